@@ -1,0 +1,37 @@
+TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
+
+.PHONY: all build test demo install lint bench clean help
+
+all: build
+
+build: ## build perk, with the agent in it, optimized
+	cargo build --release -p perk-cli
+
+test: export PERK_AGENT_SO := $(TARGET)/release/libperk.so
+test: export PERK_TOOLS := $(CURDIR)/.tools
+test: ## run all tests on the JDKs of this machine
+	tools/setup.sh jdk17 jdk21 chromium
+	cargo build --release -p perk-agent
+	tools/test.sh
+
+demo: ## profile a real program and write its flame graph to target/demo
+	tools/setup.sh jdk source
+	cargo build --release -p perk-cli
+	tools/demo.sh $(TARGET)/release/perk
+
+install: ## install perk, one file, into cargo's folder of programs
+	cargo install --locked --path crates/cli
+
+lint: ## check format, lints and the workspace's own rules
+	cargo fmt --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	cargo run -q -p xtask -- check
+
+bench: ## measure what profiling costs
+	cargo run --release -p xtask -- bench overhead
+
+clean: ## remove what was built, and keep what was downloaded
+	cargo clean
+
+help: ## print this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10

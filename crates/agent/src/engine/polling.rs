@@ -1,0 +1,343 @@
+//! The portable engine: a thread of the agent asks every thread's CPU clock, and walks the stacks
+//! of those that burned CPU time and are running now.
+//!
+//! A clock costs a quarter of a microsecond, a walk some ten to hundred; so threads that wait cost
+//! next to nothing. A walk takes effect at the thread's next safepoint poll, which biases frames
+//! within a method or two, as every JVMTI profiler is; *how much* CPU time a thread gets
+//! samples for is not biased, as it comes from the kernel's clock. See `docs/measuring.md`.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Condvar, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use perk_jvmti_sys::jni_sys::JNIEnv;
+use perk_jvmti_sys::{JvmtiEnv, jvmtiFrameInfo};
+use perk_profile::{ThreadId, TraceId};
+
+use super::threads::{Due, ThreadTable, delete_unused};
+use super::{Engine, EngineAccount};
+use crate::guard::{Feature, contain};
+use crate::jvm::{Global, Jni, Jvmti, Reference, StackFrame, VirtualThreadFunction};
+use crate::os::{self, Tid};
+use crate::session::{Sample, Session, lock};
+
+/// Stacks deeper than this are walked to this depth, whatever `depth` says.
+const MAX_FRAMES: u32 = 1 << 16;
+/// How long to wait for the sampler's last sample when the JVM dies.
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+/// One idle thread's clock is read in each of these per tick: a quarter of a percent of a CPU.
+const INTERVAL_NS_PER_IDLE_CLOCK: u64 = 100_000;
+
+/// See the module.
+pub(crate) struct PollingEngine {
+    jvmti: Jvmti,
+    interval_ns: u64,
+    depth: u32,
+    virtual_thread: Option<VirtualThreadFunction>,
+    table: Mutex<ThreadTable>,
+    life: Mutex<Life>,
+    life_changed: Condvar,
+    /// The session, and the Java object of the sampler's thread.
+    sampler: OnceLock<(&'static Session, Global)>,
+    walk_count: AtomicU64,
+    failed_walk_count: AtomicU64,
+    unattributed_count: AtomicU64,
+    virtual_sample_count: AtomicU64,
+    engine_cpu_ns: AtomicU64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Life {
+    Idle,
+    Running,
+    Stopping,
+    Stopped,
+}
+
+impl PollingEngine {
+    pub(crate) fn new(jvmti: Jvmti, interval_ns: u64, depth: u32) -> Self {
+        let seed = Instant::now().elapsed().as_nanos() as u64 ^ u64::from(std::process::id()) << 20;
+        Self {
+            jvmti,
+            interval_ns,
+            depth: depth.min(MAX_FRAMES),
+            virtual_thread: jvmti.virtual_thread_function(),
+            table: Mutex::new(ThreadTable::new(seed)),
+            life: Mutex::new(Life::Idle),
+            life_changed: Condvar::new(),
+            sampler: OnceLock::new(),
+            walk_count: AtomicU64::new(0),
+            failed_walk_count: AtomicU64::new(0),
+            unattributed_count: AtomicU64::new(0),
+            virtual_sample_count: AtomicU64::new(0),
+            engine_cpu_ns: AtomicU64::new(0),
+        }
+    }
+
+    /// Samples until it is told to stop.
+    fn run(&self, jni: Jni<'_>, session: &Session) {
+        // SAFETY: a frame is a number and a pointer; zeroes are valid.
+        let frame: jvmtiFrameInfo = unsafe { std::mem::zeroed() };
+        let mut walker = Walker { buffer: vec![frame; self.depth as usize], stack: Vec::new() };
+        let mut deadline = Instant::now();
+        let mut seen_cpu_ns = 0;
+        loop {
+            deadline += self.next_wait();
+            if self.wait_until(deadline) {
+                break;
+            }
+            // A process that burned no CPU time but the sampler's own has nothing to sample.
+            let own_ns = os::thread_cpu_ns();
+            self.engine_cpu_ns.store(own_ns, Relaxed);
+            let others_ns = os::process_cpu_ns().saturating_sub(own_ns);
+            if others_ns != seen_cpu_ns {
+                seen_cpu_ns = others_ns;
+                self.tick(jni, session, &mut walker);
+            }
+            // After a stall (a stopped process, a suspended laptop) the time missed is not made up:
+            // the CPU clocks have what happened in it.
+            deadline = deadline.max(Instant::now());
+        }
+        self.engine_cpu_ns.store(os::thread_cpu_ns(), Relaxed);
+    }
+
+    /// Half to one and a half intervals, so that sampling does not fall into step with a program
+    /// that has a rhythm of its own.
+    fn next_wait(&self) -> Duration {
+        let random_ns = lock(&self.table).next_random() % self.interval_ns;
+        Duration::from_nanos(self.interval_ns / 2 + random_ns)
+    }
+
+    /// True if it is time to stop.
+    fn wait_until(&self, deadline: Instant) -> bool {
+        let mut life = lock(&self.life);
+        while *life == Life::Running {
+            let Some(left) = deadline.checked_duration_since(Instant::now()) else { return false };
+            if left.is_zero() {
+                return false;
+            }
+            life = match self.life_changed.wait_timeout(life, left) {
+                Ok((life, _)) => life,
+                Err(poisoned) => poisoned.into_inner().0,
+            };
+        }
+        true
+    }
+
+    fn tick(&self, jni: Jni<'_>, session: &Session, walker: &mut Walker) {
+        // What only the JVM can tell is asked before the table is locked.
+        let without_tid = lock(&self.table).without_tid();
+        let clocks: Vec<_> = without_tid
+            .iter()
+            .filter_map(|(thread, reference)| {
+                Some((*thread, self.jvmti.thread_cpu_ns(&**reference)?))
+            })
+            .collect();
+        let budget = (self.interval_ns / INTERVAL_NS_PER_IDLE_CLOCK).clamp(8, 1000) as usize;
+        let mut table = lock(&self.table);
+        let mut due = table.tick(budget, self.interval_ns);
+        for (thread, cpu_ns) in clocks {
+            if let Some(index) = table.find(thread)
+                && table.advance(index, cpu_ns)
+            {
+                due.extend(table.due(index, self.interval_ns));
+            }
+        }
+        let buried = table.take_graveyard();
+        drop(table);
+        for due in due {
+            // A thread that burned CPU time and blocks by now would be shown where it waits, not
+            // where it worked. Its time stays pending until it is met running.
+            if due.tid.and_then(Tid::is_runnable).unwrap_or(true) {
+                self.walk(jni, session, walker, &due);
+            }
+        }
+        drop(without_tid);
+        let used = delete_unused(jni, buried);
+        lock(&self.table).bury(used);
+    }
+
+    fn walk(&self, jni: Jni<'_>, session: &Session, walker: &mut Walker, due: &Due) {
+        self.walk_count.fetch_add(1, Relaxed);
+        let mounted = self
+            .virtual_thread
+            .and_then(|function| self.jvmti.virtual_thread(jni, function, &*due.reference));
+        let Walker { buffer, stack } = walker;
+        let walked = match &mounted {
+            Some(thread) => self.jvmti.stack(thread, buffer, stack),
+            None => self.jvmti.stack(&*due.reference, buffer, stack),
+        };
+        if walked.is_err() || stack.is_empty() {
+            self.failed_walk_count.fetch_add(1, Relaxed);
+            return;
+        }
+        let samples = {
+            let mut table = lock(&self.table);
+            // It may have ended in the meantime; its time was booked then.
+            let Some(index) = table.find_due(due) else { return };
+            table.take_samples(index, self.interval_ns)
+        };
+        let thread = match &mounted {
+            Some(thread) => session.virtual_thread(jni, thread).unwrap_or(due.thread),
+            None => due.thread,
+        };
+        if mounted.is_some() {
+            self.virtual_sample_count.fetch_add(samples, Relaxed);
+        }
+        let trace = session.record(jni, &Sample { thread, stack, count: samples });
+        let mut table = lock(&self.table);
+        if let Some(index) = table.find_due(due) {
+            table.get_mut(index).last_trace = Some(trace);
+        }
+    }
+
+    /// Books samples of a thread that was not met running: on its last trace, or on none.
+    fn book(&self, session: &Session, thread: ThreadId, last: Option<TraceId>, samples: u64) {
+        match last {
+            _ if samples == 0 => {}
+            Some(trace) => lock(&session.recorder).book(trace, samples),
+            None => {
+                self.unattributed_count.fetch_add(samples, Relaxed);
+                lock(&session.recorder).sample_without_stack(thread, samples);
+            }
+        }
+    }
+}
+
+/// The buffers of a walk, used again and again.
+struct Walker {
+    buffer: Vec<jvmtiFrameInfo>,
+    stack: Vec<StackFrame>,
+}
+
+impl Engine for PollingEngine {
+    fn name(&self) -> &'static str {
+        "polling"
+    }
+
+    fn start(&'static self, jni: Jni<'_>, session: &'static Session) -> Result<(), String> {
+        if self.depth == 0 {
+            // As with the original, no frames means no samples.
+            return Ok(());
+        }
+        let group = self.jvmti.top_thread_group(jni).ok_or("no top thread group")?;
+        let thread = jni.new_thread(&group, c"perk sampler").ok_or("no Thread object")?;
+        let reference = jni.global(&thread).ok_or("no global reference")?;
+        if self.sampler.set((session, reference)).is_err() {
+            return Err("it is started already".to_owned());
+        }
+        *lock(&self.life) = Life::Running;
+        let started = self.jvmti.run_agent_thread(&thread, sampler_main, self);
+        started.map_err(|error| {
+            *lock(&self.life) = Life::Stopped;
+            format!("RunAgentThread: {error}")
+        })
+    }
+
+    fn thread_started(&self, jni: Jni<'_>, thread: &dyn Reference, id: ThreadId, on_it: bool) {
+        let Some(reference) = jni.global(thread) else { return };
+        let (tid, cpu_ns) = if on_it {
+            (Some(Tid::current()), Some(os::thread_cpu_ns()))
+        } else {
+            (None, self.jvmti.thread_cpu_ns(&reference))
+        };
+        let cpu_ns = cpu_ns.unwrap_or(0);
+        lock(&self.table).insert(id, reference, tid, cpu_ns, self.interval_ns);
+    }
+
+    fn knows_current(&self, jni: Jni<'_>, thread: &dyn Reference) -> bool {
+        let tid = Tid::current();
+        let without_tid = lock(&self.table).without_tid();
+        let older = without_tid.iter().find(|(_, reference)| jni.same(&**reference, thread));
+        let mut table = lock(&self.table);
+        if let Some(index) = older.and_then(|(id, _)| table.find(*id)) {
+            table.set_tid(index, tid);
+        }
+        table.find_tid(tid).is_some()
+    }
+
+    fn thread_ended(
+        &self,
+        jni: Jni<'_>,
+        thread: &dyn Reference,
+        session: &Session,
+    ) -> Option<ThreadId> {
+        if !self.knows_current(jni, thread) {
+            return None;
+        }
+        let mut table = lock(&self.table);
+        let index = table.find_tid(Tid::current())?;
+        table.advance(index, os::thread_cpu_ns());
+        let mut watched = table.remove(index);
+        drop(table);
+        let samples = watched.take_samples(self.interval_ns);
+        self.book(session, watched.thread, watched.last_trace, samples);
+        Some(watched.thread)
+    }
+
+    fn settle(&self, session: &Session) {
+        if self.depth == 0 {
+            return;
+        }
+        let mut table = lock(&self.table);
+        table.read_all();
+        let mut pending = Vec::new();
+        for index in 0..table.len() {
+            let samples = table.take_samples(index, self.interval_ns);
+            let watched = table.get_mut(index);
+            pending.push((watched.thread, watched.last_trace, samples));
+        }
+        drop(table);
+        for (thread, last_trace, samples) in pending {
+            self.book(session, thread, last_trace, samples);
+        }
+    }
+
+    fn stop(&self) {
+        let mut life = lock(&self.life);
+        if *life != Life::Running {
+            return;
+        }
+        *life = Life::Stopping;
+        self.life_changed.notify_all();
+        let deadline = Instant::now() + STOP_TIMEOUT;
+        while *life != Life::Stopped {
+            let Some(left) = deadline.checked_duration_since(Instant::now()) else { return };
+            life = match self.life_changed.wait_timeout(life, left) {
+                Ok((life, _)) => life,
+                Err(poisoned) => poisoned.into_inner().0,
+            };
+        }
+    }
+
+    fn account(&self) -> EngineAccount {
+        EngineAccount {
+            walk_count: self.walk_count.load(Relaxed),
+            failed_walk_count: self.failed_walk_count.load(Relaxed),
+            unattributed_count: self.unattributed_count.load(Relaxed),
+            virtual_sample_count: self.virtual_sample_count.load(Relaxed),
+            java_cpu_ns: lock(&self.table).java_cpu_ns(),
+            engine_cpu_ns: self.engine_cpu_ns.load(Relaxed),
+        }
+    }
+
+    fn is_own_thread(&self, jni: Jni<'_>, thread: &dyn Reference) -> bool {
+        self.sampler.get().is_some_and(|(_, own)| jni.same(own, thread))
+    }
+}
+
+/// The sampler thread's entry.
+unsafe extern "system" fn sampler_main(_: JvmtiEnv, env: *mut JNIEnv, engine: *mut c_void) {
+    // SAFETY: `start` passed a reference to an engine that lives as long as the process.
+    let engine: &'static PollingEngine = unsafe { &*engine.cast_const().cast() };
+    // SAFETY: the JVM gives the agent thread its own environment, valid until we return.
+    let jni = unsafe { Jni::from_raw(env) };
+    contain(Feature::Sampling, || {
+        if let Some((session, _)) = engine.sampler.get() {
+            engine.run(jni, session);
+        }
+    });
+    *lock(&engine.life) = Life::Stopped;
+    engine.life_changed.notify_all();
+}

@@ -1,0 +1,63 @@
+//! The border to the JVM: every callback body runs inside [`guard`].
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use crate::os;
+
+/// What a callback serves, and what is switched off should it panic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Feature {
+    /// Keeping track of threads.
+    Threads,
+    /// Keeping track of classes.
+    Classes,
+    /// Taking samples.
+    Sampling,
+    /// Writing dumps.
+    Dumping,
+    /// Starting at VMInit.
+    Starting,
+}
+
+static OFF: AtomicU32 = AtomicU32::new(0);
+static FAULTS: AtomicU64 = AtomicU64::new(0);
+static CALLBACK_CPU_NS: AtomicU64 = AtomicU64::new(0);
+
+/// Runs the body of a callback unless its feature is off, contains a panic, and books the CPU time
+/// as perk's own.
+pub(crate) fn guard(feature: Feature, body: impl FnOnce()) {
+    let begin_ns = os::thread_cpu_ns();
+    contain(feature, body);
+    CALLBACK_CPU_NS.fetch_add(os::thread_cpu_ns().saturating_sub(begin_ns), Relaxed);
+}
+
+/// Runs `body` unless its feature is off. A panic is counted, told in one line, and turns the
+/// feature off; the program lives on.
+pub(crate) fn contain(feature: Feature, body: impl FnOnce()) {
+    let bit = 1 << feature as u32;
+    if OFF.load(Relaxed) & bit == 0 && catch_unwind(AssertUnwindSafe(body)).is_err() {
+        OFF.fetch_or(bit, Relaxed);
+        FAULTS.fetch_add(1, Relaxed);
+        os::say(&format!("HPROF ERROR: perk goes on without {feature:?} after this fault\n"));
+    }
+}
+
+/// How many features were switched off.
+pub(crate) fn faults() -> u64 {
+    FAULTS.load(Relaxed)
+}
+
+/// The CPU time spent in callbacks that have returned.
+pub(crate) fn callback_cpu_ns() -> u64 {
+    CALLBACK_CPU_NS.load(Relaxed)
+}
+
+/// Makes a panic one line on stderr.
+pub(crate) fn install_panic_line() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        let message = panic.payload_as_str().unwrap_or("a fault");
+        os::say(&format!("HPROF ERROR: perk: {message} [{place}]\n"));
+    }));
+}

@@ -1,0 +1,391 @@
+//! JVMTI, as far as the agent needs it. Methods take references that are valid by their types, so
+//! that the calls are sound; they answer with the JVM's error.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr::null_mut;
+
+use perk_jvmti_sys::jni_sys::{JavaVM, jclass, jint, jmethodID, jobject};
+use perk_jvmti_sys::{
+    Capabilities, JVMTI_ENABLE, JVMTI_ERROR_NOT_AVAILABLE, JVMTI_THREAD_MAX_PRIORITY,
+    JVMTI_VERSION_11, JVMTI_VERSION_21, JvmtiEnv, call, jvmtiError, jvmtiEvent,
+    jvmtiEventCallbacks, jvmtiExtensionFunction, jvmtiExtensionFunctionInfo, jvmtiFrameInfo,
+    jvmtiLineNumberEntry, jvmtiStartFunction, jvmtiThreadGroupInfo, jvmtiThreadInfo,
+};
+use perk_profile::mutf8;
+
+use super::{Jni, Local, Reference};
+
+/// The agent's JVMTI environment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Jvmti(JvmtiEnv);
+
+// SAFETY: a JVMTI environment may be used from any thread attached to the JVM.
+unsafe impl Send for Jvmti {}
+// SAFETY: as above.
+unsafe impl Sync for Jvmti {}
+
+/// A method as the JVM numbers it. It stays a valid argument even after its class is unloaded; the
+/// JVM then answers with an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct MethodRef(jmethodID);
+
+// SAFETY: a method id is a number to everyone but the JVM.
+unsafe impl Send for MethodRef {}
+// SAFETY: as above.
+unsafe impl Sync for MethodRef {}
+
+/// One frame of a walked stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct StackFrame {
+    pub(crate) method: MethodRef,
+    /// The bytecode index; -1 in a native method.
+    pub(crate) bci: i64,
+}
+
+/// Where each line of a method begins, by bytecode index, ascending.
+pub(crate) type LineTable = Vec<(i64, u32)>;
+
+/// A thread's names.
+#[derive(Clone, Debug)]
+pub(crate) struct ThreadInfo {
+    pub(crate) name: String,
+    pub(crate) group: Option<String>,
+    pub(crate) parent_group: Option<String>,
+}
+
+type Result<T> = std::result::Result<T, jvmtiError>;
+
+impl Jvmti {
+    /// Asks the JVM for an environment, of JDK 21's version if it has that.
+    ///
+    /// # Safety
+    /// `vm` must be the running JVM.
+    pub(crate) unsafe fn new(vm: *mut JavaVM) -> Option<Self> {
+        [JVMTI_VERSION_21, JVMTI_VERSION_11].into_iter().find_map(|version| {
+            let mut env: *mut c_void = null_mut();
+            // SAFETY: the caller's promise; `env` lives until the call returns.
+            let result = unsafe { ((**vm).v1_2.GetEnv)(vm, &mut env, version) };
+            (result == 0 && !env.is_null()).then_some(Self(env.cast()))
+        })
+    }
+
+    /// Which of `wanted` the JVM can give now.
+    pub(crate) fn potential(self, wanted: Capabilities) -> Result<Capabilities> {
+        let mut all = Capabilities::default();
+        // SAFETY: the environment is valid, `all` lives until the call returns.
+        unsafe { call!(self.0, GetPotentialCapabilities, &mut all).ok()? };
+        Ok(wanted.iter().filter(|&it| all.has(it)).collect())
+    }
+
+    pub(crate) fn add_capabilities(self, wanted: Capabilities) -> Result<()> {
+        // SAFETY: the environment is valid, `wanted` lives until the call returns.
+        unsafe { call!(self.0, AddCapabilities, &wanted).ok() }
+    }
+
+    pub(crate) fn set_callbacks(self, callbacks: &jvmtiEventCallbacks) -> Result<()> {
+        let size = size_of::<jvmtiEventCallbacks>() as jint;
+        // SAFETY: the environment is valid; the JVM copies the table.
+        unsafe { call!(self.0, SetEventCallbacks, callbacks, size).ok() }
+    }
+
+    pub(crate) fn enable(self, event: jvmtiEvent) -> Result<()> {
+        let all_threads: jobject = null_mut();
+        // SAFETY: the environment is valid; null means all threads.
+        unsafe { call!(self.0, SetEventNotificationMode, JVMTI_ENABLE, event, all_threads).ok() }
+    }
+
+    /// A system property, as the JVM was given it.
+    pub(crate) fn system_property(self, name: &CStr) -> Option<String> {
+        let mut value = null_mut();
+        // SAFETY: the environment is valid, the arguments live until the call returns; the value
+        // is ours to free.
+        unsafe {
+            call!(self.0, GetSystemProperty, name.as_ptr(), &mut value).ok().ok()?;
+            self.take_string(value)
+        }
+    }
+
+    /// A thread's name and groups.
+    pub(crate) fn thread_info(
+        self,
+        jni: Jni<'_>,
+        thread: &(impl Reference + ?Sized),
+    ) -> Result<ThreadInfo> {
+        // SAFETY: all fields are numbers and pointers; zeroes are valid.
+        let mut info: jvmtiThreadInfo = unsafe { std::mem::zeroed() };
+        // SAFETY: the environment and reference are valid; what is handed out is ours to free.
+        unsafe {
+            call!(self.0, GetThreadInfo, thread.raw(), &mut info).ok()?;
+            let name = self.take_string(info.name).unwrap_or_default();
+            let _loader = Local::from_raw(jni, info.context_class_loader);
+            let group = Local::from_raw(jni, info.thread_group);
+            let group = group.and_then(|group| self.group(jni, &group));
+            let (group, parent) = group.map_or((None, None), |(name, parent)| (Some(name), parent));
+            let parent_group = parent.and_then(|parent| self.group(jni, &parent));
+            Ok(ThreadInfo { name, group, parent_group: parent_group.map(|(name, _)| name) })
+        }
+    }
+
+    /// A thread group's name and parent.
+    fn group<'a>(
+        self,
+        jni: Jni<'a>,
+        group: &(impl Reference + ?Sized),
+    ) -> Option<(String, Option<Local<'a>>)> {
+        // SAFETY: all fields are numbers and pointers; zeroes are valid.
+        let mut info: jvmtiThreadGroupInfo = unsafe { std::mem::zeroed() };
+        // SAFETY: the environment and reference are valid; what is handed out is ours to free.
+        unsafe {
+            call!(self.0, GetThreadGroupInfo, group.raw(), &mut info).ok().ok()?;
+            let name = self.take_string(info.name).unwrap_or_default();
+            Some((name, Local::from_raw(jni, info.parent)))
+        }
+    }
+
+    /// The top thread group, `system`.
+    pub(crate) fn top_thread_group<'a>(self, jni: Jni<'a>) -> Option<Local<'a>> {
+        let (mut count, mut groups) = (0, null_mut());
+        // SAFETY: the environment is valid; the array and its references are ours to free.
+        unsafe {
+            call!(self.0, GetTopThreadGroups, &mut count, &mut groups).ok().ok()?;
+            self.take_references(jni, count, groups).into_iter().next()
+        }
+    }
+
+    /// All live platform threads, but for agents' own.
+    pub(crate) fn all_threads<'a>(self, jni: Jni<'a>) -> Result<Vec<Local<'a>>> {
+        let (mut count, mut threads) = (0, null_mut());
+        // SAFETY: the environment is valid; the array and its references are ours to free.
+        unsafe {
+            call!(self.0, GetAllThreads, &mut count, &mut threads).ok()?;
+            Ok(self.take_references(jni, count, threads))
+        }
+    }
+
+    /// All loaded classes, array classes among them.
+    pub(crate) fn loaded_classes<'a>(self, jni: Jni<'a>) -> Result<Vec<Local<'a>>> {
+        let (mut count, mut classes) = (0, null_mut());
+        // SAFETY: the environment is valid; the array and its references are ours to free.
+        unsafe {
+            call!(self.0, GetLoadedClasses, &mut count, &mut classes).ok()?;
+            Ok(self.take_references(jni, count, classes))
+        }
+    }
+
+    /// Starts a thread of the agent's own, which the program does not see in its thread groups.
+    pub(crate) fn run_agent_thread(
+        self,
+        thread: &(impl Reference + ?Sized),
+        body: jvmtiStartFunction,
+        argument: &'static impl Sync,
+    ) -> Result<()> {
+        let argument = std::ptr::from_ref(argument).cast();
+        // SAFETY: the environment and reference are valid; the argument lives as long as the
+        // process.
+        unsafe {
+            let thread = thread.raw();
+            let priority = JVMTI_THREAD_MAX_PRIORITY;
+            call!(self.0, RunAgentThread, thread, Some(body), argument, priority).ok()
+        }
+    }
+
+    /// The CPU time of a thread, in user and system mode.
+    pub(crate) fn thread_cpu_ns(self, thread: &(impl Reference + ?Sized)) -> Option<u64> {
+        let mut cpu_ns = 0;
+        // SAFETY: the environment and reference are valid, `cpu_ns` lives until the call returns.
+        let result = unsafe { call!(self.0, GetThreadCpuTime, thread.raw(), &mut cpu_ns) };
+        result.ok().ok().and_then(|()| u64::try_from(cpu_ns).ok())
+    }
+
+    /// Walks a thread's stack into `frames`, the innermost frame first, at most as many as
+    /// `frames` has room for without growing.
+    pub(crate) fn stack(
+        self,
+        thread: &(impl Reference + ?Sized),
+        buffer: &mut [jvmtiFrameInfo],
+        frames: &mut Vec<StackFrame>,
+    ) -> Result<()> {
+        frames.clear();
+        let mut count = 0;
+        let room = jint::try_from(buffer.len()).unwrap_or(jint::MAX);
+        // SAFETY: the environment and reference are valid; the JVM writes at most `room` frames.
+        unsafe {
+            let buffer = buffer.as_mut_ptr();
+            call!(self.0, GetStackTrace, thread.raw(), 0, room, buffer, &mut count).ok()?;
+        }
+        let walked = &buffer[..usize::try_from(count).unwrap_or(0)];
+        frames.extend(
+            walked
+                .iter()
+                .map(|frame| StackFrame { method: MethodRef(frame.method), bci: frame.location }),
+        );
+        Ok(())
+    }
+
+    /// The signature of a class (`Ljava/lang/String;`).
+    pub(crate) fn class_signature(self, class: &(impl Reference + ?Sized)) -> Result<String> {
+        let mut signature = null_mut();
+        // SAFETY: the environment and reference are valid; the string is ours to free.
+        unsafe {
+            call!(self.0, GetClassSignature, class.raw(), &mut signature, null_mut()).ok()?;
+            Ok(self.take_string(signature).unwrap_or_default())
+        }
+    }
+
+    /// The name and signature of a method.
+    pub(crate) fn method_name(self, method: MethodRef) -> Result<(String, String)> {
+        let (mut name, mut signature) = (null_mut(), null_mut());
+        // SAFETY: the environment is valid, the method id came from the JVM; the strings are ours
+        // to free.
+        unsafe {
+            call!(self.0, GetMethodName, method.0, &mut name, &mut signature, null_mut()).ok()?;
+            let name = self.take_string(name).unwrap_or_default();
+            Ok((name, self.take_string(signature).unwrap_or_default()))
+        }
+    }
+
+    /// The class that declares a method.
+    pub(crate) fn declaring_class<'a>(self, jni: Jni<'a>, method: MethodRef) -> Result<Local<'a>> {
+        let mut class: jclass = null_mut();
+        // SAFETY: the environment is valid, the method id came from the JVM; the reference is ours.
+        unsafe {
+            call!(self.0, GetMethodDeclaringClass, method.0, &mut class).ok()?;
+            Local::from_raw(jni, class).ok_or(JVMTI_ERROR_NOT_AVAILABLE)
+        }
+    }
+
+    /// The source file of a class, if it tells one.
+    pub(crate) fn source_file(self, class: &(impl Reference + ?Sized)) -> Option<String> {
+        let mut name = null_mut();
+        // SAFETY: the environment and reference are valid; the string is ours to free.
+        unsafe {
+            call!(self.0, GetSourceFileName, class.raw(), &mut name).ok().ok()?;
+            self.take_string(name)
+        }
+    }
+
+    /// The lines of a method, if it tells them.
+    pub(crate) fn line_table(self, method: MethodRef) -> Option<LineTable> {
+        let (mut count, mut table): (_, *mut jvmtiLineNumberEntry) = (0, null_mut());
+        // SAFETY: the environment is valid, the method id came from the JVM; the table has `count`
+        // entries and is ours to free.
+        unsafe {
+            call!(self.0, GetLineNumberTable, method.0, &mut count, &mut table).ok().ok()?;
+            let entries = self.slice(count, table).iter();
+            let lines = entries.map(|it| (it.start_location, it.line_number.unsigned_abs()));
+            let mut lines: LineTable = lines.collect();
+            self.free(table);
+            // Compilers may emit the entries in any order.
+            lines.sort_unstable();
+            Some(lines)
+        }
+    }
+
+    /// An object's tag; 0 for none.
+    pub(crate) fn tag(self, object: &(impl Reference + ?Sized)) -> i64 {
+        let mut tag = 0;
+        // SAFETY: the environment and reference are valid, `tag` lives until the call returns.
+        unsafe { call!(self.0, GetTag, object.raw(), &mut tag) };
+        tag
+    }
+
+    pub(crate) fn set_tag(self, object: &(impl Reference + ?Sized), tag: i64) {
+        // SAFETY: the environment and reference are valid.
+        unsafe { call!(self.0, SetTag, object.raw(), tag) };
+    }
+
+    /// HotSpot's extension that tells which virtual thread a carrier runs (JDK 21 and later).
+    pub(crate) fn virtual_thread_function(self) -> Option<VirtualThreadFunction> {
+        let (mut count, mut functions): (_, *mut jvmtiExtensionFunctionInfo) = (0, null_mut());
+        // SAFETY: the environment is valid; the array has `count` entries, whose strings and
+        // arrays are ours to free.
+        unsafe {
+            call!(self.0, GetExtensionFunctions, &mut count, &mut functions).ok().ok()?;
+            let mut found = None;
+            for function in self.slice(count, functions) {
+                if CStr::from_ptr(function.id) == c"com.sun.hotspot.functions.GetVirtualThread" {
+                    found = function.func.map(VirtualThreadFunction);
+                }
+                for index in 0..usize::try_from(function.param_count).unwrap_or(0) {
+                    self.free((*function.params.add(index)).name);
+                }
+                self.free(function.params);
+                self.free(function.errors);
+                self.free(function.id);
+                self.free(function.short_description);
+            }
+            self.free(functions);
+            found
+        }
+    }
+
+    /// The virtual thread that `carrier` runs now, if it runs one.
+    pub(crate) fn virtual_thread<'a>(
+        self,
+        jni: Jni<'a>,
+        function: VirtualThreadFunction,
+        carrier: &(impl Reference + ?Sized),
+    ) -> Option<Local<'a>> {
+        let mut thread: jobject = null_mut();
+        // SAFETY: the extension takes a thread and a place for a thread; the reference is ours.
+        unsafe {
+            (function.0)(self.0, carrier.raw(), &mut thread as *mut jobject).ok().ok()?;
+            Local::from_raw(jni, thread)
+        }
+    }
+
+    /// Decodes and frees a string.
+    ///
+    /// # Safety
+    /// `text` must be null or a string that JVMTI allocated for us.
+    unsafe fn take_string(self, text: *mut c_char) -> Option<String> {
+        if text.is_null() {
+            return None;
+        }
+        // SAFETY: the caller's promise: a string that ends in NUL.
+        let decoded = unsafe { mutf8::decode(CStr::from_ptr(text).to_bytes()).into_owned() };
+        // SAFETY: the caller's promise: it is ours to free.
+        unsafe { self.free(text) };
+        Some(decoded)
+    }
+
+    /// Takes over an array of local references and frees the array.
+    ///
+    /// # Safety
+    /// `array` must be an array of `count` local references that JVMTI allocated for us.
+    unsafe fn take_references<'a>(
+        self,
+        jni: Jni<'a>,
+        count: jint,
+        array: *mut jobject,
+    ) -> Vec<Local<'a>> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let references = self.slice(count, array).iter();
+            let references = references.filter_map(|&it| Local::from_raw(jni, it)).collect();
+            self.free(array);
+            references
+        }
+    }
+
+    /// # Safety
+    /// `array` must be null or hold `count` entries for the lifetime chosen.
+    unsafe fn slice<'a, T>(self, count: jint, array: *const T) -> &'a [T] {
+        match usize::try_from(count) {
+            // SAFETY: the caller's promise.
+            Ok(count) if !array.is_null() => unsafe { std::slice::from_raw_parts(array, count) },
+            _ => &[],
+        }
+    }
+
+    /// # Safety
+    /// `memory` must be null or allocated by JVMTI for us, and not be used any more.
+    unsafe fn free<T>(self, memory: *mut T) {
+        // SAFETY: the caller's promise.
+        unsafe { call!(self.0, Deallocate, memory.cast()) };
+    }
+}
+
+/// See [`Jvmti::virtual_thread_function`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct VirtualThreadFunction(jvmtiExtensionFunction);

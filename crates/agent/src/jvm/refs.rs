@@ -1,0 +1,91 @@
+//! JNI references with owners.
+
+use std::marker::PhantomData;
+
+use perk_jvmti_sys::jni_sys::{JNIEnv, jobject};
+
+use super::Jni;
+
+/// A reference that is valid as long as it is borrowed.
+pub(crate) trait Reference {
+    /// The raw reference; never null.
+    fn raw(&self) -> jobject;
+}
+
+/// A reference that the JVM passed to a callback; valid until the callback returns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Borrowed<'a>(jobject, PhantomData<&'a ()>);
+
+impl Borrowed<'_> {
+    /// Wraps a callback's argument; `None` for null.
+    ///
+    /// # Safety
+    /// `object` must be null or a reference that is valid for the lifetime chosen.
+    pub(crate) unsafe fn from_raw(object: jobject) -> Option<Self> {
+        (!object.is_null()).then_some(Self(object, PhantomData))
+    }
+}
+
+impl Reference for Borrowed<'_> {
+    fn raw(&self) -> jobject {
+        self.0
+    }
+}
+
+/// A local reference of this thread, deleted when dropped.
+#[derive(Debug)]
+pub(crate) struct Local<'a> {
+    env: *mut JNIEnv,
+    object: jobject,
+    lifetime: PhantomData<&'a ()>,
+}
+
+impl<'a> Local<'a> {
+    /// Takes over a local reference; `None` for null.
+    ///
+    /// # Safety
+    /// `object` must be null or a local reference of `jni`'s thread that nobody else deletes.
+    pub(crate) unsafe fn from_raw(jni: Jni<'a>, object: jobject) -> Option<Self> {
+        (!object.is_null()).then_some(Self { env: jni.raw(), object, lifetime: PhantomData })
+    }
+}
+
+impl Reference for Local<'_> {
+    fn raw(&self) -> jobject {
+        self.object
+    }
+}
+
+impl Drop for Local<'_> {
+    fn drop(&mut self) {
+        // SAFETY: `from_raw` promised a local reference of this environment that is ours; the
+        // environment pointer is not Send, so this is its thread.
+        unsafe { ((**self.env).v1_2.DeleteLocalRef)(self.env, self.object) }
+    }
+}
+
+/// A global reference. It is deleted by [`Jni::delete`]; dropping it leaks it, as no thread is at
+/// hand then.
+#[derive(Debug)]
+pub(crate) struct Global(jobject);
+
+// SAFETY: global references are valid in all threads.
+unsafe impl Send for Global {}
+// SAFETY: as above; they do not change.
+unsafe impl Sync for Global {}
+
+impl Global {
+    /// Takes over a global reference; `None` for null.
+    ///
+    /// # Safety
+    /// `object` must be null or a global reference that nobody else deletes.
+    pub(crate) unsafe fn from_raw(object: jobject) -> Option<Self> {
+        (!object.is_null()).then_some(Self(object))
+    }
+}
+
+impl Reference for Global {
+    fn raw(&self) -> jobject {
+        self.0
+    }
+}

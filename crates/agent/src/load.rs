@@ -1,0 +1,198 @@
+//! Agent_OnLoad: options, output file, environment, capabilities. Whatever is wrong here ends the
+//! process before the program starts, with HPROF's text and exit code.
+
+use std::ffi::{CStr, OsStr, c_char, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use perk_control::messages::{Fatal, pause_line};
+use perk_control::options::{OPTIONS_VARIABLE, OptionError, Options, Parsed, Unsupported};
+use perk_control::{resolve_file_name, usage};
+use perk_jvmti_sys::jni_sys::{JNI_OK, JavaVM, jint};
+use perk_jvmti_sys::{Capabilities, Capability};
+use perk_profile::mutf8;
+
+use crate::engine::{Engine, PollingEngine};
+use crate::jvm::Jvmti;
+use crate::output::Output;
+use crate::recorder::Recorder;
+use crate::session::Session;
+use crate::{callbacks, guard, os};
+
+static LOADED: AtomicBool = AtomicBool::new(false);
+
+/// The first JDK whose agents this one can be.
+const OLDEST_JDK: u32 = perk_control::jdk::OLDEST_VERSION;
+
+/// The JVM's call when `-agentpath`, `-agentlib` or `-Xrun` names this library.
+///
+/// # Safety
+/// Only the JVM calls this, with the JVM it is and the options as a string that ends in NUL, or
+/// null.
+#[expect(unreachable_pub, reason = "the JVM finds it by its symbol")]
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Agent_OnLoad(
+    vm: *mut JavaVM,
+    options: *mut c_char,
+    _reserved: *mut c_void,
+) -> jint {
+    guard::install_panic_line();
+    let options = if options.is_null() {
+        String::new()
+    } else {
+        // SAFETY: the JVM passes a string that ends in NUL.
+        decode(unsafe { CStr::from_ptr(options) }.to_bytes())
+    };
+    // SAFETY: `vm` is the JVM that calls.
+    let jvmti = || unsafe { Jvmti::new(vm) };
+    let loaded = std::panic::catch_unwind(|| load(jvmti, &options));
+    match loaded {
+        Ok(Ok(())) => JNI_OK,
+        Ok(Err(stop)) => stop.exit(),
+        Err(_) => {
+            // The program must not suffer: it runs, without a profile, and the line is on stderr.
+            JNI_OK
+        }
+    }
+}
+
+/// Why the process ends now.
+enum Stop {
+    /// `help`
+    Help,
+    /// The line for stderr, and the exit code.
+    Line(String, i32),
+}
+
+impl Stop {
+    fn exit(self) -> ! {
+        match self {
+            Stop::Help => {
+                use std::io::Write;
+                let _ = std::io::stdout().write_all(usage().as_bytes());
+                std::process::exit(0)
+            }
+            Stop::Line(line, code) => {
+                os::say(&format!("{line}\n"));
+                std::process::exit(code)
+            }
+        }
+    }
+}
+
+impl From<Fatal> for Stop {
+    fn from(fatal: Fatal) -> Self {
+        Stop::Line(fatal.to_string(), fatal.exit_code)
+    }
+}
+
+impl From<OptionError> for Stop {
+    fn from(error: OptionError) -> Self {
+        Stop::Line(error.to_string(), OptionError::EXIT_CODE)
+    }
+}
+
+impl From<Unsupported> for Stop {
+    fn from(unsupported: Unsupported) -> Self {
+        Stop::Line(unsupported.to_string(), Unsupported::EXIT_CODE)
+    }
+}
+
+fn load(jvmti: impl FnOnce() -> Option<Jvmti>, options: &str) -> Result<(), Stop> {
+    if LOADED.swap(true, Relaxed) {
+        return Err(Fatal::loaded_twice().into());
+    }
+    let environment = std::env::var_os(OPTIONS_VARIABLE);
+    let environment = environment.as_deref().map(|value| decode(value.as_bytes()));
+    let options = match Options::parse(options, environment.as_deref())? {
+        Parsed::Help => return Err(Stop::Help),
+        Parsed::Run(options) => options,
+    };
+    if let Some(unsupported) = options.unsupported() {
+        return Err(unsupported.into());
+    }
+    let refused = |what: String| Stop::Line(format!("HPROF ERROR: {what}"), 1);
+    let jvmti = jvmti().ok_or_else(|| {
+        refused(format!("perk needs a JVM of JDK {OLDEST_JDK} or later, with JVMTI"))
+    })?;
+    check_jvm(jvmti).map_err(refused)?;
+    if options.diagnostics.pause {
+        pause();
+    }
+    add_capabilities(jvmti).map_err(refused)?;
+    let target = resolve_file_name(&options, std::process::id(), |path| path.exists());
+    // Relative names mean the folder of now: the program may go elsewhere.
+    let target = std::path::absolute(&target).unwrap_or(target);
+    let output = create(&options, target)?;
+    let engine = PollingEngine::new(jvmti, options.interval_ns, options.depth);
+    let engine: &'static dyn Engine = Box::leak(Box::new(engine));
+    let recorder = Recorder::new(&options, output);
+    if Session::install(jvmti, options, engine, recorder).is_none() {
+        return Err(Fatal::loaded_twice().into());
+    }
+    os::at_exit(end_behind_the_jvm);
+    callbacks::register(jvmti)
+        .map_err(|error| refused(format!("the JVM refused perk's events: {error}")))
+}
+
+/// Another JVM's JVMTI may do most of what is needed, but is not what the numbers were checked on.
+fn check_jvm(jvmti: Jvmti) -> Result<(), String> {
+    let version = jvmti.system_property(c"java.vm.specification.version").unwrap_or_default();
+    match version.parse::<u32>() {
+        Ok(version) if version < OLDEST_JDK => {
+            Err(format!("perk needs JDK {OLDEST_JDK} or later; this is JDK {version}"))
+        }
+        // JDK 8's answer is 1.8.
+        Err(_) if version.starts_with("1.") => {
+            Err(format!("perk needs JDK {OLDEST_JDK} or later; this is JDK {version}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Takes what the analysis needs, and what makes it better where the JVM has it.
+fn add_capabilities(jvmti: Jvmti) -> Result<(), String> {
+    let needed = [
+        Capability::CanGetSourceFileName,
+        Capability::CanGetLineNumbers,
+        Capability::CanGetThreadCpuTime,
+        Capability::CanTagObjects,
+    ];
+    let wished = [Capability::CanSupportVirtualThreads];
+    let refused = |error| format!("the JVM refused perk's capabilities: {error}");
+    jvmti.add_capabilities(needed.into_iter().collect()).map_err(refused)?;
+    let wished: Capabilities = jvmti.potential(wished.into_iter().collect()).map_err(refused)?;
+    jvmti.add_capabilities(wished).map_err(refused)
+}
+
+fn create(options: &Options, target: PathBuf) -> Result<Output, Stop> {
+    Output::create(&target).map_err(|_| {
+        // The message names the file as it was given.
+        let name = resolve_file_name(options, std::process::id(), |path| path.exists());
+        Fatal::cannot_create_file(&name.display().to_string()).into()
+    })
+}
+
+/// `pause=y`: gives a debugger ten minutes to attach, as HPROF did.
+fn pause() {
+    os::say(&format!("{}\n", pause_line(std::process::id())));
+    std::thread::sleep(std::time::Duration::from_secs(600));
+}
+
+/// Native code that calls `exit` skips the JVM's death: what was recorded is saved all the same.
+extern "C" fn end_behind_the_jvm() {
+    guard::guard(guard::Feature::Dumping, || {
+        if let Some(session) = Session::current() {
+            session.end();
+        }
+    });
+}
+
+/// Options come in the platform's encoding, UTF-8 on any Linux of today.
+fn decode(bytes: &[u8]) -> String {
+    match OsStr::from_bytes(bytes).to_str() {
+        Some(text) => text.to_owned(),
+        None => mutf8::decode(bytes).into_owned(),
+    }
+}

@@ -1,0 +1,52 @@
+//! Counts what the agent allocates, so that the accounting can tell its cost.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+static LIVE_BYTES: AtomicUsize = AtomicUsize::new(0);
+static PEAK_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// The system's allocator, with a count of the bytes that are live.
+pub(crate) struct Counting;
+
+/// The most bytes the agent's own code held at once. (What the JVM allocates on the agent's
+/// behalf, such as tags and JNI references, is not in it.)
+pub(crate) fn peak_bytes() -> u64 {
+    PEAK_BYTES.load(Relaxed) as u64
+}
+
+fn grow(bytes: usize) {
+    let live = LIVE_BYTES.fetch_add(bytes, Relaxed) + bytes;
+    // A lost race costs at most the other thread's allocation of that moment.
+    if live > PEAK_BYTES.load(Relaxed) {
+        PEAK_BYTES.fetch_max(live, Relaxed);
+    }
+}
+
+// SAFETY: every call goes to the system's allocator unchanged; only counters are kept beside it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        grow(layout.size());
+        // SAFETY: the caller's promises are the system allocator's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        LIVE_BYTES.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: the caller's promises are the system allocator's.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        grow(layout.size());
+        // SAFETY: the caller's promises are the system allocator's.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        LIVE_BYTES.fetch_sub(layout.size(), Relaxed);
+        grow(new_size);
+        // SAFETY: the caller's promises are the system allocator's.
+        unsafe { System.realloc(pointer, layout, new_size) }
+    }
+}

@@ -1,0 +1,73 @@
+//! What the agent asks the operating system: clocks, thread ids and thread states (Linux).
+
+use std::fs::File;
+use std::io::{Read, Write};
+
+/// A thread's id as the kernel counts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Tid(i32);
+
+impl Tid {
+    /// The calling thread's.
+    pub(crate) fn current() -> Self {
+        // SAFETY: gettid has no arguments and cannot fail.
+        Self(unsafe { libc::gettid() })
+    }
+
+    /// The CPU time that thread has burned, in user and system mode; `None` once it has ended.
+    pub(crate) fn cpu_ns(self) -> Option<u64> {
+        // The kernel's encoding of a thread's CPU clock: the inverted id, "per thread" (4) and
+        // "as scheduled" (2).
+        clock_ns(!self.0 << 3 | 6)
+    }
+
+    /// Whether the thread is on a CPU or waiting for one. A thread that blocks in a system call is
+    /// not, whatever its Java state says. `None` if the kernel does not tell.
+    pub(crate) fn is_runnable(self) -> Option<bool> {
+        let mut stat = [0; 512];
+        let mut file = File::open(format!("/proc/self/task/{}/stat", self.0)).ok()?;
+        let length = file.read(&mut stat).ok()?;
+        // `tid (name) state …`: the name may hold anything, so the state is found from the end.
+        let name_end = stat[..length].iter().rposition(|&byte| byte == b')')?;
+        stat.get(name_end + 2).map(|&state| state == b'R')
+    }
+}
+
+/// The CPU time of the calling thread.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
+}
+
+/// The CPU time of the whole process.
+pub(crate) fn process_cpu_ns() -> u64 {
+    clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap_or(0)
+}
+
+fn clock_ns(clock: libc::clockid_t) -> Option<u64> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes to `time`, which lives until the call returns; a clock that does
+    // not exist is an error.
+    let result = unsafe { libc::clock_gettime(clock, &mut time) };
+    (result == 0).then(|| time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs())
+}
+
+/// Local time minus UTC at `unix_s`, in seconds.
+pub(crate) fn utc_offset_s(unix_s: u64) -> i32 {
+    // SAFETY: `tm` is plain numbers and a pointer that localtime_r sets; zeroes are valid.
+    let mut local: libc::tm = unsafe { std::mem::zeroed() };
+    let time = unix_s as libc::time_t;
+    // SAFETY: both pointers are valid for the call.
+    let result = unsafe { libc::localtime_r(&time, &mut local) };
+    if result.is_null() { 0 } else { local.tm_gmtoff as i32 }
+}
+
+/// Writes to stderr, whatever comes of it: there is nobody left to tell.
+pub(crate) fn say(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// Has `body` called when the process ends by `exit`.
+pub(crate) fn at_exit(body: extern "C" fn()) {
+    // SAFETY: the function is part of this library, which is never unloaded.
+    unsafe { libc::atexit(body) };
+}

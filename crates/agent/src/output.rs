@@ -1,0 +1,86 @@
+//! The output file: written under a temporary name, seen under its own only when it is whole.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+/// HPROF's buffer size.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// A file in the making.
+#[derive(Debug)]
+pub(crate) struct Output {
+    file: BufWriter<File>,
+    /// The temporary name; `None` where the target is no regular file (a pipe, a terminal,
+    /// /dev/null) and is written to directly.
+    part: Option<PathBuf>,
+    target: PathBuf,
+}
+
+impl Output {
+    /// Opens the temporary file beside `target`.
+    pub(crate) fn create(target: &Path) -> io::Result<Self> {
+        let special = fs::metadata(target).is_ok_and(|it| {
+            let kind = it.file_type();
+            kind.is_fifo() || kind.is_char_device() || kind.is_socket()
+        });
+        let (file, part) = if special {
+            (File::options().write(true).open(target)?, None)
+        } else if target.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        } else {
+            let part = with_suffix(target, ".part");
+            (File::create(&part)?, Some(part))
+        };
+        let file = BufWriter::with_capacity(BUFFER_BYTES, file);
+        Ok(Self { file, part, target: target.to_owned() })
+    }
+
+    /// Shows what has been written so far under the file's own name, and goes on writing.
+    pub(crate) fn publish(&mut self) -> io::Result<()> {
+        self.file.flush()?;
+        let Some(part) = &self.part else { return Ok(()) };
+        let copy = with_suffix(&self.target, ".copy");
+        let copied = fs::copy(part, &copy).and_then(|_| fs::rename(&copy, &self.target));
+        if copied.is_err() {
+            let _ = fs::remove_file(&copy);
+        }
+        copied
+    }
+
+    /// Ends writing and gives the file its name.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        self.file.flush()?;
+        match self.part.take() {
+            Some(part) => fs::rename(part, &self.target),
+            None => Ok(()),
+        }
+    }
+
+    /// The file's own name.
+    pub(crate) fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// The name under which the data lies until the file is whole.
+    pub(crate) fn part(&self) -> Option<&Path> {
+        self.part.as_deref()
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}

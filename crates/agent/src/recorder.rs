@@ -1,0 +1,222 @@
+//! Books what engines and events report on the profile, and writes it.
+//!
+//! Nothing in here calls the JVM, so the recorder's lock is never held while a thread waits for a
+//! safepoint.
+
+use std::io;
+use std::time::{Instant, SystemTime};
+
+use perk_control::options::{Format, Options};
+use perk_hprof::Writer;
+use perk_profile::{
+    Accounting, CallTree, ClassId, CpuSamples, FrameId, Profile, Thread, ThreadId, Timestamp,
+    TraceId,
+};
+
+use crate::jvm::ThreadInfo;
+use crate::os;
+use crate::output::Output;
+
+/// The tree's limit: about 200 MB. Beyond it samples are booked on the deepest frame there is, and
+/// counted as folded.
+const MAX_TREE_NODES: usize = 4 << 20;
+/// HPROF's serial number for threads it does not know; the first thread gets the next.
+const UNKNOWN_THREAD: u32 = 200_000;
+/// Thread objects' ids begin with HPROF's digit for objects.
+const THREAD_OBJECT: u64 = 0x5 << 32;
+
+/// The profile in the making.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    pub(crate) profile: Profile,
+    /// Samples since the last dump, by trace.
+    counts: Vec<u64>,
+    /// Which threads the file knows, by id.
+    announced: Vec<bool>,
+    file: File,
+    begun: Instant,
+    format: Format,
+    per_thread: bool,
+    cutoff: f64,
+    sample_count: u64,
+    folded_count: u64,
+}
+
+/// The output's states: opened at load, begun at VMInit, then gone for good once it is finished or
+/// has failed.
+#[derive(Debug)]
+enum File {
+    Opened(Output),
+    Begun(Box<Writer<Output>>),
+    Closed,
+}
+
+impl Recorder {
+    pub(crate) fn new(options: &Options, output: Output) -> Self {
+        Self {
+            profile: Profile::new(CallTree::with_limit(MAX_TREE_NODES)),
+            counts: Vec::new(),
+            announced: Vec::new(),
+            file: File::Opened(output),
+            begun: Instant::now(),
+            format: options.format,
+            per_thread: options.thread,
+            cutoff: options.cutoff,
+            sample_count: 0,
+            folded_count: 0,
+        }
+    }
+
+    /// Writes the header.
+    pub(crate) fn begin(&mut self, depth: u32) {
+        self.begun = Instant::now();
+        self.profile.created = Some(now());
+        self.profile.depth = Some(depth);
+        if let File::Opened(output) = std::mem::replace(&mut self.file, File::Closed) {
+            let name = output.target().display().to_string();
+            let format = match self.format {
+                Format::Ascii => perk_hprof::Format::Ascii,
+                Format::Binary => perk_hprof::Format::Binary,
+            };
+            match Writer::begin(output, format, &self.profile) {
+                Ok(writer) => self.file = File::Begun(Box::new(writer)),
+                Err(error) => cannot_write(&name, &error, None),
+            }
+        }
+    }
+
+    /// Whether the header is written and the file is still open.
+    pub(crate) fn is_begun(&self) -> bool {
+        matches!(self.file, File::Begun(_))
+    }
+
+    /// A class of that name; each call makes one more.
+    pub(crate) fn new_class(&mut self, name: &str) -> ClassId {
+        self.profile.symbols.new_class(name)
+    }
+
+    /// Tells the file of a loaded class.
+    pub(crate) fn write_class(&mut self, class: ClassId) {
+        self.write(|writer, profile| writer.load_class(profile, class));
+    }
+
+    /// A new thread, told to the file at once or with its first sample.
+    pub(crate) fn thread_started(&mut self, info: &ThreadInfo, announce: bool) -> ThreadId {
+        let serial = UNKNOWN_THREAD + 1 + self.profile.threads.len() as u32;
+        let strings = &mut self.profile.symbols.strings;
+        let thread = Thread {
+            serial,
+            object_id: THREAD_OBJECT | u64::from(serial - UNKNOWN_THREAD),
+            name: strings.intern(&info.name),
+            group: info.group.as_deref().map(|name| strings.intern(name)),
+            parent_group: info.parent_group.as_deref().map(|name| strings.intern(name)),
+        };
+        let id = self.profile.push_thread(thread);
+        self.announced.push(false);
+        if announce {
+            self.announce(id);
+        }
+        id
+    }
+
+    pub(crate) fn thread_ended(&mut self, thread: ThreadId) {
+        if self.announced[thread.index()] {
+            let serial = self.profile.get_thread(thread).serial;
+            self.write(|writer, _| writer.thread_end(serial));
+        }
+    }
+
+    fn announce(&mut self, thread: ThreadId) {
+        if !std::mem::replace(&mut self.announced[thread.index()], true) {
+            self.write(|writer, profile| writer.thread_start(profile, thread));
+        }
+    }
+
+    /// Books `count` samples (none is possible) of `thread` on the path of `frames`, given from the
+    /// innermost outward.
+    pub(crate) fn sample(&mut self, thread: ThreadId, frames: &[FrameId], count: u64) -> TraceId {
+        let inserted = self.profile.tree.insert(frames.iter().rev().copied());
+        if inserted.folded_frames > 0 {
+            self.folded_count += count;
+        }
+        if self.per_thread {
+            self.announce(thread);
+        }
+        let trace = self.profile.trace(inserted.node, self.per_thread.then_some(thread));
+        self.book(trace, count);
+        trace
+    }
+
+    /// Books samples of `thread` whose stack is not known.
+    pub(crate) fn sample_without_stack(&mut self, thread: ThreadId, count: u64) {
+        self.sample(thread, &[], count);
+    }
+
+    /// Books samples on a trace.
+    pub(crate) fn book(&mut self, trace: TraceId, count: u64) {
+        if self.counts.len() <= trace.index() {
+            self.counts.resize(trace.index() + 1, 0);
+        }
+        self.counts[trace.index()] += count;
+        self.sample_count += count;
+    }
+
+    /// Writes the samples since the last dump, and shows the file so far under its name.
+    pub(crate) fn dump(&mut self, mut accounting: Accounting) {
+        accounting.sample_count = self.sample_count;
+        accounting.folded_count = self.folded_count;
+        accounting.thread_count = self.profile.threads.len() as u64;
+        self.profile.accounting = Some(accounting);
+        let counts = std::mem::take(&mut self.counts);
+        let total = counts.iter().sum();
+        let rows = counts.iter().enumerate().filter(|&(_, &count)| count > 0);
+        let rows = rows.map(|(index, &count)| (TraceId::new(index), count)).collect();
+        let mut samples = CpuSamples { total, rows, written: Some(now()) };
+        samples.rank(self.cutoff);
+        self.write(|writer, profile| {
+            writer.accounting(profile)?;
+            writer.cpu_samples(profile, &samples)?;
+            writer.out().publish()
+        });
+    }
+
+    /// Gives the file its name. Nothing is written after this.
+    pub(crate) fn finish(&mut self) {
+        self.write(|writer, _| writer.out().finish());
+        self.file = File::Closed;
+    }
+
+    /// Removes a file that was opened and never begun.
+    pub(crate) fn discard_unbegun(&mut self) {
+        if let File::Opened(output) = std::mem::replace(&mut self.file, File::Closed)
+            && let Some(part) = output.part()
+        {
+            let _ = std::fs::remove_file(part);
+        }
+    }
+
+    fn write(&mut self, body: impl FnOnce(&mut Writer<Output>, &Profile) -> io::Result<()>) {
+        let File::Begun(writer) = &mut self.file else { return };
+        writer.set_elapsed_us(self.begun.elapsed().as_micros() as u64);
+        if let Err(error) = body(writer, &self.profile) {
+            let output = writer.out();
+            let part = output.part().map(|part| part.display().to_string());
+            cannot_write(&output.target().display().to_string(), &error, part);
+            self.file = File::Closed;
+        }
+    }
+}
+
+/// One line on stderr; the program goes on without a profile.
+fn cannot_write(name: &str, error: &io::Error, part: Option<String>) {
+    let kept = part.map_or(String::new(), |part| format!("; what was written is in {part}"));
+    os::say(&format!("HPROF ERROR: can't write profile file: {name}: {error}{kept}\n"));
+}
+
+fn now() -> Timestamp {
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp {
+        unix_ms: since_1970.as_millis() as u64,
+        utc_offset_s: os::utc_offset_s(since_1970.as_secs()),
+    }
+}

@@ -1,0 +1,118 @@
+//! Turns frames as the JVM gives them into the profile's symbols, asking the JVM once for each
+//! method.
+
+use std::sync::Mutex;
+
+use perk_profile::{ClassId, FrameId, Line, Method, MethodId, names};
+use rustc_hash::FxHashMap;
+
+use crate::jvm::{Jni, Jvmti, LineTable, MethodRef, Reference, StackFrame};
+use crate::recorder::Recorder;
+use crate::session::lock;
+
+/// The methods and frames known so far.
+#[derive(Debug)]
+pub(crate) struct Resolver {
+    jvmti: Jvmti,
+    with_lines: bool,
+    methods: FxHashMap<MethodRef, ResolvedMethod>,
+    frames: FxHashMap<StackFrame, FrameId>,
+}
+
+#[derive(Debug)]
+struct ResolvedMethod {
+    id: MethodId,
+    lines: Option<LineTable>,
+}
+
+impl Resolver {
+    pub(crate) fn new(jvmti: Jvmti, with_lines: bool) -> Self {
+        let (methods, frames) = (FxHashMap::default(), FxHashMap::default());
+        Self { jvmti, with_lines, methods, frames }
+    }
+
+    /// The symbols of a stack, in its order.
+    pub(crate) fn frames(
+        &mut self,
+        jni: Jni<'_>,
+        recorder: &Mutex<Recorder>,
+        stack: &[StackFrame],
+    ) -> Vec<FrameId> {
+        stack.iter().map(|frame| self.frame(jni, recorder, *frame)).collect()
+    }
+
+    fn frame(&mut self, jni: Jni<'_>, recorder: &Mutex<Recorder>, frame: StackFrame) -> FrameId {
+        if let Some(&id) = self.frames.get(&frame) {
+            return id;
+        }
+        let method = self.method(jni, recorder, frame.method);
+        let line = match &method.lines {
+            _ if frame.bci < 0 => Line::Native,
+            Some(lines) => line_at(lines, frame.bci),
+            None => Line::Unknown,
+        };
+        let bci = i32::try_from(frame.bci).ok();
+        let symbol = perk_profile::Frame { method: method.id, bci, line };
+        let id = lock(recorder).profile.symbols.frame(symbol);
+        self.frames.insert(frame, id);
+        id
+    }
+
+    fn method(
+        &mut self,
+        jni: Jni<'_>,
+        recorder: &Mutex<Recorder>,
+        method: MethodRef,
+    ) -> &ResolvedMethod {
+        let (jvmti, with_lines) = (self.jvmti, self.with_lines);
+        self.methods.entry(method).or_insert_with(|| {
+            // A class can be unloaded between the walk and now; the JVM then knows no names.
+            let names = jvmti.method_name(method).ok();
+            let class = jvmti.declaring_class(jni, method).ok();
+            let source = class.as_ref().and_then(|class| jvmti.source_file(class));
+            let lines = if with_lines { jvmti.line_table(method) } else { None };
+            let class = match &class {
+                Some(class) => class_id(jvmti, recorder, class).0,
+                None => lock(recorder).profile.symbols.class("<unloaded class>"),
+            };
+            let mut recorder = lock(recorder);
+            let symbols = &mut recorder.profile.symbols;
+            let (name, signature) = match &names {
+                Some((name, signature)) => (name.as_str(), Some(signature.as_str())),
+                None => ("<Unknown Method>", None),
+            };
+            let name = symbols.strings.intern(name);
+            let signature = signature.map(|it| symbols.strings.intern(it));
+            let source = source.map(|it| symbols.strings.intern(&it));
+            let id = symbols.method(Method { class, name, signature, source });
+            ResolvedMethod { id, lines }
+        })
+    }
+}
+
+/// The profile's class for a class of the JVM, and whether it is new. The class object's tag holds
+/// the answer, so that two classes of one name stay two.
+pub(crate) fn class_id(
+    jvmti: Jvmti,
+    recorder: &Mutex<Recorder>,
+    class: &(impl Reference + ?Sized),
+) -> (ClassId, bool) {
+    match jvmti.tag(class) {
+        0 => {
+            let signature = jvmti.class_signature(class).unwrap_or_default();
+            let id = lock(recorder).new_class(&names::from_signature(&signature));
+            jvmti.set_tag(class, id.index() as i64 + 1);
+            (id, true)
+        }
+        tag => (ClassId::new((tag - 1) as usize), false),
+    }
+}
+
+/// The line of the last entry that begins at or before `bci`.
+fn line_at(lines: &LineTable, bci: i64) -> Line {
+    let after = lines.partition_point(|&(start, _)| start <= bci);
+    match after.checked_sub(1) {
+        Some(index) => Line::Number(lines[index].1),
+        None => Line::Unknown,
+    }
+}

@@ -1,0 +1,258 @@
+//! One profiled JVM: what the callbacks and the engine share.
+
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+use perk_control::messages::{DUMP_BEGIN, DUMP_END, DumpPart};
+use perk_control::options::{Classes, Format, Options};
+use perk_jvmti_sys::jvmtiError;
+use perk_profile::{Accounting, ThreadId, TraceId};
+
+use crate::engine::Engine;
+use crate::jvm::{Borrowed, Jni, Jvmti, Reference, StackFrame, ThreadInfo};
+use crate::recorder::Recorder;
+use crate::resolve::{Resolver, class_id};
+use crate::{guard, memory, os};
+
+/// See the module. It is made at load and lives as long as the process.
+pub(crate) struct Session {
+    jvmti: Jvmti,
+    options: Options,
+    engine: &'static dyn Engine,
+    resolver: Mutex<Resolver>,
+    pub(crate) recorder: Mutex<Recorder>,
+    start: OnceLock<Start>,
+    /// Held while a dump is made: a request during another is passed over, as HPROF did.
+    dumping: Mutex<()>,
+}
+
+/// The moment of VMInit.
+struct Start {
+    at: Instant,
+    process_cpu_ns: u64,
+    jvm: String,
+    program: String,
+}
+
+/// A walked stack and what it stands for.
+#[derive(Debug)]
+pub(crate) struct Sample<'a> {
+    pub(crate) thread: ThreadId,
+    /// The frames, the innermost first.
+    pub(crate) stack: &'a [StackFrame],
+    /// How many intervals of CPU time; none is possible.
+    pub(crate) count: u64,
+}
+
+static SESSION: OnceLock<Session> = OnceLock::new();
+
+/// Virtual threads' tags: their id and one, above the range of class tags.
+const VIRTUAL_THREAD_TAG: i64 = 1 << 40;
+
+impl Session {
+    /// Makes the session of this process; `None` if there is one.
+    pub(crate) fn install(
+        jvmti: Jvmti,
+        options: Options,
+        engine: &'static dyn Engine,
+        recorder: Recorder,
+    ) -> Option<&'static Self> {
+        let session = Self {
+            jvmti,
+            engine,
+            resolver: Mutex::new(Resolver::new(jvmti, options.lineno)),
+            options,
+            recorder: Mutex::new(recorder),
+            start: OnceLock::new(),
+            dumping: Mutex::new(()),
+        };
+        SESSION.set(session).ok()?;
+        Self::current()
+    }
+
+    /// The session, once the agent is loaded.
+    pub(crate) fn current() -> Option<&'static Self> {
+        SESSION.get()
+    }
+
+    /// The JVM is up and about to run the program; `main` is its first thread, which calls this.
+    pub(crate) fn vm_init(&'static self, jni: Jni<'_>, main: Borrowed<'_>) {
+        let property = |name| self.jvmti.system_property(name).unwrap_or_default();
+        let start = Start {
+            at: Instant::now(),
+            process_cpu_ns: os::process_cpu_ns(),
+            jvm: format!("{} {}", property(c"java.vm.name"), property(c"java.vm.version")),
+            program: property(c"sun.java.command"),
+        };
+        if self.start.set(start).is_err() {
+            return;
+        }
+        lock(&self.recorder).begin(self.options.depth);
+        if self.writes_all_classes() {
+            for class in self.jvmti.loaded_classes(jni).unwrap_or_default() {
+                self.class_loaded(&class);
+            }
+        }
+        self.watch(jni, &main, Origin::Main);
+        for thread in self.jvmti.all_threads(jni).unwrap_or_default() {
+            if !jni.same(&thread, &main) {
+                self.watch(jni, &thread, Origin::Older);
+            }
+        }
+        if let Err(reason) = self.engine.start(jni, self) {
+            os::say(&format!("HPROF ERROR: perk cannot sample: {reason}\n"));
+        }
+    }
+
+    /// Asks the JVM for a running program's events.
+    pub(crate) fn enable_events(&self, enable: fn(Jvmti, bool) -> Result<(), jvmtiError>) {
+        if let Err(error) = enable(self.jvmti, self.writes_all_classes()) {
+            os::say(&format!("HPROF ERROR: the JVM refused events: {error}\n"));
+        }
+    }
+
+    /// Whether every loaded class is told to the file.
+    fn writes_all_classes(&self) -> bool {
+        self.options.format == Format::Binary && self.options.classes == Classes::All
+    }
+
+    /// A class was loaded.
+    pub(crate) fn class_loaded(&self, class: &(impl Reference + ?Sized)) {
+        let (class, new) = class_id(self.jvmti, &self.recorder, class);
+        if new {
+            lock(&self.recorder).write_class(class);
+        }
+    }
+
+    /// A platform thread was started, and calls this.
+    pub(crate) fn thread_started(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
+        let known = self.start.get().is_none()
+            || self.engine.is_own_thread(jni, &thread)
+            || self.engine.knows_current(jni, &thread);
+        if !known {
+            self.watch(jni, &thread, Origin::Started);
+        }
+    }
+
+    /// The calling platform thread ends.
+    pub(crate) fn thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
+        if let Some(id) = self.engine.thread_ended(jni, &thread, self) {
+            lock(&self.recorder).thread_ended(id);
+        }
+    }
+
+    fn watch(&self, jni: Jni<'_>, thread: &dyn Reference, origin: Origin) {
+        let Ok(info) = self.jvmti.thread_info(jni, thread) else { return };
+        let id = lock(&self.recorder).thread_started(&info, origin != Origin::Older);
+        self.engine.thread_started(jni, thread, id, origin != Origin::Older);
+    }
+
+    /// The id under which samples of a virtual thread are booked, where threads are told apart.
+    pub(crate) fn virtual_thread(
+        &self,
+        jni: Jni<'_>,
+        thread: &(impl Reference + ?Sized),
+    ) -> Option<ThreadId> {
+        if !self.options.thread {
+            return None;
+        }
+        match self.jvmti.tag(thread) {
+            0 => {
+                let info: ThreadInfo = self.jvmti.thread_info(jni, thread).ok()?;
+                let id = lock(&self.recorder).thread_started(&info, false);
+                self.jvmti.set_tag(thread, VIRTUAL_THREAD_TAG + id.index() as i64);
+                Some(id)
+            }
+            tag => usize::try_from(tag - VIRTUAL_THREAD_TAG).ok().map(ThreadId::new),
+        }
+    }
+
+    /// Books a sample; answers its trace.
+    pub(crate) fn record(&self, jni: Jni<'_>, sample: &Sample<'_>) -> TraceId {
+        let frames = lock(&self.resolver).frames(jni, &self.recorder, sample.stack);
+        lock(&self.recorder).sample(sample.thread, &frames, sample.count)
+    }
+
+    /// Writes what was recorded since the last dump.
+    pub(crate) fn dump(&self) {
+        let Ok(_dumping) = self.dumping.try_lock() else { return };
+        if !lock(&self.recorder).is_begun() {
+            return;
+        }
+        self.progress(DUMP_BEGIN);
+        for part in DumpPart::of(&self.options) {
+            self.progress(part.progress());
+        }
+        self.engine.settle(self);
+        let accounting = self.accounting();
+        lock(&self.recorder).dump(accounting);
+        self.progress(DUMP_END);
+    }
+
+    /// The JVM dies: the last dump, if it is wanted, and the end of the file.
+    pub(crate) fn vm_death(&self) {
+        self.engine.stop();
+        self.end();
+    }
+
+    /// The last dump without the JVM's help, for a process that ends behind the JVM's back.
+    pub(crate) fn end(&self) {
+        if self.options.doe {
+            self.dump();
+        }
+        let mut recorder = lock(&self.recorder);
+        recorder.finish();
+        recorder.discard_unbegun();
+    }
+
+    fn progress(&self, text: &str) {
+        if self.options.verbose {
+            os::say(text);
+        }
+    }
+
+    /// The account up to now; the recorder adds its own counts.
+    fn accounting(&self) -> Accounting {
+        let engine = self.engine.account();
+        let mut accounting = Accounting {
+            pid: std::process::id(),
+            engine: self.engine.name().to_owned(),
+            interval_ns: self.options.interval_ns,
+            walk_count: engine.walk_count,
+            failed_walk_count: engine.failed_walk_count,
+            unattributed_count: engine.unattributed_count,
+            virtual_sample_count: engine.virtual_sample_count,
+            java_cpu_ns: engine.java_cpu_ns,
+            perk_cpu_ns: engine.engine_cpu_ns + guard::callback_cpu_ns(),
+            perk_peak_bytes: memory::peak_bytes(),
+            fault_count: guard::faults(),
+            ..Accounting::default()
+        };
+        if let Some(start) = self.start.get() {
+            accounting.wall_ns = start.at.elapsed().as_nanos() as u64;
+            accounting.process_cpu_ns = os::process_cpu_ns().saturating_sub(start.process_cpu_ns);
+            accounting.jvm.clone_from(&start.jvm);
+            accounting.program.clone_from(&start.program);
+        }
+        let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        accounting.utc_offset_s = os::utc_offset_s(since_1970.unwrap_or_default().as_secs());
+        accounting
+    }
+}
+
+/// How a thread came to be watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// The main thread, at VMInit.
+    Main,
+    /// It was there before VMInit. HPROF has no line for these; perk writes one with the first
+    /// trace that names them.
+    Older,
+    /// It was started under our eyes.
+    Started,
+}
+
+/// Locks even after a panic: the data is counters and tables, and the feature that failed is off.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,162 @@
+//! What the agent says on stderr once its options are understood: HPROF's texts and exit codes.
+
+use std::fmt;
+
+use crate::options::{Options, Timing};
+
+/// An error that ends the process. Its text is what goes to stderr, without the last newline.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct Fatal {
+    /// The line that says what happened.
+    pub text: String,
+    /// The exit code.
+    pub exit_code: i32,
+    /// Whether a line `HPROF TERMINATED PROCESS` follows.
+    pub terminated: bool,
+}
+
+impl Fatal {
+    /// An error before the program starts, which ends the process quietly with code 1.
+    fn at_start(message: &str, location: &str) -> Self {
+        Fatal { text: error_line(message, location), exit_code: 1, terminated: false }
+    }
+
+    /// An error that takes the process down with code 9. `location` is the `file:line` shown.
+    pub fn terminating(message: &str, location: &str) -> Self {
+        Fatal { text: error_line(message, location), exit_code: 9, terminated: true }
+    }
+
+    /// The agent is on the command line twice.
+    pub fn loaded_twice() -> Self {
+        Fatal::terminating(
+            "Cannot load this JVM TI agent twice, \
+             check your java command line for duplicate hprof options.",
+            "hprof_init.c:1956",
+        )
+    }
+
+    /// The output file cannot be made.
+    pub fn cannot_create_file(name: &str) -> Self {
+        Fatal::at_start(&format!("can't create profile file: {name}"), "hprof_init.c:850")
+    }
+
+    /// The temporary file of a heap dump cannot be made.
+    pub fn cannot_create_temporary_file(name: &str) -> Self {
+        Fatal::terminating(&format!("can't create temp heap file: {name}"), "hprof_init.c:814")
+    }
+
+    /// Nobody listens at the address of `net`.
+    pub fn cannot_connect(host: &str, port: i32) -> Self {
+        Fatal::at_start(&format!("can't connect to {host}:{port}"), "hprof_init.c:827")
+    }
+
+    /// A JVMTI function failed.
+    pub fn jvmti(message: &str, error_name: &str, error: i32, location: &str) -> Self {
+        let message = format!("{message} (JVMTI Error {error_name}({error}))");
+        Fatal::terminating(&message, location)
+    }
+}
+
+impl fmt::Display for Fatal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)?;
+        if self.terminated {
+            f.write_str("\nHPROF TERMINATED PROCESS")?;
+        }
+        Ok(())
+    }
+}
+
+/// An error in HPROF's form that need not end the process.
+pub fn error_line(message: &str, location: &str) -> String {
+    format!("HPROF ERROR: {message} [{location}]")
+}
+
+/// What `pause=y` prints before it waits.
+pub fn pause_line(pid: u32) -> String {
+    format!("HPROF pause for PID {pid}")
+}
+
+/// What the progress line of a dump starts with (`verbose=y`).
+pub const DUMP_BEGIN: &str = "Dumping";
+/// What the progress line of a dump ends with.
+pub const DUMP_END: &str = " done.\n";
+
+/// A part of a dump, in the order in which they are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DumpPart {
+    /// `monitor=y`
+    Monitors,
+    /// `heap=dump`
+    Heap,
+    /// `heap=sites`
+    Sites,
+    /// `cpu=samples`
+    Samples,
+    /// `cpu=times`
+    Times,
+    /// `cpu=old`
+    Old,
+}
+
+impl DumpPart {
+    /// The parts that `options` ask for, in order.
+    pub fn of(options: &Options) -> impl Iterator<Item = DumpPart> + use<> {
+        [
+            (options.monitor, DumpPart::Monitors),
+            (options.heap_dump, DumpPart::Heap),
+            (options.heap_sites, DumpPart::Sites),
+            (options.cpu.samples, DumpPart::Samples),
+            (options.cpu.timing == Some(Timing::Times), DumpPart::Times),
+            (options.cpu.timing == Some(Timing::Old), DumpPart::Old),
+        ]
+        .into_iter()
+        .filter_map(|(wanted, part)| wanted.then_some(part))
+    }
+
+    /// What the progress line says of this part.
+    pub fn progress(self) -> &'static str {
+        match self {
+            DumpPart::Monitors => " contended monitor usage ...",
+            DumpPart::Heap => " Java heap ...",
+            DumpPart::Sites => " allocation sites ...",
+            DumpPart::Samples => " CPU usage by sampling running threads ...",
+            DumpPart::Times => " CPU usage by timing methods ...",
+            DumpPart::Old => " CPU usage in old prof format ...",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Parsed;
+
+    #[test]
+    fn fatal_errors_read_like_the_original() {
+        assert_eq!(
+            Fatal::cannot_create_file("/no/x.txt").to_string(),
+            "HPROF ERROR: can't create profile file: /no/x.txt [hprof_init.c:850]"
+        );
+        let twice = Fatal::loaded_twice();
+        assert_eq!(twice.exit_code, 9);
+        assert!(twice.to_string().ends_with("[hprof_init.c:1956]\nHPROF TERMINATED PROCESS"));
+        assert_eq!(
+            Fatal::jvmti("Cannot get it", "JVMTI_ERROR_INTERNAL", 113, "hprof_util.c:1").text,
+            "HPROF ERROR: Cannot get it (JVMTI Error JVMTI_ERROR_INTERNAL(113)) [hprof_util.c:1]"
+        );
+    }
+
+    #[test]
+    fn a_dump_names_its_parts_in_order() {
+        let Ok(Parsed::Run(options)) = Options::parse("cpu=y,heap=all", None) else {
+            unreachable!()
+        };
+        let line: String = DumpPart::of(&options).map(DumpPart::progress).collect();
+        assert_eq!(
+            format!("{DUMP_BEGIN}{line}{DUMP_END}"),
+            "Dumping Java heap ... allocation sites ... \
+             CPU usage by sampling running threads ... done.\n"
+        );
+    }
+}

@@ -1,0 +1,362 @@
+//! HPROF's options, as `-agentlib:hprof=<options>` takes them.
+//!
+//! One table (`table.rs`) holds every option; parsing, the `help` text and `docs/options.md` all
+//! come from it.
+//!
+//! # Grammar
+//!
+//! The string is a repetition of a name up to `=` and a value up to `,`. Nothing is trimmed and
+//! case matters. A name without `=` takes the rest of the string, so `heap=sites,help` is an
+//! unknown option; a name that is empty or longer than 15 bytes is a general syntax error. The
+//! first error wins. An option given twice means its last value, except that `file` and `net` may
+//! appear only once between them, and that `heap` and `cpu` add up (`cpu=times` and `cpu=old`
+//! replace each other). `help` counts only as the whole string. The environment variable
+//! `_JAVA_HPROF_OPTIONS` is appended after a comma.
+//!
+//! # Where perk differs from the original
+//!
+//! - Numbers that do not fit 32 bits are refused, with the original's text, where it wrapped;
+//!   `cutoff` takes decimal numbers only, where C's `strtod` also takes hexadecimal and NaN;
+//!   `logflags` and its like refuse what is not a number, where the original took 0.
+//! - `force=n` never overwrites: where `<prefix>.<pid><suffix>` exists too, a counter is added.
+//! - Additions: `classes`, a unit in `interval`, `%p` in `file`.
+//! - The help text has a title and warnings of its own, and a section on the additions; its usage
+//!   lines, option tables, examples and notes are the original's.
+
+mod file_name;
+mod numbers;
+mod table;
+mod usage;
+
+use std::fmt;
+
+pub use file_name::resolve_file_name;
+use table::{Set, TABLE};
+pub use usage::{options_markdown, usage};
+
+/// The environment variable whose value is appended to the agent's options.
+pub const OPTIONS_VARIABLE: &str = "_JAVA_HPROF_OPTIONS";
+
+/// Longest option name and port number, in bytes.
+const MAX_NAME_LEN: usize = 15;
+/// Longest value, in bytes (the original's `FILENAME_MAX`).
+const MAX_VALUE_LEN: usize = 4096;
+
+/// What the agent was asked to do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// Write a heap dump (`heap=dump`).
+    pub heap_dump: bool,
+    /// Write allocation sites (`heap=sites`).
+    pub heap_sites: bool,
+    /// No analysis was named, which means `heap=all`.
+    pub heap_by_default: bool,
+    /// CPU profiling.
+    pub cpu: Cpu,
+    /// Monitor contention.
+    pub monitor: bool,
+    /// Text or binary output.
+    pub format: Format,
+    /// Where the output goes.
+    pub output: Output,
+    /// Frames kept of each stack trace.
+    pub depth: u32,
+    /// Frames kept of each trace of `cpu=times`; 2 with `cpu=old`, else the same as `depth`.
+    pub timing_depth: u32,
+    /// Time between samples, in nanoseconds; never 0.
+    pub interval_ns: u64,
+    /// Rows below this share of the total are left out; a ratio, not a percentage.
+    pub cutoff: f64,
+    /// Line numbers in traces.
+    pub lineno: bool,
+    /// The thread is part of a trace's identity.
+    pub thread: bool,
+    /// Dump on exit.
+    pub doe: bool,
+    /// Overwrite an existing file.
+    pub force: bool,
+    /// Say on stderr what is dumped.
+    pub verbose: bool,
+    /// Primitive fields keep their values in a binary heap dump.
+    pub prim_fields: bool,
+    /// Primitive arrays keep their elements in a heap dump.
+    pub prim_arrays: bool,
+    /// Which classes get a LOAD CLASS record in binary output.
+    pub classes: Classes,
+    /// Switches for debugging the agent itself.
+    pub diagnostics: Diagnostics,
+    /// The whole option string, with the environment variable's part.
+    pub raw: String,
+}
+
+/// CPU profiling asked for; sampling and timing can be on together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cpu {
+    /// `cpu=samples`
+    pub samples: bool,
+    /// `cpu=times` or `cpu=old`
+    pub timing: Option<Timing>,
+}
+
+/// How method times are reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Timing {
+    /// `cpu=times`: by trace.
+    Times,
+    /// `cpu=old`: caller and callee, as JDK 1.1's `-prof`.
+    Old,
+}
+
+/// Text or binary output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// `format=a`
+    Ascii,
+    /// `format=b`
+    Binary,
+}
+
+/// Where the output goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// `java.hprof.txt`, or `java.hprof` with `format=b`.
+    Default,
+    /// The file named, `%p` not yet replaced: see [`resolve_file_name`].
+    File(String),
+    /// A socket.
+    Net {
+        /// The host's name or address.
+        host: String,
+        /// The port as written, unchecked; 0 if it was not a number.
+        port: i32,
+    },
+}
+
+/// Which classes get a LOAD CLASS record in binary output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Classes {
+    /// Every class the VM loads, as the original had it.
+    All,
+    /// Only classes that appear in a trace.
+    Used,
+}
+
+/// Switches for debugging the agent itself, accepted for compatibility.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Diagnostics {
+    /// `logflags`: miscellaneous log 0x1, table lists 0x2, check binary output 0x4.
+    pub log_flags: u32,
+    /// `debugflags`
+    pub debug_flags: u32,
+    /// `X`
+    pub experiment: u32,
+    /// `coredump`: abort on a fatal error.
+    pub core_dump: bool,
+    /// `errorexit`: every error is fatal.
+    pub error_exit: bool,
+    /// `pause`: wait on load for a debugger.
+    pub pause: bool,
+    /// `debug`
+    pub debug: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            heap_dump: false,
+            heap_sites: false,
+            heap_by_default: false,
+            cpu: Cpu::default(),
+            monitor: false,
+            format: Format::Ascii,
+            output: Output::Default,
+            depth: 4,
+            timing_depth: 4,
+            interval_ns: 10_000_000,
+            cutoff: 0.0001,
+            lineno: true,
+            thread: false,
+            doe: true,
+            force: true,
+            verbose: true,
+            prim_fields: true,
+            prim_arrays: true,
+            classes: Classes::All,
+            diagnostics: Diagnostics::default(),
+            raw: String::new(),
+        }
+    }
+}
+
+/// What an option string asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Parsed {
+    /// Print [`usage`] on stdout and exit with code 0.
+    Help,
+    /// Profile.
+    Run(Options),
+}
+
+/// An option string that cannot be understood. Its text is the line for stderr.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("HPROF ERROR: hprof option error: {message} ({options}) [hprof_init.c:495]")]
+pub struct OptionError {
+    /// What is wrong.
+    pub message: String,
+    /// The whole option string.
+    pub options: String,
+}
+
+impl OptionError {
+    /// The exit code that goes with the message.
+    pub const EXIT_CODE: i32 = 1;
+}
+
+/// An analysis that HPROF had and this version of perk has not. Its text is the line for stderr.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unsupported {
+    /// The option and value, such as `heap=sites`.
+    pub what: &'static str,
+    /// It was not asked for by name: it is what giving no analysis means.
+    pub by_default: bool,
+}
+
+impl Unsupported {
+    /// The exit code that goes with the message.
+    pub const EXIT_CODE: i32 = 1;
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = if self.by_default { ", which is what no analysis named means," } else { "" };
+        let what = self.what;
+        write!(
+            f,
+            "HPROF ERROR: {what}{why} is not available in this version of perk, \
+             which has cpu=samples (run with the option help for the list)"
+        )
+    }
+}
+
+impl std::error::Error for Unsupported {}
+
+impl Options {
+    /// Parses the agent's options, with the value of [`OPTIONS_VARIABLE`] if it is set.
+    pub fn parse(agent_options: &str, env: Option<&str>) -> Result<Parsed, OptionError> {
+        if agent_options == "help" {
+            return Ok(Parsed::Help);
+        }
+        let raw = match env {
+            Some(env) if agent_options.is_empty() => env.to_owned(),
+            Some(env) if !env.is_empty() => format!("{agent_options},{env}"),
+            _ => agent_options.to_owned(),
+        };
+        let mut options = Options::default();
+        match options.read(&raw) {
+            Ok(()) => {
+                options.raw = raw;
+                Ok(Parsed::Run(options))
+            }
+            Err(message) => Err(OptionError { message, options: raw }),
+        }
+    }
+
+    /// The first analysis or output asked for that this version does not have.
+    ///
+    /// To be asked after parsing and before any file is made.
+    pub fn unsupported(&self) -> Option<Unsupported> {
+        let missing = TABLE.iter().flat_map(|spec| spec.not_yet).find(|m| (m.selected)(self))?;
+        let by_default = self.heap_by_default && missing.what.starts_with("heap=");
+        Some(Unsupported { what: missing.what, by_default })
+    }
+
+    fn read(&mut self, text: &str) -> Result<(), String> {
+        let mut rest = Tokens(text);
+        while !rest.0.is_empty() {
+            let name =
+                rest.next('=', MAX_NAME_LEN).ok_or("general syntax error parsing options")?;
+            let spec = TABLE
+                .iter()
+                .find(|spec| spec.name == name)
+                .ok_or_else(|| format!("Unknown option: {name}"))?;
+            let must_be = || format!("{name} option value must be {}", spec.rule);
+            let misses = || match spec.form {
+                Some(form) => format!("syntax error parsing {name}={form}"),
+                None => must_be(),
+            };
+            match spec.set {
+                Set::Value(set) => {
+                    let value = rest.next(',', MAX_VALUE_LEN).ok_or_else(misses)?;
+                    set(self, value).ok_or_else(must_be)?;
+                }
+                Set::Switch(switch) => *switch(self) = rest.switch().ok_or_else(must_be)?,
+                Set::Ignored => drop(rest.switch().ok_or_else(must_be)?),
+                Set::File => {
+                    self.check_no_output()?;
+                    let name = rest.next(',', MAX_VALUE_LEN).ok_or_else(misses)?;
+                    self.output = Output::File(name.to_owned());
+                }
+                Set::Net => {
+                    self.check_no_output()?;
+                    let host = rest.next(':', MAX_VALUE_LEN).ok_or("net option missing ':'")?;
+                    let port = rest.next(',', MAX_NAME_LEN).ok_or("net option missing port")?;
+                    let port = numbers::leading_decimal(port);
+                    self.output = Output::Net { host: host.to_owned(), port };
+                }
+                Set::Removed(message) => return Err(message.to_owned()),
+            }
+        }
+        self.cross_check()?;
+        self.apply_defaults();
+        Ok(())
+    }
+
+    fn check_no_output(&self) -> Result<(), &'static str> {
+        match self.output {
+            Output::Default => Ok(()),
+            _ => Err("file or net options should only appear once"),
+        }
+    }
+
+    fn cross_check(&self) -> Result<(), &'static str> {
+        if self.format == Format::Binary {
+            if self.cpu.timing.is_some() {
+                return Err("cpu=times|old is not supported with format=b");
+            }
+            if self.monitor {
+                return Err("monitor=y is not supported with format=b");
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_defaults(&mut self) {
+        self.timing_depth = if self.cpu.timing == Some(Timing::Old) { 2 } else { self.depth };
+        let heap = self.heap_dump || self.heap_sites;
+        if !heap && self.cpu == Cpu::default() && !self.monitor {
+            self.heap_dump = true;
+            self.heap_sites = true;
+            self.heap_by_default = true;
+        }
+    }
+}
+
+/// The part of an option string not read yet.
+struct Tokens<'a>(&'a str);
+
+impl<'a> Tokens<'a> {
+    /// The text up to `separator` or the end; `None` if it is empty or too long.
+    fn next(&mut self, separator: char, max_len: usize) -> Option<&'a str> {
+        let (token, rest) = self.0.split_once(separator).unwrap_or((self.0, ""));
+        self.0 = rest;
+        (!token.is_empty() && token.len() <= max_len).then_some(token)
+    }
+
+    fn switch(&mut self) -> Option<bool> {
+        match self.next(',', MAX_VALUE_LEN)? {
+            "y" => Some(true),
+            "n" => Some(false),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The name of the file the agent writes.
+
+use std::path::{Path, PathBuf};
+
+use super::{Format, Options, Output};
+
+/// The file to write, for a process with the id `pid`.
+///
+/// In a name given, `%p` becomes the process id and `%%` a percent sign. With `force=n` a name that
+/// `exists` makes way for one with the process id in it: before a `.txt` ending of text output, at
+/// the end of binary output. With `net` it is the default name, beside which temporary files go.
+pub fn resolve_file_name(options: &Options, pid: u32, exists: impl Fn(&Path) -> bool) -> PathBuf {
+    let name = match (&options.output, options.format) {
+        (Output::File(name), _) => expand(name, pid),
+        (_, Format::Ascii) => "java.hprof.txt".to_owned(),
+        (_, Format::Binary) => "java.hprof".to_owned(),
+    };
+    if options.force || !exists(Path::new(&name)) {
+        return PathBuf::from(name);
+    }
+    let (prefix, suffix) = match options.format {
+        Format::Ascii => split_text_suffix(&name),
+        Format::Binary => (name.as_str(), ""),
+    };
+    let first = PathBuf::from(format!("{prefix}.{pid}{suffix}"));
+    if !exists(&first) {
+        return first;
+    }
+    let mut others = (2u32..).map(|n| PathBuf::from(format!("{prefix}.{pid}.{n}{suffix}")));
+    others.find(|name| !exists(name)).unwrap_or(first)
+}
+
+/// Splits off a last extension that starts with `.txt`; a name without one gets `.txt`.
+fn split_text_suffix(name: &str) -> (&str, &str) {
+    let file_start = name.rfind('/').map_or(0, |slash| slash + 1);
+    let dot = name[file_start..].rfind('.').map(|dot| file_start + dot);
+    match dot.map(|dot| name.split_at(dot)) {
+        Some((prefix, suffix))
+            if suffix.get(..4).is_some_and(|start| start.eq_ignore_ascii_case(".txt")) =>
+        {
+            (prefix, suffix)
+        }
+        _ => (name, ".txt"),
+    }
+}
+
+fn expand(name: &str, pid: u32) -> String {
+    let mut expanded = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(percent) = rest.find('%') {
+        expanded.push_str(&rest[..percent]);
+        let escape = &rest[percent..];
+        if let Some(after) = escape.strip_prefix("%p") {
+            expanded.push_str(&pid.to_string());
+            rest = after;
+        } else {
+            expanded.push('%');
+            rest = escape.strip_prefix("%%").unwrap_or(&escape[1..]);
+        }
+    }
+    expanded + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Parsed;
+
+    /// The name chosen for `options` in a folder that holds `existing`.
+    fn resolved(options: &str, existing: &[&str]) -> String {
+        let Ok(Parsed::Run(options)) = Options::parse(options, None) else {
+            panic!("{options}");
+        };
+        let exists = |path: &Path| existing.iter().any(|name| Path::new(name) == path);
+        resolve_file_name(&options, 77, exists).to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn default_names_depend_on_the_format() {
+        assert_eq!(resolved("", &[]), "java.hprof.txt");
+        assert_eq!(resolved("format=b", &[]), "java.hprof");
+        assert_eq!(resolved("net=h:1,format=b", &[]), "java.hprof");
+        assert_eq!(resolved("file=plain", &[]), "plain");
+    }
+
+    #[test]
+    fn percent_p_is_the_process_id() {
+        assert_eq!(resolved("file=o-%p.txt", &[]), "o-77.txt");
+        assert_eq!(resolved("file=%%p%p%%", &[]), "%p77%");
+        assert_eq!(resolved("file=100%", &[]), "100%");
+        assert_eq!(resolved("file=%dé%é", &[]), "%dé%é");
+    }
+
+    #[test]
+    fn force_n_moves_out_of_the_way_of_a_file() {
+        let files = ["java.hprof.txt", "java.hprof", "mine", "mine.txt", "mine.TXT", "d.txt/mine"];
+        for (options, expected) in [
+            ("force=n", "java.hprof.77.txt"),
+            ("force=n,format=b", "java.hprof.77"),
+            ("force=n,file=mine", "mine.77.txt"),
+            ("force=n,file=mine.txt", "mine.77.txt"),
+            ("force=n,file=mine.TXT", "mine.77.TXT"),
+            ("force=n,file=mine.txt,format=b", "mine.txt.77"),
+            ("force=n,file=d.txt/mine", "d.txt/mine.77.txt"),
+            ("force=n,file=absent.txt", "absent.txt"),
+            ("force=y,file=mine.txt", "mine.txt"),
+        ] {
+            assert_eq!(resolved(options, &files), expected, "{options}");
+        }
+    }
+
+    #[test]
+    fn force_n_never_overwrites() {
+        let files = ["mine.txt", "mine.77.txt", "mine.77.2.txt"];
+        assert_eq!(resolved("force=n,file=mine.txt", &files), "mine.77.3.txt");
+    }
+}

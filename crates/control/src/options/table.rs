@@ -1,0 +1,372 @@
+//! The table of options: the one place that says what exists, how it is written and what it means.
+
+use super::numbers;
+use super::{Classes, Format, Options, Output, Timing};
+
+/// One option.
+pub(super) struct Spec {
+    pub(super) name: &'static str,
+    /// The values, as the help text shows them.
+    pub(super) values: &'static str,
+    pub(super) about: &'static str,
+    pub(super) default: &'static str,
+    pub(super) section: Section,
+    /// What an empty value's message shows after the name; without it, `rule` is quoted.
+    pub(super) form: Option<&'static str>,
+    /// What a wrong value's message says it must be.
+    pub(super) rule: &'static str,
+    pub(super) set: Set,
+    /// Values that perk writes about in addition to the original's.
+    pub(super) additions: &'static [Addition],
+    /// What can be written but is not there yet.
+    pub(super) not_yet: &'static [Missing],
+}
+
+/// Where the help text and the documentation list an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Section {
+    Main,
+    Obsolete,
+    /// The original took it and did not say so.
+    Undocumented,
+    /// perk's own.
+    Perk,
+    /// Refused with a hint.
+    Removed,
+}
+
+/// How an option takes its value.
+pub(super) enum Set {
+    /// Takes a value; `None` means it is wrong.
+    Value(fn(&mut Options, &str) -> Option<()>),
+    /// `y` or `n`.
+    Switch(fn(&mut Options) -> &mut bool),
+    /// `y` or `n`, without effect.
+    Ignored,
+    File,
+    Net,
+    /// No longer there: the message.
+    Removed(&'static str),
+}
+
+/// A value perk takes beyond the original's.
+pub(super) struct Addition {
+    pub(super) values: &'static str,
+    pub(super) about: &'static str,
+}
+
+/// An analysis that this version does not have.
+pub(super) struct Missing {
+    pub(super) what: &'static str,
+    pub(super) selected: fn(&Options) -> bool,
+}
+
+/// Fields most options share; each table entry overrides the rest.
+const BASE: Spec = Spec {
+    name: "",
+    values: "",
+    about: "",
+    default: "",
+    section: Section::Main,
+    form: None,
+    rule: "",
+    set: Set::Ignored,
+    additions: &[],
+    not_yet: &[],
+};
+
+/// A `y|n` switch.
+const SWITCH: Spec = Spec { values: "y|n", rule: "y|n", ..BASE };
+const UNDOCUMENTED_SWITCH: Spec = Spec { section: Section::Undocumented, ..SWITCH };
+const UNDOCUMENTED_NUMBER: Spec = Spec {
+    values: "<number>",
+    default: "0",
+    section: Section::Undocumented,
+    rule: "numeric",
+    ..BASE
+};
+
+/// Every option, in the order of the help text.
+pub(super) static TABLE: &[Spec] = &[
+    Spec {
+        name: "heap",
+        values: "dump|sites|all",
+        about: "heap profiling",
+        default: "all",
+        form: Some("dump|sites|all"),
+        rule: "dump|sites|all",
+        set: Set::Value(set_heap),
+        not_yet: &[
+            Missing { what: "heap=all", selected: |o| o.heap_dump && o.heap_sites },
+            Missing { what: "heap=dump", selected: |o| o.heap_dump },
+            Missing { what: "heap=sites", selected: |o| o.heap_sites },
+        ],
+        ..BASE
+    },
+    Spec {
+        name: "cpu",
+        values: "samples|times|old",
+        about: "CPU usage",
+        default: "off",
+        form: Some("y|samples|times|old"),
+        rule: "y|samples|times|old",
+        set: Set::Value(set_cpu),
+        not_yet: &[
+            Missing { what: "cpu=times", selected: |o| o.cpu.timing == Some(Timing::Times) },
+            Missing { what: "cpu=old", selected: |o| o.cpu.timing == Some(Timing::Old) },
+        ],
+        ..BASE
+    },
+    Spec {
+        name: "monitor",
+        about: "monitor contention",
+        default: "n",
+        set: Set::Switch(|o| &mut o.monitor),
+        not_yet: &[Missing { what: "monitor=y", selected: |o| o.monitor }],
+        ..SWITCH
+    },
+    Spec {
+        name: "format",
+        values: "a|b",
+        about: "text(txt) or binary output",
+        default: "a",
+        form: Some("a|b"),
+        rule: "a|b",
+        set: Set::Value(set_format),
+        ..BASE
+    },
+    Spec {
+        name: "file",
+        values: "<file>",
+        about: "write data to file",
+        default: "java.hprof[{.txt}]",
+        form: Some("filename"),
+        set: Set::File,
+        additions: &[Addition { values: "<file with %p>", about: "%p is the process id, %% is %" }],
+        ..BASE
+    },
+    Spec {
+        name: "net",
+        values: "<host>:<port>",
+        about: "send data over a socket",
+        default: "off",
+        set: Set::Net,
+        not_yet: &[Missing {
+            what: "net=<host>:<port>",
+            selected: |o| matches!(o.output, Output::Net { .. }),
+        }],
+        ..BASE
+    },
+    Spec {
+        name: "depth",
+        values: "<size>",
+        about: "stack trace depth",
+        default: "4",
+        form: Some("DECIMAL"),
+        rule: "decimal and >= 0",
+        set: Set::Value(set_depth),
+        ..BASE
+    },
+    Spec {
+        name: "interval",
+        values: "<ms>",
+        about: "sample interval in ms",
+        default: "10",
+        form: Some("DECIMAL"),
+        rule: "decimal and > 0",
+        set: Set::Value(set_interval),
+        additions: &[Addition { values: "<n>us|ms|s", about: "interval in the unit named" }],
+        ..BASE
+    },
+    Spec {
+        name: "cutoff",
+        values: "<value>",
+        about: "output cutoff point",
+        default: "0.0001",
+        form: Some("DOUBLE"),
+        rule: "floating point and >= 0",
+        set: Set::Value(set_cutoff),
+        ..BASE
+    },
+    Spec {
+        name: "lineno",
+        about: "line number in traces?",
+        default: "y",
+        set: Set::Switch(|o| &mut o.lineno),
+        ..SWITCH
+    },
+    Spec {
+        name: "thread",
+        about: "thread in traces?",
+        default: "n",
+        set: Set::Switch(|o| &mut o.thread),
+        ..SWITCH
+    },
+    Spec {
+        name: "doe",
+        about: "dump on exit?",
+        default: "y",
+        set: Set::Switch(|o| &mut o.doe),
+        ..SWITCH
+    },
+    Spec { name: "msa", about: "Solaris micro state accounting", default: "n", ..SWITCH },
+    Spec {
+        name: "force",
+        about: "force output to <file>",
+        default: "y",
+        set: Set::Switch(|o| &mut o.force),
+        ..SWITCH
+    },
+    Spec {
+        name: "verbose",
+        about: "print messages about dumps",
+        default: "y",
+        set: Set::Switch(|o| &mut o.verbose),
+        ..SWITCH
+    },
+    Spec { name: "gc_okay", about: "no effect", section: Section::Obsolete, ..SWITCH },
+    Spec {
+        name: "primfields",
+        about: "values of primitive fields in heap dumps",
+        default: "y",
+        set: Set::Switch(|o| &mut o.prim_fields),
+        ..UNDOCUMENTED_SWITCH
+    },
+    Spec {
+        name: "primarrays",
+        about: "elements of primitive arrays in heap dumps",
+        default: "y",
+        set: Set::Switch(|o| &mut o.prim_arrays),
+        ..UNDOCUMENTED_SWITCH
+    },
+    Spec {
+        name: "logflags",
+        about: "logging of the agent itself, a bit mask",
+        set: Set::Value(|o, v| numbers::flags(v).map(|n| o.diagnostics.log_flags = n)),
+        ..UNDOCUMENTED_NUMBER
+    },
+    Spec {
+        name: "debugflags",
+        about: "checks of the agent itself, a bit mask",
+        set: Set::Value(|o, v| numbers::flags(v).map(|n| o.diagnostics.debug_flags = n)),
+        ..UNDOCUMENTED_NUMBER
+    },
+    Spec {
+        name: "X",
+        about: "experiments, a bit mask",
+        set: Set::Value(|o, v| numbers::flags(v).map(|n| o.diagnostics.experiment = n)),
+        ..UNDOCUMENTED_NUMBER
+    },
+    Spec {
+        name: "coredump",
+        about: "abort on a fatal error",
+        default: "n",
+        set: Set::Switch(|o| &mut o.diagnostics.core_dump),
+        ..UNDOCUMENTED_SWITCH
+    },
+    Spec {
+        name: "errorexit",
+        about: "every error is fatal",
+        default: "n",
+        set: Set::Switch(|o| &mut o.diagnostics.error_exit),
+        ..UNDOCUMENTED_SWITCH
+    },
+    Spec {
+        name: "pause",
+        about: "wait on load for a debugger",
+        default: "n",
+        set: Set::Switch(|o| &mut o.diagnostics.pause),
+        ..UNDOCUMENTED_SWITCH
+    },
+    Spec {
+        name: "debug",
+        about: "debugging of the agent itself",
+        default: "n",
+        set: Set::Switch(|o| &mut o.diagnostics.debug),
+        ..UNDOCUMENTED_SWITCH
+    },
+    Spec {
+        name: "classes",
+        values: "all|used",
+        about: "LOAD CLASS records (format=b)",
+        default: "all",
+        section: Section::Perk,
+        form: Some("all|used"),
+        rule: "all|used",
+        set: Set::Value(set_classes),
+        ..BASE
+    },
+    Spec {
+        name: "exitpause",
+        section: Section::Removed,
+        set: Set::Removed("The exitpause option was removed, use -XX:OnError='cmd %%p'"),
+        ..BASE
+    },
+    Spec {
+        name: "precrash",
+        section: Section::Removed,
+        set: Set::Removed("The precrash option was removed, use -XX:OnError='precrash -p %%p'"),
+        ..BASE
+    },
+];
+
+fn set_heap(options: &mut Options, value: &str) -> Option<()> {
+    let (dump, sites) = match value {
+        "dump" => (true, false),
+        "sites" => (false, true),
+        "all" => (true, true),
+        _ => return None,
+    };
+    options.heap_dump |= dump;
+    options.heap_sites |= sites;
+    Some(())
+}
+
+fn set_cpu(options: &mut Options, value: &str) -> Option<()> {
+    match value {
+        "y" | "samples" => options.cpu.samples = true,
+        "times" => options.cpu.timing = Some(Timing::Times),
+        "old" => options.cpu.timing = Some(Timing::Old),
+        _ => return None,
+    }
+    Some(())
+}
+
+fn set_format(options: &mut Options, value: &str) -> Option<()> {
+    options.format = match value {
+        "a" => Format::Ascii,
+        "b" => Format::Binary,
+        _ => return None,
+    };
+    Some(())
+}
+
+fn set_depth(options: &mut Options, value: &str) -> Option<()> {
+    options.depth = u32::try_from(numbers::decimal(value)?).ok()?;
+    Some(())
+}
+
+fn set_interval(options: &mut Options, value: &str) -> Option<()> {
+    const UNITS: [(&str, u64); 3] = [("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+    let (number, unit_ns) = UNITS
+        .iter()
+        .find_map(|&(unit, unit_ns)| Some((value.strip_suffix(unit)?, unit_ns)))
+        .unwrap_or((value, 1_000_000));
+    let number = u64::try_from(numbers::decimal(number)?).ok().filter(|&n| n > 0)?;
+    options.interval_ns = number * unit_ns;
+    Some(())
+}
+
+fn set_cutoff(options: &mut Options, value: &str) -> Option<()> {
+    options.cutoff = numbers::float(value).filter(|&cutoff| cutoff >= 0.0)?;
+    Some(())
+}
+
+fn set_classes(options: &mut Options, value: &str) -> Option<()> {
+    options.classes = match value {
+        "all" => Classes::All,
+        "used" => Classes::Used,
+        _ => return None,
+    };
+    Some(())
+}

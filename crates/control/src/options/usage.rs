@@ -1,0 +1,161 @@
+//! The help text and the documentation, both from the table.
+
+use std::fmt::Write;
+
+use super::table::{Section, Spec, TABLE};
+
+/// The text that the option `help` prints on stdout.
+///
+/// The lines on the original's options, its examples and its notes are the original's.
+pub fn usage() -> String {
+    let mut text = String::from(
+        "
+     perk: a profiler for the JVM that takes HPROF's options
+
+hprof usage: java -agentlib:hprof=[help]|[<option>=<value>, ...]
+
+Option Name and Value  Description                    Default
+---------------------  -----------                    -------
+",
+    );
+    for spec in section(Section::Main) {
+        push_row(&mut text, &written(spec), spec.about, spec.default);
+    }
+    text.push_str("\nObsolete Options\n----------------\n");
+    for spec in section(Section::Obsolete) {
+        text = text + &written(spec) + "\n";
+    }
+    text.push_str(
+        "
+Examples
+--------
+  - Get sample cpu information every 20 millisec, with a stack depth of 3:
+      java -agentlib:hprof=cpu=samples,interval=20,depth=3 classname
+  - Get heap usage information based on the allocation sites:
+      java -agentlib:hprof=heap=sites classname
+
+Notes
+-----
+  - The option format=b cannot be used with monitor=y.
+  - The option format=b cannot be used with cpu=old|times.
+  - Use of the -Xrunhprof interface can still be used, e.g.
+       java -Xrunhprof:[help]|[<option>=<value>, ...]
+    will behave exactly the same as:
+       java -agentlib:hprof=[help]|[<option>=<value>, ...]
+
+perk's additions
+----------------
+",
+    );
+    for spec in section(Section::Perk) {
+        push_row(&mut text, &written(spec), spec.about, spec.default);
+    }
+    for spec in TABLE {
+        for addition in spec.additions {
+            let written = format!("{}={}", spec.name, addition.values);
+            push_row(&mut text, &written, addition.about, "");
+        }
+    }
+    text.push_str("\nWarnings\n--------\n");
+    let missing = missing();
+    if !missing.is_empty() {
+        text.push_str("  - Not available in this version of perk:\n");
+        let _ = writeln!(text, "      {}", missing.join(", "));
+    }
+    text.push_str("  - Samples are estimates; a method seen only a few times may be chance.\n");
+    text
+}
+
+/// The contents of `docs/options.md`, which a test holds to it.
+pub fn options_markdown() -> String {
+    let mut text = String::from(
+        "# Options of the agent
+
+<!-- Written from the table in crates/control/src/options/table.rs:
+     UPDATE_EXPECT=1 cargo test -p perk-control -->
+
+`java -agentlib:hprof=<option>=<value>,<option>=<value>,...` or `-agentpath:<libperk.so>=...`.
+The names, values, defaults and messages are those of HPROF, the agent that JDK 8 and older came
+with. `help` as the whole string prints a summary on stdout. The environment variable
+`_JAVA_HPROF_OPTIONS` is appended to the options after a comma.
+
+Nothing is trimmed and case matters. An option given twice means its last value, except that
+`heap` and `cpu` add up, and that `file` and `net` may appear only once between them. Giving no
+analysis (`heap`, `cpu`, `monitor`) means `heap=all`. `cpu=times|old` and `monitor=y` cannot be
+used with `format=b`.
+
+A wrong option is one line on stderr and exit code 1, before the program starts:
+
+```
+HPROF ERROR: hprof option error: Unknown option: foo (foo=bar) [hprof_init.c:495]
+```
+
+",
+    );
+    let missing = missing();
+    if !missing.is_empty() {
+        let missing = missing.join("`, `");
+        let _ = writeln!(
+            text,
+            "Not available in this version of perk, and refused in one line with exit code 1:\n\
+             `{missing}`.\n"
+        );
+    }
+    push_table(&mut text, "Options", section(Section::Main));
+    text.push('\n');
+    push_table(&mut text, "perk's additions", section(Section::Perk));
+    for spec in TABLE {
+        for addition in spec.additions {
+            push_markdown_row(&mut text, spec.name, addition.values, addition.about, "");
+        }
+    }
+    text.push_str(
+        "
+A unit in `interval` is `us`, `ms` or `s`; a number without one is in milliseconds. With
+`force=n` a file that exists is not overwritten: the process id goes into the name, before a
+`.txt` ending of text output and at the end of the name of binary output.
+
+",
+    );
+    push_table(&mut text, "Options HPROF took and did not list", section(Section::Undocumented));
+    text.push('\n');
+    push_table(&mut text, "Accepted without effect", section(Section::Obsolete));
+    text.push_str("\n## Removed from HPROF itself\n\n");
+    for spec in section(Section::Removed) {
+        let _ = writeln!(text, "- `{}`: refused, with a hint at `-XX:OnError`", spec.name);
+    }
+    text
+}
+
+fn section(section: Section) -> impl Iterator<Item = &'static Spec> {
+    TABLE.iter().filter(move |spec| spec.section == section)
+}
+
+fn missing() -> Vec<&'static str> {
+    TABLE.iter().flat_map(|spec| spec.not_yet).map(|missing| missing.what).collect()
+}
+
+fn written(spec: &Spec) -> String {
+    format!("{}={}", spec.name, spec.values)
+}
+
+fn push_row(text: &mut String, option: &str, about: &str, default: &str) {
+    let row = format!("{option:<22} {about:<30} {default}");
+    text.push_str(row.trim_end());
+    text.push('\n');
+}
+
+fn push_table(text: &mut String, title: &str, specs: impl Iterator<Item = &'static Spec>) {
+    let _ =
+        write!(text, "## {title}\n\n| option | values | default | meaning |\n|---|---|---|---|\n");
+    for spec in specs {
+        push_markdown_row(text, spec.name, spec.values, spec.about, spec.default);
+    }
+}
+
+fn push_markdown_row(text: &mut String, name: &str, values: &str, about: &str, default: &str) {
+    let values = values.replace('|', "\\|");
+    let about = about.replace('<', "\\<");
+    let default = if default.is_empty() { String::new() } else { format!("`{default}`") };
+    let _ = writeln!(text, "| `{name}` | `{values}` | {default} | {about} |");
+}

@@ -1,0 +1,247 @@
+//! Every recorded command line of the original agent, through the parser.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use perk_control::{Fatal, OptionError, Options, Parsed, Unsupported, options_markdown, usage};
+use perk_testkit::golden::Golden;
+use proptest::prelude::*;
+
+/// The cases that parse, with what each needs that this version does not have.
+const PARSED: &[(&str, Option<&str>)] = &[
+    ("file-binary-default", Some("heap=sites")),
+    ("file-nosuffix-ascii", Some("heap=sites")),
+    ("force-n-absent", Some("heap=sites")),
+    ("force-n-binary", None),
+    ("force-n-default", Some("heap=sites")),
+    ("force-n-dump-tmp-exists", Some("heap=dump")),
+    ("force-n-txt", Some("heap=sites")),
+    ("force-y-overwrite", Some("heap=sites")),
+    ("opt-cpu-y", None),
+    ("opt-cutoff-2", Some("heap=sites")),
+    ("opt-dump-unwritable", Some("heap=dump")),
+    ("opt-env", Some("heap=sites")),
+    ("opt-env-only", Some("heap=sites")),
+    ("opt-file-unwritable", Some("heap=sites")),
+    ("opt-gcokay-ok", Some("heap=sites")),
+    ("opt-net-badhost", Some("heap=all")),
+    ("opt-net-port0", Some("heap=sites")),
+    ("opt-net-refused", Some("heap=all")),
+    ("opt-none-default", Some("heap=all")),
+    ("opt-none-xrun", Some("heap=all")),
+    ("opt-trailing-comma", Some("heap=sites")),
+    ("opt-twice", Some("heap=sites")),
+    ("opt-verbose-n", Some("heap=sites")),
+];
+
+fn golden() -> Vec<Golden> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/hprof-options");
+    Golden::load_all(&folder).unwrap()
+}
+
+fn parse(case: &Golden, agent_options: &str) -> Result<Parsed, OptionError> {
+    Options::parse(agent_options, case.env("_JAVA_HPROF_OPTIONS"))
+}
+
+fn run_options(text: &str) -> Options {
+    match Options::parse(text, None) {
+        Ok(Parsed::Run(options)) => options,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+fn error(text: &str) -> String {
+    match Options::parse(text, None) {
+        Err(error) => error.message,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+#[test]
+fn every_recorded_case_ends_as_recorded() {
+    let mut parsed: BTreeMap<&str, Option<&str>> = PARSED.iter().copied().collect();
+    let cases = golden();
+    assert!(cases.len() > 60, "only {} cases", cases.len());
+    for case in &cases {
+        let agent_options = case.agent_options();
+        assert!(!agent_options.is_empty(), "{}: {:?}", case.name, case.command);
+        for text in agent_options {
+            match parse(case, text) {
+                Ok(Parsed::Help) => {
+                    assert_eq!(case.exit_code, 0, "{}", case.name);
+                    assert!(case.stdout.contains("hprof usage:"), "{}", case.name);
+                }
+                Ok(Parsed::Run(options)) => {
+                    assert!(!case.stderr.contains("option error"), "{}", case.name);
+                    let missing = options.unsupported().map(|missing| missing.what);
+                    assert_eq!(Some(&missing), parsed.get(case.name.as_str()), "{}", case.name);
+                }
+                Err(error) => {
+                    assert_eq!(format!("{error}\n"), case.stderr, "{}", case.name);
+                    assert_eq!(OptionError::EXIT_CODE, case.exit_code, "{}", case.name);
+                }
+            }
+        }
+    }
+    for case in &cases {
+        parsed.remove(case.name.as_str());
+    }
+    assert!(parsed.is_empty(), "not recorded: {parsed:?}");
+}
+
+#[test]
+fn later_errors_read_as_recorded() {
+    let cases = golden();
+    for (name, fatal) in [
+        ("opt-twice", Fatal::loaded_twice()),
+        ("opt-file-unwritable", Fatal::cannot_create_file("/no/such/dir/x.txt")),
+        ("opt-dump-unwritable", Fatal::cannot_create_temporary_file("/no/such/dir/x.txt.TMP")),
+        ("opt-net-port0", Fatal::cannot_create_file("(null)")),
+        ("opt-net-refused", Fatal::cannot_connect("127.0.0.1", 1)),
+        ("opt-net-badhost", Fatal::cannot_connect("no.such.host.invalid", 4000)),
+    ] {
+        let case = cases.iter().find(|case| case.name == name).unwrap();
+        assert_eq!(format!("{fatal}\n"), case.stderr, "{name}");
+        assert_eq!(fatal.exit_code, case.exit_code, "{name}");
+    }
+}
+
+#[test]
+fn help_keeps_the_lines_of_the_original() {
+    let usage = usage();
+    let cases = golden();
+    let help = cases.iter().find(|case| case.name == "opt-help").unwrap();
+    let (_, kept) = help.stdout.split_once("hprof usage:").unwrap();
+    let (kept, _) = kept.split_once("\nWarnings\n").unwrap();
+    assert!(usage.contains(&format!("hprof usage:{kept}")), "{usage}");
+    assert!(usage.starts_with("\n     perk"), "{usage}");
+    assert!(!usage.to_lowercase().contains("demonstration"));
+    assert!(usage.contains("classes=all|used       LOAD CLASS records (format=b)  all\n"));
+}
+
+#[test]
+fn documentation_matches_the_table() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/options.md");
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(&path, options_markdown()).unwrap();
+    }
+    let text = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(text == options_markdown(), "run: UPDATE_EXPECT=1 cargo test -p perk-control");
+}
+
+#[test]
+fn analyses_add_up() {
+    let options = run_options("heap=dump,heap=sites,cpu=samples,cpu=times,cpu=old,depth=7");
+    assert!(options.heap_dump && options.heap_sites && options.cpu.samples);
+    assert_eq!(options.cpu.timing, Some(perk_control::Timing::Old));
+    assert_eq!((options.depth, options.timing_depth), (7, 2));
+    let options = run_options("cpu=old,cpu=times,depth=7");
+    assert_eq!(options.cpu.timing, Some(perk_control::Timing::Times));
+    assert_eq!(options.timing_depth, 7);
+    assert!(!options.heap_dump && !options.cpu.samples);
+}
+
+#[test]
+fn the_last_value_wins() {
+    let options = run_options("cpu=y,depth=2,depth=3,lineno=n,lineno=y,format=b,format=a");
+    assert_eq!((options.depth, options.lineno), (3, true));
+    assert_eq!(options.format, perk_control::Format::Ascii);
+}
+
+#[test]
+fn the_environment_comes_last() {
+    let Ok(Parsed::Run(options)) = Options::parse("cpu=y,depth=1", Some("depth=2")) else {
+        panic!("does not parse");
+    };
+    assert_eq!((options.depth, options.raw.as_str()), (2, "cpu=y,depth=1,depth=2"));
+    assert_eq!(Options::parse("help", Some("depth=x")), Ok(Parsed::Help));
+    assert_eq!(Options::parse("cpu=y", Some("")), Options::parse("cpu=y", None));
+}
+
+#[test]
+fn intervals_take_units() {
+    for (text, interval_ns) in [
+        ("1", 1_000_000),
+        ("20", 20_000_000),
+        ("500us", 500_000),
+        ("2ms", 2_000_000),
+        ("1s", 1_000_000_000),
+        ("2147483647s", 2_147_483_647_000_000_000),
+    ] {
+        assert_eq!(run_options(&format!("interval={text}")).interval_ns, interval_ns, "{text}");
+    }
+    for text in ["0", "0us", "-1", "-1ms", "us", "1m", "1 s", "1.5", "2147483648", "1msus"] {
+        let error = error(&format!("interval={text}"));
+        assert_eq!(error, "interval option value must be decimal and > 0", "{text}");
+    }
+}
+
+#[test]
+fn errors_without_a_recorded_case() {
+    for (text, message) in [
+        ("net=", "net option missing ':'"),
+        ("net=:80", "net option missing ':'"),
+        ("net=localhost,depth=1", "net option missing port"),
+        ("net=h:1,file=a", "file or net options should only appear once"),
+        ("interval=", "syntax error parsing interval=DECIMAL"),
+        ("cutoff=", "syntax error parsing cutoff=DOUBLE"),
+        ("cutoff=-0.1", "cutoff option value must be floating point and >= 0"),
+        ("cutoff=nan", "cutoff option value must be floating point and >= 0"),
+        ("doe=", "doe option value must be y|n"),
+        ("lineno", "lineno option value must be y|n"),
+        ("monitor=Y", "monitor option value must be y|n"),
+        ("logflags=x", "logflags option value must be numeric"),
+        ("X=", "X option value must be numeric"),
+        ("cpu=n", "cpu option value must be y|samples|times|old"),
+        ("classes=", "syntax error parsing classes=all|used"),
+        ("classes=none", "classes option value must be all|used"),
+        ("depth=1,,", "Unknown option: ,"),
+        ("precrash=", "The precrash option was removed, use -XX:OnError='precrash -p %%p'"),
+        ("foo=1,format=c", "Unknown option: foo"),
+        ("format=b,monitor=y,cpu=old", "cpu=times|old is not supported with format=b"),
+    ] {
+        assert_eq!(error(text), message, "{text}");
+    }
+    let long = format!("file={}", "x".repeat(4097));
+    assert_eq!(error(&long), "syntax error parsing file=filename");
+    assert_eq!(error("sixteen_letters_=1"), "general syntax error parsing options");
+    assert_eq!(error("fifteen_letters=1"), "Unknown option: fifteen_letters");
+}
+
+#[test]
+fn what_is_missing_is_one_clear_line() {
+    let text = |text: &str| run_options(text).unsupported().map(|missing| missing.to_string());
+    assert_eq!(text("cpu=samples,file=a,format=b,classes=used"), None);
+    assert_eq!(
+        text("cpu=samples,heap=sites").unwrap(),
+        "HPROF ERROR: heap=sites is not available in this version of perk, \
+         which has cpu=samples (run with the option help for the list)"
+    );
+    assert_eq!(
+        run_options("").unsupported(),
+        Some(Unsupported { what: "heap=all", by_default: true })
+    );
+    assert!(text("depth=2").unwrap().starts_with(
+        "HPROF ERROR: heap=all, which is what no analysis named means, is not available"
+    ));
+    assert!(text("cpu=y,net=localhost:4000").unwrap().contains("net=<host>:<port> is not"));
+    assert!(text("cpu=y,monitor=y").unwrap().contains("monitor=y is not"));
+    assert!(text("cpu=y,cpu=old").unwrap().contains("cpu=old is not"));
+}
+
+proptest! {
+    #[test]
+    fn any_string_parses_or_is_refused(text in any::<String>(), env in any::<Option<String>>()) {
+        let _ = Options::parse(&text, env.as_deref());
+    }
+
+    #[test]
+    fn anything_like_options_parses_or_is_refused(
+        text in "((heap|cpu|net|file|depth|interval|cutoff|doe|X)=?[-+ :0-9a-zµ.]{0,6},?){0,6}",
+    ) {
+        if let Ok(Parsed::Run(options)) = Options::parse(&text, None) {
+            prop_assert!(options.interval_ns > 0 && options.cutoff >= 0.0);
+            perk_control::resolve_file_name(&options, 1, |_| false);
+        }
+    }
+}

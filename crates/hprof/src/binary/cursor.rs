@@ -1,0 +1,80 @@
+//! A position in bytes that never runs past their end.
+
+use crate::Error;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cursor<'a> {
+    rest: &'a [u8],
+    /// Where `rest` begins in the file.
+    offset: usize,
+    /// Bytes of an id: 1 to 8.
+    id_bytes: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(bytes: &'a [u8], offset: usize, id_bytes: usize) -> Self {
+        Self { rest: &bytes[offset..], offset, id_bytes }
+    }
+
+    pub(super) fn offset(&self) -> usize {
+        self.offset
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    pub(super) fn left(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// The next `count` bytes, which are `what`.
+    pub(super) fn bytes(&mut self, count: usize, what: &str) -> Result<&'a [u8], Error> {
+        match self.rest.split_at_checked(count) {
+            Some((bytes, rest)) => {
+                self.rest = rest;
+                self.offset += count;
+                Ok(bytes)
+            }
+            None => Err(self.error(format!(
+                "the data ends inside {what}: {count} bytes expected, {} left",
+                self.rest.len()
+            ))),
+        }
+    }
+
+    /// A cursor over the next `count` bytes.
+    pub(super) fn part(&mut self, count: usize, what: &str) -> Result<Self, Error> {
+        let offset = self.offset;
+        Ok(Self { rest: self.bytes(count, what)?, offset, id_bytes: self.id_bytes })
+    }
+
+    pub(super) fn u1(&mut self, what: &str) -> Result<u8, Error> {
+        Ok(self.bytes(1, what)?[0])
+    }
+
+    pub(super) fn u2(&mut self, what: &str) -> Result<u16, Error> {
+        Ok(self.number(2, what)? as u16)
+    }
+
+    pub(super) fn u4(&mut self, what: &str) -> Result<u32, Error> {
+        Ok(self.number(4, what)? as u32)
+    }
+
+    pub(super) fn u8(&mut self, what: &str) -> Result<u64, Error> {
+        self.number(8, what)
+    }
+
+    pub(super) fn id(&mut self, what: &str) -> Result<u64, Error> {
+        self.number(self.id_bytes, what)
+    }
+
+    fn number(&mut self, bytes: usize, what: &str) -> Result<u64, Error> {
+        let bytes = self.bytes(bytes, what)?;
+        Ok(bytes.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)))
+    }
+
+    pub(super) fn error(&self, what: String) -> Error {
+        Error::Binary { offset: self.offset, what }
+    }
+}

@@ -1,0 +1,251 @@
+//! Reads HPROF binary.
+
+use perk_profile::{
+    Accounting, ClassId, CpuSamples, Event, Frame, FrameId, Line, Method, Profile, StrId, Thread,
+    ThreadId, Timestamp, Trace, mutf8,
+};
+use rustc_hash::FxHashMap;
+
+use super::cursor::Cursor;
+use super::{ACCOUNTING, tag};
+use crate::Error;
+
+/// Reads a file. Records other than those of CPU samples are passed over with a note.
+///
+/// # Errors
+/// [`Error::Binary`] with the offset of the record that cannot be understood.
+pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
+    let nul = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    let mut header = Cursor::new(bytes, nul, 4);
+    header.u1("the header's NUL")?;
+    let id_bytes = header.u4("the size of ids")? as usize;
+    if !(1..=8).contains(&id_bytes) {
+        return Err(header.error(format!("ids of {id_bytes} bytes; 1 to 8 are possible")));
+    }
+    let unix_ms = header.u8("the date")?;
+    let mut reader = Reader::default();
+    let mut records = Cursor::new(bytes, header.offset(), id_bytes);
+    while !records.is_empty() {
+        reader.record(&mut records)?;
+    }
+    let utc_offset_s = reader.profile.accounting.as_ref().map_or(0, |told| told.utc_offset_s);
+    Ok(reader.finish(Timestamp { unix_ms, utc_offset_s }))
+}
+
+#[derive(Default)]
+struct Reader {
+    profile: Profile,
+    names: FxHashMap<u64, StrId>,
+    classes: FxHashMap<u32, ClassId>,
+    frames: FxHashMap<u64, FrameId>,
+    threads: FxHashMap<u32, ThreadId>,
+    /// The time stamps of the CPU SAMPLES records.
+    samples_elapsed_us: Vec<u32>,
+    /// Tags that were passed over: how often, how many bytes.
+    passed_over: std::collections::BTreeMap<u8, (u64, u64)>,
+}
+
+impl Reader {
+    fn record(&mut self, records: &mut Cursor<'_>) -> Result<(), Error> {
+        let at = records.offset();
+        let tag = records.u1("a record's tag")?;
+        let elapsed_us = records.u4("a record's time stamp")?;
+        let length = records.u4("a record's length")? as usize;
+        let name = tag_name(tag);
+        if length > records.left() {
+            let what = format!(
+                "the file is cut off in a record {name} (tag {tag:#04x}): {length} bytes expected, {} left",
+                records.left()
+            );
+            return Err(Error::Binary { offset: at, what });
+        }
+        let mut body = records.part(length, name)?;
+        match tag {
+            tag::UTF8 => return self.utf8(&mut body),
+            tag::LOAD_CLASS => self.load_class(&mut body)?,
+            tag::STACK_FRAME => self.stack_frame(&mut body)?,
+            tag::STACK_TRACE => self.stack_trace(&mut body)?,
+            tag::START_THREAD => self.start_thread(&mut body)?,
+            tag::END_THREAD => {
+                let serial = body.u4("the thread's serial number")?;
+                self.profile.events.push(Event::ThreadEnd(serial));
+            }
+            tag::CPU_SAMPLES => {
+                self.cpu_samples(&mut body)?;
+                self.samples_elapsed_us.push(elapsed_us);
+            }
+            tag::CONTROL_SETTINGS => {
+                body.u4("the flags")?;
+                self.profile.depth = Some(body.u2("the stack depth")?.into());
+            }
+            _ => {
+                let (count, bytes) = self.passed_over.entry(tag).or_default();
+                *count += 1;
+                *bytes += length as u64;
+                return Ok(());
+            }
+        }
+        if body.is_empty() {
+            Ok(())
+        } else {
+            Err(body.error(format!("{name} has {} bytes more than it should", body.left())))
+        }
+    }
+
+    fn utf8(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
+        let id = body.id("the name's id")?;
+        let text = mutf8::decode(body.bytes(body.left(), "the name")?);
+        match text.strip_prefix(ACCOUNTING) {
+            Some(text) => self.profile.accounting = Some(Accounting::from_text(text)),
+            None => {
+                self.names.insert(id, self.profile.symbols.strings.intern(&text));
+            }
+        }
+        Ok(())
+    }
+
+    fn load_class(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
+        let serial = body.u4("the class's serial number")?;
+        body.id("the class object's id")?;
+        body.u4("the trace's serial number")?;
+        let name = self.name(body, "the class's name")?;
+        let strings = &self.profile.symbols.strings;
+        let name = name.map_or("", |name| strings.get(name));
+        // JDK 1.2's agent wrote slashes.
+        let name = name.replace('/', ".");
+        self.classes.insert(serial, self.profile.symbols.new_class(&name));
+        Ok(())
+    }
+
+    fn stack_frame(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
+        let id = body.id("the frame's id")?;
+        let name = self.name(body, "the method's name")?;
+        let signature = self.name(body, "the method's signature")?;
+        let source = self.name(body, "the source file's name")?;
+        let class = body.u4("the class's serial number")?;
+        let line = Line::from_hprof(body.u4("the line")?.cast_signed());
+        let class = *self.classes.entry(class).or_insert_with(|| {
+            let name = format!("<class {class}>");
+            self.profile.notes.push(format!("no LOAD CLASS tells the name of class {class}"));
+            self.profile.symbols.class(&name)
+        });
+        let name = name.unwrap_or_else(|| self.profile.symbols.strings.intern("<Unknown Method>"));
+        let method = self.profile.symbols.method(Method { class, name, signature, source });
+        let frame = self.profile.symbols.frame(Frame { method, bci: None, line });
+        self.frames.insert(id, frame);
+        Ok(())
+    }
+
+    fn stack_trace(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
+        let serial = body.u4("the trace's serial number")?;
+        let thread = body.u4("the thread's serial number")?;
+        let count = body.u4("the number of frames")?;
+        let mut frames = Vec::new();
+        for _ in 0..count {
+            let id = body.id("a frame's id")?;
+            let frame = self.frames.get(&id);
+            frames.push(*frame.ok_or_else(|| {
+                body.error(format!("trace {serial} names frame {id:#x}, which no record gives"))
+            })?);
+        }
+        let node = self.profile.tree.insert(frames.into_iter().rev()).node;
+        let thread = (thread != 0).then(|| self.thread(thread));
+        let trace = Trace { serial, node, thread };
+        if trace != self.profile.get_trace(self.profile.system_trace()) {
+            self.profile.push_trace(trace);
+        }
+        Ok(())
+    }
+
+    fn start_thread(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
+        let serial = body.u4("the thread's serial number")?;
+        let object_id = body.id("the thread object's id")?;
+        body.u4("the trace's serial number")?;
+        let name = self.name(body, "the thread's name")?;
+        let name = name.unwrap_or_else(|| self.profile.symbols.strings.intern(""));
+        let group = self.name(body, "the thread group's name")?;
+        let parent_group = self.name(body, "the name of the thread group's parent")?;
+        let thread = Thread { serial, object_id, name, group, parent_group };
+        let id = self.profile.push_thread(thread);
+        self.threads.insert(serial, id);
+        self.profile.events.push(Event::ThreadStart(id));
+        Ok(())
+    }
+
+    fn cpu_samples(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
+        let total = body.u4("the total of the samples")?.into();
+        let count = body.u4("the number of traces")?;
+        let mut rows = Vec::new();
+        for _ in 0..count {
+            let samples = body.u4("a trace's samples")?.into();
+            let serial = body.u4("a trace's serial number")?;
+            let trace = self.profile.trace_by_serial(serial);
+            let trace = trace.ok_or_else(|| {
+                body.error(format!("CPU SAMPLES names trace {serial}, which no record gives"))
+            })?;
+            rows.push((trace, samples));
+        }
+        self.profile.events.push(Event::CpuSamples(CpuSamples { total, rows, written: None }));
+        Ok(())
+    }
+
+    fn name(&self, body: &mut Cursor<'_>, what: &str) -> Result<Option<StrId>, Error> {
+        let id = body.id(what)?;
+        if id == 0 {
+            return Ok(None);
+        }
+        match self.names.get(&id) {
+            Some(&name) => Ok(Some(name)),
+            None => Err(body.error(format!("no UTF8 record gives {what}, id {id:#x}"))),
+        }
+    }
+
+    fn thread(&mut self, serial: u32) -> ThreadId {
+        *self.threads.entry(serial).or_insert_with(|| {
+            // Threads older than the agent's start have no START THREAD record.
+            let name = self.profile.symbols.strings.intern(&format!("thread {serial}"));
+            let thread = Thread { serial, object_id: 0, name, group: None, parent_group: None };
+            self.profile.push_thread(thread)
+        })
+    }
+
+    /// Adds what only the whole file tells: dates and notes.
+    fn finish(mut self, created: Timestamp) -> Profile {
+        self.profile.created = Some(created);
+        let mut elapsed_us = self.samples_elapsed_us.into_iter();
+        for event in &mut self.profile.events {
+            if let Event::CpuSamples(samples) = event {
+                let elapsed_ms = u64::from(elapsed_us.next().unwrap_or(0)) / 1000;
+                let unix_ms = created.unix_ms.saturating_add(elapsed_ms);
+                samples.written = Some(Timestamp { unix_ms, ..created });
+            }
+        }
+        for (tag, (count, bytes)) in self.passed_over {
+            let name = tag_name(tag);
+            let note =
+                format!("{count} records {name} (tag {tag:#04x}, {bytes} bytes) passed over");
+            self.profile.notes.push(note);
+        }
+        self.profile
+    }
+}
+
+fn tag_name(tag: u8) -> &'static str {
+    match tag {
+        tag::UTF8 => "UTF8",
+        tag::LOAD_CLASS => "LOAD CLASS",
+        0x03 => "UNLOAD CLASS",
+        tag::STACK_FRAME => "STACK FRAME",
+        tag::STACK_TRACE => "STACK TRACE",
+        0x06 => "ALLOC SITES",
+        0x07 => "HEAP SUMMARY",
+        tag::START_THREAD => "START THREAD",
+        tag::END_THREAD => "END THREAD",
+        0x0C => "HEAP DUMP",
+        tag::CPU_SAMPLES => "CPU SAMPLES",
+        tag::CONTROL_SETTINGS => "CONTROL SETTINGS",
+        0x1C => "HEAP DUMP SEGMENT",
+        0x2C => "HEAP DUMP END",
+        _ => "of a kind unknown",
+    }
+}

@@ -1,0 +1,31 @@
+//! Why a file cannot be read.
+
+/// What is wrong with a file, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file begins with neither format's header.
+    #[error(
+        "not an HPROF file: it does not begin with \"JAVA PROFILE 1.0\" (the first bytes are {found})"
+    )]
+    NotHprof {
+        /// The first bytes, made printable.
+        found: String,
+    },
+    /// A fault in a binary file.
+    #[error("offset {offset}: {what}")]
+    Binary {
+        /// Bytes from the beginning of the file to the record at fault.
+        offset: usize,
+        /// What was found and what was expected.
+        what: String,
+    },
+    /// A fault in an ASCII file.
+    #[error("line {line}: {what}")]
+    Ascii {
+        /// The line at fault, from 1.
+        line: usize,
+        /// What was found and what was expected.
+        what: String,
+    },
+}

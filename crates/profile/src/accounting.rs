@@ -1,0 +1,114 @@
+//! What a run took, lost and cost: printed with every result, kept inside perk's own files.
+
+use std::fmt::Write;
+use std::str::FromStr;
+
+macro_rules! accounting {
+    ($($(#[$doc:meta])* $field:ident: $type:ty),* $(,)?) => {
+        /// The account of one profiled JVM. Every number is measured, none is assumed.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct Accounting {
+            $($(#[$doc])* pub $field: $type,)*
+        }
+
+        impl Accounting {
+            /// The fields as `name=value` lines, the form in which they are kept in files.
+            pub fn to_text(&self) -> String {
+                let mut text = String::new();
+                $(line(&mut text, stringify!($field), &self.$field.to_string());)*
+                text
+            }
+
+            /// Reads what [`Accounting::to_text`] wrote. Lines it does not know (a later version's)
+            /// and values that are no numbers are passed over.
+            pub fn from_text(text: &str) -> Self {
+                let mut accounting = Self::default();
+                for (name, value) in text.lines().filter_map(|line| line.split_once('=')) {
+                    match name {
+                        $(stringify!($field) => set(&mut accounting.$field, value),)*
+                        _ => {}
+                    }
+                }
+                accounting
+            }
+        }
+    };
+}
+
+accounting! {
+    /// The program: main class or jar, as the JVM tells it.
+    program: String,
+    /// The JVM's name and version.
+    jvm: String,
+    /// The JVM's process id.
+    pid: u32,
+    /// Local time minus UTC where the JVM ran, in seconds.
+    utc_offset_s: i32,
+    /// The engine that took the samples.
+    engine: String,
+    /// The CPU time one sample stands for.
+    interval_ns: u64,
+    /// From the JVM's start of the program to the dump.
+    wall_ns: u64,
+    /// Samples recorded, those without a stack among them.
+    sample_count: u64,
+    /// Stacks walked; less than samples, as one walk can stand for several intervals.
+    walk_count: u64,
+    /// Walks that gave no stack (the thread had ended or had no Java frame).
+    failed_walk_count: u64,
+    /// Samples whose CPU time is known and whose stack is not: they are booked on the empty trace.
+    unattributed_count: u64,
+    /// Samples whose inner frames were cut off because the call tree was full.
+    folded_count: u64,
+    /// Java threads seen, perk's own not counted.
+    thread_count: u64,
+    /// Samples that landed on virtual threads' own frames.
+    virtual_sample_count: u64,
+    /// CPU time of all Java threads seen, perk's own not counted.
+    java_cpu_ns: u64,
+    /// CPU time of the whole process: with the JVM's own threads (GC, JIT) and perk.
+    process_cpu_ns: u64,
+    /// CPU time of perk's thread and callbacks in the process.
+    perk_cpu_ns: u64,
+    /// The most memory perk's agent held at once.
+    perk_peak_bytes: u64,
+    /// Features that perk switched off after a fault of its own.
+    fault_count: u64,
+}
+
+fn line(text: &mut String, name: &str, value: &str) {
+    let value = value.replace(['\n', '\r'], " ");
+    writeln!(text, "{name}={value}").expect("a String takes any text");
+}
+
+fn set<T: FromStr>(field: &mut T, value: &str) {
+    if let Ok(value) = value.parse() {
+        *field = value;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn survives_its_text_form() {
+        let accounting = Accounting {
+            program: "org.example.Main --a=b\nc".into(),
+            interval_ns: 10_000_000,
+            sample_count: u64::MAX,
+            ..Accounting::default()
+        };
+        let read = Accounting::from_text(&accounting.to_text());
+        assert_eq!(read.program, "org.example.Main --a=b c");
+        assert_eq!(read.interval_ns, 10_000_000);
+        assert_eq!(read.sample_count, u64::MAX);
+        assert_eq!(read.to_text(), accounting.to_text());
+    }
+
+    #[test]
+    fn passes_over_what_it_does_not_know() {
+        let read = Accounting::from_text("pid=12\nlater=1\nsample_count=many\nno line\n");
+        assert_eq!(read, Accounting { pid: 12, ..Accounting::default() });
+    }
+}

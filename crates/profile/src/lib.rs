@@ -1,0 +1,26 @@
+//! The profile model that perk's agent and tools share: symbols (classes, methods, frames), the
+//! calling-context tree, threads, traces, samples, the accounting of a run, and the analyses that
+//! need nothing but these. No input or output happens here: engines and readers fill a
+//! [`Profile`], writers and reports read it.
+//!
+//! Counts are plain numbers (`_count`), times are nanoseconds (`_ns`), sizes are bytes (`_bytes`).
+#![forbid(unsafe_code)]
+
+pub mod accounting;
+pub mod ids;
+pub mod mutf8;
+pub mod names;
+pub mod profile;
+pub mod strings;
+pub mod symbols;
+pub mod time;
+pub mod top;
+pub mod tree;
+
+pub use accounting::Accounting;
+pub use ids::{ClassId, FrameId, MethodId, NodeId, StrId, ThreadId, TraceId};
+pub use profile::{CpuSamples, Event, Profile, Thread, Trace};
+pub use strings::Interner;
+pub use symbols::{Class, Frame, Line, Method, Symbols};
+pub use time::Timestamp;
+pub use tree::CallTree;

@@ -1,0 +1,60 @@
+//! Class names: from the JVM's signatures to the form Java source has.
+
+/// The source form of a type signature: `Ljava/lang/String;` is `java.lang.String`, `[I` is
+/// `int[]`, `[[Lx/Y;` is `x.Y[][]`; the `.` that JDK 15 and later put before a hidden class's
+/// suffix stays. What is no signature comes back as it is.
+pub fn from_signature(signature: &str) -> String {
+    let element = signature.trim_start_matches('[');
+    let dimensions = signature.len() - element.len();
+    let name = match element {
+        "Z" => "boolean".to_owned(),
+        "B" => "byte".to_owned(),
+        "C" => "char".to_owned(),
+        "S" => "short".to_owned(),
+        "I" => "int".to_owned(),
+        "J" => "long".to_owned(),
+        "F" => "float".to_owned(),
+        "D" => "double".to_owned(),
+        "V" => "void".to_owned(),
+        _ => match element.strip_prefix('L').and_then(|name| name.strip_suffix(';')) {
+            Some(name) => name.replace('/', "."),
+            None => return signature.to_owned(),
+        },
+    };
+    name + &"[]".repeat(dimensions)
+}
+
+/// The package of a class name in source form (`java.util` of `java.util.Map$Entry`), empty for
+/// the unnamed package.
+pub fn package(class: &str) -> &str {
+    // A hidden class's suffix (`A$$Lambda.0x0000…` or `A$$Lambda/0x…`) is no part of the package.
+    let end = class.find(['$', '/']).unwrap_or(class.len());
+    class[..end].rfind('.').map_or("", |dot| &class[..dot])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn source_form() {
+        for (signature, name) in [
+            ("Ljava/lang/String;", "java.lang.String"),
+            ("[I", "int[]"),
+            ("[[Lx/Y;", "x.Y[][]"),
+            ("LA$$Lambda$1.0x0000000800c03000;", "A$$Lambda$1.0x0000000800c03000"),
+            ("LMain;", "Main"),
+            ("nonsense", "nonsense"),
+            ("[", "["),
+        ] {
+            assert_eq!(from_signature(signature), name);
+        }
+    }
+
+    #[test]
+    fn package_of_a_class() {
+        assert_eq!(package("java.util.Map$Entry"), "java.util");
+        assert_eq!(package("Main"), "");
+        assert_eq!(package("a.B$$Lambda.0x00ff"), "a");
+    }
+}

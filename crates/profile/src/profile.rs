@@ -1,0 +1,213 @@
+//! A profile: symbols, call tree, threads, traces and what was measured on them.
+
+use std::cmp::Reverse;
+
+use rustc_hash::FxHashMap;
+
+use crate::{Accounting, CallTree, FrameId, NodeId, StrId, Symbols, ThreadId, Timestamp, TraceId};
+
+/// The serial number of HPROF's system trace, the one without frames.
+pub const SYSTEM_TRACE: u32 = 300_000;
+
+/// Everything one file, or one run of the agent, says.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// Classes, methods, frames and their names.
+    pub symbols: Symbols,
+    /// All call paths.
+    pub tree: CallTree,
+    /// All threads seen, in the order they were seen.
+    pub threads: Vec<Thread>,
+    /// What was measured, in the order it happened or was written.
+    pub events: Vec<Event>,
+    /// When the profile was begun; `None` where the file has no date.
+    pub created: Option<Timestamp>,
+    /// How deep stacks were recorded, where the file says it.
+    pub depth: Option<u32>,
+    /// What was taken, lost and spent; only in perk's own files.
+    pub accounting: Option<Accounting>,
+    /// What a reader passed over, one line each: nothing is dropped in silence.
+    pub notes: Vec<String>,
+    traces: Vec<Trace>,
+    trace_ids: FxHashMap<(NodeId, Option<ThreadId>), TraceId>,
+    trace_serials: FxHashMap<u32, TraceId>,
+    next_serial: u32,
+}
+
+/// A thread of the profiled program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Thread {
+    /// HPROF's serial number; 200001 is the main thread in the agent's files.
+    pub serial: u32,
+    /// The id under which the file knows its `java.lang.Thread` object.
+    pub object_id: u64,
+    /// Its name at the start.
+    pub name: StrId,
+    /// The name of its thread group, where it has one.
+    pub group: Option<StrId>,
+    /// The name of that group's parent, where it has one.
+    pub parent_group: Option<StrId>,
+}
+
+/// A call trace: a path in the call tree, of one thread where threads are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// HPROF's serial number.
+    pub serial: u32,
+    /// The node of its innermost frame; the root where it has no frames.
+    pub node: NodeId,
+    /// The thread it belongs to, if the profile was made per thread.
+    pub thread: Option<ThreadId>,
+}
+
+/// Something the profile tells, in time order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A thread started.
+    ThreadStart(ThreadId),
+    /// The thread of this serial number ended. Files can name threads that they never introduced.
+    ThreadEnd(u32),
+    /// The CPU samples since the last such event.
+    CpuSamples(CpuSamples),
+}
+
+/// CPU samples by trace.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CpuSamples {
+    /// All samples, those of rows below the file's cutoff among them.
+    pub total: u64,
+    /// Samples of each trace, in the file's order.
+    pub rows: Vec<(TraceId, u64)>,
+    /// When the section was written, if that is told.
+    pub written: Option<Timestamp>,
+}
+
+impl CpuSamples {
+    /// Orders the rows as HPROF prints them: most samples first, in order of trace where equal; and
+    /// drops those below `cutoff`, a share of the total.
+    pub fn rank(&mut self, cutoff: f64) {
+        self.rows.sort_by_key(|&(trace, count)| (Reverse(count), trace));
+        let total = self.total as f64;
+        let listed = |&(_, count): &(TraceId, u64)| count > 0 && count as f64 / total >= cutoff;
+        self.rows.truncate(self.rows.iter().take_while(|row| listed(row)).count());
+    }
+}
+
+impl Default for Profile {
+    fn default() -> Self {
+        Self::new(CallTree::default())
+    }
+}
+
+impl Profile {
+    /// A profile on `tree`, which may have a limit of its own, with no trace but the system trace.
+    pub fn new(tree: CallTree) -> Self {
+        let mut profile = Self {
+            symbols: Symbols::default(),
+            tree,
+            threads: Vec::new(),
+            events: Vec::new(),
+            created: None,
+            depth: None,
+            accounting: None,
+            notes: Vec::new(),
+            traces: Vec::new(),
+            trace_ids: FxHashMap::default(),
+            trace_serials: FxHashMap::default(),
+            next_serial: SYSTEM_TRACE,
+        };
+        let node = profile.tree.root();
+        profile.push_trace(Trace { serial: SYSTEM_TRACE, node, thread: None });
+        profile
+    }
+
+    /// The trace without frames, on which samples are booked whose stack is not known.
+    pub fn system_trace(&self) -> TraceId {
+        TraceId::new(0)
+    }
+
+    /// The trace of `node` (of `thread`, where given); a new one gets the next serial number after
+    /// the highest.
+    pub fn trace(&mut self, node: NodeId, thread: Option<ThreadId>) -> TraceId {
+        if let Some(&id) = self.trace_ids.get(&(node, thread)) {
+            return id;
+        }
+        let serial = self.next_serial;
+        self.push_trace(Trace { serial, node, thread })
+    }
+
+    /// Adds a trace under a file's own serial number. Two traces may have the same frames: files
+    /// tell bytecode indexes apart that they do not print. A serial number that is there already
+    /// now means the new trace.
+    pub fn push_trace(&mut self, trace: Trace) -> TraceId {
+        let id = TraceId::new(self.traces.len());
+        self.next_serial = self.next_serial.max(trace.serial.saturating_add(1));
+        self.traces.push(trace);
+        self.trace_ids.entry((trace.node, trace.thread)).or_insert(id);
+        self.trace_serials.insert(trace.serial, id);
+        id
+    }
+
+    /// The trace with a file's serial number.
+    pub fn trace_by_serial(&self, serial: u32) -> Option<TraceId> {
+        self.trace_serials.get(&serial).copied()
+    }
+
+    /// The trace behind an id.
+    pub fn get_trace(&self, id: TraceId) -> Trace {
+        self.traces[id.index()]
+    }
+
+    /// All traces, by id.
+    pub fn traces(&self) -> &[Trace] {
+        &self.traces
+    }
+
+    /// The frames of a trace, from the innermost outward.
+    pub fn frames(&self, id: TraceId) -> impl Iterator<Item = FrameId> + '_ {
+        self.tree.frames(self.get_trace(id).node)
+    }
+
+    /// The thread behind an id.
+    pub fn get_thread(&self, id: ThreadId) -> &Thread {
+        &self.threads[id.index()]
+    }
+
+    /// The name of a thread.
+    pub fn thread_name(&self, id: ThreadId) -> &str {
+        self.symbols.strings.get(self.get_thread(id).name)
+    }
+
+    /// Adds a thread.
+    pub fn push_thread(&mut self, thread: Thread) -> ThreadId {
+        self.threads.push(thread);
+        ThreadId::new(self.threads.len() - 1)
+    }
+
+    /// The sections of CPU samples, in order: one a dump.
+    pub fn cpu_samples(&self) -> impl Iterator<Item = &CpuSamples> {
+        self.events.iter().filter_map(|event| match event {
+            Event::CpuSamples(samples) => Some(samples),
+            _ => None,
+        })
+    }
+
+    /// The samples of all sections added up, a row a trace, in trace order. (Each dump of an HPROF
+    /// file begins anew from zero.)
+    pub fn total_cpu_samples(&self) -> CpuSamples {
+        let mut counts = vec![0_u64; self.traces.len()];
+        let mut total = 0_u64;
+        for section in self.cpu_samples() {
+            total = total.saturating_add(section.total);
+            for &(trace, count) in &section.rows {
+                counts[trace.index()] = counts[trace.index()].saturating_add(count);
+            }
+        }
+        let rows = counts.iter().enumerate().filter(|&(_, &count)| count > 0);
+        CpuSamples {
+            total,
+            rows: rows.map(|(index, &count)| (TraceId::new(index), count)).collect(),
+            written: None,
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Classes, methods and frames, each kept once.
+
+use rustc_hash::FxHashMap;
+
+use crate::{ClassId, FrameId, Interner, MethodId, StrId};
+
+/// A loaded class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Class {
+    /// Its name in source form (`java.util.Map$Entry`, `int[]`).
+    pub name: StrId,
+}
+
+/// A method of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Method {
+    /// The class that declares it.
+    pub class: ClassId,
+    /// Its simple name.
+    pub name: StrId,
+    /// Its JVM signature (`(I)V`); `None` where the format had none.
+    pub signature: Option<StrId>,
+    /// The source file of its class; `None` where unknown.
+    pub source: Option<StrId>,
+}
+
+/// The line a frame stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Line {
+    /// A line of the source file, from 1.
+    Number(u32),
+    /// No line table, or lines were not asked for.
+    Unknown,
+    /// Compiled code without a line (HPROF's -2).
+    Compiled,
+    /// A native method (HPROF's -3).
+    Native,
+}
+
+impl Line {
+    /// HPROF's number for it: the line, or -1 unknown, -2 compiled, -3 native.
+    pub fn to_hprof(self) -> i32 {
+        match self {
+            Line::Number(line) => i32::try_from(line).unwrap_or(i32::MAX),
+            Line::Unknown => -1,
+            Line::Compiled => -2,
+            Line::Native => -3,
+        }
+    }
+
+    /// The reverse of [`Line::to_hprof`]; 0 and numbers below -3 are unknown lines.
+    pub fn from_hprof(number: i32) -> Self {
+        match number {
+            -2 => Line::Compiled,
+            -3 => Line::Native,
+            1.. => Line::Number(number.unsigned_abs()),
+            _ => Line::Unknown,
+        }
+    }
+}
+
+/// A place in a method, as a stack shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// The method.
+    pub method: MethodId,
+    /// The bytecode index, where the engine told it; readers of files that have none leave it
+    /// out. Two frames on the same line can differ in it.
+    pub bci: Option<i32>,
+    /// The source line.
+    pub line: Line,
+}
+
+/// The table of symbols.
+#[derive(Clone, Debug, Default)]
+pub struct Symbols {
+    /// All names.
+    pub strings: Interner,
+    classes: Vec<Class>,
+    methods: Vec<Method>,
+    frames: Vec<Frame>,
+    class_by_name: FxHashMap<StrId, ClassId>,
+    method_ids: FxHashMap<Method, MethodId>,
+    frame_ids: FxHashMap<Frame, FrameId>,
+}
+
+impl Symbols {
+    /// The class of that name; the first one, if several loaders define it.
+    pub fn class(&mut self, name: &str) -> ClassId {
+        let name = self.strings.intern(name);
+        match self.class_by_name.get(&name) {
+            Some(&id) => id,
+            None => self.push_class(name),
+        }
+    }
+
+    /// A class of its own even where one of that name is there: another loader's.
+    pub fn new_class(&mut self, name: &str) -> ClassId {
+        let name = self.strings.intern(name);
+        self.push_class(name)
+    }
+
+    fn push_class(&mut self, name: StrId) -> ClassId {
+        let id = ClassId::new(self.classes.len());
+        self.classes.push(Class { name });
+        self.class_by_name.entry(name).or_insert(id);
+        id
+    }
+
+    /// The id of `method`, which is added if it is new.
+    pub fn method(&mut self, method: Method) -> MethodId {
+        *self.method_ids.entry(method).or_insert_with(|| {
+            self.methods.push(method);
+            MethodId::new(self.methods.len() - 1)
+        })
+    }
+
+    /// The id of `frame`, which is added if it is new.
+    pub fn frame(&mut self, frame: Frame) -> FrameId {
+        *self.frame_ids.entry(frame).or_insert_with(|| {
+            self.frames.push(frame);
+            FrameId::new(self.frames.len() - 1)
+        })
+    }
+
+    /// All classes, by id.
+    pub fn classes(&self) -> impl ExactSizeIterator<Item = (ClassId, Class)> + '_ {
+        self.classes.iter().enumerate().map(|(index, class)| (ClassId::new(index), *class))
+    }
+
+    /// The class behind an id.
+    pub fn get_class(&self, id: ClassId) -> Class {
+        self.classes[id.index()]
+    }
+
+    /// The method behind an id.
+    pub fn get_method(&self, id: MethodId) -> Method {
+        self.methods[id.index()]
+    }
+
+    /// The frame behind an id.
+    pub fn get_frame(&self, id: FrameId) -> Frame {
+        self.frames[id.index()]
+    }
+
+    /// The name of a class, in source form.
+    pub fn class_name(&self, id: ClassId) -> &str {
+        self.strings.get(self.get_class(id).name)
+    }
+
+    /// How many methods there are.
+    pub fn method_count(&self) -> usize {
+        self.methods.len()
+    }
+
+    /// How many frames there are.
+    pub fn frame_count(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// `class.method`, as reports and traces show it.
+    pub fn method_name(&self, id: MethodId) -> String {
+        let method = self.get_method(id);
+        format!("{}.{}", self.class_name(method.class), self.strings.get(method.name))
+    }
+}

@@ -1,0 +1,102 @@
+//! Dates as profile files carry them.
+
+/// A moment, and the offset of the clock on the wall where it was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timestamp {
+    /// Milliseconds since 1970-01-01 00:00 UTC.
+    pub unix_ms: u64,
+    /// Local time minus UTC, in seconds.
+    pub utc_offset_s: i32,
+}
+
+const DAY_S: i64 = 86_400;
+const WEEKDAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+impl Timestamp {
+    /// The local time as C's `ctime` prints it, without its newline: `Fri Nov 20 19:00:31 2026`.
+    pub fn ctime(self) -> String {
+        let local_s = i64::try_from(self.unix_ms / 1000).unwrap_or(i64::MAX / 2)
+            + i64::from(self.utc_offset_s);
+        let (days, second) = (local_s.div_euclid(DAY_S), local_s.rem_euclid(DAY_S));
+        let (year, month, day) = civil(days);
+        let weekday = WEEKDAYS[(days + 4).rem_euclid(7) as usize];
+        let month = MONTHS[month as usize - 1];
+        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        format!("{weekday} {month} {day:2} {hour:02}:{minute:02}:{second:02} {year}")
+    }
+
+    /// Reads what [`Timestamp::ctime`] prints. The text has no time zone: it is taken as UTC, so
+    /// that it prints again as it was.
+    pub fn from_ctime(text: &str) -> Option<Self> {
+        let mut words = text.split_ascii_whitespace();
+        let _weekday = words.next()?;
+        let month = words.next()?;
+        let month = MONTHS.iter().position(|&name| name == month)? as i64 + 1;
+        let day: i64 = words.next()?.parse().ok().filter(|day| (1..=31).contains(day))?;
+        let mut clock = words.next()?.split(':').map(|part| part.parse::<i64>().ok());
+        let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
+        let year: i64 = words.next()?.parse().ok().filter(|year| (1970..=9999).contains(year))?;
+        let in_day = |(value, limit)| (0..limit).contains(&value);
+        if ![(hour, 24), (minute, 60), (second, 61)].into_iter().all(in_day) {
+            return None;
+        }
+        let seconds = days(year, month, day) * DAY_S + hour * 3600 + minute * 60 + second;
+        Some(Self { unix_ms: u64::try_from(seconds).ok()? * 1000, utc_offset_s: 0 })
+    }
+}
+
+/// Days since 1970-01-01 of a date of the Gregorian calendar, counted in 400-year eras that begin
+/// on a 1st of March.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year - era * 400;
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
+}
+
+/// The reverse of [`days`]: year, month, day.
+fn civil(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prints_as_ctime() {
+        for (unix_ms, utc_offset_s, text) in [
+            (0, 0, "Thu Jan  1 00:00:00 1970"),
+            (1_795_201_231_000, 0, "Fri Nov 20 19:00:31 2026"),
+            (951_782_400_000, 0, "Tue Feb 29 00:00:00 2000"),
+            (951_782_400_000, -3600, "Mon Feb 28 23:00:00 2000"),
+            (4_102_444_799_999, 0, "Thu Dec 31 23:59:59 2099"),
+        ] {
+            let stamp = Timestamp { unix_ms, utc_offset_s };
+            assert_eq!(stamp.ctime(), text);
+            assert_eq!(Timestamp::from_ctime(text).unwrap().ctime(), text);
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_no_date() {
+        for text in ["", "Fri Nov", "Fri Nov 32 19:00:31 2026", "Fri Nov 20 25:00:00 2026", "x y z"]
+        {
+            assert_eq!(Timestamp::from_ctime(text), None);
+        }
+    }
+}

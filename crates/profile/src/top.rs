@@ -1,0 +1,211 @@
+//! Which methods and call paths the samples fall on.
+
+use std::cmp::Reverse;
+
+use rustc_hash::FxHashMap;
+
+use crate::{CpuSamples, MethodId, Profile, StrId, ThreadId, TraceId};
+
+/// One method's share of the samples, merged over all traces it occurs in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MethodRow {
+    /// The method; of several with the same class name, name and signature (loaded by several
+    /// class loaders) the first.
+    pub method: MethodId,
+    /// Samples with the method on top of the stack.
+    pub self_count: u64,
+    /// Samples with the method anywhere on the stack, each counted once however deep it recurses.
+    pub total_count: u64,
+    /// The traces that have it on top, with their samples, most first.
+    pub traces: Vec<(TraceId, u64)>,
+}
+
+/// One path of methods from a thread's first frame to the top of the stack, lines left aside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathRow {
+    /// The methods, innermost first.
+    pub methods: Vec<MethodId>,
+    /// Samples taken at the path's top.
+    pub count: u64,
+}
+
+/// The samples of `samples` that `thread` had; all where it is `None`.
+pub fn of_thread(profile: &Profile, samples: &CpuSamples, thread: Option<ThreadId>) -> CpuSamples {
+    let Some(thread) = thread else { return samples.clone() };
+    let of_thread =
+        |&&(trace, _): &&(TraceId, u64)| profile.get_trace(trace).thread == Some(thread);
+    let rows: Vec<_> = samples.rows.iter().filter(of_thread).copied().collect();
+    CpuSamples { total: rows.iter().map(|&(_, count)| count).sum(), rows, ..CpuSamples::default() }
+}
+
+/// All methods with at least one sample, by self count, then by total count, both descending.
+pub fn methods(profile: &Profile, samples: &CpuSamples) -> Vec<MethodRow> {
+    let mut merged = Merged::new(profile);
+    let mut rows: Vec<MethodRow> = Vec::new();
+    let mut row_of: FxHashMap<MethodId, usize> = FxHashMap::default();
+    // The last trace that counted for a row, so that recursion counts once.
+    let mut seen: Vec<Option<TraceId>> = Vec::new();
+    for &(trace, count) in &samples.rows {
+        for (depth, frame) in profile.frames(trace).enumerate() {
+            let method = merged.method(profile.symbols.get_frame(frame).method);
+            let row = *row_of.entry(method).or_insert_with(|| {
+                let traces = Vec::new();
+                rows.push(MethodRow { method, self_count: 0, total_count: 0, traces });
+                seen.push(None);
+                rows.len() - 1
+            });
+            if depth == 0 {
+                rows[row].self_count += count;
+                rows[row].traces.push((trace, count));
+            }
+            if seen[row].replace(trace) != Some(trace) {
+                rows[row].total_count += count;
+            }
+        }
+    }
+    for row in &mut rows {
+        row.traces.sort_by_key(|&(trace, count)| (Reverse(count), trace));
+    }
+    rows.sort_by_key(|row| (Reverse(row.self_count), Reverse(row.total_count), row.method));
+    rows
+}
+
+/// All distinct call paths with samples, most samples first.
+pub fn paths(profile: &Profile, samples: &CpuSamples) -> Vec<PathRow> {
+    let mut merged = Merged::new(profile);
+    let mut counts: FxHashMap<Vec<MethodId>, u64> = FxHashMap::default();
+    for &(trace, count) in &samples.rows {
+        let method_of = |frame| merged.method(profile.symbols.get_frame(frame).method);
+        *counts.entry(profile.frames(trace).map(method_of).collect()).or_default() += count;
+    }
+    let mut rows: Vec<PathRow> =
+        counts.into_iter().map(|(methods, count)| PathRow { methods, count }).collect();
+    rows.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.methods.cmp(&b.methods)));
+    rows
+}
+
+/// The threads with samples and their counts, most first. Empty where the profile was not made per
+/// thread.
+pub fn threads(profile: &Profile, samples: &CpuSamples) -> Vec<(ThreadId, u64)> {
+    let mut counts: FxHashMap<ThreadId, u64> = FxHashMap::default();
+    for &(trace, count) in &samples.rows {
+        if let Some(thread) = profile.get_trace(trace).thread {
+            *counts.entry(thread).or_default() += count;
+        }
+    }
+    let mut rows: Vec<_> = counts.into_iter().collect();
+    rows.sort_by_key(|&(thread, count)| (Reverse(count), thread));
+    rows
+}
+
+/// Maps methods that look the same (several loaders' copies) to the first of them.
+struct Merged<'a> {
+    profile: &'a Profile,
+    first: FxHashMap<(StrId, StrId, Option<StrId>), MethodId>,
+    known: Vec<Option<MethodId>>,
+}
+
+impl<'a> Merged<'a> {
+    fn new(profile: &'a Profile) -> Self {
+        let known = vec![None; profile.symbols.method_count()];
+        Self { profile, first: FxHashMap::default(), known }
+    }
+
+    fn method(&mut self, id: MethodId) -> MethodId {
+        if let Some(known) = self.known[id.index()] {
+            return known;
+        }
+        let symbols = &self.profile.symbols;
+        let method = symbols.get_method(id);
+        let key = (symbols.get_class(method.class).name, method.name, method.signature);
+        let first = *self.first.entry(key).or_insert(id);
+        self.known[id.index()] = Some(first);
+        first
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Event, Frame, Line, Method, Thread};
+
+    /// A profile of the given stacks (methods innermost first, as in `a<b<main`) and counts.
+    fn profile(stacks: &[(&str, u64)]) -> Profile {
+        let mut profile = Profile::default();
+        let mut rows = Vec::new();
+        for &(stack, count) in stacks {
+            let frames: Vec<_> = stack
+                .rsplit('<')
+                .map(|name| {
+                    let class = profile.symbols.class("T");
+                    let name = profile.symbols.strings.intern(name);
+                    let method = Method { class, name, signature: None, source: None };
+                    let method = profile.symbols.method(method);
+                    profile.symbols.frame(Frame { method, bci: None, line: Line::Unknown })
+                })
+                .collect();
+            let node = profile.tree.insert(frames).node;
+            rows.push((profile.trace(node, None), count));
+        }
+        let total = rows.iter().map(|&(_, count)| count).sum();
+        profile.events.push(Event::CpuSamples(CpuSamples { total, rows, written: None }));
+        profile
+    }
+
+    fn shown(profile: &Profile) -> Vec<(String, u64, u64)> {
+        methods(profile, &profile.total_cpu_samples())
+            .iter()
+            .map(|row| (profile.symbols.method_name(row.method), row.self_count, row.total_count))
+            .collect()
+    }
+
+    #[test]
+    fn a_method_is_one_row_over_all_its_traces() {
+        let profile = profile(&[("leaf<a<main", 3), ("leaf<b<main", 2), ("a<main", 1)]);
+        assert_eq!(
+            shown(&profile),
+            [
+                ("T.leaf".into(), 5, 5),
+                ("T.a".into(), 1, 4),
+                ("T.main".into(), 0, 6),
+                ("T.b".into(), 0, 2)
+            ]
+        );
+        let samples = profile.total_cpu_samples();
+        assert_eq!(methods(&profile, &samples)[0].traces.len(), 2);
+    }
+
+    #[test]
+    fn recursion_counts_once() {
+        let profile = profile(&[("fib<fib<fib<main", 4)]);
+        assert_eq!(shown(&profile), [("T.fib".into(), 4, 4), ("T.main".into(), 0, 4)]);
+    }
+
+    #[test]
+    fn paths_are_ordered_by_samples() {
+        let profile = profile(&[("a<main", 1), ("b<main", 2)]);
+        let paths = paths(&profile, &profile.total_cpu_samples());
+        assert_eq!(paths.iter().map(|path| path.count).collect::<Vec<_>>(), [2, 1]);
+    }
+
+    #[test]
+    fn samples_of_one_thread() {
+        let mut profile = profile(&[("a<main", 1)]);
+        let name = profile.symbols.strings.intern("worker");
+        let thread = profile.push_thread(Thread {
+            serial: 200_002,
+            object_id: 1,
+            name,
+            group: None,
+            parent_group: None,
+        });
+        let node = profile.traces().last().unwrap().node;
+        let trace = profile.trace(node, Some(thread));
+        let rows = vec![(trace, 5)];
+        profile.events.push(Event::CpuSamples(CpuSamples { total: 5, rows, written: None }));
+        let samples = profile.total_cpu_samples();
+        assert_eq!(samples.total, 6);
+        assert_eq!(threads(&profile, &samples), [(thread, 5)]);
+        assert_eq!(of_thread(&profile, &samples, Some(thread)).total, 5);
+    }
+}

