@@ -158,9 +158,13 @@ impl Symbols {
         self.frames.len()
     }
 
-    /// `class.method`, as reports and traces show it.
+    /// `class.method`, as reports and traces show it; the method alone where no class is known, as
+    /// in other tools' native frames.
     pub fn method_name(&self, id: MethodId) -> String {
         let method = self.get_method(id);
-        format!("{}.{}", self.class_name(method.class), self.strings.get(method.name))
+        match (self.class_name(method.class), self.strings.get(method.name)) {
+            ("", name) => name.to_owned(),
+            (class, name) => format!("{class}.{name}"),
+        }
     }
 }

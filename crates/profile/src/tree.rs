@@ -50,7 +50,15 @@ impl CallTree {
 
     /// Walks, and where needed grows, the path of `frames`, given from the outermost inward.
     pub fn insert(&mut self, frames: impl IntoIterator<Item = FrameId>) -> Inserted {
-        let mut node = self.root();
+        self.insert_below(self.root(), frames)
+    }
+
+    /// As [`CallTree::insert`], from `node` on.
+    pub fn insert_below(
+        &mut self,
+        mut node: NodeId,
+        frames: impl IntoIterator<Item = FrameId>,
+    ) -> Inserted {
         let mut frames = frames.into_iter();
         while let Some(frame) = frames.next() {
             node = match self.children.get(&(node, frame)) {

@@ -24,6 +24,8 @@ use crate::session::{Sample, Session, lock};
 
 /// Stacks deeper than this are walked to this depth, whatever `depth` says.
 const MAX_FRAMES: u32 = 1 << 16;
+/// The shortest time from tick to tick: with a shorter interval a walk stands for several samples.
+const MIN_PERIOD_NS: u64 = 100_000;
 /// How long to wait for the sampler's last sample when the JVM dies.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 /// One idle thread's clock is read in each of these per tick: a quarter of a percent of a CPU.
@@ -105,8 +107,9 @@ impl PollingEngine {
     /// Half to one and a half intervals, so that sampling does not fall into step with a program
     /// that has a rhythm of its own.
     fn next_wait(&self) -> Duration {
-        let random_ns = lock(&self.table).next_random() % self.interval_ns;
-        Duration::from_nanos(self.interval_ns / 2 + random_ns)
+        let period_ns = self.interval_ns.max(MIN_PERIOD_NS);
+        let random_ns = lock(&self.table).next_random() % period_ns;
+        Duration::from_nanos(period_ns / 2 + random_ns)
     }
 
     /// True if it is time to stop.

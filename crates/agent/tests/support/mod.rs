@@ -1,0 +1,92 @@
+//! What the tests of the agent's files share: a checker of each format that owes nothing to
+//! `perk_hprof`, and short ways to run a program and to look at its samples.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+pub(crate) mod records;
+pub(crate) mod text;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use perk_control::{DumpPart, messages};
+use perk_testkit::{JavaRun, Jdk, Outcome, workspace};
+
+use text::{Text, Trace};
+
+/// The file that runs write.
+pub(crate) const FILE: &str = "o.txt";
+/// HPROF's default interval.
+pub(crate) const INTERVAL_NS: u64 = 10_000_000;
+
+/// A run that writes [`FILE`] with `cpu=samples` and more options, beginning with a comma.
+pub(crate) fn sampled(jdk: &Jdk, options: &str) -> JavaRun {
+    JavaRun::new(jdk).agent(&format!("cpu=samples,file={FILE}{options}"))
+}
+
+/// Runs a program to a good end, and checks its file.
+#[track_caller]
+pub(crate) fn run(jdk: &Jdk, options: &str, main: &str, args: &[&str]) -> (Outcome, Text) {
+    let outcome = sampled(jdk, options).main(main).args(args).run();
+    outcome.assert_success();
+    let text = checked(&outcome);
+    (outcome, text)
+}
+
+/// The text of [`FILE`], strictly checked.
+#[track_caller]
+pub(crate) fn checked(outcome: &Outcome) -> Text {
+    match text::check_as_perk(outcome.bytes(FILE)) {
+        Ok(text) => text,
+        Err(what) => panic!("{FILE}: {what}\n{}", outcome.report()),
+    }
+}
+
+/// A file of the original agent.
+pub(crate) fn golden(name: &str) -> Vec<u8> {
+    let path: PathBuf = workspace().join("testdata/hprof").join(name);
+    std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// What one dump says on stderr.
+pub(crate) fn progress() -> String {
+    let part = DumpPart::Samples.progress();
+    format!("{}{part}{}", messages::DUMP_BEGIN, messages::DUMP_END)
+}
+
+/// Fails unless `found` is within `percent` of `expected`, give or take `slack`.
+#[track_caller]
+pub(crate) fn assert_near(found: u64, expected: u64, percent: u64, slack: u64, what: &str) {
+    let limit = expected * percent / 100 + slack;
+    let difference = found.abs_diff(expected);
+    assert!(difference <= limit, "{what}: {found}, expected {expected} +- {limit}");
+}
+
+/// Samples of the traces that `wanted` picks.
+pub(crate) fn samples_where(text: &Text, wanted: impl Fn(&Trace) -> bool) -> u64 {
+    text.counts().iter().filter(|(serial, _)| wanted(&text.traces[serial])).map(|(_, n)| n).sum()
+}
+
+/// Samples by the method on top of the stack.
+pub(crate) fn self_counts(text: &Text) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for (serial, count) in text.counts() {
+        *counts.entry(text.traces[&serial].top().to_owned()).or_default() += count;
+    }
+    counts
+}
+
+/// Samples by each method on the stack, recursion counted once.
+pub(crate) fn total_counts(text: &Text) -> BTreeMap<String, u64> {
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    for (serial, count) in text.counts() {
+        let mut methods: Vec<&str> =
+            text.traces[&serial].frames.iter().map(|frame| frame.method.as_str()).collect();
+        methods.sort_unstable();
+        methods.dedup();
+        for method in methods {
+            *counts.entry(method.to_owned()).or_default() += count;
+        }
+    }
+    counts
+}

@@ -1,0 +1,147 @@
+//! The agent inside the tool: unpacked on demand to a private folder, named by its content.
+
+use std::env;
+use std::fs::{self, DirBuilder, Permissions};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow, bail};
+use rustix::fs::{StatVfsMountFlags, statvfs};
+use rustix::process::geteuid;
+
+/// The library's bytes, as `build.rs` left them.
+static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libperk.so"));
+
+/// The name under which `-agentlib:perk` finds the agent.
+const PERK: &str = "libperk.so";
+/// The name under which `-agentlib:hprof` finds it.
+const HPROF: &str = "libhprof.so";
+
+/// The path of the agent as `libperk.so`.
+pub(crate) fn library() -> anyhow::Result<PathBuf> {
+    Ok(unpack(PERK)?.join(PERK))
+}
+
+/// A folder that holds the agent as `libhprof.so`.
+pub(crate) fn hprof_folder() -> anyhow::Result<PathBuf> {
+    unpack(HPROF)
+}
+
+/// Puts the library under `name` into the first folder that can take it.
+fn unpack(name: &str) -> anyhow::Result<PathBuf> {
+    let mut refusals = Vec::new();
+    for base in bases() {
+        let folder = base.join(concat!("agent-", env!("PERK_AGENT_HASH")));
+        match place(&base, &folder, name) {
+            Ok(()) => return Ok(folder),
+            Err(error) => refusals.push(format!("{}: {error:#}", folder.display())),
+        }
+    }
+    Err(anyhow!("{}", refusals.join("; ")))
+        .context("cannot unpack the agent (set XDG_CACHE_HOME to a folder of your own)")
+}
+
+/// The folders to try, best first.
+fn bases() -> Vec<PathBuf> {
+    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache =
+        absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
+    let fallback = format!("perk-{}", geteuid().as_raw());
+    cache
+        .map(|cache| cache.join("perk"))
+        .into_iter()
+        .chain([env::temp_dir().join(fallback)])
+        .collect()
+}
+
+fn place(base: &Path, folder: &Path, name: &str) -> anyhow::Result<()> {
+    // HotSpot takes what follows the first `=` of `-agentpath:` for the options.
+    if folder.as_os_str().as_bytes().contains(&b'=') {
+        bail!("the JVM takes no path with a =");
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    for folder in [base, folder] {
+        check_private(folder)?;
+    }
+    if statvfs(folder).is_ok_and(|fs| fs.f_flag.contains(StatVfsMountFlags::NOEXEC)) {
+        bail!("mounted noexec, no library can be loaded from there");
+    }
+    let file = folder.join(name);
+    if is_ours_and_whole(&file) {
+        return Ok(());
+    }
+    let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
+    temporary.write_all(LIBRARY)?;
+    temporary.as_file().set_permissions(Permissions::from_mode(0o700))?;
+    temporary.persist(&file)?;
+    Ok(())
+}
+
+/// Nobody else may put a library where perk takes one from.
+fn check_private(folder: &Path) -> anyhow::Result<()> {
+    let metadata = fs::symlink_metadata(folder)?;
+    if !metadata.is_dir() || metadata.uid() != geteuid().as_raw() {
+        bail!("not a folder of this user");
+    }
+    if metadata.mode() & 0o077 != 0 {
+        fs::set_permissions(folder, Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+fn is_ours_and_whole(file: &Path) -> bool {
+    fs::symlink_metadata(file).is_ok_and(|metadata| {
+        metadata.is_file()
+            && metadata.uid() == geteuid().as_raw()
+            && metadata.len() == LIBRARY.len() as u64
+    }) && fs::read(file).is_ok_and(|bytes| bytes == LIBRARY)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn unpacks_once_and_repairs_what_was_changed() {
+        let temp = tempfile::tempdir().unwrap();
+        let (base, folder) = (temp.path().join("perk"), temp.path().join("perk/agent-x"));
+        place(&base, &folder, PERK).unwrap();
+        let file = folder.join(PERK);
+        let inode = fs::metadata(&file).unwrap().ino();
+        assert_eq!(fs::metadata(&base).unwrap().mode() & 0o777, 0o700);
+
+        place(&base, &folder, PERK).unwrap();
+        assert_eq!(fs::metadata(&file).unwrap().ino(), inode);
+
+        fs::write(&file, vec![0; LIBRARY.len()]).unwrap();
+        place(&base, &folder, PERK).unwrap();
+        assert_eq!(fs::read(&file).unwrap(), LIBRARY);
+    }
+
+    #[test]
+    fn a_link_is_replaced_and_not_followed() {
+        let temp = tempfile::tempdir().unwrap();
+        let (base, folder) = (temp.path().join("perk"), temp.path().join("perk/agent-x"));
+        fs::create_dir_all(&folder).unwrap();
+        let elsewhere = temp.path().join("elsewhere.so");
+        fs::write(&elsewhere, LIBRARY).unwrap();
+        symlink(&elsewhere, folder.join(PERK)).unwrap();
+        place(&base, &folder, PERK).unwrap();
+        assert!(fs::symlink_metadata(folder.join(PERK)).unwrap().is_file());
+    }
+
+    #[test]
+    fn a_linked_folder_and_a_path_with_an_equals_sign_are_refused() {
+        let temp = tempfile::tempdir().unwrap();
+        fs::create_dir(temp.path().join("real")).unwrap();
+        let base = temp.path().join("perk");
+        symlink(temp.path().join("real"), &base).unwrap();
+        assert!(place(&base, &base.join("agent-x"), PERK).is_err());
+        let base = temp.path().join("a=b");
+        assert!(place(&base, &base.join("agent-x"), PERK).is_err());
+    }
+}

@@ -1,0 +1,47 @@
+//! `perk convert`: the same profile in another form.
+
+use std::io::{self, BufWriter, Write};
+
+use anyhow::{Context, bail};
+
+use crate::args::ConvertArgs;
+use crate::form::{self, Form, Input, display_name, is_stream};
+use crate::output::{self, Target};
+use crate::talk;
+
+/// Reads one file and writes another.
+pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
+    let to_stdout = is_stream(&args.output);
+    let form = match args.to {
+        Some(form) => form,
+        None if to_stdout => bail!("-o - has no ending: say the form with --to"),
+        None => Form::of_path(&args.output)?,
+    };
+    let target = Target { path: args.output.clone(), form };
+    if !to_stdout {
+        if output::is_same_file(&args.file, &args.output) {
+            let path = args.output.display();
+            bail!("{path} is both input and output: name another file with -o");
+        }
+        target.check()?;
+    }
+    let Input { profile, .. } = form::read(&args.file)?;
+    let title = match &profile.accounting {
+        Some(accounting) if !accounting.program.is_empty() => accounting.program.clone(),
+        _ => display_name(&args.file),
+    };
+    if to_stdout {
+        let mut out = BufWriter::new(io::stdout().lock());
+        form.write(&profile, &title, &mut out)
+            .and_then(|()| out.flush())
+            .context("cannot write to stdout")?;
+    } else {
+        target.write(&profile, &title)?;
+    }
+    let losses = form.losses(&profile);
+    if !losses.is_empty() {
+        let title = form.title();
+        talk::say(format_args!("left out, as {title} has no place for it: {}", losses.join(", ")));
+    }
+    Ok(())
+}

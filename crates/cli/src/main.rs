@@ -1,0 +1,114 @@
+//! `perk`, a profiler for the JVM: starts programs under its agent, reads, shows and converts
+//! profiles. stdout is data, stderr is talk.
+#![forbid(unsafe_code)]
+
+mod accounting;
+mod agent;
+mod args;
+mod convert;
+mod form;
+mod output;
+mod report;
+mod run;
+mod show;
+mod talk;
+
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
+
+use args::{Cli, Command};
+use form::Form;
+
+/// The exit code after an error.
+const ERROR: u8 = 2;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    match dispatch(cli.command) {
+        Ok(code) => code,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            talk::say(format_args!("{}", one_line(&format!("{error:#}"))));
+            ExitCode::from(ERROR)
+        }
+    }
+}
+
+fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Run(args) => run::run(&args),
+        Command::Report(args) => report::report(&args),
+        Command::Convert(args) => convert::convert(&args).map(|()| ExitCode::SUCCESS),
+        Command::Formats => print(formats().as_bytes()),
+        Command::AgentPath(args) => {
+            let path = if args.hprof { agent::hprof_folder()? } else { agent::library()? };
+            let mut line = path.as_os_str().as_bytes().to_vec();
+            line.push(b'\n');
+            print(&line)
+        }
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "perk", &mut script);
+            print(&script)
+        }
+    }
+}
+
+fn print(data: &[u8]) -> anyhow::Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    out.write_all(data)?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The table of `perk formats`.
+fn formats() -> String {
+    let mut table =
+        format!("{:<10} {:<11} {:<5}  {:<6}  what\n", "form", "ending", "reads", "writes");
+    for form in Form::ALL {
+        let ending = form.ending();
+        table += &format!("{ending:<10} .{ending:<10} yes    yes     {}\n", form.title());
+    }
+    table
+}
+
+/// Help goes to stdout; of a wrong command line the first paragraph goes to stderr, as one line.
+fn usage(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let _ = error.print();
+            ExitCode::SUCCESS
+        }
+        _ => {
+            let text = error.to_string();
+            let text = text.strip_prefix("error: ").unwrap_or(&text);
+            let text = text.split("\n\nUsage:").next().unwrap_or(text);
+            let text = text.split("\n\nFor more information").next().unwrap_or(text);
+            let line = one_line(&text.replace("\n\n", ";\n"));
+            talk::say(format_args!("{line} (see perk --help)"));
+            ExitCode::from(ERROR)
+        }
+    }
+}
+
+/// `text` with each line break and the blanks around it as one blank.
+fn one_line(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    show::printable(&lines.collect::<Vec<_>>().join(" "))
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let kinds = error.chain().filter_map(|cause| {
+        cause.downcast_ref::<io::Error>().map(io::Error::kind).or_else(|| {
+            cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind)
+        })
+    });
+    kinds.into_iter().any(|kind| kind == io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,159 @@
+//! Writes profiles to files: checked before the work begins, whole or not at all.
+
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use perk_profile::Profile;
+
+use crate::form::Form;
+
+/// A file to write a profile to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) path: PathBuf,
+    pub(crate) form: Form,
+}
+
+impl Target {
+    /// The target `path`, in the form of its ending.
+    pub(crate) fn of_path(path: &Path) -> anyhow::Result<Self> {
+        Ok(Self { form: Form::of_path(path)?, path: path.to_owned() })
+    }
+
+    /// Fails if the file could not be written as things are now.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        let path = self.path.display();
+        match fs::metadata(&self.path) {
+            Ok(metadata) if metadata.is_dir() => bail!("cannot write {path}: it is a folder"),
+            Ok(metadata) => {
+                // A file that may not be written is not replaced either.
+                if !is_fifo(&metadata) {
+                    let opened = OpenOptions::new().write(true).open(&self.path);
+                    opened.with_context(|| format!("cannot write {path}"))?;
+                }
+                if !metadata.is_file() {
+                    return Ok(());
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error).with_context(|| format!("cannot write {path}")),
+        }
+        check_folder(&resolve(&self.path)).with_context(|| format!("cannot write {path}"))
+    }
+
+    /// The same file name with `infix` before its ending.
+    pub(crate) fn with_infix(&self, infix: &str) -> Self {
+        let ending = self.path.extension().unwrap_or_default().to_string_lossy();
+        Self { path: self.path.with_extension(format!("{infix}.{ending}")), form: self.form }
+    }
+
+    /// Writes `profile`: under a temporary name in the same folder first, so that the final name
+    /// has the old content or the new, and nothing between.
+    pub(crate) fn write(&self, profile: &Profile, title: &str) -> anyhow::Result<()> {
+        self.write_file(profile, title)
+            .with_context(|| format!("cannot write {}", self.path.display()))
+    }
+
+    fn write_file(&self, profile: &Profile, title: &str) -> io::Result<()> {
+        // A device or a pipe is written to; it must not be replaced by a file.
+        if fs::metadata(&self.path).is_ok_and(|metadata| !metadata.is_file()) {
+            let mut out = BufWriter::new(OpenOptions::new().write(true).open(&self.path)?);
+            self.form.write(profile, title, &mut out)?;
+            return out.flush();
+        }
+        let path = resolve(&self.path);
+        let temporary = tempfile::Builder::new()
+            .prefix(".perk-")
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(folder_of(&path))?;
+        let mut out = BufWriter::new(temporary);
+        self.form.write(profile, title, &mut out)?;
+        let temporary = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        temporary.persist(&path).map_err(|error| error.error)?;
+        Ok(())
+    }
+}
+
+/// Fails if no file can be made beside `path`.
+pub(crate) fn check_folder(path: &Path) -> io::Result<()> {
+    tempfile::Builder::new().prefix(".perk-").tempfile_in(folder_of(path)).map(drop)
+}
+
+/// Whether two paths lead to the same file. `false` where one of them does not exist.
+pub(crate) fn is_same_file(a: &Path, b: &Path) -> bool {
+    let id = |path| fs::metadata(path).map(|metadata| (metadata.dev(), metadata.ino()));
+    matches!((id(a), id(b)), (Ok(a), Ok(b)) if a == b)
+}
+
+/// The file that `path` means: where it is a link, what it leads to.
+fn resolve(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+fn is_fifo(metadata: &fs::Metadata) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    metadata.file_type().is_fifo()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(path: &Path) -> Target {
+        Target::of_path(path).unwrap()
+    }
+
+    #[test]
+    fn a_pid_goes_before_the_ending() {
+        let target = target(Path::new("/x/a.b.txt")).with_infix("12");
+        assert_eq!(target.path, Path::new("/x/a.b.12.txt"));
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_refused() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().join("folder.txt");
+        fs::create_dir(&folder).unwrap();
+        assert!(target(&folder).check().is_err());
+        assert!(target(&temp.path().join("none/a.txt")).check().is_err());
+        assert!(target(&temp.path().join("new.txt")).check().is_ok());
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_failed_write_leaves_nothing() {
+        let temp = tempfile::tempdir().unwrap();
+        let full = temp.path().join("full.collapsed");
+        std::os::unix::fs::symlink("/dev/full", &full).unwrap();
+        let profile = Profile::default();
+        assert!(target(&full).check().is_ok());
+        // HPROF text has a header, so that something is written.
+        let full = Target { form: Form::Text, path: full };
+        let error = full.write(&profile, "x").unwrap_err();
+        assert!(format!("{error:#}").contains("No space left"), "{error:#}");
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_link_keeps_leading_to_its_file() {
+        let temp = tempfile::tempdir().unwrap();
+        let real = temp.path().join("real.txt");
+        fs::File::create(&real).unwrap();
+        let link = temp.path().join("link.txt");
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        target(&link).write(&Profile::default(), "x").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert!(fs::metadata(&real).unwrap().len() > 0);
+        assert!(is_same_file(&real, &link));
+    }
+}

@@ -1,0 +1,258 @@
+//! `perk report`: what a profile says, as tables or as JSON.
+
+mod json;
+mod paths;
+mod table;
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+use perk_profile::top::{self, MethodRow};
+use perk_profile::{CpuSamples, FrameId, MethodId, Profile, ThreadId, TraceId};
+
+use crate::args::ReportArgs;
+use crate::form::{self, Input, display_name};
+use crate::show::{self, Screen, duration, percent, plural, printable};
+use crate::{accounting, talk};
+use table::{Row, Table};
+
+/// Rows of a table, where `--top` does not say it.
+const ROWS: usize = 15;
+/// Rows of a thread's table.
+const THREAD_ROWS: usize = 5;
+/// The exit code where there is nothing to report.
+const NOTHING: u8 = 1;
+
+/// Reads a file and reports on stdout.
+pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
+    let input = form::read(&args.file)?;
+    let view = View::new(&input.profile);
+    let mut out = BufWriter::new(io::stdout().lock());
+    if args.json {
+        json::write(&input, &display_name(&args.file), &view, args.top, &mut out)?;
+    } else {
+        write_text(args, &input, &view, &mut out)?;
+    }
+    out.flush()?;
+    if view.samples.total == 0 {
+        talk::say(format_args!("{} has no CPU samples", display_name(&args.file)));
+        return Ok(ExitCode::from(NOTHING));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write_text(
+    args: &ReportArgs,
+    input: &Input,
+    view: &View<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let screen = Screen::of_stdout();
+    let profile = view.profile;
+    let top = args.top.unwrap_or(ROWS);
+    writeln!(out, "{}: {}, {}", display_name(&args.file), input.form.title(), view.total())?;
+    if let Some(accounting) = &profile.accounting {
+        let jvm = format!(" (pid {}, {})", accounting.pid, printable(&accounting.jvm));
+        let program = screen.cut_end(&printable(&accounting.program), jvm.chars().count());
+        writeln!(out, "{program}{jvm}")?;
+    }
+    if view.samples.total > 0 {
+        writeln!(out, "\n{}", screen.heading("Top methods by self"))?;
+        let methods = view.methods();
+        out.write_all(view.table(&methods, By::Own, top, args.traces, &screen).as_bytes())?;
+        writeln!(out, "\n{}", screen.heading("Top methods by total"))?;
+        out.write_all(view.table(&methods, By::Total, top, false, &screen).as_bytes())?;
+        writeln!(out, "\n{}", screen.heading("Top call paths, innermost frame first"))?;
+        out.write_all(paths::blocks(view, top, &screen).as_bytes())?;
+        if args.threads {
+            write_threads(view, args.top.unwrap_or(THREAD_ROWS), &screen, out)?;
+        }
+    }
+    if let Some(accounting) = &profile.accounting {
+        writeln!(out, "\n{}", screen.heading("Accounting"))?;
+        for line in accounting::lines(accounting) {
+            writeln!(out, "{line}")?;
+        }
+    }
+    Ok(())
+}
+
+fn write_threads(
+    view: &View<'_>,
+    top: usize,
+    screen: &Screen,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let threads = top::threads(view.profile, &view.samples);
+    if threads.is_empty() {
+        let hint = "the profile does not tell threads apart (perk run --threads does)";
+        return writeln!(out, "\n{}: {hint}", screen.heading("Threads"));
+    }
+    for (thread, count) in threads {
+        let name = printable(view.profile.thread_name(thread));
+        let heading = format!("Thread {name}: {}", view.amount(count));
+        writeln!(out, "\n{}", screen.heading(&heading))?;
+        let of_thread = view.of_thread(thread);
+        let methods = of_thread.methods();
+        out.write_all(of_thread.table(&methods, By::Own, top, false, screen).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// What a table of methods is ordered by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    /// Samples with the method on top of the stack; methods without any are left out.
+    Own,
+    /// Samples with the method anywhere on the stack.
+    Total,
+}
+
+impl By {
+    /// The rows, in order. `methods` are in the order of [`By::Own`].
+    fn rows(self, methods: &[MethodRow]) -> Vec<&MethodRow> {
+        let mut rows: Vec<_> = methods.iter().collect();
+        match self {
+            By::Own => rows.retain(|row| row.self_count > 0),
+            // A stable sort: where totals are equal, more of its own comes first.
+            By::Total => rows.sort_by_key(|row| Reverse(row.total_count)),
+        }
+        rows
+    }
+
+    fn count(self, row: &MethodRow) -> u64 {
+        match self {
+            By::Own => row.self_count,
+            By::Total => row.total_count,
+        }
+    }
+
+    fn time_title(self) -> &'static str {
+        match self {
+            By::Own => "self time",
+            By::Total => "total time",
+        }
+    }
+}
+
+/// A profile's samples, all or of one thread.
+#[derive(Debug)]
+pub(crate) struct View<'a> {
+    profile: &'a Profile,
+    samples: CpuSamples,
+    /// The CPU time a sample stands for, where it is known.
+    interval_ns: Option<u64>,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(profile: &'a Profile) -> Self {
+        let interval_ns = profile.accounting.as_ref().map(|accounting| accounting.interval_ns);
+        Self {
+            profile,
+            samples: profile.total_cpu_samples(),
+            interval_ns: interval_ns.filter(|&ns| ns > 0),
+        }
+    }
+
+    fn of_thread(&self, thread: ThreadId) -> Self {
+        Self { samples: top::of_thread(self.profile, &self.samples, Some(thread)), ..*self }
+    }
+
+    fn methods(&self) -> Vec<MethodRow> {
+        top::methods(self.profile, &self.samples)
+    }
+
+    /// The table of the methods with most samples of their own.
+    pub(crate) fn methods_by_self(&self, top: usize, screen: &Screen) -> String {
+        self.table(&self.methods(), By::Own, top, false, screen)
+    }
+
+    fn cpu_ns(&self, count: u64) -> Option<u64> {
+        self.interval_ns.map(|interval| count.saturating_mul(interval))
+    }
+
+    /// `12 samples of 10 ms = 120 ms of CPU time`
+    fn total(&self) -> String {
+        let total = self.samples.total;
+        let mut text = plural(total, "sample");
+        if let Some((interval, cpu)) = self.interval_ns.zip(self.cpu_ns(total)) {
+            text += &format!(" of {} = {} of CPU time", duration(interval), duration(cpu));
+        }
+        let listed: u64 = self.samples.rows.iter().map(|&(_, count)| count).sum();
+        if listed < total {
+            text += &format!(", {} of them below the file's cutoff", total - listed);
+        }
+        text
+    }
+
+    /// `12 samples (3.40 %), 120 ms`
+    fn amount(&self, count: u64) -> String {
+        let mut text =
+            format!("{} ({} %)", plural(count, "sample"), percent(count, self.samples.total));
+        if let Some(cpu) = self.cpu_ns(count) {
+            text += &format!(", {}", duration(cpu));
+        }
+        text
+    }
+
+    fn table(
+        &self,
+        methods: &[MethodRow],
+        by: By,
+        top: usize,
+        traces: bool,
+        screen: &Screen,
+    ) -> String {
+        let mut rows = by.rows(methods);
+        rows.truncate(top);
+        let labels = show::labels(&self.profile.symbols, rows.iter().map(|row| row.method));
+        let total = self.samples.total;
+        let mut titles = vec!["#", "self %", "self", "total %", "total"];
+        titles.extend(self.interval_ns.map(|_| by.time_title()));
+        titles.push("method");
+        let rows = rows.iter().enumerate().map(|(index, row)| {
+            let mut cells = vec![
+                (index + 1).to_string(),
+                percent(row.self_count, total),
+                row.self_count.to_string(),
+                percent(row.total_count, total),
+                row.total_count.to_string(),
+            ];
+            cells.extend(self.cpu_ns(by.count(row)).map(duration));
+            cells.push(labels[&row.method].clone());
+            let below = if traces { self.trace_lines(&row.traces, top) } else { Vec::new() };
+            Row { cells, below }
+        });
+        Table { titles, rows: rows.collect() }.render(screen)
+    }
+
+    /// The first `top` traces of a method, each with its samples and its frames.
+    fn trace_lines(&self, traces: &[(TraceId, u64)], top: usize) -> Vec<String> {
+        let mut lines = Vec::new();
+        let (shown, hidden) = traces.split_at(traces.len().min(top));
+        for &(id, count) in shown {
+            let trace = self.profile.get_trace(id);
+            let mut line = format!("{} in trace {}", plural(count, "sample"), trace.serial);
+            if let Some(thread) = trace.thread {
+                line += &format!(" of thread {}", printable(self.profile.thread_name(thread)));
+            }
+            lines.push(line);
+            let frames: Vec<_> = self.profile.frames(id).collect();
+            let shown = |&frame: &FrameId| show::frame(&self.profile.symbols, frame);
+            lines.extend(paths::middle_cut(&frames, shown).map(|line| format!("  {line}")));
+        }
+        if !hidden.is_empty() {
+            let count = hidden.iter().map(|&(_, count)| count).sum();
+            let traces = plural(hidden.len() as u64, "more trace");
+            lines.push(format!("{} in {traces}", plural(count, "sample")));
+        }
+        lines
+    }
+
+    /// The names of methods, told apart.
+    fn labels(&self, methods: impl IntoIterator<Item = MethodId>) -> HashMap<MethodId, String> {
+        show::labels(&self.profile.symbols, methods)
+    }
+}

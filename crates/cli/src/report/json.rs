@@ -1,0 +1,224 @@
+//! The whole profile as JSON. Names of numbers end in their unit.
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use perk_profile::top::{self, MethodRow, PathRow};
+use perk_profile::{Accounting, MethodId, ThreadId};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::View;
+use crate::form::Input;
+
+/// The fields of the accounting that are text, whatever they look like.
+const TEXTS: [&str; 3] = ["program", "jvm", "engine"];
+
+#[derive(Serialize)]
+struct Report<'a> {
+    file: &'a str,
+    form: &'static str,
+    created_unix_ms: Option<u64>,
+    depth: Option<u32>,
+    sample_count: u64,
+    /// Less than all where the file has a cutoff.
+    listed_sample_count: u64,
+    interval_ns: Option<u64>,
+    methods: Vec<Method<'a>>,
+    paths: Vec<Path<'a>>,
+    threads: Vec<Thread<'a>>,
+    accounting: Option<Map<String, Value>>,
+}
+
+#[derive(Serialize)]
+struct Method<'a> {
+    name: String,
+    class: &'a str,
+    method: &'a str,
+    signature: Option<&'a str>,
+    source: Option<&'a str>,
+    self_count: u64,
+    total_count: u64,
+    self_cpu_ns: Option<u64>,
+    total_cpu_ns: Option<u64>,
+    traces: Vec<Trace>,
+}
+
+#[derive(Serialize)]
+struct Trace {
+    serial: u32,
+    thread_serial: Option<u32>,
+    self_count: u64,
+}
+
+#[derive(Serialize)]
+struct Path<'a> {
+    self_count: u64,
+    self_cpu_ns: Option<u64>,
+    /// Innermost first, `class.method` and signature.
+    frames: Frames<'a>,
+}
+
+struct Frames<'a> {
+    methods: Vec<MethodId>,
+    names: &'a [String],
+}
+
+impl Serialize for Frames<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.methods.iter().map(|method| &self.names[method.index()]))
+    }
+}
+
+#[derive(Serialize)]
+struct Thread<'a> {
+    serial: u32,
+    name: &'a str,
+    group: Option<&'a str>,
+    /// `None` where the profile does not tell threads apart.
+    sample_count: Option<u64>,
+    cpu_ns: Option<u64>,
+    methods: Vec<ThreadMethod<'a>>,
+}
+
+#[derive(Serialize)]
+struct ThreadMethod<'a> {
+    /// `class.method` and signature.
+    name: &'a str,
+    self_count: u64,
+    total_count: u64,
+}
+
+/// Writes the report; of methods and paths the first `top` alone, where it is given.
+pub(super) fn write(
+    input: &Input,
+    file: &str,
+    view: &View<'_>,
+    top: Option<usize>,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let profile = view.profile;
+    let methods = view.methods();
+    let names = full_names(view);
+    let top = top.unwrap_or(usize::MAX);
+    let report = Report {
+        file,
+        form: input.form.ending(),
+        created_unix_ms: profile.created.map(|created| created.unix_ms),
+        depth: profile.depth,
+        sample_count: view.samples.total,
+        listed_sample_count: view.samples.rows.iter().map(|&(_, count)| count).sum(),
+        interval_ns: view.interval_ns,
+        methods: methods.iter().take(top).map(|row| method(view, row)).collect(),
+        paths: top::paths(profile, &view.samples)
+            .into_iter()
+            .take(top)
+            .map(|path| self::path(view, path, &names))
+            .collect(),
+        threads: threads(view, &names),
+        accounting: profile.accounting.as_ref().map(accounting),
+    };
+    serde_json::to_writer_pretty(&mut *out, &report)?;
+    out.write_all(b"\n")?;
+    Ok(())
+}
+
+/// The name and signature of each method, by its index.
+fn full_names(view: &View<'_>) -> Vec<String> {
+    let symbols = &view.profile.symbols;
+    let name = |index| {
+        let id = MethodId::new(index);
+        let signature = symbols.get_method(id).signature;
+        symbols.method_name(id) + signature.map_or("", |signature| symbols.strings.get(signature))
+    };
+    (0..symbols.method_count()).map(name).collect()
+}
+
+fn method<'a>(view: &View<'a>, row: &MethodRow) -> Method<'a> {
+    let symbols = &view.profile.symbols;
+    let method = symbols.get_method(row.method);
+    let text = |id| symbols.strings.get(id);
+    let trace = |&(id, self_count)| {
+        let trace = view.profile.get_trace(id);
+        let thread = trace.thread.map(|thread| view.profile.get_thread(thread).serial);
+        Trace { serial: trace.serial, thread_serial: thread, self_count }
+    };
+    Method {
+        name: symbols.method_name(row.method),
+        class: symbols.class_name(method.class),
+        method: text(method.name),
+        signature: method.signature.map(text),
+        source: method.source.map(text),
+        self_count: row.self_count,
+        total_count: row.total_count,
+        self_cpu_ns: view.cpu_ns(row.self_count),
+        total_cpu_ns: view.cpu_ns(row.total_count),
+        traces: row.traces.iter().map(trace).collect(),
+    }
+}
+
+fn path<'a>(view: &View<'_>, path: PathRow, names: &'a [String]) -> Path<'a> {
+    Path {
+        self_count: path.count,
+        self_cpu_ns: view.cpu_ns(path.count),
+        frames: Frames { methods: path.methods, names },
+    }
+}
+
+fn threads<'a>(view: &View<'a>, names: &'a [String]) -> Vec<Thread<'a>> {
+    let profile = view.profile;
+    let counts: HashMap<_, _> = top::threads(profile, &view.samples).into_iter().collect();
+    let text = |id| profile.symbols.strings.get(id);
+    let describe = |(index, thread): (usize, &perk_profile::Thread)| {
+        let id = ThreadId::new(index);
+        let count = (!counts.is_empty()).then(|| counts.get(&id).copied().unwrap_or(0));
+        let of_thread = count.filter(|&count| count > 0).map(|_| view.of_thread(id).methods());
+        let methods = of_thread.unwrap_or_default();
+        Thread {
+            serial: thread.serial,
+            name: text(thread.name),
+            group: thread.group.map(text),
+            sample_count: count,
+            cpu_ns: count.and_then(|count| view.cpu_ns(count)),
+            methods: methods.iter().map(|row| thread_method(row, names)).collect(),
+        }
+    };
+    profile.threads.iter().enumerate().map(describe).collect()
+}
+
+fn thread_method<'a>(row: &MethodRow, names: &'a [String]) -> ThreadMethod<'a> {
+    let name = &names[row.method.index()];
+    ThreadMethod { name, self_count: row.self_count, total_count: row.total_count }
+}
+
+fn accounting(accounting: &Accounting) -> Map<String, Value> {
+    let text = accounting.to_text();
+    let fields = text.lines().filter_map(|line| line.split_once('='));
+    let value = |name, value: &str| match value.parse::<i128>() {
+        Ok(number) if !TEXTS.contains(&name) => match u64::try_from(number) {
+            Ok(number) => number.into(),
+            Err(_) => i64::try_from(number).map_or_else(|_| value.into(), Value::from),
+        },
+        _ => value.into(),
+    };
+    fields.map(|(name, text)| (name.to_owned(), value(name, text))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_accounting_keeps_its_types() {
+        let accounting = Accounting {
+            program: "42".into(),
+            utc_offset_s: -3600,
+            process_cpu_ns: u64::MAX,
+            ..Accounting::default()
+        };
+        let map = super::accounting(&accounting);
+        assert_eq!(map["program"], "42");
+        assert_eq!(map["utc_offset_s"], -3600);
+        assert_eq!(map["process_cpu_ns"], u64::MAX);
+    }
+}

@@ -1,0 +1,170 @@
+//! How the agent gets into the JVM that a command starts.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, bail};
+use perk_control::jdk::{self, JavaHome, OLDEST_VERSION, Vm};
+
+/// The variable from which every JVM takes options.
+const TOOL_OPTIONS: &str = "JAVA_TOOL_OPTIONS";
+
+/// A command that can be profiled.
+#[derive(Debug)]
+pub(super) struct Plan<'a> {
+    program: &'a OsStr,
+    arguments: &'a [OsString],
+    route: Route,
+}
+
+/// The agent's way into the JVM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Route {
+    /// An argument right behind a `java` executable.
+    Argument,
+    /// `JAVA_TOOL_OPTIONS`, for whatever starts a JVM.
+    Environment,
+}
+
+impl<'a> Plan<'a> {
+    /// Looks at the program that is to be started; fails if it cannot be started or profiled.
+    pub(super) fn new(command: &'a [OsString]) -> anyhow::Result<Self> {
+        let (program, arguments) = command.split_first().context("no command")?;
+        let file = find(program, &env::var_os("PATH").unwrap_or_default())?;
+        Ok(Self { program, arguments, route: route(&file)? })
+    }
+
+    pub(super) fn route(&self) -> Route {
+        self.route
+    }
+
+    /// The program's name, for messages.
+    pub(super) fn program(&self) -> String {
+        Path::new(self.program).display().to_string()
+    }
+
+    /// The command that starts the program with the agent at `library`.
+    pub(super) fn command(&self, library: &Path, options: &str) -> Command {
+        let mut agent = OsString::from("-agentpath:");
+        agent.push(library);
+        agent.push("=");
+        agent.push(options);
+        let mut command = Command::new(self.program);
+        match self.route {
+            Route::Argument => {
+                command.arg(agent);
+            }
+            Route::Environment => {
+                let present = env::var_os(TOOL_OPTIONS).unwrap_or_default();
+                command.env(TOOL_OPTIONS, appended(present, &agent));
+            }
+        }
+        command.args(self.arguments);
+        command
+    }
+}
+
+/// The file that the shell would start for `program`.
+fn find(program: &OsStr, path: &OsStr) -> anyhow::Result<PathBuf> {
+    if let Some(file) = jdk::find_in_path(program, path) {
+        return Ok(file);
+    }
+    let name = Path::new(program).display();
+    if !program.as_bytes().contains(&b'/') {
+        bail!("cannot find {name}: no folder of PATH has such a program");
+    }
+    match fs::metadata(program) {
+        Ok(metadata) if metadata.is_dir() => bail!("cannot start {name}: it is a folder"),
+        Ok(_) => bail!("cannot start {name}: it is not executable (chmod +x)"),
+        Err(error) => Err(error).with_context(|| format!("cannot start {name}")),
+    }
+}
+
+/// The route into the JVM that `file` starts; fails if perk cannot profile that JVM.
+fn route(file: &Path) -> anyhow::Result<Route> {
+    let Ok(java) = JavaHome::of(file) else { return Ok(Route::Environment) };
+    let name = file.display();
+    if let Some(version) = java.feature_version.filter(|&version| version < OLDEST_VERSION) {
+        bail!("{name} is Java {version}: perk needs Java {OLDEST_VERSION} or later");
+    }
+    match java.vm {
+        Vm::OpenJ9 => bail!("{name} starts an OpenJ9 JVM: perk needs HotSpot (OpenJDK's own JVM)"),
+        Vm::HotSpot if is_java(file) => Ok(Route::Argument),
+        // A program of a JDK other than `java`, or a script of that name.
+        Vm::HotSpot | Vm::Unknown => Ok(Route::Environment),
+    }
+}
+
+/// Whether `file` leads to a JDK's `java`: `java`, or a link to it such as `java17`.
+fn is_java(file: &Path) -> bool {
+    let target = fs::canonicalize(file);
+    target.is_ok_and(|target| target.file_name() == Some(OsStr::new("java")))
+}
+
+/// `present` and one more option, in the JVM's own quoting: blanks separate options, quotes of
+/// either kind keep what is between them together, nothing escapes a quote.
+fn appended(present: OsString, option: &OsStr) -> OsString {
+    let mut value = present.into_vec();
+    if !value.is_empty() {
+        value.push(b' ');
+    }
+    let bytes = option.as_bytes();
+    let is_special = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, 0x0b | b'"' | b'\'');
+    if bytes.iter().any(is_special) {
+        for (index, part) in bytes.split(|&byte| byte == b'"').enumerate() {
+            if index > 0 {
+                value.extend(b"'\"'");
+            }
+            value.push(b'"');
+            value.extend(part);
+            value.push(b'"');
+        }
+    } else {
+        value.extend(bytes);
+    }
+    OsString::from_vec(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_quoted_as_the_jvm_reads_them() {
+        for (present, option, value) in [
+            ("", "-a:/x=b", "-a:/x=b"),
+            ("-Dx=1", "-a", "-Dx=1 -a"),
+            ("", "-a:/my dir/x", "\"-a:/my dir/x\""),
+            ("", "it's", "\"it's\""),
+            ("", "a \"b\"", "\"a \"'\"'\"b\"'\"'\"\""),
+        ] {
+            assert_eq!(appended(present.into(), OsStr::new(option)), value);
+        }
+    }
+
+    #[test]
+    fn the_agent_goes_behind_java() {
+        let arguments = [OsString::from("-jar"), OsString::from("app.jar")];
+        let plan =
+            Plan { program: OsStr::new("java"), arguments: &arguments, route: Route::Argument };
+        let command = plan.command(Path::new("/x/libperk.so"), "cpu=samples");
+        let arguments: Vec<_> = command.get_args().collect();
+        assert_eq!(arguments, ["-agentpath:/x/libperk.so=cpu=samples", "-jar", "app.jar"]);
+    }
+
+    #[test]
+    fn a_launcher_keeps_its_arguments() {
+        let arguments = [OsString::from("test")];
+        let plan =
+            Plan { program: OsStr::new("mvn"), arguments: &arguments, route: Route::Environment };
+        let command = plan.command(Path::new("/x/libperk.so"), "cpu=samples");
+        assert_eq!(command.get_args().collect::<Vec<_>>(), ["test"]);
+        let (name, value) = command.get_envs().next().unwrap();
+        assert_eq!(name, TOOL_OPTIONS);
+        assert!(value.unwrap().as_bytes().ends_with(b"-agentpath:/x/libperk.so=cpu=samples"));
+    }
+}

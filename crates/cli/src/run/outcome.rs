@@ -1,0 +1,205 @@
+//! What the agents left behind: one file for each JVM, in a folder of their own.
+
+use std::cmp::Reverse;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+use anyhow::{Context, bail};
+use perk_profile::Profile;
+use rustix::process::{Pid, test_kill_process};
+use tempfile::TempDir;
+
+use crate::form;
+use crate::show::{Screen, printable};
+
+/// The folder the agents write to. It goes when it is dropped.
+#[derive(Debug)]
+pub(super) struct Folder {
+    folder: TempDir,
+}
+
+/// The agents' files, by what became of them.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    /// Whole profiles, most CPU time first.
+    pub(super) complete: Vec<Jvm>,
+    /// Whole profiles that cannot be read, with the reason.
+    pub(super) unreadable: Vec<(u32, anyhow::Error)>,
+    /// JVMs that are gone and left no whole profile.
+    pub(super) incomplete: Vec<u32>,
+    /// JVMs that are still running.
+    pub(super) running: Vec<u32>,
+}
+
+/// A JVM that ran to its end.
+#[derive(Debug)]
+pub(super) struct Jvm {
+    pub(super) pid: u32,
+    pub(super) file: PathBuf,
+    pub(super) profile: Profile,
+}
+
+impl Folder {
+    /// A new folder, whose path the agent's options can carry.
+    pub(super) fn new() -> anyhow::Result<Self> {
+        let parent = env::temp_dir();
+        let Some(name) = parent.to_str() else {
+            bail!("{}: the folder for temporary files needs a name in UTF-8", parent.display());
+        };
+        if name.contains(',') {
+            bail!("{name}: the agent takes no path with a comma; set TMPDIR to another folder");
+        }
+        let folder = tempfile::Builder::new().prefix("perk-").tempdir();
+        let folder = folder.with_context(|| format!("cannot make a folder in {name}"))?;
+        Ok(Self { folder })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The value of the agent's option `file`.
+    pub(super) fn file_option(&self) -> String {
+        self.path().display().to_string().replace('%', "%%") + "/perk-%p.hprof"
+    }
+
+    /// The file that the JVM's agent will have written.
+    pub(super) fn file_of(&self, pid: u32) -> PathBuf {
+        self.path().join(format!("perk-{pid}.hprof"))
+    }
+
+    /// Leaves the folder where it is.
+    pub(super) fn keep(self) {
+        let _ = self.folder.keep();
+    }
+
+    /// Reads what is there.
+    pub(super) fn collect(&self) -> io::Result<Outcome> {
+        let mut outcome = Outcome::default();
+        for entry in fs::read_dir(self.path())? {
+            let file = entry?.path();
+            let Some((pid, is_whole)) = file.file_name().and_then(parse_name) else { continue };
+            if !is_whole {
+                if self.file_of(pid).exists() {
+                    continue;
+                }
+                let gone =
+                    if is_alive(pid) { &mut outcome.running } else { &mut outcome.incomplete };
+                gone.push(pid);
+                continue;
+            }
+            match form::read(&file) {
+                Ok(input) => outcome.complete.push(Jvm { pid, file, profile: input.profile }),
+                Err(error) => outcome.unreadable.push((pid, error)),
+            }
+        }
+        outcome.complete.sort_by_key(|jvm| (Reverse(jvm.cpu_ns()), jvm.pid));
+        outcome.unreadable.sort_by_key(|&(pid, _)| pid);
+        outcome.incomplete.sort_unstable();
+        outcome.running.sort_unstable();
+        Ok(outcome)
+    }
+}
+
+impl Outcome {
+    /// Whether no JVM loaded the agent.
+    pub(super) fn is_empty(&self) -> bool {
+        self.complete.is_empty()
+            && self.unreadable.is_empty()
+            && self.incomplete.is_empty()
+            && self.running.is_empty()
+    }
+}
+
+impl Jvm {
+    fn cpu_ns(&self) -> u64 {
+        self.profile.accounting.as_ref().map_or(0, |accounting| accounting.process_cpu_ns)
+    }
+
+    pub(super) fn sample_count(&self) -> u64 {
+        self.profile.cpu_samples().map(|samples| samples.total).sum()
+    }
+
+    /// The program, for people.
+    pub(super) fn name(&self) -> String {
+        let name = Screen::default().cut_end(&printable(self.program()), 0);
+        if name.is_empty() { "unknown program".to_owned() } else { name }
+    }
+
+    /// The command line of the program, as far as it is known.
+    pub(super) fn program(&self) -> &str {
+        self.profile.accounting.as_ref().map_or("", |accounting| &accounting.program)
+    }
+}
+
+/// `perk-12.hprof` is of process 12 and whole, `perk-12.hprof.part` is not.
+fn parse_name(name: &OsStr) -> Option<(u32, bool)> {
+    let name = name.to_str()?.strip_prefix("perk-")?;
+    let (pid, ending) = name.split_once('.')?;
+    match ending {
+        "hprof" => Some((pid.parse().ok()?, true)),
+        "hprof.part" => Some((pid.parse().ok()?, false)),
+        _ => None,
+    }
+}
+
+fn is_alive(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| {
+        let answer = test_kill_process(pid);
+        answer.is_ok() || answer == Err(rustix::io::Errno::PERM)
+    })
+}
+
+/// A name for the files of a program: its main class without the package, or its jar without the
+/// ending; letters and digits only.
+pub(super) fn short_name(program: &str) -> String {
+    const LONGEST: usize = 60;
+    let jar = program.split_inclusive(".jar").next().and_then(|path| path.strip_suffix(".jar"));
+    let name = match jar {
+        Some(path) => path.rsplit('/').next(),
+        // A class in a module is `module/package.Class`.
+        None => program.split(' ').next().and_then(|class| class.rsplit(['.', '/']).next()),
+    };
+    let is_plain = |c: &char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let name: String = name.unwrap_or("").chars().filter(is_plain).take(LONGEST).collect();
+    let name = name.trim_start_matches(['.', '-']);
+    if name.is_empty() { "java".to_owned() } else { name.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_names_tell_pid_and_state() {
+        assert_eq!(parse_name(OsStr::new("perk-12.hprof")), Some((12, true)));
+        assert_eq!(parse_name(OsStr::new("perk-12.hprof.part")), Some((12, false)));
+        for name in ["perk-x.hprof", "perk-12", "other", "perk-12.txt"] {
+            assert_eq!(parse_name(OsStr::new(name)), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn programs_have_short_names() {
+        for (program, name) in [
+            ("org.example.Main a.b c", "Main"),
+            ("/opt/my app/app-1.2.jar --x=/y", "app-1.2"),
+            ("jdk.compiler/com.sun.tools.javac.Main -d x", "Main"),
+            ("Main$Inner", "MainInner"),
+            ("../../etc/passwd", "passwd"),
+            ("Größe", "Größe"),
+            ("", "java"),
+            ("$", "java"),
+        ] {
+            assert_eq!(short_name(program), name);
+        }
+    }
+
+    #[test]
+    fn the_option_keeps_percent_signs() {
+        let folder = Folder::new().unwrap();
+        assert!(folder.file_option().ends_with("/perk-%p.hprof"));
+    }
+}

@@ -1,0 +1,99 @@
+//! Runs a command to its end and hands it the signals that perk gets.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus};
+use std::sync::{Mutex, PoisonError};
+use std::{fs, io, thread};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::WithOrigin;
+use signal_hook::iterator::exfiltrator::origin::Origin;
+use signal_hook::low_level::siginfo::Cause;
+
+const FORWARDED: [i32; 6] = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
+
+/// How a command ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) pid: u32,
+    pub(super) status: ExitStatus,
+}
+
+impl Ended {
+    /// ` (killed by signal 9)`, or nothing where it ended by itself.
+    pub(super) fn reason(&self) -> String {
+        match self.status.signal() {
+            Some(signal) => format!(" (killed by signal {signal})"),
+            None => String::new(),
+        }
+    }
+}
+
+/// Starts `command` and waits for its end, whatever signals arrive: perk has a profile to write
+/// then. From here on these signals do not end perk.
+pub(super) fn run(command: &mut Command) -> io::Result<Ended> {
+    // What was to be ignored (by nohup, or in a shell's background) stays so, for the child too.
+    let ignored = ignored_signals(&fs::read_to_string("/proc/self/status").unwrap_or_default());
+    let wanted = FORWARDED.iter().filter(|&&signal| ignored >> (signal - 1) & 1 == 0);
+    let mut signals = SignalsInfo::<WithOrigin>::new(wanted)?;
+    let handle = signals.handle();
+
+    let mut child = command.spawn()?;
+    let pid = Pid::from_child(&child);
+    let is_running = Mutex::new(true);
+    let lock = || is_running.lock().unwrap_or_else(PoisonError::into_inner);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for origin in signals.forever() {
+                let is_running = lock();
+                if let Some(signal) = to_forward(&origin).filter(|_| *is_running) {
+                    // It fails only where the child has ended.
+                    let _ = kill_process(pid, signal);
+                }
+            }
+        });
+        let ended = wait_unreaped(pid);
+        // Until it is reaped below, nobody else has its process id.
+        *lock() = false;
+        handle.close();
+        ended.and_then(|()| Ok(Ended { pid: child.id(), status: child.wait()? }))
+    })
+}
+
+/// Waits until the child has ended, and leaves it to be reaped.
+fn wait_unreaped(pid: Pid) -> io::Result<()> {
+    loop {
+        match waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
+            Ok(_) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// The signal to pass on. The terminal sends Ctrl-C and Ctrl-\ to every process in front of it:
+/// the child has these already.
+fn to_forward(origin: &Origin) -> Option<Signal> {
+    let from_terminal = origin.cause == Cause::Kernel && matches!(origin.signal, SIGINT | SIGQUIT);
+    if from_terminal { None } else { Signal::from_named_raw(origin.signal) }
+}
+
+/// The set of ignored signals in `/proc/<pid>/status`, a bit a signal.
+fn ignored_signals(status: &str) -> u64 {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignored_signals_are_read_from_the_status() {
+        let status = "Name:\tperk\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\n";
+        assert_eq!(ignored_signals(status), 0x1001);
+        assert_eq!(ignored_signals(""), 0);
+    }
+}

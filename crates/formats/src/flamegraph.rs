@@ -1,0 +1,480 @@
+//! Flame graphs: one HTML file that shows the samples in any browser, without a network, and that
+//! can be read back. `docs/formats/flamegraph.md` describes the embedded data.
+
+use std::io::{self, Write};
+
+use perk_profile::{Accounting, FrameId, Line, NodeId, Profile, ThreadId, Timestamp};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::fill::Filler;
+use crate::graph::{Graph, Part};
+
+const PAGE: &str = include_str!("flamegraph.html");
+const STYLE: &str = include_str!("flamegraph.css");
+/// In the order of their use: the tree, what is drawn, how it is used.
+const SCRIPTS: [&str; 3] = [
+    include_str!("flamegraph_model.js"),
+    include_str!("flamegraph_chart.js"),
+    include_str!("flamegraph.js"),
+];
+
+const DATA_BEGIN: &str = "<script type=\"application/json\" id=\"perk-data\">";
+const DATA_END: &str = "</script>";
+const VERSION: u32 = 1;
+
+/// Writes the samples of `profile` as a page titled `title`: frames merged by method, below their
+/// threads where the traces have threads.
+pub fn write(profile: &Profile, title: &str, out: &mut dyn Write) -> io::Result<()> {
+    let data = serde_json::to_string(&Data::new(profile, title))?;
+    // In JSON, `<` stands in strings only. Without it nothing can end or nest the script element.
+    let data = data.replace('<', "\\u003c");
+    for (index, piece) in PAGE.split("{{").enumerate() {
+        let text = match piece.split_once("}}") {
+            Some((name, text)) if index > 0 => {
+                match name {
+                    "title" => write!(out, "{}", escape_html(title))?,
+                    "style" => write!(out, "{STYLE}")?,
+                    "data" => write!(out, "{DATA_BEGIN}{data}{DATA_END}")?,
+                    "script" => SCRIPTS.iter().try_for_each(|script| write!(out, "{script}"))?,
+                    name => unreachable!("the page has no place for {name}"),
+                }
+                text
+            }
+            _ => piece,
+        };
+        out.write_all(text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Reads a page that [`write()`] wrote: all that it shows.
+pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
+    let expected = "the data of a flame graph page of perk";
+    let begin = find(bytes, DATA_BEGIN).ok_or(Error::Offset { offset: 0, expected })?;
+    let begin = begin + DATA_BEGIN.len();
+    let expected = "the end of the page's data";
+    let length =
+        find(&bytes[begin..], DATA_END).ok_or(Error::Offset { offset: bytes.len(), expected })?;
+    let json = &bytes[begin..begin + length];
+    let data: Data = serde_json::from_slice(json).map_err(|error| {
+        let offset = begin + offset(json, error.line(), error.column());
+        Error::Offset {
+            offset,
+            expected: "a flame graph's data (JSON, docs/formats/flamegraph.md)",
+        }
+    })?;
+    if data.version != VERSION {
+        return Err(Error::Offset { offset: begin, expected: "data of version 1" });
+    }
+    data.into_profile()
+}
+
+/// What the page holds, from which its scripts draw.
+#[derive(Debug, Serialize, Deserialize)]
+struct Data {
+    version: u32,
+    title: String,
+    /// Milliseconds since 1970 and the seconds that local time was ahead of UTC.
+    created: Option<(u64, i32)>,
+    depth: Option<u32>,
+    /// [`Accounting::to_text`].
+    accounting: Option<String>,
+    notes: Vec<String>,
+    /// The first is empty.
+    strings: Vec<String>,
+    frames: Frames,
+    nodes: Nodes,
+}
+
+/// The distinct frames, a column a property; names are indexes of strings.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Frames {
+    kind: Vec<Kind>,
+    class: Vec<u32>,
+    name: Vec<u32>,
+    signature: Vec<u32>,
+}
+
+/// The nodes of the tree in preorder.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Nodes {
+    /// The level (from 1) less the level of the node before.
+    level: Vec<i64>,
+    frame: Vec<u32>,
+    #[serde(rename = "self")]
+    self_count: Vec<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
+enum Kind {
+    Java,
+    Native,
+    Thread,
+    NoStack,
+    BelowCutoff,
+}
+
+impl From<Kind> for u8 {
+    fn from(kind: Kind) -> Self {
+        kind as u8
+    }
+}
+
+impl TryFrom<u8> for Kind {
+    type Error = &'static str;
+
+    fn try_from(code: u8) -> Result<Self, Self::Error> {
+        [Kind::Java, Kind::Native, Kind::Thread, Kind::NoStack, Kind::BelowCutoff]
+            .into_iter()
+            .find(|&kind| kind as u8 == code)
+            .ok_or("a kind of frame, 0 to 4")
+    }
+}
+
+/// A frame as the page tells it from others; siblings stand in this order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Label<'a> {
+    class: &'a str,
+    name: &'a str,
+    signature: &'a str,
+    kind: Kind,
+}
+
+impl<'a> Label<'a> {
+    fn new(profile: &'a Profile, part: Part) -> Self {
+        let strings = &profile.symbols.strings;
+        let named = |kind, name| Label { class: "", name, signature: "", kind };
+        match part {
+            Part::Thread(name) => named(Kind::Thread, strings.get(name)),
+            Part::NoStack => named(Kind::NoStack, "[no stack]"),
+            Part::BelowCutoff => named(Kind::BelowCutoff, "[below cutoff]"),
+            Part::Method { id, native } => {
+                let method = profile.symbols.get_method(id);
+                Label {
+                    class: profile.symbols.class_name(method.class),
+                    name: strings.get(method.name),
+                    signature: method.signature.map_or("", |signature| strings.get(signature)),
+                    kind: if native { Kind::Native } else { Kind::Java },
+                }
+            }
+        }
+    }
+}
+
+impl Data {
+    fn new(profile: &Profile, title: &str) -> Self {
+        let graph = Graph::new(profile, |part| Label::new(profile, part));
+        let mut strings = vec![String::new()];
+        let mut string_ids: FxHashMap<&str, u32> = FxHashMap::from_iter([("", 0)]);
+        let mut string = |text| {
+            *string_ids.entry(text).or_insert_with(|| {
+                strings.push(text.to_owned());
+                u32::try_from(strings.len() - 1).expect("a profile has less than 2^32 names")
+            })
+        };
+        let mut frames = Frames::default();
+        for label in &graph.labels {
+            frames.kind.push(label.kind);
+            frames.class.push(string(label.class));
+            frames.name.push(string(label.name));
+            frames.signature.push(string(label.signature));
+        }
+        let mut nodes = Nodes::default();
+        let mut before = 0;
+        for node in &graph.nodes {
+            let level = i64::try_from(node.level + 1).expect("a level is less than 2^32");
+            nodes.level.push(level - before);
+            nodes.frame.push(u32::try_from(node.label).expect("there are less than 2^32 labels"));
+            nodes.self_count.push(node.self_count);
+            before = level;
+        }
+        Self {
+            version: VERSION,
+            title: title.to_owned(),
+            created: profile.created.map(|stamp| (stamp.unix_ms, stamp.utc_offset_s)),
+            depth: profile.depth,
+            accounting: profile.accounting.as_ref().map(Accounting::to_text),
+            notes: profile.notes.clone(),
+            strings,
+            frames,
+            nodes,
+        }
+    }
+
+    fn into_profile(self) -> Result<Profile, Error> {
+        let mut filler = Filler::default();
+        let steps = self.steps(&mut filler)?;
+        let nodes = self.nodes;
+        same_length("nodes.frame", nodes.frame.len(), nodes.level.len())?;
+        same_length("nodes.self", nodes.self_count.len(), nodes.level.len())?;
+
+        let mut level = 0_i64;
+        // The path to the node: its thread, if it has one, and the call tree's nodes down to it.
+        let mut thread: Option<ThreadId> = None;
+        let mut path: Vec<NodeId> = Vec::new();
+        for (index, &delta) in nodes.level.iter().enumerate() {
+            let error = |table, expected| Error::Entry { table, index, expected };
+            level = level.saturating_add(delta);
+            let above = usize::try_from(level.saturating_sub(1))
+                .ok()
+                .filter(|&above| above <= path.len() + usize::from(thread.is_some()))
+                .ok_or(error("nodes.level", "a level from 1 to one below the node before"))?;
+            if above == 0 {
+                thread = None;
+            }
+            path.truncate(above - usize::from(thread.is_some()));
+            let step = steps
+                .get(nodes.frame[index] as usize)
+                .ok_or(error("nodes.frame", "an index of frames"))?;
+            match *step {
+                Step::Thread(id) if above == 0 => thread = Some(id),
+                Step::Thread(_) => return Err(error("nodes.frame", "threads on level 1 only")),
+                Step::Frame(frame) => {
+                    let tree = &mut filler.profile.tree;
+                    let parent = path.last().copied().unwrap_or(tree.root());
+                    path.push(tree.insert_below(parent, [frame]).node);
+                }
+                Step::NoStack | Step::BelowCutoff => {}
+            }
+            match (step, nodes.self_count[index]) {
+                (_, 0) => {}
+                (Step::BelowCutoff, count) => filler.add_unlisted(count),
+                (_, count) => {
+                    let node = path.last().copied().unwrap_or(filler.profile.tree.root());
+                    filler.add(thread, node, count);
+                }
+            }
+        }
+        let mut profile = filler.finish();
+        let stamp = |(unix_ms, utc_offset_s)| Timestamp { unix_ms, utc_offset_s };
+        profile.created = self.created.map(stamp);
+        profile.depth = self.depth;
+        profile.accounting = self.accounting.as_deref().map(Accounting::from_text);
+        profile.notes = self.notes;
+        Ok(profile)
+    }
+
+    /// What each entry of `frames` is in the profile that `filler` makes.
+    fn steps(&self, filler: &mut Filler) -> Result<Vec<Step>, Error> {
+        let Frames { kind, class, name, signature } = &self.frames;
+        same_length("frames.class", class.len(), kind.len())?;
+        same_length("frames.name", name.len(), kind.len())?;
+        same_length("frames.signature", signature.len(), kind.len())?;
+        let string = |table, index: usize, column: &[u32]| {
+            let expected = "an index of strings";
+            let string = self.strings.get(column[index] as usize).map(String::as_str);
+            string.ok_or(Error::Entry { table, index, expected })
+        };
+        let mut steps = Vec::with_capacity(kind.len());
+        for (index, &kind) in kind.iter().enumerate() {
+            let class = string("frames.class", index, class)?;
+            let name = string("frames.name", index, name)?;
+            let signature = string("frames.signature", index, signature)?;
+            steps.push(match kind {
+                Kind::Java => Step::Frame(filler.frame(class, name, signature, Line::Unknown)),
+                Kind::Native => Step::Frame(filler.frame(class, name, signature, Line::Native)),
+                Kind::Thread => Step::Thread(filler.thread(name)),
+                Kind::NoStack => Step::NoStack,
+                Kind::BelowCutoff => Step::BelowCutoff,
+            });
+        }
+        Ok(steps)
+    }
+}
+
+/// What a node read back adds to the path above it.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Thread(ThreadId),
+    Frame(FrameId),
+    NoStack,
+    BelowCutoff,
+}
+
+fn same_length(table: &'static str, length: usize, expected: usize) -> Result<(), Error> {
+    if length == expected {
+        return Ok(());
+    }
+    let expected = "as many entries as in the table's other columns";
+    Err(Error::Entry { table, index: length, expected })
+}
+
+fn find(bytes: &[u8], text: &str) -> Option<usize> {
+    bytes.windows(text.len()).position(|window| window == text.as_bytes())
+}
+
+/// The offset of a line and column, both from 1, as serde_json gives them.
+fn offset(json: &[u8], line: usize, column: usize) -> usize {
+    let before = json.split_inclusive(|&byte| byte == b'\n').take(line.saturating_sub(1));
+    (before.map(<[u8]>::len).sum::<usize>() + column.saturating_sub(1)).min(json.len())
+}
+
+fn escape_html(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::collapsed;
+
+    fn page(profile: &Profile) -> Vec<u8> {
+        let mut out = Vec::new();
+        write(profile, "test", &mut out).unwrap();
+        out
+    }
+
+    fn text(profile: &Profile) -> String {
+        let mut out = Vec::new();
+        collapsed::write(profile, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn with_json(json: &str) -> Vec<u8> {
+        format!("<html>{DATA_BEGIN}{json}{DATA_END}</html>").into_bytes()
+    }
+
+    const SAMPLE: &str = "[below cutoff] 7\n[main];T.run 1\n[main];T.run;T.work 5\n\
+        [main];[no stack] 2\n[no stack] 3\n";
+
+    #[test]
+    fn reads_back_what_it_shows() {
+        let mut profile = collapsed::read(SAMPLE.as_bytes()).unwrap();
+        profile.created = Some(Timestamp { unix_ms: 1_700_000_000_000, utc_offset_s: 3600 });
+        profile.notes = vec!["one".into()];
+        profile.depth = Some(64);
+        profile.accounting = Some(Accounting {
+            program: "</script><b>".into(),
+            interval_ns: 10_000_000,
+            ..Accounting::default()
+        });
+        let read = read(&page(&profile)).unwrap();
+        assert_eq!(text(&read), SAMPLE);
+        assert_eq!(read.total_cpu_samples().total, 18);
+        assert_eq!(read.created, profile.created);
+        assert_eq!(read.notes, profile.notes);
+        assert_eq!(read.depth, profile.depth);
+        assert_eq!(read.accounting, profile.accounting);
+        assert_eq!(page(&read), page(&profile));
+    }
+
+    #[test]
+    fn keeps_signatures_and_native_methods_and_merges_lines() {
+        let mut filler = Filler::default();
+        for (signature, line) in
+            [("(I)V", Line::Number(1)), ("(I)V", Line::Number(2)), ("(J)V", Line::Native)]
+        {
+            let frame = filler.frame("T", "f", signature, line);
+            let node = filler.profile.tree.insert([frame]).node;
+            filler.add(None, node, 1);
+        }
+        let profile = filler.finish();
+        let read = read(&page(&profile)).unwrap();
+        let shown: Vec<_> = read
+            .total_cpu_samples()
+            .rows
+            .iter()
+            .map(|&(trace, count)| {
+                let frame = read.symbols.get_frame(read.frames(trace).next().unwrap());
+                let signature = read.symbols.get_method(frame.method).signature.unwrap();
+                (read.symbols.strings.get(signature).to_owned(), frame.line, count)
+            })
+            .collect();
+        assert_eq!(shown, [("(I)V".into(), Line::Unknown, 2), ("(J)V".into(), Line::Native, 1)]);
+    }
+
+    #[test]
+    fn names_cannot_leave_their_place() {
+        let name = "x</script><script>alert(1)</script><!--\"'&{{data}}\u{2028}";
+        let mut profile = collapsed::read(format!("{name} 1\n").as_bytes()).unwrap();
+        profile.accounting = Some(Accounting { jvm: name.into(), ..Accounting::default() });
+        let mut out = Vec::new();
+        write(&profile, name, &mut out).unwrap();
+        let html = String::from_utf8(out).unwrap();
+        assert!(!html.contains("alert(1)</script>"));
+        assert_eq!(html.matches(DATA_BEGIN).count(), 1);
+        assert_eq!(html.matches("</script>").count(), 2);
+        assert_eq!(text(&read(html.as_bytes()).unwrap()), text(&profile));
+    }
+
+    #[test]
+    fn the_page_asks_nothing_of_the_network() {
+        let html = String::from_utf8(page(&Profile::default())).unwrap();
+        for word in ["http:", "https:", "src=", "@import", "url(", "fetch(", "{{"] {
+            assert!(!html.contains(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn says_what_is_wrong_with_a_page() {
+        #[track_caller]
+        fn check(bytes: &[u8], message: &str) {
+            assert_eq!(read(bytes).unwrap_err().to_string(), message);
+        }
+        check(b"<html>", "byte 0: expected the data of a flame graph page of perk");
+        let cut = format!("{DATA_BEGIN}{{");
+        check(cut.as_bytes(), "byte 48: expected the end of the page's data");
+        let expected = "expected a flame graph's data (JSON, docs/formats/flamegraph.md)";
+        check(&with_json("{\n!"), &format!("byte 55: {expected}"));
+
+        let with = |nodes: &str| {
+            with_json(&format!(
+                "{{\"version\":1,\"title\":\"\",\"notes\":[],\"strings\":[\"\"],\"frames\":{{\"kind\":[0,2,3],\
+                 \"class\":[0,0,0],\"name\":[0,0,0],\"signature\":[0,0,0]}},\"nodes\":{nodes}}}"
+            ))
+        };
+        let level = "expected a level from 1 to one below the node before";
+        for (nodes, message) in [
+            (r#"{"level":[2],"frame":[0],"self":[1]}"#, format!("nodes.level[0]: {level}")),
+            (r#"{"level":[1,-1],"frame":[0,0],"self":[1,1]}"#, format!("nodes.level[1]: {level}")),
+            (r#"{"level":[1,1],"frame":[2,0],"self":[1,1]}"#, format!("nodes.level[1]: {level}")),
+            (
+                r#"{"level":[1],"frame":[3],"self":[1]}"#,
+                "nodes.frame[0]: expected an index of frames".to_owned(),
+            ),
+            (
+                r#"{"level":[1,1],"frame":[0,1],"self":[1,1]}"#,
+                "nodes.frame[1]: expected threads on level 1 only".to_owned(),
+            ),
+            (
+                r#"{"level":[1],"frame":[0],"self":[]}"#,
+                "nodes.self[0]: expected as many entries as in the table's other columns"
+                    .to_owned(),
+            ),
+        ] {
+            check(&with(nodes), &message);
+        }
+    }
+
+    #[test]
+    fn cut_anywhere_it_says_so() {
+        let data = Data::new(&collapsed::read(SAMPLE.as_bytes()).unwrap(), "");
+        let page = with_json(&serde_json::to_string(&data).unwrap());
+        assert!(read(&page).is_ok());
+        let end = page.len() - "</script></html>".len();
+        for end in 0..end {
+            assert!(read(&page[..end]).is_err());
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn odd_names_read_back(
+            names in prop::collection::vec("[a.;<>/\"'&\\PC]{1,8}", 1..6),
+            cut in 0_usize..6,
+        ) {
+            let (thread, frames) = names.split_at(cut.min(names.len() - 1));
+            let stack = frames.join(";");
+            let thread = thread.concat().replace(';', "");
+            let stacks = format!("{stack} 1\n[{thread}];{stack} 2\n");
+            let profile = collapsed::read(stacks.as_bytes()).unwrap();
+            prop_assert_eq!(text(&read(&page(&profile)).unwrap()), text(&profile));
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The samples of a profile as one tree of labels: lines and traces merged, threads on the first
+//! level, siblings in the order of their labels. Every writer of a merged tree starts here.
+
+use std::hash::Hash;
+
+use perk_profile::{FrameId, Line, MethodId, NodeId, Profile, StrId};
+use rustc_hash::FxHashMap;
+
+/// What a node stands for, before a format gives it a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Part {
+    /// All that ran in the threads of this name.
+    Thread(StrId),
+    /// A method on the stack.
+    Method { id: MethodId, native: bool },
+    /// Samples whose stack is not known.
+    NoStack,
+    /// Samples of traces that the file left out.
+    BelowCutoff,
+}
+
+/// A tree of labels `L`. Parts with equal labels are one node.
+#[derive(Debug)]
+pub(crate) struct Graph<L> {
+    pub(crate) labels: Vec<L>,
+    /// In preorder.
+    pub(crate) nodes: Vec<Node>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Node {
+    /// How many nodes are above it.
+    pub(crate) level: usize,
+    /// Its label's place in the graph's table.
+    pub(crate) label: usize,
+    /// The samples that end here.
+    pub(crate) self_count: u64,
+}
+
+impl<L: Clone + Ord + Hash> Graph<L> {
+    /// The tree of all samples of `profile`, labelled by `label`.
+    pub(crate) fn new(profile: &Profile, label: impl Fn(Part) -> L) -> Self {
+        let mut builder = Builder::new(label);
+        let samples = profile.total_cpu_samples();
+        let mut listed = 0_u64;
+        // The nodes of the profile's tree that are in the graph already, and where.
+        let mut known: FxHashMap<(Option<StrId>, NodeId), u32> = FxHashMap::default();
+        let mut path: Vec<(NodeId, FrameId)> = Vec::new();
+        for &(trace, count) in &samples.rows {
+            listed = listed.saturating_add(count);
+            let trace = profile.get_trace(trace);
+            let thread = trace.thread.map(|thread| profile.get_thread(thread).name);
+            let base = thread.map_or(ROOT, |name| builder.child(ROOT, Part::Thread(name)));
+            let mut node = base;
+            let mut at = trace.node;
+            while let Some(frame) = profile.tree.frame(at) {
+                if let Some(&there) = known.get(&(thread, at)) {
+                    node = there;
+                    break;
+                }
+                path.push((at, frame));
+                at = profile.tree.parent(at).unwrap_or(profile.tree.root());
+            }
+            while let Some((at, frame)) = path.pop() {
+                let frame = profile.symbols.get_frame(frame);
+                let part = Part::Method { id: frame.method, native: frame.line == Line::Native };
+                node = builder.child(node, part);
+                known.insert((thread, at), node);
+            }
+            if node == base {
+                node = builder.child(base, Part::NoStack);
+            }
+            builder.add(node, count);
+        }
+        if samples.total > listed {
+            let node = builder.child(ROOT, Part::BelowCutoff);
+            builder.add(node, samples.total - listed);
+        }
+        builder.finish()
+    }
+}
+
+/// The node above all others while the graph is built; it is no part of the graph.
+const ROOT: u32 = 0;
+
+struct Builder<L, F> {
+    label: F,
+    labels: Vec<L>,
+    label_ids: FxHashMap<L, u32>,
+    part_ids: FxHashMap<Part, u32>,
+    /// Parent, label and samples of each node.
+    nodes: Vec<(u32, u32, u64)>,
+    children: FxHashMap<(u32, u32), u32>,
+}
+
+impl<L: Clone + Ord + Hash, F: Fn(Part) -> L> Builder<L, F> {
+    fn new(label: F) -> Self {
+        Self {
+            label,
+            labels: Vec::new(),
+            label_ids: FxHashMap::default(),
+            part_ids: FxHashMap::default(),
+            nodes: vec![(ROOT, 0, 0)],
+            children: FxHashMap::default(),
+        }
+    }
+
+    fn child(&mut self, parent: u32, part: Part) -> u32 {
+        let label = *self.part_ids.entry(part).or_insert_with(|| {
+            let label = (self.label)(part);
+            *self.label_ids.entry(label).or_insert_with_key(|label| {
+                self.labels.push(label.clone());
+                index(self.labels.len() - 1)
+            })
+        });
+        *self.children.entry((parent, label)).or_insert_with(|| {
+            self.nodes.push((parent, label, 0));
+            index(self.nodes.len() - 1)
+        })
+    }
+
+    fn add(&mut self, node: u32, count: u64) {
+        let self_count = &mut self.nodes[node as usize].2;
+        *self_count = self_count.saturating_add(count);
+    }
+
+    fn finish(self) -> Graph<L> {
+        let mut by_label: Vec<u32> = (0..index(self.labels.len())).collect();
+        by_label.sort_unstable_by_key(|&label| &self.labels[label as usize]);
+        let mut ranks = vec![0_u32; self.labels.len()];
+        for (rank, &label) in by_label.iter().enumerate() {
+            ranks[label as usize] = index(rank);
+        }
+        // Parent, rank and node, last sibling first, as a stack gives them back in reverse.
+        let mut edges: Vec<(u32, u32, u32)> = (1..self.nodes.len())
+            .map(|node| {
+                let (parent, label, _) = self.nodes[node];
+                (parent, u32::MAX - ranks[label as usize], index(node))
+            })
+            .collect();
+        edges.sort_unstable();
+        let children = |node: u32| {
+            let begin = edges.partition_point(|edge| edge.0 < node);
+            edges[begin..].iter().take_while(move |edge| edge.0 == node).map(|edge| edge.2)
+        };
+        let mut nodes = Vec::with_capacity(edges.len());
+        let mut open: Vec<(u32, usize)> = children(ROOT).map(|node| (node, 0)).collect();
+        while let Some((node, level)) = open.pop() {
+            let (_, label, self_count) = self.nodes[node as usize];
+            nodes.push(Node { level, label: label as usize, self_count });
+            open.extend(children(node).map(|child| (child, level + 1)));
+        }
+        Graph { labels: self.labels, nodes }
+    }
+}
+
+fn index(index: usize) -> u32 {
+    u32::try_from(index).expect("a profile's tables hold less than 2^32 entries")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collapsed;
+
+    #[test]
+    fn preorder_with_siblings_in_label_order() {
+        let profile = collapsed::read(b"b.x;c.y 1\na.x 2\nb.x 3\nb.x;a.y;a.z 4\n").unwrap();
+        let graph = Graph::new(&profile, |part| match part {
+            Part::Method { id, .. } => profile.symbols.method_name(id),
+            _ => String::new(),
+        });
+        let shown: Vec<_> = graph
+            .nodes
+            .iter()
+            .map(|node| (node.level, graph.labels[node.label].as_str(), node.self_count))
+            .collect();
+        assert_eq!(
+            shown,
+            [(0, "a.x", 2), (0, "b.x", 3), (1, "a.y", 0), (2, "a.z", 4), (1, "c.y", 1)]
+        );
+    }
+
+    #[test]
+    fn equal_labels_are_one_node() {
+        let profile = collapsed::read(b"a.x 1\nb.x 2\n").unwrap();
+        let graph = Graph::new(&profile, |_| ());
+        assert_eq!(graph.nodes, [Node { level: 0, label: 0, self_count: 3 }]);
+    }
+}
