@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bench;
 mod check;
 mod jvmti;
 mod workspace;
@@ -18,6 +19,8 @@ usage: cargo run -p xtask -- COMMAND
   check agent-deps    the agent links what xtask/agent-deps.txt lists, and nothing heavy
   check agent-size    libperk.so has at most 2 MiB and exports only the JVM's entry points
   jvmti JAVA_HOME     write crates/jvmti-sys/src/generated.rs from a JDK's jvmti.h
+  bench overhead [--rounds N] [--only javac,hello,idle] [--jdk HOME]
+                      measure what profiling costs; prints tables for docs/measuring.md
   help                print this text
 ";
 
@@ -31,6 +34,7 @@ fn main() -> ExitCode {
         }
         ["check"] => check::run(None),
         ["check", name] => check::run(Some(name)),
+        ["bench", rest @ ..] => bench::run(rest),
         ["jvmti", java_home] => jvmti::generate(Path::new(java_home)),
         _ => {
             eprint!("{USAGE}");

@@ -147,7 +147,11 @@ fn check_jvm(jvmti: Jvmti) -> Result<(), String> {
         Err(_) if version.starts_with("1.") => {
             Err(format!("perk needs JDK {OLDEST_JDK} or later; this is JDK {version}"))
         }
-        _ => Ok(()),
+        _ => {
+            let name = jvmti.system_property(c"java.vm.name").unwrap_or_default();
+            let is_other = name.contains("OpenJ9");
+            if is_other { Err(format!("perk needs HotSpot; this is {name}")) } else { Ok(()) }
+        }
     }
 }
 

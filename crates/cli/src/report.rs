@@ -20,6 +20,8 @@ use table::{Row, Table};
 
 /// Rows of a table, where `--top` does not say it.
 const ROWS: usize = 15;
+/// Call paths, where `--top` does not say it.
+const PATHS: usize = 5;
 /// Rows of a thread's table.
 const THREAD_ROWS: usize = 5;
 /// The exit code where there is nothing to report.
@@ -65,7 +67,7 @@ fn write_text(
         writeln!(out, "\n{}", screen.heading("Top methods by total"))?;
         out.write_all(view.table(&methods, By::Total, top, false, &screen).as_bytes())?;
         writeln!(out, "\n{}", screen.heading("Top call paths, innermost frame first"))?;
-        out.write_all(paths::blocks(view, top, &screen).as_bytes())?;
+        out.write_all(paths::blocks(view, args.top.unwrap_or(PATHS), &screen).as_bytes())?;
         if args.threads {
             write_threads(view, args.top.unwrap_or(THREAD_ROWS), &screen, out)?;
         }
@@ -241,7 +243,8 @@ impl<'a> View<'a> {
             lines.push(line);
             let frames: Vec<_> = self.profile.frames(id).collect();
             let shown = |&frame: &FrameId| show::frame(&self.profile.symbols, frame);
-            lines.extend(paths::middle_cut(&frames, shown).map(|line| format!("  {line}")));
+            let frames = paths::middle_cut(&frames, shown).into_iter();
+            lines.extend(frames.map(|line| format!("  {line}")));
         }
         if !hidden.is_empty() {
             let count = hidden.iter().map(|&(_, count)| count).sum();

@@ -16,7 +16,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("perk-agent", &["perk-jvmti-sys", "perk-hprof", "perk-profile", "perk-control"]),
     ("perk-cli", &["perk-formats", "perk-hprof", "perk-profile", "perk-control"]),
     ("perk-testkit", &["perk-control"]),
-    ("xtask", &["perk-testkit", "perk-control"]),
+    ("xtask", &["perk-testkit", "perk-control", "perk-hprof", "perk-profile"]),
 ];
 
 /// What the tests of every crate may use.

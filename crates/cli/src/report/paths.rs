@@ -28,19 +28,34 @@ pub(super) fn blocks(view: &View<'_>, top: usize, screen: &Screen) -> String {
     text
 }
 
-/// The items as lines; of many, the first and the last ones and how many are between.
-pub(super) fn middle_cut<T>(
-    items: &[T],
-    line: impl Fn(&T) -> String,
-) -> impl Iterator<Item = String> {
+/// The items as lines, equal ones in a row as one; of many, the first and the last ones and how many
+/// are between.
+pub(super) fn middle_cut<T>(items: &[T], line: impl Fn(&T) -> String) -> Vec<String> {
+    let mut runs: Vec<(String, usize)> = Vec::new();
+    for item in items {
+        let line = line(item);
+        match runs.last_mut() {
+            Some((last, count)) if *last == line => *count += 1,
+            _ => runs.push((line, 1)),
+        }
+    }
+    let between = INNER..runs.len().saturating_sub(OUTER).max(INNER);
     // A line that says `1 more frame` would be no shorter than the frame.
-    let hidden = items.len().saturating_sub(INNER + OUTER);
-    let (inner, outer) =
-        if hidden > 1 { (INNER, items.len() - OUTER) } else { (items.len(), items.len()) };
-    let note = (hidden > 1).then(|| format!("… {hidden} more frames …"));
-    let inner: Vec<_> = items[..inner].iter().map(&line).collect();
-    let outer: Vec<_> = items[outer..].iter().map(&line).collect();
-    inner.into_iter().chain(note).chain(outer)
+    let cut = between.len() > 1;
+    let hidden: usize = runs[..between.end.min(runs.len())].iter().skip(INNER).map(|it| it.1).sum();
+    let mut lines = Vec::new();
+    for (index, (line, count)) in runs.into_iter().enumerate() {
+        match count {
+            _ if cut && between.contains(&index) => {
+                if index == between.start {
+                    lines.push(format!("… {hidden} more frames …"));
+                }
+            }
+            1 => lines.push(line),
+            _ => lines.push(format!("{line} × {count}")),
+        }
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -51,12 +66,18 @@ mod tests {
     fn long_paths_keep_both_ends() {
         let shown = |count: u32| {
             let items: Vec<_> = (0..count).collect();
-            middle_cut(&items, u32::to_string).collect::<Vec<_>>()
+            middle_cut(&items, u32::to_string)
         };
         assert_eq!(shown(0).len(), 0);
         assert_eq!(shown(13).len(), 13);
         let long = shown(100);
         assert_eq!(long.len(), 13);
         assert_eq!((&*long[0], &*long[9], &*long[12]), ("0", "… 88 more frames …", "99"));
+    }
+
+    #[test]
+    fn recursion_is_one_line() {
+        let frames = ["fib", "fib", "fib", "a", "main"];
+        assert_eq!(middle_cut(&frames, |it| it.to_string()), ["fib × 3", "a", "main"]);
     }
 }

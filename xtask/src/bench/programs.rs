@@ -1,0 +1,138 @@
+//! The programs whose cost under perk is measured.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use perk_testkit::{Jdk, fixture};
+
+use crate::workspace;
+
+/// The groups of programs that `--only` names.
+pub(super) const GROUPS: [&str; 3] = ["javac", "hello", "idle"];
+
+/// How many threads do nothing.
+const IDLE_THREADS: &str = "200";
+/// Steps of `java/bench/Idle.java` for some three seconds of CPU time.
+const STEPS: &str = "3000";
+const SLEEP_MS: &str = "3000";
+
+/// A program to measure.
+#[derive(Debug)]
+pub(super) struct Program {
+    pub(super) name: &'static str,
+    /// What it does, for the report.
+    pub(super) about: String,
+    /// The arguments of `java`.
+    pub(super) arguments: Vec<String>,
+    /// How many rounds it takes: a short program takes more.
+    pub(super) rounds: usize,
+}
+
+/// The programs of a group, run by `jdk`, with files in `work`.
+pub(super) fn of(group: &str, jdk: &Jdk, work: &Path, rounds: usize) -> Result<Vec<Program>> {
+    match group {
+        "javac" => Ok(vec![javac(jdk, work, rounds)?]),
+        "hello" => Ok(vec![Program {
+            name: "hello",
+            about: "hello world: the fixed cost".to_owned(),
+            arguments: java_bench(&["Hello"]),
+            rounds: 2 * rounds + 1,
+        }]),
+        "idle" => Ok(vec![
+            Program {
+                name: "idle, busy main",
+                about: format!("{IDLE_THREADS} idle threads, a fixed amount of work in main"),
+                arguments: java_bench(&["Idle", IDLE_THREADS, STEPS, "0"]),
+                rounds,
+            },
+            Program {
+                name: "idle",
+                about: format!("{IDLE_THREADS} idle threads, {SLEEP_MS} ms of sleep in main"),
+                arguments: java_bench(&["Idle", IDLE_THREADS, "0", SLEEP_MS]),
+                rounds,
+            },
+        ]),
+        _ => bail!("unknown program {group}: {}", GROUPS.join(", ")),
+    }
+}
+
+/// The JDK's compiler as it compiles itself, started as `tools/demo.sh` does.
+fn javac(jdk: &Jdk, work: &Path, rounds: usize) -> Result<Program> {
+    let version = jdk.version;
+    ensure!(jdk.has_javac, "no javac in {}: use --only hello,idle", jdk.home.display());
+    let source = workspace::root().join(format!(".tools/source-{version}/jdk.compiler"));
+    ensure!(
+        source.is_dir(),
+        "no {}: run tools/setup.sh source with JAVA_HOME={}",
+        source.display(),
+        jdk.home.display()
+    );
+    let mut files = Vec::new();
+    find_java(&source, &mut files)?;
+    files.sort();
+    let list = work.join("sources");
+    fs::write(&list, files.join("\n")).with_context(|| format!("{}", list.display()))?;
+    let home = jdk.home.display().to_string();
+    let patch = format!("jdk.compiler={}", source.display());
+    let classes = work.join("classes").display().to_string();
+    let files_argument = format!("@{}", list.display());
+    let arguments = [
+        "-Xmx1g",
+        "-m",
+        "jdk.compiler/com.sun.tools.javac.Main",
+        "-proc:none",
+        "-nowarn",
+        "-XDignore.symbol.file",
+        "--system",
+        &home,
+        "--patch-module",
+        &patch,
+        "-d",
+        &classes,
+        &files_argument,
+    ];
+    Ok(Program {
+        name: "javac",
+        about: format!("the JDK's compiler compiles its own {} files", files.len()),
+        arguments: arguments.map(str::to_owned).to_vec(),
+        rounds,
+    })
+}
+
+fn find_java(folder: &Path, files: &mut Vec<String>) -> Result<()> {
+    let entries = fs::read_dir(folder).with_context(|| format!("{}", folder.display()))?;
+    for entry in entries {
+        let path = entry?.path();
+        if path.is_dir() {
+            find_java(&path, files)?;
+        } else if path.extension().is_some_and(|it| it == "java") {
+            files.push(path.display().to_string());
+        }
+    }
+    Ok(())
+}
+
+/// The arguments that start a program of `java/bench`.
+fn java_bench(arguments: &[&str]) -> Vec<String> {
+    let folder = workspace::root().join("java");
+    let names = ["bench/Hello.java", "bench/Idle.java", "fixtures/IdleThreads.java"];
+    let mut files: Vec<PathBuf> = names.iter().map(|name| folder.join(name)).collect();
+    files.push(folder.join("fixtures/Work.java"));
+    let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+    let classes = fixture::compile_files(&files).display().to_string();
+    let arguments = arguments.iter().map(|&it| it.to_owned());
+    ["-cp".to_owned(), classes].into_iter().chain(arguments).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_program_is_an_error() {
+        let jdk = perk_testkit::jdk::compiler();
+        let error = of("tomcat", jdk, Path::new("/tmp"), 1).unwrap_err();
+        assert_eq!(error.to_string(), "unknown program tomcat: javac, hello, idle");
+    }
+}
