@@ -5,9 +5,8 @@ mod threads;
 
 pub(crate) use polling::PollingEngine;
 
-use perk_profile::ThreadId;
-
 use crate::jvm::{Jni, Reference};
+use crate::roster::Slot;
 use crate::session::Session;
 
 /// A source of CPU samples. It hears of threads as they come and go, and books samples through
@@ -23,19 +22,15 @@ pub(crate) trait Engine: Send + Sync {
     fn start(&'static self, jni: Jni<'_>, session: &'static Session) -> Result<(), String>;
 
     /// A thread has started. `on_it` tells that the call comes from that thread itself.
-    fn thread_started(&self, jni: Jni<'_>, thread: &dyn Reference, id: ThreadId, on_it: bool);
+    fn thread_started(&self, jni: Jni<'_>, thread: &dyn Reference, slot: Slot, on_it: bool);
 
     /// Whether the calling thread is known from before its start was told: the main thread, and
     /// those that were listed while they were starting.
     fn knows_current(&self, jni: Jni<'_>, thread: &dyn Reference) -> bool;
 
-    /// The calling thread ends. Answers under which id it started.
-    fn thread_ended(
-        &self,
-        jni: Jni<'_>,
-        thread: &dyn Reference,
-        session: &Session,
-    ) -> Option<ThreadId>;
+    /// The calling thread ends. Answers the slot it had.
+    fn thread_ended(&self, jni: Jni<'_>, thread: &dyn Reference, session: &Session)
+    -> Option<Slot>;
 
     /// Whether a thread is one of the engine's, which is never reported.
     fn is_own_thread(&self, jni: Jni<'_>, thread: &dyn Reference) -> bool;

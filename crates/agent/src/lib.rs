@@ -20,6 +20,7 @@ mod os;
 mod output;
 mod recorder;
 mod resolve;
+mod roster;
 mod session;
 
 #[global_allocator]

@@ -1,9 +1,11 @@
 //! The output file: written under a temporary name, seen under its own only when it is whole.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+
+use crate::os;
 
 /// HPROF's buffer size.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -25,13 +27,15 @@ impl Output {
             let kind = it.file_type();
             kind.is_fifo() || kind.is_char_device() || kind.is_socket()
         });
-        let (file, part) = if special {
+        let (file, part) = if let Some(file) = os::open_descriptor(target) {
+            (file?, None)
+        } else if special {
             (File::options().write(true).open(target)?, None)
         } else if target.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         } else {
-            let part = with_suffix(target, ".part");
-            (File::create(&part)?, Some(part))
+            let (file, part) = create_part(target)?;
+            (file, Some(part))
         };
         let file = BufWriter::with_capacity(BUFFER_BYTES, file);
         Ok(Self { file, part, target: target.to_owned() })
@@ -41,7 +45,7 @@ impl Output {
     pub(crate) fn publish(&mut self) -> io::Result<()> {
         self.file.flush()?;
         let Some(part) = &self.part else { return Ok(()) };
-        let copy = with_suffix(&self.target, ".copy");
+        let copy = with_suffix(&self.target, &format!(".{}.copy", std::process::id()));
         let copied = fs::copy(part, &copy).and_then(|_| fs::rename(&copy, &self.target));
         if copied.is_err() {
             let _ = fs::remove_file(&copy);
@@ -77,6 +81,22 @@ impl Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
+}
+
+/// Creates the temporary file, which is locked as long as it is written: where another process has
+/// the usual one, because both were told the same name, each writes its own.
+fn create_part(target: &Path) -> io::Result<(File, PathBuf)> {
+    let part = with_suffix(target, ".part");
+    let file = File::options().write(true).create(true).truncate(false).open(&part)?;
+    let locked = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+    // Its owner may have given it its final name between our opening and our lock.
+    let same = fs::metadata(&part).and_then(|named| Ok(named.ino() == file.metadata()?.ino()));
+    if locked || !same.unwrap_or(false) {
+        let part = with_suffix(target, &format!(".{}.part", std::process::id()));
+        return Ok((File::create(&part)?, part));
+    }
+    file.set_len(0)?;
+    Ok((file, part))
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

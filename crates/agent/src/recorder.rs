@@ -9,21 +9,17 @@ use std::time::{Instant, SystemTime};
 use perk_control::options::{Format, Options};
 use perk_hprof::Writer;
 use perk_profile::{
-    Accounting, CallTree, ClassId, CpuSamples, FrameId, Profile, Thread, ThreadId, Timestamp,
-    TraceId,
+    Accounting, CallTree, ClassId, CpuSamples, FrameId, Profile, Timestamp, TraceId,
 };
 
 use crate::jvm::ThreadInfo;
 use crate::os;
 use crate::output::Output;
+use crate::roster::{Roster, Slot};
 
 /// The tree's limit: about 200 MB. Beyond it samples are booked on the deepest frame there is, and
 /// counted as folded.
 const MAX_TREE_NODES: usize = 4 << 20;
-/// HPROF's serial number for threads it does not know; the first thread gets the next.
-const UNKNOWN_THREAD: u32 = 200_000;
-/// Thread objects' ids begin with HPROF's digit for objects.
-const THREAD_OBJECT: u64 = 0x5 << 32;
 
 /// The profile in the making.
 #[derive(Debug)]
@@ -31,8 +27,7 @@ pub(crate) struct Recorder {
     pub(crate) profile: Profile,
     /// Samples since the last dump, by trace.
     counts: Vec<u64>,
-    /// Which threads the file knows, by id.
-    announced: Vec<bool>,
+    roster: Roster,
     file: File,
     begun: Instant,
     format: Format,
@@ -56,7 +51,7 @@ impl Recorder {
         Self {
             profile: Profile::new(CallTree::with_limit(MAX_TREE_NODES)),
             counts: Vec::new(),
-            announced: Vec::new(),
+            roster: Roster::default(),
             file: File::Opened(output),
             begun: Instant::now(),
             format: options.format,
@@ -97,58 +92,51 @@ impl Recorder {
 
     /// Tells the file of a loaded class.
     pub(crate) fn write_class(&mut self, class: ClassId) {
-        self.write(|writer, profile| writer.load_class(profile, class));
+        self.write(|writer, profile, _| writer.load_class(profile, class));
     }
 
-    /// A new thread, told to the file at once or with its first sample.
-    pub(crate) fn thread_started(&mut self, info: &ThreadInfo, announce: bool) -> ThreadId {
-        let serial = UNKNOWN_THREAD + 1 + self.profile.threads.len() as u32;
-        let strings = &mut self.profile.symbols.strings;
-        let thread = Thread {
-            serial,
-            object_id: THREAD_OBJECT | u64::from(serial - UNKNOWN_THREAD),
-            name: strings.intern(&info.name),
-            group: info.group.as_deref().map(|name| strings.intern(name)),
-            parent_group: info.parent_group.as_deref().map(|name| strings.intern(name)),
-        };
-        let id = self.profile.push_thread(thread);
-        self.announced.push(false);
+    /// A new thread, told to the file at once or with its first trace.
+    pub(crate) fn thread_started(&mut self, info: ThreadInfo, announce: bool) -> Slot {
+        let thread = self.roster.add(info);
         if announce {
-            self.announce(id);
+            self.announce(thread);
         }
-        id
+        thread
     }
 
-    pub(crate) fn thread_ended(&mut self, thread: ThreadId) {
-        if self.announced[thread.index()] {
-            let serial = self.profile.get_thread(thread).serial;
-            self.write(|writer, _| writer.thread_end(serial));
+    pub(crate) fn thread_ended(&mut self, thread: Slot) {
+        if let Some(serial) = self.roster.remove(thread) {
+            self.write(|writer, _, _| writer.thread_end(serial));
         }
     }
 
-    fn announce(&mut self, thread: ThreadId) {
-        if !std::mem::replace(&mut self.announced[thread.index()], true) {
-            self.write(|writer, profile| writer.thread_start(profile, thread));
-        }
+    fn announce(&mut self, thread: Slot) {
+        self.write(|writer, _, roster| match roster.announce(thread) {
+            Some(start) => writer.thread_start(&start),
+            None => Ok(()),
+        });
     }
 
     /// Books `count` samples (none is possible) of `thread` on the path of `frames`, given from the
     /// innermost outward.
-    pub(crate) fn sample(&mut self, thread: ThreadId, frames: &[FrameId], count: u64) -> TraceId {
+    pub(crate) fn sample(&mut self, thread: Slot, frames: &[FrameId], count: u64) -> TraceId {
         let inserted = self.profile.tree.insert(frames.iter().rev().copied());
         if inserted.folded_frames > 0 {
             self.folded_count += count;
         }
-        if self.per_thread {
+        let id = if self.per_thread {
             self.announce(thread);
-        }
-        let trace = self.profile.trace(inserted.node, self.per_thread.then_some(thread));
+            Some(self.roster.id(thread, &mut self.profile))
+        } else {
+            None
+        };
+        let trace = self.profile.trace(inserted.node, id);
         self.book(trace, count);
         trace
     }
 
     /// Books samples of `thread` whose stack is not known.
-    pub(crate) fn sample_without_stack(&mut self, thread: ThreadId, count: u64) {
+    pub(crate) fn sample_without_stack(&mut self, thread: Slot, count: u64) {
         self.sample(thread, &[], count);
     }
 
@@ -161,11 +149,12 @@ impl Recorder {
         self.sample_count += count;
     }
 
-    /// Writes the samples since the last dump, and shows the file so far under its name.
-    pub(crate) fn dump(&mut self, mut accounting: Accounting) {
+    /// Writes the samples since the last dump; unless the file ends now, it is shown so far under its
+    /// name.
+    pub(crate) fn dump(&mut self, mut accounting: Accounting, last: bool) {
         accounting.sample_count = self.sample_count;
         accounting.folded_count = self.folded_count;
-        accounting.thread_count = self.profile.threads.len() as u64;
+        accounting.thread_count = self.roster.started();
         self.profile.accounting = Some(accounting);
         let counts = std::mem::take(&mut self.counts);
         let total = counts.iter().sum();
@@ -173,16 +162,16 @@ impl Recorder {
         let rows = rows.map(|(index, &count)| (TraceId::new(index), count)).collect();
         let mut samples = CpuSamples { total, rows, written: Some(now()) };
         samples.rank(self.cutoff);
-        self.write(|writer, profile| {
+        self.write(|writer, profile, _| {
             writer.accounting(profile)?;
             writer.cpu_samples(profile, &samples)?;
-            writer.out().publish()
+            if last { Ok(()) } else { writer.out().publish() }
         });
     }
 
     /// Gives the file its name. Nothing is written after this.
     pub(crate) fn finish(&mut self) {
-        self.write(|writer, _| writer.out().finish());
+        self.write(|writer, _, _| writer.out().finish());
         self.file = File::Closed;
     }
 
@@ -195,10 +184,13 @@ impl Recorder {
         }
     }
 
-    fn write(&mut self, body: impl FnOnce(&mut Writer<Output>, &Profile) -> io::Result<()>) {
+    fn write(
+        &mut self,
+        body: impl FnOnce(&mut Writer<Output>, &Profile, &mut Roster) -> io::Result<()>,
+    ) {
         let File::Begun(writer) = &mut self.file else { return };
         writer.set_elapsed_us(self.begun.elapsed().as_micros() as u64);
-        if let Err(error) = body(writer, &self.profile) {
+        if let Err(error) = body(writer, &self.profile, &mut self.roster) {
             let output = writer.out();
             let part = output.part().map(|part| part.display().to_string());
             cannot_write(&output.target().display().to_string(), &error, part);

@@ -45,9 +45,10 @@ impl Resolver {
         if let Some(&id) = self.frames.get(&frame) {
             return id;
         }
+        let with_lines = self.with_lines;
         let method = self.method(jni, recorder, frame.method);
         let line = match &method.lines {
-            _ if frame.bci < 0 => Line::Native,
+            _ if frame.bci < 0 && with_lines => Line::Native,
             Some(lines) => line_at(lines, frame.bci),
             None => Line::Unknown,
         };

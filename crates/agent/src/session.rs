@@ -6,12 +6,13 @@ use std::time::Instant;
 use perk_control::messages::{DUMP_BEGIN, DUMP_END, DumpPart};
 use perk_control::options::{Classes, Format, Options};
 use perk_jvmti_sys::jvmtiError;
-use perk_profile::{Accounting, ThreadId, TraceId};
+use perk_profile::{Accounting, TraceId};
 
 use crate::engine::Engine;
-use crate::jvm::{Borrowed, Jni, Jvmti, Reference, StackFrame, ThreadInfo};
+use crate::jvm::{Borrowed, Jni, Jvmti, Reference, StackFrame};
 use crate::recorder::Recorder;
 use crate::resolve::{Resolver, class_id};
+use crate::roster::Slot;
 use crate::{guard, memory, os};
 
 /// See the module. It is made at load and lives as long as the process.
@@ -22,7 +23,7 @@ pub(crate) struct Session {
     resolver: Mutex<Resolver>,
     pub(crate) recorder: Mutex<Recorder>,
     start: OnceLock<Start>,
-    /// Held while a dump is made: a request during another is passed over, as HPROF did.
+    /// Held while a dump is made.
     dumping: Mutex<()>,
 }
 
@@ -37,7 +38,7 @@ struct Start {
 /// A walked stack and what it stands for.
 #[derive(Debug)]
 pub(crate) struct Sample<'a> {
-    pub(crate) thread: ThreadId,
+    pub(crate) thread: Slot,
     /// The frames, the innermost first.
     pub(crate) stack: &'a [StackFrame],
     /// How many intervals of CPU time; none is possible.
@@ -143,7 +144,7 @@ impl Session {
 
     fn watch(&self, jni: Jni<'_>, thread: &dyn Reference, origin: Origin) {
         let Ok(info) = self.jvmti.thread_info(jni, thread) else { return };
-        let id = lock(&self.recorder).thread_started(&info, origin != Origin::Older);
+        let id = lock(&self.recorder).thread_started(info, origin != Origin::Older);
         self.engine.thread_started(jni, thread, id, origin != Origin::Older);
     }
 
@@ -152,18 +153,18 @@ impl Session {
         &self,
         jni: Jni<'_>,
         thread: &(impl Reference + ?Sized),
-    ) -> Option<ThreadId> {
+    ) -> Option<Slot> {
         if !self.options.thread {
             return None;
         }
         match self.jvmti.tag(thread) {
             0 => {
-                let info: ThreadInfo = self.jvmti.thread_info(jni, thread).ok()?;
-                let id = lock(&self.recorder).thread_started(&info, false);
+                let info = self.jvmti.thread_info(jni, thread).ok()?;
+                let id = lock(&self.recorder).thread_started(info, false);
                 self.jvmti.set_tag(thread, VIRTUAL_THREAD_TAG + id.index() as i64);
                 Some(id)
             }
-            tag => usize::try_from(tag - VIRTUAL_THREAD_TAG).ok().map(ThreadId::new),
+            tag => usize::try_from(tag - VIRTUAL_THREAD_TAG).ok().map(Slot::from_index),
         }
     }
 
@@ -175,7 +176,12 @@ impl Session {
 
     /// Writes what was recorded since the last dump.
     pub(crate) fn dump(&self) {
-        let Ok(_dumping) = self.dumping.try_lock() else { return };
+        if let Ok(dumping) = self.dumping.try_lock() {
+            self.write_dump(dumping, false);
+        }
+    }
+
+    fn write_dump(&self, _dumping: MutexGuard<'_, ()>, last: bool) {
         if !lock(&self.recorder).is_begun() {
             return;
         }
@@ -185,7 +191,7 @@ impl Session {
         }
         self.engine.settle(self);
         let accounting = self.accounting();
-        lock(&self.recorder).dump(accounting);
+        lock(&self.recorder).dump(accounting, last);
         self.progress(DUMP_END);
     }
 
@@ -198,7 +204,8 @@ impl Session {
     /// The last dump without the JVM's help, for a process that ends behind the JVM's back.
     pub(crate) fn end(&self) {
         if self.options.doe {
-            self.dump();
+            // Not passed over: a dump that was asked for a moment ago does not have what came since.
+            self.write_dump(lock(&self.dumping), true);
         }
         let mut recorder = lock(&self.recorder);
         recorder.finish();

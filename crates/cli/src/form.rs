@@ -10,6 +10,8 @@ use clap::ValueEnum;
 use perk_formats::{collapsed, flamegraph};
 use perk_profile::{Line, Profile};
 
+use crate::talk;
+
 /// A form of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
@@ -161,6 +163,9 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Input> {
         Form::Html => flamegraph::read(&bytes).map_err(anyhow::Error::new),
     };
     let profile = profile.with_context(|| format!("{name}: bad {} file", form.title()))?;
+    for note in &profile.notes {
+        talk::say(format_args!("{name}: {note}"));
+    }
     Ok(Input { form, profile })
 }
 

@@ -24,6 +24,8 @@ const ROWS: usize = 15;
 const PATHS: usize = 5;
 /// Rows of a thread's table.
 const THREAD_ROWS: usize = 5;
+/// Stands for the method where the stack is not known.
+const NO_STACK: &str = "[no stack]";
 /// The exit code where there is nothing to report.
 const NOTHING: u8 = 1;
 
@@ -124,17 +126,28 @@ impl By {
         rows
     }
 
-    fn count(self, row: &MethodRow) -> u64 {
-        match self {
-            By::Own => row.self_count,
-            By::Total => row.total_count,
-        }
-    }
-
     fn time_title(self) -> &'static str {
         match self {
             By::Own => "self time",
             By::Total => "total time",
+        }
+    }
+}
+
+/// A row of a table.
+#[derive(Clone, Copy, Debug)]
+enum Shown<'a> {
+    Method(&'a MethodRow),
+    /// Samples without a stack.
+    NoStack(u64),
+}
+
+impl Shown<'_> {
+    fn count(self, by: By) -> u64 {
+        match (self, by) {
+            (Shown::Method(row), By::Own) => row.self_count,
+            (Shown::Method(row), By::Total) => row.total_count,
+            (Shown::NoStack(count), _) => count,
         }
     }
 }
@@ -207,27 +220,49 @@ impl<'a> View<'a> {
         traces: bool,
         screen: &Screen,
     ) -> String {
-        let mut rows = by.rows(methods);
-        rows.truncate(top);
+        let rows = by.rows(methods);
         let labels = show::labels(&self.profile.symbols, rows.iter().map(|row| row.method));
+        let mut rows: Vec<Shown<'_>> = rows.into_iter().map(Shown::Method).collect();
+        let without_stack = self.without_stack();
+        if without_stack > 0 {
+            let before = rows.iter().take_while(|row| row.count(by) >= without_stack).count();
+            rows.insert(before, Shown::NoStack(without_stack));
+        }
+        rows.truncate(top);
         let total = self.samples.total;
         let mut titles = vec!["#", "self %", "self", "total %", "total"];
         titles.extend(self.interval_ns.map(|_| by.time_title()));
         titles.push("method");
         let rows = rows.iter().enumerate().map(|(index, row)| {
+            let (own, sum) = (row.count(By::Own), row.count(By::Total));
             let mut cells = vec![
                 (index + 1).to_string(),
-                percent(row.self_count, total),
-                row.self_count.to_string(),
-                percent(row.total_count, total),
-                row.total_count.to_string(),
+                percent(own, total),
+                own.to_string(),
+                percent(sum, total),
+                sum.to_string(),
             ];
-            cells.extend(self.cpu_ns(by.count(row)).map(duration));
-            cells.push(labels[&row.method].clone());
-            let below = if traces { self.trace_lines(&row.traces, top) } else { Vec::new() };
+            cells.extend(self.cpu_ns(row.count(by)).map(duration));
+            let mut below = Vec::new();
+            match row {
+                Shown::Method(row) => {
+                    cells.push(labels[&row.method].clone());
+                    if traces {
+                        below = self.trace_lines(&row.traces, top);
+                    }
+                }
+                Shown::NoStack(_) => cells.push(NO_STACK.to_owned()),
+            }
             Row { cells, below }
         });
         Table { titles, rows: rows.collect() }.render(screen)
+    }
+
+    /// Samples whose stack is not known.
+    fn without_stack(&self) -> u64 {
+        let is_empty = |trace| self.profile.frames(trace).next().is_none();
+        let rows = self.samples.rows.iter().filter(|&&(trace, _)| is_empty(trace));
+        rows.map(|&(_, count)| count).sum()
     }
 
     /// The first `top` traces of a method, each with its samples and its frames.

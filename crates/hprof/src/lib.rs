@@ -14,4 +14,4 @@ mod write;
 
 pub use error::Error;
 pub use read::{Format, read, recognise};
-pub use write::{Writer, write};
+pub use write::{ThreadStart, Writer, write};

@@ -6,6 +6,37 @@ use perk_profile::{ClassId, CpuSamples, Event, Profile, ThreadId, Timestamp};
 
 use crate::{Format, ascii, binary};
 
+/// What a file is told of a thread that started. The names stand here and not in a profile, as an
+/// agent need not keep those of threads that are gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadStart<'a> {
+    /// Its serial number.
+    pub serial: u32,
+    /// The id of its `java.lang.Thread` object.
+    pub object_id: u64,
+    /// Its name.
+    pub name: &'a str,
+    /// The name of its thread group, where it has one.
+    pub group: Option<&'a str>,
+    /// The name of that group's parent, where it has one.
+    pub parent_group: Option<&'a str>,
+}
+
+impl<'a> ThreadStart<'a> {
+    /// A thread that a profile knows.
+    pub fn of(profile: &'a Profile, thread: ThreadId) -> Self {
+        let thread = profile.get_thread(thread);
+        let text = |name| profile.symbols.strings.get(name);
+        Self {
+            serial: thread.serial,
+            object_id: thread.object_id,
+            name: text(thread.name),
+            group: thread.group.map(text),
+            parent_group: thread.parent_group.map(text),
+        }
+    }
+}
+
 /// A writer of either format: the agent calls it as things happen.
 #[derive(Debug)]
 pub enum Writer<W: Write> {
@@ -44,10 +75,10 @@ impl<W: Write> Writer<W> {
     }
 
     /// Tells that a thread started.
-    pub fn thread_start(&mut self, profile: &Profile, thread: ThreadId) -> io::Result<()> {
+    pub fn thread_start(&mut self, thread: &ThreadStart<'_>) -> io::Result<()> {
         match self {
-            Self::Ascii(writer) => writer.thread_start(profile, thread),
-            Self::Binary(writer) => writer.thread_start(profile, thread),
+            Self::Ascii(writer) => writer.thread_start(thread),
+            Self::Binary(writer) => writer.thread_start(thread),
         }
     }
 
@@ -98,7 +129,9 @@ pub fn write(profile: &Profile, format: Format, out: impl Write) -> io::Result<(
     }
     for event in &profile.events {
         match event {
-            Event::ThreadStart(thread) => writer.thread_start(profile, *thread)?,
+            Event::ThreadStart(thread) => {
+                writer.thread_start(&ThreadStart::of(profile, *thread))?;
+            }
             Event::ThreadEnd(serial) => writer.thread_end(*serial)?,
             Event::CpuSamples(samples) => {
                 let begun_ms = date(None, profile).unix_ms;

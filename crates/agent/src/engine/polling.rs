@@ -13,13 +13,14 @@ use std::time::{Duration, Instant};
 
 use perk_jvmti_sys::jni_sys::JNIEnv;
 use perk_jvmti_sys::{JvmtiEnv, jvmtiFrameInfo};
-use perk_profile::{ThreadId, TraceId};
+use perk_profile::TraceId;
 
 use super::threads::{Due, ThreadTable, delete_unused};
 use super::{Engine, EngineAccount};
 use crate::guard::{Feature, contain};
 use crate::jvm::{Global, Jni, Jvmti, Reference, StackFrame, VirtualThreadFunction};
 use crate::os::{self, Tid};
+use crate::roster::Slot;
 use crate::session::{Sample, Session, lock};
 
 /// Stacks deeper than this are walked to this depth, whatever `depth` says.
@@ -196,9 +197,10 @@ impl PollingEngine {
     }
 
     /// Books samples of a thread that was not met running: on its last trace, or on none.
-    fn book(&self, session: &Session, thread: ThreadId, last: Option<TraceId>, samples: u64) {
+    fn book(&self, session: &Session, thread: Slot, last: Option<TraceId>, samples: u64) {
         match last {
-            _ if samples == 0 => {}
+            // As with the original, no frames means no samples.
+            _ if samples == 0 || self.depth == 0 => {}
             Some(trace) => lock(&session.recorder).book(trace, samples),
             None => {
                 self.unattributed_count.fetch_add(samples, Relaxed);
@@ -221,7 +223,6 @@ impl Engine for PollingEngine {
 
     fn start(&'static self, jni: Jni<'_>, session: &'static Session) -> Result<(), String> {
         if self.depth == 0 {
-            // As with the original, no frames means no samples.
             return Ok(());
         }
         let group = self.jvmti.top_thread_group(jni).ok_or("no top thread group")?;
@@ -238,7 +239,7 @@ impl Engine for PollingEngine {
         })
     }
 
-    fn thread_started(&self, jni: Jni<'_>, thread: &dyn Reference, id: ThreadId, on_it: bool) {
+    fn thread_started(&self, jni: Jni<'_>, thread: &dyn Reference, slot: Slot, on_it: bool) {
         let Some(reference) = jni.global(thread) else { return };
         let (tid, cpu_ns) = if on_it {
             (Some(Tid::current()), Some(os::thread_cpu_ns()))
@@ -246,7 +247,7 @@ impl Engine for PollingEngine {
             (None, self.jvmti.thread_cpu_ns(&reference))
         };
         let cpu_ns = cpu_ns.unwrap_or(0);
-        lock(&self.table).insert(id, reference, tid, cpu_ns, self.interval_ns);
+        lock(&self.table).insert(slot, reference, tid, cpu_ns, self.interval_ns);
     }
 
     fn knows_current(&self, jni: Jni<'_>, thread: &dyn Reference) -> bool {
@@ -265,7 +266,7 @@ impl Engine for PollingEngine {
         jni: Jni<'_>,
         thread: &dyn Reference,
         session: &Session,
-    ) -> Option<ThreadId> {
+    ) -> Option<Slot> {
         if !self.knows_current(jni, thread) {
             return None;
         }
@@ -280,9 +281,6 @@ impl Engine for PollingEngine {
     }
 
     fn settle(&self, session: &Session) {
-        if self.depth == 0 {
-            return;
-        }
         let mut table = lock(&self.table);
         table.read_all();
         let mut pending = Vec::new();

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use perk_profile::{ThreadId, TraceId};
+use perk_profile::TraceId;
 use rustc_hash::FxHashMap;
 
 use crate::jvm::{Global, Jni};
 use crate::os::Tid;
+use crate::roster::Slot;
 
 /// Ticks without CPU time after which a thread counts as idle.
 const IDLE_AFTER_TICKS: u32 = 8;
@@ -14,8 +15,8 @@ const IDLE_AFTER_TICKS: u32 = 8;
 /// One live thread.
 #[derive(Debug)]
 pub(super) struct Watched {
-    /// Its id in the profile.
-    pub(super) thread: ThreadId,
+    /// Its slot in the roster.
+    pub(super) thread: Slot,
     pub(super) reference: Arc<Global>,
     /// The kernel's id; `None` for threads that were there before the agent and can only be asked
     /// about through the JVM.
@@ -47,7 +48,7 @@ pub(super) struct ThreadTable {
 /// A thread that has CPU time to be sampled.
 #[derive(Clone, Debug)]
 pub(super) struct Due {
-    pub(super) thread: ThreadId,
+    pub(super) thread: Slot,
     pub(super) reference: Arc<Global>,
     pub(super) tid: Option<Tid>,
 }
@@ -60,7 +61,7 @@ impl ThreadTable {
     /// Watches a thread that has burned `cpu_ns` so far.
     pub(super) fn insert(
         &mut self,
-        thread: ThreadId,
+        thread: Slot,
         reference: Global,
         tid: Option<Tid>,
         cpu_ns: u64,
@@ -98,7 +99,7 @@ impl ThreadTable {
         self.by_tid.get(&tid).copied()
     }
 
-    pub(super) fn find(&self, thread: ThreadId) -> Option<usize> {
+    pub(super) fn find(&self, thread: Slot) -> Option<usize> {
         self.threads.iter().position(|watched| watched.thread == thread)
     }
 
@@ -122,7 +123,7 @@ impl ThreadTable {
     }
 
     /// The threads without a kernel id.
-    pub(super) fn without_tid(&self) -> Vec<(ThreadId, Arc<Global>)> {
+    pub(super) fn without_tid(&self) -> Vec<(Slot, Arc<Global>)> {
         let without = self.threads.iter().filter(|watched| watched.tid.is_none());
         without.map(|watched| (watched.thread, Arc::clone(&watched.reference))).collect()
     }

@@ -46,7 +46,7 @@ pub(crate) struct StackFrame {
 pub(crate) type LineTable = Vec<(i64, u32)>;
 
 /// A thread's names.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ThreadInfo {
     pub(crate) name: String,
     pub(crate) group: Option<String>,
@@ -362,6 +362,7 @@ impl Jvmti {
         // SAFETY: the caller's promise.
         unsafe {
             let references = self.slice(count, array).iter();
+            jni.expect_locals(references.len());
             let references = references.filter_map(|&it| Local::from_raw(jni, it)).collect();
             self.free(array);
             references

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::marker::PhantomData;
 
-use perk_jvmti_sys::jni_sys::{JNIEnv, jobject, jvalue};
+use perk_jvmti_sys::jni_sys::{JNIEnv, jint, jobject, jvalue};
 
 use super::{Global, Local, Reference};
 
@@ -34,6 +34,15 @@ impl<'a> Jni<'a> {
     pub(crate) fn delete(self, object: Global) {
         // SAFETY: the environment is this thread's; the reference is given up here.
         unsafe { ((**self.0).v1_2.DeleteGlobalRef)(self.0, object.raw()) }
+    }
+
+    /// Makes room for local references that the JVM has handed out. Without it, `-Xcheck:jni`
+    /// complains about many on the program's stdout.
+    pub(super) fn expect_locals(self, count: usize) {
+        // More is refused.
+        const MOST: usize = 1 << 16;
+        // SAFETY: the environment is this thread's.
+        unsafe { ((**self.0).v1_2.EnsureLocalCapacity)(self.0, count.min(MOST) as jint) };
     }
 
     /// Whether two references mean the same object.

@@ -19,7 +19,7 @@ pub(super) fn blocks(view: &View<'_>, top: usize, screen: &Screen) -> String {
     for (index, path) in paths.iter().enumerate() {
         text += &format!("{:>3}.  {}\n", index + 1, view.amount(path.count));
         if path.methods.is_empty() {
-            text += &format!("{INDENT}(no Java frame)\n");
+            text += &format!("{INDENT}[no stack]\n");
         }
         for line in middle_cut(&path.methods, |method| labels[method].clone()) {
             text += &format!("{INDENT}{}\n", screen.cut(&line, INDENT.len()));

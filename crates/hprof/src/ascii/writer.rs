@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use perk_profile::{CpuSamples, FrameId, Line, Profile, StrId, ThreadId, TraceId};
+use perk_profile::{CpuSamples, FrameId, Line, Profile, TraceId};
 
 use super::{ACCOUNTING, PROSE_END};
-use crate::write::{Written, date};
+use crate::write::{ThreadStart, Written, date};
 
 const PROSE: &str = "\
 This is a profile of a Java program, in the ASCII format of the HPROF agent.
@@ -56,16 +56,14 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes `THREAD START`.
-    pub fn thread_start(&mut self, profile: &Profile, thread: ThreadId) -> io::Result<()> {
-        let thread = profile.get_thread(thread);
-        let text = |id: StrId| one_line(profile.symbols.strings.get(id));
+    pub fn thread_start(&mut self, thread: &ThreadStart<'_>) -> io::Result<()> {
         writeln!(
             self.out,
             "THREAD START (obj={:x}, id = {}, name=\"{}\", group=\"{}\")",
             thread.object_id,
             thread.serial,
-            text(thread.name),
-            thread.group.map_or(Cow::Borrowed(""), text),
+            one_line(thread.name),
+            one_line(thread.group.unwrap_or("")),
         )
     }
 

@@ -3,15 +3,20 @@
 use std::io::{self, Write};
 
 use perk_profile::profile::SYSTEM_TRACE;
-use perk_profile::{ClassId, CpuSamples, FrameId, Profile, StrId, ThreadId, TraceId, mutf8};
+use perk_profile::{ClassId, CpuSamples, FrameId, Profile, StrId, TraceId, mutf8};
+use rustc_hash::FxHashMap;
 
 use super::{ACCOUNTING, FLAG_CPU_SAMPLES, tag};
-use crate::write::{Written, date};
+use crate::write::{ThreadStart, Written, date};
 
 /// Ids are table positions; as with the original agent the leading digit tells the table.
 const CLASS_OBJECT: u64 = 0x6 << 32;
 const FRAME: u64 = 0x7 << 32;
 const NAME: u64 = 0xa << 32;
+const THREAD_NAME: u64 = 0xb << 32;
+/// How many names of threads are remembered: programs that start threads without end name each
+/// differently.
+const RECENT_THREAD_NAMES: usize = 1024;
 const FIRST_CLASS_SERIAL: u32 = 100_000;
 
 /// Writes the records one by one. Names, frames and traces are written once, right before the
@@ -21,6 +26,8 @@ pub struct Writer<W: Write> {
     out: W,
     elapsed_us: u32,
     names: Written,
+    thread_names: FxHashMap<String, u64>,
+    thread_name_count: u64,
     classes: Written,
     frames: Written,
     traces: Written,
@@ -39,6 +46,8 @@ impl<W: Write> Writer<W> {
             out,
             elapsed_us: 0,
             names: Written::default(),
+            thread_names: FxHashMap::default(),
+            thread_name_count: 0,
             classes: Written::default(),
             frames: Written::default(),
             traces: Written::default(),
@@ -68,11 +77,10 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes START THREAD.
-    pub fn thread_start(&mut self, profile: &Profile, thread: ThreadId) -> io::Result<()> {
-        let thread = profile.get_thread(thread);
-        let name = self.name(profile, Some(thread.name))?;
-        let group = self.name(profile, thread.group)?;
-        let parent = self.name(profile, thread.parent_group)?;
+    pub fn thread_start(&mut self, thread: &ThreadStart<'_>) -> io::Result<()> {
+        let name = self.thread_name(Some(thread.name))?;
+        let group = self.thread_name(thread.group)?;
+        let parent = self.thread_name(thread.parent_group)?;
         let body = Body::default().u4(thread.serial).id(thread.object_id).u4(SYSTEM_TRACE);
         self.record(tag::START_THREAD, body.id(name).id(group).id(parent))
     }
@@ -146,6 +154,22 @@ impl<W: Write> Writer<W> {
             let text = mutf8::encode(profile.symbols.strings.get(name));
             self.record(tag::UTF8, Body::default().id(id).bytes(&text))?;
         }
+        Ok(id)
+    }
+
+    /// The id of a thread's or group's name, which is written unless it is among the recent ones.
+    fn thread_name(&mut self, name: Option<&str>) -> io::Result<u64> {
+        let Some(name) = name else { return Ok(0) };
+        if let Some(&id) = self.thread_names.get(name) {
+            return Ok(id);
+        }
+        self.thread_name_count += 1;
+        let id = THREAD_NAME | self.thread_name_count;
+        self.record(tag::UTF8, Body::default().id(id).bytes(&mutf8::encode(name)))?;
+        if self.thread_names.len() >= RECENT_THREAD_NAMES {
+            self.thread_names.clear();
+        }
+        self.thread_names.insert(name.to_owned(), id);
         Ok(id)
     }
 

@@ -1,0 +1,114 @@
+//! The threads of the program, from their start to their end. What is kept grows with the threads
+//! that live, and with those that have traces of their own; not with all that ever lived.
+
+use perk_hprof::ThreadStart;
+use perk_profile::{Profile, Thread, ThreadId};
+
+use crate::jvm::ThreadInfo;
+
+/// HPROF's serial number for threads it does not know; the first thread gets the next.
+const UNKNOWN_THREAD: u32 = 200_000;
+/// Thread objects' ids begin with HPROF's digit for objects.
+const THREAD_OBJECT: u64 = 0x5 << 32;
+
+/// A thread of the roster. The slot of an ended thread is given to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Slot(u32);
+
+impl Slot {
+    /// The slot as a number.
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The slot of a number that [`Slot::index`] gave.
+    pub(crate) fn from_index(index: usize) -> Self {
+        Self(index as u32)
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Roster {
+    entries: Vec<Entry>,
+    free: Vec<Slot>,
+    started: u32,
+}
+
+#[derive(Debug)]
+struct Entry {
+    serial: u32,
+    info: ThreadInfo,
+    /// Whether the file has its THREAD START.
+    announced: bool,
+    /// Its id in the profile, once it has a trace of its own.
+    id: Option<ThreadId>,
+}
+
+impl Roster {
+    /// A thread has started.
+    pub(crate) fn add(&mut self, info: ThreadInfo) -> Slot {
+        self.started += 1;
+        let serial = UNKNOWN_THREAD + self.started;
+        let entry = Entry { serial, info, announced: false, id: None };
+        match self.free.pop() {
+            Some(slot) => {
+                self.entries[slot.index()] = entry;
+                slot
+            }
+            None => {
+                self.entries.push(entry);
+                Slot::from_index(self.entries.len() - 1)
+            }
+        }
+    }
+
+    /// The thread has ended. Answers its serial number, if the file knows it.
+    pub(crate) fn remove(&mut self, slot: Slot) -> Option<u32> {
+        self.free.push(slot);
+        let entry = &mut self.entries[slot.index()];
+        entry.info = ThreadInfo::default();
+        entry.announced.then_some(entry.serial)
+    }
+
+    /// What the file is to be told of the thread, unless it has been.
+    pub(crate) fn announce(&mut self, slot: Slot) -> Option<ThreadStart<'_>> {
+        let entry = &mut self.entries[slot.index()];
+        if std::mem::replace(&mut entry.announced, true) {
+            return None;
+        }
+        Some(ThreadStart {
+            serial: entry.serial,
+            object_id: object_id(entry.serial),
+            name: &entry.info.name,
+            group: entry.info.group.as_deref(),
+            parent_group: entry.info.parent_group.as_deref(),
+        })
+    }
+
+    /// The thread's id in the profile, which it gets now if it has none.
+    pub(crate) fn id(&mut self, slot: Slot, profile: &mut Profile) -> ThreadId {
+        let entry = &mut self.entries[slot.index()];
+        *entry.id.get_or_insert_with(|| {
+            let strings = &mut profile.symbols.strings;
+            let info = &entry.info;
+            let thread = Thread {
+                serial: entry.serial,
+                object_id: object_id(entry.serial),
+                name: strings.intern(&info.name),
+                group: info.group.as_deref().map(|name| strings.intern(name)),
+                parent_group: info.parent_group.as_deref().map(|name| strings.intern(name)),
+            };
+            profile.push_thread(thread)
+        })
+    }
+
+    /// How many threads there were.
+    pub(crate) fn started(&self) -> u64 {
+        self.started.into()
+    }
+}
+
+fn object_id(serial: u32) -> u64 {
+    THREAD_OBJECT | u64::from(serial - UNKNOWN_THREAD)
+}
