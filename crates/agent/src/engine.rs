@@ -1,6 +1,7 @@
 //! Where CPU samples come from.
 
 mod polling;
+mod sampler;
 mod threads;
 
 pub(crate) use polling::PollingEngine;

@@ -14,11 +14,12 @@ use perk_jvmti_sys::{Capabilities, Capability};
 use perk_profile::mutf8;
 
 use crate::engine::{Engine, PollingEngine};
+use crate::guard::{Feature, guard, install_panic_line};
 use crate::jvm::Jvmti;
 use crate::output::Output;
 use crate::recorder::Recorder;
 use crate::session::Session;
-use crate::{callbacks, guard, os};
+use crate::{callbacks, os};
 
 static LOADED: AtomicBool = AtomicBool::new(false);
 
@@ -37,7 +38,7 @@ pub unsafe extern "system" fn Agent_OnLoad(
     options: *mut c_char,
     _reserved: *mut c_void,
 ) -> jint {
-    guard::install_panic_line();
+    install_panic_line();
     let options = if options.is_null() {
         String::new()
     } else {
@@ -46,14 +47,12 @@ pub unsafe extern "system" fn Agent_OnLoad(
     };
     // SAFETY: `vm` is the JVM that calls.
     let jvmti = || unsafe { Jvmti::new(vm) };
-    let loaded = std::panic::catch_unwind(|| load(jvmti, &options));
+    let mut loaded = Ok(());
+    guard(Feature::Starting, || loaded = load(jvmti, &options));
     match loaded {
-        Ok(Ok(())) => JNI_OK,
-        Ok(Err(stop)) => stop.exit(),
-        Err(_) => {
-            // The program must not suffer: it runs, without a profile, and the line is on stderr.
-            JNI_OK
-        }
+        // After a fault the program runs without a profile, and the line is on stderr.
+        Ok(()) => JNI_OK,
+        Err(stop) => stop.exit(),
     }
 }
 
@@ -186,7 +185,7 @@ fn pause() {
 
 /// Native code that calls `exit` skips the JVM's death: what was recorded is saved all the same.
 extern "C" fn end_behind_the_jvm() {
-    guard::guard(guard::Feature::Dumping, || {
+    guard(Feature::Dumping, || {
         if let Some(session) = Session::current() {
             session.end();
         }

@@ -30,7 +30,6 @@ pub(crate) struct Session {
 /// The moment of VMInit.
 struct Start {
     at: Instant,
-    process_cpu_ns: u64,
     jvm: String,
     program: String,
 }
@@ -81,7 +80,6 @@ impl Session {
         let property = |name| self.jvmti.system_property(name).unwrap_or_default();
         let start = Start {
             at: Instant::now(),
-            process_cpu_ns: os::process_cpu_ns(),
             jvm: format!("{} {}", property(c"java.vm.name"), property(c"java.vm.version")),
             program: property(c"sun.java.command"),
         };
@@ -231,13 +229,13 @@ impl Session {
             virtual_sample_count: engine.virtual_sample_count,
             java_cpu_ns: engine.java_cpu_ns,
             perk_cpu_ns: engine.engine_cpu_ns + guard::callback_cpu_ns(),
+            process_cpu_ns: os::process_cpu_ns(),
             perk_peak_bytes: memory::peak_bytes(),
             fault_count: guard::faults(),
             ..Accounting::default()
         };
         if let Some(start) = self.start.get() {
             accounting.wall_ns = start.at.elapsed().as_nanos() as u64;
-            accounting.process_cpu_ns = os::process_cpu_ns().saturating_sub(start.process_cpu_ns);
             accounting.jvm.clone_from(&start.jvm);
             accounting.program.clone_from(&start.program);
         }

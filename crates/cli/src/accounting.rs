@@ -52,7 +52,7 @@ fn java_cpu(a: &Accounting) -> String {
 fn other_time(a: &Accounting) -> String {
     let jvm = a.process_cpu_ns.saturating_sub(a.java_cpu_ns).saturating_sub(a.perk_cpu_ns);
     let (jvm, wall) = (duration(jvm), duration(a.wall_ns));
-    format!("{jvm} in the JVM's own threads (GC, JIT); {wall} passed on the clock")
+    format!("{jvm} in the JVM itself (start, GC, JIT); {wall} passed on the clock")
 }
 
 fn own_cost(a: &Accounting) -> String {
@@ -93,7 +93,7 @@ mod tests {
                 "lost      2 samples without a known stack, 3 with a shortened one",
                 "threads   4 Java threads; 5 samples on virtual threads",
                 "CPU time  2.00 s in Java threads; the samples stand for 1.98 s (99.00 %)",
-                "          1.00 s in the JVM's own threads (GC, JIT); 5.00 s passed on the clock",
+                "          1.00 s in the JVM itself (start, GC, JIT); 5.00 s passed on the clock",
                 "perk      10 ms of CPU time (0.33 %), 2.5 MB of memory at its peak",
                 "faults    1 fault of perk's own: the profile has gaps",
             ]

@@ -64,9 +64,9 @@ accounting! {
     thread_count: u64,
     /// Samples that landed on virtual threads' own frames.
     virtual_sample_count: u64,
-    /// CPU time of all Java threads seen, perk's own not counted.
+    /// CPU time of all Java threads seen, from the program's start on, perk's own not counted.
     java_cpu_ns: u64,
-    /// CPU time of the whole process: with the JVM's own threads (GC, JIT) and perk.
+    /// CPU time of the whole process: with the JVM's start, its own threads (GC, JIT) and perk.
     process_cpu_ns: u64,
     /// CPU time of perk's thread and callbacks in the process.
     perk_cpu_ns: u64,

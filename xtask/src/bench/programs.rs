@@ -18,7 +18,7 @@ const STEPS: &str = "3000";
 const SLEEP_MS: &str = "3000";
 
 /// A program to measure.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Program {
     pub(super) name: &'static str,
     /// What it does, for the report.
@@ -32,7 +32,16 @@ pub(super) struct Program {
 /// The programs of a group, run by `jdk`, with files in `work`.
 pub(super) fn of(group: &str, jdk: &Jdk, work: &Path, rounds: usize) -> Result<Vec<Program>> {
     match group {
-        "javac" => Ok(vec![javac(jdk, work, rounds)?]),
+        "javac" => {
+            let usual = javac(jdk, work, rounds)?;
+            // Which methods the optimizing compiler compiles, and when, differs from run to run:
+            // most of the spread. Without it a cost of one percent can be seen.
+            let mut steady = usual.clone();
+            steady.name = "javac, C1 only";
+            steady.about += ", without the JVM's optimizing compiler (-XX:TieredStopAtLevel=1)";
+            steady.arguments.insert(0, "-XX:TieredStopAtLevel=1".to_owned());
+            Ok(vec![usual, steady])
+        }
         "hello" => Ok(vec![Program {
             name: "hello",
             about: "hello world: the fixed cost".to_owned(),

@@ -32,17 +32,19 @@ pub(super) fn heading(jdk: &Jdk) -> String {
     let memory = read("/proc/meminfo".into());
     let kernel = read("/proc/sys/kernel/osrelease".into());
     let load = read("/proc/loadavg".into());
+    let memory_kb: f64 =
+        value(&memory, "MemTotal", ':').trim_end_matches(" kB").parse().unwrap_or(f64::NAN);
     let cores = thread::available_parallelism().map_or(0, usize::from);
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let date = Timestamp { unix_ms: since_1970.as_millis() as u64, utc_offset_s: 0 };
     format!(
-        "perk {}, {} UTC.\nJDK: {}.\nMachine: {cores} cores of {}, {} of memory, Linux {}; load \
-         at the start {}.\n\n{METHOD}",
+        "perk {}, {} UTC.\nJDK: {}.\nMachine: {cores} cores of {}, {:.0} GiB of memory, Linux {}; \
+         load at the start {}.\n\n{METHOD}",
         env!("CARGO_PKG_VERSION"),
         date.ctime(),
         version.join(" ").trim(),
         value(&cpuinfo, "model name", ':'),
-        value(&memory, "MemTotal", ':'),
+        memory_kb / 1024.0 / 1024.0,
         kernel.trim(),
         load.split_whitespace().next().unwrap_or_default(),
     )

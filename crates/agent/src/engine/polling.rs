@@ -11,43 +11,39 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use perk_jvmti_sys::JvmtiEnv;
 use perk_jvmti_sys::jni_sys::JNIEnv;
-use perk_jvmti_sys::{JvmtiEnv, jvmtiFrameInfo};
 use perk_profile::TraceId;
 
-use super::threads::{Due, ThreadTable, delete_unused};
+use super::sampler::Sampler;
+use super::threads::ThreadTable;
 use super::{Engine, EngineAccount};
 use crate::guard::{Feature, contain};
-use crate::jvm::{Global, Jni, Jvmti, Reference, StackFrame, VirtualThreadFunction};
+use crate::jvm::{Global, Jni, Jvmti, Reference, VirtualThreadFunction};
 use crate::os::{self, Tid};
 use crate::roster::Slot;
-use crate::session::{Sample, Session, lock};
+use crate::session::{Session, lock};
 
 /// Stacks deeper than this are walked to this depth, whatever `depth` says.
 const MAX_FRAMES: u32 = 1 << 16;
-/// The shortest time from tick to tick: with a shorter interval a walk stands for several samples.
-const MIN_PERIOD_NS: u64 = 100_000;
 /// How long to wait for the sampler's last sample when the JVM dies.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
-/// One idle thread's clock is read in each of these per tick: a quarter of a percent of a CPU.
-const INTERVAL_NS_PER_IDLE_CLOCK: u64 = 100_000;
-
 /// See the module.
 pub(crate) struct PollingEngine {
-    jvmti: Jvmti,
-    interval_ns: u64,
-    depth: u32,
-    virtual_thread: Option<VirtualThreadFunction>,
-    table: Mutex<ThreadTable>,
+    pub(super) jvmti: Jvmti,
+    pub(super) interval_ns: u64,
+    pub(super) depth: u32,
+    pub(super) virtual_thread: Option<VirtualThreadFunction>,
+    pub(super) table: Mutex<ThreadTable>,
     life: Mutex<Life>,
     life_changed: Condvar,
     /// The session, and the Java object of the sampler's thread.
     sampler: OnceLock<(&'static Session, Global)>,
-    walk_count: AtomicU64,
-    failed_walk_count: AtomicU64,
+    pub(super) walk_count: AtomicU64,
+    pub(super) failed_walk_count: AtomicU64,
     unattributed_count: AtomicU64,
-    virtual_sample_count: AtomicU64,
-    engine_cpu_ns: AtomicU64,
+    pub(super) virtual_sample_count: AtomicU64,
+    pub(super) engine_cpu_ns: AtomicU64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,43 +74,8 @@ impl PollingEngine {
         }
     }
 
-    /// Samples until it is told to stop.
-    fn run(&self, jni: Jni<'_>, session: &Session) {
-        // SAFETY: a frame is a number and a pointer; zeroes are valid.
-        let frame: jvmtiFrameInfo = unsafe { std::mem::zeroed() };
-        let mut walker = Walker { buffer: vec![frame; self.depth as usize], stack: Vec::new() };
-        let mut deadline = Instant::now();
-        let mut seen_cpu_ns = 0;
-        loop {
-            deadline += self.next_wait();
-            if self.wait_until(deadline) {
-                break;
-            }
-            // A process that burned no CPU time but the sampler's own has nothing to sample.
-            let own_ns = os::thread_cpu_ns();
-            self.engine_cpu_ns.store(own_ns, Relaxed);
-            let others_ns = os::process_cpu_ns().saturating_sub(own_ns);
-            if others_ns != seen_cpu_ns {
-                seen_cpu_ns = others_ns;
-                self.tick(jni, session, &mut walker);
-            }
-            // After a stall (a stopped process, a suspended laptop) the time missed is not made up:
-            // the CPU clocks have what happened in it.
-            deadline = deadline.max(Instant::now());
-        }
-        self.engine_cpu_ns.store(os::thread_cpu_ns(), Relaxed);
-    }
-
-    /// Half to one and a half intervals, so that sampling does not fall into step with a program
-    /// that has a rhythm of its own.
-    fn next_wait(&self) -> Duration {
-        let period_ns = self.interval_ns.max(MIN_PERIOD_NS);
-        let random_ns = lock(&self.table).next_random() % period_ns;
-        Duration::from_nanos(period_ns / 2 + random_ns)
-    }
-
     /// True if it is time to stop.
-    fn wait_until(&self, deadline: Instant) -> bool {
+    pub(super) fn wait_until(&self, deadline: Instant) -> bool {
         let mut life = lock(&self.life);
         while *life == Life::Running {
             let Some(left) = deadline.checked_duration_since(Instant::now()) else { return false };
@@ -129,73 +90,6 @@ impl PollingEngine {
         true
     }
 
-    fn tick(&self, jni: Jni<'_>, session: &Session, walker: &mut Walker) {
-        // What only the JVM can tell is asked before the table is locked.
-        let without_tid = lock(&self.table).without_tid();
-        let clocks: Vec<_> = without_tid
-            .iter()
-            .filter_map(|(thread, reference)| {
-                Some((*thread, self.jvmti.thread_cpu_ns(&**reference)?))
-            })
-            .collect();
-        let budget = (self.interval_ns / INTERVAL_NS_PER_IDLE_CLOCK).clamp(8, 1000) as usize;
-        let mut table = lock(&self.table);
-        let mut due = table.tick(budget, self.interval_ns);
-        for (thread, cpu_ns) in clocks {
-            if let Some(index) = table.find(thread)
-                && table.advance(index, cpu_ns)
-            {
-                due.extend(table.due(index, self.interval_ns));
-            }
-        }
-        let buried = table.take_graveyard();
-        drop(table);
-        for due in due {
-            // A thread that burned CPU time and blocks by now would be shown where it waits, not
-            // where it worked. Its time stays pending until it is met running.
-            if due.tid.and_then(Tid::is_runnable).unwrap_or(true) {
-                self.walk(jni, session, walker, &due);
-            }
-        }
-        drop(without_tid);
-        let used = delete_unused(jni, buried);
-        lock(&self.table).bury(used);
-    }
-
-    fn walk(&self, jni: Jni<'_>, session: &Session, walker: &mut Walker, due: &Due) {
-        self.walk_count.fetch_add(1, Relaxed);
-        let mounted = self
-            .virtual_thread
-            .and_then(|function| self.jvmti.virtual_thread(jni, function, &*due.reference));
-        let Walker { buffer, stack } = walker;
-        let walked = match &mounted {
-            Some(thread) => self.jvmti.stack(thread, buffer, stack),
-            None => self.jvmti.stack(&*due.reference, buffer, stack),
-        };
-        if walked.is_err() || stack.is_empty() {
-            self.failed_walk_count.fetch_add(1, Relaxed);
-            return;
-        }
-        let samples = {
-            let mut table = lock(&self.table);
-            // It may have ended in the meantime; its time was booked then.
-            let Some(index) = table.find_due(due) else { return };
-            table.take_samples(index, self.interval_ns)
-        };
-        let thread = match &mounted {
-            Some(thread) => session.virtual_thread(jni, thread).unwrap_or(due.thread),
-            None => due.thread,
-        };
-        if mounted.is_some() {
-            self.virtual_sample_count.fetch_add(samples, Relaxed);
-        }
-        let trace = session.record(jni, &Sample { thread, stack, count: samples });
-        let mut table = lock(&self.table);
-        if let Some(index) = table.find_due(due) {
-            table.get_mut(index).last_trace = Some(trace);
-        }
-    }
-
     /// Books samples of a thread that was not met running: on its last trace, or on none.
     fn book(&self, session: &Session, thread: Slot, last: Option<TraceId>, samples: u64) {
         match last {
@@ -208,12 +102,6 @@ impl PollingEngine {
             }
         }
     }
-}
-
-/// The buffers of a walk, used again and again.
-struct Walker {
-    buffer: Vec<jvmtiFrameInfo>,
-    stack: Vec<StackFrame>,
 }
 
 impl Engine for PollingEngine {
@@ -336,7 +224,7 @@ unsafe extern "system" fn sampler_main(_: JvmtiEnv, env: *mut JNIEnv, engine: *m
     let jni = unsafe { Jni::from_raw(env) };
     contain(Feature::Sampling, || {
         if let Some((session, _)) = engine.sampler.get() {
-            engine.run(jni, session);
+            Sampler::new(engine, session, jni).run();
         }
     });
     *lock(&engine.life) = Life::Stopped;

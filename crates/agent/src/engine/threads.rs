@@ -50,7 +50,18 @@ pub(super) struct ThreadTable {
 pub(super) struct Due {
     pub(super) thread: Slot,
     pub(super) reference: Arc<Global>,
-    pub(super) tid: Option<Tid>,
+    tid: Option<Tid>,
+    /// CPU time when it was found due.
+    cpu_ns: u64,
+}
+
+impl Due {
+    /// Whether the thread runs now, or waits for a CPU. Where nobody can tell, it is taken to run.
+    pub(super) fn is_running(&self) -> bool {
+        let Some(tid) = self.tid else { return true };
+        // A clock that went on since is proof and costs less than to ask for the state.
+        tid.cpu_ns().is_some_and(|cpu_ns| cpu_ns > self.cpu_ns) || tid.is_runnable().unwrap_or(true)
+    }
 }
 
 impl ThreadTable {
@@ -139,33 +150,41 @@ impl ThreadTable {
         burned_ns > 0
     }
 
-    /// Reads the clocks of all busy threads and of at most `idle_budget` idle ones, in turns; and
-    /// answers which have burned CPU time since the last tick and are to be walked. A thread is
-    /// walked when it has a whole interval to be sampled for, and once early in its life, so that
-    /// a short thread has a trace at all.
-    pub(super) fn tick(&mut self, idle_budget: usize, interval_ns: u64) -> Vec<Due> {
-        let mut due = Vec::new();
-        let count = self.threads.len();
-        let mut budget = idle_budget;
-        let first_idle = self.next_idle.min(count);
-        for index in (first_idle..count).chain(0..first_idle) {
-            let Some(tid) = self.threads[index].tid else { continue };
-            if self.threads[index].quiet_ticks >= IDLE_AFTER_TICKS {
-                if budget == 0 {
-                    continue;
-                }
-                budget -= 1;
-                self.next_idle = index + 1;
-            }
-            let Some(cpu_ns) = tid.cpu_ns() else { continue };
-            if self.advance(index, cpu_ns) {
-                due.extend(self.due(index, interval_ns));
+    /// Reads the clocks of the threads that burned CPU time lately; those to be walked go to `due`.
+    /// Answers what they burned since they were last read.
+    pub(super) fn tick_busy(&mut self, interval_ns: u64, due: &mut Vec<Due>) -> u64 {
+        let before_ns = self.java_cpu_ns;
+        for index in 0..self.threads.len() {
+            if self.threads[index].quiet_ticks < IDLE_AFTER_TICKS {
+                self.read(index, interval_ns, due);
             }
         }
-        due
+        self.java_cpu_ns - before_ns
     }
 
-    /// The thread at `index`, if it is to be walked.
+    /// Reads the clocks of `budget` idle threads, in turns.
+    pub(super) fn tick_idle(&mut self, budget: usize, interval_ns: u64, due: &mut Vec<Due>) {
+        let count = self.threads.len();
+        let first = self.next_idle.min(count);
+        let is_idle = |&index: &usize| self.threads[index].quiet_ticks >= IDLE_AFTER_TICKS;
+        let idle: Vec<usize> =
+            (first..count).chain(0..first).filter(is_idle).take(budget).collect();
+        for index in idle {
+            self.read(index, interval_ns, due);
+            self.next_idle = index + 1;
+        }
+    }
+
+    fn read(&mut self, index: usize, interval_ns: u64, due: &mut Vec<Due>) {
+        if let Some(cpu_ns) = self.threads[index].tid.and_then(Tid::cpu_ns)
+            && self.advance(index, cpu_ns)
+        {
+            due.extend(self.due(index, interval_ns));
+        }
+    }
+
+    /// The thread at `index`, if it is to be walked: when it has a whole interval to be sampled for,
+    /// and once early in its life, so that a short thread has a trace at all.
     pub(super) fn due(&self, index: usize, interval_ns: u64) -> Option<Due> {
         let watched = &self.threads[index];
         let wanted = watched.pending_ns >= interval_ns || watched.last_trace.is_none();
@@ -173,6 +192,7 @@ impl ThreadTable {
             thread: watched.thread,
             reference: Arc::clone(&watched.reference),
             tid: watched.tid,
+            cpu_ns: watched.cpu_ns,
         })
     }
 

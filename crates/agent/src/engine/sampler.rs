@@ -1,0 +1,175 @@
+//! The polling engine's thread: waits, reads clocks, walks stacks.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use perk_jvmti_sys::jvmtiFrameInfo;
+
+use super::polling::PollingEngine;
+use super::threads::{Due, delete_unused};
+use crate::jvm::{Jni, StackFrame};
+use crate::os;
+use crate::roster::Slot;
+use crate::session::{Sample, Session, lock};
+
+/// The shortest time from tick to tick: with a shorter interval a walk stands for several samples.
+const MIN_PERIOD_NS: u64 = 100_000;
+/// While the process is idle, ticks come up to this many times less often.
+const MAX_IDLE_FACTOR: u32 = 4;
+/// Less CPU time than this since the last tick, or than a hundredth of an interval, is left for a
+/// later one.
+const MIN_GROWTH_NS: u64 = 50_000;
+/// One idle thread's clock is read for each of these per tick, a quarter of a percent of a CPU, when
+/// the threads known to be busy do not explain what the process burned; else a tenth of that.
+const INTERVAL_NS_PER_IDLE_CLOCK: u64 = 100_000;
+/// Threads that only the JVM can be asked about are asked every so many ticks: they are the JVM's
+/// own, such as the Finalizer, and mostly idle.
+const TICKS_PER_OLDER_CLOCK: u64 = 16;
+
+/// See the module.
+pub(super) struct Sampler<'a> {
+    engine: &'a PollingEngine,
+    session: &'a Session,
+    jni: Jni<'a>,
+    /// The buffers of a walk, used again and again.
+    buffer: Vec<jvmtiFrameInfo>,
+    stack: Vec<StackFrame>,
+    /// CPU time of the process without the sampler's, at the last tick that was not idle.
+    seen_ns: u64,
+    busy_ticks: u64,
+    /// Ticks in a row that found the process idle.
+    idle_ticks: u32,
+}
+
+impl<'a> Sampler<'a> {
+    pub(super) fn new(engine: &'a PollingEngine, session: &'a Session, jni: Jni<'a>) -> Self {
+        // SAFETY: a frame is a number and a pointer; zeroes are valid.
+        let frame: jvmtiFrameInfo = unsafe { std::mem::zeroed() };
+        Self {
+            engine,
+            session,
+            jni,
+            buffer: vec![frame; engine.depth as usize],
+            stack: Vec::new(),
+            seen_ns: 0,
+            busy_ticks: 0,
+            idle_ticks: 0,
+        }
+    }
+
+    /// Samples until the engine is told to stop.
+    pub(super) fn run(mut self) {
+        let mut deadline = Instant::now();
+        loop {
+            deadline += self.next_wait();
+            if self.engine.wait_until(deadline) {
+                break;
+            }
+            self.tick();
+            // After a stall (a stopped process, a suspended laptop) the time missed is not made up:
+            // the CPU clocks have what happened in it.
+            deadline = deadline.max(Instant::now());
+        }
+        self.engine.engine_cpu_ns.store(os::thread_cpu_ns(), Relaxed);
+    }
+
+    /// Half to one and a half intervals, so that sampling does not fall into step with a program
+    /// that has a rhythm of its own; longer while nothing happens.
+    fn next_wait(&self) -> Duration {
+        let period_ns = self.engine.interval_ns.max(MIN_PERIOD_NS);
+        let random_ns = lock(&self.engine.table).next_random() % period_ns;
+        let factor = (1 + self.idle_ticks).min(MAX_IDLE_FACTOR);
+        Duration::from_nanos(period_ns / 2 + random_ns) * factor
+    }
+
+    fn tick(&mut self) {
+        let interval_ns = self.engine.interval_ns;
+        let own_ns = os::thread_cpu_ns();
+        self.engine.engine_cpu_ns.store(own_ns, Relaxed);
+        let others_ns = os::process_cpu_ns().saturating_sub(own_ns);
+        let grown_ns = others_ns.saturating_sub(self.seen_ns);
+        if grown_ns < MIN_GROWTH_NS.max(interval_ns / 100) {
+            self.idle_ticks += 1;
+            return;
+        }
+        self.seen_ns = others_ns;
+        self.idle_ticks = 0;
+        self.busy_ticks += 1;
+
+        // What only the JVM can tell is asked before the table is locked.
+        let older_clocks = self.older_clocks();
+        let mut due = Vec::new();
+        let mut table = lock(&self.engine.table);
+        let explained_ns = table.tick_busy(interval_ns, &mut due);
+        let budget = (interval_ns / INTERVAL_NS_PER_IDLE_CLOCK).clamp(10, 1000);
+        let is_explained = grown_ns.saturating_sub(explained_ns) < interval_ns / 50;
+        let budget = if is_explained { budget / 10 } else { budget };
+        table.tick_idle(budget as usize, interval_ns, &mut due);
+        for (thread, cpu_ns) in older_clocks {
+            if let Some(index) = table.find(thread)
+                && table.advance(index, cpu_ns)
+            {
+                due.extend(table.due(index, interval_ns));
+            }
+        }
+        let buried = table.take_graveyard();
+        drop(table);
+
+        for due in due {
+            // A thread that burned CPU time and blocks by now would be shown where it waits, not
+            // where it worked. Its time stays pending until it is met running.
+            if due.is_running() {
+                self.walk(&due);
+            }
+        }
+        let used = delete_unused(self.jni, buried);
+        lock(&self.engine.table).bury(used);
+    }
+
+    /// The clocks of the threads that have no kernel id, when it is their turn.
+    fn older_clocks(&self) -> Vec<(Slot, u64)> {
+        if !self.busy_ticks.is_multiple_of(TICKS_PER_OLDER_CLOCK) {
+            return Vec::new();
+        }
+        let without_tid = lock(&self.engine.table).without_tid();
+        let clock = |reference| self.engine.jvmti.thread_cpu_ns(reference);
+        without_tid
+            .iter()
+            .filter_map(|(thread, reference)| Some((*thread, clock(&**reference)?)))
+            .collect()
+    }
+
+    fn walk(&mut self, due: &Due) {
+        let Self { engine, session, jni, buffer, stack, .. } = self;
+        engine.walk_count.fetch_add(1, Relaxed);
+        let mounted = engine
+            .virtual_thread
+            .and_then(|function| engine.jvmti.virtual_thread(*jni, function, &*due.reference));
+        let walked = match &mounted {
+            Some(thread) => engine.jvmti.stack(thread, buffer, stack),
+            None => engine.jvmti.stack(&*due.reference, buffer, stack),
+        };
+        if walked.is_err() || stack.is_empty() {
+            engine.failed_walk_count.fetch_add(1, Relaxed);
+            return;
+        }
+        let samples = {
+            let mut table = lock(&engine.table);
+            // It may have ended in the meantime; its time was booked then.
+            let Some(index) = table.find_due(due) else { return };
+            table.take_samples(index, engine.interval_ns)
+        };
+        let thread = match &mounted {
+            Some(thread) => session.virtual_thread(*jni, thread).unwrap_or(due.thread),
+            None => due.thread,
+        };
+        if mounted.is_some() {
+            engine.virtual_sample_count.fetch_add(samples, Relaxed);
+        }
+        let trace = session.record(*jni, &Sample { thread, stack, count: samples });
+        let mut table = lock(&engine.table);
+        if let Some(index) = table.find_due(due) {
+            table.get_mut(index).last_trace = Some(trace);
+        }
+    }
+}
