@@ -4,6 +4,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# Where there is a browser its tests must not be passed over.
+if command -v chromedriver >/dev/null; then
+    export PERK_REQUIRE_BROWSER=1
+fi
+
 if cargo nextest --version >/dev/null 2>&1; then
     # nextest leaves out the examples in the documentation.
     cargo test --workspace --doc --quiet

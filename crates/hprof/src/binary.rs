@@ -25,6 +25,11 @@ mod tag {
 /// Begins the text of the UTF8 record that carries perk's accounting. Nothing refers to that
 /// record, so other readers pass over it.
 const ACCOUNTING: &str = "perk accounting\n";
+/// That record's id.
+const ACCOUNTING_ID: u64 = NAME;
+
+/// Ids are table positions, from 1; as with the original agent the leading digit tells the table.
+const NAME: u64 = 0xa << 32;
 
 /// CONTROL SETTINGS: CPU sampling is on.
 const FLAG_CPU_SAMPLES: u32 = 0x2;

@@ -153,6 +153,10 @@ impl<'a> Sampler<'a> {
             engine.failed_walk_count.fetch_add(1, Relaxed);
             return;
         }
+        // It may have gone to wait, in some native method, between the question and the walk.
+        if stack[0].bci < 0 && due.waits() {
+            return;
+        }
         let samples = {
             let mut table = lock(&engine.table);
             // It may have ended in the meantime; its time was booked then.

@@ -62,6 +62,11 @@ impl Due {
         // A clock that went on since is proof and costs less than to ask for the state.
         tid.cpu_ns().is_some_and(|cpu_ns| cpu_ns > self.cpu_ns) || tid.is_runnable().unwrap_or(true)
     }
+
+    /// Whether the thread is known to wait at this moment.
+    pub(super) fn waits(&self) -> bool {
+        self.tid.and_then(Tid::is_runnable) == Some(false)
+    }
 }
 
 impl ThreadTable {

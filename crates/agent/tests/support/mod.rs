@@ -90,3 +90,9 @@ pub(crate) fn total_counts(text: &Text) -> BTreeMap<String, u64> {
     }
     counts
 }
+
+/// Picks the traces of `CpuBound` that lie between the first clock it reads and the last: below its
+/// main method, but for what the clock itself takes to be there.
+pub(crate) fn in_main(trace: &Trace) -> bool {
+    trace.has("CpuBound.main") && !trace.has("Work.<clinit>")
+}

@@ -70,29 +70,32 @@ pub(crate) const CPU_SAMPLES: u8 = 0x0D;
 pub(crate) const CONTROL_SETTINGS: u8 = 0x0E;
 
 impl Records {
-    /// `class.method` of a frame.
-    pub(crate) fn method(&self, frame: u64) -> String {
+    /// `class.method` of a frame, with the signature where that is wanted.
+    fn method(&self, frame: u64, with_signature: bool) -> String {
         let frame = &self.frames[&frame];
-        format!("{}.{}", self.classes[&frame.class], frame.method)
+        let signature = frame.signature.as_deref().filter(|_| with_signature).unwrap_or_default();
+        format!("{}.{}{signature}", self.classes[&frame.class], frame.method)
     }
 
     /// Samples by the method on top of the stack.
-    pub(crate) fn self_counts(&self) -> BTreeMap<String, u64> {
+    pub(crate) fn self_counts(&self, with_signature: bool) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
         for (count, trace) in self.sections.iter().flat_map(|section| &section.rows) {
             let top = self.traces[trace].frames.first();
-            let top = top.map_or("<empty trace>".to_owned(), |frame| self.method(*frame));
+            let top =
+                top.map_or("<empty trace>".to_owned(), |frame| self.method(*frame, with_signature));
             *counts.entry(top).or_default() += u64::from(*count);
         }
         counts
     }
 
     /// Samples by each method on the stack, recursion counted once.
-    pub(crate) fn total_counts(&self) -> BTreeMap<String, u64> {
+    pub(crate) fn total_counts(&self, with_signature: bool) -> BTreeMap<String, u64> {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         for (count, trace) in self.sections.iter().flat_map(|section| &section.rows) {
             let frames = self.traces[trace].frames.iter();
-            let methods: BTreeSet<String> = frames.map(|frame| self.method(*frame)).collect();
+            let methods: BTreeSet<String> =
+                frames.map(|frame| self.method(*frame, with_signature)).collect();
             for method in methods {
                 *counts.entry(method).or_default() += u64::from(*count);
             }

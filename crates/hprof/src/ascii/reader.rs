@@ -18,18 +18,28 @@ pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
         lines: Lines { rest: bytes, line: 0 },
         profile: Profile::default(),
         threads: FxHashMap::default(),
+        open_trace: None,
     };
     reader.header()?;
     while let Some(line) = reader.lines.next()? {
         reader.record(line)?;
     }
-    Ok(reader.profile)
+    match reader.open_trace {
+        Some(serial) => {
+            let what =
+                format!("the file ends after TRACE {serial}, expected the rows that refer to it");
+            Err(reader.lines.error(what))
+        }
+        None => Ok(reader.profile),
+    }
 }
 
 struct Reader<'a> {
     lines: Lines<'a>,
     profile: Profile,
     threads: FxHashMap<u32, ThreadId>,
+    /// The trace before this record: traces are written right before the section that needs them.
+    open_trace: Option<u32>,
 }
 
 impl<'a> Reader<'a> {
@@ -104,6 +114,7 @@ impl<'a> Reader<'a> {
     fn trace(&mut self, rest: &[u8]) -> Result<(), Error> {
         let (serial, rest) = self.number(rest, "a trace's serial number")?;
         let serial = self.narrow(serial)?;
+        self.open_trace = Some(serial);
         let rest = rest.strip_prefix(b":").ok_or_else(|| self.expected(": after TRACE n"))?;
         let thread = match rest.strip_prefix(b" (thread=") {
             Some(rest) => {
@@ -155,6 +166,7 @@ impl<'a> Reader<'a> {
     }
 
     fn cpu_samples(&mut self, rest: &[u8]) -> Result<(), Error> {
+        self.open_trace = None;
         let (total, rest) = self.number(rest, "the total of the samples")?;
         let written = rest.strip_prefix(b") ").and_then(|date| Timestamp::from_ctime(&text(date)));
         let mut samples = CpuSamples { total, rows: Vec::new(), written };
@@ -191,6 +203,7 @@ impl<'a> Reader<'a> {
 
     /// Passes over a section up to its END line.
     fn pass_over(&mut self, section: &[u8]) -> Result<(), Error> {
+        self.open_trace = None;
         let (name, first) = (text(section).into_owned(), self.lines.line);
         let end = [section, b" END"].concat();
         while self.lines.expect(&format!("{name} END"))? != end {}

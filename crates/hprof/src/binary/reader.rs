@@ -7,7 +7,7 @@ use perk_profile::{
 use rustc_hash::FxHashMap;
 
 use super::cursor::Cursor;
-use super::{ACCOUNTING, tag};
+use super::{ACCOUNTING, ACCOUNTING_ID, tag};
 use crate::Error;
 
 /// Reads a file. Records other than those of CPU samples are passed over with a note.
@@ -96,8 +96,10 @@ impl Reader {
         let id = body.id("the name's id")?;
         let text = mutf8::decode(body.bytes(body.left(), "the name")?);
         match text.strip_prefix(ACCOUNTING) {
-            Some(text) => self.profile.accounting = Some(Accounting::from_text(text)),
-            None => {
+            Some(text) if id == ACCOUNTING_ID => {
+                self.profile.accounting = Some(Accounting::from_text(text));
+            }
+            _ => {
                 self.names.insert(id, self.profile.symbols.strings.intern(&text));
             }
         }

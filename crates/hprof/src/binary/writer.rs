@@ -6,13 +6,12 @@ use perk_profile::profile::SYSTEM_TRACE;
 use perk_profile::{ClassId, CpuSamples, FrameId, Profile, StrId, TraceId, mutf8};
 use rustc_hash::FxHashMap;
 
-use super::{ACCOUNTING, FLAG_CPU_SAMPLES, tag};
+use super::{ACCOUNTING, ACCOUNTING_ID, FLAG_CPU_SAMPLES, NAME, tag};
 use crate::write::{ThreadStart, Written, date};
 
-/// Ids are table positions; as with the original agent the leading digit tells the table.
+/// The other tables' ids.
 const CLASS_OBJECT: u64 = 0x6 << 32;
 const FRAME: u64 = 0x7 << 32;
-const NAME: u64 = 0xa << 32;
 const THREAD_NAME: u64 = 0xb << 32;
 /// How many names of threads are remembered: programs that start threads without end name each
 /// differently.
@@ -106,7 +105,7 @@ impl<W: Write> Writer<W> {
     pub fn accounting(&mut self, profile: &Profile) -> io::Result<()> {
         let Some(accounting) = &profile.accounting else { return Ok(()) };
         let text = format!("{ACCOUNTING}{}", accounting.to_text());
-        self.record(tag::UTF8, Body::default().id(NAME).bytes(&mutf8::encode(&text)))
+        self.record(tag::UTF8, Body::default().id(ACCOUNTING_ID).bytes(&mutf8::encode(&text)))
     }
 
     /// The sink.
