@@ -5,6 +5,7 @@
 mod bench;
 mod check;
 mod jvmti;
+mod roundtrip;
 mod workspace;
 
 use std::env;
@@ -21,6 +22,8 @@ usage: cargo run -p xtask -- COMMAND
   jvmti JAVA_HOME     write crates/jvmti-sys/src/generated.rs from a JDK's jvmti.h
   bench overhead [--rounds N] [--only javac,hello,idle] [--jdk HOME]
                       measure what profiling costs; prints tables for docs/measuring.md
+  roundtrip-jdk JAVA_HOME [--modules java.base|all]
+                      read and write a JDK's classes, and run it with probes in all of them
   help                print this text
 ";
 
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
         ["check"] => check::run(None),
         ["check", name] => check::run(Some(name)),
         ["bench", rest @ ..] => bench::run(rest),
+        ["roundtrip-jdk", rest @ ..] => roundtrip::run(rest),
         ["jvmti", java_home] => jvmti::generate(Path::new(java_home)),
         _ => {
             eprint!("{USAGE}");

@@ -9,6 +9,7 @@ use crate::workspace::{Kind, Metadata, Package};
 /// What each crate may use of the workspace: arrows point down only.
 const LAYERS: &[(&str, &[&str])] = &[
     ("perk-profile", &[]),
+    ("perk-classfile", &[]),
     ("perk-jvmti-sys", &[]),
     ("perk-control", &[]),
     ("perk-hprof", &["perk-profile"]),
@@ -16,7 +17,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("perk-agent", &["perk-jvmti-sys", "perk-hprof", "perk-profile", "perk-control"]),
     ("perk-cli", &["perk-formats", "perk-hprof", "perk-profile", "perk-control"]),
     ("perk-testkit", &["perk-control"]),
-    ("xtask", &["perk-testkit", "perk-control", "perk-hprof", "perk-profile"]),
+    ("xtask", &["perk-testkit", "perk-control", "perk-classfile", "perk-hprof", "perk-profile"]),
 ];
 
 /// What the tests of every crate may use.

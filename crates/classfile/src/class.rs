@@ -1,0 +1,344 @@
+//! The parts of a class file, found in one walk (JVM specification 4.1).
+
+use std::ops::Range;
+
+use crate::pool::ConstantPool;
+use crate::reader::Reader;
+use crate::{Code, Error};
+
+const MAGIC: u32 = 0xCAFE_BABE;
+
+/// Access and property flags (JVM specification tables 4.1-B, 4.5-A and 4.6-A) that matter to
+/// code which is added.
+pub mod access {
+    /// Accessible from everywhere.
+    pub const PUBLIC: u16 = 0x0001;
+    /// Belongs to the class, not to an object.
+    pub const STATIC: u16 = 0x0008;
+    /// A method that holds a monitor while it runs.
+    pub const SYNCHRONIZED: u16 = 0x0020;
+    /// A field that serialization leaves out.
+    pub const TRANSIENT: u16 = 0x0080;
+    /// A method whose code is not Java's.
+    pub const NATIVE: u16 = 0x0100;
+    /// An interface.
+    pub const INTERFACE: u16 = 0x0200;
+    /// A method without code, or a class with such methods.
+    pub const ABSTRACT: u16 = 0x0400;
+    /// Not in the source.
+    pub const SYNTHETIC: u16 = 0x1000;
+}
+
+/// A class file: where its parts are, and its constant pool.
+///
+/// Parsing finds every field, method and attribute, and checks that they fill the file; what is
+/// inside `Code` is looked at on demand ([`Member::code`]).
+#[derive(Clone, Debug)]
+pub struct ClassFile<'a> {
+    bytes: &'a [u8],
+    pool: ConstantPool<'a>,
+    interfaces: Range<usize>,
+    fields: Vec<Entry>,
+    /// Bytes from the beginning of the file to the end of the last field.
+    fields_end: usize,
+    methods: Vec<Entry>,
+    /// Bytes from the beginning of the file to the class's own attributes.
+    attributes_at: usize,
+}
+
+/// A field or method.
+#[derive(Clone, Debug)]
+struct Entry {
+    access_flags: u16,
+    name: u16,
+    descriptor: u16,
+    /// Bytes from the beginning of the file to the first attribute.
+    attributes_at: u32,
+    end: u32,
+    /// The whole attribute `Code`, with its name and length.
+    code: Option<Range<u32>>,
+}
+
+impl<'a> ClassFile<'a> {
+    /// Parses a class file.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are not one whole class file. What the parts mean is not checked: a class that
+    /// parses may still be refused by a JVM.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
+        let mut reader = Reader::new(bytes, 0);
+        let magic = reader.u32("a class file")?;
+        if magic != MAGIC {
+            return Err(Error::Unexpected { offset: 0, expected: "a class file", found: magic });
+        }
+        if u32::try_from(bytes.len()).is_err() {
+            let expected = "the end of the class file";
+            return Err(Error::Unexpected { offset: u32::MAX as usize, expected, found: 0 });
+        }
+        reader.u32("the version")?;
+        let pool = ConstantPool::parse(bytes, &mut reader)?;
+        reader.take(6, "access flags, class and superclass")?;
+        let count = reader.u16("the count of interfaces")?;
+        let interfaces = reader.at()..reader.at() + 2 * usize::from(count);
+        reader.take(interfaces.len(), "the interfaces")?;
+        let mut names = CodeName::new(&pool);
+        let fields = entries(&mut reader, &mut names)?;
+        let fields_end = reader.at();
+        let methods = entries(&mut reader, &mut names)?;
+        let attributes_at = reader.at();
+        skip_attributes(&mut reader, |_, _| Ok(()))?;
+        reader.expect_end("the end of the class file")?;
+        Ok(Self { bytes, pool, interfaces, fields, fields_end, methods, attributes_at })
+    }
+
+    /// The whole file.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The constant pool.
+    pub fn pool(&self) -> &ConstantPool<'a> {
+        &self.pool
+    }
+
+    /// Major and minor version: 61 and 0 for Java 17.
+    pub fn version(&self) -> (u16, u16) {
+        (self.u16_at(6), self.u16_at(4))
+    }
+
+    /// The class's access flags (see [`access`]).
+    pub fn access_flags(&self) -> u16 {
+        self.u16_at(self.pool.end())
+    }
+
+    /// The class's name.
+    ///
+    /// # Errors
+    ///
+    /// If the file names no class there; so do the functions below.
+    pub fn name(&self) -> Result<&'a [u8], Error> {
+        self.pool.class_name(self.u16_at(self.pool.end() + 2))
+    }
+
+    /// The superclass's name; none for `java/lang/Object` and modules.
+    pub fn super_name(&self) -> Result<Option<&'a [u8]>, Error> {
+        match self.u16_at(self.pool.end() + 4) {
+            0 => Ok(None),
+            index => self.pool.class_name(index).map(Some),
+        }
+    }
+
+    /// The names of the interfaces that the class names itself.
+    pub fn interfaces(&self) -> impl Iterator<Item = Result<&'a [u8], Error>> {
+        let indexes = &self.bytes[self.interfaces.clone()];
+        indexes
+            .chunks_exact(2)
+            .map(|index| self.pool.class_name(u16::from_be_bytes([index[0], index[1]])))
+    }
+
+    /// The fields, in the file's order.
+    pub fn fields(&self) -> impl ExactSizeIterator<Item = Member<'_>> {
+        self.fields.iter().map(|entry| Member { class: self, entry })
+    }
+
+    /// The methods, in the file's order.
+    pub fn methods(&self) -> impl ExactSizeIterator<Item = Member<'_>> {
+        self.methods.iter().map(|entry| Member { class: self, entry })
+    }
+
+    /// The method at an index, if there are so many.
+    pub fn method(&self, index: usize) -> Option<Member<'_>> {
+        self.methods.get(index).map(|entry| Member { class: self, entry })
+    }
+
+    /// The class's own attributes.
+    pub fn attributes(&self) -> Attributes<'_> {
+        Attributes::new(&self.pool, Reader::new(self.bytes, self.attributes_at))
+    }
+
+    /// Bytes from the beginning of the file to the count of fields.
+    pub(crate) fn field_count_at(&self) -> usize {
+        self.interfaces.end
+    }
+
+    /// Bytes from the beginning of the file to the end of the fields.
+    pub(crate) fn fields_end(&self) -> usize {
+        self.fields_end
+    }
+
+    /// The big-endian value at an offset that parsing has found to be there.
+    fn u16_at(&self, offset: usize) -> u16 {
+        self.bytes[offset..].first_chunk().map_or(0, |bytes| u16::from_be_bytes(*bytes))
+    }
+}
+
+/// A field (JVM specification 4.5) or method (4.6).
+#[derive(Clone, Copy, Debug)]
+pub struct Member<'c> {
+    class: &'c ClassFile<'c>,
+    entry: &'c Entry,
+}
+
+impl<'c> Member<'c> {
+    /// Its access flags (see [`access`]).
+    pub fn access_flags(&self) -> u16 {
+        self.entry.access_flags
+    }
+
+    /// Its name.
+    ///
+    /// # Errors
+    ///
+    /// If the file has no string there.
+    pub fn name(&self) -> Result<&'c [u8], Error> {
+        self.class.pool.utf8(self.entry.name)
+    }
+
+    /// Its descriptor.
+    ///
+    /// # Errors
+    ///
+    /// If the file has no string there.
+    pub fn descriptor(&self) -> Result<&'c [u8], Error> {
+        self.class.pool.utf8(self.entry.descriptor)
+    }
+
+    /// Its attributes.
+    pub fn attributes(&self) -> Attributes<'c> {
+        let bytes = &self.class.bytes[..self.entry.end as usize];
+        Attributes::new(&self.class.pool, Reader::new(bytes, self.entry.attributes_at as usize))
+    }
+
+    /// Its code; none for fields, and for methods that are abstract or native.
+    ///
+    /// # Errors
+    ///
+    /// If the attribute `Code` is not well formed.
+    pub fn code(&self) -> Result<Option<Code<'c>>, Error> {
+        let Some(attribute) = self.code_attribute() else { return Ok(None) };
+        let bytes = &self.class.bytes[..attribute.end];
+        Code::parse(self.class, Reader::new(bytes, attribute.start + HEADER)).map(Some)
+    }
+
+    /// Where the whole attribute `Code` is in the file.
+    pub(crate) fn code_attribute(&self) -> Option<Range<usize>> {
+        self.entry.code.as_ref().map(|range| range.start as usize..range.end as usize)
+    }
+}
+
+/// The bytes before an attribute's contents: its name and length.
+const HEADER: usize = 6;
+
+/// An attribute (JVM specification 4.7).
+#[derive(Clone, Copy, Debug)]
+pub struct Attribute<'c> {
+    /// Its name; empty if the file names none.
+    pub name: &'c [u8],
+    /// Its bytes, without name and length.
+    pub contents: &'c [u8],
+    /// Bytes from the beginning of the file to the contents.
+    pub offset: usize,
+    /// Where its name is in the constant pool.
+    pub(crate) name_index: u16,
+}
+
+/// The attributes of a class, field, method or `Code`.
+#[derive(Clone, Debug)]
+pub struct Attributes<'c> {
+    pool: &'c ConstantPool<'c>,
+    reader: Reader<'c>,
+    left: u16,
+}
+
+impl<'c> Attributes<'c> {
+    /// Reads from the attributes' count on.
+    pub(crate) fn new(pool: &'c ConstantPool<'c>, mut reader: Reader<'c>) -> Self {
+        let left = reader.u16("the count of attributes").unwrap_or(0);
+        Self { pool, reader, left }
+    }
+
+    /// How many are left.
+    pub(crate) fn left(&self) -> u16 {
+        self.left
+    }
+}
+
+impl<'c> Iterator for Attributes<'c> {
+    type Item = Attribute<'c>;
+
+    // Whoever makes one has walked over the attributes before: errors are not met here.
+    fn next(&mut self) -> Option<Attribute<'c>> {
+        self.left = self.left.checked_sub(1)?;
+        let name_index = self.reader.u16("an attribute's name").ok()?;
+        let length = self.reader.u32("an attribute's length").ok()?;
+        let offset = self.reader.at();
+        let contents = self.reader.take(length as usize, "an attribute").ok()?;
+        let name = self.pool.utf8(name_index).unwrap_or_default();
+        Some(Attribute { name, contents, offset, name_index })
+    }
+}
+
+/// Steps over a count and so many attributes; calls `each` with name index and contents.
+pub(crate) fn skip_attributes<'a>(
+    reader: &mut Reader<'a>,
+    mut each: impl FnMut(u16, Reader<'a>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    for _ in 0..reader.u16("the count of attributes")? {
+        let name = reader.u16("an attribute's name")?;
+        let length = reader.u32("an attribute's length")?;
+        each(name, reader.part(length as usize, "an attribute")?)?;
+    }
+    Ok(())
+}
+
+/// Recognises the name `Code`, most often by its index alone.
+struct CodeName<'p, 'a> {
+    pool: &'p ConstantPool<'a>,
+    known: Option<u16>,
+}
+
+impl<'p, 'a> CodeName<'p, 'a> {
+    fn new(pool: &'p ConstantPool<'a>) -> Self {
+        Self { pool, known: None }
+    }
+
+    fn is(&mut self, name: u16) -> bool {
+        if self.known == Some(name) {
+            return true;
+        }
+        let is_code = self.pool.utf8(name) == Ok(b"Code");
+        if is_code {
+            self.known = Some(name);
+        }
+        is_code
+    }
+}
+
+/// Reads the fields or methods.
+fn entries(reader: &mut Reader<'_>, code_name: &mut CodeName<'_, '_>) -> Result<Vec<Entry>, Error> {
+    let count = reader.u16("the count of members")?;
+    // A count is not believed before its entries, of at least 8 bytes, are seen.
+    let mut entries = Vec::with_capacity(usize::from(count.min(256)));
+    for _ in 0..count {
+        let access_flags = reader.u16("a member's access flags")?;
+        let name = reader.u16("a member's name")?;
+        let descriptor = reader.u16("a member's descriptor")?;
+        let attributes_at = reader.at();
+        let mut code: Option<Range<u32>> = None;
+        skip_attributes(reader, |name, contents| {
+            if code_name.is(name) {
+                let start = contents.at() - HEADER;
+                if code.is_some() {
+                    let expected = "one attribute Code at most";
+                    return Err(Error::Unexpected { offset: start, expected, found: name.into() });
+                }
+                code = Some(start as u32..contents.end() as u32);
+            }
+            Ok(())
+        })?;
+        let (attributes_at, end) = (attributes_at as u32, reader.at() as u32);
+        entries.push(Entry { access_flags, name, descriptor, attributes_at, end, code });
+    }
+    Ok(entries)
+}

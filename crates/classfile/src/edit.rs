@@ -1,0 +1,149 @@
+//! What is to be done to a method.
+
+use std::ops::Range;
+
+/// Which ways to an instruction run the code inserted before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reach {
+    /// Only the one from the instruction before: jumps to the instruction, and handlers that begin
+    /// there, pass the inserted code by. At pc 0 it runs once for each call of the method. Where
+    /// the instruction before does not fall through, nothing is inserted.
+    FallThrough,
+    /// All of them.
+    All,
+}
+
+/// Code to be added to a method. Meant to be cleared and used for the next one.
+///
+/// Inserted code is *straight-line* and *stack-neutral*: no jumps, returns or switches; it takes
+/// nothing from the operand stack that it has not put there, leaves nothing on it, and writes no
+/// local variable of the method. This is not checked here; a JVM's verifier does. Code inserted
+/// where `this`, or a new object, is not initialised may run into the same limits as the method's
+/// own code there.
+#[derive(Clone, Debug, Default)]
+pub struct MethodEdit {
+    /// The bytes of all code to be added.
+    bytes: Vec<u8>,
+    insertions: Vec<Insertion>,
+    catch_all: Option<CatchAll>,
+    ranges: Vec<Range<u16>>,
+    extra_stack: u16,
+    extra_locals: u16,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Insertion {
+    pub(crate) pc: u16,
+    pub(crate) reach: Reach,
+    start: u32,
+    end: u32,
+}
+
+#[derive(Clone, Debug)]
+struct CatchAll {
+    stack: u16,
+    start: usize,
+    end: usize,
+}
+
+impl MethodEdit {
+    /// An edit that changes nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Forgets everything but the memory it has.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.insertions.clear();
+        self.ranges.clear();
+        self.catch_all = None;
+        self.extra_stack = 0;
+        self.extra_locals = 0;
+    }
+
+    /// Whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        self.insertions.is_empty()
+            && self.catch_all.is_none()
+            && self.ranges.is_empty()
+            && self.extra_stack == 0
+            && self.extra_locals == 0
+    }
+
+    /// Inserts `code` before the instruction at `pc` of the original code.
+    ///
+    /// At one pc the code for [`Reach::FallThrough`] comes first, and all else keeps the order of
+    /// the calls. To insert behind an instruction, insert before the next one
+    /// ([`Instruction::next_pc`](crate::Instruction::next_pc)) with [`Reach::FallThrough`].
+    ///
+    /// Line numbers and exception handlers that begin at `pc` do not include code for
+    /// `FallThrough`, and include that for `All`; ranges that end at `pc` include neither. Local
+    /// variables are known in both from `pc` on.
+    pub fn insert(&mut self, pc: u16, reach: Reach, code: &[u8]) {
+        let start = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(code);
+        self.insertions.push(Insertion { pc, reach, start, end: self.bytes.len() as u32 });
+    }
+
+    /// Appends a handler of all exceptions behind the method's code. Of several calls the last one
+    /// counts.
+    ///
+    /// `code` begins with the exception on the stack, knows no local variable, uses at most `stack`
+    /// words of the operand stack with that one, and ends in `athrow`. It handles what
+    /// [`cover`](Self::cover) says and what none of the method's own handlers does.
+    pub fn catch_all(&mut self, stack: u16, code: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(code);
+        self.catch_all = Some(CatchAll { stack, start, end: self.bytes.len() });
+    }
+
+    /// Has the handler of [`catch_all`](Self::catch_all) cover a range of pcs of the original code;
+    /// the whole method is `0..code.end_pc()`. The handler itself is not covered.
+    ///
+    /// Code inserted at a range's border is in the range as [`insert`](Self::insert) says. In a
+    /// constructor a range may begin only [where `this` is
+    /// initialised](crate::Code::after_this_call).
+    pub fn cover(&mut self, range: Range<u16>) {
+        self.ranges.push(range);
+    }
+
+    /// Tells how many words of the operand stack inserted code needs above those of the method; the
+    /// most that was told counts.
+    pub fn need_stack(&mut self, words: u16) {
+        self.extra_stack = self.extra_stack.max(words);
+    }
+
+    /// Adds words for local variables behind the method's own, the first at its
+    /// [`max_locals`](crate::Code::max_locals). Their values do not survive a branch target: frames
+    /// do not know of them.
+    pub fn add_locals(&mut self, words: u16) {
+        self.extra_locals = self.extra_locals.saturating_add(words);
+    }
+
+    pub(crate) fn insertions(&self) -> &[Insertion] {
+        &self.insertions
+    }
+
+    pub(crate) fn code(&self, insertion: &Insertion) -> &[u8] {
+        &self.bytes[insertion.start as usize..insertion.end as usize]
+    }
+
+    /// The code of the handler and the stack that it needs.
+    pub(crate) fn handler(&self) -> Option<(&[u8], u16)> {
+        self.catch_all.as_ref().map(|it| (&self.bytes[it.start..it.end], it.stack))
+    }
+
+    /// What the handler covers.
+    pub(crate) fn ranges(&self) -> &[Range<u16>] {
+        &self.ranges
+    }
+
+    pub(crate) fn extra_stack(&self) -> u16 {
+        self.extra_stack
+    }
+
+    pub(crate) fn extra_locals(&self) -> u16 {
+        self.extra_locals
+    }
+}

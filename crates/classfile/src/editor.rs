@@ -1,0 +1,161 @@
+//! A class file with code, constants and fields added.
+
+use std::ops::Range;
+
+use crate::pool::COUNT_AT;
+use crate::splice::Splicer;
+use crate::{ClassFile, MethodEdit, PoolEditor, PoolError, SkipReason, Skipped};
+
+/// Edits a class.
+///
+/// Only what is edited changes: the constant pool grows, fields are added behind the others, the
+/// `Code` of edited methods is written anew, and all else is copied byte for byte.
+#[derive(Clone, Debug)]
+pub struct ClassEditor<'c> {
+    class: &'c ClassFile<'c>,
+    pool: PoolEditor<'c>,
+    /// The fields added.
+    fields: Vec<u8>,
+    field_count: u16,
+    /// The attributes `Code` written, one after another.
+    code: Vec<u8>,
+    replaced: Vec<Replaced>,
+    skipped: Vec<Skipped>,
+    splicer: Splicer,
+}
+
+/// An attribute `Code` that was written anew.
+#[derive(Clone, Debug)]
+struct Replaced {
+    /// Where the original is in the class file.
+    original: Range<usize>,
+    /// Where the new one is among those written.
+    new: Range<usize>,
+}
+
+/// An edited class.
+#[derive(Clone, Debug)]
+pub struct Edited {
+    /// The class file.
+    pub bytes: Vec<u8>,
+    /// The methods that were left alone although an edit was wanted.
+    pub skipped: Vec<Skipped>,
+}
+
+impl<'c> ClassEditor<'c> {
+    /// An editor that has not changed anything.
+    pub fn new(class: &'c ClassFile<'c>) -> Self {
+        Self {
+            class,
+            pool: PoolEditor::new(class.pool()),
+            fields: Vec::new(),
+            field_count: 0,
+            code: Vec::new(),
+            replaced: Vec::new(),
+            skipped: Vec::new(),
+            splicer: Splicer::default(),
+        }
+    }
+
+    /// The class's constants, to which others can be added.
+    pub fn pool(&mut self) -> &mut PoolEditor<'c> {
+        &mut self.pool
+    }
+
+    /// Adds a field without attributes behind the class's own (JVM specification 4.5).
+    ///
+    /// # Errors
+    ///
+    /// If the pool is full, or the class has 65,535 fields.
+    pub fn add_field(
+        &mut self,
+        access_flags: u16,
+        name: impl AsRef<[u8]>,
+        descriptor: impl AsRef<[u8]>,
+    ) -> Result<(), PoolError> {
+        let count = self.class.fields().len() + usize::from(self.field_count);
+        if count >= usize::from(u16::MAX) {
+            return Err(PoolError::Full);
+        }
+        let name = self.pool.utf8(name)?;
+        let descriptor = self.pool.utf8(descriptor)?;
+        for value in [access_flags, name, descriptor, 0] {
+            self.fields.extend(value.to_be_bytes());
+        }
+        self.field_count += 1;
+        Ok(())
+    }
+
+    /// Edits the method at an index. If that cannot be done, the method stays as it is, which is
+    /// told in [`Edited::skipped`]. Of two edits of one method the last one done counts.
+    ///
+    /// Returns whether it is edited.
+    pub fn edit_method(&mut self, method: usize, edit: &MethodEdit) -> bool {
+        let start = self.code.len();
+        match self.splice(method, edit) {
+            Ok(original) => {
+                self.replaced.push(Replaced { original, new: start..self.code.len() });
+                true
+            }
+            Err(reason) => {
+                self.code.truncate(start);
+                self.skipped.push(Skipped { method, reason });
+                false
+            }
+        }
+    }
+
+    fn splice(&mut self, method: usize, edit: &MethodEdit) -> Result<Range<usize>, SkipReason> {
+        let method = self.class.method(method).ok_or(SkipReason::NoCode)?;
+        let attribute = method.code_attribute().ok_or(SkipReason::NoCode)?;
+        let code = method.code()?.ok_or(SkipReason::NoCode)?;
+        let name = &self.class.bytes()[attribute.start..attribute.start + 2];
+        let name_index = u16::from_be_bytes([name[0], name[1]]);
+        self.splicer.splice(name_index, &code, edit, &mut self.pool, &mut self.code)?;
+        Ok(attribute)
+    }
+
+    /// Writes the class file.
+    pub fn finish(mut self) -> Edited {
+        let original = self.class.bytes();
+        let added = self.pool.added().len() + self.fields.len() + self.code.len();
+        let mut out =
+            Copier { original, copied: 0, bytes: Vec::with_capacity(original.len() + added) };
+        out.replace(COUNT_AT..COUNT_AT + 2, &self.pool.count().to_be_bytes());
+        out.insert(self.class.pool().end(), self.pool.added());
+        let field_count = self.class.fields().len() as u16 + self.field_count;
+        let at = self.class.field_count_at();
+        out.replace(at..at + 2, &field_count.to_be_bytes());
+        out.insert(self.class.fields_end(), &self.fields);
+        // Stable: of two edits of one method the second stays behind the first.
+        self.replaced.sort_by_key(|it| it.original.start);
+        for (index, Replaced { original, new }) in self.replaced.iter().enumerate() {
+            let next = self.replaced.get(index + 1);
+            if next.is_none_or(|next| next.original != *original) {
+                out.replace(original.clone(), &self.code[new.clone()]);
+            }
+        }
+        out.insert(original.len(), &[]);
+        Edited { bytes: out.bytes, skipped: self.skipped }
+    }
+}
+
+/// Copies a file in which some parts are replaced, from its beginning to its end.
+struct Copier<'a> {
+    original: &'a [u8],
+    /// How much of the original is copied or replaced.
+    copied: usize,
+    bytes: Vec<u8>,
+}
+
+impl Copier<'_> {
+    fn insert(&mut self, at: usize, bytes: &[u8]) {
+        self.replace(at..at, bytes);
+    }
+
+    fn replace(&mut self, range: Range<usize>, bytes: &[u8]) {
+        self.bytes.extend_from_slice(&self.original[self.copied..range.start]);
+        self.bytes.extend_from_slice(bytes);
+        self.copied = range.end;
+    }
+}

@@ -1,0 +1,76 @@
+//! Opcodes by the names of the JVM specification (6.5), and the lengths of instructions.
+//!
+//! Of families such as `iload`..`aload_3` only the borders have names here.
+#![allow(missing_docs, reason = "the names are the documentation")]
+
+pub const NOP: u8 = 0x00;
+pub const ICONST_0: u8 = 0x03;
+pub const LCONST_0: u8 = 0x09;
+pub const BIPUSH: u8 = 0x10;
+pub const SIPUSH: u8 = 0x11;
+pub const LDC: u8 = 0x12;
+pub const LDC_W: u8 = 0x13;
+pub const LDC2_W: u8 = 0x14;
+pub const ILOAD: u8 = 0x15;
+pub const ALOAD: u8 = 0x19;
+pub const ILOAD_0: u8 = 0x1a;
+pub const ALOAD_0: u8 = 0x2a;
+pub const ALOAD_3: u8 = 0x2d;
+pub const ISTORE: u8 = 0x36;
+pub const ASTORE: u8 = 0x3a;
+pub const ISTORE_0: u8 = 0x3b;
+pub const ASTORE_3: u8 = 0x4e;
+pub const POP: u8 = 0x57;
+pub const DUP: u8 = 0x59;
+pub const IINC: u8 = 0x84;
+pub const IFEQ: u8 = 0x99;
+pub const GOTO: u8 = 0xa7;
+pub const JSR: u8 = 0xa8;
+pub const RET: u8 = 0xa9;
+pub const TABLESWITCH: u8 = 0xaa;
+pub const LOOKUPSWITCH: u8 = 0xab;
+pub const IRETURN: u8 = 0xac;
+pub const RETURN: u8 = 0xb1;
+pub const GETSTATIC: u8 = 0xb2;
+pub const PUTSTATIC: u8 = 0xb3;
+pub const GETFIELD: u8 = 0xb4;
+pub const PUTFIELD: u8 = 0xb5;
+pub const INVOKEVIRTUAL: u8 = 0xb6;
+pub const INVOKESPECIAL: u8 = 0xb7;
+pub const INVOKESTATIC: u8 = 0xb8;
+pub const INVOKEINTERFACE: u8 = 0xb9;
+pub const INVOKEDYNAMIC: u8 = 0xba;
+pub const NEW: u8 = 0xbb;
+pub const NEWARRAY: u8 = 0xbc;
+pub const ANEWARRAY: u8 = 0xbd;
+pub const ATHROW: u8 = 0xbf;
+pub const INSTANCEOF: u8 = 0xc1;
+pub const WIDE: u8 = 0xc4;
+pub const MULTIANEWARRAY: u8 = 0xc5;
+pub const IFNULL: u8 = 0xc6;
+pub const IFNONNULL: u8 = 0xc7;
+pub const GOTO_W: u8 = 0xc8;
+pub const JSR_W: u8 = 0xc9;
+
+/// The bytes of an instruction by its opcode; 0 where they depend on more than the opcode, and
+/// where no such opcode may be in a class file.
+pub(crate) const LENGTHS: [u8; 256] = lengths();
+
+const fn lengths() -> [u8; 256] {
+    let mut lengths = [0; 256];
+    let mut opcode = 0;
+    while opcode < lengths.len() {
+        lengths[opcode] = match opcode as u8 {
+            BIPUSH | LDC | ILOAD..=ALOAD | ISTORE..=ASTORE | RET | NEWARRAY => 2,
+            SIPUSH | LDC_W | LDC2_W | IINC | IFEQ..=JSR => 3,
+            GETSTATIC..=INVOKESTATIC | NEW | ANEWARRAY | 0xc0..=INSTANCEOF => 3,
+            IFNULL | IFNONNULL => 3,
+            MULTIANEWARRAY => 4,
+            INVOKEINTERFACE | INVOKEDYNAMIC | GOTO_W | JSR_W => 5,
+            TABLESWITCH | LOOKUPSWITCH | WIDE | 0xca.. => 0,
+            _ => 1,
+        };
+        opcode += 1;
+    }
+    lengths
+}

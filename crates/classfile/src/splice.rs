@@ -1,0 +1,141 @@
+//! Writes a method's `Code` with code inserted.
+
+mod annotations;
+mod frames;
+mod instructions;
+mod layout;
+mod tables;
+
+use crate::code::MAX_CODE_BYTES;
+use crate::{Attribute, Code, MethodEdit, PoolEditor, SkipReason};
+use layout::Layout;
+
+const MAX_U16: usize = u16::MAX as usize;
+
+/// The class file version from which on methods have frames (JVM specification 4.10).
+const FIRST_WITH_FRAMES: u16 = 50;
+
+/// Writes methods' code; keeps its memory from one to the next.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Splicer {
+    layout: Layout,
+}
+
+impl Splicer {
+    /// Appends the attribute `Code`, named as in the original, to `out`. On failure `out` may have
+    /// a part of it.
+    pub(crate) fn splice(
+        &mut self,
+        name_index: u16,
+        code: &Code<'_>,
+        edit: &MethodEdit,
+        pool: &mut PoolEditor<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SkipReason> {
+        self.layout.arrange(code, edit)?;
+        let layout = &self.layout;
+        let (handler, handler_stack) = edit.handler().unwrap_or_default();
+        let length = layout.end() + handler.len();
+        limit("bytes of code", length, MAX_CODE_BYTES)?;
+        let max_stack = usize::from(code.max_stack()) + usize::from(edit.extra_stack());
+        let max_stack = limit("max_stack", max_stack.max(handler_stack.into()), MAX_U16)?;
+        let max_locals = usize::from(code.max_locals()) + usize::from(edit.extra_locals());
+        let max_locals = limit("max_locals", max_locals, MAX_U16)?;
+
+        push_u16(out, name_index);
+        let attribute = Length::begin(out);
+        push_u16(out, max_stack);
+        push_u16(out, max_locals);
+        out.extend((length as u32).to_be_bytes());
+        instructions::write(code, edit, layout, out)?;
+        out.extend_from_slice(handler);
+        tables::write_exceptions(code, edit, layout, out)?;
+        self.write_attributes(code, edit, pool, out)?;
+        attribute.end(out);
+        Ok(())
+    }
+
+    fn write_attributes(
+        &self,
+        code: &Code<'_>,
+        edit: &MethodEdit,
+        pool: &mut PoolEditor<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SkipReason> {
+        let layout = &self.layout;
+        let attributes = code.attributes();
+        let count = usize::from(attributes.left());
+        let count_at = out.len();
+        push_u16(out, count as u16);
+        let mut handler_frame = match edit.handler() {
+            Some(_) => Some(frames::HandlerFrame {
+                pc: layout.end() as u32,
+                throwable: pool.class("java/lang/Throwable")?,
+            }),
+            None => None,
+        };
+        for attribute in attributes {
+            push_u16(out, attribute.name_index);
+            let length = Length::begin(out);
+            let reader = code.contents(&attribute);
+            match attribute.name {
+                b"LineNumberTable" => tables::write_line_numbers(reader, layout, out)?,
+                b"LocalVariableTable" | b"LocalVariableTypeTable" => {
+                    tables::write_local_variables(reader, layout, out)?;
+                }
+                b"StackMapTable" => frames::write(reader, layout, handler_frame.take(), out)?,
+                b"RuntimeVisibleTypeAnnotations" | b"RuntimeInvisibleTypeAnnotations" => {
+                    annotations::write(reader, layout, out)?;
+                }
+                _ => return Err(unknown(&attribute)),
+            }
+            length.end(out);
+        }
+        if let Some(frame) = handler_frame
+            && code.class().version().0 >= FIRST_WITH_FRAMES
+        {
+            let count = limit("attributes of code", count + 1, MAX_U16)?;
+            out[count_at..count_at + 2].copy_from_slice(&count.to_be_bytes());
+            push_u16(out, pool.utf8("StackMapTable")?);
+            let length = Length::begin(out);
+            frames::write_only(&frame, out);
+            length.end(out);
+        }
+        Ok(())
+    }
+}
+
+fn unknown(attribute: &Attribute<'_>) -> SkipReason {
+    SkipReason::UnknownAttribute { name: String::from_utf8_lossy(attribute.name).into_owned() }
+}
+
+/// The length of an attribute, which is known when the attribute is written.
+struct Length {
+    at: usize,
+}
+
+impl Length {
+    fn begin(out: &mut Vec<u8>) -> Self {
+        let at = out.len();
+        out.extend([0; 4]);
+        Self { at }
+    }
+
+    fn end(self, out: &mut [u8]) {
+        // At most some tables of 65,535 entries each: below 4 GiB.
+        let length = (out.len() - self.at - 4) as u32;
+        out[self.at..self.at + 4].copy_from_slice(&length.to_be_bytes());
+    }
+}
+
+fn push_u16(out: &mut Vec<u8>, value: u16) {
+    out.extend(value.to_be_bytes());
+}
+
+/// The value, if it does not pass its limit, which fits into 16 bits.
+fn limit(what: &'static str, value: usize, limit: usize) -> Result<u16, SkipReason> {
+    match u16::try_from(value) {
+        Ok(small) if value <= limit => Ok(small),
+        _ => Err(SkipReason::TooLarge { what, value, limit }),
+    }
+}

@@ -1,0 +1,196 @@
+//! Where everything of the original code is in the new one.
+
+use crate::code::MAX_CODE_BYTES;
+use crate::instruction::padding;
+use crate::{Code, Instruction, MethodEdit, Operands, Reach, SkipReason, opcode};
+
+/// Where an instruction is in the new code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// The code inserted before it, or the instruction if there is none.
+    pub(super) before: u32,
+    /// What jumps to it jump to now: the code inserted for all.
+    pub(super) target: u32,
+    /// The instruction itself.
+    pub(super) itself: u32,
+}
+
+impl Place {
+    const NONE: Self = Self { before: u32::MAX, target: u32::MAX, itself: u32::MAX };
+
+    const fn all(pc: u32) -> Self {
+        Self { before: pc, target: pc, itself: pc }
+    }
+}
+
+/// An instruction that is not copied as it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Jump {
+    pub(super) pc: u16,
+    /// The bytes it has in the original.
+    pub(super) length: u16,
+    /// Whether it is a `goto` or `jsr` that becomes `goto_w` or `jsr_w`.
+    pub(super) is_widened: bool,
+}
+
+/// Maps the pcs of a method's code to those that they have when code is inserted.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Layout {
+    /// By pc; `Place::NONE` where no instruction begins. The last is the end of the code.
+    places: Vec<Place>,
+    /// The branches and switches, by pc.
+    jumps: Vec<Jump>,
+    /// The edit's insertions in the order of the new code, without those that nothing reaches.
+    insertions: Vec<u32>,
+    /// All of the edit's insertions in the order of pcs.
+    order: Vec<u32>,
+    /// The pcs of `goto` and `jsr` that become wide, sorted.
+    widened: Vec<u16>,
+}
+
+impl Layout {
+    /// Lays out the code anew.
+    ///
+    /// Code that grows may separate a branch from its target by more than 16 bits can say. `goto`
+    /// and `jsr` are widened then. A conditional branch has no wide form: the opposite branch over
+    /// a `goto_w` would need a frame behind it, and what is on the stack and in the locals there is
+    /// known only to who verifies the whole method. Such a method is not edited. (With all the
+    /// probes of `xtask roundtrip-jdk` no method of JDK 17 or 25 is concerned.)
+    pub(super) fn arrange(&mut self, code: &Code<'_>, edit: &MethodEdit) -> Result<(), SkipReason> {
+        self.widened.clear();
+        self.order.clear();
+        let insertions = edit.insertions();
+        self.order.extend(0..insertions.len() as u32);
+        let key = |index: &u32| {
+            let insertion = &insertions[*index as usize];
+            (insertion.pc, insertion.reach, *index)
+        };
+        if !self.order.is_sorted_by_key(key) {
+            self.order.sort_unstable_by_key(key);
+        }
+        loop {
+            self.place(code, edit)?;
+            // Widened branches make the code longer, which may take others out of reach.
+            if self.end() <= i16::MAX as usize || !self.widen(code)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The length of the new code, without a handler behind it.
+    pub(super) fn end(&self) -> usize {
+        self.places.last().map_or(0, |place| place.before as usize)
+    }
+
+    /// The places of the instruction at a pc of the original code.
+    pub(super) fn at(&self, pc: i32) -> Result<Place, SkipReason> {
+        let end = self.places.len() - 1;
+        match self.boundary(pc) {
+            Ok(_) if usize::try_from(pc) == Ok(end) => Err(SkipReason::NotAnInstruction { pc }),
+            place => place,
+        }
+    }
+
+    /// The places of the instruction at a pc of the original code, or of the code's end.
+    pub(super) fn boundary(&self, pc: i32) -> Result<Place, SkipReason> {
+        let place = usize::try_from(pc).ok().and_then(|pc| self.places.get(pc));
+        let place = place.filter(|place| **place != Place::NONE);
+        place.copied().ok_or(SkipReason::NotAnInstruction { pc })
+    }
+
+    /// The branches and switches, in the order of their pcs.
+    pub(super) fn jumps(&self) -> &[Jump] {
+        &self.jumps
+    }
+
+    /// The indexes of the edit's insertions, in the order of the new code.
+    pub(super) fn insertions(&self) -> &[u32] {
+        &self.insertions
+    }
+
+    fn place(&mut self, code: &Code<'_>, edit: &MethodEdit) -> Result<(), SkipReason> {
+        let length = code.bytes().len();
+        self.places.clear();
+        self.places.resize(length + 1, Place::NONE);
+        self.jumps.clear();
+        self.insertions.clear();
+        let mut next = 0;
+        let mut end = 0;
+        let mut falls_through = true;
+        for instruction in code.instructions() {
+            let instruction = instruction?;
+            let mut place = Place::all(end);
+            while let Some(&index) = self.order.get(next) {
+                let insertion = &edit.insertions()[index as usize];
+                if insertion.pc > instruction.pc {
+                    break;
+                }
+                if insertion.pc < instruction.pc {
+                    return Err(SkipReason::NotAnInstruction { pc: insertion.pc.into() });
+                }
+                next += 1;
+                let bytes = edit.code(insertion).len() as u32;
+                match insertion.reach {
+                    // Code that nothing reaches would need a frame of its own.
+                    Reach::FallThrough if !falls_through => continue,
+                    Reach::FallThrough => place.target += bytes,
+                    Reach::All => {}
+                }
+                place.itself += bytes;
+                self.insertions.push(index);
+            }
+            self.places[usize::from(instruction.pc)] = place;
+            end = place.itself + self.new_length(&instruction, place.itself);
+            if end as usize > MAX_CODE_BYTES {
+                let (what, limit) = ("bytes of code", MAX_CODE_BYTES);
+                return Err(SkipReason::TooLarge { what, value: end as usize, limit });
+            }
+            falls_through = instruction.falls_through();
+        }
+        if let Some(&index) = self.order.get(next) {
+            let pc = edit.insertions()[index as usize].pc;
+            return Err(SkipReason::NotAnInstruction { pc: pc.into() });
+        }
+        self.places[length] = Place::all(end);
+        Ok(())
+    }
+
+    /// The bytes that an instruction has at `at`. Keeps it if it is a branch or switch.
+    fn new_length(&mut self, instruction: &Instruction<'_>, at: u32) -> u32 {
+        let &Instruction { pc, opcode, bytes } = instruction;
+        let length = bytes.len() as u32;
+        let mut is_widened = false;
+        let new_length = match opcode {
+            opcode::TABLESWITCH | opcode::LOOKUPSWITCH => {
+                length - padding(pc.into()) as u32 + padding(at) as u32
+            }
+            opcode::GOTO | opcode::JSR => {
+                is_widened = !self.widened.is_empty() && self.widened.binary_search(&pc).is_ok();
+                if is_widened { 5 } else { length }
+            }
+            opcode::IFEQ..=opcode::JSR | opcode::IFNULL..=opcode::JSR_W => length,
+            _ => return length,
+        };
+        self.jumps.push(Jump { pc, length: length as u16, is_widened });
+        new_length
+    }
+
+    /// Finds the branches that are too far from their targets; false if there are none.
+    fn widen(&mut self, code: &Code<'_>) -> Result<bool, SkipReason> {
+        let known = self.widened.len();
+        for jump in self.jumps.iter().filter(|jump| jump.length == 3 && !jump.is_widened) {
+            let instruction = code.instruction_at(jump.pc)?;
+            let Operands::Branch(target) = instruction.operands() else { continue };
+            let offset =
+                i64::from(self.at(target)?.target) - i64::from(self.at(jump.pc.into())?.itself);
+            if i16::try_from(offset).is_err() {
+                match instruction.opcode {
+                    opcode::GOTO | opcode::JSR => self.widened.push(jump.pc),
+                    _ => return Err(SkipReason::BranchTooFar { pc: jump.pc }),
+                }
+            }
+        }
+        self.widened.sort_unstable();
+        Ok(self.widened.len() > known)
+    }
+}

@@ -1,0 +1,84 @@
+//! Writes the tables of code whose entries keep their size.
+
+use super::layout::Layout;
+use super::{limit, push_u16};
+use crate::reader::Reader;
+use crate::{Code, MethodEdit, SkipReason};
+
+/// Appends the exception table, and behind its entries those of the handler of all exceptions.
+pub(super) fn write_exceptions(
+    code: &Code<'_>,
+    edit: &MethodEdit,
+    layout: &Layout,
+    out: &mut Vec<u8>,
+) -> Result<(), SkipReason> {
+    let table = code.exception_table();
+    let count = table.len() + edit.ranges().len();
+    push_u16(out, limit("entries of the exception table", count, super::MAX_U16)?);
+    // A range ends before the code inserted at its end: what is known of the locals there need not
+    // be what its handler expects.
+    for entry in table {
+        push_u16(out, layout.at(entry.start_pc.into())?.target as u16);
+        push_u16(out, layout.boundary(entry.end_pc.into())?.before as u16);
+        push_u16(out, layout.at(entry.handler_pc.into())?.target as u16);
+        push_u16(out, entry.catch_type);
+    }
+    for range in edit.ranges() {
+        push_u16(out, layout.at(range.start.into())?.target as u16);
+        push_u16(out, layout.boundary(range.end.into())?.before as u16);
+        push_u16(out, layout.end() as u16);
+        push_u16(out, 0);
+    }
+    Ok(())
+}
+
+/// Appends the contents of a LineNumberTable (JVM specification 4.7.12).
+pub(super) fn write_line_numbers(
+    mut reader: Reader<'_>,
+    layout: &Layout,
+    out: &mut Vec<u8>,
+) -> Result<(), SkipReason> {
+    let count = reader.u16("the count of line numbers")?;
+    push_u16(out, count);
+    for _ in 0..count {
+        let start = reader.u16("a line number's pc")?;
+        let line = reader.u16("a line number")?;
+        // All code has a line: what is inserted at the method's entry has that of the entry.
+        push_u16(out, if start == 0 { 0 } else { layout.at(start.into())?.target as u16 });
+        push_u16(out, line);
+    }
+    reader.expect_end("the end of the line numbers")?;
+    Ok(())
+}
+
+/// Appends the contents of a LocalVariableTable (JVM specification 4.7.13) or
+/// LocalVariableTypeTable (4.7.14), which have the same form.
+pub(super) fn write_local_variables(
+    mut reader: Reader<'_>,
+    layout: &Layout,
+    out: &mut Vec<u8>,
+) -> Result<(), SkipReason> {
+    let count = reader.u16("the count of local variables")?;
+    push_u16(out, count);
+    for _ in 0..count {
+        write_range(&mut reader, layout, out)?;
+        out.extend_from_slice(reader.take(6, "a local variable")?);
+    }
+    reader.expect_end("the end of the local variables")?;
+    Ok(())
+}
+
+/// Copies the start and the length of a range of pcs.
+pub(super) fn write_range(
+    reader: &mut Reader<'_>,
+    layout: &Layout,
+    out: &mut Vec<u8>,
+) -> Result<(), SkipReason> {
+    let start = i32::from(reader.u16("a variable's first pc")?);
+    let length = i32::from(reader.u16("a variable's count of bytes")?);
+    let new_start = layout.boundary(start)?.before;
+    let new_end = layout.boundary(start + length)?.before;
+    push_u16(out, new_start as u16);
+    push_u16(out, (new_end - new_start) as u16);
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! Where a constructor has initialised its object.
+
+use crate::frames::{Frames, UNINITIALIZED_THIS, form};
+use crate::{Code, Error, Instruction, Operands, opcode};
+
+impl Code<'_> {
+    /// The pc behind the call of `this(...)` or `super(...)` in a constructor: from there on `this`
+    /// is an object like any other, and an exception handler may cover the code (JVM specification
+    /// 4.10.1.4).
+    ///
+    /// None if that can't be decided: the code is not a constructor's, or the call is not passed
+    /// by every path that leads to the code behind it, as no compiler of Java writes it. Code that
+    /// cannot be read has none either.
+    pub fn after_this_call(&self) -> Option<u16> {
+        let call = self.find_this_call().ok().flatten()?;
+        let is_the_only_way = self.is_the_only_way(call.next_pc()).unwrap_or(false);
+        (is_the_only_way && self.frames_agree(call.next_pc()).unwrap_or(false))
+            .then(|| call.next_pc())
+    }
+
+    /// The first call of a constructor of the class or its superclass, in the order of pcs, for
+    /// which no object made by `new` is left.
+    fn find_this_call(&self) -> Result<Option<Instruction<'_>>, Error> {
+        let class = self.class();
+        let (own, super_class) = (class.name()?, class.super_name()?);
+        let mut made = Vec::new();
+        for instruction in self.instructions() {
+            let instruction = instruction?;
+            let Operands::Constant(index) = instruction.operands() else { continue };
+            match instruction.opcode {
+                opcode::NEW => made.push(class.pool().class_name(index)?),
+                opcode::INVOKESPECIAL => {
+                    let callee = class.pool().member_ref(index)?;
+                    if callee.name != b"<init>" {
+                        continue;
+                    }
+                    match made.pop() {
+                        Some(name) if name == callee.class => {}
+                        Some(_) => return Ok(None),
+                        None if callee.class == own || Some(callee.class) == super_class => {
+                            return Ok(Some(instruction));
+                        }
+                        None => return Ok(None),
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the code from `pc` on can only be reached through the instruction before it.
+    fn is_the_only_way(&self, pc: u16) -> Result<bool, Error> {
+        let crosses = |target: i32| target >= i32::from(pc);
+        for instruction in self.instructions() {
+            let instruction = instruction?;
+            if instruction.pc >= pc {
+                break;
+            }
+            let is_over = match instruction.operands() {
+                Operands::Branch(target) => crosses(target),
+                Operands::Switch(switch) => {
+                    crosses(switch.default_target())
+                        || switch.cases().any(|(_, target)| crosses(target))
+                }
+                _ => false,
+            };
+            if is_over {
+                return Ok(false);
+            }
+        }
+        Ok(!self.exception_table().any(|it| it.start_pc < pc && it.handler_pc >= pc))
+    }
+
+    /// Whether the frames, if there are any, say that `this` is initialised from `pc` on only.
+    fn frames_agree(&self, pc: u16) -> Result<bool, Error> {
+        let mut is_uninitialized = true;
+        for attribute in self.attributes().filter(|it| it.name == b"StackMapTable") {
+            let mut frames = Frames::new(self.contents(&attribute))?;
+            while let Some(frame) = frames.next()? {
+                if frame.form == form::FULL {
+                    is_uninitialized = frame.locals.has(UNINITIALIZED_THIS);
+                }
+                let is_before = frame.pc < u32::from(pc);
+                if is_uninitialized != is_before
+                    || !is_before && frame.stack.has(UNINITIALIZED_THIS)
+                {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+}

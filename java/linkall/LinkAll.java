@@ -1,0 +1,30 @@
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/**
+ * Loads and links classes, and initializes none. Each line of the file named by the argument has a
+ * module and a class. Prints a line for each class that does not link, and how many do.
+ */
+public final class LinkAll {
+    public static void main(String[] args) throws IOException {
+        int linked = 0;
+        for (String line : Files.readAllLines(Path.of(args[0]))) {
+            String[] parts = line.split(" ");
+            try {
+                Module module = ModuleLayer.boot().findModule(parts[0]).orElseThrow();
+                Class<?> type = Class.forName(module, parts[1]);
+                if (type == null) {
+                    System.out.println("failed " + parts[1] + ": not found");
+                    continue;
+                }
+                // The JVM links, and so verifies, a class before it tells of its methods.
+                type.getDeclaredMethods();
+                linked++;
+            } catch (Throwable e) {
+                System.out.println("failed " + parts[1] + ": " + e);
+            }
+        }
+        System.out.println("linked=" + linked);
+    }
+}
