@@ -58,6 +58,7 @@ fn name() -> impl Strategy<Value = String> {
         "é",
         "😀",
         "\u{FFFF}",
+        "perk accounting\n",
         "\u{7FF}",
         "\u{D7FF}",
         "<empty>",
