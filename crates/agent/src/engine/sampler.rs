@@ -22,6 +22,8 @@ const MIN_GROWTH_NS: u64 = 50_000;
 /// One idle thread's clock is read for each of these per tick, a quarter of a percent of a CPU, when
 /// the threads known to be busy do not explain what the process burned; else a tenth of that.
 const INTERVAL_NS_PER_IDLE_CLOCK: u64 = 100_000;
+/// The part of an interval that the process's clock may cost per tick: a quarter of a percent.
+const INTERVAL_PER_CLOCK_SHARE: u64 = 400;
 /// Threads that only the JVM can be asked about are asked every so many ticks: they are the JVM's
 /// own, such as the Finalizer, and mostly idle.
 const TICKS_PER_OLDER_CLOCK: u64 = 16;
@@ -34,8 +36,14 @@ pub(super) struct Sampler<'a> {
     /// The buffers of a walk, used again and again.
     buffer: Vec<jvmtiFrameInfo>,
     stack: Vec<StackFrame>,
-    /// CPU time of the process without the sampler's, at the last tick that was not idle.
+    /// CPU time of the process without the sampler's, at the last reading that was not idle.
     seen_ns: u64,
+    /// CPU time since then of the threads known to be busy.
+    explained_ns: u64,
+    /// Whether the process burned more than those: then threads that were idle may have woken up.
+    search_idle: bool,
+    /// Ticks to come without a look at the process's clock.
+    process_clock_pause: u64,
     busy_ticks: u64,
     /// Ticks in a row that found the process idle.
     idle_ticks: u32,
@@ -52,6 +60,9 @@ impl<'a> Sampler<'a> {
             buffer: vec![frame; engine.depth as usize],
             stack: Vec::new(),
             seen_ns: 0,
+            explained_ns: 0,
+            search_idle: true,
+            process_clock_pause: 0,
             busy_ticks: 0,
             idle_ticks: 0,
         }
@@ -84,15 +95,10 @@ impl<'a> Sampler<'a> {
 
     fn tick(&mut self) {
         let interval_ns = self.engine.interval_ns;
-        let own_ns = os::thread_cpu_ns();
-        self.engine.engine_cpu_ns.store(own_ns, Relaxed);
-        let others_ns = os::process_cpu_ns().saturating_sub(own_ns);
-        let grown_ns = others_ns.saturating_sub(self.seen_ns);
-        if grown_ns < MIN_GROWTH_NS.max(interval_ns / 100) {
+        if self.process_is_idle() {
             self.idle_ticks += 1;
             return;
         }
-        self.seen_ns = others_ns;
         self.idle_ticks = 0;
         self.busy_ticks += 1;
 
@@ -100,11 +106,10 @@ impl<'a> Sampler<'a> {
         let older_clocks = self.older_clocks();
         let mut due = Vec::new();
         let mut table = lock(&self.engine.table);
-        let explained_ns = table.tick_busy(interval_ns, &mut due);
-        let budget = (interval_ns / INTERVAL_NS_PER_IDLE_CLOCK).clamp(10, 1000);
-        let is_explained = grown_ns.saturating_sub(explained_ns) < interval_ns / 50;
-        let budget = if is_explained { budget / 10 } else { budget };
-        table.tick_idle(budget as usize, interval_ns, &mut due);
+        self.explained_ns += table.tick_busy(interval_ns, &mut due);
+        let budget = (interval_ns / INTERVAL_NS_PER_IDLE_CLOCK).clamp(10, 1000) as usize;
+        let budget = if self.search_idle { budget } else { budget / 10 };
+        table.tick_idle(budget, interval_ns, &mut due);
         for (thread, cpu_ns) in older_clocks {
             if let Some(index) = table.find(thread)
                 && table.advance(index, cpu_ns)
@@ -124,6 +129,30 @@ impl<'a> Sampler<'a> {
         }
         let used = delete_unused(self.jni, buried);
         lock(&self.engine.table).bury(used);
+    }
+
+    /// Whether the process burned next to nothing since the last busy tick, by its own clock. That
+    /// clock adds up all threads, so in a process of thousands it is read seldom: its cost is held
+    /// to the share of the idle threads' clocks. In between, things are as they were.
+    fn process_is_idle(&mut self) -> bool {
+        if self.process_clock_pause > 0 {
+            self.process_clock_pause -= 1;
+            return false;
+        }
+        let interval_ns = self.engine.interval_ns;
+        let own_ns = os::thread_cpu_ns();
+        let others_ns = os::process_cpu_ns().saturating_sub(own_ns);
+        let after_ns = os::thread_cpu_ns();
+        self.engine.engine_cpu_ns.store(after_ns, Relaxed);
+        let share_ns = (interval_ns / INTERVAL_PER_CLOCK_SHARE).max(1);
+        self.process_clock_pause = (after_ns - own_ns) / share_ns;
+        let grown_ns = others_ns.saturating_sub(self.seen_ns);
+        if grown_ns < MIN_GROWTH_NS.max(interval_ns / 100) {
+            return true;
+        }
+        self.search_idle = grown_ns.saturating_sub(self.explained_ns) >= interval_ns / 50;
+        (self.seen_ns, self.explained_ns) = (others_ns, 0);
+        false
     }
 
     /// The clocks of the threads that have no kernel id, when it is their turn.
