@@ -111,8 +111,9 @@ fn idle_threads_have_no_samples() {
         let waits = |method: &str| WAITS.iter().any(|start| method.starts_with(start));
         let waiting: Vec<_> =
             self_counts(&text).into_iter().filter(|(method, _)| waits(method)).collect();
-        // To go to wait costs CPU time too, a few microseconds of each thread.
-        assert!(waiting.iter().map(|(_, count)| count).sum::<u64>() <= 2, "{waiting:?}");
+        // To go to wait costs CPU time too, a few microseconds of each thread; and one sighting can
+        // stand for some samples.
+        assert!(waiting.iter().map(|(_, count)| count).sum::<u64>() <= 5, "{waiting:?}");
         let main_ns = samples_below(&text, "IdleThreads.burn") * 1_000_000;
         assert_near(main_ns, 1_000_000_000, 10, 0, "burn");
         assert!(outcome.number("main_cpu_ns") > 1_000_000_000);

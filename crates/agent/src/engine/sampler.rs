@@ -183,7 +183,8 @@ impl<'a> Sampler<'a> {
             return;
         }
         // It may have gone to wait, in some native method, between the question and the walk.
-        if stack[0].bci < 0 && due.waits() {
+        let is_native = stack[0].bci < 0;
+        if is_native && (engine.jvmti.is_waiting(&*due.reference) || due.waits()) {
             return;
         }
         let samples = {

@@ -7,9 +7,10 @@ use std::ptr::null_mut;
 use perk_jvmti_sys::jni_sys::{JavaVM, jclass, jint, jmethodID, jobject};
 use perk_jvmti_sys::{
     Capabilities, JVMTI_ENABLE, JVMTI_ERROR_NOT_AVAILABLE, JVMTI_THREAD_MAX_PRIORITY,
-    JVMTI_VERSION_11, JVMTI_VERSION_21, JvmtiEnv, call, jvmtiError, jvmtiEvent,
-    jvmtiEventCallbacks, jvmtiExtensionFunction, jvmtiExtensionFunctionInfo, jvmtiFrameInfo,
-    jvmtiLineNumberEntry, jvmtiStartFunction, jvmtiThreadGroupInfo, jvmtiThreadInfo,
+    JVMTI_THREAD_STATE_BLOCKED_ON_MONITOR_ENTER, JVMTI_THREAD_STATE_WAITING, JVMTI_VERSION_11,
+    JVMTI_VERSION_21, JvmtiEnv, call, jvmtiError, jvmtiEvent, jvmtiEventCallbacks,
+    jvmtiExtensionFunction, jvmtiExtensionFunctionInfo, jvmtiFrameInfo, jvmtiLineNumberEntry,
+    jvmtiStartFunction, jvmtiThreadGroupInfo, jvmtiThreadInfo,
 };
 use perk_profile::mutf8;
 
@@ -52,6 +53,10 @@ pub(crate) struct ThreadInfo {
     pub(crate) group: Option<String>,
     pub(crate) parent_group: Option<String>,
 }
+
+/// The bits of a thread's state that mean waiting; a thread in a native method has none of them.
+const WAITING_STATES: jint =
+    JVMTI_THREAD_STATE_WAITING | JVMTI_THREAD_STATE_BLOCKED_ON_MONITOR_ENTER;
 
 type Result<T> = std::result::Result<T, jvmtiError>;
 
@@ -195,6 +200,14 @@ impl Jvmti {
         // SAFETY: the environment and reference are valid, `cpu_ns` lives until the call returns.
         let result = unsafe { call!(self.0, GetThreadCpuTime, thread.raw(), &mut cpu_ns) };
         result.ok().ok().and_then(|()| u64::try_from(cpu_ns).ok())
+    }
+
+    /// Whether a thread waits, in Java's sense: parked, asleep, in `Object.wait` or at a monitor.
+    pub(crate) fn is_waiting(self, thread: &(impl Reference + ?Sized)) -> bool {
+        let mut state = 0;
+        // SAFETY: the environment and reference are valid, `state` lives until the call returns.
+        let result = unsafe { call!(self.0, GetThreadState, thread.raw(), &mut state) };
+        result.ok().is_ok() && state & WAITING_STATES != 0
     }
 
     /// Walks a thread's stack into `frames`, the innermost frame first, at most as many as
