@@ -16,7 +16,7 @@ use perk_jvmti_sys::jni_sys::JNIEnv;
 use perk_profile::TraceId;
 
 use super::sampler::Sampler;
-use super::threads::ThreadTable;
+use super::threads::{ThreadTable, delete_unused};
 use super::{Engine, EngineAccount};
 use crate::guard::{Feature, contain};
 use crate::jvm::{Global, Jni, Jvmti, Reference, VirtualThreadFunction};
@@ -88,6 +88,15 @@ impl PollingEngine {
             };
         }
         true
+    }
+
+    /// Deletes the references of ended threads where no sampler runs that would (`depth=0`).
+    fn delete_ended(&self, jni: Jni<'_>) {
+        if *lock(&self.life) != Life::Running {
+            let ended = lock(&self.table).take_graveyard();
+            let used = delete_unused(jni, ended);
+            lock(&self.table).bury(used);
+        }
     }
 
     /// Books samples of a thread that was not met running: on its last trace, or on none.
@@ -164,8 +173,11 @@ impl Engine for PollingEngine {
         let mut watched = table.remove(index);
         drop(table);
         let samples = watched.take_samples(self.interval_ns);
-        self.book(session, watched.thread, watched.last_trace, samples);
-        Some(watched.thread)
+        let slot = watched.thread;
+        self.book(session, slot, watched.last_trace, samples);
+        drop(watched);
+        self.delete_ended(jni);
+        Some(slot)
     }
 
     fn settle(&self, session: &Session) {
