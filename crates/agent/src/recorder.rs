@@ -152,6 +152,8 @@ impl Recorder {
     /// Writes the samples since the last dump; unless the file ends now, it is shown so far under its
     /// name.
     pub(crate) fn dump(&mut self, mut accounting: Accounting, last: bool) {
+        let written = now();
+        accounting.utc_offset_s = written.utc_offset_s;
         accounting.sample_count = self.sample_count;
         accounting.folded_count = self.folded_count;
         accounting.thread_count = self.roster.started();
@@ -160,7 +162,7 @@ impl Recorder {
         let total = counts.iter().sum();
         let rows = counts.iter().enumerate().filter(|&(_, &count)| count > 0);
         let rows = rows.map(|(index, &count)| (TraceId::new(index), count)).collect();
-        let mut samples = CpuSamples { total, rows, written: Some(now()) };
+        let mut samples = CpuSamples { total, rows, written: Some(written) };
         samples.rank(self.cutoff);
         self.write(|writer, profile, _| {
             writer.accounting(profile)?;

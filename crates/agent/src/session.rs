@@ -216,7 +216,7 @@ impl Session {
         }
     }
 
-    /// The account up to now; the recorder adds its own counts.
+    /// The account up to now; the recorder adds its own counts and the clock's offset.
     fn accounting(&self) -> Accounting {
         let engine = self.engine.account();
         let mut accounting = Accounting {
@@ -239,8 +239,6 @@ impl Session {
             accounting.jvm.clone_from(&start.jvm);
             accounting.program.clone_from(&start.program);
         }
-        let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        accounting.utc_offset_s = os::utc_offset_s(since_1970.unwrap_or_default().as_secs());
         accounting
     }
 }

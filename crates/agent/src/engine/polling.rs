@@ -8,7 +8,7 @@
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Condvar, Mutex, OnceLock};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 use perk_jvmti_sys::JvmtiEnv;
@@ -74,6 +74,14 @@ impl PollingEngine {
         }
     }
 
+    /// Waits for the engine's life to change, but not longer than `limit`.
+    fn wait<'a>(&self, life: MutexGuard<'a, Life>, limit: Duration) -> MutexGuard<'a, Life> {
+        match self.life_changed.wait_timeout(life, limit) {
+            Ok((life, _)) => life,
+            Err(poisoned) => poisoned.into_inner().0,
+        }
+    }
+
     /// True if it is time to stop.
     pub(super) fn wait_until(&self, deadline: Instant) -> bool {
         let mut life = lock(&self.life);
@@ -82,10 +90,7 @@ impl PollingEngine {
             if left.is_zero() {
                 return false;
             }
-            life = match self.life_changed.wait_timeout(life, left) {
-                Ok((life, _)) => life,
-                Err(poisoned) => poisoned.into_inner().0,
-            };
+            life = self.wait(life, left);
         }
         true
     }
@@ -185,8 +190,8 @@ impl Engine for PollingEngine {
         table.read_all();
         let mut pending = Vec::new();
         for index in 0..table.len() {
-            let samples = table.take_samples(index, self.interval_ns);
             let watched = table.get_mut(index);
+            let samples = watched.take_samples(self.interval_ns);
             pending.push((watched.thread, watched.last_trace, samples));
         }
         drop(table);
@@ -205,10 +210,7 @@ impl Engine for PollingEngine {
         let deadline = Instant::now() + STOP_TIMEOUT;
         while *life != Life::Stopped {
             let Some(left) = deadline.checked_duration_since(Instant::now()) else { return };
-            life = match self.life_changed.wait_timeout(life, left) {
-                Ok((life, _)) => life,
-                Err(poisoned) => poisoned.into_inner().0,
-            };
+            life = self.wait(life, left);
         }
     }
 

@@ -191,7 +191,7 @@ impl<'a> Sampler<'a> {
             let mut table = lock(&engine.table);
             // It may have ended in the meantime; its time was booked then.
             let Some(index) = table.find_due(due) else { return };
-            table.take_samples(index, engine.interval_ns)
+            table.get_mut(index).take_samples(engine.interval_ns)
         };
         let thread = match &mounted {
             Some(thread) => session.virtual_thread(*jni, thread).unwrap_or(due.thread),

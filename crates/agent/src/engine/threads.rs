@@ -210,11 +210,6 @@ impl ThreadTable {
         }
     }
 
-    /// Takes the whole intervals that the thread at `index` has to be sampled for.
-    pub(super) fn take_samples(&mut self, index: usize, interval_ns: u64) -> u64 {
-        self.threads[index].take_samples(interval_ns)
-    }
-
     /// How many threads there are.
     pub(super) fn len(&self) -> usize {
         self.threads.len()
