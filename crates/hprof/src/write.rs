@@ -139,6 +139,7 @@ pub fn write(profile: &Profile, format: Format, out: impl Write) -> io::Result<(
                 writer.set_elapsed_us(written_ms.saturating_sub(begun_ms) * 1000);
                 writer.cpu_samples(profile, samples)?;
             }
+            Event::CpuTimes(_) | Event::CallEdges(_) | Event::Sites(_) => {}
         }
     }
     writer.out().flush()

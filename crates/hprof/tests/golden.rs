@@ -77,7 +77,7 @@ fn lives(profile: &Profile) -> Vec<String> {
             Some(format!("+{} {} {group}", thread.serial, profile.thread_name(*id)))
         }
         Event::ThreadEnd(serial) => Some(format!("-{serial}")),
-        Event::CpuSamples(_) => None,
+        _ => None,
     });
     lives.collect()
 }

@@ -256,6 +256,7 @@ fn told(profile: &Profile) -> Vec<String> {
             let rows: Vec<_> = samples.rows.iter().map(row).collect();
             format!("{} {:?} {rows:?}", samples.total, samples.written)
         }
+        other => format!("{other:?}"),
     };
     profile.events.iter().map(event).collect()
 }

@@ -64,6 +64,37 @@ accounting! {
     thread_count: u64,
     /// Samples that landed on virtual threads' own frames.
     virtual_sample_count: u64,
+    /// The clock of call times: `cpu` or `wall`; empty where calls were not timed.
+    clock: String,
+    /// How calls were timed: `tick`, `exact` or `none`.
+    timing: String,
+    /// Calls counted.
+    call_count: u64,
+    /// Calls counted by method alone, without their path, because the call tree was full.
+    folded_call_count: u64,
+    /// Nodes of the engine's call trees.
+    call_node_count: u64,
+    /// Classes that probes were placed in.
+    instrumented_class_count: u64,
+    /// Methods that probes were placed in.
+    instrumented_method_count: u64,
+    /// Methods that no probe could be placed in (64 KB, or bytes that are no class file).
+    skipped_method_count: u64,
+    /// Classes left alone as `include` and `exclude` say.
+    excluded_class_count: u64,
+    /// Classes that the JVM shows to no agent: the hidden ones behind lambdas and method handles.
+    unseen_class_count: u64,
+    /// CPU time of reading and writing class files.
+    instrument_cpu_ns: u64,
+    /// What a call's probes cost inside the time of the call itself, in picoseconds, as measured at
+    /// the end of this run.
+    probe_self_ps: u64,
+    /// What a call's probes cost inside the time of its caller, in picoseconds.
+    probe_caller_ps: u64,
+    /// What was taken off the times for the probes.
+    probe_removed_ns: u64,
+    /// Objects allocated where no site is known: by the JVM or native code before the first probe.
+    unsited_object_count: u64,
     /// CPU time of all Java threads seen, from the program's start on, perk's own not counted.
     java_cpu_ns: u64,
     /// CPU time of the whole process: with the JVM's start, its own threads (GC, JIT) and perk.

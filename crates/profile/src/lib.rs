@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod accounting;
+pub mod exact;
 pub mod ids;
 pub mod mutf8;
 pub mod names;
@@ -18,6 +19,7 @@ pub mod top;
 pub mod tree;
 
 pub use accounting::Accounting;
+pub use exact::{Allocations, CallEdge, CallEdges, CallRow, CpuTimes, Site, Sites};
 pub use ids::{ClassId, FrameId, MethodId, NodeId, StrId, ThreadId, TraceId};
 pub use profile::{CpuSamples, Event, Profile, Thread, Trace};
 pub use strings::Interner;

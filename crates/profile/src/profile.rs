@@ -4,7 +4,10 @@ use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
-use crate::{Accounting, CallTree, FrameId, NodeId, StrId, Symbols, ThreadId, Timestamp, TraceId};
+use crate::{
+    Accounting, CallEdges, CallTree, CpuTimes, FrameId, NodeId, Sites, StrId, Symbols, ThreadId,
+    Timestamp, TraceId,
+};
 
 /// The serial number of HPROF's system trace, the one without frames.
 pub const SYSTEM_TRACE: u32 = 300_000;
@@ -69,6 +72,12 @@ pub enum Event {
     ThreadEnd(u32),
     /// The CPU samples since the last such event.
     CpuSamples(CpuSamples),
+    /// The calls since the last such event.
+    CpuTimes(CpuTimes),
+    /// The calls since the last such event, by callee and caller.
+    CallEdges(CallEdges),
+    /// The allocations since the program's start.
+    Sites(Sites),
 }
 
 /// CPU samples by trace.

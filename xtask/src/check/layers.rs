@@ -10,11 +10,15 @@ use crate::workspace::{Kind, Metadata, Package};
 const LAYERS: &[(&str, &[&str])] = &[
     ("perk-profile", &[]),
     ("perk-classfile", &[]),
+    ("perk-instrument", &["perk-classfile"]),
     ("perk-jvmti-sys", &[]),
     ("perk-control", &[]),
     ("perk-hprof", &["perk-profile"]),
     ("perk-formats", &["perk-hprof", "perk-profile"]),
-    ("perk-agent", &["perk-jvmti-sys", "perk-hprof", "perk-profile", "perk-control"]),
+    (
+        "perk-agent",
+        &["perk-jvmti-sys", "perk-instrument", "perk-hprof", "perk-profile", "perk-control"],
+    ),
     ("perk-cli", &["perk-formats", "perk-hprof", "perk-profile", "perk-control"]),
     ("perk-testkit", &["perk-control"]),
     ("xtask", &["perk-testkit", "perk-control", "perk-classfile", "perk-hprof", "perk-profile"]),

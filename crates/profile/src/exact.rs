@@ -1,0 +1,184 @@
+//! What the exact engine counts: calls and their times, caller and callee pairs, allocation sites.
+
+use std::cmp::Reverse;
+
+use crate::{ClassId, MethodId, ThreadId, Timestamp, TraceId};
+
+/// Calls and their times by trace, as `cpu=times` counts them.
+///
+/// In a profile of full depth every node of the call tree that was entered has a row, so that the
+/// time of a call with all it called (its *total*) is the sum of the self times of its subtree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CpuTimes {
+    /// The self times of all traces, in nanoseconds, those of rows below the file's cutoff among
+    /// them.
+    pub total_ns: u64,
+    /// The traces, in the file's order.
+    pub rows: Vec<CallRow>,
+    /// When the section was written, if that is told.
+    pub written: Option<Timestamp>,
+}
+
+/// The calls of one trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallRow {
+    /// The callee and its callers.
+    pub trace: TraceId,
+    /// How often the trace's innermost method was called on this path.
+    pub count: u64,
+    /// The time in these calls, in nanoseconds, without that of the methods they called; 0 where
+    /// calls were counted and not timed.
+    pub self_ns: u64,
+}
+
+impl CpuTimes {
+    /// Orders the rows as HPROF prints them: most self time first, then most calls, then in order of
+    /// trace; and drops those whose share of the total is below `cutoff`. Where nothing was timed
+    /// the calls are the shares.
+    pub fn rank(&mut self, cutoff: f64) {
+        self.rows.sort_by_key(|row| (Reverse(row.self_ns), Reverse(row.count), row.trace));
+        let calls: u64 = self.rows.iter().map(|row| row.count).sum();
+        let share = |row: &CallRow| match self.total_ns {
+            0 => row.count as f64 / calls as f64,
+            total_ns => row.self_ns as f64 / total_ns as f64,
+        };
+        if cutoff > 0.0 {
+            self.rows.truncate(self.rows.iter().take_while(|row| share(row) >= cutoff).count());
+        }
+    }
+}
+
+/// Calls by callee and direct caller, as `cpu=old` and `java -prof` print them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallEdges {
+    /// The pairs, in the file's order.
+    pub rows: Vec<CallEdge>,
+    /// When the table was written, if that is told.
+    pub written: Option<Timestamp>,
+}
+
+/// The calls of one method by another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallEdge {
+    /// The method called; `None` where it is not known.
+    pub callee: Option<MethodId>,
+    /// The method that called it; `None` for a thread's first method, and where it is not known.
+    pub caller: Option<MethodId>,
+    /// The thread, if the profile was made per thread.
+    pub thread: Option<ThreadId>,
+    /// How often it was called.
+    pub count: u64,
+    /// The time in these calls with all that they called, in nanoseconds. A recursive call counts
+    /// again in the call around it.
+    pub total_ns: u64,
+}
+
+/// Allocation sites: what was allocated where, and what of it is live.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sites {
+    /// Of all sites, those of rows below the file's cutoff among them.
+    pub total: Allocations,
+    /// The sites, in the file's order.
+    pub rows: Vec<Site>,
+    /// The numbers are estimates from samples taken once in so many bytes on average; `None` where
+    /// every allocation was counted.
+    pub sample_interval_bytes: Option<u64>,
+    /// When the section was written, if that is told.
+    pub written: Option<Timestamp>,
+}
+
+/// Objects allocated since the program's start, and those of them that live.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Allocations {
+    /// Size of the live objects, as the JVM counts it.
+    pub live_bytes: u64,
+    /// Number of live objects.
+    pub live_count: u64,
+    /// Size of all objects ever allocated.
+    pub allocated_bytes: u64,
+    /// Number of objects ever allocated.
+    pub allocated_count: u64,
+}
+
+/// The objects of one class allocated under one trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The objects' class.
+    pub class: ClassId,
+    /// Where they were allocated; the system trace where that is not known.
+    pub trace: TraceId,
+    /// How many there are.
+    pub objects: Allocations,
+}
+
+impl Allocations {
+    /// Adds, up to the largest number there is.
+    pub fn add(&mut self, other: Self) {
+        self.live_bytes = self.live_bytes.saturating_add(other.live_bytes);
+        self.live_count = self.live_count.saturating_add(other.live_count);
+        self.allocated_bytes = self.allocated_bytes.saturating_add(other.allocated_bytes);
+        self.allocated_count = self.allocated_count.saturating_add(other.allocated_count);
+    }
+}
+
+impl Sites {
+    /// Orders the rows as HPROF prints them, by live bytes (then by allocated bytes, trace and
+    /// class), and drops those from the first on whose share of the live bytes is below `cutoff`.
+    pub fn rank(&mut self, cutoff: f64) {
+        self.rows.sort_by_key(|row| {
+            let objects = row.objects;
+            (Reverse((objects.live_bytes, objects.allocated_bytes)), row.trace, row.class)
+        });
+        let total = self.total.live_bytes as f64;
+        let listed = |row: &&Site| row.objects.live_bytes as f64 / total >= cutoff;
+        if cutoff > 0.0 {
+            self.rows.truncate(self.rows.iter().take_while(listed).count());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(trace: usize, count: u64, self_ns: u64) -> CallRow {
+        CallRow { trace: TraceId::new(trace), count, self_ns }
+    }
+
+    fn site(trace: usize, live_bytes: u64, allocated_bytes: u64) -> Site {
+        let objects = Allocations { live_bytes, allocated_bytes, ..Allocations::default() };
+        Site { class: ClassId::new(0), trace: TraceId::new(trace), objects }
+    }
+
+    #[test]
+    fn calls_are_ranked_by_self_time_and_cut() {
+        let rows = vec![call(1, 9, 10), call(2, 1, 80), call(3, 2, 10), call(4, 100, 0)];
+        let mut times = CpuTimes { total_ns: 100, rows, written: None };
+        times.rank(0.0);
+        assert_eq!(
+            times.rows.iter().map(|row| row.trace.index()).collect::<Vec<_>>(),
+            [2, 1, 3, 4]
+        );
+        times.rank(0.1);
+        assert_eq!(times.rows.len(), 3);
+    }
+
+    #[test]
+    fn untimed_calls_are_ranked_and_cut_by_count() {
+        let rows = vec![call(1, 1, 0), call(2, 99, 0)];
+        let mut times = CpuTimes { total_ns: 0, rows, written: None };
+        times.rank(0.5);
+        assert_eq!(times.rows, [call(2, 99, 0)]);
+    }
+
+    #[test]
+    fn sites_are_ranked_by_live_bytes_and_cut() {
+        let rows = vec![site(1, 0, 50), site(2, 60, 60), site(3, 40, 400)];
+        let total = Allocations { live_bytes: 100, ..Allocations::default() };
+        let mut sites = Sites { total, rows, ..Sites::default() };
+        sites.rank(0.0);
+        assert_eq!(sites.rows.iter().map(|row| row.trace.index()).collect::<Vec<_>>(), [2, 3, 1]);
+        sites.rank(0.5);
+        assert_eq!(sites.rows.len(), 1);
+    }
+}
