@@ -1,19 +1,25 @@
 //! The JVM's events. Each body is one line inside [`guard`].
 
-use perk_jvmti_sys::jni_sys::{JNIEnv, jclass};
+use std::ffi::c_char;
+
+use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint, jobject};
 use perk_jvmti_sys::{
-    JVMTI_EVENT_CLASS_LOAD, JVMTI_EVENT_DATA_DUMP_REQUEST, JVMTI_EVENT_THREAD_END,
-    JVMTI_EVENT_THREAD_START, JVMTI_EVENT_VM_DEATH, JVMTI_EVENT_VM_INIT, JvmtiEnv, jthread,
-    jvmtiError, jvmtiEventCallbacks,
+    JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, JVMTI_EVENT_CLASS_LOAD, JVMTI_EVENT_DATA_DUMP_REQUEST,
+    JVMTI_EVENT_THREAD_END, JVMTI_EVENT_THREAD_START, JVMTI_EVENT_VIRTUAL_THREAD_END,
+    JVMTI_EVENT_VM_DEATH, JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_START, JvmtiEnv, jthread, jvmtiError,
+    jvmtiEventCallbacks,
 };
 
-use crate::guard::{Feature, guard};
+use crate::guard::{Feature, contain, guard};
 use crate::jvm::{Borrowed, Jni, Jvmti};
-use crate::session::Session;
+use crate::session::{Session, Wanted};
 
 /// Registers the callbacks, and asks for the events that come whatever the program does.
-pub(crate) fn register(jvmti: Jvmti) -> Result<(), jvmtiError> {
+pub(crate) fn register(jvmti: Jvmti, with_probes: bool) -> Result<(), jvmtiError> {
     jvmti.set_callbacks(&jvmtiEventCallbacks {
+        VMStart: Some(vm_start),
+        ClassFileLoadHook: Some(class_file_load_hook),
+        VirtualThreadEnd: Some(virtual_thread_end),
         VMInit: Some(vm_init),
         VMDeath: Some(vm_death),
         ThreadStart: Some(thread_start),
@@ -22,13 +28,20 @@ pub(crate) fn register(jvmti: Jvmti) -> Result<(), jvmtiError> {
         DataDumpRequest: Some(data_dump_request),
         ..Default::default()
     })?;
+    if with_probes {
+        jvmti.enable(JVMTI_EVENT_VM_START)?;
+        jvmti.enable(JVMTI_EVENT_CLASS_FILE_LOAD_HOOK)?;
+    }
     jvmti.enable(JVMTI_EVENT_VM_INIT)?;
     jvmti.enable(JVMTI_EVENT_VM_DEATH)
 }
 
 /// Asks for the events of a running program.
-fn enable_live(jvmti: Jvmti, classes: bool) -> Result<(), jvmtiError> {
-    if classes {
+fn enable_live(jvmti: Jvmti, wanted: Wanted) -> Result<(), jvmtiError> {
+    if wanted.virtual_thread_ends {
+        jvmti.enable(JVMTI_EVENT_VIRTUAL_THREAD_END)?;
+    }
+    if wanted.classes {
         jvmti.enable(JVMTI_EVENT_CLASS_LOAD)?;
     }
     jvmti.enable(JVMTI_EVENT_THREAD_START)?;
@@ -62,10 +75,54 @@ unsafe extern "system" fn vm_init(_: JvmtiEnv, env: *mut JNIEnv, main: jthread) 
     });
 }
 
-unsafe extern "system" fn vm_death(_: JvmtiEnv, _: *mut JNIEnv) {
+unsafe extern "system" fn vm_start(_: JvmtiEnv, env: *mut JNIEnv) {
+    guard(Feature::Starting, || {
+        if let Some(session) = Session::current() {
+            // SAFETY: the JVM passes the calling thread's environment.
+            session.vm_start(unsafe { Jni::from_raw(env) });
+        }
+    });
+}
+
+unsafe extern "system" fn class_file_load_hook(
+    env: JvmtiEnv,
+    _: *mut JNIEnv,
+    _: jclass,
+    _: jobject,
+    _: *const c_char,
+    _: jobject,
+    length: jint,
+    bytes: *const u8,
+    new_length: *mut jint,
+    new_bytes: *mut *mut u8,
+) {
+    // Its CPU time is booked where the class is transformed.
+    contain(Feature::Probes, || {
+        let Some(session) = Session::current() else { return };
+        // SAFETY: the JVM passes the bytes of the class, and places for new ones.
+        unsafe {
+            let bytes = std::slice::from_raw_parts(bytes, length.unsigned_abs() as usize);
+            let Some(changed) = session.transform(bytes) else { return };
+            let Ok(length) = jint::try_from(changed.len()) else { return };
+            if let Some(copy) = Jvmti::from_raw(env).copy(&changed) {
+                *new_length = length;
+                *new_bytes = copy;
+            }
+        }
+    });
+}
+
+unsafe extern "system" fn virtual_thread_end(_: JvmtiEnv, env: *mut JNIEnv, thread: jthread) {
+    event(Feature::Threads, env, thread, |session, jni, thread| {
+        session.virtual_thread_ended(jni, thread);
+    });
+}
+
+unsafe extern "system" fn vm_death(_: JvmtiEnv, env: *mut JNIEnv) {
     guard(Feature::Dumping, || {
         if let Some(session) = Session::current() {
-            session.vm_death();
+            // SAFETY: the JVM passes the calling thread's environment.
+            session.vm_death(unsafe { Jni::from_raw(env) });
         }
     });
 }

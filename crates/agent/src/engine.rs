@@ -7,6 +7,7 @@ mod threads;
 pub(crate) use polling::PollingEngine;
 
 use crate::jvm::{Jni, Reference};
+use crate::os::Tid;
 use crate::roster::Slot;
 use crate::session::Session;
 
@@ -35,6 +36,9 @@ pub(crate) trait Engine: Send + Sync {
 
     /// Whether a thread is one of the engine's, which is never reported.
     fn is_own_thread(&self, jni: Jni<'_>, thread: &dyn Reference) -> bool;
+
+    /// The slot of a thread that lives.
+    fn slot(&self, tid: Tid) -> Option<Slot>;
 
     /// Books the CPU time that is known and not booked yet. Calls no JVM function.
     fn settle(&self, session: &Session);

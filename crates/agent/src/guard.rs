@@ -12,6 +12,8 @@ pub(crate) enum Feature {
     Threads,
     /// Keeping track of classes.
     Classes,
+    /// Counting calls and allocations.
+    Probes,
     /// Taking samples.
     Sampling,
     /// Writing dumps.

@@ -3,7 +3,9 @@
 mod env;
 mod jni;
 mod refs;
+mod table;
 
 pub(crate) use env::{Jvmti, LineTable, MethodRef, StackFrame, ThreadInfo, VirtualThreadFunction};
-pub(crate) use jni::Jni;
+pub(crate) use jni::{Jni, LongField};
 pub(crate) use refs::{Borrowed, Global, Local, Reference};
+pub(crate) use table::FunctionTable;

@@ -12,6 +12,7 @@
 
 mod callbacks;
 mod engine;
+mod exact;
 mod guard;
 mod jvm;
 mod load;

@@ -14,6 +14,7 @@ use perk_jvmti_sys::{Capabilities, Capability};
 use perk_profile::mutf8;
 
 use crate::engine::{Engine, PollingEngine};
+use crate::exact::ExactEngine;
 use crate::guard::{Feature, guard, install_panic_line};
 use crate::jvm::Jvmti;
 use crate::output::Output;
@@ -119,19 +120,24 @@ fn load(jvmti: impl FnOnce() -> Option<Jvmti>, options: &str) -> Result<(), Stop
     if options.diagnostics.pause {
         pause();
     }
-    add_capabilities(jvmti).map_err(refused)?;
+    let java_home = PathBuf::from(jvmti.system_property(c"java.home").unwrap_or_default());
+    let exact = ExactEngine::new(jvmti, &options, &java_home).map_err(refused)?;
+    let exact = exact.map(|engine| &*Box::leak(Box::new(engine)));
+    add_capabilities(jvmti, exact.is_some()).map_err(refused)?;
     let target = resolve_file_name(&options, std::process::id(), |path| path.exists());
     // Relative names mean the folder of now: the program may go elsewhere.
     let target = std::path::absolute(&target).unwrap_or(target);
     let output = create(&options, target)?;
-    let engine = PollingEngine::new(jvmti, options.interval_ns, options.depth);
+    // Without frames it takes no samples, and keeps track of threads.
+    let sampled_depth = if options.cpu.samples { options.depth } else { 0 };
+    let engine = PollingEngine::new(jvmti, options.interval_ns, sampled_depth);
     let engine: &'static dyn Engine = Box::leak(Box::new(engine));
     let recorder = Recorder::new(&options, output);
-    if Session::install(jvmti, options, engine, recorder).is_none() {
+    if Session::install(jvmti, options, engine, exact, recorder).is_none() {
         return Err(Fatal::loaded_twice().into());
     }
     os::at_exit(end_behind_the_jvm);
-    callbacks::register(jvmti)
+    callbacks::register(jvmti, exact.is_some())
         .map_err(|error| refused(format!("the JVM refused perk's events: {error}")))
 }
 
@@ -155,13 +161,20 @@ fn check_jvm(jvmti: Jvmti) -> Result<(), String> {
 }
 
 /// Takes what the analysis needs, and what makes it better where the JVM has it.
-fn add_capabilities(jvmti: Jvmti) -> Result<(), String> {
-    let needed = [
+fn add_capabilities(jvmti: Jvmti, with_probes: bool) -> Result<(), String> {
+    let mut needed = vec![
         Capability::CanGetSourceFileName,
         Capability::CanGetLineNumbers,
         Capability::CanGetThreadCpuTime,
         Capability::CanTagObjects,
     ];
+    if with_probes {
+        needed.extend([
+            Capability::CanGenerateAllClassHookEvents,
+            Capability::CanGenerateEarlyClassHookEvents,
+            Capability::CanGenerateEarlyVmstart,
+        ]);
+    }
     let wished = [Capability::CanSupportVirtualThreads];
     let refused = |error| format!("the JVM refused perk's capabilities: {error}");
     jvmti.add_capabilities(needed.into_iter().collect()).map_err(refused)?;

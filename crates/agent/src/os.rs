@@ -93,3 +93,22 @@ pub(crate) fn at_exit(body: extern "C" fn()) {
     // SAFETY: the function is part of this library, which is never unloaded.
     unsafe { libc::atexit(body) };
 }
+
+/// Runs `body` with all signals blocked, which a thread that it starts inherits: the program's and
+/// the JVM's signal handlers never run on it.
+pub(crate) fn without_signals<T>(body: impl FnOnce() -> T) -> T {
+    // SAFETY: both sets are plain data that live until the calls return.
+    unsafe {
+        let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        let result = body();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        result
+    }
+}
+
+/// The clock behind `System.nanoTime`.
+pub(crate) fn nano_time() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC).unwrap_or(0)
+}

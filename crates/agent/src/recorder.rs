@@ -3,23 +3,27 @@
 //! Nothing in here calls the JVM, so the recorder's lock is never held while a thread waits for a
 //! safepoint.
 
+mod calls;
+
 use std::io;
 use std::time::{Instant, SystemTime};
 
-use perk_control::options::{Format, Options};
+use perk_control::options::{Format, Options, TimesForm};
 use perk_hprof::Writer;
 use perk_profile::{
     Accounting, CallTree, ClassId, CpuSamples, FrameId, Profile, Timestamp, TraceId,
 };
 
+use self::calls::CallBook;
+pub(crate) use self::calls::ProbeCost;
 use crate::jvm::ThreadInfo;
 use crate::os;
 use crate::output::Output;
 use crate::roster::{Roster, Slot};
 
-/// The tree's limit: about 200 MB. Beyond it samples are booked on the deepest frame there is, and
-/// counted as folded.
-const MAX_TREE_NODES: usize = 4 << 20;
+/// The tree's limit for samples: about 200 MB. Beyond it samples are booked on the deepest frame
+/// there is, and counted as folded. The exact engine has a limit of its own.
+const MAX_SAMPLED_NODES: usize = 4 << 20;
 
 /// The profile in the making.
 #[derive(Debug)]
@@ -27,10 +31,15 @@ pub(crate) struct Recorder {
     pub(crate) profile: Profile,
     /// Samples since the last dump, by trace.
     counts: Vec<u64>,
+    calls: CallBook,
     roster: Roster,
     file: File,
     begun: Instant,
     format: Format,
+    with_samples: bool,
+    times: Option<TimesForm>,
+    /// Frames kept of each trace of calls.
+    timing_depth: usize,
     per_thread: bool,
     cutoff: f64,
     sample_count: u64,
@@ -48,13 +57,21 @@ enum File {
 
 impl Recorder {
     pub(crate) fn new(options: &Options, output: Output) -> Self {
+        let tree = match options.cpu.times {
+            Some(_) => CallTree::default(),
+            None => CallTree::with_limit(MAX_SAMPLED_NODES),
+        };
         Self {
-            profile: Profile::new(CallTree::with_limit(MAX_TREE_NODES)),
+            profile: Profile::new(tree),
             counts: Vec::new(),
+            calls: CallBook::default(),
             roster: Roster::default(),
             file: File::Opened(output),
             begun: Instant::now(),
             format: options.format,
+            with_samples: options.cpu.samples,
+            times: options.cpu.times,
+            timing_depth: options.timing_depth as usize,
             per_thread: options.thread,
             cutoff: options.cutoff,
             sample_count: 0,
@@ -69,9 +86,11 @@ impl Recorder {
         self.profile.depth = Some(depth);
         if let File::Opened(output) = std::mem::replace(&mut self.file, File::Closed) {
             let name = output.target().display().to_string();
-            let format = match self.format {
-                Format::Ascii => perk_hprof::Format::Ascii,
-                Format::Binary => perk_hprof::Format::Binary,
+            let format = match (self.format, self.times) {
+                (Format::Extended, _) => perk_hprof::Format::Extended,
+                (_, Some(TimesForm::Old)) => perk_hprof::Format::Old,
+                (Format::Ascii, _) => perk_hprof::Format::Ascii,
+                (Format::Binary, _) => perk_hprof::Format::Binary,
             };
             match Writer::begin(output, format, &self.profile) {
                 Ok(writer) => self.file = File::Begun(Box::new(writer)),
@@ -149,26 +168,47 @@ impl Recorder {
         self.sample_count += count;
     }
 
-    /// Writes the samples since the last dump; unless the file ends now, it is shown so far under its
+    /// Writes what came since the last dump; unless the file ends now, it is shown so far under its
     /// name.
     pub(crate) fn dump(&mut self, mut accounting: Accounting, last: bool) {
-        let written = now();
-        accounting.utc_offset_s = written.utc_offset_s;
+        accounting.utc_offset_s = now().utc_offset_s;
         accounting.sample_count = self.sample_count;
         accounting.folded_count = self.folded_count;
         accounting.thread_count = self.roster.started();
+        accounting.call_count = self.calls.call_count;
+        accounting.folded_call_count = self.calls.folded_count;
+        accounting.probe_removed_ns = self.calls.removed_ns;
         self.profile.accounting = Some(accounting);
+        self.write(|writer, profile, _| writer.accounting(profile));
+        if self.with_samples {
+            let samples = self.take_samples();
+            self.write(|writer, profile, _| writer.cpu_samples(profile, &samples));
+        }
+        match self.times {
+            Some(TimesForm::Times) => {
+                let times = self.take_times();
+                self.write(|writer, profile, _| writer.cpu_times(profile, &times));
+            }
+            Some(TimesForm::Old) => {
+                let edges = self.take_edges();
+                self.write(|writer, profile, _| writer.call_edges(profile, &edges));
+            }
+            None => {}
+        }
+        if !last {
+            self.write(|writer, _, _| writer.out().publish());
+        }
+    }
+
+    /// The section of samples; the next one begins from zero.
+    fn take_samples(&mut self) -> CpuSamples {
         let counts = std::mem::take(&mut self.counts);
         let total = counts.iter().sum();
         let rows = counts.iter().enumerate().filter(|&(_, &count)| count > 0);
         let rows = rows.map(|(index, &count)| (TraceId::new(index), count)).collect();
-        let mut samples = CpuSamples { total, rows, written: Some(written) };
+        let mut samples = CpuSamples { total, rows, written: Some(now()) };
         samples.rank(self.cutoff);
-        self.write(|writer, profile, _| {
-            writer.accounting(profile)?;
-            writer.cpu_samples(profile, &samples)?;
-            if last { Ok(()) } else { writer.out().publish() }
-        });
+        samples
     }
 
     /// Gives the file its name. Nothing is written after this.

@@ -4,11 +4,12 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use perk_control::messages::{DUMP_BEGIN, DUMP_END, DumpPart};
-use perk_control::options::{Classes, Format, Options};
+use perk_control::options::{Classes, Format, Options, TimesForm};
 use perk_jvmti_sys::jvmtiError;
 use perk_profile::{Accounting, TraceId};
 
 use crate::engine::Engine;
+use crate::exact::{Calls, ExactEngine};
 use crate::jvm::{Borrowed, Jni, Jvmti, Reference, StackFrame};
 use crate::recorder::Recorder;
 use crate::resolve::{Resolver, class_id};
@@ -20,6 +21,7 @@ pub(crate) struct Session {
     jvmti: Jvmti,
     options: Options,
     engine: &'static dyn Engine,
+    pub(crate) exact: Option<&'static ExactEngine>,
     resolver: Mutex<Resolver>,
     pub(crate) recorder: Mutex<Recorder>,
     start: OnceLock<Start>,
@@ -32,6 +34,13 @@ struct Start {
     at: Instant,
     jvm: String,
     program: String,
+}
+
+/// Events that not every analysis needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) classes: bool,
+    pub(crate) virtual_thread_ends: bool,
 }
 
 /// A walked stack and what it stands for.
@@ -55,11 +64,13 @@ impl Session {
         jvmti: Jvmti,
         options: Options,
         engine: &'static dyn Engine,
+        exact: Option<&'static ExactEngine>,
         recorder: Recorder,
     ) -> Option<&'static Self> {
         let session = Self {
             jvmti,
             engine,
+            exact,
             resolver: Mutex::new(Resolver::new(jvmti, options.lineno)),
             options,
             recorder: Mutex::new(recorder),
@@ -98,16 +109,41 @@ impl Session {
                 self.watch(jni, &thread, Origin::Older);
             }
         }
+        if let Some(exact) = self.exact
+            && let Err(reason) = exact.vm_init(jni)
+        {
+            os::say(&format!("HPROF ERROR: perk cannot count calls: {reason}\n"));
+        }
         if let Err(reason) = self.engine.start(jni, self) {
             os::say(&format!("HPROF ERROR: perk cannot sample: {reason}\n"));
         }
     }
 
+    /// Java code can run from now on.
+    pub(crate) fn vm_start(&self, jni: Jni<'_>) {
+        if let Some(exact) = self.exact
+            && let Err(reason) = exact.vm_start(jni)
+        {
+            // Every class has probes that call what is not there: no program can run so.
+            os::say(&format!("HPROF ERROR: perk's probes do not work in this JVM: {reason}\n"));
+            std::process::exit(1);
+        }
+    }
+
     /// Asks the JVM for a running program's events.
-    pub(crate) fn enable_events(&self, enable: fn(Jvmti, bool) -> Result<(), jvmtiError>) {
-        if let Err(error) = enable(self.jvmti, self.writes_all_classes()) {
+    pub(crate) fn enable_events(&self, enable: fn(Jvmti, Wanted) -> Result<(), jvmtiError>) {
+        let wanted = Wanted {
+            classes: self.writes_all_classes(),
+            virtual_thread_ends: self.exact.is_some() && self.jvmti.has_virtual_threads(),
+        };
+        if let Err(error) = enable(self.jvmti, wanted) {
             os::say(&format!("HPROF ERROR: the JVM refused events: {error}\n"));
         }
+    }
+
+    /// A class file as it is to be loaded; `None` leaves it as it is.
+    pub(crate) fn transform(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        self.exact?.transform(self, bytes)
     }
 
     /// Whether every loaded class is told to the file.
@@ -135,8 +171,31 @@ impl Session {
 
     /// The calling platform thread ends.
     pub(crate) fn thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
-        if let Some(id) = self.engine.thread_ended(jni, &thread, self) {
-            lock(&self.recorder).thread_ended(id);
+        let slot = self.engine.thread_ended(jni, &thread, self);
+        if let Some(exact) = self.exact {
+            exact.thread_ended(jni, &thread, |calls| self.book(slot, calls));
+        }
+        if let Some(slot) = slot {
+            lock(&self.recorder).thread_ended(slot);
+        }
+    }
+
+    /// The calling virtual thread ends.
+    pub(crate) fn virtual_thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
+        if let Some(exact) = self.exact {
+            exact.virtual_thread_ended(jni, &thread, |calls| {
+                self.book(self.virtual_thread(jni, &thread), calls);
+            });
+        }
+    }
+
+    /// Books what the exact engine counted.
+    fn book(&self, thread: Option<Slot>, calls: &[Calls]) {
+        let cost = self.exact.map(ExactEngine::probe_cost).unwrap_or_default();
+        let mut recorder = lock(&self.recorder);
+        match self.options.cpu.times {
+            Some(TimesForm::Old) => recorder.book_edges(thread, calls, cost),
+            _ => recorder.book_calls(thread, calls, cost),
         }
     }
 
@@ -188,14 +247,21 @@ impl Session {
             self.progress(part.progress());
         }
         self.engine.settle(self);
+        if let Some(exact) = self.exact {
+            exact.collect(last, |tid| self.engine.slot(tid), |slot, calls| self.book(slot, calls));
+        }
         let accounting = self.accounting();
         lock(&self.recorder).dump(accounting, last);
         self.progress(DUMP_END);
     }
 
     /// The JVM dies: the last dump, if it is wanted, and the end of the file.
-    pub(crate) fn vm_death(&self) {
+    pub(crate) fn vm_death(&self, jni: Jni<'_>) {
         self.engine.stop();
+        if let Some(exact) = self.exact {
+            exact.calibrate(jni);
+            exact.stop();
+        }
         self.end();
     }
 
@@ -221,7 +287,7 @@ impl Session {
         let engine = self.engine.account();
         let mut accounting = Accounting {
             pid: std::process::id(),
-            engine: self.engine.name().to_owned(),
+            engine: if self.options.cpu.samples { self.engine.name() } else { "exact" }.to_owned(),
             interval_ns: self.options.interval_ns,
             walk_count: engine.walk_count,
             failed_walk_count: engine.failed_walk_count,
@@ -238,6 +304,9 @@ impl Session {
             accounting.wall_ns = start.at.elapsed().as_nanos() as u64;
             accounting.jvm.clone_from(&start.jvm);
             accounting.program.clone_from(&start.program);
+        }
+        if let Some(exact) = self.exact {
+            exact.account(&mut accounting);
         }
         accounting
     }

@@ -7,19 +7,20 @@ use crate::show::{bytes, duration, percent, plural};
 /// What was taken, lost and spent, in aligned lines.
 pub(crate) fn lines(accounting: &Accounting) -> Vec<String> {
     let a = accounting;
-    let walks = plural(a.walk_count, "stack walk");
-    let samples = format!("{} taken by {walks}, {} failed", a.sample_count, a.failed_walk_count);
-    let unattributed = plural(a.unattributed_count, "sample");
-    let lost =
-        format!("{unattributed} without a known stack, {} with a shortened one", a.folded_count);
-    let mut lines = vec![
-        line("samples", &samples),
-        line("lost", &lost),
+    let mut lines = Vec::new();
+    if has_samples(a) {
+        lines.extend(samples(a));
+    }
+    if has_probes(a) {
+        lines.extend(calls(a));
+        lines.extend(probes(a));
+    }
+    lines.extend([
         line("threads", &threads(a)),
         line("CPU time", &java_cpu(a)),
         line("", &other_time(a)),
         line("perk", &own_cost(a)),
-    ];
+    ]);
     if a.fault_count > 0 {
         let faults = plural(a.fault_count, "fault");
         lines.push(line("faults", &format!("{faults} of perk's own: the profile has gaps")));
@@ -29,6 +30,78 @@ pub(crate) fn lines(accounting: &Accounting) -> Vec<String> {
 
 fn line(name: &str, text: &str) -> String {
     format!("{name:<9} {text}")
+}
+
+/// Whether threads were sampled. An idle program has no samples and no other analysis.
+fn has_samples(a: &Accounting) -> bool {
+    a.sample_count > 0 || a.walk_count > 0 || (a.interval_ns > 0 && !has_probes(a))
+}
+
+/// Whether classes were instrumented.
+fn has_probes(a: &Accounting) -> bool {
+    a.instrumented_class_count > 0 || a.call_count > 0 || !a.timing.is_empty()
+}
+
+fn samples(a: &Accounting) -> [String; 2] {
+    let walks = plural(a.walk_count, "stack walk");
+    let taken = format!("{} taken by {walks}, {} failed", a.sample_count, a.failed_walk_count);
+    let unattributed = plural(a.unattributed_count, "sample");
+    let lost =
+        format!("{unattributed} without a known stack, {} with a shortened one", a.folded_count);
+    [line("samples", &taken), line("lost", &lost)]
+}
+
+/// What was counted, by which clock, and what of it is not as it should be.
+fn calls(a: &Accounting) -> Vec<String> {
+    let mut lines = Vec::new();
+    if a.call_count > 0 {
+        let nodes = plural(a.call_node_count, "node");
+        lines.push(line("calls", &format!("{} counted in {nodes} of call trees", a.call_count)));
+    }
+    if a.folded_call_count > 0 {
+        let folded = a.folded_call_count;
+        let text = format!("{folded} of them without their path: the trees were full (max-nodes)");
+        lines.push(line("", &text));
+    }
+    if a.unsited_object_count > 0 {
+        let objects = plural(a.unsited_object_count, "object");
+        lines.push(line("objects", &format!("{objects} allocated at no known site")));
+    }
+    match a.timing.as_str() {
+        "" => {}
+        "none" => lines.push(line("clock", "none: calls were counted and not timed")),
+        timing => lines.push(line("clock", &format!("{}, timing {timing}", a.clock))),
+    }
+    lines
+}
+
+/// Where the probes are, and what they cost.
+fn probes(a: &Accounting) -> Vec<String> {
+    let methods = plural(a.instrumented_method_count, "method");
+    let classes = class_count(a.instrumented_class_count);
+    let mut lines = vec![line("probes", &format!("in {methods} of {classes}"))];
+    let left_out = [
+        (a.skipped_method_count, plural(a.skipped_method_count, "method") + " that can take none"),
+        (a.excluded_class_count, class_count(a.excluded_class_count) + " left out as asked"),
+        (a.unseen_class_count, class_count(a.unseen_class_count) + " that the JVM hides"),
+    ];
+    let left_out: Vec<_> =
+        left_out.into_iter().filter_map(|(count, text)| (count > 0).then_some(text)).collect();
+    if !left_out.is_empty() {
+        lines.push(line("", &format!("not in {}", left_out.join(", "))));
+    }
+    let cost = |ps: u64| format!("{:.1} ns", ps as f64 / 1e3);
+    if a.probe_self_ps > 0 || a.probe_caller_ps > 0 {
+        let (own, caller) = (cost(a.probe_self_ps), cost(a.probe_caller_ps));
+        let removed = duration(a.probe_removed_ns);
+        let text = format!("{own} a call, {caller} in its caller: {removed} taken off the times");
+        lines.push(line("", &text));
+    }
+    lines
+}
+
+fn class_count(count: u64) -> String {
+    format!("{count} class{}", if count == 1 { "" } else { "es" })
 }
 
 fn threads(a: &Accounting) -> String {
@@ -41,7 +114,7 @@ fn threads(a: &Accounting) -> String {
 
 fn java_cpu(a: &Accounting) -> String {
     let mut text = format!("{} in Java threads", duration(a.java_cpu_ns));
-    if a.java_cpu_ns > 0 {
+    if a.java_cpu_ns > 0 && has_samples(a) {
         let sampled = a.sample_count.saturating_mul(a.interval_ns);
         let share = percent(sampled, a.java_cpu_ns);
         text += &format!("; the samples stand for {} ({share} %)", duration(sampled));
@@ -56,9 +129,13 @@ fn other_time(a: &Accounting) -> String {
 }
 
 fn own_cost(a: &Accounting) -> String {
-    let mut text = format!("{} of CPU time", duration(a.perk_cpu_ns));
+    let cpu_ns = a.perk_cpu_ns.saturating_add(a.instrument_cpu_ns);
+    let mut text = format!("{} of CPU time", duration(cpu_ns));
     if a.process_cpu_ns > 0 {
-        text += &format!(" ({} %)", percent(a.perk_cpu_ns, a.process_cpu_ns));
+        text += &format!(" ({} %)", percent(cpu_ns, a.process_cpu_ns));
+    }
+    if a.instrument_cpu_ns > 0 {
+        text += &format!(", {} of it on class files", duration(a.instrument_cpu_ns));
     }
     text + &format!(", {} of memory at its peak", bytes(a.perk_peak_bytes))
 }
@@ -101,8 +178,77 @@ mod tests {
     }
 
     #[test]
+    fn probes_have_an_account_of_their_own() {
+        let accounting = Accounting {
+            clock: "cpu".into(),
+            timing: "tick".into(),
+            interval_ns: 10_000_000,
+            call_count: 123_456,
+            folded_call_count: 7,
+            call_node_count: 890,
+            unsited_object_count: 1,
+            instrumented_class_count: 500,
+            instrumented_method_count: 4_000,
+            skipped_method_count: 1,
+            excluded_class_count: 1,
+            unseen_class_count: 12,
+            instrument_cpu_ns: 8_000_000,
+            probe_self_ps: 1_240,
+            probe_caller_ps: 2_500,
+            probe_removed_ns: 462_000,
+            java_cpu_ns: 2_000_000_000,
+            process_cpu_ns: 3_010_000_000,
+            perk_cpu_ns: 10_000_000,
+            ..Accounting::default()
+        };
+        assert_eq!(
+            lines(&accounting)[..9],
+            [
+                "calls     123456 counted in 890 nodes of call trees",
+                "          7 of them without their path: the trees were full (max-nodes)",
+                "objects   1 object allocated at no known site",
+                "clock     cpu, timing tick",
+                "probes    in 4000 methods of 500 classes",
+                "          not in 1 method that can take none, 1 class left out as asked, \
+                 12 classes that the JVM hides",
+                "          1.2 ns a call, 2.5 ns in its caller: 462 us taken off the times",
+                "threads   0 Java threads",
+                "CPU time  2.00 s in Java threads",
+            ]
+        );
+        let perk = "perk      18 ms of CPU time (0.60 %), 8 ms of it on class files, \
+                    0 B of memory at its peak";
+        assert_eq!(lines(&accounting)[10], perk);
+        let sampled = Accounting { sample_count: 1, walk_count: 1, ..accounting };
+        assert_eq!(lines(&sampled)[0], "samples   1 taken by 1 stack walk, 0 failed");
+        assert_eq!(lines(&sampled).len(), 13);
+    }
+
+    #[test]
+    fn only_what_matters_has_a_line() {
+        let accounting = Accounting {
+            timing: "none".into(),
+            call_count: 1,
+            call_node_count: 1,
+            instrumented_class_count: 1,
+            instrumented_method_count: 1,
+            ..Accounting::default()
+        };
+        assert_eq!(
+            lines(&accounting)[..3],
+            [
+                "calls     1 counted in 1 node of call trees",
+                "clock     none: calls were counted and not timed",
+                "probes    in 1 method of 1 class",
+            ]
+        );
+    }
+
+    #[test]
     fn nothing_measured_divides_by_nothing() {
-        let lines = lines(&Accounting::default());
+        let idle = Accounting { interval_ns: 10_000_000, ..Accounting::default() };
+        let lines = lines(&idle);
+        assert_eq!(lines[0], "samples   0 taken by 0 stack walks, 0 failed");
         assert_eq!(lines[3], "CPU time  0 s in Java threads");
         assert_eq!(lines[5], "perk      0 s of CPU time, 0 B of memory at its peak");
     }

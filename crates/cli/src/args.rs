@@ -5,8 +5,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use perk_formats::Value;
+use perk_profile::NamePattern;
 
+use crate::diff::limit::{Limit, limit};
 use crate::form::Form;
+use crate::report::{name_pattern, share};
 
 /// A profiler for the JVM: see where a Java program spends its time.
 #[derive(Debug, Parser)]
@@ -22,9 +26,10 @@ Examples:
   perk run -- java -jar app.jar               profile a program, show its top methods
   perk run -o app.html -- mvn -q test         any launcher; a flame graph for the browser
   perk report java.hprof.txt                  what a profile says
+  perk diff before.hprof after.hprof          what changed: exact where the counts are
   perk convert java.hprof.txt -o app.html     another form of the same profile
 
-Exit code: 0, or 1 if a profile has nothing to report, or 2 after an error. `perk run` gives the
+Exit code: 0, or 1 if a profile has nothing to report or two differ, or 2 after an error. `perk run` gives the
 program's own.";
 
 /// What to do.
@@ -32,6 +37,7 @@ program's own.";
 pub(crate) enum Command {
     Run(RunArgs),
     Report(ReportArgs),
+    Diff(DiffArgs),
     Convert(ConvertArgs),
     /// List the forms of profiles that perk reads and writes
     #[command(after_help = "Example:\n  perk formats")]
@@ -56,17 +62,47 @@ Examples:
   perk run -- java -cp classes Main arg
   perk run -o main.html -o main.hprof -- java -jar app.jar
   perk run --interval 1ms --threads --top 30 -- java -jar app.jar
+  perk run --cpu times --include 'com.acme.*' -- java -jar app.jar
+  perk run --heap sites --gc -- java -jar app.jar
   perk run -- ./gradlew --no-daemon test
 
-Without -o the profile goes to perk-<main>-<pid>.txt in the working folder. Where the command
+Without -o the profile goes to perk-<main>-<pid>.txt in the working folder; one of --cpu times or
+old, --heap or --aprof, which can be large as text, to perk-<main>-<pid>.hprof. Where the command
 starts several JVMs, each gets files of its own, with its process id before the ending.")]
 pub(crate) struct RunArgs {
-    /// How CPU time is measured
-    #[arg(long, value_name = "KIND", value_enum, default_value_t)]
-    pub(crate) cpu: Cpu,
-    /// CPU time between two samples of a thread: 10ms, 500us, 1s
-    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = interval)]
-    pub(crate) interval: String,
+    /// How the program's time is measured [default: samples, or off with --heap or --aprof]
+    #[arg(long, value_name = "KIND", value_enum)]
+    pub(crate) cpu: Option<Cpu>,
+    /// What is measured of the program's objects
+    #[arg(long, value_name = "KIND", value_enum)]
+    pub(crate) heap: Option<Heap>,
+    /// Count the objects and bytes allocated of each class
+    #[arg(long)]
+    pub(crate) aprof: bool,
+    /// CPU time between two samples of a thread: 10ms, 500us, 1s [default: 10ms]
+    #[arg(long, value_name = "TIME", value_parser = interval)]
+    pub(crate) interval: Option<String>,
+    /// How calls are timed [default: tick]
+    #[arg(long, value_name = "METHOD", value_enum)]
+    pub(crate) timing: Option<Timing>,
+    /// The clock of call times [default: cpu, or wall with --timing exact]
+    #[arg(long, value_name = "CLOCK", value_enum)]
+    pub(crate) clock: Option<Clock>,
+    /// Count calls of these classes only: 'com.acme.*', '*Parser' (repeatable, or with commas)
+    #[arg(long, value_name = "GLOB", value_delimiter = ',', value_parser = glob)]
+    pub(crate) include: Vec<String>,
+    /// Count no calls of these classes (repeatable, or with commas)
+    #[arg(long, value_name = "GLOB", value_delimiter = ',', value_parser = glob)]
+    pub(crate) exclude: Vec<String>,
+    /// Most nodes of the call trees; calls beyond are counted without their path [default: 8m]
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub(crate) max_nodes: Option<String>,
+    /// Estimate --heap sites from a sample every so many bytes: 512k, 1m
+    #[arg(long, value_name = "SIZE", value_parser = count)]
+    pub(crate) sample: Option<String>,
+    /// Collect garbage before the live objects of --heap sites are counted
+    #[arg(long)]
+    pub(crate) gc: bool,
     /// Frames to keep of each stack
     #[arg(long, value_name = "N", default_value_t = 2048,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
@@ -80,7 +116,8 @@ pub(crate) struct RunArgs {
     /// Show no table, only what went wrong
     #[arg(short, long)]
     pub(crate) quiet: bool,
-    /// Write the profile here, in the form of the ending: .txt .hprof .collapsed .html (repeatable)
+    /// Write the profile here, in the form of the ending: .txt .hprof .prof .aprof .collapsed .html
+    /// (repeatable)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Vec<PathBuf>,
     /// The program to profile: `java` with its arguments, or whatever starts one
@@ -88,12 +125,44 @@ pub(crate) struct RunArgs {
     pub(crate) command: Vec<OsString>,
 }
 
-/// How CPU time is measured.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+/// How the program's time is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Cpu {
     /// Stacks of the threads that use CPU time, each worth the time it stands for
-    #[default]
     Samples,
+    /// Every call counted and timed, by call path
+    Times,
+    /// Every call counted and timed, by caller and callee
+    Old,
+    /// Not at all
+    Off,
+}
+
+/// What is measured of the program's objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Heap {
+    /// Objects and bytes by class and by where they were allocated, all of them and the live ones
+    Sites,
+}
+
+/// How calls are timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Timing {
+    /// By a word of memory that a thread of the agent's keeps the time in: true in sums, cheap
+    Tick,
+    /// By the JVM's nanosecond clock at each entry and exit: true for each call, dear
+    Exact,
+    /// Not at all: calls are only counted
+    None,
+}
+
+/// The clock of call times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Clock {
+    /// The time a thread ran
+    Cpu,
+    /// The time that passed, blocked and asleep included
+    Wall,
 }
 
 /// Show the top methods and call paths of a profile
@@ -105,6 +174,8 @@ Examples:
   perk report java.hprof.txt
   perk report --traces --top 5 app.hprof
   perk report --threads app.hprof
+  perk report --tree --min 2% app.hprof
+  perk report --method HashMap.get app.hprof
   perk report --json app.hprof | jq -r '.methods[:5][] | [.self_count, .name] | @tsv'
   ssh host cat app.hprof | perk report -")]
 pub(crate) struct ReportArgs {
@@ -117,10 +188,69 @@ pub(crate) struct ReportArgs {
     /// A table for each thread, too
     #[arg(long)]
     pub(crate) threads: bool,
-    /// Under each method the call traces it was on top of
+    /// Under each method the call traces it was on top of (samples)
     #[arg(long)]
     pub(crate) traces: bool,
-    /// Everything as JSON: methods, paths, threads, accounting
+    /// Only the call tree, from the threads' first methods on
+    #[arg(long)]
+    pub(crate) tree: bool,
+    /// Leave branches below this share out of the call tree
+    #[arg(long, value_name = "SHARE", default_value = "0.5%", value_parser = share)]
+    pub(crate) min: f64,
+    /// Only who calls whom, and how often
+    #[arg(long)]
+    pub(crate) edges: bool,
+    /// Only this method's calls, its callers and callees: bar, Foo.bar, 'com.acme.*'
+    #[arg(long, value_name = "NAME", value_parser = name_pattern)]
+    pub(crate) method: Option<NamePattern>,
+    /// Only the allocation sites, with their call paths
+    #[arg(long)]
+    pub(crate) sites: bool,
+    /// Only the classes of the objects allocated
+    #[arg(long)]
+    pub(crate) classes: bool,
+    /// Everything as JSON: methods, paths, calls, allocations, threads, accounting
+    #[arg(long, conflicts_with_all = ["tree", "edges", "method", "sites", "classes"])]
+    pub(crate) json: bool,
+}
+
+impl ReportArgs {
+    /// Whether the report is only of what the options name.
+    pub(crate) fn has_views(&self) -> bool {
+        self.tree || self.edges || self.method.is_some() || self.sites || self.classes
+    }
+}
+
+/// Compare two profiles
+///
+/// Calls and allocations are compared exactly, samples by their share, and times are shown: they
+/// differ from run to run. Lambdas of a class count as one. Without --fail-on the exit code is 1
+/// where calls or allocations differ; with it, where a limit is exceeded.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  perk diff before.hprof after.hprof
+  perk diff --fail-on 'calls>+5%' --fail-on 'allocated_bytes>+1%' before.hprof after.hprof
+  perk diff --fail-on 'calls(com.acme.Foo.bar)>+0' before.hprof after.hprof
+
+A limit is a number, `>+` for growth or `<-` for shrinking, and by how much, as a number or in %:
+calls, time (or self_ns; limits as 20ms), samples, allocated_bytes, allocated_count, live_bytes,
+live_count. With a NAME: of the methods of that name; of allocations, of the classes of that name
+and of what the methods of that name allocate. `samples(NAME)` is the share of all samples.")]
+pub(crate) struct DiffArgs {
+    /// The profile before
+    #[arg(value_name = "BEFORE")]
+    pub(crate) before: PathBuf,
+    /// The profile after
+    #[arg(value_name = "AFTER")]
+    pub(crate) after: PathBuf,
+    /// Exit with 1 if this limit is exceeded: 'calls>+5%' (repeatable)
+    #[arg(long, value_name = "LIMIT", value_parser = limit)]
+    pub(crate) fail_on: Vec<Limit>,
+    /// Rows of each table [default: 15; with --json: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) top: Option<usize>,
+    /// All that differs as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -131,6 +261,7 @@ pub(crate) struct ReportArgs {
 Examples:
   perk convert java.hprof.txt -o app.html
   perk convert app.hprof -o app.collapsed
+  perk convert app.hprof --value calls -o calls.html
   perk convert app.hprof --to collapsed -o - | grep Main.parse")]
 pub(crate) struct ConvertArgs {
     /// The profile; - is stdin
@@ -142,6 +273,10 @@ pub(crate) struct ConvertArgs {
     /// The form to write; without it, the ending of the output file decides
     #[arg(long, value_name = "FORM", value_enum)]
     pub(crate) to: Option<Form>,
+    /// What collapsed stacks and flame graphs show: samples, time, calls, allocated or live bytes
+    /// [default: the first of them that the profile has]
+    #[arg(long, value_name = "VALUE", value_parser = value)]
+    pub(crate) value: Option<Value>,
 }
 
 /// Print where the agent is, for a java command line of your own
@@ -167,6 +302,31 @@ fn interval(text: &str) -> Result<String, String> {
     }
 }
 
+/// Takes what the agent takes: a whole number, `k` or `m` behind it.
+fn count(text: &str) -> Result<String, String> {
+    let number = text.strip_suffix(['k', 'm']).unwrap_or(text);
+    let is_plain = number.bytes().all(|byte| byte.is_ascii_digit());
+    match number.parse::<i32>() {
+        Ok(1..) if is_plain => Ok(text.to_owned()),
+        _ => Err("use a whole number, with k (1024) or m (1024 k) behind it, such as 512k".into()),
+    }
+}
+
+/// A pattern for class names. The agent's options have a meaning for a colon and a comma.
+fn glob(text: &str) -> Result<String, String> {
+    let is_odd = |c: char| c.is_whitespace() || c.is_control() || "/\\;:,[]()<>\"'".contains(c);
+    if text.contains(is_odd) || text.split('.').any(str::is_empty) {
+        return Err("use a class name with dots, * for any part of it, such as com.acme.*".into());
+    }
+    Ok(text.to_owned())
+}
+
+/// What a flame graph shows.
+fn value(text: &str) -> Result<Value, String> {
+    let value = Value::ALL.into_iter().find(|value| value.name() == text);
+    value.ok_or_else(|| format!("use one of {}", Value::ALL.map(Value::name).join(", ")))
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -185,6 +345,23 @@ mod tests {
         }
         for text in ["", "0", "0ms", "-1ms", "ms", "1.5ms", "1 ms", "10min", "99999999999ms"] {
             assert!(interval(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn counts_and_globs() {
+        for text in ["1", "512k", "8m", "2147483647m"] {
+            assert_eq!(count(text).as_deref(), Ok(text));
+        }
+        for text in ["", "0", "k", "-1", "+1", "1.5m", "1g", "1 k", "1km", "2147483648"] {
+            assert!(count(text).is_err(), "{text}");
+        }
+        for text in ["com.acme.*", "*Parser", "Größe$Inner"] {
+            assert_eq!(glob(text).as_deref(), Ok(text));
+        }
+        for text in ["", "a:b", "com/acme/Foo", "a b", "Lcom.acme.Foo;", "com..Foo", ".Foo", "a.[]"]
+        {
+            assert!(glob(text).is_err(), "{text}");
         }
     }
 

@@ -17,6 +17,10 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
         None if to_stdout => bail!("-o - has no ending: say the form with --to"),
         None => Form::of_path(&args.output)?,
     };
+    if let Some(value) = args.value.filter(|_| !form.has_one_value()) {
+        let (title, name) = (form.title(), value.name());
+        bail!("{title} holds whole profiles: --value {name} has a meaning for collapsed and html");
+    }
     let target = Target { path: args.output.clone(), form };
     if !to_stdout {
         if output::is_same_file(&args.file, &args.output) {
@@ -32,13 +36,13 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
     };
     if to_stdout {
         let mut out = BufWriter::new(io::stdout().lock());
-        form.write(&profile, &title, &mut out)
+        form.write(&profile, args.value, &title, &mut out)
             .and_then(|()| out.flush())
             .context("cannot write to stdout")?;
     } else {
-        target.write(&profile, &title)?;
+        target.write_value(&profile, args.value, &title)?;
     }
-    let losses = form.losses(&profile);
+    let losses = form.losses(&profile, args.value);
     if !losses.is_empty() {
         let title = form.title();
         talk::say(format_args!("left out, as {title} has no place for it: {}", losses.join(", ")));

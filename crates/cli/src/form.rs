@@ -1,4 +1,4 @@
-//! The four forms in which perk keeps profiles.
+//! The forms in which perk keeps profiles.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -7,8 +7,9 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
-use perk_formats::{collapsed, flamegraph};
-use perk_profile::{Line, Profile};
+use perk_formats::{Value, collapsed, flamegraph};
+use perk_hprof::{Format, aprof};
+use perk_profile::{Allocations, Event, Line, Profile, Site, Sites};
 
 use crate::talk;
 
@@ -18,26 +19,37 @@ pub(crate) enum Form {
     /// HPROF text, as `java.hprof.txt`
     #[value(name = "txt")]
     Text,
-    /// HPROF binary, as `format=b` gives it
+    /// HPROF binary, as `format=b` gives it; call times in records of perk's own
     #[value(name = "hprof")]
     Binary,
+    /// Callees, callers, calls and times, as `cpu=old` gives them
+    #[value(name = "prof")]
+    Old,
+    /// Allocations by class, as `-Xaprof` printed them
+    Aprof,
     /// One line a call path: `main;a;b 12`
     Collapsed,
     /// Flame graph, one HTML file that needs no network
     Html,
 }
 
+/// How the table of `-Xaprof` begins.
+const APROF_HEAD: &[u8] = b"Allocation profile (sizes in bytes";
+
 /// How much of a file is looked at to tell its form.
 const HEAD_BYTES: u64 = 64 * 1024;
 
 impl Form {
-    pub(crate) const ALL: [Form; 4] = [Form::Text, Form::Binary, Form::Collapsed, Form::Html];
+    pub(crate) const ALL: [Form; 6] =
+        [Form::Text, Form::Binary, Form::Old, Form::Aprof, Form::Collapsed, Form::Html];
 
     /// The ending of its files, without the dot; also its name for `--to`.
     pub(crate) fn ending(self) -> &'static str {
         match self {
             Form::Text => "txt",
             Form::Binary => "hprof",
+            Form::Old => "prof",
+            Form::Aprof => "aprof",
             Form::Collapsed => "collapsed",
             Form::Html => "html",
         }
@@ -48,6 +60,8 @@ impl Form {
         match self {
             Form::Text => "HPROF text",
             Form::Binary => "HPROF binary",
+            Form::Old => "cpu=old text",
+            Form::Aprof => "-Xaprof table",
             Form::Collapsed => "collapsed stacks",
             Form::Html => "flame graph",
         }
@@ -58,9 +72,12 @@ impl Form {
         let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default();
         let form = Form::ALL.into_iter().find(|form| ending.eq_ignore_ascii_case(form.ending()));
         form.with_context(|| {
+            let endings = Form::ALL.map(Form::ending);
             format!(
-                "{}: the ending says no form perk can write: use .txt, .hprof, .collapsed or .html",
-                path.display()
+                "{}: the ending says no form perk can write: use .{} or .{}",
+                path.display(),
+                endings[..endings.len() - 1].join(", ."),
+                endings[endings.len() - 1]
             )
         })
     }
@@ -68,30 +85,55 @@ impl Form {
     /// The form of a file that begins with `head`.
     fn of_content(head: &[u8]) -> Option<Form> {
         match perk_hprof::recognise(head) {
-            Some(perk_hprof::Format::Ascii) => Some(Form::Text),
-            Some(perk_hprof::Format::Binary) => Some(Form::Binary),
+            Some(Format::Ascii) => Some(Form::Text),
+            Some(Format::Binary | Format::Extended) => Some(Form::Binary),
+            Some(Format::Old) => Some(Form::Old),
+            None if head.trim_ascii_start().starts_with(APROF_HEAD) => Some(Form::Aprof),
             None if is_html(head) => Some(Form::Html),
             None => is_collapsed(head).then_some(Form::Collapsed),
         }
     }
 
-    /// Writes `profile` in this form.
+    /// Whether a file of this form shows one value of each call path.
+    pub(crate) fn has_one_value(self) -> bool {
+        matches!(self, Form::Collapsed | Form::Html)
+    }
+
+    /// Writes `profile` in this form; where it shows one value, that one, or the first there is.
     pub(crate) fn write(
         self,
         profile: &Profile,
+        value: Option<Value>,
         title: &str,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         match self {
-            Form::Text => perk_hprof::write(profile, perk_hprof::Format::Ascii, out),
-            Form::Binary => perk_hprof::write(profile, perk_hprof::Format::Binary, out),
-            Form::Collapsed => collapsed::write(profile, out),
-            Form::Html => flamegraph::write(profile, title, out),
+            Form::Text | Form::Binary | Form::Old => {
+                perk_hprof::write(profile, self.format_of(profile), out)
+            }
+            Form::Aprof => {
+                let sites = profile.sites().ok_or_else(|| {
+                    refusal("the -Xaprof table holds allocations; the profile has none")
+                })?;
+                aprof::write(out, &aprof::Table::of(profile, sites))
+            }
+            Form::Collapsed => collapsed::write(profile, shown(profile, value)?, out),
+            Form::Html => flamegraph::write(profile, shown(profile, value)?, title, out),
         }
     }
 
-    /// What of `profile` this form has no place for.
-    pub(crate) fn losses(self, profile: &Profile) -> Vec<&'static str> {
+    /// Which of its formats this form has `profile` in: the plain one, where that holds it.
+    fn format_of(self, profile: &Profile) -> Format {
+        let (plain, other) = match self {
+            Form::Old => return Format::Old,
+            Form::Text => (Format::Ascii, Format::Old),
+            _ => (Format::Binary, Format::Extended),
+        };
+        if plain.holds(profile).is_err() && other.holds(profile).is_ok() { other } else { plain }
+    }
+
+    /// What of `profile` this form has no place for, where it shows `value`.
+    pub(crate) fn losses(self, profile: &Profile, value: Option<Value>) -> Vec<&'static str> {
         if matches!(self, Form::Text | Form::Binary) {
             return Vec::new();
         }
@@ -100,14 +142,65 @@ impl Form {
             let mut frames = profile.tree.frames(trace.node);
             frames.any(|frame| matches!(symbols.get_frame(frame).line, Line::Number(_)))
         });
+        let value = match self {
+            Form::Aprof => Some(Value::Allocated),
+            Form::Old => None,
+            _ => value.or_else(|| Value::first_of(profile)),
+        };
+        let is_other = |other| self != Form::Old && value != Some(other) && other.is_in(profile);
         [
-            (has_lines, "source lines"),
-            (self == Form::Collapsed && profile.accounting.is_some(), "the accounting"),
+            (self == Form::Aprof, "call paths"),
+            (self != Form::Aprof && self != Form::Old && has_lines, "source lines"),
+            (is_other(Value::Samples), "samples"),
+            (is_other(Value::Time), "call times"),
+            (is_other(Value::Calls), "numbers of calls"),
+            (is_other(Value::Allocated), "allocations"),
+            (is_other(Value::Live) && value == Some(Value::Allocated), "live objects"),
+            (self != Form::Html && profile.accounting.is_some(), "the accounting"),
         ]
         .into_iter()
         .filter_map(|(lost, what)| lost.then_some(what))
         .collect()
     }
+}
+
+/// The error of a form that cannot hold a profile.
+fn refusal(what: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what.into())
+}
+
+/// The value to show: the one asked for, or the first there is.
+fn shown(profile: &Profile, value: Option<Value>) -> io::Result<Value> {
+    match value.or_else(|| Value::first_of(profile)) {
+        Some(value) if !value.is_in(profile) => {
+            Err(refusal(format!("the profile has no {} by call path", value.name())))
+        }
+        Some(value) => Ok(value),
+        // A profile without any sample is shown as empty; what has no paths cannot be.
+        None if profile.call_edges().next().is_some() => {
+            Err(refusal("the profile has callers and callees, and no call paths"))
+        }
+        None => Ok(Value::Samples),
+    }
+}
+
+/// The profile of a table of classes.
+fn of_table(table: &aprof::Table) -> Profile {
+    let mut profile = Profile::default();
+    let objects = |row: &aprof::Row| Allocations {
+        allocated_bytes: row.bytes,
+        allocated_count: row.count,
+        ..Allocations::default()
+    };
+    let trace = profile.system_trace();
+    let site = |row: &aprof::Row| {
+        let class = profile.symbols.class(&row.class);
+        Site { class, trace, objects: objects(row) }
+    };
+    let rows = table.rows.iter().map(site).collect();
+    let sites = Sites { total: objects(&table.total), rows, ..Sites::default() };
+    profile.events.push(Event::Sites(sites));
+    profile
 }
 
 fn is_html(head: &[u8]) -> bool {
@@ -158,7 +251,12 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Input> {
     };
     source.read_to_end(&mut bytes).with_context(cannot_read)?;
     let profile = match form {
-        Form::Text | Form::Binary => perk_hprof::read(&bytes).map_err(anyhow::Error::new),
+        Form::Text | Form::Binary | Form::Old => {
+            perk_hprof::read(&bytes).map_err(anyhow::Error::new)
+        }
+        Form::Aprof => {
+            aprof::read(&bytes).map(|table| of_table(&table)).map_err(anyhow::Error::new)
+        }
         Form::Collapsed => collapsed::read(&bytes).map_err(anyhow::Error::new),
         Form::Html => flamegraph::read(&bytes).map_err(anyhow::Error::new),
     };
@@ -188,6 +286,8 @@ mod tests {
         let check = |head: &[u8], form| assert_eq!(Form::of_content(head), form, "{head:?}");
         check(b"JAVA PROFILE 1.0.1, created Fri", Some(Form::Text));
         check(b"JAVA PROFILE 1.0.1\0\0\0\0\x08", Some(Form::Binary));
+        check(b"count callee caller time\n", Some(Form::Old));
+        check(b"\nAllocation profile (sizes in bytes, cutoff = 0 bytes):\n", Some(Form::Aprof));
         check(b"main;a;b 12\n", Some(Form::Collapsed));
         check(b"a 1", Some(Form::Collapsed));
         check(b"\n<!DOCTYPE html><title>", Some(Form::Html));
@@ -201,6 +301,8 @@ mod tests {
         for (path, form) in [
             ("a.txt", Form::Text),
             ("java.hprof", Form::Binary),
+            ("java.prof", Form::Old),
+            ("java.aprof", Form::Aprof),
             ("/x/a.b.collapsed", Form::Collapsed),
             ("a.HTML", Form::Html),
         ] {

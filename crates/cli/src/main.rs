@@ -6,6 +6,7 @@ mod accounting;
 mod agent;
 mod args;
 mod convert;
+mod diff;
 mod form;
 mod output;
 mod report;
@@ -45,6 +46,7 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Run(args) => run::run(&args),
         Command::Report(args) => report::report(&args),
+        Command::Diff(args) => diff::diff(&args),
         Command::Convert(args) => convert::convert(&args).map(|()| ExitCode::SUCCESS),
         Command::Formats => print(formats().as_bytes()),
         Command::AgentPath(args) => {

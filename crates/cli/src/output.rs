@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use perk_formats::Value;
 use perk_profile::Profile;
 
 use crate::form::Form;
@@ -53,15 +54,25 @@ impl Target {
     /// Writes `profile`: under a temporary name in the same folder first, so that the final name
     /// has the old content or the new, and nothing between.
     pub(crate) fn write(&self, profile: &Profile, title: &str) -> anyhow::Result<()> {
-        self.write_file(profile, title)
+        self.write_value(profile, None, title)
+    }
+
+    /// As [`Target::write`]; where the form shows one value, that one.
+    pub(crate) fn write_value(
+        &self,
+        profile: &Profile,
+        value: Option<Value>,
+        title: &str,
+    ) -> anyhow::Result<()> {
+        self.write_file(profile, value, title)
             .with_context(|| format!("cannot write {}", self.path.display()))
     }
 
-    fn write_file(&self, profile: &Profile, title: &str) -> io::Result<()> {
+    fn write_file(&self, profile: &Profile, value: Option<Value>, title: &str) -> io::Result<()> {
         // A device or a pipe is written to; it must not be replaced by a file.
         if fs::metadata(&self.path).is_ok_and(|metadata| !metadata.is_file()) {
             let mut out = BufWriter::new(OpenOptions::new().write(true).open(&self.path)?);
-            self.form.write(profile, title, &mut out)?;
+            self.form.write(profile, value, title, &mut out)?;
             return out.flush();
         }
         let path = resolve(&self.path);
@@ -70,7 +81,7 @@ impl Target {
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(folder_of(&path))?;
         let mut out = BufWriter::new(temporary);
-        self.form.write(profile, title, &mut out)?;
+        self.form.write(profile, value, title, &mut out)?;
         let temporary = out.into_inner().map_err(io::IntoInnerError::into_error)?;
         temporary.persist(&path).map_err(|error| error.error)?;
         Ok(())

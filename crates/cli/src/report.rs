@@ -1,84 +1,217 @@
 //! `perk report`: what a profile says, as tables or as JSON.
 
+mod allocations;
+mod calls;
 mod json;
-mod paths;
-mod table;
+pub(crate) mod paths;
+mod samples;
+pub(crate) mod table;
+mod tree;
 
-use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-use perk_profile::top::{self, MethodRow};
-use perk_profile::{CpuSamples, FrameId, MethodId, Profile, ThreadId, TraceId};
+use perk_profile::{MethodTree, NamePattern, Profile, top};
 
 use crate::args::ReportArgs;
-use crate::form::{self, Input, display_name};
-use crate::show::{self, Screen, duration, percent, plural, printable};
+use crate::form::{self, display_name};
+use crate::show::{Screen, printable};
 use crate::{accounting, talk};
-use table::{Row, Table};
+use allocations::Objects;
+use calls::Calls;
+use samples::{By, View};
 
 /// Rows of a table, where `--top` does not say it.
 const ROWS: usize = 15;
-/// Call paths, where `--top` does not say it.
-const PATHS: usize = 5;
-/// Rows of a thread's table.
-const THREAD_ROWS: usize = 5;
-/// Stands for the method where the stack is not known.
-const NO_STACK: &str = "[no stack]";
+/// Rows with lines below them, where `--top` does not say it.
+const BLOCKS: usize = 5;
 /// The exit code where there is nothing to report.
 const NOTHING: u8 = 1;
 
 /// Reads a file and reports on stdout.
 pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let input = form::read(&args.file)?;
-    let view = View::new(&input.profile);
+    let name = display_name(&args.file);
+    let content = Content::new(&input.profile);
     let mut out = BufWriter::new(io::stdout().lock());
+    let mut missing = Vec::new();
     if args.json {
-        json::write(&input, &display_name(&args.file), &view, args.top, &mut out)?;
+        json::write(&input, &name, &content, args, &mut out)?;
     } else {
-        write_text(args, &input, &view, &mut out)?;
+        writeln!(out, "{name}: {}, {}", input.form.title(), content.total())?;
+        if args.has_views() {
+            missing = write_views(args, &content, &mut out)?;
+        } else {
+            write_all(args, &content, &mut out)?;
+        }
     }
     out.flush()?;
-    if view.samples.total == 0 {
-        talk::say(format_args!("{} has no CPU samples", display_name(&args.file)));
-        return Ok(ExitCode::from(NOTHING));
+    if content.is_empty() {
+        missing = vec!["nothing to report: no samples, no calls, no allocation sites".to_owned()];
     }
-    Ok(ExitCode::SUCCESS)
+    for what in &missing {
+        talk::say(format_args!("{name} has {what}"));
+    }
+    Ok(if missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(NOTHING) })
 }
 
-fn write_text(
-    args: &ReportArgs,
-    input: &Input,
-    view: &View<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+/// The first tables of everything a profile has, for the end of a run; `None` where it has nothing.
+pub(crate) fn summary(profile: &Profile, top: usize, screen: &Screen) -> Option<String> {
+    let content = Content::new(profile);
+    let mut text = String::new();
+    if content.has_samples() {
+        text += &content.samples.table(&content.samples.methods(), By::Own, top, false, screen);
+    }
+    if let Some(calls) = &content.calls {
+        section(&mut text, &calls.by_self(top, screen));
+        section(&mut text, &calls.chatty(top.min(BLOCKS), screen));
+    }
+    if let Some(objects) = &content.objects {
+        section(&mut text, &objects.sites(top.min(BLOCKS), screen));
+        section(&mut text, &objects.classes(top, screen));
+    }
+    (!content.is_empty()).then_some(text)
+}
+
+/// Adds a section, behind an empty line where it is not the first.
+fn section(text: &mut String, section: &str) {
+    if !text.is_empty() && !section.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(section);
+}
+
+/// Everything a profile has.
+#[derive(Debug)]
+struct Content<'a> {
+    profile: &'a Profile,
+    samples: View<'a>,
+    calls: Option<Calls<'a>>,
+    objects: Option<Objects<'a>>,
+    tree: MethodTree,
+}
+
+impl<'a> Content<'a> {
+    fn new(profile: &'a Profile) -> Self {
+        let tree = MethodTree::new(profile);
+        Self {
+            profile,
+            samples: View::new(profile),
+            calls: Calls::new(profile, &tree),
+            objects: Objects::new(profile, &tree),
+            tree,
+        }
+    }
+
+    fn has_samples(&self) -> bool {
+        self.samples.samples.total > 0
+    }
+
+    fn is_empty(&self) -> bool {
+        !self.has_samples() && self.calls.is_none() && self.objects.is_none()
+    }
+
+    /// What there is, in a line: `12 samples of 10 ms = 120 ms of CPU time`.
+    fn total(&self) -> String {
+        let mut parts = Vec::new();
+        if self.has_samples() || self.is_empty() {
+            parts.push(self.samples.total());
+        }
+        parts.extend(self.calls.as_ref().map(Calls::total));
+        parts.extend(self.objects.as_ref().map(Objects::total));
+        parts.join("; ")
+    }
+}
+
+fn write_all(args: &ReportArgs, content: &Content<'_>, out: &mut dyn Write) -> io::Result<()> {
     let screen = Screen::of_stdout();
-    let profile = view.profile;
     let top = args.top.unwrap_or(ROWS);
-    writeln!(out, "{}: {}, {}", display_name(&args.file), input.form.title(), view.total())?;
-    if let Some(accounting) = &profile.accounting {
+    let blocks = args.top.unwrap_or(BLOCKS);
+    if let Some(accounting) = &content.profile.accounting {
         let jvm = format!(" (pid {}, {})", accounting.pid, printable(&accounting.jvm));
         let program = screen.cut_end(&printable(&accounting.program), jvm.chars().count());
         writeln!(out, "{program}{jvm}")?;
     }
-    if view.samples.total > 0 {
-        writeln!(out, "\n{}", screen.heading("Top methods by self"))?;
-        let methods = view.methods();
-        out.write_all(view.table(&methods, By::Own, top, args.traces, &screen).as_bytes())?;
-        writeln!(out, "\n{}", screen.heading("Top methods by total"))?;
-        out.write_all(view.table(&methods, By::Total, top, false, &screen).as_bytes())?;
-        writeln!(out, "\n{}", screen.heading("Top call paths, innermost frame first"))?;
-        out.write_all(paths::blocks(view, args.top.unwrap_or(PATHS), &screen).as_bytes())?;
+    if content.has_samples() {
+        write_samples(args, &content.samples, &screen, out)?;
+    }
+    let mut sections = Vec::new();
+    if let Some(calls) = &content.calls {
+        sections.push(calls.by_self(top, &screen));
+        sections.push(calls.by_total(top, &screen));
+        sections.push(calls.chatty(blocks, &screen));
         if args.threads {
-            write_threads(view, args.top.unwrap_or(THREAD_ROWS), &screen, out)?;
+            sections.extend(calls.threads(&content.tree, blocks, &screen));
         }
     }
-    if let Some(accounting) = &profile.accounting {
+    if let Some(objects) = &content.objects {
+        sections.push(objects.sites(blocks, &screen));
+        sections.push(objects.classes(top, &screen));
+        sections.push(objects.methods(&content.tree, top, &screen));
+    }
+    for section in sections.iter().filter(|section| !section.is_empty()) {
+        write!(out, "\n{section}")?;
+    }
+    if let Some(accounting) = &content.profile.accounting {
         writeln!(out, "\n{}", screen.heading("Accounting"))?;
         for line in accounting::lines(accounting) {
             writeln!(out, "{line}")?;
         }
+    }
+    Ok(())
+}
+
+/// The views that the options name. Returns what there is nothing of.
+fn write_views(
+    args: &ReportArgs,
+    content: &Content<'_>,
+    out: &mut dyn Write,
+) -> io::Result<Vec<String>> {
+    let screen = Screen::of_stdout();
+    let top = args.top.unwrap_or(ROWS);
+    let mut missing = Vec::new();
+    let mut sections = Vec::new();
+    let mut add = |wanted: bool, section: Option<String>, what: &str| match section
+        .filter(|section| !section.is_empty())
+    {
+        _ if !wanted => {}
+        Some(section) => sections.push(section),
+        None => missing.push(format!("no {what}")),
+    };
+    let calls = content.calls.as_ref();
+    let objects = content.objects.as_ref();
+    if args.tree {
+        add(true, tree::section(content, args.min, &screen), "call tree");
+    }
+    add(args.edges, calls.map(|calls| calls.edges(top, &screen)), "calls");
+    if let Some(name) = &args.method {
+        let found = calls.map(|calls| calls.butterflies(name, top, &screen));
+        add(true, found, &format!("calls of {}", name.as_str()));
+    }
+    add(args.sites, objects.map(|objects| objects.sites(top, &screen)), "allocation sites");
+    add(args.classes, objects.map(|objects| objects.classes(top, &screen)), "allocation sites");
+    for section in sections {
+        write!(out, "\n{section}")?;
+    }
+    Ok(missing)
+}
+
+fn write_samples(
+    args: &ReportArgs,
+    view: &View<'_>,
+    screen: &Screen,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let top = args.top.unwrap_or(ROWS);
+    let methods = view.methods();
+    writeln!(out, "\n{}", screen.heading("Top methods by self"))?;
+    out.write_all(view.table(&methods, By::Own, top, args.traces, screen).as_bytes())?;
+    writeln!(out, "\n{}", screen.heading("Top methods by total"))?;
+    out.write_all(view.table(&methods, By::Total, top, false, screen).as_bytes())?;
+    writeln!(out, "\n{}", screen.heading("Top call paths, innermost frame first"))?;
+    out.write_all(paths::blocks(view, args.top.unwrap_or(BLOCKS), screen).as_bytes())?;
+    if args.threads {
+        write_threads(view, args.top.unwrap_or(BLOCKS), screen, out)?;
     }
     Ok(())
 }
@@ -91,8 +224,7 @@ fn write_threads(
 ) -> io::Result<()> {
     let threads = top::threads(view.profile, &view.samples);
     if threads.is_empty() {
-        let hint = "the profile does not tell threads apart (perk run --threads does)";
-        return writeln!(out, "\n{}: {hint}", screen.heading("Threads"));
+        return writeln!(out, "\n{}", no_threads(screen));
     }
     for (thread, count) in threads {
         let name = printable(view.profile.thread_name(thread));
@@ -105,192 +237,22 @@ fn write_threads(
     Ok(())
 }
 
-/// What a table of methods is ordered by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum By {
-    /// Samples with the method on top of the stack; methods without any are left out.
-    Own,
-    /// Samples with the method anywhere on the stack.
-    Total,
+/// What stands in the place of the threads' tables where there are none.
+fn no_threads(screen: &Screen) -> String {
+    let hint = "the profile does not tell threads apart (perk run --threads does)";
+    format!("{}: {hint}", screen.heading("Threads"))
 }
 
-impl By {
-    /// The rows, in order. `methods` are in the order of [`By::Own`].
-    fn rows(self, methods: &[MethodRow]) -> Vec<&MethodRow> {
-        let mut rows: Vec<_> = methods.iter().collect();
-        match self {
-            By::Own => rows.retain(|row| row.self_count > 0),
-            // A stable sort: where totals are equal, more of its own comes first.
-            By::Total => rows.sort_by_key(|row| Reverse(row.total_count)),
-        }
-        rows
-    }
-
-    fn time_title(self) -> &'static str {
-        match self {
-            By::Own => "self time",
-            By::Total => "total time",
-        }
-    }
+/// A pattern on the command line.
+pub(crate) fn name_pattern(text: &str) -> Result<NamePattern, String> {
+    NamePattern::new(text).ok_or_else(|| "name a method: bar, Foo.bar, 'com.acme.*'".to_owned())
 }
 
-/// A row of a table.
-#[derive(Clone, Copy, Debug)]
-enum Shown<'a> {
-    Method(&'a MethodRow),
-    /// Samples without a stack.
-    NoStack(u64),
-}
-
-impl Shown<'_> {
-    fn count(self, by: By) -> u64 {
-        match (self, by) {
-            (Shown::Method(row), By::Own) => row.self_count,
-            (Shown::Method(row), By::Total) => row.total_count,
-            (Shown::NoStack(count), _) => count,
-        }
-    }
-}
-
-/// A profile's samples, all or of one thread.
-#[derive(Debug)]
-pub(crate) struct View<'a> {
-    profile: &'a Profile,
-    samples: CpuSamples,
-    /// The CPU time a sample stands for, where it is known.
-    interval_ns: Option<u64>,
-}
-
-impl<'a> View<'a> {
-    pub(crate) fn new(profile: &'a Profile) -> Self {
-        let interval_ns = profile.accounting.as_ref().map(|accounting| accounting.interval_ns);
-        Self {
-            profile,
-            samples: profile.total_cpu_samples(),
-            interval_ns: interval_ns.filter(|&ns| ns > 0),
-        }
-    }
-
-    fn of_thread(&self, thread: ThreadId) -> Self {
-        Self { samples: top::of_thread(self.profile, &self.samples, Some(thread)), ..*self }
-    }
-
-    fn methods(&self) -> Vec<MethodRow> {
-        top::methods(self.profile, &self.samples)
-    }
-
-    /// The table of the methods with most samples of their own.
-    pub(crate) fn methods_by_self(&self, top: usize, screen: &Screen) -> String {
-        self.table(&self.methods(), By::Own, top, false, screen)
-    }
-
-    fn cpu_ns(&self, count: u64) -> Option<u64> {
-        self.interval_ns.map(|interval| count.saturating_mul(interval))
-    }
-
-    /// `12 samples of 10 ms = 120 ms of CPU time`
-    fn total(&self) -> String {
-        let total = self.samples.total;
-        let mut text = plural(total, "sample");
-        if let Some((interval, cpu)) = self.interval_ns.zip(self.cpu_ns(total)) {
-            text += &format!(" of {} = {} of CPU time", duration(interval), duration(cpu));
-        }
-        let listed: u64 = self.samples.rows.iter().map(|&(_, count)| count).sum();
-        if listed < total {
-            text += &format!(", {} of them below the file's cutoff", total - listed);
-        }
-        text
-    }
-
-    /// `12 samples (3.40 %), 120 ms`
-    fn amount(&self, count: u64) -> String {
-        let mut text =
-            format!("{} ({} %)", plural(count, "sample"), percent(count, self.samples.total));
-        if let Some(cpu) = self.cpu_ns(count) {
-            text += &format!(", {}", duration(cpu));
-        }
-        text
-    }
-
-    fn table(
-        &self,
-        methods: &[MethodRow],
-        by: By,
-        top: usize,
-        traces: bool,
-        screen: &Screen,
-    ) -> String {
-        let rows = by.rows(methods);
-        let labels = show::labels(&self.profile.symbols, rows.iter().map(|row| row.method));
-        let mut rows: Vec<Shown<'_>> = rows.into_iter().map(Shown::Method).collect();
-        let without_stack = self.without_stack();
-        if without_stack > 0 {
-            let before = rows.iter().take_while(|row| row.count(by) >= without_stack).count();
-            rows.insert(before, Shown::NoStack(without_stack));
-        }
-        rows.truncate(top);
-        let total = self.samples.total;
-        let mut titles = vec!["#", "self %", "self", "total %", "total"];
-        titles.extend(self.interval_ns.map(|_| by.time_title()));
-        titles.push("method");
-        let rows = rows.iter().enumerate().map(|(index, row)| {
-            let (own, sum) = (row.count(By::Own), row.count(By::Total));
-            let mut cells = vec![
-                (index + 1).to_string(),
-                percent(own, total),
-                own.to_string(),
-                percent(sum, total),
-                sum.to_string(),
-            ];
-            cells.extend(self.cpu_ns(row.count(by)).map(duration));
-            let mut below = Vec::new();
-            match row {
-                Shown::Method(row) => {
-                    cells.push(labels[&row.method].clone());
-                    if traces {
-                        below = self.trace_lines(&row.traces, top);
-                    }
-                }
-                Shown::NoStack(_) => cells.push(NO_STACK.to_owned()),
-            }
-            Row { cells, below }
-        });
-        Table { titles, rows: rows.collect() }.render(screen)
-    }
-
-    /// Samples whose stack is not known.
-    fn without_stack(&self) -> u64 {
-        let is_empty = |trace| self.profile.frames(trace).next().is_none();
-        let rows = self.samples.rows.iter().filter(|&&(trace, _)| is_empty(trace));
-        rows.map(|&(_, count)| count).sum()
-    }
-
-    /// The first `top` traces of a method, each with its samples and its frames.
-    fn trace_lines(&self, traces: &[(TraceId, u64)], top: usize) -> Vec<String> {
-        let mut lines = Vec::new();
-        let (shown, hidden) = traces.split_at(traces.len().min(top));
-        for &(id, count) in shown {
-            let trace = self.profile.get_trace(id);
-            let mut line = format!("{} in trace {}", plural(count, "sample"), trace.serial);
-            if let Some(thread) = trace.thread {
-                line += &format!(" of thread {}", printable(self.profile.thread_name(thread)));
-            }
-            lines.push(line);
-            let frames: Vec<_> = self.profile.frames(id).collect();
-            let shown = |&frame: &FrameId| show::frame(&self.profile.symbols, frame);
-            let frames = paths::middle_cut(&frames, shown).into_iter();
-            lines.extend(frames.map(|line| format!("  {line}")));
-        }
-        if !hidden.is_empty() {
-            let count = hidden.iter().map(|&(_, count)| count).sum();
-            let traces = plural(hidden.len() as u64, "more trace");
-            lines.push(format!("{} in {traces}", plural(count, "sample")));
-        }
-        lines
-    }
-
-    /// The names of methods, told apart.
-    fn labels(&self, methods: impl IntoIterator<Item = MethodId>) -> HashMap<MethodId, String> {
-        show::labels(&self.profile.symbols, methods)
+/// A share on the command line, as `0.5%` or `0.5`, in percent.
+pub(crate) fn share(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim_end();
+    match number.parse() {
+        Ok(share) if (0.0..=100.0).contains(&share) => Ok(share),
+        _ => Err("use a share from 0% to 100%, such as 0.5%".to_owned()),
     }
 }

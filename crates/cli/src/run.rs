@@ -1,30 +1,35 @@
 //! `perk run`: starts a program with the agent, waits for its end, shows and writes the profile.
 
 mod command;
+mod options;
 mod outcome;
 mod signals;
 
 use std::collections::BTreeSet;
+use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 
 use anyhow::{Context, bail};
+use perk_profile::Profile;
 
-use crate::args::{Cpu, RunArgs};
+use crate::args::RunArgs;
 use crate::form::Form;
 use crate::output::{self, Target};
-use crate::report::View;
+use crate::report;
 use crate::show::Screen;
 use crate::talk::say;
 use crate::{ERROR, accounting, agent, talk};
 use command::{Plan, Route};
+use options::Analyses;
 use outcome::{Folder, Jvm, Outcome, short_name};
 use signals::Ended;
 
 /// Runs the command under the agent. The exit code is the command's own.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    let targets = targets(&args.output)?;
+    let analyses = Analyses::of(args)?;
+    let targets = targets(&args.output, &analyses.sketch())?;
     let plan = Plan::new(&args.command)?;
     let library = agent::library()?;
     let folder = Folder::new()?;
@@ -34,13 +39,14 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
             plan.program()
         ));
     }
-    let mut command = plan.command(&library, &agent_options(args, &folder));
+    let mut command = plan.command(&library, &analyses.agent_options(&folder));
     let ended =
         signals::run(&mut command).with_context(|| format!("cannot start {}", plan.program()))?;
     let outcome = folder.collect().with_context(|| {
         format!("cannot read what the agent wrote to {}", folder.path().display())
     })?;
-    let mut finish = Finish { args, targets, folder: &folder, keep: false, failed: false };
+    let mut finish =
+        Finish { args, analyses, targets, folder: &folder, keep: false, failed: false };
     finish.report(&outcome, &ended);
     let (keep, failed) = (finish.keep, finish.failed);
     if keep {
@@ -59,8 +65,9 @@ fn exit_code(status: ExitStatus, failed: bool) -> ExitCode {
     }
 }
 
-/// The files asked for; fails if one of them could not be written.
-fn targets(paths: &[PathBuf]) -> anyhow::Result<Vec<Target>> {
+/// The files asked for; fails if one of them could not be written, or not hold a profile such as
+/// `sketch`.
+fn targets(paths: &[PathBuf], sketch: &Profile) -> anyhow::Result<Vec<Target>> {
     if paths.is_empty() {
         output::check_folder(Path::new("."))
             .context("cannot write to the working folder (name a file with -o)")?;
@@ -70,6 +77,8 @@ fn targets(paths: &[PathBuf]) -> anyhow::Result<Vec<Target>> {
     for path in paths {
         let target = Target::of_path(path)?;
         target.check()?;
+        let held = target.form.write(sketch, None, "", &mut io::sink());
+        held.with_context(|| format!("cannot write {}", path.display()))?;
         if !seen.insert(path) {
             bail!("{}: named twice with -o", path.display());
         }
@@ -78,24 +87,10 @@ fn targets(paths: &[PathBuf]) -> anyhow::Result<Vec<Target>> {
     Ok(targets)
 }
 
-/// Everything the agent is told.
-fn agent_options(args: &RunArgs, folder: &Folder) -> String {
-    let cpu = match args.cpu {
-        Cpu::Samples => "samples",
-    };
-    let thread = if args.threads { "y" } else { "n" };
-    format!(
-        "cpu={cpu},interval={},depth={},thread={thread},\
-         cutoff=0,classes=used,format=b,verbose=n,file={}",
-        args.interval,
-        args.depth,
-        folder.file_option()
-    )
-}
-
 /// What is left to do when the command has ended.
 struct Finish<'a> {
     args: &'a RunArgs,
+    analyses: Analyses<'a>,
     targets: Vec<Target>,
     folder: &'a Folder,
     /// Whether the folder holds something that is still needed.
@@ -106,19 +101,16 @@ struct Finish<'a> {
 
 impl Finish<'_> {
     fn report(&mut self, outcome: &Outcome, ended: &Ended) {
-        let (busy, idle): (Vec<&Jvm>, Vec<&Jvm>) =
-            outcome.complete.iter().partition(|jvm| jvm.sample_count() > 0);
+        let (idle, busy): (Vec<&Jvm>, Vec<&Jvm>) =
+            outcome.complete.iter().partition(|jvm| jvm.is_empty());
         let (shown, passed_over) = if busy.is_empty() { (idle, busy) } else { (busy, idle) };
         for jvm in &shown {
             self.show(jvm);
             self.write(jvm, shown.len() > 1);
         }
         for jvm in passed_over {
-            say(format_args!(
-                "the JVM {} ({}) used too little CPU time for a sample",
-                jvm.pid,
-                jvm.name()
-            ));
+            let why = self.why_empty();
+            say(format_args!("the JVM {} ({}) has no profile: {why}", jvm.pid, jvm.name()));
         }
         for (pid, error) in &outcome.unreadable {
             let file = self.folder.file_of(*pid);
@@ -153,14 +145,12 @@ impl Finish<'_> {
             return;
         }
         let screen = Screen::of_stderr();
-        let view = View::new(&jvm.profile);
         let pid = format!(" (pid {})", jvm.pid);
         let program = screen.cut_end(&jvm.name(), pid.len());
         let mut text = format!("\n{}\n", screen.heading(&(program + &pid)));
-        if jvm.sample_count() > 0 {
-            text += &view.methods_by_self(self.args.top, &screen);
-        } else {
-            text += "no samples: it used too little CPU time\n";
+        match report::summary(&jvm.profile, self.args.top, &screen) {
+            Some(summary) => text += &summary,
+            None => text += &format!("nothing to show: {}\n", self.why_empty()),
         }
         if let Some(accounting) = &jvm.profile.accounting {
             text.push('\n');
@@ -171,11 +161,20 @@ impl Finish<'_> {
         talk::print(format_args!("{text}"));
     }
 
+    fn why_empty(&self) -> &'static str {
+        if self.analyses.are_samples() {
+            "it used too little CPU time for a sample"
+        } else {
+            "nothing of what was asked for happened in it"
+        }
+    }
+
     /// The files; where one cannot be written, the agent's own is kept.
     fn write(&mut self, jvm: &Jvm, is_one_of_several: bool) {
-        let default = || Target {
-            path: PathBuf::from(format!("perk-{}-{}.txt", short_name(jvm.program()), jvm.pid)),
-            form: Form::Text,
+        let default = || {
+            let form = if self.analyses.are_samples() { Form::Text } else { Form::Binary };
+            let (name, ending) = (short_name(jvm.program()), form.ending());
+            Target { path: PathBuf::from(format!("perk-{name}-{}.{ending}", jvm.pid)), form }
         };
         let targets = match &self.targets[..] {
             [] => vec![default()],
@@ -203,34 +202,7 @@ impl Finish<'_> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-    use crate::args::{Cli, Command};
-
-    #[track_caller]
-    fn check_options(arguments: &[&str], start: &str) {
-        let line = ["perk", "run"].iter().chain(arguments).chain(&["--", "java"]);
-        let Command::Run(args) = Cli::parse_from(line).command else { panic!("not run") };
-        let folder = Folder::new().unwrap();
-        let options = agent_options(&args, &folder);
-        assert!(options.starts_with(start), "{options}");
-        let parsed = perk_control::options::Options::parse(&options, None);
-        assert!(parsed.is_ok(), "{options}: {parsed:?}");
-    }
-
-    #[test]
-    fn the_agent_is_told_everything() {
-        check_options(
-            &[],
-            "cpu=samples,interval=10ms,depth=2048,thread=n,\
-             cutoff=0,classes=used,format=b,verbose=n,file=/",
-        );
-        check_options(
-            &["--threads", "--depth", "7", "--interval", "500us"],
-            "cpu=samples,interval=500us,depth=7,thread=y,",
-        );
-    }
 
     #[test]
     fn exit_codes_are_those_of_the_program() {

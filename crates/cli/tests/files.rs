@@ -173,7 +173,10 @@ fn outputs_that_cannot_be() {
     let folder = profiles();
     let before = fs::read(folder.join("p.txt")).unwrap();
     for (arguments, parts) in [
-        (&["p.txt", "-o", "x.svg"][..], &["x.svg", ".txt, .hprof, .collapsed or .html"][..]),
+        (
+            &["p.txt", "-o", "x.svg"][..],
+            &["x.svg", ".txt, .hprof, .prof, .aprof, .collapsed or .html"][..],
+        ),
         (&["p.txt", "-o", "no/x.txt"], &["cannot write no/x.txt", "No such file"]),
         (&["p.txt", "-o", "p.txt"], &["p.txt is both input and output"]),
         (&["./p.txt", "-o", "p.txt", "--to", "html"], &["both input and output"]),
@@ -210,7 +213,10 @@ fn nothing_to_report_is_1() {
     folder.file("none.txt", format!("{header}--------\n\n"));
     let output = folder.run(&["report", "none.txt"]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert_eq!(stderr(&output), "perk: none.txt has no CPU samples\n");
+    assert_eq!(
+        stderr(&output),
+        "perk: none.txt has nothing to report: no samples, no calls, no allocation sites\n"
+    );
 }
 
 #[test]
@@ -268,7 +274,7 @@ fn other_commands() {
         assert!(stdout(&folder.run(&["completions", shell])).contains("convert"), "{shell}");
     }
     assert!(stdout(&folder.run(&["--version"])).starts_with("perk "));
-    for command in ["run", "report", "convert", "formats", "agent-path", "completions"] {
+    for command in ["run", "report", "diff", "convert", "formats", "agent-path", "completions"] {
         let help = stdout(&folder.run(&[command, "--help"]));
         assert!(help.contains("Example"), "{command}: {help}");
     }

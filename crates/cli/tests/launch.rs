@@ -16,14 +16,29 @@ fn refused_before_the_program_starts() {
     fs::create_dir(folder.join("folder.txt")).unwrap();
     let touch = ["--", "touch", "started"];
     for (arguments, parts) in [
-        (&["-o", "x.svg"][..], &["x.svg", ".txt, .hprof, .collapsed or .html"][..]),
+        (&["-o", "x.svg"][..], &["x.svg", ".txt, .hprof, ", ".collapsed or .html"][..]),
         (&["-o", "x"], &["x: the ending"]),
         (&["-o", "no/x.txt"], &["cannot write no/x.txt"]),
         (&["-o", "folder.txt"], &["cannot write folder.txt", "folder"]),
         (&["-o", "a.txt", "-o", "a.txt"], &["a.txt", "twice"]),
         (&["--interval", "0ms"], &["--interval", "10ms"]),
         (&["--depth", "0"], &["--depth"]),
-        (&["--cpu", "times"], &["--cpu", "samples"]),
+        (&["--cpu", "wall"], &["--cpu", "samples, times, old, off"]),
+        (&["--cpu", "off"], &["--cpu off", "--heap sites or --aprof"]),
+        (&["--heap", "dump"], &["--heap", "sites"]),
+        (&["--timing", "exact"], &["--timing", "--cpu times or --cpu old"]),
+        (&["--cpu", "times", "--interval", "1ms"], &["--interval", "--cpu samples"]),
+        (&["--cpu", "times", "--timing", "exact", "--clock", "cpu"], &["--clock wall"]),
+        (&["--cpu", "times", "--include", "com/acme"], &["--include", "com.acme.*"]),
+        (&["--cpu", "times", "--exclude", "a,,b"], &["--exclude", "com.acme.*"]),
+        (&["--cpu", "times", "--max-nodes", "0"], &["--max-nodes", "512k"]),
+        (&["--sample", "512k"], &["--sample", "--heap sites"]),
+        (&["--heap", "sites", "--sample", "1g"], &["--sample", "512k"]),
+        (&["--aprof", "--gc"], &["--gc", "--heap sites"]),
+        (&["--cpu", "old", "-o", "a.html"], &["cannot write a.html", "no call paths"]),
+        (&["--cpu", "old", "--aprof", "-o", "a.txt"], &["cannot write a.txt", "callee and caller"]),
+        (&["--cpu", "times", "-o", "a.prof"], &["cannot write a.prof", "the profile has none"]),
+        (&["--cpu", "times", "-o", "a.aprof"], &["cannot write a.aprof", "allocations"]),
     ] {
         let arguments: Vec<_> = ["run"].iter().chain(arguments).chain(&touch).copied().collect();
         assert_refused(&folder.run(&arguments), parts);
@@ -80,6 +95,16 @@ fn the_launcher_gets_the_agent_by_its_environment() {
     let text = stdout(&output);
     assert!(text.starts_with("-Dmine=1 -agentpath:/"), "{text}");
     assert!(text.contains("/libperk.so=cpu=samples,") && text.contains("depth=9,"), "{text}");
+}
+
+#[test]
+fn an_exact_profile_is_asked_for_by_the_environment_too() {
+    let folder = Folder::new();
+    let arguments = ["--cpu", "times", "--heap", "sites", "--include", "a.*,b.$C"];
+    let command = ["--", "sh", "-c", "echo \"$JAVA_TOOL_OPTIONS\""];
+    let output = folder.perk().arg("run").args(arguments).args(command).output().unwrap();
+    let text = stdout(&output);
+    assert!(text.contains("=cpu=times,heap=sites,include=a.*,include=b.$C,depth=2048,"), "{text}");
 }
 
 #[test]

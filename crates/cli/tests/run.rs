@@ -1,5 +1,7 @@
 //! `perk run` around real JVMs.
 
+mod exact;
+
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};

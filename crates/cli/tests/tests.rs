@@ -1,5 +1,7 @@
 //! Tests of the `perk` command as its users start it.
 
+mod diff;
+mod exact;
 mod files;
 mod launch;
 mod run;

@@ -13,6 +13,6 @@ pub mod options;
 pub use jdk::{JavaHome, JdkError, Vm};
 pub use messages::{DumpPart, Fatal};
 pub use options::{
-    Classes, Cpu, Diagnostics, Format, OptionError, Options, Output, Parsed, Timing, Unsupported,
-    options_markdown, resolve_file_name, usage,
+    Classes, Clock, Cpu, Diagnostics, Format, OptionError, Options, Output, Parsed, TimesForm,
+    TimingMethod, Unsupported, options_markdown, resolve_file_name, usage,
 };

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::options::{Options, Timing};
+use crate::options::{Options, TimesForm};
 
 /// An error that ends the process. Its text is what goes to stderr, without the last newline.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -91,6 +91,8 @@ pub enum DumpPart {
     Heap,
     /// `heap=sites`
     Sites,
+    /// `aprof=y`
+    Aprof,
     /// `cpu=samples`
     Samples,
     /// `cpu=times`
@@ -106,9 +108,10 @@ impl DumpPart {
             (options.monitor, DumpPart::Monitors),
             (options.heap_dump, DumpPart::Heap),
             (options.heap_sites, DumpPart::Sites),
+            (options.aprof, DumpPart::Aprof),
             (options.cpu.samples, DumpPart::Samples),
-            (options.cpu.timing == Some(Timing::Times), DumpPart::Times),
-            (options.cpu.timing == Some(Timing::Old), DumpPart::Old),
+            (options.cpu.times == Some(TimesForm::Times), DumpPart::Times),
+            (options.cpu.times == Some(TimesForm::Old), DumpPart::Old),
         ]
         .into_iter()
         .filter_map(|(wanted, part)| wanted.then_some(part))
@@ -120,6 +123,7 @@ impl DumpPart {
             DumpPart::Monitors => " contended monitor usage ...",
             DumpPart::Heap => " Java heap ...",
             DumpPart::Sites => " allocation sites ...",
+            DumpPart::Aprof => " allocations by class ...",
             DumpPart::Samples => " CPU usage by sampling running threads ...",
             DumpPart::Times => " CPU usage by timing methods ...",
             DumpPart::Old => " CPU usage in old prof format ...",
@@ -149,14 +153,26 @@ mod tests {
 
     #[test]
     fn a_dump_names_its_parts_in_order() {
-        let Ok(Parsed::Run(options)) = Options::parse("cpu=y,heap=all", None) else {
-            unreachable!()
-        };
-        let line: String = DumpPart::of(&options).map(DumpPart::progress).collect();
-        assert_eq!(
-            format!("{DUMP_BEGIN}{line}{DUMP_END}"),
-            "Dumping Java heap ... allocation sites ... \
-             CPU usage by sampling running threads ... done.\n"
-        );
+        for (options, line) in [
+            (
+                "cpu=y,heap=all",
+                "Dumping Java heap ... allocation sites ... \
+                 CPU usage by sampling running threads ... done.\n",
+            ),
+            (
+                "cpu=times,heap=sites",
+                "Dumping allocation sites ... CPU usage by timing methods ... done.\n",
+            ),
+            (
+                "cpu=old,aprof=y",
+                "Dumping allocations by class ... CPU usage in old prof format ... done.\n",
+            ),
+        ] {
+            let Ok(Parsed::Run(parsed)) = Options::parse(options, None) else {
+                panic!("{options}");
+            };
+            let parts: String = DumpPart::of(&parsed).map(DumpPart::progress).collect();
+            assert_eq!(format!("{DUMP_BEGIN}{parts}{DUMP_END}"), line, "{options}");
+        }
     }
 }

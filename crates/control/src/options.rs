@@ -19,7 +19,8 @@
 //!   `cutoff` takes decimal numbers only, where C's `strtod` also takes hexadecimal and NaN;
 //!   `logflags` and its like refuse what is not a number, where the original took 0.
 //! - `force=n` never overwrites: where `<prefix>.<pid><suffix>` exists too, a counter is added.
-//! - Additions: `classes`, a unit in `interval`, `%p` in `file`.
+//! - Additions: `format=p`, a unit in `interval`, `%p` in `file`, and the options of the section
+//!   `Perk`. `include` and `exclude` add up.
 //! - The help text has a title and warnings of its own, and a section on the additions; its usage
 //!   lines, option tables, examples and notes are the original's.
 
@@ -55,7 +56,7 @@ pub struct Options {
     pub cpu: Cpu,
     /// Monitor contention.
     pub monitor: bool,
-    /// Text or binary output.
+    /// The form of the output.
     pub format: Format,
     /// Where the output goes.
     pub output: Output,
@@ -83,6 +84,22 @@ pub struct Options {
     pub prim_arrays: bool,
     /// Which classes get a LOAD CLASS record in binary output.
     pub classes: Classes,
+    /// The clock of call times, if one was named: see [`Options::clock`].
+    pub clock: Option<Clock>,
+    /// How calls are timed.
+    pub timing: TimingMethod,
+    /// Globs of the classes whose calls are counted; empty means all.
+    pub include: Vec<String>,
+    /// Globs of classes whose calls are not counted.
+    pub exclude: Vec<String>,
+    /// `heap=sites` takes one sample in so many bytes on average; `None` counts every allocation.
+    pub heap_sample_bytes: Option<u64>,
+    /// Garbage is collected before live objects are counted at a dump.
+    pub gc: bool,
+    /// Write the objects and bytes allocated of each class, as `-Xaprof` did.
+    pub aprof: bool,
+    /// Most nodes that the call trees may have.
+    pub max_nodes: u64,
     /// Switches for debugging the agent itself.
     pub diagnostics: Diagnostics,
     /// The whole option string, with the environment variable's part.
@@ -95,31 +112,54 @@ pub struct Cpu {
     /// `cpu=samples`
     pub samples: bool,
     /// `cpu=times` or `cpu=old`
-    pub timing: Option<Timing>,
+    pub times: Option<TimesForm>,
 }
 
 /// How method times are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Timing {
+pub enum TimesForm {
     /// `cpu=times`: by trace.
     Times,
     /// `cpu=old`: caller and callee, as JDK 1.1's `-prof`.
     Old,
 }
 
-/// Text or binary output.
+/// The clock of call times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    /// `clock=cpu`: the time a thread ran.
+    Cpu,
+    /// `clock=wall`: the time that passed, blocked and asleep included.
+    Wall,
+}
+
+/// How calls are timed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TimingMethod {
+    /// `timing=tick`: probes read a word in which a thread of the agent's keeps the time.
+    #[default]
+    Tick,
+    /// `timing=exact`: probes read `System.nanoTime`.
+    Exact,
+    /// `timing=none`: calls are counted and not timed.
+    None,
+}
+
+/// The form of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// `format=a`
     Ascii,
     /// `format=b`
     Binary,
+    /// `format=p`: perk's extended binary, which holds every analysis in full depth.
+    Extended,
 }
 
 /// Where the output goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// `java.hprof.txt`, or `java.hprof` with `format=b`.
+    /// `java.hprof.txt`, or `java.hprof` with `format=b|p`.
     Default,
     /// The file named, `%p` not yet replaced: see [`resolve_file_name`].
     File(String),
@@ -182,6 +222,14 @@ impl Default for Options {
             prim_fields: true,
             prim_arrays: true,
             classes: Classes::All,
+            clock: None,
+            timing: TimingMethod::default(),
+            include: Vec::new(),
+            exclude: Vec::new(),
+            heap_sample_bytes: None,
+            gc: false,
+            aprof: false,
+            max_nodes: 8 << 20,
             diagnostics: Diagnostics::default(),
             raw: String::new(),
         }
@@ -215,7 +263,7 @@ impl OptionError {
 /// An analysis that HPROF had and this version of perk has not. Its text is the line for stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unsupported {
-    /// The option and value, such as `heap=sites`.
+    /// The option and value, such as `heap=dump`.
     pub what: &'static str,
     /// It was not asked for by name: it is what giving no analysis means.
     pub by_default: bool,
@@ -233,7 +281,8 @@ impl fmt::Display for Unsupported {
         write!(
             f,
             "HPROF ERROR: {what}{why} is not available in this version of perk, \
-             which has cpu=samples (run with the option help for the list)"
+             which has cpu=samples, cpu=times, cpu=old and heap=sites \
+             (run with the option help for the list)"
         )
     }
 }
@@ -268,6 +317,15 @@ impl Options {
         let missing = TABLE.iter().flat_map(|spec| spec.not_yet).find(|m| (m.selected)(self))?;
         let by_default = self.heap_by_default && missing.what.starts_with("heap=");
         Some(Unsupported { what: missing.what, by_default })
+    }
+
+    /// The clock of call times: CPU time, where nothing else is named or meant by `timing=exact`.
+    pub fn clock(&self) -> Clock {
+        let default = match self.timing {
+            TimingMethod::Exact => Clock::Wall,
+            TimingMethod::Tick | TimingMethod::None => Clock::Cpu,
+        };
+        self.clock.unwrap_or(default)
     }
 
     fn read(&mut self, text: &str) -> Result<(), String> {
@@ -320,20 +378,27 @@ impl Options {
 
     fn cross_check(&self) -> Result<(), &'static str> {
         if self.format == Format::Binary {
-            if self.cpu.timing.is_some() {
+            if self.cpu.times.is_some() {
                 return Err("cpu=times|old is not supported with format=b");
             }
             if self.monitor {
                 return Err("monitor=y is not supported with format=b");
             }
         }
+        if self.timing == TimingMethod::Exact && self.clock == Some(Clock::Cpu) {
+            return Err("clock=cpu is not supported with timing=exact, which reads nanoTime, \
+                        a wall clock: use clock=wall or timing=tick");
+        }
+        if self.heap_sample_bytes.is_some() && !self.heap_sites {
+            return Err("sample is only supported with heap=sites");
+        }
         Ok(())
     }
 
     fn apply_defaults(&mut self) {
-        self.timing_depth = if self.cpu.timing == Some(Timing::Old) { 2 } else { self.depth };
+        self.timing_depth = if self.cpu.times == Some(TimesForm::Old) { 2 } else { self.depth };
         let heap = self.heap_dump || self.heap_sites;
-        if !heap && self.cpu == Cpu::default() && !self.monitor {
+        if !heap && self.cpu == Cpu::default() && !self.monitor && !self.aprof {
             self.heap_dump = true;
             self.heap_sites = true;
             self.heap_by_default = true;

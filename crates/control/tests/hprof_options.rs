@@ -3,35 +3,38 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use perk_control::{Fatal, OptionError, Options, Parsed, Unsupported, options_markdown, usage};
+use perk_control::{
+    Clock, Fatal, Format, OptionError, Options, Parsed, TimesForm, TimingMethod, Unsupported,
+    options_markdown, resolve_file_name, usage,
+};
 use perk_testkit::golden::Golden;
 use proptest::prelude::*;
 
 /// The cases that parse, with what each needs that this version does not have.
 const PARSED: &[(&str, Option<&str>)] = &[
-    ("file-binary-default", Some("heap=sites")),
-    ("file-nosuffix-ascii", Some("heap=sites")),
-    ("force-n-absent", Some("heap=sites")),
+    ("file-binary-default", None),
+    ("file-nosuffix-ascii", None),
+    ("force-n-absent", None),
     ("force-n-binary", None),
-    ("force-n-default", Some("heap=sites")),
+    ("force-n-default", None),
     ("force-n-dump-tmp-exists", Some("heap=dump")),
-    ("force-n-txt", Some("heap=sites")),
-    ("force-y-overwrite", Some("heap=sites")),
+    ("force-n-txt", None),
+    ("force-y-overwrite", None),
     ("opt-cpu-y", None),
-    ("opt-cutoff-2", Some("heap=sites")),
+    ("opt-cutoff-2", None),
     ("opt-dump-unwritable", Some("heap=dump")),
-    ("opt-env", Some("heap=sites")),
-    ("opt-env-only", Some("heap=sites")),
-    ("opt-file-unwritable", Some("heap=sites")),
-    ("opt-gcokay-ok", Some("heap=sites")),
+    ("opt-env", None),
+    ("opt-env-only", None),
+    ("opt-file-unwritable", None),
+    ("opt-gcokay-ok", None),
     ("opt-net-badhost", Some("heap=all")),
-    ("opt-net-port0", Some("heap=sites")),
+    ("opt-net-port0", Some("net=<host>:<port>")),
     ("opt-net-refused", Some("heap=all")),
     ("opt-none-default", Some("heap=all")),
     ("opt-none-xrun", Some("heap=all")),
-    ("opt-trailing-comma", Some("heap=sites")),
-    ("opt-twice", Some("heap=sites")),
-    ("opt-verbose-n", Some("heap=sites")),
+    ("opt-trailing-comma", None),
+    ("opt-twice", None),
+    ("opt-verbose-n", None),
 ];
 
 fn golden() -> Vec<Golden> {
@@ -117,6 +120,12 @@ fn help_keeps_the_lines_of_the_original() {
     assert!(usage.starts_with("\n     perk"), "{usage}");
     assert!(!usage.to_lowercase().contains("demonstration"));
     assert!(usage.contains("classes=all|used       LOAD CLASS records (format=b)  all\n"));
+    let (_, additions) = usage.split_once("\nperk's additions\n").unwrap();
+    for row in additions.lines().skip(1).take_while(|row| !row.is_empty()) {
+        let columns = row.get(21..23).zip(row.get(52..54).or(Some("  ")));
+        let (option, default) = columns.unwrap_or_else(|| panic!("{row}"));
+        assert!(option.ends_with(' ') && default.starts_with(' '), "out of its column: {row}");
+    }
 }
 
 #[test]
@@ -133,10 +142,10 @@ fn documentation_matches_the_table() {
 fn analyses_add_up() {
     let options = run_options("heap=dump,heap=sites,cpu=samples,cpu=times,cpu=old,depth=7");
     assert!(options.heap_dump && options.heap_sites && options.cpu.samples);
-    assert_eq!(options.cpu.timing, Some(perk_control::Timing::Old));
+    assert_eq!(options.cpu.times, Some(TimesForm::Old));
     assert_eq!((options.depth, options.timing_depth), (7, 2));
     let options = run_options("cpu=old,cpu=times,depth=7");
-    assert_eq!(options.cpu.timing, Some(perk_control::Timing::Times));
+    assert_eq!(options.cpu.times, Some(TimesForm::Times));
     assert_eq!(options.timing_depth, 7);
     assert!(!options.heap_dump && !options.cpu.samples);
 }
@@ -145,7 +154,7 @@ fn analyses_add_up() {
 fn the_last_value_wins() {
     let options = run_options("cpu=y,depth=2,depth=3,lineno=n,lineno=y,format=b,format=a");
     assert_eq!((options.depth, options.lineno), (3, true));
-    assert_eq!(options.format, perk_control::Format::Ascii);
+    assert_eq!(options.format, Format::Ascii);
 }
 
 #[test]
@@ -199,6 +208,22 @@ fn errors_without_a_recorded_case() {
         ("precrash=", "The precrash option was removed, use -XX:OnError='precrash -p %%p'"),
         ("foo=1,format=c", "Unknown option: foo"),
         ("format=b,monitor=y,cpu=old", "cpu=times|old is not supported with format=b"),
+        ("format=P", "format option value must be a|b"),
+        ("timing=", "syntax error parsing timing=tick|exact|none"),
+        ("timing=y", "timing option value must be tick|exact|none"),
+        ("clock=", "syntax error parsing clock=cpu|wall"),
+        ("clock=real", "clock option value must be cpu|wall"),
+        ("include=", "syntax error parsing include=<glob>:<glob>"),
+        ("include=a.*:", "include option value must be class globs with : between them"),
+        ("exclude=a::b", "exclude option value must be class globs with : between them"),
+        ("max-nodes=", "syntax error parsing max-nodes=DECIMAL"),
+        ("max-nodes=0", "max-nodes option value must be decimal and > 0"),
+        ("heap=sites,sample=1g", "sample option value must be decimal, > 0 and below 2048m"),
+        ("heap=sites,sample=2048m", "sample option value must be decimal, > 0 and below 2048m"),
+        ("gc=1", "gc option value must be y|n"),
+        ("aprof=", "aprof option value must be y|n"),
+        ("cpu=y,sample=512k", "sample is only supported with heap=sites"),
+        ("sample=512k", "sample is only supported with heap=sites"),
     ] {
         assert_eq!(error(text), message, "{text}");
     }
@@ -211,11 +236,20 @@ fn errors_without_a_recorded_case() {
 #[test]
 fn what_is_missing_is_one_clear_line() {
     let text = |text: &str| run_options(text).unsupported().map(|missing| missing.to_string());
-    assert_eq!(text("cpu=samples,file=a,format=b,classes=used"), None);
+    for available in [
+        "cpu=samples,file=a,format=b,classes=used",
+        "cpu=samples,cpu=times,heap=sites",
+        "cpu=old",
+        "heap=sites,format=b",
+        "aprof=y",
+    ] {
+        assert_eq!(text(available), None, "{available}");
+    }
     assert_eq!(
-        text("cpu=samples,heap=sites").unwrap(),
-        "HPROF ERROR: heap=sites is not available in this version of perk, \
-         which has cpu=samples (run with the option help for the list)"
+        text("cpu=samples,heap=dump").unwrap(),
+        "HPROF ERROR: heap=dump is not available in this version of perk, \
+         which has cpu=samples, cpu=times, cpu=old and heap=sites \
+         (run with the option help for the list)"
     );
     assert_eq!(
         run_options("").unsupported(),
@@ -226,7 +260,64 @@ fn what_is_missing_is_one_clear_line() {
     ));
     assert!(text("cpu=y,net=localhost:4000").unwrap().contains("net=<host>:<port> is not"));
     assert!(text("cpu=y,monitor=y").unwrap().contains("monitor=y is not"));
-    assert!(text("cpu=y,cpu=old").unwrap().contains("cpu=old is not"));
+    assert!(text("aprof=y,heap=all").unwrap().contains("heap=all is not"));
+}
+
+#[test]
+fn calls_have_a_clock() {
+    for (text, timing, clock) in [
+        ("cpu=times", TimingMethod::Tick, Clock::Cpu),
+        ("cpu=times,clock=wall", TimingMethod::Tick, Clock::Wall),
+        ("cpu=times,timing=exact", TimingMethod::Exact, Clock::Wall),
+        ("cpu=times,clock=wall,timing=exact", TimingMethod::Exact, Clock::Wall),
+        ("cpu=old,timing=exact,timing=none,clock=cpu", TimingMethod::None, Clock::Cpu),
+    ] {
+        let options = run_options(text);
+        assert_eq!((options.timing, options.clock()), (timing, clock), "{text}");
+    }
+    for text in ["timing=exact,clock=cpu", "cpu=times,clock=cpu,timing=exact"] {
+        assert_eq!(
+            error(text),
+            "clock=cpu is not supported with timing=exact, which reads nanoTime, a wall clock: \
+             use clock=wall or timing=tick"
+        );
+    }
+}
+
+#[test]
+fn globs_add_up() {
+    let options = run_options("cpu=times,include=a.*,exclude=a.b.*:*Test,include=c.D:*$E");
+    assert_eq!(options.include, ["a.*", "c.D", "*$E"]);
+    assert_eq!(options.exclude, ["a.b.*", "*Test"]);
+    assert!(run_options("cpu=times").include.is_empty());
+}
+
+#[test]
+fn the_exact_engine_has_limits() {
+    let options = run_options("heap=sites,sample=512k,gc=y,max-nodes=16m");
+    assert_eq!(options.heap_sample_bytes, Some(512 << 10));
+    assert_eq!((options.gc, options.max_nodes), (true, 16 << 20));
+    let options = run_options("heap=sites");
+    assert_eq!(options.heap_sample_bytes, None);
+    assert_eq!((options.gc, options.max_nodes), (false, 8_388_608));
+}
+
+#[test]
+fn aprof_is_an_analysis() {
+    let options = run_options("aprof=y");
+    assert!(options.aprof && !options.heap_by_default);
+    assert!(!options.heap_dump && !options.heap_sites);
+    assert!(run_options("aprof=n").heap_by_default);
+}
+
+#[test]
+fn the_extended_format_holds_call_times() {
+    for text in ["cpu=times,format=p", "cpu=old,format=b,format=p"] {
+        let options = run_options(text);
+        assert_eq!(options.format, Format::Extended, "{text}");
+        let name = resolve_file_name(&options, 1, |_| false);
+        assert_eq!(name, Path::new("java.hprof"), "{text}");
+    }
 }
 
 proptest! {
@@ -241,7 +332,7 @@ proptest! {
     ) {
         if let Ok(Parsed::Run(options)) = Options::parse(&text, None) {
             prop_assert!(options.interval_ns > 0 && options.cutoff >= 0.0);
-            perk_control::resolve_file_name(&options, 1, |_| false);
+            resolve_file_name(&options, 1, |_| false);
         }
     }
 }

@@ -8,9 +8,9 @@ use std::io::{self, Write};
 use perk_profile::{FrameId, Line, Profile};
 use rustc_hash::FxHashMap;
 
-use crate::Error;
 use crate::fill::Filler;
 use crate::graph::{Graph, Part};
+use crate::{Error, Value};
 
 /// Stands for the stack of samples that have none.
 const NO_STACK: &str = "[no stack]";
@@ -19,10 +19,10 @@ const BELOW_CUTOFF: &str = "[below cutoff]";
 /// Stands for a method without a name.
 const UNKNOWN: &str = "[unknown]";
 
-/// Writes the samples of `profile`: frames merged by class and method name, lines sorted frame by
-/// frame.
-pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
-    let graph = Graph::new(profile, |part| text(profile, part));
+/// Writes what `profile` has of `value`: frames merged by class and method name, lines sorted frame
+/// by frame; of allocations the class is the last frame.
+pub fn write(profile: &Profile, value: Value, out: &mut dyn Write) -> io::Result<()> {
+    let graph = Graph::new(profile, value, |part| text(profile, part));
     let mut line = String::new();
     let mut ends: Vec<usize> = Vec::new();
     for node in &graph.nodes {
@@ -66,6 +66,7 @@ fn text(profile: &Profile, part: Part) -> String {
                 (class, name) => format!("{}.{}", escape(class), escape(name)),
             }
         }
+        Part::Objects(name) => escape(strings.get(name)).into_owned(),
         Part::NoStack => NO_STACK.to_owned(),
         Part::BelowCutoff => BELOW_CUTOFF.to_owned(),
     }
@@ -178,13 +179,14 @@ fn split_method(frame: &str) -> (&str, &str) {
 
 #[cfg(test)]
 mod tests {
+    use perk_profile::{Allocations, CallRow, CpuTimes, Event, Site, Sites};
     use proptest::prelude::*;
 
     use super::*;
 
     fn written(profile: &Profile) -> String {
         let mut out = Vec::new();
-        write(profile, &mut out).unwrap();
+        write(profile, Value::Samples, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -200,6 +202,41 @@ mod tests {
 
     const SAMPLE: &str = "[Größe;x];T.main;java.util.HashMap.get 18446744073709551615\r\n\
         \n[no stack] 3\n[main];[no stack] 4\nfoo::bar(int, x.y) with space 5\nA.b;A.c 0\n";
+
+    #[test]
+    fn every_value_has_its_numbers() {
+        let mut profile = read(b"T.main;T.f 1\nT.main 2\n").unwrap();
+        let traces: Vec<_> = profile.total_cpu_samples().rows.iter().map(|row| row.0).collect();
+        let rows = [(traces[0], 10, 700), (traces[1], 1, 50)];
+        let rows =
+            rows.map(|(trace, count, self_ns)| CallRow { trace, count, self_ns, total_ns: 0 });
+        let times = CpuTimes { total_ns: 1_000, rows: rows.to_vec(), written: None };
+        profile.events = vec![Event::CpuTimes(times)];
+        let class = profile.symbols.class("byte[]");
+        let mut sites = Sites::default();
+        for (trace, allocated_bytes, live_bytes) in
+            [(traces[0], 64, 16), (traces[0], 8, 0), (profile.system_trace(), 24, 24)]
+        {
+            let objects = Allocations { allocated_bytes, live_bytes, ..Allocations::default() };
+            sites.total.add(objects);
+            sites.rows.push(Site { class, trace, objects });
+        }
+        assert_eq!(Value::first_of(&profile), Some(Value::Time));
+        profile.events.push(Event::Sites(sites));
+        let text = |value| {
+            let mut out = Vec::new();
+            write(&profile, value, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(text(Value::Samples), "");
+        assert_eq!(text(Value::Time), "T.main 50\nT.main;T.f 700\n[below cutoff] 250\n");
+        assert_eq!(text(Value::Calls), "T.main 1\nT.main;T.f 10\n");
+        assert_eq!(text(Value::Allocated), "T.main;T.f;byte[] 72\n[no stack];byte[] 24\n");
+        assert_eq!(text(Value::Live), "T.main;T.f;byte[] 16\n[no stack];byte[] 24\n");
+        profile.events.remove(0);
+        assert_eq!(Value::first_of(&profile), Some(Value::Allocated));
+        assert_eq!(Value::first_of(&Profile::default()), None);
+    }
 
     #[test]
     fn merges_and_sorts() {

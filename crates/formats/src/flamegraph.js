@@ -6,7 +6,8 @@ const model = new Model(data);
 const account = data.accounting
   ? new Map(data.accounting.split("\n").map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]))
   : null;
-const interval = Number(account?.get("interval_ns") ?? 0);
+const value = data.value ?? "samples";
+const interval = value === "samples" ? Number(account?.get("interval_ns") ?? 0) : 0;
 const samples = model.total[0];
 const chart = new Chart(model, by("chart"), by("canvas"), by("spacer"));
 
@@ -15,6 +16,20 @@ const chart = new Chart(model, by("chart"), by("canvas"), by("spacer"));
 const number = (value) => value.toLocaleString("en-US");
 const counted = (value, noun) => `${number(value)} ${noun}${value === 1 ? "" : "s"}`;
 const percent = (part, whole) => `${(whole > 0 ? (100 * part) / whole : 0).toFixed(2)} %`;
+
+/** The noun of what is counted; null where numbers have a unit of their own. */
+const noun = { samples: "sample", calls: "call" }[value] ?? null;
+/** What the page shows, for headings. */
+const what = { samples: "samples", calls: "calls", time: "time", allocated: "allocated bytes", live: "live bytes" }[value];
+
+/** A number of the page, as a person reads it: `1,000`, `12.5 ms`, `1.5 MiB`. */
+function amount(count) {
+  if (noun) return number(count);
+  return value === "time" ? duration(count) : bytes(count);
+}
+
+/** As `amount`, with what is counted: `1,000 samples`. */
+const amountOf = (count) => (noun ? counted(count, noun) : amount(count));
 
 function duration(ns) {
   if (ns >= 1e9) return `${(ns / 1e9).toFixed(2)} s`;
@@ -56,8 +71,8 @@ function describe(node) {
   const time = interval > 0 ? `, ${duration(total * interval)} CPU` : "";
   detail.classList.remove("hint");
   detail.textContent =
-    `${nameWithSignature(node)} — ${counted(total, "sample")} (${percent(total, samples)}${time}), ` +
-    `self ${number(self)} (${percent(self, samples)})`;
+    `${nameWithSignature(node)} — ${amountOf(total)} (${percent(total, samples)}${time}), ` +
+    `self ${amount(self)} (${percent(self, samples)})`;
 }
 
 function fillTip(node) {
@@ -67,20 +82,20 @@ function fillTip(node) {
   const zoomed = chart.zoom !== 0;
   const table = document.createElement("table");
   const head = table.insertRow();
-  for (const text of ["", "samples", "of all", zoomed && "of zoomed", interval > 0 && "CPU time"]) {
+  for (const text of ["", what, "of all", zoomed && "of zoomed", interval > 0 && "CPU time"]) {
     if (text !== false) head.append(element("th", text));
   }
   for (const [text, count] of rows) {
     const row = table.insertRow();
     const cells = [
-      text, number(count), percent(count, samples),
+      text, amount(count), percent(count, samples),
       zoomed && percent(count, model.total[chart.zoom]), interval > 0 && duration(count * interval),
     ];
     for (const cell of cells) if (cell !== false) row.insertCell().textContent = cell;
   }
   tip.replaceChildren();
   if (name?.className) tip.append(element("div", name.className, "class"));
-  tip.append(element("div", name?.method ?? "all samples", "method"));
+  tip.append(element("div", name?.method ?? `all ${what}`, "method"));
   if (name?.signature) tip.append(element("div", name.signature, "signature"));
   if (name && sortOf(name) !== "program") tip.append(element("div", sortOf(name), "class"));
   tip.append(table);
@@ -146,7 +161,7 @@ function search() {
     const whole = model.total[chart.zoom];
     const methods = chart.matched.reduce((sum, match) => sum + match, 0);
     found.textContent =
-      `${percent(count, whole)} · ${number(count)} of ${number(whole)} samples` +
+      `${percent(count, whole)} · ${amount(count)} of ${amount(whole)}${noun ? ` ${what}` : ""}` +
       `${chart.zoom ? " in zoom" : ""} · ${counted(methods, "frame name")}`;
   }
   chart.schedule();
@@ -190,7 +205,7 @@ function reset() {
 
 function hint() {
   by("detail").classList.add("hint");
-  if (samples === 0) by("detail").textContent = "This profile has no samples.";
+  if (samples === 0) by("detail").textContent = `This profile has no ${what}.`;
   else by("detail").textContent = matchMedia("(pointer: coarse)").matches
     ? "Tap a frame to zoom, the path above to go back."
     : "Click or Enter zooms, arrow keys move, / searches, ? explains.";
@@ -233,43 +248,52 @@ function fillLegend() {
 
 function fillAccount() {
   const text = (field) => account?.get(field) ?? "";
-  const value = (field) => Number(text(field));
+  const figure = (field) => Number(text(field));
   let lost = 0;
   for (let node = 1; node < model.count; node++) {
-    if (model.names[model.frame[node]].kind >= KIND.noStack) lost += model.self[node];
+    if (isLost(model.names[model.frame[node]])) lost += model.self[node];
   }
-  const cost = value("perk_cpu_ns");
-  const process = value("process_cpu_ns");
+  const cost = figure("perk_cpu_ns");
+  const process = figure("process_cpu_ns");
   const summary = [
-    counted(samples, "sample"),
+    noun ? amountOf(samples) : `${amount(samples)} (${what})`,
     interval > 0 && `one per ${duration(interval)} of CPU time`,
-    `${number(lost)} without a stack (${percent(lost, samples)})`,
+    `${amount(lost)} without a stack (${percent(lost, samples)})`,
     account ? process > 0 && `profiler's own cost ${percent(cost, process)} of CPU` : "profiler's cost and losses not recorded",
     text("jvm"),
   ];
   by("summary").textContent = summary.filter(Boolean).join(" · ");
   const figures = [
-    ["Samples shown", number(samples)],
-    ["Shown without a stack", `${number(lost)} (${percent(lost, samples)})`],
+    [noun === "sample" ? "Samples shown" : `Shown: ${what}`, amount(samples)],
+    ["Shown without a stack", `${amount(lost)} (${percent(lost, samples)})`],
     data.depth !== null && ["Stacks recorded to", counted(data.depth, "frame")],
     data.created !== null && ["Begun", date(...data.created)],
   ];
   if (account) {
-    figures.push(
-      ["Samples recorded", number(value("sample_count"))],
+    const taken = [
+      ["Samples recorded", number(figure("sample_count"))],
       ["CPU time per sample", interval > 0 ? duration(interval) : "unknown"],
-      ["Unattributed samples", number(value("unattributed_count"))],
-      ["Stacks walked", number(value("walk_count"))],
-      ["Walks that gave no stack", number(value("failed_walk_count"))],
-      ["Samples with inner frames cut", number(value("folded_count"))],
-      ["Java threads", number(value("thread_count"))],
-      ["Samples on virtual threads", number(value("virtual_sample_count"))],
-      ["Wall time", duration(value("wall_ns"))],
-      ["CPU time, Java threads", duration(value("java_cpu_ns"))],
+      ["Unattributed samples", number(figure("unattributed_count"))],
+      ["Stacks walked", number(figure("walk_count"))],
+      ["Walks that gave no stack", number(figure("failed_walk_count"))],
+      ["Samples with inner frames cut", number(figure("folded_count"))],
+      ["Samples on virtual threads", number(figure("virtual_sample_count"))],
+    ];
+    const counts = [
+      ["Calls counted", number(figure("call_count"))],
+      ["Calls counted without their path", number(figure("folded_call_count"))],
+      ["Clock of call times", text("clock") || "none"],
+      ["Objects without a known site", number(figure("unsited_object_count"))],
+    ];
+    figures.push(
+      ...(value === "samples" ? taken : counts),
+      ["Java threads", number(figure("thread_count"))],
+      ["Wall time", duration(figure("wall_ns"))],
+      ["CPU time, Java threads", duration(figure("java_cpu_ns"))],
       ["CPU time, process", duration(process)],
       ["CPU time, profiler", process > 0 ? `${duration(cost)} (${percent(cost, process)})` : duration(cost)],
-      ["Profiler's peak memory", bytes(value("perk_peak_bytes"))],
-      ["Profiler's faults", number(value("fault_count"))],
+      ["Profiler's peak memory", bytes(figure("perk_peak_bytes"))],
+      ["Profiler's faults", number(figure("fault_count"))],
       ["Engine", text("engine") || "unknown"],
       ["Process id", text("pid")],
       ["JVM", text("jvm") || "unknown", "wide"],
@@ -279,9 +303,9 @@ function fillAccount() {
   for (const note of data.notes) figures.push(["Note", note, "wide"]);
   by("figures").replaceChildren(
     ...figures.filter(Boolean).map(([name, shown, className]) => {
-      const figure = element("div", "", className);
-      figure.append(element("dt", name), element("dd", shown));
-      return figure;
+      const entry = element("div", "", className);
+      entry.append(element("dt", name), element("dd", shown));
+      return entry;
     }),
   );
 }

@@ -7,9 +7,9 @@ use perk_profile::{Accounting, FrameId, Line, NodeId, Profile, ThreadId, Timesta
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
 use crate::fill::Filler;
 use crate::graph::{Graph, Part};
+use crate::{Error, Value};
 
 const PAGE: &str = include_str!("flamegraph.html");
 const STYLE: &str = include_str!("flamegraph.css");
@@ -24,10 +24,10 @@ const DATA_BEGIN: &str = "<script type=\"application/json\" id=\"perk-data\">";
 const DATA_END: &str = "</script>";
 const VERSION: u32 = 1;
 
-/// Writes the samples of `profile` as a page titled `title`: frames merged by method, below their
-/// threads where the traces have threads.
-pub fn write(profile: &Profile, title: &str, out: &mut dyn Write) -> io::Result<()> {
-    let data = serde_json::to_string(&Data::new(profile, title))?;
+/// Writes what `profile` has of `value` as a page titled `title`: frames merged by method, below
+/// their threads where the traces have threads; of allocations the class is the last frame.
+pub fn write(profile: &Profile, value: Value, title: &str, out: &mut dyn Write) -> io::Result<()> {
+    let data = serde_json::to_string(&Data::new(profile, value, title))?;
     // In JSON, `<` stands in strings only. Without it nothing can end or nest the script element.
     let data = data.replace('<', "\\u003c");
     for (index, piece) in PAGE.split("{{").enumerate() {
@@ -49,7 +49,8 @@ pub fn write(profile: &Profile, title: &str, out: &mut dyn Write) -> io::Result<
     Ok(())
 }
 
-/// Reads a page that [`write()`] wrote: all that it shows.
+/// Reads a page of samples that [`write()`] wrote: all that it shows. Pages of other values are
+/// refused: one number alone makes no calls or allocations.
 pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
     let expected = "the data of a flame graph page of perk";
     let begin = find(bytes, DATA_BEGIN).ok_or(Error::Offset { offset: 0, expected })?;
@@ -68,6 +69,10 @@ pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
     if data.version != VERSION {
         return Err(Error::Offset { offset: begin, expected: "data of version 1" });
     }
+    if data.value != Value::Samples {
+        let expected = "samples: a page of times, calls or bytes has too little to be read back";
+        return Err(Error::Offset { offset: begin, expected });
+    }
     data.into_profile()
 }
 
@@ -75,6 +80,8 @@ pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
 #[derive(Debug, Serialize, Deserialize)]
 struct Data {
     version: u32,
+    #[serde(default, skip_serializing_if = "is_samples")]
+    value: Value,
     title: String,
     /// Milliseconds since 1970 and the seconds that local time was ahead of UTC.
     created: Option<(u64, i32)>,
@@ -107,6 +114,11 @@ struct Nodes {
     self_count: Vec<u64>,
 }
 
+/// Pages of samples say nothing of it, as the first ones did.
+fn is_samples(value: &Value) -> bool {
+    *value == Value::Samples
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 enum Kind {
@@ -115,6 +127,7 @@ enum Kind {
     Thread,
     NoStack,
     BelowCutoff,
+    Objects,
 }
 
 impl From<Kind> for u8 {
@@ -127,10 +140,15 @@ impl TryFrom<u8> for Kind {
     type Error = &'static str;
 
     fn try_from(code: u8) -> Result<Self, Self::Error> {
-        [Kind::Java, Kind::Native, Kind::Thread, Kind::NoStack, Kind::BelowCutoff]
-            .into_iter()
-            .find(|&kind| kind as u8 == code)
-            .ok_or("a kind of frame, 0 to 4")
+        const ALL: [Kind; 6] = [
+            Kind::Java,
+            Kind::Native,
+            Kind::Thread,
+            Kind::NoStack,
+            Kind::BelowCutoff,
+            Kind::Objects,
+        ];
+        ALL.into_iter().find(|&kind| kind as u8 == code).ok_or("a kind of frame, 0 to 5")
     }
 }
 
@@ -149,6 +167,7 @@ impl<'a> Label<'a> {
         let named = |kind, name| Label { class: "", name, signature: "", kind };
         match part {
             Part::Thread(name) => named(Kind::Thread, strings.get(name)),
+            Part::Objects(name) => named(Kind::Objects, strings.get(name)),
             Part::NoStack => named(Kind::NoStack, "[no stack]"),
             Part::BelowCutoff => named(Kind::BelowCutoff, "[below cutoff]"),
             Part::Method { id, native } => {
@@ -165,8 +184,8 @@ impl<'a> Label<'a> {
 }
 
 impl Data {
-    fn new(profile: &Profile, title: &str) -> Self {
-        let graph = Graph::new(profile, |part| Label::new(profile, part));
+    fn new(profile: &Profile, value: Value, title: &str) -> Self {
+        let graph = Graph::new(profile, value, |part| Label::new(profile, part));
         let mut strings = vec![String::new()];
         let mut string_ids: FxHashMap<&str, u32> = FxHashMap::from_iter([("", 0)]);
         let mut string = |text| {
@@ -193,6 +212,7 @@ impl Data {
         }
         Self {
             version: VERSION,
+            value,
             title: title.to_owned(),
             created: profile.created.map(|stamp| (stamp.unix_ms, stamp.utc_offset_s)),
             depth: profile.depth,
@@ -279,6 +299,10 @@ impl Data {
                 Kind::Thread => Step::Thread(filler.thread(name)),
                 Kind::NoStack => Step::NoStack,
                 Kind::BelowCutoff => Step::BelowCutoff,
+                Kind::Objects => {
+                    let expected = "a kind of frame that samples have, 0 to 4";
+                    return Err(Error::Entry { table: "frames.kind", index, expected });
+                }
             });
         }
         Ok(steps)
@@ -318,6 +342,7 @@ fn escape_html(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use perk_profile::{Allocations, Event, Site, Sites};
     use proptest::prelude::*;
 
     use super::*;
@@ -325,13 +350,13 @@ mod tests {
 
     fn page(profile: &Profile) -> Vec<u8> {
         let mut out = Vec::new();
-        write(profile, "test", &mut out).unwrap();
+        write(profile, Value::Samples, "test", &mut out).unwrap();
         out
     }
 
     fn text(profile: &Profile) -> String {
         let mut out = Vec::new();
-        collapsed::write(profile, &mut out).unwrap();
+        collapsed::write(profile, Value::Samples, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -394,12 +419,32 @@ mod tests {
         let mut profile = collapsed::read(format!("{name} 1\n").as_bytes()).unwrap();
         profile.accounting = Some(Accounting { jvm: name.into(), ..Accounting::default() });
         let mut out = Vec::new();
-        write(&profile, name, &mut out).unwrap();
+        write(&profile, Value::Samples, name, &mut out).unwrap();
         let html = String::from_utf8(out).unwrap();
         assert!(!html.contains("alert(1)</script>"));
         assert_eq!(html.matches(DATA_BEGIN).count(), 1);
         assert_eq!(html.matches("</script>").count(), 2);
         assert_eq!(text(&read(html.as_bytes()).unwrap()), text(&profile));
+    }
+
+    #[test]
+    fn only_pages_of_samples_read_back() {
+        let mut profile = collapsed::read(SAMPLE.as_bytes()).unwrap();
+        let trace = profile.total_cpu_samples().rows[0].0;
+        let class = profile.symbols.class("byte[]");
+        let objects = Allocations { allocated_bytes: 72, ..Allocations::default() };
+        let rows = vec![Site { class, trace, objects }];
+        profile.events = vec![Event::Sites(Sites { total: objects, rows, ..Sites::default() })];
+        let mut out = Vec::new();
+        write(&profile, Value::Allocated, "test", &mut out).unwrap();
+        let html = String::from_utf8(out).unwrap();
+        assert!(html.contains(r#""value":"allocated""#) && html.contains("byte[]"), "{html}");
+        let error = read(html.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("expected samples"), "{error}");
+        // Nor does a page that hides what it is.
+        let html = html.replace(r#""value":"allocated","#, "");
+        let error = read(html.as_bytes()).unwrap_err().to_string();
+        assert!(error.starts_with("frames.kind["), "{error}");
     }
 
     #[test]
@@ -453,7 +498,7 @@ mod tests {
 
     #[test]
     fn cut_anywhere_it_says_so() {
-        let data = Data::new(&collapsed::read(SAMPLE.as_bytes()).unwrap(), "");
+        let data = Data::new(&collapsed::read(SAMPLE.as_bytes()).unwrap(), Value::Samples, "");
         let page = with_json(&serde_json::to_string(&data).unwrap());
         assert!(read(&page).is_ok());
         let end = page.len() - "</script></html>".len();

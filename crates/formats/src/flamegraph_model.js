@@ -1,7 +1,7 @@
-// The tree in typed arrays. Node 0 is the root (all samples); the others follow in preorder, so a
+// The tree in typed arrays. Node 0 is the root (all samples, or what else is shown); the others follow in preorder, so a
 // subtree is the range from a node to its `next`.
 
-const KIND = { java: 0, native: 1, thread: 2, noStack: 3, belowCutoff: 4 };
+const KIND = { java: 0, native: 1, thread: 2, noStack: 3, belowCutoff: 4, objects: 5 };
 
 class Model {
   constructor(data) {
@@ -163,10 +163,16 @@ function packageOf(className) {
   return dot < 0 ? "" : className.slice(0, dot);
 }
 
+/** Whether a frame stands for what has no stack. */
+function isLost(name) {
+  return name.kind === KIND.noStack || name.kind === KIND.belowCutoff;
+}
+
 /** What sort of code a frame is, for colours. */
 function sortOf(name) {
   if (name.kind === KIND.thread) return "thread";
-  if (name.kind >= KIND.noStack) return "no stack";
+  if (isLost(name)) return "no stack";
+  if (name.kind === KIND.objects) return "objects";
   if (name.kind === KIND.native) return "native";
   const { className, method } = name;
   if (/\$\$Lambda|[./]0x[0-9a-f]+$|LambdaForm/.test(className) || method.startsWith("lambda$")) {

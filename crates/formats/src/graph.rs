@@ -1,10 +1,12 @@
-//! The samples of a profile as one tree of labels: lines and traces merged, threads on the first
+//! The numbers of a profile as one tree of labels: lines and traces merged, threads on the first
 //! level, siblings in the order of their labels. Every writer of a merged tree starts here.
 
 use std::hash::Hash;
 
 use perk_profile::{FrameId, Line, MethodId, NodeId, Profile, StrId};
 use rustc_hash::FxHashMap;
+
+use crate::Value;
 
 /// What a node stands for, before a format gives it a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,9 +15,11 @@ pub(crate) enum Part {
     Thread(StrId),
     /// A method on the stack.
     Method { id: MethodId, native: bool },
-    /// Samples whose stack is not known.
+    /// The class of this name, of which objects were allocated.
+    Objects(StrId),
+    /// What has no known stack.
     NoStack,
-    /// Samples of traces that the file left out.
+    /// What belongs to traces that the file left out.
     BelowCutoff,
 }
 
@@ -33,20 +37,20 @@ pub(crate) struct Node {
     pub(crate) level: usize,
     /// Its label's place in the graph's table.
     pub(crate) label: usize,
-    /// The samples that end here.
+    /// The samples, or what else is shown, that end here.
     pub(crate) self_count: u64,
 }
 
 impl<L: Clone + Ord + Hash> Graph<L> {
-    /// The tree of all samples of `profile`, labelled by `label`.
-    pub(crate) fn new(profile: &Profile, label: impl Fn(Part) -> L) -> Self {
+    /// The tree of all that `profile` has of `value`, labelled by `label`.
+    pub(crate) fn new(profile: &Profile, value: Value, label: impl Fn(Part) -> L) -> Self {
         let mut builder = Builder::new(label);
-        let samples = profile.total_cpu_samples();
+        let weights = value.weights(profile);
         let mut listed = 0_u64;
         // The nodes of the profile's tree that are in the graph already, and where.
         let mut known: FxHashMap<(Option<StrId>, NodeId), u32> = FxHashMap::default();
         let mut path: Vec<(NodeId, FrameId)> = Vec::new();
-        for &(trace, count) in &samples.rows {
+        for &(trace, class, count) in &weights.rows {
             listed = listed.saturating_add(count);
             let trace = profile.get_trace(trace);
             let thread = trace.thread.map(|thread| profile.get_thread(thread).name);
@@ -70,11 +74,15 @@ impl<L: Clone + Ord + Hash> Graph<L> {
             if node == base {
                 node = builder.child(base, Part::NoStack);
             }
+            if let Some(class) = class {
+                let name = profile.symbols.get_class(class).name;
+                node = builder.child(node, Part::Objects(name));
+            }
             builder.add(node, count);
         }
-        if samples.total > listed {
+        if weights.total > listed {
             let node = builder.child(ROOT, Part::BelowCutoff);
-            builder.add(node, samples.total - listed);
+            builder.add(node, weights.total - listed);
         }
         builder.finish()
     }
@@ -88,7 +96,7 @@ struct Builder<L, F> {
     labels: Vec<L>,
     label_ids: FxHashMap<L, u32>,
     part_ids: FxHashMap<Part, u32>,
-    /// Parent, label and samples of each node.
+    /// Parent, label and number of each node.
     nodes: Vec<(u32, u32, u64)>,
     children: FxHashMap<(u32, u32), u32>,
 }
@@ -166,7 +174,7 @@ mod tests {
     #[test]
     fn preorder_with_siblings_in_label_order() {
         let profile = collapsed::read(b"b.x;c.y 1\na.x 2\nb.x 3\nb.x;a.y;a.z 4\n").unwrap();
-        let graph = Graph::new(&profile, |part| match part {
+        let graph = Graph::new(&profile, Value::Samples, |part| match part {
             Part::Method { id, .. } => profile.symbols.method_name(id),
             _ => String::new(),
         });
@@ -184,7 +192,7 @@ mod tests {
     #[test]
     fn equal_labels_are_one_node() {
         let profile = collapsed::read(b"a.x 1\nb.x 2\n").unwrap();
-        let graph = Graph::new(&profile, |_| ());
+        let graph = Graph::new(&profile, Value::Samples, |_| ());
         assert_eq!(graph.nodes, [Node { level: 0, label: 0, self_count: 3 }]);
     }
 }

@@ -9,6 +9,9 @@ pub mod flamegraph;
 
 mod fill;
 mod graph;
+mod value;
+
+pub use value::Value;
 
 /// Why a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

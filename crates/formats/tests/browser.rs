@@ -54,7 +54,13 @@ impl Page {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("graph.html");
         let mut html = Vec::new();
-        flamegraph::write(profile, "cpu samples of app.Main", &mut html).unwrap();
+        flamegraph::write(
+            profile,
+            perk_formats::Value::Samples,
+            "cpu samples of app.Main",
+            &mut html,
+        )
+        .unwrap();
         std::fs::write(&path, html).unwrap();
         browser.open("about:blank");
         // What the browser's start page asked for is no request of ours.

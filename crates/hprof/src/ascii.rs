@@ -13,3 +13,11 @@ pub use writer::Writer;
 const PROSE_END: &str = "--------";
 /// Leads a line of the accounting, which stands in the prose of files that perk's tool wrote.
 const ACCOUNTING: &str = "    perk: ";
+/// The serial number of the trace that tells, right before SITES, that their numbers are
+/// estimates. Those of other traces begin above it, and no row refers to it.
+const ESTIMATE_SERIAL: u32 = 299_999;
+/// That trace's only frame: this, the bytes, and what follows.
+const ESTIMATE: (&str, &str) = ("perk.estimate(one sample in ", " bytes:Unknown line)");
+/// What SITES says of its order.
+const BY_LIVE: &str = "ordered by live bytes";
+const BY_ALLOCATED: &str = "ordered by allocated bytes";

@@ -1,17 +1,24 @@
-//! HPROF files: the ASCII and the binary format of the HPROF agent (JDK 1.2 to 8) and of perk.
+//! HPROF files: the text and the binary format of the HPROF agent (JDK 1.2 to 8) and of perk, with
+//! perk's own records where it needs more; and the tables of `cpu=old` and `-Xaprof`.
 //!
-//! Both formats share one vocabulary, that of [`perk_profile`]: [`read`] makes a
-//! [`Profile`](perk_profile::Profile) of either, [`ascii::Writer`] and [`binary::Writer`] print
-//! one, record by record (as the agent does) or whole ([`write`]). `docs/formats/hprof.md` has the
-//! formats byte by byte.
+//! All share one vocabulary, that of [`perk_profile`]: [`read`] makes a
+//! [`Profile`](perk_profile::Profile) of any, [`Writer`] prints one record by record (as the agent
+//! does) and [`write`] whole. [`aprof`] stands apart, as its table has no traces. `docs/formats`
+//! has the formats byte by byte.
 #![forbid(unsafe_code)]
 
+pub mod aprof;
 pub mod ascii;
 pub mod binary;
 mod error;
+mod format;
+mod lines;
+pub mod old;
 mod read;
+mod units;
 mod write;
 
 pub use error::Error;
-pub use read::{Format, read, recognise};
+pub use format::{Format, recognise};
+pub use read::read;
 pub use write::{ThreadStart, Writer, write};

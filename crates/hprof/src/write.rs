@@ -1,10 +1,14 @@
-//! Writes a profile, record by record or whole, in either format.
+//! Writes a profile, record by record or whole, in any format.
 
+use std::cmp::Reverse;
 use std::io::{self, Write};
 
-use perk_profile::{ClassId, CpuSamples, Event, Profile, ThreadId, Timestamp};
+use perk_profile::{
+    CallEdges, ClassId, CpuSamples, CpuTimes, Event, Profile, Sites, ThreadId, Timestamp,
+};
 
-use crate::{Format, ascii, binary};
+use crate::format::Section;
+use crate::{Format, ascii, binary, old};
 
 /// What a file is told of a thread that started. The names stand here and not in a profile, as an
 /// agent need not keep those of threads that are gone.
@@ -37,13 +41,18 @@ impl<'a> ThreadStart<'a> {
     }
 }
 
-/// A writer of either format: the agent calls it as things happen.
+/// A writer of any format: the agent calls it as things happen.
+///
+/// Sections that the format does not hold are refused with an error of kind
+/// [`InvalidInput`](io::ErrorKind::InvalidInput) whose text says which formats do.
 #[derive(Debug)]
 pub enum Writer<W: Write> {
     /// Writes text.
     Ascii(ascii::Writer<W>),
-    /// Writes records.
+    /// Writes records, perk's own among them where the format is [`Format::Extended`].
     Binary(binary::Writer<W>),
+    /// Writes the table of `cpu=old`, which has neither a header nor threads.
+    Old(W),
 }
 
 impl<W: Write> Writer<W> {
@@ -55,6 +64,8 @@ impl<W: Write> Writer<W> {
         Ok(match format {
             Format::Ascii => Self::Ascii(ascii::Writer::begin(out, profile)?),
             Format::Binary => Self::Binary(binary::Writer::begin(out, profile)?),
+            Format::Extended => Self::Binary(binary::Writer::begin_extended(out, profile)?),
+            Format::Old => Self::Old(out),
         })
     }
 
@@ -69,8 +80,8 @@ impl<W: Write> Writer<W> {
     /// Tells of a loaded class. Text has no record for it.
     pub fn load_class(&mut self, profile: &Profile, class: ClassId) -> io::Result<()> {
         match self {
-            Self::Ascii(_) => Ok(()),
             Self::Binary(writer) => writer.load_class(profile, class),
+            Self::Ascii(_) | Self::Old(_) => Ok(()),
         }
     }
 
@@ -79,6 +90,7 @@ impl<W: Write> Writer<W> {
         match self {
             Self::Ascii(writer) => writer.thread_start(thread),
             Self::Binary(writer) => writer.thread_start(thread),
+            Self::Old(_) => Ok(()),
         }
     }
 
@@ -87,6 +99,7 @@ impl<W: Write> Writer<W> {
         match self {
             Self::Ascii(writer) => writer.thread_end(serial),
             Self::Binary(writer) => writer.thread_end(serial),
+            Self::Old(_) => Ok(()),
         }
     }
 
@@ -96,15 +109,45 @@ impl<W: Write> Writer<W> {
         match self {
             Self::Ascii(writer) => writer.cpu_samples(profile, samples),
             Self::Binary(writer) => writer.cpu_samples(profile, samples),
+            Self::Old(_) => Err(Format::Old.refusal(Section::CpuSamples)),
+        }
+    }
+
+    /// Writes a section of call times, and before it those of its traces that are not written yet.
+    /// The rows are taken as they are: see [`CpuTimes::rank`].
+    pub fn cpu_times(&mut self, profile: &Profile, times: &CpuTimes) -> io::Result<()> {
+        match self {
+            Self::Ascii(writer) => writer.cpu_times(profile, times),
+            Self::Binary(writer) => writer.cpu_times(profile, times),
+            Self::Old(_) => Err(Format::Old.refusal(Section::CpuTimes)),
+        }
+    }
+
+    /// Writes calls by callee and caller. The rows are taken as they are: see [`CallEdges::rank`].
+    pub fn call_edges(&mut self, profile: &Profile, edges: &CallEdges) -> io::Result<()> {
+        match self {
+            Self::Ascii(_) => Err(Format::Ascii.refusal(Section::CallEdges)),
+            Self::Binary(writer) => writer.call_edges(profile, edges),
+            Self::Old(out) => old::write(out, profile, edges),
+        }
+    }
+
+    /// Writes allocation sites, and before them those of their traces that are not written yet. The
+    /// rows are taken as they are: see [`Sites::rank`].
+    pub fn sites(&mut self, profile: &Profile, sites: &Sites) -> io::Result<()> {
+        match self {
+            Self::Ascii(writer) => writer.sites(profile, sites),
+            Self::Binary(writer) => writer.sites(profile, sites),
+            Self::Old(_) => Err(Format::Old.refusal(Section::Sites)),
         }
     }
 
     /// Writes the profile's accounting, if it has one. In text it stands in the header, which
-    /// [`Writer::begin`] wrote.
+    /// [`Writer::begin`] wrote; the table of `cpu=old` has no place for it.
     pub fn accounting(&mut self, profile: &Profile) -> io::Result<()> {
         match self {
-            Self::Ascii(_) => Ok(()),
             Self::Binary(writer) => writer.accounting(profile),
+            Self::Ascii(_) | Self::Old(_) => Ok(()),
         }
     }
 
@@ -113,6 +156,7 @@ impl<W: Write> Writer<W> {
         match self {
             Self::Ascii(writer) => writer.out(),
             Self::Binary(writer) => writer.out(),
+            Self::Old(out) => out,
         }
     }
 }
@@ -120,29 +164,49 @@ impl<W: Write> Writer<W> {
 /// Writes a whole profile: its classes, then its events in order.
 ///
 /// # Errors
-/// As the sink fails.
+/// Before anything is written, what [`Format::holds`] says, as
+/// [`InvalidInput`](io::ErrorKind::InvalidInput); then as the sink fails.
 pub fn write(profile: &Profile, format: Format, out: impl Write) -> io::Result<()> {
+    format.holds(profile).map_err(|what| io::Error::new(io::ErrorKind::InvalidInput, what))?;
+    let begun_ms = date(None, profile).unix_ms;
     let mut writer = Writer::begin(out, format, profile)?;
     writer.accounting(profile)?;
     for (class, _) in profile.symbols.classes() {
         writer.load_class(profile, class)?;
     }
     for event in &profile.events {
+        let written_ms = date(written(event), profile).unix_ms;
+        writer.set_elapsed_us(written_ms.saturating_sub(begun_ms).saturating_mul(1000));
         match event {
             Event::ThreadStart(thread) => {
                 writer.thread_start(&ThreadStart::of(profile, *thread))?;
             }
             Event::ThreadEnd(serial) => writer.thread_end(*serial)?,
-            Event::CpuSamples(samples) => {
-                let begun_ms = date(None, profile).unix_ms;
-                let written_ms = date(samples.written, profile).unix_ms;
-                writer.set_elapsed_us(written_ms.saturating_sub(begun_ms) * 1000);
-                writer.cpu_samples(profile, samples)?;
-            }
-            Event::CpuTimes(_) | Event::CallEdges(_) | Event::Sites(_) => {}
+            Event::CpuSamples(samples) => writer.cpu_samples(profile, samples)?,
+            Event::CpuTimes(times) => writer.cpu_times(profile, times)?,
+            Event::CallEdges(edges) => writer.call_edges(profile, edges)?,
+            Event::Sites(sites) => writer.sites(profile, sites)?,
         }
     }
     writer.out().flush()
+}
+
+/// When an event was written, where it is a section and that is told.
+fn written(event: &Event) -> Option<Timestamp> {
+    match event {
+        Event::ThreadStart(_) | Event::ThreadEnd(_) => None,
+        Event::CpuSamples(samples) => samples.written,
+        Event::CpuTimes(times) => times.written,
+        Event::CallEdges(edges) => edges.written,
+        Event::Sites(sites) => sites.written,
+    }
+}
+
+/// Whether sites are ordered by the bytes allocated and not by those that live.
+pub(crate) fn is_by_allocated(sites: &Sites) -> bool {
+    let rows = &sites.rows;
+    let by_live = rows.is_sorted_by_key(|row| Reverse(row.objects.live_bytes));
+    !by_live && rows.is_sorted_by_key(|row| Reverse(row.objects.allocated_bytes))
 }
 
 /// Which entries of a table have been written, by index.

@@ -7,14 +7,14 @@ use std::path::Path;
 
 use perk_hprof::{Error, Format};
 use perk_profile::{
-    CpuSamples, Event, Frame, FrameId, Line, Method, MethodId, Profile, StrId, Thread, ThreadId,
-    Timestamp, TraceId,
+    Allocations, CallEdge, CallEdges, CallRow, CpuSamples, CpuTimes, Event, Frame, FrameId, Line,
+    Method, MethodId, Profile, Site, Sites, StrId, Thread, ThreadId, Timestamp, TraceId,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-const FORMATS: [Format; 2] = [Format::Ascii, Format::Binary];
+const FORMATS: [Format; 4] = [Format::Ascii, Format::Binary, Format::Extended, Format::Old];
 
 /// A profile as numbers and names; [`build`] makes one of it.
 #[derive(Debug, Clone)]
@@ -36,7 +36,15 @@ enum Step {
     End(Index),
     /// Counts of traces, samples beyond them, and seconds since the beginning.
     Samples(Vec<(Index, u64)>, u64, u64),
+    /// As samples; the numbers are calls and self times.
+    Times(Vec<(Index, u64, u64)>, u64, u64),
+    /// Callee, caller and thread, calls and times; seconds since the beginning.
+    Edges(Vec<Edge>, u64),
+    /// Classes, traces and four numbers; those beyond them; the interval of samples; seconds.
+    Sites(Vec<(Index, Index, [u64; 4])>, [u64; 4], Option<u64>, u64),
 }
+
+type Edge = (Option<Index>, Option<Index>, Option<Index>, u64, u64);
 
 /// Names that are legal in a JVM and look like parts of a file.
 fn name() -> impl Strategy<Value = String> {
@@ -106,11 +114,23 @@ fn line() -> impl Strategy<Value = Line> {
 
 fn step() -> impl Strategy<Value = Step> {
     // The clock of the records wraps after 71 minutes.
-    let samples = (vec((any::<Index>(), 1..1_000_000_u64), 0..6), 0..10_u64, 0..4000_u64);
+    let index = any::<Index>;
+    let seconds = 0..4000_u64;
+    let samples = (vec((index(), 1..1_000_000_u64), 0..6), 0..10_u64, seconds.clone());
+    let row = (index(), any::<u64>(), any::<u64>());
+    let times = (vec(row, 0..6), 0..10_u64, seconds.clone());
+    let method = || proptest::option::of(index());
+    let edges = vec((method(), method(), method(), any::<u64>(), any::<u64>()), 0..6);
+    let row = (index(), index(), any::<[u64; 4]>());
+    let interval_bytes = proptest::option::of(1..u64::MAX);
+    let sites = (vec(row, 0..6), any::<[u64; 4]>(), interval_bytes, seconds.clone());
     prop_oneof![
         Just(Step::Start),
         any::<Index>().prop_map(Step::End),
         samples.prop_map(|(rows, more, seconds)| Step::Samples(rows, more, seconds)),
+        times.prop_map(|(rows, more, seconds)| Step::Times(rows, more, seconds)),
+        (edges, seconds).prop_map(|(rows, seconds)| Step::Edges(rows, seconds)),
+        sites.prop_map(|(rows, more, interval, s)| Step::Sites(rows, more, interval, s)),
     ]
 }
 
@@ -143,7 +163,14 @@ fn stamp(seconds: u64) -> Timestamp {
     Timestamp { unix_ms: seconds * 1000, utc_offset_s: 0 }
 }
 
-fn build(plan: &Plan) -> Profile {
+fn allocations(
+    [live_bytes, live_count, allocated_bytes, allocated_count]: [u64; 4],
+) -> Allocations {
+    Allocations { live_bytes, live_count, allocated_bytes, allocated_count }
+}
+
+/// The plan as far as `format` holds it: its sections, and numbers of its size.
+fn build(plan: &Plan, format: Format) -> Profile {
     let mut profile = Profile::default();
     profile.created = Some(stamp(plan.created_s));
     profile.depth = Some(plan.depth.into());
@@ -187,7 +214,66 @@ fn build(plan: &Plan) -> Profile {
     // Threads that a trace names have started by then.
     let mut to_start = threads.iter();
     for step in &plan.events {
+        if matches!(step, Step::Times(..) | Step::Sites(..) | Step::Edges(..)) {
+            profile.events.extend(to_start.by_ref().map(|thread| Event::ThreadStart(*thread)));
+        }
         let event = match step {
+            Step::Times(..) if format == Format::Binary => None,
+            Step::Edges(..) if format != Format::Extended => None,
+            Step::Times(rows, more, seconds) => {
+                // Text tells whole milliseconds apart up to ten seconds.
+                let time = |time: u64| match format {
+                    Format::Ascii => time % 1000 * 1_000_000,
+                    _ => time,
+                };
+                let rows = rows.iter().map(|(trace, count, self_ns)| CallRow {
+                    trace: *trace.get(&traces),
+                    count: *count,
+                    self_ns: time(*self_ns),
+                    total_ns: if format == Format::Extended { *self_ns / 2 * 3 } else { 0 },
+                });
+                let rows: Vec<_> = rows.collect();
+                let self_ns = rows.iter().map(|row| row.self_ns);
+                let total_ns = self_ns.fold(time(*more), u64::saturating_add);
+                let written = Some(stamp(plan.created_s + seconds));
+                let mut times = CpuTimes { total_ns, rows, written };
+                times.rank(0.0);
+                Some(Event::CpuTimes(times))
+            }
+            Step::Edges(rows, seconds) => {
+                let method = |index: &Option<Index>| index.map(|index| *index.get(&methods));
+                let rows = rows.iter().map(|(callee, caller, thread, count, total_ns)| CallEdge {
+                    callee: method(callee),
+                    caller: method(caller),
+                    thread: thread.map(|index| *index.get(&threads)),
+                    count: *count,
+                    total_ns: *total_ns,
+                });
+                let written = Some(stamp(plan.created_s + seconds));
+                Some(Event::CallEdges(CallEdges { rows: rows.collect(), written }))
+            }
+            Step::Sites(rows, more, sample_interval_bytes, seconds) => {
+                let numbers = |numbers: [u64; 4]| match format {
+                    Format::Extended => numbers,
+                    _ => numbers.map(|number| number % 1_000_000),
+                };
+                let rows = rows.iter().map(|(class, trace, objects)| Site {
+                    class: *class.get(&classes),
+                    trace: *trace.get(&traces),
+                    objects: allocations(numbers(*objects)),
+                });
+                let mut sites = Sites {
+                    total: allocations(numbers(*more)),
+                    rows: rows.collect(),
+                    sample_interval_bytes: *sample_interval_bytes,
+                    written: Some(stamp(plan.created_s + seconds)),
+                };
+                for row in &sites.rows {
+                    sites.total.add(row.objects);
+                }
+                sites.rank(0.0);
+                Some(Event::Sites(sites))
+            }
             Step::Start => to_start.next().map(|thread| Event::ThreadStart(*thread)),
             Step::End(index) => {
                 Some(Event::ThreadEnd(profile.get_thread(*index.get(&threads)).serial))
@@ -256,9 +342,64 @@ fn told(profile: &Profile) -> Vec<String> {
             let rows: Vec<_> = samples.rows.iter().map(row).collect();
             format!("{} {:?} {rows:?}", samples.total, samples.written)
         }
-        other => format!("{other:?}"),
+        Event::CpuTimes(times) => {
+            let rows: Vec<_> = times
+                .rows
+                .iter()
+                .map(|call| (row(&(call.trace, call.count)), call.self_ns))
+                .collect();
+            format!("{} ns {:?} {rows:?}", times.total_ns, times.written)
+        }
+        Event::CallEdges(edges) => {
+            let method = |id: MethodId| {
+                let method = profile.symbols.get_method(id);
+                let source = method.source.map(text);
+                (profile.symbols.method_name(id), method.signature.map(text), source)
+            };
+            let rows: Vec<_> = edges
+                .rows
+                .iter()
+                .map(|edge| {
+                    let thread = edge.thread.map(thread);
+                    let methods = (edge.callee.map(method), edge.caller.map(method));
+                    (methods, thread, edge.count, edge.total_ns)
+                })
+                .collect();
+            format!("{:?} {rows:?}", edges.written)
+        }
+        Event::Sites(sites) => {
+            let rows: Vec<_> = sites
+                .rows
+                .iter()
+                .map(|site| {
+                    let class = profile.symbols.class_name(site.class);
+                    (class, row(&(site.trace, 0)), site.objects)
+                })
+                .collect();
+            let interval = sites.sample_interval_bytes;
+            format!("{:?} {interval:?} {:?} {rows:?}", sites.total, sites.written)
+        }
     };
     profile.events.iter().map(event).collect()
+}
+
+/// What a text's sections say in numbers.
+fn numbers(profile: &Profile) -> Vec<String> {
+    let serial = |id: TraceId| profile.get_trace(id).serial;
+    let event = |event: &Event| match event {
+        Event::CpuTimes(times) => {
+            let row = |row: &CallRow| (serial(row.trace), row.count, row.self_ns, row.total_ns);
+            let rows: Vec<_> = times.rows.iter().map(row).collect();
+            Some(format!("{} ns {rows:?}", times.total_ns))
+        }
+        Event::Sites(sites) => {
+            let rows: Vec<_> =
+                sites.rows.iter().map(|row| (serial(row.trace), row.objects)).collect();
+            Some(format!("{:?} {rows:?}", sites.sample_interval_bytes))
+        }
+        _ => None,
+    };
+    profile.events.iter().filter_map(event).collect()
 }
 
 proptest! {
@@ -267,17 +408,23 @@ proptest! {
     /// Text is the same bytes after one reading. (Line ends in names are written as `\n`.)
     #[test]
     fn text_is_written_as_it_was_read(plan in plan()) {
-        let first = written(&build(&plan), Format::Ascii);
+        let profile = build(&plan, Format::Ascii);
+        let first = written(&profile, Format::Ascii);
         let read = perk_hprof::read(&first).map_err(|e| TestCaseError::fail(e.to_string()))?;
+        prop_assert_eq!(numbers(&read), numbers(&profile));
         let second = written(&read, Format::Ascii);
         prop_assert_eq!(String::from_utf8_lossy(&second), String::from_utf8_lossy(&first));
     }
 
     /// Records lose nothing. Their ids are the order of first use after one reading, and stay.
     #[test]
-    fn records_are_written_as_they_were_read(plan in plan()) {
-        let profile = build(&plan);
-        let first = written(&profile, Format::Binary);
+    fn records_are_written_as_they_were_read(
+        plan in plan(),
+        format in select(vec![Format::Binary, Format::Extended]),
+    ) {
+        let profile = build(&plan, format);
+        let first = written(&profile, format);
+        prop_assert_eq!(perk_hprof::recognise(&first), Some(format));
         let read = perk_hprof::read(&first).map_err(|e| TestCaseError::fail(e.to_string()))?;
         prop_assert_eq!(read.created, profile.created);
         prop_assert_eq!(read.depth, profile.depth);
@@ -289,8 +436,8 @@ proptest! {
         prop_assert_eq!(classes(&read), classes(&profile));
         prop_assert_eq!(read.notes.len(), 0);
 
-        let second = written(&read, Format::Binary);
-        let third = written(&perk_hprof::read(&second).unwrap(), Format::Binary);
+        let second = written(&read, format);
+        let third = written(&perk_hprof::read(&second).unwrap(), format);
         prop_assert!(second == third, "{:?}", plan);
         prop_assert_eq!(second.len(), first.len());
     }
@@ -302,7 +449,11 @@ proptest! {
         flips in vec((any::<Index>(), 0..8_u8), 1..20),
     ) {
         for format in FORMATS {
-            let bytes = written(&build(&plan), format);
+            let profile = build(&plan, format);
+            if format.holds(&profile).is_err() {
+                continue;
+            }
+            let bytes = written(&profile, format);
             for cut in &cuts {
                 survives(&bytes[..cut.index(bytes.len())])?;
             }
@@ -321,6 +472,8 @@ proptest! {
             &b"JAVA PROFILE 1.0.1, created Fri Nov 20 19:00:31 2026\n\n--------\n\n"[..],
             &b"JAVA PROFILE 1.0.2\0\0\0\0\x08\0\0\0\0\0\0\0\0"[..],
             &b"JAVA PROFILE 1.0.1\0\0\0\0\x04\0\0\0\0\0\0\0\0"[..],
+            &b"JAVA PROFILE 1.0.2\0\0\0\0\x08\0\0\0\0\0\0\0\0\xF0\0\0\0\0\0\0\0\x04\0\0\0\x01"[..],
+            &b"count callee caller time\n"[..],
             &b"JAVA PROFILE 1.0"[..],
             &b""[..],
         ]),
@@ -333,11 +486,15 @@ proptest! {
     #[test]
     fn any_records_are_an_error_or_a_profile(
         id_bytes in 0..10_u8,
-        records in vec((0..0x30_u8, 0..40_u32, vec(0..4_u8, 0..40)), 0..10),
+        extended in any::<bool>(),
+        records in vec((prop_oneof![0..0x30_u8, 0xF0..0xF8_u8], 0..40_u32, vec(0..4_u8, 0..40)), 0..10),
     ) {
         let mut bytes = b"JAVA PROFILE 1.0.1\0\0\0\0".to_vec();
         bytes.push(id_bytes);
         bytes.extend([0; 8]);
+        if extended {
+            bytes.extend([0xF0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 1]);
+        }
         for (tag, length, body) in records {
             bytes.push(tag);
             bytes.extend([0; 4]);
@@ -354,7 +511,8 @@ fn survives(bytes: &[u8]) -> Result<(), TestCaseError> {
         Ok(profile) => {
             // What was read can be written.
             for format in FORMATS {
-                written(&profile, format);
+                let whole = perk_hprof::write(&profile, format, std::io::sink()).is_ok();
+                prop_assert_eq!(whole, format.holds(&profile).is_ok(), "{:?}", format);
             }
         }
         Err(Error::Binary { offset, .. }) => prop_assert!(offset <= bytes.len()),
@@ -372,12 +530,66 @@ fn survives(bytes: &[u8]) -> Result<(), TestCaseError> {
 #[test]
 fn golden_files_with_a_bit_flipped_do_no_harm() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/hprof");
-    for (name, step) in [("samples-cpu.txt", 13), ("samples-b-cpu.hprof", 61)] {
+    for (name, step) in [
+        ("samples-cpu.txt", 13),
+        ("samples-b-cpu.hprof", 61),
+        ("times-cpu.txt", 997),
+        ("sites-alloc-depth1.txt", 20_011),
+        ("sites-b-arrays.hprof", 15_013),
+        ("old-cpu.txt", 31_013),
+    ] {
         let bytes = fs::read(folder.join(name)).unwrap();
         for bit in (0..bytes.len() * 8).step_by(step) {
             let mut broken = bytes.clone();
             broken[bit / 8] ^= 1 << (bit % 8);
             survives(&broken).unwrap_or_else(|e| panic!("{name}, bit {bit}: {e}"));
         }
+    }
+}
+
+/// A small file in each format, cut at every byte.
+#[test]
+fn small_files_cut_anywhere_do_no_harm() {
+    let bytes = fs::read(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/hprof/times-cpu-depth0.txt"),
+    );
+    let mut profile = perk_hprof::read(&bytes.unwrap()).unwrap();
+    let class = profile.symbols.new_class("int[]");
+    let name = profile.symbols.strings.intern("clone");
+    let method = profile.symbols.method(Method { class, name, signature: None, source: None });
+    let frame = profile.symbols.frame(Frame { method, bci: None, line: Line::Unknown });
+    let node = profile.tree.insert([frame, frame]).node;
+    let trace = profile.trace(node, None);
+    let objects = allocations([1, 2, 3, 4]);
+    let site = Site { class, trace, objects };
+    let edge = CallEdge {
+        callee: Some(method),
+        caller: None,
+        thread: None,
+        count: 7,
+        total_ns: 5_000_000,
+    };
+    let sites = Event::Sites(Sites {
+        total: objects,
+        rows: vec![site],
+        sample_interval_bytes: Some(1024),
+        written: None,
+    });
+    let edges = Event::CallEdges(CallEdges { rows: vec![edge], written: None });
+    let times = profile.events.clone();
+    for (format, events) in [
+        (Format::Ascii, [times.clone(), vec![sites.clone()]].concat()),
+        (Format::Binary, vec![sites.clone()]),
+        (Format::Extended, [times, vec![sites, edges.clone()]].concat()),
+        (Format::Old, vec![edges]),
+    ] {
+        profile.events = events;
+        let whole = written(&profile, format);
+        let mut taken = 0;
+        for end in 0..=whole.len() {
+            survives(&whole[..end]).unwrap_or_else(|e| panic!("{format:?} cut at {end}: {e}"));
+            taken += usize::from(perk_hprof::read(&whole[..end]).is_ok());
+        }
+        assert!((1..whole.len() / 2).contains(&taken), "{format:?}: {taken} cuts were taken");
     }
 }

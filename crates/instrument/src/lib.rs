@@ -1,3 +1,114 @@
 //! Which probes go where in a class: at a method's entry and exits, around calls that cannot be
 //! seen from inside, at allocations, and the fields that perk adds to classes of the JVM.
+//!
+//! Bytes in, bytes out: [`instrument`] knows class files and nothing of a JVM that runs. What a
+//! method's number is, and what is counted at the call, it asks a [`Methods`]. A probe is a call of
+//! a static method of [`HELPER`]; it takes nothing from the operand stack and leaves nothing there.
+//!
+//! | probe | where |
+//! |---|---|
+//! | `enter(I)` | at the beginning of a method's code |
+//! | `touch(I)` | at the beginning of a method that does next to nothing, instead of all others |
+//! | `exit(I)` | before each return, and in a handler of all exceptions, which throws on, of methods that catch some; behind a leaf's call |
+//! | `caught(I)` | at the exception handlers of code that calls: what was called may not have left |
+//! | `line(I)` | before what calls, allocates or initialises a class, where the line may be another |
+//! | `enterLeaf(I)` | before the call of a leaf, a method that is counted by its callers |
+//! | `allocated(Object)` | in `Object.<init>`, which each constructor calls in the end |
+//! | `array(...)`, `arrays(Object)` | behind the instructions that make arrays |
+//! | `made(Object)` | behind calls that return what the JVM itself has made |
+//! | `mounted(Thread)`, `unmounted(Thread)` | where a virtual thread comes to a carrier, and leaves it |
+//!
+//! A method that an exception unwinds tells of it only if it has handlers of its own. The others are
+//! still the innermost ones when `caught` or `exit` is called, which then leave them, too: the method
+//! that calls them is the innermost one of its name, as all later calls of it have told.
 #![forbid(unsafe_code)]
+
+mod annotations;
+mod class;
+mod fresh;
+mod helper;
+pub mod layout;
+mod leaves;
+mod patterns;
+mod probe;
+mod scan;
+
+pub use class::instrument;
+pub use helper::{HELPER, METHODS as HELPER_METHODS};
+pub use leaves::{Leaf, Leaves, leaves};
+pub use patterns::{PatternError, Patterns};
+pub use perk_classfile::Error;
+
+/// The fields that classes of the JVM get. All are public, transient and synthetic.
+pub mod fields {
+    /// A `long` of `java/lang/Thread`.
+    pub const THREAD_STACK: &str = "$perkStack";
+    /// A `long` of `java/lang/Thread`.
+    pub const THREAD_TREE: &str = "$perkTree";
+    /// An `int` of `java/lang/Class`.
+    pub const CLASS_NUMBER: &str = "$perkNumber";
+    /// An `int` of `java/lang/Object`, if [`Probes::object_record`](super::Probes) says so. Arrays
+    /// do not have it: their length is in its place.
+    pub const OBJECT_RECORD: &str = "$perkRecord";
+}
+
+/// Which probes are placed besides those at entries, exits and the calls of leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probes {
+    /// A handler of all exceptions in every method, also in those that catch none themselves. It
+    /// matters where code without probes catches exceptions: where some classes are not selected.
+    pub unwinding: bool,
+    /// Those that tell the current line.
+    pub lines: bool,
+    /// Those that tell of each object and array made.
+    pub heap: bool,
+    /// Whether `java/lang/Object` gets its field.
+    pub object_record: bool,
+}
+
+/// A method by its names, in modified UTF-8 as class files have them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MethodName<'a> {
+    /// The class's internal name, as `java/lang/Object`.
+    pub class: &'a [u8],
+    /// The method's name.
+    pub name: &'a [u8],
+    /// Its descriptor.
+    pub descriptor: &'a [u8],
+    /// The file its class was compiled from. Not known of a leaf.
+    pub source: Option<&'a [u8]>,
+    /// Whether it is known to be native. That of a leaf is told by [`leaves`] of its class.
+    pub is_native: bool,
+}
+
+/// What is to be known of methods to instrument a class.
+pub trait Methods {
+    /// A number for a method, which its probes push as an `int`. Called once for each method
+    /// instrumented, and once in each class and way of calling for each leaf called.
+    fn number(&mut self, method: &MethodName<'_>) -> u32;
+
+    /// Whether calls of exactly this target are counted at the call, because nothing can be counted
+    /// inside: it is native, the JIT replaces its code, or its class is not selected. `owner` is
+    /// the class that the call names (`java/lang/Object` for arrays); the target may be inherited.
+    fn leaf(
+        &mut self,
+        owner: &[u8],
+        name: &[u8],
+        descriptor: &[u8],
+        is_virtual_dispatch: bool,
+    ) -> bool;
+
+    /// Whether a class's methods are to be counted. Allocations are counted in every class.
+    fn selected(&mut self, class: &[u8]) -> bool;
+}
+
+/// What became of a class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instrumented {
+    /// The class file; none if there is nothing to change.
+    pub bytes: Option<Vec<u8>>,
+    /// How many methods have probes at entry and exits.
+    pub method_count: usize,
+    /// The methods without the probes that they should have, as name and descriptor, and why.
+    pub skipped: Vec<(Vec<u8>, String)>,
+}

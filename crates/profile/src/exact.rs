@@ -6,8 +6,10 @@ use crate::{ClassId, MethodId, ThreadId, Timestamp, TraceId};
 
 /// Calls and their times by trace, as `cpu=times` counts them.
 ///
-/// In a profile of full depth every node of the call tree that was entered has a row, so that the
-/// time of a call with all it called (its *total*) is the sum of the self times of its subtree.
+/// In a profile of full depth every node of the call tree that was entered has a row. The exact engine
+/// folds recursion there: what a method calls that was called while it was running is booked under
+/// its outer call. So the sum of the self times of a node's subtree is its total where nothing was
+/// folded, and [`CallRow::total_ns`] is its total everywhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuTimes {
     /// The self times of all traces, in nanoseconds, those of rows below the file's cutoff among
@@ -29,6 +31,9 @@ pub struct CallRow {
     /// The time in these calls, in nanoseconds, without that of the methods they called; 0 where
     /// calls were counted and not timed.
     pub self_ns: u64,
+    /// The time in these calls with all that they called, in nanoseconds; a recursive call counts
+    /// again in the call around it. 0 where the file does not tell.
+    pub total_ns: u64,
 }
 
 impl CpuTimes {
@@ -37,7 +42,7 @@ impl CpuTimes {
     /// the calls are the shares.
     pub fn rank(&mut self, cutoff: f64) {
         self.rows.sort_by_key(|row| (Reverse(row.self_ns), Reverse(row.count), row.trace));
-        let calls: u64 = self.rows.iter().map(|row| row.count).sum();
+        let calls = self.rows.iter().map(|row| row.count).fold(0, u64::saturating_add);
         let share = |row: &CallRow| match self.total_ns {
             0 => row.count as f64 / calls as f64,
             total_ns => row.self_ns as f64 / total_ns as f64,
@@ -55,6 +60,16 @@ pub struct CallEdges {
     pub rows: Vec<CallEdge>,
     /// When the table was written, if that is told.
     pub written: Option<Timestamp>,
+}
+
+impl CallEdges {
+    /// Orders the rows as `cpu=old` prints them: most calls first, then most time, then in order of
+    /// callee, caller and thread.
+    pub fn rank(&mut self) {
+        self.rows.sort_by_key(|row| {
+            (Reverse((row.count, row.total_ns)), row.callee, row.caller, row.thread)
+        });
+    }
 }
 
 /// The calls of one method by another.
@@ -142,7 +157,7 @@ mod tests {
     use super::*;
 
     fn call(trace: usize, count: u64, self_ns: u64) -> CallRow {
-        CallRow { trace: TraceId::new(trace), count, self_ns }
+        CallRow { trace: TraceId::new(trace), count, self_ns, total_ns: 0 }
     }
 
     fn site(trace: usize, live_bytes: u64, allocated_bytes: u64) -> Site {
@@ -169,6 +184,18 @@ mod tests {
         let mut times = CpuTimes { total_ns: 0, rows, written: None };
         times.rank(0.5);
         assert_eq!(times.rows, [call(2, 99, 0)]);
+    }
+
+    #[test]
+    fn call_edges_are_ranked_by_count() {
+        let edge = |callee, count, total_ns| {
+            let callee = Some(MethodId::new(callee));
+            CallEdge { callee, caller: None, thread: None, count, total_ns }
+        };
+        let rows = vec![edge(3, 1, 9), edge(2, 7, 1), edge(1, 7, 1), edge(0, 7, 2)];
+        let mut edges = CallEdges { rows, written: None };
+        edges.rank();
+        assert_eq!(edges.rows, [edge(0, 7, 2), edge(1, 7, 1), edge(2, 7, 1), edge(3, 1, 9)]);
     }
 
     #[test]

@@ -35,6 +35,8 @@ ids! {
     FrameId,
     /// A node of the [`CallTree`](crate::CallTree).
     NodeId,
+    /// A node of a [`MethodTree`](crate::MethodTree).
+    PathId,
     /// A thread of a [`Profile`](crate::Profile).
     ThreadId,
     /// A call trace of a [`Profile`](crate::Profile).

@@ -7,10 +7,15 @@
 #![forbid(unsafe_code)]
 
 pub mod accounting;
+pub mod allocations;
+pub mod calls;
+pub mod diff;
 pub mod exact;
 pub mod ids;
+pub mod method_tree;
 pub mod mutf8;
 pub mod names;
+pub mod pattern;
 pub mod profile;
 pub mod strings;
 pub mod symbols;
@@ -18,9 +23,14 @@ pub mod time;
 pub mod top;
 pub mod tree;
 
+#[cfg(test)]
+mod fixture;
+
 pub use accounting::Accounting;
 pub use exact::{Allocations, CallEdge, CallEdges, CallRow, CpuTimes, Site, Sites};
-pub use ids::{ClassId, FrameId, MethodId, NodeId, StrId, ThreadId, TraceId};
+pub use ids::{ClassId, FrameId, MethodId, NodeId, PathId, StrId, ThreadId, TraceId};
+pub use method_tree::MethodTree;
+pub use pattern::NamePattern;
 pub use profile::{CpuSamples, Event, Profile, Thread, Trace};
 pub use strings::Interner;
 pub use symbols::{Class, Frame, Line, Method, Symbols};

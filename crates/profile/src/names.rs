@@ -32,6 +32,25 @@ pub fn package(class: &str) -> &str {
     class[..end].rfind('.').map_or("", |dot| &class[..dot])
 }
 
+/// A class name without what differs from run to run: the address (and, before JDK 21, the number)
+/// in a hidden class's name. All lambdas of a class have the same.
+pub fn stable(class: &str) -> &str {
+    let is_address = |at: usize| {
+        let digits = class[at + 1..].strip_prefix("0x").unwrap_or_default();
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    let Some(end) = class.rfind(['.', '/', '+']).filter(|&at| is_address(at)) else { return class };
+    let name = &class[..end];
+    match name.rsplit_once('$') {
+        Some((start, number))
+            if start.ends_with("$$Lambda") && number.bytes().all(|byte| byte.is_ascii_digit()) =>
+        {
+            start
+        }
+        _ => name,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,6 +67,22 @@ mod tests {
             ("[", "["),
         ] {
             assert_eq!(from_signature(signature), name);
+        }
+    }
+
+    #[test]
+    fn hidden_classes_have_a_stable_name() {
+        for (class, name) in [
+            ("a.B$$Lambda$14/0x0000000800c03000", "a.B$$Lambda"),
+            ("a.B$$Lambda$14.0x0000000800c03000", "a.B$$Lambda"),
+            ("a.B$$Lambda/0x00007f10", "a.B$$Lambda"),
+            ("java.lang.invoke.LambdaForm$MH/0x00ff", "java.lang.invoke.LambdaForm$MH"),
+            ("a.B$1", "a.B$1"),
+            ("a.0x", "a.0x"),
+            ("a.B", "a.B"),
+            ("", ""),
+        ] {
+            assert_eq!(stable(class), name);
         }
     }
 

@@ -201,6 +201,30 @@ impl Profile {
         })
     }
 
+    /// The sections of call times, in order. Each counts from the one before on.
+    pub fn cpu_times(&self) -> impl Iterator<Item = &CpuTimes> {
+        self.events.iter().filter_map(|event| match event {
+            Event::CpuTimes(times) => Some(times),
+            _ => None,
+        })
+    }
+
+    /// The tables of callees and callers, in order. Each counts from the one before on.
+    pub fn call_edges(&self) -> impl Iterator<Item = &CallEdges> {
+        self.events.iter().filter_map(|event| match event {
+            Event::CallEdges(edges) => Some(edges),
+            _ => None,
+        })
+    }
+
+    /// The last section of allocation sites. (Each counts from the program's start on.)
+    pub fn sites(&self) -> Option<&Sites> {
+        self.events.iter().rev().find_map(|event| match event {
+            Event::Sites(sites) => Some(sites),
+            _ => None,
+        })
+    }
+
     /// The samples of all sections added up, a row a trace, in trace order. (Each dump of an HPROF
     /// file begins anew from zero.)
     pub fn total_cpu_samples(&self) -> CpuSamples {

@@ -99,19 +99,19 @@ pub fn threads(profile: &Profile, samples: &CpuSamples) -> Vec<(ThreadId, u64)> 
 }
 
 /// Maps methods that look the same (several loaders' copies) to the first of them.
-struct Merged<'a> {
+pub(crate) struct Merged<'a> {
     profile: &'a Profile,
     first: FxHashMap<(StrId, StrId, Option<StrId>), MethodId>,
     known: Vec<Option<MethodId>>,
 }
 
 impl<'a> Merged<'a> {
-    fn new(profile: &'a Profile) -> Self {
+    pub(crate) fn new(profile: &'a Profile) -> Self {
         let known = vec![None; profile.symbols.method_count()];
         Self { profile, first: FxHashMap::default(), known }
     }
 
-    fn method(&mut self, id: MethodId) -> MethodId {
+    pub(crate) fn method(&mut self, id: MethodId) -> MethodId {
         if let Some(known) = self.known[id.index()] {
             return known;
         }

@@ -185,6 +185,12 @@ impl Engine for PollingEngine {
         Some(slot)
     }
 
+    fn slot(&self, tid: Tid) -> Option<Slot> {
+        let mut table = lock(&self.table);
+        let index = table.find_tid(tid)?;
+        Some(table.get_mut(index).thread)
+    }
+
     fn settle(&self, session: &Session) {
         let mut table = lock(&self.table);
         table.read_all();

@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 
 use perk_jvmti_sys::jni_sys::{JavaVM, jclass, jint, jmethodID, jobject};
 use perk_jvmti_sys::{
-    Capabilities, JVMTI_ENABLE, JVMTI_ERROR_NOT_AVAILABLE, JVMTI_THREAD_MAX_PRIORITY,
+    Capabilities, Capability, JVMTI_ENABLE, JVMTI_ERROR_NOT_AVAILABLE, JVMTI_THREAD_MAX_PRIORITY,
     JVMTI_THREAD_STATE_BLOCKED_ON_MONITOR_ENTER, JVMTI_THREAD_STATE_WAITING, JVMTI_VERSION_11,
     JVMTI_VERSION_21, JvmtiEnv, call, jvmtiError, jvmtiEvent, jvmtiEventCallbacks,
     jvmtiExtensionFunction, jvmtiExtensionFunctionInfo, jvmtiFrameInfo, jvmtiLineNumberEntry,
@@ -74,6 +74,26 @@ impl Jvmti {
         })
     }
 
+    /// Wraps a callback's environment.
+    ///
+    /// # Safety
+    /// `env` must be the agent's environment.
+    pub(crate) unsafe fn from_raw(env: JvmtiEnv) -> Self {
+        Self(env)
+    }
+
+    pub(super) fn raw(self) -> JvmtiEnv {
+        self.0
+    }
+
+    /// Whether the agent was given the events of virtual threads.
+    pub(crate) fn has_virtual_threads(self) -> bool {
+        let mut given = Capabilities::default();
+        // SAFETY: the environment is valid, `given` lives until the call returns.
+        let result = unsafe { call!(self.0, GetCapabilities, &mut given) };
+        result.ok().is_ok() && given.has(Capability::CanSupportVirtualThreads)
+    }
+
     /// Which of `wanted` the JVM can give now.
     pub(crate) fn potential(self, wanted: Capabilities) -> Result<Capabilities> {
         let mut all = Capabilities::default();
@@ -97,6 +117,17 @@ impl Jvmti {
         let all_threads: jobject = null_mut();
         // SAFETY: the environment is valid; null means all threads.
         unsafe { call!(self.0, SetEventNotificationMode, JVMTI_ENABLE, event, all_threads).ok() }
+    }
+
+    /// Memory of the JVM's that holds `bytes`, for the JVM to free.
+    pub(crate) fn copy(self, bytes: &[u8]) -> Option<*mut u8> {
+        let mut memory = null_mut();
+        // SAFETY: the environment is valid; the memory has room for as many bytes as asked for.
+        unsafe {
+            call!(self.0, Allocate, bytes.len() as i64, &mut memory).ok().ok()?;
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory, bytes.len());
+        }
+        Some(memory)
     }
 
     /// A system property, as the JVM was given it.

@@ -1,5 +1,7 @@
 //! The whole profile as JSON. Names of numbers end in their unit.
 
+mod exact;
+
 use std::collections::HashMap;
 use std::io::Write;
 
@@ -8,11 +10,12 @@ use perk_profile::{Accounting, MethodId, ThreadId};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::View;
+use super::{Content, View};
+use crate::args::ReportArgs;
 use crate::form::Input;
 
 /// The fields of the accounting that are text, whatever they look like.
-const TEXTS: [&str; 3] = ["program", "jvm", "engine"];
+const TEXTS: [&str; 5] = ["program", "jvm", "engine", "clock", "timing"];
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -27,6 +30,12 @@ struct Report<'a> {
     methods: Vec<Method<'a>>,
     paths: Vec<Path<'a>>,
     threads: Vec<Thread<'a>>,
+    /// `None` where the profile has counted no calls.
+    calls: Option<exact::CallReport<'a>>,
+    /// `None` where the profile has counted no allocations.
+    allocations: Option<exact::AllocationReport<'a>>,
+    /// `None` where the profile has no call paths.
+    tree: Option<exact::Tree<'a>>,
     accounting: Option<Map<String, Value>>,
 }
 
@@ -89,18 +98,19 @@ struct ThreadMethod<'a> {
     total_count: u64,
 }
 
-/// Writes the report; of methods and paths the first `top` alone, where it is given.
+/// Writes the report; of each list the first `--top` rows alone, where it is given.
 pub(super) fn write(
     input: &Input,
     file: &str,
-    view: &View<'_>,
-    top: Option<usize>,
+    content: &Content<'_>,
+    args: &ReportArgs,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
+    let view = &content.samples;
     let profile = view.profile;
     let methods = view.methods();
     let names = full_names(view);
-    let top = top.unwrap_or(usize::MAX);
+    let top = args.top.unwrap_or(usize::MAX);
     let report = Report {
         file,
         form: input.form.ending(),
@@ -116,6 +126,12 @@ pub(super) fn write(
             .map(|path| self::path(view, path, &names))
             .collect(),
         threads: threads(view, &names),
+        calls: content.calls.as_ref().map(|calls| exact::calls(calls, &names, top)),
+        allocations: content
+            .objects
+            .as_ref()
+            .map(|objects| exact::objects(content, objects, &names, top)),
+        tree: exact::tree(content, &names, args.min),
         accounting: profile.accounting.as_ref().map(accounting),
     };
     serde_json::to_writer_pretty(&mut *out, &report)?;

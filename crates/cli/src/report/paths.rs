@@ -30,7 +30,7 @@ pub(super) fn blocks(view: &View<'_>, top: usize, screen: &Screen) -> String {
 
 /// The items as lines, equal ones in a row as one; of many, the first and the last ones and how many
 /// are between.
-pub(super) fn middle_cut<T>(items: &[T], line: impl Fn(&T) -> String) -> Vec<String> {
+pub(crate) fn middle_cut<T>(items: &[T], line: impl Fn(&T) -> String) -> Vec<String> {
     let mut runs: Vec<(String, usize)> = Vec::new();
     for item in items {
         let line = line(item);

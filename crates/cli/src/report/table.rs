@@ -4,16 +4,16 @@ use crate::show::Screen;
 
 /// A table: all columns stand at their right edge, the last one at its left.
 #[derive(Debug)]
-pub(super) struct Table {
-    pub(super) titles: Vec<&'static str>,
-    pub(super) rows: Vec<Row>,
+pub(crate) struct Table {
+    pub(crate) titles: Vec<&'static str>,
+    pub(crate) rows: Vec<Row>,
 }
 
 /// A row, and lines that explain it.
 #[derive(Debug)]
-pub(super) struct Row {
-    pub(super) cells: Vec<String>,
-    pub(super) below: Vec<String>,
+pub(crate) struct Row {
+    pub(crate) cells: Vec<String>,
+    pub(crate) below: Vec<String>,
 }
 
 const GAP: &str = "  ";
@@ -21,7 +21,7 @@ const INDENT: &str = "        ";
 
 impl Table {
     /// The table as text, no line wider than the screen.
-    pub(super) fn render(&self, screen: &Screen) -> String {
+    pub(crate) fn render(&self, screen: &Screen) -> String {
         let last = self.titles.len() - 1;
         let width = |column: usize| {
             let cells = self.rows.iter().map(|row| row.cells[column].chars().count());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 use anyhow::{Context, bail};
-use perk_profile::Profile;
+use perk_profile::{Event, Profile};
 use rustix::process::{Pid, test_kill_process};
 use tempfile::TempDir;
 
@@ -117,8 +117,15 @@ impl Jvm {
         self.profile.accounting.as_ref().map_or(0, |accounting| accounting.process_cpu_ns)
     }
 
-    pub(super) fn sample_count(&self) -> u64 {
-        self.profile.cpu_samples().map(|samples| samples.total).sum()
+    /// Whether nothing was measured.
+    pub(super) fn is_empty(&self) -> bool {
+        self.profile.events.iter().all(|event| match event {
+            Event::ThreadStart(_) | Event::ThreadEnd(_) => true,
+            Event::CpuSamples(samples) => samples.total == 0,
+            Event::CpuTimes(times) => times.rows.is_empty(),
+            Event::CallEdges(edges) => edges.rows.is_empty(),
+            Event::Sites(sites) => sites.rows.is_empty(),
+        })
     }
 
     /// The program, for people.

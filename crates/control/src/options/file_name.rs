@@ -13,14 +13,14 @@ pub fn resolve_file_name(options: &Options, pid: u32, exists: impl Fn(&Path) -> 
     let name = match (&options.output, options.format) {
         (Output::File(name), _) => expand(name, pid),
         (_, Format::Ascii) => "java.hprof.txt".to_owned(),
-        (_, Format::Binary) => "java.hprof".to_owned(),
+        (_, Format::Binary | Format::Extended) => "java.hprof".to_owned(),
     };
     if options.force || !exists(Path::new(&name)) {
         return PathBuf::from(name);
     }
     let (prefix, suffix) = match options.format {
         Format::Ascii => split_text_suffix(&name),
-        Format::Binary => (name.as_str(), ""),
+        Format::Binary | Format::Extended => (name.as_str(), ""),
     };
     let first = PathBuf::from(format!("{prefix}.{pid}{suffix}"));
     if !exists(&first) {

@@ -10,6 +10,17 @@ pub(super) fn float(text: &str) -> Option<f64> {
     skip_blanks(text).parse().ok()
 }
 
+/// A whole number above 0, in units of 1024 with a `k` behind it, of 1024 * 1024 with an `m`.
+pub(super) fn scaled(text: &str) -> Option<u64> {
+    const UNITS: [(char, u64); 2] = [('k', 1 << 10), ('m', 1 << 20)];
+    let (number, unit) = UNITS
+        .iter()
+        .find_map(|&(suffix, unit)| Some((text.strip_suffix(suffix)?, unit)))
+        .unwrap_or((text, 1));
+    let number = u64::try_from(decimal(number)?).ok().filter(|&number| number > 0)?;
+    Some(number * unit)
+}
+
 /// The bits of a number in C syntax: `0x1f`, `017`, `15` or `-1`.
 pub(super) fn flags(text: &str) -> Option<u32> {
     let text = skip_blanks(text);
@@ -62,6 +73,17 @@ mod tests {
         assert_eq!(float(" .5"), Some(0.5));
         assert_eq!(float("2."), Some(2.0));
         assert_eq!(float("1x"), None);
+    }
+
+    #[test]
+    fn scaled_numbers_have_binary_units() {
+        assert_eq!(scaled("1"), Some(1));
+        assert_eq!(scaled("512k"), Some(524_288));
+        assert_eq!(scaled("8m"), Some(8_388_608));
+        assert_eq!(scaled("2147483647m"), Some(2_147_483_647 << 20));
+        for bad in ["", "k", "0", "0k", "-1", "1K", "1g", "1 k", "1.5m", "1km", "2147483648"] {
+            assert_eq!(scaled(bad), None, "{bad:?}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The table of options: the one place that says what exists, how it is written and what it means.
 
 use super::numbers;
-use super::{Classes, Format, Options, Output, Timing};
+use super::{Classes, Clock, Format, Options, Output, TimesForm, TimingMethod};
 
 /// One option.
 pub(super) struct Spec {
@@ -86,6 +86,14 @@ const UNDOCUMENTED_NUMBER: Spec = Spec {
     ..BASE
 };
 
+const GLOBS: Spec = Spec {
+    values: "<glob>:<glob>",
+    section: Section::Perk,
+    form: Some("<glob>:<glob>"),
+    rule: "class globs with : between them",
+    ..BASE
+};
+
 /// Every option, in the order of the help text.
 pub(super) static TABLE: &[Spec] = &[
     Spec {
@@ -99,7 +107,6 @@ pub(super) static TABLE: &[Spec] = &[
         not_yet: &[
             Missing { what: "heap=all", selected: |o| o.heap_dump && o.heap_sites },
             Missing { what: "heap=dump", selected: |o| o.heap_dump },
-            Missing { what: "heap=sites", selected: |o| o.heap_sites },
         ],
         ..BASE
     },
@@ -111,10 +118,6 @@ pub(super) static TABLE: &[Spec] = &[
         form: Some("y|samples|times|old"),
         rule: "y|samples|times|old",
         set: Set::Value(set_cpu),
-        not_yet: &[
-            Missing { what: "cpu=times", selected: |o| o.cpu.timing == Some(Timing::Times) },
-            Missing { what: "cpu=old", selected: |o| o.cpu.timing == Some(Timing::Old) },
-        ],
         ..BASE
     },
     Spec {
@@ -133,6 +136,7 @@ pub(super) static TABLE: &[Spec] = &[
         form: Some("a|b"),
         rule: "a|b",
         set: Set::Value(set_format),
+        additions: &[Addition { values: "p", about: "perk's extended binary output" }],
         ..BASE
     },
     Spec {
@@ -297,6 +301,80 @@ pub(super) static TABLE: &[Spec] = &[
         ..BASE
     },
     Spec {
+        name: "timing",
+        values: "tick|exact|none",
+        about: "how calls are timed",
+        default: "tick",
+        section: Section::Perk,
+        form: Some("tick|exact|none"),
+        rule: "tick|exact|none",
+        set: Set::Value(set_timing),
+        ..BASE
+    },
+    Spec {
+        name: "clock",
+        values: "cpu|wall",
+        about: "clock of call times",
+        default: "cpu",
+        section: Section::Perk,
+        form: Some("cpu|wall"),
+        rule: "cpu|wall",
+        set: Set::Value(set_clock),
+        ..BASE
+    },
+    Spec {
+        name: "include",
+        about: "classes to count calls of",
+        default: "all",
+        set: Set::Value(|o, v| add_globs(&mut o.include, v)),
+        ..GLOBS
+    },
+    Spec {
+        name: "exclude",
+        about: "classes to count no calls of",
+        default: "none",
+        set: Set::Value(|o, v| add_globs(&mut o.exclude, v)),
+        ..GLOBS
+    },
+    Spec {
+        name: "max-nodes",
+        values: "<n>[k|m]",
+        about: "limit of call tree nodes",
+        default: "8m",
+        section: Section::Perk,
+        form: Some("DECIMAL"),
+        rule: "decimal and > 0",
+        set: Set::Value(|o, v| numbers::scaled(v).map(|n| o.max_nodes = n)),
+        ..BASE
+    },
+    Spec {
+        name: "sample",
+        values: "<n>[k|m]",
+        about: "bytes between heap samples",
+        default: "off",
+        section: Section::Perk,
+        form: Some("DECIMAL"),
+        rule: "decimal, > 0 and below 2048m",
+        set: Set::Value(set_sample),
+        ..BASE
+    },
+    Spec {
+        name: "gc",
+        about: "collect garbage before a dump",
+        default: "n",
+        section: Section::Perk,
+        set: Set::Switch(|o| &mut o.gc),
+        ..SWITCH
+    },
+    Spec {
+        name: "aprof",
+        about: "allocations by class",
+        default: "n",
+        section: Section::Perk,
+        set: Set::Switch(|o| &mut o.aprof),
+        ..SWITCH
+    },
+    Spec {
         name: "exitpause",
         section: Section::Removed,
         set: Set::Removed("The exitpause option was removed, use -XX:OnError='cmd %%p'"),
@@ -325,8 +403,8 @@ fn set_heap(options: &mut Options, value: &str) -> Option<()> {
 fn set_cpu(options: &mut Options, value: &str) -> Option<()> {
     match value {
         "y" | "samples" => options.cpu.samples = true,
-        "times" => options.cpu.timing = Some(Timing::Times),
-        "old" => options.cpu.timing = Some(Timing::Old),
+        "times" => options.cpu.times = Some(TimesForm::Times),
+        "old" => options.cpu.times = Some(TimesForm::Old),
         _ => return None,
     }
     Some(())
@@ -336,6 +414,7 @@ fn set_format(options: &mut Options, value: &str) -> Option<()> {
     options.format = match value {
         "a" => Format::Ascii,
         "b" => Format::Binary,
+        "p" => Format::Extended,
         _ => return None,
     };
     Some(())
@@ -368,5 +447,40 @@ fn set_classes(options: &mut Options, value: &str) -> Option<()> {
         "used" => Classes::Used,
         _ => return None,
     };
+    Some(())
+}
+
+fn set_timing(options: &mut Options, value: &str) -> Option<()> {
+    options.timing = match value {
+        "tick" => TimingMethod::Tick,
+        "exact" => TimingMethod::Exact,
+        "none" => TimingMethod::None,
+        _ => return None,
+    };
+    Some(())
+}
+
+fn set_clock(options: &mut Options, value: &str) -> Option<()> {
+    options.clock = Some(match value {
+        "cpu" => Clock::Cpu,
+        "wall" => Clock::Wall,
+        _ => return None,
+    });
+    Some(())
+}
+
+/// A comma would end the value, so that a colon separates globs.
+fn add_globs(globs: &mut Vec<String>, value: &str) -> Option<()> {
+    if value.split(':').any(str::is_empty) {
+        return None;
+    }
+    globs.extend(value.split(':').map(str::to_owned));
+    Some(())
+}
+
+/// The JVM takes the interval as a signed number of 32 bits.
+fn set_sample(options: &mut Options, value: &str) -> Option<()> {
+    let bytes = numbers::scaled(value).filter(|&bytes| i32::try_from(bytes).is_ok())?;
+    options.heap_sample_bytes = Some(bytes);
     Some(())
 }

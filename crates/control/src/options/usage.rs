@@ -80,9 +80,9 @@ with. `help` as the whole string prints a summary on stdout. The environment var
 `_JAVA_HPROF_OPTIONS` is appended to the options after a comma.
 
 Nothing is trimmed and case matters. An option given twice means its last value, except that
-`heap` and `cpu` add up, and that `file` and `net` may appear only once between them. Giving no
-analysis (`heap`, `cpu`, `monitor`) means `heap=all`. `cpu=times|old` and `monitor=y` cannot be
-used with `format=b`.
+`heap`, `cpu`, `include` and `exclude` add up, and that `file` and `net` may appear only once
+between them. Giving no analysis (`heap`, `cpu`, `monitor`, `aprof`) means `heap=all`.
+`cpu=times|old` and `monitor=y` cannot be used with `format=b`.
 
 A wrong option is one line on stderr and exit code 1, before the program starts:
 
@@ -111,9 +111,26 @@ HPROF ERROR: hprof option error: Unknown option: foo (foo=bar) [hprof_init.c:495
     }
     text.push_str(
         "
-A unit in `interval` is `us`, `ms` or `s`; a number without one is in milliseconds. With
-`force=n` a file that exists is not overwritten: the process id goes into the name, before a
-`.txt` ending of text output and at the end of the name of binary output.
+A unit in `interval` is `us`, `ms` or `s`; a number without one is in milliseconds. `k` is 1024
+and `m` 1024 * 1024. With `force=n` a file that exists is not overwritten: the process id goes into
+the name, before a `.txt` ending of text output and at the end of the name of binary output.
+
+- `timing=tick` reads a word of memory in which a thread of the agent's keeps the time, about 1 ns
+  a call; `timing=exact` reads `System.nanoTime` at each entry and exit, about 40 ns a call;
+  `timing=none` only counts.
+- `clock=cpu` is the time a thread ran, `clock=wall` the time that passed, blocked and asleep
+  included. With `timing=exact` the clock is `wall`, and `clock=cpu` is refused.
+- `include` and `exclude` take globs of class names, such as `com.acme.*:*Parser`, separated by a
+  colon as a comma would end the value. Calls of classes that are left out are not counted; what
+  they allocate is.
+- `sample` makes `heap=sites` an estimate from one sample in so many bytes allocated, on average;
+  without it every allocation is counted. It is refused without `heap=sites`.
+- `gc=y` collects garbage before a dump, so that `heap=sites` counts no dead object as live.
+- `aprof=y` counts objects and bytes allocated of each class over the whole run, as the JVM's
+  `-Xaprof` did.
+- `max-nodes` limits the call trees: calls on paths beyond it are counted by method alone.
+- `format=p` is HPROF binary with records of perk's own, in which every analysis keeps its full
+  depth; `perk report` and `perk convert` read it.
 
 ",
     );

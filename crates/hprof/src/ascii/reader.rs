@@ -1,28 +1,40 @@
 //! Reads HPROF ASCII.
 
+mod sections;
+
 use perk_profile::{
-    Accounting, CpuSamples, Event, Frame, FrameId, Line, Method, Profile, Thread, ThreadId,
-    Timestamp, Trace, TraceId, mutf8,
+    Accounting, Event, Frame, FrameId, Line, Method, Profile, Thread, ThreadId, Timestamp, Trace,
 };
 use rustc_hash::FxHashMap;
 
-use super::{ACCOUNTING, PROSE_END};
+use super::{ACCOUNTING, ESTIMATE, ESTIMATE_SERIAL, PROSE_END};
 use crate::Error;
+use crate::lines::{Lines, cut, number, text};
 
-/// Reads a file. Sections other than CPU SAMPLES are passed over with a note.
+/// How the lines begin that `monitor=y` gives as things happen.
+const MONITOR_EVENTS: [&[u8]; 4] = [b"WAIT: ", b"WAITED: ", b"SLEEP: ", b"EXIT: "];
+
+/// Reads a file. Sections other than CPU SAMPLES, CPU TIME and SITES are passed over with a note.
 ///
 /// # Errors
 /// [`Error::Ascii`] with the line that cannot be understood, or the last one if the file is cut.
 pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
     let mut reader = Reader {
-        lines: Lines { rest: bytes, line: 0 },
+        lines: Lines::new(bytes),
         profile: Profile::default(),
         threads: FxHashMap::default(),
         open_trace: None,
+        sample_interval_bytes: None,
+        monitor_event_count: 0,
     };
     reader.header()?;
     while let Some(line) = reader.lines.next()? {
         reader.record(line)?;
+    }
+    if reader.monitor_event_count > 0 {
+        let count = reader.monitor_event_count;
+        let note = format!("{count} lines of WAIT, WAITED, SLEEP and EXIT were passed over");
+        reader.profile.notes.push(note);
     }
     match reader.open_trace {
         Some(serial) => {
@@ -40,6 +52,10 @@ struct Reader<'a> {
     threads: FxHashMap<u32, ThreadId>,
     /// The trace before this record: traces are written right before the section that needs them.
     open_trace: Option<u32>,
+    /// What the trace that announces estimates said; the next SITES are meant.
+    sample_interval_bytes: Option<u64>,
+    /// Lines about waiting for monitors, which are passed over.
+    monitor_event_count: u64,
 }
 
 impl<'a> Reader<'a> {
@@ -76,10 +92,11 @@ impl<'a> Reader<'a> {
             Ok(())
         } else if let Some(rest) = line.strip_prefix(b"TRACE ") {
             self.trace(rest)
-        } else if let Some(rest) = line.strip_prefix(b"CPU SAMPLES BEGIN (total = ") {
-            self.cpu_samples(rest)
-        } else if let Some(section) = section(line) {
-            self.pass_over(section)
+        } else if MONITOR_EVENTS.iter().any(|event| line.starts_with(event)) {
+            self.monitor_event_count += 1;
+            Ok(())
+        } else if self.section(line)? {
+            Ok(())
         } else {
             let what = format!(
                 "expected a record (THREAD START, THREAD END, TRACE, … BEGIN), found \"{}\"",
@@ -123,6 +140,13 @@ impl<'a> Reader<'a> {
             }
             None => None,
         };
+        if serial == ESTIMATE_SERIAL
+            && let Some(interval_bytes) = self.lines.peek_indented().and_then(estimate)
+        {
+            self.lines.next()?;
+            self.sample_interval_bytes = Some(interval_bytes);
+            return Ok(());
+        }
         let mut frames = Vec::new();
         while let Some(line) = self.lines.peek_indented() {
             self.lines.next()?;
@@ -165,54 +189,6 @@ impl<'a> Reader<'a> {
         Ok(symbols.frame(Frame { method, bci: None, line }))
     }
 
-    fn cpu_samples(&mut self, rest: &[u8]) -> Result<(), Error> {
-        self.open_trace = None;
-        let (total, rest) = self.number(rest, "the total of the samples")?;
-        let written = rest.strip_prefix(b") ").and_then(|date| Timestamp::from_ctime(&text(date)));
-        let mut samples = CpuSamples { total, rows: Vec::new(), written };
-        loop {
-            let line = self.lines.expect("CPU SAMPLES END")?;
-            if line == b"CPU SAMPLES END" {
-                break;
-            }
-            if !line.starts_with(b"rank ") {
-                samples.rows.push(self.row(line)?);
-            }
-        }
-        self.profile.events.push(Event::CpuSamples(samples));
-        Ok(())
-    }
-
-    /// `rank self% accum% count trace method`
-    fn row(&self, line: &[u8]) -> Result<(TraceId, u64), Error> {
-        let mut columns = line.split(|&byte| byte == b' ').filter(|column| !column.is_empty());
-        let mut column = |index| columns.nth(index).and_then(number);
-        let (Some(count), Some(serial)) = (column(3), column(0)) else {
-            let what = format!(
-                "expected a row \"rank self accum count trace method\" or CPU SAMPLES END, found \"{}\"",
-                cut(line)
-            );
-            return Err(self.lines.error(what));
-        };
-        let trace = u32::try_from(serial).ok().and_then(|n| self.profile.trace_by_serial(n));
-        match trace {
-            Some(trace) => Ok((trace, count)),
-            None => Err(self.lines.error(format!("no TRACE {serial} stands before this row"))),
-        }
-    }
-
-    /// Passes over a section up to its END line.
-    fn pass_over(&mut self, section: &[u8]) -> Result<(), Error> {
-        self.open_trace = None;
-        let (name, first) = (text(section).into_owned(), self.lines.line);
-        let end = [section, b" END"].concat();
-        while self.lines.expect(&format!("{name} END"))? != end {}
-        let count = self.lines.line - first + 1;
-        let note = format!("line {first}: {name} ({count} lines) was passed over");
-        self.profile.notes.push(note);
-        Ok(())
-    }
-
     fn thread(&mut self, serial: u64) -> Result<ThreadId, Error> {
         let serial = self.narrow(serial)?;
         Ok(*self.threads.entry(serial).or_insert_with(|| {
@@ -244,75 +220,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The name of a section that begins with this line.
-fn section(line: &[u8]) -> Option<&[u8]> {
-    const SECTIONS: [&[u8]; 6] = [
-        b"HEAP DUMP",
-        b"SITES",
-        b"CPU TIME (ms)",
-        b"MONITOR TIME",
-        b"MONITOR DUMP",
-        b"CPU SAMPLES",
-    ];
-    SECTIONS
-        .into_iter()
-        .find(|section| line.strip_prefix(*section).is_some_and(|rest| rest.starts_with(b" BEGIN")))
-}
-
-fn number(digits: &[u8]) -> Option<u64> {
-    std::str::from_utf8(digits).ok()?.parse().ok()
-}
-
-fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
-    mutf8::decode(bytes)
-}
-
-/// A line's beginning, for a message.
-fn cut(line: &[u8]) -> String {
-    let text = text(line);
-    match text.char_indices().nth(80) {
-        Some((end, _)) => format!("{}…", text[..end].escape_debug()),
-        None => text.escape_debug().to_string(),
-    }
-}
-
-struct Lines<'a> {
-    rest: &'a [u8],
-    /// The number of the line given out last, from 1.
-    line: usize,
-}
-
-impl<'a> Lines<'a> {
-    /// The next line without its end; `None` at the file's end. A last line without a line end
-    /// means that the file was cut.
-    fn next(&mut self) -> Result<Option<&'a [u8]>, Error> {
-        if self.rest.is_empty() {
-            return Ok(None);
-        }
-        self.line += 1;
-        let Some(end) = self.rest.iter().position(|&byte| byte == b'\n') else {
-            let what = format!("the file is cut off in \"{}\"", cut(self.rest));
-            return Err(self.error(what));
-        };
-        let line = &self.rest[..end];
-        self.rest = &self.rest[end + 1..];
-        Ok(Some(line.strip_suffix(b"\r").unwrap_or(line)))
-    }
-
-    /// The next line, which must be there.
-    fn expect(&mut self, what: &str) -> Result<&'a [u8], Error> {
-        let line = self.next()?;
-        line.ok_or_else(|| self.error(format!("the file ends here, expected {what}")))
-    }
-
-    /// The next line without its tab, if it begins with one and is whole.
-    fn peek_indented(&self) -> Option<&'a [u8]> {
-        let end = self.rest.iter().position(|&byte| byte == b'\n')?;
-        let line = &self.rest[..end];
-        line.strip_suffix(b"\r").unwrap_or(line).strip_prefix(b"\t")
-    }
-
-    fn error(&self, what: String) -> Error {
-        Error::Ascii { line: self.line, what }
-    }
+/// The bytes that the frame of the trace before estimated SITES tells.
+fn estimate(frame: &[u8]) -> Option<u64> {
+    number(frame.strip_prefix(ESTIMATE.0.as_bytes())?.strip_suffix(ESTIMATE.1.as_bytes())?)
 }

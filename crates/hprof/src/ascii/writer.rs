@@ -1,12 +1,13 @@
 //! Writes HPROF ASCII.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 
-use perk_profile::{CpuSamples, FrameId, Line, Profile, TraceId};
+use perk_profile::{CpuSamples, CpuTimes, FrameId, Line, Profile, Sites, TraceId};
 
-use super::{ACCOUNTING, PROSE_END};
-use crate::write::{ThreadStart, Written, date};
+use super::{ACCOUNTING, BY_ALLOCATED, BY_LIVE, ESTIMATE, ESTIMATE_SERIAL, PROSE_END};
+use crate::lines::one_line;
+use crate::units::to_ms;
+use crate::write::{ThreadStart, Written, date, is_by_allocated};
 
 const PROSE: &str = "\
 This is a profile of a Java program, in the ASCII format of the HPROF agent.
@@ -19,15 +20,27 @@ TRACE           a call trace: the frames of a stack, the innermost first.
                 (thread=n) is the thread it belongs to, where threads are
                 told apart. Other records refer to it by its number.
 
+SITES           what was allocated where. Rows are classes and traces: the
+                bytes and objects that live, and those ever allocated. self is
+                a row's share of all live bytes, accum the share of all rows
+                down to it. TRACE 299999 before it says that the numbers are
+                estimates from samples.
+
 CPU SAMPLES     where the program spent its CPU time. Each sample stands for
                 one interval of CPU time that a thread burned; threads that
                 wait or sleep have none. Rows are traces, those with the most
                 samples first: self is a row's share of all samples, accum
                 the share of all rows down to it.
 
-Records after this header come in the order in which they happened. CPU
-SAMPLES come when the program ends and each time a dump is asked for
-(SIGQUIT, jcmd PID JVMTI.data_dump); each section begins from zero.
+CPU TIME (ms)   the calls of methods. Rows are traces: count is how often the
+                method on top was called on this path, self the share of the
+                time spent in it and not in what it called, accum the share
+                of all rows down to it.
+
+Records after this header come in the order in which they happened. The
+sections come when the program ends and each time a dump is asked for
+(SIGQUIT, jcmd PID JVMTI.data_dump). CPU SAMPLES and CPU TIME begin from zero
+each time, SITES are those since the program began.
 ";
 
 /// Writes the text, record by record.
@@ -72,23 +85,82 @@ impl<W: Write> Writer<W> {
         writeln!(self.out, "THREAD END (id = {serial})")
     }
 
-    /// Writes the traces that are new, in the rows' order, and the section.
+    /// Writes the traces that are new, in the rows' order, and `CPU SAMPLES`.
     pub fn cpu_samples(&mut self, profile: &Profile, samples: &CpuSamples) -> io::Result<()> {
-        for &(trace, _) in &samples.rows {
-            if self.traces.first(trace.index()) {
-                self.trace(profile, trace)?;
-            }
-        }
         let stamp = date(samples.written, profile).ctime();
+        self.traces(profile, samples.rows.iter().map(|row| row.0))?;
         writeln!(self.out, "CPU SAMPLES BEGIN (total = {}) {stamp}", samples.total)?;
-        if !samples.rows.is_empty() {
+        let rows = samples.rows.iter().map(|&(trace, count)| (trace, count, count));
+        self.cpu_rows(profile, samples.total, rows)?;
+        writeln!(self.out, "CPU SAMPLES END")
+    }
+
+    /// Writes the traces that are new, in the rows' order, and `CPU TIME (ms)`. The total is in
+    /// whole milliseconds, the rows' times are percentages of the exact one; of less than half a
+    /// millisecond all are 0.
+    pub fn cpu_times(&mut self, profile: &Profile, times: &CpuTimes) -> io::Result<()> {
+        let (stamp, total_ms) = (date(times.written, profile).ctime(), to_ms(times.total_ns));
+        self.traces(profile, times.rows.iter().map(|row| row.trace))?;
+        writeln!(self.out, "CPU TIME (ms) BEGIN (total = {total_ms}) {stamp}")?;
+        let total_ns = if total_ms == 0 { 0 } else { times.total_ns };
+        let rows = times.rows.iter().map(|row| (row.trace, row.self_ns, row.count));
+        self.cpu_rows(profile, total_ns, rows)?;
+        writeln!(self.out, "CPU TIME (ms) END")
+    }
+
+    /// Writes the traces that are new, in order of trace, and `SITES`; before them the trace that
+    /// announces estimates.
+    pub fn sites(&mut self, profile: &Profile, sites: &Sites) -> io::Result<()> {
+        let mut traces: Vec<_> = sites.rows.iter().map(|row| row.trace).collect();
+        traces.sort_unstable();
+        self.traces(profile, traces)?;
+        if let Some(interval_bytes) = sites.sample_interval_bytes {
+            let (before, after) = ESTIMATE;
+            writeln!(self.out, "TRACE {ESTIMATE_SERIAL}:\n\t{before}{interval_bytes}{after}")?;
+        }
+        let order = if is_by_allocated(sites) { BY_ALLOCATED } else { BY_LIVE };
+        let stamp = date(sites.written, profile).ctime();
+        writeln!(
+            self.out,
+            "SITES BEGIN ({order}) {stamp}\n          \
+             percent          live          alloc'ed  stack class\n \
+             rank   self  accum     bytes objs     bytes  objs trace name"
+        )?;
+        let mut sum = 0_u64;
+        for (index, row) in sites.rows.iter().enumerate() {
+            let objects = row.objects;
+            sum = sum.saturating_add(objects.live_bytes);
+            let own = percent(objects.live_bytes, sites.total.live_bytes);
+            let accumulated = percent(sum, sites.total.live_bytes);
+            writeln!(
+                self.out,
+                "{:5} {own:5.2}% {accumulated:5.2}% {:9} {:4} {:9} {:5} {:5} {}",
+                index + 1,
+                objects.live_bytes,
+                objects.live_count,
+                objects.allocated_bytes,
+                objects.allocated_count,
+                profile.get_trace(row.trace).serial,
+                one_line(profile.symbols.class_name(row.class)),
+            )?;
+        }
+        writeln!(self.out, "SITES END")
+    }
+
+    /// The rows of a CPU section: trace, its part of `total`, and its count.
+    fn cpu_rows(
+        &mut self,
+        profile: &Profile,
+        total: u64,
+        rows: impl ExactSizeIterator<Item = (TraceId, u64, u64)>,
+    ) -> io::Result<()> {
+        if rows.len() > 0 {
             writeln!(self.out, "rank   self  accum   count trace method")?;
         }
-        let percent = |count: u64| count as f64 * 100.0 / samples.total as f64;
         let mut sum = 0_u64;
-        for (index, &(id, count)) in samples.rows.iter().enumerate() {
-            sum = sum.saturating_add(count);
-            let (rank, own, accumulated) = (index + 1, percent(count), percent(sum));
+        for (index, (id, part, count)) in rows.enumerate() {
+            sum = sum.saturating_add(part);
+            let (rank, own, accumulated) = (index + 1, percent(part, total), percent(sum, total));
             let trace = profile.get_trace(id);
             write!(
                 self.out,
@@ -100,7 +172,21 @@ impl<W: Write> Writer<W> {
                 None => writeln!(self.out, "<empty trace>")?,
             }
         }
-        writeln!(self.out, "CPU SAMPLES END")
+        Ok(())
+    }
+
+    /// Those of `traces` that are not written yet.
+    fn traces(
+        &mut self,
+        profile: &Profile,
+        traces: impl IntoIterator<Item = TraceId>,
+    ) -> io::Result<()> {
+        for trace in traces {
+            if self.traces.first(trace.index()) {
+                self.trace(profile, trace)?;
+            }
+        }
+        Ok(())
     }
 
     fn trace(&mut self, profile: &Profile, id: TraceId) -> io::Result<()> {
@@ -136,20 +222,12 @@ impl<W: Write> Writer<W> {
     }
 }
 
-fn method(profile: &Profile, frame: FrameId) -> String {
-    let frame = profile.symbols.get_frame(frame);
-    match one_line(&profile.symbols.method_name(frame.method)) {
-        Cow::Borrowed(name) => name.to_owned(),
-        Cow::Owned(name) => name,
-    }
+/// Of nothing, everything is 0 %.
+fn percent(part: u64, total: u64) -> f64 {
+    if total == 0 { 0.0 } else { part as f64 * 100.0 / total as f64 }
 }
 
-/// Names pass through as they are, as the original printed them, but for the two characters that
-/// would break the line.
-fn one_line(name: &str) -> Cow<'_, str> {
-    if name.contains(['\n', '\r']) {
-        Cow::Owned(name.replace('\n', "\\n").replace('\r', "\\r"))
-    } else {
-        Cow::Borrowed(name)
-    }
+fn method(profile: &Profile, frame: FrameId) -> String {
+    let frame = profile.symbols.get_frame(frame);
+    one_line(&profile.symbols.method_name(frame.method)).into_owned()
 }

@@ -1,16 +1,20 @@
 //! Reads HPROF binary.
 
+mod extended;
+
 use perk_profile::{
-    Accounting, ClassId, CpuSamples, Event, Frame, FrameId, Line, Method, Profile, StrId, Thread,
-    ThreadId, Timestamp, Trace, mutf8,
+    Accounting, Allocations, ClassId, CpuSamples, Event, Frame, FrameId, Line, Method, Profile,
+    Site, Sites, StrId, Thread, ThreadId, Timestamp, Trace, TraceId, mutf8,
 };
 use rustc_hash::FxHashMap;
 
+use self::extended::Extended;
 use super::cursor::Cursor;
-use super::{ACCOUNTING, ACCOUNTING_ID, tag};
+use super::{ACCOUNTING, ACCOUNTING_ID, ESTIMATE, ESTIMATE_ID, NO_ARRAY, OBJECT_ARRAY, tag};
 use crate::Error;
 
-/// Reads a file. Records other than those of CPU samples are passed over with a note.
+/// Reads a file. Records other than those of CPU samples, allocation sites and, in an extended
+/// file, perk's own are passed over with a note.
 ///
 /// # Errors
 /// [`Error::Binary`] with the offset of the record that cannot be understood.
@@ -28,6 +32,7 @@ pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
     while !records.is_empty() {
         reader.record(&mut records)?;
     }
+    reader.extended_end(&records)?;
     let utc_offset_s = reader.profile.accounting.as_ref().map_or(0, |told| told.utc_offset_s);
     Ok(reader.finish(Timestamp { unix_ms, utc_offset_s }))
 }
@@ -39,8 +44,12 @@ struct Reader {
     classes: FxHashMap<u32, ClassId>,
     frames: FxHashMap<u64, FrameId>,
     threads: FxHashMap<u32, ThreadId>,
-    /// The time stamps of the CPU SAMPLES records.
-    samples_elapsed_us: Vec<u32>,
+    /// What the record that announces estimates said; the next ALLOC SITES are meant.
+    sample_interval_bytes: Option<u64>,
+    /// Perk's own records, once the file has said that it has them.
+    extended: Option<Extended>,
+    /// The time stamps of the sections.
+    sections_elapsed_us: Vec<u32>,
     /// Tags that were passed over: how often, how many bytes.
     passed_over: std::collections::BTreeMap<u8, (u64, u64)>,
 }
@@ -71,12 +80,20 @@ impl Reader {
                 self.profile.events.push(Event::ThreadEnd(serial));
             }
             tag::CPU_SAMPLES => {
-                self.cpu_samples(&mut body)?;
-                self.samples_elapsed_us.push(elapsed_us);
+                let samples = self.cpu_samples(&mut body)?;
+                self.section(Event::CpuSamples(samples), elapsed_us);
+            }
+            tag::ALLOC_SITES => {
+                let sites = self.alloc_sites(&mut body)?;
+                self.section(Event::Sites(sites), elapsed_us);
             }
             tag::CONTROL_SETTINGS => {
                 body.u4("the flags")?;
                 self.profile.depth = Some(body.u2("the stack depth")?.into());
+            }
+            tag::EXTENDED => self.extended_begin(&mut body)?,
+            tag::NODES..=tag::ALL_SITES if self.extended.is_some() => {
+                self.extended_record(tag, &mut body, elapsed_us)?;
             }
             _ => {
                 let (count, bytes) = self.passed_over.entry(tag).or_default();
@@ -98,6 +115,10 @@ impl Reader {
         match text.strip_prefix(ACCOUNTING) {
             Some(text) if id == ACCOUNTING_ID => {
                 self.profile.accounting = Some(Accounting::from_text(text));
+            }
+            _ if id == ESTIMATE_ID && text.starts_with(ESTIMATE) => {
+                let interval_bytes = text[ESTIMATE.len()..].trim_end().parse();
+                self.sample_interval_bytes = interval_bytes.ok();
             }
             _ => {
                 self.names.insert(id, self.profile.symbols.strings.intern(&text));
@@ -126,11 +147,7 @@ impl Reader {
         let source = self.name(body, "the source file's name")?;
         let class = body.u4("the class's serial number")?;
         let line = Line::from_hprof(body.u4("the line")?.cast_signed());
-        let class = *self.classes.entry(class).or_insert_with(|| {
-            let name = format!("<class {class}>");
-            self.profile.notes.push(format!("no LOAD CLASS tells the name of class {class}"));
-            self.profile.symbols.class(&name)
-        });
+        let class = self.class(class);
         let name = name.unwrap_or_else(|| self.profile.symbols.strings.intern("<Unknown Method>"));
         let method = self.profile.symbols.method(Method { class, name, signature, source });
         let frame = self.profile.symbols.frame(Frame { method, bci: None, line });
@@ -174,21 +191,73 @@ impl Reader {
         Ok(())
     }
 
-    fn cpu_samples(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
+    fn cpu_samples(&mut self, body: &mut Cursor<'_>) -> Result<CpuSamples, Error> {
         let total = body.u4("the total of the samples")?.into();
         let count = body.u4("the number of traces")?;
         let mut rows = Vec::new();
         for _ in 0..count {
             let samples = body.u4("a trace's samples")?.into();
-            let serial = body.u4("a trace's serial number")?;
-            let trace = self.profile.trace_by_serial(serial);
-            let trace = trace.ok_or_else(|| {
-                body.error(format!("CPU SAMPLES names trace {serial}, which no record gives"))
-            })?;
-            rows.push((trace, samples));
+            rows.push((self.trace(body)?, samples));
         }
-        self.profile.events.push(Event::CpuSamples(CpuSamples { total, rows, written: None }));
-        Ok(())
+        Ok(CpuSamples { total, rows, written: None })
+    }
+
+    fn alloc_sites(&mut self, body: &mut Cursor<'_>) -> Result<Sites, Error> {
+        body.u2("the flags")?;
+        // The original wrote the lower half of a double here.
+        body.u4("the cutoff")?;
+        let total = Allocations {
+            live_bytes: body.u4("the live bytes")?.into(),
+            live_count: body.u4("the live objects")?.into(),
+            allocated_bytes: body.u8("the allocated bytes")?,
+            allocated_count: body.u8("the allocated objects")?,
+        };
+        let count = body.u4("the number of sites")?;
+        let mut rows = Vec::new();
+        for _ in 0..count {
+            let elements = body.u1("the type of an array's elements")?;
+            let class = body.u4("the class's serial number")?;
+            let class = self.class_of(class, elements);
+            let trace = self.trace(body)?;
+            let objects = Allocations {
+                live_bytes: body.u4("a site's live bytes")?.into(),
+                live_count: body.u4("a site's live objects")?.into(),
+                allocated_bytes: body.u4("a site's allocated bytes")?.into(),
+                allocated_count: body.u4("a site's allocated objects")?.into(),
+            };
+            rows.push(Site { class, trace, objects });
+        }
+        let sample_interval_bytes = self.sample_interval_bytes.take();
+        Ok(Sites { total, rows, sample_interval_bytes, written: None })
+    }
+
+    /// A section and the time stamp of its record.
+    fn section(&mut self, section: Event, elapsed_us: u32) {
+        self.profile.events.push(section);
+        self.sections_elapsed_us.push(elapsed_us);
+    }
+
+    /// The trace of the serial number that comes next.
+    fn trace(&self, body: &mut Cursor<'_>) -> Result<TraceId, Error> {
+        let serial = body.u4("a trace's serial number")?;
+        self.profile
+            .trace_by_serial(serial)
+            .ok_or_else(|| body.error(format!("a row names trace {serial}, which no record gives")))
+    }
+
+    fn class(&mut self, serial: u32) -> ClassId {
+        self.class_of(serial, NO_ARRAY)
+    }
+
+    /// The class of a serial number, and what the elements are if it is an array. No record tells
+    /// the name of array classes that the original missed, as they were made late.
+    fn class_of(&mut self, serial: u32, elements: u8) -> ClassId {
+        *self.classes.entry(serial).or_insert_with(|| {
+            let array = if elements == OBJECT_ARRAY { "[]" } else { "" };
+            let name = format!("<class {serial}>{array}");
+            self.profile.notes.push(format!("no LOAD CLASS tells the name of class {serial}"));
+            self.profile.symbols.class(&name)
+        })
     }
 
     fn name(&self, body: &mut Cursor<'_>, what: &str) -> Result<Option<StrId>, Error> {
@@ -214,13 +283,18 @@ impl Reader {
     /// Adds what only the whole file tells: dates and notes.
     fn finish(mut self, created: Timestamp) -> Profile {
         self.profile.created = Some(created);
-        let mut elapsed_us = self.samples_elapsed_us.into_iter();
+        let mut elapsed_us = self.sections_elapsed_us.into_iter();
         for event in &mut self.profile.events {
-            if let Event::CpuSamples(samples) = event {
-                let elapsed_ms = u64::from(elapsed_us.next().unwrap_or(0)) / 1000;
-                let unix_ms = created.unix_ms.saturating_add(elapsed_ms);
-                samples.written = Some(Timestamp { unix_ms, ..created });
-            }
+            let written = match event {
+                Event::ThreadStart(_) | Event::ThreadEnd(_) => continue,
+                Event::CpuSamples(samples) => &mut samples.written,
+                Event::CpuTimes(times) => &mut times.written,
+                Event::CallEdges(edges) => &mut edges.written,
+                Event::Sites(sites) => &mut sites.written,
+            };
+            let elapsed_ms = u64::from(elapsed_us.next().unwrap_or(0)) / 1000;
+            let unix_ms = created.unix_ms.saturating_add(elapsed_ms);
+            *written = Some(Timestamp { unix_ms, ..created });
         }
         for (tag, (count, bytes)) in self.passed_over {
             let name = tag_name(tag);
@@ -239,7 +313,7 @@ fn tag_name(tag: u8) -> &'static str {
         0x03 => "UNLOAD CLASS",
         tag::STACK_FRAME => "STACK FRAME",
         tag::STACK_TRACE => "STACK TRACE",
-        0x06 => "ALLOC SITES",
+        tag::ALLOC_SITES => "ALLOC SITES",
         0x07 => "HEAP SUMMARY",
         tag::START_THREAD => "START THREAD",
         tag::END_THREAD => "END THREAD",
@@ -248,6 +322,13 @@ fn tag_name(tag: u8) -> &'static str {
         tag::CONTROL_SETTINGS => "CONTROL SETTINGS",
         0x1C => "HEAP DUMP SEGMENT",
         0x2C => "HEAP DUMP END",
+        tag::EXTENDED => "EXTENDED",
+        tag::NODES => "NODES",
+        tag::TRACES => "TRACES",
+        tag::ALL_CPU_SAMPLES => "ALL CPU SAMPLES",
+        tag::CPU_TIMES => "CPU TIMES",
+        tag::CALL_EDGES => "CALL EDGES",
+        tag::ALL_SITES => "ALL SITES",
         _ => "of a kind unknown",
     }
 }

@@ -1,18 +1,26 @@
 //! Writes HPROF binary.
 
+mod extended;
+
 use std::io::{self, Write};
 
 use perk_profile::profile::SYSTEM_TRACE;
-use perk_profile::{ClassId, CpuSamples, FrameId, Profile, StrId, TraceId, mutf8};
+use perk_profile::{
+    CallEdges, ClassId, CpuSamples, CpuTimes, Event, FrameId, Line, MethodId, Profile, Site, Sites,
+    StrId, TraceId, mutf8,
+};
 use rustc_hash::FxHashMap;
 
-use super::{ACCOUNTING, ACCOUNTING_ID, FLAG_CPU_SAMPLES, NAME, tag};
-use crate::write::{ThreadStart, Written, date};
+use self::extended::Extended;
+use super::{
+    ACCOUNTING, ACCOUNTING_ID, ARRAYS, CLASS_OBJECT, ESTIMATE, ESTIMATE_ID, EXTENDED_FORM,
+    FLAG_BY_ALLOCATED, FLAG_CPU_SAMPLES, FLAG_SITES, FRAME, NAME, NO_ARRAY, OBJECT_ARRAY,
+    THREAD_NAME, tag,
+};
+use crate::Format;
+use crate::format::Section;
+use crate::write::{ThreadStart, Written, date, is_by_allocated};
 
-/// The other tables' ids.
-const CLASS_OBJECT: u64 = 0x6 << 32;
-const FRAME: u64 = 0x7 << 32;
-const THREAD_NAME: u64 = 0xb << 32;
 /// How many names of threads are remembered: programs that start threads without end name each
 /// differently.
 const RECENT_THREAD_NAMES: usize = 1024;
@@ -30,6 +38,8 @@ pub struct Writer<W: Write> {
     classes: Written,
     frames: Written,
     traces: Written,
+    /// Perk's own records, where the file has them.
+    extended: Option<Extended>,
 }
 
 impl<W: Write> Writer<W> {
@@ -37,11 +47,29 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// As the sink fails; so do all other methods.
-    pub fn begin(mut out: W, profile: &Profile) -> io::Result<Self> {
+    pub fn begin(out: W, profile: &Profile) -> io::Result<Self> {
+        let mut writer = Self::header(out, profile)?;
+        writer.settings(profile)?;
+        Ok(writer)
+    }
+
+    /// As [`Writer::begin`], for an extended file.
+    ///
+    /// # Errors
+    /// As the sink fails.
+    pub fn begin_extended(out: W, profile: &Profile) -> io::Result<Self> {
+        let mut writer = Self::header(out, profile)?;
+        writer.extended = Some(Extended::default());
+        writer.record(tag::EXTENDED, Body::default().u4(EXTENDED_FORM))?;
+        writer.settings(profile)?;
+        Ok(writer)
+    }
+
+    fn header(mut out: W, profile: &Profile) -> io::Result<Self> {
         out.write_all(b"JAVA PROFILE 1.0.2\0")?;
         out.write_all(&8_u32.to_be_bytes())?;
         out.write_all(&date(None, profile).unix_ms.to_be_bytes())?;
-        let mut writer = Self {
+        Ok(Self {
             out,
             elapsed_us: 0,
             names: Written::default(),
@@ -50,11 +78,16 @@ impl<W: Write> Writer<W> {
             classes: Written::default(),
             frames: Written::default(),
             traces: Written::default(),
-        };
+            extended: None,
+        })
+    }
+
+    fn settings(&mut self, profile: &Profile) -> io::Result<()> {
+        let has_sites = profile.events.iter().any(|event| matches!(event, Event::Sites(_)));
+        let flags = FLAG_CPU_SAMPLES | if has_sites { FLAG_SITES } else { 0 };
         let depth = u16::try_from(profile.depth.unwrap_or(0)).unwrap_or(u16::MAX);
-        writer.record(tag::CONTROL_SETTINGS, Body::default().u4(FLAG_CPU_SAMPLES).u2(depth))?;
-        writer.trace(profile, profile.system_trace())?;
-        Ok(writer)
+        self.record(tag::CONTROL_SETTINGS, Body::default().u4(flags).u2(depth))?;
+        self.trace(profile, profile.system_trace())
     }
 
     /// Sets the time stamp of the records to come, in microseconds since the file was begun. The
@@ -92,13 +125,73 @@ impl<W: Write> Writer<W> {
     /// Writes the frames and traces that are new, in the rows' order, and CPU SAMPLES. Counts of
     /// 2^32 and more do not fit the format and are written as 2^32 - 1.
     pub fn cpu_samples(&mut self, profile: &Profile, samples: &CpuSamples) -> io::Result<()> {
-        let u4 = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-        let mut body = Body::default().u4(u4(samples.total)).u4(u4(samples.rows.len() as u64));
+        if self.extended.is_some() {
+            return self.all_cpu_samples(profile, samples);
+        }
+        let mut body =
+            Body::default().u4_at_most(samples.total).u4_at_most(samples.rows.len() as u64);
         for &(trace, count) in &samples.rows {
             self.trace(profile, trace)?;
-            body = body.u4(u4(count)).u4(profile.get_trace(trace).serial);
+            body = body.u4_at_most(count).u4(profile.get_trace(trace).serial);
         }
         self.record(tag::CPU_SAMPLES, body)
+    }
+
+    /// Writes call times, which only extended files hold.
+    pub fn cpu_times(&mut self, profile: &Profile, times: &CpuTimes) -> io::Result<()> {
+        match self.extended {
+            Some(_) => self.all_cpu_times(profile, times),
+            None => Err(Format::Binary.refusal(Section::CpuTimes)),
+        }
+    }
+
+    /// Writes calls by callee and caller, which only extended files hold.
+    pub fn call_edges(&mut self, profile: &Profile, edges: &CallEdges) -> io::Result<()> {
+        match self.extended {
+            Some(_) => self.all_call_edges(profile, edges),
+            None => Err(Format::Binary.refusal(Section::CallEdges)),
+        }
+    }
+
+    /// Writes the frames and traces that are new, in order of trace, and ALLOC SITES; before it the
+    /// record that tells of estimates. Live numbers and those of rows that are 2^32 and more do not
+    /// fit the format and are written as 2^32 - 1. The cutoff is the share of the last row where
+    /// the rows are not all there is.
+    pub fn sites(&mut self, profile: &Profile, sites: &Sites) -> io::Result<()> {
+        if self.extended.is_some() {
+            return self.all_sites(profile, sites);
+        }
+        let mut traces: Vec<_> = sites.rows.iter().map(|row| row.trace).collect();
+        traces.sort_unstable();
+        for trace in traces {
+            self.trace(profile, trace)?;
+        }
+        if let Some(interval_bytes) = sites.sample_interval_bytes {
+            let text = format!("{ESTIMATE}{interval_bytes}\n");
+            self.record(tag::UTF8, Body::default().id(ESTIMATE_ID).bytes(text.as_bytes()))?;
+        }
+        let flags = if is_by_allocated(sites) { FLAG_BY_ALLOCATED } else { 0 };
+        let total = sites.total;
+        let mut body = Body::default()
+            .u2(flags)
+            .u4(cutoff(sites).to_bits())
+            .u4_at_most(total.live_bytes)
+            .u4_at_most(total.live_count)
+            .u8(total.allocated_bytes)
+            .u8(total.allocated_count)
+            .u4_at_most(sites.rows.len() as u64);
+        for row in &sites.rows {
+            self.load_class(profile, row.class)?;
+            body = body
+                .u1(element_type(profile.symbols.class_name(row.class)))
+                .u4(class_serial(row.class))
+                .u4(profile.get_trace(row.trace).serial)
+                .u4_at_most(row.objects.live_bytes)
+                .u4_at_most(row.objects.live_count)
+                .u4_at_most(row.objects.allocated_bytes)
+                .u4_at_most(row.objects.allocated_count);
+        }
+        self.record(tag::ALLOC_SITES, body)
     }
 
     /// Writes the accounting, if the profile has one, in a UTF8 record that nothing refers to.
@@ -135,13 +228,23 @@ impl<W: Write> Writer<W> {
             return Ok(());
         }
         let frame = profile.symbols.get_frame(id);
-        let method = profile.symbols.get_method(frame.method);
+        self.stack_frame(profile, FRAME | index(id.index()), frame.method, frame.line)
+    }
+
+    fn stack_frame(
+        &mut self,
+        profile: &Profile,
+        id: u64,
+        method: MethodId,
+        line: Line,
+    ) -> io::Result<()> {
+        let method = profile.symbols.get_method(method);
         self.load_class(profile, method.class)?;
         let name = self.name(profile, Some(method.name))?;
         let signature = self.name(profile, method.signature)?;
         let source = self.name(profile, method.source)?;
-        let body = Body::default().id(FRAME | index(id.index())).id(name).id(signature).id(source);
-        let line = frame.line.to_hprof().cast_unsigned();
+        let body = Body::default().id(id).id(name).id(signature).id(source);
+        let line = line.to_hprof().cast_unsigned();
         self.record(tag::STACK_FRAME, body.u4(class_serial(method.class)).u4(line))
     }
 
@@ -173,6 +276,10 @@ impl<W: Write> Writer<W> {
     }
 
     fn record(&mut self, tag: u8, body: Body) -> io::Result<()> {
+        self.record_of(tag, &body)
+    }
+
+    fn record_of(&mut self, tag: u8, body: &Body) -> io::Result<()> {
         let length = u32::try_from(body.0.len()).map_err(|_| {
             io::Error::new(io::ErrorKind::InvalidData, "an HPROF record is limited to 4 GiB")
         })?;
@@ -192,11 +299,36 @@ fn class_serial(class: ClassId) -> u32 {
     FIRST_CLASS_SERIAL + class.index() as u32
 }
 
+/// The share of the last row, where rows were cut off; 0 where none were.
+fn cutoff(sites: &Sites) -> f32 {
+    let live_bytes = |row: &Site| row.objects.live_bytes;
+    let listed = sites.rows.iter().map(live_bytes).fold(0, u64::saturating_add);
+    match sites.rows.last() {
+        Some(last) if listed < sites.total.live_bytes => {
+            (live_bytes(last) as f64 / sites.total.live_bytes as f64) as f32
+        }
+        _ => 0.0,
+    }
+}
+
+/// HPROF's number for what the elements of the class are, which is named in source form.
+fn element_type(class: &str) -> u8 {
+    match ARRAYS.iter().find(|(name, _)| *name == class) {
+        Some((_, number)) => *number,
+        None if class.ends_with("[]") => OBJECT_ARRAY,
+        None => NO_ARRAY,
+    }
+}
+
 /// The body of a record, built field by field.
 #[derive(Default)]
 struct Body(Vec<u8>);
 
 impl Body {
+    fn u1(self, value: u8) -> Self {
+        self.bytes(&[value])
+    }
+
     fn u2(self, value: u16) -> Self {
         self.bytes(&value.to_be_bytes())
     }
@@ -205,8 +337,17 @@ impl Body {
         self.bytes(&value.to_be_bytes())
     }
 
-    fn id(self, value: u64) -> Self {
+    /// A number of any size; 2^32 - 1 where it does not fit.
+    fn u4_at_most(self, value: u64) -> Self {
+        self.u4(u32::try_from(value).unwrap_or(u32::MAX))
+    }
+
+    fn u8(self, value: u64) -> Self {
         self.bytes(&value.to_be_bytes())
+    }
+
+    fn id(self, value: u64) -> Self {
+        self.u8(value)
     }
 
     fn bytes(mut self, bytes: &[u8]) -> Self {

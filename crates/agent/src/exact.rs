@@ -1,0 +1,328 @@
+//! The exact engine: probes in every method count calls and time them, in calling context.
+//!
+//! 1. [`classes`] puts probes into each class that the JVM loads, from the first on.
+//! 2. The probes call a helper class in java.base ([`natives`]), which walks a tree of calling
+//!    contexts in native memory ([`tree`]), one for each thread that lives.
+//! 3. [`clock`] keeps the time in words of memory that the probes read.
+//! 4. At a dump the trees' counts are booked on the profile, by the recorder.
+
+mod classes;
+mod clock;
+mod jimage;
+mod natives;
+mod tree;
+
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use perk_control::options::{Clock as ClockOption, Options, TimingMethod};
+use perk_instrument::{Patterns, Probes};
+use perk_jvmti_sys::jni_sys::jvalue;
+use perk_profile::Accounting;
+
+use self::classes::Classes;
+use self::clock::Clock;
+pub(crate) use self::tree::Calls;
+use self::tree::{Contexts, Forest, Tree};
+use crate::jvm::{Global, Jni, Jvmti, LongField, Reference};
+use crate::os;
+use crate::recorder::ProbeCost;
+use crate::roster::Slot;
+use crate::session::Session;
+
+/// In the place of a tree: the thread has ended. PerkProbes has the same.
+const ENDED: i64 = -1;
+/// Calls made at once to measure what a call's probes cost, and for how long.
+const CALIBRATION_CALLS: i32 = 100_000;
+const CALIBRATION_NS: i64 = 20_000_000;
+/// No method of the program has this number.
+const CALIBRATION_METHOD: i32 = i32::MAX - 1;
+
+/// Recorded to this depth or deeper, call paths are told apart whole, and recursion is folded.
+const WHOLE_DEPTH: u32 = 256;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct ExactEngine {
+    jvmti: Jvmti,
+    forest: Forest,
+    clock: &'static Clock,
+    timing: Timing,
+    lines: bool,
+    per_thread: bool,
+    classes: Classes,
+    helper: OnceLock<&'static Global>,
+    fields: OnceLock<Fields>,
+    calibration: OnceLock<ProbeCost>,
+    stopped: AtomicBool,
+}
+
+/// How probes read the time; the numbers are those of PerkProbes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Timing {
+    None = 1,
+    CpuTick = 2,
+    WallTick = 3,
+    WallExact = 4,
+}
+
+/// perk's fields of `java.lang.Thread`.
+#[derive(Clone, Copy, Debug)]
+struct Fields {
+    stack: LongField,
+    tree: LongField,
+}
+
+impl ExactEngine {
+    /// The engine that the options ask for, if they ask for one.
+    ///
+    /// # Errors
+    /// What is wrong with the options, for one line.
+    pub(crate) fn new(
+        jvmti: Jvmti,
+        options: &Options,
+        java_home: &Path,
+    ) -> Result<Option<Self>, String> {
+        if options.cpu.times.is_none() {
+            return Ok(None);
+        }
+        let timing = match (options.timing, options.clock()) {
+            (TimingMethod::None, _) => Timing::None,
+            (TimingMethod::Exact, _) => Timing::WallExact,
+            (TimingMethod::Tick, ClockOption::Cpu) => Timing::CpuTick,
+            (TimingMethod::Tick, ClockOption::Wall) => Timing::WallTick,
+        };
+        let patterns = |name: &str, globs: &[String]| {
+            if globs.is_empty() {
+                return Ok(Patterns::default());
+            }
+            Patterns::parse(&globs.join(",")).map_err(|error| format!("{name}: {error}"))
+        };
+        let include = patterns("include", &options.include)?;
+        let exclude = patterns("exclude", &options.exclude)?;
+        let lines = false;
+        let unwinding = !include.is_empty() || !exclude.is_empty();
+        let probes = Probes { unwinding, lines, heap: false, object_record: false };
+        Ok(Some(Self {
+            jvmti,
+            forest: Forest::new(contexts(options), options.max_nodes),
+            clock: Box::leak(Box::new(Clock::new())),
+            timing,
+            lines,
+            per_thread: options.thread,
+            classes: Classes::new(probes, include, exclude, java_home),
+            helper: OnceLock::new(),
+            fields: OnceLock::new(),
+            calibration: OnceLock::new(),
+            stopped: AtomicBool::new(false),
+        }))
+    }
+
+    /// The JVM can run Java code from now on, and has run none.
+    ///
+    /// # Errors
+    /// Why the probes cannot work. The classes loaded so far have them already.
+    pub(crate) fn vm_start(&'static self, jni: Jni<'_>) -> Result<(), String> {
+        let helper = natives::define_helper(self.jvmti, jni, self)?;
+        let _ = self.helper.set(helper);
+        Ok(())
+    }
+
+    /// The program is about to begin, and the probes begin to count.
+    ///
+    /// # Errors
+    /// Why they do not: for one line on stderr.
+    pub(crate) fn vm_init(&self, jni: Jni<'_>) -> Result<(), String> {
+        let helper = *self.helper.get().ok_or("no helper class")?;
+        if !natives::is_bound() {
+            return Err("its native methods could not be bound".to_owned());
+        }
+        let class = jni.find_class(c"java/lang/Thread").ok_or("no java.lang.Thread")?;
+        let field = |name| jni.long_field(&class, name).ok_or("no fields in java.lang.Thread");
+        let fields = Fields { stack: field(c"$perkStack")?, tree: field(c"$perkTree")? };
+        let _ = self.fields.set(fields);
+        if matches!(self.timing, Timing::CpuTick | Timing::WallTick) {
+            let started = self.clock.start(self.timing == Timing::CpuTick);
+            started.map_err(|error| format!("no clock thread: {error}"))?;
+        }
+        let arguments = [
+            jvalue { i: self.timing as i32 },
+            jvalue { i: if self.lines { 2 } else { 1 } },
+            jvalue { j: self.clock.wall_word() as i64 },
+            jvalue { j: self.forest.nil() as i64 },
+        ];
+        // SAFETY: the arguments are those of the helper's method.
+        let started = unsafe { jni.call_static_long(helper, c"start", c"(IIJJ)J", &arguments) };
+        started.map(|_| ()).ok_or_else(|| "the helper class does not start".to_owned())
+    }
+
+    /// A class file with its probes; `None` leaves it as it is.
+    pub(crate) fn transform(&self, session: &Session, bytes: &[u8]) -> Option<Vec<u8>> {
+        self.classes.transform(&session.recorder, bytes)
+    }
+
+    /// The calling thread has reached its first probe; answers its tree, or 0.
+    fn begin(&self, is_virtual: bool) -> u64 {
+        if self.stopped.load(Relaxed) {
+            return 0;
+        }
+        let tree = self.forest.plant();
+        if is_virtual {
+            Clock::carries(tree.address());
+        } else {
+            self.clock.thread_began(tree);
+        }
+        tree.address()
+    }
+
+    /// The calling platform thread ends. Per thread, its calls are booked now, under `thread`.
+    pub(crate) fn thread_ended(
+        &self,
+        jni: Jni<'_>,
+        thread: &(impl Reference + ?Sized),
+        book: impl FnOnce(&[Calls]),
+    ) {
+        if let Some(tree) = self.clock.thread_ended() {
+            self.end(jni, thread, tree, book);
+        }
+    }
+
+    /// The calling virtual thread ends.
+    pub(crate) fn virtual_thread_ended(
+        &self,
+        jni: Jni<'_>,
+        thread: &(impl Reference + ?Sized),
+        book: impl FnOnce(&[Calls]),
+    ) {
+        let Some(fields) = self.fields.get() else { return };
+        // SAFETY: the fields are java.lang.Thread's, and this is a thread.
+        let tree = unsafe { jni.get_long(thread, fields.tree) };
+        if tree > 0 {
+            Clock::carries(0);
+            // SAFETY: the field holds what `begin` answered.
+            self.end(jni, thread, unsafe { Tree::at(tree as u64) }, book);
+        }
+    }
+
+    fn end(
+        &self,
+        jni: Jni<'_>,
+        thread: &(impl Reference + ?Sized),
+        tree: &'static Tree,
+        book: impl FnOnce(&[Calls]),
+    ) {
+        let Some(fields) = self.fields.get() else { return };
+        // SAFETY: the fields are java.lang.Thread's, and this is a thread.
+        unsafe {
+            jni.set_long(thread, fields.stack, 0);
+            jni.set_long(thread, fields.tree, ENDED);
+        }
+        if self.per_thread {
+            book(&tree.calls(self.now_ns(tree), false));
+        }
+        self.forest.give_back(tree);
+    }
+
+    /// The time now, on the clock of a tree's thread.
+    fn now_ns(&self, tree: &Tree) -> u64 {
+        match self.timing {
+            Timing::None => 0,
+            Timing::CpuTick => tree.cpu_ns.load(Relaxed),
+            Timing::WallTick => self.clock.wall_ns(),
+            Timing::WallExact => os::nano_time(),
+        }
+    }
+
+    /// Measures what probes cost, by calling them: once, before the first dump.
+    pub(crate) fn calibrate(&self, jni: Jni<'_>) {
+        let Some(&helper) = self.helper.get() else { return };
+        if self.timing == Timing::None || self.calibration.get().is_some() {
+            return;
+        }
+        let tree = self.forest.scratch();
+        let arguments = [
+            jvalue { j: tree.address() as i64 },
+            jvalue { i: CALIBRATION_METHOD },
+            jvalue { i: CALIBRATION_CALLS },
+        ];
+        // SAFETY: the arguments are those of the helper's method.
+        let run = || unsafe { jni.call_static_long(helper, c"calibrate", c"(JII)J", &arguments) };
+        // The first calls have the loop compiled.
+        let (Some(_), Some(_)) = (run(), run()) else { return };
+        Clock::carries(tree.address());
+        // What the first calls took is left out: a dump begins where the last one ended.
+        tree.calls(0, false);
+        let (mut all_ns, mut least_ns) = (0, i64::MAX);
+        while all_ns < CALIBRATION_NS {
+            let Some(took_ns) = run() else { break };
+            least_ns = least_ns.min(took_ns.max(1));
+            all_ns += took_ns.max(1);
+        }
+        Clock::carries(0);
+        let inside_ns = tree.calls(0, false).iter().map(|node| node.total_ns).sum::<u64>();
+        let call_ps = least_ns as f64 * 1000.0 / f64::from(CALIBRATION_CALLS);
+        let inside = (inside_ns as f64 / all_ns as f64).clamp(0.0, 1.0);
+        let cost = ProbeCost {
+            self_ps: (call_ps * inside) as u64,
+            caller_ps: (call_ps * (1.0 - inside)) as u64,
+        };
+        let _ = self.calibration.set(cost);
+    }
+
+    /// Hands what was counted since the last dump to `book`, tree by tree.
+    pub(crate) fn collect(
+        &self,
+        last: bool,
+        slot: impl Fn(os::Tid) -> Option<Slot>,
+        mut book: impl FnMut(Option<Slot>, &[Calls]),
+    ) {
+        self.clock.refresh();
+        let threads = self.clock.threads();
+        for tree in self.forest.trees() {
+            let owner = threads.iter().find(|(_, own)| std::ptr::eq(*own, tree));
+            let thread = owner.and_then(|&(tid, _)| slot(tid));
+            book(thread, &tree.calls(self.now_ns(tree), last));
+        }
+    }
+
+    /// What the probes of a call cost, as far as it is known.
+    pub(crate) fn probe_cost(&self) -> ProbeCost {
+        self.calibration.get().copied().unwrap_or_default()
+    }
+
+    /// No new threads are counted from now on.
+    pub(crate) fn stop(&self) {
+        self.stopped.store(true, Relaxed);
+        self.clock.stop();
+    }
+
+    /// Its part of the accounting.
+    pub(crate) fn account(&self, accounting: &mut Accounting) {
+        let read = |count: &AtomicU64| count.load(Relaxed);
+        let counts = &self.classes.counts;
+        let (clock, timing) = match self.timing {
+            Timing::None => ("", "none"),
+            Timing::CpuTick => ("cpu", "tick"),
+            Timing::WallTick => ("wall", "tick"),
+            Timing::WallExact => ("wall", "exact"),
+        };
+        accounting.clock = clock.to_owned();
+        accounting.timing = timing.to_owned();
+        accounting.call_node_count = self.forest.node_count();
+        accounting.instrumented_class_count = read(&counts.classes);
+        accounting.instrumented_method_count = read(&counts.methods);
+        accounting.skipped_method_count = read(&counts.skipped_methods);
+        accounting.excluded_class_count = read(&counts.excluded_classes);
+        accounting.instrument_cpu_ns = read(&counts.cpu_ns);
+        accounting.perk_cpu_ns += self.clock.own_cpu_ns();
+    }
+}
+
+/// The call paths that must be told apart for traces of the depth asked for.
+fn contexts(options: &Options) -> Contexts {
+    match options.timing_depth {
+        WHOLE_DEPTH.. => Contexts::Folded,
+        depth => Contexts::Suffix(depth.saturating_sub(1) as usize),
+    }
+}

@@ -1,0 +1,176 @@
+//! Class files on their way into the JVM: the numbers of their methods, and which of the methods
+//! that they call must be counted at the call.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use perk_instrument::{Leaves, MethodName, Methods, Patterns, Probes, instrument, leaves};
+use perk_profile::{ClassId, Method, mutf8};
+use rustc_hash::FxHashMap;
+
+use super::jimage::Image;
+use crate::os;
+use crate::recorder::Recorder;
+use crate::session::lock;
+
+/// Called everywhere, and compiled to one instruction or part of the probes themselves.
+const NEVER_LEAVES: [(&[u8], &[u8]); 2] =
+    [(b"java/lang/Thread", b"currentThread"), (b"java/lang/Object", b"getClass")];
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Classes {
+    probes: Probes,
+    include: Patterns,
+    exclude: Patterns,
+    image: Option<Image>,
+    /// What is known of classes of the JDK and of those that were loaded; `None` for those of which
+    /// nothing can be known.
+    leaves: Mutex<FxHashMap<Vec<u8>, Option<LeafClass>>>,
+    pub(super) counts: Counts,
+}
+
+/// What the accounting tells.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) classes: AtomicU64,
+    pub(super) methods: AtomicU64,
+    pub(super) skipped_methods: AtomicU64,
+    pub(super) excluded_classes: AtomicU64,
+    pub(super) cpu_ns: AtomicU64,
+}
+
+#[derive(Debug)]
+struct LeafClass {
+    super_class: Option<Vec<u8>>,
+    /// Name with descriptor, and whether it can be overridden.
+    methods: FxHashMap<Vec<u8>, Leaf>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Leaf {
+    is_virtual: bool,
+}
+
+impl Classes {
+    pub(super) fn new(
+        probes: Probes,
+        include: Patterns,
+        exclude: Patterns,
+        java_home: &Path,
+    ) -> Self {
+        Self {
+            probes,
+            include,
+            exclude,
+            image: Image::open(java_home),
+            leaves: Mutex::default(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// The class with its probes; `None` leaves it as it is.
+    pub(super) fn transform(&self, recorder: &Mutex<Recorder>, bytes: &[u8]) -> Option<Vec<u8>> {
+        let begin_ns = os::thread_cpu_ns();
+        if let Ok(found) = leaves(bytes) {
+            let class = found.class.clone();
+            lock(&self.leaves).insert(class, Some(found.into()));
+        }
+        let mut view = View { classes: self, recorder, class: None, is_excluded: false };
+        let result = instrument(bytes, self.probes, &mut view);
+        let counts = &self.counts;
+        counts.excluded_classes.fetch_add(view.is_excluded.into(), Relaxed);
+        let bytes = match result {
+            Ok(done) => {
+                counts.skipped_methods.fetch_add(done.skipped.len() as u64, Relaxed);
+                counts.methods.fetch_add(done.method_count as u64, Relaxed);
+                counts.classes.fetch_add((done.method_count > 0).into(), Relaxed);
+                done.bytes
+            }
+            // The JVM will say what is wrong with it.
+            Err(_) => {
+                counts.skipped_methods.fetch_add(1, Relaxed);
+                None
+            }
+        };
+        counts.cpu_ns.fetch_add(os::thread_cpu_ns().saturating_sub(begin_ns), Relaxed);
+        bytes
+    }
+
+    fn is_selected(&self, class: &[u8]) -> bool {
+        (self.include.is_empty() || self.include.matches(class)) && !self.exclude.matches(class)
+    }
+
+    /// What is known of a method that a class or one of those above it declares as a leaf.
+    fn leaf(&self, owner: &[u8], method: &[u8], is_inherited: bool) -> Option<Leaf> {
+        let mut leaves = lock(&self.leaves);
+        let mut class = owner.to_vec();
+        loop {
+            let known = leaves.entry(class).or_insert_with_key(|class| {
+                let bytes = self.image.as_ref()?.class(class)?;
+                self::leaves(&bytes).ok().map(LeafClass::from)
+            });
+            let known = known.as_ref()?;
+            if let Some(leaf) = known.methods.get(method) {
+                return Some(*leaf);
+            }
+            class = known.super_class.clone().filter(|_| is_inherited)?;
+        }
+    }
+}
+
+impl From<Leaves> for LeafClass {
+    fn from(leaves: Leaves) -> Self {
+        let methods = leaves
+            .methods
+            .into_iter()
+            .map(|it| ([it.name, it.descriptor].concat(), Leaf { is_virtual: it.is_virtual }));
+        Self { super_class: leaves.super_class, methods: methods.collect() }
+    }
+}
+
+/// One class file's view of all.
+struct View<'a> {
+    classes: &'a Classes,
+    recorder: &'a Mutex<Recorder>,
+    /// The class of the last method that got a number.
+    class: Option<(Vec<u8>, ClassId)>,
+    is_excluded: bool,
+}
+
+impl Methods for View<'_> {
+    fn number(&mut self, method: &MethodName<'_>) -> u32 {
+        let symbols = &mut lock(self.recorder).profile.symbols;
+        let class = match &self.class {
+            Some((name, id)) if name == method.class => *id,
+            _ => {
+                let id = symbols.class(&mutf8::decode(method.class).replace('/', "."));
+                self.class = Some((method.class.to_vec(), id));
+                id
+            }
+        };
+        let mut text = |bytes: &[u8]| symbols.strings.intern(&mutf8::decode(bytes));
+        let (name, signature) = (text(method.name), Some(text(method.descriptor)));
+        let source = method.source.map(text);
+        symbols.method(Method { class, name, signature, source }).index() as u32
+    }
+
+    fn leaf(&mut self, owner: &[u8], name: &[u8], descriptor: &[u8], is_virtual: bool) -> bool {
+        if NEVER_LEAVES.contains(&(owner, name)) || owner == b"jdk/internal/misc/Unsafe" {
+            return false;
+        }
+        if !owner.starts_with(b"[") && !self.classes.is_selected(owner) {
+            return true;
+        }
+        let is_inherited = name != b"<init>";
+        let leaf = self.classes.leaf(owner, &[name, descriptor].concat(), is_inherited);
+        leaf.is_some_and(|leaf| !is_virtual || !leaf.is_virtual)
+    }
+
+    fn selected(&mut self, class: &[u8]) -> bool {
+        let selected = self.classes.is_selected(class);
+        self.is_excluded |= !selected;
+        selected
+    }
+}

@@ -1,0 +1,483 @@
+//! The calling contexts that probes walk: native memory that Java code reads and writes through
+//! `jdk.internal.misc.Unsafe`. `java/helper/java/lang/PerkProbes.java` has the same layouts.
+//!
+//! A tree belongs to one thread at a time. That thread alone writes to it, and does so without
+//! locks; what grows (nodes, the hash table, the stack) grows in here, called by that thread, under
+//! the tree's lock. A dump reads the counts of running threads as they are.
+//!
+//! Not every call path gets a node of its own, as their number has no bound: see [`Contexts`]. A
+//! node's *context* is the node whose children are the calls from it: itself, or an earlier node
+//! that stands for the same context.
+
+mod memory;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use rustc_hash::FxHashMap;
+
+pub(super) use self::memory::Node;
+use self::memory::{
+    FRAME_BYTES, FRAME_WORDS, Frame, LINE_SHIFT, NO_METHOD, address, first_slot, new_chunk,
+    new_stack, new_table, node_at,
+};
+use crate::session::lock;
+
+const LARGEST_CHUNK: usize = 4096;
+/// A tree begins with room for so many nodes, table entries and frames.
+const FIRST_CHUNK: usize = 16;
+const FIRST_TABLE: usize = 32;
+const FIRST_STACK: usize = 64;
+
+/// Which call paths are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Contexts {
+    /// All, but that a method which is called while it runs goes on in the context of its outer
+    /// call.
+    Folded,
+    /// By so many innermost frames, exactly.
+    Suffix(usize),
+}
+
+/// The trees of all threads.
+#[derive(Debug)]
+pub(super) struct Forest {
+    contexts: Contexts,
+    /// The node that is nobody's child.
+    nil: &'static Node,
+    max_nodes: u64,
+    node_count: AtomicU64,
+    trees: Mutex<Trees>,
+}
+
+#[derive(Debug, Default)]
+struct Trees {
+    all: Vec<&'static Tree>,
+    /// Those of threads that have ended, ready for others.
+    free: Vec<&'static Tree>,
+}
+
+/// One thread's tree. Java code knows the layout of what comes before `inner`.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct Tree {
+    /// The thread's CPU time as of the last tick.
+    pub(super) cpu_ns: AtomicU64,
+    table: AtomicU64,
+    /// The size of the table in bytes, less one entry.
+    mask: AtomicU64,
+    /// The bottom of the stack.
+    stack: AtomicU64,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    chunks: Vec<&'static [Node]>,
+    /// Nodes used of the last chunk.
+    used: usize,
+    count: usize,
+    table: Box<[AtomicU64]>,
+    stack: Box<[AtomicU64]>,
+    /// Under this node stand methods whose path is not known, as there was no room for it.
+    lost: Option<&'static Node>,
+    /// The node that stands for a context, by its innermost frames' methods and lines.
+    suffixes: FxHashMap<Vec<(u32, u16)>, u64>,
+    /// What the last dump has seen of each node.
+    seen: Vec<Seen>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    count: u64,
+    self_ns: u64,
+    total_ns: u64,
+}
+
+/// A node as a dump sees it: what came since the last dump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Calls {
+    pub(crate) count: u64,
+    /// The time of the calls without what they called.
+    pub(crate) self_ns: u64,
+    /// The time of the calls with all that they called; a recursive call counts again in the call
+    /// around it.
+    pub(crate) total_ns: u64,
+    /// How many calls were made from it.
+    pub(crate) callee_count: u64,
+    /// The number of the method; [`Calls::LOST`] for the node of paths that are not known.
+    pub(crate) method: u32,
+    /// The parent's place among the nodes of the tree, which come in an order in which parents are
+    /// first; [`Calls::NO_PARENT`] for a thread's first methods.
+    pub(crate) parent: u32,
+    /// The caller's line; 0 where it is not told.
+    pub(crate) line: u16,
+}
+
+impl Calls {
+    pub(crate) const NO_PARENT: u32 = u32::MAX;
+    pub(crate) const LOST: u32 = NO_METHOD;
+
+    /// Whether it stands for paths that are not known.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.method == Self::LOST
+    }
+
+    /// The number of the method.
+    pub(crate) fn method_index(&self) -> usize {
+        self.method as usize
+    }
+}
+
+impl Forest {
+    /// A forest of at most so many nodes in all trees together, but for one for each method whose
+    /// path is not known.
+    pub(super) fn new(contexts: Contexts, max_nodes: u64) -> Self {
+        let nil = &new_chunk(1)[0];
+        nil.method.store(NO_METHOD, Relaxed);
+        nil.last.store(address(nil), Relaxed);
+        nil.next.store(address(nil), Relaxed);
+        let (node_count, trees) = (AtomicU64::new(0), Mutex::default());
+        Self { contexts, nil, max_nodes, node_count, trees }
+    }
+
+    /// The address of the node that is nobody's child.
+    pub(super) fn nil(&self) -> u64 {
+        address(self.nil)
+    }
+
+    /// How many nodes there are.
+    pub(super) fn node_count(&self) -> u64 {
+        self.node_count.load(Relaxed)
+    }
+
+    /// A tree for a thread that begins.
+    pub(super) fn plant(&self) -> &'static Tree {
+        let free = lock(&self.trees).free.pop();
+        free.unwrap_or_else(|| {
+            let tree = self.scratch();
+            lock(&self.trees).all.push(tree);
+            tree
+        })
+    }
+
+    /// A tree that no thread has and no dump shows.
+    pub(super) fn scratch(&self) -> &'static Tree {
+        Box::leak(Box::new(Tree::new(self)))
+    }
+
+    /// Takes back the tree of a thread that has ended, with what it has counted.
+    pub(super) fn give_back(&self, tree: &'static Tree) {
+        lock(&tree.inner).leave_all();
+        lock(&self.trees).free.push(tree);
+    }
+
+    /// All trees.
+    pub(super) fn trees(&self) -> Vec<&'static Tree> {
+        lock(&self.trees).all.clone()
+    }
+
+    fn may_grow(&self) -> bool {
+        self.node_count.load(Relaxed) < self.max_nodes
+    }
+}
+
+impl Tree {
+    fn new(forest: &Forest) -> Self {
+        let (table, stack) = (new_table(FIRST_TABLE), new_stack(FIRST_STACK));
+        let tree = Self {
+            // 0 would mean that a call has not begun.
+            cpu_ns: AtomicU64::new(1),
+            table: AtomicU64::new(table.as_ptr() as u64),
+            mask: AtomicU64::new(size_of_val(&*table) as u64 - 8),
+            stack: AtomicU64::new(stack.as_ptr() as u64),
+            inner: Mutex::new(Inner {
+                chunks: Vec::new(),
+                used: 0,
+                count: 0,
+                table,
+                stack,
+                lost: None,
+                suffixes: FxHashMap::default(),
+                seen: Vec::new(),
+            }),
+        };
+        let mut inner = lock(&tree.inner);
+        let root = inner.new_node(forest, NO_METHOD, 0, 0);
+        inner.frame(0).begin(address(root));
+        drop(inner);
+        tree
+    }
+
+    /// Its address, by which Java code knows it.
+    pub(super) fn address(&'static self) -> u64 {
+        std::ptr::from_ref(self) as u64
+    }
+
+    /// The tree at an address.
+    ///
+    /// # Safety
+    /// The address must come from [`Tree::address`].
+    pub(super) unsafe fn at(address: u64) -> &'static Self {
+        // SAFETY: the caller's promise; trees are never freed.
+        unsafe { &*(address as *const Self) }
+    }
+
+    /// The child of a context for `method`, called from `line`, which the table does not have.
+    pub(super) fn grow(&self, forest: &Forest, context: u64, method: u32, line: u16) -> u64 {
+        let mut inner = lock(&self.inner);
+        let mut key = (context, line);
+        if !forest.may_grow() {
+            key = (inner.lost(forest), 0);
+            if let Some(known) = inner.find(key, method) {
+                return known;
+            }
+        }
+        let node = inner.new_node(forest, method, line, context);
+        node.caller.store(key.0 | u64::from(key.1) << LINE_SHIFT, Relaxed);
+        let its_context = if Some(key.0) == inner.lost.map(address) {
+            key.0
+        } else {
+            inner.context_of(forest.contexts, node)
+        };
+        node.context.store(its_context, Relaxed);
+        if inner.count * 2 > inner.table.len() {
+            inner.rehash();
+            self.table.store(inner.table.as_ptr() as u64, Relaxed);
+            self.mask.store(size_of_val(&*inner.table) as u64 - 8, Relaxed);
+        } else {
+            inner.put(node);
+        }
+        address(node)
+    }
+
+    /// Doubles the stack, whose last frame is at `top`; answers where that frame is now.
+    pub(super) fn extend(&self, top: u64) -> u64 {
+        let mut inner = lock(&self.inner);
+        let depth = inner.depth(top);
+        let larger = new_stack(2 * (depth + 1));
+        for (new, old) in larger.iter().zip(&inner.stack[..depth * FRAME_WORDS]) {
+            new.store(old.load(Relaxed), Relaxed);
+        }
+        // The probe that called is the only reader of the old one, and goes on with the new one.
+        inner.stack = larger;
+        self.stack.store(inner.stack.as_ptr() as u64, Relaxed);
+        inner.stack.as_ptr() as u64 + (depth * FRAME_BYTES) as u64
+    }
+
+    /// The top of the stack after returning to `method`, which runs somewhere outward from `top`,
+    /// and with `leave` from it. If it does not run, nothing changes.
+    pub(super) fn unwind(&self, top: u64, method: u32, leave: bool, now_ns: u64) -> u64 {
+        let inner = lock(&self.inner);
+        let depth = inner.depth(top);
+        let runs = |depth: &usize| {
+            // SAFETY: frames above the bottom hold addresses of nodes.
+            unsafe { node_at(inner.frame(*depth).node()) }.method.load(Relaxed) == method
+        };
+        let Some(found) = (1..=depth).rev().find(runs) else { return top };
+        let keep = if leave { found - 1 } else { found };
+        for depth in (keep + 1..=depth).rev() {
+            let took_ns = inner.frame(depth).end(now_ns);
+            inner.frame(depth - 1).add_callee(took_ns);
+        }
+        inner.stack.as_ptr() as u64 + (keep * FRAME_BYTES) as u64
+    }
+
+    /// What was counted since the last dump; `now_ns` is the time for calls that have not ended.
+    /// Unless this is the `last` dump, the next one begins from here.
+    pub(super) fn calls(&self, now_ns: u64, last: bool) -> Vec<Calls> {
+        let mut inner = lock(&self.inner);
+        let inner = &mut *inner;
+        let running = inner.running(now_ns);
+        let places = Places::of(&inner.chunks);
+        if !last {
+            inner.seen.resize(inner.count, Seen::default());
+        }
+        let nodes = inner.chunks.iter().flat_map(|chunk| chunk.iter()).take(inner.count);
+        let mut calls: Vec<Calls> = Vec::with_capacity(inner.count);
+        for (place, node) in nodes.enumerate().skip(1) {
+            let (running_self, running_total) =
+                running.get(&address(node)).copied().unwrap_or_default();
+            let mut now = Seen {
+                count: node.count.load(Relaxed),
+                self_ns: node.self_ns.load(Relaxed).wrapping_add(running_self),
+                total_ns: node.total_ns.load(Relaxed).wrapping_add(running_total),
+            };
+            if let Some(seen) = inner.seen.get_mut(place) {
+                let before = std::mem::replace(seen, now);
+                now.count = now.count.saturating_sub(before.count);
+                now.self_ns = now.self_ns.saturating_sub(before.self_ns);
+                now.total_ns = now.total_ns.saturating_sub(before.total_ns);
+            }
+            // The root has no row.
+            let parent = places.get(node.parent()).checked_sub(1).map(|it| it as u32);
+            if let Some(parent) = parent {
+                calls[parent as usize].callee_count += now.count;
+            }
+            calls.push(Calls {
+                count: now.count,
+                self_ns: now.self_ns,
+                total_ns: now.total_ns,
+                callee_count: 0,
+                method: node.method.load(Relaxed),
+                parent: parent.unwrap_or(Calls::NO_PARENT),
+                line: node.line(),
+            });
+        }
+        calls
+    }
+}
+
+impl Inner {
+    fn new_node(&mut self, forest: &Forest, method: u32, line: u16, parent: u64) -> &'static Node {
+        if self.chunks.last().is_none_or(|chunk| chunk.len() == self.used) {
+            let size = self.chunks.last().map_or(FIRST_CHUNK, |chunk| chunk.len() * 2);
+            self.chunks.push(new_chunk(size.min(LARGEST_CHUNK)));
+            self.used = 0;
+        }
+        let chunk = self.chunks[self.chunks.len() - 1];
+        let node = &chunk[self.used];
+        self.used += 1;
+        self.count += 1;
+        forest.node_count.fetch_add(1, Relaxed);
+        node.method.store(method, Relaxed);
+        node.caller.store(parent | u64::from(line) << LINE_SHIFT, Relaxed);
+        node.context.store(address(node), Relaxed);
+        node.last.store(forest.nil(), Relaxed);
+        node.next.store(forest.nil(), Relaxed);
+        node
+    }
+
+    /// The node of paths that are not known.
+    fn lost(&mut self, forest: &Forest) -> u64 {
+        let root = address(&self.chunks[0][0]);
+        let lost = match self.lost {
+            Some(node) => node,
+            None => self.new_node(forest, Calls::LOST, 0, root),
+        };
+        self.lost = Some(lost);
+        address(lost)
+    }
+
+    /// The node whose children are the calls from `node`.
+    fn context_of(&mut self, contexts: Contexts, node: &'static Node) -> u64 {
+        let method = node.method.load(Relaxed);
+        match contexts {
+            Contexts::Folded => {
+                let outer = outward(node).skip(1);
+                let same = outer.take_while(|it| it.method.load(Relaxed) != NO_METHOD);
+                let mut same = same.filter(|it| it.method.load(Relaxed) == method);
+                address(same.next().unwrap_or(node))
+            }
+            Contexts::Suffix(0) => address(&self.chunks[0][0]),
+            Contexts::Suffix(depth) => {
+                let frames = outward(node).take_while(|it| it.method.load(Relaxed) != NO_METHOD);
+                let key = |it: &Node| (it.method.load(Relaxed), it.line());
+                let mut suffix: Vec<_> = frames.take(depth).map(key).collect();
+                // The line from which the outermost frame was called belongs to the frame before.
+                if let Some(outermost) = suffix.get_mut(depth - 1) {
+                    outermost.1 = 0;
+                }
+                *self.suffixes.entry(suffix).or_insert(address(node))
+            }
+        }
+    }
+
+    fn find(&self, (context, line): (u64, u16), method: u32) -> Option<u64> {
+        let mask = self.table.len() - 1;
+        let mut slot = first_slot(context, method, line);
+        loop {
+            let known = self.table[slot & mask].load(Relaxed);
+            if known == 0 {
+                return None;
+            }
+            // SAFETY: the table has addresses of nodes.
+            let node = unsafe { node_at(known) };
+            let (parent, its) = (node.parent(), node.method.load(Relaxed));
+            if (parent, node.line(), its) == (context, line, method) {
+                return Some(known);
+            }
+            slot += 1;
+        }
+    }
+
+    fn put(&self, node: &Node) {
+        let mask = self.table.len() - 1;
+        let mut slot = first_slot(node.parent(), node.method.load(Relaxed), node.line());
+        while self.table[slot & mask].load(Relaxed) != 0 {
+            slot += 1;
+        }
+        self.table[slot & mask].store(address(node), Relaxed);
+    }
+
+    /// Doubles the table and puts in all nodes. Nobody else reads it meanwhile: its one reader has
+    /// called us.
+    fn rehash(&mut self) {
+        self.table = new_table(self.table.len() * 2);
+        for node in self.chunks.iter().flat_map(|chunk| chunk.iter()).take(self.count).skip(1) {
+            self.put(node);
+        }
+    }
+
+    fn frame(&self, depth: usize) -> Frame<'_> {
+        Frame::new(&self.stack[depth * FRAME_WORDS..][..FRAME_WORDS])
+    }
+
+    fn depth(&self, top: u64) -> usize {
+        (top - self.stack.as_ptr() as u64) as usize / FRAME_BYTES
+    }
+
+    /// The self and total times so far of the calls that have not ended, by node.
+    fn running(&self, now_ns: u64) -> FxHashMap<u64, (u64, u64)> {
+        let mut running: FxHashMap<u64, (u64, u64)> = FxHashMap::default();
+        let frames = (1..self.stack.len() / FRAME_WORDS).map(|depth| self.frame(depth));
+        let frames: Vec<_> = frames.take_while(|frame| frame.is_used()).collect();
+        let mut callee_ns = 0;
+        for frame in frames.iter().rev() {
+            let (took_ns, callees_ns) = frame.so_far(now_ns);
+            let times = running.entry(frame.node()).or_default();
+            times.0 += took_ns.saturating_sub(callees_ns + callee_ns);
+            times.1 += took_ns;
+            callee_ns = took_ns;
+        }
+        running
+    }
+
+    /// The thread has ended, whatever it was in.
+    fn leave_all(&self) {
+        let frames = (1..self.stack.len() / FRAME_WORDS).map(|depth| self.frame(depth));
+        frames.take_while(Frame::is_used).for_each(|frame| frame.clear());
+    }
+}
+
+/// A node and those that called it, to the root.
+fn outward(node: &'static Node) -> impl Iterator<Item = &'static Node> {
+    std::iter::successors(Some(node), |node| {
+        let parent = node.parent();
+        // SAFETY: a node's parent is a node; the root has none.
+        (parent != 0).then(|| unsafe { node_at(parent) })
+    })
+}
+
+/// Finds a node's place among all nodes of its tree by its address.
+struct Places(Vec<(u64, usize)>);
+
+impl Places {
+    fn of(chunks: &[&'static [Node]]) -> Self {
+        let mut first = 0;
+        let bases = chunks.iter().map(|chunk| {
+            let base = (address(&chunk[0]), first);
+            first += chunk.len();
+            base
+        });
+        let mut bases: Vec<_> = bases.collect();
+        bases.sort_unstable();
+        Self(bases)
+    }
+
+    fn get(&self, address: u64) -> usize {
+        let after = self.0.partition_point(|&(base, _)| base <= address);
+        let (base, first) = self.0[after - 1];
+        first + (address - base) as usize / size_of::<Node>()
+    }
+}

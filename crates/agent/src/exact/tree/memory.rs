@@ -1,0 +1,156 @@
+//! The words of nodes, frames and tables.
+
+use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// A method in its calling context.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(in crate::exact) struct Node {
+    /// The number of the method.
+    pub(in crate::exact) method: AtomicU32,
+    /// The allocation record used last.
+    pub(in crate::exact) site: AtomicU32,
+    /// The address of the parent, and above [`LINE_SHIFT`] the line that calls.
+    pub(super) caller: AtomicU64,
+    /// The node whose children are the calls from this one.
+    pub(super) context: AtomicU64,
+    /// How often it was entered.
+    pub(super) count: AtomicU64,
+    /// The child entered last.
+    pub(super) last: AtomicU64,
+    /// The sibling that was entered after this one the last time.
+    pub(super) next: AtomicU64,
+    /// The time of its calls that have ended, without what they called.
+    pub(super) self_ns: AtomicU64,
+    /// The time of its calls that have ended, with what they called.
+    pub(super) total_ns: AtomicU64,
+}
+
+const _: () = assert!(size_of::<Node>() == 64);
+
+/// The method of the root: no probe has it.
+pub(super) const NO_METHOD: u32 = u32::MAX >> 1;
+
+/// Addresses of user space have this many bits; lines have the rest.
+pub(super) const LINE_SHIFT: u32 = 48;
+
+impl Node {
+    pub(super) fn parent(&self) -> u64 {
+        self.caller.load(Relaxed) & ((1 << LINE_SHIFT) - 1)
+    }
+
+    pub(super) fn line(&self) -> u16 {
+        (self.caller.load(Relaxed) >> LINE_SHIFT) as u16
+    }
+}
+
+/// A frame of the stack: node (0 for none), context, start, time of callees, line.
+pub(super) const FRAME_WORDS: usize = 5;
+pub(super) const FRAME_BYTES: usize = FRAME_WORDS * 8;
+/// In the place of a node: the stack ends here.
+const END: u64 = u64::MAX;
+
+/// A frame of the stack. Time counts only where probes write the start.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame<'a> {
+    node: &'a AtomicU64,
+    context: &'a AtomicU64,
+    start_ns: &'a AtomicU64,
+    callees_ns: &'a AtomicU64,
+}
+
+impl<'a> Frame<'a> {
+    pub(super) fn new(words: &'a [AtomicU64]) -> Self {
+        let [node, context, start_ns, callees_ns, ..] = words else {
+            unreachable!("a frame has {FRAME_WORDS} words")
+        };
+        Self { node, context, start_ns, callees_ns }
+    }
+
+    /// Makes it the bottom of a stack.
+    pub(super) fn begin(self, root: u64) {
+        self.node.store(root, Relaxed);
+        self.context.store(root, Relaxed);
+    }
+
+    pub(super) fn node(self) -> u64 {
+        self.node.load(Relaxed)
+    }
+
+    /// Whether a method runs in it.
+    pub(super) fn is_used(&self) -> bool {
+        !matches!(self.node.load(Relaxed), 0 | END)
+    }
+
+    pub(super) fn clear(self) {
+        self.node.store(0, Relaxed);
+    }
+
+    /// The time since its start, and that of callees which have ended.
+    pub(super) fn so_far(self, now_ns: u64) -> (u64, u64) {
+        match self.start_ns.load(Relaxed) {
+            0 => (0, 0),
+            start_ns => (now_ns.saturating_sub(start_ns), self.callees_ns.load(Relaxed)),
+        }
+    }
+
+    /// Books its time on its node and leaves it; answers the time.
+    pub(super) fn end(self, now_ns: u64) -> u64 {
+        let (took_ns, callees_ns) = self.so_far(now_ns);
+        // SAFETY: a used frame holds the address of a node.
+        let node = unsafe { node_at(self.node()) };
+        let own_ns = node.self_ns.load(Relaxed).wrapping_add(took_ns).wrapping_sub(callees_ns);
+        node.self_ns.store(own_ns, Relaxed);
+        node.total_ns.store(node.total_ns.load(Relaxed).wrapping_add(took_ns), Relaxed);
+        self.clear();
+        took_ns
+    }
+
+    pub(super) fn add_callee(self, took_ns: u64) {
+        self.callees_ns.store(self.callees_ns.load(Relaxed).wrapping_add(took_ns), Relaxed);
+    }
+}
+
+/// Where the search for a node begins; PerkProbes.find computes the same.
+pub(super) fn first_slot(parent: u64, method: u32, line: u16) -> usize {
+    let key = (parent >> 4).wrapping_mul(31).wrapping_add(method.into());
+    let key = key.wrapping_mul(31).wrapping_add(line.into());
+    // There the result is an offset in bytes.
+    (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 29 >> 3) as usize
+}
+
+pub(super) fn new_table(len: usize) -> Box<[AtomicU64]> {
+    std::iter::repeat_with(AtomicU64::default).take(len).collect()
+}
+
+/// A stack with room for so many frames, the bottom among them.
+pub(super) fn new_stack(frames: usize) -> Box<[AtomicU64]> {
+    let stack = new_table((frames + 1) * FRAME_WORDS);
+    stack[frames * FRAME_WORDS].store(END, Relaxed);
+    stack
+}
+
+/// Nodes of zeroes, which live as long as the process.
+pub(super) fn new_chunk(len: usize) -> &'static [Node] {
+    let layout = Layout::array::<Node>(len).expect("a chunk is small");
+    // SAFETY: the layout has a size; all fields of a node are numbers, for which zeroes are valid.
+    unsafe {
+        let memory = alloc_zeroed(layout).cast::<Node>();
+        if memory.is_null() {
+            handle_alloc_error(layout);
+        }
+        std::slice::from_raw_parts(memory, len)
+    }
+}
+
+pub(super) fn address(node: &Node) -> u64 {
+    std::ptr::from_ref(node) as u64
+}
+
+/// # Safety
+/// The address must be a node's.
+pub(super) unsafe fn node_at(address: u64) -> &'static Node {
+    // SAFETY: the caller's promise; nodes are never freed.
+    unsafe { &*(address as *const Node) }
+}

@@ -1,0 +1,182 @@
+//! Books the exact engine's counts on the profile.
+
+use perk_profile::{
+    CallEdge, CallEdges, CallRow, CpuTimes, Frame, FrameId, Line, Method, MethodId, NodeId,
+    ThreadId, TraceId,
+};
+use rustc_hash::FxHashMap;
+
+use super::{Recorder, now};
+use crate::exact::Calls;
+use crate::roster::Slot;
+
+/// The frame under which methods stand whose path is not known, because the tree was full.
+const LOST: &str = "<folded>";
+
+/// What the probes of a call cost, in picoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ProbeCost {
+    /// Inside the time of the call.
+    pub(crate) self_ps: u64,
+    /// Inside the time of its caller.
+    pub(crate) caller_ps: u64,
+}
+
+/// Calls since the last dump, and the account of all.
+#[derive(Debug, Default)]
+pub(crate) struct CallBook {
+    rows: Vec<Booked>,
+    edges: FxHashMap<EdgeKey, Booked>,
+    frames: Vec<Option<FrameId>>,
+    pub(super) call_count: u64,
+    pub(super) folded_count: u64,
+    pub(super) removed_ns: u64,
+}
+
+type EdgeKey = (Option<MethodId>, Option<MethodId>, Option<ThreadId>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Booked {
+    count: u64,
+    self_ns: u64,
+    total_ns: u64,
+}
+
+impl Booked {
+    fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.self_ns += other.self_ns;
+        self.total_ns += other.total_ns;
+    }
+}
+
+impl Recorder {
+    /// Books the calls of one tree, by trace.
+    pub(crate) fn book_calls(&mut self, thread: Option<Slot>, calls: &[Calls], cost: ProbeCost) {
+        let thread = self.calling_thread(thread);
+        // For each node its depth and, unless it is too deep, its place in the profile's tree.
+        let mut places: Vec<(usize, NodeId)> = Vec::with_capacity(calls.len());
+        let mut path = Vec::new();
+        for node in calls {
+            let frame = self.call_frame(node.method);
+            let (outer_depth, parent) = match places.get(node.parent as usize) {
+                Some(&place) => place,
+                None => (0, self.profile.tree.root()),
+            };
+            let depth = outer_depth + 1;
+            let tree = &mut self.profile.tree;
+            let place = if depth <= self.timing_depth {
+                tree.insert_below(parent, [frame]).node
+            } else if node.count > 0 || node.self_ns > 0 {
+                path.clear();
+                let outward = std::iter::successors(Some(node), |it| calls.get(it.parent as usize));
+                let frames = outward.take(self.timing_depth);
+                path.extend(frames.filter_map(|it| self.calls.frames[it.method_index()]));
+                tree.insert(path.iter().rev().copied()).node
+            } else {
+                tree.root()
+            };
+            places.push((depth, place));
+            if node.count > 0 || node.self_ns > 0 {
+                let times = self.calls.account(node, cost);
+                let trace = self.profile.trace(place, thread);
+                self.calls.row(trace).add(times);
+            }
+        }
+    }
+
+    /// Books the calls of one tree by callee and caller.
+    pub(crate) fn book_edges(&mut self, thread: Option<Slot>, calls: &[Calls], cost: ProbeCost) {
+        let thread = self.calling_thread(thread);
+        let method = |node: &Calls| (!node.is_lost()).then(|| MethodId::new(node.method_index()));
+        for node in calls.iter().filter(|node| node.count > 0) {
+            let caller = calls.get(node.parent as usize).and_then(method);
+            let times = self.calls.account(node, cost);
+            let edge = self.calls.edges.entry((method(node), caller, thread));
+            edge.or_default().add(times);
+        }
+    }
+
+    /// The section of calls by trace; the next one begins from zero.
+    pub(super) fn take_times(&mut self) -> CpuTimes {
+        let rows = std::mem::take(&mut self.calls.rows);
+        let total_ns = rows.iter().map(|row| row.self_ns).sum();
+        let rows = rows.iter().enumerate().filter(|(_, row)| row.count > 0 || row.self_ns > 0);
+        let rows = rows.map(|(index, row)| CallRow {
+            trace: TraceId::new(index),
+            count: row.count,
+            self_ns: row.self_ns,
+            total_ns: row.total_ns,
+        });
+        let mut times = CpuTimes { total_ns, rows: rows.collect(), written: Some(now()) };
+        times.rank(self.cutoff);
+        times
+    }
+
+    /// The table of calls by callee and caller; the next one begins from zero.
+    pub(super) fn take_edges(&mut self) -> CallEdges {
+        let edges = std::mem::take(&mut self.calls.edges);
+        let rows = edges.into_iter().map(|((callee, caller, thread), it)| CallEdge {
+            callee,
+            caller,
+            thread,
+            count: it.count,
+            total_ns: it.total_ns,
+        });
+        let mut edges = CallEdges { rows: rows.collect(), written: Some(now()) };
+        edges.rank();
+        edges
+    }
+
+    fn calling_thread(&mut self, thread: Option<Slot>) -> Option<ThreadId> {
+        let thread = thread.filter(|_| self.per_thread)?;
+        self.announce(thread);
+        Some(self.roster.id(thread, &mut self.profile))
+    }
+
+    fn call_frame(&mut self, method: u32) -> FrameId {
+        let index = method as usize;
+        if method == Calls::LOST {
+            return self.lost_frame();
+        }
+        if self.calls.frames.len() <= index {
+            self.calls.frames.resize(index + 1, None);
+        }
+        let symbols = &mut self.profile.symbols;
+        *self.calls.frames[index].get_or_insert_with(|| {
+            let method = MethodId::new(index);
+            symbols.frame(Frame { method, bci: None, line: Line::Unknown })
+        })
+    }
+
+    fn lost_frame(&mut self) -> FrameId {
+        let symbols = &mut self.profile.symbols;
+        let class = symbols.class(LOST);
+        let name = symbols.strings.intern(LOST);
+        let method = symbols.method(Method { class, name, signature: None, source: None });
+        symbols.frame(Frame { method, bci: None, line: Line::Unknown })
+    }
+}
+
+impl CallBook {
+    /// Takes what the probes cost off a node's times.
+    fn account(&mut self, node: &Calls, cost: ProbeCost) -> Booked {
+        self.call_count += node.count;
+        let self_ps = node.count.saturating_mul(cost.self_ps);
+        let callees_ps = node.callee_count.saturating_mul(cost.caller_ps);
+        let removed_ns = (self_ps.saturating_add(callees_ps) / 1000).min(node.self_ns);
+        self.removed_ns += removed_ns;
+        Booked {
+            count: node.count,
+            self_ns: node.self_ns - removed_ns,
+            total_ns: node.total_ns.saturating_sub(removed_ns),
+        }
+    }
+
+    fn row(&mut self, trace: TraceId) -> &mut Booked {
+        if self.rows.len() <= trace.index() {
+            self.rows.resize(trace.index() + 1, Booked::default());
+        }
+        &mut self.rows[trace.index()]
+    }
+}

@@ -1,0 +1,295 @@
+//! Limits on what may change: `calls>+5%`, `allocated_bytes(com.acme.Cache)>+0`.
+
+use std::fmt;
+
+use anyhow::bail;
+use perk_profile::diff::{Change, Diff};
+use perk_profile::{Allocations, NamePattern};
+
+const USAGE: &str = "use NUMBER>+LIMIT or NUMBER<-LIMIT, such as calls>+5%, \
+                     calls(com.acme.Foo.bar)>+0, allocated_bytes>+1% or time>+20ms";
+
+/// What must not change by more than so much.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Limit {
+    text: String,
+    metric: Metric,
+    name: Option<NamePattern>,
+    direction: Direction,
+    bound: Bound,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Metric {
+    Calls,
+    SelfTime,
+    Samples,
+    AllocatedBytes,
+    AllocatedCount,
+    LiveBytes,
+    LiveCount,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Growth,
+    Shrinking,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Bound {
+    Percent(f64),
+    /// In the number's own unit: calls, nanoseconds, bytes.
+    Amount(u64),
+}
+
+/// What became of a limit.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Verdict {
+    pub(super) limit: String,
+    /// The numbers compared; of samples with a name, after is scaled to as many samples as before.
+    pub(super) before: u64,
+    pub(super) after: u64,
+    pub(super) is_exceeded: bool,
+}
+
+impl Metric {
+    /// The number, where it is one of allocations.
+    fn of(self, objects: &Allocations) -> u64 {
+        match self {
+            Metric::AllocatedBytes => objects.allocated_bytes,
+            Metric::AllocatedCount => objects.allocated_count,
+            Metric::LiveBytes => objects.live_bytes,
+            Metric::LiveCount => objects.live_count,
+            Metric::Calls | Metric::SelfTime | Metric::Samples => 0,
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Reads a limit.
+pub(crate) fn limit(text: &str) -> Result<Limit, String> {
+    let error = || USAGE.to_owned();
+    let at = text.find(['>', '<']).ok_or_else(error)?;
+    let (number, bound) = text.split_at(at);
+    let (direction, bound) = if let Some(bound) = bound.strip_prefix(">+") {
+        (Direction::Growth, bound)
+    } else if let Some(bound) = bound.strip_prefix("<-") {
+        (Direction::Shrinking, bound)
+    } else {
+        return Err(error());
+    };
+    let (number, name) = match number.trim().split_once('(') {
+        Some((number, name)) => {
+            let name = name.strip_suffix(')').and_then(NamePattern::new).ok_or_else(error)?;
+            (number, Some(name))
+        }
+        None => (number.trim(), None),
+    };
+    let metric = match number {
+        "calls" => Metric::Calls,
+        "time" | "self_ns" => Metric::SelfTime,
+        "samples" => Metric::Samples,
+        "allocated_bytes" => Metric::AllocatedBytes,
+        "allocated_count" => Metric::AllocatedCount,
+        "live_bytes" => Metric::LiveBytes,
+        "live_count" => Metric::LiveCount,
+        _ => {
+            return Err(format!(
+                "{number:?} is no number that can be limited: use calls, time, samples, \
+                 allocated_bytes, allocated_count, live_bytes or live_count"
+            ));
+        }
+    };
+    let bound = bound.trim();
+    let bound = match bound.strip_suffix('%') {
+        Some(share) => {
+            let share: f64 = share.trim_end().parse().map_err(|_| error())?;
+            if !share.is_finite() || share < 0.0 {
+                return Err(error());
+            }
+            Bound::Percent(share)
+        }
+        None => Bound::Amount(amount(bound, metric).ok_or_else(error)?),
+    };
+    Ok(Limit { text: text.to_owned(), metric, name, direction, bound })
+}
+
+/// A number; times may have a unit.
+fn amount(text: &str, metric: Metric) -> Option<u64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match (&text[digits.len()..], metric) {
+        ("", _) | ("ns", Metric::SelfTime) => 1,
+        ("us", Metric::SelfTime) => 1_000,
+        ("ms", Metric::SelfTime) => 1_000_000,
+        ("s", Metric::SelfTime) => 1_000_000_000,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+impl Limit {
+    /// Holds the limit against a comparison.
+    ///
+    /// # Errors
+    /// Where one of the profiles has no such number, or neither has the name: a limit on nothing
+    /// would never be passed.
+    pub(super) fn check(&self, diff: &Diff) -> anyhow::Result<Verdict> {
+        let Some((before, after, is_found)) = self.numbers(diff) else {
+            bail!("--fail-on {self}: not in both profiles");
+        };
+        if !is_found {
+            bail!("--fail-on {self}: neither profile has that name");
+        }
+        let (from, to) = match self.direction {
+            Direction::Growth => (before, after),
+            Direction::Shrinking => (after, before),
+        };
+        let moved = to.saturating_sub(from);
+        let is_exceeded = moved > 0
+            && match self.bound {
+                Bound::Percent(share) => moved as f64 > before as f64 * share / 100.0,
+                Bound::Amount(amount) => moved > amount,
+            };
+        Ok(Verdict { limit: self.text.clone(), before, after, is_exceeded })
+    }
+
+    /// Before, after, and whether the name was found; `None` where it is not in both profiles.
+    fn numbers(&self, diff: &Diff) -> Option<(u64, u64, bool)> {
+        let symbols = &diff.symbols;
+        let is_meant =
+            |method| self.name.as_ref().is_none_or(|name| name.matches_method(symbols, method));
+        match self.metric {
+            Metric::Calls => {
+                let rows = diff.methods.as_ref()?.iter().filter(|row| is_meant(row.key));
+                Some(sum(rows, |calls| calls.count))
+            }
+            Metric::SelfTime => {
+                let rows = diff.methods.as_ref()?.iter().filter(|row| is_meant(row.key));
+                Some(sum(rows, |calls| calls.self_ns))
+            }
+            Metric::Samples => {
+                let rows = diff.samples.as_ref()?.iter().filter(|row| is_meant(row.key));
+                let (before, after, is_found) = sum(rows, |samples| samples.self_count);
+                let all = diff.sample_count;
+                if self.name.is_none() {
+                    return Some((all.before, all.after, true));
+                }
+                let scaled = u128::from(after) * u128::from(all.before);
+                let scaled = scaled.checked_div(u128::from(all.after)).unwrap_or(0);
+                Some((before, u64::try_from(scaled).unwrap_or(u64::MAX), is_found))
+            }
+            _ => {
+                let rows = diff.sites.as_ref()?.iter().filter(|row| {
+                    let (class, node) = row.key;
+                    let is_class = |name: &NamePattern| name.matches(symbols.class_name(class));
+                    let inner = diff.tree.frame(node).map(|frame| symbols.get_frame(frame).method);
+                    self.name.as_ref().is_none_or(is_class) || inner.is_some_and(is_meant)
+                });
+                let (before, after, is_found) = sum(rows, |objects| self.metric.of(objects));
+                Some((before, after, is_found || self.name.is_none()))
+            }
+        }
+    }
+}
+
+/// The sums of both sides, and whether there is a row.
+fn sum<'a, K: 'a, V: 'a>(
+    rows: impl Iterator<Item = &'a Change<K, V>>,
+    number: impl Fn(&V) -> u64,
+) -> (u64, u64, bool) {
+    rows.fold((0, 0, false), |(before, after, _), row| {
+        let before = u64::saturating_add(before, number(&row.before));
+        let after = u64::saturating_add(after, number(&row.after));
+        (before, after, true)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use perk_profile::diff::{Calls, Samples};
+    use perk_profile::{ClassId, Method, MethodId, Symbols};
+
+    use super::*;
+
+    fn method(symbols: &mut Symbols, class: &str, name: &str) -> MethodId {
+        let class = symbols.class(class);
+        let name = symbols.strings.intern(name);
+        symbols.method(Method { class, name, signature: None, source: None })
+    }
+
+    /// 100 calls before, 105 after; of `Foo.bar` 10 and 10.
+    fn sample() -> Diff {
+        let mut diff = Diff::default();
+        let bar = method(&mut diff.symbols, "com.acme.Foo", "bar");
+        let main = method(&mut diff.symbols, "com.acme.Main", "main");
+        let calls = |count, self_ns| Calls { count, self_ns, total_ns: self_ns };
+        diff.methods = Some(vec![
+            Change { key: bar, before: calls(10, 1_000), after: calls(10, 2_000) },
+            Change { key: main, before: calls(90, 0), after: calls(95, 0) },
+        ]);
+        let count = |self_count| Samples { self_count, total_count: self_count };
+        diff.samples = Some(vec![Change { key: bar, before: count(10), after: count(40) }]);
+        diff.sample_count = Change { key: (), before: 100, after: 200 };
+        let node = diff.tree.root();
+        let class: ClassId = diff.symbols.class("byte[]");
+        let bytes = |allocated_bytes| Allocations { allocated_bytes, ..Allocations::default() };
+        diff.sites =
+            Some(vec![Change { key: (class, node), before: bytes(1_000), after: bytes(990) }]);
+        diff
+    }
+
+    #[track_caller]
+    fn check(text: &str, numbers: (u64, u64), is_exceeded: bool) {
+        let verdict = limit(text).unwrap().check(&sample()).unwrap();
+        assert_eq!(((verdict.before, verdict.after), verdict.is_exceeded), (numbers, is_exceeded));
+    }
+
+    #[test]
+    fn growth_past_a_limit() {
+        check("calls>+5%", (100, 105), false);
+        check("calls>+4.9%", (100, 105), true);
+        check("calls>+4", (100, 105), true);
+        check("calls>+5", (100, 105), false);
+        check("calls(com.acme.Foo.bar)>+0", (10, 10), false);
+        check("calls(main) >+ 0%", (90, 95), true);
+        check("time>+1us", (1_000, 2_000), false);
+        check("self_ns(Foo.*)>+999", (1_000, 2_000), true);
+        check("allocated_bytes<-0", (1_000, 990), true);
+        check("allocated_bytes(byte[])<-1%", (1_000, 990), false);
+        check("allocated_bytes>+0", (1_000, 990), false);
+    }
+
+    #[test]
+    fn samples_are_compared_by_share() {
+        check("samples>+50%", (100, 200), true);
+        check("samples(bar)>+99%", (10, 20), true);
+        check("samples(bar)>+100%", (10, 20), false);
+    }
+
+    #[test]
+    fn limits_on_nothing_are_errors() {
+        let error =
+            |text: &str, diff: &Diff| limit(text).unwrap().check(diff).unwrap_err().to_string();
+        assert!(error("calls(gone)>+1", &sample()).contains("neither profile has that name"));
+        assert!(error("live_bytes(gone)>+1", &sample()).contains("neither profile"));
+        assert!(error("calls>+1", &Diff::default()).contains("not in both profiles"));
+    }
+
+    #[test]
+    fn what_is_no_limit_is_refused() {
+        for text in
+            ["", "calls", "calls>5", "calls>=5", "calls>+", "calls>+-1", "calls()>+1", "x>+1"]
+        {
+            assert!(limit(text).is_err(), "{text}");
+        }
+        for text in ["calls>+5ms", "calls(a>+1", "calls>+nan%", "calls>+-5%", "time>+5min"] {
+            assert!(limit(text).is_err(), "{text}");
+        }
+    }
+}

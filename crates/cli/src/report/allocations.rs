@@ -1,0 +1,129 @@
+//! Allocations as tables.
+
+use perk_profile::allocations::{self, AllocationColumns};
+use perk_profile::{Allocations, FrameId, MethodTree, Profile, Sites};
+
+use super::paths;
+use super::table::{Row, Table};
+use crate::show::{self, Screen, bytes, percent, plural, printable};
+
+/// Stands for the path where it is not known.
+const NO_PATH: &str = "[site not known]";
+
+/// The allocations of a profile.
+#[derive(Debug)]
+pub(super) struct Objects<'a> {
+    profile: &'a Profile,
+    pub(super) section: &'a Sites,
+    /// By node of the profile's [`MethodTree`].
+    pub(super) columns: AllocationColumns,
+}
+
+impl<'a> Objects<'a> {
+    /// The allocations of `profile`; `None` where it has none.
+    pub(super) fn new(profile: &'a Profile, tree: &MethodTree) -> Option<Self> {
+        let section = profile.sites()?;
+        Some(Self { profile, section, columns: AllocationColumns::new(profile, tree, section) })
+    }
+
+    /// `12.3 MB allocated in 4000 objects, 1.2 MB live in 300 objects`
+    pub(super) fn total(&self) -> String {
+        let all = self.all();
+        format!(
+            "{}{} allocated in {}, {} live in {}",
+            if self.section.sample_interval_bytes.is_some() { "about " } else { "" },
+            bytes(all.allocated_bytes),
+            plural(all.allocated_count, "object"),
+            bytes(all.live_bytes),
+            plural(all.live_count, "object")
+        )
+    }
+
+    /// All objects, those of sites that the file does not list among them.
+    pub(super) fn all(&self) -> Allocations {
+        let mut listed = Allocations::default();
+        self.section.rows.iter().for_each(|row| listed.add(row.objects));
+        let total = self.section.total;
+        Allocations {
+            live_bytes: total.live_bytes.max(listed.live_bytes),
+            live_count: total.live_count.max(listed.live_count),
+            allocated_bytes: total.allocated_bytes.max(listed.allocated_bytes),
+            allocated_count: total.allocated_count.max(listed.allocated_count),
+        }
+    }
+
+    fn heading(&self, title: &str, screen: &Screen) -> String {
+        let mut title = title.to_owned();
+        if let Some(interval) = self.section.sample_interval_bytes {
+            title += &format!(" (estimates: one sample every {})", bytes(interval));
+        }
+        screen.heading(&title) + "\n"
+    }
+
+    /// The sites with most allocated bytes, each with its call path.
+    pub(super) fn sites(&self, top: usize, screen: &Screen) -> String {
+        let rows = allocations::sites(self.profile, self.section);
+        let symbols = &self.profile.symbols;
+        let rows = rows.iter().take(top).enumerate().map(|(index, row)| {
+            let class = printable(symbols.class_name(row.class));
+            let frames: Vec<_> = self.profile.tree.frames(row.node).collect();
+            let mut below = paths::middle_cut(&frames, |&id: &FrameId| show::frame(symbols, id));
+            if below.is_empty() {
+                below.push(NO_PATH.to_owned());
+            }
+            Row { cells: self.cells(index, &row.objects, class), below }
+        });
+        let table = Table { titles: titles("class"), rows: rows.collect() };
+        self.heading("Top allocation sites, innermost frame first", screen) + &table.render(screen)
+    }
+
+    /// The classes with most allocated bytes.
+    pub(super) fn classes(&self, top: usize, screen: &Screen) -> String {
+        let rows = allocations::classes(self.profile, self.section);
+        let rows = rows.iter().take(top).enumerate().map(|(index, row)| {
+            let class = printable(self.profile.symbols.class_name(row.class));
+            Row { cells: self.cells(index, &row.objects, class), below: Vec::new() }
+        });
+        let table = Table { titles: titles("class"), rows: rows.collect() };
+        self.heading("Top classes by allocated bytes", screen) + &table.render(screen)
+    }
+
+    /// The methods that allocated most themselves.
+    pub(super) fn methods(&self, tree: &MethodTree, top: usize, screen: &Screen) -> String {
+        let rows = self.columns.methods(tree);
+        let rows = &rows[..rows.len().min(top)];
+        let labels = show::labels(&self.profile.symbols, rows.iter().map(|row| row.method));
+        let all = self.all().allocated_bytes;
+        let rows = rows.iter().enumerate().map(|(index, row)| {
+            let cells = vec![
+                (index + 1).to_string(),
+                percent(row.own.allocated_bytes, all),
+                bytes(row.own.allocated_bytes),
+                row.own.allocated_count.to_string(),
+                percent(row.total.allocated_bytes, all),
+                bytes(row.total.allocated_bytes),
+                labels[&row.method].clone(),
+            ];
+            Row { cells, below: Vec::new() }
+        });
+        let titles = vec!["#", "self %", "self", "objects", "total %", "total", "method"];
+        let table = Table { titles, rows: rows.collect() };
+        self.heading("Top methods by allocated bytes", screen) + &table.render(screen)
+    }
+
+    fn cells(&self, index: usize, objects: &Allocations, name: String) -> Vec<String> {
+        vec![
+            (index + 1).to_string(),
+            percent(objects.allocated_bytes, self.all().allocated_bytes),
+            bytes(objects.allocated_bytes),
+            objects.allocated_count.to_string(),
+            bytes(objects.live_bytes),
+            objects.live_count.to_string(),
+            name,
+        ]
+    }
+}
+
+fn titles(last: &'static str) -> Vec<&'static str> {
+    vec!["#", "alloc %", "allocated", "objects", "live", "live objects", last]
+}

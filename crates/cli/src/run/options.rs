@@ -1,0 +1,213 @@
+//! What the agent is told: the analyses of a command line, checked against each other.
+
+use anyhow::bail;
+use perk_profile::{Allocations, CallEdges, CpuSamples, CpuTimes, Event, Profile, Site, Sites};
+
+use super::outcome::Folder;
+use crate::args::{Clock, Cpu, RunArgs, Timing};
+
+/// The analyses asked for: something is measured, and each argument has a meaning for it.
+#[derive(Debug)]
+pub(super) struct Analyses<'a> {
+    args: &'a RunArgs,
+    cpu: Cpu,
+}
+
+impl<'a> Analyses<'a> {
+    /// The analyses that `args` name, or those that they mean by naming none.
+    ///
+    /// # Errors
+    /// An argument that would have no effect, or a contradiction, in one line.
+    pub(super) fn of(args: &'a RunArgs) -> anyhow::Result<Self> {
+        let has_heap = args.heap.is_some();
+        let default = if has_heap || args.aprof { Cpu::Off } else { Cpu::Samples };
+        let cpu = args.cpu.unwrap_or(default);
+        if cpu == Cpu::Off && !has_heap && !args.aprof {
+            bail!("--cpu off leaves nothing to measure: add --heap sites or --aprof");
+        }
+        let times_calls = matches!(cpu, Cpu::Times | Cpu::Old);
+        let has_tree = times_calls || has_heap;
+        const CALLS: &str = "--cpu times or --cpu old";
+        const TREE: &str = "--cpu times, --cpu old or --heap sites";
+        for (name, is_given, is_needed, by) in [
+            ("interval", args.interval.is_some(), cpu == Cpu::Samples, "--cpu samples"),
+            ("timing", args.timing.is_some(), times_calls, CALLS),
+            ("clock", args.clock.is_some(), times_calls, CALLS),
+            ("include", !args.include.is_empty(), has_tree, TREE),
+            ("exclude", !args.exclude.is_empty(), has_tree, TREE),
+            ("max-nodes", args.max_nodes.is_some(), has_tree, TREE),
+            ("sample", args.sample.is_some(), has_heap, "--heap sites"),
+            ("gc", args.gc, has_heap, "--heap sites"),
+        ] {
+            if is_given && !is_needed {
+                bail!("--{name} has a meaning only with {by}");
+            }
+        }
+        if (args.timing, args.clock) == (Some(Timing::Exact), Some(Clock::Cpu)) {
+            bail!("--timing exact reads a wall clock: use --clock wall or --timing tick");
+        }
+        Ok(Self { args, cpu })
+    }
+
+    /// Whether the profile is one of samples alone, and not of everything the program did.
+    pub(super) fn are_samples(&self) -> bool {
+        self.cpu == Cpu::Samples && self.args.heap.is_none() && !self.args.aprof
+    }
+
+    /// A profile with the sections that these analyses fill, and next to nothing in them: what can
+    /// be done with it can be done with the one to come.
+    pub(super) fn sketch(&self) -> Profile {
+        let mut profile = Profile::default();
+        match self.cpu {
+            Cpu::Samples => profile.events.push(Event::CpuSamples(CpuSamples::default())),
+            Cpu::Times => profile.events.push(Event::CpuTimes(CpuTimes::default())),
+            Cpu::Old => profile.events.push(Event::CallEdges(CallEdges::default())),
+            Cpu::Off => {}
+        }
+        if self.args.heap.is_some() || self.args.aprof {
+            let class = profile.symbols.class("java.lang.Object");
+            let trace = profile.system_trace();
+            let objects =
+                Allocations { allocated_bytes: 16, allocated_count: 1, ..Allocations::default() };
+            let rows = vec![Site { class, trace, objects }];
+            profile.events.push(Event::Sites(Sites { total: objects, rows, ..Sites::default() }));
+        }
+        profile
+    }
+
+    /// Everything the agent is told.
+    pub(super) fn agent_options(&self, folder: &Folder) -> String {
+        let args = self.args;
+        let thread = if args.threads { "y" } else { "n" };
+        let mut options = self.named();
+        // One glob an option: the agent's values have a longest length.
+        options.extend(args.include.iter().map(|glob| format!("include={glob}")));
+        options.extend(args.exclude.iter().map(|glob| format!("exclude={glob}")));
+        options.push(format!(
+            "depth={},thread={thread},cutoff=0,classes=used,format=p,verbose=n,file={}",
+            args.depth,
+            folder.file_option()
+        ));
+        options.join(",")
+    }
+
+    /// The options of what was asked for; for the rest the agent's own defaults are right.
+    fn named(&self) -> Vec<String> {
+        let args = self.args;
+        let cpu = match self.cpu {
+            Cpu::Samples => Some("cpu=samples"),
+            Cpu::Times => Some("cpu=times"),
+            Cpu::Old => Some("cpu=old"),
+            Cpu::Off => None,
+        };
+        let timing = args.timing.map(|timing| match timing {
+            Timing::Tick => "timing=tick",
+            Timing::Exact => "timing=exact",
+            Timing::None => "timing=none",
+        });
+        let clock = args.clock.map(|clock| match clock {
+            Clock::Cpu => "clock=cpu",
+            Clock::Wall => "clock=wall",
+        });
+        let heap = args.heap.map(|_| "heap=sites");
+        let aprof = args.aprof.then_some("aprof=y");
+        let gc = args.gc.then_some("gc=y");
+        let words = [cpu, heap, aprof, timing, clock, gc];
+        let values = [
+            ("interval", &args.interval),
+            ("max-nodes", &args.max_nodes),
+            ("sample", &args.sample),
+        ];
+        let words = words.into_iter().flatten().map(str::to_owned);
+        let valued =
+            |(name, value): (_, &Option<String>)| Some(format!("{name}={}", value.as_ref()?));
+        words.chain(values.into_iter().filter_map(valued)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use perk_control::{Format, Options, Parsed};
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    fn run_args(arguments: &str) -> RunArgs {
+        let line = ["perk", "run"].into_iter().chain(arguments.split_whitespace());
+        match Cli::try_parse_from(line.chain(["--", "java"])).map(|cli| cli.command) {
+            Ok(Command::Run(args)) => args,
+            other => panic!("{arguments}: {other:?}"),
+        }
+    }
+
+    /// What the agent is told, up to what every run has.
+    #[track_caller]
+    fn told(arguments: &str) -> String {
+        let args = run_args(arguments);
+        let folder = Folder::new().unwrap();
+        let text = Analyses::of(&args).unwrap().agent_options(&folder);
+        let Ok(Parsed::Run(options)) = Options::parse(&text, None) else { panic!("{text}") };
+        assert_eq!(options.unsupported(), None, "{text}");
+        assert_eq!((options.format, options.cutoff), (Format::Extended, 0.0), "{text}");
+        let (told, always) = text.split_once(",cutoff=0,").unwrap();
+        assert!(always.starts_with("classes=used,format=p,verbose=n,file=/"), "{text}");
+        told.to_owned()
+    }
+
+    #[test]
+    fn the_agent_is_told_everything() {
+        for (arguments, options) in [
+            ("", "cpu=samples,depth=2048,thread=n"),
+            ("--threads --depth 7 --interval 500us", "cpu=samples,interval=500us,depth=7,thread=y"),
+            ("--cpu times", "cpu=times,depth=2048,thread=n"),
+            ("--heap sites", "heap=sites,depth=2048,thread=n"),
+            ("--aprof", "aprof=y,depth=2048,thread=n"),
+            (
+                "--cpu samples --heap sites --gc --sample 512k",
+                "cpu=samples,heap=sites,gc=y,sample=512k,depth=2048,thread=n",
+            ),
+            (
+                "--cpu old --timing exact --clock wall --max-nodes 16m",
+                "cpu=old,timing=exact,clock=wall,max-nodes=16m,depth=2048,thread=n",
+            ),
+            (
+                "--cpu times --include a.*,b.C --exclude *Test --include $D",
+                "cpu=times,include=a.*,include=b.C,include=$D,exclude=*Test,depth=2048,thread=n",
+            ),
+        ] {
+            assert_eq!(told(arguments), options, "{arguments}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_effect_is_refused() {
+        for (arguments, message) in [
+            ("--cpu off", "--cpu off leaves nothing to measure: add --heap sites or --aprof"),
+            ("--cpu times --interval 1ms", "--interval has a meaning only with --cpu samples"),
+            ("--aprof --interval 1ms", "--interval has a meaning only with --cpu samples"),
+            ("--timing none", "--timing has a meaning only with --cpu times or --cpu old"),
+            (
+                "--heap sites --clock wall",
+                "--clock has a meaning only with --cpu times or --cpu old",
+            ),
+            (
+                "--include a.*",
+                "--include has a meaning only with --cpu times, --cpu old or --heap sites",
+            ),
+            (
+                "--aprof --max-nodes 1m",
+                "--max-nodes has a meaning only with --cpu times, --cpu old or --heap sites",
+            ),
+            ("--sample 512k", "--sample has a meaning only with --heap sites"),
+            ("--aprof --gc", "--gc has a meaning only with --heap sites"),
+            (
+                "--cpu times --timing exact --clock cpu",
+                "--timing exact reads a wall clock: use --clock wall or --timing tick",
+            ),
+        ] {
+            let error = Analyses::of(&run_args(arguments)).unwrap_err();
+            assert_eq!(error.to_string(), message, "{arguments}");
+        }
+    }
+}

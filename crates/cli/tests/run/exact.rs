@@ -1,0 +1,352 @@
+//! Exact profiles of programs whose calls and allocations are known by arithmetic.
+
+use std::collections::BTreeMap;
+
+use perk_hprof::Format;
+use perk_profile::{Accounting, Allocations, MethodId, Profile, TraceId};
+use perk_testkit::{Jdk, fixture, jdk};
+
+use crate::util::{Folder, stderr};
+
+const N: u64 = 1000;
+
+/// Calls that `CallCounts` makes where its argument is `n`, and nobody else.
+fn calls_of_call_counts(n: u64) -> [(&'static str, u64); 17] {
+    [
+        ("CallCounts.main", 1),
+        ("CallCounts.fib", 2 * 987 - 1),
+        ("CallCounts.outer", 10),
+        ("CallCounts.inner", 10 * n),
+        ("CallCounts.catches", n),
+        ("CallCounts.raises", 6 * n),
+        ("CallCounts.caught", n),
+        ("CallCounts.area", n),
+        ("CallCounts.fromLambda", n),
+        ("CallCounts.reflected", 100),
+        ("CallCounts.threaded", 3),
+        ("CallCounts.byThread", 3 * n),
+        ("CallCounts.halves", n),
+        ("CallCounts$Square.area", n / 2),
+        ("CallCounts$Circle.area", n / 2),
+        ("CallCounts$Square.<init>", n / 2),
+        ("java.lang.IllegalStateException.<init>", n),
+    ]
+}
+
+/// What each method of `AllocationCounts` allocates: the class, objects, bytes of each with headers
+/// of 12 bytes, and whether they live to the end.
+const ALLOCATIONS: [(&str, &str, u64, u64, bool); 11] = [
+    ("keep", "AllocationCounts$Kept[]", 1, 16 + 4 * N, true),
+    ("keep", "AllocationCounts$Kept", N, 24, true),
+    ("drop", "AllocationCounts$Dropped", 2 * N, 16, false),
+    ("arrays", "int[]", N, 56, false),
+    ("nested", "byte[][]", N, 32, false),
+    ("nested", "byte[]", 3 * N, 24, false),
+    ("copies", "long[]", 1 + N, 40, false),
+    ("reflected", "short[]", N, 24, false),
+    ("reflected", "AllocationCounts$Reflected", N, 16, false),
+    ("throwing", "AllocationCounts$Throwing", N, 16, false),
+    ("throwing", "java.lang.IllegalStateException", N, 40, false),
+];
+
+/// Runs a fixture under perk, which is to succeed; what perk says.
+#[track_caller]
+fn run(folder: &Folder, jdk: &Jdk, options: &[&str], program: &[&str]) -> String {
+    let java = jdk.java().to_str().unwrap().to_owned();
+    let classes = fixture::fixtures().to_str().unwrap().to_owned();
+    let mut perk = folder.perk();
+    perk.arg("run").args(options).args(["--", &java, "-cp", &classes]).args(program);
+    let output = perk.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    stderr(&output)
+}
+
+#[track_caller]
+fn read(folder: &Folder, file: &str) -> Profile {
+    perk_hprof::read(&std::fs::read(folder.join(file)).unwrap()).unwrap()
+}
+
+/// The profile of a run with a quiet report.
+#[track_caller]
+fn profile(jdk: &Jdk, options: &[&str], program: &[&str]) -> Profile {
+    let folder = Folder::new();
+    run(&folder, jdk, &[options, &["-q", "-o", "o.hprof"]].concat(), program);
+    read(&folder, "o.hprof")
+}
+
+fn accounting(profile: &Profile) -> &Accounting {
+    profile.accounting.as_ref().expect("an account")
+}
+
+/// The methods on a trace, from the innermost outward.
+fn methods(profile: &Profile, trace: TraceId) -> impl Iterator<Item = MethodId> {
+    profile.frames(trace).map(|frame| profile.symbols.get_frame(frame).method)
+}
+
+fn names(profile: &Profile, trace: TraceId) -> impl Iterator<Item = String> {
+    methods(profile, trace).map(|method| profile.symbols.method_name(method))
+}
+
+/// Calls by the name of the method.
+fn calls(profile: &Profile) -> BTreeMap<String, u64> {
+    let mut calls = BTreeMap::new();
+    for row in profile.cpu_times().flat_map(|times| &times.rows) {
+        if let Some(method) = names(profile, row.trace).next() {
+            *calls.entry(method).or_default() += row.count;
+        }
+    }
+    calls
+}
+
+/// The methods of that name; a program has few, and traces by the thousand.
+fn of_name(profile: &Profile, name: &str) -> Vec<MethodId> {
+    let all = (0..profile.symbols.method_count()).map(MethodId::new);
+    all.filter(|&method| profile.symbols.method_name(method) == name).collect()
+}
+
+/// The time on all paths through a method, in nanoseconds.
+fn time_below(profile: &Profile, method: &str) -> u64 {
+    let wanted = of_name(profile, method);
+    let rows = profile.cpu_times().flat_map(|times| &times.rows);
+    let below = rows.filter(|row| methods(profile, row.trace).any(|it| wanted.contains(&it)));
+    below.map(|row| row.self_ns).sum()
+}
+
+#[track_caller]
+fn assert_calls(profile: &Profile, n: u64) {
+    let counted = calls(profile);
+    for (method, count) in calls_of_call_counts(n) {
+        assert_eq!(counted.get(method), Some(&count), "{method}");
+    }
+}
+
+#[test]
+fn calls_are_counted_exactly() {
+    jdk::each(|jdk| {
+        let folder = Folder::new();
+        let options = ["--cpu", "times", "-o", "o.hprof"];
+        let text = run(&folder, jdk, &options, &["CallCounts", &N.to_string()]);
+        let exact = read(&folder, "o.hprof");
+        assert_calls(&exact, N);
+        let account = accounting(&exact);
+        assert_eq!(calls(&exact).values().sum::<u64>(), account.call_count);
+        assert_eq!((account.clock.as_str(), account.timing.as_str()), ("cpu", "tick"));
+        assert_eq!(account.folded_call_count, 0);
+        for part in ["\ncalls  ", "\nclock     cpu, timing tick\n", "\nprobes  "] {
+            assert!(text.contains(part), "{part:?} is not in {text}");
+        }
+        assert!(!text.contains("\nsamples  "), "{text}");
+    });
+}
+
+#[test]
+fn text_has_every_call_too() {
+    const FEW: u64 = 50;
+    let folder = Folder::new();
+    let options = ["--cpu", "times", "--include", "CallCounts", "-o", "o.txt", "-o", "o.hprof"];
+    run(&folder, jdk::compiler(), &options, &["CallCounts", &FEW.to_string()]);
+    let text = read(&folder, "o.txt");
+    assert_calls(&text, FEW);
+    assert_eq!(calls(&text), calls(&read(&folder, "o.hprof")));
+}
+
+#[test]
+fn every_path_has_its_own_count() {
+    jdk::each(|jdk| {
+        let profile = profile(jdk, &["--cpu", "times"], &["CallCounts", &N.to_string()]);
+        let rows = profile.cpu_times().flat_map(|times| &times.rows);
+        let mut of_halves = BTreeMap::new();
+        for row in rows {
+            let path: Vec<_> = names(&profile, row.trace).collect();
+            let levels = path.iter().take_while(|name| *name == "CallCounts.halves").count();
+            if levels > 0 {
+                assert_eq!(path[levels], "CallCounts.main");
+                *of_halves.entry(levels as u64).or_default() += row.count;
+            }
+        }
+        assert_eq!(of_halves, (1..=N).map(|levels| (levels, 1)).collect());
+    });
+}
+
+#[test]
+fn calls_by_caller() {
+    jdk::each(|jdk| {
+        let folder = Folder::new();
+        let options = ["--cpu", "old", "-o", "o.prof"];
+        run(&folder, jdk, &options, &["CallCounts", &N.to_string()]);
+        let text = std::fs::read_to_string(folder.join("o.prof")).unwrap();
+        let mut lines = text.lines();
+        assert_eq!(lines.next(), Some("count callee caller time"));
+        let rows: Vec<_> = lines.map(|line| line.rsplit_once(' ').unwrap().0).collect();
+        for row in [
+            "10000 CallCounts.inner(I)V CallCounts.outer(I)V",
+            "10 CallCounts.outer(I)V CallCounts.main([Ljava/lang/String;)V",
+            "1972 CallCounts.fib(I)I CallCounts.fib(I)I",
+            "1 CallCounts.fib(I)I CallCounts.main([Ljava/lang/String;)V",
+            "5000 CallCounts.raises(I)V CallCounts.raises(I)V",
+            "1000 CallCounts.raises(I)V CallCounts.catches(I)V",
+            "1000 CallCounts.caught()V CallCounts.catches(I)V",
+            "999 CallCounts.halves(I)I CallCounts.halves(I)I",
+            "3000 CallCounts.byThread(I)V CallCounts.threaded(I)V",
+            "500 CallCounts$Square.area()I CallCounts.area(LCallCounts$Shape;)I",
+        ] {
+            assert_eq!(rows.iter().filter(|found| **found == row).count(), 1, "{row}");
+        }
+    });
+}
+
+#[test]
+fn clocks_tell_what_they_are_asked_for() {
+    const MS: u64 = 400;
+    const MS_NS: u64 = 1_000_000;
+    let program = ["CallTimes", &MS.to_string(), &MS.to_string()];
+    jdk::each(|jdk| {
+        let profile =
+            |options: &[&str]| profile(jdk, &[&["--cpu", "times"], options].concat(), &program);
+        let on_cpu = profile(&[]);
+        let burnt_ms = time_below(&on_cpu, "CallTimes.burns") / MS_NS;
+        let slept_ms = time_below(&on_cpu, "CallTimes.sleeps") / MS_NS;
+        assert!(burnt_ms.abs_diff(MS) <= MS / 4, "{burnt_ms}");
+        assert!(slept_ms <= MS / 10, "{slept_ms}");
+
+        for options in [&["--clock", "wall"][..], &["--timing", "exact"]] {
+            let on_wall = profile(options);
+            assert_eq!(accounting(&on_wall).clock, "wall");
+            for method in ["CallTimes.sleeps", "CallTimes.burns"] {
+                let passed_ms = time_below(&on_wall, method) / MS_NS;
+                assert!(passed_ms >= MS * 9 / 10, "{options:?} {method}: {passed_ms}");
+            }
+        }
+
+        let untimed = profile(&["--timing", "none"]);
+        assert_eq!(accounting(&untimed).timing, "none");
+        assert_eq!(calls(&untimed)["CallTimes.burns"], 1);
+        assert_eq!(time_below(&untimed, "CallTimes.burns"), 0);
+    });
+}
+
+#[test]
+fn only_the_classes_asked_for_are_counted() {
+    jdk::each(|jdk| {
+        let program = ["CallCounts", &N.to_string()];
+        let included = profile(jdk, &["--cpu", "times", "--include", "CallCounts"], &program);
+        assert_calls(&included, N);
+        assert!(accounting(&included).excluded_class_count > 0);
+        // What they call themselves may be told, but not what goes on below.
+        for row in included.cpu_times().flat_map(|times| &times.rows) {
+            let path: Vec<_> = names(&included, row.trace).collect();
+            let is_included = |name: &String| name.starts_with("CallCounts");
+            assert!(path.windows(2).all(|call| call.iter().any(is_included)), "{path:?}");
+        }
+        let options = ["--cpu", "times", "--exclude", "CallCounts$Square,CallCounts$Circle"];
+        let excluded = profile(jdk, &options, &program);
+        assert_eq!(accounting(&excluded).excluded_class_count, 2);
+        assert_eq!(calls(&excluded)["CallCounts.area"], N);
+    });
+}
+
+#[test]
+fn a_full_call_tree_loses_paths_and_no_calls() {
+    jdk::each(|jdk| {
+        let folder = Folder::new();
+        let options = ["--cpu", "times", "--include", "CallCounts", "--max-nodes", "1k"];
+        let options = [&options[..], &["-o", "o.hprof"]].concat();
+        let text = run(&folder, jdk, &options, &["CallCounts", &(2 * N).to_string()]);
+        let profile = read(&folder, "o.hprof");
+        assert_calls(&profile, 2 * N);
+        // Roots and methods without a path have nodes beyond the limit.
+        assert!(accounting(&profile).call_node_count <= 1100);
+        // Of the recursion's 2000 levels.
+        assert!(accounting(&profile).folded_call_count >= 900);
+        assert!(text.contains(" of them without their path: the trees were full"), "{text}");
+    });
+}
+
+/// The objects of a class allocated below a method of `AllocationCounts`.
+fn allocated(profile: &Profile, method: &str, class: &str) -> Allocations {
+    let wanted = of_name(profile, &format!("AllocationCounts.{method}"));
+    let mut sum = Allocations::default();
+    for site in &profile.sites().expect("sites").rows {
+        let is_below = methods(profile, site.trace).any(|it| wanted.contains(&it));
+        if is_below && profile.symbols.class_name(site.class) == class {
+            sum.add(site.objects);
+        }
+    }
+    sum
+}
+
+#[test]
+fn allocations_are_counted_exactly() {
+    jdk::each(|jdk| {
+        let folder = Folder::new();
+        let options = ["--heap", "sites", "--gc", "-o", "o.hprof", "-o", "o.txt"];
+        run(&folder, jdk, &options, &["AllocationCounts", &N.to_string()]);
+        for file in ["o.hprof", "o.txt"] {
+            let profile = read(&folder, file);
+            assert_eq!(profile.sites().unwrap().sample_interval_bytes, None);
+            for (method, class, count, bytes, is_kept) in ALLOCATIONS {
+                let live = if is_kept { count } else { 0 };
+                let expected = Allocations {
+                    live_bytes: live * bytes,
+                    live_count: live,
+                    allocated_bytes: count * bytes,
+                    allocated_count: count,
+                };
+                assert_eq!(allocated(&profile, method, class), expected, "{file} {method} {class}");
+            }
+        }
+    });
+}
+
+#[test]
+fn allocations_by_class() {
+    jdk::each(|jdk| {
+        let profile = profile(jdk, &["--aprof"], &["AllocationCounts", &N.to_string()]);
+        let sites = profile.sites().expect("a table of classes");
+        for (class, count) in [("Kept", N), ("Dropped", 2 * N), ("Reflected", N), ("Throwing", N)] {
+            let class = format!("AllocationCounts${class}");
+            let of_class =
+                |site: &&perk_profile::Site| profile.symbols.class_name(site.class) == class;
+            let rows = sites.rows.iter().filter(of_class);
+            assert_eq!(
+                rows.map(|site| site.objects.allocated_count).sum::<u64>(),
+                count,
+                "{class}"
+            );
+        }
+    });
+}
+
+#[test]
+fn sampled_allocations_are_estimates() {
+    const MANY: u64 = 1_000_000;
+    jdk::each(|jdk| {
+        let options = ["--heap", "sites", "--sample", "32k"];
+        let profile = profile(jdk, &options, &["AllocationCounts", &MANY.to_string()]);
+        assert_eq!(profile.sites().unwrap().sample_interval_bytes, Some(32 << 10));
+        // 32 MB in samples of 32 kB: 1000 of them, with a deviation of 3 %.
+        let dropped = allocated(&profile, "drop", "AllocationCounts$Dropped").allocated_bytes;
+        assert!(dropped.abs_diff(2 * MANY * 16) <= 2 * MANY * 16 / 5, "{dropped}");
+    });
+}
+
+#[test]
+fn samples_and_sites_in_one_profile() {
+    jdk::each(|jdk| {
+        let options = ["--cpu", "samples", "--heap", "sites", "--interval", "1ms"];
+        let profile = profile(jdk, &options, &["AllocationCounts", &N.to_string()]);
+        assert_eq!(allocated(&profile, "arrays", "int[]").allocated_count, N);
+        assert!(profile.total_cpu_samples().total > 0);
+    });
+}
+
+#[test]
+fn an_exact_profile_goes_to_a_file_that_holds_it() {
+    let folder = Folder::new();
+    run(&folder, jdk::compiler(), &["--cpu", "times", "-q"], &["CallCounts", "1"]);
+    let names = folder.names();
+    assert!(names.len() == 1 && names[0].starts_with("perk-CallCounts-"), "{names:?}");
+    assert!(names[0].ends_with(".hprof"), "{names:?}");
+    let bytes = std::fs::read(folder.join(&names[0])).unwrap();
+    assert_eq!(perk_hprof::recognise(&bytes), Some(Format::Extended));
+}

@@ -1,0 +1,215 @@
+//! Reads the records that extended files have beside HPROF's.
+
+use perk_profile::{
+    Allocations, CallEdge, CallEdges, CallRow, CpuSamples, CpuTimes, Event, MethodId, NodeId, Site,
+    Sites, Trace, TraceId,
+};
+
+use super::{Reader, tag_name};
+use crate::Error;
+use crate::binary::cursor::Cursor;
+use crate::binary::{EXTENDED_FORM, FRAME, tag};
+
+/// What earlier records said.
+pub(super) struct Extended {
+    /// The file's nodes by their numbers.
+    nodes: Vec<NodeId>,
+    /// The file's traces by their numbers.
+    traces: Vec<TraceId>,
+    /// The section whose last record has not come yet.
+    open: Option<Event>,
+}
+
+impl Reader {
+    /// The record that says that the file has perk's own.
+    pub(super) fn extended_begin(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
+        let form = body.u4("the form of the extended records")?;
+        if form != EXTENDED_FORM {
+            return Err(body.error(format!(
+                "extended records of form {form}; this version of perk reads form {EXTENDED_FORM}"
+            )));
+        }
+        let (nodes, traces) = (vec![self.profile.tree.root()], vec![self.profile.system_trace()]);
+        self.extended.get_or_insert(Extended { nodes, traces, open: None });
+        Ok(())
+    }
+
+    pub(super) fn extended_record(
+        &mut self,
+        tag: u8,
+        body: &mut Cursor<'_>,
+        elapsed_us: u32,
+    ) -> Result<(), Error> {
+        let last = body.u1("whether the section ends")? != 0;
+        match tag {
+            tag::NODES => return self.nodes(body),
+            tag::TRACES => return self.traces(body),
+            _ => {}
+        }
+        let open = self.extended.as_mut().and_then(|extended| extended.open.take());
+        let section = match tag {
+            tag::ALL_CPU_SAMPLES => self.all_cpu_samples(body, open)?,
+            tag::CPU_TIMES => self.cpu_times(body, open)?,
+            tag::CALL_EDGES => self.call_edges(body, open)?,
+            _ => self.all_sites(body, open)?,
+        };
+        match &mut self.extended {
+            Some(extended) if !last => extended.open = Some(section),
+            _ => self.section(section, elapsed_us),
+        }
+        Ok(())
+    }
+
+    /// Holds an open section against the file's end.
+    pub(super) fn extended_end(&self, file: &Cursor<'_>) -> Result<(), Error> {
+        match &self.extended {
+            Some(Extended { open: Some(_), .. }) => {
+                Err(file.error("the file ends inside a section of several records".to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn nodes(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
+        let Some(Extended { nodes, .. }) = &mut self.extended else { return Ok(()) };
+        while !body.is_empty() {
+            let parent = body.u4("a node's parent")?;
+            let id = FRAME | u64::from(body.u4("a node's frame")?);
+            let Some(&parent) = nodes.get(parent as usize) else {
+                return Err(body.error(format!("no node {parent} stands before its child")));
+            };
+            let Some(&frame) = self.frames.get(&id) else {
+                return Err(
+                    body.error(format!("a node names frame {id:#x}, which no record gives"))
+                );
+            };
+            nodes.push(self.profile.tree.insert_below(parent, [frame]).node);
+        }
+        Ok(())
+    }
+
+    fn traces(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
+        while !body.is_empty() {
+            let serial = body.u4("a trace's serial number")?;
+            let node = body.u4("a trace's node")?;
+            let thread = body.u4("a trace's thread")?;
+            let nodes = self.extended.as_ref().map(|extended| &extended.nodes[..]);
+            let Some(&node) = nodes.and_then(|nodes| nodes.get(node as usize)) else {
+                let what = format!("trace {serial} names node {node}, which no record gives");
+                return Err(body.error(what));
+            };
+            let thread = (thread != 0).then(|| self.thread(thread));
+            let trace = self.profile.push_trace(Trace { serial, node, thread });
+            if let Some(extended) = &mut self.extended {
+                extended.traces.push(trace);
+            }
+        }
+        Ok(())
+    }
+
+    fn all_cpu_samples(
+        &mut self,
+        body: &mut Cursor<'_>,
+        open: Option<Event>,
+    ) -> Result<Event, Error> {
+        let mut samples = match open {
+            None => CpuSamples::default(),
+            Some(Event::CpuSamples(samples)) => samples,
+            Some(_) => return Err(interrupted(body, tag::ALL_CPU_SAMPLES)),
+        };
+        samples.total = body.u8("the total of the samples")?;
+        while !body.is_empty() {
+            let trace = self.trace_of_number(body)?;
+            samples.rows.push((trace, body.u8("a trace's samples")?));
+        }
+        Ok(Event::CpuSamples(samples))
+    }
+
+    fn cpu_times(&mut self, body: &mut Cursor<'_>, open: Option<Event>) -> Result<Event, Error> {
+        let mut times = match open {
+            None => CpuTimes::default(),
+            Some(Event::CpuTimes(times)) => times,
+            Some(_) => return Err(interrupted(body, tag::CPU_TIMES)),
+        };
+        times.total_ns = body.u8("the total of the times")?;
+        while !body.is_empty() {
+            let trace = self.trace_of_number(body)?;
+            let (count, self_ns) = (body.u8("a trace's calls")?, body.u8("a trace's self time")?);
+            let total_ns = body.u8("a trace's total time")?;
+            times.rows.push(CallRow { trace, count, self_ns, total_ns });
+        }
+        Ok(Event::CpuTimes(times))
+    }
+
+    fn call_edges(&mut self, body: &mut Cursor<'_>, open: Option<Event>) -> Result<Event, Error> {
+        let mut edges = match open {
+            None => CallEdges::default(),
+            Some(Event::CallEdges(edges)) => edges,
+            Some(_) => return Err(interrupted(body, tag::CALL_EDGES)),
+        };
+        while !body.is_empty() {
+            let callee = self.method(body)?;
+            let caller = self.method(body)?;
+            let thread = body.u4("a caller's thread")?;
+            let thread = (thread != 0).then(|| self.thread(thread));
+            let (count, total_ns) = (body.u8("a caller's calls")?, body.u8("their time")?);
+            edges.rows.push(CallEdge { callee, caller, thread, count, total_ns });
+        }
+        Ok(Event::CallEdges(edges))
+    }
+
+    fn all_sites(&mut self, body: &mut Cursor<'_>, open: Option<Event>) -> Result<Event, Error> {
+        let mut sites = match open {
+            None => Sites::default(),
+            Some(Event::Sites(sites)) => sites,
+            Some(_) => return Err(interrupted(body, tag::ALL_SITES)),
+        };
+        let interval_bytes = body.u8("the bytes between two samples")?;
+        sites.sample_interval_bytes = (interval_bytes != 0).then_some(interval_bytes);
+        sites.total = allocations(body)?;
+        while !body.is_empty() {
+            let class = body.u4("a class's serial number")?;
+            let trace = self.trace_of_number(body)?;
+            let objects = allocations(body)?;
+            sites.rows.push(Site { class: self.class(class), trace, objects });
+        }
+        Ok(Event::Sites(sites))
+    }
+
+    /// The trace of the number that comes next.
+    fn trace_of_number(&self, body: &mut Cursor<'_>) -> Result<TraceId, Error> {
+        let number = body.u4("a trace's number")?;
+        let traces = self.extended.as_ref().map(|extended| &extended.traces[..]);
+        let trace = traces.and_then(|traces| traces.get(number as usize));
+        trace.copied().ok_or_else(|| {
+            body.error(format!("a row names the trace of number {number}, which no record gives"))
+        })
+    }
+
+    /// The method that a frame without a line stands for; `None` for the id 0.
+    fn method(&self, body: &mut Cursor<'_>) -> Result<Option<MethodId>, Error> {
+        let id = body.id("a method's id")?;
+        if id == 0 {
+            return Ok(None);
+        }
+        let frame = self.frames.get(&id);
+        let frame = frame.ok_or_else(|| {
+            body.error(format!("a row names method {id:#x}, which no record gives"))
+        })?;
+        Ok(Some(self.profile.symbols.get_frame(*frame).method))
+    }
+}
+
+fn allocations(body: &mut Cursor<'_>) -> Result<Allocations, Error> {
+    Ok(Allocations {
+        live_bytes: body.u8("the live bytes")?,
+        live_count: body.u8("the live objects")?,
+        allocated_bytes: body.u8("the allocated bytes")?,
+        allocated_count: body.u8("the allocated objects")?,
+    })
+}
+
+fn interrupted(body: &Cursor<'_>, tag: u8) -> Error {
+    let name = tag_name(tag);
+    body.error(format!("{name} stands inside a section of another kind that is not at its end"))
+}

@@ -1,0 +1,155 @@
+//! The records that extended files have beside HPROF's: the call tree node by node, and sections of
+//! any size with their numbers whole.
+
+use std::io::{self, Write};
+
+use perk_profile::{CallEdges, CpuSamples, CpuTimes, Line, MethodId, NodeId, Profile, Sites};
+use perk_profile::{TraceId, profile::Trace};
+
+use super::{Body, Writer, class_serial, index};
+use crate::binary::{METHOD, tag};
+use crate::write::Written;
+
+/// A record's rows: those beyond them go into a next record.
+const RECORD_ROWS: usize = 1 << 16;
+
+/// What of a profile is written.
+#[derive(Debug)]
+pub(super) struct Extended {
+    /// The root and the system trace go without saying.
+    node_count: usize,
+    trace_count: usize,
+    methods: Written,
+}
+
+impl Default for Extended {
+    fn default() -> Self {
+        Self { node_count: 1, trace_count: 1, methods: Written::default() }
+    }
+}
+
+impl<W: Write> Writer<W> {
+    pub(super) fn all_cpu_samples(
+        &mut self,
+        profile: &Profile,
+        samples: &CpuSamples,
+    ) -> io::Result<()> {
+        self.tree(profile)?;
+        let head = Body::default().u8(samples.total);
+        let rows = samples.rows.iter();
+        self.rows(tag::ALL_CPU_SAMPLES, &head, rows, |body, &(trace, count)| {
+            body.u4(number(trace)).u8(count)
+        })
+    }
+
+    pub(super) fn all_cpu_times(&mut self, profile: &Profile, times: &CpuTimes) -> io::Result<()> {
+        self.tree(profile)?;
+        let head = Body::default().u8(times.total_ns);
+        self.rows(tag::CPU_TIMES, &head, times.rows.iter(), |body, row| {
+            body.u4(number(row.trace)).u8(row.count).u8(row.self_ns).u8(row.total_ns)
+        })
+    }
+
+    pub(super) fn all_call_edges(
+        &mut self,
+        profile: &Profile,
+        edges: &CallEdges,
+    ) -> io::Result<()> {
+        for method in edges.rows.iter().flat_map(|row| [row.callee, row.caller]).flatten() {
+            self.method(profile, method)?;
+        }
+        let id = |method: Option<MethodId>| method.map_or(0, |id| METHOD | index(id.index()));
+        self.rows(tag::CALL_EDGES, &Body::default(), edges.rows.iter(), |body, row| {
+            let thread = row.thread.map_or(0, |thread| profile.get_thread(thread).serial);
+            body.id(id(row.callee)).id(id(row.caller)).u4(thread).u8(row.count).u8(row.total_ns)
+        })
+    }
+
+    pub(super) fn all_sites(&mut self, profile: &Profile, sites: &Sites) -> io::Result<()> {
+        self.tree(profile)?;
+        for row in &sites.rows {
+            self.load_class(profile, row.class)?;
+        }
+        let total = sites.total;
+        let head = Body::default()
+            .u8(sites.sample_interval_bytes.unwrap_or(0))
+            .u8(total.live_bytes)
+            .u8(total.live_count)
+            .u8(total.allocated_bytes)
+            .u8(total.allocated_count);
+        self.rows(tag::ALL_SITES, &head, sites.rows.iter(), |body, row| {
+            body.u4(class_serial(row.class))
+                .u4(number(row.trace))
+                .u8(row.objects.live_bytes)
+                .u8(row.objects.live_count)
+                .u8(row.objects.allocated_bytes)
+                .u8(row.objects.allocated_count)
+        })
+    }
+
+    /// Writes the nodes and traces that are new. Their numbers are their positions in the profile,
+    /// which are not written.
+    fn tree(&mut self, profile: &Profile) -> io::Result<()> {
+        let Some(extended) = &mut self.extended else { return Ok(()) };
+        let nodes = extended.node_count..profile.tree.len();
+        let traces = extended.trace_count..profile.traces().len();
+        (extended.node_count, extended.trace_count) = (nodes.end, traces.end);
+        let tree = &profile.tree;
+        for frame in nodes.clone().filter_map(|node| tree.frame(NodeId::new(node))) {
+            self.frame(profile, frame)?;
+        }
+        if !nodes.is_empty() {
+            self.rows(tag::NODES, &Body::default(), nodes, |body, node| {
+                let node = NodeId::new(node);
+                let parent = tree.parent(node).map_or(0, |parent| parent.index() as u32);
+                let frame = tree.frame(node).map_or(0, |frame| index(frame.index()) as u32);
+                body.u4(parent).u4(frame)
+            })?;
+        }
+        if !traces.is_empty() {
+            self.rows(tag::TRACES, &Body::default(), traces, |body, trace| {
+                let Trace { serial, node, thread } = profile.get_trace(TraceId::new(trace));
+                let thread = thread.map_or(0, |thread| profile.get_thread(thread).serial);
+                body.u4(serial).u4(node.index() as u32).u4(thread)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Writes a method as a frame without a line, if it is not written yet.
+    fn method(&mut self, profile: &Profile, method: MethodId) -> io::Result<()> {
+        let methods = self.extended.as_mut().map(|extended| &mut extended.methods);
+        if methods.is_some_and(|methods| methods.first(method.index())) {
+            let id = METHOD | index(method.index());
+            self.stack_frame(profile, id, method, Line::Unknown)?;
+        }
+        Ok(())
+    }
+
+    /// Writes records of one kind: whether it is the last of the section, `head`, and the rows that
+    /// `put` makes.
+    fn rows<T>(
+        &mut self,
+        tag: u8,
+        head: &Body,
+        mut rows: impl ExactSizeIterator<Item = T>,
+        put: impl Fn(Body, T) -> Body,
+    ) -> io::Result<()> {
+        let mut body = Body::default();
+        loop {
+            let last = rows.len() <= RECORD_ROWS;
+            body.0.clear();
+            body = body.u1(last.into()).bytes(&head.0);
+            body = rows.by_ref().take(RECORD_ROWS).fold(body, &put);
+            self.record_of(tag, &body)?;
+            if last {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// By which rows refer to a trace.
+fn number(trace: TraceId) -> u32 {
+    trace.index() as u32
+}

@@ -1,0 +1,178 @@
+//! The formats that HPROF's agent and perk write, how a file tells them apart, and what each holds.
+
+use std::io;
+
+use perk_profile::{Event, Profile};
+
+use crate::old;
+
+/// A format of profile files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Text: the agent's `format=a`.
+    Ascii,
+    /// Records: the agent's `format=b`.
+    Binary,
+    /// Records with perk's own among them, which other readers pass over: holds everything exactly.
+    Extended,
+    /// The table of the agent's `cpu=old`, which is that of JDK 1.1's `java -prof`.
+    Old,
+}
+
+/// The kinds of sections that a profile can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Section {
+    CpuSamples,
+    CpuTimes,
+    CallEdges,
+    Sites,
+}
+
+const MAGIC: &[u8] = b"JAVA PROFILE 1.0";
+/// Between a binary header's NUL and the first record: the size of ids and the date.
+const SIZE_AND_DATE_BYTES: usize = 4 + 8;
+/// The tag of the first record of an extended file.
+pub(crate) const EXTENDED_TAG: u8 = 0xF0;
+
+/// The format of a file that begins with `bytes`; `None` if it is in none of them.
+pub fn recognise(bytes: &[u8]) -> Option<Format> {
+    if bytes.starts_with(old::TITLE.as_bytes()) {
+        return Some(Format::Old);
+    }
+    let version = bytes.strip_prefix(MAGIC)?;
+    // Binary headers end in NUL (1.0, 1.0.1 and 1.0.2), ASCII ones go on with a comma.
+    let end = version.iter().position(|&byte| byte != b'.' && !byte.is_ascii_digit());
+    match end {
+        Some(end) if version[end] == 0 => match version.get(end + 1 + SIZE_AND_DATE_BYTES) {
+            Some(&EXTENDED_TAG) => Some(Format::Extended),
+            _ => Some(Format::Binary),
+        },
+        _ => Some(Format::Ascii),
+    }
+}
+
+impl Format {
+    const ALL: [Format; 4] = [Format::Ascii, Format::Binary, Format::Extended, Format::Old];
+
+    /// What people call it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Format::Ascii => "HPROF text",
+            Format::Binary => "HPROF binary",
+            Format::Extended => "perk's extended HPROF",
+            Format::Old => "cpu=old text",
+        }
+    }
+
+    /// Whether all sections of `profile` have a place in this format.
+    ///
+    /// # Errors
+    /// One line that says what has none, and which formats hold it.
+    pub fn holds(self, profile: &Profile) -> Result<(), String> {
+        let mut sections = profile.events.iter().filter_map(Section::of);
+        if self == Format::Old && !profile.events.iter().any(|it| matches!(it, Event::CallEdges(_)))
+        {
+            let title = self.title();
+            return Err(format!("{title} holds calls by callee and caller; the profile has none"));
+        }
+        sections.try_for_each(|section| self.check(section))
+    }
+
+    /// The error of writing a section that this format does not hold.
+    pub(crate) fn refusal(self, section: Section) -> io::Error {
+        let what = self.check(section).err().unwrap_or_default();
+        io::Error::new(io::ErrorKind::InvalidInput, what)
+    }
+
+    fn check(self, section: Section) -> Result<(), String> {
+        if self.has(section) {
+            return Ok(());
+        }
+        let others: Vec<_> =
+            Self::ALL.into_iter().filter(|format| format.has(section)).map(Self::title).collect();
+        let verb = if others.len() == 1 { "has" } else { "have" };
+        let (title, what, others) = (self.title(), section.title(), others.join(" and "));
+        Err(format!("{title} has no place for {what}; {others} {verb}"))
+    }
+
+    fn has(self, section: Section) -> bool {
+        match self {
+            Format::Ascii => section != Section::CallEdges,
+            Format::Binary => matches!(section, Section::CpuSamples | Section::Sites),
+            Format::Extended => true,
+            Format::Old => section == Section::CallEdges,
+        }
+    }
+}
+
+impl Section {
+    /// The kind of an event; `None` for those of threads.
+    fn of(event: &Event) -> Option<Self> {
+        match event {
+            Event::ThreadStart(_) | Event::ThreadEnd(_) => None,
+            Event::CpuSamples(_) => Some(Self::CpuSamples),
+            Event::CpuTimes(_) => Some(Self::CpuTimes),
+            Event::CallEdges(_) => Some(Self::CallEdges),
+            Event::Sites(_) => Some(Self::Sites),
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::CpuSamples => "CPU samples",
+            Self::CpuTimes => "call times",
+            Self::CallEdges => "calls by callee and caller",
+            Self::Sites => "allocation sites",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use perk_profile::{CallEdges, CpuTimes, Sites};
+
+    use super::*;
+
+    #[test]
+    fn the_content_tells_the_format() {
+        for (bytes, format) in [
+            (&b"JAVA PROFILE 1.0.1, created"[..], Some(Format::Ascii)),
+            (b"JAVA PROFILE 1.0.1\0\0\0\0\x04\0\0\0\0\0\0\0\0\x0e", Some(Format::Binary)),
+            (b"JAVA PROFILE 1.0.2\0\0\0\0\x08\0\0\0\0\0\0\0\0\xf0", Some(Format::Extended)),
+            (b"JAVA PROFILE 1.0.2\0", Some(Format::Binary)),
+            (b"count callee caller time\n1 a b 0\n", Some(Format::Old)),
+            (b"count callee\n", None),
+            (b"JAVA", None),
+            (b"", None),
+        ] {
+            assert_eq!(recognise(bytes), format, "{}", bytes.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn what_a_format_has_no_place_for_is_said() {
+        let with = |event| {
+            let mut profile = Profile::default();
+            profile.events.push(event);
+            profile
+        };
+        let times = with(Event::CpuTimes(CpuTimes::default()));
+        let edges = with(Event::CallEdges(CallEdges::default()));
+        let sites = with(Event::Sites(Sites::default()));
+        assert_eq!(
+            Format::Binary.holds(&times).unwrap_err(),
+            "HPROF binary has no place for call times; HPROF text and perk's extended HPROF have"
+        );
+        assert_eq!(Format::Ascii.holds(&times), Ok(()));
+        assert_eq!(Format::Old.holds(&edges), Ok(()));
+        assert_eq!(Format::Binary.holds(&sites), Ok(()));
+        for profile in [&times, &edges, &sites] {
+            assert_eq!(Format::Extended.holds(profile), Ok(()));
+        }
+        assert!(Format::Old.holds(&sites).unwrap_err().contains("the profile has none"));
+        for format in [Format::Ascii, Format::Binary] {
+            let error = crate::write(&edges, format, Vec::new()).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Call times, sites and calls by callee and caller in files of the original agent
+//! (`testdata/hprof`): what is read of them, and that they are written again as they were.
+
+#![forbid(unsafe_code)]
+
+use std::fs;
+use std::path::Path;
+
+use perk_hprof::{Error, Format};
+use perk_profile::{Allocations, CallRow, Event, Line, MethodId, Profile, Site, Sites};
+
+const TIMES: &str = "times-cpu.txt";
+const TIMES_BY_THREAD: &str = "times-cpu-thread.txt";
+const TIMES_WITHOUT_FRAMES: &str = "times-cpu-depth0.txt";
+const SITES: &str = "sites-alloc-depth1.txt";
+const SITES_BINARY: &str = "sites-b-arrays.hprof";
+const OLD: &str = "old-cpu.txt";
+const ALL: [&str; 6] = [TIMES, TIMES_BY_THREAD, TIMES_WITHOUT_FRAMES, SITES, SITES_BINARY, OLD];
+
+fn golden(name: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/hprof").join(name);
+    fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn read(name: &str) -> Profile {
+    let profile = perk_hprof::read(&golden(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
+    // Of array classes made late the original's records do not tell the names.
+    let notes = if name == SITES_BINARY { 7 } else { 0 };
+    assert_eq!(profile.notes.len(), notes, "{name}: {:?}", profile.notes);
+    profile
+}
+
+fn written(profile: &Profile, format: Format) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    perk_hprof::write(profile, format, &mut bytes).unwrap();
+    bytes
+}
+
+/// Milliseconds of self time, calls, serial number of the trace, method on top.
+fn call(profile: &Profile, row: &CallRow) -> (f64, u64, u32, String) {
+    let trace = profile.get_trace(row.trace);
+    let top = profile.tree.frame(trace.node);
+    let name = top.map_or("".into(), |frame| {
+        profile.symbols.method_name(profile.symbols.get_frame(frame).method)
+    });
+    (row.self_ns as f64 / 1e6, row.count, trace.serial, name)
+}
+
+#[test]
+fn text_of_call_times() {
+    let profile = read(TIMES);
+    let times = profile.cpu_times().next().unwrap();
+    assert_eq!(times.total_ns, 814_000_000);
+    let first: Vec<_> = times.rows[..6].iter().map(|row| call(&profile, row)).collect();
+    let spin = "CpuRecursion.spin".to_owned();
+    assert_eq!(
+        first,
+        [
+            (204.0, 2, 302_303, spin.clone()),
+            (200.0, 1, 302_300, spin.clone()),
+            (151.0, 1, 302_314, "CpuRecursion.sleeper".to_owned()),
+            (56.0, 1, 302_326, spin.clone()),
+            (31.0, 1, 302_324, spin),
+            (29.0, 52, 300_310, "java.lang.StringBuilder.append".to_owned()),
+        ]
+    );
+    assert_eq!(times.rows.len(), 58);
+    assert!(times.rows.iter().all(|row| row.self_ns % 1_000_000 == 0));
+    for row in &times.rows {
+        let mut frames = profile.frames(row.trace);
+        assert!(frames.all(|frame| profile.symbols.get_frame(frame).line == Line::Unknown));
+    }
+}
+
+/// No row was cut off in these files, so that the rows add up to the total.
+#[test]
+fn call_times_add_up() {
+    for (name, total_ms, count) in
+        [(TIMES, 814, 3710), (TIMES_BY_THREAD, 766, 2984), (TIMES_WITHOUT_FRAMES, 808, 18_896)]
+    {
+        let profile = read(name);
+        let times = profile.cpu_times().next().unwrap();
+        let sum_ns: u64 = times.rows.iter().map(|row| row.self_ns).sum();
+        assert_eq!((sum_ns, times.total_ns), (total_ms * 1_000_000, total_ms * 1_000_000));
+        assert_eq!(times.rows.iter().map(|row| row.count).sum::<u64>(), count, "{name}");
+    }
+    let profile = read(TIMES_BY_THREAD);
+    let trace = profile.get_trace(profile.cpu_times().next().unwrap().rows[0].trace);
+    assert_eq!(profile.thread_name(trace.thread.unwrap()), "main");
+}
+
+fn sum(sites: &Sites) -> Allocations {
+    let mut sum = Allocations::default();
+    for row in &sites.rows {
+        sum.add(row.objects);
+    }
+    sum
+}
+
+#[test]
+fn text_of_sites() {
+    let profile = read(SITES);
+    let sites = profile.sites().unwrap();
+    assert_eq!(sites.rows.len(), 863);
+    let Site { class, trace, objects } = sites.rows[1];
+    assert_eq!(profile.symbols.class_name(class), "char[]");
+    assert_eq!(profile.get_trace(trace).serial, 300_012);
+    assert_eq!((objects.live_bytes, objects.live_count), (152_264, 2343));
+    assert_eq!((objects.allocated_bytes, objects.allocated_count), (152_264, 2343));
+    // The last row says that the listed ones are 99.29 % of all.
+    let share = sum(sites).live_bytes as f64 / sites.total.live_bytes as f64;
+    assert_eq!(format!("{:.2}", share * 100.0), "99.29");
+    assert_eq!(sites.sample_interval_bytes, None);
+}
+
+#[test]
+fn records_of_sites() {
+    let profile = read(SITES_BINARY);
+    let sites = profile.sites().unwrap();
+    let total = Allocations {
+        live_bytes: 417_776,
+        live_count: 2027,
+        allocated_bytes: 417_776,
+        allocated_count: 2027,
+    };
+    assert_eq!(sites.total, total);
+    assert_eq!(sites.rows.len(), 697);
+    assert_eq!((sum(sites).live_bytes, sum(sites).live_count), (412_744, 1832));
+    let Site { class, trace, objects } = sites.rows[1];
+    assert_eq!(profile.symbols.class_name(class), "char[]");
+    assert_eq!(profile.get_trace(trace).serial, 300_010);
+    assert_eq!((objects.live_bytes, objects.live_count), (10_848, 76));
+}
+
+/// The types of array elements in the only ALLOC SITES of a file.
+fn element_types(bytes: &[u8]) -> Vec<u8> {
+    let u4 = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+    let mut at = bytes.iter().position(|&byte| byte == 0).unwrap() + 13;
+    while bytes[at] != 0x06 {
+        at += 9 + u4(at + 5);
+    }
+    let rows = at + 9 + 34;
+    (0..u4(rows - 4)).map(|row| bytes[rows + 25 * row]).collect()
+}
+
+#[test]
+fn records_of_sites_name_the_types_that_the_original_named() {
+    let again = written(&read(SITES_BINARY), Format::Binary);
+    let types = element_types(&again);
+    assert_eq!(types, element_types(&golden(SITES_BINARY)));
+    assert!([0, 2, 4, 5, 6, 7, 8, 9, 10, 11].iter().all(|it| types.contains(it)));
+}
+
+/// In the cutoff's field the original had half a double; perk has a float that the last row meets.
+#[test]
+fn the_cutoff_is_a_float() {
+    let again = written(&read(SITES_BINARY), Format::Binary);
+    let record = |at: usize| again[at] == 0x06 && again[at + 5..at + 9] == [0, 0, 0x44, 0x33];
+    let at = (0..again.len() - 9).find(|&at| record(at)).unwrap() + 9;
+    let cutoff = f32::from_be_bytes(again[at + 2..at + 6].try_into().unwrap());
+    let profile = perk_hprof::read(&again).unwrap();
+    let sites = profile.sites().unwrap();
+    let share = |row: &Site| row.objects.live_bytes as f32 / sites.total.live_bytes as f32;
+    assert!((share(sites.rows.last().unwrap()) - cutoff).abs() < 1e-9, "{cutoff}");
+    assert!(cutoff > 0.0001 && cutoff < 0.01, "{cutoff}");
+}
+
+#[test]
+fn text_of_calls_by_callee_and_caller() {
+    let profile = read(OLD);
+    let edges = profile.call_edges().next().unwrap();
+    assert_eq!(edges.rows.len(), 1554);
+    assert_eq!(edges.rows.iter().map(|row| row.count).sum::<u64>(), 18_881);
+    assert_eq!(edges.rows.iter().map(|row| row.total_ns).sum::<u64>(), 5_675_000_000);
+    assert_eq!(edges.rows.iter().filter(|row| row.caller.is_none()).count(), 16);
+    let text = |id: MethodId| {
+        let signature = profile.symbols.get_method(id).signature.unwrap();
+        profile.symbols.method_name(id) + profile.symbols.strings.get(signature)
+    };
+    let row = edges.rows[1];
+    assert_eq!(row.callee.map(text).as_deref(), Some("CpuRecursion.fib(I)I"));
+    assert_eq!((row.callee, row.count, row.total_ns), (row.caller, 1392, 15_000_000));
+    let mut ranked = edges.clone();
+    ranked.rank();
+    let counts =
+        |rows: &[perk_profile::CallEdge]| rows.iter().map(|row| row.count).collect::<Vec<_>>();
+    assert_eq!(counts(&ranked.rows), counts(&edges.rows));
+}
+
+/// The sections of a text, dates and all.
+fn sections(text: &[u8]) -> Vec<String> {
+    let text = std::str::from_utf8(text).unwrap();
+    let mut sections: Vec<String> = Vec::new();
+    let mut inside = false;
+    for line in text.lines() {
+        if ["CPU TIME (ms) BEGIN", "SITES BEGIN"].iter().any(|start| line.starts_with(start)) {
+            inside = true;
+            sections.push(String::new());
+        }
+        if inside {
+            let section = sections.last_mut().unwrap();
+            section.push_str(line);
+            section.push('\n');
+            inside = !line.ends_with(" END");
+        }
+    }
+    sections
+}
+
+#[test]
+fn sections_are_written_as_they_were_read() {
+    for name in [TIMES, TIMES_BY_THREAD, TIMES_WITHOUT_FRAMES, SITES] {
+        let again = written(&read(name), Format::Ascii);
+        let (again, first) = (sections(&again), sections(&golden(name)));
+        assert_eq!(first.len(), 1);
+        assert_eq!(again, first, "{name}");
+    }
+    assert!(written(&read(OLD), Format::Old) == golden(OLD));
+}
+
+/// Numbers and names of all sections, by serial numbers instead of ids.
+fn told(profile: &Profile) -> Vec<String> {
+    let serial = |trace| profile.get_trace(trace).serial;
+    let method = |id: Option<MethodId>| id.map(|id| profile.symbols.method_name(id));
+    let mut told = Vec::new();
+    for event in &profile.events {
+        match event {
+            Event::CpuTimes(times) => {
+                told.push(format!("{} ns", times.total_ns));
+                let row = |row: &CallRow| format!("{:?}", call(profile, row));
+                told.extend(times.rows.iter().map(row));
+            }
+            Event::Sites(sites) => {
+                told.push(format!("{:?} {:?}", sites.total, sites.sample_interval_bytes));
+                let row = |row: &Site| {
+                    let class = profile.symbols.class_name(row.class);
+                    format!("{class} {} {:?}", serial(row.trace), row.objects)
+                };
+                told.extend(sites.rows.iter().map(row));
+            }
+            Event::CallEdges(edges) => told.extend(edges.rows.iter().map(|row| {
+                let (callee, caller) = (method(row.callee), method(row.caller));
+                format!("{callee:?} {caller:?} {} {}", row.count, row.total_ns)
+            })),
+            _ => {}
+        }
+    }
+    told
+}
+
+#[test]
+fn extended_files_hold_all_of_it() {
+    for name in ALL {
+        let profile = read(name);
+        let bytes = written(&profile, Format::Extended);
+        assert_eq!(perk_hprof::recognise(&bytes), Some(Format::Extended));
+        let again = perk_hprof::read(&bytes).unwrap();
+        assert_eq!(told(&again), told(&profile), "{name}");
+        assert_eq!(again.tree.len(), profile.tree.len(), "{name}");
+    }
+}
+
+/// Rows that do not fit one record go on in the next.
+#[test]
+fn extended_sections_of_many_rows_are_several_records() {
+    let mut profile = read(TIMES);
+    let row = profile.cpu_times().next().unwrap().rows[0];
+    let rows: Vec<_> = (0..200_000).map(|count| CallRow { count, ..row }).collect();
+    for event in &mut profile.events {
+        if let Event::CpuTimes(times) = event {
+            times.rows.clone_from(&rows);
+        }
+    }
+    let bytes = written(&profile, Format::Extended);
+    let mut at = 19 + 4 + 8;
+    let mut records = 0;
+    while at < bytes.len() {
+        let length = u32::from_be_bytes(bytes[at + 5..at + 9].try_into().unwrap()) as usize;
+        assert!(length < 4 << 20, "a record of {length} bytes");
+        records += usize::from(bytes[at] == 0xF4);
+        at += 9 + length;
+        // Until its last record a section is not whole.
+        if records > 0 {
+            assert_eq!(perk_hprof::read(&bytes[..at]).is_ok(), records == 4);
+        }
+    }
+    assert_eq!(records, 4);
+    let counts = |profile: &Profile| -> Vec<u64> {
+        profile.cpu_times().flat_map(|times| &times.rows).map(|row| row.count).collect()
+    };
+    assert_eq!(counts(&perk_hprof::read(&bytes).unwrap()), (0..200_000).collect::<Vec<_>>());
+}
+
+/// A file that ends inside a record or a line, or before what its traces stand for, is refused.
+#[test]
+fn files_cut_here_and_there_are_refused_or_whole() {
+    for name in ALL {
+        let bytes = golden(name);
+        for end in (0..bytes.len()).step_by(bytes.len() / 150 + 1) {
+            let cut = &bytes[..end];
+            let result = perk_hprof::read(cut);
+            let inside_line = !name.ends_with(".hprof") && !cut.ends_with(b"\n");
+            assert!(!(inside_line && result.is_ok()), "{name} cut at {end} was taken");
+            match result {
+                Ok(_) | Err(Error::Ascii { .. } | Error::NotHprof { .. }) => {}
+                Err(Error::Binary { offset, .. }) => assert!(offset <= end),
+                Err(other) => panic!("{name} cut at {end}: {other:?}"),
+            }
+        }
+    }
+    let times = golden(TIMES);
+    let end = times.len() - "CPU TIME (ms) END\n".len();
+    let error = perk_hprof::read(&times[..end]).unwrap_err();
+    assert!(error.to_string().ends_with("expected CPU TIME (ms) END"), "{error}");
+}

@@ -1,0 +1,184 @@
+//! A class with its probes and fields.
+
+use perk_classfile::{
+    ClassEditor, ClassFile, Code, Edited, Error, Member, Reach, SkipReason, access,
+};
+
+use crate::annotations::Marks;
+use crate::helper::{Calls, HELPER, Helper};
+use crate::probe::What;
+use crate::scan::{Kinds, Scanner};
+use crate::{Instrumented, MethodName, Methods, Probes, fields, fresh};
+
+const VIRTUAL_THREAD: &[u8] = b"java/lang/VirtualThread";
+
+/// Puts probes into a class file, and fields into classes of the JVM.
+///
+/// # Errors
+///
+/// If the bytes are not a class file, or a method's code cannot be read.
+pub fn instrument(
+    bytes: &[u8],
+    probes: Probes,
+    methods: &mut dyn Methods,
+) -> Result<Instrumented, Error> {
+    let class = ClassFile::parse(bytes)?;
+    let name = class.name()?;
+    let mut instrumented = Instrumented { bytes: None, method_count: 0, skipped: Vec::new() };
+    if is_untouched(name) {
+        return Ok(instrumented);
+    }
+    let is_selected = methods.selected(name);
+    let mut editor = ClassEditor::new(&class);
+    let mut is_edited = add_fields(&mut editor, name, probes, &mut instrumented.skipped);
+    if is_selected || probes.heap || name == VIRTUAL_THREAD {
+        let source = source_file(&class);
+        let mut scanner = Scanner::new(&class, name);
+        let mut calls = Calls::default();
+        for (index, method) in class.methods().enumerate() {
+            let Some(code) = method.code()? else { continue };
+            let member = MethodName {
+                class: name,
+                name: method.name()?,
+                descriptor: method.descriptor()?,
+                source,
+                is_native: false,
+            };
+            let marks = Marks::of(&class, &method);
+            let is_synchronized = method.access_flags() & access::SYNCHRONIZED != 0;
+            let kinds = kinds(&member, marks, is_synchronized, is_selected, probes);
+            plan(&mut scanner, &code, &member, kinds, probes, methods)?;
+            if scanner.plan.probes.is_empty() {
+                continue;
+            }
+            let skipped = |reason| ([member.name, member.descriptor].concat(), reason);
+            if let Err(reason) = scanner.plan.fit(&code) {
+                instrumented.skipped.push(skipped(reason));
+                continue;
+            }
+            let number = if kinds.calls { methods.number(&member) } else { 0 };
+            let Scanner { plan, edit, .. } = &mut scanner;
+            if let Err(full) = plan.write(&code, number, &mut calls, editor.pool(), edit) {
+                instrumented.skipped.push(skipped(full.to_string()));
+                continue;
+            }
+            if editor.edit_method(index, edit) {
+                is_edited = true;
+                instrumented.method_count += usize::from(kinds.calls);
+            }
+        }
+    }
+    let Edited { bytes, skipped } = editor.finish();
+    for it in skipped {
+        if let SkipReason::Malformed(error) = it.reason {
+            return Err(error);
+        }
+        let Some(method) = class.method(it.method) else { continue };
+        instrumented.skipped.push((full_name(&method)?, it.reason.to_string()));
+    }
+    instrumented.bytes = is_edited.then_some(bytes);
+    Ok(instrumented)
+}
+
+/// Classes that run below the probes: the helper, what it calls, and what moves a virtual thread's
+/// frames. A module has no code.
+fn is_untouched(class: &[u8]) -> bool {
+    class == HELPER.as_bytes()
+        || class == b"jdk/internal/misc/Unsafe"
+        || class.starts_with(b"jdk/internal/vm/Continuation")
+        || class == b"module-info"
+}
+
+/// The kinds of probes that a method can have.
+fn kinds(
+    method: &MethodName<'_>,
+    marks: Marks,
+    is_synchronized: bool,
+    is_selected: bool,
+    probes: Probes,
+) -> Kinds {
+    let MethodName { class, name, descriptor, .. } = *method;
+    // Every constructor ends up in the one. Each class whose `finalize` is not empty is one to be
+    // finalised: the other has to stay empty.
+    let is_root = class == b"java/lang/Object" && matches!(name, b"<init>" | b"finalize");
+    // Between entry and exit the current thread may become another one.
+    let can_have_any = !is_root && !marks.switches_thread;
+    // The JIT's code would have no probes: such methods are leaves.
+    let calls = can_have_any && is_selected && !marks.is_intrinsic;
+    let is_counted_at_calls = || fresh::is_counted_at_calls(class, name, descriptor);
+    let allocations = can_have_any && probes.heap && !is_counted_at_calls();
+    Kinds {
+        calls,
+        is_small: !is_synchronized && name != b"<clinit>",
+        unwinding: probes.unwinding,
+        lines: calls && probes.lines,
+        allocations,
+    }
+}
+
+/// Plans the probes of a method.
+fn plan(
+    scanner: &mut Scanner<'_>,
+    code: &Code<'_>,
+    method: &MethodName<'_>,
+    kinds: Kinds,
+    probes: Probes,
+    methods: &mut dyn Methods,
+) -> Result<(), Error> {
+    scanner.scan(code, kinds, method.name == b"<init>", methods)?;
+    let plan = &mut scanner.plan;
+    match (method.class, method.name, method.descriptor) {
+        (b"java/lang/Object", b"<init>", _) if probes.heap => {
+            plan.add(0, Reach::FallThrough, What::This(Helper::ALLOCATED));
+        }
+        // Both are called by the carrier; while `mount` returns and `unmount` begins, the virtual
+        // thread is the current one and knows its carrier.
+        (VIRTUAL_THREAD, b"mount", b"()V") => {
+            for instruction in code.instructions() {
+                let instruction = instruction?;
+                if instruction.is_return() {
+                    plan.add(instruction.pc, Reach::All, What::This(Helper::MOUNTED));
+                }
+            }
+        }
+        (VIRTUAL_THREAD, b"unmount", b"()V") => {
+            plan.add(0, Reach::FallThrough, What::This(Helper::UNMOUNTED));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Adds the fields that a class of the JVM gets; returns whether there are any. A field that cannot
+/// be added is told with the methods skipped.
+fn add_fields(
+    editor: &mut ClassEditor<'_>,
+    class: &[u8],
+    probes: Probes,
+    skipped: &mut Vec<(Vec<u8>, String)>,
+) -> bool {
+    let added: &[(&str, &str)] = match class {
+        b"java/lang/Thread" => &[(fields::THREAD_STACK, "J"), (fields::THREAD_TREE, "J")],
+        b"java/lang/Class" => &[(fields::CLASS_NUMBER, "I")],
+        b"java/lang/Object" if probes.object_record => &[(fields::OBJECT_RECORD, "I")],
+        _ => &[],
+    };
+    let flags = access::PUBLIC | access::TRANSIENT | access::SYNTHETIC;
+    for (name, descriptor) in added {
+        if let Err(error) = editor.add_field(flags, name, descriptor) {
+            skipped.push((name.as_bytes().to_vec(), error.to_string()));
+        }
+    }
+    !added.is_empty()
+}
+
+/// The file that a class says it was compiled from (JVM specification 4.7.10).
+fn source_file<'c>(class: &'c ClassFile<'_>) -> Option<&'c [u8]> {
+    let attribute = class.attributes().find(|it| it.name == b"SourceFile")?;
+    let index = u16::from_be_bytes(*attribute.contents.first_chunk()?);
+    class.pool().utf8(index).ok()
+}
+
+fn full_name(method: &Member<'_>) -> Result<Vec<u8>, Error> {
+    Ok([method.name()?, method.descriptor()?].concat())
+}

@@ -1,0 +1,87 @@
+//! Calls that return what no bytecode has made.
+
+use perk_classfile::{Instruction, MemberRef, opcode};
+
+use crate::helper::Helper;
+
+/// Class, name and descriptor of methods whose result is a new object or array, and the probe
+/// behind their calls; there are none for allocations in the methods themselves.
+///
+/// Bytecode makes objects by constructors and arrays by three instructions, which have probes. What
+/// is made otherwise is counted where it is returned:
+/// - native methods, and those of `Unsafe`, which has no probes at all;
+/// - methods with bytecode whose calls C2 replaces by an allocation of its own: a probe inside
+///   would count only as long as they are interpreted;
+/// - methods that those call to allocate (`newInstance`, `newBytesFor`): it would count twice then.
+///
+/// Constructors called by reflection or deserialisation need nothing: `Object.<init>` runs. Not
+/// seen are these methods when they are called through reflection, method handles and hidden
+/// classes (which agents never get to see), and a `clone()` that is Object's but is not called as
+/// `super.clone()`: a subclass may override it, and would be counted twice.
+const FRESH: &[(&str, &str, &str, Helper)] = &[
+    (
+        "java/lang/reflect/Array",
+        "newInstance",
+        "(Ljava/lang/Class;I)Ljava/lang/Object;",
+        Helper::MADE,
+    ),
+    // Makes the arrays in the array too, as `multianewarray` does.
+    (
+        "java/lang/reflect/Array",
+        "multiNewArray",
+        "(Ljava/lang/Class;[I)Ljava/lang/Object;",
+        Helper::ARRAYS,
+    ),
+    (
+        "java/util/Arrays",
+        "copyOf",
+        "([Ljava/lang/Object;ILjava/lang/Class;)[Ljava/lang/Object;",
+        Helper::MADE,
+    ),
+    (
+        "java/util/Arrays",
+        "copyOfRange",
+        "([Ljava/lang/Object;IILjava/lang/Class;)[Ljava/lang/Object;",
+        Helper::MADE,
+    ),
+    ("java/lang/StringUTF16", "newBytesFor", "(I)[B", Helper::MADE),
+    ("java/lang/StringUTF16", "toBytes", "([CII)[B", Helper::MADE),
+    (
+        "jdk/internal/misc/Unsafe",
+        "allocateInstance",
+        "(Ljava/lang/Class;)Ljava/lang/Object;",
+        Helper::MADE,
+    ),
+    (
+        "jdk/internal/misc/Unsafe",
+        "allocateUninitializedArray",
+        "(Ljava/lang/Class;I)Ljava/lang/Object;",
+        Helper::MADE,
+    ),
+];
+
+/// The probe behind a call, if what it returns is new.
+pub(crate) fn behind(call: &Instruction<'_>, callee: &MemberRef<'_>) -> Option<Helper> {
+    if callee.name == b"clone" && callee.descriptor == b"()Ljava/lang/Object;" {
+        // `clone` of an array is that of Object. Of an object, it may be any when it is called on
+        // the object, and is that of Object when it is called as `super.clone()`.
+        let is_array = callee.class.starts_with(b"[");
+        let is_super = call.opcode == opcode::INVOKESPECIAL && callee.class == b"java/lang/Object";
+        return (is_array || is_super).then_some(Helper::MADE);
+    }
+    find(callee.class, callee.name, callee.descriptor)
+}
+
+/// Whether what a method makes is counted behind its calls.
+pub(crate) fn is_counted_at_calls(class: &[u8], name: &[u8], descriptor: &[u8]) -> bool {
+    find(class, name, descriptor).is_some()
+}
+
+fn find(class: &[u8], name: &[u8], descriptor: &[u8]) -> Option<Helper> {
+    let found = FRESH.iter().find(|(fresh_class, fresh_name, fresh_descriptor, _)| {
+        name == fresh_name.as_bytes()
+            && class == fresh_class.as_bytes()
+            && descriptor == fresh_descriptor.as_bytes()
+    });
+    found.map(|(.., helper)| *helper)
+}

@@ -1,0 +1,102 @@
+//! The methods that probes call.
+
+use perk_classfile::{PoolEditor, PoolError, opcode};
+
+/// The internal name of the class whose methods all probes call.
+pub const HELPER: &str = "java/lang/PerkProbes";
+
+/// Name and descriptor of every method of [`HELPER`] that probes call. All are static.
+pub const METHODS: [(&str, &str); 20] = [
+    ("enter", "(I)V"),
+    ("exit", "(I)V"),
+    ("caught", "(I)V"),
+    ("line", "(I)V"),
+    ("enterLeaf", "(I)V"),
+    ("allocated", "(Ljava/lang/Object;)V"),
+    ("made", "(Ljava/lang/Object;)V"),
+    ("arrays", "(Ljava/lang/Object;)V"),
+    ("array", "([Ljava/lang/Object;)V"),
+    ("array", "([Z)V"),
+    ("array", "([C)V"),
+    ("array", "([F)V"),
+    ("array", "([D)V"),
+    ("array", "([B)V"),
+    ("array", "([S)V"),
+    ("array", "([I)V"),
+    ("array", "([J)V"),
+    ("mounted", "(Ljava/lang/Thread;)V"),
+    ("unmounted", "(Ljava/lang/Thread;)V"),
+    ("touch", "(I)V"),
+];
+
+/// A method of the helper: a place in [`METHODS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Helper(u8);
+
+impl Helper {
+    pub(crate) const ENTER: Self = Self(0);
+    pub(crate) const EXIT: Self = Self(1);
+    pub(crate) const CAUGHT: Self = Self(2);
+    pub(crate) const LINE: Self = Self(3);
+    pub(crate) const ENTER_LEAF: Self = Self(4);
+    pub(crate) const ALLOCATED: Self = Self(5);
+    pub(crate) const MADE: Self = Self(6);
+    pub(crate) const ARRAYS: Self = Self(7);
+    pub(crate) const REFERENCE_ARRAY: Self = Self(8);
+    pub(crate) const MOUNTED: Self = Self(17);
+    pub(crate) const UNMOUNTED: Self = Self(18);
+    pub(crate) const TOUCH: Self = Self(19);
+
+    /// For the array that `newarray` makes of a type (JVM specification table 6.5.newarray-A).
+    pub(crate) fn of_array_type(array_type: u8) -> Option<Self> {
+        matches!(array_type, 4..=11).then(|| Self(array_type + 5))
+    }
+}
+
+/// The calls of the helper's methods; the class gets the constants of those that are used.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Calls([Option<[u8; 3]>; METHODS.len()]);
+
+impl Calls {
+    /// The instruction that calls a method.
+    pub(crate) fn get(
+        &mut self,
+        helper: Helper,
+        pool: &mut PoolEditor<'_>,
+    ) -> Result<[u8; 3], PoolError> {
+        let at = usize::from(helper.0);
+        if let Some(call) = self.0[at] {
+            return Ok(call);
+        }
+        let (name, descriptor) = METHODS[at];
+        let [high, low] = pool.method_ref(HELPER, name, descriptor)?.to_be_bytes();
+        Ok(*self.0[at].insert([opcode::INVOKESTATIC, high, low]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_name_is_that_of_its_place() {
+        let name = |helper: Helper| METHODS[usize::from(helper.0)];
+        let object = "(Ljava/lang/Object;)V";
+        let thread = "(Ljava/lang/Thread;)V";
+        assert_eq!(name(Helper::ENTER), ("enter", "(I)V"));
+        assert_eq!(name(Helper::EXIT), ("exit", "(I)V"));
+        assert_eq!(name(Helper::CAUGHT), ("caught", "(I)V"));
+        assert_eq!(name(Helper::LINE), ("line", "(I)V"));
+        assert_eq!(name(Helper::ENTER_LEAF), ("enterLeaf", "(I)V"));
+        assert_eq!(name(Helper::ALLOCATED), ("allocated", object));
+        assert_eq!(name(Helper::MADE), ("made", object));
+        assert_eq!(name(Helper::ARRAYS), ("arrays", object));
+        assert_eq!(name(Helper::REFERENCE_ARRAY), ("array", "([Ljava/lang/Object;)V"));
+        assert_eq!(name(Helper::MOUNTED), ("mounted", thread));
+        assert_eq!(name(Helper::UNMOUNTED), ("unmounted", thread));
+        let arrays = (4..=11).map(|it| name(Helper::of_array_type(it).unwrap()).1);
+        let types = arrays.map(|descriptor| &descriptor[2..3]);
+        assert_eq!(types.collect::<String>(), "ZCFDBSIJ");
+        assert_eq!([3, 12].map(Helper::of_array_type), [None, None]);
+    }
+}

@@ -1,0 +1,169 @@
+//! The probes of a method, and their code.
+
+use perk_classfile::{Code, MAX_CODE_BYTES, MethodEdit, PoolEditor, PoolError, Reach, opcode};
+
+use crate::helper::{Calls, Helper};
+
+/// The most bytes of code that HotSpot compiles (`-XX:-DontCompileHugeMethods` lifts it): a method
+/// beyond is interpreted for ever.
+const HUGE_METHOD_BYTES: usize = 8000;
+
+/// Most bytes of the code that pushes an `int`, and of a call.
+const PUSH_BYTES: usize = 3;
+const CALL_BYTES: usize = 3;
+
+/// Most bytes by which the padding of a switch can grow.
+const SWITCH_PADDING_BYTES: usize = 3;
+
+/// A probe and where it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Probe {
+    pub(crate) pc: u16,
+    pub(crate) reach: Reach,
+    pub(crate) what: What,
+}
+
+/// What a probe passes to the helper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// The method's own number.
+    Own(Helper),
+    /// The current line.
+    Line(u16),
+    /// The number of a leaf.
+    Leaf(Helper, u32),
+    /// The new object or array on top of the operand stack.
+    Fresh(Helper),
+    /// `this`.
+    This(Helper),
+}
+
+impl What {
+    /// Most bytes of its code.
+    fn bytes(self) -> usize {
+        match self {
+            Self::Own(_) | Self::Line(_) | Self::Leaf(..) => PUSH_BYTES + CALL_BYTES,
+            Self::Fresh(_) | Self::This(_) => 1 + CALL_BYTES,
+        }
+    }
+}
+
+/// The probes that a method is to have.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) probes: Vec<Probe>,
+    /// From where on unwinding is to be seen, if at all.
+    pub(crate) unwinding: Option<u16>,
+    /// The pcs of returns, in their order.
+    pub(crate) returns: Vec<u16>,
+    pub(crate) switch_count: usize,
+}
+
+impl Plan {
+    pub(crate) fn clear(&mut self) {
+        self.probes.clear();
+        self.unwinding = None;
+        self.returns.clear();
+        self.switch_count = 0;
+    }
+
+    pub(crate) fn add(&mut self, pc: u16, reach: Reach, what: What) {
+        self.probes.push(Probe { pc, reach, what });
+    }
+
+    /// Gives up the probes that can be missed most until the code is not too long, and returns
+    /// whether that is so: first lines, then what repairs after exceptions.
+    pub(crate) fn fit(&mut self, code: &Code<'_>) -> Result<(), String> {
+        let is_huge = code.bytes().len() > HUGE_METHOD_BYTES;
+        let limit = if is_huge { MAX_CODE_BYTES } else { HUGE_METHOD_BYTES };
+        if self.most_bytes(code) <= limit {
+            return Ok(());
+        }
+        self.probes.retain(|probe| !matches!(probe.what, What::Line(_)));
+        if self.most_bytes(code) <= limit {
+            return Ok(());
+        }
+        self.probes.retain(|probe| probe.what != What::Own(Helper::CAUGHT));
+        self.unwinding = None;
+        match self.most_bytes(code) {
+            bytes if bytes <= limit => Ok(()),
+            bytes if is_huge => Err(format!("its code could have {bytes} bytes, {limit} at most")),
+            bytes => Err(format!(
+                "its code could have {bytes} bytes, and HotSpot compiles none of more than {limit}"
+            )),
+        }
+    }
+
+    /// Most bytes that the code can have with all probes, unless branches have to be widened.
+    fn most_bytes(&self, code: &Code<'_>) -> usize {
+        let probes: usize = self.probes.iter().map(|probe| probe.what.bytes()).sum();
+        let unwinding = self.unwinding.map_or(0, |_| PUSH_BYTES + CALL_BYTES + 1);
+        let padding = self.switch_count * SWITCH_PADDING_BYTES;
+        code.bytes().len() + probes + unwinding + padding
+    }
+
+    /// Writes the probes of a method with a number.
+    pub(crate) fn write(
+        &mut self,
+        code: &Code<'_>,
+        number: u32,
+        calls: &mut Calls,
+        pool: &mut PoolEditor<'_>,
+        edit: &mut MethodEdit,
+    ) -> Result<(), PoolError> {
+        edit.clear();
+        edit.need_stack(1);
+        let mut own = Vec::new();
+        pool.push_int(&mut own, number as i32)?;
+        let mut bytes = Vec::new();
+        for Probe { pc, reach, what } in &self.probes {
+            bytes.clear();
+            let helper = match *what {
+                What::Own(helper) => {
+                    bytes.extend_from_slice(&own);
+                    helper
+                }
+                What::Line(line) => {
+                    pool.push_int(&mut bytes, line.into())?;
+                    Helper::LINE
+                }
+                What::Leaf(helper, number) => {
+                    pool.push_int(&mut bytes, number as i32)?;
+                    helper
+                }
+                What::Fresh(helper) => {
+                    bytes.push(opcode::DUP);
+                    helper
+                }
+                What::This(helper) => {
+                    bytes.push(opcode::ALOAD_0);
+                    helper
+                }
+            };
+            bytes.extend(calls.get(helper, pool)?);
+            edit.insert(*pc, *reach, &bytes);
+        }
+        if let Some(start) = self.unwinding {
+            own.extend(calls.get(Helper::EXIT, pool)?);
+            own.push(opcode::ATHROW);
+            // The exception and the number.
+            edit.catch_all(2, &own);
+            self.cover(start..code.end_pc(), edit);
+        }
+        Ok(())
+    }
+
+    /// Covers all but the returns: there the method has been left already.
+    fn cover(&self, range: std::ops::Range<u16>, edit: &mut MethodEdit) {
+        let mut start = range.start;
+        for &pc in self.returns.iter().filter(|pc| **pc >= range.start) {
+            if start < pc {
+                edit.cover(start..pc);
+            }
+            start = pc + 1;
+        }
+        if start < range.end {
+            edit.cover(start..range.end);
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! Finds the places of a method's probes.
+
+use perk_classfile::{
+    ClassFile, Code, Error, Instruction, LineNumber, MemberRef, MethodEdit, Operands, Reach, opcode,
+};
+use rustc_hash::FxHashMap;
+
+use crate::fresh;
+use crate::helper::Helper;
+use crate::probe::{Plan, What};
+use crate::{MethodName, Methods};
+
+/// Which kinds of probes a method is to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kinds {
+    /// At entry, exits, handlers and the calls of leaves.
+    pub(crate) calls: bool,
+    /// It may be trivial: see [`Scanner::is_trivial`].
+    pub(crate) is_small: bool,
+    /// An exit by unwinding even where no exception is caught.
+    pub(crate) unwinding: bool,
+    /// Before what depends on the current line.
+    pub(crate) lines: bool,
+    /// Behind allocations.
+    pub(crate) allocations: bool,
+}
+
+/// What is to be known of a method that is called.
+#[derive(Clone, Copy, Debug)]
+struct Callee {
+    /// Its number, if its calls are counted.
+    leaf: Option<u32>,
+    /// The probe for what it returns, if that is new.
+    fresh: Option<Helper>,
+    /// Whether it is the constructor of Object, which has no probes but for allocations.
+    is_root: bool,
+}
+
+/// Scans the methods of a class; keeps its memory from one to the next.
+#[derive(Debug)]
+pub(crate) struct Scanner<'c> {
+    class: &'c ClassFile<'c>,
+    name: &'c [u8],
+    /// By index in the constant pool and opcode.
+    callees: FxHashMap<(u16, u8), Callee>,
+    /// The pcs that can be reached by more than one way, sorted.
+    leaders: Vec<u16>,
+    /// The pcs of calls, sorted.
+    invokes: Vec<u16>,
+    /// The pcs of exception handlers of code that calls, sorted.
+    handlers: Vec<u16>,
+    lines: Vec<LineNumber>,
+    pub(crate) plan: Plan,
+    pub(crate) edit: MethodEdit,
+}
+
+impl<'c> Scanner<'c> {
+    pub(crate) fn new(class: &'c ClassFile<'c>, name: &'c [u8]) -> Self {
+        Self {
+            class,
+            name,
+            callees: FxHashMap::default(),
+            leaders: Vec::new(),
+            invokes: Vec::new(),
+            handlers: Vec::new(),
+            lines: Vec::new(),
+            plan: Plan::default(),
+            edit: MethodEdit::new(),
+        }
+    }
+
+    /// Fills [`plan`](Self::plan) with the probes of a method, in the order of pcs.
+    pub(crate) fn scan(
+        &mut self,
+        code: &Code<'_>,
+        kinds: Kinds,
+        is_constructor: bool,
+        methods: &mut dyn Methods,
+    ) -> Result<(), Error> {
+        self.plan.clear();
+        self.lines.clear();
+        if kinds.lines {
+            self.lines.extend(code.line_numbers()?);
+            self.lines.sort_by_key(|it| it.start_pc);
+        }
+        if kinds.calls {
+            if kinds.is_small && self.is_trivial(code, kinds)? {
+                self.plan.add(0, Reach::FallThrough, What::Own(Helper::TOUCH));
+                return Ok(());
+            }
+            self.plan.add(0, Reach::FallThrough, What::Own(Helper::ENTER));
+            self.find_blocks(code)?;
+            if kinds.unwinding || !self.handlers.is_empty() {
+                self.plan.unwinding = if is_constructor { code.after_this_call() } else { Some(0) };
+            }
+            for &handler_pc in &self.handlers {
+                self.plan.add(handler_pc, Reach::All, What::Own(Helper::CAUGHT));
+            }
+        }
+        self.find_sites(code, kinds, methods)?;
+        // Stable, and fast for what is two sorted parts: at one pc a handler's probe stays first.
+        self.plan.probes.sort_by_key(|probe| (probe.pc, probe.reach));
+        Ok(())
+    }
+
+    /// Whether the code neither calls nor waits nor loops nor makes objects: it takes no time to speak
+    /// of, and nothing happens in its context.
+    fn is_trivial(&self, code: &Code<'_>, kinds: Kinds) -> Result<bool, Error> {
+        if code.bytes().len() > TRIVIAL_BYTES || code.exception_table().len() > 0 {
+            return Ok(false);
+        }
+        for instruction in code.instructions() {
+            let instruction = instruction?;
+            let is_trivial = match (instruction.opcode, instruction.operands()) {
+                (_, Operands::Branch(target)) => target > i32::from(instruction.pc),
+                (opcode::INVOKESPECIAL, Operands::Constant(index)) if !kinds.allocations => {
+                    let callee = self.class.pool().member_ref(index)?;
+                    callee.class == OBJECT && callee.name == b"<init>"
+                }
+                // Of another class it may be the first use, which initialises it.
+                (opcode::GETSTATIC | opcode::PUTSTATIC, Operands::Constant(index)) => {
+                    self.class.pool().member_ref(index)?.class == self.name
+                }
+                (
+                    opcode::NEW
+                    | opcode::NEWARRAY
+                    | opcode::ANEWARRAY
+                    | opcode::MULTIANEWARRAY
+                    | opcode::MONITORENTER,
+                    _,
+                ) => false,
+                (_, Operands::Switch(_)) => false,
+                _ => !instruction.is_invoke(),
+            };
+            if !is_trivial {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Finds the beginnings of basic blocks where lines matter, and the handlers of code that
+    /// calls. (A callee that ends by an exception leaves by itself, but for constructors before
+    /// `super(...)`, leaves, and methods that could not be instrumented, wherever these are called.)
+    fn find_blocks(&mut self, code: &Code<'_>) -> Result<(), Error> {
+        self.leaders.clear();
+        self.invokes.clear();
+        self.handlers.clear();
+        let table = code.exception_table();
+        if self.lines.is_empty() && table.len() == 0 {
+            return Ok(());
+        }
+        self.leaders.extend(table.map(|handler| handler.handler_pc));
+        for instruction in code.instructions() {
+            let instruction = instruction?;
+            if instruction.opcode < opcode::IFEQ {
+                continue;
+            }
+            // A target outside the code is refused when the code is written.
+            let mut leader = |target: i32| self.leaders.extend(u16::try_from(target));
+            match instruction.operands() {
+                Operands::Branch(target) => {
+                    leader(target);
+                    // What returns from the subroutine comes back there.
+                    if matches!(instruction.opcode, opcode::JSR | opcode::JSR_W) {
+                        leader(instruction.next_pc().into());
+                    }
+                }
+                Operands::Switch(switch) => {
+                    leader(switch.default_target());
+                    switch.cases().for_each(|(_, target)| leader(target));
+                }
+                _ if instruction.is_invoke() => self.invokes.push(instruction.pc),
+                _ => {}
+            }
+        }
+        self.leaders.sort_unstable();
+        self.leaders.dedup();
+        for handler in code.exception_table() {
+            let first = self.invokes.partition_point(|pc| *pc < handler.start_pc);
+            if self.invokes.get(first).is_some_and(|pc| *pc < handler.end_pc) {
+                self.handlers.push(handler.handler_pc);
+            }
+        }
+        self.handlers.sort_unstable();
+        self.handlers.dedup();
+        Ok(())
+    }
+
+    /// Finds returns, calls, allocations and what initialises classes.
+    fn find_sites(
+        &mut self,
+        code: &Code<'_>,
+        kinds: Kinds,
+        methods: &mut dyn Methods,
+    ) -> Result<(), Error> {
+        let mut lines = LineCursor::default();
+        for instruction in code.instructions() {
+            let instruction = instruction?;
+            let pc = instruction.pc;
+            // Nothing matters in what computes or jumps: most instructions.
+            if !matches!(instruction.opcode, opcode::TABLESWITCH..=opcode::MULTIANEWARRAY) {
+                continue;
+            }
+            lines.step(pc, &self.leaders, &self.lines);
+            match (instruction.opcode, instruction.operands()) {
+                (opcode::IRETURN..=opcode::RETURN, _) if kinds.calls => {
+                    self.plan.add(pc, Reach::All, What::Own(Helper::EXIT));
+                    self.plan.returns.push(pc);
+                }
+                (opcode::INVOKEDYNAMIC, _) => self.line(&mut lines, pc),
+                (opcode::INVOKEVIRTUAL..=opcode::INVOKEINTERFACE, Operands::Constant(index)) => {
+                    let callee = self.callee(index, &instruction, kinds, methods)?;
+                    self.call(&mut lines, &instruction, callee, kinds);
+                }
+                (opcode::NEW, Operands::Constant(index)) => {
+                    if kinds.lines && self.class.pool().class_name(index)? != self.name {
+                        self.line(&mut lines, pc);
+                    }
+                }
+                (opcode::GETSTATIC | opcode::PUTSTATIC, Operands::Constant(index)) => {
+                    if kinds.lines && self.class.pool().member_ref(index)?.class != self.name {
+                        self.line(&mut lines, pc);
+                    }
+                }
+                (_, Operands::Switch(_)) => self.plan.switch_count += 1,
+                _ => {
+                    if let Some(helper) = array_probe(&instruction) {
+                        self.line(&mut lines, pc);
+                        if kinds.allocations {
+                            self.fresh(&instruction, helper);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The probes around a call.
+    fn call(
+        &mut self,
+        lines: &mut LineCursor,
+        call: &Instruction<'_>,
+        callee: Callee,
+        kinds: Kinds,
+    ) {
+        if kinds.allocations || !callee.is_root {
+            self.line(lines, call.pc);
+        }
+        if let Some(leaf) = callee.leaf {
+            self.plan.add(call.pc, Reach::All, What::Leaf(Helper::ENTER_LEAF, leaf));
+        }
+        // What a leaf makes is made in the leaf: before it is left.
+        if let Some(helper) = callee.fresh.filter(|_| kinds.allocations) {
+            self.fresh(call, helper);
+        }
+        if let Some(leaf) = callee.leaf {
+            self.plan.add(call.next_pc(), Reach::FallThrough, What::Leaf(Helper::EXIT, leaf));
+        }
+    }
+
+    /// The probe for the new object or array that an instruction leaves on the operand stack.
+    fn fresh(&mut self, instruction: &Instruction<'_>, helper: Helper) {
+        self.plan.add(instruction.next_pc(), Reach::FallThrough, What::Fresh(helper));
+    }
+
+    /// The probe for the current line, unless it is told already.
+    fn line(&mut self, lines: &mut LineCursor, pc: u16) {
+        if let Some(line) = lines.current.filter(|_| lines.told != lines.current) {
+            lines.told = lines.current;
+            self.plan.add(pc, Reach::All, What::Line(line));
+        }
+    }
+
+    /// What is known of a callee; asks for it where it is called first.
+    fn callee(
+        &mut self,
+        index: u16,
+        call: &Instruction<'_>,
+        kinds: Kinds,
+        methods: &mut dyn Methods,
+    ) -> Result<Callee, Error> {
+        let key = (index, call.opcode);
+        if let Some(callee) = self.callees.get(&key).filter(|_| kinds.calls) {
+            return Ok(*callee);
+        }
+        let callee = self.class.pool().member_ref(index)?;
+        let fresh = fresh::behind(call, &callee);
+        let is_root = callee.name == b"<init>" && callee.class == OBJECT;
+        if !kinds.calls {
+            return Ok(Callee { leaf: None, fresh, is_root });
+        }
+        let leaf = if is_root { None } else { leaf(call, callee, methods) };
+        let callee = Callee { leaf, fresh, is_root };
+        self.callees.insert(key, callee);
+        Ok(callee)
+    }
+}
+
+/// The longest code that can be trivial: a few nanoseconds of straight line.
+const TRIVIAL_BYTES: usize = 64;
+
+const OBJECT: &[u8] = b"java/lang/Object";
+
+/// The number of a callee whose calls are counted where it is called.
+fn leaf(call: &Instruction<'_>, callee: MemberRef<'_>, methods: &mut dyn Methods) -> Option<u32> {
+    let MemberRef { class, name, descriptor, .. } = callee;
+    // Their descriptors are those of the calls, and nothing says what is called in the end.
+    if matches!(class, b"java/lang/invoke/MethodHandle" | b"java/lang/invoke/VarHandle") {
+        return None;
+    }
+    // The methods of arrays are those of Object, and nothing overrides them.
+    let is_array = class.starts_with(b"[");
+    let class = if is_array { OBJECT } else { class };
+    let is_virtual = matches!(call.opcode, opcode::INVOKEVIRTUAL | opcode::INVOKEINTERFACE);
+    let is_leaf = methods.leaf(class, name, descriptor, is_virtual && !is_array)
+        || name == b"<init>" && !methods.selected(class);
+    let name = MethodName { class, name, descriptor, source: None, is_native: false };
+    is_leaf.then(|| methods.number(&name))
+}
+
+/// The probe for the array that an instruction makes.
+fn array_probe(instruction: &Instruction<'_>) -> Option<Helper> {
+    match (instruction.opcode, instruction.operands()) {
+        (opcode::NEWARRAY, Operands::ArrayType(array_type)) => Helper::of_array_type(array_type),
+        (opcode::ANEWARRAY, _) => Some(Helper::REFERENCE_ARRAY),
+        (opcode::MULTIANEWARRAY, _) => Some(Helper::ARRAYS),
+        _ => None,
+    }
+}
+
+/// Where the scan is in the lines and the basic blocks.
+#[derive(Debug, Default)]
+struct LineCursor {
+    next_leader: usize,
+    next_line: usize,
+    /// The line of the instruction.
+    current: Option<u16>,
+    /// The line that the probes have told on every way to the instruction.
+    told: Option<u16>,
+}
+
+impl LineCursor {
+    /// Goes on to the instruction at `pc`; not every one need be visited. Both tables are sorted.
+    fn step(&mut self, pc: u16, leaders: &[u16], lines: &[LineNumber]) {
+        while leaders.get(self.next_leader).is_some_and(|leader| *leader <= pc) {
+            self.next_leader += 1;
+            self.told = None;
+        }
+        while let Some(line) = lines.get(self.next_line).filter(|line| line.start_pc <= pc) {
+            self.next_line += 1;
+            self.current = Some(line.line);
+        }
+    }
+}

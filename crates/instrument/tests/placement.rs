@@ -1,0 +1,232 @@
+//! Which classes and methods get probes and fields, and which are left alone.
+#![forbid(unsafe_code)]
+
+mod support;
+
+use std::fs;
+
+use perk_classfile::{ClassFile, Instruction, Operands, opcode};
+use perk_instrument::{Error, HELPER, Instrumented, Probes, fields, instrument, leaves};
+use perk_testkit::{fixture, jdk};
+use support::Numbers;
+
+const ALL: Probes = Probes { unwinding: true, lines: true, heap: true, object_record: true };
+const CALLS: Probes = Probes { unwinding: true, lines: false, heap: false, object_record: false };
+
+/// A class compiled from source text.
+fn compile(class: &str, text: &str) -> Vec<u8> {
+    fs::read(fixture::compile_text(class, text).join(class).with_extension("class")).unwrap()
+}
+
+fn base_class(name: &str) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let jdk = jdk::all().last().unwrap();
+    support::base_classes(jdk, folder.path(), &[name]).remove(0).1
+}
+
+fn place(bytes: &[u8], probes: Probes) -> Instrumented {
+    instrument(bytes, probes, &mut Numbers::default()).unwrap()
+}
+
+/// The names of the helper's methods that a method calls, in the order of its code.
+fn calls(bytes: &[u8], method: &str) -> Vec<String> {
+    let class = ClassFile::parse(bytes).unwrap();
+    let mut methods = class.methods();
+    let method = methods.find(|it| it.name() == Ok(method.as_bytes())).unwrap();
+    let mut names = Vec::new();
+    for instruction in method.code().unwrap().unwrap().instructions() {
+        let Instruction { opcode, .. } = instruction.unwrap();
+        let Operands::Constant(index) = instruction.unwrap().operands() else { continue };
+        if opcode == opcode::INVOKESTATIC {
+            let callee = class.pool().member_ref(index).unwrap();
+            if callee.class == HELPER.as_bytes() {
+                names.push(String::from_utf8(callee.name.to_vec()).unwrap());
+            }
+        }
+    }
+    names
+}
+
+fn code_bytes(bytes: &[u8], method: &str) -> usize {
+    let class = ClassFile::parse(bytes).unwrap();
+    let mut methods = class.methods();
+    let method = methods.find(|it| it.name() == Ok(method.as_bytes())).unwrap();
+    method.code().unwrap().unwrap().bytes().len()
+}
+
+fn field_names(bytes: &[u8]) -> Vec<String> {
+    let class = ClassFile::parse(bytes).unwrap();
+    let names = class.fields().map(|field| String::from_utf8_lossy(field.name().unwrap()).into());
+    names.collect()
+}
+
+/// A method of 9 bytes and 13 for each call, one on each line, in a `try`.
+fn long_method(calls: usize) -> Vec<u8> {
+    let lines = "sum += f(sum);\n".repeat(calls);
+    let text = format!(
+        "public class Long {{
+            static int sum;
+            static int f(int n) {{ return n; }}
+            static void longMethod() {{
+                try {{
+                    {lines}
+                }} catch (RuntimeException e) {{
+                    sum = 0;
+                }}
+            }}
+        }}"
+    );
+    let bytes = compile("Long", &text);
+    assert_eq!(code_bytes(&bytes, "longMethod"), 9 + 13 * calls);
+    bytes
+}
+
+/// How many probes of each name the method has, and its length in bytes.
+fn place_long(calls_count: usize) -> ([usize; 4], usize, Instrumented) {
+    let placed = place(&long_method(calls_count), Probes { lines: true, ..CALLS });
+    let bytes = placed.bytes.as_deref().unwrap();
+    let names = calls(bytes, "longMethod");
+    let count = |wanted| names.iter().filter(|name| *name == wanted).count();
+    (["enter", "line", "caught", "exit"].map(count), code_bytes(bytes, "longMethod"), placed)
+}
+
+#[test]
+fn a_method_stays_short_enough_to_be_compiled() {
+    // Of 3909 bytes: all that there is.
+    let (probes, _, placed) = place_long(300);
+    assert_eq!(probes, [1, 300, 1, 2]);
+    assert_eq!((placed.method_count, placed.skipped), (3, vec![]));
+    // Of 7965 and 7978 bytes: without lines, and without what repairs after exceptions.
+    for (count, expected) in [(612, [1, 0, 1, 2]), (613, [1, 0, 0, 1])] {
+        let (probes, length, placed) = place_long(count);
+        assert_eq!((probes, placed.method_count), (expected, 3), "{count}");
+        assert!(length <= 8000, "{length}");
+    }
+    // Of 7991 bytes.
+    let (probes, length, placed) = place_long(614);
+    assert_eq!((probes, length, placed.method_count), ([0; 4], 7991, 2));
+    let reason = "its code could have 8003 bytes, and HotSpot compiles none of more than 8000";
+    assert_eq!(placed.skipped, [(b"longMethod()V".to_vec(), reason.to_owned())]);
+}
+
+#[test]
+fn a_method_too_long_to_be_compiled_gets_what_a_class_file_can_hold() {
+    let (probes, ..) = place_long(700);
+    assert_eq!(probes, [1, 700, 1, 2]);
+    // Of 65,516 bytes.
+    let (probes, length, placed) = place_long(5039);
+    assert_eq!((probes, placed.skipped), ([1, 0, 0, 1], vec![]));
+    assert!(length <= 65_535, "{length}");
+}
+
+#[test]
+fn a_class_that_is_not_selected_tells_of_allocations_only() {
+    let text = "public class Made {
+        static int[] make() { return new int[Math.abs(1)]; }
+    }";
+    let bytes = compile("Made", text);
+    let mut numbers = Numbers { selected: vec!["other/"], ..Numbers::default() };
+    let heap = instrument(&bytes, ALL, &mut numbers).unwrap();
+    assert_eq!(calls(&heap.bytes.unwrap(), "make"), ["array"]);
+    assert_eq!((heap.method_count, numbers.names.len()), (0, 0));
+    assert_eq!(instrument(&bytes, CALLS, &mut numbers).unwrap().bytes, None);
+    let selected = place(&bytes, ALL).bytes.unwrap();
+    assert_eq!(calls(&selected, "make"), ["enter", "line", "array", "exit", "exit"]);
+}
+
+#[test]
+fn constructors_of_classes_not_selected_are_leaves() {
+    let text = "public class Maker {
+        static Object make() { return new StringBuilder(1); }
+        static Object root() { return new Object(); }
+    }";
+    let bytes = compile("Maker", text);
+    let mut numbers = Numbers { selected: vec!["Maker"], ..Numbers::default() };
+    let bytes = instrument(&bytes, CALLS, &mut numbers).unwrap().bytes.unwrap();
+    assert_eq!(calls(&bytes, "make"), ["enter", "enterLeaf", "exit", "exit", "exit"]);
+    assert_eq!(calls(&bytes, "root"), ["enter", "exit", "exit"]);
+    assert!(numbers.names.contains(&"StringBuilder.<init>".to_owned()));
+}
+
+#[test]
+fn the_classes_of_the_jvm_get_their_fields() {
+    let added = |class: &str, probes| {
+        let bytes = base_class(class);
+        let known = field_names(&bytes).len();
+        place(&bytes, probes).bytes.map(|bytes| field_names(&bytes).split_off(known))
+    };
+    let thread = Some([fields::THREAD_STACK, fields::THREAD_TREE].map(str::to_owned).to_vec());
+    assert_eq!(added("java/lang/Thread", CALLS), thread);
+    assert_eq!(added("java/lang/Class", CALLS), Some(vec![fields::CLASS_NUMBER.to_owned()]));
+    assert_eq!(added("java/lang/Object", ALL), Some(vec![fields::OBJECT_RECORD.to_owned()]));
+    assert_eq!(added("java/lang/Object", CALLS), Some(vec![]));
+    assert_eq!(added("java/lang/String", ALL), Some(vec![]));
+}
+
+#[test]
+fn the_root_of_all_constructors_tells_of_objects_only() {
+    let object = base_class("java/lang/Object");
+    let heap = place(&object, ALL).bytes.unwrap();
+    assert_eq!(calls(&heap, "<init>"), ["allocated"]);
+    assert_eq!(calls(&heap, "finalize"), [""; 0]);
+    assert_eq!(calls(&heap, "toString")[0], "enter");
+    assert_eq!(calls(&place(&object, CALLS).bytes.unwrap(), "<init>"), [""; 0]);
+}
+
+#[test]
+fn code_below_the_probes_is_left_alone() {
+    for class in ["jdk/internal/misc/Unsafe", "module-info"] {
+        assert_eq!(place(&base_class(class), ALL).bytes, None, "{class}");
+    }
+    // The JIT's code replaces the one, and a native method is called.
+    let math = place(&base_class("java/lang/Math"), ALL).bytes.unwrap();
+    assert_eq!(calls(&math, "abs"), [""; 0]);
+    assert_eq!(calls(&math, "floorMod")[0], "enter");
+}
+
+#[test]
+fn virtual_threads_tell_of_their_carriers() {
+    if jdk::all().last().unwrap().version < 21 {
+        return;
+    }
+    let bytes = place(&base_class("java/lang/VirtualThread"), CALLS).bytes.unwrap();
+    assert_eq!(calls(&bytes, "mount"), ["mounted"]);
+    assert_eq!(calls(&bytes, "unmount"), ["unmounted"]);
+    assert_eq!(calls(&bytes, "runContinuation"), [""; 0]);
+    assert_eq!(calls(&bytes, "afterYield")[0], "enter");
+}
+
+#[test]
+fn leaves_are_native_or_what_the_jit_replaces() {
+    let of = |class: &str| leaves(&base_class(class)).unwrap();
+    let object = of("java/lang/Object");
+    assert_eq!((&object.class[..], &object.super_class), (&b"java/lang/Object"[..], &None));
+    let flags = |name: &str, descriptor: &str| {
+        let mut methods = object.methods.iter();
+        let found =
+            methods.find(|it| it.name == name.as_bytes() && it.descriptor == descriptor.as_bytes());
+        found.map(|it| (it.is_native, it.is_virtual))
+    };
+    assert_eq!(flags("hashCode", "()I"), Some((true, true)));
+    assert_eq!(flags("getClass", "()Ljava/lang/Class;"), Some((true, false)));
+    assert_eq!(flags("<init>", "()V"), Some((false, false)));
+    assert_eq!(flags("equals", "(Ljava/lang/Object;)Z"), None);
+    let math = of("java/lang/Math");
+    assert_eq!(math.super_class.as_deref(), Some(&b"java/lang/Object"[..]));
+    assert!(math.methods.iter().any(|it| it.name == b"abs" && !it.is_native && !it.is_virtual));
+}
+
+#[test]
+fn what_is_no_class_file_is_an_error() {
+    let bytes = compile("Small", "public class Small { int f() { return 1; } }");
+    for length in 0..bytes.len() {
+        let part = &bytes[..length];
+        assert!(instrument(part, ALL, &mut Numbers::default()).is_err(), "{length}");
+        assert!(leaves(part).is_err(), "{length}");
+    }
+    for at in 0..bytes.len() {
+        let mut broken = bytes.clone();
+        broken[at] ^= 0xff;
+        let _: Result<_, Error> = instrument(&broken, ALL, &mut Numbers::default());
+    }
+}

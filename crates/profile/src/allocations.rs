@@ -1,0 +1,214 @@
+//! What was allocated: by class, by site, by method and by call path.
+
+use std::cmp::Reverse;
+
+use rustc_hash::FxHashMap;
+
+use crate::{
+    Allocations, ClassId, MethodId, MethodTree, NodeId, PathId, Profile, Site, Sites, StrId,
+};
+
+/// The objects of one class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassRow {
+    /// The class; of several with the same name (loaded by several class loaders) the first.
+    pub class: ClassId,
+    /// Its objects.
+    pub objects: Allocations,
+}
+
+/// The objects of one class from one call path, all threads together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SiteRow {
+    /// The class; of several with the same name the first.
+    pub class: ClassId,
+    /// The path, with lines; the root where it is not known.
+    pub node: NodeId,
+    /// The objects.
+    pub objects: Allocations,
+}
+
+/// The objects that one method allocated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MethodRow {
+    /// The method; of several that look the same the first.
+    pub method: MethodId,
+    /// Those it allocated itself.
+    pub own: Allocations,
+    /// Those that it and all it called allocated, each counted once however deep it recurses.
+    pub total: Allocations,
+}
+
+/// The objects allocated at each node of a [`MethodTree`], by [`PathId`].
+#[derive(Clone, Debug)]
+pub struct AllocationColumns {
+    /// Those the path's last method allocated itself.
+    pub own: Vec<Allocations>,
+    /// Those that it and all it called allocated.
+    pub total: Vec<Allocations>,
+}
+
+impl AllocationColumns {
+    /// The objects of `sites`.
+    pub fn new(profile: &Profile, tree: &MethodTree, sites: &Sites) -> Self {
+        let mut own = vec![Allocations::default(); tree.len()];
+        for row in &sites.rows {
+            own[tree.path(profile.get_trace(row.trace).node).index()].add(row.objects);
+        }
+        let total = tree.totals(&own, |sum, more| sum.add(*more));
+        Self { own, total }
+    }
+
+    /// The objects allocated where the path is not known.
+    pub fn without_path(&self, tree: &MethodTree) -> Allocations {
+        self.own[tree.root().index()]
+    }
+
+    /// The methods that allocated, most bytes of their own first.
+    pub fn methods(&self, tree: &MethodTree) -> Vec<MethodRow> {
+        let mut rows: Vec<MethodRow> = Vec::new();
+        let mut places: FxHashMap<MethodId, usize> = FxHashMap::default();
+        tree.walk(|path: PathId, is_outermost| {
+            let total = self.total[path.index()];
+            let Some(method) = tree.method(path).filter(|_| total != Allocations::default()) else {
+                return;
+            };
+            let place = *places.entry(method).or_insert_with(|| {
+                let none = Allocations::default();
+                rows.push(MethodRow { method, own: none, total: none });
+                rows.len() - 1
+            });
+            rows[place].own.add(self.own[path.index()]);
+            if is_outermost {
+                rows[place].total.add(total);
+            }
+        });
+        rows.sort_by_key(|row| (size(&row.own), size(&row.total), row.method));
+        rows
+    }
+}
+
+/// The classes of `sites`, most allocated bytes first.
+pub fn classes(profile: &Profile, sites: &Sites) -> Vec<ClassRow> {
+    let rows = merge(profile, sites, |_| ());
+    let mut rows: Vec<_> =
+        rows.into_iter().map(|((), class, objects)| ClassRow { class, objects }).collect();
+    rows.sort_by_key(|row| (size(&row.objects), row.class));
+    rows
+}
+
+/// The sites, most allocated bytes first.
+pub fn sites(profile: &Profile, sites: &Sites) -> Vec<SiteRow> {
+    let rows = merge(profile, sites, |site| profile.get_trace(site.trace).node);
+    let mut rows: Vec<_> =
+        rows.into_iter().map(|(node, class, objects)| SiteRow { class, node, objects }).collect();
+    rows.sort_by_key(|row| (size(&row.objects), row.node, row.class));
+    rows
+}
+
+/// What sites are ordered by: most allocated first, then most live.
+fn size(objects: &Allocations) -> impl Ord + use<> {
+    Reverse((objects.allocated_bytes, objects.live_bytes, objects.allocated_count))
+}
+
+/// The sites added up by class name and `key`.
+fn merge<K: Copy + Eq + std::hash::Hash>(
+    profile: &Profile,
+    sites: &Sites,
+    key: impl Fn(&Site) -> K,
+) -> Vec<(K, ClassId, Allocations)> {
+    let mut rows: Vec<(K, ClassId, Allocations)> = Vec::new();
+    let mut places: FxHashMap<(StrId, K), usize> = FxHashMap::default();
+    for site in &sites.rows {
+        let name = profile.symbols.get_class(site.class).name;
+        let key = key(site);
+        let place = *places.entry((name, key)).or_insert_with(|| {
+            rows.push((key, site.class, Allocations::default()));
+            rows.len() - 1
+        });
+        rows[place].2.add(site.objects);
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Event;
+    use crate::fixture::push_sites;
+
+    fn profile() -> Profile {
+        let mut profile = Profile::default();
+        push_sites(
+            &mut profile,
+            &[
+                ("byte[]", "T.copy:5<T.read:9<T.main:1", [1_000, 10, 100, 1]),
+                ("byte[]", "T.copy:5<T.main:2", [500, 5, 0, 0]),
+                ("T", "T.read:8<T.main:1", [160, 10, 16, 1]),
+                ("T", "T.read:8<T.read:9<T.main:1", [32, 2, 32, 2]),
+                ("int[]", "", [64, 1, 64, 1]),
+            ],
+        );
+        profile
+    }
+
+    fn section(profile: &Profile) -> &Sites {
+        profile.sites().unwrap()
+    }
+
+    #[test]
+    fn classes_and_sites_add_up() {
+        let profile = profile();
+        let class = |id| profile.symbols.class_name(id).to_owned();
+        let classes: Vec<_> = classes(&profile, section(&profile))
+            .iter()
+            .map(|row| (class(row.class), row.objects.allocated_bytes, row.objects.live_count))
+            .collect();
+        assert_eq!(
+            classes,
+            [("byte[]".into(), 1_500, 1), ("T".into(), 192, 3), ("int[]".into(), 64, 1)]
+        );
+        let sites = sites(&profile, section(&profile));
+        let bytes: Vec<_> = sites.iter().map(|row| row.objects.allocated_bytes).collect();
+        assert_eq!(bytes, [1_000, 500, 160, 64, 32]);
+        assert_eq!(sites[3].node, profile.tree.root());
+    }
+
+    #[test]
+    fn methods_count_their_own_and_all_below() {
+        let profile = profile();
+        let tree = MethodTree::new(&profile);
+        let columns = AllocationColumns::new(&profile, &tree, section(&profile));
+        let rows: Vec<_> = columns
+            .methods(&tree)
+            .iter()
+            .map(|row| {
+                let name = profile.symbols.method_name(row.method);
+                (name, row.own.allocated_bytes, row.total.allocated_bytes, row.total.live_bytes)
+            })
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                ("T.copy".into(), 1_500, 1_500, 100),
+                // The inner of two calls of `read` is counted once.
+                ("T.read".into(), 192, 1_192, 148),
+                ("T.main".into(), 0, 1_692, 148),
+            ]
+        );
+        assert_eq!(columns.without_path(&tree).allocated_bytes, 64);
+    }
+
+    #[test]
+    fn classes_of_several_loaders_are_one() {
+        let mut profile = profile();
+        let trace = profile.system_trace();
+        let class = profile.symbols.new_class("int[]");
+        let objects = Allocations { allocated_bytes: 6, ..Allocations::default() };
+        let Some(Event::Sites(sites)) = profile.events.last_mut() else { panic!("no sites") };
+        sites.rows.push(Site { class, trace, objects });
+        let classes = classes(&profile, section(&profile));
+        assert_eq!(classes.len(), 3);
+        assert_eq!(classes[2].objects.allocated_bytes, 70);
+    }
+}

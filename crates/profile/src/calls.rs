@@ -1,0 +1,439 @@
+//! Which methods are called how often, by whom, and what their calls cost.
+
+use std::cmp::Reverse;
+
+use rustc_hash::FxHashMap;
+
+use crate::top::Merged;
+use crate::{MethodId, MethodTree, NamePattern, PathId, Profile, ThreadId};
+
+/// A method with this share of all calls or more can be chatty.
+const CHATTY_SHARE: f64 = 0.01;
+/// A method whose calls cost more than this on average, in nanoseconds, is worth to be made faster
+/// itself; below, the calls are what costs.
+const CHATTY_NS: u64 = 200;
+/// So are calls that cost this part of the program's average call: some files' clocks are coarse.
+const CHATTY_PART: u64 = 8;
+
+/// Calls and times of each node of a [`MethodTree`], by [`PathId`].
+#[derive(Clone, Debug)]
+pub struct CallColumns {
+    /// How often the path's last method was called on it.
+    pub counts: Vec<u64>,
+    /// The time in these calls without what they called, in nanoseconds.
+    pub self_ns: Vec<u64>,
+    /// The time in these calls with all that they called, in nanoseconds.
+    pub total_ns: Vec<u64>,
+}
+
+impl CallColumns {
+    /// The calls of all sections of `profile`, those of `thread` alone where one is given.
+    pub fn new(profile: &Profile, tree: &MethodTree, thread: Option<ThreadId>) -> Self {
+        let mut counts = vec![0_u64; tree.len()];
+        let mut self_ns = vec![0_u64; tree.len()];
+        for row in profile.cpu_times().flat_map(|times| &times.rows) {
+            let trace = profile.get_trace(row.trace);
+            if thread.is_none() || trace.thread == thread {
+                let path = tree.path(trace.node).index();
+                counts[path] = counts[path].saturating_add(row.count);
+                self_ns[path] = self_ns[path].saturating_add(row.self_ns);
+            }
+        }
+        let total_ns = tree.totals(&self_ns, |sum, more| *sum = sum.saturating_add(*more));
+        Self { counts, self_ns, total_ns }
+    }
+}
+
+/// One method's calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MethodCalls {
+    /// The method; of several that look the same (loaded by several class loaders) the first.
+    pub method: MethodId,
+    /// How often it was called.
+    pub count: u64,
+    /// The time in its calls without what they called, in nanoseconds.
+    pub self_ns: u64,
+    /// The time in its calls with all that they called, in nanoseconds. A call inside another call
+    /// of the same method is not counted again.
+    pub total_ns: u64,
+}
+
+impl MethodCalls {
+    /// The self time of a call on average, in nanoseconds.
+    pub fn average_ns(&self) -> u64 {
+        self.self_ns.checked_div(self.count).unwrap_or(0)
+    }
+}
+
+/// The calls of one method by another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The method that called; `None` for a thread's first method, and where it is not known.
+    pub caller: Option<MethodId>,
+    /// The method called; `None` where it is not known.
+    pub callee: Option<MethodId>,
+    /// How often.
+    pub count: u64,
+    /// The time in these calls with all that they called, in nanoseconds.
+    pub total_ns: u64,
+}
+
+/// A method that is called so often, for so little, that its callers are the place to save.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chatty {
+    /// The method and its calls.
+    pub row: MethodCalls,
+    /// Who calls it, most calls first.
+    pub callers: Vec<Edge>,
+}
+
+/// The calls of a profile, by method and by pair of methods.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallTable {
+    /// All calls.
+    pub count: u64,
+    /// The time of all listed calls, in nanoseconds; 0 where calls were not timed.
+    pub self_ns: u64,
+    /// The methods that were called, by self time, then by calls, both descending.
+    pub methods: Vec<MethodCalls>,
+    /// Who called whom, by calls, then by total time, both descending.
+    pub edges: Vec<Edge>,
+    /// Whether totals count recursive calls again in the calls around them: files that have no call
+    /// paths give no better.
+    pub is_recursion_counted_again: bool,
+    /// Whether a path has calls and the path it goes on from has none: the file's paths are cut at
+    /// some depth, or rows are missing, and a total lacks what is not seen below it.
+    pub are_paths_cut: bool,
+}
+
+impl CallTable {
+    /// The calls of `tree`.
+    pub fn of_tree(profile: &Profile, tree: &MethodTree, columns: &CallColumns) -> Self {
+        let mut table = Self::default();
+        let mut rows: Vec<_> = (0..profile.symbols.method_count())
+            .map(|index| MethodCalls {
+                method: MethodId::new(index),
+                count: 0,
+                self_ns: 0,
+                total_ns: 0,
+            })
+            .collect();
+        tree.walk(|path, is_outermost| {
+            let Some(method) = tree.method(path) else { return };
+            let (row, at) = (&mut rows[method.index()], path.index());
+            row.count = row.count.saturating_add(columns.counts[at]);
+            row.self_ns = row.self_ns.saturating_add(columns.self_ns[at]);
+            if is_outermost {
+                row.total_ns = row.total_ns.saturating_add(columns.total_ns[at]);
+            }
+        });
+        table.are_paths_cut = (1..tree.len()).any(|index| {
+            let parent = tree.parent(PathId::new(index));
+            let is_called = |index: usize| columns.counts[index] > 0;
+            is_called(index) && parent != tree.root() && !is_called(parent.index())
+        });
+        table.methods = rows;
+        table.edges = edges_of_tree(tree, columns);
+        table.finish()
+    }
+
+    /// The calls of the tables of callees and callers that `profile` has.
+    pub fn of_edges(profile: &Profile) -> Self {
+        let mut merged = Merged::new(profile);
+        let mut edges: FxHashMap<_, Edge> = FxHashMap::default();
+        // Calls, time inside them, and time of what they called, by method.
+        let mut sums: FxHashMap<MethodId, (u64, u64, u64)> = FxHashMap::default();
+        for row in profile.call_edges().flat_map(|edges| &edges.rows) {
+            let callee = row.callee.map(|method| merged.method(method));
+            let caller = row.caller.map(|method| merged.method(method));
+            let new = Edge { caller, callee, count: 0, total_ns: 0 };
+            let edge = edges.entry((caller, callee)).or_insert(new);
+            edge.count = edge.count.saturating_add(row.count);
+            edge.total_ns = edge.total_ns.saturating_add(row.total_ns);
+            if let Some(callee) = callee {
+                let sums = sums.entry(callee).or_default();
+                sums.0 = sums.0.saturating_add(row.count);
+                sums.1 = sums.1.saturating_add(row.total_ns);
+            }
+            if let Some(caller) = caller {
+                let below = &mut sums.entry(caller).or_default().2;
+                *below = below.saturating_add(row.total_ns);
+            }
+        }
+        let methods = sums.into_iter().map(|(method, (count, total_ns, below_ns))| {
+            // Recursive calls are in both sums, and so in neither's difference.
+            let self_ns = total_ns.saturating_sub(below_ns);
+            MethodCalls { method, count, self_ns, total_ns }
+        });
+        let table = Self {
+            methods: methods.collect(),
+            edges: edges.into_values().collect(),
+            is_recursion_counted_again: true,
+            ..Self::default()
+        };
+        table.finish()
+    }
+
+    /// Drops what never happened, orders the rest and adds it up.
+    fn finish(mut self) -> Self {
+        self.methods.retain(|row| row.count > 0 || row.total_ns > 0);
+        self.methods.sort_by_key(|row| {
+            (Reverse(row.self_ns), Reverse(row.count), Reverse(row.total_ns), row.method)
+        });
+        self.edges.retain(|edge| edge.count > 0 || edge.total_ns > 0);
+        self.edges.sort_by_key(|edge| {
+            (Reverse(edge.count), Reverse(edge.total_ns), edge.caller, edge.callee)
+        });
+        let counts = self.edges.iter().map(|edge| edge.count);
+        self.count = counts.fold(0, u64::saturating_add);
+        let times = self.methods.iter().map(|row| row.self_ns);
+        self.self_ns = times.fold(0, u64::saturating_add);
+        self
+    }
+
+    /// The methods that `pattern` means, in the order of the table.
+    pub fn matching(&self, profile: &Profile, pattern: &NamePattern) -> Vec<MethodCalls> {
+        let is_meant = |row: &&MethodCalls| pattern.matches_method(&profile.symbols, row.method);
+        self.methods.iter().filter(is_meant).copied().collect()
+    }
+
+    /// The calls of `method` by each of its callers, most calls first.
+    pub fn callers(&self, method: MethodId) -> Vec<Edge> {
+        self.edges.iter().filter(|edge| edge.callee == Some(method)).copied().collect()
+    }
+
+    /// The calls that `method` made, by the method called, most time first.
+    pub fn callees(&self, method: MethodId) -> Vec<Edge> {
+        let is_its = |edge: &&Edge| edge.caller == Some(method);
+        let mut edges: Vec<_> = self.edges.iter().filter(is_its).copied().collect();
+        edges.sort_by_key(|edge| Reverse(edge.total_ns));
+        edges
+    }
+
+    /// The methods whose calls are many and small, by what all calls of them cost. A call is taken
+    /// to cost a nanosecond at least, so that where nothing was timed the calls decide.
+    pub fn chatty(&self) -> Vec<Chatty> {
+        let part_ns = self.self_ns.checked_div(self.count).unwrap_or(0) / CHATTY_PART;
+        let is_chatty = |row: &&MethodCalls| {
+            row.count as f64 >= self.count as f64 * CHATTY_SHARE
+                && row.average_ns() <= CHATTY_NS.max(part_ns)
+        };
+        let mut rows: Vec<_> = self.methods.iter().filter(is_chatty).copied().collect();
+        rows.retain(|row| row.count > 1);
+        rows.sort_by_key(|row| (Reverse(row.self_ns.max(row.count)), row.method));
+        rows.into_iter().map(|row| Chatty { row, callers: self.callers(row.method) }).collect()
+    }
+}
+
+/// The pairs of methods that follow each other on the tree's paths.
+fn edges_of_tree(tree: &MethodTree, columns: &CallColumns) -> Vec<Edge> {
+    let mut edges: Vec<Edge> = Vec::new();
+    let mut places: FxHashMap<(Option<MethodId>, Option<MethodId>), usize> = FxHashMap::default();
+    let place_of: Vec<usize> = (0..tree.len())
+        .map(|index| {
+            let path = PathId::new(index);
+            let (caller, callee) = (tree.method(tree.parent(path)), tree.method(path));
+            *places.entry((caller, callee)).or_insert_with(|| {
+                edges.push(Edge { caller, callee, count: 0, total_ns: 0 });
+                edges.len() - 1
+            })
+        })
+        .collect();
+    tree.walk_by(
+        edges.len(),
+        |path| place_of[path.index()],
+        |path, is_outermost| {
+            let (edge, at) = (&mut edges[place_of[path.index()]], path.index());
+            edge.count = edge.count.saturating_add(columns.counts[at]);
+            if is_outermost {
+                edge.total_ns = edge.total_ns.saturating_add(columns.total_ns[at]);
+            }
+        },
+    );
+    edges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{self, push_times, times};
+
+    fn table(profile: &Profile) -> CallTable {
+        let tree = MethodTree::new(profile);
+        CallTable::of_tree(profile, &tree, &CallColumns::new(profile, &tree, None))
+    }
+
+    /// Method, calls, self and total time of each row.
+    fn methods(profile: &Profile, table: &CallTable) -> Vec<(String, u64, u64, u64)> {
+        let name = |method| profile.symbols.method_name(method);
+        let rows = table.methods.iter();
+        rows.map(|row| (name(row.method), row.count, row.self_ns, row.total_ns)).collect()
+    }
+
+    /// Caller, callee, calls and total time of each edge.
+    fn shown(profile: &Profile, edges: &[Edge]) -> Vec<(String, String, u64, u64)> {
+        let name = |method: Option<_>| {
+            method.map_or("-".to_owned(), |method| profile.symbols.method_name(method))
+        };
+        let row = |edge: &Edge| (name(edge.caller), name(edge.callee), edge.count, edge.total_ns);
+        edges.iter().map(row).collect()
+    }
+
+    fn row(name: &str, count: u64, self_ns: u64, total_ns: u64) -> (String, u64, u64, u64) {
+        (name.to_owned(), count, self_ns, total_ns)
+    }
+
+    fn edge(caller: &str, callee: &str, count: u64, total_ns: u64) -> (String, String, u64, u64) {
+        (caller.to_owned(), callee.to_owned(), count, total_ns)
+    }
+
+    #[test]
+    fn calls_and_times_add_up_over_paths() {
+        let profile = times(&[
+            ("T.main", 1, 100),
+            ("T.a<T.main", 3, 300),
+            ("T.leaf<T.a<T.main", 30, 60),
+            ("T.leaf<T.main", 4, 40),
+        ]);
+        let table = table(&profile);
+        assert_eq!((table.count, table.self_ns, table.are_paths_cut), (38, 500, false));
+        assert_eq!(
+            methods(&profile, &table),
+            [row("T.a", 3, 300, 360), row("T.leaf", 34, 100, 100), row("T.main", 1, 100, 500),]
+        );
+        assert_eq!(
+            shown(&profile, &table.edges),
+            [
+                edge("T.a", "T.leaf", 30, 60),
+                edge("T.main", "T.leaf", 4, 40),
+                edge("T.main", "T.a", 3, 360),
+                edge("-", "T.main", 1, 500),
+            ]
+        );
+        assert_eq!(table.methods[1].average_ns(), 2);
+    }
+
+    #[test]
+    fn recursion_counts_its_time_once() {
+        // fib(3): fib calls itself; even and odd call each other.
+        let profile = times(&[
+            ("T.main", 1, 1),
+            ("T.fib<T.main", 1, 10),
+            ("T.fib<T.fib<T.main", 2, 20),
+            ("T.fib<T.fib<T.fib<T.main", 2, 20),
+            ("T.even<T.main", 1, 5),
+            ("T.odd<T.even<T.main", 1, 5),
+            ("T.even<T.odd<T.even<T.main", 1, 5),
+        ]);
+        let table = table(&profile);
+        assert_eq!(
+            methods(&profile, &table),
+            [
+                row("T.fib", 5, 50, 50),
+                row("T.even", 2, 10, 15),
+                row("T.odd", 1, 5, 10),
+                row("T.main", 1, 1, 66),
+            ]
+        );
+        let fib = table.methods[0].method;
+        assert_eq!(
+            shown(&profile, &table.callers(fib)),
+            [edge("T.fib", "T.fib", 4, 40), edge("T.main", "T.fib", 1, 50)]
+        );
+        assert_eq!(shown(&profile, &table.callees(fib)), [edge("T.fib", "T.fib", 4, 40)]);
+    }
+
+    #[test]
+    fn cut_paths_are_seen() {
+        assert!(table(&times(&[("T.leaf<T.a<T.main", 1, 1), ("T.main", 1, 1)])).are_paths_cut);
+        assert!(!table(&times(&[("T.leaf", 1, 1), ("T.main", 1, 1)])).are_paths_cut);
+    }
+
+    #[test]
+    fn threads_add_up_and_part() {
+        let mut profile = Profile::default();
+        let one = fixture::thread(&mut profile, "one");
+        let two = fixture::thread(&mut profile, "two");
+        push_times(
+            &mut profile,
+            &[("T.run", Some(one), 1, 10), ("T.run", Some(two), 2, 20), ("T.f<T.run", None, 5, 1)],
+        );
+        // A second dump counts from the first on.
+        push_times(&mut profile, &[("T.run", Some(two), 4, 40)]);
+        assert_eq!(
+            methods(&profile, &table(&profile)),
+            [row("T.run", 7, 70, 71), row("T.f", 5, 1, 1)]
+        );
+        let tree = MethodTree::new(&profile);
+        let columns = CallColumns::new(&profile, &tree, Some(two));
+        let of_two = CallTable::of_tree(&profile, &tree, &columns);
+        assert_eq!(methods(&profile, &of_two), [row("T.run", 6, 60, 60)]);
+    }
+
+    #[test]
+    fn folded_calls_have_no_caller() {
+        let profile = times(&[("T.f<T.main", 2, 20), ("T.main", 1, 1), ("T.f", 3, 30)]);
+        let table = table(&profile);
+        assert_eq!(methods(&profile, &table)[0], row("T.f", 5, 50, 50));
+        assert_eq!(shown(&profile, &table.edges)[0], edge("-", "T.f", 3, 30));
+    }
+
+    #[test]
+    fn many_small_calls_are_chatty() {
+        let profile = times(&[
+            ("T.main", 1, 5_000),
+            ("T.get<T.a<T.main", 900, 9_000),
+            ("T.get<T.b<T.main", 600, 6_000),
+            ("T.big<T.main", 500, 500_000),
+            ("T.rare<T.main", 10, 10),
+            ("T.a<T.main", 1, 1),
+        ]);
+        let chatty = table(&profile).chatty();
+        assert_eq!(chatty.len(), 1);
+        assert_eq!((chatty[0].row.count, chatty[0].row.average_ns()), (1_500, 10));
+        assert_eq!(
+            shown(&profile, &chatty[0].callers),
+            [edge("T.a", "T.get", 900, 9_000), edge("T.b", "T.get", 600, 6_000)]
+        );
+    }
+
+    #[test]
+    fn without_times_the_calls_decide() {
+        let profile = times(&[("T.main", 1, 0), ("T.a<T.main", 10, 0), ("T.b<T.main", 90, 0)]);
+        let table = table(&profile);
+        assert_eq!(
+            methods(&profile, &table),
+            [row("T.b", 90, 0, 0), row("T.a", 10, 0, 0), row("T.main", 1, 0, 0)]
+        );
+        assert_eq!(table.chatty().len(), 2);
+    }
+
+    #[test]
+    fn tables_of_callers_give_self_times() {
+        // main 100 in all: a 60 of it, whose recursion counts again with 20.
+        let profile = fixture::edges(&[
+            ("T.main", "", 1, 100),
+            ("T.a", "T.main", 3, 60),
+            ("T.a", "T.a", 2, 20),
+            ("", "T.a", 7, 5),
+        ]);
+        let table = CallTable::of_edges(&profile);
+        assert_eq!(methods(&profile, &table), [row("T.a", 5, 55, 80), row("T.main", 1, 40, 100)]);
+        assert_eq!((table.count, table.self_ns), (13, 95));
+        assert!(table.is_recursion_counted_again);
+        assert_eq!(table.edges.len(), 4);
+    }
+
+    #[test]
+    fn methods_are_found_by_name() {
+        let profile = times(&[("com.acme.Foo.bar", 2, 2), ("com.acme.Foo.baz", 1, 1)]);
+        let table = table(&profile);
+        let count = |text: &str| {
+            let pattern = NamePattern::new(text).unwrap();
+            table.matching(&profile, &pattern).iter().map(|row| row.count).collect::<Vec<_>>()
+        };
+        assert_eq!(count("Foo.bar"), [2]);
+        assert_eq!(count("com.acme.*"), [2, 1]);
+        assert_eq!(count("nothing"), [0; 0]);
+    }
+}

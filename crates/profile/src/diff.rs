@@ -1,0 +1,405 @@
+//! Compares two profiles: calls by method and by pair of methods, allocations by class and by site,
+//! samples by method. Classes, methods and paths are matched by name; lambdas of a class are one.
+
+use std::cmp::Reverse;
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+
+use crate::allocations::{self, SiteRow};
+use crate::calls::{CallColumns, CallTable};
+use crate::{
+    Allocations, CallTree, ClassId, Frame, FrameId, Line, Method, MethodId, MethodTree, NodeId,
+    Profile, StrId, Symbols, names, top,
+};
+
+/// A number, or several, of one thing in both profiles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Change<K, V> {
+    /// What it is, by the ids of the [`Diff`].
+    pub key: K,
+    /// In the first profile; nothing where it has no such thing.
+    pub before: V,
+    /// In the second profile.
+    pub after: V,
+}
+
+/// A method's calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// How often it was called.
+    pub count: u64,
+    /// The time in its calls without what they called, in nanoseconds.
+    pub self_ns: u64,
+    /// The time in its calls with all that they called, in nanoseconds.
+    pub total_ns: u64,
+}
+
+/// A method's samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Samples {
+    /// Those with the method on top of the stack.
+    pub self_count: u64,
+    /// Those with the method anywhere on the stack.
+    pub total_count: u64,
+}
+
+/// A caller and a callee, each where it is known.
+pub type Pair = (Option<MethodId>, Option<MethodId>);
+
+/// A class and the path that allocates it, with lines.
+pub type SiteKey = (ClassId, NodeId);
+
+/// Both profiles side by side: everything that one of them has, whether it changed or not, in an
+/// order that depends on names and numbers alone, most changed first.
+#[derive(Clone, Debug, Default)]
+pub struct Diff {
+    /// The names of both profiles.
+    pub symbols: Symbols,
+    /// The paths of the sites of both profiles.
+    pub tree: CallTree,
+    /// Calls by method; `None` where one of the profiles has counted none. So are the others.
+    pub methods: Option<Vec<Change<MethodId, Calls>>>,
+    /// Numbers of calls by caller and callee.
+    pub edges: Option<Vec<Change<Pair, u64>>>,
+    /// Allocations by class.
+    pub classes: Option<Vec<Change<ClassId, Allocations>>>,
+    /// Allocations by class and path.
+    pub sites: Option<Vec<Change<SiteKey, Allocations>>>,
+    /// Samples by method.
+    pub samples: Option<Vec<Change<MethodId, Samples>>>,
+    /// All samples, those without a stack among them.
+    pub sample_count: Change<(), u64>,
+    /// Whether the allocations of one of the profiles are estimates.
+    pub is_estimated: bool,
+}
+
+impl Diff {
+    /// Compares `before` with `after`.
+    pub fn new(before: &Profile, after: &Profile) -> Self {
+        let profiles = [before, after];
+        // A text that leaves signatures out tells no overloads apart: neither can the comparison.
+        let has_signatures = profiles.iter().all(|profile| has_signatures(profile));
+        let mut names = Names { symbols: Symbols::default(), has_signatures };
+        let sides = profiles.map(|profile| names.side(profile));
+        let both = |has: fn(&Profile) -> bool| profiles.iter().all(|profile| has(profile));
+        let mut diff = Self::default();
+        if both(has_calls) {
+            let mut methods = Vec::new();
+            let mut edges = Vec::new();
+            for (side, profile) in profiles.into_iter().enumerate() {
+                let table = calls(profile);
+                let method = |id: MethodId| sides[side].methods[id.index()];
+                for row in &table.methods {
+                    let calls =
+                        Calls { count: row.count, self_ns: row.self_ns, total_ns: row.total_ns };
+                    methods.push((method(row.method), side, calls));
+                }
+                for edge in &table.edges {
+                    edges.push((
+                        (edge.caller.map(method), edge.callee.map(method)),
+                        side,
+                        edge.count,
+                    ));
+                }
+            }
+            diff.methods = Some(join(methods));
+            diff.edges = Some(join(edges));
+        }
+        if both(|profile| profile.sites().is_some()) {
+            let mut classes = Vec::new();
+            let mut sites = Vec::new();
+            for (side, profile) in profiles.into_iter().enumerate() {
+                let Some(section) = profile.sites() else { continue };
+                diff.is_estimated |= section.sample_interval_bytes.is_some();
+                for row in allocations::classes(profile, section) {
+                    classes.push((sides[side].classes[row.class.index()], side, row.objects));
+                }
+                for SiteRow { class, node, objects } in allocations::sites(profile, section) {
+                    let frames: Vec<_> = profile.tree.frames(node).collect();
+                    let frames = frames.iter().rev().map(|id| sides[side].frames[id.index()]);
+                    let node = diff.tree.insert(frames).node;
+                    sites.push(((sides[side].classes[class.index()], node), side, objects));
+                }
+            }
+            diff.classes = Some(join(classes));
+            diff.sites = Some(join(sites));
+        }
+        if both(|profile| profile.cpu_samples().next().is_some()) {
+            let mut rows = Vec::new();
+            for (side, profile) in profiles.into_iter().enumerate() {
+                let samples = profile.total_cpu_samples();
+                *[&mut diff.sample_count.before, &mut diff.sample_count.after][side] =
+                    samples.total;
+                for row in top::methods(profile, &samples) {
+                    let counts =
+                        Samples { self_count: row.self_count, total_count: row.total_count };
+                    rows.push((sides[side].methods[row.method.index()], side, counts));
+                }
+            }
+            diff.samples = Some(join(rows));
+        }
+        diff.symbols = names.symbols;
+        diff.sort();
+        diff
+    }
+
+    /// Most changed first, then by name.
+    fn sort(&mut self) {
+        let Self { symbols, tree, .. } = self;
+        let method = |id: MethodId| method_key(symbols, id);
+        if let Some(rows) = &mut self.methods {
+            rows.sort_by_cached_key(|row| {
+                let moved = row.before.count.abs_diff(row.after.count);
+                (Reverse(moved), Reverse(row.after.count), method(row.key))
+            });
+        }
+        if let Some(rows) = &mut self.edges {
+            rows.sort_by_cached_key(|row| {
+                let names = (row.key.1.map(method), row.key.0.map(method));
+                (Reverse(row.before.abs_diff(row.after)), Reverse(row.after), names)
+            });
+        }
+        if let Some(rows) = &mut self.classes {
+            rows.sort_by_cached_key(|row| (moved(row), symbols.class_name(row.key).to_owned()));
+        }
+        if let Some(rows) = &mut self.sites {
+            rows.sort_by_cached_key(|row| {
+                let path: Vec<_> = tree
+                    .frames(row.key.1)
+                    .map(|id| symbols.get_frame(id))
+                    .map(|frame| (method(frame.method), frame.line))
+                    .collect();
+                (moved(row), symbols.class_name(row.key.0).to_owned(), path)
+            });
+        }
+        let Change { before, after, .. } = self.sample_count;
+        if let Some(rows) = &mut self.samples {
+            // Shares with a common denominator, so that no rounding decides.
+            let scaled = |count: u64, other: u64| u128::from(count) * u128::from(other);
+            rows.sort_by_cached_key(|row| {
+                let moved = scaled(row.before.self_count, after)
+                    .abs_diff(scaled(row.after.self_count, before));
+                (Reverse(moved), method(row.key))
+            });
+        }
+    }
+}
+
+/// By how much allocations moved, for sorting.
+fn moved<K>(row: &Change<K, Allocations>) -> impl Ord + use<K> {
+    let bytes = row.before.allocated_bytes.abs_diff(row.after.allocated_bytes);
+    let count = row.before.allocated_count.abs_diff(row.after.allocated_count);
+    let live = row.before.live_bytes.abs_diff(row.after.live_bytes);
+    Reverse((bytes, count, live, row.after.allocated_bytes))
+}
+
+fn method_key(symbols: &Symbols, id: MethodId) -> (String, Option<String>) {
+    let signature = symbols.get_method(id).signature;
+    (symbols.method_name(id), signature.map(|id| symbols.strings.get(id).to_owned()))
+}
+
+/// Whether a profile has counted calls.
+fn has_calls(profile: &Profile) -> bool {
+    profile.cpu_times().next().is_some() || profile.call_edges().next().is_some()
+}
+
+/// The calls of a profile, from whichever sections it has.
+fn calls(profile: &Profile) -> CallTable {
+    if profile.cpu_times().next().is_none() {
+        return CallTable::of_edges(profile);
+    }
+    let tree = MethodTree::new(profile);
+    CallTable::of_tree(profile, &tree, &CallColumns::new(profile, &tree, None))
+}
+
+fn has_signatures(profile: &Profile) -> bool {
+    let count = profile.symbols.method_count();
+    let mut methods = (0..count).map(|index| profile.symbols.get_method(MethodId::new(index)));
+    count == 0 || methods.any(|method| method.signature.is_some())
+}
+
+/// A value that adds up.
+trait Add {
+    fn add(&mut self, other: Self);
+}
+
+impl Add for u64 {
+    fn add(&mut self, other: Self) {
+        *self = self.saturating_add(other);
+    }
+}
+
+impl Add for Calls {
+    fn add(&mut self, other: Self) {
+        Add::add(&mut self.count, other.count);
+        Add::add(&mut self.self_ns, other.self_ns);
+        Add::add(&mut self.total_ns, other.total_ns);
+    }
+}
+
+impl Add for Samples {
+    fn add(&mut self, other: Self) {
+        Add::add(&mut self.self_count, other.self_count);
+        Add::add(&mut self.total_count, other.total_count);
+    }
+}
+
+impl Add for Allocations {
+    fn add(&mut self, other: Self) {
+        Allocations::add(self, other);
+    }
+}
+
+/// One row for each key, of values with their side: 0 before, 1 after.
+fn join<K: Copy + Eq + Hash, V: Copy + Default + Add>(
+    values: impl IntoIterator<Item = (K, usize, V)>,
+) -> Vec<Change<K, V>> {
+    let mut rows: Vec<Change<K, V>> = Vec::new();
+    let mut places: FxHashMap<K, usize> = FxHashMap::default();
+    for (key, side, value) in values {
+        let place = *places.entry(key).or_insert_with(|| {
+            rows.push(Change { key, before: V::default(), after: V::default() });
+            rows.len() - 1
+        });
+        let row = &mut rows[place];
+        [&mut row.before, &mut row.after][side].add(value);
+    }
+    rows
+}
+
+/// The symbols of both profiles.
+#[derive(Debug)]
+struct Names {
+    symbols: Symbols,
+    has_signatures: bool,
+}
+
+/// What a profile's ids are in the comparison.
+#[derive(Debug)]
+struct Side {
+    classes: Vec<ClassId>,
+    methods: Vec<MethodId>,
+    frames: Vec<FrameId>,
+}
+
+impl Names {
+    fn side(&mut self, profile: &Profile) -> Side {
+        let from = &profile.symbols;
+        let classes: Vec<_> = from
+            .classes()
+            .map(|(id, _)| self.symbols.class(names::stable(from.class_name(id))))
+            .collect();
+        let text = |symbols: &mut Symbols, id: StrId| symbols.strings.intern(from.strings.get(id));
+        let methods: Vec<_> = (0..from.method_count())
+            .map(|index| {
+                let method = from.get_method(MethodId::new(index));
+                let class = classes[method.class.index()];
+                let name = text(&mut self.symbols, method.name);
+                let signature = method.signature.filter(|_| self.has_signatures);
+                let signature = signature.map(|id| text(&mut self.symbols, id));
+                self.symbols.method(Method { class, name, signature, source: None })
+            })
+            .collect();
+        let frames = (0..from.frame_count())
+            .map(|index| {
+                let frame = from.get_frame(FrameId::new(index));
+                let line = match frame.line {
+                    // Whether a method was compiled differs from run to run.
+                    Line::Compiled => Line::Unknown,
+                    line => line,
+                };
+                let method = methods[frame.method.index()];
+                self.symbols.frame(Frame { method, bci: None, line })
+            })
+            .collect();
+        Side { classes, methods, frames }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{push_sites, times};
+
+    #[test]
+    fn equal_runs_differ_in_time_alone() {
+        let one = times(&[("T.main", 1, 10), ("T.f<T.main", 5, 70)]);
+        // The same calls, found in another order.
+        let two = times(&[("T.f<T.main", 5, 80), ("T.main", 1, 11)]);
+        let diff = Diff::new(&one, &two);
+        let methods = diff.methods.unwrap();
+        assert_eq!(methods.len(), 2);
+        assert!(methods.iter().all(|row| row.before.count == row.after.count));
+        assert_eq!((methods[0].before.self_ns, methods[0].after.self_ns), (70, 80));
+        assert!(diff.edges.unwrap().iter().all(|row| row.before == row.after));
+        assert_eq!((diff.sites, diff.samples), (None, None));
+    }
+
+    #[test]
+    fn calls_are_matched_by_name_and_ordered_by_change() {
+        let one = times(&[("T.main", 1, 0), ("T.gone<T.main", 3, 0), ("T.f<T.main", 5, 0)]);
+        let two = times(&[("T.f<T.main", 9, 0), ("T.main", 1, 0), ("T.f<T.new<T.main", 1, 0)]);
+        let diff = Diff::new(&one, &two);
+        let name = |id| diff.symbols.method_name(id);
+        let methods: Vec<_> = diff.methods.as_ref().unwrap().iter().collect();
+        let methods: Vec<_> =
+            methods.iter().map(|row| (name(row.key), row.before.count, row.after.count)).collect();
+        assert_eq!(
+            methods,
+            [("T.f".into(), 5, 10), ("T.gone".into(), 3, 0), ("T.main".into(), 1, 1)]
+        );
+        let edges: Vec<_> = diff.edges.as_ref().unwrap().iter().collect();
+        let edges: Vec<_> = edges
+            .iter()
+            .map(|row| (row.key.0.map(name), row.key.1.map(name), row.before, row.after))
+            .collect();
+        let (main, f) = (Some("T.main".to_owned()), Some("T.f".to_owned()));
+        let (gone, new) = (Some("T.gone".to_owned()), Some("T.new".to_owned()));
+        assert_eq!(
+            edges,
+            [
+                (main.clone(), f.clone(), 5, 9),
+                (main.clone(), gone, 3, 0),
+                (new.clone(), f, 0, 1),
+                (None, main, 1, 1)
+            ]
+        );
+    }
+
+    #[test]
+    fn sites_are_matched_by_class_path_and_line() {
+        let mut one = Profile::default();
+        push_sites(
+            &mut one,
+            &[
+                ("byte[]", "T.f:3<T.main:9", [100, 1, 0, 0]),
+                ("T$$Lambda/0x0000aa", "T.f:4<T.main:9", [16, 1, 16, 1]),
+                ("T", "T.g:1", [8, 1, 0, 0]),
+            ],
+        );
+        let mut two = Profile::default();
+        push_sites(
+            &mut two,
+            &[
+                ("T", "T.g:2", [8, 1, 0, 0]),
+                ("T$$Lambda/0x0000bb", "T.f:4<T.main:9", [16, 1, 0, 0]),
+                ("byte[]", "T.f:3<T.main:9", [150, 3, 0, 0]),
+            ],
+        );
+        let diff = Diff::new(&one, &two);
+        let bytes: Vec<_> = diff
+            .sites
+            .as_ref()
+            .unwrap()
+            .iter()
+            .map(|row| {
+                let name = diff.symbols.class_name(row.key.0);
+                (name, row.before.allocated_bytes, row.after.allocated_bytes)
+            })
+            .collect();
+        assert_eq!(bytes, [("byte[]", 100, 150), ("T", 0, 8), ("T", 8, 0), ("T$$Lambda", 16, 16)]);
+        assert_eq!(diff.classes.unwrap().len(), 3);
+        assert!(!diff.is_estimated);
+    }
+}
