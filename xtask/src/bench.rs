@@ -1,10 +1,12 @@
-//! `xtask bench overhead`: what profiling costs, measured from outside and next to what the agent
-//! says of itself.
+//! `xtask bench`: what profiling costs, measured from outside and next to what the agent says of
+//! itself. `overhead` measures sampling, `exact` the counting and timing of every call and
+//! allocation.
 
 mod child;
 mod programs;
 mod report;
 mod statistics;
+mod variants;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -16,35 +18,48 @@ use perk_testkit::{Jdk, agent, jdk};
 
 use child::{CHILD, Usage};
 use programs::{GROUPS, Program};
+use variants::{Comparison, Variant};
 
 const DEFAULT_ROUNDS: usize = 7;
 
-/// What is compared, and the interval where perk is on.
-const VARIANTS: [(&str, Option<&str>); 4] = [
-    ("none", None),
-    ("perk 10 ms", Some("10ms")),
-    ("perk 1 ms", Some("1ms")),
-    ("none again", None),
-];
+const USAGE: &str = "bench overhead|exact [--rounds N] [--only PROGRAM,...] [--jdk HOME], and of \
+                     exact [--modes MODE,...]";
 
-/// One run of each of [`VARIANTS`], in their order.
-type Round = [Run; VARIANTS.len()];
+/// One run of each variant, in their order.
+type Round = Vec<Run>;
 
 /// One run of a program.
 #[derive(Clone, Debug, Default)]
 struct Run {
     usage: Usage,
-    /// What the agent told, if it was there.
+    /// What the agent told, if it was there and its file says it.
     accounting: Option<Accounting>,
     file_bytes: u64,
+    /// What the program measured of itself.
+    timings: Vec<Timing>,
+}
+
+/// What an operation took.
+#[derive(Clone, Debug, PartialEq)]
+struct Timing {
+    operation: String,
+    ns: f64,
 }
 
 /// Runs `xtask bench` with these arguments.
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     match arguments {
-        ["overhead", options @ ..] => overhead(&Options::parse(options)?),
+        ["overhead", options @ ..] => {
+            let options = Options::parse(options, &["javac", "hello", "idle"])?;
+            ensure!(options.modes.is_empty(), "--modes goes with bench exact");
+            compare(&options, &Comparison::sampling())
+        }
+        ["exact", options @ ..] => {
+            let options = Options::parse(options, &["javac", "hello", "micro"])?;
+            compare(&options, &Comparison::exact(&options.modes)?)
+        }
         [CHILD, command @ ..] => child::run(command),
-        _ => bail!("bench overhead [--rounds N] [--only {}] [--jdk HOME]", GROUPS.join(",")),
+        _ => bail!(USAGE),
     }
 }
 
@@ -52,13 +67,16 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
 struct Options {
     rounds: usize,
     groups: Vec<String>,
+    /// Names of the exact engine's modes; empty means all.
+    modes: Vec<String>,
     jdk: Option<PathBuf>,
 }
 
 impl Options {
-    fn parse(arguments: &[&str]) -> Result<Self> {
-        let groups = GROUPS.map(str::to_owned).to_vec();
-        let mut options = Self { rounds: DEFAULT_ROUNDS, groups, jdk: None };
+    /// Reads the options; without `--only`, `usual_groups` are measured.
+    fn parse(arguments: &[&str], usual_groups: &[&str]) -> Result<Self> {
+        let groups = usual_groups.iter().map(|&it| it.to_owned()).collect();
+        let mut options = Self { rounds: DEFAULT_ROUNDS, groups, modes: Vec::new(), jdk: None };
         let mut arguments = arguments.iter();
         while let Some(&name) = arguments.next() {
             let value = *arguments.next().with_context(|| format!("{name} needs a value"))?;
@@ -74,15 +92,16 @@ impl Options {
                         ensure!(known, "unknown program {group}: {}", GROUPS.join(", "));
                     }
                 }
+                "--modes" => options.modes = value.split(',').map(str::to_owned).collect(),
                 "--jdk" => options.jdk = Some(value.into()),
-                _ => bail!("unknown option {name}: --rounds, --only, --jdk"),
+                _ => bail!("unknown option {name}: --rounds, --only, --modes, --jdk"),
             }
         }
         Ok(options)
     }
 }
 
-fn overhead(options: &Options) -> Result<()> {
+fn compare(options: &Options, comparison: &Comparison) -> Result<()> {
     let jdk = match &options.jdk {
         Some(home) => Jdk::at(home).with_context(|| format!("no JDK in {}", home.display()))?,
         None => jdk::compiler().clone(),
@@ -95,11 +114,12 @@ fn overhead(options: &Options) -> Result<()> {
     for group in &options.groups {
         programs.extend(programs::of(group, &jdk, work.path(), options.rounds)?);
     }
-    let mut text = report::heading(&jdk);
+    let mut text = report::heading(&jdk, comparison);
     for program in &programs {
-        let bench = Bench { jdk: &jdk, so: &so, program, file: work.path().join("run.hprof") };
+        let file = work.path().join("run.hprof");
+        let rounds = Bench { jdk: &jdk, so: &so, program, file }.rounds(&comparison.variants)?;
         text += "\n";
-        text += &report::program(program, &bench.rounds()?);
+        text += &report::program(program, comparison, &rounds);
     }
     io::stdout().write_all(text.as_bytes()).context("cannot write to stdout")
 }
@@ -113,18 +133,18 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    fn rounds(&self) -> Result<Vec<Round>> {
+    fn rounds(&self, variants: &[Variant]) -> Result<Vec<Round>> {
         let name = self.program.name;
         // Fills the caches of the system; not counted.
-        for (_, interval) in &VARIANTS[..2] {
-            self.once(*interval)?;
+        for variant in &variants[..2] {
+            self.once(variant)?;
         }
         let mut rounds = Vec::new();
         for round in 0..self.program.rounds {
-            let mut runs = Round::default();
-            for step in 0..VARIANTS.len() {
-                let variant = (round + step) % VARIANTS.len();
-                runs[variant] = self.once(VARIANTS[variant].1)?;
+            let mut runs = vec![Run::default(); variants.len()];
+            for step in 0..variants.len() {
+                let index = (round + step) % variants.len();
+                runs[index] = self.once(&variants[index])?;
             }
             let cpu: Vec<_> = runs.iter().map(|run| format!("{:.3}", run.usage.cpu_s)).collect();
             let count = self.program.rounds;
@@ -134,30 +154,42 @@ impl Bench<'_> {
         Ok(rounds)
     }
 
-    /// One run, with perk if an interval is given.
-    fn once(&self, interval: Option<&str>) -> Result<Run> {
+    fn once(&self, variant: &Variant) -> Result<Run> {
         let mut command = vec![self.jdk.java().display().to_string()];
-        command.extend(interval.map(|interval| self.agent_option(interval)));
+        command.extend(variant.options.map(|options| self.agent_option(options)));
         command.extend(self.program.arguments.iter().cloned());
-        let usage = child::measure(&command)?;
-        if interval.is_none() {
-            return Ok(Run { usage, ..Run::default() });
+        let failed = || format!("{}, {}", self.program.name, variant.name);
+        let usage = child::measure(&command).with_context(failed)?;
+        let timings = match &self.program.timings {
+            Some(file) => timings(&fs::read_to_string(file).with_context(failed)?)?,
+            None => Vec::new(),
+        };
+        let run = Run { usage, timings, ..Run::default() };
+        if variant.options.is_none() {
+            return Ok(run);
         }
-        let bytes = fs::read(&self.file).context("the agent wrote no file")?;
+        let bytes = fs::read(&self.file).context("the agent wrote no file").with_context(failed)?;
         fs::remove_file(&self.file).context("cannot remove the agent's file")?;
-        let profile = perk_hprof::read(&bytes).context("cannot read the agent's file")?;
-        let accounting = profile.accounting.context("no accounting in the agent's file")?;
-        Ok(Run { usage, accounting: Some(accounting), file_bytes: bytes.len() as u64 })
+        let profile = perk_hprof::read(&bytes)
+            .context("cannot read the agent's file")
+            .with_context(failed)?;
+        Ok(Run { accounting: profile.accounting, file_bytes: bytes.len() as u64, ..run })
     }
 
-    fn agent_option(&self, interval: &str) -> String {
-        format!(
-            "-agentpath:{}=cpu=samples,interval={interval},depth=2048,cutoff=0,format=b,\
-             classes=used,file={},verbose=n",
-            self.so.display(),
-            self.file.display()
-        )
+    fn agent_option(&self, options: &str) -> String {
+        let Self { so, file, .. } = self;
+        format!("-agentpath:{}={options},file={},verbose=n", so.display(), file.display())
     }
+}
+
+/// Reads the lines that `java/bench/Micro.java` writes: an operation, a tab, and its ns.
+fn timings(text: &str) -> Result<Vec<Timing>> {
+    let timing = |line: &str| {
+        let (operation, ns) = line.split_once('\t')?;
+        Some(Timing { operation: operation.to_owned(), ns: ns.parse().ok()? })
+    };
+    let read = |line| timing(line).with_context(|| format!("no operation and ns: {line}"));
+    text.lines().map(read).collect()
 }
 
 #[cfg(test)]
@@ -166,17 +198,29 @@ mod tests {
 
     #[test]
     fn options_are_read() {
-        let options = Options::parse(&["--rounds", "3", "--only", "hello,idle"]).unwrap();
+        let arguments = ["--rounds", "3", "--only", "hello,idle", "--modes", "old,sites"];
+        let options = Options::parse(&arguments, &["javac"]).unwrap();
         assert_eq!((options.rounds, options.groups.join(" ").as_str()), (3, "hello idle"));
-        assert_eq!(options.jdk, None);
+        assert_eq!((options.modes.join(" ").as_str(), options.jdk), ("old sites", None));
+        assert_eq!(Options::parse(&[], &["javac"]).unwrap().groups, ["javac"]);
     }
 
     #[test]
     fn wrong_options_are_told() {
-        let refusal = |arguments: &[&str]| Options::parse(arguments).unwrap_err().to_string();
+        let refusal =
+            |arguments: &[&str]| Options::parse(arguments, &GROUPS).unwrap_err().to_string();
         assert_eq!(refusal(&["--rounds"]), "--rounds needs a value");
         assert_eq!(refusal(&["--rounds", "0"]), "--rounds must be at least 1");
-        assert_eq!(refusal(&["--only", "javac,x"]), "unknown program x: javac, hello, idle");
-        assert_eq!(refusal(&["--fast", "1"]), "unknown option --fast: --rounds, --only, --jdk");
+        assert_eq!(refusal(&["--only", "javac,x"]), "unknown program x: javac, hello, idle, micro");
+        let options = "--rounds, --only, --modes, --jdk";
+        assert_eq!(refusal(&["--fast", "1"]), format!("unknown option --fast: {options}"));
+    }
+
+    #[test]
+    fn timings_are_read() {
+        let read = timings("call, getter\t0.5\nnew\t12\n").unwrap();
+        let timing = |operation: &str, ns| Timing { operation: operation.to_owned(), ns };
+        assert_eq!(read, [timing("call, getter", 0.5), timing("new", 12.0)]);
+        assert_eq!(timings("new 12").unwrap_err().to_string(), "no operation and ns: new 12");
     }
 }

@@ -2,14 +2,16 @@
 
 use std::ffi::c_char;
 
-use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint, jobject};
+use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint, jlong, jobject};
 use perk_jvmti_sys::{
     JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, JVMTI_EVENT_CLASS_LOAD, JVMTI_EVENT_DATA_DUMP_REQUEST,
     JVMTI_EVENT_THREAD_END, JVMTI_EVENT_THREAD_START, JVMTI_EVENT_VIRTUAL_THREAD_END,
-    JVMTI_EVENT_VM_DEATH, JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_START, JvmtiEnv, jthread, jvmtiError,
-    jvmtiEventCallbacks,
+    JVMTI_EVENT_VM_DEATH, JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_OBJECT_ALLOC, JVMTI_EVENT_VM_START,
+    JvmtiEnv, jthread, jvmtiError, jvmtiEventCallbacks,
 };
 
+use crate::engine::Picked;
+use crate::exact::Made;
 use crate::guard::{Feature, contain, guard};
 use crate::jvm::{Borrowed, Jni, Jvmti};
 use crate::session::{Session, Wanted};
@@ -25,6 +27,8 @@ pub(crate) fn register(jvmti: Jvmti, with_probes: bool) -> Result<(), jvmtiError
         ThreadStart: Some(thread_start),
         ThreadEnd: Some(thread_end),
         ClassLoad: Some(class_load),
+        SampledObjectAlloc: Some(sampled_object_alloc),
+        VMObjectAlloc: Some(vm_object_alloc),
         DataDumpRequest: Some(data_dump_request),
         ..Default::default()
     })?;
@@ -40,6 +44,9 @@ pub(crate) fn register(jvmti: Jvmti, with_probes: bool) -> Result<(), jvmtiError
 fn enable_live(jvmti: Jvmti, wanted: Wanted) -> Result<(), jvmtiError> {
     if wanted.virtual_thread_ends {
         jvmti.enable(JVMTI_EVENT_VIRTUAL_THREAD_END)?;
+    }
+    if wanted.vm_allocations {
+        jvmti.enable(JVMTI_EVENT_VM_OBJECT_ALLOC)?;
     }
     if wanted.classes {
         jvmti.enable(JVMTI_EVENT_CLASS_LOAD)?;
@@ -141,6 +148,49 @@ unsafe extern "system" fn thread_end(_: JvmtiEnv, env: *mut JNIEnv, thread: jthr
 
 unsafe extern "system" fn class_load(_: JvmtiEnv, env: *mut JNIEnv, _: jthread, class: jclass) {
     event(Feature::Classes, env, class, |session, _, class| session.class_loaded(&class));
+}
+
+unsafe extern "system" fn sampled_object_alloc(
+    _: JvmtiEnv,
+    env: *mut JNIEnv,
+    thread: jthread,
+    object: jobject,
+    class: jclass,
+    size: jlong,
+) {
+    event(Feature::Sampling, env, thread, |session, jni, thread| {
+        // SAFETY: the JVM passes valid references, good until the callback returns.
+        let (object, class) = unsafe { (Borrowed::from_raw(object), Borrowed::from_raw(class)) };
+        if let (Some(object), Some(class)) = (object, class) {
+            let size_bytes = size.unsigned_abs();
+            session.allocation_sampled(jni, &Picked { thread, object, class, size_bytes });
+        }
+    });
+}
+
+unsafe extern "system" fn vm_object_alloc(
+    _: JvmtiEnv,
+    env: *mut JNIEnv,
+    thread: jthread,
+    object: jobject,
+    class: jclass,
+    size: jlong,
+) {
+    // It is a probe's work, and like that is not timed.
+    contain(Feature::Probes, || {
+        // SAFETY: the JVM passes the calling thread's environment and valid references, all good
+        // until the callback returns.
+        let (jni, thread, object, class) = unsafe {
+            let of = |reference| Borrowed::from_raw(reference);
+            (Jni::from_raw(env), of(thread), of(object), of(class))
+        };
+        if let (Some(thread), Some(object), Some(class)) = (thread, object, class)
+            && let Some(exact) = Session::current().and_then(|session| session.exact)
+        {
+            let size_bytes = size.unsigned_abs();
+            exact.made_by_jvm(jni, &Made { thread, object, class, size_bytes });
+        }
+    });
 }
 
 unsafe extern "system" fn data_dump_request(_: JvmtiEnv) {

@@ -1,15 +1,20 @@
-//! Where CPU samples come from.
+//! Where samples come from: of CPU time, and of allocations.
 
+mod allocations;
 mod polling;
 mod sampler;
 mod threads;
 
+pub(crate) use allocations::{AllocationSampler, Picked};
 pub(crate) use polling::PollingEngine;
 
 use crate::jvm::{Jni, Reference};
 use crate::os::Tid;
 use crate::roster::Slot;
 use crate::session::Session;
+
+/// Stacks deeper than this are walked to this depth, whatever `depth` says.
+const MAX_FRAMES: u32 = 1 << 16;
 
 /// A source of CPU samples. It hears of threads as they come and go, and books samples through
 /// [`Session::record`]. All methods are called without any of the session's locks held.

@@ -10,11 +10,12 @@ mod classes;
 mod clock;
 mod jimage;
 mod natives;
+mod sites;
 mod tree;
 
 use std::path::Path;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock};
 
 use perk_control::options::{Clock as ClockOption, Options, TimingMethod};
 use perk_instrument::{Patterns, Probes};
@@ -23,11 +24,13 @@ use perk_profile::Accounting;
 
 use self::classes::Classes;
 use self::clock::Clock;
-pub(crate) use self::tree::Calls;
+use self::sites::{AllocationSites, Key};
+pub(crate) use self::sites::{Made, Objects};
+pub(crate) use self::tree::{Calls, PathNode, SitePaths};
 use self::tree::{Contexts, Forest, Tree};
-use crate::jvm::{Global, Jni, Jvmti, LongField, Reference};
+use crate::jvm::{Borrowed, Global, Jni, Jvmti, LongField, Reference};
 use crate::os;
-use crate::recorder::ProbeCost;
+use crate::recorder::{ProbeCost, Recorder};
 use crate::roster::Slot;
 use crate::session::Session;
 
@@ -35,6 +38,7 @@ use crate::session::Session;
 const ENDED: i64 = -1;
 /// Calls made at once to measure what a call's probes cost, and for how long.
 const CALIBRATION_CALLS: i32 = 100_000;
+const FEW_CALIBRATION_CALLS: i32 = 2_000;
 const CALIBRATION_NS: i64 = 20_000_000;
 /// No method of the program has this number.
 const CALIBRATION_METHOD: i32 = i32::MAX - 1;
@@ -51,6 +55,8 @@ pub(crate) struct ExactEngine {
     timing: Timing,
     lines: bool,
     per_thread: bool,
+    with_calls: bool,
+    pub(self) sites: Option<AllocationSites>,
     classes: Classes,
     helper: OnceLock<&'static Global>,
     fields: OnceLock<Fields>,
@@ -65,6 +71,15 @@ enum Timing {
     CpuTick = 2,
     WallTick = 3,
     WallExact = 4,
+}
+
+/// What a tree has counted.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    /// Calls since the last dump.
+    pub(crate) calls: Vec<Calls>,
+    /// Where objects were allocated.
+    pub(crate) paths: SitePaths,
 }
 
 /// perk's fields of `java.lang.Thread`.
@@ -84,10 +99,13 @@ impl ExactEngine {
         options: &Options,
         java_home: &Path,
     ) -> Result<Option<Self>, String> {
-        if options.cpu.times.is_none() {
+        let with_calls = options.cpu.times.is_some();
+        let sites = AllocationSites::new(jvmti, options)?;
+        if !with_calls && sites.is_none() {
             return Ok(None);
         }
         let timing = match (options.timing, options.clock()) {
+            _ if !with_calls => Timing::None,
             (TimingMethod::None, _) => Timing::None,
             (TimingMethod::Exact, _) => Timing::WallExact,
             (TimingMethod::Tick, ClockOption::Cpu) => Timing::CpuTick,
@@ -101,17 +119,28 @@ impl ExactEngine {
         };
         let include = patterns("include", &options.include)?;
         let exclude = patterns("exclude", &options.exclude)?;
-        let lines = false;
+        let with_paths = sites.as_ref().is_some_and(AllocationSites::with_paths);
+        let lines = with_paths && options.lineno;
         let unwinding = !include.is_empty() || !exclude.is_empty();
-        let probes = Probes { unwinding, lines, heap: false, object_record: false };
+        let object_record = sites.as_ref().is_some_and(AllocationSites::has_field);
+        let probes = Probes { unwinding, lines, heap: sites.is_some(), object_record };
+        let mut depth = 0;
+        if with_calls {
+            depth = options.timing_depth;
+        }
+        if with_paths {
+            depth = depth.max(options.depth);
+        }
         Ok(Some(Self {
             jvmti,
-            forest: Forest::new(contexts(options), options.max_nodes),
+            forest: Forest::new(contexts(depth), options.max_nodes),
             clock: Box::leak(Box::new(Clock::new())),
             timing,
             lines,
             per_thread: options.thread,
-            classes: Classes::new(probes, include, exclude, java_home),
+            with_calls,
+            sites,
+            classes: Classes::new(probes, with_calls || with_paths, include, exclude, java_home),
             helper: OnceLock::new(),
             fields: OnceLock::new(),
             calibration: OnceLock::new(),
@@ -146,15 +175,24 @@ impl ExactEngine {
             let started = self.clock.start(self.timing == Timing::CpuTick);
             started.map_err(|error| format!("no clock thread: {error}"))?;
         }
+        if let Some(sites) = &self.sites {
+            sites.vm_init(jni, helper)?;
+        }
         let arguments = [
             jvalue { i: self.timing as i32 },
             jvalue { i: if self.lines { 2 } else { 1 } },
             jvalue { j: self.clock.wall_word() as i64 },
             jvalue { j: self.forest.nil() as i64 },
+            jvalue { j: self.forest.unborn() as i64 },
         ];
         // SAFETY: the arguments are those of the helper's method.
-        let started = unsafe { jni.call_static_long(helper, c"start", c"(IIJJ)J", &arguments) };
+        let started = unsafe { jni.call_static_long(helper, c"start", c"(IIJJJ)J", &arguments) };
         started.map(|_| ()).ok_or_else(|| "the helper class does not start".to_owned())
+    }
+
+    /// Whether allocations are counted.
+    pub(crate) fn counts_allocations(&self) -> bool {
+        self.sites.is_some()
     }
 
     /// A class file with its probes; `None` leaves it as it is.
@@ -181,7 +219,7 @@ impl ExactEngine {
         &self,
         jni: Jni<'_>,
         thread: &(impl Reference + ?Sized),
-        book: impl FnOnce(&[Calls]),
+        book: impl FnOnce(&Counted),
     ) {
         if let Some(tree) = self.clock.thread_ended() {
             self.end(jni, thread, tree, book);
@@ -193,7 +231,7 @@ impl ExactEngine {
         &self,
         jni: Jni<'_>,
         thread: &(impl Reference + ?Sized),
-        book: impl FnOnce(&[Calls]),
+        book: impl FnOnce(&Counted),
     ) {
         let Some(fields) = self.fields.get() else { return };
         // SAFETY: the fields are java.lang.Thread's, and this is a thread.
@@ -210,7 +248,7 @@ impl ExactEngine {
         jni: Jni<'_>,
         thread: &(impl Reference + ?Sized),
         tree: &'static Tree,
-        book: impl FnOnce(&[Calls]),
+        book: impl FnOnce(&Counted),
     ) {
         let Some(fields) = self.fields.get() else { return };
         // SAFETY: the fields are java.lang.Thread's, and this is a thread.
@@ -219,9 +257,60 @@ impl ExactEngine {
             jni.set_long(thread, fields.tree, ENDED);
         }
         if self.per_thread {
-            book(&tree.calls(self.now_ns(tree), false));
+            book(&self.count(tree, false));
+            tree.leave_sites();
         }
         self.forest.give_back(tree);
+    }
+
+    /// What a tree has counted.
+    fn count(&self, tree: &Tree, last: bool) -> Counted {
+        let calls = if self.with_calls { tree.calls(self.now_ns(tree), last) } else { Vec::new() };
+        let paths = self.sites.as_ref().map(|sites| sites.paths(tree)).unwrap_or_default();
+        Counted { calls, paths }
+    }
+
+    /// The number of a class; 0 if it gets none.
+    fn class_number(&self, jni: Jni<'_>, class: &Borrowed<'_>) -> u32 {
+        match (&self.sites, Session::current()) {
+            (Some(sites), Some(session)) => {
+                sites.number(jni, &self.classes, &session.recorder, class)
+            }
+            _ => 0,
+        }
+    }
+
+    /// The JVM has made an object by itself.
+    pub(crate) fn made_by_jvm(&self, jni: Jni<'_>, made: &Made<'_>) {
+        let (Some(sites), Some(fields)) = (&self.sites, self.fields.get()) else { return };
+        if sites.is_probed(jni) {
+            return;
+        }
+        // SAFETY: the fields are java.lang.Thread's, and this is a thread.
+        let (tree, stack) = unsafe {
+            (jni.get_long(&made.thread, fields.tree), jni.get_long(&made.thread, fields.stack))
+        };
+        let class = self.class_number(jni, &made.class);
+        if tree > 0 && stack != 0 && class != 0 {
+            // SAFETY: the fields hold what `begin` answered, and the top of its stack.
+            let (tree, (node, line)) = unsafe {
+                (Tree::at(tree as u64), Tree::place_at(stack as u64 ^ self.forest.unborn()))
+            };
+            let line = if self.lines { line } else { 0 };
+            sites.made_by_jvm(jni, tree, Key { node, class, line }, made);
+        }
+    }
+
+    /// Finds out which objects are live, for the dump that follows.
+    pub(crate) fn settle(&self, gc: bool, recorder: &Mutex<Recorder>) {
+        if let Some(sites) = &self.sites {
+            sites.settle(gc, &self.classes, recorder, &self.forest.trees());
+        }
+    }
+
+    /// All objects up to now, if they are counted.
+    pub(crate) fn objects(&self) -> Option<Objects> {
+        self.sites.as_ref().map(AllocationSites::objects)
     }
 
     /// The time now, on the clock of a tree's thread.
@@ -241,27 +330,31 @@ impl ExactEngine {
             return;
         }
         let tree = self.forest.scratch();
-        let arguments = [
-            jvalue { j: tree.address() as i64 },
-            jvalue { i: CALIBRATION_METHOD },
-            jvalue { i: CALIBRATION_CALLS },
-        ];
-        // SAFETY: the arguments are those of the helper's method.
-        let run = || unsafe { jni.call_static_long(helper, c"calibrate", c"(JII)J", &arguments) };
-        // The first calls have the loop compiled.
-        let (Some(_), Some(_)) = (run(), run()) else { return };
+        let run = |calls: i32| {
+            let tree = jvalue { j: tree.address() as i64 };
+            let arguments = [tree, jvalue { i: CALIBRATION_METHOD }, jvalue { i: calls }];
+            // SAFETY: the arguments are those of the helper's method.
+            unsafe { jni.call_static_long(helper, c"calibrate", c"(JII)J", &arguments) }
+        };
+        // Where nothing is compiled, fewer must do. The second calls have the loop compiled.
+        let Some(few_ns) = run(FEW_CALIBRATION_CALLS) else { return };
+        let is_slow = few_ns > CALIBRATION_NS / 10;
+        let calls = if is_slow { FEW_CALIBRATION_CALLS } else { CALIBRATION_CALLS };
+        if run(calls).is_none() {
+            return;
+        }
         Clock::carries(tree.address());
         // What the first calls took is left out: a dump begins where the last one ended.
         tree.calls(0, false);
         let (mut all_ns, mut least_ns) = (0, i64::MAX);
         while all_ns < CALIBRATION_NS {
-            let Some(took_ns) = run() else { break };
+            let Some(took_ns) = run(calls) else { break };
             least_ns = least_ns.min(took_ns.max(1));
             all_ns += took_ns.max(1);
         }
         Clock::carries(0);
         let inside_ns = tree.calls(0, false).iter().map(|node| node.total_ns).sum::<u64>();
-        let call_ps = least_ns as f64 * 1000.0 / f64::from(CALIBRATION_CALLS);
+        let call_ps = least_ns as f64 * 1000.0 / f64::from(calls);
         let inside = (inside_ns as f64 / all_ns as f64).clamp(0.0, 1.0);
         let cost = ProbeCost {
             self_ps: (call_ps * inside) as u64,
@@ -275,14 +368,14 @@ impl ExactEngine {
         &self,
         last: bool,
         slot: impl Fn(os::Tid) -> Option<Slot>,
-        mut book: impl FnMut(Option<Slot>, &[Calls]),
+        mut book: impl FnMut(Option<Slot>, &Counted),
     ) {
         self.clock.refresh();
         let threads = self.clock.threads();
         for tree in self.forest.trees() {
             let owner = threads.iter().find(|(_, own)| std::ptr::eq(*own, tree));
             let thread = owner.and_then(|&(tid, _)| slot(tid));
-            book(thread, &tree.calls(self.now_ns(tree), last));
+            book(thread, &self.count(tree, last));
         }
     }
 
@@ -302,11 +395,15 @@ impl ExactEngine {
         let read = |count: &AtomicU64| count.load(Relaxed);
         let counts = &self.classes.counts;
         let (clock, timing) = match self.timing {
+            Timing::None if !self.with_calls => ("", ""),
             Timing::None => ("", "none"),
             Timing::CpuTick => ("cpu", "tick"),
             Timing::WallTick => ("wall", "tick"),
             Timing::WallExact => ("wall", "exact"),
         };
+        let cost = self.probe_cost();
+        accounting.probe_self_ps = cost.self_ps;
+        accounting.probe_caller_ps = cost.caller_ps;
         accounting.clock = clock.to_owned();
         accounting.timing = timing.to_owned();
         accounting.call_node_count = self.forest.node_count();
@@ -316,12 +413,16 @@ impl ExactEngine {
         accounting.excluded_class_count = read(&counts.excluded_classes);
         accounting.instrument_cpu_ns = read(&counts.cpu_ns);
         accounting.perk_cpu_ns += self.clock.own_cpu_ns();
+        if let Some(sites) = &self.sites {
+            accounting.unsited_object_count = sites.unsited_count();
+            accounting.perk_peak_bytes += sites.used_bytes();
+        }
     }
 }
 
 /// The call paths that must be told apart for traces of the depth asked for.
-fn contexts(options: &Options) -> Contexts {
-    match options.timing_depth {
+fn contexts(depth: u32) -> Contexts {
+    match depth {
         WHOLE_DEPTH.. => Contexts::Folded,
         depth => Contexts::Suffix(depth.saturating_sub(1) as usize),
     }

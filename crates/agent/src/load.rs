@@ -13,7 +13,7 @@ use perk_jvmti_sys::jni_sys::{JNI_OK, JavaVM, jint};
 use perk_jvmti_sys::{Capabilities, Capability};
 use perk_profile::mutf8;
 
-use crate::engine::{Engine, PollingEngine};
+use crate::engine::{AllocationSampler, Engine, PollingEngine};
 use crate::exact::ExactEngine;
 use crate::guard::{Feature, guard, install_panic_line};
 use crate::jvm::Jvmti;
@@ -123,7 +123,10 @@ fn load(jvmti: impl FnOnce() -> Option<Jvmti>, options: &str) -> Result<(), Stop
     let java_home = PathBuf::from(jvmti.system_property(c"java.home").unwrap_or_default());
     let exact = ExactEngine::new(jvmti, &options, &java_home).map_err(refused)?;
     let exact = exact.map(|engine| &*Box::leak(Box::new(engine)));
-    add_capabilities(jvmti, exact.is_some()).map_err(refused)?;
+    let sampling = options.heap_sample_bytes.is_some();
+    add_capabilities(jvmti, exact, sampling).map_err(refused)?;
+    let sampler = |interval_bytes| AllocationSampler::new(jvmti, interval_bytes, options.depth);
+    let allocations = options.heap_sample_bytes.map(sampler).transpose().map_err(refused)?;
     let target = resolve_file_name(&options, std::process::id(), |path| path.exists());
     // Relative names mean the folder of now: the program may go elsewhere.
     let target = std::path::absolute(&target).unwrap_or(target);
@@ -133,7 +136,7 @@ fn load(jvmti: impl FnOnce() -> Option<Jvmti>, options: &str) -> Result<(), Stop
     let engine = PollingEngine::new(jvmti, options.interval_ns, sampled_depth);
     let engine: &'static dyn Engine = Box::leak(Box::new(engine));
     let recorder = Recorder::new(&options, output);
-    if Session::install(jvmti, options, engine, exact, recorder).is_none() {
+    if Session::install(jvmti, options, engine, exact, allocations, recorder).is_none() {
         return Err(Fatal::loaded_twice().into());
     }
     os::at_exit(end_behind_the_jvm);
@@ -161,19 +164,29 @@ fn check_jvm(jvmti: Jvmti) -> Result<(), String> {
 }
 
 /// Takes what the analysis needs, and what makes it better where the JVM has it.
-fn add_capabilities(jvmti: Jvmti, with_probes: bool) -> Result<(), String> {
+fn add_capabilities(
+    jvmti: Jvmti,
+    exact: Option<&ExactEngine>,
+    sampling_allocations: bool,
+) -> Result<(), String> {
     let mut needed = vec![
         Capability::CanGetSourceFileName,
         Capability::CanGetLineNumbers,
         Capability::CanGetThreadCpuTime,
         Capability::CanTagObjects,
     ];
-    if with_probes {
+    if let Some(exact) = exact {
         needed.extend([
             Capability::CanGenerateAllClassHookEvents,
             Capability::CanGenerateEarlyClassHookEvents,
             Capability::CanGenerateEarlyVmstart,
         ]);
+        if exact.counts_allocations() {
+            needed.push(Capability::CanGenerateVmObjectAllocEvents);
+        }
+    }
+    if sampling_allocations {
+        needed.push(Capability::CanGenerateSampledObjectAllocEvents);
     }
     let wished = [Capability::CanSupportVirtualThreads];
     let refused = |error| format!("the JVM refused perk's capabilities: {error}");

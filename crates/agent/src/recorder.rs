@@ -4,6 +4,8 @@
 //! safepoint.
 
 mod calls;
+mod objects;
+mod sites;
 
 use std::io;
 use std::time::{Instant, SystemTime};
@@ -11,11 +13,13 @@ use std::time::{Instant, SystemTime};
 use perk_control::options::{Format, Options, TimesForm};
 use perk_hprof::Writer;
 use perk_profile::{
-    Accounting, CallTree, ClassId, CpuSamples, FrameId, Profile, Timestamp, TraceId,
+    Accounting, CallTree, ClassId, CpuSamples, FrameId, Profile, ThreadId, Timestamp, TraceId,
 };
 
 use self::calls::CallBook;
 pub(crate) use self::calls::ProbeCost;
+use self::objects::ObjectBook;
+use self::sites::SiteBook;
 use crate::jvm::ThreadInfo;
 use crate::os;
 use crate::output::Output;
@@ -32,11 +36,19 @@ pub(crate) struct Recorder {
     /// Samples since the last dump, by trace.
     counts: Vec<u64>,
     calls: CallBook,
+    sites: SiteBook,
+    objects: ObjectBook,
     roster: Roster,
     file: File,
     begun: Instant,
     format: Format,
     with_samples: bool,
+    with_sites: bool,
+    /// Whether they are those that the exact engine counts.
+    sites_are_exact: bool,
+    /// Frames kept of each trace of sites.
+    site_depth: usize,
+    prints_classes: bool,
     times: Option<TimesForm>,
     /// Frames kept of each trace of calls.
     timing_depth: usize,
@@ -65,11 +77,18 @@ impl Recorder {
             profile: Profile::new(tree),
             counts: Vec::new(),
             calls: CallBook::default(),
+            sites: SiteBook::new(options.heap_sample_bytes),
+            objects: ObjectBook::default(),
             roster: Roster::default(),
             file: File::Opened(output),
             begun: Instant::now(),
             format: options.format,
             with_samples: options.cpu.samples,
+            with_sites: options.heap_sites || options.aprof,
+            sites_are_exact: options.heap_sample_bytes.is_none(),
+            site_depth: if options.heap_sites { options.depth as usize } else { 0 },
+            // A tool that asks for all in one file prints what it likes.
+            prints_classes: options.aprof && options.format != Format::Extended,
             times: options.cpu.times,
             timing_depth: options.timing_depth as usize,
             per_thread: options.thread,
@@ -143,15 +162,24 @@ impl Recorder {
         if inserted.folded_frames > 0 {
             self.folded_count += count;
         }
-        let id = if self.per_thread {
-            self.announce(thread);
-            Some(self.roster.id(thread, &mut self.profile))
-        } else {
-            None
-        };
+        let id = self.thread_of_trace(Some(thread));
         let trace = self.profile.trace(inserted.node, id);
         self.book(trace, count);
         trace
+    }
+
+    /// The trace of `frames`, given from the innermost outward.
+    pub(crate) fn trace(&mut self, thread: Option<Slot>, frames: &[FrameId]) -> TraceId {
+        let inserted = self.profile.tree.insert(frames.iter().rev().copied());
+        let id = self.thread_of_trace(thread);
+        self.profile.trace(inserted.node, id)
+    }
+
+    /// The thread that is part of a trace, where threads are told apart.
+    fn thread_of_trace(&mut self, thread: Option<Slot>) -> Option<ThreadId> {
+        let thread = thread.filter(|_| self.per_thread)?;
+        self.announce(thread);
+        Some(self.roster.id(thread, &mut self.profile))
     }
 
     /// Books samples of `thread` whose stack is not known.
@@ -180,6 +208,10 @@ impl Recorder {
         accounting.probe_removed_ns = self.calls.removed_ns;
         self.profile.accounting = Some(accounting);
         self.write(|writer, profile, _| writer.accounting(profile));
+        if self.with_sites {
+            let sites = self.take_sites();
+            self.write(|writer, profile, _| writer.sites(profile, &sites));
+        }
         if self.with_samples {
             let samples = self.take_samples();
             self.write(|writer, profile, _| writer.cpu_samples(profile, &samples));
@@ -194,6 +226,9 @@ impl Recorder {
                 self.write(|writer, profile, _| writer.call_edges(profile, &edges));
             }
             None => {}
+        }
+        if last && self.prints_classes {
+            self.print_classes();
         }
         if !last {
             self.write(|writer, _, _| writer.out().publish());

@@ -10,11 +10,17 @@ use crate::jvm::{Jni, Jvmti, LineTable, MethodRef, Reference, StackFrame};
 use crate::recorder::Recorder;
 use crate::session::lock;
 
-/// The methods and frames known so far.
+/// Asks the JVM about methods, and knows those it has asked about. Its lock is not held while it
+/// asks: a thread that is suspended meanwhile keeps no other waiting.
 #[derive(Debug)]
 pub(crate) struct Resolver {
     jvmti: Jvmti,
     with_lines: bool,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
     methods: FxHashMap<MethodRef, ResolvedMethod>,
     frames: FxHashMap<StackFrame, FrameId>,
 }
@@ -27,67 +33,72 @@ struct ResolvedMethod {
 
 impl Resolver {
     pub(crate) fn new(jvmti: Jvmti, with_lines: bool) -> Self {
-        let (methods, frames) = (FxHashMap::default(), FxHashMap::default());
-        Self { jvmti, with_lines, methods, frames }
+        Self { jvmti, with_lines, known: Mutex::default() }
     }
 
     /// The symbols of a stack, in its order.
     pub(crate) fn frames(
-        &mut self,
+        &self,
         jni: Jni<'_>,
         recorder: &Mutex<Recorder>,
         stack: &[StackFrame],
     ) -> Vec<FrameId> {
-        stack.iter().map(|frame| self.frame(jni, recorder, *frame)).collect()
+        let mut ids = Vec::with_capacity(stack.len());
+        loop {
+            let known = lock(&self.known);
+            let rest = &stack[ids.len()..];
+            ids.extend(rest.iter().map_while(|frame| known.frames.get(frame)));
+            drop(known);
+            let Some(&unknown) = stack.get(ids.len()) else { return ids };
+            ids.push(self.resolve(jni, recorder, unknown));
+        }
     }
 
-    fn frame(&mut self, jni: Jni<'_>, recorder: &Mutex<Recorder>, frame: StackFrame) -> FrameId {
-        if let Some(&id) = self.frames.get(&frame) {
-            return id;
+    /// The symbol of a frame that was not met before.
+    fn resolve(&self, jni: Jni<'_>, recorder: &Mutex<Recorder>, frame: StackFrame) -> FrameId {
+        let is_known = lock(&self.known).methods.contains_key(&frame.method);
+        let asked = (!is_known).then(|| self.ask(jni, recorder, frame.method));
+        let mut known = lock(&self.known);
+        if let Some(asked) = asked {
+            // Another thread may have asked at the same time; its answer stays.
+            known.methods.entry(frame.method).or_insert(asked);
         }
-        let with_lines = self.with_lines;
-        let method = self.method(jni, recorder, frame.method);
+        let method = &known.methods[&frame.method];
         let line = match &method.lines {
-            _ if frame.bci < 0 && with_lines => Line::Native,
+            _ if frame.bci < 0 && self.with_lines => Line::Native,
             Some(lines) => line_at(lines, frame.bci),
             None => Line::Unknown,
         };
         let bci = i32::try_from(frame.bci).ok();
         let symbol = perk_profile::Frame { method: method.id, bci, line };
         let id = lock(recorder).profile.symbols.frame(symbol);
-        self.frames.insert(frame, id);
+        known.frames.insert(frame, id);
         id
     }
 
-    fn method(
-        &mut self,
-        jni: Jni<'_>,
-        recorder: &Mutex<Recorder>,
-        method: MethodRef,
-    ) -> &ResolvedMethod {
+    /// What the JVM says of a method.
+    fn ask(&self, jni: Jni<'_>, recorder: &Mutex<Recorder>, method: MethodRef) -> ResolvedMethod {
         let (jvmti, with_lines) = (self.jvmti, self.with_lines);
-        self.methods.entry(method).or_insert_with(|| {
-            // A class can be unloaded between the walk and now; the JVM then knows no names.
-            let names = jvmti.method_name(method).ok();
-            let class = jvmti.declaring_class(jni, method).ok();
-            let source = class.as_ref().and_then(|class| jvmti.source_file(class));
-            let lines = if with_lines { jvmti.line_table(method) } else { None };
-            let class = match &class {
-                Some(class) => class_id(jvmti, recorder, class).0,
-                None => lock(recorder).profile.symbols.class("<unloaded class>"),
-            };
-            let mut recorder = lock(recorder);
-            let symbols = &mut recorder.profile.symbols;
-            let (name, signature) = match &names {
-                Some((name, signature)) => (name.as_str(), Some(signature.as_str())),
-                None => ("<Unknown Method>", None),
-            };
-            let name = symbols.strings.intern(name);
-            let signature = signature.map(|it| symbols.strings.intern(it));
-            let source = source.map(|it| symbols.strings.intern(&it));
-            let id = symbols.method(Method { class, name, signature, source });
-            ResolvedMethod { id, lines }
-        })
+        // A class can be unloaded between the walk and now; the JVM then knows no names.
+        let names = jvmti.method_name(method).ok();
+        let class = jvmti.declaring_class(jni, method).ok();
+        let source = class.as_ref().and_then(|class| jvmti.source_file(class));
+        let lines = if with_lines { jvmti.line_table(method) } else { None };
+        let class = match &class {
+            Some(class) => class_id(jvmti, recorder, class).0,
+            None => lock(recorder).profile.symbols.class("<unloaded class>"),
+        };
+        let mut recorder = lock(recorder);
+        let symbols = &mut recorder.profile.symbols;
+        let (name, signature) = match &names {
+            Some((name, signature)) => (name.as_str(), Some(signature.as_str())),
+            None => ("<Unknown Method>", None),
+        };
+        let name = symbols.strings.intern(name);
+        let signature = signature.map(|it| symbols.strings.intern(it));
+        let source = source.map(|it| symbols.strings.intern(&it));
+        let id = symbols.method(Method { class, name, signature, source });
+        ResolvedMethod { id, lines }
     }
 }
 

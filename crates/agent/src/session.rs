@@ -6,11 +6,12 @@ use std::time::Instant;
 use perk_control::messages::{DUMP_BEGIN, DUMP_END, DumpPart};
 use perk_control::options::{Classes, Format, Options, TimesForm};
 use perk_jvmti_sys::jvmtiError;
-use perk_profile::{Accounting, TraceId};
+use perk_profile::{Accounting, ClassId, TraceId};
 
-use crate::engine::Engine;
-use crate::exact::{Calls, ExactEngine};
-use crate::jvm::{Borrowed, Jni, Jvmti, Reference, StackFrame};
+use crate::engine::{AllocationSampler, Engine, Picked};
+use crate::exact::{Counted, ExactEngine};
+use crate::jvm::{Borrowed, Global, Jni, Jvmti, Reference, StackFrame};
+use crate::os::Tid;
 use crate::recorder::Recorder;
 use crate::resolve::{Resolver, class_id};
 use crate::roster::Slot;
@@ -22,9 +23,12 @@ pub(crate) struct Session {
     options: Options,
     engine: &'static dyn Engine,
     pub(crate) exact: Option<&'static ExactEngine>,
-    resolver: Mutex<Resolver>,
+    allocations: Option<AllocationSampler>,
+    resolver: Resolver,
     pub(crate) recorder: Mutex<Recorder>,
     start: OnceLock<Start>,
+    /// The thread at whose end garbage is collected before the last dump.
+    collector: OnceLock<Global>,
     /// Held while a dump is made.
     dumping: Mutex<()>,
 }
@@ -41,6 +45,7 @@ struct Start {
 pub(crate) struct Wanted {
     pub(crate) classes: bool,
     pub(crate) virtual_thread_ends: bool,
+    pub(crate) vm_allocations: bool,
 }
 
 /// A walked stack and what it stands for.
@@ -65,16 +70,19 @@ impl Session {
         options: Options,
         engine: &'static dyn Engine,
         exact: Option<&'static ExactEngine>,
+        allocations: Option<AllocationSampler>,
         recorder: Recorder,
     ) -> Option<&'static Self> {
         let session = Self {
             jvmti,
             engine,
             exact,
-            resolver: Mutex::new(Resolver::new(jvmti, options.lineno)),
+            allocations,
+            resolver: Resolver::new(jvmti, options.lineno),
             options,
             recorder: Mutex::new(recorder),
             start: OnceLock::new(),
+            collector: OnceLock::new(),
             dumping: Mutex::new(()),
         };
         SESSION.set(session).ok()?;
@@ -109,6 +117,9 @@ impl Session {
                 self.watch(jni, &thread, Origin::Older);
             }
         }
+        if self.options.gc && self.options.heap_sites && self.add_collector(jni).is_none() {
+            os::say("HPROF ERROR: perk cannot collect garbage before the last dump\n");
+        }
         if let Some(exact) = self.exact
             && let Err(reason) = exact.vm_init(jni)
         {
@@ -116,6 +127,11 @@ impl Session {
         }
         if let Err(reason) = self.engine.start(jni, self) {
             os::say(&format!("HPROF ERROR: perk cannot sample: {reason}\n"));
+        }
+        if let Some(allocations) = &self.allocations
+            && let Err(reason) = allocations.start(jni)
+        {
+            os::say(&format!("HPROF ERROR: perk cannot sample allocations: {reason}\n"));
         }
     }
 
@@ -135,6 +151,7 @@ impl Session {
         let wanted = Wanted {
             classes: self.writes_all_classes(),
             virtual_thread_ends: self.exact.is_some() && self.jvmti.has_virtual_threads(),
+            vm_allocations: self.exact.is_some_and(ExactEngine::counts_allocations),
         };
         if let Err(error) = enable(self.jvmti, wanted) {
             os::say(&format!("HPROF ERROR: the JVM refused events: {error}\n"));
@@ -163,6 +180,7 @@ impl Session {
     pub(crate) fn thread_started(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
         let known = self.start.get().is_none()
             || self.engine.is_own_thread(jni, &thread)
+            || self.is_collector(jni, &thread)
             || self.engine.knows_current(jni, &thread);
         if !known {
             self.watch(jni, &thread, Origin::Started);
@@ -178,6 +196,23 @@ impl Session {
         if let Some(slot) = slot {
             lock(&self.recorder).thread_ended(slot);
         }
+        if self.is_collector(jni, &thread) {
+            self.jvmti.force_garbage_collection();
+        }
+    }
+
+    /// Has garbage collected when the program ends: the JVM starts a thread then that does nothing,
+    /// and whose end is an event. At the JVM's death it is too late: collectors that run beside the
+    /// program are stopped by then, and to ask them would be to wait for ever (ZGC of JDK 17).
+    fn add_collector(&self, jni: Jni<'_>) -> Option<()> {
+        let group = self.jvmti.top_thread_group(jni)?;
+        let thread = jni.new_thread(&group, c"perk collector")?;
+        let _ = self.collector.set(jni.global(&thread)?);
+        jni.add_shutdown_hook(&thread)
+    }
+
+    fn is_collector(&self, jni: Jni<'_>, thread: &Borrowed<'_>) -> bool {
+        self.collector.get().is_some_and(|collector| jni.same(collector, thread))
     }
 
     /// The calling virtual thread ends.
@@ -190,13 +225,15 @@ impl Session {
     }
 
     /// Books what the exact engine counted.
-    fn book(&self, thread: Option<Slot>, calls: &[Calls]) {
+    fn book(&self, thread: Option<Slot>, counted: &Counted) {
         let cost = self.exact.map(ExactEngine::probe_cost).unwrap_or_default();
         let mut recorder = lock(&self.recorder);
         match self.options.cpu.times {
-            Some(TimesForm::Old) => recorder.book_edges(thread, calls, cost),
-            _ => recorder.book_calls(thread, calls, cost),
+            Some(TimesForm::Old) => recorder.book_edges(thread, &counted.calls, cost),
+            Some(TimesForm::Times) => recorder.book_calls(thread, &counted.calls, cost),
+            None => {}
         }
+        recorder.book_paths(thread, &counted.paths);
     }
 
     fn watch(&self, jni: Jni<'_>, thread: &dyn Reference, origin: Origin) {
@@ -227,13 +264,47 @@ impl Session {
 
     /// Books a sample; answers its trace.
     pub(crate) fn record(&self, jni: Jni<'_>, sample: &Sample<'_>) -> TraceId {
-        let frames = lock(&self.resolver).frames(jni, &self.recorder, sample.stack);
+        let frames = self.resolver.frames(jni, &self.recorder, sample.stack);
         lock(&self.recorder).sample(sample.thread, &frames, sample.count)
+    }
+
+    /// The calling thread allocates an object that the JVM's sampler picked.
+    pub(crate) fn allocation_sampled(&self, jni: Jni<'_>, picked: &Picked<'_>) {
+        if let Some(allocations) = &self.allocations {
+            allocations.sample(self, jni, picked);
+        }
+    }
+
+    /// The class and trace of an object that the calling thread allocates.
+    pub(crate) fn allocation_site(
+        &self,
+        jni: Jni<'_>,
+        picked: &Picked<'_>,
+        stack: &[StackFrame],
+    ) -> (ClassId, TraceId) {
+        let (class, _) = class_id(self.jvmti, &self.recorder, &picked.class);
+        let frames = self.resolver.frames(jni, &self.recorder, stack);
+        let thread = self.current_thread(jni, &picked.thread);
+        (class, lock(&self.recorder).trace(thread, &frames))
+    }
+
+    /// The slot of the calling thread, where threads are told apart.
+    fn current_thread(&self, jni: Jni<'_>, thread: &Borrowed<'_>) -> Option<Slot> {
+        if !self.options.thread {
+            None
+        } else if jni.is_virtual(thread) {
+            self.virtual_thread(jni, thread)
+        } else if self.engine.knows_current(jni, thread) {
+            self.engine.slot(Tid::current())
+        } else {
+            None
+        }
     }
 
     /// Writes what was recorded since the last dump.
     pub(crate) fn dump(&self) {
         if let Ok(dumping) = self.dumping.try_lock() {
+            self.settle_allocations(self.options.gc);
             self.write_dump(dumping, false);
         }
     }
@@ -248,7 +319,19 @@ impl Session {
         }
         self.engine.settle(self);
         if let Some(exact) = self.exact {
-            exact.collect(last, |tid| self.engine.slot(tid), |slot, calls| self.book(slot, calls));
+            // Before their paths: of what comes in between no path would be known.
+            let objects = exact.objects();
+            exact.collect(last, |tid| self.engine.slot(tid), |slot, it| self.book(slot, it));
+            if let Some(objects) = objects {
+                lock(&self.recorder).book_objects(&objects);
+            }
+        }
+        if let Some(allocations) = &self.allocations {
+            let sites = allocations.sites();
+            let mut recorder = lock(&self.recorder);
+            for (class, trace, objects) in sites {
+                recorder.book_site(class, trace, objects);
+            }
         }
         let accounting = self.accounting();
         lock(&self.recorder).dump(accounting, last);
@@ -262,7 +345,21 @@ impl Session {
             exact.calibrate(jni);
             exact.stop();
         }
+        self.settle_allocations(false);
         self.end();
+    }
+
+    /// Looks which objects live, after a collection if `gc`.
+    fn settle_allocations(&self, gc: bool) {
+        if gc {
+            self.jvmti.force_garbage_collection();
+        }
+        if let Some(exact) = self.exact {
+            exact.settle(false, &self.recorder);
+        }
+        if let Some(allocations) = &self.allocations {
+            allocations.settle();
+        }
     }
 
     /// The last dump without the JVM's help, for a process that ends behind the JVM's back.
@@ -307,6 +404,9 @@ impl Session {
         }
         if let Some(exact) = self.exact {
             exact.account(&mut accounting);
+        }
+        if let Some(allocations) = &self.allocations {
+            allocations.account(&mut accounting);
         }
         accounting
     }

@@ -46,6 +46,7 @@ pub const ANEWARRAY: u8 = 0xbd;
 pub const ATHROW: u8 = 0xbf;
 pub const INSTANCEOF: u8 = 0xc1;
 pub const MONITORENTER: u8 = 0xc2;
+pub const MONITOREXIT: u8 = 0xc3;
 pub const WIDE: u8 = 0xc4;
 pub const MULTIANEWARRAY: u8 = 0xc5;
 pub const IFNULL: u8 = 0xc6;

@@ -105,8 +105,8 @@ fn kinds(
     let can_have_any = !is_root && !marks.switches_thread;
     // The JIT's code would have no probes: such methods are leaves.
     let calls = can_have_any && is_selected && !marks.is_intrinsic;
-    let is_counted_at_calls = || fresh::is_counted_at_calls(class, name, descriptor);
-    let allocations = can_have_any && probes.heap && !is_counted_at_calls();
+    let is_counted_elsewhere = || fresh::is_counted_elsewhere(class, name, descriptor);
+    let allocations = can_have_any && probes.heap && !is_counted_elsewhere();
     Kinds {
         calls,
         is_small: !is_synchronized && name != b"<clinit>",

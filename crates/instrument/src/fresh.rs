@@ -72,9 +72,12 @@ pub(crate) fn behind(call: &Instruction<'_>, callee: &MemberRef<'_>) -> Option<H
     find(callee.class, callee.name, callee.descriptor)
 }
 
-/// Whether what a method makes is counted behind its calls.
-pub(crate) fn is_counted_at_calls(class: &[u8], name: &[u8], descriptor: &[u8]) -> bool {
-    find(class, name, descriptor).is_some()
+/// Whether what a method makes is counted elsewhere: behind its calls, or in a constructor.
+pub(crate) fn is_counted_elsewhere(class: &[u8], name: &[u8], descriptor: &[u8]) -> bool {
+    // Method handles of constructors call these on what it returns.
+    let is_of_constructor =
+        class == b"java/lang/invoke/DirectMethodHandle" && name == b"allocateInstance";
+    is_of_constructor || find(class, name, descriptor).is_some()
 }
 
 fn find(class: &[u8], name: &[u8], descriptor: &[u8]) -> Option<Helper> {

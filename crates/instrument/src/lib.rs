@@ -37,7 +37,7 @@ pub use class::instrument;
 pub use helper::{HELPER, METHODS as HELPER_METHODS};
 pub use leaves::{Leaf, Leaves, leaves};
 pub use patterns::{PatternError, Patterns};
-pub use perk_classfile::Error;
+pub use perk_classfile::{ClassFile, Error};
 
 /// The fields that classes of the JVM get. All are public, transient and synthetic.
 pub mod fields {

@@ -49,6 +49,9 @@ pub(crate) struct Scanner<'c> {
     invokes: Vec<u16>,
     /// The pcs of exception handlers of code that calls, sorted.
     handlers: Vec<u16>,
+    monitor_exits: Vec<u16>,
+    /// Whether it has handlers of code that calls.
+    catches: bool,
     lines: Vec<LineNumber>,
     pub(crate) plan: Plan,
     pub(crate) edit: MethodEdit,
@@ -63,6 +66,8 @@ impl<'c> Scanner<'c> {
             leaders: Vec::new(),
             invokes: Vec::new(),
             handlers: Vec::new(),
+            monitor_exits: Vec::new(),
+            catches: false,
             lines: Vec::new(),
             plan: Plan::default(),
             edit: MethodEdit::new(),
@@ -90,7 +95,7 @@ impl<'c> Scanner<'c> {
             }
             self.plan.add(0, Reach::FallThrough, What::Own(Helper::ENTER));
             self.find_blocks(code)?;
-            if kinds.unwinding || !self.handlers.is_empty() {
+            if kinds.unwinding || self.catches {
                 self.plan.unwinding = if is_constructor { code.after_this_call() } else { Some(0) };
             }
             for &handler_pc in &self.handlers {
@@ -146,6 +151,8 @@ impl<'c> Scanner<'c> {
         self.leaders.clear();
         self.invokes.clear();
         self.handlers.clear();
+        self.monitor_exits.clear();
+        self.catches = false;
         let table = code.exception_table();
         if self.lines.is_empty() && table.len() == 0 {
             return Ok(());
@@ -155,6 +162,9 @@ impl<'c> Scanner<'c> {
             let instruction = instruction?;
             if instruction.opcode < opcode::IFEQ {
                 continue;
+            }
+            if instruction.opcode == opcode::MONITOREXIT {
+                self.monitor_exits.push(instruction.pc);
             }
             // A target outside the code is refused when the code is written.
             let mut leader = |target: i32| self.leaders.extend(u16::try_from(target));
@@ -184,6 +194,15 @@ impl<'c> Scanner<'c> {
         }
         self.handlers.sort_unstable();
         self.handlers.dedup();
+        self.catches = !self.handlers.is_empty();
+        // What a `synchronized` block does when it is unwound: it frees the monitor, covered by its own
+        // handler, and throws on. C1 compiles no call there (\"invalid parsing\").
+        let frees = |pc: u16| self.monitor_exits.contains(&pc);
+        for handler in code.exception_table().filter(|it| it.start_pc == it.handler_pc) {
+            if (handler.start_pc..handler.end_pc).any(frees) {
+                self.handlers.retain(|pc| *pc != handler.handler_pc);
+            }
+        }
         Ok(())
     }
 

@@ -93,6 +93,8 @@ accounting! {
     probe_caller_ps: u64,
     /// What was taken off the times for the probes.
     probe_removed_ns: u64,
+    /// Allocations sampled.
+    allocation_sample_count: u64,
     /// Objects allocated where no site is known: by the JVM or native code before the first probe.
     unsited_object_count: u64,
     /// CPU time of all Java threads seen, from the program's start on, perk's own not counted.

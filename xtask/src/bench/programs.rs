@@ -9,7 +9,7 @@ use perk_testkit::{Jdk, fixture};
 use crate::workspace;
 
 /// The groups of programs that `--only` names.
-pub(super) const GROUPS: [&str; 3] = ["javac", "hello", "idle"];
+pub(super) const GROUPS: [&str; 4] = ["javac", "hello", "idle", "micro"];
 
 /// How many threads do nothing.
 const IDLE_THREADS: &str = "200";
@@ -27,6 +27,8 @@ pub(super) struct Program {
     pub(super) arguments: Vec<String>,
     /// How many rounds it takes: a short program takes more.
     pub(super) rounds: usize,
+    /// The file where it writes what it measured of itself.
+    pub(super) timings: Option<PathBuf>,
 }
 
 /// The programs of a group, run by `jdk`, with files in `work`.
@@ -47,6 +49,7 @@ pub(super) fn of(group: &str, jdk: &Jdk, work: &Path, rounds: usize) -> Result<V
             about: "hello world: the fixed cost".to_owned(),
             arguments: java_bench(&["Hello"]),
             rounds: 2 * rounds + 1,
+            timings: None,
         }]),
         "idle" => Ok(vec![
             Program {
@@ -54,14 +57,30 @@ pub(super) fn of(group: &str, jdk: &Jdk, work: &Path, rounds: usize) -> Result<V
                 about: format!("{IDLE_THREADS} idle threads, a fixed amount of work in main"),
                 arguments: java_bench(&["Idle", IDLE_THREADS, STEPS, "0"]),
                 rounds,
+                timings: None,
             },
             Program {
                 name: "idle",
                 about: format!("{IDLE_THREADS} idle threads, {SLEEP_MS} ms of sleep in main"),
                 arguments: java_bench(&["Idle", IDLE_THREADS, "0", SLEEP_MS]),
                 rounds,
+                timings: None,
             },
         ]),
+        "micro" => {
+            let timings = work.join("timings");
+            let mut arguments = ["-Xmx256m", "-XX:+UseSerialGC"].map(str::to_owned).to_vec();
+            arguments.extend(java_bench(&["Micro", &timings.display().to_string()]));
+            Ok(vec![Program {
+                name: "micro",
+                about: "calls and allocations in loops, after warm-up, in a heap of 256 MiB with \
+                        the serial GC"
+                    .to_owned(),
+                arguments,
+                rounds,
+                timings: Some(timings),
+            }])
+        }
         _ => bail!("unknown program {group}: {}", GROUPS.join(", ")),
     }
 }
@@ -106,6 +125,7 @@ fn javac(jdk: &Jdk, work: &Path, rounds: usize) -> Result<Program> {
         about: format!("the JDK's compiler compiles its own {} files", files.len()),
         arguments: arguments.map(str::to_owned).to_vec(),
         rounds,
+        timings: None,
     })
 }
 
@@ -125,9 +145,9 @@ fn find_java(folder: &Path, files: &mut Vec<String>) -> Result<()> {
 /// The arguments that start a program of `java/bench`.
 fn java_bench(arguments: &[&str]) -> Vec<String> {
     let folder = workspace::root().join("java");
-    let names = ["bench/Hello.java", "bench/Idle.java", "fixtures/IdleThreads.java"];
-    let mut files: Vec<PathBuf> = names.iter().map(|name| folder.join(name)).collect();
-    files.push(folder.join("fixtures/Work.java"));
+    let bench = ["Hello", "Idle", "Micro"].map(|name| format!("bench/{name}.java"));
+    let fixtures = ["IdleThreads", "Work"].map(|name| format!("fixtures/{name}.java"));
+    let files: Vec<PathBuf> = bench.iter().chain(&fixtures).map(|it| folder.join(it)).collect();
     let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     let classes = fixture::compile_files(&files).display().to_string();
     let arguments = arguments.iter().map(|&it| it.to_owned());
@@ -142,6 +162,6 @@ mod tests {
     fn an_unknown_program_is_an_error() {
         let jdk = perk_testkit::jdk::compiler();
         let error = of("tomcat", jdk, Path::new("/tmp"), 1).unwrap_err();
-        assert_eq!(error.to_string(), "unknown program tomcat: javac, hello, idle");
+        assert_eq!(error.to_string(), "unknown program tomcat: javac, hello, idle, micro");
     }
 }

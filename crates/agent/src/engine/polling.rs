@@ -17,15 +17,13 @@ use perk_profile::TraceId;
 
 use super::sampler::Sampler;
 use super::threads::{ThreadTable, delete_unused};
-use super::{Engine, EngineAccount};
+use super::{Engine, EngineAccount, MAX_FRAMES};
 use crate::guard::{Feature, contain};
 use crate::jvm::{Global, Jni, Jvmti, Reference, VirtualThreadFunction};
 use crate::os::{self, Tid};
 use crate::roster::Slot;
 use crate::session::{Session, lock};
 
-/// Stacks deeper than this are walked to this depth, whatever `depth` says.
-const MAX_FRAMES: u32 = 1 << 16;
 /// How long to wait for the sampler's last sample when the JVM dies.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 /// See the module.

@@ -22,6 +22,8 @@ const NEVER_LEAVES: [(&[u8], &[u8]); 2] =
 #[derive(Debug)]
 pub(super) struct Classes {
     probes: Probes,
+    /// Whether calls are counted, not only what is allocated.
+    with_calls: bool,
     include: Patterns,
     exclude: Patterns,
     image: Option<Image>,
@@ -56,12 +58,14 @@ struct Leaf {
 impl Classes {
     pub(super) fn new(
         probes: Probes,
+        with_calls: bool,
         include: Patterns,
         exclude: Patterns,
         java_home: &Path,
     ) -> Self {
         Self {
             probes,
+            with_calls,
             include,
             exclude,
             image: Image::open(java_home),
@@ -96,6 +100,11 @@ impl Classes {
         };
         counts.cpu_ns.fetch_add(os::thread_cpu_ns().saturating_sub(begin_ns), Relaxed);
         bytes
+    }
+
+    /// A class of the JDK as it is in its image.
+    pub(super) fn boot_class(&self, name: &[u8]) -> Option<Vec<u8>> {
+        self.image.as_ref()?.class(name)
     }
 
     fn is_selected(&self, class: &[u8]) -> bool {
@@ -157,6 +166,9 @@ impl Methods for View<'_> {
     }
 
     fn leaf(&mut self, owner: &[u8], name: &[u8], descriptor: &[u8], is_virtual: bool) -> bool {
+        if !self.classes.with_calls {
+            return false;
+        }
         if NEVER_LEAVES.contains(&(owner, name)) || owner == b"jdk/internal/misc/Unsafe" {
             return false;
         }
@@ -169,6 +181,9 @@ impl Methods for View<'_> {
     }
 
     fn selected(&mut self, class: &[u8]) -> bool {
+        if !self.classes.with_calls {
+            return false;
+        }
         let selected = self.classes.is_selected(class);
         self.is_excluded |= !selected;
         selected

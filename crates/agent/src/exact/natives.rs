@@ -10,10 +10,10 @@ use perk_jvmti_sys::jni_sys::{
 
 use super::ExactEngine;
 use super::clock::Clock;
+use super::sites::{Kept, Key};
 use super::tree::Tree;
 use crate::guard::{Feature, contain};
-use crate::jvm::{FunctionTable, Global, Jni, Jvmti};
-use crate::os;
+use crate::jvm::{Borrowed, FunctionTable, Global, Jni, Jvmti};
 
 /// `java/helper/java/lang/PerkProbes.java`, compiled; a test holds the two together.
 const HELPER_CLASS: &[u8] = include_bytes!("PerkProbes.class");
@@ -72,6 +72,9 @@ impl Binding {
             native(c"extend", c"(JJ)J", extend as *mut c_void),
             native(c"unwind", c"(JJIZJ)J", unwind as *mut c_void),
             native(c"carry", c"(J)V", carry as *mut c_void),
+            native(c"number", c"(Ljava/lang/Class;)I", number as *mut c_void),
+            native(c"record", c"(JJII)I", record as *mut c_void),
+            native(c"keep", c"(JLjava/lang/Object;IJ)V", keep as *mut c_void),
         ];
         let restored = self.jvmti.set_function_table(self.table);
         // SAFETY: the functions are as declared in the class, and this library is never unloaded.
@@ -170,4 +173,48 @@ extern "system" fn unwind(
 extern "system" fn carry(_: *mut JNIEnv, _: jclass, tree: jlong) {
     // A virtual thread has no tree before its first probe, and -1 after its end.
     Clock::carries(if tree > 0 { tree as u64 } else { 0 });
+}
+
+extern "system" fn number(env: *mut JNIEnv, _: jclass, class: jclass) -> jint {
+    answer(0, |engine| {
+        // SAFETY: the JVM passes the calling thread's environment and a reference to a class.
+        let (jni, class) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(class)) };
+        class.map_or(0, |class| engine.class_number(jni, &class).into())
+    }) as jint
+}
+
+extern "system" fn record(
+    _: *mut JNIEnv,
+    _: jclass,
+    tree: jlong,
+    node: jlong,
+    class: jint,
+    line: jint,
+) -> jint {
+    answer(0, |engine| {
+        // SAFETY: as in `grow`.
+        let tree = unsafe { Tree::at(tree as u64) };
+        let key = Key { node: node as u64, class: class as u32, line: line as u16 };
+        engine.sites.as_ref().map_or(0, |sites| sites.record(tree, key)).into()
+    }) as jint
+}
+
+extern "system" fn keep(
+    env: *mut JNIEnv,
+    _: jclass,
+    tree: jlong,
+    object: jobject,
+    record: jint,
+    bytes: jlong,
+) {
+    contain(Feature::Probes, || {
+        // SAFETY: the JVM passes the calling thread's environment and a valid reference; the tree
+        // is as in `grow`.
+        let (jni, object, tree) =
+            unsafe { (Jni::from_raw(env), Borrowed::from_raw(object), Tree::at(tree as u64)) };
+        if let Some(object) = object {
+            let kept = Kept { record: record as u32, bytes: bytes as u64 };
+            tree.sites().keeper.keep(jni, &object, kept);
+        }
+    });
 }

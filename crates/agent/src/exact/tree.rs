@@ -10,6 +10,7 @@
 //! that stands for the same context.
 
 mod memory;
+mod sites;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -21,6 +22,8 @@ use self::memory::{
     FRAME_BYTES, FRAME_WORDS, Frame, LINE_SHIFT, NO_METHOD, address, first_slot, new_chunk,
     new_stack, new_table, node_at,
 };
+use self::sites::SiteTable;
+pub(crate) use self::sites::{PathNode, SitePaths};
 use crate::session::lock;
 
 const LARGEST_CHUNK: usize = 4096;
@@ -45,6 +48,8 @@ pub(super) struct Forest {
     contexts: Contexts,
     /// The node that is nobody's child.
     nil: &'static Node,
+    /// The frame of threads that have no stack.
+    unborn: Box<[AtomicU64]>,
     max_nodes: u64,
     node_count: AtomicU64,
     trees: Mutex<Trees>,
@@ -68,7 +73,11 @@ pub(super) struct Tree {
     mask: AtomicU64,
     /// The bottom of the stack.
     stack: AtomicU64,
+    sites: AtomicU64,
+    /// The size of that table in bytes, less one entry.
+    sites_mask: AtomicU64,
     inner: Mutex<Inner>,
+    site_table: Mutex<SiteTable>,
 }
 
 #[derive(Debug)]
@@ -135,15 +144,22 @@ impl Forest {
     pub(super) fn new(contexts: Contexts, max_nodes: u64) -> Self {
         let nil = &new_chunk(1)[0];
         nil.method.store(NO_METHOD, Relaxed);
-        nil.last.store(address(nil), Relaxed);
+        nil.first.store(address(nil), Relaxed);
         nil.next.store(address(nil), Relaxed);
         let (node_count, trees) = (AtomicU64::new(0), Mutex::default());
-        Self { contexts, nil, max_nodes, node_count, trees }
+        let unborn = new_stack(1);
+        Frame::new(&unborn).begin(address(nil), address(nil));
+        Self { contexts, nil, unborn, max_nodes, node_count, trees }
     }
 
     /// The address of the node that is nobody's child.
     pub(super) fn nil(&self) -> u64 {
         address(self.nil)
+    }
+
+    /// The address of the frame of threads that have no stack.
+    pub(super) fn unborn(&self) -> u64 {
+        self.unborn.as_ptr() as u64
     }
 
     /// How many nodes there are.
@@ -185,12 +201,17 @@ impl Forest {
 impl Tree {
     fn new(forest: &Forest) -> Self {
         let (table, stack) = (new_table(FIRST_TABLE), new_stack(FIRST_STACK));
+        let site_table = SiteTable::new();
+        let (sites, sites_mask) = site_table.words();
         let tree = Self {
             // 0 would mean that a call has not begun.
             cpu_ns: AtomicU64::new(1),
             table: AtomicU64::new(table.as_ptr() as u64),
             mask: AtomicU64::new(size_of_val(&*table) as u64 - 8),
             stack: AtomicU64::new(stack.as_ptr() as u64),
+            sites: AtomicU64::new(sites),
+            sites_mask: AtomicU64::new(sites_mask),
+            site_table: Mutex::new(site_table),
             inner: Mutex::new(Inner {
                 chunks: Vec::new(),
                 used: 0,
@@ -204,7 +225,7 @@ impl Tree {
         };
         let mut inner = lock(&tree.inner);
         let root = inner.new_node(forest, NO_METHOD, 0, 0);
-        inner.frame(0).begin(address(root));
+        inner.frame(0).begin(address(root), forest.nil());
         drop(inner);
         tree
     }
@@ -251,12 +272,13 @@ impl Tree {
         address(node)
     }
 
-    /// Doubles the stack, whose last frame is at `top`; answers where that frame is now.
+    /// Doubles the stack, which is full up to the frame at `top`; answers where that frame is now.
     pub(super) fn extend(&self, top: u64) -> u64 {
         let mut inner = lock(&self.inner);
         let depth = inner.depth(top);
         let larger = new_stack(2 * (depth + 1));
-        for (new, old) in larger.iter().zip(&inner.stack[..depth * FRAME_WORDS]) {
+        // All but the last word: the limit.
+        for (new, old) in larger.iter().zip(&inner.stack[..(depth + 1) * FRAME_WORDS - 1]) {
             new.store(old.load(Relaxed), Relaxed);
         }
         // The probe that called is the only reader of the old one, and goes on with the new one.
@@ -343,7 +365,7 @@ impl Inner {
         node.method.store(method, Relaxed);
         node.caller.store(parent | u64::from(line) << LINE_SHIFT, Relaxed);
         node.context.store(address(node), Relaxed);
-        node.last.store(forest.nil(), Relaxed);
+        node.first.store(forest.nil(), Relaxed);
         node.next.store(forest.nil(), Relaxed);
         node
     }

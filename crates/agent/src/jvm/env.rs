@@ -28,7 +28,7 @@ unsafe impl Sync for Jvmti {}
 /// A method as the JVM numbers it. It stays a valid argument even after its class is unloaded; the
 /// JVM then answers with an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct MethodRef(jmethodID);
+pub(crate) struct MethodRef(pub(super) jmethodID);
 
 // SAFETY: a method id is a number to everyone but the JVM.
 unsafe impl Send for MethodRef {}
@@ -117,6 +117,19 @@ impl Jvmti {
         let all_threads: jobject = null_mut();
         // SAFETY: the environment is valid; null means all threads.
         unsafe { call!(self.0, SetEventNotificationMode, JVMTI_ENABLE, event, all_threads).ok() }
+    }
+
+    /// Bytes that pass between sampled allocations on average.
+    pub(crate) fn set_heap_sampling_interval(self, bytes: u64) -> Result<()> {
+        let bytes = jint::try_from(bytes).unwrap_or(jint::MAX);
+        // SAFETY: the environment is valid.
+        unsafe { call!(self.0, SetHeapSamplingInterval, bytes).ok() }
+    }
+
+    /// Collects garbage, and returns when that is done.
+    pub(crate) fn force_garbage_collection(self) {
+        // SAFETY: the environment is valid.
+        unsafe { call!(self.0, ForceGarbageCollection) };
     }
 
     /// Memory of the JVM's that holds `bytes`, for the JVM to free.
@@ -382,7 +395,7 @@ impl Jvmti {
     ///
     /// # Safety
     /// `text` must be null or a string that JVMTI allocated for us.
-    unsafe fn take_string(self, text: *mut c_char) -> Option<String> {
+    pub(super) unsafe fn take_string(self, text: *mut c_char) -> Option<String> {
         if text.is_null() {
             return None;
         }
@@ -415,7 +428,7 @@ impl Jvmti {
 
     /// # Safety
     /// `array` must be null or hold `count` entries for the lifetime chosen.
-    unsafe fn slice<'a, T>(self, count: jint, array: *const T) -> &'a [T] {
+    pub(super) unsafe fn slice<'a, T>(self, count: jint, array: *const T) -> &'a [T] {
         match usize::try_from(count) {
             // SAFETY: the caller's promise.
             Ok(count) if !array.is_null() => unsafe { std::slice::from_raw_parts(array, count) },
@@ -425,7 +438,7 @@ impl Jvmti {
 
     /// # Safety
     /// `memory` must be null or allocated by JVMTI for us, and not be used any more.
-    unsafe fn free<T>(self, memory: *mut T) {
+    pub(super) unsafe fn free<T>(self, memory: *mut T) {
         // SAFETY: the caller's promise.
         unsafe { call!(self.0, Deallocate, memory.cast()) };
     }

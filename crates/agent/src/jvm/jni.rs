@@ -4,10 +4,11 @@ use std::ffi::CStr;
 use std::marker::PhantomData;
 
 use perk_jvmti_sys::jni_sys::{
-    JNIEnv, JNINativeMethod, jfieldID, jint, jmethodID, jobject, jvalue,
+    JNI_OK, JNI_VERSION_1_8, JNI_VERSION_21, JNIEnv, JNINativeMethod, JavaVM, jfieldID, jint,
+    jmethodID, jobject, jvalue,
 };
 
-use super::{Global, Local, Reference};
+use super::{Global, Local, Reference, Weak};
 
 /// The JNI environment of the current thread, for as long as a callback lasts.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +37,48 @@ impl<'a> Jni<'a> {
     pub(crate) fn delete(self, object: Global) {
         // SAFETY: the environment is this thread's; the reference is given up here.
         unsafe { ((**self.0).v1_2.DeleteGlobalRef)(self.0, object.raw()) }
+    }
+
+    /// A weak reference to the same object.
+    pub(crate) fn weak(self, object: &(impl Reference + ?Sized)) -> Option<Weak> {
+        // SAFETY: the environment is this thread's, the reference valid; the result is ours.
+        let weak =
+            unsafe { Weak::from_raw(((**self.0).v1_2.NewWeakGlobalRef)(self.0, object.raw())) };
+        if weak.is_none() {
+            // Out of memory, which the JVM throws as well.
+            self.clear_exception();
+        }
+        weak
+    }
+
+    /// Whether the object of a weak reference was collected.
+    pub(crate) fn is_gone(self, weak: &Weak) -> bool {
+        // SAFETY: the environment is this thread's; a weak reference is valid until it is deleted.
+        unsafe { ((**self.0).v1_2.IsSameObject)(self.0, weak.raw(), std::ptr::null_mut()) }
+    }
+
+    /// Deletes a weak reference.
+    pub(crate) fn delete_weak(self, weak: Weak) {
+        // SAFETY: the environment is this thread's; the reference is given up here.
+        unsafe { ((**self.0).v1_2.DeleteWeakGlobalRef)(self.0, weak.raw()) }
+    }
+
+    /// The JVM, from which other threads get their environments.
+    pub(crate) fn vm(self) -> Option<Vm> {
+        let mut vm = std::ptr::null_mut();
+        // SAFETY: the environment is this thread's, `vm` lives until the call returns.
+        let result = unsafe { ((**self.0).v1_2.GetJavaVM)(self.0, &mut vm) };
+        (result == JNI_OK && !vm.is_null()).then_some(Vm(vm))
+    }
+
+    /// Whether a thread is a virtual one. JVMs before JDK 21 have none.
+    pub(crate) fn is_virtual(self, thread: &(impl Reference + ?Sized)) -> bool {
+        // SAFETY: the environment is this thread's, the reference valid; the version is looked at
+        // before the function, which JDK 21 brought.
+        unsafe {
+            ((**self.0).v1_2.GetVersion)(self.0) >= JNI_VERSION_21
+                && ((**self.0).v19.IsVirtualThread)(self.0, thread.raw())
+        }
     }
 
     /// Makes room for local references that the JVM has handed out. Without it, `-Xcheck:jni`
@@ -80,6 +123,32 @@ impl<'a> Jni<'a> {
             let arguments = [jvalue { l: group.raw() }, jvalue { l: name.raw() }];
             let thread = ((**env).v1_2.NewObjectA)(env, class.raw(), init, arguments.as_ptr());
             self.checked(thread)
+        }
+    }
+
+    /// Has the JVM start `thread`, a new one, when the program ends; `None` if Java code threw.
+    pub(crate) fn add_shutdown_hook(self, thread: &(impl Reference + ?Sized)) -> Option<()> {
+        let env = self.0;
+        let class = self.find_class(c"java/lang/Runtime")?;
+        let (getter, of_getter) = (c"getRuntime", c"()Ljava/lang/Runtime;");
+        let (adder, of_adder) = (c"addShutdownHook", c"(Ljava/lang/Thread;)V");
+        // SAFETY: the environment is this thread's; methods and arguments fit each other; results
+        // are checked for null before they are used.
+        unsafe {
+            let find = ((**env).v1_1.GetStaticMethodID, (**env).v1_1.GetMethodID);
+            let get = find.0(env, class.raw(), getter.as_ptr(), of_getter.as_ptr());
+            let add = find.1(env, class.raw(), adder.as_ptr(), of_adder.as_ptr());
+            if get.is_null() || add.is_null() {
+                self.clear_exception();
+                return None;
+            }
+            let call = (**env).v1_1.CallStaticObjectMethodA;
+            let runtime = self.checked(call(env, class.raw(), get, std::ptr::null()))?;
+            let arguments = [jvalue { l: thread.raw() }];
+            ((**env).v1_1.CallVoidMethodA)(env, runtime.raw(), add, arguments.as_ptr());
+            let threw = ((**env).v1_2.ExceptionCheck)(env);
+            self.clear_exception();
+            (!threw).then_some(())
         }
     }
 
@@ -200,13 +269,13 @@ impl<'a> Jni<'a> {
     ///
     /// # Safety
     /// `object` must be null or a local reference of this thread that nobody else deletes.
-    unsafe fn checked(self, object: jobject) -> Option<Local<'a>> {
+    pub(super) unsafe fn checked(self, object: jobject) -> Option<Local<'a>> {
         self.clear_exception();
         // SAFETY: the caller's promise.
         unsafe { Local::from_raw(self, object) }
     }
 
-    fn clear_exception(self) {
+    pub(super) fn clear_exception(self) {
         // SAFETY: the environment is this thread's.
         unsafe { ((**self.0).v1_2.ExceptionClear)(self.0) }
     }
@@ -220,3 +289,23 @@ pub(crate) struct LongField(jfieldID);
 unsafe impl Send for LongField {}
 // SAFETY: as above.
 unsafe impl Sync for LongField {}
+
+/// The JVM, for as long as the process lives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Vm(*mut JavaVM);
+
+// SAFETY: the JVM's interface may be used from any thread.
+unsafe impl Send for Vm {}
+// SAFETY: as above.
+unsafe impl Sync for Vm {}
+
+impl Vm {
+    /// The environment of the calling thread; `None` if it is none of the JVM's, or the JVM is gone.
+    pub(crate) fn jni(&self) -> Option<Jni<'_>> {
+        let mut env = std::ptr::null_mut();
+        // SAFETY: the JVM's interface outlives the JVM, `env` lives until the call returns.
+        let result = unsafe { ((**self.0).v1_2.GetEnv)(self.0, &mut env, JNI_VERSION_1_8) };
+        // SAFETY: the environment is this thread's, as the JVM says.
+        (result == JNI_OK && !env.is_null()).then(|| unsafe { Jni::from_raw(env.cast()) })
+    }
+}

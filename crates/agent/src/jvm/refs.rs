@@ -89,3 +89,36 @@ impl Reference for Global {
         self.0
     }
 }
+
+/// A weak global reference: its object is collected as if it was not there. It is deleted by
+/// [`Jni::delete_weak`]; dropping it leaks it.
+#[derive(Debug)]
+pub(crate) struct Weak(jobject);
+
+// SAFETY: weak global references are valid in all threads.
+unsafe impl Send for Weak {}
+// SAFETY: as above.
+unsafe impl Sync for Weak {}
+
+impl Weak {
+    /// Takes over a weak global reference; `None` for null.
+    ///
+    /// # Safety
+    /// `object` must be null or a weak global reference that nobody else deletes.
+    pub(crate) unsafe fn from_raw(object: jobject) -> Option<Self> {
+        (!object.is_null()).then_some(Self(object))
+    }
+
+    /// The same reference once more.
+    ///
+    /// # Safety
+    /// Neither may be used after one was deleted.
+    pub(crate) unsafe fn alias(&self) -> Self {
+        Self(self.0)
+    }
+
+    /// The raw reference; never null. It is no [`Reference`], as its object may be gone.
+    pub(super) fn raw(&self) -> jobject {
+        self.0
+    }
+}

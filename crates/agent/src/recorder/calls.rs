@@ -53,7 +53,7 @@ impl Booked {
 impl Recorder {
     /// Books the calls of one tree, by trace.
     pub(crate) fn book_calls(&mut self, thread: Option<Slot>, calls: &[Calls], cost: ProbeCost) {
-        let thread = self.calling_thread(thread);
+        let thread = self.thread_of_trace(thread);
         // For each node its depth and, unless it is too deep, its place in the profile's tree.
         let mut places: Vec<(usize, NodeId)> = Vec::with_capacity(calls.len());
         let mut path = Vec::new();
@@ -78,7 +78,7 @@ impl Recorder {
             };
             places.push((depth, place));
             if node.count > 0 || node.self_ns > 0 {
-                let times = self.calls.account(node, cost);
+                let times = self.calls.account(node, calls.get(node.parent as usize), cost);
                 let trace = self.profile.trace(place, thread);
                 self.calls.row(trace).add(times);
             }
@@ -87,11 +87,11 @@ impl Recorder {
 
     /// Books the calls of one tree by callee and caller.
     pub(crate) fn book_edges(&mut self, thread: Option<Slot>, calls: &[Calls], cost: ProbeCost) {
-        let thread = self.calling_thread(thread);
+        let thread = self.thread_of_trace(thread);
         let method = |node: &Calls| (!node.is_lost()).then(|| MethodId::new(node.method_index()));
         for node in calls.iter().filter(|node| node.count > 0) {
             let caller = calls.get(node.parent as usize).and_then(method);
-            let times = self.calls.account(node, cost);
+            let times = self.calls.account(node, calls.get(node.parent as usize), cost);
             let edge = self.calls.edges.entry((method(node), caller, thread));
             edge.or_default().add(times);
         }
@@ -128,13 +128,7 @@ impl Recorder {
         edges
     }
 
-    fn calling_thread(&mut self, thread: Option<Slot>) -> Option<ThreadId> {
-        let thread = thread.filter(|_| self.per_thread)?;
-        self.announce(thread);
-        Some(self.roster.id(thread, &mut self.profile))
-    }
-
-    fn call_frame(&mut self, method: u32) -> FrameId {
+    pub(super) fn call_frame(&mut self, method: u32) -> FrameId {
         let index = method as usize;
         if method == Calls::LOST {
             return self.lost_frame();
@@ -160,8 +154,11 @@ impl Recorder {
 
 impl CallBook {
     /// Takes what the probes cost off a node's times.
-    fn account(&mut self, node: &Calls, cost: ProbeCost) -> Booked {
+    fn account(&mut self, node: &Calls, caller: Option<&Calls>, cost: ProbeCost) -> Booked {
         self.call_count += node.count;
+        if caller.is_some_and(Calls::is_lost) {
+            self.folded_count += node.count;
+        }
         let self_ps = node.count.saturating_mul(cost.self_ps);
         let callees_ps = node.callee_count.saturating_mul(cost.caller_ps);
         let removed_ns = (self_ps.saturating_add(callees_ps) / 1000).min(node.self_ns);

@@ -13,15 +13,34 @@ pub(super) fn write_exceptions(
     out: &mut Vec<u8>,
 ) -> Result<(), SkipReason> {
     let table = code.exception_table();
-    let count = table.len() + edit.ranges().len();
-    push_u16(out, limit("entries of the exception table", count, super::MAX_U16)?);
+    let mut entries = Vec::new();
     // A range ends before the code inserted at its end: what is known of the locals there need not
-    // be what its handler expects.
+    // be what its handler expects. javac has handlers that cover themselves. A call under such a
+    // handler, which code inserted at its beginning can have, is more than HotSpot's C1 compiles
+    // ("exception handler covers itself"): that code is left out.
     for entry in table {
-        push_u16(out, layout.at(entry.start_pc.into())?.target as u16);
-        push_u16(out, layout.boundary(entry.end_pc.into())?.before as u16);
-        push_u16(out, layout.at(entry.handler_pc.into())?.target as u16);
-        push_u16(out, entry.catch_type);
+        let (start, handler) =
+            (layout.at(entry.start_pc.into())?, layout.at(entry.handler_pc.into())?);
+        let end = layout.boundary(entry.end_pc.into())?.before;
+        let mut add =
+            |from: u32, to: u32| entries.push((from, to, handler.target, entry.catch_type));
+        let covers_itself = (entry.start_pc..entry.end_pc).contains(&entry.handler_pc);
+        if covers_itself && handler.target != handler.itself {
+            if entry.start_pc < entry.handler_pc {
+                add(start.target, handler.target);
+            }
+            add(handler.itself, end);
+        } else {
+            add(start.target, end);
+        }
+    }
+    let count = entries.len() + edit.ranges().len();
+    push_u16(out, limit("entries of the exception table", count, super::MAX_U16)?);
+    for (start, end, handler, catch_type) in entries {
+        push_u16(out, start as u16);
+        push_u16(out, end as u16);
+        push_u16(out, handler as u16);
+        push_u16(out, catch_type);
     }
     for range in edit.ranges() {
         push_u16(out, layout.at(range.start.into())?.target as u16);

@@ -43,7 +43,7 @@ const ALLOCATIONS: [(&str, &str, u64, u64, bool); 11] = [
     ("nested", "byte[][]", N, 32, false),
     ("nested", "byte[]", 3 * N, 24, false),
     ("copies", "long[]", 1 + N, 40, false),
-    ("reflected", "short[]", N, 24, false),
+    ("reflected", "float[]", N, 24, false),
     ("reflected", "AllocationCounts$Reflected", N, 16, false),
     ("throwing", "AllocationCounts$Throwing", N, 16, false),
     ("throwing", "java.lang.IllegalStateException", N, 40, false),

@@ -64,6 +64,15 @@ public final class PerkProbes {
         }
     }
 
+    public static void touch(int method) {
+        entered++;
+        exited++;
+        if (begins()) {
+            note("touch", method);
+            ends();
+        }
+    }
+
     public static void enterLeaf(int method) {
         leaves++;
         if (begins()) {

@@ -12,8 +12,8 @@ import jdk.internal.vm.annotation.Stable;
  * Each thread has a tree of calling contexts and a stack of its own in the agent's native memory; a
  * field of java.lang.Thread holds the address of the stack's top. A probe reads and writes a few
  * words of them; it takes no lock, calls nothing and allocates nothing. A node's children are found,
- * in this order: as the one that came after the last one the time before; in the tree's hash table;
- * made by the agent.
+ * in this order: as the one that came next the time before; in the tree's hash table; made by the
+ * agent.
  *
  * The layouts of node, frame and tree are those of the agent's exact/tree.rs.
  */
@@ -25,24 +25,36 @@ public final class PerkProbes {
     private static final int LINE_SHIFT = 48;
     private static final int CONTEXT = 16;
     private static final int COUNT = 24;
-    private static final int LAST = 32;
+    private static final int FIRST = 32;
     private static final int NEXT = 40;
     private static final int SELF = 48;
     private static final int TOTAL = 56;
 
     private static final int FRAME_NODE = 0;
-    private static final int FRAME_CONTEXT = 8;
-    private static final int FRAME_START = 16;
-    private static final int FRAME_CALLEES = 24;
-    private static final int FRAME_LINE = 32;
-    private static final int FRAME_BYTES = 40;
-    /** In the place of a node: the stack ends here. */
-    private static final long END = -1;
+    /** The node that the next call is expected to enter. */
+    private static final int FRAME_NEXT = 8;
+    /** The node that the last call entered. */
+    private static final int FRAME_LAST = 16;
+    private static final int FRAME_START = 24;
+    private static final int FRAME_CALLEES = 32;
+    private static final int FRAME_LINE = 40;
+    /** 1 in the last frame that the stack has room for, else 0. */
+    private static final int FRAME_LIMIT = 44;
+    private static final int FRAME_BYTES = 48;
 
     private static final int TREE_CPU_NS = 0;
     private static final int TREE_TABLE = 8;
     private static final int TREE_MASK = 16;
     private static final int TREE_STACK = 24;
+    private static final int TREE_SITES = 32;
+    private static final int TREE_SITES_MASK = 40;
+
+    private static final int RECORD_CLASS = 0;
+    private static final int RECORD_LINE = 4;
+    private static final int RECORD_NODE = 8;
+    private static final int RECORD_COUNT = 16;
+    private static final int RECORD_BYTES = 24;
+    private static final int RECORD_SHIFT = 5;
 
     /** In place of a tree: the thread has ended, what it still does is not counted. */
     private static final long ENDED = -1;
@@ -64,11 +76,31 @@ public final class PerkProbes {
     @Stable private static long WALL_NS;
     /** The node that is nobody's child. */
     @Stable private static long NIL;
+    /**
+     * The frame of threads that have no stack. Thread's field holds the difference to it, so that
+     * 0 means this frame, in which no method runs.
+     */
+    @Stable private static long UNBORN;
+
+    /** Where allocation records begin. No site has the first one, and what it counts is nothing. */
+    @Stable private static long RECORDS;
+    @Stable private static long NUMBER_FIELD;
+    /** Where objects hold the index of their record; -1 where they do not. */
+    @Stable private static long RECORD_FIELD;
+    /** 1, or 2 where the agent keeps weak references to arrays, or 3 where to objects, too. */
+    @Stable private static int KEEPS;
+    /** What sizes are multiples of, less one. */
+    @Stable private static long ALIGNMENT_MASK;
+    /** Where the elements of an array begin that have up to four bytes, or eight. */
+    @Stable private static long BASE;
+    @Stable private static long BASE8;
+    /** The size of a reference. */
+    @Stable private static int REFERENCE;
 
     private PerkProbes() {}
 
     /** The probes begin to count. Until now they did nothing: the JVM was starting. */
-    private static long start(int clock, int lines, long wall, long nil) {
+    private static long start(int clock, int lines, long wall, long nil, long unborn) {
         Unsafe unsafe = Unsafe.getUnsafe();
         STACK_FIELD = unsafe.objectFieldOffset(Thread.class, "$perkStack");
         TREE_FIELD = unsafe.objectFieldOffset(Thread.class, "$perkTree");
@@ -76,7 +108,28 @@ public final class PerkProbes {
         LINES = lines;
         WALL_NS = wall;
         NIL = nil;
+        UNBORN = unborn;
         U = unsafe;
+        return 0;
+    }
+
+    /**
+     * Allocations are counted, too; called before {@link #start}. To find what of them is live,
+     * objects hold the index of their record if {@code holds} is not 0, or the agent keeps weak
+     * references to them. Where arrays begin is asked of the agent: Unsafe's answer was an int
+     * before JDK 25, and is a long.
+     */
+    private static long startSites(
+            long records, int holds, int keeps, int alignment, int base, int base8, int reference) {
+        Unsafe unsafe = Unsafe.getUnsafe();
+        NUMBER_FIELD = unsafe.objectFieldOffset(Class.class, "$perkNumber");
+        RECORD_FIELD = holds == 0 ? -1 : unsafe.objectFieldOffset(Object.class, "$perkRecord");
+        KEEPS = keeps;
+        ALIGNMENT_MASK = alignment - 1;
+        BASE = base;
+        BASE8 = base8;
+        REFERENCE = reference;
+        RECORDS = records;
         return 0;
     }
 
@@ -92,6 +145,15 @@ public final class PerkProbes {
     /** The frame to go on with where a method returns or catches, from the top outward. */
     private static native long unwind(long tree, long top, int method, boolean leave, long now);
 
+    /** The number of a class that has none yet; 0 if it gets none. */
+    private static native int number(Class<?> type);
+
+    /** The index of a new record. */
+    private static native int record(long tree, long node, int number, int line);
+
+    /** An object or array is to be looked after: is it live? */
+    private static native void keep(long tree, Object object, int index, long bytes);
+
     /** A virtual thread with this tree, or none, now uses the calling platform thread's time. */
     private static native void carry(long tree);
 
@@ -101,35 +163,15 @@ public final class PerkProbes {
             return;
         }
         Thread thread = Thread.currentThread();
-        long top = U.getLong(thread, STACK_FIELD);
-        if (top == 0) {
-            top = bottom(thread);
-            if (top == 0) {
-                return;
-            }
+        long top = U.getLong(thread, STACK_FIELD) ^ UNBORN;
+        long node = U.getLong(top + FRAME_NEXT);
+        // One test and one call: every one more costs the JIT compilers time in every method.
+        if ((differs(node, top, method) | U.getInt(top + FRAME_LIMIT)) != 0) {
+            enterSlowly(thread, top, method);
+            return;
         }
-        long context = U.getLong(top + FRAME_CONTEXT);
-        long node = U.getLong(U.getLong(context + LAST) + NEXT);
-        if (U.getInt(node + METHOD) != method
-                || (LINES == 2 && U.getChar(node + CALLER + 6) != U.getChar(top + FRAME_LINE))) {
-            node = find(thread, top, method);
-        }
-        U.putLong(context + LAST, node);
-        U.putLong(node + COUNT, U.getLong(node + COUNT) + 1);
-        top += FRAME_BYTES;
-        if (U.getLong(top + FRAME_NODE) == END) {
-            top = extend(U.getLong(thread, TREE_FIELD), top);
-        }
-        U.putLong(top + FRAME_NODE, node);
-        U.putLong(top + FRAME_CONTEXT, U.getLong(node + CONTEXT));
-        if (LINES == 2) {
-            U.putChar(top + FRAME_LINE, (char) 0);
-        }
-        if (CLOCK != CLOCK_NONE) {
-            U.putLong(top + FRAME_START, now(thread));
-            U.putLong(top + FRAME_CALLEES, 0);
-        }
-        U.putLong(thread, STACK_FIELD, top);
+        count(top, node);
+        push(thread, top + FRAME_BYTES, node);
     }
 
     /** A method begins in which nothing happens that would have to be told of. */
@@ -138,21 +180,13 @@ public final class PerkProbes {
             return;
         }
         Thread thread = Thread.currentThread();
-        long top = U.getLong(thread, STACK_FIELD);
-        if (top == 0) {
-            top = bottom(thread);
-            if (top == 0) {
-                return;
-            }
+        long top = U.getLong(thread, STACK_FIELD) ^ UNBORN;
+        long node = U.getLong(top + FRAME_NEXT);
+        if (differs(node, top, method) != 0) {
+            touchSlowly(thread, top, method);
+            return;
         }
-        long context = U.getLong(top + FRAME_CONTEXT);
-        long node = U.getLong(U.getLong(context + LAST) + NEXT);
-        if (U.getInt(node + METHOD) != method
-                || (LINES == 2 && U.getChar(node + CALLER + 6) != U.getChar(top + FRAME_LINE))) {
-            node = find(thread, top, method);
-        }
-        U.putLong(context + LAST, node);
-        U.putLong(node + COUNT, U.getLong(node + COUNT) + 1);
+        count(top, node);
     }
 
     /** A method that cannot hold probes is about to be called. */
@@ -166,10 +200,7 @@ public final class PerkProbes {
             return;
         }
         Thread thread = Thread.currentThread();
-        long top = U.getLong(thread, STACK_FIELD);
-        if (top == 0) {
-            return;
-        }
+        long top = U.getLong(thread, STACK_FIELD) ^ UNBORN;
         long node = U.getLong(top + FRAME_NODE);
         if (U.getInt(node + METHOD) != method) {
             repair(thread, top, method, true);
@@ -184,7 +215,7 @@ public final class PerkProbes {
             U.putLong(outer, U.getLong(outer) + took);
         }
         U.putLong(top + FRAME_NODE, 0);
-        U.putLong(thread, STACK_FIELD, top - FRAME_BYTES);
+        U.putLong(thread, STACK_FIELD, top - FRAME_BYTES ^ UNBORN);
     }
 
     /** A method goes on in one of its exception handlers. */
@@ -193,19 +224,16 @@ public final class PerkProbes {
             return;
         }
         Thread thread = Thread.currentThread();
-        long top = U.getLong(thread, STACK_FIELD);
-        if (top != 0 && U.getInt(U.getLong(top + FRAME_NODE) + METHOD) != method) {
+        long top = U.getLong(thread, STACK_FIELD) ^ UNBORN;
+        if (U.getInt(U.getLong(top + FRAME_NODE) + METHOD) != method) {
             repair(thread, top, method, false);
         }
     }
 
     /** The running method is now at a line. */
     public static void line(int line) {
-        if (U == null) {
-            return;
-        }
-        long top = U.getLong(Thread.currentThread(), STACK_FIELD);
-        if (top != 0) {
+        if (U != null) {
+            long top = U.getLong(Thread.currentThread(), STACK_FIELD) ^ UNBORN;
             U.putChar(top + FRAME_LINE, (char) line);
         }
     }
@@ -224,6 +252,190 @@ public final class PerkProbes {
         }
     }
 
+    /** A constructor runs, that of Object, to which all others come. */
+    public static void allocated(Object object) {
+        if (U != null) {
+            Thread thread = Thread.currentThread();
+            int index = site(thread, object.getClass());
+            long record = RECORDS + ((long) index << RECORD_SHIFT);
+            U.putLong(record + RECORD_COUNT, U.getLong(record + RECORD_COUNT) + 1);
+            if (RECORD_FIELD != -1) {
+                U.putInt(object, RECORD_FIELD, index);
+            }
+            if (KEEPS == 3) {
+                keepSafely(thread, object, index, 0);
+            }
+        }
+    }
+
+    /** An object or array has been made without a constructor. */
+    public static void made(Object object) {
+        if (object instanceof Object[] array) {
+            array(array);
+        } else if (object instanceof byte[] array) {
+            array(array);
+        } else if (object instanceof int[] array) {
+            array(array);
+        } else if (object instanceof long[] array) {
+            array(array);
+        } else if (object instanceof char[] array) {
+            array(array);
+        } else if (object instanceof short[] array) {
+            array(array);
+        } else if (object instanceof boolean[] array) {
+            array(array);
+        } else if (object instanceof double[] array) {
+            array(array);
+        } else if (object instanceof float[] array) {
+            array(array);
+        } else if (object != null) {
+            allocated(object);
+        }
+    }
+
+    /** An array has been made with the arrays in it. */
+    public static void arrays(Object array) {
+        made(array);
+        if (array instanceof Object[] inner) {
+            for (Object it : inner) {
+                if (it != null) {
+                    arrays(it);
+                }
+            }
+        }
+    }
+
+    public static void array(Object[] array) {
+        if (U != null) {
+            long base = REFERENCE == 8 ? BASE8 : BASE;
+            count(array, base + (long) array.length * REFERENCE);
+        }
+    }
+
+    public static void array(boolean[] array) {
+        if (U != null) {
+            count(array, BASE + (long) array.length);
+        }
+    }
+
+    public static void array(byte[] array) {
+        if (U != null) {
+            count(array, BASE + (long) array.length);
+        }
+    }
+
+    public static void array(char[] array) {
+        if (U != null) {
+            count(array, BASE + ((long) array.length << 1));
+        }
+    }
+
+    public static void array(short[] array) {
+        if (U != null) {
+            count(array, BASE + ((long) array.length << 1));
+        }
+    }
+
+    public static void array(int[] array) {
+        if (U != null) {
+            count(array, BASE + ((long) array.length << 2));
+        }
+    }
+
+    public static void array(float[] array) {
+        if (U != null) {
+            count(array, BASE + ((long) array.length << 2));
+        }
+    }
+
+    public static void array(long[] array) {
+        if (U != null) {
+            count(array, BASE8 + ((long) array.length << 3));
+        }
+    }
+
+    public static void array(double[] array) {
+        if (U != null) {
+            count(array, BASE8 + ((long) array.length << 3));
+        }
+    }
+
+    /** Counts an array whose last element ends there. */
+    @ForceInline
+    private static void count(Object array, long end) {
+        Thread thread = Thread.currentThread();
+        int index = site(thread, array.getClass());
+        long record = RECORDS + ((long) index << RECORD_SHIFT);
+        long bytes = end + ALIGNMENT_MASK & ~ALIGNMENT_MASK;
+        U.putLong(record + RECORD_COUNT, U.getLong(record + RECORD_COUNT) + 1);
+        U.putLong(record + RECORD_BYTES, U.getLong(record + RECORD_BYTES) + bytes);
+        if (KEEPS >= 2) {
+            keepSafely(thread, array, index, bytes);
+        }
+    }
+
+    @ForceInline
+    private static void keepSafely(Thread thread, Object object, int index, long bytes) {
+        if (index != 0) {
+            keep(U.getLong(thread, TREE_FIELD), object, index, bytes);
+        }
+    }
+
+    /** The index of the record for a class where the thread is now; 0 if it is not counted. */
+    @ForceInline
+    private static int site(Thread thread, Class<?> type) {
+        long top = U.getLong(thread, STACK_FIELD) ^ UNBORN;
+        int index = U.getInt(U.getLong(top + FRAME_NODE) + SITE);
+        long record = RECORDS + ((long) index << RECORD_SHIFT);
+        int differs = U.getInt(record + RECORD_CLASS) ^ U.getInt(type, NUMBER_FIELD);
+        if (LINES == 2) {
+            differs |= U.getChar(record + RECORD_LINE) ^ U.getChar(top + FRAME_LINE);
+        }
+        return differs == 0 ? index : findSite(thread, top, type);
+    }
+
+    /** The record that was not foreseen. */
+    @DontInline
+    private static int findSite(Thread thread, long top, Class<?> type) {
+        if (top == UNBORN) {
+            top = bottom(thread);
+            if (top == UNBORN) {
+                return 0;
+            }
+        }
+        int number = U.getInt(type, NUMBER_FIELD);
+        if (number == 0) {
+            number = number(type);
+            if (number == 0) {
+                return 0;
+            }
+            U.putInt(type, NUMBER_FIELD, number);
+        }
+        int line = LINES == 2 ? U.getChar(top + FRAME_LINE) : 0;
+        long node = U.getLong(top + FRAME_NODE);
+        long tree = U.getLong(thread, TREE_FIELD);
+        long table = U.getLong(tree + TREE_SITES);
+        long mask = U.getLong(tree + TREE_SITES_MASK);
+        long at = (((node >>> 4) * 31 + number) * 31 + line) * 0x9E3779B97F4A7C15L >>> 30;
+        int index;
+        for (;; at += 4) {
+            at &= mask;
+            index = U.getInt(table + at);
+            if (index == 0) {
+                index = record(tree, node, number, line);
+                break;
+            }
+            long record = RECORDS + ((long) index << RECORD_SHIFT);
+            if (U.getLong(record + RECORD_NODE) == node
+                    && U.getInt(record + RECORD_CLASS) == number
+                    && U.getChar(record + RECORD_LINE) == line) {
+                break;
+            }
+        }
+        U.putInt(node + SITE, index);
+        return index;
+    }
+
     @ForceInline
     private static long now(Thread thread) {
         if (CLOCK == CLOCK_CPU_TICK) {
@@ -232,25 +444,93 @@ public final class PerkProbes {
         return CLOCK == CLOCK_WALL_TICK ? U.getLong(WALL_NS) : System.nanoTime();
     }
 
-    /** Where a thread begins; 0 if nothing of it is counted. */
+    /** Whether a node is not for a method called from here: 0 if it is. */
+    @ForceInline
+    private static int differs(long node, long top, int method) {
+        int differs = U.getInt(node + METHOD) ^ method;
+        if (LINES == 2) {
+            differs |= U.getChar(node + CALLER + 6) ^ U.getChar(top + FRAME_LINE);
+        }
+        return differs;
+    }
+
+    /** Counts a call of a node, and expects next what came after it the last time. */
+    @ForceInline
+    private static void count(long top, long node) {
+        U.putLong(top + FRAME_NEXT, U.getLong(node + NEXT));
+        U.putLong(top + FRAME_LAST, node);
+        U.putLong(node + COUNT, U.getLong(node + COUNT) + 1);
+    }
+
+    @ForceInline
+    private static void push(Thread thread, long top, long node) {
+        U.putLong(top + FRAME_NODE, node);
+        U.putLong(top + FRAME_NEXT, U.getLong(node + FIRST));
+        U.putLong(top + FRAME_LAST, NIL);
+        if (LINES == 2) {
+            U.putChar(top + FRAME_LINE, (char) 0);
+        }
+        if (CLOCK != CLOCK_NONE) {
+            U.putLong(top + FRAME_START, now(thread));
+            U.putLong(top + FRAME_CALLEES, 0);
+        }
+        U.putLong(thread, STACK_FIELD, top ^ UNBORN);
+    }
+
+    /** A method begins that was not foreseen, or for which there is no room on the stack. */
+    @DontInline
+    private static void enterSlowly(Thread thread, long top, int method) {
+        if (top == UNBORN) {
+            top = bottom(thread);
+            if (top == UNBORN) {
+                return;
+            }
+        }
+        long node = find(thread, top, method);
+        count(top, node);
+        if (U.getInt(top + FRAME_LIMIT) != 0) {
+            top = extend(U.getLong(thread, TREE_FIELD), top);
+        }
+        push(thread, top + FRAME_BYTES, node);
+    }
+
+    @DontInline
+    private static void touchSlowly(Thread thread, long top, int method) {
+        if (top == UNBORN) {
+            top = bottom(thread);
+            if (top == UNBORN) {
+                return;
+            }
+        }
+        long node = find(thread, top, method);
+        count(top, node);
+    }
+
+    /** The bottom of a thread's new stack, or {@link #UNBORN} if nothing of it is counted. */
     @DontInline
     private static long bottom(Thread thread) {
         if (U.getLong(thread, TREE_FIELD) == ENDED) {
-            return 0;
+            return UNBORN;
         }
         long tree = begin(thread);
         if (tree == 0) {
-            return 0;
+            return UNBORN;
         }
+        long bottom = U.getLong(tree + TREE_STACK);
         U.putLong(thread, TREE_FIELD, tree);
-        return U.getLong(tree + TREE_STACK);
+        U.putLong(thread, STACK_FIELD, bottom ^ UNBORN);
+        return bottom;
     }
 
     /** The child that was not foreseen. */
-    @DontInline
     private static long find(Thread thread, long top, int method) {
+        long next = U.getLong(top + FRAME_NEXT);
+        if (differs(next, top, method) == 0) {
+            return next;
+        }
         int line = LINES == 2 ? U.getChar(top + FRAME_LINE) : 0;
-        long context = U.getLong(top + FRAME_CONTEXT);
+        long parent = U.getLong(top + FRAME_NODE);
+        long context = U.getLong(parent + CONTEXT);
         long caller = context | (long) line << LINE_SHIFT;
         long tree = U.getLong(thread, TREE_FIELD);
         long table = U.getLong(tree + TREE_TABLE);
@@ -268,9 +548,11 @@ public final class PerkProbes {
                 break;
             }
         }
-        long last = U.getLong(context + LAST);
+        long last = U.getLong(top + FRAME_LAST);
         if (last != NIL) {
             U.putLong(last + NEXT, node);
+        } else {
+            U.putLong(parent + FIRST, node);
         }
         return node;
     }
@@ -278,9 +560,11 @@ public final class PerkProbes {
     /** Returns to the right frame where callees were left that nobody told of. */
     @DontInline
     private static void repair(Thread thread, long top, int method, boolean leave) {
-        long now = CLOCK == CLOCK_NONE ? 0 : now(thread);
-        long tree = U.getLong(thread, TREE_FIELD);
-        U.putLong(thread, STACK_FIELD, unwind(tree, top, method, leave, now));
+        if (top != UNBORN) {
+            long now = CLOCK == CLOCK_NONE ? 0 : now(thread);
+            long tree = U.getLong(thread, TREE_FIELD);
+            U.putLong(thread, STACK_FIELD, unwind(tree, top, method, leave, now) ^ UNBORN);
+        }
     }
 
     /**
@@ -292,7 +576,7 @@ public final class PerkProbes {
         long ownTree = U.getLong(thread, TREE_FIELD);
         long ownTop = U.getLong(thread, STACK_FIELD);
         U.putLong(thread, TREE_FIELD, tree);
-        U.putLong(thread, STACK_FIELD, U.getLong(tree + TREE_STACK));
+        U.putLong(thread, STACK_FIELD, U.getLong(tree + TREE_STACK) ^ UNBORN);
         long begin = System.nanoTime();
         for (int i = 0; i < count; i++) {
             enter(method);

@@ -17,8 +17,8 @@ pub(in crate::exact) struct Node {
     pub(super) context: AtomicU64,
     /// How often it was entered.
     pub(super) count: AtomicU64,
-    /// The child entered last.
-    pub(super) last: AtomicU64,
+    /// The child that was entered first the last time.
+    pub(super) first: AtomicU64,
     /// The sibling that was entered after this one the last time.
     pub(super) next: AtomicU64,
     /// The time of its calls that have ended, without what they called.
@@ -45,33 +45,36 @@ impl Node {
     }
 }
 
-/// A frame of the stack: node (0 for none), context, start, time of callees, line.
-pub(super) const FRAME_WORDS: usize = 5;
+/// A frame of the stack: node (0 for none), expected and last callee, start, time of callees, line
+/// and limit.
+pub(super) const FRAME_WORDS: usize = 6;
 pub(super) const FRAME_BYTES: usize = FRAME_WORDS * 8;
-/// In the place of a node: the stack ends here.
-const END: u64 = u64::MAX;
+/// In a frame's last word, above the line: it is the last one that the stack has room for.
+const LIMIT: u64 = 1 << 32;
 
 /// A frame of the stack. Time counts only where probes write the start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame<'a> {
     node: &'a AtomicU64,
-    context: &'a AtomicU64,
+    next: &'a AtomicU64,
+    last: &'a AtomicU64,
     start_ns: &'a AtomicU64,
     callees_ns: &'a AtomicU64,
 }
 
 impl<'a> Frame<'a> {
     pub(super) fn new(words: &'a [AtomicU64]) -> Self {
-        let [node, context, start_ns, callees_ns, ..] = words else {
+        let [node, next, last, start_ns, callees_ns, ..] = words else {
             unreachable!("a frame has {FRAME_WORDS} words")
         };
-        Self { node, context, start_ns, callees_ns }
+        Self { node, next, last, start_ns, callees_ns }
     }
 
     /// Makes it the bottom of a stack.
-    pub(super) fn begin(self, root: u64) {
+    pub(super) fn begin(self, root: u64, nil: u64) {
         self.node.store(root, Relaxed);
-        self.context.store(root, Relaxed);
+        self.next.store(nil, Relaxed);
+        self.last.store(nil, Relaxed);
     }
 
     pub(super) fn node(self) -> u64 {
@@ -80,7 +83,7 @@ impl<'a> Frame<'a> {
 
     /// Whether a method runs in it.
     pub(super) fn is_used(&self) -> bool {
-        !matches!(self.node.load(Relaxed), 0 | END)
+        self.node.load(Relaxed) != 0
     }
 
     pub(super) fn clear(self) {
@@ -126,8 +129,8 @@ pub(super) fn new_table(len: usize) -> Box<[AtomicU64]> {
 
 /// A stack with room for so many frames, the bottom among them.
 pub(super) fn new_stack(frames: usize) -> Box<[AtomicU64]> {
-    let stack = new_table((frames + 1) * FRAME_WORDS);
-    stack[frames * FRAME_WORDS].store(END, Relaxed);
+    let stack = new_table(frames * FRAME_WORDS);
+    stack[frames * FRAME_WORDS - 1].store(LIMIT, Relaxed);
     stack
 }
 

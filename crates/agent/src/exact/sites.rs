@@ -1,0 +1,338 @@
+//! Allocation sites: what was allocated where, counted by the probes, and what of it is live.
+//!
+//! A *site* is a class allocated on a line of a node of a call tree; its counts are a record in
+//! native memory ([`records`]), which probes write to. Objects hold the index of their record in a
+//! field that perk adds to `java.lang.Object`, from which a walk of the heap tells what is live.
+//! Arrays have no such field: weak references are kept of them, in the tree of the thread that made
+//! them; and of objects, too, where the JVM cannot have the field.
+
+mod flags;
+mod live;
+mod records;
+mod sizes;
+
+use std::sync::{Mutex, OnceLock};
+
+use perk_control::options::Options;
+use perk_instrument::layout::{FieldKind, Jvm};
+use perk_jvmti_sys::jni_sys::jvalue;
+use perk_profile::{Allocations, ClassId};
+use rustc_hash::FxHashMap;
+
+pub(super) use self::live::{Keeper, Kept};
+use self::live::{Sum, Walk, entry};
+pub(super) use self::records::{Key, Records};
+use self::sizes::{Sizes, Source, header_bytes};
+use super::classes::Classes;
+use super::tree::{SitePaths, Tree};
+use crate::jvm::{ArraySizes, Borrowed, IntField, Jni, Jvmti, MethodRef, Reference, Vm};
+use crate::recorder::Recorder;
+use crate::resolve::class_id;
+use crate::session::lock;
+
+/// The first JDK that runs with a field in `java.lang.Object` whatever its flags are.
+const FIRST_JDK_WITHOUT_LIMITS: u32 = 18;
+
+/// Instances of these are larger than their fields: see [`perk_instrument::layout`].
+const OWN_SIZES: [&str; 2] = ["java.lang.Class", "jdk.internal.vm.StackChunk"];
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct AllocationSites {
+    jvmti: Jvmti,
+    records: Records,
+    liveness: Liveness,
+    feature_version: u32,
+    /// What the JVM allocates in these methods is counted by a probe.
+    probed: Mutex<FxHashMap<MethodRef, bool>>,
+    sizes: OnceLock<Mutex<Sizes>>,
+    vm: OnceLock<Vm>,
+    /// That in which objects hold the index of their record.
+    field: OnceLock<IntField>,
+    live: Mutex<Live>,
+}
+
+/// What was found to be live, the last time it was looked for.
+#[derive(Debug, Default)]
+struct Live {
+    /// By the index of the record; the size is that of arrays.
+    sites: Vec<Sum>,
+    /// What has no site, by class.
+    others: Vec<(ClassId, Allocations)>,
+}
+
+/// An object or array that the JVM has made by itself.
+#[derive(Clone, Copy)]
+pub(crate) struct Made<'a> {
+    pub(crate) thread: Borrowed<'a>,
+    pub(crate) object: Borrowed<'a>,
+    pub(crate) class: Borrowed<'a>,
+    pub(crate) size_bytes: u64,
+}
+
+/// How it is found out what is live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Liveness {
+    /// Not at all.
+    Unknown,
+    /// Objects hold the index of their record, arrays have weak references.
+    Field,
+    /// All have weak references.
+    References,
+}
+
+/// The objects of a program, by site.
+#[derive(Debug, Default)]
+pub(crate) struct Objects {
+    /// By the index of the record.
+    pub(crate) sites: Vec<Allocations>,
+    /// The live objects that have no site, by class.
+    pub(crate) others: Vec<(ClassId, Allocations)>,
+}
+
+impl AllocationSites {
+    /// What the options ask for, if they ask for it.
+    ///
+    /// # Errors
+    /// Why it cannot be had, for one line.
+    pub(super) fn new(jvmti: Jvmti, options: &Options) -> Result<Option<Self>, String> {
+        let with_sites = options.heap_sites && options.heap_sample_bytes.is_none();
+        if !with_sites && !options.aprof {
+            return Ok(None);
+        }
+        let version = jvmti.system_property(c"java.vm.specification.version");
+        let feature_version = version.and_then(|it| it.parse().ok()).unwrap_or(0);
+        let may_have_field = || {
+            feature_version >= FIRST_JDK_WITHOUT_LIMITS
+                || flags::bool_flag(c"UseCompressedClassPointers") != Some(false)
+        };
+        let liveness = match with_sites {
+            false => Liveness::Unknown,
+            true if may_have_field() => Liveness::Field,
+            true => Liveness::References,
+        };
+        let records = Records::reserve()
+            .map_err(|error| format!("perk has no memory for allocation records: {error}"))?;
+        Ok(Some(Self {
+            jvmti,
+            records,
+            liveness,
+            feature_version,
+            probed: Mutex::default(),
+            sizes: OnceLock::new(),
+            vm: OnceLock::new(),
+            field: OnceLock::new(),
+            live: Mutex::default(),
+        }))
+    }
+
+    /// Whether it is counted where objects come from, not only of what class they are.
+    pub(super) fn with_paths(&self) -> bool {
+        self.liveness != Liveness::Unknown
+    }
+
+    /// Whether objects are to hold the index of their record.
+    pub(super) fn has_field(&self) -> bool {
+        self.liveness == Liveness::Field
+    }
+
+    /// Tells the helper class where records are, before it starts.
+    pub(super) fn vm_init(&self, jni: Jni<'_>, helper: &dyn Reference) -> Result<(), String> {
+        let ArraySizes { alignment_bytes, base_bytes, reference_bytes } =
+            self.jvmti.array_sizes(jni).ok_or("the JVM does not tell sizes")?;
+        let jvm = Jvm {
+            feature_version: self.feature_version,
+            header_bytes: header_bytes(base_bytes),
+            oop_bytes: reference_bytes,
+            alignment_bytes,
+        };
+        let keeps = match self.liveness {
+            Liveness::Unknown => 1,
+            Liveness::Field => 2,
+            Liveness::References => 3,
+        };
+        let arguments = [
+            jvalue { j: self.records.address() as i64 },
+            jvalue { i: self.has_field().into() },
+            jvalue { i: keeps },
+            jvalue { i: alignment_bytes as i32 },
+            jvalue { i: jvm.array_base_bytes(FieldKind::OneByte) as i32 },
+            jvalue { i: jvm.array_base_bytes(FieldKind::EightBytes) as i32 },
+            jvalue { i: reference_bytes as i32 },
+        ];
+        let signature = c"(JIIIIII)J";
+        // SAFETY: the arguments are those of the helper's method.
+        unsafe { jni.call_static_long(helper, c"startSites", signature, &arguments) }
+            .ok_or("the helper class does not count allocations")?;
+        let _ = self.sizes.set(Mutex::new(Sizes::new(jvm)));
+        if self.has_field() {
+            let object = jni.find_class(c"java/lang/Object").ok_or("no java.lang.Object")?;
+            let field = jni.int_field(&object, c"$perkRecord");
+            let _ = self.field.set(field.ok_or("no field in java.lang.Object")?);
+        }
+        let _ = self.vm.set(jni.vm().ok_or("no JVM")?);
+        Ok(())
+    }
+
+    /// The number of a class: that of the profile and one, as 0 means none.
+    pub(super) fn number(
+        &self,
+        jni: Jni<'_>,
+        classes: &Classes,
+        recorder: &Mutex<Recorder>,
+        class: &(impl Reference + ?Sized),
+    ) -> u32 {
+        let Some(sizes) = self.sizes.get() else { return 0 };
+        // Held all the time, so that no class gets two numbers.
+        let source = Source { jvmti: self.jvmti, jni, classes, recorder };
+        lock(sizes).add(&source, class).index() as u32 + 1
+    }
+
+    /// The index of the record of a site.
+    pub(super) fn record(&self, tree: &Tree, key: Key) -> u32 {
+        tree.site(&self.records, key)
+    }
+
+    /// The records of a tree, and the paths to them.
+    pub(super) fn paths(&self, tree: &Tree) -> SitePaths {
+        tree.site_paths(&self.records)
+    }
+
+    /// An object or array was counted: whether it is live shall be known.
+    pub(super) fn keep(&self, jni: Jni<'_>, tree: &Tree, object: &dyn Reference, kept: Kept) {
+        tree.sites().keeper.keep(jni, object, kept);
+    }
+
+    /// The JVM has made an object or array by itself, for a thread that is at a line of a node.
+    pub(super) fn made_by_jvm(&self, jni: Jni<'_>, tree: &Tree, key: Key, made: &Made<'_>) {
+        let record = self.record(tree, key);
+        let is_array = self.is_array(key.class);
+        let bytes = if is_array { made.size_bytes } else { 0 };
+        self.records.count(record, bytes);
+        match self.liveness {
+            Liveness::Field if !is_array => {
+                if let Some(&field) = self.field.get() {
+                    // SAFETY: the field is that of java.lang.Object, and this is no array.
+                    unsafe { jni.set_int(&made.object, field, record as i32) };
+                }
+            }
+            Liveness::Field | Liveness::References => {
+                self.keep(jni, tree, &made.object, Kept { record, bytes });
+            }
+            Liveness::Unknown => {}
+        }
+    }
+
+    /// Whether a number is that of an array class.
+    fn is_array(&self, class: u32) -> bool {
+        let class = ClassId::new(class as usize - 1);
+        self.sizes.get().is_some_and(|sizes| lock(sizes).instance_bytes(class).is_none())
+    }
+
+    /// Whether what the JVM makes in the running method is counted by a probe.
+    pub(super) fn is_probed(&self, jni: Jni<'_>) -> bool {
+        let Some(method) = self.jvmti.current_method() else { return true };
+        if let Some(&known) = lock(&self.probed).get(&method) {
+            return known;
+        }
+        let class = self.jvmti.declaring_class(jni, method);
+        let class = class.and_then(|class| self.jvmti.class_signature(&class)).unwrap_or_default();
+        let (name, _) = self.jvmti.method_name(method).unwrap_or_default();
+        let is_probed = match (class.as_str(), name.as_str()) {
+            ("Ljava/lang/Object;", "clone") => true,
+            ("Ljava/lang/reflect/Array;", "newArray" | "multiNewArray") => true,
+            ("Ljdk/internal/misc/Unsafe;", "allocateInstance") => true,
+            // The constructor has run when the JVM tells of the object.
+            (_, "newInstance0") => true,
+            _ => false,
+        };
+        lock(&self.probed).insert(method, is_probed);
+        is_probed
+    }
+
+    /// Finds out what is live.
+    pub(super) fn settle(
+        &self,
+        gc: bool,
+        classes: &Classes,
+        recorder: &Mutex<Recorder>,
+        trees: &[&'static Tree],
+    ) {
+        let Some(jni) = self.vm.get().and_then(Vm::jni) else { return };
+        let Some(sizes) = self.sizes.get() else { return };
+        if self.liveness == Liveness::Unknown {
+            return;
+        }
+        if gc {
+            self.jvmti.force_garbage_collection();
+        }
+        let source = Source { jvmti: self.jvmti, jni, classes, recorder };
+        let loaded = self.jvmti.loaded_classes(jni).unwrap_or_default();
+        // Their tags tell the walk what is what.
+        let loaded = loaded.iter().map(|class| (class_id(self.jvmti, recorder, class).0, class));
+        let loaded: FxHashMap<_, _> = loaded.collect();
+        let walk = Walk::of(self.jvmti, self.has_field());
+        let mut sites: Vec<Sum> = walk.by_record.iter().map(|&it| Sum::objects(it)).collect();
+        for tree in trees {
+            for kept in tree.sites().keeper.live(jni) {
+                entry(&mut sites, kept.record as usize).add(1, kept.bytes);
+            }
+        }
+        // No more than there are: of what the field holds nothing is taken for granted.
+        sites.truncate(self.records.len());
+        let mut others = walk.by_class;
+        for (record, sum) in sites.iter().enumerate().skip(1) {
+            let class = self.records.key(record as u32).class;
+            entry(&mut others, class as usize).remove(*sum);
+        }
+        let mut rest = Vec::new();
+        for (number, sum) in others.iter().enumerate().skip(1).filter(|(_, sum)| sum.count > 0) {
+            let class = ClassId::new(number - 1);
+            let mut sizes = lock(sizes);
+            if let Some(object) = loaded.get(&class) {
+                sizes.add(&source, *object);
+            }
+            let live_bytes = match sizes.instance_bytes(class) {
+                Some(bytes) if !self.has_own_sizes(class, recorder) => sum.count * bytes,
+                _ => sum.bytes,
+            };
+            let (allocated_bytes, live_count, allocated_count) = (live_bytes, sum.count, sum.count);
+            let counts = Allocations { live_bytes, live_count, allocated_bytes, allocated_count };
+            rest.push((class, counts));
+        }
+        *lock(&self.live) = Live { sites, others: rest };
+    }
+
+    fn has_own_sizes(&self, class: ClassId, recorder: &Mutex<Recorder>) -> bool {
+        OWN_SIZES.contains(&lock(recorder).profile.symbols.class_name(class))
+    }
+
+    /// All objects up to now, with what was found to be live.
+    pub(super) fn objects(&self) -> Objects {
+        let live = lock(&self.live);
+        let sizes = self.sizes.get().map(lock);
+        let sites = (0..self.records.len()).map(|record| {
+            let (allocated_count, array_bytes) = self.records.counts(record as u32);
+            let class = self.records.key(record as u32).class;
+            let live = live.sites.get(record).copied().unwrap_or_default();
+            let class = ClassId::new(class.wrapping_sub(1) as usize);
+            let (allocated_bytes, live_bytes) =
+                match sizes.as_ref().and_then(|it| it.instance_bytes(class)) {
+                    Some(bytes) => (allocated_count * bytes, live.count * bytes),
+                    None => (array_bytes, live.bytes),
+                };
+            Allocations { live_bytes, live_count: live.count, allocated_bytes, allocated_count }
+        });
+        Objects { sites: sites.collect(), others: live.others.clone() }
+    }
+
+    /// The live objects without a site.
+    pub(super) fn unsited_count(&self) -> u64 {
+        lock(&self.live).others.iter().map(|(_, counts)| counts.live_count).sum()
+    }
+
+    /// The memory of the records.
+    pub(super) fn used_bytes(&self) -> u64 {
+        self.records.used_bytes()
+    }
+}

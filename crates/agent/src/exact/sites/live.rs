@@ -1,0 +1,179 @@
+//! What is live: weak references to arrays, and a walk of the heap for all else.
+
+use std::ffi::c_void;
+
+use perk_jvmti_sys::jni_sys::{jint, jlong, jvalue};
+use perk_jvmti_sys::{
+    JVMTI_HEAP_REFERENCE_FIELD, JVMTI_PRIMITIVE_TYPE_INT, JVMTI_VISIT_OBJECTS, jvmtiHeapCallbacks,
+    jvmtiHeapReferenceInfo, jvmtiHeapReferenceKind, jvmtiPrimitiveType,
+};
+
+use crate::jvm::{Jni, Jvmti, Reference, Weak};
+
+/// References to what is gone are deleted when there are so many, or twice as many as were left the
+/// last time.
+const FIRST_SWEEP: usize = 1 << 12;
+
+/// The objects and arrays of a tree to which references are kept.
+#[derive(Debug, Default)]
+pub(in crate::exact) struct Keeper {
+    all: Vec<(Weak, Kept)>,
+    next_sweep: usize,
+}
+
+/// What an object or array is counted as.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::exact) struct Kept {
+    /// The index of its record.
+    pub(in crate::exact) record: u32,
+    /// The size of an array; 0 for an object.
+    pub(in crate::exact) bytes: u64,
+}
+
+impl Keeper {
+    /// Keeps a weak reference.
+    pub(in crate::exact) fn keep(
+        &mut self,
+        jni: Jni<'_>,
+        object: &(impl Reference + ?Sized),
+        kept: Kept,
+    ) {
+        if self.all.len() >= self.next_sweep.max(FIRST_SWEEP) {
+            self.sweep(jni);
+            self.next_sweep = 2 * self.all.len();
+        }
+        if let Some(weak) = jni.weak(object) {
+            self.all.push((weak, kept));
+        }
+    }
+
+    /// Deletes the references to what is gone.
+    fn sweep(&mut self, jni: Jni<'_>) {
+        for (weak, _) in self.all.extract_if(.., |(weak, _)| jni.is_gone(weak)) {
+            jni.delete_weak(weak);
+        }
+    }
+
+    /// All that is there.
+    pub(super) fn live(&mut self, jni: Jni<'_>) -> impl Iterator<Item = Kept> {
+        self.sweep(jni);
+        self.all.iter().map(|(_, kept)| *kept)
+    }
+}
+
+/// The number and size of some objects.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sum {
+    pub(super) count: u64,
+    pub(super) bytes: u64,
+}
+
+impl Sum {
+    /// So many objects.
+    pub(super) fn objects(count: u64) -> Self {
+        Self { count, bytes: 0 }
+    }
+
+    /// Takes off what is counted elsewhere; the rest is never less than nothing.
+    pub(super) fn remove(&mut self, other: Self) {
+        self.count = self.count.saturating_sub(other.count);
+        self.bytes = self.bytes.saturating_sub(other.bytes);
+    }
+
+    pub(super) fn add(&mut self, count: u64, bytes: u64) {
+        self.count += count;
+        self.bytes += bytes;
+    }
+}
+
+/// The objects of a heap, reachable or not yet collected.
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    /// By the tag of the class, which is the number of the class. Sizes are those with perk's field.
+    pub(super) by_class: Vec<Sum>,
+    /// By the index of the record.
+    pub(super) by_record: Vec<u64>,
+    /// The object that the walk is at: its field with the lowest number so far, and what is in it.
+    field: Option<(jint, i32)>,
+}
+
+impl Walk {
+    /// Walks the heap, and where `fields` says so looks at what record objects name.
+    pub(super) fn of(jvmti: Jvmti, fields: bool) -> Self {
+        let mut walk = Self::default();
+        let callbacks = jvmtiHeapCallbacks {
+            heap_iteration_callback: Some(object),
+            primitive_field_callback: fields.then_some(field as _),
+            ..Default::default()
+        };
+        // SAFETY: the callbacks are passed a walk, by the thread that has it borrowed.
+        let walked =
+            unsafe { jvmti.iterate_through_heap(&callbacks, std::ptr::from_mut(&mut walk).cast()) };
+        if walked.is_err() {
+            return Self::default();
+        }
+        walk.leave();
+        walk
+    }
+
+    /// Books the object that the walk was at.
+    fn leave(&mut self) {
+        if let Some((_, record)) = self.field.take()
+            && record > 0
+        {
+            *entry(&mut self.by_record, record as usize) += 1;
+        }
+    }
+}
+
+/// The entry at `index` of a vector that grows as it must.
+pub(super) fn entry<T: Clone + Default>(all: &mut Vec<T>, index: usize) -> &mut T {
+    if all.len() <= index {
+        all.resize(index + 1, T::default());
+    }
+    &mut all[index]
+}
+
+/// The walk comes to an object or array. Nothing of the JVM may be called.
+unsafe extern "system" fn object(
+    class_tag: jlong,
+    size: jlong,
+    _: *mut jlong,
+    _: jint,
+    walk: *mut c_void,
+) -> jint {
+    // SAFETY: `Walk::of` passed it.
+    let walk = unsafe { &mut *walk.cast::<Walk>() };
+    walk.leave();
+    if let Ok(class) = u32::try_from(class_tag) {
+        entry(&mut walk.by_class, class as usize).add(1, size.unsigned_abs());
+    }
+    JVMTI_VISIT_OBJECTS
+}
+
+/// A primitive field of that object. The one of java.lang.Object has the lowest number of all that
+/// are no static ones: fields of superclasses come before those of subclasses (JVMTI, "Heap
+/// Callback: Field Index").
+unsafe extern "system" fn field(
+    kind: jvmtiHeapReferenceKind,
+    info: *const jvmtiHeapReferenceInfo,
+    _: jlong,
+    _: *mut jlong,
+    value: jvalue,
+    value_type: jvmtiPrimitiveType,
+    walk: *mut c_void,
+) -> jint {
+    // SAFETY: `Walk::of` passed it.
+    let walk = unsafe { &mut *walk.cast::<Walk>() };
+    if kind == JVMTI_HEAP_REFERENCE_FIELD {
+        // SAFETY: this is the information for fields; the type tells which value there is.
+        let (index, value) = unsafe {
+            let is_int = value_type == JVMTI_PRIMITIVE_TYPE_INT;
+            ((*info).field.index, if is_int { value.i } else { 0 })
+        };
+        if walk.field.is_none_or(|(lowest, _)| index < lowest) {
+            walk.field = Some((index, value));
+        }
+    }
+    JVMTI_VISIT_OBJECTS
+}

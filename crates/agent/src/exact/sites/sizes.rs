@@ -1,0 +1,99 @@
+//! The sizes of objects as the JVM counts them without perk: the layout of a class's fields tells.
+
+use std::sync::Mutex;
+
+use perk_instrument::ClassFile;
+use perk_instrument::layout::{FieldKind, Fields, Jvm, Layout};
+use perk_profile::ClassId;
+use rustc_hash::FxHashMap;
+
+use crate::exact::classes::Classes;
+use crate::jvm::{Jni, Jvmti, Reference};
+use crate::recorder::Recorder;
+use crate::resolve::class_id;
+
+/// How the names of perk's own fields begin.
+const OWN_FIELD: &str = "$perk";
+
+/// What is known of classes.
+#[derive(Debug)]
+pub(super) struct Sizes {
+    jvm: Jvm,
+    /// `None` for arrays and for classes whose fields the JVM did not tell.
+    layouts: FxHashMap<ClassId, Option<Layout>>,
+}
+
+/// Who is asked about classes.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub(super) jvmti: Jvmti,
+    pub(super) jni: Jni<'a>,
+    pub(super) classes: &'a Classes,
+    pub(super) recorder: &'a Mutex<Recorder>,
+}
+
+impl Sizes {
+    pub(super) fn new(jvm: Jvm) -> Self {
+        Self { jvm, layouts: FxHashMap::default() }
+    }
+
+    /// The size of an instance of a class that was added; `None` for arrays.
+    pub(super) fn instance_bytes(&self, class: ClassId) -> Option<u64> {
+        Some(self.layouts.get(&class)?.as_ref()?.instance_bytes())
+    }
+
+    /// Adds a class and those above it; answers which class it is.
+    pub(super) fn add(
+        &mut self,
+        source: &Source<'_>,
+        class: &(impl Reference + ?Sized),
+    ) -> ClassId {
+        let id = class_id(source.jvmti, source.recorder, class).0;
+        if !self.layouts.contains_key(&id) {
+            let layout = self.layout(source, class);
+            self.layouts.insert(id, layout);
+        }
+        id
+    }
+
+    fn layout(&mut self, source: &Source<'_>, class: &(impl Reference + ?Sized)) -> Option<Layout> {
+        let signature = source.jvmti.class_signature(class).ok()?;
+        let name = signature.strip_prefix('L')?.strip_suffix(';')?;
+        let Some(superclass) = source.jni.superclass(class) else {
+            return Some(Layout::object(&self.jvm));
+        };
+        let superclass = self.add(source, &superclass);
+        let fields = match source.jvmti.is_of_boot_loader(source.jni, class) {
+            // The class file tells of what is laid out in a way of its own.
+            true => source.classes.boot_class(name.as_bytes()).and_then(|bytes| {
+                let class = ClassFile::parse(&bytes).ok()?;
+                Fields::of_class(&class, &self.jvm, true).ok()
+            }),
+            false => None,
+        };
+        let fields = match fields {
+            Some(fields) => fields,
+            None => fields_by_jvmti(source.jvmti, class)?,
+        };
+        Some(self.layouts.get(&superclass)?.as_ref()?.subclass(&self.jvm, &fields))
+    }
+}
+
+/// The fields that instances have by the class itself.
+fn fields_by_jvmti(jvmti: Jvmti, class: &(impl Reference + ?Sized)) -> Option<Fields> {
+    let fields = jvmti.instance_fields(class).ok()?;
+    let fields = fields.iter().filter(|(name, _)| !name.starts_with(OWN_FIELD));
+    fields
+        .map(|(_, descriptor)| FieldKind::of_descriptor(descriptor.as_bytes()))
+        .collect::<Option<_>>()
+}
+
+/// The header of an object, by where the elements of a `byte[]` begin: behind the header and a
+/// length of four bytes, and before JDK 23 at a multiple of eight.
+pub(super) fn header_bytes(byte_array_base: u32) -> u32 {
+    match byte_array_base {
+        20.. => 16,
+        16.. => 12,
+        _ => 8,
+    }
+}

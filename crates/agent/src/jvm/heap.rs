@@ -1,0 +1,177 @@
+//! What the JVM tells of its heap and of the sizes of objects.
+
+use std::ffi::{CStr, c_void};
+use std::ptr::null_mut;
+
+use perk_jvmti_sys::jni_sys::{jfieldID, jmethodID, jobject};
+use perk_jvmti_sys::{call, jvmtiError, jvmtiHeapCallbacks};
+
+use super::{Jni, Jvmti, Local, MethodRef, Reference};
+
+/// `ACC_STATIC` (JVM specification, table 4.5-A).
+const STATIC: i32 = 0x0008;
+/// The largest alignment that the JVM can be told to use.
+const MOST_ALIGNMENT_BYTES: i32 = 256;
+
+/// See [`Jvmti::array_sizes`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ArraySizes {
+    /// What sizes are multiples of.
+    pub(crate) alignment_bytes: u32,
+    /// Where the elements of a `byte[]` begin.
+    pub(crate) base_bytes: u32,
+    /// A reference.
+    pub(crate) reference_bytes: u32,
+}
+
+impl Jvmti {
+    /// Calls back for each object of the heap.
+    ///
+    /// # Safety
+    /// The callbacks must do with what they are passed, and call nothing of the JVM.
+    pub(crate) unsafe fn iterate_through_heap(
+        self,
+        callbacks: &jvmtiHeapCallbacks,
+        argument: *const c_void,
+    ) -> Result<(), jvmtiError> {
+        // SAFETY: the environment is valid; no filter and no class means all objects; the caller's
+        // promise.
+        unsafe { call!(self.raw(), IterateThroughHeap, 0, null_mut(), callbacks, argument).ok() }
+    }
+
+    /// What sizes of objects and arrays follow from.
+    pub(crate) fn array_sizes(self, jni: Jni<'_>) -> Option<ArraySizes> {
+        let bytes = |array: Option<Local<'_>>| {
+            let (array, mut bytes) = (array?, 0);
+            // SAFETY: the environment and reference are valid, `bytes` lives until the call returns.
+            unsafe { call!(self.raw(), GetObjectSize, array.raw(), &mut bytes).ok().ok()? };
+            u32::try_from(bytes).ok()
+        };
+        let of_bytes = |length| bytes(jni.new_byte_array(length));
+        let least_bytes = of_bytes(0)?;
+        // So many fit into what is left behind the length.
+        let fitting = (1..=MOST_ALIGNMENT_BYTES).find(|&it| of_bytes(it) != Some(least_bytes))? - 1;
+        let next_bytes = of_bytes(fitting + 1)?;
+        let reference_bytes = |length| bytes(jni.new_object_array(length));
+        let references_bytes =
+            reference_bytes(MOST_ALIGNMENT_BYTES)?.checked_sub(reference_bytes(0)?)?;
+        Some(ArraySizes {
+            alignment_bytes: next_bytes - least_bytes,
+            base_bytes: least_bytes - fitting.unsigned_abs(),
+            reference_bytes: references_bytes / MOST_ALIGNMENT_BYTES.unsigned_abs(),
+        })
+    }
+
+    /// Whether the bootstrap loader has defined a class.
+    pub(crate) fn is_of_boot_loader(self, jni: Jni<'_>, class: &(impl Reference + ?Sized)) -> bool {
+        let mut loader: jobject = null_mut();
+        // SAFETY: the environment and reference are valid; the new reference is ours.
+        unsafe {
+            let result = call!(self.raw(), GetClassLoader, class.raw(), &mut loader);
+            result.ok().is_ok() && Local::from_raw(jni, loader).is_none()
+        }
+    }
+
+    /// Name and descriptor of the fields that a class declares and its objects have.
+    pub(crate) fn instance_fields(
+        self,
+        class: &(impl Reference + ?Sized),
+    ) -> Result<Vec<(String, String)>, jvmtiError> {
+        let (mut count, mut fields): (_, *mut jfieldID) = (0, null_mut());
+        let (env, class) = (self.raw(), class.raw());
+        // SAFETY: the environment and reference are valid; the array has `count` entries, which are
+        // fields of the class; it and the strings are ours to free.
+        unsafe {
+            call!(env, GetClassFields, class, &mut count, &mut fields).ok()?;
+            let mut found = Vec::new();
+            for &field in self.slice(count, fields) {
+                let (mut flags, mut name, mut descriptor) = (0, null_mut(), null_mut());
+                call!(env, GetFieldModifiers, class, field, &mut flags).ok()?;
+                call!(env, GetFieldName, class, field, &mut name, &mut descriptor, null_mut())
+                    .ok()?;
+                let name = self.take_string(name).unwrap_or_default();
+                let descriptor = self.take_string(descriptor).unwrap_or_default();
+                if flags & STATIC == 0 {
+                    found.push((name, descriptor));
+                }
+            }
+            self.free(fields);
+            Ok(found)
+        }
+    }
+
+    /// The method that the calling thread runs.
+    pub(crate) fn current_method(self) -> Option<MethodRef> {
+        let (mut method, mut location): (jmethodID, _) = (null_mut(), 0);
+        // SAFETY: the environment is valid; null means the calling thread.
+        let result = unsafe {
+            call!(self.raw(), GetFrameLocation, null_mut(), 0, &mut method, &mut location)
+        };
+        result.ok().ok().map(|()| MethodRef(method))
+    }
+}
+
+impl<'a> Jni<'a> {
+    /// The superclass of a class; `None` for `java.lang.Object` and interfaces.
+    pub(crate) fn superclass(self, class: &(impl Reference + ?Sized)) -> Option<Local<'a>> {
+        let env = self.raw();
+        // SAFETY: the environment is this thread's, the reference valid; the new one is ours.
+        unsafe { Local::from_raw(self, ((**env).v1_2.GetSuperclass)(env, class.raw())) }
+    }
+
+    /// A new `byte[]`.
+    fn new_byte_array(self, length: i32) -> Option<Local<'a>> {
+        let env = self.raw();
+        // SAFETY: the environment is this thread's; the new reference is ours.
+        unsafe { self.checked(((**env).v1_2.NewByteArray)(env, length)) }
+    }
+
+    /// A new `Object[]`.
+    fn new_object_array(self, length: i32) -> Option<Local<'a>> {
+        let env = self.raw();
+        let class = self.find_class(c"java/lang/Object")?;
+        // SAFETY: the environment is this thread's, the reference valid; the new one is ours.
+        unsafe {
+            let array = ((**env).v1_2.NewObjectArray)(env, length, class.raw(), null_mut());
+            self.checked(array)
+        }
+    }
+
+    /// An `int` field of a class's objects.
+    pub(crate) fn int_field(
+        self,
+        class: &(impl Reference + ?Sized),
+        name: &CStr,
+    ) -> Option<IntField> {
+        let env = self.raw();
+        // SAFETY: the environment is this thread's, the reference valid; the names end in NUL.
+        let field =
+            unsafe { ((**env).v1_1.GetFieldID)(env, class.raw(), name.as_ptr(), c"I".as_ptr()) };
+        self.clear_exception();
+        (!field.is_null()).then_some(IntField(field))
+    }
+
+    /// Sets a field.
+    ///
+    /// # Safety
+    /// The field must be one of the object's class.
+    pub(crate) unsafe fn set_int(
+        self,
+        object: &(impl Reference + ?Sized),
+        field: IntField,
+        value: i32,
+    ) {
+        let env = self.raw();
+        // SAFETY: the environment is this thread's, the reference valid; the caller's promise.
+        unsafe { ((**env).v1_1.SetIntField)(env, object.raw(), field.0, value) }
+    }
+}
+
+/// A field of type `int`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IntField(jfieldID);
+
+// SAFETY: a field id is a number to everyone but the JVM.
+unsafe impl Send for IntField {}
+// SAFETY: as above.
+unsafe impl Sync for IntField {}

@@ -1,0 +1,138 @@
+//! Classes that come, change and go while the program runs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use perk_testkit::{JavaRun, Jdk, fixture, jdk};
+
+use crate::tables::pair;
+use crate::{PAIRS, accounting, assert_same, by_method, counted, own, pairs, profile};
+
+/// Four threads define 100 classes each, whose instances are called 50 times.
+#[test]
+fn classes_are_loaded_and_unloaded_in_many_threads() {
+    jdk::each(|jdk| {
+        let run = |run: JavaRun| run.jvm_arg("-Xmx128m").main("CallsClasses").args(["storm"]).run();
+        let outcome = run(counted(jdk, PAIRS));
+        assert_same(&outcome, &run(JavaRun::new(jdk)));
+        assert_eq!(outcome.value("unloaded"), "most");
+        let profile = profile(&outcome);
+        let found = own(&pairs(&profile));
+        let (copies, calls) = (400, 400 * 50);
+        assert_eq!(by_method(&found)["CallsClasses$Payload.<init>"], copies);
+        let applied = pair("CallsClasses$Payload.applyAsInt", "CallsClasses.copies");
+        assert_eq!(found[&applied], calls);
+        let added = pair("CallsClasses$Payload.add", "CallsClasses$Payload.applyAsInt");
+        assert_eq!(found[&added], 3 * calls);
+        assert!(accounting(&profile).instrumented_class_count >= copies);
+    });
+}
+
+/// The probes of a method without handlers: 6 bytes at its entry and 6 at its return at most. HotSpot
+/// compiles no method of more than 8000 bytes, and a class file has none of more than 65,535.
+#[test]
+fn huge_methods_are_counted_or_told_as_skipped() {
+    const FITS: [&str; 4] = ["7988", "8001", "40000", "65523"];
+    const SKIPPED: [&str; 4] = ["7999", "8000", "65534", "65535"];
+    jdk::each(|jdk| {
+        let run = |run: JavaRun, sizes: &[&str]| {
+            run.main("CallsClasses").args(["huge"]).args(sizes).run()
+        };
+        let skipped_count = |sizes: &[&str]| {
+            let outcome = run(counted(jdk, PAIRS), sizes);
+            assert_same(&outcome, &run(JavaRun::new(jdk), sizes));
+            let profile = profile(&outcome);
+            let found = pairs(&profile);
+            let counts = by_method(&found);
+            for size in sizes {
+                let expected = if FITS.contains(size) { Some(&50) } else { None };
+                assert_eq!(counts.get(format!("CallsHuge{size}.run").as_str()), expected, "{size}");
+            }
+            accounting(&profile).skipped_method_count
+        };
+        let others = skipped_count(&FITS);
+        assert_eq!(skipped_count(&[FITS, SKIPPED].concat()), others + SKIPPED.len() as u64);
+    });
+}
+
+/// A class file that the JVM refuses is refused with the same words, one that it takes is taken.
+#[test]
+fn class_files_with_any_byte_changed_fare_as_without_perk() {
+    jdk::each(|jdk| {
+        let run = |run: JavaRun| run.main("CallsClasses").args(["broken"]).run();
+        let (plain, outcome) = (run(JavaRun::new(jdk)), run(counted(jdk, PAIRS)));
+        outcome.assert_success();
+        assert_eq!(plain.stdout.lines().count(), outcome.stdout.lines().count());
+        let lines = plain.stdout.lines().zip(outcome.stdout.lines());
+        let differences: Vec<_> = lines.filter(|(without, with)| without != with).collect();
+        // A method that asks for one place less on its operand stack than it needs gets one more.
+        let is_known = |(without, with): &(&str, &str)| {
+            without.ends_with("java.lang.VerifyError") && with.ends_with(" methods")
+        };
+        assert!(differences.len() <= 2 && differences.iter().all(is_known), "{differences:#?}");
+        // Both kinds are many.
+        let lines = |part: &str| plain.stdout.lines().filter(|line| line.contains(part)).count();
+        assert!(lines(" methods") > 100 && lines("ClassFormatError") > 100);
+        assert_eq!(accounting(&profile(&outcome)).fault_count, 0);
+    });
+}
+
+/// A jar whose manifest makes `CallsAgent`, of the class path, an agent.
+fn agent_jar(folder: &Path) -> String {
+    let (manifest, jar) = (folder.join("manifest"), folder.join("agent.jar"));
+    let lines = "Premain-Class: CallsAgent\n\
+                 Can-Redefine-Classes: true\n\
+                 Can-Retransform-Classes: true\n";
+    std::fs::write(&manifest, lines).unwrap();
+    let mut command = Command::new(jdk::compiler().home.join("bin/jar"));
+    command.arg("cfm").arg(&jar).arg(&manifest).arg("-C").arg(fixture::fixtures());
+    let made = command.arg("CallsAgent.class").status().unwrap();
+    assert!(made.success());
+    jar.to_str().unwrap().to_owned()
+}
+
+fn has_instrumentation(jdk: &Jdk) -> bool {
+    let modules = Command::new(jdk.java()).arg("--list-modules").output().unwrap();
+    String::from_utf8_lossy(&modules.stdout).contains("java.instrument")
+}
+
+#[test]
+fn other_agents_change_classes_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    let jar = agent_jar(folder.path());
+    jdk::each(|jdk| {
+        if !has_instrumentation(jdk) {
+            eprintln!("skipped: JDK {} has no java.instrument", jdk.version);
+            return;
+        }
+        let run = |run: JavaRun| {
+            run.jvm_arg(format!("-javaagent:{jar}"))
+                .jvm_arg("-Xshare:auto")
+                .main("CallsAgent")
+                .run()
+        };
+        let plain = run(JavaRun::new(jdk));
+        plain.assert_success();
+        let answers: Vec<&str> = plain.stdout.lines().collect();
+        assert_eq!(answers[..3], ["answer=1", "answer=2", "answer=3"]);
+        assert_eq!(answers[4], "loaded=answer=4");
+        let outcome = run(counted(jdk, PAIRS));
+        assert_same(&outcome, &plain);
+        let found = own(&pairs(&profile(&outcome)));
+        let target: BTreeMap<_, _> = found
+            .iter()
+            .filter(|((callee, _), _)| callee.starts_with("CallsAgent$Target."))
+            .map(|((callee, caller), count)| ((callee.as_str(), caller.as_str()), *count))
+            .collect();
+        let expected = [
+            (("CallsAgent$Target.after", "CallsAgent$Target.during"), 3),
+            (("CallsAgent$Target.answer", "CallsAgent.calls"), 400),
+            (("CallsAgent$Target.before", "CallsAgent$Target.during"), 3),
+            (("CallsAgent$Target.during", "CallsAgent.main"), 3),
+            (("CallsAgent$Target.told", "CallsAgent$Late.answer"), 1),
+            (("CallsAgent$Target.told", "CallsAgent$Target.answer"), 400),
+        ];
+        assert_eq!(target, BTreeMap::from(expected));
+    });
+}

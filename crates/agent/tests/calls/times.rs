@@ -1,0 +1,106 @@
+//! What the clocks say of calls.
+
+use perk_profile::Profile;
+use perk_testkit::{Outcome, jdk};
+
+use crate::{PAIRS, accounting, by_method, counted, methods, of_parts, pairs, profile};
+
+const MS_NS: u64 = 1_000_000;
+/// So long `CallTimes` sleeps, and so long it burns.
+const MS: u64 = 400;
+
+/// Self and total time of a method and of what has its name, in nanoseconds.
+fn times(profile: &Profile, wanted: &str) -> (u64, u64) {
+    let rows = profile.cpu_times().flat_map(|times| &times.rows);
+    let own = rows.filter(|row| {
+        let method = methods(profile, row.trace).next();
+        method.is_some_and(|id| profile.symbols.method_name(id) == wanted)
+    });
+    own.fold((0, 0), |sum, row| (sum.0 + row.self_ns, sum.1 + row.total_ns))
+}
+
+fn run(jdk: &perk_testkit::Jdk, options: &str) -> (Outcome, Profile) {
+    let ms = MS.to_string();
+    let outcome = counted(jdk, options).main("CallTimes").args([&ms, &ms]).run();
+    outcome.assert_success();
+    let profile = profile(&outcome);
+    assert_eq!(by_method(&pairs(&profile))["CallTimes.burns"], 1);
+    (outcome, profile)
+}
+
+#[test]
+fn sleep_is_wall_time_and_no_cpu_time() {
+    jdk::each(|jdk| {
+        for (options, clock, timing) in [
+            (",depth=2", "cpu", "tick"),
+            (",depth=2,clock=wall", "wall", "tick"),
+            (",depth=2,timing=exact", "wall", "exact"),
+        ] {
+            let (_, profile) = run(jdk, options);
+            let account = accounting(&profile);
+            assert_eq!((account.clock.as_str(), account.timing.as_str()), (clock, timing));
+            let (_, slept_ns) = times(&profile, "CallTimes.sleeps");
+            let (_, burnt_ns) = times(&profile, "CallTimes.burns");
+            let (_, main_ns) = times(&profile, "CallTimes.main");
+            assert!(main_ns >= slept_ns + burnt_ns, "{main_ns} of {slept_ns} + {burnt_ns}");
+            if clock == "wall" {
+                // On a busy machine the thread that ticks comes late.
+                let least_ms = if timing == "tick" { MS * 3 / 4 } else { MS };
+                assert!(slept_ns >= least_ms * MS_NS, "{options}: {slept_ns}");
+            } else {
+                assert!(slept_ns <= MS * MS_NS / 10, "{options}: {slept_ns}");
+            }
+            assert!(burnt_ns >= MS * MS_NS * 9 / 10, "{options}: {burnt_ns}");
+            assert!(clock == "wall" || burnt_ns <= MS * MS_NS * 5 / 4, "{options}: {burnt_ns}");
+        }
+    });
+}
+
+#[test]
+fn without_timing_calls_are_counted() {
+    jdk::each(|jdk| {
+        let (_, profile) = run(jdk, ",depth=2,timing=none");
+        let account = accounting(&profile);
+        assert_eq!((account.clock.as_str(), account.timing.as_str()), ("", "none"));
+        let rows = profile.cpu_times().flat_map(|times| &times.rows);
+        assert_eq!(rows.map(|row| row.self_ns + row.total_ns).sum::<u64>(), 0);
+    });
+}
+
+/// All self times together are no more than the threads burned, and nearly that. Methods that
+/// neither call nor loop are counted and not timed.
+#[test]
+fn cpu_times_add_up_to_what_was_burned() {
+    jdk::each(|jdk| {
+        let outcome = of_parts(counted(jdk, PAIRS), &["Language", "Throwing", "Threads"]).run();
+        outcome.assert_success();
+        let profile = profile(&outcome);
+        let account = accounting(&profile);
+        let self_ns: u64 = profile.cpu_times().map(|times| times.total_ns).sum();
+        let counted_ns = self_ns + account.probe_removed_ns;
+        assert!(counted_ns <= account.process_cpu_ns, "{counted_ns}: {account:?}");
+        assert!(counted_ns >= account.java_cpu_ns / 2, "{counted_ns}: {account:?}");
+        for method in ["CallsLanguage$Point.x", "CallsLanguage.twice", "CallsThreads.mapped"] {
+            assert!(by_method(&pairs(&profile))[method] >= 1000);
+            assert_eq!(times(&profile, method), (0, 0), "{method}");
+        }
+    });
+}
+
+/// The account says what the probes cost, and what was taken off for them.
+#[test]
+fn the_cost_of_probes_is_told() {
+    jdk::each(|jdk| {
+        for options in [",depth=2", ",depth=2,timing=exact"] {
+            let outcome = of_parts(counted(jdk, options), &["Language", "Throwing"]).run();
+            outcome.assert_success();
+            let profile = profile(&outcome);
+            let account = accounting(&profile);
+            let call_ps = account.probe_self_ps + account.probe_caller_ps;
+            // A call's probes take some nanoseconds, two reads of the clock among them at most.
+            assert!((500..1_000_000).contains(&call_ps), "{options}: {account:?}");
+            let most_ns = account.call_count * call_ps / 1000;
+            assert!((1..=most_ns).contains(&account.probe_removed_ns), "{options}: {account:?}");
+        }
+    });
+}

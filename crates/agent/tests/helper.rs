@@ -1,0 +1,63 @@
+//! The helper class that the agent carries is the compiled form of its source, and has the methods
+//! that probes call.
+
+#![forbid(unsafe_code)]
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use perk_classfile::{ClassFile, access};
+use perk_testkit::{jdk, workspace};
+
+/// Access flags of a method (JVM specification table 4.6-A).
+const PUBLIC: u16 = 0x0001;
+const SYNCHRONIZED: u16 = 0x0020;
+
+fn carried() -> Vec<u8> {
+    let file = workspace().join("crates/agent/src/exact/PerkProbes.class");
+    std::fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
+}
+
+/// The source compiled as `java/helper/README.md` says.
+fn compiled() -> Vec<u8> {
+    let out = tempfile::tempdir().unwrap();
+    let helper = workspace().join("java/helper");
+    let mut javac = Command::new(jdk::compiler().javac());
+    javac.args(["-source", "17", "-target", "17", "-nowarn", "-g:none"]);
+    javac.args(["--patch-module", "java.base=.", "-d"]).arg(out.path());
+    let source: PathBuf = ["java", "lang", "PerkProbes.java"].iter().collect();
+    let output = javac.arg(&source).current_dir(helper).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    std::fs::read(out.path().join(source.with_extension("class"))).unwrap()
+}
+
+#[test]
+fn the_class_is_its_source_compiled() {
+    assert!(carried() == compiled(), "compile it again: see java/helper/README.md");
+}
+
+#[test]
+fn it_has_the_methods_that_probes_call() {
+    let bytes = carried();
+    let class = ClassFile::parse(&bytes).unwrap();
+    assert_eq!(class.name().unwrap(), perk_instrument::HELPER.as_bytes());
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let mut public: Vec<(String, String)> = Vec::new();
+    for method in class.methods() {
+        let (name, flags) = (text(method.name().unwrap()), method.access_flags());
+        // A lock in a probe could meet any lock of the program.
+        assert_eq!(flags & SYNCHRONIZED, 0, "{name}");
+        if flags & PUBLIC != 0 {
+            assert_eq!(flags & (access::STATIC | access::NATIVE), access::STATIC, "{name}");
+            public.push((name, text(method.descriptor().unwrap())));
+        }
+    }
+    let called = perk_instrument::HELPER_METHODS;
+    let mut called: Vec<_> = called
+        .iter()
+        .map(|(name, descriptor)| (name.to_string(), descriptor.to_string()))
+        .collect();
+    public.sort_unstable();
+    called.sort_unstable();
+    assert_eq!(public, called);
+}

@@ -1,0 +1,226 @@
+//! Sampled allocations of a program whose allocations are known: estimates are to lie as near to the
+//! truth as chance allows, whatever the sizes, threads and collectors.
+
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeMap;
+
+use perk_profile::{Allocations, Profile, Site};
+use perk_testkit::{JavaRun, Jdk, Outcome, jdk};
+
+/// What `SampledAllocations` allocates in each method.
+const BYTES: u64 = 200_000_000;
+const INTERVAL_BYTES: u64 = 64 << 10;
+/// A run in two million is further off by chance.
+const SIGMAS: f64 = 6.0;
+/// The JVM counts the ends of its buffers (TLABs), where no object fits any more, as allocated.
+const JVM_BIAS: f64 = 0.03;
+
+/// Where `SampledAllocations` allocates: the method that holds the `new`, the one that tells how
+/// much, class, size of an object, the share of the method's bytes, the share that lives.
+const SITES: [(&str, &str, &str, u64, f64, f64); 9] = [
+    ("small", "small", "SampledAllocations$Small", 24, 1.0, 0.0),
+    ("medium", "medium", "byte[]", 1024, 1.0, 0.0),
+    ("middle", "middle", "long[]", 65_536, 1.0, 0.0),
+    ("large", "large", "char[]", 1 << 20, 1.0, 0.0),
+    ("mixed", "mixed", "short[]", 64, 2048.0 / 9216.0, 0.0),
+    ("mixed", "mixed", "float[]", 7168, 7168.0 / 9216.0, 0.0),
+    ("byThread", "threaded", "boolean[]", 32, 1.0, 0.0),
+    ("keeps", "keeps", "int[]", 4096, 1.0, 1.0),
+    ("keepsHalf", "keepsHalf", "double[]", 2048, 1.0, 0.5),
+];
+
+fn sampled(jdk: &Jdk, options: &str) -> JavaRun {
+    let run = JavaRun::new(jdk).agent(&format!("heap=sites,cutoff=0,file=o.hprof{options}"));
+    run.jvm_arg("-Xmx1g").main("SampledAllocations")
+}
+
+fn read(outcome: &Outcome) -> Profile {
+    outcome.assert_success();
+    perk_hprof::read(outcome.bytes("o.hprof")).unwrap()
+}
+
+/// The method of `SampledAllocations` on top of a site's trace.
+fn method(profile: &Profile, site: &Site) -> String {
+    let Some(frame) = profile.frames(site.trace).next() else { return String::new() };
+    let method = profile.symbols.get_frame(frame).method;
+    let name = profile.symbols.method_name(method);
+    name.strip_prefix("SampledAllocations.").unwrap_or_default().to_owned()
+}
+
+/// Objects by the method on top and class.
+fn by_site(profile: &Profile) -> BTreeMap<(String, String), Allocations> {
+    let mut sums: BTreeMap<_, Allocations> = BTreeMap::new();
+    for site in &profile.sites().expect("sites").rows {
+        let class = profile.symbols.class_name(site.class).to_owned();
+        sums.entry((method(profile, site), class)).or_default().add(site.objects);
+    }
+    sums
+}
+
+/// Fails unless `found` bytes are as near to the `expected` ones as samples of objects of
+/// `size_bytes` have to be.
+#[track_caller]
+fn assert_estimate(found: u64, expected: f64, size_bytes: u64, interval_bytes: u64, what: &str) {
+    let chance = 1.0 - (-(size_bytes as f64) / interval_bytes as f64).exp();
+    let samples = expected / size_bytes as f64 * chance;
+    let deviation = ((1.0 - chance) / samples.max(1.0)).sqrt();
+    let limit = expected * (SIGMAS * deviation + JVM_BIAS);
+    let difference = (found as f64 - expected).abs();
+    assert!(difference <= limit, "{what}: {found}, expected {expected:.0} +- {limit:.0}");
+}
+
+#[track_caller]
+fn assert_sites(profile: &Profile, outcome: &Outcome, interval_bytes: u64, what: &str) {
+    let found = by_site(profile);
+    for (site, told, class, size_bytes, share, live_share) in SITES {
+        let objects = found[&(site.to_owned(), class.to_owned())];
+        let bytes = outcome.number(&format!("{told}_bytes")) as f64 * share;
+        let what = format!("{what} {site} {class}");
+        assert_estimate(objects.allocated_bytes, bytes, size_bytes, interval_bytes, &what);
+        let live = objects.live_bytes;
+        if live_share == 0.0 {
+            // The collection can meet what was allocated last.
+            assert!(live as f64 <= bytes / 100.0, "{what}: {live} live");
+        } else {
+            assert_estimate(live, bytes * live_share, size_bytes, interval_bytes, &what);
+        }
+        // The numbers of objects and of bytes say the same.
+        let counted = objects.allocated_count * size_bytes;
+        assert!(counted.abs_diff(objects.allocated_bytes) <= size_bytes, "{what}: {objects:?}");
+    }
+}
+
+#[test]
+fn estimates_are_near_the_truth_with_every_collector() {
+    jdk::each(|jdk| {
+        for collector in ["Serial", "Parallel", "G1", "Z", "Shenandoah"] {
+            let flag = format!("-XX:+Use{collector}GC");
+            if JavaRun::new(jdk).jvm_arg(&flag).jvm_arg("-version").run().code() != Some(0) {
+                continue;
+            }
+            let options = format!(",sample={INTERVAL_BYTES},gc=y,format=p");
+            let run = sampled(jdk, &options).jvm_arg(&flag).jvm_arg("-Xmx2g");
+            let outcome = run.args([BYTES.to_string()]).run();
+            let profile = read(&outcome);
+            let sites = profile.sites().expect("sites");
+            assert_eq!(sites.sample_interval_bytes, Some(INTERVAL_BYTES));
+            assert_sites(&profile, &outcome, INTERVAL_BYTES, collector);
+
+            let told = outcome.stdout.lines().filter(|line| line.contains("_bytes="));
+            let told: u64 = told.map(|line| line.split_once('=').unwrap().1).map(number).sum();
+            let rows: u64 = sites.rows.iter().map(|site| site.objects.allocated_bytes).sum();
+            assert_eq!(rows, sites.total.allocated_bytes);
+            // The JDK allocates some as well.
+            assert!(rows.abs_diff(told) <= told * 5 / 100, "{collector}: {rows} of {told}");
+
+            let account = profile.accounting.as_ref().expect("an account");
+            let samples = account.allocation_sample_count;
+            // Of the large objects each is one sample, of however many intervals.
+            let expected = (told - outcome.number("large_bytes")) / INTERVAL_BYTES;
+            assert!(samples <= expected * 11 / 10, "{samples} of {expected}");
+            assert!(samples >= expected * 8 / 10, "{samples} of {expected}");
+            assert_eq!(account.failed_walk_count, 0);
+            assert_eq!(account.fault_count, 0);
+        }
+    });
+}
+
+fn number(text: &str) -> u64 {
+    text.parse().unwrap()
+}
+
+#[test]
+fn intervals_below_and_above_the_objects_sizes() {
+    jdk::each(|jdk| {
+        for interval_bytes in [1 << 10, 512 << 10] {
+            let options = format!(",sample={interval_bytes},gc=y,format=p");
+            let outcome = sampled(jdk, &options).args([BYTES.to_string()]).run();
+            let what = interval_bytes.to_string();
+            assert_sites(&read(&outcome), &outcome, interval_bytes, &what);
+        }
+    });
+}
+
+/// No object is as small as the bytes that pass, so that nothing is left to chance.
+#[test]
+fn an_interval_of_one_byte_counts_every_object() {
+    const FEW: u64 = 4_000_000;
+    jdk::each(|jdk| {
+        let run = sampled(jdk, ",sample=1,gc=y,format=p").jvm_arg("-Xint");
+        let outcome = run.args([FEW.to_string()]).run();
+        let profile = read(&outcome);
+        let found = by_site(&profile);
+        for (site, told, class, size_bytes, share, live_share) in SITES {
+            let objects = found[&(site.to_owned(), class.to_owned())];
+            let bytes = outcome.number(&format!("{told}_bytes")) as f64 * share;
+            assert_eq!(objects.allocated_bytes, bytes.round() as u64, "{site} {class}");
+            assert_eq!(objects.allocated_count, objects.allocated_bytes / size_bytes);
+            if live_share > 0.0 {
+                let live = (objects.allocated_count as f64 * live_share).ceil() as u64;
+                assert_eq!(objects.live_count, live, "{site} {class}");
+            }
+        }
+    });
+}
+
+#[test]
+fn threads_are_told_apart() {
+    jdk::each(|jdk| {
+        for kind in ["platform", "virtual"] {
+            let options = format!(",sample={INTERVAL_BYTES},thread=y,format=p");
+            let mut args = vec![BYTES.to_string()];
+            args.extend((kind == "virtual").then(|| kind.to_owned()));
+            let outcome = sampled(jdk, &options).args(args).run();
+            let profile = read(&outcome);
+            let mut threads: BTreeMap<_, u64> = BTreeMap::new();
+            for site in &profile.sites().expect("sites").rows {
+                if method(&profile, site) == "byThread" {
+                    let thread = profile.get_trace(site.trace).thread.expect("a thread");
+                    *threads.entry(thread).or_default() += site.objects.allocated_bytes;
+                }
+            }
+            assert_eq!(threads.len(), 4, "{kind} {threads:?}");
+            for bytes in threads.values() {
+                assert_estimate(*bytes, BYTES as f64 / 4.0, 32, INTERVAL_BYTES, kind);
+            }
+        }
+    });
+}
+
+#[test]
+fn the_program_does_not_notice() {
+    jdk::each(|jdk| {
+        let program =
+            |run: JavaRun| run.jvm_arg("-Xmx1g").main("SampledAllocations").args(["9000000"]);
+        let bare = program(JavaRun::new(jdk)).run();
+        bare.assert_success();
+        for options in ["", ",thread=y,depth=64,gc=y", ",cpu=samples", ",depth=0,lineno=n"] {
+            let agent = format!("heap=sites,sample=1k,verbose=n,file=o.txt{options}");
+            let run = JavaRun::new(jdk).agent(&agent).jvm_arg("-Xcheck:jni");
+            let outcome = program(run).run();
+            outcome.assert_success();
+            assert_eq!(
+                (&outcome.stdout, &outcome.stderr),
+                (&bare.stdout, &bare.stderr),
+                "{options}"
+            );
+            assert!(outcome.text("o.txt").contains("SITES BEGIN"));
+        }
+    });
+}
+
+/// Without an orderly end there is no collection, and the last dump all the same.
+#[test]
+fn ends_of_all_kinds_are_dumped() {
+    jdk::each(|jdk| {
+        for main in ["ExitByHalt", "ExitBySystemExit", "Uncaught"] {
+            let agent = "heap=sites,sample=1,gc=y,format=p,cutoff=0,file=o.hprof";
+            let bare = JavaRun::new(jdk).main(main).run();
+            let outcome = JavaRun::new(jdk).agent(agent).main(main).run();
+            outcome.assert_code(bare.code().expect("an exit code"));
+            let profile = perk_hprof::read(outcome.bytes("o.hprof")).unwrap();
+            assert!(profile.sites().expect("sites").total.allocated_count > 0, "{main}");
+        }
+    });
+}
