@@ -21,7 +21,9 @@ usage: cargo run -p xtask -- COMMAND
   check agent-size    libperk.so has at most 2 MiB and exports only the JVM's entry points
   jvmti JAVA_HOME     write crates/jvmti-sys/src/generated.rs from a JDK's jvmti.h
   bench overhead [--rounds N] [--only javac,hello,idle] [--jdk HOME]
-                      measure what profiling costs; prints tables for docs/measuring.md
+                      measure what sampling costs; prints tables for docs/measuring.md
+  bench exact [--rounds N] [--only javac,hello,idle,micro] [--modes NAME,...] [--jdk HOME]
+                      the same of the exact modes, and what they add to a call and an allocation
   roundtrip-jdk JAVA_HOME [--modules java.base|all]
                       read and write a JDK's classes, and run it with probes in all of them
   help                print this text

@@ -28,7 +28,7 @@ use self::sites::{AllocationSites, Key};
 pub(crate) use self::sites::{Made, Objects};
 pub(crate) use self::tree::{Calls, PathNode, SitePaths};
 use self::tree::{Contexts, Forest, Tree};
-use crate::jvm::{Borrowed, Global, Jni, Jvmti, LongField, Reference};
+use crate::jvm::{Borrowed, Global, Jni, Jvmti, Local, LongField, Reference};
 use crate::os;
 use crate::recorder::{ProbeCost, Recorder};
 use crate::roster::Slot;
@@ -61,6 +61,7 @@ pub(crate) struct ExactEngine {
     helper: OnceLock<&'static Global>,
     fields: OnceLock<Fields>,
     calibration: OnceLock<ProbeCost>,
+    unseen_class_count: AtomicU64,
     stopped: AtomicBool,
 }
 
@@ -144,6 +145,7 @@ impl ExactEngine {
             helper: OnceLock::new(),
             fields: OnceLock::new(),
             calibration: OnceLock::new(),
+            unseen_class_count: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
         }))
     }
@@ -323,6 +325,17 @@ impl ExactEngine {
         }
     }
 
+    /// Counts the classes that no agent is shown: the hidden ones, in whose signature the JVM writes a
+    /// dot before what makes them unique.
+    pub(crate) fn count_unseen(&self, jni: Jni<'_>) {
+        let classes = self.jvmti.loaded_classes(jni).unwrap_or_default();
+        let is_hidden = |class: &Local<'_>| {
+            self.jvmti.class_signature(class).is_ok_and(|signature| signature.contains('.'))
+        };
+        let count = classes.iter().filter(|class| is_hidden(class)).count();
+        self.unseen_class_count.store(count as u64, Relaxed);
+    }
+
     /// Measures what probes cost, by calling them: once, before the first dump.
     pub(crate) fn calibrate(&self, jni: Jni<'_>) {
         let Some(&helper) = self.helper.get() else { return };
@@ -411,6 +424,7 @@ impl ExactEngine {
         accounting.instrumented_method_count = read(&counts.methods);
         accounting.skipped_method_count = read(&counts.skipped_methods);
         accounting.excluded_class_count = read(&counts.excluded_classes);
+        accounting.unseen_class_count = read(&self.unseen_class_count);
         accounting.instrument_cpu_ns = read(&counts.cpu_ns);
         accounting.perk_cpu_ns += self.clock.own_cpu_ns();
         if let Some(sites) = &self.sites {

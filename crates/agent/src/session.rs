@@ -343,6 +343,7 @@ impl Session {
         self.engine.stop();
         if let Some(exact) = self.exact {
             exact.calibrate(jni);
+            exact.count_unseen(jni);
             exact.stop();
         }
         self.settle_allocations(false);

@@ -69,7 +69,7 @@ fn strange_names_stay_readable() {
             // In text, the two characters that end lines are written as escapes.
             let shown = |name: &str| match format {
                 Format::Binary => name.to_owned(),
-                Format::Ascii => name.replace('\n', "\\n").replace('\r', "\\r"),
+                _ => name.replace('\n', "\\n").replace('\r', "\\r"),
             };
             for name in threads {
                 assert!(found_threads.contains(&shown(name)), "{name:.40}: {found_threads:.40?}");

@@ -11,6 +11,10 @@ pub(crate) fn lines(accounting: &Accounting) -> Vec<String> {
     if has_samples(a) {
         lines.extend(samples(a));
     }
+    if a.allocation_sample_count > 0 {
+        let samples = plural(a.allocation_sample_count, "allocation");
+        lines.push(line("sites", &format!("estimated from {samples} sampled")));
+    }
     if has_probes(a) {
         lines.extend(calls(a));
         lines.extend(probes(a));
@@ -34,7 +38,8 @@ fn line(name: &str, text: &str) -> String {
 
 /// Whether threads were sampled. An idle program has no samples and no other analysis.
 fn has_samples(a: &Accounting) -> bool {
-    a.sample_count > 0 || a.walk_count > 0 || (a.interval_ns > 0 && !has_probes(a))
+    let is_other = has_probes(a) || a.allocation_sample_count > 0;
+    a.sample_count > 0 || a.walk_count > 0 || (a.interval_ns > 0 && !is_other)
 }
 
 /// Whether classes were instrumented.

@@ -16,11 +16,11 @@ use super::{Round, Run};
 const MIB: f64 = 1024.0 * 1024.0;
 
 const METHOD: &str = "\
-Each round runs the program once in the way of each row, in an order that rotates. Values are medians, with the smallest and the largest. Ratios and differences
-are taken within each round, against the mean of its two runs without perk, and then the median of
-these is taken; for `none again` they are against `none`, which is the measurement's own noise. CPU
-time is user and system time of the whole process as the kernel counts it, peak RSS its largest
-resident memory.
+Each round runs the program once in the way of each row, in an order that rotates. Values are
+medians, with the smallest and the largest. Ratios and differences are taken within each round,
+against the mean of its two runs without perk, and then the median of these is taken; for `none
+again` they are against `none`, which is the measurement's own noise. CPU time is user and system
+time of the whole process as the kernel counts it, peak RSS its largest resident memory.
 ";
 
 /// What was measured, where and when.
@@ -71,7 +71,7 @@ pub(super) fn program(program: &Program, comparison: &Comparison, rounds: &[Roun
     writeln!(text, "{about}; {} rounds.\n", rounds.len()).expect(TEXT);
     let variants = &comparison.variants;
     if program.timings.is_some() {
-        text += "What an operation takes, and how much more than without perk, in ns:\n\n";
+        text += "CPU time of an operation, and how much more than without perk, in ns:\n\n";
         text += &operations(variants, rounds);
         text += "\nThe whole program:\n\n";
     }

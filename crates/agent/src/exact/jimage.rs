@@ -4,7 +4,7 @@
 use std::ffi::{CString, OsStr, c_char, c_int, c_longlong, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::ptr::{NonNull, null};
+use std::ptr::NonNull;
 
 type Open = unsafe extern "C" fn(*const c_char, *mut c_int) -> *mut c_void;
 type PackageToModule = unsafe extern "C" fn(*mut c_void, *const c_char) -> *const c_char;
@@ -79,7 +79,7 @@ impl Image {
         // bytes as the image says.
         unsafe {
             let module = (self.package_to_module)(file, package.as_ptr());
-            if module == null() {
+            if module.is_null() {
                 return None;
             }
             let mut size = 0;

@@ -99,8 +99,8 @@ unsafe extern "system" fn register_natives(
 ) -> jint {
     let Some(binding) = BINDING.get() else { return JNI_ERR };
     contain(Feature::Starting, || {
-        // SAFETY: the environment is that of the calling thread.
         if !binding.is_bound.load(Relaxed) {
+            // SAFETY: the environment is that of the calling thread.
             binding.bind(unsafe { Jni::from_raw(env) });
         }
     });
