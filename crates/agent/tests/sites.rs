@@ -8,7 +8,7 @@ use perk_instrument::layout::FieldKind::{
 };
 use perk_instrument::layout::{Fields, Jvm, Layout};
 use perk_profile::{Allocations, Line, Profile, Site};
-use perk_testkit::{JavaRun, Jdk, Outcome, jdk, workspace};
+use perk_testkit::{JavaRun, Jdk, Outcome, Signal, jdk, workspace};
 
 const N: u64 = 300;
 const FILE: &str = "o.hprof";
@@ -288,6 +288,30 @@ fn calls_are_counted_as_ever() {
             })
         });
         assert_eq!(of_takes.map(|row| row.count).collect::<Vec<_>>(), [N]);
+    });
+}
+
+#[test]
+fn each_dump_counts_from_the_start() {
+    let plain = |profile: &Profile| {
+        let of_class = sites(profile)
+            .iter()
+            .filter(|site| profile.symbols.class_name(site.class) == "AllocationsUntilStop$Plain");
+        let objects: Vec<_> = of_class.map(|site| site.objects).collect();
+        assert_eq!(objects.len(), 1);
+        (objects[0].live_count, objects[0].allocated_count)
+    };
+    jdk::each(|jdk| {
+        let options = format!("heap=sites,cutoff=0,gc=y,file={FILE}");
+        let run = JavaRun::new(jdk).agent(&options).main("AllocationsUntilStop");
+        let mut running = run.args([N.to_string()]).spawn();
+        running.wait_for_stdout("ready");
+        running.signal(Signal::QUIT);
+        running.wait_until("a dump", |run| run.dir().join(FILE).exists());
+        let dump = std::fs::read(running.dir().join(FILE)).unwrap();
+        assert_eq!(plain(&perk_hprof::read(&dump).unwrap()), (N / 2, N));
+        std::fs::write(running.dir().join("stop"), "").unwrap();
+        assert_eq!(plain(&read(&running.wait())), (N, 2 * N));
     });
 }
 

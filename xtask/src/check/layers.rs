@@ -25,7 +25,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// What the tests of every crate may use.
-const TEST_ONLY: &[&str] = &["perk-testkit", "perk-jvmti-sys"];
+const TEST_ONLY: &[&str] = &["perk-testkit", "perk-jvmti-sys", "perk-classfile"];
 
 /// The crates at the border to the JVM.
 const MAY_BE_UNSAFE: &[&str] = &["perk-jvmti-sys", "perk-agent"];

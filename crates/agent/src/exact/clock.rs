@@ -135,6 +135,22 @@ impl Clock {
         Some(tree)
     }
 
+    /// Has the calling platform thread's time go to a tree for a while.
+    pub(super) fn lend(&self, tree: &'static Tree) {
+        if CARRIER.get().is_none() {
+            self.thread_began(tree);
+        }
+        Self::carries(tree.address());
+    }
+
+    /// Ends what [`Clock::lend`] began.
+    pub(super) fn take_back(&self) {
+        let lent = CARRIER.get().map(|carrier| carrier.carried.swap(0, Relaxed));
+        if CARRIER.get().map(|carrier| carrier.own.address()) == lent {
+            self.thread_ended();
+        }
+    }
+
     /// The calling platform thread now carries the virtual thread with this tree; 0 for none.
     pub(super) fn carries(tree: u64) {
         if let Some(carrier) = CARRIER.get() {

@@ -213,8 +213,8 @@ public final class PerkProbes {
             U.putLong(node + TOTAL, U.getLong(node + TOTAL) + took);
             long outer = top - FRAME_BYTES + FRAME_CALLEES;
             U.putLong(outer, U.getLong(outer) + took);
+            U.putLong(top + FRAME_NODE, 0);
         }
-        U.putLong(top + FRAME_NODE, 0);
         U.putLong(thread, STACK_FIELD, top - FRAME_BYTES ^ UNBORN);
     }
 

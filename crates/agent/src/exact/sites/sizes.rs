@@ -19,7 +19,7 @@ const OWN_FIELD: &str = "$perk";
 #[derive(Debug)]
 pub(super) struct Sizes {
     jvm: Jvm,
-    /// `None` for arrays and for classes whose fields the JVM did not tell.
+    /// `None` for arrays.
     layouts: FxHashMap<ClassId, Option<Layout>>,
 }
 
@@ -71,21 +71,16 @@ impl Sizes {
             }),
             false => None,
         };
-        let fields = match fields {
-            Some(fields) => fields,
-            None => fields_by_jvmti(source.jvmti, class)?,
-        };
+        let fields = fields.unwrap_or_else(|| fields_by_jvmti(source.jvmti, class));
         Some(self.layouts.get(&superclass)?.as_ref()?.subclass(&self.jvm, &fields))
     }
 }
 
-/// The fields that instances have by the class itself.
-fn fields_by_jvmti(jvmti: Jvmti, class: &(impl Reference + ?Sized)) -> Option<Fields> {
-    let fields = jvmti.instance_fields(class).ok()?;
+/// The fields that a class declares for its instances, as far as the JVM tells them.
+fn fields_by_jvmti(jvmti: Jvmti, class: &(impl Reference + ?Sized)) -> Fields {
+    let fields = jvmti.instance_fields(class).unwrap_or_default();
     let fields = fields.iter().filter(|(name, _)| !name.starts_with(OWN_FIELD));
-    fields
-        .map(|(_, descriptor)| FieldKind::of_descriptor(descriptor.as_bytes()))
-        .collect::<Option<_>>()
+    fields.filter_map(|(_, it)| FieldKind::of_descriptor(it.as_bytes())).collect()
 }
 
 /// The header of an object, by where the elements of a `byte[]` begin: behind the header and a
