@@ -8,8 +8,8 @@ use crate::{ClassId, MethodId, ThreadId, Timestamp, TraceId};
 ///
 /// In a profile of full depth every node of the call tree that was entered has a row. The exact engine
 /// folds recursion there: what a method calls that was called while it was running is booked under
-/// its outer call. So the sum of the self times of a node's subtree is its total where nothing was
-/// folded, and [`CallRow::total_ns`] is its total everywhere.
+/// its outer call. So the sum of the self times of a node's subtree, which reports show as its total, has
+/// each moment once, also under recursion; [`CallRow::total_ns`] has it once for each call around it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuTimes {
     /// The self times of all traces, in nanoseconds, those of rows below the file's cutoff among
