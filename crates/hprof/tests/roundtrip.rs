@@ -230,7 +230,7 @@ fn build(plan: &Plan, format: Format) -> Profile {
                     trace: *trace.get(&traces),
                     count: *count,
                     self_ns: time(*self_ns),
-                    total_ns: if format == Format::Extended { *self_ns / 2 * 3 } else { 0 },
+                    total_ns: if format == Format::Extended { !*self_ns } else { 0 },
                 });
                 let rows: Vec<_> = rows.collect();
                 let self_ns = rows.iter().map(|row| row.self_ns);
