@@ -56,7 +56,7 @@ pub(crate) struct ExactEngine {
     lines: bool,
     per_thread: bool,
     with_calls: bool,
-    pub(self) sites: Option<AllocationSites>,
+    sites: Option<AllocationSites>,
     classes: Classes,
     helper: OnceLock<&'static Global>,
     fields: OnceLock<Fields>,
@@ -113,10 +113,9 @@ impl ExactEngine {
             (TimingMethod::Tick, ClockOption::Wall) => Timing::WallTick,
         };
         let patterns = |name: &str, globs: &[String]| {
-            if globs.is_empty() {
-                return Ok(Patterns::default());
-            }
-            Patterns::parse(&globs.join(",")).map_err(|error| format!("{name}: {error}"))
+            let mut patterns = Patterns::default();
+            let added = globs.iter().try_for_each(|glob| patterns.add(glob));
+            added.map(|()| patterns).map_err(|error| format!("{name}: {error}"))
         };
         let include = patterns("include", &options.include)?;
         let exclude = patterns("exclude", &options.exclude)?;
@@ -198,8 +197,8 @@ impl ExactEngine {
     }
 
     /// A class file with its probes; `None` leaves it as it is.
-    pub(crate) fn transform(&self, session: &Session, bytes: &[u8]) -> Option<Vec<u8>> {
-        self.classes.transform(&session.recorder, bytes)
+    pub(crate) fn transform(&self, recorder: &Mutex<Recorder>, bytes: &[u8]) -> Option<Vec<u8>> {
+        self.classes.transform(recorder, bytes)
     }
 
     /// The calling thread has reached its first probe; answers its tree, or 0.
@@ -304,9 +303,9 @@ impl ExactEngine {
     }
 
     /// Finds out which objects are live, for the dump that follows.
-    pub(crate) fn settle(&self, gc: bool, recorder: &Mutex<Recorder>) {
+    pub(crate) fn settle(&self, recorder: &Mutex<Recorder>) {
         if let Some(sites) = &self.sites {
-            sites.settle(gc, &self.classes, recorder, &self.forest.trees());
+            sites.settle(&self.classes, recorder, &self.forest.trees());
         }
     }
 

@@ -160,7 +160,7 @@ impl Session {
 
     /// A class file as it is to be loaded; `None` leaves it as it is.
     pub(crate) fn transform(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        self.exact?.transform(self, bytes)
+        self.exact?.transform(&self.recorder, bytes)
     }
 
     /// Whether every loaded class is told to the file.
@@ -356,7 +356,7 @@ impl Session {
             self.jvmti.force_garbage_collection();
         }
         if let Some(exact) = self.exact {
-            exact.settle(false, &self.recorder);
+            exact.settle(&self.recorder);
         }
         if let Some(allocations) = &self.allocations {
             allocations.settle();

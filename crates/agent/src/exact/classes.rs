@@ -77,7 +77,9 @@ impl Classes {
     /// The class with its probes; `None` leaves it as it is.
     pub(super) fn transform(&self, recorder: &Mutex<Recorder>, bytes: &[u8]) -> Option<Vec<u8>> {
         let begin_ns = os::thread_cpu_ns();
-        if let Ok(found) = leaves(bytes) {
+        if self.with_calls
+            && let Ok(found) = leaves(bytes)
+        {
             let class = found.class.clone();
             lock(&self.leaves).insert(class, Some(found.into()));
         }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use perk_jvmti_sys::jni_sys::{
-    JNI_ERR, JNI_VERSION_21, JNIEnv, JNINativeMethod, jboolean, jclass, jint, jlong, jobject,
+    JNI_ERR, JNIEnv, JNINativeMethod, jboolean, jclass, jint, jlong, jobject,
 };
 
 use super::ExactEngine;
@@ -122,11 +122,8 @@ fn answer(otherwise: jlong, body: impl FnOnce(&'static ExactEngine) -> u64) -> j
 extern "system" fn begin(env: *mut JNIEnv, _: jclass, thread: jobject) -> jlong {
     answer(0, |engine| {
         // SAFETY: the JVM passes the calling thread's environment and a reference to its object.
-        let is_virtual = unsafe {
-            ((**env).v1_1.GetVersion)(env) >= JNI_VERSION_21
-                && ((**env).v19.IsVirtualThread)(env, thread)
-        };
-        engine.begin(is_virtual)
+        let (jni, thread) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(thread)) };
+        engine.begin(thread.is_some_and(|thread| jni.is_virtual(&thread)))
     })
 }
 

@@ -198,11 +198,6 @@ impl AllocationSites {
         tree.site_paths(&self.records)
     }
 
-    /// An object or array was counted: whether it is live shall be known.
-    pub(super) fn keep(&self, jni: Jni<'_>, tree: &Tree, object: &dyn Reference, kept: Kept) {
-        tree.sites().keeper.keep(jni, object, kept);
-    }
-
     /// The JVM has made an object or array by itself, for a thread that is at a line of a node.
     pub(super) fn made_by_jvm(&self, jni: Jni<'_>, tree: &Tree, key: Key, made: &Made<'_>) {
         let record = self.record(tree, key);
@@ -217,7 +212,7 @@ impl AllocationSites {
                 }
             }
             Liveness::Field | Liveness::References => {
-                self.keep(jni, tree, &made.object, Kept { record, bytes });
+                tree.sites().keeper.keep(jni, &made.object, Kept { record, bytes });
             }
             Liveness::Unknown => {}
         }
@@ -253,7 +248,6 @@ impl AllocationSites {
     /// Finds out what is live.
     pub(super) fn settle(
         &self,
-        gc: bool,
         classes: &Classes,
         recorder: &Mutex<Recorder>,
         trees: &[&'static Tree],
@@ -262,9 +256,6 @@ impl AllocationSites {
         let Some(sizes) = self.sizes.get() else { return };
         if self.liveness == Liveness::Unknown {
             return;
-        }
-        if gc {
-            self.jvmti.force_garbage_collection();
         }
         let source = Source { jvmti: self.jvmti, jni, classes, recorder };
         let loaded = self.jvmti.loaded_classes(jni).unwrap_or_default();

@@ -115,12 +115,12 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Where the search for a node begins; PerkProbes.find computes the same.
-pub(super) fn first_slot(parent: u64, method: u32, line: u16) -> usize {
-    let key = (parent >> 4).wrapping_mul(31).wrapping_add(method.into());
+/// Where the search for a node begins, by its parent and method, or for a record, by its node and
+/// class. PerkProbes.find and findSite compute the same, as an offset in bytes.
+pub(super) fn first_slot(address: u64, number: u32, line: u16) -> usize {
+    let key = (address >> 4).wrapping_mul(31).wrapping_add(number.into());
     let key = key.wrapping_mul(31).wrapping_add(line.into());
-    // There the result is an offset in bytes.
-    (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 29 >> 3) as usize
+    (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize
 }
 
 pub(super) fn new_table(len: usize) -> Box<[AtomicU64]> {

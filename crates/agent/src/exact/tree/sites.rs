@@ -3,7 +3,7 @@
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use super::memory::{FRAME_WORDS, address};
+use super::memory::{self, FRAME_WORDS, address};
 use super::{Calls, Places, Tree};
 use crate::exact::sites::{Keeper, Key, Records};
 use crate::session::lock;
@@ -170,10 +170,7 @@ impl Tree {
 
 /// Where the search for a record begins; PerkProbes.findSite computes the same.
 fn first_slot(key: Key) -> usize {
-    let hash = (key.node >> 4).wrapping_mul(31).wrapping_add(key.class.into());
-    let hash = hash.wrapping_mul(31).wrapping_add(key.line.into());
-    // There the result is an offset in bytes.
-    (hash.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 30 >> 2) as usize
+    memory::first_slot(key.node, key.class, key.line)
 }
 
 fn new_table(len: usize) -> Box<[AtomicU32]> {
