@@ -164,14 +164,30 @@ public final class PerkProbes {
         }
         Thread thread = Thread.currentThread();
         long top = U.getLong(thread, STACK_FIELD) ^ UNBORN;
-        long node = U.getLong(top + FRAME_NEXT);
-        // One test and one call: every one more costs the JIT compilers time in every method.
-        if ((differs(node, top, method) | U.getInt(top + FRAME_LIMIT)) != 0) {
+        long node = U.getLong(null, top + FRAME_NEXT);
+        int unexpected = U.getInt(null, node + METHOD) ^ method | U.getInt(null, top + FRAME_LIMIT);
+        if (LINES == 2) {
+            unexpected |= U.getChar(null, node + CALLER + 6) ^ U.getChar(null, top + FRAME_LINE);
+        }
+        if (unexpected != 0) {
             enterSlowly(thread, top, method);
             return;
         }
-        count(top, node);
-        push(thread, top + FRAME_BYTES, node);
+        U.putLong(null, top + FRAME_NEXT, U.getLong(null, node + NEXT));
+        U.putLong(null, top + FRAME_LAST, node);
+        U.putLong(null, node + COUNT, U.getLong(null, node + COUNT) + 1);
+        top += FRAME_BYTES;
+        U.putLong(null, top + FRAME_NODE, node);
+        U.putLong(null, top + FRAME_NEXT, U.getLong(null, node + FIRST));
+        U.putLong(null, top + FRAME_LAST, NIL);
+        if (LINES == 2) {
+            U.putChar(null, top + FRAME_LINE, (char) 0);
+        }
+        if (CLOCK != CLOCK_NONE) {
+            U.putLong(null, top + FRAME_START, now(thread));
+            U.putLong(null, top + FRAME_CALLEES, 0);
+        }
+        U.putLong(thread, STACK_FIELD, top ^ UNBORN);
     }
 
     /** A method begins in which nothing happens that would have to be told of. */
@@ -181,12 +197,18 @@ public final class PerkProbes {
         }
         Thread thread = Thread.currentThread();
         long top = U.getLong(thread, STACK_FIELD) ^ UNBORN;
-        long node = U.getLong(top + FRAME_NEXT);
-        if (differs(node, top, method) != 0) {
+        long node = U.getLong(null, top + FRAME_NEXT);
+        int unexpected = U.getInt(null, node + METHOD) ^ method;
+        if (LINES == 2) {
+            unexpected |= U.getChar(null, node + CALLER + 6) ^ U.getChar(null, top + FRAME_LINE);
+        }
+        if (unexpected != 0) {
             touchSlowly(thread, top, method);
             return;
         }
-        count(top, node);
+        U.putLong(null, top + FRAME_NEXT, U.getLong(null, node + NEXT));
+        U.putLong(null, top + FRAME_LAST, node);
+        U.putLong(null, node + COUNT, U.getLong(null, node + COUNT) + 1);
     }
 
     /** A method that cannot hold probes is about to be called. */
@@ -201,19 +223,19 @@ public final class PerkProbes {
         }
         Thread thread = Thread.currentThread();
         long top = U.getLong(thread, STACK_FIELD) ^ UNBORN;
-        long node = U.getLong(top + FRAME_NODE);
-        if (U.getInt(node + METHOD) != method) {
+        long node = U.getLong(null, top + FRAME_NODE);
+        if (U.getInt(null, node + METHOD) != method) {
             repair(thread, top, method, true);
             return;
         }
         if (CLOCK != CLOCK_NONE) {
-            long took = now(thread) - U.getLong(top + FRAME_START);
-            long own = took - U.getLong(top + FRAME_CALLEES);
-            U.putLong(node + SELF, U.getLong(node + SELF) + own);
-            U.putLong(node + TOTAL, U.getLong(node + TOTAL) + took);
+            long took = now(thread) - U.getLong(null, top + FRAME_START);
+            long own = took - U.getLong(null, top + FRAME_CALLEES);
+            U.putLong(null, node + SELF, U.getLong(null, node + SELF) + own);
+            U.putLong(null, node + TOTAL, U.getLong(null, node + TOTAL) + took);
             long outer = top - FRAME_BYTES + FRAME_CALLEES;
-            U.putLong(outer, U.getLong(outer) + took);
-            U.putLong(top + FRAME_NODE, 0);
+            U.putLong(null, outer, U.getLong(null, outer) + took);
+            U.putLong(null, top + FRAME_NODE, 0);
         }
         U.putLong(thread, STACK_FIELD, top - FRAME_BYTES ^ UNBORN);
     }
@@ -225,7 +247,7 @@ public final class PerkProbes {
         }
         Thread thread = Thread.currentThread();
         long top = U.getLong(thread, STACK_FIELD) ^ UNBORN;
-        if (U.getInt(U.getLong(top + FRAME_NODE) + METHOD) != method) {
+        if (U.getInt(null, U.getLong(null, top + FRAME_NODE) + METHOD) != method) {
             repair(thread, top, method, false);
         }
     }
@@ -234,7 +256,7 @@ public final class PerkProbes {
     public static void line(int line) {
         if (U != null) {
             long top = U.getLong(Thread.currentThread(), STACK_FIELD) ^ UNBORN;
-            U.putChar(top + FRAME_LINE, (char) line);
+            U.putChar(null, top + FRAME_LINE, (char) line);
         }
     }
 
@@ -258,7 +280,7 @@ public final class PerkProbes {
             Thread thread = Thread.currentThread();
             int index = site(thread, object.getClass());
             long record = RECORDS + ((long) index << RECORD_SHIFT);
-            U.putLong(record + RECORD_COUNT, U.getLong(record + RECORD_COUNT) + 1);
+            U.putLong(null, record + RECORD_COUNT, U.getLong(null, record + RECORD_COUNT) + 1);
             if (RECORD_FIELD != -1) {
                 U.putInt(object, RECORD_FIELD, index);
             }
@@ -367,8 +389,8 @@ public final class PerkProbes {
         int index = site(thread, array.getClass());
         long record = RECORDS + ((long) index << RECORD_SHIFT);
         long bytes = end + ALIGNMENT_MASK & ~ALIGNMENT_MASK;
-        U.putLong(record + RECORD_COUNT, U.getLong(record + RECORD_COUNT) + 1);
-        U.putLong(record + RECORD_BYTES, U.getLong(record + RECORD_BYTES) + bytes);
+        U.putLong(null, record + RECORD_COUNT, U.getLong(null, record + RECORD_COUNT) + 1);
+        U.putLong(null, record + RECORD_BYTES, U.getLong(null, record + RECORD_BYTES) + bytes);
         if (KEEPS >= 2) {
             keepSafely(thread, array, index, bytes);
         }
@@ -385,11 +407,11 @@ public final class PerkProbes {
     @ForceInline
     private static int site(Thread thread, Class<?> type) {
         long top = U.getLong(thread, STACK_FIELD) ^ UNBORN;
-        int index = U.getInt(U.getLong(top + FRAME_NODE) + SITE);
+        int index = U.getInt(null, U.getLong(null, top + FRAME_NODE) + SITE);
         long record = RECORDS + ((long) index << RECORD_SHIFT);
-        int differs = U.getInt(record + RECORD_CLASS) ^ U.getInt(type, NUMBER_FIELD);
+        int differs = U.getInt(null, record + RECORD_CLASS) ^ U.getInt(type, NUMBER_FIELD);
         if (LINES == 2) {
-            differs |= U.getChar(record + RECORD_LINE) ^ U.getChar(top + FRAME_LINE);
+            differs |= U.getChar(null, record + RECORD_LINE) ^ U.getChar(null, top + FRAME_LINE);
         }
         return differs == 0 ? index : findSite(thread, top, type);
     }
@@ -411,45 +433,45 @@ public final class PerkProbes {
             }
             U.putInt(type, NUMBER_FIELD, number);
         }
-        int line = LINES == 2 ? U.getChar(top + FRAME_LINE) : 0;
-        long node = U.getLong(top + FRAME_NODE);
+        int line = LINES == 2 ? U.getChar(null, top + FRAME_LINE) : 0;
+        long node = U.getLong(null, top + FRAME_NODE);
         long tree = U.getLong(thread, TREE_FIELD);
-        long table = U.getLong(tree + TREE_SITES);
-        long mask = U.getLong(tree + TREE_SITES_MASK);
+        long table = U.getLong(null, tree + TREE_SITES);
+        long mask = U.getLong(null, tree + TREE_SITES_MASK);
         long at = (((node >>> 4) * 31 + number) * 31 + line) * 0x9E3779B97F4A7C15L >>> 30;
         int index;
         for (;; at += 4) {
             at &= mask;
-            index = U.getInt(table + at);
+            index = U.getInt(null, table + at);
             if (index == 0) {
                 index = record(tree, node, number, line);
                 break;
             }
             long record = RECORDS + ((long) index << RECORD_SHIFT);
-            if (U.getLong(record + RECORD_NODE) == node
-                    && U.getInt(record + RECORD_CLASS) == number
-                    && U.getChar(record + RECORD_LINE) == line) {
+            if (U.getLong(null, record + RECORD_NODE) == node
+                    && U.getInt(null, record + RECORD_CLASS) == number
+                    && U.getChar(null, record + RECORD_LINE) == line) {
                 break;
             }
         }
-        U.putInt(node + SITE, index);
+        U.putInt(null, node + SITE, index);
         return index;
     }
 
     @ForceInline
     private static long now(Thread thread) {
         if (CLOCK == CLOCK_CPU_TICK) {
-            return U.getLong(U.getLong(thread, TREE_FIELD) + TREE_CPU_NS);
+            return U.getLong(null, U.getLong(thread, TREE_FIELD) + TREE_CPU_NS);
         }
-        return CLOCK == CLOCK_WALL_TICK ? U.getLong(WALL_NS) : System.nanoTime();
+        return CLOCK == CLOCK_WALL_TICK ? U.getLong(null, WALL_NS) : System.nanoTime();
     }
 
     /** Whether a node is not for a method called from here: 0 if it is. */
     @ForceInline
     private static int differs(long node, long top, int method) {
-        int differs = U.getInt(node + METHOD) ^ method;
+        int differs = U.getInt(null, node + METHOD) ^ method;
         if (LINES == 2) {
-            differs |= U.getChar(node + CALLER + 6) ^ U.getChar(top + FRAME_LINE);
+            differs |= U.getChar(null, node + CALLER + 6) ^ U.getChar(null, top + FRAME_LINE);
         }
         return differs;
     }
@@ -457,22 +479,22 @@ public final class PerkProbes {
     /** Counts a call of a node, and expects next what came after it the last time. */
     @ForceInline
     private static void count(long top, long node) {
-        U.putLong(top + FRAME_NEXT, U.getLong(node + NEXT));
-        U.putLong(top + FRAME_LAST, node);
-        U.putLong(node + COUNT, U.getLong(node + COUNT) + 1);
+        U.putLong(null, top + FRAME_NEXT, U.getLong(null, node + NEXT));
+        U.putLong(null, top + FRAME_LAST, node);
+        U.putLong(null, node + COUNT, U.getLong(null, node + COUNT) + 1);
     }
 
     @ForceInline
     private static void push(Thread thread, long top, long node) {
-        U.putLong(top + FRAME_NODE, node);
-        U.putLong(top + FRAME_NEXT, U.getLong(node + FIRST));
-        U.putLong(top + FRAME_LAST, NIL);
+        U.putLong(null, top + FRAME_NODE, node);
+        U.putLong(null, top + FRAME_NEXT, U.getLong(null, node + FIRST));
+        U.putLong(null, top + FRAME_LAST, NIL);
         if (LINES == 2) {
-            U.putChar(top + FRAME_LINE, (char) 0);
+            U.putChar(null, top + FRAME_LINE, (char) 0);
         }
         if (CLOCK != CLOCK_NONE) {
-            U.putLong(top + FRAME_START, now(thread));
-            U.putLong(top + FRAME_CALLEES, 0);
+            U.putLong(null, top + FRAME_START, now(thread));
+            U.putLong(null, top + FRAME_CALLEES, 0);
         }
         U.putLong(thread, STACK_FIELD, top ^ UNBORN);
     }
@@ -488,7 +510,7 @@ public final class PerkProbes {
         }
         long node = find(thread, top, method);
         count(top, node);
-        if (U.getInt(top + FRAME_LIMIT) != 0) {
+        if (U.getInt(null, top + FRAME_LIMIT) != 0) {
             top = extend(U.getLong(thread, TREE_FIELD), top);
         }
         push(thread, top + FRAME_BYTES, node);
@@ -516,7 +538,7 @@ public final class PerkProbes {
         if (tree == 0) {
             return UNBORN;
         }
-        long bottom = U.getLong(tree + TREE_STACK);
+        long bottom = U.getLong(null, tree + TREE_STACK);
         U.putLong(thread, TREE_FIELD, tree);
         U.putLong(thread, STACK_FIELD, bottom ^ UNBORN);
         return bottom;
@@ -524,35 +546,35 @@ public final class PerkProbes {
 
     /** The child that was not foreseen. */
     private static long find(Thread thread, long top, int method) {
-        long next = U.getLong(top + FRAME_NEXT);
+        long next = U.getLong(null, top + FRAME_NEXT);
         if (differs(next, top, method) == 0) {
             return next;
         }
-        int line = LINES == 2 ? U.getChar(top + FRAME_LINE) : 0;
-        long parent = U.getLong(top + FRAME_NODE);
-        long context = U.getLong(parent + CONTEXT);
+        int line = LINES == 2 ? U.getChar(null, top + FRAME_LINE) : 0;
+        long parent = U.getLong(null, top + FRAME_NODE);
+        long context = U.getLong(null, parent + CONTEXT);
         long caller = context | (long) line << LINE_SHIFT;
         long tree = U.getLong(thread, TREE_FIELD);
-        long table = U.getLong(tree + TREE_TABLE);
-        long mask = U.getLong(tree + TREE_MASK);
+        long table = U.getLong(null, tree + TREE_TABLE);
+        long mask = U.getLong(null, tree + TREE_MASK);
         long at = (((context >>> 4) * 31 + method) * 31 + line) * 0x9E3779B97F4A7C15L >>> 29;
         long node;
         for (;; at += 8) {
             at &= mask;
-            node = U.getLong(table + at);
+            node = U.getLong(null, table + at);
             if (node == 0) {
                 node = grow(tree, context, method, line);
                 break;
             }
-            if (U.getLong(node + CALLER) == caller && U.getInt(node + METHOD) == method) {
+            if (U.getLong(null, node + CALLER) == caller && U.getInt(null, node + METHOD) == method) {
                 break;
             }
         }
-        long last = U.getLong(top + FRAME_LAST);
+        long last = U.getLong(null, top + FRAME_LAST);
         if (last != NIL) {
-            U.putLong(last + NEXT, node);
+            U.putLong(null, last + NEXT, node);
         } else {
-            U.putLong(parent + FIRST, node);
+            U.putLong(null, parent + FIRST, node);
         }
         return node;
     }
@@ -576,7 +598,7 @@ public final class PerkProbes {
         long ownTree = U.getLong(thread, TREE_FIELD);
         long ownTop = U.getLong(thread, STACK_FIELD);
         U.putLong(thread, TREE_FIELD, tree);
-        U.putLong(thread, STACK_FIELD, U.getLong(tree + TREE_STACK) ^ UNBORN);
+        U.putLong(thread, STACK_FIELD, U.getLong(null, tree + TREE_STACK) ^ UNBORN);
         long begin = System.nanoTime();
         for (int i = 0; i < count; i++) {
             enter(method);
