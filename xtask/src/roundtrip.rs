@@ -1,98 +1,94 @@
-//! `xtask roundtrip-jdk`: the classes of a JDK, read and written, with probes and without.
+//! `xtask roundtrip-jdk`: the classes of a JDK, read and written, and linked with probes.
+//!
+//! The probes are those that the agent places, and call the helper class that it carries. What is
+//! tried here with whole JDKs, the tests of `perk-instrument` try with java.base.
 
-mod modules;
-mod patched;
-mod probes;
+#[path = "../../crates/instrument/tests/support/mod.rs"]
+mod support;
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use nix::sys::resource::{UsageWho, getrusage};
-use perk_classfile::{ClassEditor, ClassFile, MethodEdit};
+use perk_classfile::ClassFile;
 use perk_testkit::Jdk;
 
-use modules::Module;
-use patched::Patched;
-use probes::{Counts, Kinds};
+use support::image::{self, Class};
+use support::round_trip::{self, KINDS, Probed};
 
 const USAGE: &str = "roundtrip-jdk JAVA_HOME [--modules java.base|all]";
 
 /// Runs `xtask roundtrip-jdk` with these arguments.
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
-    let (home, module) = match arguments {
-        [home] | [home, "--modules", "all"] => (home, None),
-        [home, "--modules", module] => (home, Some(*module)),
+    let (home, modules) = match arguments {
+        [home] | [home, "--modules", "all"] => (home, vec![]),
+        [home, "--modules", module] => (home, vec![*module]),
         _ => bail!("{USAGE}"),
     };
     let jdk = Jdk::at(Path::new(home)).with_context(|| format!("no JDK in {home}"))?;
-    round_trip(&jdk, module).map(drop)
-}
-
-/// Does everything with the classes of one module, or of all. Returns the methods without probes.
-fn round_trip(jdk: &Jdk, module: Option<&str>) -> Result<Vec<String>> {
-    let work = tempfile::tempdir().context("cannot make a temporary folder")?;
-    let modules = modules::extract(jdk, module, &work.path().join("image"))?;
-    let tell = Tell::new(jdk, &modules);
-    tell.time("parsed", each(&modules, parse)?);
-    tell.time("written, identical", each(&modules, |bytes| identical(bytes, false))?);
-    tell.time("all code written anew, identical", each(&modules, |bytes| identical(bytes, true))?);
-    for (name, kinds) in [("calls", Kinds::Calls), ("all kinds", Kinds::All)] {
-        let mut counts = Counts::default();
-        let time = each(&modules, |bytes| probes::instrument(bytes, kinds, &mut counts).map(drop))?;
-        tell.time(&format!("probes of {name}"), time);
-        tell_counts(&counts);
-    }
-    let (patched, skipped) = Patched::write(jdk, &modules, work.path())?;
-    let linked = patched.link_all()?;
-    eprintln!("linked with -Xverify:all: {linked}, and the class that was broken was found");
-    eprintln!("javac under the patched JDK counted: {}", patched.compile()?);
-    Ok(skipped)
-}
-
-/// Tells on stderr how fast things were done.
-struct Tell {
-    class_count: usize,
-}
-
-impl Tell {
-    fn new(jdk: &Jdk, modules: &[Module]) -> Self {
-        let classes = modules.iter().flat_map(|module| &module.classes);
-        let sizes: Vec<usize> = classes.map(|class| class.bytes.len()).collect();
-        let class_count = sizes.len();
-        let bytes = sizes.iter().sum::<usize>() / class_count.max(1);
-        let (version, modules) = (jdk.version, modules.len());
-        eprintln!("JDK {version}: {class_count} classes of {bytes} bytes; modules: {modules}");
-        Self { class_count }
-    }
-
-    fn time(&self, what: &str, time: Duration) {
-        let total_ms = time.as_secs_f64() * 1e3;
-        let per_thousand = total_ms * 1e3 / self.class_count as f64;
-        eprintln!("{what}: {total_ms:.0} ms CPU, {per_thousand:.1} ms per 1000 classes");
-    }
-}
-
-fn tell_counts(counts: &Counts) {
-    let Counts { methods, probes, undecided, skipped } = counts;
-    eprintln!("  {probes} probes in {methods} methods");
-    eprintln!("  constructors whose unwinding is not seen: {undecided}");
-    eprintln!("  methods skipped: {}", skipped.len());
-    skipped.iter().for_each(|skipped| eprintln!("    {skipped}"));
-}
-
-fn parse(bytes: &[u8]) -> Result<()> {
-    ClassFile::parse(bytes)?;
+    let classes = image::read(&jdk, &modules);
+    ensure!(!classes.is_empty(), "no module {}", modules.concat());
+    let failures = round_trip(&jdk, &classes)?;
+    ensure!(failures == 0, "failures: {failures}");
     Ok(())
 }
 
-/// Calls `action` for each class; returns the CPU time it took.
-fn each(modules: &[Module], mut action: impl FnMut(&[u8]) -> Result<()>) -> Result<Duration> {
-    let start = cpu_time()?;
-    for class in modules.iter().flat_map(|module| &module.classes) {
-        action(&class.bytes).with_context(|| class.name.clone())?;
+/// Does everything with classes, and tells of it on stderr. Returns how many failures it told of.
+fn round_trip(jdk: &Jdk, classes: &[Class]) -> Result<usize> {
+    let bytes: usize = classes.iter().map(|class| class.bytes.len()).sum();
+    let (version, count) = (jdk.version, classes.len());
+    eprintln!("JDK {version}: {count} classes of {} bytes", bytes / count.max(1));
+    let parse = |bytes: &[u8]| ClassFile::parse(bytes).map(drop).map_err(|it| it.to_string());
+    let mut failures = each("parsed", classes, parse)?;
+    failures += each("written as they were read", classes, |it| round_trip::identical(it, false))?;
+    failures += each("with all code written anew", classes, |it| round_trip::identical(it, true))?;
+    let leaves = timed("leaves found", count, || round_trip::leaf_table(classes))?;
+    for kind in KINDS {
+        let what = format!("probes of {}", kind.name);
+        let probed = timed(&what, count, || Probed::new(classes, kind, &leaves))?;
+        let (changed, methods) = (probed.classes.len(), probed.method_count);
+        eprintln!("  classes changed: {changed}, methods whose calls are counted: {methods}");
+        tell("methods skipped", &probed.skipped);
+        let begin = Instant::now();
+        let failed = probed.link(jdk);
+        eprintln!("  linked, and javac run, in {:.0} s", begin.elapsed().as_secs_f64());
+        tell("failures", &failed);
+        failures += failed.len();
     }
-    Ok(cpu_time()? - start)
+    Ok(failures)
+}
+
+/// Calls `action` for each class; returns the number of classes for which it fails.
+fn each(
+    what: &str,
+    classes: &[Class],
+    action: impl Fn(&[u8]) -> Result<(), String>,
+) -> Result<usize> {
+    let failed: Vec<String> = timed(what, classes.len(), || {
+        let failure = |class: &Class| {
+            let reason = action(&class.bytes).err()?;
+            Some(format!("{}/{}: {reason}", class.module, class.name))
+        };
+        classes.iter().filter_map(failure).collect()
+    })?;
+    tell("failures", &failed);
+    Ok(failed.len())
+}
+
+/// Tells how long something took with so many classes.
+fn timed<T>(what: &str, class_count: usize, action: impl FnOnce() -> T) -> Result<T> {
+    let start = cpu_time()?;
+    let result = action();
+    let total_ms = (cpu_time()? - start).as_secs_f64() * 1e3;
+    let each_ms = total_ms / class_count.max(1) as f64;
+    eprintln!("{what}: {total_ms:.0} ms CPU, {each_ms:.4} ms a class");
+    Ok(result)
+}
+
+fn tell(what: &str, lines: &[String]) {
+    eprintln!("  {what}: {}", lines.len());
+    lines.iter().for_each(|line| eprintln!("    {line}"));
 }
 
 fn cpu_time() -> Result<Duration> {
@@ -104,41 +100,9 @@ fn cpu_time() -> Result<Duration> {
     Ok(Duration::from_micros(microseconds.unsigned_abs()))
 }
 
-/// Fails unless a class that is written is the class that was read.
-fn identical(bytes: &[u8], all_code: bool) -> Result<()> {
-    let class = ClassFile::parse(bytes)?;
-    let mut editor = ClassEditor::new(&class);
-    if all_code {
-        let nothing = MethodEdit::new();
-        for (index, method) in class.methods().enumerate() {
-            if method.code()?.is_some() {
-                editor.edit_method(index, &nothing);
-            }
-        }
-    }
-    let edited = editor.finish();
-    if let Some(skipped) = edited.skipped.first() {
-        bail!("method {} is skipped: {}", skipped.method, skipped.reason);
-    }
-    ensure!(edited.bytes == bytes, "it is not written as it was read");
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use perk_testkit::jdk;
-
-    #[test]
-    fn java_base_runs_with_probes_in_every_method() {
-        jdk::each(|jdk| {
-            // A Java runtime need not have what takes its image apart.
-            if jdk.has_javac {
-                let skipped = round_trip(jdk, Some("java.base")).unwrap();
-                assert_eq!(skipped, [""; 0], "JDK {}", jdk.version);
-            }
-        });
-    }
 
     #[test]
     fn wrong_arguments_are_told() {

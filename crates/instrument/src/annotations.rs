@@ -1,6 +1,7 @@
-//! The annotations of the JDK's methods that decide which probes they can have.
+//! Annotations, as far as the JVM and perk heed them: those that decide which probes a method can
+//! have, and where a field is placed.
 
-use perk_classfile::{ClassFile, Member};
+use perk_classfile::{Attributes, ClassFile, ConstantPool, Member};
 
 /// What a method's annotations say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,43 +13,76 @@ pub(crate) struct Marks {
     pub(crate) switches_thread: bool,
 }
 
-/// How deep annotations and arrays may be in one another; javac has no limit, people do.
-const MAX_DEPTH: usize = 32;
-
 impl Marks {
-    /// Those of a method. What cannot be read says nothing: a JVM does not refuse it either.
+    /// Those of a method.
     pub(crate) fn of(class: &ClassFile<'_>, method: &Member<'_>) -> Self {
         let mut marks = Self::default();
-        for attribute in method.attributes() {
-            if attribute.name == b"RuntimeVisibleAnnotations" {
-                let _ = marks.read(class, attribute.contents);
+        for annotation in annotations(method.attributes(), class.pool()) {
+            match annotation.jvm_name() {
+                Some(b"IntrinsicCandidate") => marks.is_intrinsic = true,
+                Some(b"ChangesCurrentThread" | b"JvmtiMountTransition") => {
+                    marks.switches_thread = true;
+                }
+                _ => {}
             }
         }
         marks
     }
+}
 
-    /// Reads the contents of `RuntimeVisibleAnnotations` (JVM specification 4.7.16).
-    fn read(&mut self, class: &ClassFile<'_>, contents: &[u8]) -> Option<()> {
-        let mut reader = Reader(contents);
-        for _ in 0..reader.u16()? {
-            let name = class.pool().utf8(reader.u16()?).ok()?;
-            match name.strip_prefix(b"Ljdk/internal/vm/annotation/") {
-                Some(b"IntrinsicCandidate;") => self.is_intrinsic = true,
-                Some(b"ChangesCurrentThread;" | b"JvmtiMountTransition;") => {
-                    self.switches_thread = true;
-                }
-                _ => {}
-            }
-            reader.skip_elements(MAX_DEPTH)?;
-        }
-        Some(())
+/// An annotation that is visible at run time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Annotation<'a> {
+    /// The descriptor of its type.
+    descriptor: &'a [u8],
+    /// The index in the constant pool of the string that its element `value` is, if it is one.
+    pub(crate) value: Option<u16>,
+}
+
+impl<'a> Annotation<'a> {
+    /// The name of its type without the package, if it is one of those that are meant for the JVM.
+    pub(crate) fn jvm_name(&self) -> Option<&'a [u8]> {
+        self.descriptor.strip_prefix(b"Ljdk/internal/vm/annotation/")?.strip_suffix(b";")
     }
 }
 
-/// What is left of an attribute; each function gives none where it ends too early.
+/// The annotations of a class, field or method. What cannot be read ends them: a JVM does not
+/// refuse it either.
+pub(crate) fn annotations<'a>(
+    attributes: Attributes<'a>,
+    pool: &'a ConstantPool<'a>,
+) -> impl Iterator<Item = Annotation<'a>> {
+    let visible = attributes.filter(|it| it.name == b"RuntimeVisibleAnnotations");
+    visible.flat_map(move |attribute| {
+        let mut reader = Reader(attribute.contents);
+        let count = reader.u16().unwrap_or(0);
+        (0..count).map_while(move |_| reader.annotation(pool))
+    })
+}
+
+/// How deep annotations and arrays may be in one another; javac has no limit, people do.
+const MAX_DEPTH: usize = 32;
+
+/// What is left of the contents of `RuntimeVisibleAnnotations` (JVM specification 4.7.16); each
+/// function gives none where it ends too early.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
+    fn annotation<'p>(&mut self, pool: &ConstantPool<'p>) -> Option<Annotation<'p>> {
+        let descriptor = pool.utf8(self.u16()?).ok()?;
+        let mut value = None;
+        for _ in 0..self.u16()? {
+            let is_value = pool.utf8(self.u16()?) == Ok(b"value");
+            if let [b's', high, low, ..] = *self.0
+                && is_value
+            {
+                value = Some(u16::from_be_bytes([high, low]));
+            }
+            self.skip_value(MAX_DEPTH)?;
+        }
+        Some(Annotation { descriptor, value })
+    }
+
     fn skip(&mut self, bytes: usize) -> Option<()> {
         self.0 = self.0.get(bytes..)?;
         Some(())
@@ -106,6 +140,20 @@ mod tests {
         assert_eq!(reader.0, [0xff, 0xff]);
         let mut array = Reader(&[b'[', 0, 2, b's', 0, 1, b's', 0, 2]);
         assert_eq!((array.skip_value(2), array.0.len()), (Some(()), 0));
+    }
+
+    #[test]
+    fn what_is_behind_a_value_is_left() {
+        let skip = |bytes: &[u8]| {
+            let mut reader = Reader(bytes);
+            reader.skip_value(MAX_DEPTH).map(|()| reader.0.len())
+        };
+        assert_eq!(skip(b"I\0\x01rest"), Some(4));
+        assert_eq!(skip(b"e\0\x01\0\x02rest"), Some(4));
+        assert_eq!(skip(b"[\0\x02I\0\x01I\0\x02rest"), Some(4));
+        assert_eq!(skip(b"@\0\x01\0\x01\0\x02[\0\0rest"), Some(4));
+        assert_eq!(skip(b"@\0\x01\0\x01\0"), None);
+        assert_eq!(skip(&b"[\0\x01".repeat(1_000_000)), None);
     }
 
     #[test]

@@ -8,15 +8,32 @@ use crate::annotations::Marks;
 const PRIVATE: u16 = 0x0002;
 const FINAL: u16 = 0x0010;
 
-/// A class's methods that cannot be counted inside.
+/// A class's methods, by whether they can be counted inside.
+///
+/// A leaf is native, or a JIT may replace its code, so that no probe inside would be met; all others
+/// are counted inside. At a call, it is known that a leaf is called, and not what overrides it, if
+///
+/// - the call is bound: of a static method, a constructor, or `super.method()`; or
+/// - the leaf is: it is private or final, or its class is final.
+///
+/// Only such calls are counted. A virtual call of a leaf that can be overridden is not, even if no
+/// class overrides it: with `object.hashCode()`, the method may be one that is counted inside.
+///
+/// Which method a bound call means is found as the JVM does it: in the class that the call names,
+/// else in those it extends, the nearest first. The first that declares it is the one, so all that a
+/// class declares has to be known: `super.clone()` in what extends `ArrayList` is no call of
+/// `Object.clone`. Constructors are not inherited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaves {
     /// The class's internal name.
     pub class: Vec<u8>,
     /// That of its superclass; none for `java/lang/Object`.
     pub super_class: Option<Vec<u8>>,
-    /// The methods, in the class file's order.
+    /// The methods that cannot, in the class file's order.
     pub methods: Vec<Leaf>,
+    /// Name and descriptor, one behind the other, of those that can, without constructors. What they
+    /// override or hide is not what a call of the class's method means.
+    pub others: Vec<Vec<u8>>,
 }
 
 /// A method that is native, or whose code a JIT may replace.
@@ -32,7 +49,7 @@ pub struct Leaf {
     pub is_virtual: bool,
 }
 
-/// Finds the methods of a class that are native or annotated `@IntrinsicCandidate`.
+/// Finds the methods of a class that are native or annotated `@IntrinsicCandidate`, and the others.
 ///
 /// # Errors
 ///
@@ -40,18 +57,22 @@ pub struct Leaf {
 pub fn leaves(bytes: &[u8]) -> Result<Leaves, Error> {
     let class = ClassFile::parse(bytes)?;
     let is_final = class.access_flags() & FINAL != 0;
-    let mut methods = Vec::new();
+    let (mut methods, mut others) = (Vec::new(), Vec::new());
     for method in class.methods() {
         let flags = method.access_flags();
         let is_native = flags & access::NATIVE != 0;
+        let (name, descriptor) = (method.name()?.to_vec(), method.descriptor()?.to_vec());
         if !is_native && !Marks::of(&class, &method).is_intrinsic {
+            // Constructors and class initialisers hide nothing.
+            if !name.starts_with(b"<") {
+                others.push([name, descriptor].concat());
+            }
             continue;
         }
-        let (name, descriptor) = (method.name()?.to_vec(), method.descriptor()?.to_vec());
         let is_bound = flags & (access::STATIC | PRIVATE | FINAL) != 0 || name == b"<init>";
         let is_virtual = !is_final && !is_bound;
         methods.push(Leaf { name, descriptor, is_native, is_virtual });
     }
     let super_class = class.super_name()?.map(<[u8]>::to_vec);
-    Ok(Leaves { class: class.name()?.to_vec(), super_class, methods })
+    Ok(Leaves { class: class.name()?.to_vec(), super_class, methods, others })
 }

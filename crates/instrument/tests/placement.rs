@@ -8,7 +8,7 @@ use std::fs;
 use perk_classfile::{ClassFile, Instruction, Operands, opcode};
 use perk_instrument::{Error, HELPER, Instrumented, Probes, fields, instrument, leaves};
 use perk_testkit::{fixture, jdk};
-use support::Numbers;
+use support::{Numbers, image};
 
 const ALL: Probes = Probes { unwinding: true, lines: true, heap: true, object_record: true };
 const CALLS: Probes = Probes { unwinding: true, lines: false, heap: false, object_record: false };
@@ -19,9 +19,8 @@ fn compile(class: &str, text: &str) -> Vec<u8> {
 }
 
 fn base_class(name: &str) -> Vec<u8> {
-    let folder = tempfile::tempdir().unwrap();
     let jdk = jdk::all().last().unwrap();
-    support::base_classes(jdk, folder.path(), &[name]).remove(0).1
+    image::read(jdk, &[format!("java.base/{name}.class")]).remove(0).bytes
 }
 
 fn place(bytes: &[u8], probes: Probes) -> Instrumented {
@@ -215,6 +214,62 @@ fn leaves_are_native_or_what_the_jit_replaces() {
     let math = of("java/lang/Math");
     assert_eq!(math.super_class.as_deref(), Some(&b"java/lang/Object"[..]));
     assert!(math.methods.iter().any(|it| it.name == b"abs" && !it.is_native && !it.is_virtual));
+}
+
+#[test]
+fn what_hides_a_leaf_is_no_leaf() {
+    let text = "public class Sub extends Base {
+            static void hidden() { Base.fixed(); }
+            static void found() { Top.fixed(); }
+            void free() { super.free(); }
+            void own() { super.own(); }
+            static void inherited(Base base) { base.last(); }
+            static void overridden(Top top) { top.free(); }
+        }
+        class Top {
+            native static void fixed();
+            native void free();
+            private native void own();
+            native final void last();
+        }
+        class Base extends Top {
+            static void fixed() {}
+            void free() {}
+            void own() {}
+        }
+        class Other extends Top {
+            void free() { super.free(); }
+        }
+        class List extends java.util.ArrayList<String> {
+            public Object clone() { return super.clone(); }
+        }
+        class Cell implements Cloneable {
+            public Object clone() throws CloneNotSupportedException { return super.clone(); }
+        }";
+    let folder = fixture::compile_text("Sub", text);
+    let read = |name: &str| fs::read(folder.join(name).with_extension("class")).unwrap();
+    let mut numbers = Numbers::default();
+    let own = ["Sub", "Base", "Top"].map(read);
+    let list = ["ArrayList", "AbstractList", "AbstractCollection"].map(|it| format!("util/{it}"));
+    let base = list.iter().map(String::as_str).chain(["lang/Object"]);
+    let base = base.map(|it| base_class(&format!("java/{it}")));
+    for bytes in own.into_iter().chain(base) {
+        let found = leaves(&bytes).unwrap();
+        numbers.leaves.insert(found.class.clone(), found);
+    }
+    let mut is_leaf = |class: &str, method: &str| {
+        let bytes = instrument(&read(class), CALLS, &mut numbers).unwrap().bytes.unwrap();
+        calls(&bytes, method).contains(&"enterLeaf".to_owned())
+    };
+    for counted_inside in ["hidden", "free", "own", "overridden"] {
+        assert!(!is_leaf("Sub", counted_inside), "{counted_inside}");
+    }
+    for leaf in ["found", "inherited"] {
+        assert!(is_leaf("Sub", leaf), "{leaf}");
+    }
+    assert!(is_leaf("Other", "free"));
+    assert!(!is_leaf("List", "clone"));
+    assert!(is_leaf("Cell", "clone"));
 }
 
 #[test]

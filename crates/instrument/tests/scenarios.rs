@@ -6,9 +6,9 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use perk_instrument::{Probes, instrument, leaves};
+use perk_instrument::{Probes, instrument};
 use perk_testkit::{JavaRun, Jdk, jdk};
-use support::Numbers;
+use support::{Numbers, image, round_trip};
 
 /// What `Scenario.java` is to tell.
 const EXPECTED: &str = include_str!("java/Scenario.txt");
@@ -25,17 +25,16 @@ impl Scenario {
     fn new(jdk: &Jdk) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut numbers = Numbers { selected: vec!["Scenario"], ..Numbers::default() };
-        support::helper(folder.path());
-        let classes = support::program(folder.path(), "Scenario.java");
-        let used = ["java/lang/Object", "java/lang/Math", "java/lang/System"];
-        for (name, bytes) in support::base_classes(jdk, folder.path(), &used) {
-            if name == "java/lang/Object" {
-                let bytes = instrument(&bytes, PROBES, &mut numbers).unwrap().bytes.unwrap();
-                support::patch(folder.path(), &name, &bytes);
-            } else {
-                numbers.leaves.insert(name.into_bytes(), leaves(&bytes).unwrap());
-            }
-        }
+        let (patched, classes) = (folder.path().join("patched"), folder.path().join("classes"));
+        support::helper(&patched);
+        support::program(&patched, &classes, "Scenario.java");
+        let used = ["Object", "Math", "System"];
+        let mut base = image::read(jdk, &used.map(|it| format!("java.base/java/lang/{it}.class")));
+        let at = base.iter().position(|class| class.name == "java/lang/Object").unwrap();
+        let mut object = base.swap_remove(at);
+        object.bytes = instrument(&object.bytes, PROBES, &mut numbers).unwrap().bytes.unwrap();
+        object.write(&patched);
+        numbers.leaves = round_trip::leaf_table(&base);
         for entry in fs::read_dir(classes).unwrap() {
             let path = entry.unwrap().path();
             let bytes = fs::read(&path).unwrap();
@@ -51,7 +50,8 @@ impl Scenario {
     /// What the probes of the program tell, with names for numbers.
     fn run(&self, jdk: &Jdk) -> String {
         let folder: &Path = self.folder.path();
-        let patch = format!("--patch-module=java.base={}", folder.join("base").display());
+        let patch =
+            format!("--patch-module=java.base={}", folder.join("patched/java.base").display());
         let run = JavaRun::new(jdk).jvm_arg("-Xverify:all").jvm_arg("-Xshare:off").jvm_arg(patch);
         let outcome = run.classes(folder.join("classes")).main("Scenario").run();
         outcome.assert_success();

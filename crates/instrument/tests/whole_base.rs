@@ -1,44 +1,65 @@
-//! The whole of java.base with all probes, run by real JVMs.
+//! The whole of java.base, run by real JVMs: with all kinds of probes, and what all of them count.
 #![forbid(unsafe_code)]
 
 mod support;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::time::Duration;
 
-use perk_instrument::{Probes, instrument, leaves};
 use perk_testkit::{JavaRun, Jdk, jdk};
-use support::Numbers;
+use support::image;
+use support::round_trip::{self, CALLS_OF_SOME, EVERYTHING, Probed, Prober};
 
-const PROBES: Probes = Probes { unwinding: true, lines: true, heap: true, object_record: true };
+#[test]
+fn java_base_is_written_as_it_was_read() {
+    jdk::each(|jdk| {
+        for class in image::read(jdk, &["java.base"]) {
+            for all_code in [false, true] {
+                let result = round_trip::identical(&class.bytes, all_code);
+                assert_eq!(result, Ok(()), "JDK {}: {}", jdk.version, class.name);
+            }
+        }
+    });
+}
 
-fn run(jdk: &Jdk) -> BTreeMap<String, i64> {
+#[test]
+fn java_base_links_with_all_kinds_of_probes() {
+    jdk::each(|jdk| {
+        let classes = image::read(jdk, &["java.base"]);
+        let leaves = round_trip::leaf_table(&classes);
+        // Together they have all kinds of probes; `xtask roundtrip-jdk` tries them apart, too.
+        for kind in [CALLS_OF_SOME, EVERYTHING] {
+            let probed = Probed::new(&classes, kind, &leaves);
+            let context = format!("JDK {}: {}", jdk.version, kind.name);
+            assert_eq!(probed.skipped, [""; 0], "{context}");
+            assert_eq!(probed.link(jdk), [""; 0], "{context}");
+        }
+    });
+}
+
+/// What the probes of java.base and of a program that uses much of it have counted.
+fn count(jdk: &Jdk) -> BTreeMap<String, i64> {
     let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
-    support::helper(folder);
-    let programs = support::program(folder, "WholeBase.java");
-    let classes = support::base_classes(jdk, folder, &[]);
-    let mut numbers = Numbers::default();
-    for (name, bytes) in &classes {
-        numbers.leaves.insert(name.clone().into_bytes(), leaves(bytes).unwrap());
-    }
-    let mut list = String::new();
-    for (name, bytes) in &classes {
-        let instrumented = instrument(bytes, PROBES, &mut numbers).unwrap();
-        assert_eq!(instrumented.skipped, [], "{name}");
-        if let Some(bytes) = instrumented.bytes {
-            support::patch(folder, name, &bytes);
-            list += &format!("{}\n", name.replace('/', "."));
+    let (patched, programs) = (folder.path().join("patched"), folder.path().join("programs"));
+    support::helper(&patched);
+    support::program(&patched, &programs, "WholeBase.java");
+    let classes = image::read(jdk, &["java.base"]);
+    let leaves = round_trip::leaf_table(&classes);
+    let mut prober = Prober::new(EVERYTHING, &leaves);
+    for mut class in classes {
+        if let Some(bytes) = prober.instrument(&class.bytes).unwrap().bytes {
+            class.bytes = bytes;
+            class.write(&patched);
         }
     }
     for entry in fs::read_dir(&programs).unwrap() {
         let path = entry.unwrap().path();
-        let instrumented = instrument(&fs::read(&path).unwrap(), PROBES, &mut numbers).unwrap();
-        if let Some(bytes) = instrumented.bytes {
+        if let Some(bytes) = prober.instrument(&fs::read(&path).unwrap()).unwrap().bytes {
             fs::write(&path, bytes).unwrap();
         }
     }
-    let patch = format!("--patch-module=java.base={}", folder.join("base").display());
+    let patch = format!("--patch-module=java.base={}", patched.join("java.base").display());
     let outcome = JavaRun::new(jdk)
         .jvm_arg("-Xverify:all")
         .jvm_arg("-Xshare:off")
@@ -49,24 +70,17 @@ fn run(jdk: &Jdk) -> BTreeMap<String, i64> {
         .jvm_arg(patch)
         .classes(&programs)
         .main("WholeBase")
-        .file("classes.txt", list.clone())
-        .args(["classes.txt"])
-        .timeout(std::time::Duration::from_secs(300))
+        .timeout(Duration::from_secs(600))
         .run();
     outcome.assert_success();
-    let failed: Vec<_> = outcome.stdout.lines().filter(|it| it.starts_with("failed")).collect();
-    assert_eq!(failed, [""; 0]);
     let pairs = outcome.stdout.lines().filter_map(|line| line.split_once('='));
-    let mut counts: BTreeMap<_, _> =
-        pairs.map(|(name, count)| (name.to_owned(), count.parse().unwrap())).collect();
-    assert_eq!(counts.remove("linked"), Some(list.lines().count() as i64));
-    counts
+    pairs.map(|(name, count)| (name.to_owned(), count.parse().unwrap())).collect()
 }
 
 #[test]
-fn java_base_links_and_counts() {
+fn java_base_counts() {
     jdk::each(|jdk| {
-        let mut counts = run(jdk);
+        let mut counts = count(jdk);
         let context = format!("JDK {}: {counts:?}", jdk.version);
         let mut take = |name| counts.remove(name).unwrap_or_else(|| panic!("{name}: {context}"));
         // Every entry has its exit, however a method was left.

@@ -21,7 +21,17 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("perk-cli", &["perk-formats", "perk-hprof", "perk-profile", "perk-control"]),
     ("perk-testkit", &["perk-control"]),
-    ("xtask", &["perk-testkit", "perk-control", "perk-classfile", "perk-hprof", "perk-profile"]),
+    (
+        "xtask",
+        &[
+            "perk-testkit",
+            "perk-control",
+            "perk-instrument",
+            "perk-classfile",
+            "perk-hprof",
+            "perk-profile",
+        ],
+    ),
 ];
 
 /// What the tests of every crate may use.

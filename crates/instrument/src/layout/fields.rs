@@ -3,6 +3,7 @@
 use perk_classfile::{Attributes, ClassFile, ConstantPool, Error, access};
 
 use super::Jvm;
+use crate::annotations::annotations;
 
 /// What a field holds, or an array's element, as far as its place depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,66 +175,13 @@ enum Contention {
 }
 
 impl Contention {
-    /// Reads the annotations of a class or field (JVM specification 4.7.16). What is not well
-    /// formed is as if it were not there.
-    fn of(mut attributes: Attributes<'_>, pool: &ConstantPool<'_>) -> Option<Self> {
-        let annotations = attributes.find(|it| it.name == b"RuntimeVisibleAnnotations")?;
-        let mut rest = annotations.contents;
-        for _ in 0..take_u16(&mut rest)? {
-            let is_contended =
-                pool.utf8(take_u16(&mut rest)?) == Ok(b"Ljdk/internal/vm/annotation/Contended;");
-            let mut contention = Self::Alone;
-            for _ in 0..take_u16(&mut rest)? {
-                let name = pool.utf8(take_u16(&mut rest)?);
-                if let [b's', high, low, ..] = *rest
-                    && name == Ok(b"value")
-                {
-                    let group = u16::from_be_bytes([high, low]);
-                    if pool.utf8(group).is_ok_and(|name| !name.is_empty()) {
-                        contention = Self::Group(group);
-                    }
-                }
-                skip_value(&mut rest, MAX_DEPTH)?;
-            }
-            if is_contended {
-                return Some(contention);
-            }
-        }
-        None
+    /// That of a class or field.
+    fn of(attributes: Attributes<'_>, pool: &ConstantPool<'_>) -> Option<Self> {
+        let mut found = annotations(attributes, pool);
+        let contended = found.find(|it| it.jvm_name() == Some(b"Contended"))?;
+        let is_named = |group: &u16| pool.utf8(*group).is_ok_and(|name| !name.is_empty());
+        Some(contended.value.filter(is_named).map_or(Self::Alone, Self::Group))
     }
-}
-
-/// How deep annotations are looked into.
-const MAX_DEPTH: u32 = 32;
-
-/// Steps over the value of an annotation's element (JVM specification 4.7.16.1).
-fn skip_value(rest: &mut &[u8], depth: u32) -> Option<()> {
-    let depth = depth.checked_sub(1)?;
-    let (&tag, behind) = rest.split_first()?;
-    *rest = behind;
-    match tag {
-        b'e' => drop((take_u16(rest)?, take_u16(rest)?)),
-        b'[' => {
-            for _ in 0..take_u16(rest)? {
-                skip_value(rest, depth)?;
-            }
-        }
-        b'@' => {
-            take_u16(rest)?;
-            for _ in 0..take_u16(rest)? {
-                take_u16(rest)?;
-                skip_value(rest, depth)?;
-            }
-        }
-        _ => drop(take_u16(rest)?),
-    }
-    Some(())
-}
-
-fn take_u16(rest: &mut &[u8]) -> Option<u16> {
-    let (bytes, behind) = rest.split_first_chunk()?;
-    *rest = behind;
-    Some(u16::from_be_bytes(*bytes))
 }
 
 /// A pointer of the JVM.
@@ -288,19 +236,5 @@ mod tests {
         assert_eq!(FieldKind::of_descriptor(b"[B"), Some(Reference));
         assert_eq!(FieldKind::of_descriptor(b"V"), None);
         assert_eq!(FieldKind::of_descriptor(b""), None);
-    }
-
-    #[test]
-    fn values_of_annotations_are_stepped_over() {
-        let skip = |bytes: &[u8]| {
-            let mut rest = bytes;
-            skip_value(&mut rest, MAX_DEPTH).map(|()| rest.len())
-        };
-        assert_eq!(skip(b"I\0\x01rest"), Some(4));
-        assert_eq!(skip(b"e\0\x01\0\x02rest"), Some(4));
-        assert_eq!(skip(b"[\0\x02I\0\x01I\0\x02rest"), Some(4));
-        assert_eq!(skip(b"@\0\x01\0\x01\0\x02[\0\0rest"), Some(4));
-        assert_eq!(skip(b"@\0\x01\0\x01\0"), None);
-        assert_eq!(skip(&b"[\0\x01".repeat(1_000_000)), None);
     }
 }

@@ -2,8 +2,6 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.Array;
 import java.lang.reflect.Proxy;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.text.SimpleDateFormat;
 import java.util.Arrays;
 import java.util.Date;
@@ -14,28 +12,13 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/**
- * Links every class of java.base named in a file, uses many of them, and prints what the probes in
- * them have counted.
- */
+/** Uses many classes of java.base, and prints what the probes in them have counted. */
 public final class WholeBase {
     private static final int REPEAT = 20_000;
 
     static Object sink;
 
     public static void main(String[] args) throws Throwable {
-        int linked = 0;
-        for (String name : Files.readAllLines(Path.of(args[0]))) {
-            try {
-                Class<?> type = Class.forName(Object.class.getModule(), name);
-                // The JVM links, and so verifies, a class before it tells of its methods.
-                type.getDeclaredMethods();
-                linked++;
-            } catch (Throwable e) {
-                System.out.println("failed " + name + ": " + e);
-            }
-        }
-        print("linked", linked);
         PerkProbes.start(false);
         use();
         PerkProbes.stop();

@@ -1,10 +1,12 @@
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import jdk.internal.access.SharedSecrets;
 
 /**
  * Loads and links classes, and initializes none. Each line of the file named by the argument has a
- * module and a class. Prints a line for each class that does not link, and how many do.
+ * module, a class, and how many constants its file has: the class of the same name that has no probes
+ * has fewer. Prints a line for each class that does not link, and how many do.
  */
 public final class LinkAll {
     public static void main(String[] args) throws IOException {
@@ -15,11 +17,15 @@ public final class LinkAll {
                 Module module = ModuleLayer.boot().findModule(parts[0]).orElseThrow();
                 Class<?> type = Class.forName(module, parts[1]);
                 if (type == null) {
-                    System.out.println("failed " + parts[1] + ": not found");
-                    continue;
+                    throw new ClassNotFoundException("not in " + module);
                 }
                 // The JVM links, and so verifies, a class before it tells of its methods.
                 type.getDeclaredMethods();
+                // It adds some for the methods that it adds to what implements interfaces.
+                int constants = SharedSecrets.getJavaLangAccess().getConstantPool(type).getSize();
+                if (constants < Integer.parseInt(parts[2])) {
+                    throw new IllegalStateException(constants + " constants of " + parts[2]);
+                }
                 linked++;
             } catch (Throwable e) {
                 System.out.println("failed " + parts[1] + ": " + e);

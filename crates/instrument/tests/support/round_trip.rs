@@ -1,0 +1,281 @@
+//! The classes of a JDK, read and written; and with probes, linked by its JVM.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use perk_classfile::{ClassEditor, ClassFile, MethodEdit, Reach, opcode};
+use perk_instrument::{
+    Error, HELPER, Instrumented, Leaves, MethodName, Methods, Probes, instrument, leaves,
+};
+use perk_testkit::{JavaRun, Jdk, workspace};
+
+use super::image::Class;
+
+/// What the agent can be asked to do with a class.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    pub(crate) probes: Probes,
+    calls: Calls,
+}
+
+/// The classes whose calls are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Calls {
+    None,
+    /// Of those that are not in `java.*`: calls from them to those are leaves.
+    Some,
+    All,
+}
+
+const NONE: Probes = Probes { unwinding: false, lines: false, heap: false, object_record: false };
+
+/// Calls, lines, unwinding, allocations, and the field for an object's record.
+pub(crate) const EVERYTHING: Kind = Kind {
+    name: "everything",
+    probes: Probes { unwinding: true, lines: true, heap: true, object_record: true },
+    calls: Calls::All,
+};
+
+/// Calls of classes not in `java.*`, lines and unwinding, as with `include` and `exclude`.
+pub(crate) const CALLS_OF_SOME: Kind = Kind {
+    name: "calls of some classes, with lines",
+    probes: Probes { unwinding: true, lines: true, ..NONE },
+    calls: Calls::Some,
+};
+
+/// What is tried with whole JDKs: each kind of probe, with few others and with all.
+pub(crate) const KINDS: [Kind; 4] = [
+    Kind { name: "calls", probes: NONE, calls: Calls::All },
+    CALLS_OF_SOME,
+    Kind { name: "allocations", probes: Probes { heap: true, ..NONE }, calls: Calls::None },
+    EVERYTHING,
+];
+
+/// What cannot be counted inside, by class.
+pub(crate) type LeafTable = HashMap<Vec<u8>, Leaves>;
+
+/// The leaves of classes.
+pub(crate) fn leaf_table<'a>(classes: impl IntoIterator<Item = &'a Class>) -> LeafTable {
+    let named = |class: &Class| (class.name.clone().into_bytes(), leaves(&class.bytes).unwrap());
+    classes.into_iter().map(named).collect()
+}
+
+/// Whether a class's methods are no leaves whatever they are: a few instructions wherever they are
+/// called, or part of the probes.
+fn is_never_leaf(owner: &[u8], name: &[u8]) -> bool {
+    matches!(
+        (owner, name),
+        (b"java/lang/Thread", b"currentThread")
+            | (b"java/lang/Object", b"getClass")
+            | (b"jdk/internal/misc/Unsafe", _)
+    )
+}
+
+/// Whether calls of a method are counted at the call: see [`Leaves`].
+pub(crate) fn is_leaf(
+    table: &LeafTable,
+    owner: &[u8],
+    name: &[u8],
+    descriptor: &[u8],
+    is_virtual: bool,
+) -> bool {
+    if is_never_leaf(owner, name) {
+        return false;
+    }
+    let mut class = table.get(owner);
+    while let Some(leaves) = class {
+        let mut methods = leaves.methods.iter();
+        if let Some(leaf) = methods.find(|it| it.name == name && it.descriptor == descriptor) {
+            return !(is_virtual && leaf.is_virtual);
+        }
+        let is_it = |other: &Vec<u8>| other.strip_prefix(name) == Some(descriptor);
+        if name == b"<init>" || leaves.others.iter().any(is_it) {
+            return false;
+        }
+        class = leaves.super_class.as_ref().and_then(|name| table.get(name));
+    }
+    false
+}
+
+/// Puts probes into classes as the agent does, and numbers their methods from 1 on.
+#[derive(Debug)]
+pub(crate) struct Prober<'a> {
+    kind: Kind,
+    leaves: &'a LeafTable,
+    number: u32,
+}
+
+impl<'a> Prober<'a> {
+    pub(crate) fn new(kind: Kind, leaves: &'a LeafTable) -> Self {
+        Self { kind, leaves, number: 0 }
+    }
+
+    pub(crate) fn instrument(&mut self, bytes: &[u8]) -> Result<Instrumented, Error> {
+        instrument(bytes, self.kind.probes, self)
+    }
+}
+
+impl Methods for Prober<'_> {
+    fn number(&mut self, _: &MethodName<'_>) -> u32 {
+        self.number += 1;
+        self.number
+    }
+
+    fn leaf(&mut self, owner: &[u8], name: &[u8], descriptor: &[u8], is_virtual: bool) -> bool {
+        if self.kind.calls == Calls::None || is_never_leaf(owner, name) {
+            return false;
+        }
+        !self.selected(owner) || is_leaf(self.leaves, owner, name, descriptor, is_virtual)
+    }
+
+    fn selected(&mut self, class: &[u8]) -> bool {
+        match self.kind.calls {
+            Calls::None => false,
+            Calls::Some => !class.starts_with(b"java/"),
+            Calls::All => true,
+        }
+    }
+}
+
+/// Classes with probes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Probed {
+    /// Those that are changed.
+    pub(crate) classes: Vec<Class>,
+    pub(crate) method_count: usize,
+    /// The methods that are without probes, and why.
+    pub(crate) skipped: Vec<String>,
+}
+
+impl Probed {
+    pub(crate) fn new(classes: &[Class], kind: Kind, leaves: &LeafTable) -> Self {
+        let mut probed = Self::default();
+        let mut prober = Prober::new(kind, leaves);
+        for Class { module, name, bytes } in classes {
+            let result = prober.instrument(bytes);
+            let instrumented = result.unwrap_or_else(|error| panic!("{module}/{name}: {error}"));
+            probed.method_count += instrumented.method_count;
+            for (method, reason) in instrumented.skipped {
+                let method = String::from_utf8_lossy(&method);
+                probed.skipped.push(format!("{name}.{method}: {reason}"));
+            }
+            if let Some(bytes) = instrumented.bytes {
+                let (module, name) = (module.clone(), name.clone());
+                probed.classes.push(Class { module, name, bytes });
+            }
+        }
+        probed
+    }
+
+    /// Has a JVM link them all under its verifier, with the helper that the agent carries, and
+    /// compile a class. Gives what fails.
+    pub(crate) fn link(&self, jdk: &Jdk) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let (patched, programs) = (folder.join("patched"), folder.join("programs"));
+        // While there is nothing that is patched: the compiler reads no newer classes than its own.
+        super::program(&patched, &programs, "LinkAll.java");
+        let helper = workspace().join("crates/agent/src/exact/PerkProbes.class");
+        let helper = Class {
+            module: "java.base".into(),
+            name: HELPER.into(),
+            bytes: fs::read(helper).unwrap(),
+        };
+        let broken = broken();
+        let mut list = String::new();
+        for class in self.classes.iter().chain([&helper, &broken]) {
+            class.write(&patched);
+            let constants = ClassFile::parse(&class.bytes).unwrap().pool().count();
+            let name = class.name.replace('/', ".");
+            list += &format!("{} {name} {constants}\n", class.module);
+        }
+        let run = super::EXPORTS.iter().fold(self.jvm(jdk, &patched), JavaRun::jvm_arg);
+        let run = run.classes(programs).main("LinkAll").file("classes.txt", list);
+        let outcome = run.args(["classes.txt"]).run();
+        outcome.assert_success();
+        let failed = outcome.stdout.lines().filter_map(|line| line.strip_prefix("failed "));
+        let mut failed: Vec<String> = failed.map(str::to_owned).collect();
+        assert_eq!(outcome.number("linked") as usize + failed.len(), self.classes.len() + 2);
+        let expected = format!("{}: java.lang.VerifyError", broken.name.replace('/', "."));
+        match failed.iter().position(|line| line.starts_with(&expected)) {
+            Some(at) => drop(failed.remove(at)),
+            None => failed.push(format!("{} is broken, and no error was found in it", broken.name)),
+        }
+        failed.extend(self.compile(jdk, &patched).err());
+        failed
+    }
+
+    /// Has javac run with probes, and compares what it writes with what it writes without.
+    fn compile(&self, jdk: &Jdk, patched: &Path) -> Result<(), String> {
+        if !jdk.has_javac {
+            return Ok(());
+        }
+        let without = tempfile::tempdir().unwrap();
+        let file = super::source("DumpClasses.java");
+        super::run(Command::new(jdk.javac()).arg("-d").arg(without.path()).arg(&file));
+        let javac = self.jvm(jdk, patched).args(["-m", "jdk.compiler/com.sun.tools.javac.Main"]);
+        let outcome = javac.args(["-d", "."]).args([&file]).run();
+        outcome.assert_success();
+        let without = fs::read(without.path().join("DumpClasses.class")).unwrap();
+        match outcome.bytes("DumpClasses.class") == without {
+            true => Ok(()),
+            false => Err("javac writes something else".into()),
+        }
+    }
+
+    /// A JVM that has the classes of a folder in place of its own.
+    fn jvm(&self, jdk: &Jdk, patched: &Path) -> JavaRun {
+        let run = JavaRun::new(jdk).jvm_arg("-Xverify:all").jvm_arg("-Xshare:off");
+        let run = run.timeout(Duration::from_secs(600));
+        let mut modules: BTreeSet<_> = self.classes.iter().map(|it| it.module.as_str()).collect();
+        // The helper is in it.
+        modules.insert("java.base");
+        modules.into_iter().fold(run, |run, module| {
+            let folder = patched.join(module);
+            run.jvm_arg(format!("--add-modules={module}"))
+                .jvm_arg(format!("--patch-module={module}={}", folder.display()))
+        })
+    }
+}
+
+/// A class of java.base that takes a word from an empty operand stack.
+fn broken() -> Class {
+    let folder = tempfile::tempdir().unwrap();
+    let name = "java/lang/PerkBroken";
+    super::compile_into_base(folder.path(), "PerkBroken.java");
+    let bytes = fs::read(folder.path().join(name).with_extension("class")).unwrap();
+    let class = ClassFile::parse(&bytes).unwrap();
+    let mut editor = ClassEditor::new(&class);
+    let mut edit = MethodEdit::new();
+    edit.insert(0, Reach::All, &[opcode::POP]);
+    let index = class.methods().position(|method| method.name() == Ok(b"answer")).unwrap();
+    assert!(editor.edit_method(index, &edit));
+    Class { module: "java.base".into(), name: name.into(), bytes: editor.finish().bytes }
+}
+
+/// Fails unless a class that is written is the class that was read; `all_code` has the code of all
+/// methods written anew.
+pub(crate) fn identical(bytes: &[u8], all_code: bool) -> Result<(), String> {
+    let class = ClassFile::parse(bytes).map_err(|error| error.to_string())?;
+    let mut editor = ClassEditor::new(&class);
+    if all_code {
+        let nothing = MethodEdit::new();
+        for (index, method) in class.methods().enumerate() {
+            if method.code().map_err(|error| error.to_string())?.is_some() {
+                editor.edit_method(index, &nothing);
+            }
+        }
+    }
+    let edited = editor.finish();
+    if let Some(skipped) = edited.skipped.first() {
+        return Err(format!("method {} is skipped: {}", skipped.method, skipped.reason));
+    }
+    match edited.bytes == bytes {
+        true => Ok(()),
+        false => Err("it is not written as it was read".into()),
+    }
+}
