@@ -4,6 +4,7 @@
 
 mod bench;
 mod check;
+mod conform;
 mod jvmti;
 mod roundtrip;
 mod workspace;
@@ -24,6 +25,8 @@ usage: cargo run -p xtask -- COMMAND
                       measure what sampling costs; prints tables for docs/measuring.md
   bench exact [--rounds N] [--only javac,hello,idle,micro] [--modes NAME,...] [--jdk HOME]
                       the same of the exact modes, and what they add to a call and an allocation
+  conform [--seeds N] [--from SEED] [--java8 COMMAND] [--jdk HOME]
+                      random programs under JDK 8's HPROF agent and under perk: counts must be equal
   roundtrip-jdk JAVA_HOME [--modules java.base|all]
                       read and write a JDK's classes, and run it with probes in all of them
   help                print this text
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         ["check"] => check::run(None),
         ["check", name] => check::run(Some(name)),
         ["bench", rest @ ..] => bench::run(rest),
+        ["conform", rest @ ..] => conform::run(rest),
         ["roundtrip-jdk", rest @ ..] => roundtrip::run(rest),
         ["jvmti", java_home] => jvmti::generate(Path::new(java_home)),
         _ => {

@@ -1,23 +1,30 @@
 //! The JVM's events. Each body is one line inside [`guard`].
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 
-use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint, jlong, jobject};
+use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jclass, jint, jlong, jmethodID, jobject};
 use perk_jvmti_sys::{
     JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, JVMTI_EVENT_CLASS_LOAD, JVMTI_EVENT_DATA_DUMP_REQUEST,
-    JVMTI_EVENT_THREAD_END, JVMTI_EVENT_THREAD_START, JVMTI_EVENT_VIRTUAL_THREAD_END,
-    JVMTI_EVENT_VM_DEATH, JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_OBJECT_ALLOC, JVMTI_EVENT_VM_START,
-    JvmtiEnv, jthread, jvmtiError, jvmtiEventCallbacks,
+    JVMTI_EVENT_GARBAGE_COLLECTION_START, JVMTI_EVENT_MONITOR_CONTENDED_ENTER,
+    JVMTI_EVENT_MONITOR_CONTENDED_ENTERED, JVMTI_EVENT_MONITOR_WAIT, JVMTI_EVENT_MONITOR_WAITED,
+    JVMTI_EVENT_NATIVE_METHOD_BIND, JVMTI_EVENT_OBJECT_FREE, JVMTI_EVENT_THREAD_END,
+    JVMTI_EVENT_THREAD_START, JVMTI_EVENT_VIRTUAL_THREAD_END, JVMTI_EVENT_VM_DEATH,
+    JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_OBJECT_ALLOC, JVMTI_EVENT_VM_START, JvmtiEnv, jthread,
+    jvmtiError, jvmtiEventCallbacks,
 };
 
-use crate::engine::Picked;
-use crate::exact::Made;
+use crate::engine::{Monitors, bind};
 use crate::guard::{Feature, contain, guard};
-use crate::jvm::{Borrowed, Jni, Jvmti};
+use crate::heap_dump;
+use crate::jvm::{Borrowed, Jni, Jvmti, MethodRef, NewObject};
 use crate::session::{Session, Wanted};
 
 /// Registers the callbacks, and asks for the events that come whatever the program does.
-pub(crate) fn register(jvmti: Jvmti, with_probes: bool) -> Result<(), jvmtiError> {
+pub(crate) fn register(
+    jvmti: Jvmti,
+    with_probes: bool,
+    with_locks: bool,
+) -> Result<(), jvmtiError> {
     jvmti.set_callbacks(&jvmtiEventCallbacks {
         VMStart: Some(vm_start),
         ClassFileLoadHook: Some(class_file_load_hook),
@@ -29,12 +36,22 @@ pub(crate) fn register(jvmti: Jvmti, with_probes: bool) -> Result<(), jvmtiError
         ClassLoad: Some(class_load),
         SampledObjectAlloc: Some(sampled_object_alloc),
         VMObjectAlloc: Some(vm_object_alloc),
+        ObjectFree: Some(object_free),
         DataDumpRequest: Some(data_dump_request),
+        MonitorContendedEnter: Some(monitor_contended_enter),
+        MonitorContendedEntered: Some(monitor_contended_entered),
+        MonitorWait: Some(monitor_wait),
+        MonitorWaited: Some(monitor_waited),
+        NativeMethodBind: Some(native_method_bind),
+        GarbageCollectionStart: Some(garbage_collection_start),
         ..Default::default()
     })?;
     if with_probes {
         jvmti.enable(JVMTI_EVENT_VM_START)?;
         jvmti.enable(JVMTI_EVENT_CLASS_FILE_LOAD_HOOK)?;
+    }
+    if with_locks {
+        jvmti.enable(JVMTI_EVENT_NATIVE_METHOD_BIND)?;
     }
     jvmti.enable(JVMTI_EVENT_VM_INIT)?;
     jvmti.enable(JVMTI_EVENT_VM_DEATH)
@@ -48,8 +65,20 @@ fn enable_live(jvmti: Jvmti, wanted: Wanted) -> Result<(), jvmtiError> {
     if wanted.vm_allocations {
         jvmti.enable(JVMTI_EVENT_VM_OBJECT_ALLOC)?;
     }
+    if wanted.monitors {
+        jvmti.enable(JVMTI_EVENT_MONITOR_CONTENDED_ENTER)?;
+        jvmti.enable(JVMTI_EVENT_MONITOR_CONTENDED_ENTERED)?;
+        jvmti.enable(JVMTI_EVENT_MONITOR_WAIT)?;
+        jvmti.enable(JVMTI_EVENT_MONITOR_WAITED)?;
+    }
+    if wanted.collections {
+        jvmti.enable(JVMTI_EVENT_GARBAGE_COLLECTION_START)?;
+    }
     if wanted.classes {
         jvmti.enable(JVMTI_EVENT_CLASS_LOAD)?;
+    }
+    if wanted.class_unloads {
+        jvmti.enable(JVMTI_EVENT_OBJECT_FREE)?;
     }
     jvmti.enable(JVMTI_EVENT_THREAD_START)?;
     jvmti.enable(JVMTI_EVENT_THREAD_END)?;
@@ -71,6 +100,18 @@ fn event(
             body(session, jni, object);
         }
     });
+}
+
+/// Runs `body` with the session, the thread's environment and the event's object.
+fn allocation(
+    env: *mut JNIEnv,
+    object: Option<NewObject<'_>>,
+    body: impl FnOnce(&'static Session, Jni<'_>, &NewObject<'_>),
+) {
+    if let (Some(session), Some(object)) = (Session::current(), object) {
+        // SAFETY: the JVM passes the calling thread's environment.
+        body(session, unsafe { Jni::from_raw(env) }, &object);
+    }
 }
 
 unsafe extern "system" fn vm_init(_: JvmtiEnv, env: *mut JNIEnv, main: jthread) {
@@ -150,6 +191,15 @@ unsafe extern "system" fn class_load(_: JvmtiEnv, env: *mut JNIEnv, _: jthread, 
     event(Feature::Classes, env, class, |session, _, class| session.class_loaded(&class));
 }
 
+/// No function of the JVM may be called here.
+unsafe extern "system" fn object_free(_: JvmtiEnv, tag: jlong) {
+    guard(Feature::Classes, || {
+        if let Some(session) = Session::current() {
+            session.object_freed(tag);
+        }
+    });
+}
+
 unsafe extern "system" fn sampled_object_alloc(
     _: JvmtiEnv,
     env: *mut JNIEnv,
@@ -158,13 +208,10 @@ unsafe extern "system" fn sampled_object_alloc(
     class: jclass,
     size: jlong,
 ) {
-    event(Feature::Sampling, env, thread, |session, jni, thread| {
+    guard(Feature::Sampling, || {
         // SAFETY: the JVM passes valid references, good until the callback returns.
-        let (object, class) = unsafe { (Borrowed::from_raw(object), Borrowed::from_raw(class)) };
-        if let (Some(object), Some(class)) = (object, class) {
-            let size_bytes = size.unsigned_abs();
-            session.allocation_sampled(jni, &Picked { thread, object, class, size_bytes });
-        }
+        let picked = unsafe { NewObject::of_event(thread, object, class, size) };
+        allocation(env, picked, |session, jni, picked| session.allocation_sampled(jni, picked));
     });
 }
 
@@ -178,17 +225,128 @@ unsafe extern "system" fn vm_object_alloc(
 ) {
     // It is a probe's work, and like that is not timed.
     contain(Feature::Probes, || {
-        // SAFETY: the JVM passes the calling thread's environment and valid references, all good
-        // until the callback returns.
-        let (jni, thread, object, class) = unsafe {
-            let of = |reference| Borrowed::from_raw(reference);
-            (Jni::from_raw(env), of(thread), of(object), of(class))
-        };
-        if let (Some(thread), Some(object), Some(class)) = (thread, object, class)
-            && let Some(exact) = Session::current().and_then(|session| session.exact)
-        {
-            let size_bytes = size.unsigned_abs();
-            exact.made_by_jvm(jni, &Made { thread, object, class, size_bytes });
+        // SAFETY: as above.
+        let made = unsafe { NewObject::of_event(thread, object, class, size) };
+        allocation(env, made, |session, jni, made| {
+            if let Some(exact) = session.exact {
+                exact.made_by_jvm(jni, made);
+            }
+        });
+    });
+}
+
+/// Nothing else may be done here: the JVM stands still.
+unsafe extern "system" fn garbage_collection_start(_: JvmtiEnv) {
+    heap_dump::collection_started();
+}
+
+unsafe extern "system" fn native_method_bind(
+    env: JvmtiEnv,
+    jni: *mut JNIEnv,
+    _: jthread,
+    method: jmethodID,
+    address: *mut c_void,
+    new_address: *mut *mut c_void,
+) {
+    // Before the JVM can answer any question there is no environment.
+    if jni.is_null() {
+        return;
+    }
+    contain(Feature::Monitors, || {
+        // SAFETY: the JVM passes environments and a method that are good until the callback returns,
+        // and a place for the address.
+        unsafe {
+            let (jvmti, jni) = (Jvmti::from_raw(env), Jni::from_raw(jni));
+            if let Some(instead) = bind(jvmti, jni, MethodRef::from_raw(method), address) {
+                *new_address = instead;
+                let _ = jvmti.disable(JVMTI_EVENT_NATIVE_METHOD_BIND);
+            }
+        }
+    });
+}
+
+/// Runs `body` with the session, its monitors, the thread's environment, thread and monitor.
+///
+/// # Safety
+/// The environment must be the calling thread's, the references valid or null.
+unsafe fn monitor_event(
+    env: *mut JNIEnv,
+    thread: jthread,
+    monitor: jobject,
+    body: impl FnOnce(&'static Session, &Monitors, Jni<'_>, Borrowed<'_>, Borrowed<'_>),
+) {
+    // SAFETY: the caller's promise.
+    let (jni, thread, monitor) =
+        unsafe { (Jni::from_raw(env), Borrowed::from_raw(thread), Borrowed::from_raw(monitor)) };
+    if let (Some(session), Some(thread), Some(monitor)) = (Session::current(), thread, monitor) {
+        session.with_monitors(|monitors| body(session, monitors, jni, thread, monitor));
+    }
+}
+
+unsafe extern "system" fn monitor_contended_enter(
+    _: JvmtiEnv,
+    env: *mut JNIEnv,
+    thread: jthread,
+    monitor: jobject,
+) {
+    guard(Feature::Monitors, || {
+        // SAFETY: the JVM passes what is valid until the callback returns.
+        unsafe {
+            monitor_event(env, thread, monitor, |session, monitors, jni, thread, monitor| {
+                monitors.enters(session, jni, thread, monitor);
+            });
+        }
+    });
+}
+
+unsafe extern "system" fn monitor_contended_entered(
+    _: JvmtiEnv,
+    env: *mut JNIEnv,
+    thread: jthread,
+    monitor: jobject,
+) {
+    // The thread has the monitor: to read the clock of its CPU would take longer than all the rest.
+    contain(Feature::Monitors, || {
+        // SAFETY: as above.
+        unsafe {
+            monitor_event(env, thread, monitor, |session, monitors, jni, thread, _| {
+                monitors.entered(session, jni, thread);
+            });
+        }
+    });
+}
+
+unsafe extern "system" fn monitor_wait(
+    _: JvmtiEnv,
+    env: *mut JNIEnv,
+    thread: jthread,
+    monitor: jobject,
+    timeout_ms: jlong,
+) {
+    guard(Feature::Monitors, || {
+        let timeout_ms = timeout_ms.unsigned_abs();
+        // SAFETY: as above.
+        unsafe {
+            monitor_event(env, thread, monitor, |session, monitors, jni, thread, monitor| {
+                monitors.waits(session, jni, thread, monitor, timeout_ms);
+            });
+        }
+    });
+}
+
+unsafe extern "system" fn monitor_waited(
+    _: JvmtiEnv,
+    env: *mut JNIEnv,
+    thread: jthread,
+    monitor: jobject,
+    _: jboolean,
+) {
+    contain(Feature::Monitors, || {
+        // SAFETY: as above.
+        unsafe {
+            monitor_event(env, thread, monitor, |session, monitors, jni, thread, _| {
+                monitors.waited(session, jni, thread);
+            });
         }
     });
 }

@@ -1,14 +1,18 @@
 //! Where samples come from: of CPU time, and of allocations.
 
 mod allocations;
+mod monitors;
 mod polling;
 mod sampler;
 mod threads;
 
-pub(crate) use allocations::{AllocationSampler, Picked};
+pub(crate) use allocations::AllocationSampler;
+pub(crate) use monitors::{Monitors, bind};
 pub(crate) use polling::PollingEngine;
 
-use crate::jvm::{Jni, Reference};
+use std::sync::Arc;
+
+use crate::jvm::{Global, Jni, Reference};
 use crate::os::Tid;
 use crate::roster::Slot;
 use crate::session::Session;
@@ -28,6 +32,21 @@ pub(crate) trait Engine: Send + Sync {
     /// What the JVM refused, for one line on stderr.
     fn start(&'static self, jni: Jni<'_>, session: &'static Session) -> Result<(), String>;
 
+    /// Samples a thread, or all and those that come, from now on or no more.
+    ///
+    /// # Errors
+    /// What the JVM refused, or that there is no such thread: for one line on stderr.
+    fn set_sampled(
+        &'static self,
+        jni: Jni<'_>,
+        session: &'static Session,
+        thread: Option<Slot>,
+        is_sampled: bool,
+    ) -> Result<(), String>;
+
+    /// Keeps so many frames of each sample from now on.
+    fn set_depth(&self, depth: u32);
+
     /// A thread has started. `on_it` tells that the call comes from that thread itself.
     fn thread_started(&self, jni: Jni<'_>, thread: &dyn Reference, slot: Slot, on_it: bool);
 
@@ -41,6 +60,9 @@ pub(crate) trait Engine: Send + Sync {
 
     /// Whether a thread is one of the engine's, which is never reported.
     fn is_own_thread(&self, jni: Jni<'_>, thread: &dyn Reference) -> bool;
+
+    /// All threads that live.
+    fn threads(&self) -> Vec<(Slot, Arc<Global>)>;
 
     /// The slot of a thread that lives.
     fn slot(&self, tid: Tid) -> Option<Slot>;

@@ -8,7 +8,7 @@
 
 mod classes;
 mod clock;
-mod jimage;
+mod interception;
 mod natives;
 mod sites;
 mod tree;
@@ -21,14 +21,15 @@ use perk_control::options::{Clock as ClockOption, Options, TimingMethod};
 use perk_instrument::{Patterns, Probes};
 use perk_jvmti_sys::jni_sys::jvalue;
 use perk_profile::Accounting;
+use rustc_hash::FxHashMap;
 
 use self::classes::Classes;
 use self::clock::Clock;
+pub(crate) use self::sites::Objects;
 use self::sites::{AllocationSites, Key};
-pub(crate) use self::sites::{Made, Objects};
 pub(crate) use self::tree::{Calls, PathNode, SitePaths};
-use self::tree::{Contexts, Forest, Tree};
-use crate::jvm::{Borrowed, Global, Jni, Jvmti, Local, LongField, Reference};
+use self::tree::{Contexts, Forest, Place, Tree};
+use crate::jvm::{Borrowed, Global, Jni, Jvmti, Local, LongField, NewObject, Reference, bool_flag};
 use crate::os;
 use crate::recorder::{ProbeCost, Recorder};
 use crate::roster::Slot;
@@ -163,7 +164,7 @@ impl ExactEngine {
     ///
     /// # Errors
     /// Why they do not: for one line on stderr.
-    pub(crate) fn vm_init(&self, jni: Jni<'_>) -> Result<(), String> {
+    pub(crate) fn vm_init(&'static self, jni: Jni<'_>) -> Result<(), String> {
         let helper = *self.helper.get().ok_or("no helper class")?;
         if !natives::is_bound() {
             return Err("its native methods could not be bound".to_owned());
@@ -178,6 +179,7 @@ impl ExactEngine {
         }
         if let Some(sites) = &self.sites {
             sites.vm_init(jni, helper)?;
+            interception::begin(self.jvmti, jni, self)?;
         }
         let arguments = [
             jvalue { i: self.timing as i32 },
@@ -281,24 +283,67 @@ impl ExactEngine {
         }
     }
 
-    /// The JVM has made an object by itself.
-    pub(crate) fn made_by_jvm(&self, jni: Jni<'_>, made: &Made<'_>) {
-        let (Some(sites), Some(fields)) = (&self.sites, self.fields.get()) else { return };
+    /// The JVM tells of an object that it has made by itself, unless Java code did that it called.
+    pub(crate) fn made_by_jvm(&self, jni: Jni<'_>, made: &NewObject<'_>) {
+        let Some(sites) = &self.sites else { return };
         if sites.is_probed(jni) {
             return;
         }
-        // SAFETY: the fields are java.lang.Thread's, and this is a thread.
-        let (tree, stack) = unsafe {
-            (jni.get_long(&made.thread, fields.tree), jni.get_long(&made.thread, fields.stack))
-        };
+        self.at_place(jni, made, |tree, place, key| {
+            let has_called = place.last != self.forest.nil();
+            if !has_called || !sites.is_counted(jni, tree, key.class, made) {
+                sites.count(jni, tree, key, made);
+            }
+        });
+    }
+
+    /// Native code has made an object by JNI.
+    fn made_by_jni(&self, jni: Jni<'_>, object: Borrowed<'_>) {
+        let (thread, class) = (self.jvmti.current_thread(jni), jni.class_of(&object));
+        let size_bytes = self.jvmti.object_bytes(&object);
+        if let (Some(thread), Some(class), Some(size_bytes), Some(sites)) =
+            (thread, class, size_bytes, &self.sites)
+        {
+            let (thread, class) = (thread.borrowed(), class.borrowed());
+            let made = NewObject { thread, object, class, size_bytes };
+            self.at_place(jni, &made, |tree, _, key| sites.count(jni, tree, key, &made));
+        }
+    }
+
+    /// Runs `body` with the place at which the calling thread has got an object.
+    fn at_place(&self, jni: Jni<'_>, made: &NewObject<'_>, body: impl FnOnce(&Tree, Place, Key)) {
+        let Some((tree, top)) = self.own_tree(jni, &made.thread) else { return };
         let class = self.class_number(jni, &made.class);
-        if tree > 0 && stack != 0 && class != 0 {
-            // SAFETY: the fields hold what `begin` answered, and the top of its stack.
-            let (tree, (node, line)) = unsafe {
-                (Tree::at(tree as u64), Tree::place_at(stack as u64 ^ self.forest.unborn()))
-            };
-            let line = if self.lines { line } else { 0 };
-            sites.made_by_jvm(jni, tree, Key { node, class, line }, made);
+        if class != 0 {
+            // SAFETY: it is the top of the calling thread's stack.
+            let place = unsafe { Tree::place_at(top) };
+            let line = if self.lines { place.line } else { 0 };
+            body(tree, place, Key { node: place.node, class, line });
+        }
+    }
+
+    /// The tree of the calling thread and the top of its stack, which begin here at the latest;
+    /// `None` if nothing is counted. PerkProbes.bottom does the same.
+    fn own_tree(&self, jni: Jni<'_>, thread: &Borrowed<'_>) -> Option<(&'static Tree, u64)> {
+        let fields = self.fields.get()?;
+        // SAFETY: the fields are java.lang.Thread's, and this is a thread; they hold what `begin`
+        // answered, and the top of its stack.
+        unsafe {
+            match jni.get_long(thread, fields.tree) {
+                ENDED => None,
+                0 => {
+                    let tree = self.begin(jni.is_virtual(thread));
+                    let tree = (tree != 0).then(|| Tree::at(tree))?;
+                    jni.set_long(thread, fields.tree, tree.address() as i64);
+                    let stack = tree.bottom() ^ self.forest.unborn();
+                    jni.set_long(thread, fields.stack, stack as i64);
+                    Some((tree, tree.bottom()))
+                }
+                tree => {
+                    let stack = jni.get_long(thread, fields.stack) as u64;
+                    Some((Tree::at(tree as u64), stack ^ self.forest.unborn()))
+                }
+            }
         }
     }
 
@@ -307,6 +352,22 @@ impl ExactEngine {
         if let Some(sites) = &self.sites {
             sites.settle(&self.classes, recorder, &self.forest.trees());
         }
+    }
+
+    /// The records of arrays by address, with collectors that let them be had. A thread that stopped
+    /// while it was booking an array keeps the arrays of its tree to itself.
+    ///
+    /// # Safety
+    /// The JVM must stand still.
+    pub(crate) unsafe fn array_records(&self) -> FxHashMap<u64, u32> {
+        let has_addresses = [c"UseSerialGC", c"UseParallelGC", c"UseG1GC"];
+        if !has_addresses.iter().any(|flag| bool_flag(flag) == Some(true)) {
+            return FxHashMap::default();
+        }
+        let trees = self.forest.trees();
+        let sites = trees.iter().filter_map(|tree| tree.try_sites());
+        // SAFETY: the caller's promise, and the collector's kind.
+        sites.flat_map(|sites| unsafe { sites.keeper.addresses() }.collect::<Vec<_>>()).collect()
     }
 
     /// All objects up to now, if they are counted.

@@ -1,5 +1,6 @@
 //! The border to the JVM: every callback body runs inside [`guard`].
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -14,10 +15,14 @@ pub(crate) enum Feature {
     Classes,
     /// Counting calls and allocations.
     Probes,
+    /// Keeping track of monitors.
+    Monitors,
     /// Taking samples.
     Sampling,
     /// Writing dumps.
     Dumping,
+    /// Obeying the commands of a peer.
+    Commands,
     /// Starting at VMInit.
     Starting,
 }
@@ -26,12 +31,24 @@ static OFF: AtomicU32 = AtomicU32::new(0);
 static FAULTS: AtomicU64 = AtomicU64::new(0);
 static CALLBACK_CPU_NS: AtomicU64 = AtomicU64::new(0);
 
+thread_local! {
+    /// Whether this thread is inside [`guard`].
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
 /// Runs the body of a callback unless its feature is off, contains a panic, and books the CPU time
 /// as perk's own.
 pub(crate) fn guard(feature: Feature, body: impl FnOnce()) {
     let begin_ns = os::thread_cpu_ns();
+    let outer = GUARDED.replace(true);
     contain(feature, body);
+    GUARDED.set(outer);
     CALLBACK_CPU_NS.fetch_add(os::thread_cpu_ns().saturating_sub(begin_ns), Relaxed);
+}
+
+/// Whether the calling thread runs the body of a callback: what it makes now is not the program's.
+pub(crate) fn is_guarded() -> bool {
+    GUARDED.get()
 }
 
 /// Runs `body` unless its feature is off. A panic is counted, told in one line, and turns the

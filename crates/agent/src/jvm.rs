@@ -1,13 +1,19 @@
 //! The JVM as the agent sees it: JVMTI and JNI behind types that keep references valid.
 
 mod env;
+mod flags;
 mod heap;
 mod jni;
+mod management;
+mod monitors;
 mod refs;
 mod table;
 
 pub(crate) use env::{Jvmti, LineTable, MethodRef, StackFrame, ThreadInfo, VirtualThreadFunction};
-pub(crate) use heap::{ArraySizes, IntField};
+pub(crate) use flags::bool_flag;
+pub(crate) use heap::{BytesField, IntField, NewObject};
 pub(crate) use jni::{Jni, LongField, Vm};
+pub(crate) use management::HeapDumper;
+pub(crate) use monitors::{ObjectField, ThreadMoment};
 pub(crate) use refs::{Borrowed, Global, Local, Reference, Weak};
-pub(crate) use table::FunctionTable;
+pub(crate) use table::Functions;

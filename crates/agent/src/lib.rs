@@ -5,7 +5,8 @@
 //! 2. [`callbacks`] receives the events, each through [`guard`], and tells the [`session`];
 //! 3. an [`engine`] finds out which thread burned CPU time and walks its stack;
 //! 4. [`resolve`] turns the frames into symbols, [`recorder`] books the sample on the profile;
-//! 5. at a dump the recorder writes the profile through `perk_hprof` into [`output`].
+//! 5. at a dump the recorder writes the profile through `perk_hprof` into [`output`]: a file, or a
+//!    socket, over which a [`listener`] takes commands.
 //!
 //! Invariants: nothing in here ends the program but the errors HPROF ends it with, before it
 //! starts; no JVM function is called while the recorder or the table of threads is locked.
@@ -14,7 +15,10 @@ mod callbacks;
 mod engine;
 mod exact;
 mod guard;
+mod heap_dump;
+mod jimage;
 mod jvm;
+mod listener;
 mod load;
 mod memory;
 mod os;

@@ -2,22 +2,27 @@
 //! process before the program starts, with HPROF's text and exit code.
 
 use std::ffi::{CStr, OsStr, c_char, c_void};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use perk_control::messages::{Fatal, pause_line};
-use perk_control::options::{OPTIONS_VARIABLE, OptionError, Options, Parsed, Unsupported};
+use perk_control::options::{
+    Format, OPTIONS_VARIABLE, OptionError, Options, Output as OutputOption, Parsed, Unsupported,
+};
 use perk_control::{resolve_file_name, usage};
 use perk_jvmti_sys::jni_sys::{JNI_OK, JavaVM, jint};
 use perk_jvmti_sys::{Capabilities, Capability};
 use perk_profile::mutf8;
 
-use crate::engine::{AllocationSampler, Engine, PollingEngine};
+use crate::engine::{AllocationSampler, Engine, Monitors, PollingEngine};
 use crate::exact::ExactEngine;
 use crate::guard::{Feature, guard, install_panic_line};
+use crate::heap_dump::HeapDumps;
 use crate::jvm::Jvmti;
-use crate::output::Output;
+use crate::listener::Listener;
+use crate::output::{Connection, Output};
 use crate::recorder::Recorder;
 use crate::session::Session;
 use crate::{callbacks, os};
@@ -124,23 +129,42 @@ fn load(jvmti: impl FnOnce() -> Option<Jvmti>, options: &str) -> Result<(), Stop
     let exact = ExactEngine::new(jvmti, &options, &java_home).map_err(refused)?;
     let exact = exact.map(|engine| &*Box::leak(Box::new(engine)));
     let sampling = options.heap_sample_bytes.is_some();
-    add_capabilities(jvmti, exact, sampling).map_err(refused)?;
+    let tells_unloads = options.format == Format::Binary;
+    let of_monitors = Monitors::capabilities(&options);
+    add_capabilities(jvmti, exact, sampling, of_monitors, tells_unloads).map_err(refused)?;
     let sampler = |interval_bytes| AllocationSampler::new(jvmti, interval_bytes, options.depth);
     let allocations = options.heap_sample_bytes.map(sampler).transpose().map_err(refused)?;
     let target = resolve_file_name(&options, std::process::id(), |path| path.exists());
     // Relative names mean the folder of now: the program may go elsewhere.
     let target = std::path::absolute(&target).unwrap_or(target);
-    let output = create(&options, target)?;
-    // Without frames it takes no samples, and keeps track of threads.
-    let sampled_depth = if options.cpu.samples { options.depth } else { 0 };
-    let engine = PollingEngine::new(jvmti, options.interval_ns, sampled_depth);
+    let folder = target.parent().map_or_else(std::env::temp_dir, Path::to_owned);
+    let heap_dumps = HeapDumps::new(&options, &folder);
+    let (output, connection) = create(&options, &target)?;
+    // Where it takes no samples it keeps track of threads.
+    let (depth, samples) = (options.depth, options.cpu.samples);
+    let engine = PollingEngine::new(jvmti, options.interval_ns, depth, samples);
     let engine: &'static dyn Engine = Box::leak(Box::new(engine));
+    let monitors = Monitors::new(jvmti, &options);
+    let with_locks = monitors.is_some() && options.locks;
     let recorder = Recorder::new(&options, output);
-    if Session::install(jvmti, options, engine, exact, allocations, recorder).is_none() {
+    let listener = connection.map(Listener::new);
+    if Session::install(
+        jvmti,
+        options,
+        engine,
+        exact,
+        allocations,
+        monitors,
+        heap_dumps,
+        recorder,
+        listener,
+    )
+    .is_none()
+    {
         return Err(Fatal::loaded_twice().into());
     }
     os::at_exit(end_behind_the_jvm);
-    callbacks::register(jvmti, exact.is_some())
+    callbacks::register(jvmti, exact.is_some(), with_locks)
         .map_err(|error| refused(format!("the JVM refused perk's events: {error}")))
 }
 
@@ -168,6 +192,8 @@ fn add_capabilities(
     jvmti: Jvmti,
     exact: Option<&ExactEngine>,
     sampling_allocations: bool,
+    of_monitors: Vec<Capability>,
+    tells_unloads: bool,
 ) -> Result<(), String> {
     let mut needed = vec![
         Capability::CanGetSourceFileName,
@@ -183,10 +209,15 @@ fn add_capabilities(
         ]);
         if exact.counts_allocations() {
             needed.push(Capability::CanGenerateVmObjectAllocEvents);
+            needed.push(Capability::CanGenerateGarbageCollectionEvents);
         }
     }
     if sampling_allocations {
         needed.push(Capability::CanGenerateSampledObjectAllocEvents);
+    }
+    needed.extend(of_monitors);
+    if tells_unloads {
+        needed.push(Capability::CanGenerateObjectFreeEvents);
     }
     let wished = [Capability::CanSupportVirtualThreads];
     let refused = |error| format!("the JVM refused perk's capabilities: {error}");
@@ -195,12 +226,24 @@ fn add_capabilities(
     jvmti.add_capabilities(wished).map_err(refused)
 }
 
-fn create(options: &Options, target: PathBuf) -> Result<Output, Stop> {
-    Output::create(&target).map_err(|_| {
-        // The message names the file as it was given.
-        let name = resolve_file_name(options, std::process::id(), |path| path.exists());
-        Fatal::cannot_create_file(&name.display().to_string()).into()
-    })
+/// Opens the file, or connects to the peer, that the options name.
+fn create(options: &Options, target: &Path) -> Result<(Output, Option<Connection>), Stop> {
+    let Options { output: OutputOption::Net { host, port }, .. } = options else {
+        let created = Output::create(target).map_err(|_| {
+            // The message names the file as it was given.
+            let name = resolve_file_name(options, std::process::id(), |path| path.exists());
+            Fatal::cannot_create_file(&name.display().to_string())
+        });
+        return Ok((created?, None));
+    };
+    if *port == 0 {
+        // The original took this for no port at all.
+        return Err(Fatal::cannot_create_file("(null)").into());
+    }
+    let port_number = u16::try_from(*port).map_err(io::Error::other);
+    let connected = port_number.and_then(|port| Connection::open(host, port));
+    let opened = connected.and_then(|it| Ok((Output::Net(it.outbox()?), Some(it))));
+    opened.map_err(|_| Fatal::cannot_connect(host, *port).into())
 }
 
 /// `pause=y`: gives a debugger ten minutes to attach, as HPROF did.
@@ -213,7 +256,7 @@ fn pause() {
 extern "C" fn end_behind_the_jvm() {
     guard(Feature::Dumping, || {
         if let Some(session) = Session::current() {
-            session.end();
+            session.end(None);
         }
     });
 }

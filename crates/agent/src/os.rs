@@ -2,7 +2,8 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::FromRawFd;
+use std::ops::Range;
+use std::os::fd::{FromRawFd, RawFd};
 use std::path::Path;
 
 /// A thread's id as the kernel counts it.
@@ -81,6 +82,15 @@ pub(crate) fn open_descriptor(name: &Path) -> Option<io::Result<File>> {
     }
     // SAFETY: the descriptor is new and nobody else's.
     Some(Ok(unsafe { File::from_raw_fd(copy) }))
+}
+
+/// Gives the blocks of a part of a file back to the file system, which reads as zeroes from then on;
+/// where the file system cannot do that, they stay.
+pub(crate) fn release_blocks(file: RawFd, bytes: Range<u64>) {
+    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    let (start, length) = (bytes.start as libc::off_t, (bytes.end - bytes.start) as libc::off_t);
+    // SAFETY: numbers only; a descriptor that is not open is an error.
+    unsafe { libc::fallocate(file, mode, start, length) };
 }
 
 /// Writes to stderr, whatever comes of it: there is nobody left to tell.

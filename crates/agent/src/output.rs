@@ -1,106 +1,89 @@
-//! The output file: written under a temporary name, seen under its own only when it is whole.
+//! Where the profile goes: into a file, or over a socket.
 
-use std::fs::{self, File, TryLockError};
-use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::{Path, PathBuf};
+mod file;
+mod net;
 
-use crate::os;
+use std::io::{self, Write};
+use std::path::Path;
 
-/// HPROF's buffer size.
-const BUFFER_BYTES: usize = 64 << 10;
+use self::file::OutputFile;
+pub(crate) use self::net::Connection;
+use self::net::Outbox;
 
-/// A file in the making.
+/// See the module.
 #[derive(Debug)]
-pub(crate) struct Output {
-    file: BufWriter<File>,
-    /// The temporary name; `None` where the target is no regular file (a pipe, a terminal,
-    /// /dev/null) and is written to directly.
-    part: Option<PathBuf>,
-    target: PathBuf,
+pub(crate) enum Output {
+    File(OutputFile),
+    Net(Outbox),
 }
 
 impl Output {
-    /// Opens the temporary file beside `target`.
+    /// A file that is to be seen under this name.
     pub(crate) fn create(target: &Path) -> io::Result<Self> {
-        let special = fs::metadata(target).is_ok_and(|it| {
-            let kind = it.file_type();
-            kind.is_fifo() || kind.is_char_device() || kind.is_socket()
-        });
-        let (file, part) = if let Some(file) = os::open_descriptor(target) {
-            (file?, None)
-        } else if special {
-            (File::options().write(true).open(target)?, None)
-        } else if target.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        } else {
-            let (file, part) = create_part(target)?;
-            (file, Some(part))
-        };
-        let file = BufWriter::with_capacity(BUFFER_BYTES, file);
-        Ok(Self { file, part, target: target.to_owned() })
+        OutputFile::create(target).map(Self::File)
     }
 
-    /// Shows what has been written so far under the file's own name, and goes on writing.
+    /// What has been written is whole for now: it need not wait for more to come.
+    pub(crate) fn rest(&mut self) -> io::Result<()> {
+        match self {
+            Self::File(_) => Ok(()),
+            Self::Net(outbox) => outbox.flush(),
+        }
+    }
+
+    /// Waits for a slow peer from now on, as long as it reads at all, or no more. A file's disk is
+    /// always waited for.
+    pub(crate) fn set_patient(&mut self, is_patient: bool) {
+        if let Self::Net(outbox) = self {
+            outbox.set_patient(is_patient);
+        }
+    }
+
+    /// Shows what has been written so far, and goes on writing.
     pub(crate) fn publish(&mut self) -> io::Result<()> {
-        self.file.flush()?;
-        let Some(part) = &self.part else { return Ok(()) };
-        let copy = with_suffix(&self.target, &format!(".{}.copy", std::process::id()));
-        let copied = fs::copy(part, &copy).and_then(|_| fs::rename(&copy, &self.target));
-        if copied.is_err() {
-            let _ = fs::remove_file(&copy);
+        match self {
+            Self::File(file) => file.publish(),
+            Self::Net(outbox) => outbox.flush(),
         }
-        copied
     }
 
-    /// Ends writing and gives the file its name.
+    /// Ends writing; the file gets its name, the peer all that is left.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
-        self.file.flush()?;
-        match self.part.take() {
-            Some(part) => fs::rename(part, &self.target),
-            None => Ok(()),
+        match self {
+            Self::File(file) => file.finish(),
+            Self::Net(outbox) => outbox.finish(),
         }
     }
 
-    /// The file's own name.
-    pub(crate) fn target(&self) -> &Path {
-        &self.target
+    /// The name under which a file lies until it is whole.
+    pub(crate) fn part(&self) -> Option<&Path> {
+        match self {
+            Self::File(file) => file.part(),
+            Self::Net(_) => None,
+        }
     }
 
-    /// The name under which the data lies until the file is whole.
-    pub(crate) fn part(&self) -> Option<&Path> {
-        self.part.as_deref()
+    /// What messages call it.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::File(file) => file.target().display().to_string(),
+            Self::Net(outbox) => outbox.peer().to_owned(),
+        }
     }
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        match self {
+            Self::File(file) => file.write(bytes),
+            Self::Net(outbox) => outbox.write(bytes),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        match self {
+            Self::File(file) => file.flush(),
+            Self::Net(outbox) => outbox.flush(),
+        }
     }
-}
-
-/// Creates the temporary file, which is locked as long as it is written: where another process has
-/// the usual one, because both were told the same name, each writes its own.
-fn create_part(target: &Path) -> io::Result<(File, PathBuf)> {
-    let part = with_suffix(target, ".part");
-    let file = File::options().write(true).create(true).truncate(false).open(&part)?;
-    let locked = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
-    // Its owner may have given it its final name between our opening and our lock.
-    let same = fs::metadata(&part).and_then(|named| Ok(named.ino() == file.metadata()?.ino()));
-    if locked || !same.unwrap_or(false) {
-        let part = with_suffix(target, &format!(".{}.part", std::process::id()));
-        return Ok((File::create(&part)?, part));
-    }
-    file.set_len(0)?;
-    Ok((file, part))
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
 }

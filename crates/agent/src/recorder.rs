@@ -3,17 +3,21 @@
 //! Nothing in here calls the JVM, so the recorder's lock is never held while a thread waits for a
 //! safepoint.
 
+mod answers;
 mod calls;
+mod heap;
+mod monitors;
 mod objects;
 mod sites;
 
 use std::io;
 use std::time::{Instant, SystemTime};
 
-use perk_control::options::{Format, Options, TimesForm};
-use perk_hprof::Writer;
+use perk_control::options::{Format, Options, Output as OutputOption, TimesForm};
+use perk_hprof::{BinaryForm, IdSize, Version, Writer};
 use perk_profile::{
-    Accounting, CallTree, ClassId, CpuSamples, FrameId, Profile, ThreadId, Timestamp, TraceId,
+    Accounting, CallTree, ClassId, CpuSamples, FrameId, Profile, Settings, SiteSelection, ThreadId,
+    Timestamp, TraceId,
 };
 
 use self::calls::CallBook;
@@ -42,13 +46,14 @@ pub(crate) struct Recorder {
     file: File,
     begun: Instant,
     format: Format,
+    /// That of `format=b`.
+    form: BinaryForm,
     with_samples: bool,
     with_sites: bool,
     /// Whether they are those that the exact engine counts.
     sites_are_exact: bool,
     /// Frames kept of each trace of sites.
     site_depth: usize,
-    prints_classes: bool,
     times: Option<TimesForm>,
     /// Frames kept of each trace of calls.
     timing_depth: usize,
@@ -73,22 +78,30 @@ impl Recorder {
             Some(_) => CallTree::default(),
             None => CallTree::with_limit(MAX_SAMPLED_NODES),
         };
+        let has_peer = matches!(options.output, OutputOption::Net { .. });
+        let mut profile = Profile::new(tree);
+        profile.settings = Some(Settings {
+            allocations: options.heap_dump || options.heap_sites || options.aprof,
+            cpu_samples: options.cpu.samples,
+        });
         Self {
-            profile: Profile::new(tree),
+            profile,
             counts: Vec::new(),
             calls: CallBook::default(),
-            sites: SiteBook::new(options.heap_sample_bytes),
-            objects: ObjectBook::default(),
+            sites: SiteBook::new(options.heap_sample_bytes, has_peer),
+            objects: ObjectBook::new(options),
             roster: Roster::default(),
             file: File::Opened(output),
             begun: Instant::now(),
             format: options.format,
+            form: BinaryForm {
+                id_size: if options.short_ids { IdSize::Four } else { IdSize::Eight },
+                version: if options.version_1_0_1 { Version::V1_0_1 } else { Version::V1_0_2 },
+            },
             with_samples: options.cpu.samples,
             with_sites: options.heap_sites || options.aprof,
             sites_are_exact: options.heap_sample_bytes.is_none(),
             site_depth: if options.heap_sites { options.depth as usize } else { 0 },
-            // A tool that asks for all in one file prints what it likes.
-            prints_classes: options.aprof && options.format != Format::Extended,
             times: options.cpu.times,
             timing_depth: options.timing_depth as usize,
             per_thread: options.thread,
@@ -104,14 +117,18 @@ impl Recorder {
         self.profile.created = Some(now());
         self.profile.depth = Some(depth);
         if let File::Opened(output) = std::mem::replace(&mut self.file, File::Closed) {
-            let name = output.target().display().to_string();
+            let name = output.name();
             let format = match (self.format, self.times) {
-                (Format::Extended, _) => perk_hprof::Format::Extended,
-                (_, Some(TimesForm::Old)) => perk_hprof::Format::Old,
-                (Format::Ascii, _) => perk_hprof::Format::Ascii,
-                (Format::Binary, _) => perk_hprof::Format::Binary,
+                (Format::Extended, _) => Some(perk_hprof::Format::Extended),
+                (_, Some(TimesForm::Old)) => Some(perk_hprof::Format::Old),
+                (Format::Ascii, _) => Some(perk_hprof::Format::Ascii),
+                (Format::Binary, _) => None,
             };
-            match Writer::begin(output, format, &self.profile) {
+            let begun = match format {
+                Some(format) => Writer::begin(output, format, &self.profile),
+                None => Writer::begin_binary(output, self.form, &self.profile),
+            };
+            match begun {
                 Ok(writer) => self.file = File::Begun(Box::new(writer)),
                 Err(error) => cannot_write(&name, &error, None),
             }
@@ -131,6 +148,11 @@ impl Recorder {
     /// Tells the file of a loaded class.
     pub(crate) fn write_class(&mut self, class: ClassId) {
         self.write(|writer, profile, _| writer.load_class(profile, class));
+    }
+
+    /// Tells the file of a class that is gone.
+    pub(crate) fn write_class_unload(&mut self, class: ClassId) {
+        self.write(|writer, _, _| writer.unload_class(class));
     }
 
     /// A new thread, told to the file at once or with its first trace.
@@ -189,16 +211,13 @@ impl Recorder {
 
     /// Books samples on a trace.
     pub(crate) fn book(&mut self, trace: TraceId, count: u64) {
-        if self.counts.len() <= trace.index() {
-            self.counts.resize(trace.index() + 1, 0);
-        }
-        self.counts[trace.index()] += count;
+        *entry(&mut self.counts, trace.index()) += count;
         self.sample_count += count;
     }
 
     /// Writes what came since the last dump; unless the file ends now, it is shown so far under its
-    /// name.
-    pub(crate) fn dump(&mut self, mut accounting: Accounting, last: bool) {
+    /// name. Answers what the dump is to print on stdout.
+    pub(crate) fn dump(&mut self, mut accounting: Accounting, last: bool) -> Option<Vec<u8>> {
         accounting.utc_offset_s = now().utc_offset_s;
         accounting.sample_count = self.sample_count;
         accounting.folded_count = self.folded_count;
@@ -209,7 +228,7 @@ impl Recorder {
         self.profile.accounting = Some(accounting);
         self.write(|writer, profile, _| writer.accounting(profile));
         if self.with_sites {
-            let sites = self.take_sites();
+            let sites = self.take_sites(SiteSelection::default(), self.cutoff);
             self.write(|writer, profile, _| writer.sites(profile, &sites));
         }
         if self.with_samples {
@@ -227,22 +246,25 @@ impl Recorder {
             }
             None => {}
         }
-        if last && self.prints_classes {
-            self.print_classes();
-        }
         if !last {
             self.write(|writer, _, _| writer.out().publish());
         }
+        self.class_table(last)
     }
 
     /// The section of samples; the next one begins from zero.
     fn take_samples(&mut self) -> CpuSamples {
-        let counts = std::mem::take(&mut self.counts);
-        let total = counts.iter().sum();
-        let rows = counts.iter().enumerate().filter(|&(_, &count)| count > 0);
+        let samples = self.samples(self.cutoff);
+        self.counts.clear();
+        samples
+    }
+
+    fn samples(&self, cutoff: f64) -> CpuSamples {
+        let total = self.counts.iter().sum();
+        let rows = self.counts.iter().enumerate().filter(|&(_, &count)| count > 0);
         let rows = rows.map(|(index, &count)| (TraceId::new(index), count)).collect();
-        let mut samples = CpuSamples { total, rows, written: Some(now()) };
-        samples.rank(self.cutoff);
+        let mut samples = CpuSamples { total, rows, is_interim: false, written: Some(now()) };
+        samples.rank(cutoff);
         samples
     }
 
@@ -267,10 +289,11 @@ impl Recorder {
     ) {
         let File::Begun(writer) = &mut self.file else { return };
         writer.set_elapsed_us(self.begun.elapsed().as_micros() as u64);
-        if let Err(error) = body(writer, &self.profile, &mut self.roster) {
+        let written = body(writer, &self.profile, &mut self.roster);
+        if let Err(error) = written.and_then(|()| writer.out().rest()) {
             let output = writer.out();
             let part = output.part().map(|part| part.display().to_string());
-            cannot_write(&output.target().display().to_string(), &error, part);
+            cannot_write(&output.name(), &error, part);
             self.file = File::Closed;
         }
     }
@@ -278,8 +301,20 @@ impl Recorder {
 
 /// One line on stderr; the program goes on without a profile.
 fn cannot_write(name: &str, error: &io::Error, part: Option<String>) {
+    // Who lost it has said so.
+    if error.kind() == io::ErrorKind::NotConnected {
+        return;
+    }
     let kept = part.map_or(String::new(), |part| format!("; what was written is in {part}"));
     os::say(&format!("HPROF ERROR: can't write profile file: {name}: {error}{kept}\n"));
+}
+
+/// The entry at `index` of a vector that grows as it must.
+pub(crate) fn entry<T: Clone + Default>(all: &mut Vec<T>, index: usize) -> &mut T {
+    if all.len() <= index {
+        all.resize(index + 1, T::default());
+    }
+    &mut all[index]
 }
 
 fn now() -> Timestamp {

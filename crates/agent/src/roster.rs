@@ -9,7 +9,7 @@ use crate::jvm::ThreadInfo;
 /// HPROF's serial number for threads it does not know; the first thread gets the next.
 const UNKNOWN_THREAD: u32 = 200_000;
 /// Thread objects' ids begin with HPROF's digit for objects.
-const THREAD_OBJECT: u64 = 0x5 << 32;
+const THREAD_OBJECT: u64 = 0x5 << 60;
 
 /// A thread of the roster. The slot of an ended thread is given to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,12 +63,27 @@ impl Roster {
         }
     }
 
+    /// The threads that have not ended, with the JVM's own numbers of them.
+    pub(crate) fn living(&self) -> impl Iterator<Item = (Slot, u64)> {
+        let entries = self.entries.iter().enumerate();
+        let living = entries.filter(|(_, entry)| entry.info.java_id != 0);
+        living.map(|(index, entry)| (Slot::from_index(index), entry.info.java_id))
+    }
+
+    /// The thread whose object the file knows by this id, or that has it as its serial number.
+    pub(crate) fn find(&self, id: u64) -> Option<Slot> {
+        let is_it = |it: &Entry| object_id(it.serial) == id || u64::from(it.serial) == id;
+        let index = self.entries.iter().position(|it| it.announced && is_it(it))?;
+        Some(Slot::from_index(index))
+    }
+
     /// The thread has ended. Answers its serial number, if the file knows it.
     pub(crate) fn remove(&mut self, slot: Slot) -> Option<u32> {
         self.free.push(slot);
         let entry = &mut self.entries[slot.index()];
         entry.info = ThreadInfo::default();
-        entry.announced.then_some(entry.serial)
+        // Who comes too late with its slot does not tell of it any more.
+        std::mem::replace(&mut entry.announced, true).then_some(entry.serial)
     }
 
     /// What the file is to be told of the thread, unless it has been.
@@ -101,6 +116,11 @@ impl Roster {
             };
             profile.push_thread(thread)
         })
+    }
+
+    /// The serial number of the thread that has the slot, or had it last.
+    pub(crate) fn serial(&self, slot: Slot) -> u32 {
+        self.entries[slot.index()].serial
     }
 
     /// How many threads there were.

@@ -1,5 +1,10 @@
 //! One profiled JVM: what the callbacks and the engine share.
 
+mod commands;
+mod monitors;
+
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -7,10 +12,13 @@ use perk_control::messages::{DUMP_BEGIN, DUMP_END, DumpPart};
 use perk_control::options::{Classes, Format, Options, TimesForm};
 use perk_jvmti_sys::jvmtiError;
 use perk_profile::{Accounting, ClassId, TraceId};
+use rustc_hash::FxHashMap;
 
-use crate::engine::{AllocationSampler, Engine, Picked};
+use crate::engine::{AllocationSampler, Engine, Monitors};
 use crate::exact::{Counted, ExactEngine};
-use crate::jvm::{Borrowed, Global, Jni, Jvmti, Reference, StackFrame};
+use crate::heap_dump::HeapDumps;
+use crate::jvm::{Borrowed, Global, Jni, Jvmti, NewObject, Reference, StackFrame, Vm};
+use crate::listener::Listener;
 use crate::os::Tid;
 use crate::recorder::Recorder;
 use crate::resolve::{Resolver, class_id};
@@ -24,13 +32,20 @@ pub(crate) struct Session {
     engine: &'static dyn Engine,
     pub(crate) exact: Option<&'static ExactEngine>,
     allocations: Option<AllocationSampler>,
+    monitors: Option<Monitors>,
+    heap_dumps: Option<HeapDumps>,
     resolver: Resolver,
     pub(crate) recorder: Mutex<Recorder>,
     start: OnceLock<Start>,
+    vm: OnceLock<Vm>,
     /// The thread at whose end garbage is collected before the last dump.
     collector: OnceLock<Global>,
-    /// Held while a dump is made.
+    /// Held while a dump is made, or a part of one for a peer.
     dumping: Mutex<()>,
+    /// Takes the commands of a peer, if there is one.
+    listener: Option<Listener>,
+    /// The JVM dies: commands are passed over.
+    is_dying: AtomicBool,
 }
 
 /// The moment of VMInit.
@@ -44,8 +59,11 @@ struct Start {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     pub(crate) classes: bool,
+    pub(crate) class_unloads: bool,
     pub(crate) virtual_thread_ends: bool,
+    pub(crate) monitors: bool,
     pub(crate) vm_allocations: bool,
+    pub(crate) collections: bool,
 }
 
 /// A walked stack and what it stands for.
@@ -71,19 +89,27 @@ impl Session {
         engine: &'static dyn Engine,
         exact: Option<&'static ExactEngine>,
         allocations: Option<AllocationSampler>,
+        monitors: Option<Monitors>,
+        heap_dumps: Option<HeapDumps>,
         recorder: Recorder,
+        listener: Option<Listener>,
     ) -> Option<&'static Self> {
         let session = Self {
             jvmti,
             engine,
             exact,
             allocations,
+            monitors,
+            heap_dumps,
             resolver: Resolver::new(jvmti, options.lineno),
             options,
             recorder: Mutex::new(recorder),
             start: OnceLock::new(),
+            vm: OnceLock::new(),
             collector: OnceLock::new(),
             dumping: Mutex::new(()),
+            listener,
+            is_dying: AtomicBool::new(false),
         };
         SESSION.set(session).ok()?;
         Self::current()
@@ -105,6 +131,12 @@ impl Session {
         if self.start.set(start).is_err() {
             return;
         }
+        if let Some(vm) = jni.vm() {
+            let _ = self.vm.set(vm);
+        }
+        if let Some(heap_dumps) = &self.heap_dumps {
+            heap_dumps.vm_init(self.jvmti, jni);
+        }
         lock(&self.recorder).begin(self.options.depth);
         if self.writes_all_classes() {
             for class in self.jvmti.loaded_classes(jni).unwrap_or_default() {
@@ -117,7 +149,8 @@ impl Session {
                 self.watch(jni, &thread, Origin::Older);
             }
         }
-        if self.options.gc && self.options.heap_sites && self.add_collector(jni).is_none() {
+        let looks_at_heap = self.options.heap_sites || self.options.heap_dump;
+        if self.options.gc && looks_at_heap && self.add_collector(jni).is_none() {
             os::say("HPROF ERROR: perk cannot collect garbage before the last dump\n");
         }
         if let Some(exact) = self.exact
@@ -132,6 +165,16 @@ impl Session {
             && let Err(reason) = allocations.start(jni)
         {
             os::say(&format!("HPROF ERROR: perk cannot sample allocations: {reason}\n"));
+        }
+        if let Some(monitors) = &self.monitors
+            && let Err(reason) = monitors.begin_parking(jni)
+        {
+            os::say(&format!("HPROF ERROR: perk cannot look at locks: {reason}\n"));
+        }
+        if let Some(listener) = &self.listener
+            && let Err(reason) = listener.start(self.jvmti, jni, self)
+        {
+            os::say(&format!("HPROF ERROR: perk cannot take commands: {reason}\n"));
         }
     }
 
@@ -150,8 +193,13 @@ impl Session {
     pub(crate) fn enable_events(&self, enable: fn(Jvmti, Wanted) -> Result<(), jvmtiError>) {
         let wanted = Wanted {
             classes: self.writes_all_classes(),
-            virtual_thread_ends: self.exact.is_some() && self.jvmti.has_virtual_threads(),
+            class_unloads: self.options.format == Format::Binary,
+            virtual_thread_ends: (self.exact.is_some() || self.monitors.is_some())
+                && self.jvmti.has_virtual_threads(),
+            monitors: self.monitors.is_some(),
             vm_allocations: self.exact.is_some_and(ExactEngine::counts_allocations),
+            collections: self.heap_dumps.is_some()
+                && self.exact.is_some_and(ExactEngine::counts_allocations),
         };
         if let Err(error) = enable(self.jvmti, wanted) {
             os::say(&format!("HPROF ERROR: the JVM refused events: {error}\n"));
@@ -176,11 +224,19 @@ impl Session {
         }
     }
 
+    /// An object with a tag is gone: a class, if it is the tag of one.
+    pub(crate) fn object_freed(&self, tag: i64) {
+        if (1..VIRTUAL_THREAD_TAG).contains(&tag) {
+            lock(&self.recorder).write_class_unload(ClassId::new((tag - 1) as usize));
+        }
+    }
+
     /// A platform thread was started, and calls this.
     pub(crate) fn thread_started(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
         let known = self.start.get().is_none()
             || self.engine.is_own_thread(jni, &thread)
             || self.is_collector(jni, &thread)
+            || self.listener.as_ref().is_some_and(|it| it.is_own_thread(jni, &thread))
             || self.engine.knows_current(jni, &thread);
         if !known {
             self.watch(jni, &thread, Origin::Started);
@@ -194,6 +250,7 @@ impl Session {
             exact.thread_ended(jni, &thread, |calls| self.book(slot, calls));
         }
         if let Some(slot) = slot {
+            self.forget_platform(jni, slot);
             lock(&self.recorder).thread_ended(slot);
         }
         if self.is_collector(jni, &thread) {
@@ -222,6 +279,7 @@ impl Session {
                 self.book(self.virtual_thread(jni, &thread), calls);
             });
         }
+        self.forget_virtual(jni, &thread);
     }
 
     /// Books what the exact engine counted.
@@ -248,18 +306,7 @@ impl Session {
         jni: Jni<'_>,
         thread: &(impl Reference + ?Sized),
     ) -> Option<Slot> {
-        if !self.options.thread {
-            return None;
-        }
-        match self.jvmti.tag(thread) {
-            0 => {
-                let info = self.jvmti.thread_info(jni, thread).ok()?;
-                let id = lock(&self.recorder).thread_started(info, false);
-                self.jvmti.set_tag(thread, VIRTUAL_THREAD_TAG + id.index() as i64);
-                Some(id)
-            }
-            tag => usize::try_from(tag - VIRTUAL_THREAD_TAG).ok().map(Slot::from_index),
-        }
+        if self.options.thread { self.slot_of_virtual(jni, thread) } else { None }
     }
 
     /// Books a sample; answers its trace.
@@ -269,7 +316,7 @@ impl Session {
     }
 
     /// The calling thread allocates an object that the JVM's sampler picked.
-    pub(crate) fn allocation_sampled(&self, jni: Jni<'_>, picked: &Picked<'_>) {
+    pub(crate) fn allocation_sampled(&self, jni: Jni<'_>, picked: &NewObject<'_>) {
         if let Some(allocations) = &self.allocations {
             allocations.sample(self, jni, picked);
         }
@@ -279,7 +326,7 @@ impl Session {
     pub(crate) fn allocation_site(
         &self,
         jni: Jni<'_>,
-        picked: &Picked<'_>,
+        picked: &NewObject<'_>,
         stack: &[StackFrame],
     ) -> (ClassId, TraceId) {
         let (class, _) = class_id(self.jvmti, &self.recorder, &picked.class);
@@ -305,25 +352,45 @@ impl Session {
     pub(crate) fn dump(&self) {
         if let Ok(dumping) = self.dumping.try_lock() {
             self.settle_allocations(self.options.gc);
-            self.write_dump(dumping, false);
+            self.write_dump(self.vm.get().and_then(Vm::jni), dumping, false);
         }
     }
 
-    fn write_dump(&self, _dumping: MutexGuard<'_, ()>, last: bool) {
+    fn write_dump(&self, jni: Option<Jni<'_>>, _dumping: MutexGuard<'_, ()>, last: bool) {
         if !lock(&self.recorder).is_begun() {
             return;
         }
         self.progress(DUMP_BEGIN);
-        for part in DumpPart::of(&self.options) {
-            self.progress(part.progress());
+        self.gather(last);
+        // The heap takes longest, and tells how far it is.
+        let (first, rest): (Vec<_>, Vec<_>) =
+            DumpPart::of(&self.options).partition(|part| *part <= DumpPart::Heap);
+        first.iter().for_each(|part| self.progress(part.progress()));
+        self.write_monitors(jni);
+        let heap_dumps = self.heap_dumps.as_ref().filter(|_| self.options.heap_dump);
+        if let (Some(heap_dumps), Some(jni)) = (heap_dumps, jni) {
+            self.dump_heap(heap_dumps, jni);
         }
+        rest.iter().for_each(|part| self.progress(part.progress()));
+        let accounting = self.accounting();
+        let printed = lock(&self.recorder).dump(accounting, last);
+        self.progress(DUMP_END);
+        if let Some(text) = printed {
+            // All at once, so that the program's own lines do not come in between; and without the
+            // recorder's lock, as nobody may be reading. A closed stdout has nobody who reads it.
+            let _ = std::io::stdout().write_all(&text);
+        }
+    }
+
+    /// Books all that the engines know and the recorder does not.
+    fn gather(&self, last: bool) {
         self.engine.settle(self);
         if let Some(exact) = self.exact {
             // Before their paths: of what comes in between no path would be known.
-            let objects = exact.objects();
+            let (objects, moment) = (exact.objects(), Instant::now());
             exact.collect(last, |tid| self.engine.slot(tid), |slot, it| self.book(slot, it));
             if let Some(objects) = objects {
-                lock(&self.recorder).book_objects(&objects);
+                lock(&self.recorder).book_objects(&objects, moment);
             }
         }
         if let Some(allocations) = &self.allocations {
@@ -333,13 +400,24 @@ impl Session {
                 recorder.book_site(class, trace, objects);
             }
         }
-        let accounting = self.accounting();
-        lock(&self.recorder).dump(accounting, last);
-        self.progress(DUMP_END);
+    }
+
+    fn dump_heap(&self, heap_dumps: &HeapDumps, jni: Jni<'_>) {
+        let arrays = || match self.exact.filter(|_| self.options.heap_sites) {
+            // SAFETY: it is asked while the JVM dumps.
+            Some(exact) => unsafe { exact.array_records() },
+            None => FxHashMap::default(),
+        };
+        if let Err(reason) = heap_dumps.write(jni, &self.recorder, arrays) {
+            os::say(&format!("HPROF ERROR: the heap cannot be dumped: {reason}\n"));
+        }
     }
 
     /// The JVM dies: the last dump, if it is wanted, and the end of the file.
     pub(crate) fn vm_death(&self, jni: Jni<'_>) {
+        self.is_dying.store(true, Relaxed);
+        // Until the command is done that is being obeyed.
+        drop(lock(&self.dumping));
         self.engine.stop();
         if let Some(exact) = self.exact {
             exact.calibrate(jni);
@@ -347,7 +425,7 @@ impl Session {
             exact.stop();
         }
         self.settle_allocations(false);
-        self.end();
+        self.end(Some(jni));
     }
 
     /// Looks which objects live, after a collection if `gc`.
@@ -363,11 +441,12 @@ impl Session {
         }
     }
 
-    /// The last dump without the JVM's help, for a process that ends behind the JVM's back.
-    pub(crate) fn end(&self) {
+    /// The last dump; without the JVM's help, and so without its heap, for a process that ends behind
+    /// the JVM's back.
+    pub(crate) fn end(&self, jni: Option<Jni<'_>>) {
         if self.options.doe {
             // Not passed over: a dump that was asked for a moment ago does not have what came since.
-            self.write_dump(lock(&self.dumping), true);
+            self.write_dump(jni, lock(&self.dumping), true);
         }
         let mut recorder = lock(&self.recorder);
         recorder.finish();
@@ -380,12 +459,23 @@ impl Session {
         }
     }
 
+    /// What ran, by name.
+    fn engine_names(&self) -> String {
+        let samples = self.options.cpu.samples.then(|| self.engine.name());
+        let exact = self.exact.is_some().then_some("exact");
+        let allocations = self.allocations.is_some().then_some("allocation sampling");
+        let monitors = self.monitors.is_some().then_some("monitors");
+        let names = [samples, exact, allocations, monitors];
+        let names: Vec<_> = names.into_iter().flatten().collect();
+        names.join(", ")
+    }
+
     /// The account up to now; the recorder adds its own counts and the clock's offset.
     fn accounting(&self) -> Accounting {
         let engine = self.engine.account();
         let mut accounting = Accounting {
             pid: std::process::id(),
-            engine: if self.options.cpu.samples { self.engine.name() } else { "exact" }.to_owned(),
+            engine: self.engine_names(),
             interval_ns: self.options.interval_ns,
             walk_count: engine.walk_count,
             failed_walk_count: engine.failed_walk_count,

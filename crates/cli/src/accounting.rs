@@ -36,10 +36,11 @@ fn line(name: &str, text: &str) -> String {
     format!("{name:<9} {text}")
 }
 
-/// Whether threads were sampled. An idle program has no samples and no other analysis.
+/// Whether threads were sampled. An idle program has no samples: what ran tells.
 fn has_samples(a: &Accounting) -> bool {
-    let is_other = has_probes(a) || a.allocation_sample_count > 0;
-    a.sample_count > 0 || a.walk_count > 0 || (a.interval_ns > 0 && !is_other)
+    let samples_threads =
+        |engine: &str| !matches!(engine, "" | "exact" | "allocation sampling" | "monitors");
+    a.sample_count > 0 || a.walk_count > 0 || a.engine.split(", ").any(samples_threads)
 }
 
 /// Whether classes were instrumented.
@@ -251,10 +252,18 @@ mod tests {
 
     #[test]
     fn nothing_measured_divides_by_nothing() {
-        let idle = Accounting { interval_ns: 10_000_000, ..Accounting::default() };
-        let lines = lines(&idle);
-        assert_eq!(lines[0], "samples   0 taken by 0 stack walks, 0 failed");
-        assert_eq!(lines[3], "CPU time  0 s in Java threads");
-        assert_eq!(lines[5], "perk      0 s of CPU time, 0 B of memory at its peak");
+        for engine in ["polling", "polling, exact"] {
+            let lines = lines(&idle(engine));
+            assert_eq!(lines[0], "samples   0 taken by 0 stack walks, 0 failed");
+            assert_eq!(lines[3], "CPU time  0 s in Java threads");
+            assert_eq!(lines[5], "perk      0 s of CPU time, 0 B of memory at its peak");
+        }
+        for engine in ["", "exact", "allocation sampling", "exact, allocation sampling"] {
+            assert_eq!(lines(&idle(engine))[0], "threads   0 Java threads", "{engine}");
+        }
+    }
+
+    fn idle(engine: &str) -> Accounting {
+        Accounting { engine: engine.into(), interval_ns: 10_000_000, ..Accounting::default() }
     }
 }

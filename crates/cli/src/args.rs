@@ -1,7 +1,9 @@
 //! The command line.
 
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -10,6 +12,7 @@ use perk_profile::NamePattern;
 
 use crate::diff::limit::{Limit, limit};
 use crate::form::Form;
+use crate::listen::{address, command, time};
 use crate::report::{name_pattern, share};
 
 /// A profiler for the JVM: see where a Java program spends its time.
@@ -36,6 +39,7 @@ program's own.";
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(RunArgs),
+    Listen(ListenArgs),
     Report(ReportArgs),
     Diff(DiffArgs),
     Convert(ConvertArgs),
@@ -64,13 +68,18 @@ Examples:
   perk run --interval 1ms --threads --top 30 -- java -jar app.jar
   perk run --cpu times --include 'com.acme.*' -- java -jar app.jar
   perk run --heap sites --gc -- java -jar app.jar
+  perk run --aprof --from-signal -- java -jar app.jar
+  perk run --locks -- java -jar app.jar
   perk run -- ./gradlew --no-daemon test
 
 Without -o the profile goes to perk-<main>-<pid>.txt in the working folder; one of --cpu times or
 old, --heap or --aprof, which can be large as text, to perk-<main>-<pid>.hprof. Where the command
-starts several JVMs, each gets files of its own, with its process id before the ending.")]
+starts several JVMs, each gets files of its own, with its process id before the ending.
+
+For what is allocated between two moments, use --aprof --from-signal and send SIGQUIT at both, to
+perk, which passes it on, or to the JVM. The JVM prints its threads at a SIGQUIT, too.")]
 pub(crate) struct RunArgs {
-    /// How the program's time is measured [default: samples, or off with --heap or --aprof]
+    /// How the program's time is measured [default: samples, or off with --heap, --aprof or --monitor]
     #[arg(long, value_name = "KIND", value_enum)]
     pub(crate) cpu: Option<Cpu>,
     /// What is measured of the program's objects
@@ -79,6 +88,15 @@ pub(crate) struct RunArgs {
     /// Count the objects and bytes allocated of each class
     #[arg(long)]
     pub(crate) aprof: bool,
+    /// Measure how long threads wait to enter monitors (synchronized) and to be notified
+    #[arg(long)]
+    pub(crate) monitor: bool,
+    /// The same for what threads park for, too: the locks of java.util.concurrent
+    #[arg(long)]
+    pub(crate) locks: bool,
+    /// At each SIGQUIT and at the end, print on stdout what --aprof counted since the last time
+    #[arg(long)]
+    pub(crate) from_signal: bool,
     /// CPU time between two samples of a thread: 10ms, 500us, 1s [default: 10ms]
     #[arg(long, value_name = "TIME", value_parser = interval)]
     pub(crate) interval: Option<String>,
@@ -165,6 +183,41 @@ pub(crate) enum Clock {
     Wall,
 }
 
+/// Receive the profile of an agent with net=host:port, and send it commands
+///
+/// What comes is written to the file as it comes. Commands are typed, or given with --send; the
+/// command help lists them. Totals of the heap are printed on stdout.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  perk listen --port 4000 -o app.hprof
+  java -agentpath:$(perk agent-path)=cpu=samples,format=b,net=localhost:4000 -jar app.jar
+  perk listen --port 4000 --send heap-summary,alloc-sites+gc=0.01 --after 10s -o app.hprof
+  echo dump-heap | perk listen --port 4000 -o app.hprof
+
+Commands:
+  force-gc, dump-heap, alloc-sites[+changed][+allocated][+gc][=SHARE], heap-summary, dump-traces,
+  cpu-samples[=SHARE], alloc-on, alloc-off, cpu-on[=THREAD], cpu-off[=THREAD], clear-cpu,
+  clear-sites, depth=N, exit, eof
+A THREAD is the number of its START record, or with 0x the id of its object.")]
+pub(crate) struct ListenArgs {
+    /// The port to listen at [default: one that is free]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(crate) port: u16,
+    /// The address to listen at; others than this machine's own let anybody connect
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = address)]
+    pub(crate) bind: IpAddr,
+    /// Write the profile here [default: perk-<port>.hprof, or .txt if it is text]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Send these commands when the program has connected (repeatable, or with commas)
+    #[arg(long, value_name = "COMMAND", value_delimiter = ',', value_parser = command)]
+    pub(crate) send: Vec<perk_control::Command>,
+    /// Wait so long before each command of --send: 500ms, 2s
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = time)]
+    pub(crate) after: Duration,
+}
+
 /// Show the top methods and call paths of a profile
 ///
 /// Reads every form that perk writes; the content tells the form, not the name.
@@ -209,15 +262,19 @@ pub(crate) struct ReportArgs {
     /// Only the classes of the objects allocated
     #[arg(long)]
     pub(crate) classes: bool,
+    /// Only the locks that threads waited for, and deadlocks
+    #[arg(long)]
+    pub(crate) monitors: bool,
     /// Everything as JSON: methods, paths, calls, allocations, threads, accounting
-    #[arg(long, conflicts_with_all = ["tree", "edges", "method", "sites", "classes"])]
+    #[arg(long, conflicts_with_all = ["tree", "edges", "method", "sites", "classes", "monitors"])]
     pub(crate) json: bool,
 }
 
 impl ReportArgs {
     /// Whether the report is only of what the options name.
     pub(crate) fn has_views(&self) -> bool {
-        self.tree || self.edges || self.method.is_some() || self.sites || self.classes
+        let calls = self.tree || self.edges || self.method.is_some();
+        calls || self.sites || self.classes || self.monitors
     }
 }
 

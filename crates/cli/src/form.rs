@@ -134,9 +134,16 @@ impl Form {
 
     /// What of `profile` this form has no place for, where it shows `value`.
     pub(crate) fn losses(self, profile: &Profile, value: Option<Value>) -> Vec<&'static str> {
-        if matches!(self, Form::Text | Form::Binary) {
-            return Vec::new();
+        let mut times = profile.monitor_times().flat_map(|section| &section.rows);
+        match self {
+            Form::Text if times.any(|row| row.waits.is_waiting()) => {
+                return vec!["how long threads waited to be notified"];
+            }
+            Form::Text | Form::Binary => return Vec::new(),
+            _ => {}
         }
+        let has_monitors =
+            profile.monitor_times().next().is_some() || profile.monitor_dumps().next().is_some();
         let symbols = &profile.symbols;
         let has_lines = profile.traces().iter().any(|trace| {
             let mut frames = profile.tree.frames(trace.node);
@@ -156,6 +163,7 @@ impl Form {
             (is_other(Value::Calls), "numbers of calls"),
             (is_other(Value::Allocated), "allocations"),
             (is_other(Value::Live) && value == Some(Value::Allocated), "live objects"),
+            (has_monitors, "monitors"),
             (self != Form::Html && profile.accounting.is_some(), "the accounting"),
         ]
         .into_iter()

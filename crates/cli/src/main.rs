@@ -8,6 +8,7 @@ mod args;
 mod convert;
 mod diff;
 mod form;
+mod listen;
 mod output;
 mod report;
 mod run;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
 fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Run(args) => run::run(&args),
+        Command::Listen(args) => listen::listen(&args),
         Command::Report(args) => report::report(&args),
         Command::Diff(args) => diff::diff(&args),
         Command::Convert(args) => convert::convert(&args).map(|()| ExitCode::SUCCESS),

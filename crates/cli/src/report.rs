@@ -3,8 +3,10 @@
 mod allocations;
 mod calls;
 mod json;
+mod monitors;
 pub(crate) mod paths;
 mod samples;
+mod summaries;
 pub(crate) mod table;
 mod tree;
 
@@ -19,6 +21,7 @@ use crate::show::{Screen, printable};
 use crate::{accounting, talk};
 use allocations::Objects;
 use calls::Calls;
+use monitors::Contention;
 use samples::{By, View};
 
 /// Rows of a table, where `--top` does not say it.
@@ -47,7 +50,8 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     }
     out.flush()?;
     if content.is_empty() {
-        missing = vec!["nothing to report: no samples, no calls, no allocation sites".to_owned()];
+        missing =
+            vec!["nothing to report: no samples, calls, allocation sites or monitors".to_owned()];
     }
     for what in &missing {
         talk::say(format_args!("{name} has {what}"));
@@ -70,6 +74,11 @@ pub(crate) fn summary(profile: &Profile, top: usize, screen: &Screen) -> Option<
         section(&mut text, &objects.sites(top.min(BLOCKS), screen));
         section(&mut text, &objects.classes(top, screen));
     }
+    if let Some(contention) = &content.contention {
+        section(&mut text, &contention.deadlock_lines(screen));
+        section(&mut text, &contention.locks(top, screen));
+        section(&mut text, &contention.paths(top.min(BLOCKS), screen));
+    }
     (!content.is_empty()).then_some(text)
 }
 
@@ -88,6 +97,7 @@ struct Content<'a> {
     samples: View<'a>,
     calls: Option<Calls<'a>>,
     objects: Option<Objects<'a>>,
+    contention: Option<Contention<'a>>,
     tree: MethodTree,
 }
 
@@ -99,6 +109,7 @@ impl<'a> Content<'a> {
             samples: View::new(profile),
             calls: Calls::new(profile, &tree),
             objects: Objects::new(profile, &tree),
+            contention: Contention::new(profile),
             tree,
         }
     }
@@ -108,7 +119,10 @@ impl<'a> Content<'a> {
     }
 
     fn is_empty(&self) -> bool {
-        !self.has_samples() && self.calls.is_none() && self.objects.is_none()
+        !self.has_samples()
+            && self.calls.is_none()
+            && self.objects.is_none()
+            && self.contention.is_none()
     }
 
     /// What there is, in a line: `12 samples of 10 ms = 120 ms of CPU time`.
@@ -119,6 +133,7 @@ impl<'a> Content<'a> {
         }
         parts.extend(self.calls.as_ref().map(Calls::total));
         parts.extend(self.objects.as_ref().map(Objects::total));
+        parts.extend(self.contention.as_ref().map(Contention::total));
         parts.join("; ")
     }
 }
@@ -148,6 +163,16 @@ fn write_all(args: &ReportArgs, content: &Content<'_>, out: &mut dyn Write) -> i
         sections.push(objects.sites(blocks, &screen));
         sections.push(objects.classes(top, &screen));
         sections.push(objects.methods(&content.tree, top, &screen));
+    }
+    sections.push(summaries::table(content.profile, &screen));
+    if let Some(contention) = &content.contention {
+        sections.push(contention.deadlock_lines(&screen));
+        sections.push(contention.locks(top, &screen));
+        sections.push(contention.paths(blocks, &screen));
+        if args.threads {
+            sections.push(contention.threads(top, &screen));
+        }
+        sections.push(contention.last_dump(blocks, &screen));
     }
     for section in sections.iter().filter(|section| !section.is_empty()) {
         write!(out, "\n{section}")?;
@@ -190,6 +215,10 @@ fn write_views(
     }
     add(args.sites, objects.map(|objects| objects.sites(top, &screen)), "allocation sites");
     add(args.classes, objects.map(|objects| objects.classes(top, &screen)), "allocation sites");
+    if args.monitors {
+        let contention = content.contention.as_ref();
+        add(true, contention.map(|it| it.views(top, &screen)), "monitors");
+    }
     for section in sections {
         write!(out, "\n{section}")?;
     }

@@ -4,5 +4,6 @@ mod diff;
 mod exact;
 mod files;
 mod launch;
+mod listen;
 mod run;
 mod util;

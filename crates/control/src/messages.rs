@@ -47,7 +47,8 @@ impl Fatal {
 
     /// Nobody listens at the address of `net`.
     pub fn cannot_connect(host: &str, port: i32) -> Self {
-        Fatal::at_start(&format!("can't connect to {host}:{port}"), "hprof_init.c:827")
+        let address = address(host, port);
+        Fatal::at_start(&format!("can't connect to {address}"), "hprof_init.c:827")
     }
 
     /// A JVMTI function failed.
@@ -67,6 +68,14 @@ impl fmt::Display for Fatal {
     }
 }
 
+/// A host and a port as they are written, with an IPv6 address in brackets.
+pub fn address(host: &str, port: i32) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
+
+/// What the agent says when it is told to end the program.
+pub const EXIT_LINE: &str = "HPROF: received exit event, exiting ...";
+
 /// An error in HPROF's form that need not end the process.
 pub fn error_line(message: &str, location: &str) -> String {
     format!("HPROF ERROR: {message} [{location}]")
@@ -82,6 +91,11 @@ pub const DUMP_BEGIN: &str = "Dumping";
 /// What the progress line of a dump ends with.
 pub const DUMP_END: &str = " done.\n";
 
+/// What the progress line of a dump says of the heap each second, in megabytes of the JVM's dump.
+pub fn heap_progress(bytes: u64) -> String {
+    format!(" {} MB ...", bytes >> 20)
+}
+
 /// A part of a dump, in the order in which they are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DumpPart {
@@ -91,7 +105,7 @@ pub enum DumpPart {
     Heap,
     /// `heap=sites`
     Sites,
-    /// `aprof=y`
+    /// `aprof=y|between`
     Aprof,
     /// `cpu=samples`
     Samples,

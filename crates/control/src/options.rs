@@ -56,6 +56,8 @@ pub struct Options {
     pub cpu: Cpu,
     /// Monitor contention.
     pub monitor: bool,
+    /// What threads park for as well: the locks of `java.util.concurrent` (`locks=y`).
+    pub locks: bool,
     /// The form of the output.
     pub format: Format,
     /// Where the output goes.
@@ -82,6 +84,10 @@ pub struct Options {
     pub prim_fields: bool,
     /// Primitive arrays keep their elements in a heap dump.
     pub prim_arrays: bool,
+    /// Binary output has ids of four bytes, for old readers (`idsize=4`); else of eight.
+    pub short_ids: bool,
+    /// Binary output is of version 1.0.1, for old readers; else of 1.0.2.
+    pub version_1_0_1: bool,
     /// Which classes get a LOAD CLASS record in binary output.
     pub classes: Classes,
     /// The clock of call times, if one was named: see [`Options::clock`].
@@ -98,6 +104,8 @@ pub struct Options {
     pub gc: bool,
     /// Write the objects and bytes allocated of each class, as `-Xaprof` did.
     pub aprof: bool,
+    /// Do so at each dump, with what was allocated since the one before (`aprof=between`).
+    pub aprof_between: bool,
     /// Most nodes that the call trees may have.
     pub max_nodes: u64,
     /// Switches for debugging the agent itself.
@@ -208,6 +216,7 @@ impl Default for Options {
             heap_by_default: false,
             cpu: Cpu::default(),
             monitor: false,
+            locks: false,
             format: Format::Ascii,
             output: Output::Default,
             depth: 4,
@@ -221,6 +230,8 @@ impl Default for Options {
             verbose: true,
             prim_fields: true,
             prim_arrays: true,
+            short_ids: false,
+            version_1_0_1: false,
             classes: Classes::All,
             clock: None,
             timing: TimingMethod::default(),
@@ -229,6 +240,7 @@ impl Default for Options {
             heap_sample_bytes: None,
             gc: false,
             aprof: false,
+            aprof_between: false,
             max_nodes: 8 << 20,
             diagnostics: Diagnostics::default(),
             raw: String::new(),
@@ -356,7 +368,7 @@ impl Options {
                 }
                 Set::Net => {
                     self.check_no_output()?;
-                    let host = rest.next(':', MAX_VALUE_LEN).ok_or("net option missing ':'")?;
+                    let host = rest.host().ok_or("net option missing ':'")?;
                     let port = rest.next(',', MAX_NAME_LEN).ok_or("net option missing port")?;
                     let port = numbers::leading_decimal(port);
                     self.output = Output::Net { host: host.to_owned(), port };
@@ -385,9 +397,15 @@ impl Options {
                 return Err("monitor=y is not supported with format=b");
             }
         }
+        if (self.short_ids || self.version_1_0_1) && self.format != Format::Binary {
+            return Err("idsize and version are only supported with format=b");
+        }
         if self.timing == TimingMethod::Exact && self.clock == Some(Clock::Cpu) {
             return Err("clock=cpu is not supported with timing=exact, which reads nanoTime, \
                         a wall clock: use clock=wall or timing=tick");
+        }
+        if self.locks && !self.monitor {
+            return Err("locks=y is only supported with monitor=y");
         }
         if self.heap_sample_bytes.is_some() && !self.heap_sites {
             return Err("sample is only supported with heap=sites");
@@ -415,6 +433,17 @@ impl<'a> Tokens<'a> {
         let (token, rest) = self.0.split_once(separator).unwrap_or((self.0, ""));
         self.0 = rest;
         (!token.is_empty() && token.len() <= max_len).then_some(token)
+    }
+
+    /// The host before a colon; one in brackets has colons of its own.
+    fn host(&mut self) -> Option<&'a str> {
+        match self.0.strip_prefix('[').and_then(|it| it.split_once("]:")) {
+            Some((host, rest)) if !host.contains(',') => {
+                self.0 = rest;
+                (!host.is_empty() && host.len() <= MAX_VALUE_LEN).then_some(host)
+            }
+            _ => self.next(':', MAX_VALUE_LEN),
+        }
     }
 
     fn switch(&mut self) -> Option<bool> {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use perk_control::{
-    Clock, Fatal, Format, OptionError, Options, Parsed, TimesForm, TimingMethod, Unsupported,
-    options_markdown, resolve_file_name, usage,
+    Clock, Fatal, Format, OptionError, Options, Output, Parsed, TimesForm, TimingMethod,
+    Unsupported, options_markdown, resolve_file_name, usage,
 };
 use perk_testkit::golden::Golden;
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ const PARSED: &[(&str, Option<&str>)] = &[
     ("opt-file-unwritable", None),
     ("opt-gcokay-ok", None),
     ("opt-net-badhost", Some("heap=all")),
-    ("opt-net-port0", Some("net=<host>:<port>")),
+    ("opt-net-port0", None),
     ("opt-net-refused", Some("heap=all")),
     ("opt-none-default", Some("heap=all")),
     ("opt-none-xrun", Some("heap=all")),
@@ -186,10 +186,28 @@ fn intervals_take_units() {
 }
 
 #[test]
+fn net_takes_names_and_addresses() {
+    for (text, host, port) in [
+        ("localhost:4000", "localhost", 4000),
+        ("127.0.0.1:80,cpu=y", "127.0.0.1", 80),
+        ("[::1]:4000,cpu=y", "::1", 4000),
+        ("[fe80::1%eth0]:70000", "fe80::1%eth0", 70_000),
+        ("h:x", "h", 0),
+    ] {
+        let net = Output::Net { host: host.to_owned(), port };
+        assert_eq!(run_options(&format!("net={text}")).output, net, "{text}");
+    }
+    let fatal = Fatal::cannot_connect("::1", 4000);
+    assert_eq!(fatal.to_string(), "HPROF ERROR: can't connect to [::1]:4000 [hprof_init.c:827]");
+}
+
+#[test]
 fn errors_without_a_recorded_case() {
     for (text, message) in [
         ("net=", "net option missing ':'"),
         ("net=:80", "net option missing ':'"),
+        ("net=[]:80", "net option missing ':'"),
+        ("net=[::1]:", "net option missing port"),
         ("net=localhost,depth=1", "net option missing port"),
         ("net=h:1,file=a", "file or net options should only appear once"),
         ("interval=", "syntax error parsing interval=DECIMAL"),
@@ -221,7 +239,8 @@ fn errors_without_a_recorded_case() {
         ("heap=sites,sample=1g", "sample option value must be decimal, > 0 and below 2048m"),
         ("heap=sites,sample=2048m", "sample option value must be decimal, > 0 and below 2048m"),
         ("gc=1", "gc option value must be y|n"),
-        ("aprof=", "aprof option value must be y|n"),
+        ("aprof=", "aprof option value must be y|n|between"),
+        ("aprof=dump", "aprof option value must be y|n|between"),
         ("cpu=y,sample=512k", "sample is only supported with heap=sites"),
         ("sample=512k", "sample is only supported with heap=sites"),
     ] {
@@ -242,6 +261,8 @@ fn what_is_missing_is_one_clear_line() {
         "cpu=old",
         "heap=sites,format=b",
         "aprof=y",
+        "aprof=between",
+        "cpu=y,net=localhost:4000",
     ] {
         assert_eq!(text(available), None, "{available}");
     }
@@ -258,7 +279,6 @@ fn what_is_missing_is_one_clear_line() {
     assert!(text("depth=2").unwrap().starts_with(
         "HPROF ERROR: heap=all, which is what no analysis named means, is not available"
     ));
-    assert!(text("cpu=y,net=localhost:4000").unwrap().contains("net=<host>:<port> is not"));
     assert!(text("cpu=y,monitor=y").unwrap().contains("monitor=y is not"));
     assert!(text("aprof=y,heap=all").unwrap().contains("heap=all is not"));
 }
@@ -305,8 +325,12 @@ fn the_exact_engine_has_limits() {
 #[test]
 fn aprof_is_an_analysis() {
     let options = run_options("aprof=y");
-    assert!(options.aprof && !options.heap_by_default);
+    assert!(options.aprof && !options.aprof_between && !options.heap_by_default);
     assert!(!options.heap_dump && !options.heap_sites);
+    let options = run_options("aprof=between");
+    assert!(options.aprof && options.aprof_between && !options.heap_by_default);
+    let options = run_options("aprof=between,aprof=y");
+    assert!(options.aprof && !options.aprof_between);
     assert!(run_options("aprof=n").heap_by_default);
 }
 

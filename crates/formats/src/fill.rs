@@ -71,7 +71,7 @@ impl Filler {
     pub(crate) fn finish(mut self) -> Profile {
         let rows = self.counts.into_iter().enumerate().filter(|&(_, count)| count > 0);
         let rows = rows.map(|(index, count)| (TraceId::new(index), count)).collect();
-        let samples = CpuSamples { total: self.total, rows, written: None };
+        let samples = CpuSamples { total: self.total, rows, ..CpuSamples::default() };
         self.profile.events.push(Event::CpuSamples(samples));
         self.profile
     }

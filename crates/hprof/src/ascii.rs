@@ -18,6 +18,16 @@ const ACCOUNTING: &str = "    perk: ";
 const ESTIMATE_SERIAL: u32 = 299_999;
 /// That trace's only frame: this, the bytes, and what follows.
 const ESTIMATE: (&str, &str) = ("perk.estimate(one sample in ", " bytes:Unknown line)");
+/// The serial number of the trace that tells, right before CPU SAMPLES, that the next such section
+/// counts them again; and its only frame.
+const INTERIM_SERIAL: u32 = 299_998;
+const INTERIM: &str = "perk.interim(the next section counts these again:Unknown line)";
 /// What SITES says of its order.
 const BY_LIVE: &str = "ordered by live bytes";
 const BY_ALLOCATED: &str = "ordered by allocated bytes";
+/// What MONITOR TIME has behind the class of a monitor, and behind that of a lock that threads park
+/// for.
+const JAVA_MONITOR: &str = " (Java)";
+const PARKING: &str = " (Parking)";
+/// Stands for a thread that is not known in WAIT and its like.
+const UNKNOWN_THREAD: &str = "<unknown thread>";

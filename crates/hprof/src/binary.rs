@@ -5,31 +5,42 @@
 //! `docs/formats/hprof.md`.
 
 mod cursor;
+mod form;
+mod monitors;
 mod reader;
 mod writer;
 
+pub use form::{BinaryForm, IdSize, Version};
 pub use reader::read;
 pub use writer::Writer;
 
 /// Record tags.
-mod tag {
-    pub(super) const UTF8: u8 = 0x01;
-    pub(super) const LOAD_CLASS: u8 = 0x02;
-    pub(super) const STACK_FRAME: u8 = 0x04;
-    pub(super) const STACK_TRACE: u8 = 0x05;
-    pub(super) const ALLOC_SITES: u8 = 0x06;
-    pub(super) const START_THREAD: u8 = 0x0A;
-    pub(super) const END_THREAD: u8 = 0x0B;
-    pub(super) const CPU_SAMPLES: u8 = 0x0D;
-    pub(super) const CONTROL_SETTINGS: u8 = 0x0E;
+pub(crate) mod tag {
+    pub(crate) const UTF8: u8 = 0x01;
+    pub(crate) const LOAD_CLASS: u8 = 0x02;
+    pub(crate) const UNLOAD_CLASS: u8 = 0x03;
+    pub(crate) const STACK_FRAME: u8 = 0x04;
+    pub(crate) const STACK_TRACE: u8 = 0x05;
+    pub(crate) const ALLOC_SITES: u8 = 0x06;
+    pub(crate) const HEAP_SUMMARY: u8 = 0x07;
+    pub(crate) const START_THREAD: u8 = 0x0A;
+    pub(crate) const END_THREAD: u8 = 0x0B;
+    pub(crate) const HEAP_DUMP: u8 = 0x0C;
+    pub(crate) const CPU_SAMPLES: u8 = 0x0D;
+    pub(crate) const CONTROL_SETTINGS: u8 = 0x0E;
+    pub(crate) const HEAP_DUMP_SEGMENT: u8 = 0x1C;
+    pub(crate) const HEAP_DUMP_END: u8 = 0x2C;
     // Perk's own, in extended files.
-    pub(super) const EXTENDED: u8 = crate::format::EXTENDED_TAG;
-    pub(super) const NODES: u8 = 0xF1;
-    pub(super) const TRACES: u8 = 0xF2;
-    pub(super) const ALL_CPU_SAMPLES: u8 = 0xF3;
-    pub(super) const CPU_TIMES: u8 = 0xF4;
-    pub(super) const CALL_EDGES: u8 = 0xF5;
-    pub(super) const ALL_SITES: u8 = 0xF6;
+    pub(crate) const EXTENDED: u8 = crate::format::EXTENDED_TAG;
+    pub(crate) const NODES: u8 = 0xF1;
+    pub(crate) const TRACES: u8 = 0xF2;
+    pub(crate) const ALL_CPU_SAMPLES: u8 = 0xF3;
+    pub(crate) const CPU_TIMES: u8 = 0xF4;
+    pub(crate) const CALL_EDGES: u8 = 0xF5;
+    pub(crate) const ALL_SITES: u8 = 0xF6;
+    pub(crate) const MONITOR_TIMES: u8 = 0xF7;
+    pub(crate) const MONITOR_DUMP: u8 = 0xF8;
+    pub(crate) const WAIT: u8 = 0xF9;
 }
 
 /// Begins the text of the UTF8 record that carries perk's accounting. Nothing refers to that
@@ -44,23 +55,28 @@ const ESTIMATE: &str = "perk estimate\nsample_interval_bytes=";
 /// That record's id.
 const ESTIMATE_ID: u64 = THREAD_NAME;
 
+/// Is the text of the UTF8 record that stands before CPU SAMPLES that the next such record counts
+/// again. Nothing refers to it.
+const INTERIM: &str = "perk interim\n";
+/// That record's id.
+const INTERIM_ID: u64 = METHOD;
+
 /// The form of extended files, as their first record tells it.
 const EXTENDED_FORM: u32 = 1;
 
 /// Ids are table positions, from 1; as with the original agent the leading digit tells the table.
 const NAME: u64 = 0xa << 32;
 const THREAD_NAME: u64 = 0xb << 32;
-const CLASS_OBJECT: u64 = 0x6 << 32;
+/// So high that no object of the heap has the id.
+const CLASS_OBJECT: u64 = 0x6 << 60;
 const FRAME: u64 = 0x7 << 32;
 /// Of frames that stand for a method and no place in it.
 const METHOD: u64 = 0x8 << 32;
 
-/// CONTROL SETTINGS: allocations are traced.
+/// CONTROL SETTINGS: allocations are recorded.
 const FLAG_SITES: u32 = 0x1;
 /// CONTROL SETTINGS: CPU sampling is on.
 const FLAG_CPU_SAMPLES: u32 = 0x2;
-/// ALLOC SITES: the rows are ordered by allocated and not by live bytes.
-const FLAG_BY_ALLOCATED: u16 = 0x2;
 
 /// ALLOC SITES: the types of elements.
 const NO_ARRAY: u8 = 0;

@@ -26,6 +26,8 @@ pub(crate) enum Section {
     CpuTimes,
     CallEdges,
     Sites,
+    HeapDump,
+    Monitors,
 }
 
 const MAGIC: &[u8] = b"JAVA PROFILE 1.0";
@@ -98,7 +100,9 @@ impl Format {
     fn has(self, section: Section) -> bool {
         match self {
             Format::Ascii => section != Section::CallEdges,
-            Format::Binary => matches!(section, Section::CpuSamples | Section::Sites),
+            Format::Binary => {
+                matches!(section, Section::CpuSamples | Section::Sites | Section::HeapDump)
+            }
             Format::Extended => true,
             Format::Old => section == Section::CallEdges,
         }
@@ -106,14 +110,16 @@ impl Format {
 }
 
 impl Section {
-    /// The kind of an event; `None` for those of threads.
+    /// The kind of an event; `None` for those that formats without a place for them leave out.
     fn of(event: &Event) -> Option<Self> {
         match event {
             Event::ThreadStart(_) | Event::ThreadEnd(_) => None,
+            Event::ClassUnload(_) | Event::HeapSummary(_) => None,
             Event::CpuSamples(_) => Some(Self::CpuSamples),
             Event::CpuTimes(_) => Some(Self::CpuTimes),
             Event::CallEdges(_) => Some(Self::CallEdges),
             Event::Sites(_) => Some(Self::Sites),
+            Event::Wait(_) | Event::MonitorTimes(_) | Event::MonitorDump(_) => Some(Self::Monitors),
         }
     }
 
@@ -123,6 +129,8 @@ impl Section {
             Self::CpuTimes => "call times",
             Self::CallEdges => "calls by callee and caller",
             Self::Sites => "allocation sites",
+            Self::HeapDump => "heap dumps",
+            Self::Monitors => "monitors",
         }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! All share one vocabulary, that of [`perk_profile`]: [`read`] makes a
 //! [`Profile`](perk_profile::Profile) of any, [`Writer`] prints one record by record (as the agent
-//! does) and [`write`] whole. [`aprof`] stands apart, as its table has no traces. `docs/formats`
+//! does) and [`write()`] whole. [`aprof`] stands apart, as its table has no traces. `docs/formats`
 //! has the formats byte by byte.
 #![forbid(unsafe_code)]
 
@@ -12,12 +12,14 @@ pub mod ascii;
 pub mod binary;
 mod error;
 mod format;
+pub mod heap;
 mod lines;
 pub mod old;
 mod read;
 mod units;
 mod write;
 
+pub use binary::{BinaryForm, IdSize, Version};
 pub use error::Error;
 pub use format::{Format, recognise};
 pub use read::read;

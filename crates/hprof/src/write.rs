@@ -1,14 +1,15 @@
 //! Writes a profile, record by record or whole, in any format.
 
-use std::cmp::Reverse;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
 use perk_profile::{
-    CallEdges, ClassId, CpuSamples, CpuTimes, Event, Profile, Sites, ThreadId, Timestamp,
+    CallEdges, ClassId, CpuSamples, CpuTimes, Event, HeapSummary, MonitorDump, MonitorTimes,
+    Profile, Sites, ThreadId, Timestamp, WaitEvent,
 };
 
 use crate::format::Section;
-use crate::{Format, ascii, binary, old};
+use crate::heap::{Context, HeapCounts, HeapOptions};
+use crate::{BinaryForm, Format, ascii, binary, old};
 
 /// What a file is told of a thread that started. The names stand here and not in a profile, as an
 /// agent need not keep those of threads that are gone.
@@ -69,6 +70,11 @@ impl<W: Write> Writer<W> {
         })
     }
 
+    /// As [`Writer::begin`] with [`Format::Binary`], in a form that old readers need.
+    pub fn begin_binary(out: W, form: BinaryForm, profile: &Profile) -> io::Result<Self> {
+        Ok(Self::Binary(binary::Writer::begin_in(out, form, profile)?))
+    }
+
     /// Sets the time stamp of the records to come: microseconds since the file was begun. Text has
     /// none.
     pub fn set_elapsed_us(&mut self, elapsed_us: u64) {
@@ -81,6 +87,14 @@ impl<W: Write> Writer<W> {
     pub fn load_class(&mut self, profile: &Profile, class: ClassId) -> io::Result<()> {
         match self {
             Self::Binary(writer) => writer.load_class(profile, class),
+            Self::Ascii(_) | Self::Old(_) => Ok(()),
+        }
+    }
+
+    /// Tells that a class was unloaded. Text has no record for it.
+    pub fn unload_class(&mut self, class: ClassId) -> io::Result<()> {
+        match self {
+            Self::Binary(writer) => writer.unload_class(class),
             Self::Ascii(_) | Self::Old(_) => Ok(()),
         }
     }
@@ -142,6 +156,75 @@ impl<W: Write> Writer<W> {
         }
     }
 
+    /// Rewrites the JVM's own heap dump (`jcmd PID GC.heap_dump -all FILE`, with 8-byte ids) while
+    /// it streams: see [`heap`](crate::heap). The input is read to HEAP DUMP END, and no further
+    /// than each record needs; it may still be growing.
+    ///
+    /// # Errors
+    /// As the input or the sink fails; or of kind [`InvalidData`](io::ErrorKind::InvalidData) with
+    /// the offset of what is wrong with the input. The file then ends in a dump without its end.
+    pub fn heap_dump(
+        &mut self,
+        profile: &mut Profile,
+        input: &mut impl Read,
+        options: &HeapOptions,
+        context: &mut dyn Context,
+    ) -> io::Result<HeapCounts> {
+        match self {
+            Self::Ascii(writer) => writer.heap_dump(profile, input, options, context),
+            Self::Binary(writer) => writer.heap_dump(profile, input, options, context),
+            Self::Old(_) => Err(Format::Old.refusal(Section::HeapDump)),
+        }
+    }
+
+    /// Tells that a thread waits, or has waited.
+    pub fn wait(&mut self, profile: &Profile, wait: &WaitEvent) -> io::Result<()> {
+        match self {
+            Self::Ascii(writer) => writer.wait(profile, wait),
+            Self::Binary(writer) => writer.wait(profile, wait),
+            Self::Old(_) => Err(Format::Old.refusal(Section::Monitors)),
+        }
+    }
+
+    /// Writes a dump of threads and monitors, and before it those of its traces that are not written
+    /// yet.
+    pub fn monitor_dump(&mut self, profile: &Profile, dump: &MonitorDump) -> io::Result<()> {
+        match self {
+            Self::Ascii(writer) => writer.monitor_dump(profile, dump),
+            Self::Binary(writer) => writer.monitor_dump(profile, dump),
+            Self::Old(_) => Err(Format::Old.refusal(Section::Monitors)),
+        }
+    }
+
+    /// Writes waiting for locks, and before it those of its traces that are not written yet. The rows
+    /// are taken as they are: see [`MonitorTimes::rank`]. Text has no place for rows that were never
+    /// blocked, nor for what the others waited to be notified.
+    pub fn monitor_times(&mut self, profile: &Profile, times: &MonitorTimes) -> io::Result<()> {
+        match self {
+            Self::Ascii(writer) => writer.monitor_times(profile, times),
+            Self::Binary(writer) => writer.monitor_times(profile, times),
+            Self::Old(_) => Err(Format::Old.refusal(Section::Monitors)),
+        }
+    }
+
+    /// Writes how many objects there are. Text has no record for it.
+    pub fn heap_summary(&mut self, summary: &HeapSummary) -> io::Result<()> {
+        match self {
+            Self::Binary(writer) => writer.heap_summary(summary),
+            Self::Ascii(_) | Self::Old(_) => Ok(()),
+        }
+    }
+
+    /// Writes all traces that are not written yet, whether anything refers to them or not. The table
+    /// of `cpu=old` has no place for them.
+    pub fn traces(&mut self, profile: &Profile) -> io::Result<()> {
+        match self {
+            Self::Ascii(writer) => writer.all_traces(profile),
+            Self::Binary(writer) => writer.traces(profile),
+            Self::Old(_) => Ok(()),
+        }
+    }
+
     /// Writes the profile's accounting, if it has one. In text it stands in the header, which
     /// [`Writer::begin`] wrote; the table of `cpu=old` has no place for it.
     pub fn accounting(&mut self, profile: &Profile) -> io::Result<()> {
@@ -182,10 +265,15 @@ pub fn write(profile: &Profile, format: Format, out: impl Write) -> io::Result<(
                 writer.thread_start(&ThreadStart::of(profile, *thread))?;
             }
             Event::ThreadEnd(serial) => writer.thread_end(*serial)?,
+            Event::ClassUnload(class) => writer.unload_class(*class)?,
+            Event::HeapSummary(summary) => writer.heap_summary(summary)?,
             Event::CpuSamples(samples) => writer.cpu_samples(profile, samples)?,
             Event::CpuTimes(times) => writer.cpu_times(profile, times)?,
             Event::CallEdges(edges) => writer.call_edges(profile, edges)?,
             Event::Sites(sites) => writer.sites(profile, sites)?,
+            Event::Wait(wait) => writer.wait(profile, wait)?,
+            Event::MonitorTimes(times) => writer.monitor_times(profile, times)?,
+            Event::MonitorDump(dump) => writer.monitor_dump(profile, dump)?,
         }
     }
     writer.out().flush()
@@ -194,19 +282,17 @@ pub fn write(profile: &Profile, format: Format, out: impl Write) -> io::Result<(
 /// When an event was written, where it is a section and that is told.
 fn written(event: &Event) -> Option<Timestamp> {
     match event {
-        Event::ThreadStart(_) | Event::ThreadEnd(_) => None,
+        Event::ThreadStart(_) | Event::ThreadEnd(_) | Event::ClassUnload(_) | Event::Wait(_) => {
+            None
+        }
+        Event::HeapSummary(summary) => summary.written,
         Event::CpuSamples(samples) => samples.written,
         Event::CpuTimes(times) => times.written,
         Event::CallEdges(edges) => edges.written,
         Event::Sites(sites) => sites.written,
+        Event::MonitorTimes(times) => times.written,
+        Event::MonitorDump(dump) => dump.written,
     }
-}
-
-/// Whether sites are ordered by the bytes allocated and not by those that live.
-pub(crate) fn is_by_allocated(sites: &Sites) -> bool {
-    let rows = &sites.rows;
-    let by_live = rows.is_sorted_by_key(|row| Reverse(row.objects.live_bytes));
-    !by_live && rows.is_sorted_by_key(|row| Reverse(row.objects.allocated_bytes))
 }
 
 /// Which entries of a table have been written, by index.
@@ -214,6 +300,11 @@ pub(crate) fn is_by_allocated(sites: &Sites) -> bool {
 pub(crate) struct Written(Vec<bool>);
 
 impl Written {
+    /// Whether an entry is marked.
+    pub(crate) fn has(&self, index: usize) -> bool {
+        self.0.get(index).copied().unwrap_or(false)
+    }
+
     /// Marks an entry; true if it was not marked before.
     pub(crate) fn first(&mut self, index: usize) -> bool {
         if self.0.len() <= index {

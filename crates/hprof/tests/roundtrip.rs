@@ -7,8 +7,10 @@ use std::path::Path;
 
 use perk_hprof::{Error, Format};
 use perk_profile::{
-    Allocations, CallEdge, CallEdges, CallRow, CpuSamples, CpuTimes, Event, Frame, FrameId, Line,
-    Method, MethodId, Profile, Site, Sites, StrId, Thread, ThreadId, Timestamp, TraceId,
+    Allocations, CallEdge, CallEdges, CallRow, CpuSamples, CpuTimes, Event, Frame, FrameId,
+    HeapSummary, Line, LockKind, Method, MethodId, Monitor, MonitorDump, MonitorRow, MonitorTimes,
+    Profile, Site, SiteSelection, Sites, Status, StrId, Thread, ThreadId, ThreadState, Timestamp,
+    TraceId, WaitEvent, WaitKind, Waits,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -34,15 +36,28 @@ struct Plan {
 enum Step {
     Start,
     End(Index),
-    /// Counts of traces, samples beyond them, and seconds since the beginning.
-    Samples(Vec<(Index, u64)>, u64, u64),
+    /// Counts of traces, samples beyond them, whether they are counted again, and seconds since the
+    /// beginning.
+    Samples(Vec<(Index, u64)>, u64, bool, u64),
     /// As samples; the numbers are calls and self times.
     Times(Vec<(Index, u64, u64)>, u64, u64),
     /// Callee, caller and thread, calls and times; seconds since the beginning.
     Edges(Vec<Edge>, u64),
-    /// Classes, traces and four numbers; those beyond them; the interval of samples; seconds.
-    Sites(Vec<(Index, Index, [u64; 4])>, [u64; 4], Option<u64>, u64),
+    /// Classes, traces and four numbers; those beyond them; the interval of samples; flags; seconds.
+    Sites(Vec<(Index, Index, [u64; 4])>, [u64; 4], Option<u64>, u16, u64),
+    Unload(Index),
+    /// Four numbers; seconds.
+    Summary([u64; 4], u64),
+    /// What a thread does, with a class, a time and a thread's number.
+    Wait(WaitKind, Index, u64, Option<u32>),
+    /// Classes, whether they are parked for, traces and four numbers; seconds.
+    Contention(Vec<(Index, bool, Index, [u64; 4])>, u64),
+    /// Threads with trace, status and flags; monitors with class, whether they are parked for,
+    /// identity, owner, and the threads that wait; seconds.
+    Dump(Vec<(u32, Index, usize, [bool; 3])>, Vec<Held>, u64),
 }
+
+type Held = (Index, bool, Option<u32>, Option<u32>, [Vec<u32>; 2]);
 
 type Edge = (Option<Index>, Option<Index>, Option<Index>, u64, u64);
 
@@ -116,21 +131,42 @@ fn step() -> impl Strategy<Value = Step> {
     // The clock of the records wraps after 71 minutes.
     let index = any::<Index>;
     let seconds = 0..4000_u64;
-    let samples = (vec((index(), 1..1_000_000_u64), 0..6), 0..10_u64, seconds.clone());
+    let rows = vec((index(), 1..1_000_000_u64), 0..6);
+    let samples = (rows, 0..10_u64, any::<bool>(), seconds.clone());
     let row = (index(), any::<u64>(), any::<u64>());
     let times = (vec(row, 0..6), 0..10_u64, seconds.clone());
     let method = || proptest::option::of(index());
     let edges = vec((method(), method(), method(), any::<u64>(), any::<u64>()), 0..6);
     let row = (index(), index(), any::<[u64; 4]>());
     let interval_bytes = proptest::option::of(1..u64::MAX);
-    let sites = (vec(row, 0..6), any::<[u64; 4]>(), interval_bytes, seconds.clone());
+    let sites = (vec(row, 0..6), any::<[u64; 4]>(), interval_bytes, 0..8_u16, seconds.clone());
+    let summary = (any::<[u64; 4]>(), seconds.clone());
+    let kinds = vec![WaitKind::Wait, WaitKind::Waited, WaitKind::Sleep, WaitKind::Exit];
+    let number = || proptest::option::of(1..u32::MAX);
+    let wait = (select(kinds), index(), any::<u64>(), number());
+    let row = (index(), any::<bool>(), index(), any::<[u64; 4]>());
+    let contention = (vec(row, 0..6), seconds.clone());
+    let state = (1..u32::MAX, index(), 0..Status::ALL.len(), any::<[bool; 3]>());
+    let waiting = || [vec(1..u32::MAX, 0..3), vec(1..u32::MAX, 0..3)];
+    let identity = proptest::option::of(any::<u32>());
+    let monitor = (index(), any::<bool>(), identity, number(), waiting());
+    let dump = (vec(state, 0..4), vec(monitor, 0..4), seconds.clone());
     prop_oneof![
+        wait.prop_map(|(kind, class, time_ms, thread)| Step::Wait(kind, class, time_ms, thread)),
+        contention.prop_map(|(rows, seconds)| Step::Contention(rows, seconds)),
+        dump.prop_map(|(states, monitors, seconds)| Step::Dump(states, monitors, seconds)),
         Just(Step::Start),
         any::<Index>().prop_map(Step::End),
-        samples.prop_map(|(rows, more, seconds)| Step::Samples(rows, more, seconds)),
+        samples.prop_map(|(rows, more, is_interim, seconds)| {
+            Step::Samples(rows, more, is_interim, seconds)
+        }),
         times.prop_map(|(rows, more, seconds)| Step::Times(rows, more, seconds)),
         (edges, seconds).prop_map(|(rows, seconds)| Step::Edges(rows, seconds)),
-        sites.prop_map(|(rows, more, interval, s)| Step::Sites(rows, more, interval, s)),
+        sites.prop_map(|(rows, more, interval, flags, s)| {
+            Step::Sites(rows, more, interval, flags, s)
+        }),
+        any::<Index>().prop_map(Step::Unload),
+        summary.prop_map(|(numbers, seconds)| Step::Summary(numbers, seconds)),
     ]
 }
 
@@ -157,6 +193,10 @@ fn plan() -> impl Strategy<Value = Plan> {
             events,
         },
     )
+}
+
+fn kind(parks: bool) -> LockKind {
+    if parks { LockKind::Parking } else { LockKind::Monitor }
 }
 
 fn stamp(seconds: u64) -> Timestamp {
@@ -214,7 +254,8 @@ fn build(plan: &Plan, format: Format) -> Profile {
     // Threads that a trace names have started by then.
     let mut to_start = threads.iter();
     for step in &plan.events {
-        if matches!(step, Step::Times(..) | Step::Sites(..) | Step::Edges(..)) {
+        let names_traces = matches!(step, Step::Times(..) | Step::Sites(..) | Step::Edges(..));
+        if names_traces || matches!(step, Step::Contention(..) | Step::Dump(..)) {
             profile.events.extend(to_start.by_ref().map(|thread| Event::ThreadStart(*thread)));
         }
         let event = match step {
@@ -252,7 +293,19 @@ fn build(plan: &Plan, format: Format) -> Profile {
                 let written = Some(stamp(plan.created_s + seconds));
                 Some(Event::CallEdges(CallEdges { rows: rows.collect(), written }))
             }
-            Step::Sites(rows, more, sample_interval_bytes, seconds) => {
+            Step::Unload(_) | Step::Summary(..)
+                if format == Format::Ascii || format == Format::Old =>
+            {
+                None
+            }
+            Step::Unload(class) => Some(Event::ClassUnload(*class.get(&classes))),
+            Step::Summary([live_bytes, live_count, allocated_bytes, allocated_count], seconds) => {
+                let live = [*live_bytes, *live_count].map(|number| number % (1 << 32));
+                let objects = allocations([live[0], live[1], *allocated_bytes, *allocated_count]);
+                let written = Some(stamp(plan.created_s + seconds));
+                Some(Event::HeapSummary(HeapSummary { objects, written }))
+            }
+            Step::Sites(rows, more, sample_interval_bytes, flags, seconds) => {
                 let numbers = |numbers: [u64; 4]| match format {
                     Format::Extended => numbers,
                     _ => numbers.map(|number| number % 1_000_000),
@@ -262,10 +315,13 @@ fn build(plan: &Plan, format: Format) -> Profile {
                     trace: *trace.get(&traces),
                     objects: allocations(numbers(*objects)),
                 });
+                // Text tells the order, and no more.
+                let flags = if format == Format::Ascii { *flags & 2 } else { *flags };
                 let mut sites = Sites {
                     total: allocations(numbers(*more)),
                     rows: rows.collect(),
                     sample_interval_bytes: *sample_interval_bytes,
+                    selection: SiteSelection::from_flags(flags),
                     written: Some(stamp(plan.created_s + seconds)),
                 };
                 for row in &sites.rows {
@@ -274,13 +330,80 @@ fn build(plan: &Plan, format: Format) -> Profile {
                 sites.rank(0.0);
                 Some(Event::Sites(sites))
             }
+            Step::Wait(..) | Step::Contention(..) | Step::Dump(..)
+                if format == Format::Binary || format == Format::Old =>
+            {
+                None
+            }
+            Step::Wait(kind, class, time_ms, thread) => {
+                let has_class = *kind != WaitKind::Sleep;
+                Some(Event::Wait(WaitEvent {
+                    kind: *kind,
+                    class: has_class.then(|| *class.get(&classes)),
+                    time_ms: if *kind == WaitKind::Exit { 0 } else { *time_ms },
+                    thread: *thread,
+                }))
+            }
+            Step::Contention(rows, seconds) => {
+                let row = |(class, parks, trace, numbers): &(Index, bool, Index, [u64; 4])| {
+                    let [blocked_count, blocked_ns, wait_count, waited_ns] = match format {
+                        Format::Ascii => [numbers[0] | 1, numbers[1] % 1000 * 1_000_000, 0, 0],
+                        _ => *numbers,
+                    };
+                    MonitorRow {
+                        trace: *trace.get(&traces),
+                        class: *class.get(&classes),
+                        kind: kind(*parks),
+                        waits: Waits { blocked_count, blocked_ns, wait_count, waited_ns },
+                    }
+                };
+                let rows: Vec<_> = rows.iter().map(row).collect();
+                let total_ns =
+                    rows.iter().map(|row| row.waits.blocked_ns).fold(0, u64::saturating_add);
+                let written = Some(stamp(plan.created_s + seconds));
+                let mut times = MonitorTimes { total_ns, rows, written };
+                times.rank(0.0);
+                // Text has no section without rows.
+                let is_written = format != Format::Ascii || !times.rows.is_empty();
+                is_written.then_some(Event::MonitorTimes(times))
+            }
+            Step::Dump(states, monitors, seconds) => {
+                let state = |(serial, trace, status, flags): &(u32, Index, usize, [bool; 3])| {
+                    let [is_suspended, is_interrupted, is_in_native] = *flags;
+                    let trace = *trace.get(&traces);
+                    let (serial, status) = (*serial, Status::ALL[*status]);
+                    ThreadState {
+                        serial,
+                        trace,
+                        status,
+                        is_suspended,
+                        is_interrupted,
+                        is_in_native,
+                    }
+                };
+                let monitor =
+                    |(class, parks, identity, owner, [blocked, waiting]): &Held| Monitor {
+                        class: *class.get(&classes),
+                        identity: identity.filter(|_| format == Format::Extended),
+                        kind: kind(*parks),
+                        owner: *owner,
+                        entry_count: owner.map_or(0, |owner| owner / 3),
+                        blocked: blocked.clone(),
+                        waiting: waiting.clone(),
+                    };
+                Some(Event::MonitorDump(MonitorDump {
+                    threads: states.iter().map(state).collect(),
+                    monitors: monitors.iter().map(monitor).collect(),
+                    written: Some(stamp(plan.created_s + seconds)),
+                }))
+            }
             Step::Start => to_start.next().map(|thread| Event::ThreadStart(*thread)),
             Step::End(index) => {
                 Some(Event::ThreadEnd(profile.get_thread(*index.get(&threads)).serial))
             }
-            Step::Samples(rows, more, seconds) => {
+            Step::Samples(rows, more, is_interim, seconds) => {
                 profile.events.extend(to_start.by_ref().map(|thread| Event::ThreadStart(*thread)));
-                let mut samples = CpuSamples::default();
+                let mut samples = CpuSamples { is_interim: *is_interim, ..CpuSamples::default() };
                 for (trace, count) in rows {
                     let trace = *trace.get(&traces);
                     if !samples.rows.iter().any(|(known, _)| *known == trace) {
@@ -340,7 +463,7 @@ fn told(profile: &Profile) -> Vec<String> {
         Event::ThreadEnd(serial) => format!("end {serial}"),
         Event::CpuSamples(samples) => {
             let rows: Vec<_> = samples.rows.iter().map(row).collect();
-            format!("{} {:?} {rows:?}", samples.total, samples.written)
+            format!("{} {} {:?} {rows:?}", samples.total, samples.is_interim, samples.written)
         }
         Event::CpuTimes(times) => {
             let rows: Vec<_> = times
@@ -377,7 +500,44 @@ fn told(profile: &Profile) -> Vec<String> {
                 })
                 .collect();
             let interval = sites.sample_interval_bytes;
-            format!("{:?} {interval:?} {:?} {rows:?}", sites.total, sites.written)
+            let selection = sites.selection;
+            format!("{:?} {interval:?} {selection:?} {:?} {rows:?}", sites.total, sites.written)
+        }
+        Event::ClassUnload(class) => format!("unload {}", profile.symbols.class_name(*class)),
+        Event::HeapSummary(summary) => format!("{summary:?}"),
+        Event::Wait(wait) => {
+            let class = wait.class.map(|class| profile.symbols.class_name(class));
+            format!("{:?} {class:?} {} {:?}", wait.kind, wait.time_ms, wait.thread)
+        }
+        Event::MonitorTimes(times) => {
+            let rows: Vec<_> = times
+                .rows
+                .iter()
+                .map(|it| {
+                    (profile.symbols.class_name(it.class), it.kind, row(&(it.trace, 0)), it.waits)
+                })
+                .collect();
+            format!("{} ns {:?} {rows:?}", times.total_ns, times.written)
+        }
+        Event::MonitorDump(dump) => {
+            let threads: Vec<_> = dump
+                .threads
+                .iter()
+                .map(|it| {
+                    let flags = [it.is_suspended, it.is_interrupted, it.is_in_native];
+                    (it.serial, row(&(it.trace, 0)), it.status, flags)
+                })
+                .collect();
+            let monitors: Vec<_> = dump
+                .monitors
+                .iter()
+                .map(|it| {
+                    let class = profile.symbols.class_name(it.class);
+                    let owned = (it.owner, it.entry_count);
+                    (class, it.identity, it.kind, owned, &it.blocked, &it.waiting)
+                })
+                .collect();
+            format!("{:?} {threads:?} {monitors:?}", dump.written)
         }
     };
     profile.events.iter().map(event).collect()
@@ -573,6 +733,7 @@ fn small_files_cut_anywhere_do_no_harm() {
         total: objects,
         rows: vec![site],
         sample_interval_bytes: Some(1024),
+        selection: SiteSelection::default(),
         written: None,
     });
     let edges = Event::CallEdges(CallEdges { rows: vec![edge], written: None });

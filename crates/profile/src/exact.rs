@@ -98,7 +98,29 @@ pub struct Sites {
     /// The numbers are estimates from samples taken once in so many bytes on average; `None` where
     /// every allocation was counted.
     pub sample_interval_bytes: Option<u64>,
+    /// How the section was asked for.
+    pub selection: SiteSelection,
     /// When the section was written, if that is told.
+    pub written: Option<Timestamp>,
+}
+
+/// How a section of sites was asked for, with a command; a dump's is the default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SiteSelection {
+    /// Only the sites that changed since the section before.
+    pub changed_only: bool,
+    /// Ordered by allocated, not by live bytes.
+    pub by_allocated: bool,
+    /// After a collection of garbage.
+    pub after_gc: bool,
+}
+
+/// How many objects there are, as a command asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeapSummary {
+    /// All objects.
+    pub objects: Allocations,
+    /// When it was written, if that is told.
     pub written: Option<Timestamp>,
 }
 
@@ -134,15 +156,48 @@ impl Allocations {
         self.allocated_bytes = self.allocated_bytes.saturating_add(other.allocated_bytes);
         self.allocated_count = self.allocated_count.saturating_add(other.allocated_count);
     }
+
+    /// Takes off what was allocated; the rest is never less than nothing.
+    pub fn remove_allocated(&mut self, other: Self) {
+        self.allocated_bytes = self.allocated_bytes.saturating_sub(other.allocated_bytes);
+        self.allocated_count = self.allocated_count.saturating_sub(other.allocated_count);
+    }
+}
+
+impl SiteSelection {
+    const CHANGED_ONLY: u16 = 0x1;
+    const BY_ALLOCATED: u16 = 0x2;
+    const AFTER_GC: u16 = 0x4;
+
+    /// From the flags of HPROF's ALLOC SITES, the record and the command.
+    pub fn from_flags(flags: u16) -> Self {
+        Self {
+            changed_only: flags & Self::CHANGED_ONLY != 0,
+            by_allocated: flags & Self::BY_ALLOCATED != 0,
+            after_gc: flags & Self::AFTER_GC != 0,
+        }
+    }
+
+    /// As flags of ALLOC SITES.
+    pub fn flags(self) -> u16 {
+        let flag = |is_set: bool, flag: u16| if is_set { flag } else { 0 };
+        flag(self.changed_only, Self::CHANGED_ONLY)
+            | flag(self.by_allocated, Self::BY_ALLOCATED)
+            | flag(self.after_gc, Self::AFTER_GC)
+    }
 }
 
 impl Sites {
     /// Orders the rows as HPROF prints them, by live bytes (then by allocated bytes, trace and
-    /// class), and drops those from the first on whose share of the live bytes is below `cutoff`.
+    /// class), or by allocated bytes first where they were asked for so; and drops those from the
+    /// first on whose share of the live bytes is below `cutoff`.
     pub fn rank(&mut self, cutoff: f64) {
+        let by_allocated = self.selection.by_allocated;
         self.rows.sort_by_key(|row| {
-            let objects = row.objects;
-            (Reverse((objects.live_bytes, objects.allocated_bytes)), row.trace, row.class)
+            let Allocations { live_bytes, allocated_bytes, .. } = row.objects;
+            let bytes = (live_bytes, allocated_bytes);
+            let bytes = if by_allocated { (bytes.1, bytes.0) } else { bytes };
+            (Reverse(bytes), row.trace, row.class)
         });
         let total = self.total.live_bytes as f64;
         let listed = |row: &&Site| row.objects.live_bytes as f64 / total >= cutoff;
@@ -207,5 +262,17 @@ mod tests {
         assert_eq!(sites.rows.iter().map(|row| row.trace.index()).collect::<Vec<_>>(), [2, 3, 1]);
         sites.rank(0.5);
         assert_eq!(sites.rows.len(), 1);
+    }
+
+    #[test]
+    fn sites_can_be_asked_for_by_allocated_bytes() {
+        let rows = vec![site(1, 0, 50), site(2, 60, 60), site(3, 40, 400)];
+        let total = Allocations { live_bytes: 100, ..Allocations::default() };
+        let selection = SiteSelection::from_flags(6);
+        assert_eq!(selection.flags(), 6);
+        assert!(selection.by_allocated && selection.after_gc && !selection.changed_only);
+        let mut sites = Sites { total, rows, selection, ..Sites::default() };
+        sites.rank(0.0);
+        assert_eq!(sites.rows.iter().map(|row| row.trace.index()).collect::<Vec<_>>(), [3, 2, 1]);
     }
 }

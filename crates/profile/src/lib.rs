@@ -13,6 +13,7 @@ pub mod diff;
 pub mod exact;
 pub mod ids;
 pub mod method_tree;
+pub mod monitors;
 pub mod mutf8;
 pub mod names;
 pub mod pattern;
@@ -27,11 +28,17 @@ pub mod tree;
 mod fixture;
 
 pub use accounting::Accounting;
-pub use exact::{Allocations, CallEdge, CallEdges, CallRow, CpuTimes, Site, Sites};
+pub use exact::{
+    Allocations, CallEdge, CallEdges, CallRow, CpuTimes, HeapSummary, Site, SiteSelection, Sites,
+};
 pub use ids::{ClassId, FrameId, MethodId, NodeId, PathId, StrId, ThreadId, TraceId};
 pub use method_tree::MethodTree;
+pub use monitors::{
+    LockKind, Monitor, MonitorDump, MonitorRow, MonitorTimes, Status, ThreadState, WaitEvent,
+    WaitKind, Waits,
+};
 pub use pattern::NamePattern;
-pub use profile::{CpuSamples, Event, Profile, Thread, Trace};
+pub use profile::{CpuSamples, Event, Profile, Settings, Thread, Trace};
 pub use strings::Interner;
 pub use symbols::{Class, Frame, Line, Method, Symbols};
 pub use time::Timestamp;

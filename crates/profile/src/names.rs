@@ -24,6 +24,29 @@ pub fn from_signature(signature: &str) -> String {
     name + &"[]".repeat(dimensions)
 }
 
+/// The signature of a class in source form, the reverse of [`from_signature`].
+pub fn to_signature(class: &str) -> String {
+    let element = class.trim_end_matches("[]");
+    let dimensions = (class.len() - element.len()) / 2;
+    let element = match element {
+        "boolean" => "Z".to_owned(),
+        "byte" => "B".to_owned(),
+        "char" => "C".to_owned(),
+        "short" => "S".to_owned(),
+        "int" => "I".to_owned(),
+        "long" => "J".to_owned(),
+        "float" => "F".to_owned(),
+        "double" => "D".to_owned(),
+        "void" => "V".to_owned(),
+        // The suffix of a hidden class stands behind a dot.
+        _ => match element.rsplit_once('.').filter(|(_, end)| end.starts_with("0x")) {
+            Some((name, suffix)) => format!("L{}.{suffix};", name.replace('.', "/")),
+            None => format!("L{};", element.replace('.', "/")),
+        },
+    };
+    "[".repeat(dimensions) + &element
+}
+
 /// The package of a class name in source form (`java.util` of `java.util.Map$Entry`), empty for
 /// the unnamed package.
 pub fn package(class: &str) -> &str {
@@ -67,6 +90,9 @@ mod tests {
             ("[", "["),
         ] {
             assert_eq!(from_signature(signature), name);
+            if signature.ends_with([';', 'I']) {
+                assert_eq!(to_signature(name), signature);
+            }
         }
     }
 

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 
 use crate::{
-    Accounting, CallEdges, CallTree, CpuTimes, FrameId, NodeId, Sites, StrId, Symbols, ThreadId,
-    Timestamp, TraceId,
+    Accounting, CallEdges, CallTree, ClassId, CpuTimes, FrameId, HeapSummary, MonitorDump,
+    MonitorTimes, NodeId, Sites, StrId, Symbols, ThreadId, Timestamp, TraceId, WaitEvent,
 };
 
 /// The serial number of HPROF's system trace, the one without frames.
@@ -27,6 +27,8 @@ pub struct Profile {
     pub created: Option<Timestamp>,
     /// How deep stacks were recorded, where the file says it.
     pub depth: Option<u32>,
+    /// What is recorded from the beginning on, where the file says it.
+    pub settings: Option<Settings>,
     /// What was taken, lost and spent; only in perk's own files.
     pub accounting: Option<Accounting>,
     /// What a reader passed over, one line each: nothing is dropped in silence.
@@ -35,6 +37,15 @@ pub struct Profile {
     trace_ids: FxHashMap<(NodeId, Option<ThreadId>), TraceId>,
     trace_serials: FxHashMap<u32, TraceId>,
     next_serial: u32,
+}
+
+/// What a profile says of itself before anything is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Allocations are recorded: sites, or the heap.
+    pub allocations: bool,
+    /// CPU samples are taken.
+    pub cpu_samples: bool,
 }
 
 /// A thread of the profiled program.
@@ -70,6 +81,8 @@ pub enum Event {
     ThreadStart(ThreadId),
     /// The thread of this serial number ended. Files can name threads that they never introduced.
     ThreadEnd(u32),
+    /// A class was unloaded.
+    ClassUnload(ClassId),
     /// The CPU samples since the last such event.
     CpuSamples(CpuSamples),
     /// The calls since the last such event.
@@ -78,6 +91,14 @@ pub enum Event {
     CallEdges(CallEdges),
     /// The allocations since the program's start.
     Sites(Sites),
+    /// How many objects there were at a moment.
+    HeapSummary(HeapSummary),
+    /// A thread waits, or has waited.
+    Wait(WaitEvent),
+    /// The waiting for locks since the last such event.
+    MonitorTimes(MonitorTimes),
+    /// Who has which monitors, and who waits for them.
+    MonitorDump(MonitorDump),
 }
 
 /// CPU samples by trace.
@@ -87,6 +108,8 @@ pub struct CpuSamples {
     pub total: u64,
     /// Samples of each trace, in the file's order.
     pub rows: Vec<(TraceId, u64)>,
+    /// They were asked for in between: the next section counts them again.
+    pub is_interim: bool,
     /// When the section was written, if that is told.
     pub written: Option<Timestamp>,
 }
@@ -118,6 +141,7 @@ impl Profile {
             events: Vec::new(),
             created: None,
             depth: None,
+            settings: None,
             accounting: None,
             notes: Vec::new(),
             traces: Vec::new(),
@@ -217,20 +241,53 @@ impl Profile {
         })
     }
 
-    /// The last section of allocation sites. (Each counts from the program's start on.)
-    pub fn sites(&self) -> Option<&Sites> {
-        self.events.iter().rev().find_map(|event| match event {
-            Event::Sites(sites) => Some(sites),
+    /// The sections of waiting for locks, in order. Each counts from the one before on.
+    pub fn monitor_times(&self) -> impl Iterator<Item = &MonitorTimes> {
+        self.events.iter().filter_map(|event| match event {
+            Event::MonitorTimes(times) => Some(times),
             _ => None,
         })
     }
 
+    /// The dumps of threads and monitors, in order.
+    pub fn monitor_dumps(&self) -> impl Iterator<Item = &MonitorDump> {
+        self.events.iter().filter_map(|event| match event {
+            Event::MonitorDump(dump) => Some(dump),
+            _ => None,
+        })
+    }
+
+    /// The last section of allocation sites; one that is not of all sites only where no other is.
+    /// (Each counts from the program's start on.)
+    pub fn sites(&self) -> Option<&Sites> {
+        let mut sites = self.events.iter().rev().filter_map(|event| match event {
+            Event::Sites(sites) => Some(sites),
+            _ => None,
+        });
+        let last = sites.next();
+        let is_whole = |sites: &&Sites| !sites.selection.changed_only;
+        last.filter(is_whole).or_else(|| sites.find(is_whole)).or(last)
+    }
+
+    /// What is recorded, as the profile says or as it shows.
+    pub fn shown_settings(&self) -> Settings {
+        let has = |is_it: fn(&Event) -> bool| self.events.iter().any(is_it);
+        self.settings.unwrap_or_else(|| Settings {
+            allocations: has(|event| matches!(event, Event::Sites(_))),
+            cpu_samples: has(|event| matches!(event, Event::CpuSamples(_))),
+        })
+    }
+
     /// The samples of all sections added up, a row a trace, in trace order. (Each dump of an HPROF
-    /// file begins anew from zero.)
+    /// file begins anew from zero. What was asked for in between counts where it is the last.)
     pub fn total_cpu_samples(&self) -> CpuSamples {
         let mut counts = vec![0_u64; self.traces.len()];
         let mut total = 0_u64;
-        for section in self.cpu_samples() {
+        let mut sections = self.cpu_samples().peekable();
+        while let Some(section) = sections.next() {
+            if section.is_interim && sections.peek().is_some() {
+                continue;
+            }
             total = total.saturating_add(section.total);
             for &(trace, count) in &section.rows {
                 counts[trace.index()] = counts[trace.index()].saturating_add(count);
@@ -240,7 +297,7 @@ impl Profile {
         CpuSamples {
             total,
             rows: rows.map(|(index, &count)| (TraceId::new(index), count)).collect(),
-            written: None,
+            ..CpuSamples::default()
         }
     }
 }

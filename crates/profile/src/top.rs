@@ -148,7 +148,7 @@ mod tests {
             rows.push((profile.trace(node, None), count));
         }
         let total = rows.iter().map(|&(_, count)| count).sum();
-        profile.events.push(Event::CpuSamples(CpuSamples { total, rows, written: None }));
+        profile.events.push(Event::CpuSamples(CpuSamples { total, rows, ..CpuSamples::default() }));
         profile
     }
 
@@ -173,6 +173,23 @@ mod tests {
         );
         let samples = profile.total_cpu_samples();
         assert_eq!(methods(&profile, &samples)[0].traces.len(), 2);
+    }
+
+    #[test]
+    fn what_is_counted_again_counts_once() {
+        let mut profile = Profile::default();
+        let trace = profile.system_trace();
+        let mut push = |count, is_interim| {
+            let rows = vec![(trace, count)];
+            let samples = CpuSamples { total: count, rows, is_interim, written: None };
+            profile.events.push(Event::CpuSamples(samples));
+            profile.total_cpu_samples().total
+        };
+        assert_eq!(push(2, true), 2);
+        assert_eq!(push(3, true), 3);
+        assert_eq!(push(5, false), 5);
+        assert_eq!(push(4, false), 9);
+        assert_eq!(push(1, true), 10);
     }
 
     #[test]
@@ -202,7 +219,11 @@ mod tests {
         let node = profile.traces().last().unwrap().node;
         let trace = profile.trace(node, Some(thread));
         let rows = vec![(trace, 5)];
-        profile.events.push(Event::CpuSamples(CpuSamples { total: 5, rows, written: None }));
+        profile.events.push(Event::CpuSamples(CpuSamples {
+            total: 5,
+            rows,
+            ..CpuSamples::default()
+        }));
         let samples = profile.total_cpu_samples();
         assert_eq!(samples.total, 6);
         assert_eq!(threads(&profile, &samples), [(thread, 5)]);

@@ -8,6 +8,9 @@ use std::{env, fs};
 
 use crate::{agent, jdk, workspace};
 
+/// The release that programs are compiled for, unless one is named.
+const OLDEST_RELEASE: u32 = 17;
+
 /// The class folder of the programs in `java/fixtures`.
 ///
 /// # Panics
@@ -22,7 +25,7 @@ pub fn fixtures() -> PathBuf {
             sources.push(Source::read(&path));
         }
     }
-    compile(sources)
+    compile(sources, OLDEST_RELEASE)
 }
 
 /// The class folder of `java` files.
@@ -31,7 +34,16 @@ pub fn fixtures() -> PathBuf {
 ///
 /// If they do not compile, or there is no compiler.
 pub fn compile_files(files: &[&Path]) -> PathBuf {
-    compile(files.iter().map(|file| Source::read(file)).collect())
+    compile_files_for(OLDEST_RELEASE, files)
+}
+
+/// The same, as classes of an older `release` than perk works with, such as 8.
+///
+/// # Panics
+///
+/// If they do not compile, or there is no compiler.
+pub fn compile_files_for(release: u32, files: &[&Path]) -> PathBuf {
+    compile(files.iter().map(|file| Source::read(file)).collect(), release)
 }
 
 /// The class folder of one source text whose public class is `class`.
@@ -40,7 +52,16 @@ pub fn compile_files(files: &[&Path]) -> PathBuf {
 ///
 /// If it does not compile, or there is no compiler.
 pub fn compile_text(class: &str, text: &str) -> PathBuf {
-    compile(vec![Source { file_name: format!("{class}.java"), text: text.to_owned() }])
+    compile_text_for(OLDEST_RELEASE, class, text)
+}
+
+/// The same, as a class of an older `release`.
+///
+/// # Panics
+///
+/// If it does not compile, or there is no compiler.
+pub fn compile_text_for(release: u32, class: &str, text: &str) -> PathBuf {
+    compile(vec![Source { file_name: format!("{class}.java"), text: text.to_owned() }], release)
 }
 
 struct Source {
@@ -58,11 +79,11 @@ impl Source {
 
 /// Compiles into a folder named by the content. Several processes may do so at once: each compiles
 /// into a folder of its own, and the first to rename it wins.
-fn compile(mut sources: Vec<Source>) -> PathBuf {
+fn compile(mut sources: Vec<Source>, release: u32) -> PathBuf {
     sources.sort_by(|a, b| a.file_name.cmp(&b.file_name));
     let compiler = jdk::compiler();
     let cache = cache_folder();
-    let classes = cache.join(format!("{:016x}", fingerprint(&compiler.home, &sources)));
+    let classes = cache.join(format!("{:016x}-{release}", fingerprint(&compiler.home, &sources)));
     if classes.is_dir() {
         return classes;
     }
@@ -71,7 +92,9 @@ fn compile(mut sources: Vec<Source>) -> PathBuf {
     let work = tempfile::tempdir_in(&cache).expect("a folder to compile in");
     let out = work.path().join("classes");
     let mut javac = Command::new(compiler.javac());
-    javac.args(["--release", "17", "-g", "-encoding", "UTF-8", "-d"]).arg(&out);
+    // Releases older than its own are taken with a warning.
+    javac.args(["--release", &release.to_string(), "-Xlint:-options", "-nowarn"]);
+    javac.args(["-g", "-encoding", "UTF-8", "-d"]).arg(&out);
     for source in &sources {
         let path = work.path().join(&source.file_name);
         fs::write(&path, &source.text).expect("a source file");

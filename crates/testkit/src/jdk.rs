@@ -87,14 +87,23 @@ pub fn compiler() -> &'static Jdk {
 /// If JDK 17 is not there.
 pub fn each(mut test: impl FnMut(&Jdk)) {
     for wanted in TESTED_VERSIONS {
-        match version(wanted) {
-            Some(jdk) => test(jdk),
-            None if wanted == REQUIRED_VERSION => panic!("no JDK {wanted}: set PERK_JDKS"),
-            None => {
-                // Written past the capture of test output, which a passing test never shows.
-                let line = format!("*** NOT TESTED ON JDK {wanted}: none found, set PERK_JDKS ***");
-                let _ = writeln!(io::stderr(), "{line}");
-            }
+        on(wanted, &mut test);
+    }
+}
+
+/// Runs a test on one version; says on stderr if it is not there.
+///
+/// # Panics
+///
+/// If it is JDK 17, and not there.
+pub fn on(wanted: u32, test: impl FnOnce(&Jdk)) {
+    match version(wanted) {
+        Some(jdk) => test(jdk),
+        None if wanted == REQUIRED_VERSION => panic!("no JDK {wanted}: set PERK_JDKS"),
+        None => {
+            // Written past the capture of test output, which a passing test never shows.
+            let line = format!("*** NOT TESTED ON JDK {wanted}: none found, set PERK_JDKS ***");
+            let _ = writeln!(io::stderr(), "{line}");
         }
     }
 }

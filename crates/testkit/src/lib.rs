@@ -9,12 +9,15 @@
 pub mod agent;
 pub mod fixture;
 pub mod golden;
+pub mod hprof;
 pub mod jdk;
+pub mod random_program;
 pub mod run;
 
 use std::path::{Path, PathBuf};
 
 pub use jdk::Jdk;
+pub use random_program::RandomProgram;
 pub use run::{JavaRun, Outcome, RunningJava, Signal};
 
 /// The root of the workspace.

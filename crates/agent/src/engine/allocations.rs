@@ -8,7 +8,7 @@
 //! middle of its work: no lock is held while the JVM is asked, and none is waited for long.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use perk_profile::{Accounting, Allocations, ClassId, TraceId};
 use rustc_hash::FxHashMap;
 
 use super::MAX_FRAMES;
-use crate::jvm::{Borrowed, Jni, Jvmti, StackFrame, Vm, Weak};
+use crate::jvm::{Jni, Jvmti, NewObject, StackFrame, Vm, Weak};
 use crate::session::{Session, lock};
 
 /// Fewer references than these are not swept before a dump.
@@ -31,7 +31,8 @@ pub(crate) struct AllocationSampler {
     jvmti: Jvmti,
     /// Bytes from sample to sample on average; never 0.
     interval_bytes: u64,
-    depth: u32,
+    /// Frames of a walk.
+    depth: AtomicU32,
     vm: OnceLock<Vm>,
     table: Mutex<Table>,
     /// Held by the one thread that may delete references.
@@ -42,17 +43,8 @@ pub(crate) struct AllocationSampler {
     failed_walk_count: AtomicU64,
 }
 
-/// An object that the JVM's sampler picked.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Picked<'a> {
-    pub(crate) thread: Borrowed<'a>,
-    pub(crate) object: Borrowed<'a>,
-    pub(crate) class: Borrowed<'a>,
-    pub(crate) size_bytes: u64,
-}
-
 /// What a walk needs.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Buffers {
     frames: Vec<jvmtiFrameInfo>,
     stack: Vec<StackFrame>,
@@ -106,7 +98,7 @@ impl AllocationSampler {
         Ok(Self {
             jvmti,
             interval_bytes,
-            depth: depth.min(MAX_FRAMES),
+            depth: AtomicU32::new(depth.min(MAX_FRAMES)),
             vm: OnceLock::new(),
             table: Mutex::default(),
             sweeping: Mutex::new(()),
@@ -127,15 +119,22 @@ impl AllocationSampler {
         enabled.map_err(|error| format!("the JVM refused the event: {error}"))
     }
 
+    /// Keeps so many frames of each sample from now on.
+    pub(crate) fn set_depth(&self, depth: u32) {
+        self.depth.store(depth.min(MAX_FRAMES), Relaxed);
+    }
+
     /// Books an object that the calling thread allocates.
-    pub(crate) fn sample(&self, session: &Session, jni: Jni<'_>, picked: &Picked<'_>) {
+    pub(crate) fn sample(&self, session: &Session, jni: Jni<'_>, picked: &NewObject<'_>) {
         if BOOKING.replace(true) {
             return;
         }
         self.sample_count.fetch_add(1, Relaxed);
         let reused = lock(&self.buffers).pop();
-        let mut buffers = reused.unwrap_or_else(|| Buffers::new(self.depth));
+        let mut buffers = reused.unwrap_or_default();
         let Buffers { frames, stack } = &mut buffers;
+        // SAFETY: a frame is a number and a pointer; zeroes are valid.
+        frames.resize(self.depth.load(Relaxed) as usize, unsafe { std::mem::zeroed() });
         if self.jvmti.stack(&picked.thread, frames, stack).is_err() {
             self.failed_walk_count.fetch_add(1, Relaxed);
         }
@@ -200,14 +199,6 @@ impl AllocationSampler {
     pub(crate) fn account(&self, accounting: &mut Accounting) {
         accounting.allocation_sample_count = self.sample_count.load(Relaxed);
         accounting.failed_walk_count += self.failed_walk_count.load(Relaxed);
-    }
-}
-
-impl Buffers {
-    fn new(depth: u32) -> Self {
-        // SAFETY: a frame is a number and a pointer; zeroes are valid.
-        let frame: jvmtiFrameInfo = unsafe { std::mem::zeroed() };
-        Self { frames: vec![frame; depth as usize], stack: Vec::new() }
     }
 }
 

@@ -7,8 +7,8 @@
 //! samples for is not biased, as it comes from the kernel's clock. See `docs/measuring.md`.
 
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 use perk_jvmti_sys::JvmtiEnv;
@@ -30,7 +30,10 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) struct PollingEngine {
     pub(super) jvmti: Jvmti,
     pub(super) interval_ns: u64,
-    pub(super) depth: u32,
+    /// Frames of a walk; with none, there are no samples.
+    pub(super) depth: AtomicU32,
+    /// Whether it samples from the start on.
+    starts_sampling: bool,
     pub(super) virtual_thread: Option<VirtualThreadFunction>,
     pub(super) table: Mutex<ThreadTable>,
     life: Mutex<Life>,
@@ -53,14 +56,15 @@ enum Life {
 }
 
 impl PollingEngine {
-    pub(crate) fn new(jvmti: Jvmti, interval_ns: u64, depth: u32) -> Self {
+    pub(crate) fn new(jvmti: Jvmti, interval_ns: u64, depth: u32, starts_sampling: bool) -> Self {
         let seed = Instant::now().elapsed().as_nanos() as u64 ^ u64::from(std::process::id()) << 20;
         Self {
             jvmti,
             interval_ns,
-            depth: depth.min(MAX_FRAMES),
+            depth: AtomicU32::new(depth.min(MAX_FRAMES)),
+            starts_sampling,
             virtual_thread: jvmti.virtual_thread_function(),
-            table: Mutex::new(ThreadTable::new(seed)),
+            table: Mutex::new(ThreadTable::new(seed, starts_sampling)),
             life: Mutex::new(Life::Idle),
             life_changed: Condvar::new(),
             sampler: OnceLock::new(),
@@ -70,6 +74,22 @@ impl PollingEngine {
             virtual_sample_count: AtomicU64::new(0),
             engine_cpu_ns: AtomicU64::new(0),
         }
+    }
+
+    /// Starts the thread that takes samples.
+    fn start_sampler(&'static self, jni: Jni<'_>, session: &'static Session) -> Result<(), String> {
+        let group = self.jvmti.top_thread_group(jni).ok_or("no top thread group")?;
+        let thread = jni.new_thread(&group, c"perk sampler").ok_or("no Thread object")?;
+        let reference = jni.global(&thread).ok_or("no global reference")?;
+        if self.sampler.set((session, reference)).is_err() {
+            return Err("it is started already".to_owned());
+        }
+        *lock(&self.life) = Life::Running;
+        let started = self.jvmti.run_agent_thread(&thread, sampler_main, self);
+        started.map_err(|error| {
+            *lock(&self.life) = Life::Stopped;
+            format!("RunAgentThread: {error}")
+        })
     }
 
     /// Waits for the engine's life to change, but not longer than `limit`.
@@ -106,7 +126,7 @@ impl PollingEngine {
     fn book(&self, session: &Session, thread: Slot, last: Option<TraceId>, samples: u64) {
         match last {
             // As with the original, no frames means no samples.
-            _ if samples == 0 || self.depth == 0 => {}
+            _ if samples == 0 || self.depth.load(Relaxed) == 0 => {}
             Some(trace) => lock(&session.recorder).book(trace, samples),
             None => {
                 self.unattributed_count.fetch_add(samples, Relaxed);
@@ -122,21 +142,43 @@ impl Engine for PollingEngine {
     }
 
     fn start(&'static self, jni: Jni<'_>, session: &'static Session) -> Result<(), String> {
-        if self.depth == 0 {
-            return Ok(());
+        if self.starts_sampling && self.depth.load(Relaxed) > 0 {
+            self.start_sampler(jni, session)?;
         }
-        let group = self.jvmti.top_thread_group(jni).ok_or("no top thread group")?;
-        let thread = jni.new_thread(&group, c"perk sampler").ok_or("no Thread object")?;
-        let reference = jni.global(&thread).ok_or("no global reference")?;
-        if self.sampler.set((session, reference)).is_err() {
-            return Err("it is started already".to_owned());
+        Ok(())
+    }
+
+    fn set_sampled(
+        &'static self,
+        jni: Jni<'_>,
+        session: &'static Session,
+        thread: Option<Slot>,
+        is_sampled: bool,
+    ) -> Result<(), String> {
+        // What was burned so far is to be sampled as it was so far.
+        let without_tid = lock(&self.table).without_tid();
+        let clock = |reference| self.jvmti.thread_cpu_ns(reference);
+        let older = without_tid.iter().filter_map(|(slot, it)| Some((*slot, clock(&**it)?)));
+        let older: Vec<_> = older.collect();
+        let mut table = lock(&self.table);
+        table.read_all();
+        for (slot, cpu_ns) in older {
+            if let Some(index) = table.find(slot) {
+                table.advance(index, cpu_ns);
+            }
         }
-        *lock(&self.life) = Life::Running;
-        let started = self.jvmti.run_agent_thread(&thread, sampler_main, self);
-        started.map_err(|error| {
-            *lock(&self.life) = Life::Stopped;
-            format!("RunAgentThread: {error}")
-        })
+        if !table.set_sampled(thread, is_sampled) {
+            return Err("no thread that lives has that id".to_owned());
+        }
+        drop(table);
+        if is_sampled && self.sampler.get().is_none() {
+            self.start_sampler(jni, session)?;
+        }
+        Ok(())
+    }
+
+    fn set_depth(&self, depth: u32) {
+        self.depth.store(depth.min(MAX_FRAMES), Relaxed);
     }
 
     fn thread_started(&self, jni: Jni<'_>, thread: &dyn Reference, slot: Slot, on_it: bool) {
@@ -181,6 +223,10 @@ impl Engine for PollingEngine {
         drop(watched);
         self.delete_ended(jni);
         Some(slot)
+    }
+
+    fn threads(&self) -> Vec<(Slot, Arc<Global>)> {
+        lock(&self.table).all()
     }
 
     fn slot(&self, tid: Tid) -> Option<Slot> {

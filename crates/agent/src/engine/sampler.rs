@@ -57,7 +57,7 @@ impl<'a> Sampler<'a> {
             engine,
             session,
             jni,
-            buffer: vec![frame; engine.depth as usize],
+            buffer: vec![frame; engine.depth.load(Relaxed) as usize],
             stack: Vec::new(),
             seen_ns: 0,
             explained_ns: 0,
@@ -170,6 +170,12 @@ impl<'a> Sampler<'a> {
 
     fn walk(&mut self, due: &Due) {
         let Self { engine, session, jni, buffer, stack, .. } = self;
+        let depth = engine.depth.load(Relaxed) as usize;
+        if depth == 0 {
+            return;
+        }
+        // SAFETY: a frame is a number and a pointer; zeroes are valid.
+        buffer.resize(depth, unsafe { std::mem::zeroed() });
         engine.walk_count.fetch_add(1, Relaxed);
         let mounted = engine
             .virtual_thread

@@ -29,12 +29,16 @@ pub(super) struct Watched {
     /// The trace of its last walk.
     pub(super) last_trace: Option<TraceId>,
     quiet_ticks: u32,
+    /// Whether its CPU time is to be sampled.
+    is_sampled: bool,
 }
 
 /// All live threads.
 #[derive(Debug, Default)]
 pub(super) struct ThreadTable {
     threads: Vec<Watched>,
+    /// Whether threads that come are sampled.
+    samples_new: bool,
     by_tid: FxHashMap<Tid, usize>,
     /// Where the round through the idle threads goes on.
     next_idle: usize,
@@ -70,8 +74,27 @@ impl Due {
 }
 
 impl ThreadTable {
-    pub(super) fn new(seed: u64) -> Self {
-        Self { random: seed | 1, ..Self::default() }
+    pub(super) fn new(seed: u64, samples_new: bool) -> Self {
+        Self { random: seed | 1, samples_new, ..Self::default() }
+    }
+
+    /// Samples a thread, or all and those that come, from now on or no more. The clocks must have
+    /// been read just now. Answers whether there is such a thread.
+    pub(super) fn set_sampled(&mut self, thread: Option<Slot>, is_sampled: bool) -> bool {
+        match thread {
+            None => {
+                self.samples_new = is_sampled;
+                self.threads.iter_mut().for_each(|watched| watched.is_sampled = is_sampled);
+                true
+            }
+            Some(thread) => match self.find(thread) {
+                Some(index) => {
+                    self.threads[index].is_sampled = is_sampled;
+                    true
+                }
+                None => false,
+            },
+        }
     }
 
     /// Watches a thread that has burned `cpu_ns` so far.
@@ -95,6 +118,7 @@ impl ThreadTable {
             pending_ns,
             last_trace: None,
             quiet_ticks: 0,
+            is_sampled: self.samples_new,
         });
     }
 
@@ -138,6 +162,12 @@ impl ThreadTable {
         &mut self.threads[index]
     }
 
+    /// All threads.
+    pub(super) fn all(&self) -> Vec<(Slot, Arc<Global>)> {
+        let all = self.threads.iter();
+        all.map(|watched| (watched.thread, Arc::clone(&watched.reference))).collect()
+    }
+
     /// The threads without a kernel id.
     pub(super) fn without_tid(&self) -> Vec<(Slot, Arc<Global>)> {
         let without = self.threads.iter().filter(|watched| watched.tid.is_none());
@@ -149,7 +179,9 @@ impl ThreadTable {
         let watched = &mut self.threads[index];
         let burned_ns = cpu_ns.saturating_sub(watched.cpu_ns);
         watched.cpu_ns = cpu_ns;
-        watched.pending_ns += burned_ns;
+        if watched.is_sampled {
+            watched.pending_ns += burned_ns;
+        }
         watched.quiet_ticks = if burned_ns > 0 { 0 } else { watched.quiet_ticks + 1 };
         self.java_cpu_ns += burned_ns;
         burned_ns > 0
@@ -193,7 +225,7 @@ impl ThreadTable {
     pub(super) fn due(&self, index: usize, interval_ns: u64) -> Option<Due> {
         let watched = &self.threads[index];
         let wanted = watched.pending_ns >= interval_ns || watched.last_trace.is_none();
-        wanted.then(|| Due {
+        (wanted && watched.is_sampled).then(|| Due {
             thread: watched.thread,
             reference: Arc::clone(&watched.reference),
             tid: watched.tid,

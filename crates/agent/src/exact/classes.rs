@@ -9,7 +9,7 @@ use perk_instrument::{Leaves, MethodName, Methods, Patterns, Probes, instrument,
 use perk_profile::{ClassId, Method, mutf8};
 use rustc_hash::FxHashMap;
 
-use super::jimage::Image;
+use crate::jimage::Image;
 use crate::os;
 use crate::recorder::Recorder;
 use crate::session::lock;
@@ -46,8 +46,8 @@ pub(super) struct Counts {
 #[derive(Debug)]
 struct LeafClass {
     super_class: Option<Vec<u8>>,
-    /// Name with descriptor, and whether it can be overridden.
-    methods: FxHashMap<Vec<u8>, Leaf>,
+    /// By name with descriptor; none for those that are counted inside.
+    methods: FxHashMap<Vec<u8>, Option<Leaf>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -123,8 +123,8 @@ impl Classes {
                 self::leaves(&bytes).ok().map(LeafClass::from)
             });
             let known = known.as_ref()?;
-            if let Some(leaf) = known.methods.get(method) {
-                return Some(*leaf);
+            if let Some(declared) = known.methods.get(method) {
+                return *declared;
             }
             class = known.super_class.clone().filter(|_| is_inherited)?;
         }
@@ -133,11 +133,11 @@ impl Classes {
 
 impl From<Leaves> for LeafClass {
     fn from(leaves: Leaves) -> Self {
-        let methods = leaves
-            .methods
-            .into_iter()
-            .map(|it| ([it.name, it.descriptor].concat(), Leaf { is_virtual: it.is_virtual }));
-        Self { super_class: leaves.super_class, methods: methods.collect() }
+        let methods = leaves.methods.into_iter().map(|it| {
+            ([it.name, it.descriptor].concat(), Some(Leaf { is_virtual: it.is_virtual }))
+        });
+        let others = leaves.others.into_iter().map(|it| (it, None));
+        Self { super_class: leaves.super_class, methods: methods.chain(others).collect() }
     }
 }
 

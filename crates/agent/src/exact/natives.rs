@@ -1,6 +1,7 @@
 //! The helper class and the functions behind its native methods.
 
 use std::ffi::{CStr, CString, c_void};
+use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -10,10 +11,11 @@ use perk_jvmti_sys::jni_sys::{
 
 use super::ExactEngine;
 use super::clock::Clock;
+use super::interception;
 use super::sites::{Kept, Key};
 use super::tree::Tree;
 use crate::guard::{Feature, contain};
-use crate::jvm::{Borrowed, FunctionTable, Global, Jni, Jvmti};
+use crate::jvm::{Borrowed, Functions, Global, Jni, Jvmti};
 
 /// `java/helper/java/lang/PerkProbes.java`, compiled; a test holds the two together.
 const HELPER_CLASS: &[u8] = include_bytes!("PerkProbes.class");
@@ -21,17 +23,23 @@ const HELPER_CLASS: &[u8] = include_bytes!("PerkProbes.class");
 static ENGINE: OnceLock<&'static ExactEngine> = OnceLock::new();
 static BINDING: OnceLock<Binding> = OnceLock::new();
 
-/// What is to be bound at the first call of the JNI function `RegisterNatives`.
+/// What is to be bound when the JNI function `RegisterNatives` is called.
 ///
 /// The JVM prints a warning when natives of java.base are bound by a caller outside of it. So the
-/// agent waits for a class of java.base that binds its own, as several do while the JVM starts.
+/// agent waits for classes of java.base that bind their own, as several do while the JVM starts.
 #[derive(Debug)]
 struct Binding {
     jvmti: Jvmti,
     helper: Global,
-    table: FunctionTable,
+    /// The function that was there before.
+    register_natives: RegisterNatives,
+    is_begun: AtomicBool,
     is_bound: AtomicBool,
 }
+
+/// `RegisterNatives`
+type RegisterNatives =
+    unsafe extern "system" fn(*mut JNIEnv, jclass, *const JNINativeMethod, jint) -> jint;
 
 /// Defines the helper class in java.base and has its native methods bound. No Java code has run yet.
 pub(super) fn define_helper(
@@ -44,22 +52,25 @@ pub(super) fn define_helper(
     }
     let name = CString::new(perk_instrument::HELPER).map_err(|error| error.to_string())?;
     let helper = jni.define_class(&name, HELPER_CLASS).ok_or("the JVM refused the helper class")?;
-    let binding = Binding {
-        jvmti,
-        helper: jni.global(&helper).ok_or("no global reference")?,
-        table: jvmti.function_table().map_err(|error| format!("GetJNIFunctionTable: {error}"))?,
-        is_bound: AtomicBool::new(false),
+    let helper = jni.global(&helper).ok_or("no global reference")?;
+    let intercept = |functions: &mut Functions| {
+        let _ = BINDING.set(Binding {
+            jvmti,
+            helper,
+            register_natives: functions.RegisterNatives,
+            is_begun: AtomicBool::new(false),
+            is_bound: AtomicBool::new(false),
+        });
+        functions.RegisterNatives = register_natives;
     };
-    let binding = BINDING.get_or_init(|| binding);
-    let hooked = jvmti.function_table_with(register_natives);
-    hooked
-        .and_then(|table| jvmti.set_function_table(table))
-        .map_err(|error| format!("SetJNIFunctionTable: {error}"))?;
-    Ok(&binding.helper)
+    // SAFETY: the function calls the one that was there.
+    unsafe { jvmti.exchange_functions(intercept) }
+        .map_err(|error| format!("the JVM keeps its JNI functions: {error}"))?;
+    BINDING.get().map(|binding| &binding.helper).ok_or_else(|| "no helper class".to_owned())
 }
 
 impl Binding {
-    /// Binds the helper's natives, and takes the hook away.
+    /// Binds the helper's natives.
     fn bind(&self, jni: Jni<'_>) {
         let native = |name: &'static CStr, signature: &'static CStr, function| JNINativeMethod {
             name: name.as_ptr().cast_mut(),
@@ -76,12 +87,22 @@ impl Binding {
             native(c"record", c"(JJII)I", record as *mut c_void),
             native(c"keep", c"(JLjava/lang/Object;IJ)V", keep as *mut c_void),
         ];
-        let restored = self.jvmti.set_function_table(self.table);
         // SAFETY: the functions are as declared in the class, and this library is never unloaded.
         let bound = unsafe { jni.register_natives(&self.helper, &own) };
-        if restored.is_ok() && bound.is_some() {
-            self.is_bound.store(true, Relaxed);
-        }
+        self.is_bound.store(bound.is_some(), Relaxed);
+    }
+
+    /// Puts the function back that was there before.
+    fn leave(&self) {
+        let restore = |functions: &mut Functions| {
+            // If it is another agent's by now, that calls ours, which is nothing but a step then.
+            if ptr::fn_addr_eq(functions.RegisterNatives, register_natives as RegisterNatives) {
+                functions.RegisterNatives = self.register_natives;
+            }
+        };
+        // SAFETY: the function is the one that was there. Where that fails, ours stays, and is
+        // nothing but a step as well.
+        let _ = unsafe { self.jvmti.exchange_functions(restore) };
     }
 }
 
@@ -90,7 +111,7 @@ pub(super) fn is_bound() -> bool {
     BINDING.get().is_some_and(|binding| binding.is_bound.load(Relaxed))
 }
 
-/// In the place of the JNI function, until it has been called once.
+/// In the place of the JNI function, until all is bound.
 unsafe extern "system" fn register_natives(
     env: *mut JNIEnv,
     class: jclass,
@@ -98,14 +119,24 @@ unsafe extern "system" fn register_natives(
     count: jint,
 ) -> jint {
     let Some(binding) = BINDING.get() else { return JNI_ERR };
+    let mut exchanged = None;
     contain(Feature::Starting, || {
-        if !binding.is_bound.load(Relaxed) {
+        if !binding.is_begun.swap(true, Relaxed) {
             // SAFETY: the environment is that of the calling thread.
             binding.bind(unsafe { Jni::from_raw(env) });
         }
+        let counts_allocations = ENGINE.get().is_some_and(|it| it.counts_allocations());
+        if counts_allocations {
+            // SAFETY: the caller's arguments are for this function.
+            exchanged = unsafe { interception::exchange_natives(methods, count) };
+        }
+        if is_bound() && (exchanged.is_some() || !counts_allocations) {
+            binding.leave();
+        }
     });
+    let methods = exchanged.as_ref().map_or(methods, |methods| methods.as_ptr());
     // SAFETY: the caller's arguments are for this function.
-    unsafe { (binding.table.register_natives())(env, class, methods, count) }
+    unsafe { (binding.register_natives)(env, class, methods, count) }
 }
 
 /// Runs `body` with the engine; after a fault the answer is `otherwise`.

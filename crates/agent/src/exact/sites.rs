@@ -6,7 +6,6 @@
 //! Arrays have no such field: weak references are kept of them, in the tree of the thread that made
 //! them; and of objects, too, where the JVM cannot have the field.
 
-mod flags;
 mod live;
 mod records;
 mod sizes;
@@ -14,19 +13,19 @@ mod sizes;
 use std::sync::{Mutex, OnceLock};
 
 use perk_control::options::Options;
-use perk_instrument::layout::{FieldKind, Jvm};
+use perk_instrument::layout::FieldKind;
 use perk_jvmti_sys::jni_sys::jvalue;
 use perk_profile::{Allocations, ClassId};
 use rustc_hash::FxHashMap;
 
 pub(super) use self::live::{Keeper, Kept};
-use self::live::{Sum, Walk, entry};
+use self::live::{Sum, Walk};
 pub(super) use self::records::{Key, Records};
-use self::sizes::{Sizes, Source, header_bytes};
+use self::sizes::{Sizes, Source};
 use super::classes::Classes;
 use super::tree::{SitePaths, Tree};
-use crate::jvm::{ArraySizes, Borrowed, IntField, Jni, Jvmti, MethodRef, Reference, Vm};
-use crate::recorder::Recorder;
+use crate::jvm::{IntField, Jni, Jvmti, MethodRef, NewObject, Reference, Vm, bool_flag};
+use crate::recorder::{Recorder, entry};
 use crate::resolve::class_id;
 use crate::session::lock;
 
@@ -42,7 +41,6 @@ pub(super) struct AllocationSites {
     jvmti: Jvmti,
     records: Records,
     liveness: Liveness,
-    feature_version: u32,
     /// What the JVM allocates in these methods is counted by a probe.
     probed: Mutex<FxHashMap<MethodRef, bool>>,
     sizes: OnceLock<Mutex<Sizes>>,
@@ -59,15 +57,6 @@ struct Live {
     sites: Vec<Sum>,
     /// What has no site, by class.
     others: Vec<(ClassId, Allocations)>,
-}
-
-/// An object or array that the JVM has made by itself.
-#[derive(Clone, Copy)]
-pub(crate) struct Made<'a> {
-    pub(crate) thread: Borrowed<'a>,
-    pub(crate) object: Borrowed<'a>,
-    pub(crate) class: Borrowed<'a>,
-    pub(crate) size_bytes: u64,
 }
 
 /// How it is found out what is live.
@@ -104,7 +93,7 @@ impl AllocationSites {
         let feature_version = version.and_then(|it| it.parse().ok()).unwrap_or(0);
         let may_have_field = || {
             feature_version >= FIRST_JDK_WITHOUT_LIMITS
-                || flags::bool_flag(c"UseCompressedClassPointers") != Some(false)
+                || bool_flag(c"UseCompressedClassPointers") != Some(false)
         };
         let liveness = match with_sites {
             false => Liveness::Unknown,
@@ -117,7 +106,6 @@ impl AllocationSites {
             jvmti,
             records,
             liveness,
-            feature_version,
             probed: Mutex::default(),
             sizes: OnceLock::new(),
             vm: OnceLock::new(),
@@ -138,14 +126,7 @@ impl AllocationSites {
 
     /// Tells the helper class where records are, before it starts.
     pub(super) fn vm_init(&self, jni: Jni<'_>, helper: &dyn Reference) -> Result<(), String> {
-        let ArraySizes { alignment_bytes, base_bytes, reference_bytes } =
-            self.jvmti.array_sizes(jni).ok_or("the JVM does not tell sizes")?;
-        let jvm = Jvm {
-            feature_version: self.feature_version,
-            header_bytes: header_bytes(base_bytes),
-            oop_bytes: reference_bytes,
-            alignment_bytes,
-        };
+        let jvm = self.jvmti.object_layout(jni).ok_or("the JVM does not tell sizes")?;
         let keeps = match self.liveness {
             Liveness::Unknown => 1,
             Liveness::Field => 2,
@@ -155,10 +136,10 @@ impl AllocationSites {
             jvalue { j: self.records.address() as i64 },
             jvalue { i: self.has_field().into() },
             jvalue { i: keeps },
-            jvalue { i: alignment_bytes as i32 },
+            jvalue { i: jvm.alignment_bytes as i32 },
             jvalue { i: jvm.array_base_bytes(FieldKind::OneByte) as i32 },
             jvalue { i: jvm.array_base_bytes(FieldKind::EightBytes) as i32 },
-            jvalue { i: reference_bytes as i32 },
+            jvalue { i: jvm.oop_bytes as i32 },
         ];
         let signature = c"(JIIIIII)J";
         // SAFETY: the arguments are those of the helper's method.
@@ -198,14 +179,32 @@ impl AllocationSites {
         tree.site_paths(&self.records)
     }
 
-    /// The JVM has made an object or array by itself, for a thread that is at a line of a node.
-    pub(super) fn made_by_jvm(&self, jni: Jni<'_>, tree: &Tree, key: Key, made: &Made<'_>) {
+    /// Whether an object or array that the JVM tells of was counted before. While the JVM works for
+    /// one native method it tells in the end of all that it allocated for the thread: also of what
+    /// class loaders that it called allocated, by Java code and by JNI.
+    pub(super) fn is_counted(
+        &self,
+        jni: Jni<'_>,
+        tree: &Tree,
+        class: u32,
+        made: &NewObject<'_>,
+    ) -> bool {
+        let bytes = self.kept_bytes(class, made);
+        match (self.liveness, self.field.get()) {
+            (Liveness::Unknown, _) => false,
+            // SAFETY: the field is that of java.lang.Object, and this is no array.
+            (_, Some(&field)) if bytes == 0 => unsafe { jni.get_int(&made.object, field) != 0 },
+            _ => tree.sites().keeper.keeps(jni, &made.object, bytes),
+        }
+    }
+
+    /// Counts an object or array that no probe has seen, for a thread that is at a line of a node.
+    pub(super) fn count(&self, jni: Jni<'_>, tree: &Tree, key: Key, made: &NewObject<'_>) {
         let record = self.record(tree, key);
-        let is_array = self.is_array(key.class);
-        let bytes = if is_array { made.size_bytes } else { 0 };
+        let bytes = self.kept_bytes(key.class, made);
         self.records.count(record, bytes);
         match self.liveness {
-            Liveness::Field if !is_array => {
+            Liveness::Field if bytes == 0 => {
                 if let Some(&field) = self.field.get() {
                     // SAFETY: the field is that of java.lang.Object, and this is no array.
                     unsafe { jni.set_int(&made.object, field, record as i32) };
@@ -218,10 +217,12 @@ impl AllocationSites {
         }
     }
 
-    /// Whether a number is that of an array class.
-    fn is_array(&self, class: u32) -> bool {
+    /// The size of an array; 0 for an object, whose class tells its size.
+    fn kept_bytes(&self, class: u32, made: &NewObject<'_>) -> u64 {
         let class = ClassId::new(class as usize - 1);
-        self.sizes.get().is_some_and(|sizes| lock(sizes).instance_bytes(class).is_none())
+        let is_array =
+            self.sizes.get().is_some_and(|sizes| lock(sizes).instance_bytes(class).is_none());
+        if is_array { made.size_bytes } else { 0 }
     }
 
     /// Whether what the JVM makes in the running method is counted by a probe.

@@ -11,6 +11,7 @@
 
 mod memory;
 mod sites;
+mod suffixes;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -22,8 +23,10 @@ use self::memory::{
     FRAME_BYTES, FRAME_WORDS, Frame, LINE_SHIFT, NO_METHOD, address, first_slot, new_chunk,
     new_stack, new_table, node_at,
 };
+pub(super) use self::sites::Place;
 use self::sites::SiteTable;
 pub(crate) use self::sites::{PathNode, SitePaths};
+use self::suffixes::Suffixes;
 use crate::session::lock;
 
 const LARGEST_CHUNK: usize = 4096;
@@ -91,7 +94,7 @@ struct Inner {
     /// Under this node stand methods whose path is not known, as there was no room for it.
     lost: Option<&'static Node>,
     /// The node that stands for a context, by its innermost frames' methods and lines.
-    suffixes: FxHashMap<Vec<(u32, u16)>, u64>,
+    suffixes: Suffixes,
     /// What the last dump has seen of each node.
     seen: Vec<Seen>,
 }
@@ -219,7 +222,7 @@ impl Tree {
                 table,
                 stack,
                 lost: None,
-                suffixes: FxHashMap::default(),
+                suffixes: Suffixes::default(),
                 seen: Vec::new(),
             }),
         };
@@ -233,6 +236,11 @@ impl Tree {
     /// Its address, by which Java code knows it.
     pub(super) fn address(&'static self) -> u64 {
         std::ptr::from_ref(self) as u64
+    }
+
+    /// The bottom of its stack.
+    pub(super) fn bottom(&self) -> u64 {
+        self.stack.load(Relaxed)
     }
 
     /// The tree at an address.
@@ -392,16 +400,7 @@ impl Inner {
                 address(same.next().unwrap_or(node))
             }
             Contexts::Suffix(0) => address(&self.chunks[0][0]),
-            Contexts::Suffix(depth) => {
-                let frames = outward(node).take_while(|it| it.method.load(Relaxed) != NO_METHOD);
-                let key = |it: &Node| (it.method.load(Relaxed), it.line());
-                let mut suffix: Vec<_> = frames.take(depth).map(key).collect();
-                // The line from which the outermost frame was called belongs to the frame before.
-                if let Some(outermost) = suffix.get_mut(depth - 1) {
-                    outermost.1 = 0;
-                }
-                *self.suffixes.entry(suffix).or_insert(address(node))
-            }
+            Contexts::Suffix(depth) => self.suffixes.get_or_add(node, depth),
         }
     }
 

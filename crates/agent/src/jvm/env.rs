@@ -3,18 +3,20 @@
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::null_mut;
+use std::sync::OnceLock;
 
 use perk_jvmti_sys::jni_sys::{JavaVM, jclass, jint, jmethodID, jobject};
 use perk_jvmti_sys::{
-    Capabilities, Capability, JVMTI_ENABLE, JVMTI_ERROR_NOT_AVAILABLE, JVMTI_THREAD_MAX_PRIORITY,
-    JVMTI_THREAD_STATE_BLOCKED_ON_MONITOR_ENTER, JVMTI_THREAD_STATE_WAITING, JVMTI_VERSION_11,
-    JVMTI_VERSION_21, JvmtiEnv, call, jvmtiError, jvmtiEvent, jvmtiEventCallbacks,
-    jvmtiExtensionFunction, jvmtiExtensionFunctionInfo, jvmtiFrameInfo, jvmtiLineNumberEntry,
-    jvmtiStartFunction, jvmtiThreadGroupInfo, jvmtiThreadInfo,
+    Capabilities, Capability, JVMTI_DISABLE, JVMTI_ENABLE, JVMTI_ERROR_NOT_AVAILABLE,
+    JVMTI_THREAD_MAX_PRIORITY, JVMTI_THREAD_STATE_BLOCKED_ON_MONITOR_ENTER,
+    JVMTI_THREAD_STATE_WAITING, JVMTI_VERSION_11, JVMTI_VERSION_21, JvmtiEnv, call, jvmtiError,
+    jvmtiEvent, jvmtiEventCallbacks, jvmtiExtensionFunction, jvmtiExtensionFunctionInfo,
+    jvmtiFrameInfo, jvmtiLineNumberEntry, jvmtiStartFunction, jvmtiThreadGroupInfo,
+    jvmtiThreadInfo,
 };
 use perk_profile::mutf8;
 
-use super::{Jni, Local, Reference};
+use super::{Jni, Local, LongField, Reference};
 
 /// The agent's JVMTI environment.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +31,16 @@ unsafe impl Sync for Jvmti {}
 /// JVM then answers with an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct MethodRef(pub(super) jmethodID);
+
+impl MethodRef {
+    /// Wraps a callback's argument.
+    ///
+    /// # Safety
+    /// It must be a method of this JVM.
+    pub(crate) unsafe fn from_raw(method: jmethodID) -> Self {
+        Self(method)
+    }
+}
 
 // SAFETY: a method id is a number to everyone but the JVM.
 unsafe impl Send for MethodRef {}
@@ -50,6 +62,8 @@ pub(crate) type LineTable = Vec<(i64, u32)>;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ThreadInfo {
     pub(crate) name: String,
+    /// `Thread.threadId`; 0 where it is not known.
+    pub(crate) java_id: u64,
     pub(crate) group: Option<String>,
     pub(crate) parent_group: Option<String>,
 }
@@ -119,6 +133,12 @@ impl Jvmti {
         unsafe { call!(self.0, SetEventNotificationMode, JVMTI_ENABLE, event, all_threads).ok() }
     }
 
+    pub(crate) fn disable(self, event: jvmtiEvent) -> Result<()> {
+        let all_threads: jobject = null_mut();
+        // SAFETY: the environment is valid; null means all threads.
+        unsafe { call!(self.0, SetEventNotificationMode, JVMTI_DISABLE, event, all_threads).ok() }
+    }
+
     /// Bytes that pass between sampled allocations on average.
     pub(crate) fn set_heap_sampling_interval(self, bytes: u64) -> Result<()> {
         let bytes = jint::try_from(bytes).unwrap_or(jint::MAX);
@@ -171,8 +191,21 @@ impl Jvmti {
             let group = group.and_then(|group| self.group(jni, &group));
             let (group, parent) = group.map_or((None, None), |(name, parent)| (Some(name), parent));
             let parent_group = parent.and_then(|parent| self.group(jni, &parent));
-            Ok(ThreadInfo { name, group, parent_group: parent_group.map(|(name, _)| name) })
+            let java_id = self.java_id(jni, thread);
+            let parent_group = parent_group.map(|(name, _)| name);
+            Ok(ThreadInfo { name, java_id, group, parent_group })
         }
+    }
+
+    /// What `Thread.threadId` answers, from the field that has it on JDK 17 to 25.
+    fn java_id(self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) -> u64 {
+        static FIELD: OnceLock<Option<LongField>> = OnceLock::new();
+        let field = FIELD.get_or_init(|| {
+            let class = jni.find_class(c"java/lang/Thread")?;
+            jni.long_field(&class, c"tid")
+        });
+        // SAFETY: the field is java.lang.Thread's, and this is a thread.
+        field.map_or(0, |field| unsafe { jni.get_long(thread, field) }.unsigned_abs())
     }
 
     /// A thread group's name and parent.
@@ -410,7 +443,7 @@ impl Jvmti {
     ///
     /// # Safety
     /// `array` must be an array of `count` local references that JVMTI allocated for us.
-    unsafe fn take_references<'a>(
+    pub(super) unsafe fn take_references<'a>(
         self,
         jni: Jni<'a>,
         count: jint,

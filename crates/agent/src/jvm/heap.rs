@@ -3,25 +3,42 @@
 use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
 
-use perk_jvmti_sys::jni_sys::{jfieldID, jmethodID, jobject};
-use perk_jvmti_sys::{call, jvmtiError, jvmtiHeapCallbacks};
+use perk_instrument::layout;
+use perk_jvmti_sys::jni_sys::{jclass, jfieldID, jint, jlong, jmethodID, jobject};
+use perk_jvmti_sys::{call, jthread, jvmtiError, jvmtiHeapCallbacks};
 
-use super::{Jni, Jvmti, Local, MethodRef, Reference};
+use super::{Borrowed, Jni, Jvmti, Local, MethodRef, Reference};
 
 /// `ACC_STATIC` (JVM specification, table 4.5-A).
 const STATIC: i32 = 0x0008;
 /// The largest alignment that the JVM can be told to use.
 const MOST_ALIGNMENT_BYTES: i32 = 256;
 
-/// See [`Jvmti::array_sizes`].
+/// A new object or array, and the thread that it was made for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ArraySizes {
-    /// What sizes are multiples of.
-    pub(crate) alignment_bytes: u32,
-    /// Where the elements of a `byte[]` begin.
-    pub(crate) base_bytes: u32,
-    /// A reference.
-    pub(crate) reference_bytes: u32,
+pub(crate) struct NewObject<'a> {
+    pub(crate) thread: Borrowed<'a>,
+    pub(crate) object: Borrowed<'a>,
+    pub(crate) class: Borrowed<'a>,
+    pub(crate) size_bytes: u64,
+}
+
+impl<'a> NewObject<'a> {
+    /// From an event's arguments; `None` if one is null.
+    ///
+    /// # Safety
+    /// Those that are not null must be valid references for the lifetime chosen.
+    pub(crate) unsafe fn of_event(
+        thread: jthread,
+        object: jobject,
+        class: jclass,
+        size_bytes: jlong,
+    ) -> Option<Self> {
+        // SAFETY: the caller's promise.
+        let of = |reference| unsafe { Borrowed::from_raw(reference) };
+        let (thread, object, class) = (of(thread)?, of(object)?, of(class)?);
+        Some(Self { thread, object, class, size_bytes: size_bytes.unsigned_abs() })
+    }
 }
 
 impl Jvmti {
@@ -39,14 +56,10 @@ impl Jvmti {
         unsafe { call!(self.raw(), IterateThroughHeap, 0, null_mut(), callbacks, argument).ok() }
     }
 
-    /// What sizes of objects and arrays follow from.
-    pub(crate) fn array_sizes(self, jni: Jni<'_>) -> Option<ArraySizes> {
-        let bytes = |array: Option<Local<'_>>| {
-            let (array, mut bytes) = (array?, 0);
-            // SAFETY: the environment and reference are valid, `bytes` lives until the call returns.
-            unsafe { call!(self.raw(), GetObjectSize, array.raw(), &mut bytes).ok().ok()? };
-            u32::try_from(bytes).ok()
-        };
+    /// What sizes of objects and arrays follow from, as those of some arrays tell.
+    pub(crate) fn object_layout(self, jni: Jni<'_>) -> Option<layout::Jvm> {
+        let version = self.system_property(c"java.vm.specification.version")?;
+        let bytes = |array: Option<Local<'_>>| u32::try_from(self.object_bytes(&array?)?).ok();
         let of_bytes = |length| bytes(jni.new_byte_array(length));
         let least_bytes = of_bytes(0)?;
         // So many fit into what is left behind the length.
@@ -55,11 +68,43 @@ impl Jvmti {
         let reference_bytes = |length| bytes(jni.new_object_array(length));
         let references_bytes =
             reference_bytes(MOST_ALIGNMENT_BYTES)?.checked_sub(reference_bytes(0)?)?;
-        Some(ArraySizes {
+        Some(layout::Jvm {
+            feature_version: version.parse().ok()?,
+            header_bytes: header_bytes(least_bytes - fitting.unsigned_abs()),
+            oop_bytes: references_bytes / MOST_ALIGNMENT_BYTES.unsigned_abs(),
             alignment_bytes: next_bytes - least_bytes,
-            base_bytes: least_bytes - fitting.unsigned_abs(),
-            reference_bytes: references_bytes / MOST_ALIGNMENT_BYTES.unsigned_abs(),
         })
+    }
+
+    /// The number and size of all objects in the heap, reachable or not yet collected.
+    pub(crate) fn heap_totals(self) -> Result<(u64, u64), jvmtiError> {
+        unsafe extern "system" fn object(
+            _: jlong,
+            bytes: jlong,
+            _: *mut jlong,
+            _: jint,
+            totals: *mut c_void,
+        ) -> jint {
+            // SAFETY: it is what is passed below, by the thread that has it borrowed.
+            let (count, all_bytes) = unsafe { &mut *totals.cast::<(u64, u64)>() };
+            *count += 1;
+            *all_bytes += bytes.unsigned_abs();
+            0
+        }
+        let mut totals = (0, 0);
+        let callbacks =
+            jvmtiHeapCallbacks { heap_iteration_callback: Some(object), ..Default::default() };
+        // SAFETY: the callback is passed the totals, and calls nothing of the JVM.
+        unsafe { self.iterate_through_heap(&callbacks, std::ptr::from_mut(&mut totals).cast())? };
+        Ok(totals)
+    }
+
+    /// The size of an object or array, with perk's field if it has that.
+    pub(crate) fn object_bytes(self, object: &(impl Reference + ?Sized)) -> Option<u64> {
+        let mut bytes = 0;
+        // SAFETY: the environment and reference are valid, `bytes` lives until the call returns.
+        unsafe { call!(self.raw(), GetObjectSize, object.raw(), &mut bytes).ok().ok()? };
+        u64::try_from(bytes).ok()
     }
 
     /// Whether the bootstrap loader has defined a class.
@@ -100,6 +145,16 @@ impl Jvmti {
         }
     }
 
+    /// The calling thread, be it a virtual one.
+    pub(crate) fn current_thread<'a>(self, jni: Jni<'a>) -> Option<Local<'a>> {
+        let mut thread: jthread = null_mut();
+        // SAFETY: the environment is valid; the new reference is ours.
+        unsafe {
+            call!(self.raw(), GetCurrentThread, &mut thread).ok().ok()?;
+            Local::from_raw(jni, thread)
+        }
+    }
+
     /// The method that the calling thread runs.
     pub(crate) fn current_method(self) -> Option<MethodRef> {
         let (mut method, mut location): (jmethodID, _) = (null_mut(), 0);
@@ -117,6 +172,13 @@ impl<'a> Jni<'a> {
         let env = self.raw();
         // SAFETY: the environment is this thread's, the reference valid; the new one is ours.
         unsafe { Local::from_raw(self, ((**env).v1_2.GetSuperclass)(env, class.raw())) }
+    }
+
+    /// The class of an object.
+    pub(crate) fn class_of(self, object: &(impl Reference + ?Sized)) -> Option<Local<'a>> {
+        let env = self.raw();
+        // SAFETY: the environment is this thread's, the reference valid; the new one is ours.
+        unsafe { Local::from_raw(self, ((**env).v1_1.GetObjectClass)(env, object.raw())) }
     }
 
     /// A new `byte[]`.
@@ -137,6 +199,35 @@ impl<'a> Jni<'a> {
         }
     }
 
+    /// The `byte[]` field of a class's objects.
+    pub(crate) fn bytes_field(
+        self,
+        class: &(impl Reference + ?Sized),
+        name: &CStr,
+    ) -> Option<BytesField> {
+        let env = self.raw();
+        // SAFETY: the environment is this thread's, the reference valid; the names end in NUL.
+        let field =
+            unsafe { ((**env).v1_1.GetFieldID)(env, class.raw(), name.as_ptr(), c"[B".as_ptr()) };
+        self.clear_exception();
+        (!field.is_null()).then_some(BytesField(field))
+    }
+
+    /// The value of a field; `None` for null.
+    ///
+    /// # Safety
+    /// The field must be one of the object's class.
+    pub(crate) unsafe fn get_bytes(
+        self,
+        object: &(impl Reference + ?Sized),
+        field: BytesField,
+    ) -> Option<Local<'a>> {
+        let env = self.raw();
+        // SAFETY: the environment is this thread's, the reference valid, the new one is ours; the
+        // caller's promise.
+        unsafe { Local::from_raw(self, ((**env).v1_1.GetObjectField)(env, object.raw(), field.0)) }
+    }
+
     /// An `int` field of a class's objects.
     pub(crate) fn int_field(
         self,
@@ -149,6 +240,16 @@ impl<'a> Jni<'a> {
             unsafe { ((**env).v1_1.GetFieldID)(env, class.raw(), name.as_ptr(), c"I".as_ptr()) };
         self.clear_exception();
         (!field.is_null()).then_some(IntField(field))
+    }
+
+    /// The value of a field.
+    ///
+    /// # Safety
+    /// The field must be one of the object's class.
+    pub(crate) unsafe fn get_int(self, object: &(impl Reference + ?Sized), field: IntField) -> i32 {
+        let env = self.raw();
+        // SAFETY: the environment is this thread's, the reference valid; the caller's promise.
+        unsafe { ((**env).v1_1.GetIntField)(env, object.raw(), field.0) }
     }
 
     /// Sets a field.
@@ -167,6 +268,15 @@ impl<'a> Jni<'a> {
     }
 }
 
+/// A field of type `byte[]`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BytesField(jfieldID);
+
+// SAFETY: a field id is a number to everyone but the JVM.
+unsafe impl Send for BytesField {}
+// SAFETY: as above.
+unsafe impl Sync for BytesField {}
+
 /// A field of type `int`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IntField(jfieldID);
@@ -175,3 +285,13 @@ pub(crate) struct IntField(jfieldID);
 unsafe impl Send for IntField {}
 // SAFETY: as above.
 unsafe impl Sync for IntField {}
+
+/// The header of an object, by where the elements of a `byte[]` begin: behind the header and a
+/// length of four bytes, and before JDK 23 at a multiple of eight.
+fn header_bytes(byte_array_base: u32) -> u32 {
+    match byte_array_base {
+        20.. => 16,
+        16.. => 12,
+        _ => 8,
+    }
+}

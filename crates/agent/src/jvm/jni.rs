@@ -7,6 +7,7 @@ use perk_jvmti_sys::jni_sys::{
     JNI_OK, JNI_VERSION_1_8, JNI_VERSION_21, JNIEnv, JNINativeMethod, JavaVM, jfieldID, jint,
     jmethodID, jobject, jvalue,
 };
+use perk_profile::mutf8;
 
 use super::{Global, Local, Reference, Weak};
 
@@ -57,6 +58,12 @@ impl<'a> Jni<'a> {
         unsafe { ((**self.0).v1_2.IsSameObject)(self.0, weak.raw(), std::ptr::null_mut()) }
     }
 
+    /// Whether a weak reference is one to this object.
+    pub(crate) fn is_of(self, weak: &Weak, object: &(impl Reference + ?Sized)) -> bool {
+        // SAFETY: as above; the other reference is valid.
+        unsafe { ((**self.0).v1_2.IsSameObject)(self.0, weak.raw(), object.raw()) }
+    }
+
     /// Deletes a weak reference.
     pub(crate) fn delete_weak(self, weak: Weak) {
         // SAFETY: the environment is this thread's; the reference is given up here.
@@ -88,6 +95,18 @@ impl<'a> Jni<'a> {
         const MOST: usize = 1 << 16;
         // SAFETY: the environment is this thread's.
         unsafe { ((**self.0).v1_2.EnsureLocalCapacity)(self.0, count.min(MOST) as jint) };
+    }
+
+    /// Runs `body` with room for so many local references besides those that its caller holds.
+    pub(crate) fn with_room(self, count: u8, body: impl FnOnce()) {
+        // SAFETY: the environment is this thread's; the frame that is pushed is popped again.
+        unsafe {
+            if ((**self.0).v1_2.PushLocalFrame)(self.0, count.into()) != JNI_OK {
+                return self.clear_exception();
+            }
+            body();
+            ((**self.0).v1_2.PopLocalFrame)(self.0, std::ptr::null_mut());
+        }
     }
 
     /// Whether two references mean the same object.
@@ -149,6 +168,29 @@ impl<'a> Jni<'a> {
             let threw = ((**env).v1_2.ExceptionCheck)(env);
             self.clear_exception();
             (!threw).then_some(())
+        }
+    }
+
+    /// Ends the JVM at once, with exit code 0; returns where Java code threw.
+    pub(crate) fn halt(self) {
+        let env = self.0;
+        let Some(class) = self.find_class(c"java/lang/Runtime") else { return };
+        let (getter, of_getter) = (c"getRuntime", c"()Ljava/lang/Runtime;");
+        // SAFETY: the environment is this thread's; methods and arguments fit each other; results
+        // are checked for null before they are used.
+        unsafe {
+            let find = ((**env).v1_1.GetStaticMethodID, (**env).v1_1.GetMethodID);
+            let get = find.0(env, class.raw(), getter.as_ptr(), of_getter.as_ptr());
+            let halt = find.1(env, class.raw(), c"halt".as_ptr(), c"(I)V".as_ptr());
+            if get.is_null() || halt.is_null() {
+                return self.clear_exception();
+            }
+            let call = (**env).v1_1.CallStaticObjectMethodA;
+            if let Some(it) = self.checked(call(env, class.raw(), get, std::ptr::null())) {
+                let arguments = [jvalue { i: 0 }];
+                ((**env).v1_1.CallVoidMethodA)(env, it.raw(), halt, arguments.as_ptr());
+                self.clear_exception();
+            }
         }
     }
 
@@ -273,6 +315,52 @@ impl<'a> Jni<'a> {
         self.clear_exception();
         // SAFETY: the caller's promise.
         unsafe { Local::from_raw(self, object) }
+    }
+
+    /// A new string of modified UTF-8.
+    pub(super) fn new_string(self, text: &CStr) -> Option<Local<'a>> {
+        // SAFETY: the environment is this thread's; the text ends in NUL.
+        unsafe { self.checked(((**self.0).v1_2.NewStringUTF)(self.0, text.as_ptr())) }
+    }
+
+    /// Takes the exception that the thread has, as its `toString` tells it.
+    pub(super) fn take_exception(self) -> Option<String> {
+        let env = self.0;
+        let signature = c"()Ljava/lang/String;";
+        // SAFETY: the environment is this thread's; method and object fit each other; results are
+        // checked for null before they are used, and the characters are given back.
+        unsafe {
+            let exception = ((**env).v1_2.ExceptionOccurred)(env);
+            let exception = self.checked(exception)?;
+            let text = || {
+                let class = self.find_class(c"java/lang/Throwable")?;
+                let find = (**env).v1_1.GetMethodID;
+                let method = find(env, class.raw(), c"toString".as_ptr(), signature.as_ptr());
+                if method.is_null() {
+                    self.clear_exception();
+                    return None;
+                }
+                let call = (**env).v1_1.CallObjectMethodA;
+                let arguments = std::ptr::null();
+                let text = self.checked(call(env, exception.raw(), method, arguments))?;
+                let get = (**env).v1_1.GetStringUTFChars;
+                let characters = get(env, text.raw(), std::ptr::null_mut());
+                if characters.is_null() {
+                    self.clear_exception();
+                    return None;
+                }
+                let copy = mutf8::decode(CStr::from_ptr(characters).to_bytes()).into_owned();
+                ((**env).v1_1.ReleaseStringUTFChars)(env, text.raw(), characters);
+                Some(copy)
+            };
+            Some(text().unwrap_or_else(|| "an exception".to_owned()))
+        }
+    }
+
+    /// Whether the thread has an exception that nobody has caught yet.
+    pub(crate) fn is_throwing(self) -> bool {
+        // SAFETY: the environment is this thread's.
+        unsafe { ((**self.0).v1_2.ExceptionCheck)(self.0) }
     }
 
     pub(super) fn clear_exception(self) {

@@ -50,6 +50,13 @@ impl<'a> Local<'a> {
     }
 }
 
+impl Local<'_> {
+    /// The same reference, as long as this one lives.
+    pub(crate) fn borrowed(&self) -> Borrowed<'_> {
+        Borrowed(self.object, PhantomData)
+    }
+}
+
 impl Reference for Local<'_> {
     fn raw(&self) -> jobject {
         self.object
@@ -115,6 +122,19 @@ impl Weak {
     /// Neither may be used after one was deleted.
     pub(crate) unsafe fn alias(&self) -> Self {
         Self(self.0)
+    }
+
+    /// The address of its object; 0 if that is gone.
+    ///
+    /// # Safety
+    /// The reference must not have been deleted. It is no address that the answer says but where a
+    /// collector has plain ones in references (Serial, Parallel and G1), and not for long unless
+    /// the JVM stands still.
+    pub(crate) unsafe fn address(&self) -> u64 {
+        /// The bits that tell kinds of references apart.
+        const KIND: usize = 0b11;
+        // SAFETY: HotSpot's reference is the address of the word that the collector updates.
+        unsafe { ((self.0 as usize & !KIND) as *const u64).read_volatile() }
     }
 
     /// The raw reference; never null. It is no [`Reference`], as its object may be gone.

@@ -6,7 +6,7 @@ use perk_profile::{
 };
 use rustc_hash::FxHashMap;
 
-use super::{Recorder, now};
+use super::{Recorder, entry, now};
 use crate::exact::Calls;
 use crate::roster::Slot;
 
@@ -80,7 +80,7 @@ impl Recorder {
             if node.count > 0 || node.self_ns > 0 {
                 let times = self.calls.account(node, calls.get(node.parent as usize), cost);
                 let trace = self.profile.trace(place, thread);
-                self.calls.row(trace).add(times);
+                entry(&mut self.calls.rows, trace.index()).add(times);
             }
         }
     }
@@ -133,11 +133,8 @@ impl Recorder {
         if method == Calls::LOST {
             return self.lost_frame();
         }
-        if self.calls.frames.len() <= index {
-            self.calls.frames.resize(index + 1, None);
-        }
         let symbols = &mut self.profile.symbols;
-        *self.calls.frames[index].get_or_insert_with(|| {
+        *entry(&mut self.calls.frames, index).get_or_insert_with(|| {
             let method = MethodId::new(index);
             symbols.frame(Frame { method, bci: None, line: Line::Unknown })
         })
@@ -168,12 +165,5 @@ impl CallBook {
             self_ns: node.self_ns - removed_ns,
             total_ns: node.total_ns.saturating_sub(removed_ns),
         }
-    }
-
-    fn row(&mut self, trace: TraceId) -> &mut Booked {
-        if self.rows.len() <= trace.index() {
-            self.rows.resize(trace.index() + 1, Booked::default());
-        }
-        &mut self.rows[trace.index()]
     }
 }

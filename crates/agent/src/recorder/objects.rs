@@ -1,12 +1,16 @@
 //! Books on the profile what the exact engine counted of objects.
 
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use perk_control::options::{Format, Options};
 use perk_hprof::aprof;
 use perk_profile::{
     Allocations, ClassId, Frame, FrameId, Line, MethodId, NodeId, Site, Sites, TraceId,
 };
 use rustc_hash::FxHashMap;
 
-use super::Recorder;
+use super::{Recorder, entry};
 use crate::exact::{Calls, Objects, PathNode, SitePaths};
 use crate::roster::Slot;
 
@@ -16,7 +20,31 @@ pub(crate) struct ObjectBook {
     /// By the index of the record.
     sites: Vec<Option<(ClassId, TraceId)>>,
     frames: FxHashMap<(u32, u16), FrameId>,
+    tables: Tables,
+    /// All since the start, as of `until`.
     by_class: FxHashMap<ClassId, Allocations>,
+    until: Duration,
+    /// The same as of `from`, where the span of the next table begins.
+    before: FxHashMap<ClassId, Allocations>,
+    from: Duration,
+}
+
+/// Which tables of `-Xaprof` are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Tables {
+    #[default]
+    None,
+    /// At exit, of the whole run.
+    Run,
+    /// At each dump, of what came since the one before.
+    Between,
+}
+
+impl ObjectBook {
+    /// The class and trace of each record, by its index, where they are known.
+    pub(super) fn sites(&self) -> &[Option<(ClassId, TraceId)>] {
+        &self.sites
+    }
 }
 
 impl Recorder {
@@ -69,12 +97,8 @@ impl Recorder {
                 None => root,
             };
             let trace = self.profile.trace(place, thread);
-            let index = site.record as usize;
-            if self.objects.sites.len() <= index {
-                self.objects.sites.resize(index + 1, None);
-            }
             let class = ClassId::new(site.class as usize - 1);
-            self.objects.sites[index] = Some((class, trace));
+            *entry(&mut self.objects.sites, site.record as usize) = Some((class, trace));
         }
     }
 
@@ -100,35 +124,78 @@ impl Recorder {
         })
     }
 
-    /// Books all objects up to now, for the dump that follows.
-    pub(crate) fn book_objects(&mut self, objects: &Objects) {
+    /// Books all objects up to a moment, for the dump that follows.
+    pub(crate) fn book_objects(&mut self, objects: &Objects, moment: Instant) {
         let sites = objects.sites.iter().enumerate().filter_map(|(record, counts)| {
             let (class, trace) = (*self.objects.sites.get(record)?)?;
-            Some((class, trace, *counts))
+            (counts.allocated_count > 0).then_some((class, trace, *counts))
         });
-        let system = self.profile.system_trace();
-        let others = objects.others.iter().map(|&(class, counts)| (class, system, counts));
-        let all: Vec<_> = sites.chain(others).collect();
-        self.objects.by_class.clear();
-        for (class, trace, counts) in all {
-            if counts.allocated_count > 0 {
-                self.objects.by_class.entry(class).or_default().add(counts);
-                if self.sites_are_exact {
-                    self.book_site(class, trace, counts);
-                }
+        let sites: Vec<_> = sites.collect();
+        let book = &mut self.objects;
+        book.until = moment.saturating_duration_since(self.begun);
+        book.by_class.clear();
+        let mut count = |class, counts| book.by_class.entry(class).or_default().add(counts);
+        sites.iter().for_each(|&(class, _, counts)| count(class, counts));
+        // Of these only those are known that live now: when they were allocated nobody knows.
+        if book.tables != Tables::Between {
+            objects.others.iter().for_each(|&(class, counts)| count(class, counts));
+        }
+        if self.sites_are_exact {
+            let system = self.profile.system_trace();
+            let others = objects.others.iter().map(|&(class, counts)| (class, system, counts));
+            for (class, trace, counts) in sites.into_iter().chain(others) {
+                self.book_site(class, trace, counts);
             }
         }
     }
 
-    /// Prints the table of `-Xaprof`, on stdout as the JVM did.
-    pub(super) fn print_classes(&self) {
+    /// The table of `-Xaprof`, if this dump is to print one.
+    pub(super) fn class_table(&mut self, last: bool) -> Option<Vec<u8>> {
+        let mut text = Vec::new();
+        let by_class = match self.objects.tables {
+            Tables::Run if last => std::mem::take(&mut self.objects.by_class),
+            Tables::Between => {
+                let (from, until) = (self.objects.from, self.objects.until);
+                let (from_s, until_s) = (from.as_secs_f64(), until.as_secs_f64());
+                writeln!(text, "\nAllocated from {from_s:.3} s to {until_s:.3} s of the run:")
+                    .ok()?;
+                self.objects.take_span()
+            }
+            Tables::None | Tables::Run => return None,
+        };
         let trace = self.profile.system_trace();
-        let rows = self.objects.by_class.iter();
-        let rows: Vec<_> = rows.map(|(&class, &objects)| Site { class, trace, objects }).collect();
+        let rows = by_class.into_iter().map(|(class, objects)| Site { class, trace, objects });
+        let rows: Vec<_> = rows.collect();
         let mut total = Allocations::default();
         rows.iter().for_each(|site| total.add(site.objects));
         let sites = Sites { total, rows, ..Sites::default() };
-        // A program that has closed its stdout has nobody who reads it.
-        let _ = aprof::write(std::io::stdout(), &aprof::Table::of(&self.profile, &sites));
+        aprof::write(&mut text, &aprof::Table::of(&self.profile, &sites)).ok()?;
+        Some(text)
+    }
+}
+
+impl ObjectBook {
+    pub(super) fn new(options: &Options) -> Self {
+        let tables = match (options.aprof, options.aprof_between) {
+            (true, true) => Tables::Between,
+            // A tool that asks for all in one file prints what it likes.
+            (true, false) if options.format != Format::Extended => Tables::Run,
+            _ => Tables::None,
+        };
+        Self { tables, ..Self::default() }
+    }
+
+    /// What was allocated since the last table, by class. The next one begins from here.
+    fn take_span(&mut self) -> FxHashMap<ClassId, Allocations> {
+        let all = std::mem::take(&mut self.by_class);
+        let mut span = all.clone();
+        for (class, before) in std::mem::replace(&mut self.before, all) {
+            if let Some(it) = span.get_mut(&class) {
+                it.allocated_count = it.allocated_count.saturating_sub(before.allocated_count);
+                it.allocated_bytes = it.allocated_bytes.saturating_sub(before.allocated_bytes);
+            }
+        }
+        self.from = self.until;
+        span
     }
 }

@@ -1,21 +1,54 @@
 //! Books allocations on the profile.
 
-use perk_profile::{Allocations, ClassId, Site, Sites, TraceId};
+use std::mem;
+
+use perk_profile::{Allocations, ClassId, Site, SiteSelection, Sites, TraceId};
 use rustc_hash::FxHashMap;
 
 use super::{Recorder, now};
 
+/// Objects by site.
+type Rows = FxHashMap<(ClassId, TraceId), Allocations>;
+
 /// What was allocated and what lives, by site: as of the dump that is made.
 #[derive(Debug)]
 pub(crate) struct SiteBook {
-    rows: FxHashMap<(ClassId, TraceId), Allocations>,
+    rows: Rows,
     sample_interval_bytes: Option<u64>,
+    /// What was allocated and does not count: see [`Recorder::clear_sites`].
+    removed: Rows,
+    /// All that was allocated when counting was switched off.
+    frozen: Option<Rows>,
+    /// The sites as of the last section, where a peer may ask for what changed since.
+    last: Option<Rows>,
 }
 
 impl SiteBook {
     /// An empty book, of estimates where a sampling interval is given.
-    pub(super) fn new(sample_interval_bytes: Option<u64>) -> Self {
-        Self { rows: FxHashMap::default(), sample_interval_bytes }
+    pub(super) fn new(sample_interval_bytes: Option<u64>, has_peer: bool) -> Self {
+        Self {
+            rows: Rows::default(),
+            sample_interval_bytes,
+            removed: Rows::default(),
+            frozen: None,
+            last: has_peer.then(Rows::default),
+        }
+    }
+
+    /// What counts of a site's objects. The probes go on while counting is switched off, so it is
+    /// here that what they count is left out.
+    fn counted(&self, site: (ClassId, TraceId), objects: Allocations) -> Allocations {
+        let mut counted = match &self.frozen {
+            Some(frozen) => frozen.get(&site).copied().unwrap_or_default(),
+            None => objects,
+        };
+        if let Some(removed) = self.removed.get(&site) {
+            counted.remove_allocated(*removed);
+        }
+        // Which of the live objects do not count nobody knows; no more than all live.
+        counted.live_bytes = objects.live_bytes.min(counted.allocated_bytes);
+        counted.live_count = objects.live_count.min(counted.allocated_count);
+        counted
     }
 }
 
@@ -25,17 +58,69 @@ impl Recorder {
         self.sites.rows.entry((class, trace)).or_default().add(objects);
     }
 
+    /// Drops what was booked for a dump.
+    pub(crate) fn forget_sites(&mut self) {
+        self.sites.rows.clear();
+    }
+
     /// The section of sites; the next one begins without any.
-    pub(super) fn take_sites(&mut self) -> Sites {
-        let rows = std::mem::take(&mut self.sites.rows);
+    pub(super) fn take_sites(&mut self, selection: SiteSelection, cutoff: f64) -> Sites {
+        let book = &mut self.sites;
+        let booked = mem::take(&mut book.rows);
+        let counted = booked.into_iter().map(|(site, objects)| (site, book.counted(site, objects)));
+        let rows: Rows = counted.filter(|(_, it)| *it != Allocations::default()).collect();
         let mut total = Allocations::default();
         rows.values().for_each(|&objects| total.add(objects));
-        let rows = rows.into_iter();
-        let rows = rows.map(|((class, trace), objects)| Site { class, trace, objects });
-        let sample_interval_bytes = self.sites.sample_interval_bytes;
-        let mut sites =
-            Sites { total, rows: rows.collect(), sample_interval_bytes, written: Some(now()) };
-        sites.rank(self.cutoff);
+        let changed = |(site, objects): &(&(ClassId, TraceId), &Allocations)| {
+            let last = book.last.as_ref().filter(|_| selection.changed_only);
+            last.is_none_or(|last| last.get(site) != Some(objects))
+        };
+        let listed = rows.iter().filter(changed);
+        let listed = listed.map(|(&(class, trace), &objects)| Site { class, trace, objects });
+        let mut sites = Sites {
+            total,
+            rows: listed.collect(),
+            sample_interval_bytes: book.sample_interval_bytes,
+            selection,
+            written: Some(now()),
+        };
+        if let Some(last) = &mut book.last {
+            *last = rows;
+        }
+        sites.rank(cutoff);
         sites
+    }
+
+    /// Counts allocations, or does not; what has been booked are all up to now.
+    pub(crate) fn count_sites(&mut self, counts: bool) {
+        let book = &mut self.sites;
+        let rows = mem::take(&mut book.rows);
+        match book.frozen.take() {
+            None if !counts => book.frozen = Some(rows),
+            Some(frozen) if counts => {
+                for (site, mut objects) in rows {
+                    objects.remove_allocated(frozen.get(&site).copied().unwrap_or_default());
+                    book.removed.entry(site).or_default().add(objects);
+                }
+            }
+            frozen => book.frozen = frozen,
+        }
+    }
+
+    /// Counts allocations from now on, as if the program had begun with what lives; what has been
+    /// booked are all up to now.
+    pub(crate) fn clear_sites(&mut self) {
+        let book = &mut self.sites;
+        let rows = mem::take(&mut book.rows);
+        for (site, objects) in rows {
+            let mut gone = book.counted(site, objects);
+            let live = Allocations {
+                allocated_bytes: gone.live_bytes,
+                allocated_count: gone.live_count,
+                ..Allocations::default()
+            };
+            gone.remove_allocated(live);
+            book.removed.entry(site).or_default().add(gone);
+        }
     }
 }

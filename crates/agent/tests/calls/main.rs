@@ -9,6 +9,7 @@ mod jvms;
 mod output;
 mod tables;
 mod times;
+mod together;
 
 use std::collections::BTreeMap;
 

@@ -22,6 +22,9 @@ const LANGUAGE: Table = &[
     ("generics", "run", N),
     ("natives", "run", N),
     ("varargs", "run", N),
+    ("copies", "run", N),
+    ("$Copied.<init>", "copies", N),
+    ("$Copied.copy", "copies", N),
     ("reflection", "run", FEW),
     ("streams", "run", 1),
     ("iterators", "run", 1),
@@ -96,13 +99,15 @@ const LANGUAGE: Table = &[
 
 /// Calls by `CallsLanguage` and `CallsThrowing` of methods of the JDK that are native, or that the
 /// JIT has code of its own for: callee, caller, calls.
-pub(crate) const LEAVES: [(&str, &str, u64); 6] = [
+pub(crate) const LEAVES: [(&str, &str, u64); 7] = [
     ("java.lang.System.arraycopy", "CallsLanguage.natives", N),
     ("java.lang.System.identityHashCode", "CallsLanguage.natives", 2 * N),
     ("java.lang.System.nanoTime", "CallsLanguage.natives", N),
     ("java.lang.Math.max", "CallsLanguage.natives", N),
     ("java.lang.Thread.sleep", "CallsLanguage.sleeps", 5),
     ("java.lang.System.arraycopy", "CallsThrowing.fromNative", N),
+    // No leaf: it hides one.
+    ("java.util.ArrayList.clone", "CallsLanguage$Copied.copy", N),
 ];
 
 /// The recursions' depth.

@@ -1,4 +1,4 @@
-//! A strict walker of HPROF binary with CPU samples, written from the format's description: every
+//! A strict walker of HPROF binary with CPU samples and sites, written from the format's description: every
 //! length exact, every id given before it is used. It is proved on the original agent's file first.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,12 +18,16 @@ pub(crate) struct Records {
     used_names: BTreeSet<u64>,
     /// Class names by serial number.
     pub(crate) classes: BTreeMap<u32, String>,
+    /// Serial numbers of classes that were unloaded, in order.
+    pub(crate) unloaded: Vec<u32>,
     class_objects: BTreeSet<u64>,
     pub(crate) threads: BTreeMap<u32, Thread>,
     pub(crate) ended: Vec<u32>,
     pub(crate) frames: BTreeMap<u64, Frame>,
     pub(crate) traces: BTreeMap<u32, Trace>,
     pub(crate) sections: Vec<Section>,
+    pub(crate) sites: Vec<Sites>,
+    pub(crate) summaries: Vec<Totals>,
     /// Tags in the order of the records.
     pub(crate) tags: Vec<u8>,
     micros: Vec<u32>,
@@ -60,14 +64,38 @@ pub(crate) struct Section {
     pub(crate) rows: Vec<(u32, u32)>,
 }
 
+/// ALLOC SITES.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Sites {
+    pub(crate) flags: u16,
+    pub(crate) cutoff: f32,
+    pub(crate) total: Totals,
+    pub(crate) rows: Vec<Site>,
+}
+
+/// Live bytes and objects, allocated bytes and objects.
+pub(crate) type Totals = [u64; 4];
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Site {
+    pub(crate) class: String,
+    pub(crate) trace: u32,
+    pub(crate) objects: Totals,
+}
+
 pub(crate) const UTF8: u8 = 0x01;
 pub(crate) const LOAD_CLASS: u8 = 0x02;
+pub(crate) const UNLOAD_CLASS: u8 = 0x03;
 pub(crate) const FRAME: u8 = 0x04;
 pub(crate) const TRACE: u8 = 0x05;
+pub(crate) const ALLOC_SITES: u8 = 0x06;
+pub(crate) const HEAP_SUMMARY: u8 = 0x07;
 pub(crate) const START_THREAD: u8 = 0x0A;
 pub(crate) const END_THREAD: u8 = 0x0B;
 pub(crate) const CPU_SAMPLES: u8 = 0x0D;
 pub(crate) const CONTROL_SETTINGS: u8 = 0x0E;
+pub(crate) const HEAP_DUMP_SEGMENT: u8 = 0x1C;
+pub(crate) const HEAP_DUMP_END: u8 = 0x2C;
 
 impl Records {
     /// `class.method` of a frame, with the signature where that is wanted.
@@ -160,6 +188,10 @@ impl<'a> Input<'a> {
     fn id(&mut self) -> Result<u64> {
         self.number(self.id_bytes)
     }
+
+    fn totals(&mut self) -> Result<Totals> {
+        Ok([self.number(4)?, self.number(4)?, self.number(8)?, self.number(8)?])
+    }
 }
 
 impl Records {
@@ -179,6 +211,14 @@ impl Records {
             START_THREAD => self.start_thread(&mut body)?,
             END_THREAD => self.ended.push(body.u4()?),
             CPU_SAMPLES => self.cpu_samples(&mut body)?,
+            UNLOAD_CLASS => {
+                let serial = body.u4()?;
+                let is_new = self.classes.contains_key(&serial) && !self.unloaded.contains(&serial);
+                ensure(is_new, || format!("class {serial} cannot be unloaded"))?;
+                self.unloaded.push(serial);
+            }
+            ALLOC_SITES => self.alloc_sites(&mut body)?,
+            HEAP_SUMMARY => self.summaries.push(body.totals()?),
             CONTROL_SETTINGS => {
                 self.flags = body.u4()?;
                 self.depth = body.number(2)? as u16;
@@ -254,6 +294,27 @@ impl Records {
         ensure(serial > 200_000 && self.threads.insert(serial, thread).is_none(), || {
             format!("thread {serial} again")
         })
+    }
+
+    fn alloc_sites(&mut self, body: &mut Input<'_>) -> Result<()> {
+        let (flags, cutoff) = (body.number(2)? as u16, f32::from_bits(body.u4()?));
+        let (total, count) = (body.totals()?, body.u4()?);
+        let mut rows = Vec::new();
+        for _ in 0..count {
+            let (_element, class, trace) = (body.number(1)?, body.u4()?, body.u4()?);
+            ensure(self.traces.contains_key(&trace), || format!("no trace {trace}"))?;
+            let class = self.classes.get(&class).ok_or_else(|| format!("no class {class}"))?;
+            let class = class.clone();
+            let objects = [body.number(4)?, body.number(4)?, body.number(4)?, body.number(4)?];
+            ensure(objects[0] <= objects[2] && objects[1] <= objects[3], || {
+                format!("{class}: more live than allocated: {objects:?}")
+            })?;
+            rows.push(Site { class, trace, objects });
+        }
+        let by = |row: &Site| if flags & 2 == 0 { row.objects[0] } else { row.objects[2] };
+        ensure(rows.is_sorted_by(|a, b| by(a) >= by(b)), || "sites out of order".to_owned())?;
+        self.sites.push(Sites { flags, cutoff, total, rows });
+        Ok(())
     }
 
     fn cpu_samples(&mut self, body: &mut Input<'_>) -> Result<()> {

@@ -1,6 +1,7 @@
 //! The whole profile as JSON. Names of numbers end in their unit.
 
 mod exact;
+mod monitors;
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -10,7 +11,7 @@ use perk_profile::{Accounting, MethodId, ThreadId};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{Content, View};
+use super::{Content, View, summaries};
 use crate::args::ReportArgs;
 use crate::form::Input;
 
@@ -34,6 +35,10 @@ struct Report<'a> {
     calls: Option<exact::CallReport<'a>>,
     /// `None` where the profile has counted no allocations.
     allocations: Option<exact::AllocationReport<'a>>,
+    /// The heap's totals, as they were asked for.
+    heap_summaries: Vec<summaries::Summary>,
+    /// `None` where the profile has nothing of monitors.
+    monitors: Option<monitors::MonitorReport<'a>>,
     /// `None` where the profile has no call paths.
     tree: Option<exact::Tree<'a>>,
     accounting: Option<Map<String, Value>>,
@@ -131,6 +136,11 @@ pub(super) fn write(
             .objects
             .as_ref()
             .map(|objects| exact::objects(content, objects, &names, top)),
+        heap_summaries: summaries::of(profile),
+        monitors: content
+            .contention
+            .as_ref()
+            .map(|contention| monitors::report(profile, contention, &names, top)),
         tree: exact::tree(content, &names, args.min),
         accounting: profile.accounting.as_ref().map(accounting),
     };

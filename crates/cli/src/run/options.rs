@@ -1,7 +1,9 @@
 //! What the agent is told: the analyses of a command line, checked against each other.
 
 use anyhow::bail;
-use perk_profile::{Allocations, CallEdges, CpuSamples, CpuTimes, Event, Profile, Site, Sites};
+use perk_profile::{
+    Allocations, CallEdges, CpuSamples, CpuTimes, Event, MonitorTimes, Profile, Site, Sites,
+};
 
 use super::outcome::Folder;
 use crate::args::{Clock, Cpu, RunArgs, Timing};
@@ -20,10 +22,12 @@ impl<'a> Analyses<'a> {
     /// An argument that would have no effect, or a contradiction, in one line.
     pub(super) fn of(args: &'a RunArgs) -> anyhow::Result<Self> {
         let has_heap = args.heap.is_some();
-        let default = if has_heap || args.aprof { Cpu::Off } else { Cpu::Samples };
+        let has_monitors = args.monitor || args.locks;
+        let has_other = has_heap || args.aprof || has_monitors;
+        let default = if has_other { Cpu::Off } else { Cpu::Samples };
         let cpu = args.cpu.unwrap_or(default);
-        if cpu == Cpu::Off && !has_heap && !args.aprof {
-            bail!("--cpu off leaves nothing to measure: add --heap sites or --aprof");
+        if cpu == Cpu::Off && !has_other {
+            bail!("--cpu off leaves nothing to measure: add --heap sites, --aprof or --monitor");
         }
         let times_calls = matches!(cpu, Cpu::Times | Cpu::Old);
         let has_tree = times_calls || has_heap;
@@ -38,6 +42,7 @@ impl<'a> Analyses<'a> {
             ("max-nodes", args.max_nodes.is_some(), has_tree, TREE),
             ("sample", args.sample.is_some(), has_heap, "--heap sites"),
             ("gc", args.gc, has_heap, "--heap sites"),
+            ("from-signal", args.from_signal, args.aprof, "--aprof"),
         ] {
             if is_given && !is_needed {
                 bail!("--{name} has a meaning only with {by}");
@@ -51,7 +56,9 @@ impl<'a> Analyses<'a> {
 
     /// Whether the profile is one of samples alone, and not of everything the program did.
     pub(super) fn are_samples(&self) -> bool {
-        self.cpu == Cpu::Samples && self.args.heap.is_none() && !self.args.aprof
+        let args = self.args;
+        let has_monitors = args.monitor || args.locks;
+        self.cpu == Cpu::Samples && args.heap.is_none() && !args.aprof && !has_monitors
     }
 
     /// A profile with the sections that these analyses fill, and next to nothing in them: what can
@@ -71,6 +78,9 @@ impl<'a> Analyses<'a> {
                 Allocations { allocated_bytes: 16, allocated_count: 1, ..Allocations::default() };
             let rows = vec![Site { class, trace, objects }];
             profile.events.push(Event::Sites(Sites { total: objects, rows, ..Sites::default() }));
+        }
+        if self.args.monitor || self.args.locks {
+            profile.events.push(Event::MonitorTimes(MonitorTimes::default()));
         }
         profile
     }
@@ -110,9 +120,12 @@ impl<'a> Analyses<'a> {
             Clock::Wall => "clock=wall",
         });
         let heap = args.heap.map(|_| "heap=sites");
-        let aprof = args.aprof.then_some("aprof=y");
+        let aprof =
+            args.aprof.then_some(if args.from_signal { "aprof=between" } else { "aprof=y" });
+        let monitor = (args.monitor || args.locks).then_some("monitor=y");
+        let locks = args.locks.then_some("locks=y");
         let gc = args.gc.then_some("gc=y");
-        let words = [cpu, heap, aprof, timing, clock, gc];
+        let words = [cpu, heap, aprof, monitor, locks, timing, clock, gc];
         let values = [
             ("interval", &args.interval),
             ("max-nodes", &args.max_nodes),
@@ -163,6 +176,10 @@ mod tests {
             ("--cpu times", "cpu=times,depth=2048,thread=n"),
             ("--heap sites", "heap=sites,depth=2048,thread=n"),
             ("--aprof", "aprof=y,depth=2048,thread=n"),
+            ("--monitor", "monitor=y,depth=2048,thread=n"),
+            ("--locks", "monitor=y,locks=y,depth=2048,thread=n"),
+            ("--cpu samples --monitor", "cpu=samples,monitor=y,depth=2048,thread=n"),
+            ("--aprof --from-signal", "aprof=between,depth=2048,thread=n"),
             (
                 "--cpu samples --heap sites --gc --sample 512k",
                 "cpu=samples,heap=sites,gc=y,sample=512k,depth=2048,thread=n",
@@ -183,7 +200,10 @@ mod tests {
     #[test]
     fn what_has_no_effect_is_refused() {
         for (arguments, message) in [
-            ("--cpu off", "--cpu off leaves nothing to measure: add --heap sites or --aprof"),
+            (
+                "--cpu off",
+                "--cpu off leaves nothing to measure: add --heap sites, --aprof or --monitor",
+            ),
             ("--cpu times --interval 1ms", "--interval has a meaning only with --cpu samples"),
             ("--aprof --interval 1ms", "--interval has a meaning only with --cpu samples"),
             ("--timing none", "--timing has a meaning only with --cpu times or --cpu old"),
@@ -201,6 +221,7 @@ mod tests {
             ),
             ("--sample 512k", "--sample has a meaning only with --heap sites"),
             ("--aprof --gc", "--gc has a meaning only with --heap sites"),
+            ("--heap sites --from-signal", "--from-signal has a meaning only with --aprof"),
             (
                 "--cpu times --timing exact --clock cpu",
                 "--timing exact reads a wall clock: use --clock wall or --timing tick",

@@ -120,11 +120,15 @@ impl Jvm {
     /// Whether nothing was measured.
     pub(super) fn is_empty(&self) -> bool {
         self.profile.events.iter().all(|event| match event {
-            Event::ThreadStart(_) | Event::ThreadEnd(_) => true,
+            Event::ThreadStart(_) | Event::ThreadEnd(_) | Event::ClassUnload(_) => true,
+            Event::HeapSummary(_) => false,
             Event::CpuSamples(samples) => samples.total == 0,
             Event::CpuTimes(times) => times.rows.is_empty(),
             Event::CallEdges(edges) => edges.rows.is_empty(),
             Event::Sites(sites) => sites.rows.is_empty(),
+            Event::Wait(_) => false,
+            Event::MonitorTimes(times) => times.rows.is_empty(),
+            Event::MonitorDump(dump) => dump.monitors.is_empty(),
         })
     }
 

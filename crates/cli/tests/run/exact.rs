@@ -1,12 +1,15 @@
 //! Exact profiles of programs whose calls and allocations are known by arithmetic.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::process::Command;
 
-use perk_hprof::Format;
+use perk_hprof::{Format, aprof};
 use perk_profile::{Accounting, Allocations, MethodId, Profile, TraceId};
 use perk_testkit::{Jdk, fixture, jdk};
+use rustix::process::{Pid, Signal, kill_process};
 
-use crate::util::{Folder, stderr};
+use crate::util::{Folder, PERK, stderr, wait_for};
 
 const N: u64 = 1000;
 
@@ -315,6 +318,47 @@ fn allocations_by_class() {
                 "{class}"
             );
         }
+    });
+}
+
+/// SIGQUIT goes to perk, which passes it on; the program's folder is perk's.
+#[test]
+fn allocations_between_signals() {
+    // Marked of each step of `AllocationsInSteps`.
+    const STEPS: [u64; 3] = [N, 2 * N, 3 * N];
+    const MARKED: &str = "AllocationsInSteps$Marked";
+    const SPAN: &str = "\nAllocated from ";
+    jdk::each(|jdk| {
+        let folder = Folder::new();
+        let printed = || std::fs::read_to_string(folder.join("stdout")).unwrap_or_default();
+        let mut command = Command::new(PERK);
+        command.args(["run", "-q", "--aprof", "--from-signal", "-o", "o.aprof", "--"]);
+        command.arg(jdk.java()).arg("-cp").arg(fixture::fixtures());
+        command.args(["AllocationsInSteps", &N.to_string()]);
+        command.current_dir(folder.path()).env_remove("JAVA_TOOL_OPTIONS");
+        let mut perk =
+            command.stdout(File::create(folder.join("stdout")).unwrap()).spawn().unwrap();
+        for step in 1..=STEPS.len() {
+            let name = format!("step {step}\n");
+            wait_for(&name, || printed().contains(&name).then_some(()));
+            if step < STEPS.len() {
+                kill_process(Pid::from_child(&perk), Signal::QUIT).unwrap();
+                let is_dumped = || printed().matches("--total--").count() == step;
+                wait_for("a table", || is_dumped().then_some(()));
+            }
+            folder.file(&format!("go-{step}"), "");
+        }
+        assert!(perk.wait().unwrap().success());
+        let text = printed();
+        let marked = |text: &str| {
+            let table = aprof::read(text.as_bytes()).unwrap();
+            let row = table.rows.into_iter().find(|row| row.class == MARKED).expect("a row");
+            (row.bytes, row.count)
+        };
+        let tables: Vec<_> = text.split(SPAN).skip(1).map(marked).collect();
+        assert_eq!(tables, STEPS.map(|count| (24 * count, count)));
+        let whole = std::fs::read_to_string(folder.join("o.aprof")).unwrap();
+        assert_eq!(marked(&whole), (24 * 6 * N, 6 * N));
     });
 }
 

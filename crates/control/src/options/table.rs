@@ -1,7 +1,7 @@
 //! The table of options: the one place that says what exists, how it is written and what it means.
 
 use super::numbers;
-use super::{Classes, Clock, Format, Options, Output, TimesForm, TimingMethod};
+use super::{Classes, Clock, Format, Options, TimesForm, TimingMethod};
 
 /// One option.
 pub(super) struct Spec {
@@ -104,10 +104,6 @@ pub(super) static TABLE: &[Spec] = &[
         form: Some("dump|sites|all"),
         rule: "dump|sites|all",
         set: Set::Value(set_heap),
-        not_yet: &[
-            Missing { what: "heap=all", selected: |o| o.heap_dump && o.heap_sites },
-            Missing { what: "heap=dump", selected: |o| o.heap_dump },
-        ],
         ..BASE
     },
     Spec {
@@ -125,7 +121,6 @@ pub(super) static TABLE: &[Spec] = &[
         about: "monitor contention",
         default: "n",
         set: Set::Switch(|o| &mut o.monitor),
-        not_yet: &[Missing { what: "monitor=y", selected: |o| o.monitor }],
         ..SWITCH
     },
     Spec {
@@ -155,10 +150,7 @@ pub(super) static TABLE: &[Spec] = &[
         about: "send data over a socket",
         default: "off",
         set: Set::Net,
-        not_yet: &[Missing {
-            what: "net=<host>:<port>",
-            selected: |o| matches!(o.output, Output::Net { .. }),
-        }],
+        additions: &[Addition { values: "[<IPv6>]:<port>", about: "an IPv6 address and port" }],
         ..BASE
     },
     Spec {
@@ -301,6 +293,28 @@ pub(super) static TABLE: &[Spec] = &[
         ..BASE
     },
     Spec {
+        name: "idsize",
+        values: "4|8",
+        about: "bytes of ids (format=b)",
+        default: "8",
+        section: Section::Perk,
+        form: Some("4|8"),
+        rule: "4|8",
+        set: Set::Value(set_id_size),
+        ..BASE
+    },
+    Spec {
+        name: "version",
+        values: "1.0.1|1.0.2",
+        about: "version of the file (format=b)",
+        default: "1.0.2",
+        section: Section::Perk,
+        form: Some("1.0.1|1.0.2"),
+        rule: "1.0.1|1.0.2",
+        set: Set::Value(set_version),
+        ..BASE
+    },
+    Spec {
         name: "timing",
         values: "tick|exact|none",
         about: "how calls are timed",
@@ -367,12 +381,22 @@ pub(super) static TABLE: &[Spec] = &[
         ..SWITCH
     },
     Spec {
+        name: "locks",
+        about: "j.u.c. locks, with monitor=y",
+        default: "n",
+        section: Section::Perk,
+        set: Set::Switch(|o| &mut o.locks),
+        ..SWITCH
+    },
+    Spec {
         name: "aprof",
+        values: "y|n|between",
         about: "allocations by class",
         default: "n",
         section: Section::Perk,
-        set: Set::Switch(|o| &mut o.aprof),
-        ..SWITCH
+        rule: "y|n|between",
+        set: Set::Value(set_aprof),
+        ..BASE
     },
     Spec {
         name: "exitpause",
@@ -482,5 +506,33 @@ fn add_globs(globs: &mut Vec<String>, value: &str) -> Option<()> {
 fn set_sample(options: &mut Options, value: &str) -> Option<()> {
     let bytes = numbers::scaled(value).filter(|&bytes| i32::try_from(bytes).is_ok())?;
     options.heap_sample_bytes = Some(bytes);
+    Some(())
+}
+
+fn set_id_size(options: &mut Options, value: &str) -> Option<()> {
+    options.short_ids = match value {
+        "4" => true,
+        "8" => false,
+        _ => return None,
+    };
+    Some(())
+}
+
+fn set_version(options: &mut Options, value: &str) -> Option<()> {
+    options.version_1_0_1 = match value {
+        "1.0.1" => true,
+        "1.0.2" => false,
+        _ => return None,
+    };
+    Some(())
+}
+
+fn set_aprof(options: &mut Options, value: &str) -> Option<()> {
+    (options.aprof, options.aprof_between) = match value {
+        "y" => (true, false),
+        "n" => (false, false),
+        "between" => (true, true),
+        _ => return None,
+    };
     Some(())
 }

@@ -126,8 +126,13 @@ the name, before a `.txt` ending of text output and at the end of the name of bi
 - `sample` makes `heap=sites` an estimate from one sample in so many bytes allocated, on average;
   without it every allocation is counted. It is refused without `heap=sites`.
 - `gc=y` collects garbage before a dump, so that `heap=sites` counts no dead object as live.
+- `locks=y` makes `monitor=y` look at what threads park for, too: the locks and queues of
+  `java.util.concurrent`. It is refused without `monitor=y`.
 - `aprof=y` counts objects and bytes allocated of each class over the whole run, as the JVM's
-  `-Xaprof` did.
+  `-Xaprof` did, and prints the table on stdout at exit; with `format=p` it is only in the file.
+- `aprof=between` prints that table on stdout at each dump, with what was allocated since the dump
+  before, or since the start: send SIGQUIT when the time to look at begins and when it ends. A line
+  above each table says from when to when it is. The file has the whole run, as with `aprof=y`.
 - `max-nodes` limits the call trees: calls on paths beyond it are counted by method alone.
 - `format=p` is HPROF binary with records of perk's own, in which every analysis keeps its full
   depth; `perk report` and `perk convert` read it.

@@ -1,5 +1,6 @@
 //! Reads HPROF ASCII.
 
+mod monitors;
 mod sections;
 
 use perk_profile::{
@@ -7,12 +8,9 @@ use perk_profile::{
 };
 use rustc_hash::FxHashMap;
 
-use super::{ACCOUNTING, ESTIMATE, ESTIMATE_SERIAL, PROSE_END};
+use super::{ACCOUNTING, ESTIMATE, ESTIMATE_SERIAL, INTERIM, INTERIM_SERIAL, PROSE_END};
 use crate::Error;
 use crate::lines::{Lines, cut, number, text};
-
-/// How the lines begin that `monitor=y` gives as things happen.
-const MONITOR_EVENTS: [&[u8]; 4] = [b"WAIT: ", b"WAITED: ", b"SLEEP: ", b"EXIT: "];
 
 /// Reads a file. Sections other than CPU SAMPLES, CPU TIME and SITES are passed over with a note.
 ///
@@ -25,16 +23,11 @@ pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
         threads: FxHashMap::default(),
         open_trace: None,
         sample_interval_bytes: None,
-        monitor_event_count: 0,
+        is_interim: false,
     };
     reader.header()?;
     while let Some(line) = reader.lines.next()? {
         reader.record(line)?;
-    }
-    if reader.monitor_event_count > 0 {
-        let count = reader.monitor_event_count;
-        let note = format!("{count} lines of WAIT, WAITED, SLEEP and EXIT were passed over");
-        reader.profile.notes.push(note);
     }
     match reader.open_trace {
         Some(serial) => {
@@ -54,8 +47,8 @@ struct Reader<'a> {
     open_trace: Option<u32>,
     /// What the trace that announces estimates said; the next SITES are meant.
     sample_interval_bytes: Option<u64>,
-    /// Lines about waiting for monitors, which are passed over.
-    monitor_event_count: u64,
+    /// The next CPU SAMPLES will be counted again.
+    is_interim: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -92,10 +85,7 @@ impl<'a> Reader<'a> {
             Ok(())
         } else if let Some(rest) = line.strip_prefix(b"TRACE ") {
             self.trace(rest)
-        } else if MONITOR_EVENTS.iter().any(|event| line.starts_with(event)) {
-            self.monitor_event_count += 1;
-            Ok(())
-        } else if self.section(line)? {
+        } else if self.wait(line)? || self.section(line)? {
             Ok(())
         } else {
             let what = format!(
@@ -145,6 +135,11 @@ impl<'a> Reader<'a> {
         {
             self.lines.next()?;
             self.sample_interval_bytes = Some(interval_bytes);
+            return Ok(());
+        }
+        if serial == INTERIM_SERIAL && self.lines.peek_indented() == Some(INTERIM.as_bytes()) {
+            self.lines.next()?;
+            self.is_interim = true;
             return Ok(());
         }
         let mut frames = Vec::new();

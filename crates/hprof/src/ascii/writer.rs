@@ -1,13 +1,19 @@
 //! Writes HPROF ASCII.
 
+mod heap;
+mod monitors;
+
 use std::io::{self, Write};
 
 use perk_profile::{CpuSamples, CpuTimes, FrameId, Line, Profile, Sites, TraceId};
 
-use super::{ACCOUNTING, BY_ALLOCATED, BY_LIVE, ESTIMATE, ESTIMATE_SERIAL, PROSE_END};
+use super::{
+    ACCOUNTING, BY_ALLOCATED, BY_LIVE, ESTIMATE, ESTIMATE_SERIAL, INTERIM, INTERIM_SERIAL,
+    PROSE_END,
+};
 use crate::lines::one_line;
 use crate::units::to_ms;
-use crate::write::{ThreadStart, Written, date, is_by_allocated};
+use crate::write::{ThreadStart, Written, date};
 
 const PROSE: &str = "\
 This is a profile of a Java program, in the ASCII format of the HPROF agent.
@@ -19,6 +25,12 @@ THREAD END      the life of a Java thread; id is its serial number.
 TRACE           a call trace: the frames of a stack, the innermost first.
                 (thread=n) is the thread it belongs to, where threads are
                 told apart. Other records refer to it by its number.
+
+HEAP DUMP       the objects of the heap, each under its address. ROOT lines say
+                what the JVM holds and why, OBJ are instances with their
+                references, ARR arrays, CLS classes with what their static
+                fields refer to. sz is in bytes; trace is where the object was
+                allocated, 0 where that was not recorded.
 
 SITES           what was allocated where. Rows are classes and traces: the
                 bytes and objects that live, and those ever allocated. self is
@@ -37,10 +49,27 @@ CPU TIME (ms)   the calls of methods. Rows are traces: count is how often the
                 time spent in it and not in what it called, accum the share
                 of all rows down to it.
 
+WAIT            a thread begins to wait to be notified, in Object.wait; timeout
+                is in milliseconds, 0 for none.
+WAITED          it has waited so many milliseconds.
+
+MONITOR DUMP    all threads with where they are and what they do, and all
+                monitors that somebody has or waits for. status is R for a
+                thread that runs, SL sleeps, MW waits to enter a monitor, CW
+                waits to be notified or is parked. LOCK is a lock of
+                java.util.concurrent.
+
+MONITOR TIME    where threads waited to enter monitors that others had. Rows
+                are traces and classes of monitors: count is how often, self
+                the share of all time so waited, accum the share of all rows
+                down to it. Rows of (Parking) are locks of
+                java.util.concurrent.
+
 Records after this header come in the order in which they happened. The
 sections come when the program ends and each time a dump is asked for
-(SIGQUIT, jcmd PID JVMTI.data_dump). CPU SAMPLES and CPU TIME begin from zero
-each time, SITES are those since the program began.
+(SIGQUIT, jcmd PID JVMTI.data_dump). CPU SAMPLES, CPU TIME and
+MONITOR TIME begin from zero each time, SITES are those since the program
+began.
 ";
 
 /// Writes the text, record by record.
@@ -89,6 +118,9 @@ impl<W: Write> Writer<W> {
     pub fn cpu_samples(&mut self, profile: &Profile, samples: &CpuSamples) -> io::Result<()> {
         let stamp = date(samples.written, profile).ctime();
         self.traces(profile, samples.rows.iter().map(|row| row.0))?;
+        if samples.is_interim {
+            writeln!(self.out, "TRACE {INTERIM_SERIAL}:\n\t{INTERIM}")?;
+        }
         writeln!(self.out, "CPU SAMPLES BEGIN (total = {}) {stamp}", samples.total)?;
         let rows = samples.rows.iter().map(|&(trace, count)| (trace, count, count));
         self.cpu_rows(profile, samples.total, rows)?;
@@ -108,6 +140,11 @@ impl<W: Write> Writer<W> {
         writeln!(self.out, "CPU TIME (ms) END")
     }
 
+    /// Writes all traces that are new.
+    pub fn all_traces(&mut self, profile: &Profile) -> io::Result<()> {
+        self.traces(profile, (0..profile.traces().len()).map(TraceId::new))
+    }
+
     /// Writes the traces that are new, in order of trace, and `SITES`; before them the trace that
     /// announces estimates.
     pub fn sites(&mut self, profile: &Profile, sites: &Sites) -> io::Result<()> {
@@ -118,7 +155,7 @@ impl<W: Write> Writer<W> {
             let (before, after) = ESTIMATE;
             writeln!(self.out, "TRACE {ESTIMATE_SERIAL}:\n\t{before}{interval_bytes}{after}")?;
         }
-        let order = if is_by_allocated(sites) { BY_ALLOCATED } else { BY_LIVE };
+        let order = if sites.selection.by_allocated { BY_ALLOCATED } else { BY_LIVE };
         let stamp = date(sites.written, profile).ctime();
         writeln!(
             self.out,

@@ -1,16 +1,23 @@
 //! Reads HPROF binary.
 
 mod extended;
+mod monitors;
+
+use std::mem;
 
 use perk_profile::{
-    Accounting, Allocations, ClassId, CpuSamples, Event, Frame, FrameId, Line, Method, Profile,
-    Site, Sites, StrId, Thread, ThreadId, Timestamp, Trace, TraceId, mutf8,
+    Accounting, Allocations, ClassId, CpuSamples, Event, Frame, FrameId, HeapSummary, Line, Method,
+    Profile, Settings, Site, SiteSelection, Sites, StrId, Thread, ThreadId, Timestamp, Trace,
+    TraceId, mutf8,
 };
 use rustc_hash::FxHashMap;
 
 use self::extended::Extended;
 use super::cursor::Cursor;
-use super::{ACCOUNTING, ACCOUNTING_ID, ESTIMATE, ESTIMATE_ID, NO_ARRAY, OBJECT_ARRAY, tag};
+use super::{
+    ACCOUNTING, ACCOUNTING_ID, ESTIMATE, ESTIMATE_ID, FLAG_CPU_SAMPLES, FLAG_SITES, INTERIM,
+    INTERIM_ID, NO_ARRAY, OBJECT_ARRAY, tag,
+};
 use crate::Error;
 
 /// Reads a file. Records other than those of CPU samples, allocation sites and, in an extended
@@ -46,6 +53,8 @@ struct Reader {
     threads: FxHashMap<u32, ThreadId>,
     /// What the record that announces estimates said; the next ALLOC SITES are meant.
     sample_interval_bytes: Option<u64>,
+    /// The next CPU SAMPLES will be counted again.
+    is_interim: bool,
     /// Perk's own records, once the file has said that it has them.
     extended: Option<Extended>,
     /// The time stamps of the sections.
@@ -72,6 +81,11 @@ impl Reader {
         match tag {
             tag::UTF8 => return self.utf8(&mut body),
             tag::LOAD_CLASS => self.load_class(&mut body)?,
+            tag::UNLOAD_CLASS => {
+                let serial = body.u4("the class's serial number")?;
+                let class = self.class(serial);
+                self.profile.events.push(Event::ClassUnload(class));
+            }
             tag::STACK_FRAME => self.stack_frame(&mut body)?,
             tag::STACK_TRACE => self.stack_trace(&mut body)?,
             tag::START_THREAD => self.start_thread(&mut body)?,
@@ -87,12 +101,21 @@ impl Reader {
                 let sites = self.alloc_sites(&mut body)?;
                 self.section(Event::Sites(sites), elapsed_us);
             }
+            tag::HEAP_SUMMARY => {
+                let objects = totals(&mut body)?;
+                let summary = HeapSummary { objects, written: None };
+                self.section(Event::HeapSummary(summary), elapsed_us);
+            }
             tag::CONTROL_SETTINGS => {
-                body.u4("the flags")?;
+                let flags = body.u4("the flags")?;
+                self.profile.settings = Some(Settings {
+                    allocations: flags & FLAG_SITES != 0,
+                    cpu_samples: flags & FLAG_CPU_SAMPLES != 0,
+                });
                 self.profile.depth = Some(body.u2("the stack depth")?.into());
             }
             tag::EXTENDED => self.extended_begin(&mut body)?,
-            tag::NODES..=tag::ALL_SITES if self.extended.is_some() => {
+            tag::NODES..=tag::WAIT if self.extended.is_some() => {
                 self.extended_record(tag, &mut body, elapsed_us)?;
             }
             _ => {
@@ -116,6 +139,7 @@ impl Reader {
             Some(text) if id == ACCOUNTING_ID => {
                 self.profile.accounting = Some(Accounting::from_text(text));
             }
+            _ if id == INTERIM_ID && text == INTERIM => self.is_interim = true,
             _ if id == ESTIMATE_ID && text.starts_with(ESTIMATE) => {
                 let interval_bytes = text[ESTIMATE.len()..].trim_end().parse();
                 self.sample_interval_bytes = interval_bytes.ok();
@@ -199,19 +223,15 @@ impl Reader {
             let samples = body.u4("a trace's samples")?.into();
             rows.push((self.trace(body)?, samples));
         }
-        Ok(CpuSamples { total, rows, written: None })
+        let is_interim = mem::take(&mut self.is_interim);
+        Ok(CpuSamples { total, rows, is_interim, written: None })
     }
 
     fn alloc_sites(&mut self, body: &mut Cursor<'_>) -> Result<Sites, Error> {
-        body.u2("the flags")?;
+        let selection = SiteSelection::from_flags(body.u2("the flags")?);
         // The original wrote the lower half of a double here.
         body.u4("the cutoff")?;
-        let total = Allocations {
-            live_bytes: body.u4("the live bytes")?.into(),
-            live_count: body.u4("the live objects")?.into(),
-            allocated_bytes: body.u8("the allocated bytes")?,
-            allocated_count: body.u8("the allocated objects")?,
-        };
+        let total = totals(body)?;
         let count = body.u4("the number of sites")?;
         let mut rows = Vec::new();
         for _ in 0..count {
@@ -228,7 +248,7 @@ impl Reader {
             rows.push(Site { class, trace, objects });
         }
         let sample_interval_bytes = self.sample_interval_bytes.take();
-        Ok(Sites { total, rows, sample_interval_bytes, written: None })
+        Ok(Sites { total, rows, sample_interval_bytes, selection, written: None })
     }
 
     /// A section and the time stamp of its record.
@@ -286,11 +306,17 @@ impl Reader {
         let mut elapsed_us = self.sections_elapsed_us.into_iter();
         for event in &mut self.profile.events {
             let written = match event {
-                Event::ThreadStart(_) | Event::ThreadEnd(_) => continue,
+                Event::ThreadStart(_)
+                | Event::ThreadEnd(_)
+                | Event::ClassUnload(_)
+                | Event::Wait(_) => continue,
+                Event::HeapSummary(summary) => &mut summary.written,
                 Event::CpuSamples(samples) => &mut samples.written,
                 Event::CpuTimes(times) => &mut times.written,
                 Event::CallEdges(edges) => &mut edges.written,
                 Event::Sites(sites) => &mut sites.written,
+                Event::MonitorTimes(times) => &mut times.written,
+                Event::MonitorDump(dump) => &mut dump.written,
             };
             let elapsed_ms = u64::from(elapsed_us.next().unwrap_or(0)) / 1000;
             let unix_ms = created.unix_ms.saturating_add(elapsed_ms);
@@ -306,22 +332,32 @@ impl Reader {
     }
 }
 
+/// The totals of ALLOC SITES and HEAP SUMMARY.
+fn totals(body: &mut Cursor<'_>) -> Result<Allocations, Error> {
+    Ok(Allocations {
+        live_bytes: body.u4("the live bytes")?.into(),
+        live_count: body.u4("the live objects")?.into(),
+        allocated_bytes: body.u8("the allocated bytes")?,
+        allocated_count: body.u8("the allocated objects")?,
+    })
+}
+
 fn tag_name(tag: u8) -> &'static str {
     match tag {
         tag::UTF8 => "UTF8",
         tag::LOAD_CLASS => "LOAD CLASS",
-        0x03 => "UNLOAD CLASS",
+        tag::UNLOAD_CLASS => "UNLOAD CLASS",
         tag::STACK_FRAME => "STACK FRAME",
         tag::STACK_TRACE => "STACK TRACE",
         tag::ALLOC_SITES => "ALLOC SITES",
-        0x07 => "HEAP SUMMARY",
+        tag::HEAP_SUMMARY => "HEAP SUMMARY",
         tag::START_THREAD => "START THREAD",
         tag::END_THREAD => "END THREAD",
-        0x0C => "HEAP DUMP",
+        tag::HEAP_DUMP => "HEAP DUMP",
         tag::CPU_SAMPLES => "CPU SAMPLES",
         tag::CONTROL_SETTINGS => "CONTROL SETTINGS",
-        0x1C => "HEAP DUMP SEGMENT",
-        0x2C => "HEAP DUMP END",
+        tag::HEAP_DUMP_SEGMENT => "HEAP DUMP SEGMENT",
+        tag::HEAP_DUMP_END => "HEAP DUMP END",
         tag::EXTENDED => "EXTENDED",
         tag::NODES => "NODES",
         tag::TRACES => "TRACES",
@@ -329,6 +365,9 @@ fn tag_name(tag: u8) -> &'static str {
         tag::CPU_TIMES => "CPU TIMES",
         tag::CALL_EDGES => "CALL EDGES",
         tag::ALL_SITES => "ALL SITES",
+        tag::MONITOR_TIMES => "MONITOR TIMES",
+        tag::MONITOR_DUMP => "MONITOR DUMP",
+        tag::WAIT => "WAIT",
         _ => "of a kind unknown",
     }
 }

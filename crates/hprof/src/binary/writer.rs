@@ -1,25 +1,28 @@
 //! Writes HPROF binary.
 
 mod extended;
+mod heap;
+mod monitors;
 
 use std::io::{self, Write};
 
 use perk_profile::profile::SYSTEM_TRACE;
 use perk_profile::{
-    CallEdges, ClassId, CpuSamples, CpuTimes, Event, FrameId, Line, MethodId, Profile, Site, Sites,
-    StrId, TraceId, mutf8,
+    CallEdges, ClassId, CpuSamples, CpuTimes, FrameId, HeapSummary, Line, MethodId, Profile, Site,
+    Sites, StrId, TraceId, mutf8,
 };
 use rustc_hash::FxHashMap;
 
 use self::extended::Extended;
+use self::heap::Heap;
 use super::{
     ACCOUNTING, ACCOUNTING_ID, ARRAYS, CLASS_OBJECT, ESTIMATE, ESTIMATE_ID, EXTENDED_FORM,
-    FLAG_BY_ALLOCATED, FLAG_CPU_SAMPLES, FLAG_SITES, FRAME, NAME, NO_ARRAY, OBJECT_ARRAY,
+    FLAG_CPU_SAMPLES, FLAG_SITES, FRAME, INTERIM, INTERIM_ID, NAME, NO_ARRAY, OBJECT_ARRAY,
     THREAD_NAME, tag,
 };
-use crate::Format;
 use crate::format::Section;
-use crate::write::{ThreadStart, Written, date, is_by_allocated};
+use crate::write::{ThreadStart, Written, date};
+use crate::{BinaryForm, Format, IdSize};
 
 /// How many names of threads are remembered: programs that start threads without end name each
 /// differently.
@@ -31,6 +34,7 @@ const FIRST_CLASS_SERIAL: u32 = 100_000;
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     out: W,
+    form: BinaryForm,
     elapsed_us: u32,
     names: Written,
     thread_names: FxHashMap<String, u64>,
@@ -40,6 +44,7 @@ pub struct Writer<W: Write> {
     traces: Written,
     /// Perk's own records, where the file has them.
     extended: Option<Extended>,
+    heap: Heap,
 }
 
 impl<W: Write> Writer<W> {
@@ -48,7 +53,15 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// As the sink fails; so do all other methods.
     pub fn begin(out: W, profile: &Profile) -> io::Result<Self> {
-        let mut writer = Self::header(out, profile)?;
+        Self::begin_in(out, BinaryForm::default(), profile)
+    }
+
+    /// As [`Writer::begin`], in a form that old readers need.
+    ///
+    /// # Errors
+    /// As the sink fails.
+    pub fn begin_in(out: W, form: BinaryForm, profile: &Profile) -> io::Result<Self> {
+        let mut writer = Self::header(out, form, profile)?;
         writer.settings(profile)?;
         Ok(writer)
     }
@@ -58,19 +71,20 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// As the sink fails.
     pub fn begin_extended(out: W, profile: &Profile) -> io::Result<Self> {
-        let mut writer = Self::header(out, profile)?;
+        let mut writer = Self::header(out, BinaryForm::default(), profile)?;
         writer.extended = Some(Extended::default());
         writer.record(tag::EXTENDED, Body::default().u4(EXTENDED_FORM))?;
         writer.settings(profile)?;
         Ok(writer)
     }
 
-    fn header(mut out: W, profile: &Profile) -> io::Result<Self> {
-        out.write_all(b"JAVA PROFILE 1.0.2\0")?;
-        out.write_all(&8_u32.to_be_bytes())?;
+    fn header(mut out: W, form: BinaryForm, profile: &Profile) -> io::Result<Self> {
+        out.write_all(form.version.title())?;
+        out.write_all(&(form.id_size.bytes() as u32).to_be_bytes())?;
         out.write_all(&date(None, profile).unix_ms.to_be_bytes())?;
         Ok(Self {
             out,
+            form,
             elapsed_us: 0,
             names: Written::default(),
             thread_names: FxHashMap::default(),
@@ -79,14 +93,17 @@ impl<W: Write> Writer<W> {
             frames: Written::default(),
             traces: Written::default(),
             extended: None,
+            heap: Heap::default(),
         })
     }
 
     fn settings(&mut self, profile: &Profile) -> io::Result<()> {
-        let has_sites = profile.events.iter().any(|event| matches!(event, Event::Sites(_)));
-        let flags = FLAG_CPU_SAMPLES | if has_sites { FLAG_SITES } else { 0 };
+        let settings = profile.shown_settings();
+        let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
+        let flags =
+            flag(settings.allocations, FLAG_SITES) | flag(settings.cpu_samples, FLAG_CPU_SAMPLES);
         let depth = u16::try_from(profile.depth.unwrap_or(0)).unwrap_or(u16::MAX);
-        self.record(tag::CONTROL_SETTINGS, Body::default().u4(flags).u2(depth))?;
+        self.record(tag::CONTROL_SETTINGS, self.body().u4(flags).u2(depth))?;
         self.trace(profile, profile.system_trace())
     }
 
@@ -102,10 +119,22 @@ impl<W: Write> Writer<W> {
             return Ok(());
         }
         let name = self.name(profile, Some(profile.symbols.get_class(class).name))?;
-        let object = CLASS_OBJECT | index(class.index());
-        let body = Body::default();
+        let object = match self.form.id_size {
+            IdSize::Eight => CLASS_OBJECT | index(class.index()),
+            // All of them may be objects' addresses.
+            IdSize::Four => 0,
+        };
+        let body = self.body();
         let body = body.u4(class_serial(class)).id(object).u4(SYSTEM_TRACE).id(name);
         self.record(tag::LOAD_CLASS, body)
+    }
+
+    /// Writes UNLOAD CLASS, for a class of which LOAD CLASS is written.
+    pub fn unload_class(&mut self, class: ClassId) -> io::Result<()> {
+        if !self.classes.has(class.index()) {
+            return Ok(());
+        }
+        self.record(tag::UNLOAD_CLASS, self.body().u4(class_serial(class)))
     }
 
     /// Writes START THREAD.
@@ -113,13 +142,13 @@ impl<W: Write> Writer<W> {
         let name = self.thread_name(Some(thread.name))?;
         let group = self.thread_name(thread.group)?;
         let parent = self.thread_name(thread.parent_group)?;
-        let body = Body::default().u4(thread.serial).id(thread.object_id).u4(SYSTEM_TRACE);
+        let body = self.body().u4(thread.serial).id(thread.object_id).u4(SYSTEM_TRACE);
         self.record(tag::START_THREAD, body.id(name).id(group).id(parent))
     }
 
     /// Writes END THREAD.
     pub fn thread_end(&mut self, serial: u32) -> io::Result<()> {
-        self.record(tag::END_THREAD, Body::default().u4(serial))
+        self.record(tag::END_THREAD, self.body().u4(serial))
     }
 
     /// Writes the frames and traces that are new, in the rows' order, and CPU SAMPLES. Counts of
@@ -128,8 +157,10 @@ impl<W: Write> Writer<W> {
         if self.extended.is_some() {
             return self.all_cpu_samples(profile, samples);
         }
-        let mut body =
-            Body::default().u4_at_most(samples.total).u4_at_most(samples.rows.len() as u64);
+        if samples.is_interim {
+            self.record(tag::UTF8, self.body().id(INTERIM_ID).bytes(INTERIM.as_bytes()))?;
+        }
+        let mut body = self.body().u4_at_most(samples.total).u4_at_most(samples.rows.len() as u64);
         for &(trace, count) in &samples.rows {
             self.trace(profile, trace)?;
             body = body.u4_at_most(count).u4(profile.get_trace(trace).serial);
@@ -168,12 +199,12 @@ impl<W: Write> Writer<W> {
         }
         if let Some(interval_bytes) = sites.sample_interval_bytes {
             let text = format!("{ESTIMATE}{interval_bytes}\n");
-            self.record(tag::UTF8, Body::default().id(ESTIMATE_ID).bytes(text.as_bytes()))?;
+            self.record(tag::UTF8, self.body().id(ESTIMATE_ID).bytes(text.as_bytes()))?;
         }
-        let flags = if is_by_allocated(sites) { FLAG_BY_ALLOCATED } else { 0 };
         let total = sites.total;
-        let mut body = Body::default()
-            .u2(flags)
+        let mut body = self
+            .body()
+            .u2(sites.selection.flags())
             .u4(cutoff(sites).to_bits())
             .u4_at_most(total.live_bytes)
             .u4_at_most(total.live_count)
@@ -194,11 +225,32 @@ impl<W: Write> Writer<W> {
         self.record(tag::ALLOC_SITES, body)
     }
 
+    /// Writes HEAP SUMMARY. Live numbers of 2^32 and more do not fit the format and are written as
+    /// 2^32 - 1.
+    pub fn heap_summary(&mut self, summary: &HeapSummary) -> io::Result<()> {
+        let objects = summary.objects;
+        let body = self
+            .body()
+            .u4_at_most(objects.live_bytes)
+            .u4_at_most(objects.live_count)
+            .u8(objects.allocated_bytes)
+            .u8(objects.allocated_count);
+        self.record(tag::HEAP_SUMMARY, body)
+    }
+
+    /// Writes all frames and traces that are new.
+    pub fn traces(&mut self, profile: &Profile) -> io::Result<()> {
+        if self.extended.is_some() {
+            return self.tree(profile);
+        }
+        (0..profile.traces().len()).try_for_each(|index| self.trace(profile, TraceId::new(index)))
+    }
+
     /// Writes the accounting, if the profile has one, in a UTF8 record that nothing refers to.
     pub fn accounting(&mut self, profile: &Profile) -> io::Result<()> {
         let Some(accounting) = &profile.accounting else { return Ok(()) };
         let text = format!("{ACCOUNTING}{}", accounting.to_text());
-        self.record(tag::UTF8, Body::default().id(ACCOUNTING_ID).bytes(&mutf8::encode(&text)))
+        self.record(tag::UTF8, self.body().id(ACCOUNTING_ID).bytes(&mutf8::encode(&text)))
     }
 
     /// The sink.
@@ -211,7 +263,7 @@ impl<W: Write> Writer<W> {
             return Ok(());
         }
         let trace = profile.get_trace(id);
-        let mut frames = Body::default();
+        let mut frames = self.body();
         let mut count = 0;
         for frame in profile.tree.frames(trace.node) {
             self.frame(profile, frame)?;
@@ -219,7 +271,7 @@ impl<W: Write> Writer<W> {
             count += 1;
         }
         let thread = trace.thread.map_or(0, |thread| profile.get_thread(thread).serial);
-        let body = Body::default().u4(trace.serial).u4(thread).u4(count).bytes(&frames.0);
+        let body = self.body().u4(trace.serial).u4(thread).u4(count).bytes(&frames.0);
         self.record(tag::STACK_TRACE, body)
     }
 
@@ -243,7 +295,7 @@ impl<W: Write> Writer<W> {
         let name = self.name(profile, Some(method.name))?;
         let signature = self.name(profile, method.signature)?;
         let source = self.name(profile, method.source)?;
-        let body = Body::default().id(id).id(name).id(signature).id(source);
+        let body = self.body().id(id).id(name).id(signature).id(source);
         let line = line.to_hprof().cast_unsigned();
         self.record(tag::STACK_FRAME, body.u4(class_serial(method.class)).u4(line))
     }
@@ -254,7 +306,7 @@ impl<W: Write> Writer<W> {
         let id = NAME | index(name.index());
         if self.names.first(name.index()) {
             let text = mutf8::encode(profile.symbols.strings.get(name));
-            self.record(tag::UTF8, Body::default().id(id).bytes(&text))?;
+            self.record(tag::UTF8, self.body().id(id).bytes(&text))?;
         }
         Ok(id)
     }
@@ -267,7 +319,7 @@ impl<W: Write> Writer<W> {
         }
         self.thread_name_count += 1;
         let id = THREAD_NAME | self.thread_name_count;
-        self.record(tag::UTF8, Body::default().id(id).bytes(&mutf8::encode(name)))?;
+        self.record(tag::UTF8, self.body().id(id).bytes(&mutf8::encode(name)))?;
         if self.thread_names.len() >= RECENT_THREAD_NAMES {
             self.thread_names.clear();
         }
@@ -275,18 +327,28 @@ impl<W: Write> Writer<W> {
         Ok(id)
     }
 
-    fn record(&mut self, tag: u8, body: Body) -> io::Result<()> {
-        self.record_of(tag, &body)
+    /// An empty body of a record.
+    fn body(&self) -> Body {
+        Body(Vec::new(), self.form.id_size)
     }
 
-    fn record_of(&mut self, tag: u8, body: &Body) -> io::Result<()> {
-        let length = u32::try_from(body.0.len()).map_err(|_| {
+    fn record(&mut self, tag: u8, body: Body) -> io::Result<()> {
+        self.record_of(tag, &body.0)
+    }
+
+    fn record_of(&mut self, tag: u8, body: &[u8]) -> io::Result<()> {
+        self.head(tag, body.len() as u64)?;
+        self.out.write_all(body)
+    }
+
+    /// The head of a record with a body of so many bytes.
+    fn head(&mut self, tag: u8, bytes: u64) -> io::Result<()> {
+        let length = u32::try_from(bytes).map_err(|_| {
             io::Error::new(io::ErrorKind::InvalidData, "an HPROF record is limited to 4 GiB")
         })?;
         self.out.write_all(&[tag])?;
         self.out.write_all(&self.elapsed_us.to_be_bytes())?;
-        self.out.write_all(&length.to_be_bytes())?;
-        self.out.write_all(&body.0)
+        self.out.write_all(&length.to_be_bytes())
     }
 }
 
@@ -322,7 +384,7 @@ fn element_type(class: &str) -> u8 {
 
 /// The body of a record, built field by field.
 #[derive(Default)]
-struct Body(Vec<u8>);
+struct Body(Vec<u8>, IdSize);
 
 impl Body {
     fn u1(self, value: u8) -> Self {
@@ -347,7 +409,11 @@ impl Body {
     }
 
     fn id(self, value: u64) -> Self {
-        self.u8(value)
+        let id = self.1.own(value);
+        match self.1 {
+            IdSize::Eight => self.u8(id),
+            IdSize::Four => self.u4(id as u32),
+        }
     }
 
     fn bytes(mut self, bytes: &[u8]) -> Self {

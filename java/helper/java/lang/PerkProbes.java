@@ -328,63 +328,47 @@ public final class PerkProbes {
     }
 
     public static void array(Object[] array) {
-        if (U != null) {
-            long base = REFERENCE == 8 ? BASE8 : BASE;
-            count(array, base + (long) array.length * REFERENCE);
-        }
+        count(array, (REFERENCE == 8 ? BASE8 : BASE) + (long) array.length * REFERENCE);
     }
 
     public static void array(boolean[] array) {
-        if (U != null) {
-            count(array, BASE + (long) array.length);
-        }
+        count(array, BASE + array.length);
     }
 
     public static void array(byte[] array) {
-        if (U != null) {
-            count(array, BASE + (long) array.length);
-        }
+        count(array, BASE + array.length);
     }
 
     public static void array(char[] array) {
-        if (U != null) {
-            count(array, BASE + ((long) array.length << 1));
-        }
+        count(array, BASE + ((long) array.length << 1));
     }
 
     public static void array(short[] array) {
-        if (U != null) {
-            count(array, BASE + ((long) array.length << 1));
-        }
+        count(array, BASE + ((long) array.length << 1));
     }
 
     public static void array(int[] array) {
-        if (U != null) {
-            count(array, BASE + ((long) array.length << 2));
-        }
+        count(array, BASE + ((long) array.length << 2));
     }
 
     public static void array(float[] array) {
-        if (U != null) {
-            count(array, BASE + ((long) array.length << 2));
-        }
+        count(array, BASE + ((long) array.length << 2));
     }
 
     public static void array(long[] array) {
-        if (U != null) {
-            count(array, BASE8 + ((long) array.length << 3));
-        }
+        count(array, BASE8 + ((long) array.length << 3));
     }
 
     public static void array(double[] array) {
-        if (U != null) {
-            count(array, BASE8 + ((long) array.length << 3));
-        }
+        count(array, BASE8 + ((long) array.length << 3));
     }
 
     /** Counts an array whose last element ends there. */
     @ForceInline
     private static void count(Object array, long end) {
+        if (U == null) {
+            return;
+        }
         Thread thread = Thread.currentThread();
         int index = site(thread, array.getClass());
         long record = RECORDS + ((long) index << RECORD_SHIFT);
@@ -419,11 +403,9 @@ public final class PerkProbes {
     /** The record that was not foreseen. */
     @DontInline
     private static int findSite(Thread thread, long top, Class<?> type) {
+        top = born(thread, top);
         if (top == UNBORN) {
-            top = bottom(thread);
-            if (top == UNBORN) {
-                return 0;
-            }
+            return 0;
         }
         int number = U.getInt(type, NUMBER_FIELD);
         if (number == 0) {
@@ -502,11 +484,9 @@ public final class PerkProbes {
     /** A method begins that was not foreseen, or for which there is no room on the stack. */
     @DontInline
     private static void enterSlowly(Thread thread, long top, int method) {
+        top = born(thread, top);
         if (top == UNBORN) {
-            top = bottom(thread);
-            if (top == UNBORN) {
-                return;
-            }
+            return;
         }
         long node = find(thread, top, method);
         count(top, node);
@@ -518,14 +498,18 @@ public final class PerkProbes {
 
     @DontInline
     private static void touchSlowly(Thread thread, long top, int method) {
+        top = born(thread, top);
         if (top == UNBORN) {
-            top = bottom(thread);
-            if (top == UNBORN) {
-                return;
-            }
+            return;
         }
         long node = find(thread, top, method);
         count(top, node);
+    }
+
+    /** The top of a stack, which begins here at the latest; {@link #UNBORN} if nothing is counted. */
+    @ForceInline
+    private static long born(Thread thread, long top) {
+        return top == UNBORN ? bottom(thread) : top;
     }
 
     /** The bottom of a thread's new stack, or {@link #UNBORN} if nothing of it is counted. */

@@ -9,10 +9,13 @@ use perk_jvmti_sys::{
 };
 
 use crate::jvm::{Jni, Jvmti, Reference, Weak};
+use crate::recorder::entry;
 
 /// References to what is gone are deleted when there are so many, or twice as many as were left the
 /// last time.
 const FIRST_SWEEP: usize = 1 << 12;
+/// An object that was kept is looked for among so many.
+const LOOKED_BACK: usize = 1 << 12;
 
 /// The objects and arrays of a tree to which references are kept.
 #[derive(Debug, Default)]
@@ -47,11 +50,32 @@ impl Keeper {
         }
     }
 
+    /// Whether an object or array of this size is among those that were kept last.
+    pub(super) fn keeps(
+        &self,
+        jni: Jni<'_>,
+        object: &(impl Reference + ?Sized),
+        bytes: u64,
+    ) -> bool {
+        let last = self.all.iter().rev().take(LOOKED_BACK);
+        last.filter(|(_, kept)| kept.bytes == bytes).any(|(weak, _)| jni.is_of(weak, object))
+    }
+
     /// Deletes the references to what is gone.
     fn sweep(&mut self, jni: Jni<'_>) {
         for (weak, _) in self.all.extract_if(.., |(weak, _)| jni.is_gone(weak)) {
             jni.delete_weak(weak);
         }
+    }
+
+    /// The records of all that is there by address.
+    ///
+    /// # Safety
+    /// As of [`Weak::address`].
+    pub(in crate::exact) unsafe fn addresses(&self) -> impl Iterator<Item = (u64, u32)> {
+        // SAFETY: the caller's promise; what is here was not deleted.
+        let all = self.all.iter().map(|(weak, kept)| (unsafe { weak.address() }, kept.record));
+        all.filter(|&(address, _)| address != 0)
     }
 
     /// All that is there.
@@ -124,14 +148,6 @@ impl Walk {
             *entry(&mut self.by_record, record as usize) += 1;
         }
     }
-}
-
-/// The entry at `index` of a vector that grows as it must.
-pub(super) fn entry<T: Clone + Default>(all: &mut Vec<T>, index: usize) -> &mut T {
-    if all.len() <= index {
-        all.resize(index + 1, T::default());
-    }
-    &mut all[index]
 }
 
 /// The walk comes to an object or array. Nothing of the JVM may be called.

@@ -82,13 +82,3 @@ fn fields_by_jvmti(jvmti: Jvmti, class: &(impl Reference + ?Sized)) -> Fields {
     let fields = fields.iter().filter(|(name, _)| !name.starts_with(OWN_FIELD));
     fields.filter_map(|(_, it)| FieldKind::of_descriptor(it.as_bytes())).collect()
 }
-
-/// The header of an object, by where the elements of a `byte[]` begin: behind the header and a
-/// length of four bytes, and before JDK 23 at a multiple of eight.
-pub(super) fn header_bytes(byte_array_base: u32) -> u32 {
-    match byte_array_base {
-        20.. => 16,
-        16.. => 12,
-        _ => 8,
-    }
-}

@@ -52,6 +52,17 @@ pub(crate) struct PathSite {
     pub(crate) record: u32,
 }
 
+/// Where a thread is.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::exact) struct Place {
+    /// The address of the node.
+    pub(in crate::exact) node: u64,
+    /// That of the node that it has called last; that of nobody's child if it has called none.
+    pub(in crate::exact) last: u64,
+    /// The line that it is at; 0 where it is not told.
+    pub(in crate::exact) line: u16,
+}
+
 impl SiteTable {
     pub(super) fn new() -> Self {
         Self { table: new_table(FIRST_TABLE), count: 0, keeper: Keeper::default() }
@@ -107,6 +118,11 @@ impl Tree {
         lock(&self.site_table)
     }
 
+    /// As [`Tree::sites`], where no other thread is at them.
+    pub(in crate::exact) fn try_sites(&self) -> Option<MutexGuard<'_, SiteTable>> {
+        self.site_table.try_lock().ok()
+    }
+
     /// The index of the record for a key, which is added if it is new. Where there is no room any
     /// more it is that of the class alone; 0 if even that is too much.
     pub(in crate::exact) fn site(&self, records: &Records, key: Key) -> u32 {
@@ -121,14 +137,15 @@ impl Tree {
         index.unwrap_or(0)
     }
 
-    /// The node and line that a thread is at, by the top of its stack.
+    /// Where a thread is, by the top of its stack.
     ///
     /// # Safety
     /// The address must be that of a frame, and the thread must be the calling one.
-    pub(in crate::exact) unsafe fn place_at(top: u64) -> (u64, u16) {
+    pub(in crate::exact) unsafe fn place_at(top: u64) -> Place {
         // SAFETY: the caller's promise.
         let frame = unsafe { std::slice::from_raw_parts(top as *const AtomicU64, FRAME_WORDS) };
-        (frame[0].load(Relaxed), frame[FRAME_WORDS - 1].load(Relaxed) as u16)
+        let word = |index: usize| frame[index].load(Relaxed);
+        Place { node: word(0), last: word(2), line: word(FRAME_WORDS - 1) as u16 }
     }
 
     /// Its records, and the paths to them.

@@ -89,7 +89,7 @@ struct Site<'a> {
 }
 
 #[derive(Serialize)]
-struct Frame<'a> {
+pub(super) struct Frame<'a> {
     method: &'a str,
     line: Option<u32>,
 }
@@ -223,7 +223,7 @@ pub(super) fn tree<'a>(content: &Content<'_>, names: &'a [String], min: f64) -> 
     Some(Tree { unit, min_percent: min, total: weights.all, lines })
 }
 
-fn frame<'a>(profile: &Profile, id: FrameId, names: &'a [String]) -> Frame<'a> {
+pub(super) fn frame<'a>(profile: &Profile, id: FrameId, names: &'a [String]) -> Frame<'a> {
     let frame = profile.symbols.get_frame(id);
     let line = match frame.line {
         Line::Number(line) => Some(line),

@@ -3,17 +3,21 @@
 //! Text has percentages where the model has numbers: the self times of CPU TIME and the total of
 //! SITES are found from them, to their two decimals.
 
+use std::mem;
+
 use perk_profile::{
-    Allocations, CallRow, CpuSamples, CpuTimes, Event, Site, Sites, Timestamp, TraceId,
+    Allocations, CallRow, CpuSamples, CpuTimes, Event, Site, SiteSelection, Sites, Timestamp,
+    TraceId,
 };
 
 use super::Reader;
 use crate::Error;
+use crate::ascii::BY_ALLOCATED;
 use crate::lines::{cut, hundredths, number, text, word};
 use crate::units::{MS_NS, from_ms};
 
 /// Sections that are passed over.
-const OTHERS: [&[u8]; 3] = [b"HEAP DUMP", b"MONITOR TIME", b"MONITOR DUMP"];
+const OTHERS: [&[u8]; 1] = [b"HEAP DUMP"];
 
 /// A row of CPU SAMPLES or CPU TIME.
 struct CpuRow<'a> {
@@ -32,6 +36,12 @@ impl<'a> Reader<'a> {
         } else if let Some(rest) = line.strip_prefix(b"CPU TIME (ms) BEGIN (total = ") {
             self.open_trace = None;
             self.cpu_times(rest)?;
+        } else if let Some(rest) = line.strip_prefix(b"MONITOR TIME BEGIN (total = ") {
+            self.open_trace = None;
+            self.monitor_times(rest)?;
+        } else if line == b"MONITOR DUMP BEGIN" {
+            self.open_trace = None;
+            self.monitor_dump()?;
         } else if let Some(rest) = line.strip_prefix(b"SITES BEGIN (") {
             self.open_trace = None;
             self.sites(rest)?;
@@ -48,7 +58,8 @@ impl<'a> Reader<'a> {
 
     fn cpu_samples(&mut self, rest: &[u8]) -> Result<(), Error> {
         let (total, rest) = self.number(rest, "the total of the samples")?;
-        let mut samples = CpuSamples { total, rows: Vec::new(), written: date(rest) };
+        let is_interim = mem::take(&mut self.is_interim);
+        let mut samples = CpuSamples { total, rows: Vec::new(), is_interim, written: date(rest) };
         while let Some(row) = self.cpu_row("CPU SAMPLES END")? {
             samples.rows.push((row.trace, row.count));
         }
@@ -108,7 +119,9 @@ impl<'a> Reader<'a> {
     fn sites(&mut self, rest: &'a [u8]) -> Result<(), Error> {
         const END: &str = "SITES END";
         let order = rest.iter().position(|&byte| byte == b')').unwrap_or(rest.len());
+        let by_allocated = rest[..order].ends_with(BY_ALLOCATED.as_bytes());
         let mut sites = Sites {
+            selection: SiteSelection { by_allocated, ..SiteSelection::default() },
             sample_interval_bytes: self.sample_interval_bytes.take(),
             written: date(&rest[order..]),
             ..Sites::default()
@@ -160,26 +173,26 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn trace_above(&self, serial: u64) -> Result<TraceId, Error> {
+    pub(super) fn trace_above(&self, serial: u64) -> Result<TraceId, Error> {
         let trace = u32::try_from(serial).ok().and_then(|n| self.profile.trace_by_serial(n));
         trace.ok_or_else(|| self.lines.error(format!("no TRACE {serial} stands before this row")))
     }
 
-    fn no_row(&self, line: &[u8], columns: &str, end: &str) -> Error {
+    pub(super) fn no_row(&self, line: &[u8], columns: &str, end: &str) -> Error {
         let found = cut(line);
         self.lines.error(format!("expected a row \"{columns}\" or {end}, found \"{found}\""))
     }
 }
 
 /// The date behind a section's parenthesis.
-fn date(rest: &[u8]) -> Option<Timestamp> {
+pub(super) fn date(rest: &[u8]) -> Option<Timestamp> {
     rest.strip_prefix(b") ").and_then(|date| Timestamp::from_ctime(&text(date)))
 }
 
 /// The self time of a row that prints `own` hundredths of a percent of the total and `sum` down to
 /// it, where the rows above it have `sum_ns`: the whole milliseconds that print so, or what lies
 /// between two of them.
-fn self_ns(total_ns: u64, own: u32, sum: u32, sum_ns: u64) -> u64 {
+pub(super) fn self_ns(total_ns: u64, own: u32, sum: u32, sum_ns: u64) -> u64 {
     let (total_ns, own) = (u128::from(total_ns), u128::from(own));
     let least_ns = ((2 * own).saturating_sub(1) * total_ns).div_ceil(20_000);
     let most_ns = (2 * own + 1) * total_ns / 20_000;

@@ -2,7 +2,7 @@
 
 use perk_profile::{
     Allocations, CallEdge, CallEdges, CallRow, CpuSamples, CpuTimes, Event, MethodId, NodeId, Site,
-    Sites, Trace, TraceId,
+    SiteSelection, Sites, Trace, TraceId,
 };
 
 use super::{Reader, tag_name};
@@ -40,18 +40,22 @@ impl Reader {
         body: &mut Cursor<'_>,
         elapsed_us: u32,
     ) -> Result<(), Error> {
-        let last = body.u1("whether the section ends")? != 0;
+        let marks = body.u1("whether the section ends")?;
+        let last = marks & 1 != 0;
         match tag {
             tag::NODES => return self.nodes(body),
             tag::TRACES => return self.traces(body),
+            tag::WAIT => return self.wait(body),
             _ => {}
         }
         let open = self.extended.as_mut().and_then(|extended| extended.open.take());
         let section = match tag {
-            tag::ALL_CPU_SAMPLES => self.all_cpu_samples(body, open)?,
+            tag::ALL_CPU_SAMPLES => self.all_cpu_samples(body, open, marks & 2 != 0)?,
             tag::CPU_TIMES => self.cpu_times(body, open)?,
             tag::CALL_EDGES => self.call_edges(body, open)?,
-            _ => self.all_sites(body, open)?,
+            tag::MONITOR_TIMES => self.monitor_times(body, open)?,
+            tag::MONITOR_DUMP => self.monitor_dump(body, open)?,
+            _ => self.all_sites(body, open, SiteSelection::from_flags((marks >> 1).into()))?,
         };
         match &mut self.extended {
             Some(extended) if !last => extended.open = Some(section),
@@ -111,12 +115,14 @@ impl Reader {
         &mut self,
         body: &mut Cursor<'_>,
         open: Option<Event>,
+        is_interim: bool,
     ) -> Result<Event, Error> {
         let mut samples = match open {
             None => CpuSamples::default(),
             Some(Event::CpuSamples(samples)) => samples,
             Some(_) => return Err(interrupted(body, tag::ALL_CPU_SAMPLES)),
         };
+        samples.is_interim = is_interim;
         samples.total = body.u8("the total of the samples")?;
         while !body.is_empty() {
             let trace = self.trace_of_number(body)?;
@@ -158,12 +164,18 @@ impl Reader {
         Ok(Event::CallEdges(edges))
     }
 
-    fn all_sites(&mut self, body: &mut Cursor<'_>, open: Option<Event>) -> Result<Event, Error> {
+    fn all_sites(
+        &mut self,
+        body: &mut Cursor<'_>,
+        open: Option<Event>,
+        selection: SiteSelection,
+    ) -> Result<Event, Error> {
         let mut sites = match open {
             None => Sites::default(),
             Some(Event::Sites(sites)) => sites,
             Some(_) => return Err(interrupted(body, tag::ALL_SITES)),
         };
+        sites.selection = selection;
         let interval_bytes = body.u8("the bytes between two samples")?;
         sites.sample_interval_bytes = (interval_bytes != 0).then_some(interval_bytes);
         sites.total = allocations(body)?;
@@ -177,7 +189,7 @@ impl Reader {
     }
 
     /// The trace of the number that comes next.
-    fn trace_of_number(&self, body: &mut Cursor<'_>) -> Result<TraceId, Error> {
+    pub(super) fn trace_of_number(&self, body: &mut Cursor<'_>) -> Result<TraceId, Error> {
         let number = body.u4("a trace's number")?;
         let traces = self.extended.as_ref().map(|extended| &extended.traces[..]);
         let trace = traces.and_then(|traces| traces.get(number as usize));
@@ -209,7 +221,7 @@ fn allocations(body: &mut Cursor<'_>) -> Result<Allocations, Error> {
     })
 }
 
-fn interrupted(body: &Cursor<'_>, tag: u8) -> Error {
+pub(super) fn interrupted(body: &Cursor<'_>, tag: u8) -> Error {
     let name = tag_name(tag);
     body.error(format!("{name} stands inside a section of another kind that is not at its end"))
 }

@@ -37,7 +37,8 @@ impl<W: Write> Writer<W> {
         self.tree(profile)?;
         let head = Body::default().u8(samples.total);
         let rows = samples.rows.iter();
-        self.rows(tag::ALL_CPU_SAMPLES, &head, rows, |body, &(trace, count)| {
+        let marks = u8::from(samples.is_interim) << 1;
+        self.marked_rows(tag::ALL_CPU_SAMPLES, marks, &head, rows, |body, &(trace, count)| {
             body.u4(number(trace)).u8(count)
         })
     }
@@ -77,7 +78,8 @@ impl<W: Write> Writer<W> {
             .u8(total.live_count)
             .u8(total.allocated_bytes)
             .u8(total.allocated_count);
-        self.rows(tag::ALL_SITES, &head, sites.rows.iter(), |body, row| {
+        let marks = (sites.selection.flags() << 1) as u8;
+        self.marked_rows(tag::ALL_SITES, marks, &head, sites.rows.iter(), |body, row| {
             body.u4(class_serial(row.class))
                 .u4(number(row.trace))
                 .u8(row.objects.live_bytes)
@@ -89,7 +91,7 @@ impl<W: Write> Writer<W> {
 
     /// Writes the nodes and traces that are new. Their numbers are their positions in the profile,
     /// which are not written.
-    fn tree(&mut self, profile: &Profile) -> io::Result<()> {
+    pub(super) fn tree(&mut self, profile: &Profile) -> io::Result<()> {
         let Some(extended) = &mut self.extended else { return Ok(()) };
         let nodes = extended.node_count..profile.tree.len();
         let traces = extended.trace_count..profile.traces().len();
@@ -128,9 +130,21 @@ impl<W: Write> Writer<W> {
 
     /// Writes records of one kind: whether it is the last of the section, `head`, and the rows that
     /// `put` makes.
-    fn rows<T>(
+    pub(super) fn rows<T>(
         &mut self,
         tag: u8,
+        head: &Body,
+        rows: impl ExactSizeIterator<Item = T>,
+        put: impl Fn(Body, T) -> Body,
+    ) -> io::Result<()> {
+        self.marked_rows(tag, 0, head, rows, put)
+    }
+
+    /// As [`Writer::rows`], with more bits beside that of the last record.
+    fn marked_rows<T>(
+        &mut self,
+        tag: u8,
+        marks: u8,
         head: &Body,
         mut rows: impl ExactSizeIterator<Item = T>,
         put: impl Fn(Body, T) -> Body,
@@ -139,9 +153,9 @@ impl<W: Write> Writer<W> {
         loop {
             let last = rows.len() <= RECORD_ROWS;
             body.0.clear();
-            body = body.u1(last.into()).bytes(&head.0);
+            body = body.u1(marks | u8::from(last)).bytes(&head.0);
             body = rows.by_ref().take(RECORD_ROWS).fold(body, &put);
-            self.record_of(tag, &body)?;
+            self.record_of(tag, &body.0)?;
             if last {
                 return Ok(());
             }
@@ -150,6 +164,6 @@ impl<W: Write> Writer<W> {
 }
 
 /// By which rows refer to a trace.
-fn number(trace: TraceId) -> u32 {
+pub(super) fn number(trace: TraceId) -> u32 {
     trace.index() as u32
 }

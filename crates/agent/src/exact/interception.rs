@@ -1,0 +1,154 @@
+//! The JNI functions that make objects: no probe sees what native code makes by them, and the JVM
+//! does not tell of it. So functions of perk's stand in their place, which call them and count.
+//!
+//! Not among them are those that run a constructor (`NewObject`, `NewDirectByteBuffer`): the probe
+//! in `Object.<init>` counts what they make.
+//!
+//! One native method is exchanged as well, `Unsafe.allocateInstance`: see [`exchange_natives`].
+
+use std::ffi::{CStr, c_char};
+use std::mem::replace;
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+
+use perk_jvmti_sys::jni_sys::{JNIEnv, JNINativeMethod, jchar, jclass, jint, jobject, jsize};
+
+use super::ExactEngine;
+use crate::guard::{Feature, contain, is_guarded};
+use crate::jvm::{Borrowed, BytesField, Functions, Jni, Jvmti};
+
+/// More local references are not held at a time.
+const MOST_REFERENCES: u8 = 8;
+
+static INTERCEPTION: OnceLock<Interception> = OnceLock::new();
+
+/// What the functions need.
+#[derive(Debug)]
+struct Interception {
+    engine: &'static ExactEngine,
+    /// `String.value`
+    value: BytesField,
+    before: Before,
+}
+
+/// Counts from now on.
+///
+/// # Errors
+/// Why that cannot be, for one line.
+pub(super) fn begin(
+    jvmti: Jvmti,
+    jni: Jni<'_>,
+    engine: &'static ExactEngine,
+) -> Result<(), String> {
+    let string = jni.find_class(c"java/lang/String").ok_or("no java.lang.String")?;
+    let value = jni.bytes_field(&string, c"value").ok_or("no bytes in java.lang.String")?;
+    let exchange = |functions: &mut Functions| {
+        INTERCEPTION.get_or_init(|| Interception { engine, value, before: exchange(functions) });
+    };
+    // SAFETY: the functions call those that were there.
+    let result = unsafe { jvmti.exchange_functions(exchange) };
+    result.map_err(|error| format!("the JVM keeps its JNI functions: {error}"))
+}
+
+/// The natives that a class of java.base is about to bind, with another `Unsafe.allocateInstance`;
+/// `None` if it is not among them.
+///
+/// It is counted behind its calls, and the JVM tells of each object besides, which takes as long as
+/// ten such calls. JNI's function does the same and is not told of.
+///
+/// # Safety
+/// The arguments must be those of `RegisterNatives`.
+pub(super) unsafe fn exchange_natives(
+    methods: *const JNINativeMethod,
+    count: jint,
+) -> Option<Vec<JNINativeMethod>> {
+    // SAFETY: the caller's promise: there are so many methods, with names and signatures.
+    unsafe {
+        let count = usize::try_from(count).ok().filter(|_| !methods.is_null())?;
+        let mut methods = std::slice::from_raw_parts(methods, count).to_vec();
+        let method = methods.iter_mut().find(|method| {
+            CStr::from_ptr(method.name) == c"allocateInstance"
+                && CStr::from_ptr(method.signature) == c"(Ljava/lang/Class;)Ljava/lang/Object;"
+        })?;
+        method.fnPtr = allocate_instance as *mut _;
+        Some(methods)
+    }
+}
+
+/// `Unsafe.allocateInstance`
+unsafe extern "system" fn allocate_instance(
+    env: *mut JNIEnv,
+    _: jobject,
+    class: jclass,
+) -> jobject {
+    // SAFETY: the caller's arguments are for this function.
+    unsafe {
+        match INTERCEPTION.get() {
+            Some(interception) => (interception.before.alloc_object)(env, class),
+            None => ((**env).v1_1.AllocObject)(env, class),
+        }
+    }
+}
+
+impl Interception {
+    /// An object or array is new.
+    fn object(&self, jni: Jni<'_>, object: Borrowed<'_>) {
+        self.engine.made_by_jni(jni, object);
+    }
+
+    /// A string is new, and its bytes.
+    fn string(&self, jni: Jni<'_>, string: Borrowed<'_>) {
+        self.engine.made_by_jni(jni, string);
+        // SAFETY: the field is one of strings.
+        if let Some(value) = unsafe { jni.get_bytes(&string, self.value) } {
+            self.engine.made_by_jni(jni, value.borrowed());
+        }
+    }
+}
+
+/// For each function its name here, its name and arguments in JNI, and what is counted of its
+/// result.
+macro_rules! functions {
+    ($($here:ident = $function:ident($($argument:ident: $kind:ty),+) => $count:ident;)+) => {
+        /// The functions that were there before.
+        #[derive(Debug)]
+        struct Before {
+            $($here: unsafe extern "system" fn(*mut JNIEnv, $($kind),+) -> jobject,)+
+        }
+
+        /// Puts the functions of this module in; answers those that were there.
+        fn exchange(functions: &mut Functions) -> Before {
+            Before { $($here: replace(&mut functions.$function, $here),)+ }
+        }
+
+        $(unsafe extern "system" fn $here(env: *mut JNIEnv, $($argument: $kind),+) -> jobject {
+            let Some(interception) = INTERCEPTION.get() else { return null_mut() };
+            // SAFETY: the caller's arguments are for this function.
+            let object = unsafe { (interception.before.$here)(env, $($argument),+) };
+            contain(Feature::Probes, || {
+                // SAFETY: the environment is that of the calling thread, the reference is new.
+                let (jni, object) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(object)) };
+                // With an exception under way JNI must not be used, and few do.
+                if let Some(object) = object && !is_guarded() && !jni.is_throwing() {
+                    jni.with_room(MOST_REFERENCES, || interception.$count(jni, object));
+                }
+            });
+            object
+        })+
+    };
+}
+
+functions! {
+    alloc_object = AllocObject(class: jclass) => object;
+    new_string = NewString(text: *const jchar, length: jsize) => string;
+    new_string_utf = NewStringUTF(text: *const c_char) => string;
+    new_object_array = NewObjectArray(length: jsize, class: jclass, element: jobject) => object;
+    new_boolean_array = NewBooleanArray(length: jsize) => object;
+    new_byte_array = NewByteArray(length: jsize) => object;
+    new_char_array = NewCharArray(length: jsize) => object;
+    new_short_array = NewShortArray(length: jsize) => object;
+    new_int_array = NewIntArray(length: jsize) => object;
+    new_long_array = NewLongArray(length: jsize) => object;
+    new_float_array = NewFloatArray(length: jsize) => object;
+    new_double_array = NewDoubleArray(length: jsize) => object;
+}

@@ -1,0 +1,66 @@
+//! The sizes of objects as the JVM counts them without perk, by the fields that a heap dump tells.
+
+use std::path::Path;
+use std::sync::Mutex;
+
+use perk_hprof::heap::{ClassFields, FieldType};
+use perk_instrument::ClassFile;
+use perk_instrument::layout::{FieldKind, Fields, Jvm, Layout};
+use rustc_hash::FxHashMap;
+
+use crate::jimage::Image;
+use crate::session::lock;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Sizes {
+    jvm: Jvm,
+    /// The class files of the JDK tell of what is laid out in a way of its own.
+    image: Option<Image>,
+    /// Those of the JDK's classes, by name.
+    of_boot_loader: Mutex<FxHashMap<String, Option<Fields>>>,
+}
+
+impl Sizes {
+    pub(super) fn new(jvm: Jvm, java_home: &Path) -> Self {
+        Self { jvm, image: Image::open(java_home), of_boot_loader: Mutex::default() }
+    }
+
+    /// The size of an instance of the last of these classes, of which each is the next one's
+    /// superclass; the first is `java.lang.Object`.
+    pub(crate) fn instance_bytes(&self, classes: &[ClassFields<'_>]) -> u64 {
+        let mut layout = Layout::object(&self.jvm);
+        for class in classes.iter().skip(1) {
+            layout = match self.boot_fields(class) {
+                Some(fields) => layout.subclass(&self.jvm, &fields),
+                None => layout.subclass(&self.jvm, &class.fields.iter().map(kind).collect()),
+            };
+        }
+        layout.instance_bytes()
+    }
+
+    /// The size of an array.
+    pub(crate) fn array_bytes(&self, element: FieldType, length: u32) -> u64 {
+        self.jvm.array_bytes(kind(&element), length)
+    }
+
+    fn boot_fields(&self, class: &ClassFields<'_>) -> Option<Fields> {
+        let image = self.image.as_ref().filter(|_| class.is_of_boot_loader)?;
+        let mut known = lock(&self.of_boot_loader);
+        let fields = known.entry(class.name.to_owned()).or_insert_with(|| {
+            let bytes = image.class(class.name.replace('.', "/").as_bytes())?;
+            Fields::of_class(&ClassFile::parse(&bytes).ok()?, &self.jvm, true).ok()
+        });
+        fields.clone()
+    }
+}
+
+fn kind(field: &FieldType) -> FieldKind {
+    match field {
+        FieldType::Object => FieldKind::Reference,
+        FieldType::Boolean | FieldType::Byte => FieldKind::OneByte,
+        FieldType::Char | FieldType::Short => FieldKind::TwoBytes,
+        FieldType::Int | FieldType::Float => FieldKind::FourBytes,
+        FieldType::Long | FieldType::Double => FieldKind::EightBytes,
+    }
+}

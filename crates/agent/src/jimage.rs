@@ -1,0 +1,96 @@
+//! Class files of the JDK itself, read through the JDK's own `libjimage`, whose few functions have
+//! been the same since JDK 9.
+
+use std::ffi::{CString, OsStr, c_char, c_int, c_longlong, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr::NonNull;
+
+type Open = unsafe extern "C" fn(*const c_char, *mut c_int) -> *mut c_void;
+type PackageToModule = unsafe extern "C" fn(*mut c_void, *const c_char) -> *const c_char;
+type FindResource = unsafe extern "C" fn(
+    *mut c_void,
+    *const c_char,
+    *const c_char,
+    *const c_char,
+    *mut c_longlong,
+) -> c_longlong;
+type GetResource =
+    unsafe extern "C" fn(*mut c_void, c_longlong, *mut c_char, c_longlong) -> c_longlong;
+
+/// The image of the JDK's modules.
+#[derive(Debug)]
+pub(crate) struct Image {
+    file: NonNull<c_void>,
+    package_to_module: PackageToModule,
+    find_resource: FindResource,
+    get_resource: GetResource,
+}
+
+// SAFETY: the image is mapped once and only read; the library has no state of a thread's own.
+unsafe impl Send for Image {}
+// SAFETY: as above.
+unsafe impl Sync for Image {}
+
+/// No class file is larger than this by far.
+const MAX_CLASS_BYTES: c_longlong = 64 << 20;
+
+impl Image {
+    /// Opens the image of the JDK at `java_home`; `None` if it has none that can be read.
+    pub(crate) fn open(java_home: &Path) -> Option<Self> {
+        let text = |path: &Path| CString::new(path.as_os_str().as_bytes()).ok();
+        let library = text(&java_home.join("lib/libjimage.so"))?;
+        let modules = text(&java_home.join("lib/modules"))?;
+        // SAFETY: the library is the one the JVM itself uses; loading it again has no effect.
+        let library = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_NOW) };
+        let library = NonNull::new(library)?;
+        let symbol = |name: &str| {
+            let name = CString::new(OsStr::new(name).as_bytes()).ok()?;
+            // SAFETY: the handle is open and the name ends in NUL.
+            NonNull::new(unsafe { libc::dlsym(library.as_ptr(), name.as_ptr()) })
+        };
+        // SAFETY: these are the types under which the library exports these functions.
+        unsafe {
+            let open: Open = std::mem::transmute(symbol("JIMAGE_Open")?);
+            let mut error = 0;
+            let file = NonNull::new(open(modules.as_ptr(), &mut error))?;
+            Some(Self {
+                file,
+                package_to_module: std::mem::transmute::<NonNull<c_void>, PackageToModule>(symbol(
+                    "JIMAGE_PackageToModule",
+                )?),
+                find_resource: std::mem::transmute::<NonNull<c_void>, FindResource>(symbol(
+                    "JIMAGE_FindResource",
+                )?),
+                get_resource: std::mem::transmute::<NonNull<c_void>, GetResource>(symbol(
+                    "JIMAGE_GetResource",
+                )?),
+            })
+        }
+    }
+
+    /// The bytes of a class of the JDK, by its internal name.
+    pub(crate) fn class(&self, name: &[u8]) -> Option<Vec<u8>> {
+        let slash = name.iter().rposition(|&byte| byte == b'/')?;
+        let package = CString::new(&name[..slash]).ok()?;
+        let resource = CString::new([name, b".class"].concat()).ok()?;
+        let file = self.file.as_ptr();
+        // SAFETY: the image is open, all strings end in NUL, and the buffer has room for as many
+        // bytes as the image says.
+        unsafe {
+            let module = (self.package_to_module)(file, package.as_ptr());
+            if module.is_null() {
+                return None;
+            }
+            let mut size = 0;
+            let version = c"9.0".as_ptr();
+            let place = (self.find_resource)(file, module, version, resource.as_ptr(), &mut size);
+            if place == 0 || !(1..=MAX_CLASS_BYTES).contains(&size) {
+                return None;
+            }
+            let mut bytes = vec![0; size as usize];
+            (self.get_resource)(file, place, bytes.as_mut_ptr().cast(), size);
+            Some(bytes)
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Flags of the running JVM, through the tables that HotSpot exports for debuggers
+//! (`vmStructs.hpp`). They are set when agents are loaded.
+
+use std::ffi::{CStr, c_char, c_void};
+
+/// `VMStructEntry`: a field of a type.
+#[repr(C)]
+struct Field {
+    type_name: *const c_char,
+    field_name: *const c_char,
+    type_string: *const c_char,
+    is_static: i32,
+    offset: u64,
+    address: *const c_void,
+}
+
+/// `VMTypeEntry`: a type.
+#[repr(C)]
+struct Type {
+    type_name: *const c_char,
+    superclass_name: *const c_char,
+    is_oop_type: i32,
+    is_integer_type: i32,
+    is_unsigned: i32,
+    size: u64,
+}
+
+/// The value of a flag that is a `bool`; `None` if there is no such flag, or no table of them.
+pub(crate) fn bool_flag(name: &CStr) -> Option<bool> {
+    // SAFETY: the JVM exports these symbols, each a pointer to a table that ends with an entry
+    // without a name; the tables tell where the flags are, and of what size.
+    unsafe {
+        let fields: *const Field = table(c"gHotSpotVMStructs")?;
+        let types: *const Type = table(c"gHotSpotVMTypes")?;
+        let field = |name: &CStr| {
+            let mut entry = fields;
+            while !(*entry).type_name.is_null() {
+                let its = (CStr::from_ptr((*entry).type_name), CStr::from_ptr((*entry).field_name));
+                if its == (c"JVMFlag", name) {
+                    return Some(&*entry);
+                }
+                entry = entry.add(1);
+            }
+            None
+        };
+        let mut flag_type = types;
+        while !(*flag_type).type_name.is_null()
+            && CStr::from_ptr((*flag_type).type_name) != c"JVMFlag"
+        {
+            flag_type = flag_type.add(1);
+        }
+        let size = (*flag_type).size as usize;
+        let flags = *field(c"flags")?.address.cast::<*const u8>();
+        let count = *field(c"numFlags")?.address.cast::<usize>();
+        let (name_at, value_at) = (field(c"_name")?.offset, field(c"_addr")?.offset);
+        if size == 0 || flags.is_null() {
+            return None;
+        }
+        (0..count).find_map(|index| {
+            let flag = flags.add(index * size);
+            let its_name = *flag.add(name_at as usize).cast::<*const c_char>();
+            let value = *flag.add(value_at as usize).cast::<*const u8>();
+            // The table's last entry has no name.
+            let found = !its_name.is_null() && CStr::from_ptr(its_name) == name;
+            (found && !value.is_null()).then(|| *value != 0)
+        })
+    }
+}
+
+/// A table that the JVM exports.
+///
+/// # Safety
+/// The symbol must be a pointer to such a table.
+unsafe fn table<T>(symbol: &CStr) -> Option<*const T> {
+    // SAFETY: the name ends in NUL; the caller's promise.
+    unsafe {
+        let symbol = libc::dlsym(libc::RTLD_DEFAULT, symbol.as_ptr()).cast::<*const T>();
+        if symbol.is_null() || (*symbol).is_null() { None } else { Some(*symbol) }
+    }
+}

@@ -1,0 +1,228 @@
+//! What the JVM says of threads and monitors at a moment.
+
+use std::ffi::CStr;
+use std::ptr::null_mut;
+
+use perk_jvmti_sys::jni_sys::{JNIEnv, jfieldID, jint, jobject};
+use perk_jvmti_sys::{
+    JvmtiEnv, call, jthread, jvmtiError, jvmtiExtensionEvent, jvmtiExtensionEventInfo,
+    jvmtiMonitorUsage, jvmtiStackInfo,
+};
+
+use super::{Jni, Jvmti, Local, MethodRef, Reference, StackFrame};
+
+/// What is called when a virtual thread begins to run on a carrier, or is about to leave it.
+pub(crate) type MountFunction = unsafe extern "C" fn(JvmtiEnv, *mut JNIEnv, jthread);
+
+/// What a thread does, and where.
+#[derive(Clone, Debug)]
+pub(crate) struct ThreadMoment {
+    /// The bits of `JVMTI_THREAD_STATE_`; 0 where the JVM cannot tell.
+    pub(crate) state: i32,
+    /// The frames, the innermost first.
+    pub(crate) stack: Vec<StackFrame>,
+}
+
+/// Who has a monitor, and who waits for it.
+#[derive(Debug)]
+pub(crate) struct MonitorUsage<'a> {
+    pub(crate) owner: Option<Local<'a>>,
+    pub(crate) entry_count: u32,
+    /// Platform threads that wait to enter.
+    pub(crate) blocked: Vec<Local<'a>>,
+    /// Platform threads that wait to be notified.
+    pub(crate) waiting: Vec<Local<'a>>,
+}
+
+impl Jvmti {
+    /// The state and at most `depth` frames of each thread, all of one moment.
+    pub(crate) fn moments(
+        self,
+        threads: &[&dyn Reference],
+        depth: u32,
+    ) -> Result<Vec<ThreadMoment>, jvmtiError> {
+        let threads: Vec<jthread> = threads.iter().map(|thread| thread.raw()).collect();
+        let count = jint::try_from(threads.len()).unwrap_or(jint::MAX);
+        let depth = jint::try_from(depth).unwrap_or(jint::MAX);
+        let mut infos: *mut jvmtiStackInfo = null_mut();
+        // SAFETY: the environment is valid, and so are the references; the answer is one piece of
+        // memory, ours to free, with an entry for each of them.
+        unsafe {
+            let list = threads.as_ptr();
+            call!(self.raw(), GetThreadListStackTraces, count, list, depth, &mut infos).ok()?;
+            let moments = self.slice(count, infos).iter().map(|info| {
+                let frames = self.slice(info.frame_count, info.frame_buffer).iter();
+                let frame = |method, bci| StackFrame { method: MethodRef(method), bci };
+                let stack = frames.map(|it| frame(it.method, it.location)).collect();
+                ThreadMoment { state: info.state, stack }
+            });
+            let moments = moments.collect();
+            self.free(infos);
+            Ok(moments)
+        }
+    }
+
+    /// The monitors that a thread has entered.
+    pub(crate) fn owned_monitors<'a>(
+        self,
+        jni: Jni<'a>,
+        thread: &(impl Reference + ?Sized),
+    ) -> Result<Vec<Local<'a>>, jvmtiError> {
+        let (mut count, mut monitors) = (0, null_mut());
+        // SAFETY: the environment and reference are valid; the array and its references are ours.
+        unsafe {
+            call!(self.raw(), GetOwnedMonitorInfo, thread.raw(), &mut count, &mut monitors).ok()?;
+            Ok(self.take_references(jni, count, monitors))
+        }
+    }
+
+    /// The monitor that a thread waits to enter, or to be notified by.
+    pub(crate) fn contended_monitor<'a>(
+        self,
+        jni: Jni<'a>,
+        thread: &(impl Reference + ?Sized),
+    ) -> Option<Local<'a>> {
+        let mut monitor: jobject = null_mut();
+        // SAFETY: the environment and reference are valid; the new reference is ours.
+        unsafe {
+            let thread = thread.raw();
+            call!(self.raw(), GetCurrentContendedMonitor, thread, &mut monitor).ok().ok()?;
+            Local::from_raw(jni, monitor)
+        }
+    }
+
+    /// Who has a monitor and who waits for it, at one moment.
+    pub(crate) fn monitor_usage<'a>(
+        self,
+        jni: Jni<'a>,
+        monitor: &(impl Reference + ?Sized),
+    ) -> Result<MonitorUsage<'a>, jvmtiError> {
+        // SAFETY: all fields are numbers and pointers; zeroes are valid.
+        let mut usage: jvmtiMonitorUsage = unsafe { std::mem::zeroed() };
+        // SAFETY: the environment and reference are valid; arrays and references are ours.
+        unsafe {
+            call!(self.raw(), GetObjectMonitorUsage, monitor.raw(), &mut usage).ok()?;
+            let owner = Local::from_raw(jni, usage.owner);
+            let mut blocked = self.take_references(jni, usage.waiter_count, usage.waiters);
+            let waiting =
+                self.take_references(jni, usage.notify_waiter_count, usage.notify_waiters);
+            // JVMs before JDK 23 list those that wait to be notified among those that wait to enter.
+            blocked.retain(|thread| !waiting.iter().any(|other| jni.same(thread, other)));
+            let entry_count = usage.entry_count.unsigned_abs();
+            Ok(MonitorUsage { owner, entry_count, blocked, waiting })
+        }
+    }
+
+    /// Has HotSpot tell when a virtual thread has begun to run on a carrier, and when it is about to leave
+    /// it (JDK 21 and later); `None` where it does not.
+    ///
+    /// # Safety
+    /// The functions must be good for any thread and as long as the process lives.
+    pub(crate) unsafe fn set_mount_events(
+        self,
+        mount: MountFunction,
+        unmount: MountFunction,
+    ) -> Option<()> {
+        let (mut count, mut events): (_, *mut jvmtiExtensionEventInfo) = (0, null_mut());
+        let mut found = [None, None];
+        // SAFETY: the environment is valid; the array has `count` entries, whose strings and arrays
+        // are ours to free.
+        unsafe {
+            call!(self.raw(), GetExtensionEvents, &mut count, &mut events).ok().ok()?;
+            for event in self.slice(count, events) {
+                let names = [
+                    c"com.sun.hotspot.events.VirtualThreadMount",
+                    c"com.sun.hotspot.events.VirtualThreadUnmount",
+                ];
+                if let Some(place) = names.iter().position(|name| CStr::from_ptr(event.id) == *name)
+                {
+                    found[place] = Some(event.extension_event_index);
+                }
+                for index in 0..usize::try_from(event.param_count).unwrap_or(0) {
+                    self.free((*event.params.add(index)).name);
+                }
+                self.free(event.params);
+                self.free(event.id);
+                self.free(event.short_description);
+            }
+            self.free(events);
+        }
+        for (index, function) in found.into_iter().zip([mount, unmount]) {
+            // SAFETY: the type stands for functions of any arguments; these are those of the event,
+            // and a call of a variadic function passes pointers as any other does.
+            unsafe {
+                let function = std::mem::transmute::<MountFunction, jvmtiExtensionEvent>(function);
+                call!(self.raw(), SetExtensionEventCallback, index?, Some(function)).ok().ok()?;
+            }
+        }
+        Some(())
+    }
+
+    /// What `System.identityHashCode` says of an object.
+    pub(crate) fn identity(self, object: &(impl Reference + ?Sized)) -> Option<u32> {
+        let mut hash = 0;
+        // SAFETY: the environment and reference are valid, `hash` lives until the call returns.
+        unsafe { call!(self.raw(), GetObjectHashCode, object.raw(), &mut hash).ok().ok()? };
+        Some(hash.cast_unsigned())
+    }
+}
+
+impl<'a> Jni<'a> {
+    /// A local reference to the same object.
+    pub(crate) fn local(self, object: &(impl Reference + ?Sized)) -> Option<Local<'a>> {
+        let env = self.raw();
+        // SAFETY: the environment is this thread's, the reference valid; the new one is ours.
+        unsafe { Local::from_raw(self, ((**env).v1_2.NewLocalRef)(env, object.raw())) }
+    }
+
+    /// A field of a class's objects that holds references.
+    pub(crate) fn object_field(
+        self,
+        class: &(impl Reference + ?Sized),
+        name: &CStr,
+        signature: &CStr,
+    ) -> Option<ObjectField> {
+        let env = self.raw();
+        // SAFETY: the environment is this thread's, the reference valid; the names end in NUL.
+        let field = unsafe {
+            ((**env).v1_1.GetFieldID)(env, class.raw(), name.as_ptr(), signature.as_ptr())
+        };
+        self.clear_exception();
+        (!field.is_null()).then_some(ObjectField(field))
+    }
+
+    /// The value of a field; `None` for null.
+    ///
+    /// # Safety
+    /// The field must be one of the object's class.
+    pub(crate) unsafe fn get_object(
+        self,
+        object: &(impl Reference + ?Sized),
+        field: ObjectField,
+    ) -> Option<Local<'a>> {
+        let env = self.raw();
+        // SAFETY: the environment is this thread's, the reference valid, the new one is ours; the
+        // caller's promise.
+        unsafe { Local::from_raw(self, ((**env).v1_1.GetObjectField)(env, object.raw(), field.0)) }
+    }
+
+    /// Whether an object is of a class or one below it.
+    pub(crate) fn is_instance(
+        self,
+        object: &(impl Reference + ?Sized),
+        class: &(impl Reference + ?Sized),
+    ) -> bool {
+        let env = self.raw();
+        // SAFETY: the environment is this thread's, the references are valid.
+        unsafe { ((**env).v1_1.IsInstanceOf)(env, object.raw(), class.raw()) }
+    }
+}
+
+/// A field that holds references.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ObjectField(jfieldID);
+
+// SAFETY: a field id is a number to everyone but the JVM.
+unsafe impl Send for ObjectField {}
+// SAFETY: as above.
+unsafe impl Sync for ObjectField {}

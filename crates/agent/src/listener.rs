@@ -1,0 +1,105 @@
+//! Takes the commands of the peer that the profile goes to, on a thread of the agent's.
+
+use std::ffi::c_void;
+use std::io::{self, BufReader};
+use std::sync::OnceLock;
+
+use perk_control::commands::{self, Command, Received};
+use perk_jvmti_sys::JvmtiEnv;
+use perk_jvmti_sys::jni_sys::JNIEnv;
+
+use crate::guard::{Feature, guard};
+use crate::jvm::{Global, Jni, Jvmti, Reference};
+use crate::os;
+use crate::output::Connection;
+use crate::session::Session;
+
+/// Room for the local references of a command.
+const LOCALS: u8 = 64;
+/// So many complaints about one peer are enough.
+const MOST_COMPLAINTS: u32 = 10;
+
+/// See the module.
+pub(crate) struct Listener {
+    connection: Connection,
+    /// The Java object of the thread.
+    thread: OnceLock<Global>,
+    session: OnceLock<&'static Session>,
+}
+
+impl Listener {
+    pub(crate) fn new(connection: Connection) -> Self {
+        Self { connection, thread: OnceLock::new(), session: OnceLock::new() }
+    }
+
+    /// Begins to take commands.
+    ///
+    /// # Errors
+    /// What the JVM refused, for one line on stderr.
+    pub(crate) fn start(
+        &'static self,
+        jvmti: Jvmti,
+        jni: Jni<'_>,
+        session: &'static Session,
+    ) -> Result<(), String> {
+        let group = jvmti.top_thread_group(jni).ok_or("no top thread group")?;
+        let thread = jni.new_thread(&group, c"HPROF listener thread").ok_or("no Thread object")?;
+        let _ = self.thread.set(jni.global(&thread).ok_or("no global reference")?);
+        let _ = self.session.set(session);
+        let started = jvmti.run_agent_thread(&thread, listener_main, self);
+        started.map_err(|error| format!("RunAgentThread: {error}"))
+    }
+
+    /// Whether a thread is the listener's, which is never reported.
+    pub(crate) fn is_own_thread(&self, jni: Jni<'_>, thread: &dyn Reference) -> bool {
+        self.thread.get().is_some_and(|own| jni.same(own, thread))
+    }
+
+    /// Obeys until there is nothing more to come.
+    fn run(&self, session: &'static Session, jni: Jni<'_>) {
+        let mut source = BufReader::new(&self.connection);
+        let mut complaints = 0;
+        let mut complain = |what: String| {
+            complaints += 1;
+            if complaints <= MOST_COMPLAINTS {
+                os::say(&format!("HPROF ERROR: perk: {what}\n"));
+            }
+        };
+        while !self.connection.is_lost() {
+            match commands::read(&mut source) {
+                Ok(Received::Command(Command::Eof) | Received::End) => return,
+                Ok(Received::Command(command)) => guard(Feature::Commands, || {
+                    jni.with_room(LOCALS, || session.obey(jni, command));
+                }),
+                Ok(Received::UnknownTag(tag)) => {
+                    complain(format!("there is no command {tag}: it is passed over"));
+                }
+                Ok(Received::UnknownControl(option)) => {
+                    complain(format!("CONTROL has no option {option}: it is passed over"));
+                }
+                Ok(Received::Garbage { tag, length }) => {
+                    return complain(format!(
+                        "{tag:#04x} with {length} bytes is no command, and nothing that follows \
+                         is taken for one"
+                    ));
+                }
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    return complain("the peer's last command is cut off".to_owned());
+                }
+                // That the connection is lost shows where something is sent.
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+/// The listener thread's entry.
+unsafe extern "system" fn listener_main(_: JvmtiEnv, env: *mut JNIEnv, listener: *mut c_void) {
+    // SAFETY: `start` passed a reference to a listener that lives as long as the process.
+    let listener: &'static Listener = unsafe { &*listener.cast_const().cast() };
+    // SAFETY: the JVM gives the agent thread its own environment, valid until we return.
+    let jni = unsafe { Jni::from_raw(env) };
+    if let Some(session) = listener.session.get() {
+        listener.run(session, jni);
+    }
+}

@@ -1,0 +1,232 @@
+//! Output over a socket. Whoever writes hands it over to a thread that sends it, and does not wait:
+//! neither the program nor its end depends on a peer that is slow, or gone.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+use std::{mem, thread};
+
+use perk_control::messages::address;
+
+use crate::os;
+use crate::session::{Session, lock};
+
+/// How long one address is tried.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// What is written goes to the sender in pieces of at least this size, or when it is whole.
+const PIECE_BYTES: usize = 64 << 10;
+/// A peer that lets so much wait is given up.
+const MOST_WAITING_BYTES: usize = 64 << 20;
+/// Who is patient waits while so much waits.
+const PATIENT_BYTES: usize = 4 << 20;
+/// A peer that takes less than [`PIECE_BYTES`] in this time does not read any more.
+const STALL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A connection to a peer.
+#[derive(Clone, Debug)]
+pub(crate) struct Connection {
+    shared: Arc<Shared>,
+}
+
+/// The end of a connection that is written to.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    shared: Arc<Shared>,
+    /// What is not handed over yet.
+    piece: Vec<u8>,
+    is_patient: bool,
+}
+
+#[derive(Debug)]
+struct Shared {
+    stream: TcpStream,
+    /// As the options name it.
+    peer: String,
+    queue: Mutex<Queue>,
+    queue_changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    pending: Vec<u8>,
+    /// Bytes handed over and not taken by the kernel yet.
+    waiting_bytes: usize,
+    sent_bytes: u64,
+    /// Nothing will be added.
+    is_whole: bool,
+    is_lost: bool,
+}
+
+impl Connection {
+    /// Connects to the first address of a host that answers.
+    pub(crate) fn open(host: &str, port: u16) -> io::Result<Self> {
+        let mut tried = Err(io::ErrorKind::NotFound.into());
+        for candidate in (host, port).to_socket_addrs()? {
+            tried = TcpStream::connect_timeout(&candidate, CONNECT_TIMEOUT);
+            if tried.is_ok() {
+                break;
+            }
+        }
+        let stream = tried?;
+        // Answers are not held back until they fill a packet.
+        stream.set_nodelay(true)?;
+        let shared = Shared {
+            stream,
+            peer: address(host, port.into()),
+            queue: Mutex::default(),
+            queue_changed: Condvar::new(),
+        };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// The end to write to, and a thread that sends what is written.
+    pub(crate) fn outbox(&self) -> io::Result<Outbox> {
+        let shared = Arc::clone(&self.shared);
+        let send = move || {
+            shared.send();
+            let is_lost = lock(&shared.queue).is_lost;
+            if let Some(session) = Session::current().filter(|_| is_lost) {
+                session.output_lost();
+            }
+        };
+        let sender = thread::Builder::new().name("perk sender".to_owned());
+        os::without_signals(|| sender.spawn(send))?;
+        let shared = Arc::clone(&self.shared);
+        Ok(Outbox { shared, piece: Vec::new(), is_patient: false })
+    }
+
+    /// Whether nobody is there any more to send anything to.
+    pub(crate) fn is_lost(&self) -> bool {
+        lock(&self.shared.queue).is_lost
+    }
+}
+
+impl Read for &Connection {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        (&self.shared.stream).read(bytes)
+    }
+}
+
+impl Outbox {
+    /// See [`Output::set_patient`](super::Output::set_patient).
+    pub(super) fn set_patient(&mut self, is_patient: bool) {
+        self.is_patient = is_patient;
+    }
+
+    pub(super) fn peer(&self) -> &str {
+        &self.shared.peer
+    }
+
+    /// Returns when the peer has been sent all, or is given up.
+    pub(super) fn finish(&mut self) -> io::Result<()> {
+        self.flush()?;
+        let shared = &self.shared;
+        let mut queue = lock(&shared.queue);
+        queue.is_whole = true;
+        shared.queue_changed.notify_all();
+        let queue = shared.wait(queue, |queue| queue.waiting_bytes == 0)?;
+        drop(queue);
+        // A socket that is closed with commands unread would take back what it has sent.
+        shared.stream.set_nonblocking(true)?;
+        let _ = io::copy(&mut &shared.stream, &mut io::sink());
+        shared.stream.shutdown(Shutdown::Write)
+    }
+}
+
+impl Write for Outbox {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.piece.extend_from_slice(bytes);
+        if self.piece.len() >= PIECE_BYTES {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    /// Hands over what has been written.
+    fn flush(&mut self) -> io::Result<()> {
+        let shared = &self.shared;
+        let mut queue = lock(&shared.queue);
+        if self.is_patient {
+            queue = shared.wait(queue, |queue| queue.waiting_bytes <= PATIENT_BYTES)?;
+        }
+        if queue.waiting_bytes + self.piece.len() > MOST_WAITING_BYTES {
+            let mib = MOST_WAITING_BYTES >> 20;
+            shared.lose(&mut queue, &format!("it reads too slowly, {mib} MiB wait for it"));
+        }
+        if queue.is_lost {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        queue.waiting_bytes += self.piece.len();
+        queue.pending.append(&mut self.piece);
+        shared.queue_changed.notify_all();
+        Ok(())
+    }
+}
+
+impl Shared {
+    /// The sender's thread: sends what is handed over, until it is all.
+    fn send(&self) {
+        loop {
+            let mut queue = lock(&self.queue);
+            while queue.pending.is_empty() && !queue.is_whole && !queue.is_lost {
+                queue = self.queue_changed.wait(queue).unwrap_or_else(|it| it.into_inner());
+            }
+            if queue.pending.is_empty() {
+                return;
+            }
+            let pending = mem::take(&mut queue.pending);
+            drop(queue);
+            for piece in pending.chunks(PIECE_BYTES) {
+                let sent = (&self.stream).write_all(piece);
+                let mut queue = lock(&self.queue);
+                if let Err(error) = sent {
+                    return self.lose(&mut queue, &error.to_string());
+                }
+                queue.waiting_bytes -= piece.len();
+                queue.sent_bytes += piece.len() as u64;
+                self.queue_changed.notify_all();
+            }
+        }
+    }
+
+    /// Waits until `is_good`, for a peer that reads.
+    fn wait<'a>(
+        &self,
+        mut queue: MutexGuard<'a, Queue>,
+        is_good: impl Fn(&Queue) -> bool,
+    ) -> io::Result<MutexGuard<'a, Queue>> {
+        let (mut begin, mut begin_bytes) = (Instant::now(), queue.sent_bytes);
+        while !is_good(&queue) {
+            if queue.is_lost {
+                return Err(io::ErrorKind::NotConnected.into());
+            }
+            match STALL_TIMEOUT.checked_sub(begin.elapsed()) {
+                Some(left) => {
+                    let waited = self.queue_changed.wait_timeout(queue, left);
+                    queue = waited.unwrap_or_else(|it| it.into_inner()).0;
+                }
+                None if queue.sent_bytes - begin_bytes < PIECE_BYTES as u64 => {
+                    let seconds = STALL_TIMEOUT.as_secs();
+                    self.lose(&mut queue, &format!("it has not read for {seconds} s"));
+                }
+                None => (begin, begin_bytes) = (Instant::now(), queue.sent_bytes),
+            }
+        }
+        Ok(queue)
+    }
+
+    /// Gives the peer up, and says so.
+    fn lose(&self, queue: &mut Queue, why: &str) {
+        if mem::replace(&mut queue.is_lost, true) {
+            return;
+        }
+        queue.pending = Vec::new();
+        let _ = self.stream.shutdown(Shutdown::Both);
+        self.queue_changed.notify_all();
+        os::say(&format!(
+            "HPROF ERROR: perk has lost {}: {why}; the program goes on without a profile\n",
+            self.peer
+        ));
+    }
+}

@@ -1,0 +1,82 @@
+//! Writes heap dumps, with what the profile knows of objects and threads.
+
+use std::io::{self, Read};
+
+use perk_hprof::heap::{ClassFields, Context, FieldType, HeapCounts, HeapOptions};
+use perk_profile::{ClassId, Profile, ThreadId, TraceId};
+use rustc_hash::FxHashMap;
+
+use super::{File, Recorder, cannot_write};
+use crate::heap_dump::Sizes;
+
+/// What the recorder knows that the JVM's dump does not tell.
+struct Known<'a> {
+    /// By the index of the record.
+    sites: &'a [Option<(ClassId, TraceId)>],
+    /// The records of arrays, by address.
+    arrays: FxHashMap<u64, u32>,
+    threads: FxHashMap<u64, ThreadId>,
+    sizes: &'a Sizes,
+}
+
+impl Recorder {
+    /// Writes the heap as the JVM dumps it; `arrays` are the records of arrays, by address.
+    ///
+    /// # Errors
+    /// What is wrong with the JVM's dump, for one line. Where the output fails that is told here.
+    pub(crate) fn write_heap(
+        &mut self,
+        input: &mut impl Read,
+        options: &HeapOptions,
+        sizes: &Sizes,
+        arrays: FxHashMap<u64, u32>,
+    ) -> Result<HeapCounts, String> {
+        let threads: Vec<_> = self.roster.living().collect();
+        let threads = threads.into_iter().map(|(slot, java_id)| {
+            self.announce(slot);
+            (java_id, self.roster.id(slot, &mut self.profile))
+        });
+        let threads = threads.collect();
+        let File::Begun(writer) = &mut self.file else { return Ok(HeapCounts::default()) };
+        let sites = self.objects.sites();
+        let mut known = Known { sites, arrays, threads, sizes };
+        writer.out().set_patient(true);
+        let dumped = writer.heap_dump(&mut self.profile, input, options, &mut known);
+        writer.out().set_patient(false);
+        match dumped.and_then(|counts| writer.out().rest().map(|()| counts)) {
+            Ok(counts) => Ok(counts),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(error.to_string()),
+            Err(error) => {
+                let output = writer.out();
+                let part = output.part().map(|part| part.display().to_string());
+                cannot_write(&output.name(), &error, part);
+                self.file = File::Closed;
+                Ok(HeapCounts::default())
+            }
+        }
+    }
+}
+
+impl Context for Known<'_> {
+    fn object_trace(&mut self, profile: &mut Profile, record: u32) -> Option<TraceId> {
+        let known = self.sites.get(record as usize).copied().flatten();
+        Some(known.map_or_else(|| profile.system_trace(), |(_, trace)| trace))
+    }
+
+    fn array_trace(&mut self, profile: &mut Profile, address: u64) -> Option<TraceId> {
+        let record = self.arrays.get(&address).copied().unwrap_or(0);
+        self.object_trace(profile, record)
+    }
+
+    fn thread(&mut self, _: &mut Profile, tid: u64) -> Option<ThreadId> {
+        self.threads.get(&tid).copied()
+    }
+
+    fn instance_bytes(&mut self, classes: &[ClassFields<'_>]) -> u64 {
+        self.sizes.instance_bytes(classes)
+    }
+
+    fn array_bytes(&mut self, element: FieldType, length: u32) -> u64 {
+        self.sizes.array_bytes(element, length)
+    }
+}

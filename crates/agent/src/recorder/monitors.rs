@@ -1,0 +1,56 @@
+//! Waits, and the sections of monitors.
+
+use perk_profile::{MonitorDump, MonitorRow, MonitorTimes, WaitEvent};
+
+use super::{Recorder, now};
+use crate::roster::Slot;
+
+impl Recorder {
+    /// The serial number of a thread.
+    pub(crate) fn thread_serial(&self, thread: Slot) -> u32 {
+        self.roster.serial(thread)
+    }
+
+    /// Writes a line of a thread that waits, or has waited.
+    pub(crate) fn write_wait(&mut self, thread: Slot, wait: WaitEvent) {
+        self.announce(thread);
+        let wait = WaitEvent { thread: Some(self.roster.serial(thread)), ..wait };
+        self.write(|writer, profile, _| writer.wait(profile, &wait));
+    }
+
+    /// Writes all threads and monitors; `slots` are those of the threads. What has ended since is left
+    /// out.
+    pub(crate) fn write_monitor_dump(&mut self, mut dump: MonitorDump, slots: &[Slot]) {
+        let mut of_threads = slots.iter().copied();
+        dump.threads.retain(|thread| {
+            let slot = of_threads.next().filter(|&it| self.roster.serial(it) == thread.serial);
+            if let Some(slot) = slot {
+                self.announce(slot);
+            }
+            slot.is_some()
+        });
+        let living: Vec<_> = dump.threads.iter().map(|thread| thread.serial).collect();
+        let lives = |serial: &u32| living.binary_search(serial).is_ok();
+        for monitor in &mut dump.monitors {
+            if monitor.owner.is_some_and(|owner| !lives(&owner)) {
+                (monitor.owner, monitor.entry_count) = (None, 0);
+            }
+            monitor.blocked.retain(lives);
+            monitor.waiting.retain(lives);
+        }
+        dump.monitors.retain(|monitor| {
+            let waits = monitor.blocked.len() + monitor.waiting.len();
+            monitor.owner.is_some() || waits > 0
+        });
+        dump.written = Some(now());
+        self.write(|writer, profile, _| writer.monitor_dump(profile, &dump));
+    }
+
+    /// Writes waiting for locks.
+    pub(crate) fn write_monitor_times(&mut self, rows: Vec<MonitorRow>) {
+        let total_ns = rows.iter().map(|row| row.waits.blocked_ns).fold(0, u64::saturating_add);
+        let mut times = MonitorTimes { total_ns, rows, written: Some(now()) };
+        times.rank(self.cutoff);
+        self.write(|writer, profile, _| writer.monitor_times(profile, &times));
+    }
+}

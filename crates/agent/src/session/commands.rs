@@ -1,0 +1,157 @@
+//! What a peer's commands do.
+
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering::Relaxed;
+
+use perk_control::commands::{Command, ThreadId, Threads};
+use perk_control::messages::EXIT_LINE;
+use perk_profile::SiteSelection;
+
+use super::{Session, lock};
+use crate::jvm::Jni;
+use crate::os;
+use crate::recorder::Recorder;
+use crate::roster::Slot;
+
+impl Session {
+    /// Does what a command says, and returns when it is done. What it answers has been handed over.
+    pub(crate) fn obey(&'static self, jni: Jni<'_>, command: Command) {
+        if self.is_dying.load(Relaxed) {
+            return;
+        }
+        if let Err(reason) = self.try_to_obey(jni, command) {
+            os::say(&format!("HPROF ERROR: perk: {reason}\n"));
+        }
+    }
+
+    fn try_to_obey(&'static self, jni: Jni<'_>, command: Command) -> Result<(), String> {
+        match command {
+            // No dump may wait for it: while the JVM dies it may never return.
+            Command::ForceGc => self.jvmti.force_garbage_collection(),
+            Command::DumpHeap => {
+                let heap_dumps =
+                    self.heap_dumps.as_ref().ok_or("this JVM's heap cannot be dumped")?;
+                self.answer(|session, _| {
+                    session.gather_objects();
+                    session.dump_heap(heap_dumps, jni);
+                });
+            }
+            Command::AllocSites { flags, cutoff } => {
+                let selection = SiteSelection::from_flags(flags);
+                if selection.after_gc {
+                    self.jvmti.force_garbage_collection();
+                }
+                self.answer(|session, recorder| {
+                    session.gather_objects();
+                    recorder().answer_sites(selection, cutoff.into());
+                });
+            }
+            Command::HeapSummary => {
+                // Where nobody knows the sites of objects, what lives now is what is known.
+                let live = match self.options.heap_sites {
+                    true => None,
+                    false => Some(self.jvmti.heap_totals().map_err(|it| it.to_string())?),
+                };
+                self.answer(|session, recorder| {
+                    session.gather_objects();
+                    recorder().answer_summary(live);
+                });
+            }
+            Command::Exit => self.exit(jni),
+            Command::DumpTraces => self.answer(|session, recorder| {
+                session.gather(false);
+                recorder().answer_traces();
+            }),
+            Command::CpuSamples { cutoff } => self.answer(|session, recorder| {
+                session.engine.settle(session);
+                recorder().answer_samples(cutoff.into());
+            }),
+            Command::AllocOn | Command::AllocOff | Command::ClearSites => {
+                if !self.options.heap_sites && !self.options.aprof {
+                    return Err("without heap=sites no allocations are counted".to_owned());
+                }
+                self.answer(|session, recorder| {
+                    session.gather_objects();
+                    match command {
+                        Command::AllocOn => recorder().count_sites(true),
+                        Command::AllocOff => recorder().count_sites(false),
+                        _ => recorder().clear_sites(),
+                    }
+                });
+            }
+            Command::CpuOn(threads) => {
+                self.engine.set_sampled(jni, self, self.slot_of(threads)?, true)?;
+                lock(&self.recorder).begin_samples();
+            }
+            Command::CpuOff(threads) => {
+                self.engine.set_sampled(jni, self, self.slot_of(threads)?, false)?;
+            }
+            Command::ClearCpu => self.answer(|session, recorder| {
+                session.gather(false);
+                recorder().clear_cpu();
+            }),
+            Command::Depth(depth) => {
+                self.engine.set_depth(depth.into());
+                if let Some(allocations) = &self.allocations {
+                    allocations.set_depth(depth.into());
+                }
+                lock(&self.recorder).set_depth(depth.into());
+            }
+            Command::Eof => {}
+        }
+        Ok(())
+    }
+
+    /// Runs `body`, that asks for the recorder as it needs it, unless the JVM has begun to die or
+    /// the output is gone. No dump is made at the same time.
+    fn answer(
+        &'static self,
+        body: impl FnOnce(&'static Self, &dyn Fn() -> MutexGuard<'static, Recorder>),
+    ) {
+        let _dumping = lock(&self.dumping);
+        if self.is_dying.load(Relaxed) || !lock(&self.recorder).is_begun() {
+            return;
+        }
+        body(self, &|| lock(&self.recorder));
+        // What was gathered and not written will be gathered again.
+        lock(&self.recorder).forget_sites();
+    }
+
+    /// Books all there is, with the objects that live now.
+    fn gather_objects(&self) {
+        self.settle_allocations(false);
+        self.gather(false);
+    }
+
+    /// The thread that a command means; `None` for all.
+    fn slot_of(&self, threads: Threads) -> Result<Option<Slot>, String> {
+        let find = |id: ThreadId| {
+            let recorder = lock(&self.recorder);
+            id.readings().into_iter().find_map(|reading| recorder.find_thread(reading))
+        };
+        match threads {
+            Threads::All => Ok(None),
+            Threads::One(id) => match find(id) {
+                Some(slot) => Ok(Some(slot)),
+                None => Err(format!("no thread has the id {:#x}", id.readings()[0])),
+            },
+        }
+    }
+
+    /// Ends the program as the original did: at once, with exit code 0 and without a last dump.
+    fn exit(&self, jni: Jni<'_>) {
+        os::say(&format!("{EXIT_LINE}\n"));
+        {
+            let _dumping = lock(&self.dumping);
+            lock(&self.recorder).finish();
+        }
+        jni.halt();
+        // It does not return, unless Java cannot be called.
+        std::process::exit(0);
+    }
+
+    /// Nobody reads what is written any more: what costs something and can be stopped stops.
+    pub(crate) fn output_lost(&self) {
+        self.engine.stop();
+    }
+}

@@ -1,0 +1,184 @@
+//! Compares a run of perk with the recorded run: how it ended, what it said, which files it left,
+//! and what is in them.
+
+mod costs;
+mod heap;
+mod monitors;
+pub(crate) mod sections;
+mod sites;
+mod stacks;
+
+use std::collections::BTreeMap;
+
+use perk_testkit::hprof::{Recording, Section};
+use perk_testkit::{Jdk, Outcome};
+
+use crate::case::{Case, is_foreign};
+use crate::differences::Findings;
+use crate::{net, run};
+
+/// Does a recorded run again and compares.
+pub(crate) fn case(jdk: &Jdk, case: &Case, found: &mut Findings<'_>) {
+    if case.session.is_some() {
+        return net::compare(jdk, case, found);
+    }
+    let outcome = run::run(case, &run::with_perk(jdk, case));
+    let faults_before = found.faults.len();
+    ending(jdk, case, &outcome, found);
+    files(jdk, case, &outcome, found);
+    if found.faults.len() > faults_before {
+        found.fault(format!("the run:\n{}", outcome.report()));
+    }
+}
+
+/// Exit code, stdout and stderr.
+pub(crate) fn ending(jdk: &Jdk, case: &Case, outcome: &Outcome, found: &mut Findings<'_>) {
+    let recorded = &case.command;
+    let code = outcome.code().unwrap_or_else(|| -outcome.signal().unwrap_or(0));
+    // A JVM that ends by a signal it handles does so with 128 and the signal's number.
+    if case.agent_ended_it() && code == 0 {
+        found.differs("dump-again", || "the original ends the program".to_owned());
+    } else {
+        found.equal("exit code", code, recorded.exit_code);
+        let mut lines = agents_lines(&outcome.stderr);
+        if case.session.is_some() && lines.iter().any(|line| line.starts_with(PERKS_LINE)) {
+            found.differs("net-commands", || format!("{lines:?}"));
+            lines.retain(|line| !line.starts_with(PERKS_LINE));
+        }
+        found.equal("the agent's lines on stderr", lines, agents_lines(&recorded.stderr));
+    }
+    if case.is_help() {
+        return help(&outcome.stdout, &recorded.stdout, found);
+    }
+    if case.quits() > 0 {
+        let last = |text: &str| text.lines().last().map(str::to_owned);
+        found.equal("last line", last(&outcome.stdout), last(&recorded.stdout));
+    } else {
+        found.equal("stdout", outcome.stdout.as_str(), recorded.stdout.as_str());
+    }
+    let others = |text: &str| text.lines().any(|line| !is_agents(line));
+    if others(&outcome.stderr) || others(&recorded.stderr) {
+        // What the JVM says itself differs from version to version.
+        let alone = run::without_agent(jdk, case).run();
+        let lines = |text: &str| -> Vec<String> {
+            text.lines().filter(|line| !is_agents(line)).map(str::to_owned).collect()
+        };
+        found.equal("other lines on stderr", lines(&outcome.stderr), lines(&alone.stderr));
+    }
+}
+
+/// What lines begin with that the original has not.
+const PERKS_LINE: &str = "HPROF ERROR: perk: ";
+
+fn is_agents(line: &str) -> bool {
+    line.starts_with("HPROF ") || line.starts_with("HPROF: ") || line.starts_with("Dumping ")
+}
+
+fn agents_lines(stderr: &str) -> Vec<&str> {
+    stderr.lines().filter(|line| is_agents(line)).collect()
+}
+
+/// perk's help has a title and warnings of its own; the option tables are the original's.
+fn help(perk: &str, original: &str, found: &mut Findings<'_>) {
+    let (mut is_prose, mut rest) = (true, perk.lines());
+    for line in original.lines() {
+        is_prose |= line == "Warnings";
+        is_prose &= !line.starts_with("hprof usage");
+        if is_prose {
+            if !perk.lines().any(|it| it == line) {
+                found.differs("help", || line.to_owned());
+            }
+        } else if !rest.any(|it| it == line) {
+            found.fault(format!("help lacks the line {line:?}, or has it elsewhere"));
+        }
+    }
+}
+
+/// The names of files and what is in them.
+fn files(jdk: &Jdk, case: &Case, outcome: &Outcome, found: &mut Findings<'_>) {
+    let pid = outcome.pid.to_string();
+    let perk: BTreeMap<String, &Vec<u8>> =
+        outcome.files.iter().map(|(name, bytes)| (name.replace(&pid, "%p"), bytes)).collect();
+    let original: BTreeMap<String, &Vec<u8>> =
+        case.files.iter().map(|(name, bytes)| (without_pid(name), bytes)).collect();
+    for (name, bytes) in &perk {
+        match original.get(name) {
+            // What a program that was killed had written so far.
+            None if recorded_kill(case) && name.ends_with(".part") => {
+                found.differs("file-appears", || name.clone());
+            }
+            None if case.missing_files.contains(name) => {
+                if let Err(what) = Recording::read(bytes) {
+                    found.fault(format!("{name}: {what}"));
+                }
+            }
+            None => found.fault(format!("the original makes no file {name}")),
+            Some(recorded) if is_foreign(recorded) => {
+                found.equal(name, *bytes, *recorded);
+            }
+            Some(recorded) => contents(jdk, case, name, bytes, recorded, found),
+        }
+    }
+    for (name, bytes) in original {
+        if perk.contains_key(&name) {
+            continue;
+        }
+        let has_sections = || {
+            Recording::read(bytes).is_ok_and(|it| !it.sections.is_empty() || !it.threads.is_empty())
+        };
+        if name.ends_with(".TMP") {
+            found.differs("temporary-file", || name);
+        } else if bytes.is_empty() || !has_sections() {
+            found.differs("file-appears", || name);
+        } else {
+            found.fault(format!("perk makes no file {name}"));
+        }
+    }
+}
+
+fn recorded_kill(case: &Case) -> bool {
+    case.command.exit_code == -9
+}
+
+/// A name with `%p` for the part that is a process id.
+fn without_pid(name: &str) -> String {
+    let is_pid = |part: &str| part.len() > 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = name.split('.').map(|part| if is_pid(part) { "%p" } else { part });
+    parts.collect::<Vec<_>>().join(".")
+}
+
+/// A file of the agent's.
+fn contents(
+    jdk: &Jdk,
+    case: &Case,
+    name: &str,
+    perk: &[u8],
+    original: &[u8],
+    found: &mut Findings<'_>,
+) {
+    let original = match Recording::read(original) {
+        Ok(original) => original,
+        Err(_) if case.agent_ended_it() => Recording::default(),
+        Err(what) => return found.fault(format!("the recorded {name}: {what}")),
+    };
+    let perk = match Recording::read(perk) {
+        Ok(perk) => perk,
+        Err(what) => return found.fault(format!("{name}: {what}")),
+    };
+    if case.agent_ended_it() {
+        // The original ended in the midst of it; what perk writes is whole.
+        return found.equal("dumps", perk.sections.is_empty(), false);
+    }
+    let is_cut = |section: &Section| matches!(section, Section::CpuTimes(_) | Section::Sites(_));
+    if !perk.sections.iter().any(is_cut) {
+        return sections::compare(case, &perk, &original, None, found);
+    }
+    // Which rows are cut off depends on times, and on the JDK's own objects.
+    let whole = run::run(case, &run::with_options(jdk, case, "cutoff=0"));
+    let file =
+        whole.files.iter().find(|(file, _)| file.replace(&whole.pid.to_string(), "%p") == name);
+    match file.ok_or("no file".to_owned()).and_then(|(_, bytes)| Recording::read(bytes)) {
+        Ok(whole) => sections::compare(case, &perk, &original, Some(&whole), found),
+        Err(what) => found.fault(format!("{name} with cutoff=0: {what}")),
+    }
+}

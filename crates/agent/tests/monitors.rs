@@ -1,0 +1,335 @@
+//! `monitor=y` on programs whose waiting is known by arithmetic and by clocks of their own.
+
+#![forbid(unsafe_code)]
+
+use std::time::{Duration, Instant};
+
+use perk_profile::{
+    Event, LockKind, MonitorDump, MonitorRow, Profile, Status, WaitEvent, WaitKind, Waits,
+};
+use perk_testkit::{JavaRun, Jdk, Outcome, Signal, jdk};
+
+const MS_NS: u64 = 1_000_000;
+/// Both forms that hold monitors.
+const FORMATS: [(&str, &str); 2] = [("a", "o.txt"), ("p", "o.hprof")];
+/// As many carriers as threads that are blocked: before JDK 24 a thread keeps its carrier then.
+const CARRIERS: [&str; 2] =
+    ["-Djdk.virtualThreadScheduler.parallelism=12", "-Djdk.virtualThreadScheduler.maxPoolSize=12"];
+
+fn monitored(jdk: &Jdk, format: &str, file: &str, options: &str) -> JavaRun {
+    JavaRun::new(jdk).agent(&format!("monitor=y,cutoff=0,format={format},file={file}{options}"))
+}
+
+#[track_caller]
+fn read(outcome: &Outcome, file: &str) -> Profile {
+    outcome.assert_success();
+    match perk_hprof::read(outcome.bytes(file)) {
+        Ok(profile) => profile,
+        Err(error) => panic!("{file}: {error}\n{}", outcome.report()),
+    }
+}
+
+/// The rows of all sections below `method`.
+fn rows<'a>(profile: &'a Profile, method: &str) -> Vec<&'a MonitorRow> {
+    let is_in = |row: &&MonitorRow| {
+        profile.frames(row.trace).any(|frame| {
+            let frame = profile.symbols.get_frame(frame);
+            profile.symbols.method_name(frame.method) == method
+        })
+    };
+    profile.monitor_times().flat_map(|section| &section.rows).filter(is_in).collect()
+}
+
+fn sum(rows: &[&MonitorRow]) -> Waits {
+    let mut sum = Waits::default();
+    rows.iter().for_each(|row| sum.add(row.waits));
+    sum
+}
+
+/// Fails unless `ns` is what the program's own clocks say, but for what a few calls take.
+#[track_caller]
+fn assert_time(ns: u64, told_ns: u64, count: u64, what: &str) {
+    let limit_ns = told_ns / 50 + count * 2 * MS_NS;
+    let off_ns = ns.abs_diff(told_ns);
+    assert!(off_ns <= limit_ns, "{what}: {ns} ns, the program says {told_ns}");
+}
+
+/// Whether a program for virtual threads had some.
+fn has_virtual(outcome: &Outcome) -> bool {
+    !outcome.stdout.contains("virtual=no")
+}
+
+#[test]
+fn blocked_threads_are_counted_and_timed() {
+    const THREADS: u64 = 6;
+    const HOLD_MS: u64 = 30;
+    jdk::each(|jdk| {
+        for (kind, method, class) in [
+            ("object", "Contention.enterObject", "Contention$Lock"),
+            ("static", "Contention.holdStatic", "java.lang.Class"),
+        ] {
+            for threads in ["platform", "virtual"] {
+                for (format, file) in FORMATS {
+                    let what = format!("{} {kind} {threads} {format}", jdk.version);
+                    let args = [kind, &THREADS.to_string(), &HOLD_MS.to_string(), "0", threads];
+                    let run = monitored(jdk, format, file, ",depth=16").main("Contention");
+                    let run = CARRIERS.iter().fold(run, |run, flag| run.jvm_arg(flag));
+                    let outcome = run.args(args).run();
+                    let profile = read(&outcome, file);
+                    if !has_virtual(&outcome) {
+                        continue;
+                    }
+                    let mut rows = rows(&profile, method);
+                    rows.retain(|row| profile.symbols.class_name(row.class) == class);
+                    let Waits { blocked_count, blocked_ns, wait_count, .. } = sum(&rows);
+                    assert_eq!((blocked_count, wait_count), (THREADS, 0), "{what}");
+                    // The k-th thread waits for k - 1 others.
+                    let least_ns = HOLD_MS * MS_NS * THREADS * (THREADS - 1) / 2;
+                    assert!(blocked_ns >= least_ns * 98 / 100, "{what}: {blocked_ns}");
+                    assert_time(blocked_ns, outcome.number("blocked_ns"), THREADS, &what);
+                    for row in rows {
+                        assert_eq!(row.kind, LockKind::Monitor);
+                    }
+                }
+            }
+        }
+    });
+}
+
+fn wait_events(profile: &Profile) -> Vec<WaitEvent> {
+    let events = profile.events.iter().filter_map(|event| match event {
+        Event::Wait(wait) => Some(*wait),
+        _ => None,
+    });
+    let is_bell = |wait: &WaitEvent| {
+        wait.class.is_some_and(|class| profile.symbols.class_name(class) == "WaitNotify$Bell")
+    };
+    events.filter(is_bell).collect()
+}
+
+#[test]
+fn waits_are_counted_and_told() {
+    const THREADS: u64 = 5;
+    const FIRST_MS: u64 = 40;
+    jdk::each(|jdk| {
+        for threads in ["platform", "virtual"] {
+            let args = [&THREADS.to_string(), &FIRST_MS.to_string(), "100", threads];
+            let run = |format, file| {
+                let run = monitored(jdk, format, file, ",depth=16").main("WaitNotify");
+                CARRIERS.iter().fold(run, |run, flag| run.jvm_arg(flag)).args(args).run()
+            };
+            let what = format!("{} {threads}", jdk.version);
+            let outcome = run("p", "o.hprof");
+            let profile = read(&outcome, "o.hprof");
+            if !has_virtual(&outcome) {
+                continue;
+            }
+            assert_eq!(outcome.number("wait_count"), 2 * THREADS);
+            let waits = sum(&rows(&profile, "WaitNotify.waitTwice"));
+            assert_eq!(waits.wait_count, 2 * THREADS, "{what}");
+            assert_time(waits.waited_ns, outcome.number("waited_ns"), THREADS, &what);
+
+            let outcome = run("a", "o.txt");
+            let profile = read(&outcome, "o.txt");
+            let events = wait_events(&profile);
+            let of = |kind| events.iter().filter(move |wait| wait.kind == kind);
+            assert_eq!(of(WaitKind::Wait).count() as u64, 2 * THREADS, "{what}");
+            assert_eq!(of(WaitKind::Waited).count() as u64, 2 * THREADS, "{what}");
+            let timeouts = of(WaitKind::Wait).filter(|wait| wait.time_ms == FIRST_MS).count();
+            assert_eq!(timeouts as u64, THREADS, "{what}");
+            let told_ns = of(WaitKind::Waited).map(|wait| wait.time_ms * MS_NS).sum();
+            assert_time(told_ns, outcome.number("waited_ns"), 2 * THREADS, &what);
+            let mut serials: Vec<_> = of(WaitKind::Wait).map(|wait| wait.thread.unwrap()).collect();
+            serials.sort_unstable();
+            serials.dedup();
+            assert_eq!(serials.len() as u64, THREADS, "{what}");
+            let known: Vec<_> = profile.threads.iter().map(|thread| thread.serial).collect();
+            assert!(serials.iter().all(|serial| known.contains(serial)), "{what}");
+        }
+    });
+}
+
+/// A program's file after a SIGQUIT when it says so, and how long the dump took.
+fn dumped(run: &JavaRun, file: &str, ready: &str) -> (Outcome, Duration) {
+    let mut running = run.spawn();
+    running.wait_for_stdout(ready);
+    let begun = Instant::now();
+    running.signal(Signal::QUIT);
+    let path = running.dir().join(file);
+    running.wait_until("a dump", |_| std::fs::metadata(&path).is_ok());
+    let took = begun.elapsed();
+    (running.wait(), took)
+}
+
+fn name(profile: &Profile, serial: u32) -> String {
+    let thread = profile.threads.iter().find(|thread| thread.serial == serial);
+    let thread = thread.unwrap_or_else(|| panic!("no thread {serial}"));
+    profile.symbols.strings.get(thread.name).to_owned()
+}
+
+fn status(profile: &Profile, dump: &MonitorDump, thread: &str) -> Status {
+    let state = dump.threads.iter().find(|state| name(profile, state.serial) == thread);
+    state.unwrap_or_else(|| panic!("no thread {thread}")).status
+}
+
+#[test]
+fn deadlocks_are_in_the_dump() {
+    jdk::each(|jdk| {
+        for (format, file) in FORMATS {
+            let run = monitored(jdk, format, file, "").main("Deadlock").args(["1500"]);
+            let (outcome, _) = dumped(&run, file, "deadlocked");
+            let profile = read(&outcome, file);
+            let dumps: Vec<_> = profile.monitor_dumps().collect();
+            assert_eq!(dumps.len(), 2, "{}", outcome.report());
+            for dump in dumps {
+                let circles = dump.deadlocks();
+                assert_eq!(circles.len(), 1);
+                let mut names: Vec<_> =
+                    circles[0].iter().map(|link| name(&profile, link.thread)).collect();
+                for link in &circles[0] {
+                    let monitor = &dump.monitors[link.monitor];
+                    assert_eq!(profile.symbols.class_name(monitor.class), "Deadlock$Fork");
+                    assert_eq!(monitor.entry_count, 1);
+                }
+                names.sort();
+                assert_eq!(names, ["philosopher-0", "philosopher-1", "philosopher-2"]);
+                for thread in ["philosopher-0", "philosopher-1", "philosopher-2", "guest"] {
+                    assert_eq!(status(&profile, dump, thread), Status::Blocked, "{thread}");
+                }
+                let wants = |monitor: &perk_profile::Monitor| monitor.blocked.len();
+                assert_eq!(dump.monitors.iter().map(wants).max(), Some(2));
+            }
+            // What lasts is counted where it began, and timed up to the dump.
+            let waits = sum(&rows(&profile, "Deadlock.dine"));
+            assert_eq!(waits.blocked_count, 3, "{format}");
+            let least_ns = 3 * 1500 * MS_NS * 9 / 10;
+            assert!(waits.blocked_ns >= least_ns, "{format}: {waits:?}");
+        }
+    });
+}
+
+#[test]
+fn a_monitor_that_is_only_waited_for_is_in_the_dump() {
+    jdk::each(|jdk| {
+        for threads in ["platform", "virtual"] {
+            let args = ["3", "10", "1500", threads];
+            let run = monitored(jdk, "p", "o.hprof", "").main("WaitNotify").args(args);
+            let run = CARRIERS.iter().fold(run, |run, flag| run.jvm_arg(flag));
+            if threads == "virtual" && jdk.version < 21 {
+                continue;
+            }
+            let (outcome, _) = dumped(&run, "o.hprof", "all wait");
+            let profile = read(&outcome, "o.hprof");
+            let dump = profile.monitor_dumps().next().unwrap();
+            let bells: Vec<_> = dump
+                .monitors
+                .iter()
+                .filter(|it| profile.symbols.class_name(it.class) == "WaitNotify$Bell")
+                .collect();
+            assert_eq!(bells.len(), 3, "{} {threads}", jdk.version);
+            let mut waiting: Vec<_> = bells.iter().map(|bell| bell.waiting[0]).collect();
+            for bell in &bells {
+                assert_eq!((bell.owner, bell.blocked.len(), bell.waiting.len()), (None, 0, 1));
+            }
+            waiting.sort_unstable();
+            waiting.dedup();
+            assert_eq!(waiting.len(), 3);
+            for serial in waiting {
+                let state = dump.threads.iter().find(|it| it.serial == serial).unwrap();
+                assert_eq!(state.status, Status::Waiting, "{} {threads}", jdk.version);
+                let is_there = profile.frames(state.trace).any(|frame| {
+                    let method = profile.symbols.get_frame(frame).method;
+                    profile.symbols.method_name(method) == "WaitNotify.waitTwice"
+                });
+                assert!(is_there, "{} {threads}", jdk.version);
+            }
+            let mut identities: Vec<_> = bells.iter().map(|bell| bell.identity.unwrap()).collect();
+            identities.sort_unstable();
+            identities.dedup();
+            assert_eq!(identities.len(), 3);
+        }
+    });
+}
+
+#[test]
+fn virtual_threads_are_in_the_dump() {
+    jdk::each(|jdk| {
+        if jdk.version < 21 {
+            return;
+        }
+        let args = ["object", "8", "1", "1500", "virtual"];
+        let run = monitored(jdk, "p", "o.hprof", "").main("Contention").args(args);
+        let run = CARRIERS.iter().fold(run, |run, flag| run.jvm_arg(flag));
+        let (outcome, _) = dumped(&run, "o.hprof", "all wait");
+        let profile = read(&outcome, "o.hprof");
+        let dump = profile.monitor_dumps().next().unwrap();
+        let lock = dump
+            .monitors
+            .iter()
+            .find(|it| profile.symbols.class_name(it.class) == "Contention$Lock")
+            .unwrap();
+        assert_eq!(lock.owner.map(|owner| name(&profile, owner)).as_deref(), Some("main"));
+        assert_eq!(lock.blocked.len(), 8, "{}", jdk.version);
+        for serial in &lock.blocked {
+            let state = dump.threads.iter().find(|it| it.serial == *serial).unwrap();
+            assert_eq!(state.status, Status::Blocked, "{}", jdk.version);
+        }
+    });
+}
+
+#[test]
+fn a_thousand_threads_are_dumped_soon() {
+    const THREADS: usize = 1000;
+    jdk::each(|jdk| {
+        let args = ["object", &THREADS.to_string(), "0", "3000"];
+        let run = monitored(jdk, "p", "o.hprof", ",depth=2048").main("Contention").args(args);
+        let (outcome, took) = dumped(&run, "o.hprof", "all wait");
+        assert!(took < Duration::from_secs(10), "{took:?}");
+        let profile = read(&outcome, "o.hprof");
+        let dump = profile.monitor_dumps().next().unwrap();
+        let most = dump.monitors.iter().map(|monitor| monitor.blocked.len()).max();
+        assert_eq!(most, Some(THREADS), "{}", jdk.version);
+        let waits = sum(&rows(&profile, "Contention.enterObject"));
+        assert_eq!(waits.blocked_count, THREADS as u64);
+        assert_time(waits.blocked_ns, outcome.number("blocked_ns"), THREADS as u64, "1000 threads");
+    });
+}
+
+#[test]
+fn threads_are_told_apart() {
+    jdk::each(|jdk| {
+        for threads in ["platform", "virtual"] {
+            let args = ["object", "4", "10", "0", threads];
+            let run = monitored(jdk, "p", "o.hprof", ",thread=y").main("Contention").args(args);
+            let run = CARRIERS.iter().fold(run, |run, flag| run.jvm_arg(flag));
+            let outcome = run.run();
+            let profile = read(&outcome, "o.hprof");
+            if !has_virtual(&outcome) {
+                continue;
+            }
+            let rows = rows(&profile, "Contention.enterObject");
+            let mut known: Vec<_> =
+                rows.iter().map(|row| profile.get_trace(row.trace).thread.unwrap()).collect();
+            known.sort_unstable();
+            known.dedup();
+            assert_eq!((rows.len(), known.len()), (4, 4), "{} {threads}", jdk.version);
+        }
+    });
+}
+
+#[test]
+fn the_program_does_not_notice() {
+    jdk::each(|jdk| {
+        for (main, args) in [("ManyThreads", vec!["200"]), ("VirtualChurn", vec![])] {
+            for options in ["", ",thread=y,depth=64", ",cpu=samples,heap=sites", ",cpu=times"] {
+                let agent = format!("monitor=y,verbose=n,file=o.txt{options}");
+                let run = JavaRun::new(jdk).agent(&agent).jvm_arg("-Xcheck:jni").main(main);
+                let outcome = run.args(&args).run();
+                outcome.assert_success();
+                assert_eq!(outcome.stderr, "", "{main} {options}");
+                assert!(!outcome.stdout.contains("WARNING"), "{}", outcome.report());
+                assert!(outcome.text("o.txt").contains("MONITOR DUMP END"), "{main} {options}");
+            }
+        }
+    });
+}

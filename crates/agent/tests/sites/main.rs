@@ -1,0 +1,81 @@
+//! Exact allocation sites of programs whose allocations are known by arithmetic: in every way that
+//! objects are made, by every collector and compiler, with the sizes of the JVM without perk.
+
+#![forbid(unsafe_code)]
+
+mod kinds;
+mod natives;
+
+use perk_instrument::layout::{FieldKind, Fields, Jvm, Layout};
+use perk_profile::{Allocations, Line, Profile, Site};
+use perk_testkit::{JavaRun, Jdk, Outcome};
+
+const N: u64 = 300;
+const FILE: &str = "o.hprof";
+
+/// What is made.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// An object with these fields.
+    Object(&'static [FieldKind]),
+    /// An array of so many elements.
+    Array(FieldKind, u32),
+}
+
+use Kind::{Array, Object};
+
+impl Kind {
+    fn bytes(self, jvm: &Jvm) -> u64 {
+        match self {
+            Object(fields) => {
+                let fields = Fields::from_iter(fields.iter().copied());
+                Layout::object(jvm).subclass(jvm, &fields).instance_bytes()
+            }
+            Array(element, length) => jvm.array_bytes(element, length),
+        }
+    }
+}
+
+/// A run that writes [`FILE`] with `heap=sites` and more options, beginning with a comma.
+fn counted(jdk: &Jdk, options: &str) -> JavaRun {
+    let options = format!("heap=sites,depth=64,cutoff=0,gc=y,format=p,file={FILE}{options}");
+    JavaRun::new(jdk).agent(&options)
+}
+
+#[track_caller]
+fn read(outcome: &Outcome) -> Profile {
+    outcome.assert_success();
+    assert!(!outcome.stderr.contains("ERROR"), "{}", outcome.report());
+    perk_hprof::read(outcome.bytes(FILE)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The method names of a site's trace, the innermost first, with their lines.
+fn frames(profile: &Profile, site: &Site) -> Vec<(String, Line)> {
+    let frames = profile.frames(site.trace).map(|id| profile.symbols.get_frame(id));
+    frames.map(|frame| (profile.symbols.method_name(frame.method), frame.line)).collect()
+}
+
+fn sites(profile: &Profile) -> &[Site] {
+    &profile.sites().expect("a section of sites").rows
+}
+
+/// The objects of a class made below a method of a program. Classes of the program's begin with `$`.
+fn made(profile: &Profile, program: &str, method: &str, class: &str) -> Allocations {
+    let class = if class.starts_with('$') { format!("{program}{class}") } else { class.to_owned() };
+    // Behind the name of a lambda's class is a number.
+    let is_lambda = class.ends_with("$$Lambda");
+    let method = format!("{program}.{method}");
+    let mut sum = Allocations::default();
+    for site in sites(profile) {
+        let name = profile.symbols.class_name(site.class);
+        let is_of_class = name == class || is_lambda && name.starts_with(&class);
+        if is_of_class && frames(profile, site).iter().any(|(name, _)| *name == method) {
+            sum.add(site.objects);
+        }
+    }
+    sum
+}
+
+fn usual(jdk: &Jdk) -> Jvm {
+    Jvm { feature_version: jdk.version, header_bytes: 12, oop_bytes: 4, alignment_bytes: 8 }
+}

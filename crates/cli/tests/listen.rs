@@ -1,0 +1,185 @@
+//! `perk listen`: with real agents, and with peers that are none.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+use perk_testkit::{JavaRun, RunningJava, jdk};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::util::{Folder, PERK, assert_refused, stdout, wait_for};
+
+/// `perk listen` in a folder of its own.
+struct Listening {
+    folder: Folder,
+    child: Child,
+    address: SocketAddr,
+    /// Reads what it says to the end.
+    said: thread::JoinHandle<String>,
+}
+
+impl Listening {
+    fn start(arguments: &[&str]) -> Self {
+        let folder = Folder::new();
+        let mut child = Command::new(PERK)
+            .arg("listen")
+            .args(arguments)
+            .current_dir(folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        stderr.read_line(&mut line).unwrap();
+        let address = line.strip_prefix("perk: listening at ").and_then(|it| it.split(';').next());
+        let address = address.and_then(|it| it.parse().ok()).unwrap_or_else(|| panic!("{line}"));
+        let said = thread::spawn(move || {
+            stderr.read_to_string(&mut line).unwrap();
+            line
+        });
+        Self { folder, child, address, said }
+    }
+
+    fn run(&self, options: &str, main: &str, args: &[&str]) -> RunningJava {
+        let options = format!("{options},net={}", self.address);
+        JavaRun::new(jdk::compiler()).agent(&options).main(main).args(args).spawn()
+    }
+
+    fn give(&mut self, line: &str) {
+        self.child.stdin.as_mut().unwrap().write_all(line.as_bytes()).unwrap();
+    }
+
+    /// Waits for the end; answers exit code, stdout and stderr.
+    fn end(self) -> (Folder, Option<i32>, String, String) {
+        let output = self.child.wait_with_output().unwrap();
+        (self.folder, output.status.code(), stdout(&output), self.said.join().unwrap())
+    }
+}
+
+fn stop(running: RunningJava) {
+    fs::write(running.dir().join("stop"), "").unwrap();
+    running.wait().assert_success();
+}
+
+#[test]
+fn a_profile_is_received_and_commands_go_back() {
+    let send = "heap-summary,alloc-sites+gc=0.001,cpu-samples,dump-traces";
+    let mut listening = Listening::start(&["-o", "a.hprof", "--send", send, "--after", "200ms"]);
+    let options = "heap=sites,cpu=samples,interval=1,format=b";
+    let mut running = listening.run(options, "SpinUntilStop", &[]);
+    running.wait_for_stdout("ready");
+    listening.give("help\nnonsense\n depth=2, heap-summary\n\n");
+    let part = listening.folder.join("a.hprof.part");
+    wait_for("two sections and two summaries", || {
+        let profile = perk_hprof::read(&fs::read(&part).ok()?).ok()?;
+        let summaries = profile.events.iter();
+        let summaries = summaries.filter(|it| matches!(it, perk_profile::Event::HeapSummary(_)));
+        (summaries.count() == 2 && profile.cpu_samples().count() == 1).then_some(())
+    });
+    stop(running);
+    let (folder, code, told, said) = listening.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(told.lines().filter(|line| line.starts_with("heap: ")).count(), 2, "{told}");
+    assert!(said.contains("connected from 127.0.0.1:"), "{said}");
+    assert!(said.contains("\"nonsense\" is no command; there are force-gc,"), "{said}");
+    assert!(said.contains("  heap-summary\n      tell how many"), "{said}");
+    assert!(said.contains("2 ALLOC SITES, 2 HEAP SUMMARY, 2 CPU SAMPLES"), "{said}");
+    assert_eq!(folder.names(), ["a.hprof"]);
+    let report = folder.run(&["report", "a.hprof"]);
+    assert_eq!(report.status.code(), Some(0));
+    assert!(stdout(&report).contains("IdleThreads.burn"), "{}", stdout(&report));
+    assert!(stdout(&report).contains("\nHeap summaries\n"), "{}", stdout(&report));
+    let report = stdout(&folder.run(&["report", "--json", "a.hprof"]));
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    assert!(report["heap_summaries"][1]["live_count"].as_u64() > Some(1000), "{report}");
+    // The samples asked for in between are counted once.
+    let profile = perk_hprof::read(&fs::read(folder.join("a.hprof")).unwrap()).unwrap();
+    let last = profile.cpu_samples().last().unwrap();
+    assert_eq!(profile.total_cpu_samples().total, last.total);
+}
+
+#[test]
+fn text_and_perks_own_records_are_received() {
+    for (format, ending) in [("a", "txt"), ("p", "hprof")] {
+        let listening = Listening::start(&["--send", "cpu-samples,heap-summary"]);
+        let options = format!("cpu=samples,interval=1,format={format}");
+        listening.run(&options, "CpuBound", &["50"]).wait().assert_success();
+        let name = format!("perk-{}.{ending}", listening.address.port());
+        let (folder, code, _, said) = listening.end();
+        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(folder.names(), std::slice::from_ref(&name));
+        let report = folder.run(&["report", &name]);
+        assert_eq!(report.status.code(), Some(0), "{said}");
+        assert!(stdout(&report).contains("CpuBound"), "{}", stdout(&report));
+    }
+}
+
+#[test]
+fn what_has_come_is_kept_at_a_signal() {
+    let listening = Listening::start(&["-o", "a.hprof"]);
+    let mut running = listening.run("cpu=samples,format=b", "SpinUntilStop", &[]);
+    running.wait_for_stdout("ready");
+    let part = listening.folder.join("a.hprof.part");
+    wait_for("records", || fs::metadata(&part).ok().filter(|it| it.len() > 1000));
+    kill_process(Pid::from_child(&listening.child), Signal::INT).unwrap();
+    let (folder, code, _, said) = listening.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(folder.names(), ["a.hprof"]);
+    let profile = perk_hprof::read(&fs::read(folder.join("a.hprof")).unwrap()).unwrap();
+    assert!(!profile.threads.is_empty());
+    stop(running);
+}
+
+#[test]
+fn what_is_no_profile_is_refused() {
+    let header =
+        b"JAVA PROFILE 1.0.2\0\0\0\0\x08\0\0\0\0\0\0\0\0\x0e\0\0\0\0\0\0\0\x06\0\0\0\0\0\0";
+    let huge = [&header[..], &[1, 0, 0, 0, 0, 255, 255, 255, 255]].concat();
+    for (bytes, message, names) in [
+        (&b"GET / HTTP/1.1\r\n\r\n"[..], "no HPROF: it begins with \"GET / HTTP/1.1", vec![]),
+        (&b""[..], "nothing came that could be a profile", vec![]),
+        (&huge[..], "claims 4294967295 bytes", vec!["a.hprof".to_owned()]),
+    ] {
+        let listening = Listening::start(&["-o", "a.hprof"]);
+        let mut peer = TcpStream::connect(listening.address).unwrap();
+        peer.write_all(bytes).unwrap();
+        drop(peer);
+        let (folder, code, _, said) = listening.end();
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains(message), "{said}");
+        assert_eq!(folder.names(), names);
+    }
+}
+
+#[test]
+fn records_that_are_not_whole_are_left_out() {
+    let header =
+        b"JAVA PROFILE 1.0.2\0\0\0\0\x08\0\0\0\0\0\0\0\0\x0e\0\0\0\0\0\0\0\x06\0\0\0\0\0\0";
+    let listening = Listening::start(&["-o", "a.hprof"]);
+    let mut peer = TcpStream::connect(listening.address).unwrap();
+    peer.write_all(&[&header[..], &[1, 0, 0, 0, 0, 0, 0, 0, 99, 1, 2]].concat()).unwrap();
+    drop(peer);
+    let (folder, code, _, said) = listening.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("ends inside a record; 11 B of that are left out"), "{said}");
+    assert_eq!(fs::read(folder.join("a.hprof")).unwrap(), header);
+}
+
+#[test]
+fn wrong_command_lines_are_refused() {
+    let folder = Folder::new();
+    for (arguments, parts) in [
+        (&["listen", "--send", "heap"][..], &["is no command; there are force-gc"][..]),
+        (&["listen", "--after", "2"], &["use a whole number and ms or s"]),
+        (&["listen", "--bind", "somewhere"], &["use an IP address"]),
+        (&["listen", "--bind", "192.0.2.1"], &["cannot listen at 192.0.2.1:0"]),
+        (&["listen", "-o", "no/such/a.hprof"], &["cannot write no/such/a.hprof"]),
+        (&["listen", "-o", "."], &["cannot write .: it is a folder"]),
+    ] {
+        assert_refused(&folder.run(arguments), parts);
+    }
+}

@@ -1,0 +1,322 @@
+//! Writes heap dumps: the HEAP DUMP section.
+//!
+//! It begins with what is known at its end, the number of objects and the roots: the objects go to
+//! a temporary file first.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+
+use perk_profile::{Profile, StrId, TraceId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Writer;
+use crate::ThreadStart;
+use crate::heap::{
+    ArrayHead, Classes, Context, Elements, FieldType, HeapClass, HeapCounts, HeapOptions, Layout,
+    Rewrite, Root, RootKind, Sink, is_resolved_references, number, temporary_file,
+};
+use crate::lines::one_line;
+use crate::write::date;
+
+/// Names of fields shorter than this have a second tab behind them.
+const TAB_STOP: usize = 8;
+/// Lines are written when there are so many.
+const LINES_BYTES: usize = 1 << 16;
+/// The bytes of an id in the JVM's dump.
+const ID_BYTES: usize = 8;
+
+impl<W: Write> Writer<W> {
+    /// Rewrites the JVM's heap dump: see [`crate::Writer::heap_dump`].
+    pub fn heap_dump(
+        &mut self,
+        profile: &mut Profile,
+        input: &mut impl Read,
+        options: &HeapOptions,
+        context: &mut dyn Context,
+    ) -> io::Result<HeapCounts> {
+        let mut section = Section {
+            objects: Lines { file: temporary_file(&options.folder)?, text: Vec::new() },
+            writer: self,
+            with_primitive_arrays: options.primitive_arrays,
+            array: None,
+            holders: FxHashMap::default(),
+            constants: FxHashMap::default(),
+        };
+        Rewrite { profile, options, context }.run(input, &mut section)
+    }
+}
+
+struct Section<'w, W: Write> {
+    writer: &'w mut Writer<W>,
+    /// The lines of objects.
+    objects: Lines,
+    with_primitive_arrays: bool,
+    /// The array whose elements come.
+    array: Option<OpenArray>,
+    /// Classes by the id of the array that has their constant pool's objects.
+    holders: FxHashMap<u64, u64>,
+    /// These objects with their positions, by the class.
+    constants: FxHashMap<u64, Vec<(u32, u64)>>,
+}
+
+/// An array of references.
+struct OpenArray {
+    /// The position of its next element.
+    next: u32,
+    /// The class whose constants it holds.
+    holder: Option<u64>,
+}
+
+impl<W: Write> Section<'_, W> {
+    fn elements(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let Some(array) = &mut self.array else { return Ok(()) };
+        for element in bytes.chunks_exact(ID_BYTES) {
+            let (position, id) = (array.next, number(element));
+            array.next += 1;
+            if id == 0 {
+                continue;
+            }
+            self.objects.text("\t[").decimal(position.into()).text("]\t\t").hex(id).end()?;
+            if let Some(class) = array.holder {
+                self.constants.entry(class).or_default().push((position, id));
+            }
+        }
+        Ok(())
+    }
+
+    /// A class behind those above it.
+    fn class_lines(
+        &mut self,
+        profile: &Profile,
+        classes: &Classes,
+        written: &mut FxHashSet<u64>,
+        class: &HeapClass,
+    ) -> io::Result<()> {
+        let mut above = Vec::new();
+        let mut next = Some(class);
+        while let Some(class) = next.filter(|class| written.insert(class.id)) {
+            above.push(class);
+            next = classes.peek(class.superclass);
+        }
+        for class in above.into_iter().rev() {
+            let text = |name| one_line(profile.symbols.strings.get(name));
+            let out = &mut self.writer.out;
+            writeln!(out, "CLS {:x} (name={}, trace=0)", class.id, text(class.name))?;
+            let fields = [
+                ("super", class.superclass),
+                ("loader", class.loader),
+                ("signers", class.signers),
+                ("domain", class.domain),
+            ];
+            for (name, id) in fields.into_iter().filter(|&(_, id)| id != 0) {
+                writeln!(out, "\t{name}\t\t{id:x}")?;
+            }
+            for &(name, field, id) in &class.statics {
+                if field == FieldType::Object && id != 0 {
+                    writeln!(out, "\tstatic {}\t{id:x}", text(name))?;
+                }
+            }
+            for (position, id) in self.constants.get(&class.id).into_iter().flatten() {
+                writeln!(out, "\tconstant pool entry {position}\t{id:x}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<W: Write> Sink for Section<'_, W> {
+    const KEEPS_STATICS: bool = true;
+
+    fn load_class(&mut self, _: &Profile, _: u64, _: StrId) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn thread_start(&mut self, thread: &ThreadStart<'_>) -> io::Result<()> {
+        self.writer.thread_start(thread)
+    }
+
+    fn trace(&mut self, profile: &Profile, trace: TraceId) -> io::Result<()> {
+        self.writer.traces(profile, [trace])
+    }
+
+    fn class(&mut self, profile: &Profile, class: &HeapClass, _: &Layout) -> io::Result<()> {
+        let holds = |name| is_resolved_references(profile.symbols.strings.get(name));
+        if let Some(field) = class.statics.iter().find(|field| field.2 != 0 && holds(field.0)) {
+            self.holders.insert(field.2, class.id);
+        }
+        Ok(())
+    }
+
+    fn instance(
+        &mut self,
+        profile: &Profile,
+        (id, trace): (u64, u32),
+        class: &HeapClass,
+        layout: &Layout,
+        values: &[u8],
+    ) -> io::Result<()> {
+        let text = |name| one_line(profile.symbols.strings.get(name));
+        let line = self.objects.text("OBJ ").hex(id).text(" (sz=").decimal(class.object_bytes);
+        let line = line.text(", trace=").decimal(trace.into()).text(", class=");
+        line.text(&text(class.name)).text("@").hex(class.id).text(")").end()?;
+        for field in layout.references() {
+            let id = number(&values[field.at..field.at + ID_BYTES]);
+            if id != 0 {
+                let name = text(field.name);
+                let tab = if name.chars().count() < TAB_STOP { "\t" } else { "" };
+                self.objects.text("\t").text(&name).text("\t").text(tab).hex(id).end()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn array(
+        &mut self,
+        profile: &Profile,
+        array: &ArrayHead,
+        class: Option<&HeapClass>,
+        elements: &[u8],
+    ) -> io::Result<()> {
+        let &ArrayHead { id, trace, object_bytes: size, mut length, .. } = array;
+        let line = self.objects.text("ARR ").hex(id).text(" (sz=").decimal(size);
+        let line = line.text(", trace=").decimal(trace.into()).text(", nelems=");
+        self.array = match array.elements {
+            Elements::Objects(class_id) => {
+                let name = class.map_or("", |class| profile.symbols.strings.get(class.name));
+                let line = line.decimal(length.into()).text(", elem type=").text(&one_line(name));
+                line.text("@").hex(class_id).text(")").end()?;
+                Some(OpenArray { next: 0, holder: self.holders.get(&id).copied() })
+            }
+            Elements::Primitives(element) => {
+                length = if self.with_primitive_arrays { length } else { 0 };
+                let line = line.decimal(length.into()).text(", elem type=");
+                line.text(element.name().unwrap_or_default()).text("[])").end()?;
+                None
+            }
+        };
+        self.elements(elements)
+    }
+
+    fn more_elements(&mut self, elements: &[u8]) -> io::Result<()> {
+        self.elements(elements)
+    }
+
+    fn end(
+        &mut self,
+        profile: &Profile,
+        roots: &[Root],
+        classes: &Classes,
+        counts: &HeapCounts,
+    ) -> io::Result<()> {
+        let &HeapCounts { object_count, object_bytes, .. } = counts;
+        let out = &mut self.writer.out;
+        let stamp = date(None, profile).ctime();
+        writeln!(out, "HEAP DUMP BEGIN ({object_count} objects, {object_bytes} bytes) {stamp}")?;
+        writeln!(out, "ROOT 0 (kind=<thread>, id=200000, trace=300000)")?;
+        for &root in roots {
+            let name = classes.peek(root.id).map(|class| profile.symbols.strings.get(class.name));
+            root_line(out, root, name)?;
+        }
+        self.objects.flush()?;
+        self.objects.file.rewind()?;
+        io::copy(&mut self.objects.file, out)?;
+        let mut written = FxHashSet::default();
+        for class in classes.dumped() {
+            self.class_lines(profile, classes, &mut written, class)?;
+        }
+        writeln!(self.writer.out, "HEAP DUMP END")
+    }
+}
+
+/// Lines that go to a file. Of millions most of the time would go into the formatting of numbers.
+struct Lines {
+    file: File,
+    text: Vec<u8>,
+}
+
+impl Lines {
+    fn text(&mut self, text: &str) -> &mut Self {
+        self.text.extend_from_slice(text.as_bytes());
+        self
+    }
+
+    fn hex(&mut self, number: u64) -> &mut Self {
+        let digits = (u64::BITS - number.leading_zeros()).div_ceil(4).max(1);
+        let digit = |at: u32| b"0123456789abcdef"[(number >> (4 * at) & 0xf) as usize];
+        self.text.extend((0..digits).rev().map(digit));
+        self
+    }
+
+    fn decimal(&mut self, mut number: u64) -> &mut Self {
+        let mut digits = [0; 20];
+        let mut at = digits.len();
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (number % 10) as u8;
+            number /= 10;
+            if number == 0 {
+                break;
+            }
+        }
+        self.text.extend_from_slice(&digits[at..]);
+        self
+    }
+
+    /// Ends a line.
+    fn end(&mut self) -> io::Result<()> {
+        self.text.push(b'\n');
+        if self.text.len() < LINES_BYTES { Ok(()) } else { self.flush() }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.write_all(&self.text)?;
+        self.text.clear();
+        Ok(())
+    }
+}
+
+/// A root, and the name of the class if it is one.
+fn root_line(out: &mut impl Write, root: Root, class: Option<&str>) -> io::Result<()> {
+    write!(out, "ROOT {:x} (kind=<", root.id)?;
+    match root.kind {
+        RootKind::Unknown => write!(out, "unknown>"),
+        RootKind::JniGlobal(reference) => {
+            write!(out, "JNI global ref>, id={reference:x}, trace=0")
+        }
+        RootKind::JniLocal(stack) => {
+            let depth = stack.depth.cast_signed();
+            write!(out, "JNI local ref>, thread={}, frame={depth}", stack.thread_serial)
+        }
+        RootKind::JavaFrame(stack) => {
+            let depth = stack.depth.cast_signed();
+            write!(out, "Java stack>, thread={}, frame={depth}", stack.thread_serial)
+        }
+        RootKind::NativeStack(serial) => write!(out, "native stack>, thread={serial}"),
+        RootKind::StickyClass => {
+            write!(out, "system class>, name={}", one_line(class.unwrap_or("Unknown_class")))
+        }
+        RootKind::ThreadBlock(serial) => write!(out, "thread block>, thread={serial}"),
+        RootKind::Monitor => write!(out, "busy monitor>"),
+        RootKind::Thread { serial, trace } => {
+            write!(out, "thread>, id={serial}, trace={trace}")
+        }
+    }?;
+    writeln!(out, ")")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_formatted_as_ever() {
+        let mut lines =
+            Lines { file: temporary_file(&std::env::temp_dir()).unwrap(), text: vec![] };
+        let numbers = [0, 1, 9, 10, 15, 16, 0xffd0_1890, u64::MAX >> 1, u64::MAX];
+        for number in numbers {
+            lines.decimal(number).text(" ").hex(number).end().unwrap();
+        }
+        let expected = numbers.map(|number| format!("{number} {number:x}\n")).concat();
+        assert_eq!(lines.text, expected.as_bytes());
+    }
+}

@@ -1,0 +1,92 @@
+//! Monitors and waits, which only extended files hold.
+
+use std::io::{self, Write};
+
+use perk_profile::{Monitor, MonitorDump, MonitorTimes, Profile, ThreadState, WaitEvent};
+
+use super::extended::number;
+use super::{Body, Writer, class_serial};
+use crate::Format;
+use crate::binary::{monitors, tag};
+use crate::format::Section;
+
+/// A row of a dump.
+enum DumpRow<'a> {
+    Thread(&'a ThreadState),
+    Monitor(&'a Monitor),
+}
+
+impl<W: Write> Writer<W> {
+    /// Tells that a thread waits.
+    pub fn wait(&mut self, profile: &Profile, wait: &WaitEvent) -> io::Result<()> {
+        self.check_extended()?;
+        if let Some(class) = wait.class {
+            self.load_class(profile, class)?;
+        }
+        let body = Body::default()
+            .u1(1)
+            .u1(monitors::wait_kind_code(wait.kind))
+            .u4(wait.class.map_or(0, class_serial))
+            .u8(wait.time_ms)
+            .u4(wait.thread.unwrap_or(0));
+        self.record(tag::WAIT, body)
+    }
+
+    /// Writes a dump of threads and monitors.
+    pub fn monitor_dump(&mut self, profile: &Profile, dump: &MonitorDump) -> io::Result<()> {
+        self.check_extended()?;
+        self.tree(profile)?;
+        for monitor in &dump.monitors {
+            self.load_class(profile, monitor.class)?;
+        }
+        let threads = dump.threads.iter().map(DumpRow::Thread);
+        let rows: Vec<_> = threads.chain(dump.monitors.iter().map(DumpRow::Monitor)).collect();
+        self.rows(tag::MONITOR_DUMP, &Body::default(), rows.iter(), |body, row| match row {
+            DumpRow::Thread(thread) => body
+                .u1(monitors::THREAD_ROW)
+                .u4(thread.serial)
+                .u4(number(thread.trace))
+                .u1(monitors::status_code(thread.status))
+                .u1(monitors::flags(thread)),
+            DumpRow::Monitor(monitor) => {
+                let body = body
+                    .u1(monitors::MONITOR_ROW)
+                    .u4(class_serial(monitor.class))
+                    .u8(monitor.identity.map_or(0, |identity| u64::from(identity) + 1))
+                    .u1(monitors::lock_kind_code(monitor.kind))
+                    .u4(monitor.owner.unwrap_or(0))
+                    .u4(monitor.entry_count);
+                [&monitor.blocked, &monitor.waiting].into_iter().fold(body, |body, threads| {
+                    let body = body.u4(threads.len() as u32);
+                    threads.iter().fold(body, |body, &thread| body.u4(thread))
+                })
+            }
+        })
+    }
+
+    /// Writes waiting for locks.
+    pub fn monitor_times(&mut self, profile: &Profile, times: &MonitorTimes) -> io::Result<()> {
+        self.check_extended()?;
+        self.tree(profile)?;
+        for row in &times.rows {
+            self.load_class(profile, row.class)?;
+        }
+        let head = Body::default().u8(times.total_ns);
+        self.rows(tag::MONITOR_TIMES, &head, times.rows.iter(), |body, row| {
+            body.u4(number(row.trace))
+                .u4(class_serial(row.class))
+                .u1(monitors::lock_kind_code(row.kind))
+                .u8(row.waits.blocked_count)
+                .u8(row.waits.blocked_ns)
+                .u8(row.waits.wait_count)
+                .u8(row.waits.waited_ns)
+        })
+    }
+
+    fn check_extended(&self) -> io::Result<()> {
+        match self.extended {
+            Some(_) => Ok(()),
+            None => Err(Format::Binary.refusal(Section::Monitors)),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Heap dumps: any HPROF binary read record by record, and the JVM's own dump rewritten while it
+//! streams.
+//!
+//! The JVM dumps its heap best: it knows every root and stops for no longer than it must. Its dump,
+//! which may still be growing, is read once, and each record goes on as perk's: with perk's names,
+//! serial numbers and traces, and without the fields that perk itself gave to classes. What is kept
+//! in memory is names, classes, threads and roots, and one segment. See
+//! [`Writer::heap_dump`](crate::Writer::heap_dump); [`Stream`] alone serves who only reads.
+
+mod classes;
+mod field;
+mod records;
+mod rewrite;
+mod spool;
+mod stream;
+mod threads;
+
+use std::path::PathBuf;
+
+use perk_profile::{Profile, ThreadId, TraceId};
+
+pub use field::FieldType;
+pub use records::{
+    ClassDump, Elements, Ids, JavaStack, Record, Root, RootKind, StaticField, Value,
+};
+pub use stream::{Header, Stream};
+
+pub(crate) use classes::{Classes, HeapClass, Layout, PlacedField, is_resolved_references};
+pub(crate) use records::number;
+pub(crate) use rewrite::{ArrayHead, Rewrite, Sink};
+pub(crate) use spool::temporary_file;
+pub(crate) use stream::sub;
+
+/// What the JVM's dump does not tell.
+///
+/// Traces and threads are those of the profile that the file is written from; what the answers name
+/// is written before the first record that refers to it.
+pub trait Context {
+    /// The trace on which the object was allocated that has this number in its injected record
+    /// field; asked only where the field is not 0.
+    fn object_trace(&mut self, profile: &mut Profile, record: u32) -> Option<TraceId>;
+
+    /// The trace on which the array at this address of the JVM's dump was allocated.
+    fn array_trace(&mut self, profile: &mut Profile, address: u64) -> Option<TraceId>;
+
+    /// The thread whose `java.lang.Thread` has this `tid`. The file must have its START THREAD.
+    fn thread(&mut self, profile: &mut Profile, tid: u64) -> Option<ThreadId>;
+
+    /// The size of an instance as the JVM counts it, header and padding among it. `classes` are the
+    /// class and those above it, from `java.lang.Object` down.
+    fn instance_bytes(&mut self, classes: &[ClassFields<'_>]) -> u64;
+
+    /// The size of an array as the JVM counts it.
+    fn array_bytes(&mut self, element: FieldType, length: u32) -> u64;
+}
+
+/// What a class declares for its instances.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassFields<'a> {
+    /// The name in source form.
+    pub name: &'a str,
+    /// Whether the boot loader defined it.
+    pub is_of_boot_loader: bool,
+    /// The types of the fields in the order of the JVM's dump, without perk's own.
+    pub fields: Vec<FieldType>,
+}
+
+/// What of the heap is written, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeapOptions {
+    /// Whether objects are booked on the traces of their allocation, as far as [`Context`] knows
+    /// them. Otherwise it is not asked, and all have trace 0.
+    pub with_traces: bool,
+    /// Whether fields of primitive types, static ones too, have their values; they are 0 otherwise.
+    pub primitive_fields: bool,
+    /// Whether arrays of primitive types have their elements; their length is 0 otherwise.
+    pub primitive_arrays: bool,
+    /// A folder for a temporary file, for output that begins with what is known at its end.
+    pub folder: PathBuf,
+}
+
+/// What a heap dump held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeapCounts {
+    /// Classes, those of arrays among them.
+    pub class_count: u64,
+    /// Instances and arrays.
+    pub object_count: u64,
+    /// Their bytes, as [`Context`] counts them.
+    pub object_bytes: u64,
+    /// Roots.
+    pub root_count: u64,
+    /// Threads that have roots.
+    pub thread_count: u64,
+}

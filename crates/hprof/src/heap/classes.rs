@@ -1,0 +1,380 @@
+//! The classes of the JVM's dump, and where the fields of their instances lie in it.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use perk_profile::{Profile, StrId, mutf8, names};
+use rustc_hash::FxHashMap;
+
+use super::{ClassDump, ClassFields, Context, FieldType};
+
+/// The bytes of an id in the JVM's dump: its ids are addresses.
+pub(super) const ID_BYTES: usize = 8;
+/// How the names of fields begin that perk gave to classes.
+const OWN_FIELD: &str = "$perk";
+/// The one of them that tells an object's record.
+const RECORD_FIELD: &str = "$perkRecord";
+/// The static pseudo field that holds an `Object[]` with the objects of the class's constant pool.
+const RESOLVED_REFERENCES: &str = "<resolved_references>";
+
+/// The names of the JVM's dump, by its ids: those of all symbols, few of which are used.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    bytes: Vec<u8>,
+    spans: FxHashMap<u64, Range<usize>>,
+    interned: FxHashMap<u64, StrId>,
+}
+
+impl Names {
+    pub(super) fn insert(&mut self, id: u64, name: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(name);
+        self.spans.insert(id, start..self.bytes.len());
+    }
+
+    /// A name as it stands there.
+    pub(super) fn get(&self, id: u64) -> Option<&[u8]> {
+        Some(&self.bytes[self.spans.get(&id)?.clone()])
+    }
+
+    /// The profile's id of a name.
+    pub(super) fn intern(&mut self, profile: &mut Profile, id: u64) -> Option<StrId> {
+        if let Some(&name) = self.interned.get(&id) {
+            return Some(name);
+        }
+        let name = profile.symbols.strings.intern(&mutf8::decode(self.get(id)?));
+        self.interned.insert(id, name);
+        Some(name)
+    }
+}
+
+/// A class of the dump.
+#[derive(Debug)]
+pub(crate) struct HeapClass {
+    /// The address of its class object.
+    pub(crate) id: u64,
+    /// Its name in source form.
+    pub(crate) name: StrId,
+    /// What CLASS DUMP said; all 0 until it has come.
+    pub(crate) superclass: u64,
+    pub(crate) loader: u64,
+    pub(crate) signers: u64,
+    pub(crate) domain: u64,
+    /// Static fields: what they hold as bits.
+    pub(crate) statics: Vec<(StrId, FieldType, u64)>,
+    /// Fields of instances, perk's among them.
+    fields: Vec<Field>,
+    /// Whether CLASS DUMP has come.
+    is_dumped: bool,
+    layout: Option<Layout>,
+    /// The size of an instance as the context counts it; 0 before it was asked.
+    pub(crate) object_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Field {
+    name: StrId,
+    field: FieldType,
+    /// Whether perk gave it to the class.
+    is_own: bool,
+}
+
+impl HeapClass {
+    /// The names and types of the fields of instances that the class declares, without perk's.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (StrId, FieldType)> {
+        let fields = self.fields.iter().filter(|field| !field.is_own);
+        fields.map(|field| (field.name, field.field))
+    }
+
+    fn to_context<'a>(&self, profile: &'a Profile) -> ClassFields<'a> {
+        ClassFields {
+            name: profile.symbols.strings.get(self.name),
+            is_of_boot_loader: self.loader == 0,
+            fields: self.fields().map(|(_, field)| field).collect(),
+        }
+    }
+}
+
+/// Where the fields of an instance lie among its values, and what of them is written.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Layout {
+    /// The bytes of the values in the JVM's dump.
+    pub(super) stream_bytes: usize,
+    /// The parts of them that are written: all but perk's fields.
+    pub(crate) kept: Vec<Range<usize>>,
+    /// The bytes that are written.
+    pub(crate) kept_bytes: usize,
+    /// The fields that are written, in their order.
+    pub(crate) fields: Vec<PlacedField>,
+    /// Which of them are references, those of the topmost class first.
+    references: Vec<usize>,
+    /// Where the number of the object's record is.
+    pub(super) record_at: Option<usize>,
+    /// Where the `tid` of a `java.lang.Thread` is.
+    pub(super) tid_at: Option<usize>,
+}
+
+/// A field among the values of an instance.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlacedField {
+    pub(crate) name: StrId,
+    pub(crate) field: FieldType,
+    /// Where it begins in the JVM's dump.
+    pub(crate) at: usize,
+    /// How far up the class is that declares it.
+    pub(crate) level: usize,
+}
+
+/// All classes.
+#[derive(Debug, Default)]
+pub(crate) struct Classes {
+    all: Vec<HeapClass>,
+    by_id: FxHashMap<u64, u32>,
+    /// The class asked for last: objects of a class often stand together.
+    last: (u64, u32),
+}
+
+impl Classes {
+    /// All classes that are dumped. (Of those that are not linked yet there is no more than LOAD
+    /// CLASS.)
+    pub(crate) fn dumped(&self) -> impl Iterator<Item = &HeapClass> {
+        self.all.iter().filter(|class| class.is_dumped)
+    }
+
+    /// The class with the address.
+    #[inline]
+    pub(crate) fn get(&mut self, id: u64) -> Option<&HeapClass> {
+        let index = self.index(id)?;
+        Some(&self.all[index])
+    }
+
+    /// As [`Classes::get`], for those who do not ask often.
+    pub(crate) fn peek(&self, id: u64) -> Option<&HeapClass> {
+        self.by_id.get(&id).map(|&index| &self.all[index as usize])
+    }
+
+    #[inline]
+    fn index(&mut self, id: u64) -> Option<usize> {
+        if self.last.0 != id || id == 0 {
+            self.last = (id, *self.by_id.get(&id)?);
+        }
+        Some(self.last.1 as usize)
+    }
+
+    /// LOAD CLASS. False if the class was there already.
+    pub(super) fn load(&mut self, id: u64, name: StrId) -> bool {
+        let index = self.all.len() as u32;
+        let is_new = *self.by_id.entry(id).or_insert(index) == index;
+        if is_new {
+            self.all.push(HeapClass {
+                id,
+                name,
+                superclass: 0,
+                loader: 0,
+                signers: 0,
+                domain: 0,
+                statics: Vec::new(),
+                fields: Vec::new(),
+                is_dumped: false,
+                layout: None,
+                object_bytes: 0,
+            });
+        }
+        is_new
+    }
+
+    /// CLASS DUMP.
+    pub(super) fn dump(
+        &mut self,
+        profile: &mut Profile,
+        names: &mut Names,
+        dump: &ClassDump<'_>,
+    ) -> Result<(), String> {
+        let Some(index) = self.index(dump.id) else {
+            return Err(format!("no LOAD CLASS tells the name of class {:#x}", dump.id));
+        };
+        let class = &mut self.all[index];
+        if class.is_dumped {
+            return Err(format!("a second CLASS DUMP of class {:#x}", dump.id));
+        }
+        class.is_dumped = true;
+        class.superclass = dump.superclass;
+        (class.loader, class.signers, class.domain) = (dump.loader, dump.signers, dump.domain);
+        let mut name = |id| {
+            let name = names.intern(profile, id);
+            name.ok_or_else(|| format!("no UTF8 record gives the name of a field, id {id:#x}"))
+        };
+        for field in dump.statics() {
+            class.statics.push((name(field.name)?, field.value.field, field.value.bits()));
+        }
+        for (id, field) in dump.fields() {
+            class.fields.push(Field { name: name(id)?, field, is_own: false });
+        }
+        let strings = &profile.symbols.strings;
+        let is_own = |name| strings.get(name).starts_with(OWN_FIELD);
+        class.statics.retain(|&(name, ..)| !is_own(name));
+        for field in &mut class.fields {
+            field.is_own = is_own(field.name);
+        }
+        Ok(())
+    }
+
+    /// Forgets the static fields of a class that are not worth keeping once they are written.
+    pub(super) fn forget_statics(&mut self, id: u64) {
+        if let Some(index) = self.index(id) {
+            self.all[index].statics = Vec::new();
+        }
+    }
+
+    /// A class and the layout of its instances.
+    pub(super) fn with_layout(
+        &mut self,
+        profile: &Profile,
+        id: u64,
+    ) -> Result<(&HeapClass, &Layout), String> {
+        let index = self.index(id).ok_or_else(|| unknown(id))?;
+        if self.all[index].layout.is_none() {
+            self.all[index].layout = Some(self.layout(profile, index)?);
+        }
+        self.known(index, id)
+    }
+
+    /// As [`Classes::with_layout`], with the size of an instance.
+    #[inline]
+    pub(super) fn of_instance(
+        &mut self,
+        profile: &Profile,
+        context: &mut dyn Context,
+        id: u64,
+    ) -> Result<(&HeapClass, &Layout), String> {
+        let index = self.index(id).ok_or_else(|| unknown(id))?;
+        if self.all[index].object_bytes == 0 {
+            let fields = self.above(profile, index)?;
+            let fields: Vec<_> =
+                fields.iter().rev().map(|class| class.to_context(profile)).collect();
+            self.all[index].object_bytes = context.instance_bytes(&fields).max(1);
+            self.with_layout(profile, id)?;
+        }
+        self.known(index, id)
+    }
+
+    #[inline]
+    fn known(&self, index: usize, id: u64) -> Result<(&HeapClass, &Layout), String> {
+        let class = &self.all[index];
+        class.layout.as_ref().map(|layout| (class, layout)).ok_or_else(|| unknown(id))
+    }
+
+    /// The class and those above it, up to `java.lang.Object`.
+    fn above(&self, profile: &Profile, index: usize) -> Result<Vec<&HeapClass>, String> {
+        let mut above = Vec::new();
+        let mut next = Some(&self.all[index]);
+        while let Some(class) = next {
+            if !class.is_dumped || above.len() > self.all.len() {
+                let name = profile.symbols.strings.get(class.name);
+                return Err(format!("no CLASS DUMP tells the fields of {name}"));
+            }
+            above.push(class);
+            next = match class.superclass {
+                0 => None,
+                id => {
+                    let class = self.peek(id);
+                    Some(class.ok_or_else(|| {
+                        format!("class {id:#x} is above others, and no record gives it")
+                    })?)
+                }
+            };
+        }
+        Ok(above)
+    }
+
+    #[cold]
+    fn layout(&self, profile: &Profile, index: usize) -> Result<Layout, String> {
+        let mut layout = Layout::default();
+        for (level, class) in self.above(profile, index)?.into_iter().enumerate() {
+            let text = |name| profile.symbols.strings.get(name);
+            let is_thread = class.loader == 0 && text(class.name) == "java.lang.Thread";
+            for field in &class.fields {
+                match (text(field.name), field.field) {
+                    (RECORD_FIELD, FieldType::Int) => layout.record_at = Some(layout.stream_bytes),
+                    ("tid", FieldType::Long) if is_thread => {
+                        layout.tid_at = Some(layout.stream_bytes);
+                    }
+                    _ => {}
+                }
+                if !field.is_own {
+                    layout.keep(field, level);
+                }
+                layout.stream_bytes += field.field.bytes(ID_BYTES);
+            }
+        }
+        let fields = &layout.fields;
+        let is_reference = |&index: &usize| fields[index].field == FieldType::Object;
+        layout.references = (0..fields.len()).filter(is_reference).collect();
+        layout.references.sort_by_key(|&index| Reverse(fields[index].level));
+        Ok(layout)
+    }
+}
+
+impl Layout {
+    /// The references, those that the topmost class declares first.
+    pub(crate) fn references(&self) -> impl ExactSizeIterator<Item = &PlacedField> {
+        self.references.iter().map(|&index| &self.fields[index])
+    }
+
+    /// A field that is written, behind all others.
+    fn keep(&mut self, field: &Field, level: usize) {
+        let (at, bytes) = (self.stream_bytes, field.field.bytes(ID_BYTES));
+        self.fields.push(PlacedField { name: field.name, field: field.field, at, level });
+        self.kept_bytes += bytes;
+        match self.kept.last_mut() {
+            Some(part) if part.end == at => part.end += bytes,
+            _ => self.kept.push(at..at + bytes),
+        }
+    }
+}
+
+#[cold]
+fn unknown(class: u64) -> String {
+    format!("an instance of class {class:#x}, which no record gives")
+}
+
+/// Whether a static field is the pseudo field of the constant pool's objects.
+pub(crate) fn is_resolved_references(name: &str) -> bool {
+    name == RESOLVED_REFERENCES
+}
+
+/// The source form of a name as the dump has it: `java/lang/String`, `[I`. The suffix of hidden
+/// classes is set off by a `.` as JVMTI does, and not by the JVM's own `+`.
+pub(super) fn source_form(name: &str) -> String {
+    let mut name = match name.starts_with('[') {
+        true => names::from_signature(name),
+        false => name.replace('/', "."),
+    };
+    if let Some(at) = name.rfind("+0x") {
+        let suffix = name[at + 3..].trim_end_matches("[]");
+        if !suffix.is_empty() && suffix.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            name.replace_range(at..at + 1, ".");
+        }
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_in_source_form() {
+        for (name, source) in [
+            ("java/lang/String", "java.lang.String"),
+            ("[[I", "int[][]"),
+            ("[Lmy/Type$In;", "my.Type$In[]"),
+            ("Main", "Main"),
+            ("a/B$$Lambda$2+0x00007f387c001a20", "a.B$$Lambda$2.0x00007f387c001a20"),
+            ("[La/B$$Lambda+0x00007f387c001a20;", "a.B$$Lambda.0x00007f387c001a20[]"),
+            ("odd+0xname", "odd+0xname"),
+        ] {
+            assert_eq!(source_form(name), source);
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! What a file with heap dumps holds, record by record.
+
+use super::FieldType;
+
+/// A record, or a sub-record of a heap dump.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Record<'a> {
+    /// UTF8: a name, in modified UTF-8.
+    Utf8 {
+        /// The name's id.
+        id: u64,
+        /// Its bytes.
+        bytes: &'a [u8],
+    },
+    /// LOAD CLASS.
+    LoadClass {
+        /// The class's serial number.
+        serial: u32,
+        /// The id of its class object.
+        class: u64,
+        /// The id of its name.
+        name: u64,
+    },
+    /// STACK FRAME.
+    Frame {
+        /// The frame's id.
+        id: u64,
+        /// The id of the method's name.
+        method: u64,
+        /// The id of its signature.
+        signature: u64,
+        /// The id of the source file's name.
+        source: u64,
+        /// The serial number of the class.
+        class_serial: u32,
+        /// The line: above 0, or -1 unknown, -2 compiled, -3 native.
+        line: i32,
+    },
+    /// STACK TRACE.
+    Trace {
+        /// The trace's serial number.
+        serial: u32,
+        /// That of its thread; 0 for none.
+        thread_serial: u32,
+        /// Its frames, the innermost first.
+        frames: Ids<'a>,
+    },
+    /// HEAP DUMP or HEAP DUMP SEGMENT begins.
+    Segment {
+        /// The bytes of its sub-records.
+        bytes: u64,
+    },
+    /// HEAP DUMP END, or the end of a HEAP DUMP.
+    DumpEnd,
+    /// A root.
+    Root(Root),
+    /// A class.
+    Class(ClassDump<'a>),
+    /// An instance.
+    Instance {
+        /// Its id.
+        id: u64,
+        /// The serial number of its trace.
+        trace: u32,
+        /// The id of its class.
+        class: u64,
+        /// The values of its fields: those that its class declares, then those of the class above,
+        /// and so on.
+        values: &'a [u8],
+    },
+    /// An array and its first elements: all of them, unless [`Record::MoreElements`] follow.
+    Array {
+        /// Its id.
+        id: u64,
+        /// The serial number of its trace.
+        trace: u32,
+        /// What its elements are.
+        elements: Elements,
+        /// How many there are.
+        length: u32,
+        /// The elements as far as they are given here.
+        bytes: &'a [u8],
+    },
+    /// More elements of the large array that came before.
+    MoreElements(&'a [u8]),
+    /// A record of another kind, which is passed over.
+    Other {
+        /// Its tag.
+        tag: u8,
+        /// Its bytes without the head.
+        bytes: u64,
+    },
+}
+
+/// What the elements of an array are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Elements {
+    /// References; the id of the array's class.
+    Objects(u64),
+    /// Values of a primitive type.
+    Primitives(FieldType),
+}
+
+impl Elements {
+    /// The type of an element.
+    pub fn field_type(self) -> FieldType {
+        match self {
+            Self::Objects(_) => FieldType::Object,
+            Self::Primitives(element) => element,
+        }
+    }
+}
+
+/// An object that the JVM holds, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// The object's id.
+    pub id: u64,
+    /// Why it is held.
+    pub kind: RootKind,
+}
+
+/// Why the JVM holds an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RootKind {
+    /// Not known.
+    Unknown,
+    /// By a global JNI reference with this id.
+    JniGlobal(u64),
+    /// By a local JNI reference.
+    JniLocal(JavaStack),
+    /// By a local variable.
+    JavaFrame(JavaStack),
+    /// By native code of the thread with this serial number.
+    NativeStack(u32),
+    /// As a class of the JVM's own.
+    StickyClass,
+    /// By the thread with this serial number, which is blocked.
+    ThreadBlock(u32),
+    /// As a monitor in use.
+    Monitor,
+    /// As the `java.lang.Thread` of a living thread.
+    Thread {
+        /// The thread's serial number.
+        serial: u32,
+        /// The serial number of the trace that it is at.
+        trace: u32,
+    },
+}
+
+/// A place on the stack of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JavaStack {
+    /// The thread's serial number.
+    pub thread_serial: u32,
+    /// Frames between the innermost and this one; `u32::MAX` for none.
+    pub depth: u32,
+}
+
+/// CLASS DUMP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassDump<'a> {
+    /// The id of the class object.
+    pub id: u64,
+    /// The serial number of its trace.
+    pub trace: u32,
+    /// The class above; 0 for `java.lang.Object`, and so for all that follow.
+    pub superclass: u64,
+    /// The class loader.
+    pub loader: u64,
+    /// The signers.
+    pub signers: u64,
+    /// The protection domain.
+    pub domain: u64,
+    /// The size of an instance: the sum of its fields' in HotSpot's dumps and perk's.
+    pub instance_bytes: u32,
+    pub(super) constants: &'a [u8],
+    pub(super) statics: &'a [u8],
+    pub(super) fields: &'a [u8],
+    pub(super) id_bytes: usize,
+}
+
+/// A value of a known type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Value<'a> {
+    /// The type.
+    pub field: FieldType,
+    /// The bytes, big endian.
+    pub bytes: &'a [u8],
+}
+
+impl Value<'_> {
+    /// The value's bits; of references the id.
+    pub fn bits(self) -> u64 {
+        number(self.bytes)
+    }
+}
+
+/// A static field and what it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StaticField<'a> {
+    /// The id of its name.
+    pub name: u64,
+    /// What it holds.
+    pub value: Value<'a>,
+}
+
+impl<'a> ClassDump<'a> {
+    /// The entries of the constant pool that are listed, by their index.
+    pub fn constants(&self) -> impl Iterator<Item = (u16, Value<'a>)> + use<'a> {
+        let (mut rest, id_bytes) = (self.constants, self.id_bytes);
+        std::iter::from_fn(move || {
+            let index = number(take(&mut rest, 2)?) as u16;
+            Some((index, value(&mut rest, id_bytes)?))
+        })
+    }
+
+    /// The static fields that it declares.
+    pub fn statics(&self) -> impl Iterator<Item = StaticField<'a>> + use<'a> {
+        let (mut rest, id_bytes) = (self.statics, self.id_bytes);
+        std::iter::from_fn(move || {
+            let name = number(take(&mut rest, id_bytes)?);
+            Some(StaticField { name, value: value(&mut rest, id_bytes)? })
+        })
+    }
+
+    /// The fields that it declares for its instances: the ids of their names, and their types.
+    pub fn fields(&self) -> impl Iterator<Item = (u64, FieldType)> + use<'a> {
+        let (mut rest, id_bytes) = (self.fields, self.id_bytes);
+        std::iter::from_fn(move || {
+            let name = number(take(&mut rest, id_bytes)?);
+            Some((name, FieldType::from_hprof(take(&mut rest, 1)?[0])?))
+        })
+    }
+}
+
+/// Ids, one behind the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ids<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) id_bytes: usize,
+}
+
+impl<'a> Ids<'a> {
+    /// The ids.
+    pub fn iter(self) -> impl ExactSizeIterator<Item = u64> + use<'a> {
+        self.bytes.chunks_exact(self.id_bytes).map(number)
+    }
+}
+
+/// A big-endian number of up to eight bytes.
+#[inline]
+pub(crate) fn number(bytes: &[u8]) -> u64 {
+    match *bytes {
+        [a, b, c, d, e, f, g, h] => u64::from_be_bytes([a, b, c, d, e, f, g, h]),
+        [a, b, c, d] => u32::from_be_bytes([a, b, c, d]).into(),
+        _ => bytes.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)),
+    }
+}
+
+fn take<'a>(rest: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
+    let (taken, left) = rest.split_at_checked(count)?;
+    *rest = left;
+    Some(taken)
+}
+
+/// A type and a value of it.
+fn value<'a>(rest: &mut &'a [u8], id_bytes: usize) -> Option<Value<'a>> {
+    let field = FieldType::from_hprof(take(rest, 1)?[0])?;
+    Some(Value { field, bytes: take(rest, field.bytes(id_bytes))? })
+}

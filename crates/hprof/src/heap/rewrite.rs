@@ -1,0 +1,305 @@
+//! Reads the JVM's dump and hands each of its records, in perk's words, to what writes it.
+
+use std::io::{self, Read};
+
+use perk_profile::{Profile, StrId, TraceId, mutf8};
+
+use super::classes::{ID_BYTES, Names, source_form};
+use super::records::number;
+use super::threads::{JvmFrame, Threads};
+use super::{
+    ClassDump, Classes, Context, Elements, HeapClass, HeapCounts, HeapOptions, Layout, Record,
+    Root, Stream,
+};
+use crate::{Error, ThreadStart};
+
+/// Objects of which no trace is known have this one.
+const NO_TRACE: u32 = 0;
+
+/// What an array's record begins with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ArrayHead {
+    pub(crate) id: u64,
+    /// The serial number of its trace.
+    pub(crate) trace: u32,
+    pub(crate) elements: Elements,
+    pub(crate) length: u32,
+    /// The size of the array, as the context counts it.
+    pub(crate) object_bytes: u64,
+}
+
+/// Writes what a heap dump has, in this order but that the first four may come at any time.
+pub(crate) trait Sink {
+    /// Whether the static fields of a class are needed after [`Sink::class`].
+    const KEEPS_STATICS: bool;
+
+    /// A class's address and name.
+    fn load_class(&mut self, profile: &Profile, class: u64, name: StrId) -> io::Result<()>;
+    /// A thread that the file does not know.
+    fn thread_start(&mut self, thread: &ThreadStart<'_>) -> io::Result<()>;
+    /// A trace that a record to come refers to.
+    fn trace(&mut self, profile: &Profile, trace: TraceId) -> io::Result<()>;
+    /// A class.
+    fn class(&mut self, profile: &Profile, class: &HeapClass, layout: &Layout) -> io::Result<()>;
+    /// An instance: its id, and the serial number of its trace.
+    fn instance(
+        &mut self,
+        profile: &Profile,
+        object: (u64, u32),
+        class: &HeapClass,
+        layout: &Layout,
+        values: &[u8],
+    ) -> io::Result<()>;
+    /// An array, its class where that is told, and its first elements.
+    fn array(
+        &mut self,
+        profile: &Profile,
+        array: &ArrayHead,
+        class: Option<&HeapClass>,
+        elements: &[u8],
+    ) -> io::Result<()>;
+    /// More elements of that array.
+    fn more_elements(&mut self, elements: &[u8]) -> io::Result<()>;
+    /// The roots, and all else that comes last.
+    fn end(
+        &mut self,
+        profile: &Profile,
+        roots: &[Root],
+        classes: &Classes,
+        counts: &HeapCounts,
+    ) -> io::Result<()>;
+}
+
+/// A dump that is being rewritten.
+pub(crate) struct Rewrite<'a> {
+    pub(crate) profile: &'a mut Profile,
+    pub(crate) options: &'a HeapOptions,
+    pub(crate) context: &'a mut dyn Context,
+}
+
+impl Rewrite<'_> {
+    /// Reads the dump to its end.
+    pub(crate) fn run(
+        &mut self,
+        input: &mut impl Read,
+        sink: &mut impl Sink,
+    ) -> io::Result<HeapCounts> {
+        let (header, mut stream) = Stream::new(input)?;
+        if header.id_bytes != ID_BYTES {
+            let what = format!("ids of {} bytes, expected {ID_BYTES}", header.id_bytes);
+            return Err(stream.error(what));
+        }
+        let mut dump = Dump::default();
+        loop {
+            let offset = stream.offset();
+            let Some(record) = stream.next()? else {
+                return Err(stream.error("the file ends before HEAP DUMP END".to_owned()));
+            };
+            if matches!(record, Record::DumpEnd) {
+                break;
+            }
+            self.record(&mut dump, sink, record).map_err(|fault| fault.at(offset))?;
+        }
+        let end = stream.offset();
+        self.write_classes(&mut dump, sink).map_err(|fault| fault.at(end))?;
+        let Dump { mut names, classes, threads, mut counts, .. } = dump;
+        let (roots, threads) = threads
+            .resolve(self.profile, self.context, &mut names)
+            .map_err(|what| Fault::Data(what).at(end))?;
+        for thread in &threads {
+            if thread.is_new {
+                sink.thread_start(&ThreadStart::of(self.profile, thread.thread))?;
+            }
+            sink.trace(self.profile, thread.trace)?;
+        }
+        counts.root_count = roots.len() as u64;
+        counts.thread_count = threads.len() as u64;
+        sink.end(self.profile, &roots, &classes, &counts)?;
+        Ok(counts)
+    }
+
+    #[inline]
+    fn record<S: Sink>(
+        &mut self,
+        dump: &mut Dump,
+        sink: &mut S,
+        record: Record<'_>,
+    ) -> Result<(), Fault> {
+        match record {
+            Record::Instance { id, class, values, .. } => {
+                self.instance(dump, sink, id, class, values)
+            }
+            Record::Array { id, elements, length, bytes, .. } => {
+                let array = ArrayHead { id, trace: NO_TRACE, elements, length, object_bytes: 0 };
+                self.array(dump, sink, array, bytes)
+            }
+            Record::MoreElements(bytes) => Ok(sink.more_elements(bytes)?),
+            Record::Root(root) => {
+                dump.threads.root(root);
+                Ok(())
+            }
+            Record::Class(class) => self.class(dump, &class),
+            Record::Utf8 { id, bytes } => {
+                dump.names.insert(id, bytes);
+                Ok(())
+            }
+            Record::LoadClass { serial, class, name } => {
+                let Some(bytes) = dump.names.get(name) else {
+                    return Err(Fault::Data(format!(
+                        "no UTF8 record gives a class's name, id {name:#x}"
+                    )));
+                };
+                let name = source_form(&mutf8::decode(bytes));
+                let name = self.profile.symbols.strings.intern(&name);
+                dump.threads.class(serial, name);
+                if dump.classes.load(class, name) {
+                    sink.load_class(self.profile, class, name)?;
+                }
+                Ok(())
+            }
+            Record::Frame { id, method, signature, source, class_serial, line } => {
+                let frame = JvmFrame { method, signature, source, class_serial, line };
+                dump.threads.frame(id, frame);
+                Ok(())
+            }
+            Record::Trace { serial, frames, .. } => {
+                dump.threads.trace(serial, frames.iter());
+                Ok(())
+            }
+            Record::Segment { .. } | Record::DumpEnd | Record::Other { .. } => Ok(()),
+        }
+    }
+
+    fn class(&mut self, dump: &mut Dump, class: &ClassDump<'_>) -> Result<(), Fault> {
+        dump.classes.dump(self.profile, &mut dump.names, class).map_err(Fault::Data)?;
+        dump.unwritten.push(class.id);
+        dump.counts.class_count += 1;
+        Ok(())
+    }
+
+    /// Writes the classes that have come since the last object: the fields of those above them are
+    /// known only now.
+    #[cold]
+    fn write_classes<S: Sink>(&mut self, dump: &mut Dump, sink: &mut S) -> Result<(), Fault> {
+        for id in std::mem::take(&mut dump.unwritten) {
+            let (class, layout) =
+                dump.classes.with_layout(self.profile, id).map_err(Fault::Data)?;
+            sink.class(self.profile, class, layout)?;
+            if !S::KEEPS_STATICS {
+                dump.classes.forget_statics(id);
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn instance<S: Sink>(
+        &mut self,
+        dump: &mut Dump,
+        sink: &mut S,
+        id: u64,
+        class: u64,
+        values: &[u8],
+    ) -> Result<(), Fault> {
+        if !dump.unwritten.is_empty() {
+            self.write_classes(dump, sink)?;
+        }
+        let classes = &mut dump.classes;
+        let (class, layout) =
+            classes.of_instance(self.profile, self.context, class).map_err(Fault::Data)?;
+        if values.len() != layout.stream_bytes {
+            let (found, expected) = (values.len(), layout.stream_bytes);
+            let name = self.profile.symbols.strings.get(class.name);
+            let what = format!("an instance of {name} has {found} bytes, its fields {expected}");
+            return Err(Fault::Data(what));
+        }
+        if let Some(at) = layout.tid_at {
+            dump.threads.tid(id, number(&values[at..at + 8]));
+        }
+        let mut trace = NO_TRACE;
+        if self.options.with_traces
+            && let Some(at) = layout.record_at
+        {
+            let record = number(&values[at..at + 4]) as u32;
+            if record != 0
+                && let Some(found) = self.context.object_trace(self.profile, record)
+            {
+                trace = self.trace(sink, found)?;
+            }
+        }
+        dump.counts.object_count += 1;
+        dump.counts.object_bytes += class.object_bytes;
+        Ok(sink.instance(self.profile, (id, trace), class, layout, values)?)
+    }
+
+    fn array<S: Sink>(
+        &mut self,
+        dump: &mut Dump,
+        sink: &mut S,
+        mut array: ArrayHead,
+        elements: &[u8],
+    ) -> Result<(), Fault> {
+        if !dump.unwritten.is_empty() {
+            self.write_classes(dump, sink)?;
+        }
+        if self.options.with_traces
+            && let Some(found) = self.context.array_trace(self.profile, array.id)
+        {
+            array.trace = self.trace(sink, found)?;
+        }
+        array.object_bytes = self.context.array_bytes(array.elements.field_type(), array.length);
+        dump.counts.object_count += 1;
+        dump.counts.object_bytes += array.object_bytes;
+        let class = match array.elements {
+            Elements::Objects(class) => {
+                let what = || format!("an array of class {class:#x}, which no record gives");
+                Some(dump.classes.get(class).ok_or_else(|| Fault::Data(what()))?)
+            }
+            Elements::Primitives(_) => None,
+        };
+        Ok(sink.array(self.profile, &array, class, elements)?)
+    }
+
+    /// The serial number of a trace, which the file has after this.
+    fn trace(&self, sink: &mut impl Sink, trace: TraceId) -> io::Result<u32> {
+        sink.trace(self.profile, trace)?;
+        Ok(self.profile.get_trace(trace).serial)
+    }
+}
+
+/// What is kept of a dump while it is read.
+#[derive(Default)]
+struct Dump {
+    names: Names,
+    classes: Classes,
+    threads: Threads,
+    counts: HeapCounts,
+    /// Classes whose CLASS DUMP has come and is not written yet.
+    unwritten: Vec<u64>,
+}
+
+/// What went wrong with a record.
+enum Fault {
+    /// Something in it.
+    Data(String),
+    /// Writing it.
+    Io(io::Error),
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl Fault {
+    fn at(self, offset: u64) -> io::Error {
+        match self {
+            Self::Data(what) => {
+                let error = Error::Binary { offset: offset as usize, what };
+                io::Error::new(io::ErrorKind::InvalidData, error)
+            }
+            Self::Io(error) => error,
+        }
+    }
+}

@@ -1,0 +1,435 @@
+//! Contention: where threads waited for locks and for each other, and who held what at a dump.
+
+use std::cmp::Reverse;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::{ClassId, NodeId, Profile, StrId, ThreadId, Timestamp, TraceId};
+
+/// What kind of lock threads wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LockKind {
+    /// The monitor of an object: `synchronized`, `Object.wait`.
+    Monitor,
+    /// A blocker of `LockSupport.park`: the locks and queues of `java.util.concurrent`.
+    Parking,
+}
+
+/// Waiting since the last such section, by trace and class of the lock.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MonitorTimes {
+    /// The time in which threads were blocked, of all rows, those below the file's cutoff among them.
+    pub total_ns: u64,
+    /// The rows, in the file's order.
+    pub rows: Vec<MonitorRow>,
+    /// When the section was written, if that is told.
+    pub written: Option<Timestamp>,
+}
+
+/// The waiting of one trace for locks of one class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MonitorRow {
+    /// Where threads waited.
+    pub trace: TraceId,
+    /// The class of the lock.
+    pub class: ClassId,
+    /// What kind of lock it is.
+    pub kind: LockKind,
+    /// How often, and how long.
+    pub waits: Waits,
+}
+
+/// Numbers and times of waits. A wait that lasts counts where it begins; its time is that up to the
+/// section.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// How often a thread could not have a lock at once. Of [`LockKind::Parking`] it is how often it
+    /// was parked for a lock that was held, which may be several times until it has it.
+    pub blocked_count: u64,
+    /// The time until it had the lock.
+    pub blocked_ns: u64,
+    /// How often a thread waited to be told of something: `Object.wait`, parking for what is no lock.
+    pub wait_count: u64,
+    /// The time until it was told, or had waited long enough.
+    pub waited_ns: u64,
+}
+
+impl Waits {
+    /// Adds more.
+    pub fn add(&mut self, more: Self) {
+        let sum = |a: &mut u64, b| *a = a.saturating_add(b);
+        sum(&mut self.blocked_count, more.blocked_count);
+        sum(&mut self.blocked_ns, more.blocked_ns);
+        sum(&mut self.wait_count, more.wait_count);
+        sum(&mut self.waited_ns, more.waited_ns);
+    }
+
+    /// Whether a thread could not have a lock at once, in a section or in one before.
+    pub fn is_blocked(&self) -> bool {
+        self.blocked_count > 0 || self.blocked_ns > 0
+    }
+
+    /// Whether a thread waited to be told of something.
+    pub fn is_waiting(&self) -> bool {
+        self.wait_count > 0 || self.waited_ns > 0
+    }
+
+    /// What rows are ordered by: most time blocked first, then most blocked, then most time waited.
+    fn order(&self) -> impl Ord + use<> {
+        Reverse((self.blocked_ns, self.blocked_count, self.waited_ns, self.wait_count))
+    }
+}
+
+impl MonitorTimes {
+    /// Orders the rows as HPROF prints them: most time blocked first; rows that only waited come
+    /// behind, most time first. Those are dropped whose share is below `cutoff`, of the time blocked
+    /// and of the time waited.
+    pub fn rank(&mut self, cutoff: f64) {
+        self.rows.sort_by_key(|row| (row.waits.order(), row.trace, row.class, row.kind));
+        let waited = self.rows.iter().map(|row| row.waits.waited_ns).fold(0, u64::saturating_add);
+        let has = |part: u64, total: u64| part as f64 >= cutoff * total as f64;
+        self.rows.retain(|MonitorRow { waits, .. }| {
+            (waits.is_blocked() && has(waits.blocked_ns, self.total_ns))
+                || (waits.is_waiting() && has(waits.waited_ns, waited))
+        });
+    }
+}
+
+/// A thread's wait as text files tell of it when it happens: class and thread, no trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitEvent {
+    /// What happened.
+    pub kind: WaitKind,
+    /// The class of the monitor; a sleep has none.
+    pub class: Option<ClassId>,
+    /// Of [`WaitKind::Wait`] and [`WaitKind::Sleep`] the limit, 0 without one; of
+    /// [`WaitKind::Waited`] the time it took; in milliseconds.
+    pub time_ms: u64,
+    /// The thread's serial number; `None` where it is not known.
+    pub thread: Option<u32>,
+}
+
+/// See [`WaitEvent`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitKind {
+    /// A thread begins to wait to be notified.
+    Wait,
+    /// It was notified, interrupted, or waited long enough.
+    Waited,
+    /// A thread waits and has no monitor.
+    Sleep,
+    /// A thread leaves a monitor. No known file has it.
+    Exit,
+}
+
+/// All threads and the monitors they hold or wait for, at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MonitorDump {
+    /// The threads.
+    pub threads: Vec<ThreadState>,
+    /// The monitors that somebody owns or waits for.
+    pub monitors: Vec<Monitor>,
+    /// When it was written, if that is told.
+    pub written: Option<Timestamp>,
+}
+
+/// What a thread is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadState {
+    /// Its serial number. Files can name threads that they never introduced.
+    pub serial: u32,
+    /// Where it is; the system trace where that is not known.
+    pub trace: TraceId,
+    /// What it does there.
+    pub status: Status,
+    /// Whether it is suspended.
+    pub is_suspended: bool,
+    /// Whether it was interrupted and does not know yet.
+    pub is_interrupted: bool,
+    /// Whether it is in a native method.
+    pub is_in_native: bool,
+}
+
+/// What a thread does, in HPROF's terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It has ended.
+    Ended,
+    /// It has not begun.
+    NotStarted,
+    /// It sleeps.
+    Sleeping,
+    /// It waits to enter a monitor.
+    Blocked,
+    /// It waits to be notified, or is parked.
+    Waiting,
+    /// It runs, or could.
+    Runnable,
+    /// Anything else.
+    Unknown,
+}
+
+impl Status {
+    /// All of them.
+    pub const ALL: [Status; 7] = [
+        Status::Ended,
+        Status::NotStarted,
+        Status::Sleeping,
+        Status::Blocked,
+        Status::Waiting,
+        Status::Runnable,
+        Status::Unknown,
+    ];
+
+    /// As HPROF writes it.
+    pub fn code(self) -> &'static str {
+        match self {
+            Status::Ended => "ZO",
+            Status::NotStarted => "NS",
+            Status::Sleeping => "SL",
+            Status::Blocked => "MW",
+            Status::Waiting => "CW",
+            Status::Runnable => "R",
+            Status::Unknown => "UN",
+        }
+    }
+
+    /// What people call it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Status::Ended => "ended",
+            Status::NotStarted => "not started",
+            Status::Sleeping => "sleeping",
+            Status::Blocked => "blocked",
+            Status::Waiting => "waiting",
+            Status::Runnable => "runnable",
+            Status::Unknown => "unknown",
+        }
+    }
+}
+
+/// A monitor or lock, who has it and who wants it. Threads are serial numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Monitor {
+    /// The class of the object.
+    pub class: ClassId,
+    /// The object's identity hash code, which tells it from others of its class; `None` where the
+    /// file does not tell.
+    pub identity: Option<u32>,
+    /// What kind of lock it is.
+    pub kind: LockKind,
+    /// Who has it.
+    pub owner: Option<u32>,
+    /// How often the owner has entered it and not left it; 0 where nobody has it, or the lock does not
+    /// tell.
+    pub entry_count: u32,
+    /// The threads that wait to have it.
+    pub blocked: Vec<u32>,
+    /// The threads that wait to be notified, or are parked for what is no lock.
+    pub waiting: Vec<u32>,
+}
+
+/// One thread of a deadlock: it waits for a monitor that the next one has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeadlockLink {
+    /// The thread's serial number.
+    pub thread: u32,
+    /// The monitor it waits for, by its place in [`MonitorDump::monitors`].
+    pub monitor: usize,
+}
+
+impl MonitorDump {
+    /// The circles of threads that each wait for a monitor of the next, and the last for one of the
+    /// first. Each begins with the thread of the lowest number.
+    pub fn deadlocks(&self) -> Vec<Vec<DeadlockLink>> {
+        let mut waits_for: FxHashMap<u32, usize> = FxHashMap::default();
+        for (index, monitor) in self.monitors.iter().enumerate() {
+            for &thread in &monitor.blocked {
+                waits_for.insert(thread, index);
+            }
+        }
+        let mut threads: Vec<u32> = waits_for.keys().copied().collect();
+        threads.sort_unstable();
+        let mut seen = FxHashSet::default();
+        let mut circles = Vec::new();
+        for first in threads {
+            let mut path: Vec<DeadlockLink> = Vec::new();
+            let mut next = Some(first);
+            while let Some(thread) = next {
+                if let Some(begin) = path.iter().position(|link| link.thread == thread) {
+                    let mut circle = path.split_off(begin);
+                    let lowest = circle.iter().map(|link| link.thread).min();
+                    let lowest = circle.iter().position(|link| Some(link.thread) == lowest);
+                    circle.rotate_left(lowest.unwrap_or(0));
+                    circles.push(circle);
+                    break;
+                }
+                if !seen.insert(thread) {
+                    break;
+                }
+                let Some(&monitor) = waits_for.get(&thread) else { break };
+                path.push(DeadlockLink { thread, monitor });
+                next = self.monitors[monitor].owner;
+            }
+        }
+        circles
+    }
+}
+
+/// The waiting of one method's path for locks of one class, all sections and threads together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContentionRow {
+    /// The class of the lock; of several with the same name the first.
+    pub class: ClassId,
+    /// What kind of lock it is.
+    pub kind: LockKind,
+    /// Where threads waited, with lines; the root where that is not known.
+    pub node: NodeId,
+    /// How often, and how long.
+    pub waits: Waits,
+}
+
+/// Where threads waited, most time blocked first.
+pub fn contention(profile: &Profile) -> Vec<ContentionRow> {
+    let mut rows = merge(profile, |row| profile.get_trace(row.trace).node);
+    rows.sort_by_key(|&(node, class, kind, waits)| (waits.order(), node, class, kind));
+    rows.into_iter()
+        .map(|(node, class, kind, waits)| ContentionRow { class, kind, node, waits })
+        .collect()
+}
+
+/// The classes of the locks that threads waited for, most time blocked first.
+pub fn lock_classes(profile: &Profile) -> Vec<(ClassId, LockKind, Waits)> {
+    let rows = merge(profile, |_| ());
+    let mut rows: Vec<_> =
+        rows.into_iter().map(|((), class, kind, waits)| (class, kind, waits)).collect();
+    rows.sort_by_key(|&(class, kind, waits)| (waits.order(), class, kind));
+    rows
+}
+
+/// How long the threads of a profile per thread waited, most time blocked first.
+pub fn waiting_threads(profile: &Profile) -> Vec<(ThreadId, Waits)> {
+    let mut sums: FxHashMap<ThreadId, Waits> = FxHashMap::default();
+    for row in profile.monitor_times().flat_map(|section| &section.rows) {
+        if let Some(thread) = profile.get_trace(row.trace).thread {
+            sums.entry(thread).or_default().add(row.waits);
+        }
+    }
+    let mut rows: Vec<_> = sums.into_iter().collect();
+    rows.sort_by_key(|&(thread, waits)| (waits.order(), thread));
+    rows
+}
+
+/// The rows of all sections added up by class name, kind and `key`.
+fn merge<K: Copy + Eq + std::hash::Hash>(
+    profile: &Profile,
+    key: impl Fn(&MonitorRow) -> K,
+) -> Vec<(K, ClassId, LockKind, Waits)> {
+    let mut rows: Vec<(K, ClassId, LockKind, Waits)> = Vec::new();
+    let mut places: FxHashMap<(StrId, LockKind, K), usize> = FxHashMap::default();
+    for row in profile.monitor_times().flat_map(|section| &section.rows) {
+        let name = profile.symbols.get_class(row.class).name;
+        let key = key(row);
+        let place = *places.entry((name, row.kind, key)).or_insert_with(|| {
+            rows.push((key, row.class, row.kind, Waits::default()));
+            rows.len() - 1
+        });
+        rows[place].3.add(row.waits);
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Event;
+    use crate::fixture::stack;
+
+    fn waits(blocked_count: u64, blocked_ns: u64, wait_count: u64, waited_ns: u64) -> Waits {
+        Waits { blocked_count, blocked_ns, wait_count, waited_ns }
+    }
+
+    fn section(profile: &mut Profile, rows: &[(&str, &str, Waits)]) {
+        let mut times = MonitorTimes::default();
+        for &(class, path, waits) in rows {
+            let node = stack(profile, path);
+            let trace = profile.trace(node, None);
+            let class = profile.symbols.class(class);
+            times.total_ns += waits.blocked_ns;
+            times.rows.push(MonitorRow { trace, class, kind: LockKind::Monitor, waits });
+        }
+        profile.events.push(Event::MonitorTimes(times));
+    }
+
+    #[test]
+    fn most_time_blocked_comes_first_and_little_is_cut() {
+        let mut profile = Profile::default();
+        section(
+            &mut profile,
+            &[
+                ("A", "T.f", waits(0, 0, 2, 900)),
+                ("A", "T.g", waits(1, 5, 0, 0)),
+                ("B", "T.f", waits(3, 995, 1, 1)),
+                ("B", "T.g", waits(0, 0, 0, 0)),
+            ],
+        );
+        let Some(Event::MonitorTimes(mut times)) = profile.events.pop() else { panic!("no times") };
+        times.rank(0.0);
+        let blocked = |times: &MonitorTimes| -> Vec<_> {
+            times.rows.iter().map(|row| row.waits.blocked_ns).collect()
+        };
+        assert_eq!(blocked(&times), [995, 5, 0]);
+        times.rank(0.01);
+        assert_eq!(blocked(&times), [995, 0]);
+        assert_eq!(times.total_ns, 1000);
+    }
+
+    #[test]
+    fn sections_add_up() {
+        let mut profile = Profile::default();
+        section(&mut profile, &[("A", "T.f<T.main", waits(1, 10, 0, 0))]);
+        section(
+            &mut profile,
+            &[("A", "T.f<T.main", waits(2, 20, 1, 5)), ("B", "T.f<T.main", waits(1, 90, 0, 0))],
+        );
+        let rows = contention(&profile);
+        let name = |class| profile.symbols.class_name(class);
+        assert_eq!((name(rows[0].class), rows[0].waits), ("B", waits(1, 90, 0, 0)));
+        assert_eq!((name(rows[1].class), rows[1].waits), ("A", waits(3, 30, 1, 5)));
+        assert_eq!(lock_classes(&profile).len(), 2);
+    }
+
+    fn monitor(class: ClassId, owner: Option<u32>, blocked: &[u32]) -> Monitor {
+        Monitor {
+            class,
+            identity: None,
+            kind: LockKind::Monitor,
+            owner,
+            entry_count: 1,
+            blocked: blocked.to_vec(),
+            waiting: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn deadlocks_are_circles() {
+        let mut profile = Profile::default();
+        let class = profile.symbols.class("A");
+        let circles = |monitors: &[(Option<u32>, &[u32])]| -> Vec<Vec<u32>> {
+            let monitors =
+                monitors.iter().map(|&(owner, blocked)| monitor(class, owner, blocked)).collect();
+            let dump = MonitorDump { monitors, ..MonitorDump::default() };
+            let circles = dump.deadlocks();
+            circles.iter().map(|it| it.iter().map(|link| link.thread).collect()).collect()
+        };
+        // 4 waits for a thread of the circle, and 9 for nobody in particular.
+        let three: [(Option<u32>, &[u32]); 4] =
+            [(Some(3), &[1, 4]), (Some(2), &[3]), (Some(1), &[2]), (None, &[9])];
+        assert_eq!(circles(&three), [[1, 3, 2]]);
+        assert_eq!(circles(&[(Some(1), &[2]), (Some(2), &[3])]), [[0; 0]; 0]);
+        assert_eq!(
+            circles(&[(Some(1), &[2]), (Some(2), &[1]), (Some(7), &[7])]),
+            [vec![1, 2], vec![7]]
+        );
+    }
+}

@@ -1,0 +1,285 @@
+//! HPROF files as their description has them, text and binary, read into one model: strict, and
+//! owing nothing to perk's own readers and writers.
+//!
+//! Every line and every byte must be what the description allows: widths of columns, order of
+//! records, references only to what stands before. Both the original agent's files and perk's pass,
+//! which is what makes them comparable.
+
+mod cursor;
+mod dump;
+mod heap;
+mod monitor;
+mod records;
+mod table;
+mod text;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use heap::{Class, Contents, Heap, Object, Root, Value};
+pub use monitor::{MonitorDump, MonitorEvent, MonitorTimes, OwnedMonitor, ThreadState};
+
+/// The serial number of the trace that has no frames. The original refers to it and never writes it.
+pub const SYSTEM_TRACE: u32 = 300_000;
+
+/// What is wrong with a file.
+pub type Result<T> = std::result::Result<T, String>;
+
+/// A file that passed.
+#[derive(Debug, Clone, Default)]
+pub struct Recording {
+    /// How it is written.
+    pub form: Form,
+    /// The version that its header tells, such as `1.0.1`.
+    pub version: String,
+    /// The size of ids; 0 in text.
+    pub id_bytes: usize,
+    /// Text between the header and the line of dashes.
+    pub prelude: String,
+    /// Flags and stack depth of CONTROL SETTINGS.
+    pub settings: Option<(u32, u16)>,
+    /// Threads that started, by serial number.
+    pub threads: BTreeMap<u32, Thread>,
+    /// Serial numbers of the threads that ended.
+    pub ended: BTreeSet<u32>,
+    /// Names of the classes loaded, by serial number (binary).
+    pub classes: BTreeMap<u32, String>,
+    /// Serial numbers of classes that records refer to and that were not loaded before (binary).
+    pub unknown_classes: BTreeSet<u32>,
+    /// Traces of the stacks at which classes were loaded (binary).
+    pub load_traces: BTreeSet<u32>,
+    /// Traces by serial number.
+    pub traces: BTreeMap<u32, Trace>,
+    /// Sections in the order of the file.
+    pub sections: Vec<Section>,
+    /// What `monitor=y` wrote as it happened.
+    pub monitor_events: Vec<MonitorEvent>,
+    /// Names that no record refers to (binary).
+    pub loose_names: Vec<String>,
+}
+
+/// How a file is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Form {
+    /// `format=a`
+    #[default]
+    Text,
+    /// `format=b`
+    Binary,
+    /// The table of `cpu=old`.
+    Table,
+}
+
+/// A thread that started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thread {
+    /// The id of its object.
+    pub object: u64,
+    /// Its name.
+    pub name: String,
+    /// The name of its group.
+    pub group: String,
+}
+
+/// A stack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trace {
+    /// The thread, with `thread=y`.
+    pub thread: Option<u32>,
+    /// From the innermost outward.
+    pub frames: Vec<Frame>,
+}
+
+/// A frame of a stack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// `class.method`
+    pub method: String,
+    /// The source file's name, or `<Unknown Source>`.
+    pub source: String,
+    /// The line's number; `None` for `Unknown line`, and for native methods in binary.
+    pub line: Option<u32>,
+    /// Told to be native.
+    pub is_native: bool,
+}
+
+/// A part of a dump.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Section {
+    /// CPU SAMPLES.
+    CpuSamples(Costs),
+    /// CPU TIME (ms).
+    CpuTimes(Costs),
+    /// SITES, or ALLOC SITES.
+    Sites(Sites),
+    /// The table of `cpu=old`.
+    Calls(Vec<Call>),
+    /// HEAP DUMP.
+    Heap(Heap),
+    /// HEAP SUMMARY: live bytes and objects, allocated bytes and objects.
+    HeapSummary([u64; 4]),
+    /// MONITOR DUMP.
+    MonitorDump(MonitorDump),
+    /// MONITOR TIME.
+    MonitorTimes(MonitorTimes),
+}
+
+impl Section {
+    /// What it is called in text.
+    pub fn title(&self) -> &'static str {
+        match self {
+            Section::CpuSamples(_) => "CPU SAMPLES",
+            Section::CpuTimes(_) => "CPU TIME",
+            Section::Sites(_) => "SITES",
+            Section::Calls(_) => "count callee caller time",
+            Section::Heap(_) => "HEAP DUMP",
+            Section::HeapSummary(_) => "HEAP SUMMARY",
+            Section::MonitorDump(_) => "MONITOR DUMP",
+            Section::MonitorTimes(_) => "MONITOR TIME",
+        }
+    }
+}
+
+/// CPU SAMPLES or CPU TIME.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Costs {
+    /// Samples, or milliseconds.
+    pub total: u64,
+    /// Rows in order.
+    pub rows: Vec<Cost>,
+}
+
+/// A row of [`Costs`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cost {
+    /// Its share of the total, in percent.
+    pub percent: f64,
+    /// Samples, or calls.
+    pub count: u64,
+    /// Serial number of the trace.
+    pub trace: u32,
+}
+
+/// SITES.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sites {
+    /// By allocated instead of live bytes.
+    pub by_allocated: bool,
+    /// The cutoff as it stands in the record (binary).
+    pub cutoff_bits: u32,
+    /// Live bytes and objects, allocated bytes and objects of all sites (binary).
+    pub totals: Option<[u64; 4]>,
+    /// Rows in order.
+    pub rows: Vec<Site>,
+}
+
+/// A row of [`Sites`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Site {
+    /// Live bytes and objects, allocated bytes and objects.
+    pub numbers: [u64; 4],
+    /// Serial number of the trace.
+    pub trace: u32,
+    /// The class's name in source form.
+    pub class: String,
+}
+
+/// A row of the table of `cpu=old`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// Calls.
+    pub count: u64,
+    /// `class.method` with signature, or `<unknown callee>`.
+    pub callee: String,
+    /// The same of who called it, or `<unknown caller>`.
+    pub caller: String,
+    /// Milliseconds with all that was called.
+    pub time_ms: u64,
+}
+
+impl Recording {
+    /// Reads a file of either form.
+    pub fn read(bytes: &[u8]) -> Result<Recording> {
+        const HEADER: &[u8] = b"JAVA PROFILE 1.0.";
+        if bytes.starts_with(HEADER) && bytes.get(HEADER.len() + 1) == Some(&0) {
+            records::read(bytes)
+        } else if bytes.starts_with(table::TITLE.as_bytes()) {
+            table::read(&String::from_utf8_lossy(bytes))
+        } else {
+            text::read(bytes)
+        }
+    }
+
+    /// The frames of a trace that was written, or of the system trace.
+    pub fn frames(&self, trace: u32) -> &[Frame] {
+        self.traces.get(&trace).map_or(&[], |trace| &trace.frames)
+    }
+
+    /// The name of the thread that a trace tells.
+    pub fn thread_of(&self, trace: u32) -> Option<&str> {
+        let thread = self.traces.get(&trace)?.thread?;
+        Some(self.threads.get(&thread).map_or("<unknown>", |thread| &thread.name))
+    }
+
+    /// Serial numbers of the traces that no row or object refers to.
+    pub fn loose_traces(&self) -> BTreeSet<u32> {
+        let mut loose: BTreeSet<u32> = self.traces.keys().copied().collect();
+        loose.remove(&SYSTEM_TRACE);
+        loose.remove(&0);
+        for section in &self.sections {
+            let used: Vec<u32> = match section {
+                Section::CpuSamples(costs) | Section::CpuTimes(costs) => {
+                    costs.rows.iter().map(|row| row.trace).collect()
+                }
+                Section::Sites(sites) => sites.rows.iter().map(|row| row.trace).collect(),
+                Section::MonitorTimes(times) => times.rows.iter().map(|row| row.trace).collect(),
+                Section::MonitorDump(dump) => dump.threads.iter().map(|row| row.trace).collect(),
+                Section::Heap(heap) => heap.traces().collect(),
+                Section::Calls(_) | Section::HeapSummary(_) => Vec::new(),
+            };
+            for trace in used {
+                loose.remove(&trace);
+            }
+        }
+        loose
+    }
+
+    /// Serial numbers of the traces that only roots of heap dumps refer to: whole stacks of threads.
+    pub fn heap_stacks(&self) -> BTreeSet<u32> {
+        let heaps = || {
+            self.sections.iter().filter_map(|section| match section {
+                Section::Heap(heap) => Some(heap),
+                _ => None,
+            })
+        };
+        let roots = heaps().flat_map(|heap| heap.roots.iter().filter_map(|root| root.trace));
+        let mut stacks: BTreeSet<u32> = roots.collect();
+        for trace in heaps().flat_map(Heap::object_traces) {
+            stacks.remove(&trace);
+        }
+        stacks.retain(|trace| self.frames(*trace).len() > 0);
+        stacks
+    }
+
+    /// Fails unless a trace that something refers to stands before it.
+    fn check_trace(&self, serial: u32) -> Result<()> {
+        let is_there = serial == SYSTEM_TRACE || self.traces.contains_key(&serial);
+        ensure(is_there, || format!("trace {serial} is referred to and not written before"))
+    }
+
+    /// Fails unless the numbers of a section fit together.
+    fn check_costs(&self, costs: &Costs, what: &str) -> Result<()> {
+        for row in &costs.rows {
+            self.check_trace(row.trace)?;
+        }
+        let sum: f64 = costs.rows.iter().map(|row| row.percent).sum();
+        let slack = 0.006 * costs.rows.len() as f64;
+        ensure(sum <= 100.0 + slack, || format!("{what}: rows of {sum} %"))?;
+        let in_order = costs.rows.is_sorted_by(|a, b| a.percent >= b.percent);
+        ensure(in_order, || format!("{what}: rows out of order"))
+    }
+}
+
+/// Fails with what `what` says unless `condition` holds.
+fn ensure(condition: bool, what: impl FnOnce() -> String) -> Result<()> {
+    if condition { Ok(()) } else { Err(what()) }
+}

@@ -1,0 +1,47 @@
+//! The table of `cpu=old`: a title, and rows of count, callee, caller and milliseconds.
+
+use super::{Call, Form, Recording, Result, Section, ensure};
+
+/// The first line of a table.
+pub(super) const TITLE: &str = "count callee caller time\n";
+
+const UNKNOWN: [&str; 2] = ["<unknown callee> ", "<unknown caller> "];
+
+/// Reads a file of one table or more.
+pub(super) fn read(text: &str) -> Result<Recording> {
+    let mut recording = Recording { form: Form::Table, ..Recording::default() };
+    let tables = text.split(TITLE).skip(1);
+    for table in tables {
+        let rows = table.lines().map(row).collect::<Result<Vec<Call>>>()?;
+        let in_order = rows.is_sorted_by(|a, b| a.count >= b.count);
+        ensure(in_order, || "rows of the table out of order".to_owned())?;
+        recording.sections.push(Section::Calls(rows));
+    }
+    Ok(recording)
+}
+
+fn row(line: &str) -> Result<Call> {
+    let bad = || format!("no row of calls: {line:?}");
+    let (count, rest) = line.split_once(' ').ok_or_else(bad)?;
+    let (methods, time) = rest.rsplit_once(' ').ok_or_else(bad)?;
+    let (callee, rest) = method(methods).ok_or_else(bad)?;
+    let rest = rest.strip_prefix(' ').unwrap_or(rest);
+    // One more blank stands behind the words for what is not known.
+    let padded = format!("{rest} ");
+    let (caller, rest) = method(&padded).ok_or_else(bad)?;
+    ensure(rest.trim().is_empty(), bad)?;
+    let number = |text: &str| text.parse().map_err(|_| bad());
+    Ok(Call { count: number(count)?, callee, caller, time_ms: number(time)? })
+}
+
+/// A method with its signature, and what stands behind it.
+fn method(text: &str) -> Option<(String, &str)> {
+    for unknown in UNKNOWN {
+        if let Some(rest) = text.strip_prefix(unknown) {
+            return Some((unknown.trim_end().to_owned(), rest));
+        }
+    }
+    let end = text.find(' ')?;
+    let (name, rest) = text.split_at(end);
+    (name.contains('.') && name.contains('(') && name.contains(')')).then(|| (name.to_owned(), rest))
+}

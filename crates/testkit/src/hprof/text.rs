@@ -1,0 +1,302 @@
+//! The text form: header, threads, traces, SITES, CPU SAMPLES and CPU TIME. Heap dumps and monitors
+//! are in `dump.rs`.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use super::{Cost, Costs, Form, Frame, Recording, Result, Section, Site, Sites, Thread, Trace, ensure};
+
+const COSTS_TITLE: &str = "rank   self  accum   count trace method";
+const SITES_TITLES: [&str; 2] = [
+    "          percent          live          alloc'ed  stack class",
+    " rank   self  accum     bytes objs     bytes  objs trace name",
+];
+
+/// Lines not read yet.
+pub(super) struct Lines<'a> {
+    all: Vec<&'a str>,
+    next: usize,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn next(&mut self) -> Result<&'a str> {
+        let line = self.all.get(self.next).ok_or("the file ends in a section")?;
+        self.next += 1;
+        Ok(line)
+    }
+
+    /// The next line if it begins with `start`, without it.
+    pub(super) fn next_after(&mut self, start: &str) -> Option<&'a str> {
+        let rest = self.all.get(self.next)?.strip_prefix(start)?;
+        self.next += 1;
+        Some(rest)
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.next == self.all.len()
+    }
+}
+
+/// Reads a whole file.
+pub(super) fn read(bytes: &[u8]) -> Result<Recording> {
+    let text = String::from_utf8_lossy(bytes);
+    let body = text.strip_suffix('\n').ok_or("the last line has no end")?;
+    let mut lines = Lines { all: body.split('\n').collect(), next: 0 };
+    let mut recording = Recording { form: Form::Text, ..Recording::default() };
+    let read = recording.header(&mut lines).and_then(|()| {
+        while !lines.is_at_end() {
+            recording.record(&mut lines)?;
+        }
+        Ok(())
+    });
+    read.map_err(|what| format!("line {}: {what}", lines.next))?;
+    Ok(recording)
+}
+
+impl Recording {
+    fn header(&mut self, lines: &mut Lines<'_>) -> Result<()> {
+        let line = lines.next()?;
+        let (version, created) = line
+            .strip_prefix("JAVA PROFILE ")
+            .and_then(|rest| rest.split_once(", created "))
+            .ok_or_else(|| format!("no header: {line:?}"))?;
+        ensure(version == "1.0.1", || format!("text of version {version}"))?;
+        date(created)?;
+        self.version = version.to_owned();
+        ensure(lines.next()?.is_empty(), || "no empty line behind the header".to_owned())?;
+        let mut prelude = Vec::new();
+        loop {
+            match lines.next()? {
+                "--------" => break,
+                line => prelude.push(line),
+            }
+        }
+        ensure(prelude.last() == Some(&""), || "no empty line before the dashes".to_owned())?;
+        ensure(lines.next()?.is_empty(), || "no empty line behind the dashes".to_owned())?;
+        self.prelude = prelude.join("\n");
+        Ok(())
+    }
+
+    fn record(&mut self, lines: &mut Lines<'_>) -> Result<()> {
+        if let Some(rest) = lines.next_after("THREAD START (") {
+            self.thread_start(rest)
+        } else if let Some(rest) = lines.next_after("THREAD END (id = ") {
+            let serial = number(rest.strip_suffix(')').ok_or("no closing parenthesis")?)?;
+            ensure(self.ended.insert(serial), || format!("thread {serial} ends twice"))
+        } else if let Some(rest) = lines.next_after("TRACE ") {
+            self.trace(rest, lines)
+        } else if let Some(rest) = lines.next_after("CPU SAMPLES BEGIN (total = ") {
+            let costs = self.costs(rest, lines, "CPU SAMPLES END")?;
+            self.sections.push(Section::CpuSamples(costs));
+            Ok(())
+        } else if let Some(rest) = lines.next_after("CPU TIME (ms) BEGIN (total = ") {
+            let costs = self.costs(rest, lines, "CPU TIME (ms) END")?;
+            self.sections.push(Section::CpuTimes(costs));
+            Ok(())
+        } else if let Some(rest) = lines.next_after("SITES BEGIN (ordered by ") {
+            self.sites(rest, lines)
+        } else {
+            self.heap_or_monitor_record(lines)
+        }
+    }
+
+    fn thread_start(&mut self, rest: &str) -> Result<()> {
+        let (object, rest) = rest
+            .strip_prefix("obj=")
+            .and_then(|rest| rest.split_once(", id = "))
+            .ok_or("a thread without obj and id")?;
+        let (serial, rest) = rest.split_once(", name=\"").ok_or("a thread without name")?;
+        let rest = rest.strip_suffix("\")").ok_or("a thread's line without end")?;
+        // A name may hold any text, a group's name is less likely to.
+        let (name, group) = rest.rsplit_once("\", group=\"").ok_or("a thread without group")?;
+        let serial = number(serial)?;
+        let thread = Thread { object: hex(object)?, name: name.to_owned(), group: group.to_owned() };
+        let before = self.threads.insert(serial, thread);
+        ensure(before.is_none() && serial > 200_000, || format!("thread {serial} starts again"))
+    }
+
+    fn trace(&mut self, rest: &str, lines: &mut Lines<'_>) -> Result<()> {
+        let (serial, rest) = rest.split_once(':').ok_or("a trace without colon")?;
+        let serial: u32 = number(serial)?;
+        let thread = match rest.strip_prefix(" (thread=") {
+            None => ensure(rest.is_empty(), || format!("behind the colon: {rest:?}")).map(|()| None),
+            Some(rest) => number(rest.strip_suffix(')').ok_or("no parenthesis")?).map(Some),
+        }?;
+        let mut frames = Vec::new();
+        let mut is_empty = false;
+        while let Some(line) = lines.next_after("\t") {
+            ensure(!is_empty, || "a frame of an empty trace".to_owned())?;
+            is_empty = line == "<empty>" && frames.is_empty();
+            if !is_empty {
+                frames.push(frame(line)?);
+            }
+        }
+        ensure(is_empty == frames.is_empty(), || format!("trace {serial} has no line"))?;
+        let before = self.traces.insert(serial, Trace { thread, frames });
+        ensure(before.is_none() && serial >= 299_999, || format!("trace {serial} again"))
+    }
+
+    /// Rows as `%4u %5.2f%% %5.2f%% %7u %5u %s`, up to `end`.
+    fn costs(&self, rest: &str, lines: &mut Lines<'_>, end: &str) -> Result<Costs> {
+        let (total, written) = rest.split_once(") ").ok_or("no date")?;
+        date(written)?;
+        let mut costs = Costs { total: number(total)?, rows: Vec::new() };
+        if lines.next_after(end).is_some_and(str::is_empty) {
+            return Ok(costs);
+        }
+        ensure(lines.next()? == COSTS_TITLE, || "rows without their title".to_owned())?;
+        let mut sum = Sum::default();
+        loop {
+            let line = lines.next()?;
+            if line == end {
+                break;
+            }
+            let rank = costs.rows.len() + 1;
+            let (row, [own, accumulated, count, trace], method) = columns(line)?;
+            let (count, trace) = (number(count)?, number(trace)?);
+            let again =
+                format!("{rank:4} {own:>6} {accumulated:>6} {count:7} {trace:5} {method}");
+            ensure(line == again && row == rank, || format!("row {line:?}, expected {again:?}"))?;
+            let top = self.frames(trace).first().map_or("<empty trace>", |frame| &frame.method);
+            ensure(top == method, || format!("trace {trace} is {top}, not {method}"))?;
+            let percent = sum.add(own, accumulated)?;
+            costs.rows.push(Cost { percent, count, trace });
+        }
+        ensure(!costs.rows.is_empty(), || "a title without rows".to_owned())?;
+        self.check_costs(&costs, end)?;
+        Ok(costs)
+    }
+
+    /// Rows as `%5u %5.2f%% %5.2f%% %9u %4u %9u %5u %5u %s`.
+    fn sites(&mut self, rest: &str, lines: &mut Lines<'_>) -> Result<()> {
+        let (order, written) = rest.split_once(" bytes) ").ok_or("no order and date")?;
+        date(written)?;
+        let by_allocated = order == "allocated";
+        ensure(by_allocated || order == "live", || format!("ordered by {order}"))?;
+        for title in SITES_TITLES {
+            ensure(lines.next()? == title, || format!("no title {title:?}"))?;
+        }
+        let mut sites = Sites { by_allocated, ..Sites::default() };
+        let mut sum = Sum::default();
+        loop {
+            let line = lines.next()?;
+            if line == "SITES END" {
+                break;
+            }
+            let rank = sites.rows.len() + 1;
+            let (row, [own, accumulated, live, objects, bytes, count, trace], class) =
+                columns(line)?;
+            let again = format!(
+                "{rank:5} {own:>6} {accumulated:>6} {live:>9} {objects:>4} {bytes:>9} {count:>5} \
+                 {trace:>5} {class}"
+            );
+            ensure(line == again && row == rank, || format!("row {line:?}, expected {again:?}"))?;
+            sum.add(own, accumulated)?;
+            let numbers = [number(live)?, number(objects)?, number(bytes)?, number(count)?];
+            let trace = number(trace)?;
+            sites.rows.push(Site { numbers, trace, class: class.to_owned() });
+        }
+        self.add_sites(sites)
+    }
+
+    /// Adds a section whose rows are in order and have traces.
+    pub(super) fn add_sites(&mut self, sites: Sites) -> Result<()> {
+        let key = if sites.by_allocated { 2 } else { 0 };
+        let in_order = sites.rows.is_sorted_by(|a, b| a.numbers[key] >= b.numbers[key]);
+        ensure(in_order, || "sites out of order".to_owned())?;
+        for row in &sites.rows {
+            self.check_trace(row.trace)?;
+            let [live_bytes, live, bytes, count] = row.numbers;
+            ensure(live_bytes <= bytes && live <= count, || format!("more live than made: {row:?}"))?;
+        }
+        self.sections.push(Section::Sites(sites));
+        Ok(())
+    }
+}
+
+/// The running sum of a column of shares.
+#[derive(Default)]
+pub(super) struct Sum {
+    percent: f64,
+    rows: usize,
+}
+
+impl Sum {
+    /// Adds a row's share, and compares with what the row says of the sum.
+    pub(super) fn add(&mut self, own: &str, accumulated: &str) -> Result<f64> {
+        let own = percent(own)?;
+        self.percent += own;
+        self.rows += 1;
+        let slack = 0.0051 * (self.rows + 1) as f64;
+        let told = percent(accumulated)?;
+        ensure((told - self.percent).abs() <= slack, || {
+            format!("shares add up to {}, not {told}", self.percent)
+        })?;
+        Ok(own)
+    }
+}
+
+/// `%.2f%%`
+fn percent(text: &str) -> Result<f64> {
+    let bad = || format!("no share: {text:?}");
+    let digits = text.strip_suffix('%').ok_or_else(bad)?;
+    let value: f64 = digits.parse().map_err(|_| bad())?;
+    ensure(format!("{value:.2}") == digits && (0.0..=100.0).contains(&value), bad)?;
+    Ok(value)
+}
+
+/// A row's rank, its next `N` columns, and the rest of the line.
+pub(super) fn columns<const N: usize>(line: &str) -> Result<(usize, [&str; N], &str)> {
+    let mut rest = line;
+    let mut next = || {
+        let (column, after) =
+            rest.trim_start_matches(' ').split_once(' ').ok_or_else(|| format!("row {line:?}"))?;
+        rest = after;
+        Ok::<&str, String>(column)
+    };
+    let rank = next()?;
+    let mut columns = [""; N];
+    for column in &mut columns {
+        *column = next()?;
+    }
+    Ok((number(rank)?, columns, rest))
+}
+
+/// `class.method(source:line)`
+fn frame(text: &str) -> Result<Frame> {
+    let bad = || format!("no frame: {text:?}");
+    let inner = text.strip_suffix(')').ok_or_else(bad)?;
+    let (inner, line) = inner.rsplit_once(':').ok_or_else(bad)?;
+    let (method, source) = inner.rsplit_once('(').ok_or_else(bad)?;
+    ensure(method.contains('.') && !source.is_empty(), bad)?;
+    let is_native = line == "Native method";
+    let line = if is_native || line == "Unknown line" { None } else { Some(number(line)?) };
+    let (method, source) = (method.to_owned(), source.to_owned());
+    Ok(Frame { method, source, line, is_native })
+}
+
+/// C's ctime: `Www Mmm dd hh:mm:ss yyyy`
+pub(super) fn date(text: &str) -> Result<()> {
+    const DAYS: &str = "MonTueWedThuFriSatSun";
+    const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    let bad = || format!("no date: {text:?}");
+    let is_of = |names: &str, name: &str| names.as_bytes().chunks(3).any(|it| it == name.as_bytes());
+    let shape: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    ensure(text.is_ascii() && text.len() == 24, bad)?;
+    ensure(is_of(DAYS, &text[..3]) && is_of(MONTHS, &text[4..7]), bad)?;
+    ensure([" 00 00:00:00 0000", "  0 00:00:00 0000"].contains(&&shape[7..]), bad)
+}
+
+/// A decimal number as `printf` writes it.
+pub(super) fn number<T: FromStr + Display>(text: &str) -> Result<T> {
+    let value: T = text.parse().map_err(|_| format!("no number: {text:?}"))?;
+    ensure(value.to_string() == text, || format!("an odd number: {text:?}"))?;
+    Ok(value)
+}
+
+/// A hexadecimal number as `printf` writes it.
+pub(super) fn hex(text: &str) -> Result<u64> {
+    let value = u64::from_str_radix(text, 16).map_err(|_| format!("no id: {text:?}"))?;
+    ensure(format!("{value:x}") == text, || format!("an odd id: {text:?}"))?;
+    Ok(value)
+}
