@@ -116,7 +116,11 @@ fn compare(program: &RandomProgram, sides: &[Side]) -> Result<usize> {
             let (class, name) = (&program.class, &side.name);
             let total: u64 = expected.values().sum();
             let places = expected.len();
-            writeln!(out, "{class}: {total} {what} at {places} places, {name}: {} wrong", wrong.len())?;
+            writeln!(
+                out,
+                "{class}: {total} {what} at {places} places, {name}: {} wrong",
+                wrong.len()
+            )?;
             for line in &wrong {
                 writeln!(out, "  {line}")?;
             }
@@ -165,7 +169,8 @@ mod tests {
 
     #[test]
     fn options_are_read() {
-        let options = Options::parse(&["--seeds", "3", "--from", "9", "--java8", "sh x java"]).unwrap();
+        let options =
+            Options::parse(&["--seeds", "3", "--from", "9", "--java8", "sh x java"]).unwrap();
         assert_eq!((options.seeds, options.jdk), (9..12, None));
         assert_eq!(options.java8.unwrap(), ["sh", "x", "java"]);
         assert!(Options::parse(&["--seeds", "0"]).is_err());

@@ -14,7 +14,7 @@ use perk_jvmti_sys::{
 };
 
 use crate::engine::{Monitors, bind};
-use crate::guard::{Feature, contain, guard};
+use crate::guard::{Feature, contain, guard, is_unheard};
 use crate::heap_dump;
 use crate::jvm::{Borrowed, Jni, Jvmti, MethodRef, NewObject};
 use crate::session::{Session, Wanted};
@@ -108,7 +108,7 @@ fn allocation(
     object: Option<NewObject<'_>>,
     body: impl FnOnce(&'static Session, Jni<'_>, &NewObject<'_>),
 ) {
-    if let (Some(session), Some(object)) = (Session::current(), object) {
+    if let (Some(session), Some(object)) = (Session::current().filter(|_| !is_unheard()), object) {
         // SAFETY: the JVM passes the calling thread's environment.
         body(session, unsafe { Jni::from_raw(env) }, &object);
     }
@@ -146,7 +146,7 @@ unsafe extern "system" fn class_file_load_hook(
 ) {
     // Its CPU time is booked where the class is transformed.
     contain(Feature::Probes, || {
-        let Some(session) = Session::current() else { return };
+        let Some(session) = Session::current().filter(|_| !is_unheard()) else { return };
         // SAFETY: the JVM passes the bytes of the class, and places for new ones.
         unsafe {
             let bytes = std::slice::from_raw_parts(bytes, length.unsigned_abs() as usize);

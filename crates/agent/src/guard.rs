@@ -34,11 +34,30 @@ static CALLBACK_CPU_NS: AtomicU64 = AtomicU64::new(0);
 thread_local! {
     /// Whether this thread is inside [`guard`].
     static GUARDED: Cell<bool> = const { Cell::new(false) };
+    /// Whether this thread is inside [`unheard`].
+    static UNHEARD: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `body`, in which the JVM's events on this thread are passed over: what they need is held by
+/// another thread, which waits for this one.
+pub(crate) fn unheard<T>(body: impl FnOnce() -> T) -> T {
+    let outer = UNHEARD.replace(true);
+    let answer = body();
+    UNHEARD.set(outer);
+    answer
+}
+
+/// Whether the calling thread is inside [`unheard`].
+pub(crate) fn is_unheard() -> bool {
+    UNHEARD.get()
 }
 
 /// Runs the body of a callback unless its feature is off, contains a panic, and books the CPU time
 /// as perk's own.
 pub(crate) fn guard(feature: Feature, body: impl FnOnce()) {
+    if is_unheard() {
+        return;
+    }
     let begin_ns = os::thread_cpu_ns();
     let outer = GUARDED.replace(true);
     contain(feature, body);

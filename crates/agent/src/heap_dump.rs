@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 
 use self::growing::GrowingFile;
 pub(crate) use self::sizes::Sizes;
-use crate::guard::{Feature, guard};
+use crate::guard::{Feature, guard, unheard};
 use crate::jvm::{HeapDumper, Jni, Jvmti};
 use crate::os;
 use crate::recorder::Recorder;
@@ -132,7 +132,8 @@ fn run(
             thread::Builder::new().name("perk heap dump".to_owned()).spawn_scoped(scope, read)
         });
         let reader = reader.map_err(|error| format!("no thread can be started: {error}"))?;
-        let written = dumper.dump(jni, file);
+        // The reader holds the recorder, and an exception of the JVM's loads classes.
+        let written = unheard(|| dumper.dump(jni, file));
         is_complete.store(true, Release);
         let read = reader.join().unwrap_or_else(|_| Err("perk's thread has failed".to_owned()));
         // If nobody has opened it.

@@ -24,7 +24,7 @@ use crate::jvm::Jvmti;
 use crate::listener::Listener;
 use crate::output::{Connection, Output};
 use crate::recorder::Recorder;
-use crate::session::Session;
+use crate::session::{Parts, Session};
 use crate::{callbacks, os};
 
 static LOADED: AtomicBool = AtomicBool::new(false);
@@ -148,19 +148,8 @@ fn load(jvmti: impl FnOnce() -> Option<Jvmti>, options: &str) -> Result<(), Stop
     let with_locks = monitors.is_some() && options.locks;
     let recorder = Recorder::new(&options, output);
     let listener = connection.map(Listener::new);
-    if Session::install(
-        jvmti,
-        options,
-        engine,
-        exact,
-        allocations,
-        monitors,
-        heap_dumps,
-        recorder,
-        listener,
-    )
-    .is_none()
-    {
+    let parts = Parts { engine, exact, allocations, monitors, heap_dumps, listener };
+    if Session::install(jvmti, options, parts, recorder).is_none() {
         return Err(Fatal::loaded_twice().into());
     }
     os::at_exit(end_behind_the_jvm);
@@ -232,7 +221,11 @@ fn create(options: &Options, target: &Path) -> Result<(Output, Option<Connection
         let created = Output::create(target).map_err(|_| {
             // The message names the file as it was given.
             let name = resolve_file_name(options, std::process::id(), |path| path.exists());
-            Fatal::cannot_create_file(&name.display().to_string())
+            let name = name.display().to_string();
+            match options.heap_dump {
+                true => Fatal::cannot_create_temporary_file(&format!("{name}.TMP")),
+                false => Fatal::cannot_create_file(&name),
+            }
         });
         return Ok((created?, None));
     };

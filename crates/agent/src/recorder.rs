@@ -276,10 +276,11 @@ impl Recorder {
 
     /// Removes a file that was opened and never begun.
     pub(crate) fn discard_unbegun(&mut self) {
-        if let File::Opened(output) = std::mem::replace(&mut self.file, File::Closed)
-            && let Some(part) = output.part()
-        {
-            let _ = std::fs::remove_file(part);
+        if let File::Opened(output) = &self.file {
+            if let Some(part) = output.part() {
+                let _ = std::fs::remove_file(part);
+            }
+            self.file = File::Closed;
         }
     }
 

@@ -16,6 +16,7 @@ use crate::session::lock;
 pub(crate) struct Resolver {
     jvmti: Jvmti,
     with_lines: bool,
+    tells_native: bool,
     known: Mutex<Known>,
 }
 
@@ -32,8 +33,10 @@ struct ResolvedMethod {
 }
 
 impl Resolver {
-    pub(crate) fn new(jvmti: Jvmti, with_lines: bool) -> Self {
-        Self { jvmti, with_lines, known: Mutex::default() }
+    /// With lines or without; `tells_native` where native methods are to be told by theirs.
+    pub(crate) fn new(jvmti: Jvmti, with_lines: bool, tells_native: bool) -> Self {
+        let tells_native = with_lines && tells_native;
+        Self { jvmti, with_lines, tells_native, known: Mutex::default() }
     }
 
     /// The symbols of a stack, in its order.
@@ -65,7 +68,7 @@ impl Resolver {
         }
         let method = &known.methods[&frame.method];
         let line = match &method.lines {
-            _ if frame.bci < 0 && self.with_lines => Line::Native,
+            _ if frame.bci < 0 && self.tells_native => Line::Native,
             Some(lines) => line_at(lines, frame.bci),
             None => Line::Unknown,
         };

@@ -3,6 +3,7 @@
 
 use perk_hprof::ThreadStart;
 use perk_profile::{Profile, Thread, ThreadId};
+use rustc_hash::FxHashMap;
 
 use crate::jvm::ThreadInfo;
 
@@ -33,6 +34,8 @@ pub(crate) struct Roster {
     entries: Vec<Entry>,
     free: Vec<Slot>,
     started: u32,
+    /// The thread that ended last.
+    last: Option<Entry>,
 }
 
 #[derive(Debug)]
@@ -63,11 +66,11 @@ impl Roster {
         }
     }
 
-    /// The threads that have not ended, with the JVM's own numbers of them.
-    pub(crate) fn living(&self) -> impl Iterator<Item = (Slot, u64)> {
+    /// The threads that have not ended.
+    pub(crate) fn living(&self) -> impl Iterator<Item = Slot> {
         let entries = self.entries.iter().enumerate();
         let living = entries.filter(|(_, entry)| entry.info.java_id != 0);
-        living.map(|(index, entry)| (Slot::from_index(index), entry.info.java_id))
+        living.map(|(index, _)| Slot::from_index(index))
     }
 
     /// The thread whose object the file knows by this id, or that has it as its serial number.
@@ -81,7 +84,8 @@ impl Roster {
     pub(crate) fn remove(&mut self, slot: Slot) -> Option<u32> {
         self.free.push(slot);
         let entry = &mut self.entries[slot.index()];
-        entry.info = ThreadInfo::default();
+        let info = std::mem::take(&mut entry.info);
+        self.last = Some(Entry { info, ..*entry });
         // Who comes too late with its slot does not tell of it any more.
         std::mem::replace(&mut entry.announced, true).then_some(entry.serial)
     }
@@ -103,19 +107,15 @@ impl Roster {
 
     /// The thread's id in the profile, which it gets now if it has none.
     pub(crate) fn id(&mut self, slot: Slot, profile: &mut Profile) -> ThreadId {
-        let entry = &mut self.entries[slot.index()];
-        *entry.id.get_or_insert_with(|| {
-            let strings = &mut profile.symbols.strings;
-            let info = &entry.info;
-            let thread = Thread {
-                serial: entry.serial,
-                object_id: object_id(entry.serial),
-                name: strings.intern(&info.name),
-                group: info.group.as_deref().map(|name| strings.intern(name)),
-                parent_group: info.parent_group.as_deref().map(|name| strings.intern(name)),
-            };
-            profile.push_thread(thread)
-        })
+        self.entries[slot.index()].id(profile)
+    }
+
+    /// The ids of the threads that the file knows, by the JVM's own numbers: of those that live, and
+    /// of the one that ended last. (As the JVM dies it is at the dump, by the JVM's count.)
+    pub(crate) fn by_java_id(&mut self, profile: &mut Profile) -> FxHashMap<u64, ThreadId> {
+        let entries = self.entries.iter_mut().chain(&mut self.last);
+        let known = entries.filter(|entry| entry.info.java_id != 0 && entry.announced);
+        known.map(|entry| (entry.info.java_id, entry.id(profile))).collect()
     }
 
     /// The serial number of the thread that has the slot, or had it last.
@@ -126,6 +126,23 @@ impl Roster {
     /// How many threads there were.
     pub(crate) fn started(&self) -> u64 {
         self.started.into()
+    }
+}
+
+impl Entry {
+    fn id(&mut self, profile: &mut Profile) -> ThreadId {
+        *self.id.get_or_insert_with(|| {
+            let strings = &mut profile.symbols.strings;
+            let info = &self.info;
+            let thread = Thread {
+                serial: self.serial,
+                object_id: object_id(self.serial),
+                name: strings.intern(&info.name),
+                group: info.group.as_deref().map(|name| strings.intern(name)),
+                parent_group: info.parent_group.as_deref().map(|name| strings.intern(name)),
+            };
+            profile.push_thread(thread)
+        })
     }
 }
 

@@ -48,6 +48,16 @@ pub(crate) struct Session {
     is_dying: AtomicBool,
 }
 
+/// What the options ask for.
+pub(crate) struct Parts {
+    pub(crate) engine: &'static dyn Engine,
+    pub(crate) exact: Option<&'static ExactEngine>,
+    pub(crate) allocations: Option<AllocationSampler>,
+    pub(crate) monitors: Option<Monitors>,
+    pub(crate) heap_dumps: Option<HeapDumps>,
+    pub(crate) listener: Option<Listener>,
+}
+
 /// The moment of VMInit.
 struct Start {
     at: Instant,
@@ -86,14 +96,10 @@ impl Session {
     pub(crate) fn install(
         jvmti: Jvmti,
         options: Options,
-        engine: &'static dyn Engine,
-        exact: Option<&'static ExactEngine>,
-        allocations: Option<AllocationSampler>,
-        monitors: Option<Monitors>,
-        heap_dumps: Option<HeapDumps>,
+        parts: Parts,
         recorder: Recorder,
-        listener: Option<Listener>,
     ) -> Option<&'static Self> {
+        let Parts { engine, exact, allocations, monitors, heap_dumps, listener } = parts;
         let session = Self {
             jvmti,
             engine,
@@ -101,7 +107,12 @@ impl Session {
             allocations,
             monitors,
             heap_dumps,
-            resolver: Resolver::new(jvmti, options.lineno),
+            resolver: Resolver::new(
+                jvmti,
+                options.lineno,
+                // In text the original has no word for it.
+                options.format != Format::Ascii,
+            ),
             options,
             recorder: Mutex::new(recorder),
             start: OnceLock::new(),
@@ -449,8 +460,8 @@ impl Session {
             self.write_dump(jni, lock(&self.dumping), true);
         }
         let mut recorder = lock(&self.recorder);
-        recorder.finish();
         recorder.discard_unbegun();
+        recorder.finish();
     }
 
     fn progress(&self, text: &str) {

@@ -327,3 +327,25 @@ fn sizes_are_those_of_the_jvm() {
         assert_eq!(found["HeapObjects$Node"].0, N);
     });
 }
+
+/// The JVM cannot write its dump to the end, and throws: it loads classes for that, while perk's
+/// thread holds what is told of classes.
+#[test]
+fn a_dump_that_fails_is_told_in_a_line_and_hurts_nobody() {
+    jdk::each(|jdk| {
+        let classes = perk_testkit::fixture::fixtures();
+        let agent = format!("-agentpath:{}=heap=all,format=b", perk_testkit::agent_so().display());
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(GO), "").unwrap();
+        // Files of this process can have a megabyte.
+        let mut command = Command::new("bash");
+        command.args(["-c", "ulimit -f 1024; exec \"$@\"", "bash"]).arg(jdk.java());
+        command.args(["-Xshare:auto", "-cp"]).arg(classes).args([&agent, "HeapObjects", "1000"]);
+        let output = command.current_dir(folder.path()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(told.contains("HPROF ERROR: the heap cannot be dumped: "), "{told}");
+        let sum = (0..N).sum::<u64>() + 7 * N;
+        assert_eq!(String::from_utf8_lossy(&output.stdout), format!("ready\nsum={sum}\n"));
+    });
+}

@@ -96,6 +96,73 @@ fn blocked_threads_are_counted_and_timed() {
     });
 }
 
+#[test]
+fn locks_of_java_util_concurrent_are_counted_and_timed() {
+    const THREADS: u64 = 6;
+    const HOLD_MS: u64 = 30;
+    jdk::each(|jdk| {
+        for threads in ["platform", "virtual"] {
+            for (format, file) in FORMATS {
+                let what = format!("{} {threads} {format}", jdk.version);
+                let args = ["lock", &THREADS.to_string(), &HOLD_MS.to_string(), "0", threads];
+                let run = monitored(jdk, format, file, ",locks=y,depth=16").main("Contention");
+                let run = CARRIERS.iter().fold(run, |run, flag| run.jvm_arg(flag));
+                let outcome = run.args(args).run();
+                let profile = read(&outcome, file);
+                if !has_virtual(&outcome) {
+                    continue;
+                }
+                let mut rows = rows(&profile, "Contention.enterLock");
+                rows.retain(|row| row.kind == LockKind::Parking);
+                let waits = sum(&rows);
+                // A thread that is woken too late parks again.
+                let count = waits.blocked_count;
+                assert!((THREADS..2 * THREADS).contains(&count), "{what}: {count}");
+                assert_time(waits.blocked_ns, outcome.number("blocked_ns"), THREADS, &what);
+                for row in rows {
+                    let class = profile.symbols.class_name(row.class);
+                    assert_eq!(class, "java.util.concurrent.locks.ReentrantLock$NonfairSync");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn deadlocks_of_locks_are_in_the_dump() {
+    jdk::each(|jdk| {
+        let run = monitored(jdk, "p", "o.hprof", ",locks=y").main("Deadlock").args(["100"]);
+        let outcome = run.run();
+        let profile = read(&outcome, "o.hprof");
+        let dump = profile.monitor_dumps().next().unwrap();
+        let circles: Vec<Vec<String>> = dump
+            .deadlocks()
+            .iter()
+            .map(|circle| {
+                let mut names: Vec<_> =
+                    circle.iter().map(|link| name(&profile, link.thread)).collect();
+                names.sort();
+                names
+            })
+            .collect();
+        assert_eq!(circles.len(), 2, "{circles:?}");
+        assert!(circles.iter().any(|circle| circle == &["locker-0", "locker-1"]), "{circles:?}");
+    });
+}
+
+/// Without `locks=y` there is nothing of them, and no other number changes.
+#[test]
+fn plain_output_has_no_locks() {
+    jdk::each(|jdk| {
+        let run = monitored(jdk, "a", "o.txt", "").main("Contention").args(["lock", "3", "5"]);
+        let outcome = run.run();
+        let profile = read(&outcome, "o.txt");
+        assert!(!outcome.text("o.txt").contains("    LOCK L"));
+        let rows = profile.monitor_times().flat_map(|section| &section.rows);
+        assert!(rows.into_iter().all(|row| row.kind == LockKind::Monitor));
+    });
+}
+
 fn wait_events(profile: &Profile) -> Vec<WaitEvent> {
     let events = profile.events.iter().filter_map(|event| match event {
         Event::Wait(wait) => Some(*wait),
@@ -289,7 +356,10 @@ fn a_thousand_threads_are_dumped_soon() {
         let dump = profile.monitor_dumps().next().unwrap();
         let most = dump.monitors.iter().map(|monitor| monitor.blocked.len()).max();
         assert_eq!(most, Some(THREADS), "{}", jdk.version);
-        let waits = sum(&rows(&profile, "Contention.enterObject"));
+        let mut rows = rows(&profile, "Contention.enterObject");
+        // Loaders of classes have monitors, too.
+        rows.retain(|row| profile.symbols.class_name(row.class) == "Contention$Lock");
+        let waits = sum(&rows);
         assert_eq!(waits.blocked_count, THREADS as u64);
         assert_time(waits.blocked_ns, outcome.number("blocked_ns"), THREADS as u64, "1000 threads");
     });
@@ -321,7 +391,13 @@ fn threads_are_told_apart() {
 fn the_program_does_not_notice() {
     jdk::each(|jdk| {
         for (main, args) in [("ManyThreads", vec!["200"]), ("VirtualChurn", vec![])] {
-            for options in ["", ",thread=y,depth=64", ",cpu=samples,heap=sites", ",cpu=times"] {
+            for options in [
+                "",
+                ",locks=y",
+                ",locks=y,thread=y,depth=64",
+                ",cpu=samples,heap=sites",
+                ",cpu=times,locks=y",
+            ] {
                 let agent = format!("monitor=y,verbose=n,file=o.txt{options}");
                 let run = JavaRun::new(jdk).agent(&agent).jvm_arg("-Xcheck:jni").main(main);
                 let outcome = run.args(&args).run();

@@ -19,7 +19,7 @@ fn method(profile: &mut Profile, name: &str) -> MethodId {
 }
 
 /// The node of a path, outermost frame first, as `T.main;T.f:12`.
-fn path(profile: &mut Profile, path: &str) -> NodeId {
+pub(crate) fn path(profile: &mut Profile, path: &str) -> NodeId {
     let frames: Vec<_> = path
         .split(';')
         .map(|frame| {

@@ -5,5 +5,6 @@ mod exact;
 mod files;
 mod launch;
 mod listen;
+mod monitors;
 mod run;
 mod util;

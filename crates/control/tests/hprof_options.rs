@@ -360,3 +360,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn locks_go_with_monitors() {
+    let options = run_options("monitor=y,locks=y,format=p");
+    assert!(options.monitor && options.locks && !options.heap_by_default);
+    assert!(!run_options("monitor=y").locks);
+    for text in ["locks=y", "cpu=samples,locks=y", "monitor=n,locks=y"] {
+        assert_eq!(error(text), "locks=y is only supported with monitor=y");
+    }
+    assert_eq!(error("locks=x"), "locks option value must be y|n");
+}

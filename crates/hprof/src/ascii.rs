@@ -18,9 +18,10 @@ const ACCOUNTING: &str = "    perk: ";
 const ESTIMATE_SERIAL: u32 = 299_999;
 /// That trace's only frame: this, the bytes, and what follows.
 const ESTIMATE: (&str, &str) = ("perk.estimate(one sample in ", " bytes:Unknown line)");
-/// The serial number of the trace that tells, right before CPU SAMPLES, that the next such section
-/// counts them again; and its only frame.
+/// The serial number of the first trace that tells, right before CPU SAMPLES, that the next such
+/// section counts them again; those of others go down from it.
 const INTERIM_SERIAL: u32 = 299_998;
+/// Such a trace's only frame.
 const INTERIM: &str = "perk.interim(the next section counts these again:Unknown line)";
 /// What SITES says of its order.
 const BY_LIVE: &str = "ordered by live bytes";

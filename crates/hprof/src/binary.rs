@@ -58,7 +58,7 @@ const ESTIMATE_ID: u64 = THREAD_NAME;
 /// Is the text of the UTF8 record that stands before CPU SAMPLES that the next such record counts
 /// again. Nothing refers to it.
 const INTERIM: &str = "perk interim\n";
-/// That record's id.
+/// The first such record's id; others go up from it.
 const INTERIM_ID: u64 = METHOD;
 
 /// The form of extended files, as their first record tells it.

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::str::Lines;
 
 use perk_hprof::Format;
-use perk_profile::{Event, Profile};
+use perk_profile::{Event, LockKind, MonitorRow, MonitorTimes, Profile, Waits};
 
 /// Takes a line apart where blanks stand.
 fn words(line: &str) -> Vec<&str> {
@@ -61,6 +61,16 @@ impl<'a> Strict<'a> {
             let (total, date) = rest.split_once(") ")?;
             (is_number(total) && is_date(date)).then_some(())?;
             self.times()
+        } else if line == "MONITOR DUMP BEGIN" {
+            self.monitor_dump()
+        } else if let Some(rest) = line.strip_prefix("MONITOR TIME BEGIN (total = ") {
+            let (total, date) = rest.split_once(" ms) ")?;
+            (is_number(total) && is_date(date)).then_some(())?;
+            self.monitor_time()
+        } else if let Some(rest) = line.strip_prefix("WAIT: MONITOR ") {
+            wait(rest, ", timeout=")
+        } else if let Some(rest) = line.strip_prefix("WAITED: MONITOR ") {
+            wait(rest, ", time_waited=")
         } else if let Some(rest) = line.strip_prefix("THREAD END (id = ") {
             is_number(rest.strip_suffix(")")?).then_some(())
         } else {
@@ -115,6 +125,54 @@ impl<'a> Strict<'a> {
         Some(())
     }
 
+    fn monitor_dump(&mut self) -> Option<()> {
+        const STATUSES: [&str; 7] = ["ZO", "NS", "SL", "MW", "CW", "R", "UN"];
+        while let Some(line) = self.lines.next_if(|line| line.starts_with("    THREAD ")) {
+            let (serial, rest) = line["    THREAD ".len()..].split_once(", trace ")?;
+            let (trace, status) = rest.split_once(", status: ")?;
+            let status = status.strip_prefix("S|").unwrap_or(status);
+            let status = status.strip_prefix("intr|").unwrap_or(status);
+            let status = status.strip_prefix("native|").unwrap_or(status);
+            let is_known = STATUSES.contains(&status) && self.traces.contains(trace);
+            (is_number(serial) && is_known).then_some(())?;
+        }
+        while let Some(line) = self.lines.next_if(|line| line.starts_with("    MONITOR ")) {
+            let class = &line["    MONITOR ".len()..];
+            if let Some(class) = class.strip_suffix(" unowned") {
+                is_signature(class).then_some(())?;
+            } else {
+                is_signature(class).then_some(())?;
+                let owner = self.lines.next()?.strip_prefix("\towner: thread ")?;
+                let (owner, count) = owner.split_once(", entry count: ")?;
+                (is_number(owner) && is_number(count)).then_some(())?;
+            }
+            for title in ["\twaiting to enter:", "\twaiting to be notified:"] {
+                let threads = self.lines.next()?.strip_prefix(title)?;
+                let is_thread = |it: &str| it.strip_prefix(" thread ").is_some_and(is_number);
+                (threads.is_empty() || threads.split(',').all(is_thread)).then_some(())?;
+            }
+        }
+        (self.lines.next()? == "MONITOR DUMP END").then_some(())?;
+        self.sections += 1;
+        Some(())
+    }
+
+    fn monitor_time(&mut self) -> Option<()> {
+        (self.lines.next()? == "rank   self  accum   count trace monitor").then_some(())?;
+        for rank in 1.. {
+            let line = self.lines.next()?;
+            if line == "MONITOR TIME END" {
+                break;
+            }
+            let words = words(line);
+            let [_, own, sum, count, trace, class, "(Java)"] = words[..] else { return None };
+            let again = format!("{rank:4} {own:>6} {sum:>6} {count:>7} {trace:>5} {class} (Java)");
+            (again == line && is_number(count) && self.traces.contains(trace)).then_some(())?;
+        }
+        self.sections += 1;
+        Some(())
+    }
+
     fn times(&mut self) -> Option<()> {
         if self.lines.next_if_eq(&"CPU TIME (ms) END").is_none() {
             (self.lines.next()? == "rank   self  accum   count trace method").then_some(())?;
@@ -135,6 +193,19 @@ impl<'a> Strict<'a> {
     }
 }
 
+/// `Ljava/lang/Object;, timeout=0, thread 200001` behind the name.
+fn wait(rest: &str, time: &str) -> Option<()> {
+    let (class, rest) = rest.split_once(time)?;
+    let (ms, thread) = rest.split_once(", thread ")?;
+    (is_signature(class) && is_number(ms) && is_number(thread)).then_some(())
+}
+
+fn is_signature(class: &str) -> bool {
+    let element = class.trim_start_matches('[');
+    let is_array_of_primitives = element.len() == 1 && class.len() > 1;
+    is_array_of_primitives || (element.starts_with('L') && element.ends_with(';'))
+}
+
 fn golden(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/hprof").join(name);
     // The system trace is never written by the original, though rows refer to it.
@@ -151,7 +222,13 @@ fn written(profile: &Profile) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-const FILES: [&str; 3] = ["times-cpu.txt", "times-cpu-thread.txt", "sites-alloc-depth1.txt"];
+const FILES: [&str; 5] = [
+    "times-cpu.txt",
+    "times-cpu-thread.txt",
+    "sites-alloc-depth1.txt",
+    "monitor-threads.txt",
+    "monitor-cpu-nocontention.txt",
+];
 
 #[test]
 fn the_originals_files_are_taken() {
@@ -186,6 +263,21 @@ fn perks_files_are_taken() {
         let profile = perk_hprof::read(golden(name).as_bytes()).unwrap();
         assert_eq!(Strict::check(&written(&profile)), Ok(1), "{name}");
     }
+}
+
+/// MONITOR TIME, which the original has in its manual and never wrote.
+#[test]
+fn monitor_times_are_taken() {
+    let mut profile = perk_hprof::read(golden("monitor-threads.txt").as_bytes()).unwrap();
+    let trace = profile.trace_by_serial(300_077).unwrap();
+    let class = profile.symbols.class("ThreadsMonitors$Lock");
+    let waits = Waits { blocked_count: 8, blocked_ns: 345_000_000, ..Waits::default() };
+    let rows = vec![MonitorRow { trace, class, kind: LockKind::Monitor, waits }; 2];
+    let times = MonitorTimes { total_ns: 700_000_000, rows, written: None };
+    profile.events.push(Event::MonitorTimes(times));
+    let text = written(&profile);
+    assert_eq!(Strict::check(&text), Ok(2));
+    assert!(text.contains("   1 49.29% 49.29%       8 300077 ThreadsMonitors$Lock (Java)\n"));
 }
 
 #[test]

@@ -220,11 +220,17 @@ impl Recording {
         Some(self.threads.get(&thread).map_or("<unknown>", |thread| &thread.name))
     }
 
+    /// What perk tells in the shape of traces with serial numbers of their own, such as
+    /// `perk.interim`.
+    pub fn marks(&self) -> impl Iterator<Item = &str> {
+        let marks = self.traces.range(1..SYSTEM_TRACE);
+        marks.flat_map(|(_, trace)| &trace.frames).map(|frame| frame.method.as_str())
+    }
+
     /// Serial numbers of the traces that no row or object refers to.
     pub fn loose_traces(&self) -> BTreeSet<u32> {
-        let mut loose: BTreeSet<u32> = self.traces.keys().copied().collect();
-        loose.remove(&SYSTEM_TRACE);
-        loose.remove(&0);
+        let traces = self.traces.keys().copied();
+        let mut loose: BTreeSet<u32> = traces.filter(|it| *it > SYSTEM_TRACE).collect();
         for section in &self.sections {
             let used: Vec<u32> = match section {
                 Section::CpuSamples(costs) | Section::CpuTimes(costs) => {
@@ -256,7 +262,7 @@ impl Recording {
         for trace in heaps().flat_map(Heap::object_traces) {
             stacks.remove(&trace);
         }
-        stacks.retain(|trace| self.frames(*trace).len() > 0);
+        stacks.retain(|trace| !self.frames(*trace).is_empty());
         stacks
     }
 

@@ -1,5 +1,6 @@
 //! What the tests of all crates need to start real JVMs: JDKs, compiled Java programs, the agent,
-//! a runner that never hangs, and recorded runs of the original agent.
+//! a runner that never hangs, recorded runs of the original agent, and readers of HPROF files that
+//! owe nothing to perk's own.
 //!
 //! Development only: nothing that ships depends on it. Set-up that fails panics with the reason,
 //! for a test can do nothing else about it.

@@ -7,10 +7,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::hprof::{Frame, Recording, Section};
+use crate::hprof::{Recording, Section};
 
-/// The agent's options for a file of which [`RandomProgram::recorded_calls`] are taken.
-pub const CALLS_OPTIONS: &str = "cpu=times,depth=2,cutoff=0";
+/// The agent's options for a file of which [`RandomProgram::recorded_calls`] are taken. The original
+/// lists all calls only in this form: in the other it ends before those of less than a millisecond.
+pub const CALLS_OPTIONS: &str = "cpu=old";
+/// The same for the form that perk lists all calls in, too.
+pub const TIMES_OPTIONS: &str = "cpu=times,depth=2,cutoff=0";
 /// The agent's options for a file of which [`RandomProgram::recorded_objects`] are taken.
 pub const OBJECTS_OPTIONS: &str = "heap=sites,depth=8,cutoff=0";
 
@@ -149,7 +152,8 @@ impl RandomProgram {
     }
 
     fn throw(&mut self, caller: &str, depth: u64, times: u64) {
-        let (thrower, failure) = (format!("{}.thrower", self.class), format!("{}$Failure", self.class));
+        let (thrower, failure) =
+            (format!("{}.thrower", self.class), format!("{}$Failure", self.class));
         self.call(&thrower, caller, times);
         self.call(&thrower, &thrower, times * depth);
         self.call(&format!("{failure}.<init>"), &thrower, times);
@@ -167,14 +171,27 @@ impl RandomProgram {
     /// The calls that a file tells of, as far as callee and caller are the program's own.
     pub fn recorded_calls(&self, recording: &Recording) -> BTreeMap<(String, String), u64> {
         let mut calls = BTreeMap::new();
+        let mut add = |callee: &str, caller: &str, count: u64| {
+            if self.is_own(callee) && self.is_own(caller) {
+                *calls.entry((callee.to_owned(), caller.to_owned())).or_default() += count;
+            }
+        };
+        let name = |method: &str| method.split('(').next().unwrap_or_default().to_owned();
         for section in &recording.sections {
-            let Section::CpuTimes(times) = section else { continue };
-            for row in &times.rows {
-                let [callee, caller, ..] = recording.frames(row.trace) else { continue };
-                if self.is_own(callee) && self.is_own(caller) {
-                    let key = (callee.method.clone(), caller.method.clone());
-                    *calls.entry(key).or_default() += row.count;
+            match section {
+                Section::CpuTimes(times) => {
+                    for row in &times.rows {
+                        if let [callee, caller, ..] = recording.frames(row.trace) {
+                            add(&callee.method, &caller.method, row.count);
+                        }
+                    }
                 }
+                Section::Calls(rows) => {
+                    for row in rows {
+                        add(&name(&row.callee), &name(&row.caller), row.count);
+                    }
+                }
+                _ => {}
             }
         }
         calls
@@ -186,10 +203,14 @@ impl RandomProgram {
         for section in &recording.sections {
             let Section::Sites(sites) = section else { continue };
             for row in &sites.rows {
-                let is_array = row.class.strip_suffix("[]").is_some_and(|it| ELEMENTS.contains(&it));
+                let is_array =
+                    row.class.strip_suffix("[]").is_some_and(|it| ELEMENTS.contains(&it));
                 let frames = recording.frames(row.trace).iter();
-                let mut frames = frames.skip_while(|it| !is_array && it.method.ends_with(".<init>"));
-                let Some(maker) = frames.next().filter(|frame| self.is_own(frame)) else { continue };
+                let mut frames =
+                    frames.skip_while(|it| !is_array && it.method.ends_with(".<init>"));
+                let Some(maker) = frames.next().filter(|frame| self.is_own(&frame.method)) else {
+                    continue;
+                };
                 if is_array || row.class.starts_with(&format!("{}$", self.class)) {
                     *objects.entry((row.class.clone(), maker.method.clone())).or_default() +=
                         row.numbers[3];
@@ -200,15 +221,16 @@ impl RandomProgram {
     }
 
     /// Whether a method is one that is counted.
-    fn is_own(&self, frame: &Frame) -> bool {
-        let rest = frame.method.strip_prefix(&self.class);
+    fn is_own(&self, method: &str) -> bool {
+        let rest = method.strip_prefix(&self.class);
         rest.is_some_and(|it| it.starts_with(['.', '$']) && !it.ends_with(".<clinit>"))
     }
 }
 
 impl Method {
     fn random(random: &mut Random, at: usize, methods: usize, classes: usize) -> Method {
-        let statements = (0..1 + random.below(4)).map(|_| Statement::random(random, at, methods, classes));
+        let statements =
+            (0..1 + random.below(4)).map(|_| Statement::random(random, at, methods, classes));
         let mut statements: Vec<Statement> = statements.collect();
         // Two recursions in one method would multiply.
         let mut is_first = true;
@@ -235,12 +257,16 @@ impl Statement {
                 length: random.below(20),
             },
             4 => Statement::Throw { depth: random.below(MAX_UNWOUND + 1) },
-            _ => Statement::New { class: random.below(classes as u64) as usize, count: 1 + random.below(4) },
+            _ => Statement::New {
+                class: random.below(classes as u64) as usize,
+                count: 1 + random.below(4),
+            },
         }
     }
 
     fn source(self, out: &mut String, at: usize) {
-        let times = |count: u64, what: &str| format!("for (int i = 0; i < {count}; i++) {{ {what} }}");
+        let times =
+            |count: u64, what: &str| format!("for (int i = 0; i < {count}; i++) {{ {what} }}");
         let line = match self {
             Statement::Call { callee, count, less } => {
                 times(count, &format!("m{callee}(Math.max(n - {less}, 0));"))
@@ -275,10 +301,15 @@ fn source(
     line("    static final Object LOCK = new Object();".to_owned());
     for at in 0..classes {
         let fields = ["long a;", "Object b; byte c;", "double d; short e; Object f;"][at % 3];
-        line(format!("    static class C{at} {{ int n; {fields} C{at}(int n) {{ this.n = n; }} }}"));
+        line(format!(
+            "    static class C{at} {{ int n; {fields} C{at}(int n) {{ this.n = n; }} }}"
+        ));
     }
     line("    static class Failure extends RuntimeException { }".to_owned());
-    line("    static void thrower(int n) { if (n == 0) throw new Failure(); thrower(n - 1); }".to_owned());
+    line(
+        "    static void thrower(int n) { if (n == 0) throw new Failure(); thrower(n - 1); }"
+            .to_owned(),
+    );
     for (at, method) in methods.iter().enumerate() {
         line(format!("    static void m{at}(int n) {{"));
         if method.locks {
@@ -328,7 +359,8 @@ mod tests {
         let programs: Vec<RandomProgram> = (1..200).map(RandomProgram::new).collect();
         let calls = programs.iter().map(|program| program.calls.values().sum::<u64>());
         assert!(calls.clone().all(|calls| calls < 20_000_000), "{:?}", calls.max());
-        for text in ["synchronized", "if (n > 0)", "thrower(5)", "new C3", "case 3", "new double["] {
+        for text in ["synchronized", "if (n > 0)", "thrower(5)", "new C3", "case 3", "new double["]
+        {
             assert!(programs.iter().any(|program| program.source.contains(text)), "{text}");
         }
     }

@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 
 use perk_jvmti_sys::jni_sys::{JNIEnv, jfieldID, jint, jobject};
 use perk_jvmti_sys::{
-    JvmtiEnv, call, jthread, jvmtiError, jvmtiExtensionEvent, jvmtiExtensionEventInfo,
+    JvmtiEnv, call, jthread, jvmtiError, jvmtiEvent, jvmtiExtensionEvent, jvmtiExtensionEventInfo,
     jvmtiMonitorUsage, jvmtiStackInfo,
 };
 
@@ -152,7 +152,10 @@ impl Jvmti {
             // and a call of a variadic function passes pointers as any other does.
             unsafe {
                 let function = std::mem::transmute::<MountFunction, jvmtiExtensionEvent>(function);
-                call!(self.raw(), SetExtensionEventCallback, index?, Some(function)).ok().ok()?;
+                let index = index?;
+                call!(self.raw(), SetExtensionEventCallback, index, Some(function)).ok().ok()?;
+                // HotSpot wants this as well.
+                self.enable(jvmtiEvent(index)).ok()?;
             }
         }
         Some(())

@@ -1,7 +1,7 @@
 //! A file of output: written under a temporary name, seen under its own only when it is whole.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -18,6 +18,14 @@ pub(crate) struct OutputFile {
     /// /dev/null) and is written to directly.
     part: Option<PathBuf>,
     target: PathBuf,
+    shown: Option<Shown>,
+}
+
+/// The copy under the file's own name, while the file is in the making.
+#[derive(Debug)]
+struct Shown {
+    file: File,
+    bytes: u64,
 }
 
 impl OutputFile {
@@ -38,19 +46,38 @@ impl OutputFile {
             (file, Some(part))
         };
         let file = BufWriter::with_capacity(BUFFER_BYTES, file);
-        Ok(Self { file, part, target: target.to_owned() })
+        Ok(Self { file, part, target: target.to_owned(), shown: None })
     }
 
     /// Shows what has been written so far under the file's own name, and goes on writing.
     pub(super) fn publish(&mut self) -> io::Result<()> {
         self.file.flush()?;
         let Some(part) = &self.part else { return Ok(()) };
-        let copy = with_suffix(&self.target, &format!(".{}.copy", std::process::id()));
-        let copied = fs::copy(part, &copy).and_then(|_| fs::rename(&copy, &self.target));
-        if copied.is_err() {
-            let _ = fs::remove_file(&copy);
+        let mut part = File::open(part)?;
+        if let Some(shown) = &mut self.shown
+            && is_at(&shown.file, &self.target)?
+        {
+            // What is there stays: dumps of the heap are large.
+            part.seek(SeekFrom::Start(shown.bytes))?;
+            shown.bytes += io::copy(&mut part, &mut shown.file)?;
+            return Ok(());
         }
-        copied
+        let copy = with_suffix(&self.target, &format!(".{}.copy", std::process::id()));
+        let copied = File::create(&copy).and_then(|mut file| {
+            let bytes = io::copy(&mut part, &mut file)?;
+            fs::rename(&copy, &self.target)?;
+            Ok(Shown { file, bytes })
+        });
+        match copied {
+            Ok(shown) => {
+                self.shown = Some(shown);
+                Ok(())
+            }
+            Err(error) => {
+                let _ = fs::remove_file(&copy);
+                Err(error)
+            }
+        }
     }
 
     /// Ends writing and gives the file its name.
@@ -97,6 +124,12 @@ fn create_part(target: &Path) -> io::Result<(File, PathBuf)> {
     }
     file.set_len(0)?;
     Ok((file, part))
+}
+
+/// Whether a file is the one of that name; it may have been moved away or replaced.
+fn is_at(file: &File, name: &Path) -> io::Result<bool> {
+    let its = file.metadata()?;
+    Ok(fs::metadata(name).is_ok_and(|named| (named.dev(), named.ino()) == (its.dev(), its.ino())))
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

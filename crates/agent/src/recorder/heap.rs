@@ -31,12 +31,9 @@ impl Recorder {
         sizes: &Sizes,
         arrays: FxHashMap<u64, u32>,
     ) -> Result<HeapCounts, String> {
-        let threads: Vec<_> = self.roster.living().collect();
-        let threads = threads.into_iter().map(|(slot, java_id)| {
-            self.announce(slot);
-            (java_id, self.roster.id(slot, &mut self.profile))
-        });
-        let threads = threads.collect();
+        let living: Vec<_> = self.roster.living().collect();
+        living.into_iter().for_each(|slot| self.announce(slot));
+        let threads = self.roster.by_java_id(&mut self.profile);
         let File::Begun(writer) = &mut self.file else { return Ok(HeapCounts::default()) };
         let sites = self.objects.sites();
         let mut known = Known { sites, arrays, threads, sizes };

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use perk_testkit::hprof::Recording;
-use perk_testkit::random_program::{CALLS_OPTIONS, OBJECTS_OPTIONS};
+use perk_testkit::random_program::{CALLS_OPTIONS, OBJECTS_OPTIONS, TIMES_OPTIONS};
 use perk_testkit::{JavaRun, Jdk, RandomProgram, fixture, jdk};
 
 const FILE: &str = "o.txt";
@@ -36,8 +36,10 @@ fn assert_counts(
 fn calls_are_counted_as_arithmetic_has_them() {
     jdk::each(|jdk| {
         for program in (1..=SEEDS).map(RandomProgram::new) {
-            let recording = recording(jdk, &program, CALLS_OPTIONS);
-            assert_counts(&program.recorded_calls(&recording), &program.calls, &program);
+            for options in [CALLS_OPTIONS, TIMES_OPTIONS] {
+                let recording = recording(jdk, &program, options);
+                assert_counts(&program.recorded_calls(&recording), &program.calls, &program);
+            }
         }
     });
 }

@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
             self.sample_interval_bytes = Some(interval_bytes);
             return Ok(());
         }
-        if serial == INTERIM_SERIAL && self.lines.peek_indented() == Some(INTERIM.as_bytes()) {
+        if serial <= INTERIM_SERIAL && self.lines.peek_indented() == Some(INTERIM.as_bytes()) {
             self.lines.next()?;
             self.is_interim = true;
             return Ok(());

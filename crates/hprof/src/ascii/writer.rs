@@ -77,6 +77,8 @@ began.
 pub struct Writer<W: Write> {
     out: W,
     traces: Written,
+    /// Sections that the next one counts again.
+    interim_count: u32,
 }
 
 impl<W: Write> Writer<W> {
@@ -94,7 +96,7 @@ impl<W: Write> Writer<W> {
             }
         }
         write!(out, "\n{PROSE_END}\n\n")?;
-        Ok(Self { out, traces: Written::default() })
+        Ok(Self { out, traces: Written::default(), interim_count: 0 })
     }
 
     /// Writes `THREAD START`.
@@ -119,7 +121,9 @@ impl<W: Write> Writer<W> {
         let stamp = date(samples.written, profile).ctime();
         self.traces(profile, samples.rows.iter().map(|row| row.0))?;
         if samples.is_interim {
-            writeln!(self.out, "TRACE {INTERIM_SERIAL}:\n\t{INTERIM}")?;
+            let serial = INTERIM_SERIAL.saturating_sub(self.interim_count);
+            self.interim_count += 1;
+            writeln!(self.out, "TRACE {serial}:\n\t{INTERIM}")?;
         }
         writeln!(self.out, "CPU SAMPLES BEGIN (total = {}) {stamp}", samples.total)?;
         let rows = samples.rows.iter().map(|&(trace, count)| (trace, count, count));

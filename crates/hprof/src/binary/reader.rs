@@ -16,7 +16,7 @@ use self::extended::Extended;
 use super::cursor::Cursor;
 use super::{
     ACCOUNTING, ACCOUNTING_ID, ESTIMATE, ESTIMATE_ID, FLAG_CPU_SAMPLES, FLAG_SITES, INTERIM,
-    INTERIM_ID, NO_ARRAY, OBJECT_ARRAY, tag,
+    NO_ARRAY, OBJECT_ARRAY, tag,
 };
 use crate::Error;
 
@@ -139,7 +139,7 @@ impl Reader {
             Some(text) if id == ACCOUNTING_ID => {
                 self.profile.accounting = Some(Accounting::from_text(text));
             }
-            _ if id == INTERIM_ID && text == INTERIM => self.is_interim = true,
+            _ if text == INTERIM => self.is_interim = true,
             _ if id == ESTIMATE_ID && text.starts_with(ESTIMATE) => {
                 let interval_bytes = text[ESTIMATE.len()..].trim_end().parse();
                 self.sample_interval_bytes = interval_bytes.ok();

@@ -42,6 +42,8 @@ pub struct Writer<W: Write> {
     classes: Written,
     frames: Written,
     traces: Written,
+    /// Sections that the next one counts again.
+    interim_count: u64,
     /// Perk's own records, where the file has them.
     extended: Option<Extended>,
     heap: Heap,
@@ -92,6 +94,7 @@ impl<W: Write> Writer<W> {
             classes: Written::default(),
             frames: Written::default(),
             traces: Written::default(),
+            interim_count: 0,
             extended: None,
             heap: Heap::default(),
         })
@@ -158,7 +161,9 @@ impl<W: Write> Writer<W> {
             return self.all_cpu_samples(profile, samples);
         }
         if samples.is_interim {
-            self.record(tag::UTF8, self.body().id(INTERIM_ID).bytes(INTERIM.as_bytes()))?;
+            let id = INTERIM_ID + self.interim_count;
+            self.interim_count += 1;
+            self.record(tag::UTF8, self.body().id(id).bytes(INTERIM.as_bytes()))?;
         }
         let mut body = self.body().u4_at_most(samples.total).u4_at_most(samples.rows.len() as u64);
         for &(trace, count) in &samples.rows {

@@ -31,8 +31,9 @@ impl Recording {
             self.monitor_times(rest, lines)
         } else {
             let line = lines.next()?;
-            let event = monitor_event(line)
-                .ok_or_else(|| format!("no record begins with {:?}", line.get(..60).unwrap_or(line)))?;
+            let event = monitor_event(line).ok_or_else(|| {
+                format!("no record begins with {:?}", line.get(..60).unwrap_or(line))
+            })?;
             self.monitor_events.push(event);
             Ok(())
         }
@@ -108,8 +109,7 @@ impl Recording {
             let rank = times.rows.len() + 1;
             let (row, [own, accumulated, count, trace], monitor) = columns(line)?;
             let (count, trace): (u64, u32) = (number(count)?, number(trace)?);
-            let again =
-                format!("{rank:4} {own:>6} {accumulated:>6} {count:7} {trace:5} {monitor}");
+            let again = format!("{rank:4} {own:>6} {accumulated:>6} {count:7} {trace:5} {monitor}");
             ensure(line == again && row == rank, || format!("row {line:?}, expected {again:?}"))?;
             let class = monitor.strip_suffix(" (Java)").ok_or_else(|| format!("row {line:?}"))?;
             self.check_trace(trace)?;
@@ -204,7 +204,8 @@ fn array(rest: &str, lines: &mut Lines<'_>) -> Result<(u64, Object)> {
     ensure(class.ends_with("[]"), bad)?;
     let mut elements = Vec::new();
     while let Some(line) = lines.next_after("\t[") {
-        let (index, id) = line.split_once("]\t\t").ok_or_else(|| format!("no element: {line:?}"))?;
+        let (index, id) =
+            line.split_once("]\t\t").ok_or_else(|| format!("no element: {line:?}"))?;
         let (index, id) = (number(index)?, hex(id)?);
         ensure(id != 0 && index < length, || format!("element {index} of {length}"))?;
         elements.push((index, id));

@@ -63,12 +63,15 @@ struct Reader {
     is_begun: bool,
 }
 
+/// A class, and names and types of its instances' own fields.
+type DumpedClass = (Class, Vec<(String, u8)>);
+
 /// A heap dump whose objects wait for their classes.
 #[derive(Default)]
 struct RawHeap {
     roots: Vec<Root>,
     objects: BTreeMap<u64, RawObject>,
-    classes: BTreeMap<u64, (Class, Vec<(String, u8)>)>,
+    classes: BTreeMap<u64, DumpedClass>,
 }
 
 enum RawObject {
@@ -110,15 +113,8 @@ impl Reader {
             "CONTROL SETTINGS is not the first record, or not the only one".to_owned()
         })?;
         self.is_begun = true;
-        let is_between = [
-            UTF8,
-            LOAD_CLASS,
-            FRAME,
-            TRACE,
-            START_THREAD,
-            HEAP_DUMP_SEGMENT,
-            HEAP_DUMP_END,
-        ];
+        let is_between =
+            [UTF8, LOAD_CLASS, FRAME, TRACE, START_THREAD, HEAP_DUMP_SEGMENT, HEAP_DUMP_END];
         ensure(self.heap.is_none() || is_between.contains(&tag), || {
             format!("tag {tag:#04x} in a heap dump")
         })?;
@@ -141,8 +137,7 @@ impl Reader {
             TRACE => self.trace(body),
             ALLOC_SITES => self.alloc_sites(body),
             HEAP_SUMMARY => {
-                let numbers =
-                    [body.u4()?.into(), body.u4()?.into(), body.u8()?, body.u8()?];
+                let numbers = [body.u4()?.into(), body.u4()?.into(), body.u8()?, body.u8()?];
                 self.recording.sections.push(Section::HeapSummary(numbers));
                 Ok(())
             }
@@ -306,8 +301,8 @@ impl Reader {
             return Ok(());
         }
         if tag == 0x20 {
-            let (id, class, fields) = self.class(body)?;
-            let before = heap.classes.insert(id, (class, fields));
+            let (id, class) = self.class(body)?;
+            let before = heap.classes.insert(id, class);
             return ensure(before.is_none(), || format!("class {id:#x} again"));
         }
         let (id, trace) = (body.id()?, body.u4()?);
@@ -349,7 +344,7 @@ impl Reader {
     }
 
     /// A class dump: its id, and what it says of the class and of its instances' fields.
-    fn class(&mut self, body: &mut Cursor<'_>) -> Result<(u64, Class, Vec<(String, u8)>)> {
+    fn class(&mut self, body: &mut Cursor<'_>) -> Result<(u64, DumpedClass)> {
         let (id, trace) = (body.id()?, body.u4()?);
         let mut class = Class { name: self.class_name(id)?, trace, ..Class::default() };
         for link in &mut class.links {
@@ -375,7 +370,7 @@ impl Reader {
             let name = self.name(body)?.ok_or("a field without name")?;
             fields.push((name, body.u1()?));
         }
-        Ok((id, class, fields))
+        Ok((id, (class, fields)))
     }
 
     /// Gives the fields of all instances their names.
@@ -407,7 +402,7 @@ impl Reader {
 fn fields(
     mut class: u64,
     mut input: Cursor<'_>,
-    classes: &BTreeMap<u64, (Class, Vec<(String, u8)>)>,
+    classes: &BTreeMap<u64, DumpedClass>,
 ) -> Result<Vec<(String, Value)>> {
     let mut fields = Vec::new();
     while class != 0 {

@@ -43,5 +43,6 @@ fn method(text: &str) -> Option<(String, &str)> {
     }
     let end = text.find(' ')?;
     let (name, rest) = text.split_at(end);
-    (name.contains('.') && name.contains('(') && name.contains(')')).then(|| (name.to_owned(), rest))
+    (name.contains('.') && name.contains('(') && name.contains(')'))
+        .then(|| (name.to_owned(), rest))
 }

@@ -4,9 +4,13 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use super::{Cost, Costs, Form, Frame, Recording, Result, Section, Site, Sites, Thread, Trace, ensure};
+use super::{
+    Cost, Costs, Form, Frame, Recording, Result, Section, Site, Sites, Thread, Trace, ensure,
+};
 
 const COSTS_TITLE: &str = "rank   self  accum   count trace method";
+/// perk's marks are traces below the system trace, which no row refers to.
+const LEAST_MARK: u32 = 299_000;
 const SITES_TITLES: [&str; 2] = [
     "          percent          live          alloc'ed  stack class",
     " rank   self  accum     bytes objs     bytes  objs trace name",
@@ -110,7 +114,8 @@ impl Recording {
         // A name may hold any text, a group's name is less likely to.
         let (name, group) = rest.rsplit_once("\", group=\"").ok_or("a thread without group")?;
         let serial = number(serial)?;
-        let thread = Thread { object: hex(object)?, name: name.to_owned(), group: group.to_owned() };
+        let thread =
+            Thread { object: hex(object)?, name: name.to_owned(), group: group.to_owned() };
         let before = self.threads.insert(serial, thread);
         ensure(before.is_none() && serial > 200_000, || format!("thread {serial} starts again"))
     }
@@ -119,7 +124,9 @@ impl Recording {
         let (serial, rest) = rest.split_once(':').ok_or("a trace without colon")?;
         let serial: u32 = number(serial)?;
         let thread = match rest.strip_prefix(" (thread=") {
-            None => ensure(rest.is_empty(), || format!("behind the colon: {rest:?}")).map(|()| None),
+            None => {
+                ensure(rest.is_empty(), || format!("behind the colon: {rest:?}")).map(|()| None)
+            }
             Some(rest) => number(rest.strip_suffix(')').ok_or("no parenthesis")?).map(Some),
         }?;
         let mut frames = Vec::new();
@@ -133,7 +140,7 @@ impl Recording {
         }
         ensure(is_empty == frames.is_empty(), || format!("trace {serial} has no line"))?;
         let before = self.traces.insert(serial, Trace { thread, frames });
-        ensure(before.is_none() && serial >= 299_999, || format!("trace {serial} again"))
+        ensure(before.is_none() && serial >= LEAST_MARK, || format!("trace {serial} again"))
     }
 
     /// Rows as `%4u %5.2f%% %5.2f%% %7u %5u %s`, up to `end`.
@@ -154,8 +161,7 @@ impl Recording {
             let rank = costs.rows.len() + 1;
             let (row, [own, accumulated, count, trace], method) = columns(line)?;
             let (count, trace) = (number(count)?, number(trace)?);
-            let again =
-                format!("{rank:4} {own:>6} {accumulated:>6} {count:7} {trace:5} {method}");
+            let again = format!("{rank:4} {own:>6} {accumulated:>6} {count:7} {trace:5} {method}");
             ensure(line == again && row == rank, || format!("row {line:?}, expected {again:?}"))?;
             let top = self.frames(trace).first().map_or("<empty trace>", |frame| &frame.method);
             ensure(top == method, || format!("trace {trace} is {top}, not {method}"))?;
@@ -207,7 +213,9 @@ impl Recording {
         for row in &sites.rows {
             self.check_trace(row.trace)?;
             let [live_bytes, live, bytes, count] = row.numbers;
-            ensure(live_bytes <= bytes && live <= count, || format!("more live than made: {row:?}"))?;
+            ensure(live_bytes <= bytes && live <= count, || {
+                format!("more live than made: {row:?}")
+            })?;
         }
         self.sections.push(Section::Sites(sites));
         Ok(())
@@ -280,7 +288,8 @@ pub(super) fn date(text: &str) -> Result<()> {
     const DAYS: &str = "MonTueWedThuFriSatSun";
     const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
     let bad = || format!("no date: {text:?}");
-    let is_of = |names: &str, name: &str| names.as_bytes().chunks(3).any(|it| it == name.as_bytes());
+    let is_of =
+        |names: &str, name: &str| names.as_bytes().chunks(3).any(|it| it == name.as_bytes());
     let shape: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
     ensure(text.is_ascii() && text.len() == 24, bad)?;
     ensure(is_of(DAYS, &text[..3]) && is_of(MONTHS, &text[4..7]), bad)?;

@@ -43,16 +43,15 @@ pub(super) fn compare(
     if array_bytes_whole(perk_heap) && !array_bytes_whole(original_heap) {
         found.differs("dump-size", || "sizes of arrays".to_owned());
     }
-    let classes = [(perk, perk_heap), (original, original_heap)].map(|(recording, heap)| {
+    let classes = [perk_heap, original_heap].map(|heap| {
         let own = heap.classes.values().filter(|class| case.is_own(&class.name));
         let own = own.filter(|class| !class.name.contains("$$Lambda"));
         let own = own.filter(|class| !class.name.ends_with("[]"));
         own.map(|class| {
             // The JVM's own dumper tells of some more fields, whose names no Java field can have.
             let fields = class.statics.iter().filter(|(name, _)| !name.starts_with('<'));
-            let statics = fields.map(|(name, value)| {
-                format!("{name}={}", describe(case, recording, heap, *value, DEPTH))
-            });
+            let statics = fields
+                .map(|(name, value)| format!("{name}={}", describe(case, heap, *value, DEPTH)));
             let is_there = class.links.map(|link| link != 0);
             (class.name.clone(), (is_there, statics.collect::<Vec<_>>()))
         })
@@ -189,7 +188,7 @@ fn trimmed(elements: &[(u32, u64)]) -> u32 {
 }
 
 /// A value, and what it refers to as far as it is the program's own.
-fn describe(case: &Case, recording: &Recording, heap: &Heap, value: Value, depth: usize) -> String {
+fn describe(case: &Case, heap: &Heap, value: Value, depth: usize) -> String {
     let id = match value {
         Value::Bits(bits) => return format!("{bits:#x}"),
         Value::Reference(0) => return "null".to_owned(),
@@ -199,7 +198,7 @@ fn describe(case: &Case, recording: &Recording, heap: &Heap, value: Value, depth
         return format!("class {}", class.name);
     }
     let Some(object) = heap.objects.get(&id) else { return "nothing".to_owned() };
-    let inner = |value: Value| describe(case, recording, heap, value, depth - 1);
+    let inner = |value: Value| describe(case, heap, value, depth - 1);
     let contents = match &object.contents {
         _ if depth == 0 => return object.class.clone(),
         Contents::Fields(fields) if case.is_own(&object.class) => {

@@ -129,8 +129,12 @@ fn traces(case: &Case, perk: &Recording, original: &Recording, found: &mut Findi
     } else if perk.traces.values().flat_map(|trace| &trace.frames).any(|frame| frame.is_native) {
         found.differs("native-line", || "a frame says that it is native".to_owned());
     }
-    let loose = perk.loose_traces();
-    if !loose.is_empty() {
+    let mut loose = perk.loose_traces();
+    let marks = loose.extract_if(.., |serial| *serial < SYSTEM_TRACE).count();
+    if marks > 0 {
+        found.differs("net-interim", || format!("{marks} traces that mark a section"));
+    }
+    if !loose.is_empty() && !asks_for_traces(case) {
         found.fault(format!("traces that nothing refers to: {loose:?}"));
     }
     if !original.loose_traces().is_empty() {
@@ -173,10 +177,18 @@ fn binary(case: &Case, perk: &Recording, original: &Recording, found: &mut Findi
     for name in &perk.loose_names {
         if name.starts_with("perk accounting\n") {
             found.differs("accounting", || name.clone());
+        } else if name == "perk interim\n" {
+            found.differs("net-interim", || name.clone());
         } else {
             found.fault(format!("a name that nothing refers to: {name:?}"));
         }
     }
+}
+
+/// Whether a peer sends DUMP TRACES.
+fn asks_for_traces(case: &Case) -> bool {
+    let session = case.session.as_deref().unwrap_or_default();
+    session.iter().any(|exchange| exchange.command.first() == Some(&6))
 }
 
 /// Each section with its counterpart.

@@ -1,0 +1,177 @@
+//! Waiting for locks: what `perk report` says of it, and `perk run --monitor` of a real program.
+
+use perk_profile::{
+    Event, LockKind, Monitor, MonitorDump, MonitorRow, MonitorTimes, Profile, Status, Thread,
+    ThreadState, Waits,
+};
+use perk_testkit::{fixture, jdk, workspace};
+use serde_json::Value;
+
+use crate::exact::{path, write};
+use crate::util::{Folder, stderr, stdout};
+
+const MS_NS: u64 = 1_000_000;
+
+#[track_caller]
+fn report(folder: &Folder, arguments: &[&str]) -> String {
+    let output = folder.run(&[&["report"], arguments].concat());
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+    stdout(&output)
+}
+
+/// Two threads that wait for each other, one more that waits for one of them, and 400 ms of waiting.
+fn deadlock() -> Folder {
+    let mut profile = Profile::default();
+    for (serial, name) in [(200_001, "left"), (200_002, "right"), (200_003, "guest")] {
+        let name = profile.symbols.strings.intern(name);
+        let thread = Thread { serial, object_id: 1, name, group: None, parent_group: None };
+        let id = profile.push_thread(thread);
+        profile.events.push(Event::ThreadStart(id));
+    }
+    let class = profile.symbols.class("T$Fork");
+    let node = path(&mut profile, "T.main;T.eat:7");
+    let trace = profile.trace(node, None);
+    let state = |serial| ThreadState {
+        serial,
+        trace,
+        status: Status::Blocked,
+        is_suspended: false,
+        is_interrupted: false,
+        is_in_native: false,
+    };
+    let monitor = |identity, owner, blocked: &[u32]| Monitor {
+        class,
+        identity: Some(identity),
+        kind: LockKind::Monitor,
+        owner: Some(owner),
+        entry_count: 1,
+        blocked: blocked.to_vec(),
+        waiting: Vec::new(),
+    };
+    profile.events.push(Event::MonitorDump(MonitorDump {
+        threads: [200_001, 200_002, 200_003].map(state).to_vec(),
+        monitors: vec![
+            monitor(0xa1, 200_001, &[200_002]),
+            monitor(0xb2, 200_002, &[200_001, 200_003]),
+        ],
+        written: None,
+    }));
+    let waits = |blocked_count, blocked_ms, wait_count, waited_ms| Waits {
+        blocked_count,
+        blocked_ns: blocked_ms * MS_NS,
+        wait_count,
+        waited_ns: waited_ms * MS_NS,
+    };
+    let queue = profile.symbols.class("T$Queue");
+    let row = |class, kind, waits| MonitorRow { trace, class, kind, waits };
+    profile.events.push(Event::MonitorTimes(MonitorTimes {
+        total_ns: 400 * MS_NS,
+        rows: vec![
+            row(class, LockKind::Monitor, waits(3, 300, 0, 0)),
+            row(queue, LockKind::Parking, waits(1, 100, 2, 50)),
+        ],
+        written: None,
+    }));
+    let folder = Folder::new();
+    write(&folder, "d.hprof", &profile);
+    folder
+}
+
+#[test]
+fn a_deadlock_is_named() {
+    let text = report(&deadlock(), &["d.hprof"]);
+    let first = "d.hprof: HPROF binary, blocked 4 times for 400 ms, waited 2 times for 50 ms; \
+                 1 deadlock\n";
+    assert!(text.starts_with(first), "{text}");
+    let named = "
+Deadlock 1 of 2 threads
+  left waits for T$Fork@b2, which right has
+      T.eat (T.java:7)
+      T.main (T.java)
+  right waits for T$Fork@a1, which left has
+";
+    assert!(text.contains(named), "{text}");
+}
+
+#[test]
+fn locks_and_paths_are_tables() {
+    let text = report(&deadlock(), &["--monitors", "d.hprof"]);
+    let tables = "
+Top locks by blocked time
+#  blocked %  blocked  times  waited  times  lock
+1      75.00   300 ms      3     0 s      0  T$Fork
+2      25.00   100 ms      1   50 ms      2  T$Queue (parking)
+
+Top waiting call paths, innermost frame first
+#  blocked %  blocked  times  waited  times  lock
+1      75.00   300 ms      3     0 s      0  T$Fork
+        T.eat (T.java:7)
+        T.main (T.java)
+";
+    assert!(text.contains(tables), "{text}");
+    let dump = "
+Threads at locks when it was dumped last
+blocked  waiting  lock
+      2        0  T$Fork@b2
+        right has it
+          in T.eat (T.java:7), blocked
+        left wants it
+        guest wants it
+";
+    assert!(text.contains(dump), "{text}");
+}
+
+#[test]
+fn json_has_all_of_it() {
+    let report: Value = serde_json::from_str(&report(&deadlock(), &["--json", "d.hprof"])).unwrap();
+    let monitors = &report["monitors"];
+    assert_eq!(monitors["blocked_ns"], 400 * MS_NS);
+    assert_eq!(monitors["locks"][1]["class"], "T$Queue");
+    assert_eq!(monitors["locks"][1]["kind"], "parking");
+    assert_eq!(monitors["paths"][0]["frames"][0]["line"], 7);
+    assert_eq!(monitors["dumps"][0]["threads"][2]["name"], "guest");
+    assert_eq!(monitors["dumps"][0]["monitors"][1]["blocked_serials"][1], 200_003);
+    assert_eq!(monitors["deadlocks"][0][1]["thread"], "right");
+    assert_eq!(monitors["deadlocks"][0][1]["owner_serial"], 200_001);
+}
+
+#[test]
+fn files_of_the_original_tell_their_waits() {
+    let folder = Folder::new();
+    let file = workspace().join("testdata/hprof/monitor-threads.txt");
+    let text = report(&folder, &["--monitors", file.to_str().unwrap()]);
+    assert!(text.contains("waited 4 times for 452 ms"), "{text}");
+    assert!(text.contains("  352 ms      2  java.lang.Thread\n"), "{text}");
+    assert!(text.contains("blocked wants it"), "{text}");
+}
+
+#[test]
+fn what_other_forms_leave_out_is_said() {
+    let folder = deadlock();
+    let output = folder.run(&["convert", "d.hprof", "-o", "d.txt"]);
+    assert!(stderr(&output).contains("how long threads waited to be notified"), "{output:?}");
+    let text = report(&folder, &["d.txt"]);
+    assert!(text.contains("blocked 4 times for 400 ms, waited 0 times"), "{text}");
+    assert!(text.contains("left waits for T$Fork, which right has"), "{text}");
+}
+
+#[test]
+fn a_program_s_locks_are_measured() {
+    jdk::each(|jdk| {
+        for (option, kind, class) in [
+            ("--monitor", "object", "Contention$Lock"),
+            ("--locks", "lock", "java.util.concurrent.locks.ReentrantLock$NonfairSync (parking)"),
+        ] {
+            let folder = Folder::new();
+            let java = jdk.java().to_str().unwrap().to_owned();
+            let classes = fixture::fixtures().to_str().unwrap().to_owned();
+            let program = ["--", &java, "-cp", &classes, "Contention", kind, "4", "20"];
+            let output = folder.run(&[&["run", option, "-o", "o.hprof"][..], &program].concat());
+            assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+            assert!(stderr(&output).contains(class), "{}", stderr(&output));
+            let text = report(&folder, &["--monitors", "o.hprof"]);
+            let row = text.lines().find(|line| line.trim_end().ends_with(class)).unwrap();
+            assert!(row.trim_start().starts_with("1  "), "{row}");
+        }
+    });
+}
