@@ -16,7 +16,7 @@ use std::thread;
 use std::{fs, io};
 
 use perk_control::messages;
-use perk_control::options::{Options, Output};
+use perk_control::options::{Format, Options, Output};
 use perk_hprof::heap::HeapOptions;
 use rustc_hash::FxHashMap;
 
@@ -57,6 +57,8 @@ impl HeapDumps {
             with_traces: options.heap_sites && options.heap_sample_bytes.is_none(),
             primitive_fields: options.prim_fields,
             primitive_arrays: options.prim_arrays,
+            lines: options.lineno,
+            native_lines: options.format != Format::Ascii,
             folder: folder.to_owned(),
         };
         let (dumper, sizes) = (OnceLock::new(), OnceLock::new());

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use perk_control::messages::{Fatal, pause_line};
 use perk_control::options::{
-    Format, OPTIONS_VARIABLE, OptionError, Options, Output as OutputOption, Parsed, Unsupported,
+    Format, OPTIONS_VARIABLE, OptionError, Options, Output as OutputOption, Parsed,
 };
 use perk_control::{resolve_file_name, usage};
 use perk_jvmti_sys::jni_sys::{JNI_OK, JavaVM, jint};
@@ -98,12 +98,6 @@ impl From<OptionError> for Stop {
     }
 }
 
-impl From<Unsupported> for Stop {
-    fn from(unsupported: Unsupported) -> Self {
-        Stop::Line(unsupported.to_string(), Unsupported::EXIT_CODE)
-    }
-}
-
 fn load(jvmti: impl FnOnce() -> Option<Jvmti>, options: &str) -> Result<(), Stop> {
     if LOADED.swap(true, Relaxed) {
         return Err(Fatal::loaded_twice().into());
@@ -114,9 +108,6 @@ fn load(jvmti: impl FnOnce() -> Option<Jvmti>, options: &str) -> Result<(), Stop
         Parsed::Help => return Err(Stop::Help),
         Parsed::Run(options) => options,
     };
-    if let Some(unsupported) = options.unsupported() {
-        return Err(unsupported.into());
-    }
     let refused = |what: String| Stop::Line(format!("HPROF ERROR: {what}"), 1);
     let jvmti = jvmti().ok_or_else(|| {
         refused(format!("perk needs a JVM of JDK {OLDEST_JDK} or later, with JVMTI"))

@@ -75,7 +75,11 @@ impl Roster {
 
     /// The thread whose object the file knows by this id, or that has it as its serial number.
     pub(crate) fn find(&self, id: u64) -> Option<Slot> {
-        let is_it = |it: &Entry| object_id(it.serial) == id || u64::from(it.serial) == id;
+        let is_it = |it: &Entry| {
+            let object = object_id(it.serial);
+            // Files with ids of four bytes have the position alone.
+            [object, object & u64::from(u32::MAX), it.serial.into()].contains(&id)
+        };
         let index = self.entries.iter().position(|it| it.announced && is_it(it))?;
         Some(Slot::from_index(index))
     }

@@ -334,7 +334,8 @@ fn sizes_are_those_of_the_jvm() {
 fn a_dump_that_fails_is_told_in_a_line_and_hurts_nobody() {
     jdk::each(|jdk| {
         let classes = perk_testkit::fixture::fixtures();
-        let agent = format!("-agentpath:{}=heap=all,format=b", perk_testkit::agent_so().display());
+        let agent =
+            format!("-agentpath:{}=heap=all,format=b", perk_testkit::agent::agent_so().display());
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(GO), "").unwrap();
         // Files of this process can have a megabyte.

@@ -409,3 +409,30 @@ fn the_program_does_not_notice() {
         }
     });
 }
+
+/// Dumps in the middle of it: threads go on while they are looked at, and nothing that comes of it may
+/// be an invalid reference, or look like a deadlock.
+#[test]
+fn dumps_in_a_storm_do_no_harm() {
+    jdk::each(|jdk| {
+        let options = ",locks=y,verbose=n";
+        let run = monitored(jdk, "p", "o.hprof", options).main("LockStorm").args(["4"]);
+        let mut running = run.jvm_arg("-Xcheck:jni").spawn();
+        running.wait_for_stdout("begun");
+        for _ in 0..25 {
+            running.signal(Signal::QUIT);
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        let outcome = running.wait();
+        let profile = read(&outcome, "o.hprof");
+        assert!(outcome.stdout.contains("ended"), "{}", outcome.report());
+        assert!(!outcome.stdout.contains("WARNING in native"), "{}", outcome.report());
+        let dumps: Vec<_> = profile.monitor_dumps().collect();
+        assert!(dumps.len() > 5, "{} dumps", dumps.len());
+        for dump in dumps {
+            let circles = dump.deadlocks();
+            assert!(circles.is_empty(), "{circles:?} in {dump:?}");
+        }
+        assert_eq!(profile.accounting.unwrap().fault_count, 0);
+    });
+}

@@ -16,5 +16,5 @@ pub use jdk::{JavaHome, JdkError, Vm};
 pub use messages::{DumpPart, Fatal};
 pub use options::{
     Classes, Clock, Cpu, Diagnostics, Format, OptionError, Options, Output, Parsed, TimesForm,
-    TimingMethod, Unsupported, options_markdown, resolve_file_name, usage,
+    TimingMethod, options_markdown, resolve_file_name, usage,
 };

@@ -29,8 +29,6 @@ mod numbers;
 mod table;
 mod usage;
 
-use std::fmt;
-
 pub use file_name::resolve_file_name;
 use table::{Set, TABLE};
 pub use usage::{options_markdown, usage};
@@ -50,8 +48,6 @@ pub struct Options {
     pub heap_dump: bool,
     /// Write allocation sites (`heap=sites`).
     pub heap_sites: bool,
-    /// No analysis was named, which means `heap=all`.
-    pub heap_by_default: bool,
     /// CPU profiling.
     pub cpu: Cpu,
     /// Monitor contention.
@@ -213,7 +209,6 @@ impl Default for Options {
         Options {
             heap_dump: false,
             heap_sites: false,
-            heap_by_default: false,
             cpu: Cpu::default(),
             monitor: false,
             locks: false,
@@ -272,35 +267,6 @@ impl OptionError {
     pub const EXIT_CODE: i32 = 1;
 }
 
-/// An analysis that HPROF had and this version of perk has not. Its text is the line for stderr.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unsupported {
-    /// The option and value, such as `heap=dump`.
-    pub what: &'static str,
-    /// It was not asked for by name: it is what giving no analysis means.
-    pub by_default: bool,
-}
-
-impl Unsupported {
-    /// The exit code that goes with the message.
-    pub const EXIT_CODE: i32 = 1;
-}
-
-impl fmt::Display for Unsupported {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let why = if self.by_default { ", which is what no analysis named means," } else { "" };
-        let what = self.what;
-        write!(
-            f,
-            "HPROF ERROR: {what}{why} is not available in this version of perk, \
-             which has cpu=samples, cpu=times, cpu=old and heap=sites \
-             (run with the option help for the list)"
-        )
-    }
-}
-
-impl std::error::Error for Unsupported {}
-
 impl Options {
     /// Parses the agent's options, with the value of [`OPTIONS_VARIABLE`] if it is set.
     pub fn parse(agent_options: &str, env: Option<&str>) -> Result<Parsed, OptionError> {
@@ -320,15 +286,6 @@ impl Options {
             }
             Err(message) => Err(OptionError { message, options: raw }),
         }
-    }
-
-    /// The first analysis or output asked for that this version does not have.
-    ///
-    /// To be asked after parsing and before any file is made.
-    pub fn unsupported(&self) -> Option<Unsupported> {
-        let missing = TABLE.iter().flat_map(|spec| spec.not_yet).find(|m| (m.selected)(self))?;
-        let by_default = self.heap_by_default && missing.what.starts_with("heap=");
-        Some(Unsupported { what: missing.what, by_default })
     }
 
     /// The clock of call times: CPU time, where nothing else is named or meant by `timing=exact`.
@@ -419,7 +376,6 @@ impl Options {
         if !heap && self.cpu == Cpu::default() && !self.monitor && !self.aprof {
             self.heap_dump = true;
             self.heap_sites = true;
-            self.heap_by_default = true;
         }
     }
 }

@@ -75,6 +75,10 @@ pub struct HeapOptions {
     pub primitive_fields: bool,
     /// Whether arrays of primitive types have their elements; their length is 0 otherwise.
     pub primitive_arrays: bool,
+    /// Whether the frames of threads have lines.
+    pub lines: bool,
+    /// Whether native methods are told by their lines, where frames have any.
+    pub native_lines: bool,
     /// A folder for a temporary file, for output that begins with what is known at its end.
     pub folder: PathBuf,
 }

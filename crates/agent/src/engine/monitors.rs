@@ -40,6 +40,8 @@ pub(crate) struct Monitors {
     with_parking: bool,
     parking: OnceLock<Parking>,
     virtual_thread: Option<VirtualThreadFunction>,
+    /// Whether the JVM can be asked for the monitors of virtual threads.
+    asks_virtual: bool,
     rows: Mutex<FxHashMap<(TraceId, ClassId, LockKind), Arc<Row>>>,
     /// The threads that wait now.
     waiting: Mutex<FxHashMap<Slot, Waiting>>,
@@ -131,6 +133,7 @@ impl Monitors {
             with_parking: options.locks,
             parking: OnceLock::new(),
             virtual_thread: jvmti.virtual_thread_function(),
+            asks_virtual: answers_for_virtual(jvmti),
             rows: Mutex::default(),
             waiting: Mutex::default(),
             lines: Mutex::default(),
@@ -314,6 +317,14 @@ impl Monitors {
         });
         rows.filter(|row| row.waits != Waits::default()).collect()
     }
+}
+
+/// JDK 21 and 22 answer with references of the carrier's and not of the thread's that asks, which are
+/// not valid there.
+fn answers_for_virtual(jvmti: Jvmti) -> bool {
+    const FIRST_VERSION: u32 = 23;
+    let version = jvmti.system_property(c"java.vm.specification.version");
+    version.and_then(|version| version.parse().ok()).is_some_and(|it: u32| it >= FIRST_VERSION)
 }
 
 /// The table of `cpu=old` has nothing else in it.

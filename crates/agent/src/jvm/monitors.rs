@@ -23,17 +23,6 @@ pub(crate) struct ThreadMoment {
     pub(crate) stack: Vec<StackFrame>,
 }
 
-/// Who has a monitor, and who waits for it.
-#[derive(Debug)]
-pub(crate) struct MonitorUsage<'a> {
-    pub(crate) owner: Option<Local<'a>>,
-    pub(crate) entry_count: u32,
-    /// Platform threads that wait to enter.
-    pub(crate) blocked: Vec<Local<'a>>,
-    /// Platform threads that wait to be notified.
-    pub(crate) waiting: Vec<Local<'a>>,
-}
-
 impl Jvmti {
     /// The state and at most `depth` frames of each thread, all of one moment.
     pub(crate) fn moments(
@@ -91,25 +80,25 @@ impl Jvmti {
         }
     }
 
-    /// Who has a monitor and who waits for it, at one moment.
-    pub(crate) fn monitor_usage<'a>(
+    /// The platform thread that has a monitor, and how often it has entered it.
+    ///
+    /// The JVM also lists those that wait. JDK 21 makes references of that which are none, where some
+    /// of them are virtual, so nobody looks at the list: what it holds is freed with the local frame.
+    pub(crate) fn monitor_owner<'a>(
         self,
         jni: Jni<'a>,
         monitor: &(impl Reference + ?Sized),
-    ) -> Result<MonitorUsage<'a>, jvmtiError> {
+    ) -> Option<(Local<'a>, u32)> {
         // SAFETY: all fields are numbers and pointers; zeroes are valid.
         let mut usage: jvmtiMonitorUsage = unsafe { std::mem::zeroed() };
-        // SAFETY: the environment and reference are valid; arrays and references are ours.
+        // SAFETY: the environment and reference are valid; the arrays and the owner are ours.
         unsafe {
-            call!(self.raw(), GetObjectMonitorUsage, monitor.raw(), &mut usage).ok()?;
-            let owner = Local::from_raw(jni, usage.owner);
-            let mut blocked = self.take_references(jni, usage.waiter_count, usage.waiters);
-            let waiting =
-                self.take_references(jni, usage.notify_waiter_count, usage.notify_waiters);
-            // JVMs before JDK 23 list those that wait to be notified among those that wait to enter.
-            blocked.retain(|thread| !waiting.iter().any(|other| jni.same(thread, other)));
-            let entry_count = usage.entry_count.unsigned_abs();
-            Ok(MonitorUsage { owner, entry_count, blocked, waiting })
+            call!(self.raw(), GetObjectMonitorUsage, monitor.raw(), &mut usage).ok().ok()?;
+            let count = usage.waiter_count.saturating_add(usage.notify_waiter_count);
+            jni.expect_locals(usize::try_from(count).unwrap_or(0) + 1);
+            self.free(usage.waiters);
+            self.free(usage.notify_waiters);
+            Some((Local::from_raw(jni, usage.owner)?, usage.entry_count.unsigned_abs()))
         }
     }
 

@@ -116,7 +116,10 @@ impl Session {
     /// Writes MONITOR DUMP, if the JVM can be asked, and MONITOR TIME.
     pub(super) fn write_monitors(&self, jni: Option<Jni<'_>>) {
         let Some(monitors) = &self.monitors else { return };
-        let moment = jni.map(|jni| monitors.moment(self, jni));
+        let mut moment = None;
+        if let Some(jni) = jni {
+            jni.with_room(u8::MAX, || moment = Some(monitors.moment(self, jni)));
+        }
         let rows = monitors.take_rows();
         let mut recorder = lock(&self.recorder);
         monitors.write_lines(&mut recorder);

@@ -231,6 +231,23 @@ fn one_thread_or_all_are_sampled() {
 }
 
 #[test]
+fn ids_of_four_bytes_name_threads_too() {
+    let mut peer = spinning(jdk::compiler(), ",cpu=samples,idsize=4");
+    wait_for_samples(&mut peer, 1);
+    let records = peer.records();
+    let main = records.threads.values().find(|it| it.name == "main").unwrap();
+    let id = u32::try_from(main.object).unwrap();
+    // As the original's clients send it: off, for the thread with this id.
+    peer.send_bytes(&[&[8, 0, 0, 0, 1, 0, 0, 0, 6, 0, 4][..], &id.to_le_bytes()].concat());
+    let before = total(&peer.ask(SAMPLES, records::CPU_SAMPLES));
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(total(&peer.ask(SAMPLES, records::CPU_SAMPLES)) <= before + 5, "{before}");
+    peer.stop();
+    let (_, outcome) = peer.end();
+    assert_eq!(outcome.stderr, progress());
+}
+
+#[test]
 fn the_heap_is_dumped_whether_the_options_say_so_or_not() {
     jdk::each(|jdk| {
         let mut peer = spinning(jdk, ",cpu=samples");
@@ -255,10 +272,15 @@ fn the_heap_is_dumped_whether_the_options_say_so_or_not() {
 fn traces_are_written_to_the_depth_asked_for() {
     jdk::each(|jdk| {
         let mut peer = spinning(jdk, ",cpu=samples");
-        wait_for_samples(&mut peer, 5);
-        let before = peer.records().traces;
-        assert!(before.values().any(|trace| trace.frames.len() > 1), "{before:?}");
+        let deadline = Instant::now() + Duration::from_secs(60);
+        // The first samples may be of threads that were not met running.
+        while peer.records().traces.values().all(|trace| trace.frames.len() < 2) {
+            assert!(Instant::now() < deadline, "no trace has two frames");
+            peer.ask(SAMPLES, records::CPU_SAMPLES);
+        }
         peer.send(Command::Depth(1));
+        // A walk may be on its way.
+        std::thread::sleep(Duration::from_millis(100));
         peer.send(Command::ClearCpu);
         std::thread::sleep(Duration::from_millis(300));
         peer.send(Command::DumpTraces);

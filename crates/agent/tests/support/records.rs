@@ -256,7 +256,11 @@ impl Records {
         ensure(serial >= 100_000 && self.classes.insert(serial, name).is_none(), || {
             format!("class {serial} again")
         })?;
-        ensure(object != 0 && self.class_objects.insert(object), || format!("object {object:#x}"))
+        // In short ids perk has none for classes that are in no heap dump.
+        let has_none = object == 0 && self.id_bytes == 4;
+        ensure(has_none || object != 0 && self.class_objects.insert(object), || {
+            format!("object {object:#x}")
+        })
     }
 
     fn frame(&mut self, body: &mut Input<'_>) -> Result<()> {

@@ -161,7 +161,6 @@ mod tests {
         let folder = Folder::new().unwrap();
         let text = Analyses::of(&args).unwrap().agent_options(&folder);
         let Ok(Parsed::Run(options)) = Options::parse(&text, None) else { panic!("{text}") };
-        assert_eq!(options.unsupported(), None, "{text}");
         assert_eq!((options.format, options.cutoff), (Format::Extended, 0.0), "{text}");
         let (told, always) = text.split_once(",cutoff=0,").unwrap();
         assert!(always.starts_with("classes=used,format=p,verbose=n,file=/"), "{text}");

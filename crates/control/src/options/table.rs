@@ -18,8 +18,6 @@ pub(super) struct Spec {
     pub(super) set: Set,
     /// Values that perk writes about in addition to the original's.
     pub(super) additions: &'static [Addition],
-    /// What can be written but is not there yet.
-    pub(super) not_yet: &'static [Missing],
 }
 
 /// Where the help text and the documentation list an option.
@@ -55,12 +53,6 @@ pub(super) struct Addition {
     pub(super) about: &'static str,
 }
 
-/// An analysis that this version does not have.
-pub(super) struct Missing {
-    pub(super) what: &'static str,
-    pub(super) selected: fn(&Options) -> bool,
-}
-
 /// Fields most options share; each table entry overrides the rest.
 const BASE: Spec = Spec {
     name: "",
@@ -72,7 +64,6 @@ const BASE: Spec = Spec {
     rule: "",
     set: Set::Ignored,
     additions: &[],
-    not_yet: &[],
 };
 
 /// A `y|n` switch.
@@ -306,7 +297,7 @@ pub(super) static TABLE: &[Spec] = &[
     Spec {
         name: "version",
         values: "1.0.1|1.0.2",
-        about: "version of the file (format=b)",
+        about: "of the file (format=b)",
         default: "1.0.2",
         section: Section::Perk,
         form: Some("1.0.1|1.0.2"),

@@ -57,11 +57,6 @@ perk's additions
         }
     }
     text.push_str("\nWarnings\n--------\n");
-    let missing = missing();
-    if !missing.is_empty() {
-        text.push_str("  - Not available in this version of perk:\n");
-        let _ = writeln!(text, "      {}", missing.join(", "));
-    }
     text.push_str("  - Samples are estimates; a method seen only a few times may be chance.\n");
     text
 }
@@ -92,15 +87,6 @@ HPROF ERROR: hprof option error: Unknown option: foo (foo=bar) [hprof_init.c:495
 
 ",
     );
-    let missing = missing();
-    if !missing.is_empty() {
-        let missing = missing.join("`, `");
-        let _ = writeln!(
-            text,
-            "Not available in this version of perk, and refused in one line with exit code 1:\n\
-             `{missing}`.\n"
-        );
-    }
     push_table(&mut text, "Options", section(Section::Main));
     text.push('\n');
     push_table(&mut text, "perk's additions", section(Section::Perk));
@@ -151,10 +137,6 @@ the name, before a `.txt` ending of text output and at the end of the name of bi
 
 fn section(section: Section) -> impl Iterator<Item = &'static Spec> {
     TABLE.iter().filter(move |spec| spec.section == section)
-}
-
-fn missing() -> Vec<&'static str> {
-    TABLE.iter().flat_map(|spec| spec.not_yet).map(|missing| missing.what).collect()
 }
 
 fn written(spec: &Spec) -> String {

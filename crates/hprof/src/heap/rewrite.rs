@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use perk_profile::{Profile, StrId, TraceId, mutf8};
+use perk_profile::{Line, Profile, StrId, TraceId, mutf8};
 
 use super::classes::{ID_BYTES, Names, source_form};
 use super::records::number;
@@ -158,6 +158,11 @@ impl Rewrite<'_> {
                 Ok(())
             }
             Record::Frame { id, method, signature, source, class_serial, line } => {
+                let line = match Line::from_hprof(line) {
+                    _ if !self.options.lines => Line::Unknown,
+                    Line::Native if !self.options.native_lines => Line::Unknown,
+                    line => line,
+                };
                 let frame = JvmFrame { method, signature, source, class_serial, line };
                 dump.threads.frame(id, frame);
                 Ok(())

@@ -30,7 +30,7 @@ pub(super) struct JvmFrame {
     pub(super) signature: u64,
     pub(super) source: u64,
     pub(super) class_serial: u32,
-    pub(super) line: i32,
+    pub(super) line: Line,
 }
 
 /// A thread that has roots.
@@ -161,8 +161,7 @@ impl Threads {
         })?;
         let (signature, source) = (name(frame.signature), name(frame.source));
         let method = profile.symbols.method(Method { class, name: method, signature, source });
-        let line = Line::from_hprof(frame.line);
-        Ok(profile.symbols.frame(Frame { method, bci: None, line }))
+        Ok(profile.symbols.frame(Frame { method, bci: None, line: frame.line }))
     }
 }
 

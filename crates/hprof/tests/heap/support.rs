@@ -204,6 +204,8 @@ pub(crate) fn options() -> HeapOptions {
         with_traces: false,
         primitive_fields: true,
         primitive_arrays: true,
+        lines: true,
+        native_lines: true,
         folder: std::env::temp_dir(),
     }
 }

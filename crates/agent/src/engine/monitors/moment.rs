@@ -1,11 +1,13 @@
 //! MONITOR DUMP: all threads and monitors.
 //!
-//! No thread is stopped for it but for the instant in which the JVM looks at all stacks. So states
-//! and traces are of one moment, and who has a monitor and who waits for it is of one moment for
-//! each monitor; monitors are looked at one after the other, a little later. Threads that do not go on
-//! in between, as those of a deadlock, are shown as they are.
+//! No thread is stopped for it but for the instant in which the JVM looks at all stacks. So states and
+//! traces are of one moment; what each thread has and waits for, and who has each monitor, is asked a
+//! little later, one after the other. Threads that do not go on in between, as those of a deadlock,
+//! are shown as they are. What looks like a deadlock and is none, as its threads have gone on, is
+//! taken apart.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use perk_jvmti_sys::{
     JVMTI_THREAD_STATE_ALIVE, JVMTI_THREAD_STATE_BLOCKED_ON_MONITOR_ENTER,
@@ -32,6 +34,8 @@ struct Watched<'a> {
     reference: ThreadReference<'a>,
     /// What it is known to wait for.
     monitor: Option<Arc<Global>>,
+    /// When it began to wait, if it does.
+    begun: Option<Instant>,
 }
 
 enum ThreadReference<'a> {
@@ -115,8 +119,9 @@ impl Monitors {
             serials.add(thread);
             self.look_at(session, thread, moment, &mut found);
         }
-        self.complete(&mut found, &serials);
+        self.find_owners(&mut found, &serials);
         dump.monitors = found.rows;
+        self.take_apart(&mut dump, &watched);
         for thread in watched {
             delete(jni, thread.monitor);
             if let ThreadReference::Waiting(thread) = thread.reference {
@@ -130,7 +135,9 @@ impl Monitors {
     fn watched<'a>(&self, session: &Session, jni: Jni<'a>) -> Vec<Watched<'a>> {
         let mut threads: Vec<(Slot, ThreadReference<'a>)> = Vec::new();
         let mut monitors: FxHashMap<Slot, Arc<Global>> = FxHashMap::default();
+        let mut begun: FxHashMap<Slot, Instant> = FxHashMap::default();
         for (&slot, waiting) in &*lock(&self.waiting) {
+            begun.insert(slot, waiting.begun);
             if let Some(monitor) = &waiting.monitor {
                 monitors.insert(slot, Arc::clone(monitor));
             }
@@ -155,7 +162,8 @@ impl Monitors {
             .into_iter()
             .map(|(slot, reference)| {
                 let serial = recorder.thread_serial(slot);
-                Watched { slot, serial, reference, monitor: monitors.remove(&slot) }
+                let (monitor, begun) = (monitors.remove(&slot), begun.get(&slot).copied());
+                Watched { slot, serial, reference, monitor, begun }
             })
             .collect();
         drop(recorder);
@@ -173,7 +181,10 @@ impl Monitors {
     ) {
         let jni = found.jni;
         let reference = thread.reference.get();
-        for monitor in self.jvmti.owned_monitors(jni, reference).unwrap_or_default() {
+        let is_platform = matches!(thread.reference, ThreadReference::Platform(_));
+        let can_ask = is_platform || self.asks_virtual;
+        let owned = can_ask.then(|| self.jvmti.owned_monitors(jni, reference).ok()).flatten();
+        for monitor in owned.unwrap_or_default() {
             if let Some(place) = found.place(session, monitor, LockKind::Monitor) {
                 let row = &mut found.rows[place];
                 row.owner = Some(thread.serial);
@@ -202,41 +213,45 @@ impl Monitors {
             return;
         }
         let known = thread.monitor.as_ref().and_then(|monitor| jni.local(&**monitor));
-        let monitor = known.or_else(|| self.jvmti.contended_monitor(jni, reference));
+        let ask = || can_ask.then(|| self.jvmti.contended_monitor(jni, reference)).flatten();
+        let monitor = known.or_else(ask);
         let place = monitor.and_then(|it| found.place(session, it, LockKind::Monitor));
         let Some(place) = place else { return };
-        // Of platform threads the JVM tells below, at a moment of its own.
-        if !matches!(thread.reference, ThreadReference::Platform(_)) {
-            let row = &mut found.rows[place];
-            if is_blocked { &mut row.blocked } else { &mut row.waiting }.push(thread.serial);
-        }
+        let row = &mut found.rows[place];
+        if is_blocked { &mut row.blocked } else { &mut row.waiting }.push(thread.serial);
     }
 
-    /// Asks who has each monitor and who waits for it. The JVM tells of platform threads alone; what is
-    /// known of virtual ones stays.
-    fn complete(&self, found: &mut Found<'_>, serials: &Serials<'_, '_>) {
+    /// Asks who has each monitor. Of platform threads the JVM tells, and how often they have entered it;
+    /// what is known of virtual ones stays.
+    fn find_owners(&self, found: &mut Found<'_>, serials: &Serials<'_, '_>) {
         let jni = found.jni;
         for (row, object) in found.rows.iter_mut().zip(&found.objects) {
             if row.kind == LockKind::Parking {
                 let owner = self.parking.get().and_then(|parking| parking.owner(jni, object));
                 row.owner = owner.and_then(|owner| serials.get(&owner));
-                continue;
-            }
-            let Ok(usage) = self.jvmti.monitor_usage(jni, object) else { continue };
-            if let Some(owner) = usage.owner.as_ref().and_then(|owner| serials.get(owner)) {
-                row.owner = Some(owner);
-                row.entry_count = usage.entry_count;
-            }
-            let serials_of = |threads: &[Local<'_>]| -> Vec<u32> {
-                threads.iter().filter_map(|thread| serials.get(thread)).collect()
-            };
-            for (known, told) in
-                [(&mut row.blocked, &usage.blocked), (&mut row.waiting, &usage.waiting)]
+            } else if let Some((owner, count)) = self.jvmti.monitor_owner(jni, object)
+                && let Some(owner) = serials.get(&owner)
             {
-                known.extend(serials_of(told));
-                known.sort_unstable();
-                known.dedup();
+                (row.owner, row.entry_count) = (Some(owner), count);
             }
+        }
+    }
+
+    /// Takes circles of threads apart that have not waited all the time: their parts are of different
+    /// moments.
+    fn take_apart(&self, dump: &mut MonitorDump, watched: &[Watched<'_>]) {
+        let waits_still = |serial: u32| {
+            let thread = watched.iter().find(|thread| thread.serial == serial);
+            let waiting = lock(&self.waiting);
+            let now = thread.and_then(|thread| waiting.get(&thread.slot)).map(|it| it.begun);
+            now.is_some() && now == thread.and_then(|thread| thread.begun)
+        };
+        // A circle that is taken apart can show another.
+        loop {
+            let links: Vec<_> = dump.deadlocks().into_iter().flatten().collect();
+            let gone_on = links.iter().find(|link| !waits_still(link.thread));
+            let Some(link) = gone_on else { return };
+            dump.monitors[link.monitor].blocked.retain(|&thread| thread != link.thread);
         }
     }
 }

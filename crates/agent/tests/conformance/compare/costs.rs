@@ -9,7 +9,7 @@ use crate::case::Case;
 use crate::differences::Findings;
 
 /// Fewer samples than these say nothing.
-const ENOUGH_SAMPLES: u64 = 12;
+const ENOUGH_SAMPLES: u64 = 50;
 /// A stack that has this share of the program's samples is seen again.
 const SURE_PERCENT: u64 = 20;
 
