@@ -73,8 +73,8 @@ Examples:
   perk run -- ./gradlew --no-daemon test
 
 Without -o the profile goes to perk-<main>-<pid>.txt in the working folder; one of --cpu times or
-old, --heap or --aprof, which can be large as text, to perk-<main>-<pid>.hprof. Where the command
-starts several JVMs, each gets files of its own, with its process id before the ending.
+old, --heap, --aprof, --monitor or --locks, which can be large as text, to perk-<main>-<pid>.hprof.
+Where the command starts several JVMs, each gets files of its own, with its process id before the ending.
 
 For what is allocated between two moments, use --aprof --from-signal and send SIGQUIT at both, to
 perk, which passes it on, or to the JVM. The JVM prints its threads at a SIGQUIT, too.")]
