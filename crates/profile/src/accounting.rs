@@ -44,7 +44,7 @@ accounting! {
     pid: u32,
     /// Local time minus UTC where the JVM ran, in seconds.
     utc_offset_s: i32,
-    /// The engine that took the samples.
+    /// What ran: the names of engines, with ", " between them.
     engine: String,
     /// The CPU time one sample stands for.
     interval_ns: u64,
