@@ -215,7 +215,7 @@ fn nothing_to_report_is_1() {
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert_eq!(
         stderr(&output),
-        "perk: none.txt has nothing to report: no samples, no calls, no allocation sites\n"
+        "perk: none.txt has nothing to report: no samples, calls, allocation sites or monitors\n"
     );
 }
 

@@ -24,7 +24,7 @@ fn refused_before_the_program_starts() {
         (&["--interval", "0ms"], &["--interval", "10ms"]),
         (&["--depth", "0"], &["--depth"]),
         (&["--cpu", "wall"], &["--cpu", "samples, times, old, off"]),
-        (&["--cpu", "off"], &["--cpu off", "--heap sites or --aprof"]),
+        (&["--cpu", "off"], &["--cpu off", "--heap sites, --aprof or --monitor"]),
         (&["--heap", "dump"], &["--heap", "sites"]),
         (&["--timing", "exact"], &["--timing", "--cpu times or --cpu old"]),
         (&["--cpu", "times", "--interval", "1ms"], &["--interval", "--cpu samples"]),
