@@ -102,13 +102,18 @@ fn event(
     });
 }
 
+/// The session, for events that [`guard`] does not see.
+fn heard_session() -> Option<&'static Session> {
+    Session::current().filter(|_| !is_unheard())
+}
+
 /// Runs `body` with the session, the thread's environment and the event's object.
 fn allocation(
     env: *mut JNIEnv,
     object: Option<NewObject<'_>>,
     body: impl FnOnce(&'static Session, Jni<'_>, &NewObject<'_>),
 ) {
-    if let (Some(session), Some(object)) = (Session::current().filter(|_| !is_unheard()), object) {
+    if let (Some(session), Some(object)) = (heard_session(), object) {
         // SAFETY: the JVM passes the calling thread's environment.
         body(session, unsafe { Jni::from_raw(env) }, &object);
     }
@@ -146,7 +151,7 @@ unsafe extern "system" fn class_file_load_hook(
 ) {
     // Its CPU time is booked where the class is transformed.
     contain(Feature::Probes, || {
-        let Some(session) = Session::current().filter(|_| !is_unheard()) else { return };
+        let Some(session) = heard_session() else { return };
         // SAFETY: the JVM passes the bytes of the class, and places for new ones.
         unsafe {
             let bytes = std::slice::from_raw_parts(bytes, length.unsigned_abs() as usize);

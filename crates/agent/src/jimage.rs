@@ -6,6 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::NonNull;
 
+use perk_instrument::ClassFile;
+use perk_instrument::layout::{Fields, Jvm};
+
 type Open = unsafe extern "C" fn(*const c_char, *mut c_int) -> *mut c_void;
 type PackageToModule = unsafe extern "C" fn(*mut c_void, *const c_char) -> *const c_char;
 type FindResource = unsafe extern "C" fn(
@@ -67,6 +70,12 @@ impl Image {
                 )?),
             })
         }
+    }
+
+    /// The fields that a class of the JDK declares for its instances, and how they are laid out.
+    pub(crate) fn fields(&self, class: &[u8], jvm: &Jvm) -> Option<Fields> {
+        let bytes = self.class(class)?;
+        Fields::of_class(&ClassFile::parse(&bytes).ok()?, jvm, true).ok()
     }
 
     /// The bytes of a class of the JDK, by its internal name.

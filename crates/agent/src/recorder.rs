@@ -292,10 +292,16 @@ impl Recorder {
         writer.set_elapsed_us(self.begun.elapsed().as_micros() as u64);
         let written = body(writer, &self.profile, &mut self.roster);
         if let Err(error) = written.and_then(|()| writer.out().rest()) {
+            self.lose_output(&error);
+        }
+    }
+
+    /// The output cannot be written: that is told, and no more is written.
+    fn lose_output(&mut self, error: &io::Error) {
+        if let File::Begun(mut writer) = std::mem::replace(&mut self.file, File::Closed) {
             let output = writer.out();
             let part = output.part().map(|part| part.display().to_string());
-            cannot_write(&output.name(), &error, part);
-            self.file = File::Closed;
+            cannot_write(&output.name(), error, part);
         }
     }
 }

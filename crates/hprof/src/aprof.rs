@@ -142,16 +142,9 @@ fn external(class: &str) -> String {
     if dimensions == 0 {
         return class.to_owned();
     }
-    let element = match element {
-        "boolean" => "Z".to_owned(),
-        "byte" => "B".to_owned(),
-        "char" => "C".to_owned(),
-        "short" => "S".to_owned(),
-        "int" => "I".to_owned(),
-        "long" => "J".to_owned(),
-        "float" => "F".to_owned(),
-        "double" => "D".to_owned(),
-        class => format!("L{class};"),
+    let element = match names::primitive_code(element) {
+        Some(code) => code.to_owned(),
+        None => format!("L{element};"),
     };
     "[".repeat(dimensions) + &element
 }

@@ -28,23 +28,31 @@ pub fn from_signature(signature: &str) -> String {
 pub fn to_signature(class: &str) -> String {
     let element = class.trim_end_matches("[]");
     let dimensions = (class.len() - element.len()) / 2;
-    let element = match element {
-        "boolean" => "Z".to_owned(),
-        "byte" => "B".to_owned(),
-        "char" => "C".to_owned(),
-        "short" => "S".to_owned(),
-        "int" => "I".to_owned(),
-        "long" => "J".to_owned(),
-        "float" => "F".to_owned(),
-        "double" => "D".to_owned(),
-        "void" => "V".to_owned(),
+    let element = match primitive_code(element) {
+        Some(code) => code.to_owned(),
+        None if element == "void" => "V".to_owned(),
         // The suffix of a hidden class stands behind a dot.
-        _ => match element.rsplit_once('.').filter(|(_, end)| end.starts_with("0x")) {
+        None => match element.rsplit_once('.').filter(|(_, end)| end.starts_with("0x")) {
             Some((name, suffix)) => format!("L{}.{suffix};", name.replace('.', "/")),
             None => format!("L{};", element.replace('.', "/")),
         },
     };
     "[".repeat(dimensions) + &element
+}
+
+/// The letter that stands for a primitive type in signatures (JVM specification 4.3.2).
+pub fn primitive_code(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "boolean" => "Z",
+        "byte" => "B",
+        "char" => "C",
+        "short" => "S",
+        "int" => "I",
+        "long" => "J",
+        "float" => "F",
+        "double" => "D",
+        _ => return None,
+    })
 }
 
 /// The package of a class name in source form (`java.util` of `java.util.Map$Entry`), empty for

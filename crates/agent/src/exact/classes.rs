@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use perk_instrument::layout::{Fields, Jvm};
 use perk_instrument::{Leaves, MethodName, Methods, Patterns, Probes, instrument, leaves};
 use perk_profile::{ClassId, Method, mutf8};
 use rustc_hash::FxHashMap;
@@ -104,9 +105,9 @@ impl Classes {
         bytes
     }
 
-    /// A class of the JDK as it is in its image.
-    pub(super) fn boot_class(&self, name: &[u8]) -> Option<Vec<u8>> {
-        self.image.as_ref()?.class(name)
+    /// The fields of a class of the JDK.
+    pub(super) fn boot_fields(&self, name: &[u8], jvm: &Jvm) -> Option<Fields> {
+        self.image.as_ref()?.fields(name, jvm)
     }
 
     fn is_selected(&self, class: &[u8]) -> bool {

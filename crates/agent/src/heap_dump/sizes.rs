@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use perk_hprof::heap::{ClassFields, FieldType};
-use perk_instrument::ClassFile;
 use perk_instrument::layout::{FieldKind, Fields, Jvm, Layout};
 use rustc_hash::FxHashMap;
 
@@ -47,10 +46,9 @@ impl Sizes {
     fn boot_fields(&self, class: &ClassFields<'_>) -> Option<Fields> {
         let image = self.image.as_ref().filter(|_| class.is_of_boot_loader)?;
         let mut known = lock(&self.of_boot_loader);
-        let fields = known.entry(class.name.to_owned()).or_insert_with(|| {
-            let bytes = image.class(class.name.replace('.', "/").as_bytes())?;
-            Fields::of_class(&ClassFile::parse(&bytes).ok()?, &self.jvm, true).ok()
-        });
+        let fields = known
+            .entry(class.name.to_owned())
+            .or_insert_with(|| image.fields(class.name.replace('.', "/").as_bytes(), &self.jvm));
         fields.clone()
     }
 }

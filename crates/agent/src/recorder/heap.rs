@@ -6,7 +6,7 @@ use perk_hprof::heap::{ClassFields, Context, FieldType, HeapCounts, HeapOptions}
 use perk_profile::{ClassId, Profile, ThreadId, TraceId};
 use rustc_hash::FxHashMap;
 
-use super::{File, Recorder, cannot_write};
+use super::{File, Recorder};
 use crate::heap_dump::Sizes;
 
 /// What the recorder knows that the JVM's dump does not tell.
@@ -44,10 +44,7 @@ impl Recorder {
             Ok(counts) => Ok(counts),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(error.to_string()),
             Err(error) => {
-                let output = writer.out();
-                let part = output.part().map(|part| part.display().to_string());
-                cannot_write(&output.name(), &error, part);
-                self.file = File::Closed;
+                self.lose_output(&error);
                 Ok(HeapCounts::default())
             }
         }

@@ -2,7 +2,6 @@
 
 use std::sync::Mutex;
 
-use perk_instrument::ClassFile;
 use perk_instrument::layout::{FieldKind, Fields, Jvm, Layout};
 use perk_profile::ClassId;
 use rustc_hash::FxHashMap;
@@ -65,10 +64,7 @@ impl Sizes {
         let superclass = self.add(source, &superclass);
         let fields = match source.jvmti.is_of_boot_loader(source.jni, class) {
             // The class file tells of what is laid out in a way of its own.
-            true => source.classes.boot_class(name.as_bytes()).and_then(|bytes| {
-                let class = ClassFile::parse(&bytes).ok()?;
-                Fields::of_class(&class, &self.jvm, true).ok()
-            }),
+            true => source.classes.boot_fields(name.as_bytes(), &self.jvm),
             false => None,
         };
         let fields = fields.unwrap_or_else(|| fields_by_jvmti(source.jvmti, class));
