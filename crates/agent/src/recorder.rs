@@ -263,7 +263,7 @@ impl Recorder {
         let total = self.counts.iter().sum();
         let rows = self.counts.iter().enumerate().filter(|&(_, &count)| count > 0);
         let rows = rows.map(|(index, &count)| (TraceId::new(index), count)).collect();
-        let mut samples = CpuSamples { total, rows, is_interim: false, written: Some(now()) };
+        let mut samples = CpuSamples { total, rows, written: Some(now()), ..CpuSamples::default() };
         samples.rank(cutoff);
         samples
     }

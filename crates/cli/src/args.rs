@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use perk_formats::Value;
 use perk_profile::NamePattern;
 
 use crate::diff::limit::{Limit, limit};
 use crate::form::Form;
+use crate::input::ReadArgs;
 use crate::listen::{address, command, time};
 use crate::report::{name_pattern, share};
 
@@ -43,6 +43,7 @@ pub(crate) enum Command {
     Report(ReportArgs),
     Diff(DiffArgs),
     Convert(ConvertArgs),
+    View(ViewArgs),
     /// List the forms of profiles that perk reads and writes
     #[command(after_help = "Example:\n  perk formats")]
     Formats,
@@ -235,6 +236,8 @@ pub(crate) struct ReportArgs {
     /// The profile; - is stdin
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
     /// Rows of each table [default: 15; with --json: all]
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
@@ -301,6 +304,8 @@ pub(crate) struct DiffArgs {
     /// The profile after
     #[arg(value_name = "AFTER")]
     pub(crate) after: PathBuf,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
     /// Exit with 1 if this limit is exceeded: 'calls>+5%' (repeatable)
     #[arg(long, value_name = "LIMIT", value_parser = limit)]
     pub(crate) fail_on: Vec<Limit>,
@@ -324,16 +329,33 @@ pub(crate) struct ConvertArgs {
     /// The profile; - is stdin
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
     /// Where to; - is stdout
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// The form to write; without it, the ending of the output file decides
     #[arg(long, value_name = "FORM", value_enum)]
     pub(crate) to: Option<Form>,
-    /// What collapsed stacks and flame graphs show: samples, time, calls, allocated or live bytes
-    /// [default: the first of them that the profile has]
-    #[arg(long, value_name = "VALUE", value_parser = value)]
-    pub(crate) value: Option<Value>,
+    /// What collapsed stacks and flame graphs show: samples, time, calls, allocated or live bytes, or
+    /// what else the profile has [default: the first of them that it has]
+    #[arg(long, value_name = "VALUE")]
+    pub(crate) value: Option<String>,
+}
+
+/// Browse a profile in the terminal
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  perk view app.hprof
+  perk view java.hprof.txt
+  ssh -t host perk view app.hprof")]
+pub(crate) struct ViewArgs {
+    /// The profile; - is stdin
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
 }
 
 /// Print where the agent is, for a java command line of your own
@@ -376,12 +398,6 @@ fn glob(text: &str) -> Result<String, String> {
         return Err("use a class name with dots, * for any part of it, such as com.acme.*".into());
     }
     Ok(text.to_owned())
-}
-
-/// What a flame graph shows.
-fn value(text: &str) -> Result<Value, String> {
-    let value = Value::ALL.into_iter().find(|value| value.name() == text);
-    value.ok_or_else(|| format!("use one of {}", Value::ALL.map(Value::name).join(", ")))
 }
 
 #[cfg(test)]

@@ -5,9 +5,10 @@ use std::io::{self, BufWriter, Write};
 use anyhow::{Context, bail};
 
 use crate::args::ConvertArgs;
-use crate::form::{self, Form, Input, display_name, is_stream};
+use crate::form::Form;
+use crate::input::{self, Input, display_name, is_stream};
 use crate::output::{self, Target};
-use crate::talk;
+use crate::{talk, value};
 
 /// Reads one file and writes another.
 pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
@@ -17,9 +18,11 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
         None if to_stdout => bail!("-o - has no ending: say the form with --to"),
         None => Form::of_path(&args.output)?,
     };
-    if let Some(value) = args.value.filter(|_| !form.has_one_value()) {
-        let (title, name) = (form.title(), value.name());
-        bail!("{title} holds whole profiles: --value {name} has a meaning for collapsed and html");
+    if let Some(name) = args.value.as_ref().filter(|_| !form.has_one_value()) {
+        let title = form.title();
+        bail!(
+            "{title} holds whole profiles: --value {name} has a meaning for collapsed, html and svg"
+        );
     }
     let target = Target { path: args.output.clone(), form };
     if !to_stdout {
@@ -29,20 +32,21 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
         }
         target.check()?;
     }
-    let Input { profile, .. } = form::read(&args.file)?;
+    let Input { profile, .. } = input::read(&args.file, &args.read)?;
+    let value = args.value.as_deref().map(|name| value::find(&profile, name)).transpose()?;
     let title = match &profile.accounting {
         Some(accounting) if !accounting.program.is_empty() => accounting.program.clone(),
         _ => display_name(&args.file),
     };
     if to_stdout {
         let mut out = BufWriter::new(io::stdout().lock());
-        form.write(&profile, args.value, &title, &mut out)
+        form.write(&profile, value, &title, &mut out)
             .and_then(|()| out.flush())
             .context("cannot write to stdout")?;
     } else {
-        target.write_value(&profile, args.value, &title)?;
+        target.write_value(&profile, value, &title)?;
     }
-    let losses = form.losses(&profile, args.value);
+    let losses = form.losses(&profile, value);
     if !losses.is_empty() {
         let title = form.title();
         talk::say(format_args!("left out, as {title} has no place for it: {}", losses.join(", ")));

@@ -12,7 +12,7 @@ use perk_profile::diff::{Change, Diff};
 use perk_profile::{Allocations, FrameId, MethodId};
 
 use crate::args::DiffArgs;
-use crate::form::{self, display_name, is_stream};
+use crate::input::{self, display_name, is_stream};
 use crate::report::paths::middle_cut;
 use crate::report::table::{Row, Table};
 use crate::show::{self, Screen, bytes, duration, percent, printable};
@@ -28,8 +28,8 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     if is_stream(&args.before) && is_stream(&args.after) {
         bail!("only one of the profiles can come from stdin");
     }
-    let before = form::read(&args.before)?.profile;
-    let after = form::read(&args.after)?.profile;
+    let before = input::read(&args.before, &args.read)?.profile;
+    let after = input::read(&args.after, &args.read)?.profile;
     let names = [display_name(&args.before), display_name(&args.after)];
     let comparison = Comparison { names: [&names[0], &names[1]], diff: Diff::new(&before, &after) };
     let Diff { methods, sites, samples, .. } = &comparison.diff;

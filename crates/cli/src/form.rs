@@ -1,17 +1,16 @@
 //! The forms in which perk keeps profiles.
 
-use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::ValueEnum;
-use perk_formats::{Value, collapsed, flamegraph};
+use perk_formats::{
+    async_profiler, collapsed, flamegraph, jamaica, jfr, perf_script, pprof, shared_fields,
+    speedscope, svg, xprof,
+};
 use perk_hprof::{Format, aprof};
-use perk_profile::{Allocations, Event, Line, Profile, Site, Sites};
-
-use crate::talk;
+use perk_profile::{Allocations, Event, Line, Profile, Site, Sites, Value};
 
 /// A form of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -22,37 +21,75 @@ pub(crate) enum Form {
     /// HPROF binary, as `format=b` gives it; call times in records of perk's own
     #[value(name = "hprof")]
     Binary,
-    /// Callees, callers, calls and times, as `cpu=old` gives them
+    /// Callees, callers, calls and times, as `cpu=old` and `java -prof` give them
     #[value(name = "prof")]
     Old,
     /// Allocations by class, as `-Xaprof` printed them
     Aprof,
+    /// Ticks by method and thread, as `-Xprof` printed them
+    Xprof,
+    /// JamaicaVM's profile
+    Jamaica,
+    /// Accesses to the fields of each object: the Shared Fields Analysis
+    Fields,
     /// One line a call path: `main;a;b 12`
     Collapsed,
     /// Flame graph, one HTML file that needs no network
     Html,
+    /// Flame graph, one picture
+    Svg,
+    /// pprof's profile.proto
+    Pprof,
+    /// speedscope's JSON
+    Speedscope,
+    /// A recording of the JDK's Flight Recorder
+    Jfr,
+    /// The output of `perf script`
+    Perf,
+    /// The text of async-profiler: `flat` and `traces`
+    Async,
 }
+
+/// Whether a file that begins so is of some form.
+type Recognise = fn(&[u8]) -> bool;
 
 /// How the table of `-Xaprof` begins.
 const APROF_HEAD: &[u8] = b"Allocation profile (sizes in bytes";
 
 /// How much of a file is looked at to tell its form.
-const HEAD_BYTES: u64 = 64 * 1024;
+pub(crate) const HEAD_BYTES: u64 = 64 * 1024;
 
 impl Form {
-    pub(crate) const ALL: [Form; 6] =
-        [Form::Text, Form::Binary, Form::Old, Form::Aprof, Form::Collapsed, Form::Html];
-
-    /// The ending of its files, without the dot; also its name for `--to`.
-    pub(crate) fn ending(self) -> &'static str {
+    /// The endings of its files, without the dot; the first is also its name for `--from` and
+    /// `--to`, but for the two that have none of their own.
+    fn endings(self) -> &'static [&'static str] {
         match self {
-            Form::Text => "txt",
-            Form::Binary => "hprof",
-            Form::Old => "prof",
-            Form::Aprof => "aprof",
-            Form::Collapsed => "collapsed",
-            Form::Html => "html",
+            Form::Text => &["txt"],
+            Form::Binary => &["hprof"],
+            Form::Old => &["prof"],
+            Form::Aprof => &["aprof"],
+            Form::Xprof => &["xprof"],
+            Form::Jamaica => &["jamaica"],
+            Form::Fields => &["fields", "tsv"],
+            Form::Collapsed => &["collapsed", "folded"],
+            Form::Html => &["html"],
+            Form::Svg => &["svg"],
+            Form::Pprof => &["pb", "pprof"],
+            Form::Speedscope => &["speedscope.json", "speedscope"],
+            Form::Jfr => &["jfr"],
+            Form::Perf => &["perf"],
+            Form::Async => &["async"],
         }
+    }
+
+    /// The ending of its files, without the dot.
+    pub(crate) fn ending(self) -> &'static str {
+        self.endings()[0]
+    }
+
+    /// Its name for `--from` and `--to`.
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
     /// What people call it.
@@ -62,17 +99,59 @@ impl Form {
             Form::Binary => "HPROF binary",
             Form::Old => "cpu=old text",
             Form::Aprof => "-Xaprof table",
+            Form::Xprof => "-Xprof text",
+            Form::Jamaica => "JamaicaVM profile",
+            Form::Fields => "shared fields",
             Form::Collapsed => "collapsed stacks",
             Form::Html => "flame graph",
+            Form::Svg => "flame graph picture",
+            Form::Pprof => "pprof",
+            Form::Speedscope => "speedscope",
+            Form::Jfr => "JFR recording",
+            Form::Perf => "perf script",
+            Form::Async => "async-profiler text",
+        }
+    }
+
+    /// Whether perk reads it.
+    pub(crate) fn is_read(self) -> bool {
+        self != Form::Svg
+    }
+
+    /// Whether perk writes it.
+    pub(crate) fn is_written(self) -> bool {
+        !matches!(self, Form::Jfr | Form::Perf | Form::Async)
+    }
+
+    /// What of a profile is lost in it, for `perk formats`; empty where nothing is.
+    pub(crate) fn keeps(self) -> &'static str {
+        match self {
+            Form::Text => "all but what other tools measured; times in ms",
+            Form::Binary => "everything",
+            Form::Old => "calls by callee and caller, times in ms",
+            Form::Aprof => "objects and bytes by class",
+            Form::Xprof => "samples by thread and method, without paths",
+            Form::Jamaica => "calls and allocations by method and class, without paths",
+            Form::Fields => "field accesses, object by object",
+            Form::Collapsed => "one value by call path, without lines and signatures",
+            Form::Html => "one value by call path, without lines",
+            Form::Svg => "one value by call path, as a picture",
+            Form::Pprof => "samples, times, calls, allocations by call path, with lines",
+            Form::Speedscope => "all values by call path, with lines",
+            Form::Jfr => "samples, allocations, locks",
+            Form::Perf | Form::Async => "samples by call path",
         }
     }
 
     /// The form that a file name's ending stands for.
     pub(crate) fn of_path(path: &Path) -> anyhow::Result<Form> {
-        let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default();
-        let form = Form::ALL.into_iter().find(|form| ending.eq_ignore_ascii_case(form.ending()));
-        form.with_context(|| {
-            let endings = Form::ALL.map(Form::ending);
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+        let written = || Form::value_variants().iter().copied().filter(|form| form.is_written());
+        let has = |ending: &&str| {
+            name.strip_suffix(*ending).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
+        };
+        written().find(|form| form.endings().iter().any(has)).with_context(|| {
+            let endings: Vec<_> = written().map(Form::ending).collect();
             format!(
                 "{}: the ending says no form perk can write: use .{} or .{}",
                 path.display(),
@@ -83,20 +162,56 @@ impl Form {
     }
 
     /// The form of a file that begins with `head`.
-    fn of_content(head: &[u8]) -> Option<Form> {
+    pub(crate) fn of_content(head: &[u8]) -> Option<Form> {
+        let by_head: [(Recognise, Form); 9] = [
+            (jfr::recognise, Form::Jfr),
+            (is_aprof, Form::Aprof),
+            (is_html, Form::Html),
+            (speedscope::recognise, Form::Speedscope),
+            (jamaica::recognise, Form::Jamaica),
+            (xprof::recognise, Form::Xprof),
+            (async_profiler::recognise, Form::Async),
+            (perf_script::recognise, Form::Perf),
+            (shared_fields::recognise, Form::Fields),
+        ];
         match perk_hprof::recognise(head) {
-            Some(Format::Ascii) => Some(Form::Text),
-            Some(Format::Binary | Format::Extended) => Some(Form::Binary),
-            Some(Format::Old) => Some(Form::Old),
-            None if head.trim_ascii_start().starts_with(APROF_HEAD) => Some(Form::Aprof),
-            None if is_html(head) => Some(Form::Html),
-            None => is_collapsed(head).then_some(Form::Collapsed),
+            Some(Format::Ascii) => return Some(Form::Text),
+            Some(Format::Binary | Format::Extended) => return Some(Form::Binary),
+            Some(Format::Old) => return Some(Form::Old),
+            None => {}
         }
+        let found = by_head.iter().find(|(recognise, _)| recognise(head)).map(|&(_, form)| form);
+        found
+            .or_else(|| is_collapsed(head).then_some(Form::Collapsed))
+            .or_else(|| pprof::recognise(head).then_some(Form::Pprof))
+    }
+
+    /// Reads a file of this form.
+    pub(crate) fn read(self, mut input: impl Read) -> anyhow::Result<Profile> {
+        let mut whole = || {
+            let mut bytes = Vec::new();
+            input.read_to_end(&mut bytes).map(|_| bytes)
+        };
+        Ok(match self {
+            Form::Text | Form::Binary | Form::Old => perk_hprof::read(&whole()?)?,
+            Form::Aprof => of_table(&aprof::read(&whole()?)?),
+            Form::Collapsed => collapsed::read(&whole()?)?,
+            Form::Html => flamegraph::read(&whole()?)?,
+            Form::Xprof => xprof::read(input)?,
+            Form::Jamaica => jamaica::read(input)?,
+            Form::Fields => shared_fields::read(input)?,
+            Form::Pprof => pprof::read(input)?,
+            Form::Speedscope => speedscope::read(input)?,
+            Form::Jfr => jfr::read(input)?,
+            Form::Perf => perf_script::read(input)?,
+            Form::Async => async_profiler::read(input)?,
+            Form::Svg => anyhow::bail!("perk writes pictures and cannot read them"),
+        })
     }
 
     /// Whether a file of this form shows one value of each call path.
     pub(crate) fn has_one_value(self) -> bool {
-        matches!(self, Form::Collapsed | Form::Html)
+        matches!(self, Form::Collapsed | Form::Html | Form::Svg)
     }
 
     /// Writes `profile` in this form; where it shows one value, that one, or the first there is.
@@ -119,6 +234,15 @@ impl Form {
             }
             Form::Collapsed => collapsed::write(profile, shown(profile, value)?, out),
             Form::Html => flamegraph::write(profile, shown(profile, value)?, title, out),
+            Form::Svg => svg::write(profile, shown(profile, value)?, title, out),
+            Form::Xprof => xprof::write(profile, out),
+            Form::Jamaica => jamaica::write(profile, out),
+            Form::Fields => shared_fields::write(profile, out),
+            Form::Pprof => pprof::write(profile, out),
+            Form::Speedscope => speedscope::write(profile, out),
+            Form::Jfr | Form::Perf | Form::Async => {
+                Err(refusal(format!("perk reads {} and does not write it", self.title())))
+            }
         }
     }
 
@@ -181,7 +305,7 @@ fn refusal(what: impl Into<String>) -> io::Error {
 fn shown(profile: &Profile, value: Option<Value>) -> io::Result<Value> {
     match value.or_else(|| Value::first_of(profile)) {
         Some(value) if !value.is_in(profile) => {
-            Err(refusal(format!("the profile has no {} by call path", value.name())))
+            Err(refusal(format!("the profile has no {} by call path", value.name(profile))))
         }
         Some(value) => Ok(value),
         // A profile without any sample is shown as empty; what has no paths cannot be.
@@ -211,6 +335,10 @@ fn of_table(table: &aprof::Table) -> Profile {
     profile
 }
 
+fn is_aprof(head: &[u8]) -> bool {
+    head.trim_ascii_start().starts_with(APROF_HEAD)
+}
+
 fn is_html(head: &[u8]) -> bool {
     let text = head.trim_ascii_start();
     text.get(..14).is_some_and(|start| start.eq_ignore_ascii_case(b"<!doctype html"))
@@ -230,59 +358,6 @@ fn ends_in_count(line: &[u8]) -> bool {
     let line = line.trim_ascii_end();
     let digits = line.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     digits > 0 && line[..line.len() - digits].ends_with(b" ") && std::str::from_utf8(line).is_ok()
-}
-
-/// A profile and the form it came in.
-#[derive(Debug)]
-pub(crate) struct Input {
-    pub(crate) form: Form,
-    pub(crate) profile: Profile,
-}
-
-/// Reads the profile in `path`, or on stdin where it is `-`. The content tells the form.
-pub(crate) fn read(path: &Path) -> anyhow::Result<Input> {
-    let name = display_name(path);
-    let cannot_read = || format!("cannot read {name}");
-    let mut source: Box<dyn Read> = if is_stream(path) {
-        Box::new(io::stdin().lock())
-    } else {
-        Box::new(File::open(path).with_context(cannot_read)?)
-    };
-    // The head first: what is no profile may be endless.
-    let mut bytes = Vec::new();
-    source.by_ref().take(HEAD_BYTES).read_to_end(&mut bytes).with_context(cannot_read)?;
-    if bytes.is_empty() {
-        bail!("{name} is empty");
-    }
-    let Some(form) = Form::of_content(&bytes) else {
-        bail!("{name} is in no form perk can read (`perk formats` lists them)");
-    };
-    source.read_to_end(&mut bytes).with_context(cannot_read)?;
-    let profile = match form {
-        Form::Text | Form::Binary | Form::Old => {
-            perk_hprof::read(&bytes).map_err(anyhow::Error::new)
-        }
-        Form::Aprof => {
-            aprof::read(&bytes).map(|table| of_table(&table)).map_err(anyhow::Error::new)
-        }
-        Form::Collapsed => collapsed::read(&bytes).map_err(anyhow::Error::new),
-        Form::Html => flamegraph::read(&bytes).map_err(anyhow::Error::new),
-    };
-    let profile = profile.with_context(|| format!("{name}: bad {} file", form.title()))?;
-    for note in &profile.notes {
-        talk::say(format_args!("{name}: {note}"));
-    }
-    Ok(Input { form, profile })
-}
-
-/// Whether `path` means stdin or stdout.
-pub(crate) fn is_stream(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
-
-/// How messages call the input `path`.
-pub(crate) fn display_name(path: &Path) -> String {
-    if is_stream(path) { "stdin".to_owned() } else { path.display().to_string() }
 }
 
 #[cfg(test)]
@@ -313,10 +388,11 @@ mod tests {
             ("java.aprof", Form::Aprof),
             ("/x/a.b.collapsed", Form::Collapsed),
             ("a.HTML", Form::Html),
+            ("a.speedscope.json", Form::Speedscope),
         ] {
             assert_eq!(Form::of_path(Path::new(path)).unwrap(), form, "{path}");
         }
-        for path in ["a", "a.svg", ".txt", "txt", "a.txt.gz"] {
+        for path in ["a", "a.jfr", ".txt", "txt", "a.txt.gz"] {
             assert!(Form::of_path(Path::new(path)).is_err(), "{path}");
         }
     }

@@ -8,19 +8,22 @@ mod args;
 mod convert;
 mod diff;
 mod form;
+mod input;
 mod listen;
 mod output;
 mod report;
 mod run;
 mod show;
 mod talk;
+mod value;
+mod view;
 
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, Parser, ValueEnum};
 
 use args::{Cli, Command};
 use form::Form;
@@ -50,6 +53,7 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::Report(args) => report::report(&args),
         Command::Diff(args) => diff::diff(&args),
         Command::Convert(args) => convert::convert(&args).map(|()| ExitCode::SUCCESS),
+        Command::View(args) => view::view(&args).map(|()| ExitCode::SUCCESS),
         Command::Formats => print(formats().as_bytes()),
         Command::AgentPath(args) => {
             let path = if args.hprof { agent::hprof_folder()? } else { agent::library()? };
@@ -74,11 +78,16 @@ fn print(data: &[u8]) -> anyhow::Result<ExitCode> {
 
 /// The table of `perk formats`.
 fn formats() -> String {
-    let mut table =
-        format!("{:<10} {:<11} {:<5}  {:<6}  what\n", "form", "ending", "reads", "writes");
-    for form in Form::ALL {
-        let ending = form.ending();
-        table += &format!("{ending:<10} .{ending:<10} yes    yes     {}\n", form.title());
+    let mut table = format!(
+        "{:<11} {:<16} {:<5} {:<6}  {:<20} keeps\n",
+        "form", "ending", "reads", "writes", "what"
+    );
+    let yes = |is_it| if is_it { "yes" } else { "-" };
+    for &form in Form::value_variants() {
+        let (reads, writes) = (yes(form.is_read()), yes(form.is_written()));
+        let (name, ending, title) = (form.name(), form.ending(), form.title());
+        let keeps = form.keeps();
+        table += &format!("{name:<11} .{ending:<15} {reads:<5} {writes:<6}  {title:<20} {keeps}\n");
     }
     table
 }

@@ -6,8 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use perk_formats::Value;
-use perk_profile::Profile;
+use perk_profile::{Profile, Value};
 
 use crate::form::Form;
 

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use perk_profile::{MethodTree, NamePattern, Profile, top};
 
 use crate::args::ReportArgs;
-use crate::form::{self, display_name};
+use crate::input::{self, display_name};
 use crate::show::{Screen, printable};
 use crate::{accounting, talk};
 use allocations::Objects;
@@ -33,7 +33,7 @@ const NOTHING: u8 = 1;
 
 /// Reads a file and reports on stdout.
 pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
-    let input = form::read(&args.file)?;
+    let input = input::read(&args.file, &args.read)?;
     let name = display_name(&args.file);
     let content = Content::new(&input.profile);
     let mut out = BufWriter::new(io::stdout().lock());

@@ -5,12 +5,12 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use perk_profile::{FrameId, Line, Profile};
+use perk_profile::{FrameId, Line, Profile, Value};
 use rustc_hash::FxHashMap;
 
+use crate::Error;
 use crate::fill::Filler;
 use crate::graph::{Graph, Part};
-use crate::{Error, Value};
 
 /// Stands for the stack of samples that have none.
 const NO_STACK: &str = "[no stack]";

@@ -3,13 +3,13 @@
 
 use std::io::{self, Write};
 
-use perk_profile::{Accounting, FrameId, Line, NodeId, Profile, ThreadId, Timestamp};
+use perk_profile::{Accounting, FrameId, Line, NodeId, Profile, ThreadId, Timestamp, Value};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use crate::Error;
 use crate::fill::Filler;
 use crate::graph::{Graph, Part};
-use crate::{Error, Value};
 
 const PAGE: &str = include_str!("flamegraph.html");
 const STYLE: &str = include_str!("flamegraph.css");
@@ -69,7 +69,7 @@ pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
     if data.version != VERSION {
         return Err(Error::Offset { offset: begin, expected: "data of version 1" });
     }
-    if data.value != Value::Samples {
+    if !is_samples(&data.value) {
         let expected = "samples: a page of times, calls or bytes has too little to be read back";
         return Err(Error::Offset { offset: begin, expected });
     }
@@ -80,8 +80,12 @@ pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
 #[derive(Debug, Serialize, Deserialize)]
 struct Data {
     version: u32,
-    #[serde(default, skip_serializing_if = "is_samples")]
-    value: Value,
+    /// The name of what is shown; pages of samples say nothing of it, as the first ones did.
+    #[serde(default = "samples", skip_serializing_if = "is_samples")]
+    value: String,
+    /// What the numbers are, where the name does not tell it: `count`, `nanoseconds`, `bytes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unit: Option<String>,
     title: String,
     /// Milliseconds since 1970 and the seconds that local time was ahead of UTC.
     created: Option<(u64, i32)>,
@@ -114,9 +118,12 @@ struct Nodes {
     self_count: Vec<u64>,
 }
 
-/// Pages of samples say nothing of it, as the first ones did.
-fn is_samples(value: &Value) -> bool {
-    *value == Value::Samples
+fn samples() -> String {
+    "samples".to_owned()
+}
+
+fn is_samples(value: &str) -> bool {
+    value == "samples"
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -212,7 +219,8 @@ impl Data {
         }
         Self {
             version: VERSION,
-            value,
+            value: value.name(profile).to_owned(),
+            unit: matches!(value, Value::Measure(_)).then(|| value.unit(profile).name().to_owned()),
             title: title.to_owned(),
             created: profile.created.map(|stamp| (stamp.unix_ms, stamp.utc_offset_s)),
             depth: profile.depth,

@@ -3,10 +3,8 @@
 
 use std::hash::Hash;
 
-use perk_profile::{FrameId, Line, MethodId, NodeId, Profile, StrId};
+use perk_profile::{FrameId, Line, MethodId, NodeId, Profile, StrId, Value};
 use rustc_hash::FxHashMap;
-
-use crate::Value;
 
 /// What a node stands for, before a format gives it a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

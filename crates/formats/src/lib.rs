@@ -4,19 +4,33 @@
 //! what was expected there.
 #![forbid(unsafe_code)]
 
+pub mod async_profiler;
 pub mod collapsed;
 pub mod flamegraph;
+pub mod jamaica;
+pub mod jfr;
+pub mod perf_script;
+pub mod pprof;
+pub mod shared_fields;
+pub mod speedscope;
+pub mod svg;
+pub mod xprof;
 
 mod fill;
 mod graph;
-mod value;
-
-pub use value::Value;
 
 /// Why a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// The input cannot be read on.
+    #[error("{message}")]
+    Input {
+        /// What kind of failure it was.
+        kind: std::io::ErrorKind,
+        /// What the system said.
+        message: String,
+    },
     /// A line of a text format is not what it should be.
     #[error("line {line}: expected {expected}")]
     Line {
@@ -43,4 +57,10 @@ pub enum Error {
         /// What should stand there.
         expected: &'static str,
     },
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self::Input { kind: error.kind(), message: error.to_string() }
+    }
 }

@@ -12,6 +12,14 @@ pub enum Error {
         /// The first bytes, made printable.
         found: String,
     },
+    /// The input cannot be read on.
+    #[error("{message}")]
+    Input {
+        /// What kind of failure it was.
+        kind: std::io::ErrorKind,
+        /// What the system said.
+        message: String,
+    },
     /// A fault in a binary file.
     #[error("offset {offset}: {what}")]
     Binary {
@@ -28,4 +36,13 @@ pub enum Error {
         /// What was found and what was expected.
         what: String,
     },
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        match error.get_ref().and_then(|inner| inner.downcast_ref::<Self>()) {
+            Some(error) => error.clone(),
+            None => Self::Input { kind: error.kind(), message: error.to_string() },
+        }
+    }
 }

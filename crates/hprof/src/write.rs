@@ -274,6 +274,7 @@ pub fn write(profile: &Profile, format: Format, out: impl Write) -> io::Result<(
             Event::Wait(wait) => writer.wait(profile, wait)?,
             Event::MonitorTimes(times) => writer.monitor_times(profile, times)?,
             Event::MonitorDump(dump) => writer.monitor_dump(profile, dump)?,
+            Event::Measure(_) => {}
         }
     }
     writer.out().flush()
@@ -282,9 +283,11 @@ pub fn write(profile: &Profile, format: Format, out: impl Write) -> io::Result<(
 /// When an event was written, where it is a section and that is told.
 fn written(event: &Event) -> Option<Timestamp> {
     match event {
-        Event::ThreadStart(_) | Event::ThreadEnd(_) | Event::ClassUnload(_) | Event::Wait(_) => {
-            None
-        }
+        Event::ThreadStart(_)
+        | Event::ThreadEnd(_)
+        | Event::ClassUnload(_)
+        | Event::Wait(_)
+        | Event::Measure(_) => None,
         Event::HeapSummary(summary) => summary.written,
         Event::CpuSamples(samples) => samples.written,
         Event::CpuTimes(times) => times.written,

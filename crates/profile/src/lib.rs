@@ -23,6 +23,7 @@ pub mod symbols;
 pub mod time;
 pub mod top;
 pub mod tree;
+pub mod value;
 
 #[cfg(test)]
 mod fixture;
@@ -43,3 +44,4 @@ pub use strings::Interner;
 pub use symbols::{Class, Frame, Line, Method, Symbols};
 pub use time::Timestamp;
 pub use tree::CallTree;
+pub use value::{Measure, Unit, Value, Weights};

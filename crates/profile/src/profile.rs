@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 
 use crate::{
-    Accounting, CallEdges, CallTree, ClassId, CpuTimes, FrameId, HeapSummary, MonitorDump,
+    Accounting, CallEdges, CallTree, ClassId, CpuTimes, FrameId, HeapSummary, Measure, MonitorDump,
     MonitorTimes, NodeId, Sites, StrId, Symbols, ThreadId, Timestamp, TraceId, WaitEvent,
 };
 
@@ -99,6 +99,8 @@ pub enum Event {
     MonitorTimes(MonitorTimes),
     /// Who has which monitors, and who waits for them.
     MonitorDump(MonitorDump),
+    /// Numbers of another tool's, by trace. Those of one name add up.
+    Measure(Measure),
 }
 
 /// CPU samples by trace.
@@ -110,6 +112,8 @@ pub struct CpuSamples {
     pub rows: Vec<(TraceId, u64)>,
     /// They were asked for in between: the next section counts them again.
     pub is_interim: bool,
+    /// The time that one sample stands for, in nanoseconds, where the section tells it.
+    pub interval_ns: Option<u64>,
     /// When the section was written, if that is told.
     pub written: Option<Timestamp>,
 }
@@ -225,6 +229,16 @@ impl Profile {
         })
     }
 
+    /// The time that one sample stands for, in nanoseconds, where it is told and one.
+    pub fn sample_interval_ns(&self) -> Option<u64> {
+        let of_run = self.accounting.as_ref().map(|accounting| accounting.interval_ns);
+        of_run.filter(|&ns| ns > 0).or_else(|| {
+            let mut sections = self.cpu_samples().filter(|section| section.total > 0);
+            let first = sections.next()?.interval_ns?;
+            sections.all(|section| section.interval_ns == Some(first)).then_some(first)
+        })
+    }
+
     /// The sections of call times, in order. Each counts from the one before on.
     pub fn cpu_times(&self) -> impl Iterator<Item = &CpuTimes> {
         self.events.iter().filter_map(|event| match event {
@@ -245,6 +259,14 @@ impl Profile {
     pub fn monitor_times(&self) -> impl Iterator<Item = &MonitorTimes> {
         self.events.iter().filter_map(|event| match event {
             Event::MonitorTimes(times) => Some(times),
+            _ => None,
+        })
+    }
+
+    /// What other tools measured, in order.
+    pub fn measures(&self) -> impl Iterator<Item = &Measure> {
+        self.events.iter().filter_map(|event| match event {
+            Event::Measure(measure) => Some(measure),
             _ => None,
         })
     }

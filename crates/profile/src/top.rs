@@ -181,7 +181,7 @@ mod tests {
         let trace = profile.system_trace();
         let mut push = |count, is_interim| {
             let rows = vec![(trace, count)];
-            let samples = CpuSamples { total: count, rows, is_interim, written: None };
+            let samples = CpuSamples { total: count, rows, is_interim, ..CpuSamples::default() };
             profile.events.push(Event::CpuSamples(samples));
             profile.total_cpu_samples().total
         };

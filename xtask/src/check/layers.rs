@@ -19,7 +19,8 @@ const LAYERS: &[(&str, &[&str])] = &[
         "perk-agent",
         &["perk-jvmti-sys", "perk-instrument", "perk-hprof", "perk-profile", "perk-control"],
     ),
-    ("perk-cli", &["perk-formats", "perk-hprof", "perk-profile", "perk-control"]),
+    ("perk-ui", &["perk-formats", "perk-hprof", "perk-profile"]),
+    ("perk-cli", &["perk-ui", "perk-formats", "perk-hprof", "perk-profile", "perk-control"]),
     ("perk-testkit", &["perk-control"]),
     (
         "xtask",

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::{Content, View, summaries};
 use crate::args::ReportArgs;
-use crate::form::Input;
+use crate::input::Input;
 
 /// The fields of the accounting that are text, whatever they look like.
 const TEXTS: [&str; 5] = ["program", "jvm", "engine", "clock", "timing"];

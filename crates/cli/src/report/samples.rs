@@ -71,11 +71,10 @@ pub(super) struct View<'a> {
 
 impl<'a> View<'a> {
     pub(super) fn new(profile: &'a Profile) -> Self {
-        let interval_ns = profile.accounting.as_ref().map(|accounting| accounting.interval_ns);
         Self {
             profile,
             samples: profile.total_cpu_samples(),
-            interval_ns: interval_ns.filter(|&ns| ns > 0),
+            interval_ns: profile.sample_interval_ns(),
         }
     }
 

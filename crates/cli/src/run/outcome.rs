@@ -10,7 +10,7 @@ use perk_profile::{Event, Profile};
 use rustix::process::{Pid, test_kill_process};
 use tempfile::TempDir;
 
-use crate::form;
+use crate::input::{self, ReadArgs};
 use crate::show::{Screen, printable};
 
 /// The folder the agents write to. It goes when it is dropped.
@@ -89,7 +89,7 @@ impl Folder {
                 gone.push(pid);
                 continue;
             }
-            match form::read(&file) {
+            match input::read(&file, &ReadArgs::default()) {
                 Ok(input) => outcome.complete.push(Jvm { pid, file, profile: input.profile }),
                 Err(error) => outcome.unreadable.push((pid, error)),
             }
@@ -126,7 +126,7 @@ impl Jvm {
             Event::CpuTimes(times) => times.rows.is_empty(),
             Event::CallEdges(edges) => edges.rows.is_empty(),
             Event::Sites(sites) => sites.rows.is_empty(),
-            Event::Wait(_) => false,
+            Event::Wait(_) | Event::Measure(_) => false,
             Event::MonitorTimes(times) => times.rows.is_empty(),
             Event::MonitorDump(dump) => dump.monitors.is_empty(),
         })

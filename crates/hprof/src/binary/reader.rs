@@ -224,7 +224,7 @@ impl Reader {
             rows.push((self.trace(body)?, samples));
         }
         let is_interim = mem::take(&mut self.is_interim);
-        Ok(CpuSamples { total, rows, is_interim, written: None })
+        Ok(CpuSamples { total, rows, is_interim, ..CpuSamples::default() })
     }
 
     fn alloc_sites(&mut self, body: &mut Cursor<'_>) -> Result<Sites, Error> {
@@ -309,7 +309,8 @@ impl Reader {
                 Event::ThreadStart(_)
                 | Event::ThreadEnd(_)
                 | Event::ClassUnload(_)
-                | Event::Wait(_) => continue,
+                | Event::Wait(_)
+                | Event::Measure(_) => continue,
                 Event::HeapSummary(summary) => &mut summary.written,
                 Event::CpuSamples(samples) => &mut samples.written,
                 Event::CpuTimes(times) => &mut times.written,

@@ -59,7 +59,8 @@ impl<'a> Reader<'a> {
     fn cpu_samples(&mut self, rest: &[u8]) -> Result<(), Error> {
         let (total, rest) = self.number(rest, "the total of the samples")?;
         let is_interim = mem::take(&mut self.is_interim);
-        let mut samples = CpuSamples { total, rows: Vec::new(), is_interim, written: date(rest) };
+        let mut samples =
+            CpuSamples { total, is_interim, written: date(rest), ..CpuSamples::default() };
         while let Some(row) = self.cpu_row("CPU SAMPLES END")? {
             samples.rows.push((row.trace, row.count));
         }

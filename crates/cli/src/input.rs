@@ -1,0 +1,216 @@
+//! Opens profiles: files or stdin, plain or compressed, of any form.
+
+use std::fs::File;
+use std::io::{self, BufReader, Cursor, IsTerminal, Read, stderr};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use flate2::bufread::MultiGzDecoder;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use perk_profile::Profile;
+
+use crate::form::{Form, HEAD_BYTES};
+use crate::talk;
+
+/// The most bytes that are read where nothing else is said: more than any profile, and less than
+/// what a small file made to do harm unpacks to.
+const MAX_BYTES: u64 = 64 << 30;
+/// How gzip and zstd begin.
+const GZIP: &[u8] = &[0x1f, 0x8b];
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+/// Work that is shorter shows no progress.
+const PROGRESS_AFTER: Duration = Duration::from_secs(1);
+
+/// How a file is read.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct ReadArgs {
+    /// The form of the file, where its content does not tell it or tells it wrongly
+    #[arg(long, value_name = "FORM", value_enum)]
+    pub(crate) from: Option<Form>,
+    /// Read no more than this, unpacked: 500m, 8g [default: 64g]
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "64g",
+          hide_default_value = true)]
+    pub(crate) max_bytes: u64,
+}
+
+impl Default for ReadArgs {
+    fn default() -> Self {
+        Self { from: None, max_bytes: MAX_BYTES }
+    }
+}
+
+/// A profile and the form it came in.
+#[derive(Debug)]
+pub(crate) struct Input {
+    pub(crate) form: Form,
+    pub(crate) profile: Profile,
+}
+
+/// Reads the profile in `path`, or on stdin where it is `-`. The content tells the form, where
+/// `args` does not.
+pub(crate) fn read(path: &Path, args: &ReadArgs) -> anyhow::Result<Input> {
+    let name = display_name(path);
+    let cannot_read = || format!("cannot read {name}");
+    let (source, length): (Box<dyn Read>, _) = if is_stream(path) {
+        (Box::new(io::stdin().lock()), None)
+    } else {
+        let file = File::open(path).with_context(cannot_read)?;
+        let length = file.metadata().ok().filter(|it| it.is_file()).map(|it| it.len());
+        (Box::new(file), length)
+    };
+    let source = Watched::new(source, &name, length);
+    let bar = source.bar.clone();
+    let source = unpack(source).with_context(cannot_read)?;
+    let mut source = Bounded { source, left: args.max_bytes, max_bytes: args.max_bytes };
+    // The head first: what is no profile may be endless.
+    let mut head = Vec::new();
+    source.by_ref().take(HEAD_BYTES).read_to_end(&mut head).with_context(cannot_read)?;
+    if head.is_empty() {
+        bail!("{name} is empty");
+    }
+    let Some(form) = args.from.or_else(|| Form::of_content(&head)) else {
+        bail!("{name} is in no form perk can read (`perk formats` lists them)");
+    };
+    let profile = form.read(Cursor::new(head).chain(source));
+    bar.finish_and_clear();
+    let profile = profile.with_context(|| format!("{name}: bad {} file", form.title()))?;
+    for note in &profile.notes {
+        talk::say(format_args!("{name}: {note}"));
+    }
+    Ok(Input { form, profile })
+}
+
+/// Whether `path` means stdin or stdout.
+pub(crate) fn is_stream(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// How messages call the input `path`.
+pub(crate) fn display_name(path: &Path) -> String {
+    if is_stream(path) { "stdin".to_owned() } else { path.display().to_string() }
+}
+
+/// What `source` holds, unpacked if it is packed, twice if it is packed twice.
+fn unpack(source: impl Read + 'static) -> io::Result<Box<dyn Read>> {
+    const LAYERS: usize = 3;
+    let mut source: Box<dyn Read> = Box::new(source);
+    for _ in 0..LAYERS {
+        let mut head = Vec::new();
+        source.by_ref().take(ZSTD.len() as u64).read_to_end(&mut head)?;
+        let (is_gzip, is_zstd) = (head.starts_with(GZIP), head.starts_with(ZSTD));
+        let whole = Cursor::new(head).chain(source);
+        source = if is_gzip {
+            Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole)))
+        } else if is_zstd {
+            Box::new(zstd::Decoder::new(whole)?)
+        } else {
+            return Ok(Box::new(whole));
+        };
+    }
+    Ok(source)
+}
+
+/// Reads so many bytes and no more.
+struct Bounded<R> {
+    source: R,
+    left: u64,
+    max_bytes: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // One byte more than is allowed tells a file that is too long from one that just fits.
+        let room = usize::try_from(self.left.saturating_add(1)).unwrap_or(usize::MAX);
+        let length = buffer.len().min(room);
+        let count = self.source.read(&mut buffer[..length])?;
+        self.left = self.left.checked_sub(count as u64).ok_or_else(|| {
+            let what = format!("more than {} bytes; --max-bytes allows more", self.max_bytes);
+            io::Error::new(io::ErrorKind::FileTooLarge, what)
+        })?;
+        Ok(count)
+    }
+}
+
+/// Shows how far a file is read, on stderr where that is a terminal, once it has lasted a while.
+struct Watched<R> {
+    source: R,
+    bar: ProgressBar,
+    begun: Instant,
+    is_shown: bool,
+}
+
+impl<R: Read> Watched<R> {
+    fn new(source: R, name: &str, length: Option<u64>) -> Self {
+        let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::hidden());
+        let template = match length {
+            Some(_) => "{prefix} [{wide_bar}] {bytes}/{total_bytes} {eta}",
+            None => "{prefix} {bytes} {elapsed}",
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.set_prefix(name.to_owned());
+        let is_shown = !stderr().is_terminal();
+        Self { source, bar, begun: Instant::now(), is_shown }
+    }
+}
+
+impl<R: Read> Read for Watched<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if !self.is_shown && self.begun.elapsed() > PROGRESS_AFTER {
+            self.is_shown = true;
+            self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+        }
+        let count = self.source.read(buffer)?;
+        self.bar.inc(count as u64);
+        Ok(count)
+    }
+}
+
+/// A size on the command line: a whole number, `k`, `m` or `g` behind it.
+fn size(text: &str) -> Result<u64, String> {
+    let lower = text.to_ascii_lowercase();
+    let digits = lower.trim_end_matches(['k', 'm', 'g']);
+    let shift = match &lower[digits.len()..] {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        _ => 64,
+    };
+    let number =
+        digits.parse::<u64>().ok().filter(|_| digits.bytes().all(|it| it.is_ascii_digit()));
+    number
+        .and_then(|number| number.checked_mul(1_u64.checked_shl(shift)?))
+        .filter(|&bytes| bytes > 0)
+        .ok_or_else(|| "use a size such as 500m or 8g".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        for (text, bytes) in [("1", 1), ("500m", 500 << 20), ("8G", 8 << 30), ("2k", 2048)] {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "0", "k", "-1", "+1", "1.5g", "1kk", "1t", "99999999999999g"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_longer_than_allowed_is_an_error() {
+        let read = |max_bytes| {
+            let mut bounded = Bounded { source: &b"12345"[..], left: max_bytes, max_bytes };
+            let mut bytes = Vec::new();
+            bounded.read_to_end(&mut bytes).map(|_| bytes)
+        };
+        assert_eq!(read(5).unwrap(), b"12345");
+        let error = read(4).unwrap_err();
+        assert_eq!(error.to_string(), "more than 4 bytes; --max-bytes allows more");
+    }
+}
