@@ -174,8 +174,8 @@ fn outputs_that_cannot_be() {
     let before = fs::read(folder.join("p.txt")).unwrap();
     for (arguments, parts) in [
         (
-            &["p.txt", "-o", "x.svg"][..],
-            &["x.svg", ".txt, .hprof, .prof, .aprof, .collapsed or .html"][..],
+            &["p.txt", "-o", "x.jfr"][..],
+            &["x.jfr", "use .txt, .hprof, .prof, .aprof, ", " or .speedscope.json"][..],
         ),
         (&["p.txt", "-o", "no/x.txt"], &["cannot write no/x.txt", "No such file"]),
         (&["p.txt", "-o", "p.txt"], &["p.txt is both input and output"]),
