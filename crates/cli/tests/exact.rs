@@ -244,7 +244,10 @@ fn one_value_of_each_path_is_written() {
     let refused = |arguments: &[&str], parts: &[&str]| {
         assert_refused(&folder.run(&[&["convert", "p.hprof"], arguments].concat()), parts);
     };
-    refused(&["-o", "x.html", "--value", "samples"], &["no samples", "time, calls, allocated, live"]);
+    refused(
+        &["-o", "x.html", "--value", "samples"],
+        &["no samples", "time, calls, allocated, live"],
+    );
     refused(&["-o", "x.html", "--value", "bytes"], &["no bytes", "time, calls, allocated, live"]);
     refused(&["-o", "x.txt", "--value", "time"], &["HPROF text holds whole profiles"]);
     refused(&["-o", "x.prof"], &["cannot write x.prof", "cpu=old text"]);

@@ -8,3 +8,4 @@ mod listen;
 mod monitors;
 mod run;
 mod util;
+mod view;

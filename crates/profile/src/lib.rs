@@ -23,6 +23,7 @@ pub mod symbols;
 pub mod time;
 pub mod top;
 pub mod tree;
+pub mod units;
 pub mod value;
 
 #[cfg(test)]

@@ -55,6 +55,24 @@ pub fn primitive_code(name: &str) -> Option<&'static str> {
     })
 }
 
+/// The parameter types of a method signature, in source form; `None` where it is none.
+pub fn parameters(signature: &str) -> Option<Vec<String>> {
+    let (mut rest, _) = signature.strip_prefix('(')?.split_once(')')?;
+    let mut types = Vec::new();
+    while !rest.is_empty() {
+        let element = rest.trim_start_matches('[');
+        let dimensions = rest.len() - element.len();
+        let length = match element.chars().next()? {
+            'L' => element.find(';')? + 1,
+            c => c.len_utf8(),
+        };
+        let (this, next) = rest.split_at(dimensions + length);
+        types.push(from_signature(this));
+        rest = next;
+    }
+    Some(types)
+}
+
 /// The package of a class name in source form (`java.util` of `java.util.Map$Entry`), empty for
 /// the unnamed package.
 pub fn package(class: &str) -> &str {

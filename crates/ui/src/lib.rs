@@ -1,13 +1,19 @@
 //! The terminal browser of profiles: `perk view`.
+//!
+//! [`App`] is the view model: keys change it, and it says what each line of the screen shows. It
+//! knows no terminal; `draw` puts it on one, and `terminal` runs one.
 #![forbid(unsafe_code)]
 
-use perk_profile::Profile;
+mod app;
+mod draw;
+mod flame;
+mod graph;
+mod keys;
+mod lazy;
+mod list;
+mod terminal;
 
-/// Shows `profile` on the terminal until the user leaves.
-///
-/// # Errors
-/// As the terminal fails.
-pub fn run(profile: &Profile, title: &str) -> anyhow::Result<()> {
-    let _ = (profile, title);
-    Ok(())
-}
+pub use app::App;
+pub use draw::draw;
+pub use keys::Key;
+pub use terminal::run;

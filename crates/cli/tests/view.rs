@@ -1,0 +1,133 @@
+//! `perk view`, driven in a pseudo-terminal.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
+
+use crate::util::{Folder, PERK, assert_refused};
+
+const STACKS: &str = "\
+T.main;T.parse;Lexer.next 60
+T.main;T.parse 10
+T.main;T.check;Lexer.next 30
+";
+
+/// perk on a terminal of 80 columns and 24 lines.
+struct Session {
+    child: Child,
+    keyboard: File,
+    terminal: File,
+    screen: Arc<Mutex<vt100::Parser>>,
+}
+
+impl Session {
+    fn start(folder: &Folder, script: &str) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let terminal = File::options().read(true).write(true).open(name).unwrap();
+        let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&terminal, size).unwrap();
+        let child = Command::new("setsid")
+            .args(["--ctty", "--wait", "sh", "-c", script])
+            .current_dir(folder.path())
+            .env("TERM", "xterm-256color")
+            .env("NO_COLOR", "1")
+            .stdin(terminal.try_clone().unwrap())
+            .stdout(terminal.try_clone().unwrap())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        let keyboard = File::from(master);
+        let mut output = keyboard.try_clone().unwrap();
+        let screen = Arc::new(Mutex::new(vt100::Parser::new(24, 80, 0)));
+        let parser = Arc::clone(&screen);
+        thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = output.read(&mut bytes) {
+                parser.lock().unwrap().process(&bytes[..count]);
+            }
+        });
+        Self { child, keyboard, terminal, screen }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits until the screen shows `text`.
+    fn await_text(&self, text: &str) -> String {
+        let end = Instant::now() + Duration::from_secs(30);
+        loop {
+            let shown = self.screen.lock().unwrap().screen().contents();
+            if shown.contains(text) {
+                return shown;
+            }
+            assert!(Instant::now() < end, "\"{text}\" does not come: {shown}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+#[test]
+fn a_profile_is_browsed() {
+    let folder = Folder::new();
+    folder.file("p.collapsed", STACKS);
+    let mut session = Session::start(&folder, &format!("exec {PERK} view p.collapsed"));
+    let before = tcgetattr(&session.terminal).unwrap().local_modes;
+    let first = session.await_text("Lexer.next");
+    assert!(first.lines().next().unwrap().ends_with("samples: 100"), "{first}");
+    assert!(first.lines().nth(3).unwrap().starts_with("   90.00        90"), "{first}");
+    // The tree, opened with the arrow.
+    session.press("2");
+    session.await_text("▸ T.main");
+    session.press("\x1b[C");
+    session.await_text("▸ T.check");
+    session.press("6");
+    session.await_text("100.00 % total, 0.00 % self: T.main");
+    session.press("1/parse\r");
+    session.press("m");
+    session.await_text("Callers of T.parse");
+    session.press("q");
+    assert_eq!(session.child.wait().unwrap().code(), Some(0));
+    // The terminal is as it was: the normal screen, with echo and lines.
+    let end = Instant::now() + Duration::from_secs(10);
+    while session.screen.lock().unwrap().screen().alternate_screen() {
+        assert!(Instant::now() < end, "the browser's screen stays");
+        thread::sleep(Duration::from_millis(20));
+    }
+    let after = tcgetattr(&session.terminal).unwrap().local_modes;
+    assert!(after.bits() & before.bits() == before.bits(), "{before:?} {after:?}");
+    assert!(
+        after.contains(rustix::termios::LocalModes::ECHO | rustix::termios::LocalModes::ICANON)
+    );
+}
+
+#[test]
+fn keys_come_from_the_terminal_where_the_profile_comes_on_stdin() {
+    let folder = Folder::new();
+    folder.file("p.collapsed", STACKS);
+    let mut session = Session::start(&folder, &format!("cat p.collapsed | {PERK} view -"));
+    session.await_text("stdin");
+    session.press("3");
+    session.await_text("▸ Lexer.next");
+    session.press("\x03");
+    assert_eq!(session.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn without_a_terminal_it_says_so() {
+    let folder = Folder::new();
+    folder.file("p.collapsed", STACKS);
+    assert_refused(
+        &folder.run(&["view", "p.collapsed"]),
+        &["stdout is no terminal", "perk report"],
+    );
+}

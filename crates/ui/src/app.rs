@@ -1,0 +1,540 @@
+//! The view model: what is shown, and what keys do to it.
+
+use std::cmp::Reverse;
+
+use perk_profile::{Profile, ThreadId, Value, units};
+
+use crate::Key;
+use crate::flame::Flame;
+use crate::graph::{Filter, Flat, Graph};
+use crate::lazy::{Direction, LazyTree};
+use crate::list::Cursor;
+
+/// A way to look at a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum View {
+    Methods,
+    Tree,
+    Callers,
+    Method,
+    Threads,
+    Flame,
+}
+
+impl View {
+    pub(crate) const ALL: [View; 6] =
+        [View::Methods, View::Tree, View::Callers, View::Method, View::Threads, View::Flame];
+
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            View::Methods => "Methods",
+            View::Tree => "Tree",
+            View::Callers => "Callers",
+            View::Method => "Method",
+            View::Threads => "Threads",
+            View::Flame => "Flame",
+        }
+    }
+}
+
+/// What methods are ordered by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Own,
+    Total,
+    Name,
+}
+
+/// What the keyboard is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Browse,
+    /// Typing what to search for.
+    Search(String),
+    Help,
+}
+
+/// The method around which callers and callees are shown.
+#[derive(Debug)]
+pub(crate) struct Around {
+    pub(crate) label: u32,
+    pub(crate) callers: LazyTree,
+    pub(crate) callees: LazyTree,
+}
+
+/// A line of a list or tree, as it is drawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    /// A heading between lines; the cursor goes over it.
+    pub(crate) is_heading: bool,
+    pub(crate) own: u64,
+    pub(crate) total: u64,
+    pub(crate) level: usize,
+    /// Whether it is open; `None` where it cannot be.
+    pub(crate) is_open: Option<bool>,
+    pub(crate) text: String,
+}
+
+/// The state of the browser.
+#[derive(Debug)]
+pub struct App<'a> {
+    profile: &'a Profile,
+    pub(crate) title: String,
+    pub(crate) values: Vec<Value>,
+    pub(crate) value: usize,
+    pub(crate) view: View,
+    pub(crate) order: Order,
+    pub(crate) mode: Mode,
+    pub(crate) filter: Filter,
+    pub(crate) graph: Graph,
+    /// All that the profile has of the value, whatever the filter.
+    pub(crate) whole: u64,
+    flat: Vec<Flat>,
+    tree: LazyTree,
+    callers: LazyTree,
+    around: Option<Around>,
+    threads: Vec<(ThreadId, u64)>,
+    pub(crate) flame: Flame,
+    cursors: [Cursor; View::ALL.len()],
+    search: String,
+    /// What to say in the last line, until the next key.
+    pub(crate) message: String,
+    height: usize,
+    is_done: bool,
+}
+
+impl<'a> App<'a> {
+    /// A browser of `profile`, called `title`.
+    pub fn new(profile: &'a Profile, title: &str) -> Self {
+        let values = Value::all_of(profile);
+        let value = values.first().copied().unwrap_or_default();
+        let filter = Filter::default();
+        let graph = Graph::new(profile, value, &filter);
+        let mut app = Self {
+            profile,
+            title: units::printable(title),
+            values,
+            value: 0,
+            view: View::Methods,
+            order: Order::Own,
+            mode: Mode::Browse,
+            filter,
+            whole: graph.total(),
+            flat: Vec::new(),
+            tree: LazyTree::top_down(&graph),
+            callers: LazyTree::bottom_up(&graph),
+            around: None,
+            threads: Vec::new(),
+            flame: Flame::new(&graph),
+            graph,
+            cursors: [Cursor::default(); View::ALL.len()],
+            search: String::new(),
+            message: String::new(),
+            height: 20,
+            is_done: false,
+        };
+        app.refill();
+        app
+    }
+
+    /// Whether the user has left.
+    pub fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// The value that is shown.
+    pub(crate) fn shown_value(&self) -> Value {
+        self.values.get(self.value).copied().unwrap_or_default()
+    }
+
+    /// Its name.
+    pub(crate) fn value_name(&self) -> &str {
+        self.shown_value().name(self.profile)
+    }
+
+    /// `count` with its unit; of samples their time, too, where that is known.
+    pub(crate) fn amount(&self, count: u64) -> String {
+        let amount = units::amount(count, self.graph.unit);
+        match (self.shown_value(), self.profile.sample_interval_ns()) {
+            (Value::Samples, Some(ns)) => {
+                format!("{amount} = {}", units::duration(count.saturating_mul(ns)))
+            }
+            _ => amount,
+        }
+    }
+
+    /// Computes what depends on value and filter anew.
+    fn rebuild(&mut self) {
+        let label = self.around.as_ref().map(|it| self.graph.label(it.label).to_owned());
+        let value = self.shown_value();
+        self.graph = Graph::new(self.profile, value, &self.filter);
+        self.whole = match self.filter == Filter::default() {
+            true => self.graph.total(),
+            false => value.weights(self.profile).total,
+        };
+        self.tree = LazyTree::top_down(&self.graph);
+        self.callers = LazyTree::bottom_up(&self.graph);
+        self.flame = Flame::new(&self.graph);
+        self.around = None;
+        self.cursors = [Cursor::default(); View::ALL.len()];
+        self.refill();
+        if let Some(label) = label.and_then(|it| self.graph.labels.iter().position(|l| *l == it)) {
+            self.look_around(label as u32);
+        }
+    }
+
+    fn refill(&mut self) {
+        self.flat = self.graph.flat();
+        self.sort();
+        let mut counts = std::collections::BTreeMap::new();
+        for (trace, _, number) in self.shown_value().weights(self.profile).rows {
+            if let Some(thread) = self.profile.get_trace(trace).thread {
+                let count: &mut u64 = counts.entry(thread).or_default();
+                *count = count.saturating_add(number);
+            }
+        }
+        self.threads = counts.into_iter().collect();
+        self.threads.sort_by_key(|&(thread, count)| (Reverse(count), thread));
+    }
+
+    fn sort(&mut self) {
+        let labels = &self.graph.labels;
+        let name = |row: &Flat| labels[row.label as usize].clone();
+        match self.order {
+            Order::Own => {
+                self.flat.sort_by_cached_key(|it| (Reverse((it.own, it.total)), name(it)))
+            }
+            Order::Total => {
+                self.flat.sort_by_cached_key(|it| (Reverse((it.total, it.own)), name(it)));
+            }
+            Order::Name => self.flat.sort_by_cached_key(name),
+        }
+    }
+
+    fn look_around(&mut self, label: u32) {
+        self.around = Some(Around {
+            label,
+            callers: LazyTree::around(&self.graph, label, Direction::Up),
+            callees: LazyTree::around(&self.graph, label, Direction::Down),
+        });
+        self.cursors[View::Method as usize] = Cursor { at: 1, top: 0 };
+    }
+
+    /// How many lines the view has.
+    pub(crate) fn line_count(&self) -> usize {
+        match self.view {
+            View::Methods => self.flat.len(),
+            View::Tree => self.tree.lines().len(),
+            View::Callers => self.callers.lines().len(),
+            View::Threads => self.threads.len(),
+            View::Method => self.around.as_ref().map_or(0, |around| {
+                around.callers.lines().len() + around.callees.lines().len() + 2
+            }),
+            View::Flame => 0,
+        }
+    }
+
+    /// A line of the view.
+    pub(crate) fn line(&self, index: usize) -> Line {
+        let of_tree = |line: &crate::lazy::TreeLine| Line {
+            is_heading: false,
+            own: line.own,
+            total: line.total,
+            level: line.level,
+            is_open: line.is_open,
+            text: self.graph.label(line.label).to_owned(),
+        };
+        let plain = |own, total, text: &str| Line {
+            is_heading: false,
+            own,
+            total,
+            level: 0,
+            is_open: None,
+            text: text.to_owned(),
+        };
+        match (self.view, &self.around) {
+            (View::Methods, _) => {
+                let row = self.flat[index];
+                plain(row.own, row.total, self.graph.label(row.label))
+            }
+            (View::Tree, _) => of_tree(&self.tree.lines()[index]),
+            (View::Callers, _) => of_tree(&self.callers.lines()[index]),
+            (View::Threads, _) => {
+                let (thread, count) = self.threads[index];
+                plain(count, count, &units::printable(self.profile.thread_name(thread)))
+            }
+            (View::Method, Some(around)) => {
+                let callers = around.callers.lines();
+                let heading = |text: &str| Line {
+                    is_heading: true,
+                    ..plain(0, 0, &format!("{text} {}", self.graph.label(around.label)))
+                };
+                match index.checked_sub(callers.len() + 1) {
+                    None if index == 0 => heading("Callers of"),
+                    None => of_tree(&callers[index - 1]),
+                    Some(0) => heading("Called by"),
+                    Some(place) => of_tree(&around.callees.lines()[place - 1]),
+                }
+            }
+            (View::Method | View::Flame, _) => plain(0, 0, ""),
+        }
+    }
+
+    /// Whether a line's text is what was searched for.
+    pub(crate) fn is_match(&self, text: &str) -> bool {
+        !self.search.is_empty() && text.to_lowercase().contains(&self.search)
+    }
+
+    /// The cursor, with the window moved to it; the window has `height` lines.
+    pub(crate) fn cursor(&mut self, height: usize) -> Cursor {
+        self.height = height.max(1);
+        let count = self.line_count();
+        let cursor = &mut self.cursors[self.view as usize];
+        cursor.show(count, height);
+        *cursor
+    }
+
+    fn at(&self) -> usize {
+        self.cursors[self.view as usize].at
+    }
+
+    fn step(&mut self, by: isize) {
+        let count = self.line_count();
+        self.cursors[self.view as usize].step(by, count);
+        // Headings are gone over, unless nothing is behind them.
+        if self.at() < count && self.line(self.at()).is_heading {
+            self.cursors[self.view as usize].step(by.signum(), count);
+        }
+    }
+
+    /// The method or class under the cursor.
+    fn selected(&self) -> Option<u32> {
+        let at = self.at();
+        match self.view {
+            View::Methods => self.flat.get(at).map(|row| row.label),
+            View::Tree => self.tree.lines().get(at).map(|line| line.label),
+            View::Callers => self.callers.lines().get(at).map(|line| line.label),
+            View::Method => self.open_tree().map(|(tree, place)| tree.lines()[place].label),
+            View::Threads => None,
+            View::Flame => {
+                let selected = self.flame.selected;
+                (selected != crate::graph::ROOT).then(|| self.graph.node(selected).label)
+            }
+        }
+    }
+
+    /// The tree under the cursor, and the line in it.
+    fn open_tree(&self) -> Option<(&LazyTree, usize)> {
+        let at = self.at();
+        let (tree, place) = match self.view {
+            View::Tree => (&self.tree, at),
+            View::Callers => (&self.callers, at),
+            View::Method => {
+                let around = self.around.as_ref()?;
+                let callers = around.callers.lines().len();
+                match at.checked_sub(callers + 2) {
+                    Some(place) => (&around.callees, place),
+                    None => (&around.callers, at.checked_sub(1)?),
+                }
+            }
+            View::Methods | View::Threads | View::Flame => return None,
+        };
+        (place < tree.lines().len()).then_some((tree, place))
+    }
+
+    fn change_tree(&mut self, change: impl FnOnce(&mut LazyTree, &Graph, usize)) {
+        let Some((tree, place)) = self.open_tree() else { return };
+        let node = tree.lines()[place].node;
+        let at = self.at();
+        let tree = match (self.view, &mut self.around) {
+            (View::Tree, _) => &mut self.tree,
+            (View::Callers, _) => &mut self.callers,
+            (_, Some(around)) if at <= around.callers.lines().len() => &mut around.callers,
+            (_, Some(around)) => &mut around.callees,
+            (_, None) => return,
+        };
+        change(tree, &self.graph, node);
+    }
+
+    /// Does what a key is for.
+    pub fn press(&mut self, key: Key) {
+        self.message.clear();
+        match (&mut self.mode, key) {
+            (_, Key::Interrupt) => self.is_done = true,
+            (Mode::Help, _) => self.mode = Mode::Browse,
+            (Mode::Search(_), Key::Escape) => self.mode = Mode::Browse,
+            (Mode::Search(text), Key::Backspace) => {
+                text.pop();
+            }
+            (Mode::Search(text), Key::Enter) => {
+                self.search = text.to_lowercase();
+                self.mode = Mode::Browse;
+                self.find(true, true);
+            }
+            (Mode::Search(text), Key::Char(c)) => text.push(c),
+            (Mode::Search(_), _) => {}
+            (Mode::Browse, key) => self.browse(key),
+        }
+    }
+
+    fn browse(&mut self, key: Key) {
+        let page = self.height.saturating_sub(1).max(1) as isize;
+        match key {
+            Key::Char('q') => self.is_done = true,
+            Key::Char('?') => self.mode = Mode::Help,
+            Key::Char('/') => self.mode = Mode::Search(String::new()),
+            Key::Char('n') => self.find(true, false),
+            Key::Char('N') => self.find(false, false),
+            Key::Char(c @ '1'..='6') => self.look(View::ALL[c as usize - '1' as usize]),
+            Key::Tab | Key::BackTab => {
+                let step = if key == Key::Tab { 1 } else { View::ALL.len() - 1 };
+                self.look(View::ALL[(self.view as usize + step) % View::ALL.len()]);
+            }
+            Key::Char(c @ ('v' | 'V')) => {
+                let count = self.values.len();
+                if count > 1 {
+                    self.value = (self.value + if c == 'v' { 1 } else { count - 1 }) % count;
+                    self.rebuild();
+                } else {
+                    self.message = format!("the profile has {} alone", self.value_name());
+                }
+            }
+            Key::Char('s') => {
+                self.order = match self.order {
+                    Order::Own => Order::Total,
+                    Order::Total => Order::Name,
+                    Order::Name => Order::Own,
+                };
+                self.sort();
+                self.look(View::Methods);
+            }
+            Key::Char('m') => self.look_at_selected(),
+            Key::Char('f') => self.focus(),
+            Key::Escape | Key::Char('F') => {
+                if self.filter != Filter::default() {
+                    self.filter = Filter::default();
+                    self.rebuild();
+                } else if !self.search.is_empty() {
+                    self.search.clear();
+                }
+            }
+            key if self.view == View::Flame => self.browse_flame(key),
+            Key::Up | Key::Char('k') => self.step(-1),
+            Key::Down | Key::Char('j') => self.step(1),
+            Key::PageUp => self.step(-page),
+            Key::PageDown => self.step(page),
+            Key::Home | Key::Char('g') => self.step(isize::MIN + 1),
+            Key::End | Key::Char('G') => self.step(isize::MAX),
+            Key::Right | Key::Char('l') => self.right(),
+            Key::Left | Key::Char('h') => self.left(),
+            Key::Char(' ') => self.change_tree(LazyTree::toggle),
+            Key::Char('*' | 'e') => self.change_tree(LazyTree::open_heaviest),
+            Key::Enter => match self.view {
+                View::Methods => self.look_at_selected(),
+                View::Threads => self.focus(),
+                _ => self.change_tree(LazyTree::toggle),
+            },
+            _ => {}
+        }
+    }
+
+    fn browse_flame(&mut self, key: Key) {
+        let graph = &self.graph;
+        match key {
+            Key::Up | Key::Char('k') => self.flame.up(graph),
+            Key::Down | Key::Char('j') => self.flame.down(graph),
+            Key::Left | Key::Char('h') => self.flame.aside(graph, -1),
+            Key::Right | Key::Char('l') => self.flame.aside(graph, 1),
+            Key::Enter | Key::Char(' ') => self.flame.zoom(graph),
+            Key::Home | Key::Char('g') => self.flame = Flame::new(graph),
+            _ => {}
+        }
+    }
+
+    fn look(&mut self, view: View) {
+        if view == View::Method && self.around.is_none() {
+            match self.selected() {
+                Some(label) => self.look_around(label),
+                None => {
+                    let first = self.flat.first().map(|row| row.label);
+                    first.into_iter().for_each(|label| self.look_around(label));
+                }
+            }
+        }
+        self.view = view;
+    }
+
+    fn look_at_selected(&mut self) {
+        if let Some(label) = self.selected() {
+            self.look_around(label);
+            self.view = View::Method;
+        }
+    }
+
+    /// Shows only what goes through the selected method, or ran in the selected thread.
+    fn focus(&mut self) {
+        if self.view == View::Threads {
+            let Some(&(thread, _)) = self.threads.get(self.at()) else { return };
+            self.filter.thread = Some(thread);
+            self.rebuild();
+            self.view = View::Methods;
+        } else if let Some(label) = self.selected() {
+            self.filter.focus = Some(self.graph.label(label).to_owned());
+            self.rebuild();
+        }
+    }
+
+    /// What the filter leaves, for a person; empty where it leaves everything.
+    pub(crate) fn filter_text(&self) -> String {
+        let thread = self.filter.thread.map(|id| units::printable(self.profile.thread_name(id)));
+        let mut parts: Vec<String> =
+            thread.into_iter().map(|name| format!("thread {name}")).collect();
+        parts.extend(self.filter.focus.iter().map(|name| format!("through {name}")));
+        parts.join(", ")
+    }
+
+    fn right(&mut self) {
+        let is_open = self.open_tree().and_then(|(tree, place)| tree.lines()[place].is_open);
+        match is_open {
+            Some(false) => self.change_tree(LazyTree::open),
+            Some(true) => self.step(1),
+            None => {}
+        }
+    }
+
+    fn left(&mut self) {
+        let Some((tree, place)) = self.open_tree() else { return };
+        let line = tree.lines()[place];
+        if line.is_open == Some(true) {
+            self.change_tree(LazyTree::close);
+        } else if let Some(parent) = tree.line_of_parent(line.node) {
+            let up = place - parent;
+            self.cursors[self.view as usize].at -= up;
+        }
+    }
+
+    /// Goes to the next line that has what was searched for.
+    fn find(&mut self, forward: bool, is_new: bool) {
+        if self.search.is_empty() {
+            self.message = "nothing to search for: type / and a part of a name".to_owned();
+            return;
+        }
+        if self.view == View::Flame {
+            let count = self.graph.labels.iter().filter(|label| self.is_match(label)).count();
+            self.message = format!("{count} methods match");
+            return;
+        }
+        let count = self.line_count();
+        let at = self.at();
+        let places = (0..count).map(|step| match (forward, is_new) {
+            (true, true) => (at + step) % count,
+            (true, false) => (at + step + 1) % count,
+            (false, _) => (at + 2 * count - step - 1) % count,
+        });
+        let mut places = places;
+        match places.find(|&place| self.is_match(&self.line(place).text)) {
+            Some(place) => self.cursors[self.view as usize].set(place, count),
+            None => self.message = format!("no line here has \"{}\"", self.search),
+        }
+    }
+}

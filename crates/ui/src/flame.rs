@@ -1,0 +1,100 @@
+//! A flame graph in characters: one line a level, the root's children on top.
+
+use crate::graph::{Graph, ROOT};
+
+/// A frame on the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Block {
+    pub(crate) node: u32,
+    /// Its first column.
+    pub(crate) x: usize,
+    /// Its columns, at least one.
+    pub(crate) width: usize,
+    /// Its line.
+    pub(crate) level: usize,
+}
+
+/// What is zoomed in on, and what is selected.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Flame {
+    pub(crate) zoom: u32,
+    pub(crate) selected: u32,
+}
+
+impl Flame {
+    /// Selects the heaviest frame, where there is any.
+    pub(crate) fn new(graph: &Graph) -> Self {
+        let selected = graph.children(ROOT).first().copied().unwrap_or(ROOT);
+        Self { zoom: ROOT, selected }
+    }
+
+    /// The blocks of a screen of `width` columns and `height` lines. Those above what is zoomed in
+    /// on come first, as wide as the screen.
+    pub(crate) fn blocks(&self, graph: &Graph, width: usize, height: usize) -> Vec<Block> {
+        let mut above = Vec::new();
+        let mut at = self.zoom;
+        while at != ROOT {
+            above.push(at);
+            at = graph.node(at).parent;
+        }
+        above.reverse();
+        // At least half of the screen is for what is below.
+        let hidden = above.len().saturating_sub(height / 2);
+        let mut blocks: Vec<Block> = above[hidden..]
+            .iter()
+            .enumerate()
+            .map(|(level, &node)| Block { node, x: 0, width, level })
+            .collect();
+        let first = blocks.len();
+        let total = graph.node(self.zoom).total.max(1);
+        let column = |number: u64| (number as u128 * width as u128 / u128::from(total)) as usize;
+        // A node, where it begins, and its level.
+        let mut open = vec![(self.zoom, 0_u64, first)];
+        while let Some((node, start, level)) = open.pop() {
+            if level >= height {
+                continue;
+            }
+            let mut start = start;
+            for &child in graph.children(node) {
+                let end = start.saturating_add(graph.node(child).total);
+                let (x, end_x) = (column(start), column(end));
+                if end_x > x {
+                    blocks.push(Block { node: child, x, width: end_x - x, level });
+                    open.push((child, start, level + 1));
+                }
+                start = end;
+            }
+        }
+        blocks
+    }
+
+    /// Selects the parent, where it is shown.
+    pub(crate) fn up(&mut self, graph: &Graph) {
+        let parent = graph.node(self.selected).parent;
+        if parent != ROOT {
+            self.selected = parent;
+        }
+    }
+
+    /// Selects the heaviest child.
+    pub(crate) fn down(&mut self, graph: &Graph) {
+        if let Some(&child) = graph.children(self.selected).first() {
+            self.selected = child;
+        }
+    }
+
+    /// Selects the sibling before or behind.
+    pub(crate) fn aside(&mut self, graph: &Graph, by: isize) {
+        let siblings = graph.children(graph.node(self.selected).parent);
+        if let Some(place) = siblings.iter().position(|&it| it == self.selected) {
+            let place = place.saturating_add_signed(by).min(siblings.len() - 1);
+            self.selected = siblings[place];
+        }
+    }
+
+    /// Zooms in on what is selected; out where it is zoomed in on already.
+    pub(crate) fn zoom(&mut self, graph: &Graph) {
+        self.zoom =
+            if self.zoom == self.selected { graph.node(self.zoom).parent } else { self.selected };
+    }
+}
