@@ -1,31 +1,340 @@
-//! Profiles of JamaicaVM.
+//! The profile that JamaicaVM's profiling VM writes: a line a number, its keyword first.
+//! `docs/formats/jamaica.md` has the lines.
 
-use std::io::{self, Read, Write};
+mod lines;
+mod writer;
 
-use perk_profile::Profile;
+use std::io::Read;
+
+use perk_hprof::LineReader;
+use perk_profile::{
+    Allocations, CallRow, CpuTimes, Event, Frame, FrameId, Line, Measure, Method, Profile, Site,
+    Sites, Thread, ThreadId, TraceId, Unit,
+};
+use rustc_hash::FxHashMap;
 
 use crate::Error;
+use lines::{Entry, Mode, Signature};
 
-/// Writes what the format holds of `profile`.
-///
-/// # Errors
-/// As `out` fails.
-pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
-    let _ = (profile, out);
-    Ok(())
+pub use writer::write;
+
+/// The measures of a Jamaica profile, by what is counted.
+mod measure {
+    pub(super) const BYTECODES: &str = "bytecodes";
+    pub(super) const CYCLES: &str = "cycles";
+    pub(super) const NATIVE_CALLS: &str = "native calls";
+    pub(super) const ARRAY_ALLOCATIONS: &str = "array allocations";
+    pub(super) const REFLECTION: &str = "classes used via reflection";
+    pub(super) const HEAP_REFERENCES: &str = "heap references";
+    pub(super) const HEAP_WORDS: &str = "heap words";
+    pub(super) const THREADS: &str = "threads at once";
+    pub(super) const THREAD_CYCLES: &str = "thread cycles";
+    pub(super) const THREAD_PRIORITY: &str = "thread priority";
+    /// Percent of a thread's time: interpreted, compiled, JNI and GC code.
+    pub(super) const THREAD_SHARES: [&str; 4] = [
+        "thread interpreted percent",
+        "thread compiled percent",
+        "thread JNI percent",
+        "thread GC percent",
+    ];
+    pub(super) const C_STACK: &str = "thread C stack bytes";
+    pub(super) const JAVA_STACK: &str = "thread Java stack bytes";
+    pub(super) const BLOCKS: &str = "blocks per object";
 }
 
-/// Whether a file that begins with `head` is of this format.
+/// How a line of a Jamaica profile begins.
+const KEYWORDS: [&str; 11] = [
+    "HEAP_REFS",
+    "HEAP_USE",
+    "INSTANTIATION_COUNT",
+    "PROFILE",
+    "PROFILE_CLASS_USED_VIA_REFLECTION",
+    "PROFILE_CYCLES",
+    "PROFILE_INVOKE",
+    "PROFILE_NATIVE",
+    "PROFILE_NEWARRAY",
+    "PROFILE_THREAD",
+    "PROFILE_THREADS",
+];
+
+/// Whether a file that begins with `head` is such a profile.
 pub fn recognise(head: &[u8]) -> bool {
-    let _ = head;
-    false
+    let text = head.trim_ascii_start();
+    let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let keyword = line.split(|&byte| byte == b':').next().unwrap_or_default();
+    keyword.len() < line.len() && KEYWORDS.iter().any(|known| known.as_bytes() == keyword)
 }
 
-/// Reads a file.
+/// Reads a profile; what several runs appended adds up.
 ///
 /// # Errors
-/// [`Error`] with the place that cannot be understood.
+/// [`Error::Line`] with the line that cannot be understood, or as `input` fails.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
-    let _ = input;
-    Ok(Profile::default())
+    let mut lines = LineReader::new(input);
+    let mut reader = Reader::default();
+    loop {
+        let number = lines.line() + 1;
+        let Some(line) = lines.next()? else { break };
+        let line = String::from_utf8_lossy(line);
+        let line = line.trim();
+        if line.is_empty() {
+            continue;
+        }
+        let (keyword, rest) = line.split_once(':').unwrap_or((line, ""));
+        if !KEYWORDS.contains(&keyword) {
+            let is_keyword = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+            if rest.is_empty() || keyword.is_empty() || !keyword.chars().all(is_keyword) {
+                let expected = "a keyword such as PROFILE and a colon";
+                return Err(Error::Line { line: number, expected });
+            }
+            *reader.passed_over.entry(keyword.to_owned()).or_default() += 1;
+            continue;
+        }
+        let entry = Entry::parse(keyword, rest)
+            .map_err(|expected| Error::Line { line: number, expected })?;
+        reader.entry(entry);
+    }
+    Ok(reader.finish())
 }
+
+#[derive(Default)]
+struct Reader {
+    profile: Profile,
+    measures: Vec<Measure>,
+    /// The place of each trace in each measure.
+    places: FxHashMap<(usize, TraceId), usize>,
+    calls: Vec<CallRow>,
+    call_places: FxHashMap<TraceId, usize>,
+    sites: Sites,
+    site_places: FxHashMap<String, usize>,
+    thread_count: usize,
+    passed_over: std::collections::BTreeMap<String, usize>,
+    odd_mode_count: usize,
+    loader_count: usize,
+    tree_object_count: u64,
+}
+
+impl Reader {
+    fn entry(&mut self, entry: Entry<'_>) {
+        let system = self.profile.system_trace();
+        match entry {
+            Entry::Bytecodes { count, method } => {
+                let trace = self.method(method, Line::Unknown, None);
+                self.add(measure::BYTECODES, Unit::Count, trace, count);
+            }
+            Entry::Cycles { count, method, mode } => {
+                let line = match mode {
+                    Some(Mode::Compiled) => Line::Compiled,
+                    Some(Mode::Other) => {
+                        self.odd_mode_count += 1;
+                        Line::Unknown
+                    }
+                    Some(Mode::Interpreted) | None => Line::Unknown,
+                };
+                let trace = self.method(method, line, None);
+                self.add(measure::CYCLES, Unit::Count, trace, count);
+            }
+            Entry::Native { count, method } => {
+                let trace = self.method(method, Line::Native, None);
+                self.add(measure::NATIVE_CALLS, Unit::Count, trace, count);
+            }
+            Entry::NewArray { count, bci, method } => {
+                let trace = self.method(method, Line::Unknown, Some(bci));
+                self.add(measure::ARRAY_ALLOCATIONS, Unit::Count, trace, count);
+            }
+            Entry::Invoke { count, bci, caller, callee } => {
+                let caller = self.frame(caller, Line::Unknown, Some(bci));
+                let callee = self.frame(callee, Line::Unknown, None);
+                let node = self.profile.tree.insert([caller, callee]).node;
+                let trace = self.profile.trace(node, None);
+                let place = *self.call_places.entry(trace).or_insert_with(|| {
+                    self.calls.push(CallRow { trace, count: 0, self_ns: 0, total_ns: 0 });
+                    self.calls.len() - 1
+                });
+                let row = &mut self.calls[place];
+                row.count = row.count.saturating_add(count);
+            }
+            Entry::Instantiations { class, loader, objects, blocks, trees } => {
+                self.loader_count += usize::from(!loader.is_empty() && loader != "bootstrap");
+                self.tree_object_count = self.tree_object_count.saturating_add(trees);
+                self.blocks(class, blocks);
+                self.objects(class, objects);
+            }
+            Entry::HeapUse { class, objects, blocks, trees } => {
+                self.tree_object_count = self.tree_object_count.saturating_add(trees);
+                self.blocks(class, blocks);
+                self.objects(class, objects);
+            }
+            Entry::HeapReferences { references, words } => {
+                self.add(measure::HEAP_REFERENCES, Unit::Count, system, references);
+                self.add(measure::HEAP_WORDS, Unit::Count, system, words);
+            }
+            Entry::Reflection { class } => {
+                let trace = self.class_trace(class);
+                self.set_most(measure::REFLECTION, trace, 1);
+            }
+            Entry::Threads { count } => self.set_most(measure::THREADS, system, count),
+            Entry::Thread { priority, cycles, shares, c_stack_bytes, java_stack_bytes, name } => {
+                let thread = self.thread(name);
+                let root = self.profile.tree.root();
+                let trace = self.profile.trace(root, Some(thread));
+                self.add(measure::THREAD_CYCLES, Unit::Count, trace, cycles);
+                self.set_most(measure::THREAD_PRIORITY, trace, priority);
+                for (name, share) in measure::THREAD_SHARES.into_iter().zip(shares) {
+                    self.set_most(name, trace, share);
+                }
+                for (name, bytes) in
+                    [(measure::C_STACK, c_stack_bytes), (measure::JAVA_STACK, java_stack_bytes)]
+                {
+                    self.set_most(name, trace, bytes);
+                    let index = self.measure(name, Unit::Bytes);
+                    self.measures[index].unit = Unit::Bytes;
+                }
+            }
+        }
+    }
+
+    fn measure(&mut self, name: &str, unit: Unit) -> usize {
+        self.measures.iter().position(|measure| measure.name == name).unwrap_or_else(|| {
+            self.measures.push(Measure { name: name.to_owned(), unit, ..Measure::default() });
+            self.measures.len() - 1
+        })
+    }
+
+    /// The number of `trace` in a measure.
+    fn number(&mut self, name: &str, unit: Unit, trace: TraceId) -> (usize, usize) {
+        let index = self.measure(name, unit);
+        let rows = &mut self.measures[index].rows;
+        let place = *self.places.entry((index, trace)).or_insert_with(|| {
+            rows.push((trace, 0));
+            rows.len() - 1
+        });
+        (index, place)
+    }
+
+    fn add(&mut self, name: &str, unit: Unit, trace: TraceId, count: u64) {
+        let (index, place) = self.number(name, unit, trace);
+        let number = &mut self.measures[index].rows[place].1;
+        *number = number.saturating_add(count);
+    }
+
+    /// Of several runs the most counts.
+    fn set_most(&mut self, name: &str, trace: TraceId, count: u64) {
+        let (index, place) = self.number(name, Unit::Count, trace);
+        let number = &mut self.measures[index].rows[place].1;
+        *number = count.max(*number);
+    }
+
+    fn blocks(&mut self, class: &str, blocks: u64) {
+        let trace = self.class_trace(class);
+        self.set_most(measure::BLOCKS, trace, blocks);
+    }
+
+    fn objects(&mut self, class: &str, objects: Allocations) {
+        let place = match self.site_places.get(class) {
+            Some(&place) => place,
+            None => {
+                let id = self.profile.symbols.class(&lines::from_class_name(class));
+                let trace = self.profile.system_trace();
+                let objects = Allocations::default();
+                self.sites.rows.push(Site { class: id, trace, objects });
+                self.site_places.insert(class.to_owned(), self.sites.rows.len() - 1);
+                self.sites.rows.len() - 1
+            }
+        };
+        self.sites.rows[place].objects.add(objects);
+        self.sites.total.add(objects);
+    }
+
+    fn frame(&mut self, signature: Signature<'_>, line: Line, bci: Option<i32>) -> FrameId {
+        let symbols = &mut self.profile.symbols;
+        let class = symbols.class(&lines::from_class_name(signature.class));
+        let name = symbols.strings.intern(signature.method);
+        let descriptor = signature.descriptor;
+        let signature = (!descriptor.is_empty()).then(|| symbols.strings.intern(descriptor));
+        let method = symbols.method(Method { class, name, signature, source: None });
+        symbols.frame(Frame { method, bci, line })
+    }
+
+    /// A trace of one frame: the file has no paths.
+    fn method(&mut self, signature: Signature<'_>, line: Line, bci: Option<i32>) -> TraceId {
+        let frame = self.frame(signature, line, bci);
+        let node = self.profile.tree.insert([frame]).node;
+        self.profile.trace(node, None)
+    }
+
+    /// A trace that stands for a class alone.
+    fn class_trace(&mut self, class: &str) -> TraceId {
+        let signature = Signature { class, method: "", descriptor: "" };
+        self.method(signature, Line::Unknown, None)
+    }
+
+    fn thread(&mut self, name: Option<&str>) -> ThreadId {
+        const FIRST_SERIAL: u32 = 200_001;
+        self.thread_count += 1;
+        let known = name.and_then(|name| self.profile.symbols.strings.lookup(name));
+        let same = |thread: &Thread| Some(thread.name) == known;
+        if let Some(place) = self.profile.threads.iter().position(same) {
+            return ThreadId::new(place);
+        }
+        let name = match name {
+            Some(name) => name.to_owned(),
+            None => format!("thread {}", self.thread_count),
+        };
+        let index = u32::try_from(self.profile.threads.len()).unwrap_or(u32::MAX);
+        let name = self.profile.symbols.strings.intern(&name);
+        let serial = FIRST_SERIAL.saturating_add(index);
+        self.profile.push_thread(Thread {
+            serial,
+            object_id: 0,
+            name,
+            group: None,
+            parent_group: None,
+        })
+    }
+
+    fn finish(mut self) -> Profile {
+        // What was executed first: it is what reports show where nothing else is asked for.
+        let rank = |measure: &Measure| {
+            let order = [measure::BYTECODES, measure::CYCLES, measure::NATIVE_CALLS];
+            order.iter().position(|&name| name == measure.name).unwrap_or(order.len())
+        };
+        self.measures.sort_by_key(rank);
+        for mut measure in self.measures {
+            let numbers = measure.rows.iter().map(|row| row.1);
+            measure.total = numbers.fold(0, u64::saturating_add);
+            self.profile.events.push(Event::Measure(measure));
+        }
+        if !self.calls.is_empty() {
+            let times = CpuTimes { rows: self.calls, ..CpuTimes::default() };
+            self.profile.events.push(Event::CpuTimes(times));
+        }
+        if !self.sites.rows.is_empty() {
+            self.profile.events.push(Event::Sites(self.sites));
+        }
+        let counted = [
+            (
+                self.odd_mode_count as u64,
+                "methods in a mode that is neither interpreted nor compiled",
+            ),
+            (self.loader_count as u64, "names of class loaders passed over"),
+            (
+                self.tree_object_count,
+                "objects organised in a tree: their number by class passed over",
+            ),
+        ];
+        let notes = &mut self.profile.notes;
+        for (keyword, count) in self.passed_over {
+            notes.push(format!("{count} lines {keyword} passed over: perk does not know them"));
+        }
+        for (count, what) in counted {
+            if count > 0 {
+                notes.push(format!("{count} {what}"));
+            }
+        }
+        self.profile
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,31 +1,407 @@
-//! Profiles of the Shared Fields Analysis.
+//! The profile of the Shared Fields Analysis: a record an object, with the reads and writes of each
+//! field by the thread that allocated the object and by all others. `docs/formats/shared-fields.md`
+//! has the format.
 
 use std::io::{self, Read, Write};
 
-use perk_profile::Profile;
+use perk_hprof::LineReader;
+use perk_profile::{
+    AllocationSite, Event, Field, FieldAccesses, FieldCounts, Profile, StrId, names,
+};
+use rustc_hash::FxHashMap;
 
 use crate::Error;
 
-/// Writes what the format holds of `profile`.
+/// Parts the components of sites and fields: FILE SEPARATOR.
+const SEPARATOR: char = '\x1c';
+/// How the separator looks where a document was made of a profile: SYMBOL FOR FILE SEPARATOR.
+const SEPARATOR_SYMBOL: char = '\u{241c}';
+/// The site of objects whose allocation was not seen.
+const UNKNOWN_SITE: &str = "?";
+
+const HEAD: &str = "an object's allocation site (class, method, descriptor and index, parted by \
+                    0x1C, or ?), a TAB and its class";
+const FIELD: &str = "a field (class, name and descriptor, parted by 0x1C) and four numbers, \
+                     parted by TABs, or an empty line";
+
+/// Whether a file that begins with `head` is such a profile.
+pub fn recognise(head: &[u8]) -> bool {
+    let text = head.trim_ascii_start();
+    let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line);
+    head_columns(line.trim_end_matches('\r')).is_some()
+}
+
+/// Writes the accesses to fields that `profile` has, each object as a record. Objects that are alike
+/// stand together.
 ///
 /// # Errors
-/// As `out` fails.
+/// As `out` fails; of kind `InvalidInput` where the profile has no such accesses.
 pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
-    let _ = (profile, out);
+    let accesses = profile.field_accesses().ok_or_else(|| {
+        let what = "shared fields hold the accesses to objects' fields; the profile has none";
+        io::Error::new(io::ErrorKind::InvalidInput, what)
+    })?;
+    let text = |id: StrId| profile.symbols.strings.get(id);
+    let mut record = String::new();
+    for objects in accesses.rows() {
+        record.clear();
+        match objects.site {
+            None => record.push_str(UNKNOWN_SITE),
+            Some(AllocationSite { class, method, descriptor, index }) => {
+                for part in [class, method, descriptor] {
+                    record.push_str(text(part));
+                    record.push(SEPARATOR);
+                }
+                record.push_str(&index.to_string());
+            }
+        }
+        record.push('\t');
+        record.push_str(&to_class_name(profile.symbols.class_name(objects.class)));
+        record.push('\n');
+        for (field, counts) in objects.fields.iter().zip(objects.counts) {
+            let [class, name, descriptor] = [field.class, field.name, field.descriptor].map(text);
+            let FieldCounts {
+                owner_read_count,
+                other_read_count,
+                owner_write_count,
+                other_write_count,
+            } = counts;
+            record += &format!(
+                "{class}{SEPARATOR}{name}{SEPARATOR}{descriptor}\t{owner_read_count}\t\
+                 {other_read_count}\t{owner_write_count}\t{other_write_count}\n"
+            );
+        }
+        record.push('\n');
+        for _ in 0..objects.object_count {
+            out.write_all(record.as_bytes())?;
+        }
+    }
     Ok(())
 }
 
-/// Whether a file that begins with `head` is of this format.
-pub fn recognise(head: &[u8]) -> bool {
-    let _ = head;
-    false
-}
-
-/// Reads a file.
+/// Reads a profile. Memory grows with the number of records that differ, not with the file.
 ///
 /// # Errors
-/// [`Error`] with the place that cannot be understood.
+/// [`Error::Line`] with the line that cannot be understood, or as `input` fails.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
-    let _ = input;
-    Ok(Profile::default())
+    let mut lines = LineReader::new(input);
+    let mut reader = Reader::default();
+    let mut record: Vec<u8> = Vec::new();
+    loop {
+        let is_end = match lines.next()? {
+            Some(line) if !line.trim_ascii().is_empty() => {
+                record.extend_from_slice(line);
+                record.push(b'\n');
+                reader.line_count += 1;
+                continue;
+            }
+            line => line.is_none(),
+        };
+        if !record.is_empty() {
+            let end = lines.line() - usize::from(!is_end);
+            reader.record(&record, end)?;
+            record.clear();
+        }
+        if is_end {
+            break;
+        }
+    }
+    if lines.is_cut() && reader.line_count > 0 {
+        reader
+            .profile
+            .notes
+            .push(format!("line {} has no end: the file may be cut off there", lines.line()));
+    }
+    Ok(reader.finish())
+}
+
+#[derive(Default)]
+struct Reader {
+    profile: Profile,
+    accesses: FieldAccesses,
+    /// The records that were read, as they stand in the file, and their places.
+    known: FxHashMap<Box<[u8]>, usize>,
+    line_count: usize,
+    /// Lines whose TABs had become blanks.
+    blank_count: usize,
+    /// Lines that are no UTF-8.
+    odd_count: usize,
+}
+
+impl Reader {
+    /// A record that ends in line `end`.
+    fn record(&mut self, record: &[u8], end: usize) -> Result<(), Error> {
+        if let Some(&place) = self.known.get(record) {
+            self.accesses.add_objects(place, 1);
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(record);
+        let count = record.iter().filter(|&&byte| byte == b'\n').count();
+        let first = end + 1 - count;
+        let error = |index: usize, expected| Error::Line { line: first + index, expected };
+        let mut lines = text.lines().enumerate();
+        let (site, class) =
+            lines.next().and_then(|(_, line)| head_columns(line)).ok_or(error(0, HEAD))?;
+        let symbols = &mut self.profile.symbols;
+        let site = site.map(|parts| {
+            let [class, method, descriptor] =
+                [parts.0, parts.1, parts.2].map(|part| symbols.strings.intern(part));
+            AllocationSite { class, method, descriptor, index: parts.3 }
+        });
+        let class = symbols.class(&from_class_name(class));
+        let mut fields = Vec::new();
+        for (index, line) in lines {
+            let (parts, counts, had_blanks) = field_columns(line).ok_or(error(index, FIELD))?;
+            self.blank_count += usize::from(had_blanks);
+            let [class, name, descriptor] = parts.map(|part| symbols.strings.intern(part));
+            fields.push((Field { class, name, descriptor }, counts));
+        }
+        self.odd_count += usize::from(matches!(text, std::borrow::Cow::Owned(_)));
+        let place = self.accesses.push(site, class, 1, fields);
+        self.known.insert(record.into(), place);
+        Ok(())
+    }
+
+    fn finish(mut self) -> Profile {
+        let notes = [
+            (self.blank_count, "lines with blanks in the place of a TAB"),
+            (
+                self.odd_count,
+                "records whose names are not UTF-8: what is no character is shown as �",
+            ),
+        ];
+        for (count, what) in notes {
+            if count > 0 {
+                self.profile.notes.push(format!("{count} {what}"));
+            }
+        }
+        self.profile.events.push(Event::FieldAccesses(self.accesses));
+        self.profile
+    }
+}
+
+/// Class, method, descriptor and index.
+type Site<'a> = (&'a str, &'a str, &'a str, i32);
+
+/// The site and the class of a record's first line.
+fn head_columns(line: &str) -> Option<(Option<Site<'_>>, &str)> {
+    let (site, class) = line.split_once('\t')?;
+    let class = class.trim_end_matches(' ');
+    if class.is_empty() || class.contains('\t') {
+        return None;
+    }
+    if site == UNKNOWN_SITE {
+        return Some((None, class));
+    }
+    let mut parts = components(site);
+    let site = (parts.next()?, parts.next()?, parts.next()?, parts.next()?.parse().ok()?);
+    parts.next().is_none().then_some((Some(site), class))
+}
+
+/// The names and the numbers of a field's line, and whether blanks stood for a TAB.
+fn field_columns(line: &str) -> Option<([&str; 3], FieldCounts, bool)> {
+    let mut had_blanks = false;
+    let mut rest = line.trim_end_matches([' ', '\t']);
+    let mut numbers = [0_u64; 4];
+    for number in numbers.iter_mut().rev() {
+        let at = rest.rfind(['\t', ' '])?;
+        *number = rest[at + 1..].parse().ok()?;
+        had_blanks |= !rest[..=at].ends_with('\t');
+        rest = rest[..at].trim_end_matches([' ', '\t']);
+    }
+    let mut parts = components(rest);
+    let names = [parts.next()?, parts.next()?, parts.next()?];
+    let [owner_read_count, other_read_count, owner_write_count, other_write_count] = numbers;
+    let counts =
+        FieldCounts { owner_read_count, other_read_count, owner_write_count, other_write_count };
+    parts.next().is_none().then_some((names, counts, had_blanks))
+}
+
+fn components(text: &str) -> impl Iterator<Item = &str> {
+    text.split([SEPARATOR, SEPARATOR_SYMBOL])
+}
+
+/// The source form of what `Class.getName()` gives.
+fn from_class_name(name: &str) -> String {
+    if name.starts_with('[') { names::from_signature(name) } else { name.to_owned() }
+}
+
+/// What `Class.getName()` gives for a class in source form.
+fn to_class_name(class: &str) -> String {
+    if class.ends_with("[]") {
+        names::to_signature(class).replace('/', ".")
+    } else {
+        class.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SEED: &str = include_str!("../../../testdata/shared-fields/seed.tsv");
+
+    fn written(profile: &Profile) -> String {
+        let mut out = Vec::new();
+        write(profile, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn the_sample_of_the_analysis_is_read() {
+        let profile = read(SEED.as_bytes()).unwrap();
+        let accesses = profile.field_accesses().unwrap();
+        let text = |id| profile.symbols.strings.get(id);
+        let rows: Vec<_> = accesses.rows().collect();
+        assert_eq!(rows.len(), 2);
+        let site = rows[0].site.unwrap();
+        assert_eq!(
+            (text(site.class), text(site.method), text(site.descriptor), site.index),
+            ("java/nio/ByteBuffer", "wrap", "([BII)Ljava/nio/ByteBuffer;", 2)
+        );
+        assert_eq!(profile.symbols.class_name(rows[0].class), "java.nio.HeapByteBuffer");
+        assert_eq!(rows[0].fields.len(), 10);
+        assert_eq!(text(rows[0].fields[8].name), "offset");
+        assert_eq!(rows[0].counts[8].owner_read_count, 3);
+        let sum = rows[0].sum();
+        assert_eq!((sum.owner_read_count, sum.owner_write_count), (29, 10));
+        assert_eq!(profile.symbols.class_name(rows[1].class), "char[]");
+        assert_eq!(rows[1].sum().total(), 107);
+        assert_eq!(accesses.by_class().iter().map(|row| row.shared_count).sum::<u64>(), 0);
+        // The document's own damage: blanks where a TAB was.
+        assert_eq!(profile.notes, ["1 lines with blanks in the place of a TAB"]);
+        let again = written(&profile);
+        assert_eq!(again, SEED.replace("       3", "\t3").replace('\u{241c}', "\x1c"));
+    }
+
+    #[test]
+    fn records_that_are_equal_are_kept_once() {
+        let text =
+            "?\tT\nT\x1ca\x1cI\t1\t2\t3\t4\n\n".repeat(1000) + "?\tT\nT\x1ca\x1cI\t1\t2\t3\t5\n\n";
+        let profile = read(text.as_bytes()).unwrap();
+        let accesses = profile.field_accesses().unwrap();
+        assert_eq!((accesses.rows().len(), accesses.object_count()), (2, 1001));
+        assert_eq!(accesses.by_class()[0].counts.other_write_count, 4 * 1000 + 5);
+        assert_eq!(written(&profile), text);
+        assert_eq!(profile.notes, [""; 0]);
+    }
+
+    #[test]
+    fn sites_without_an_index_in_code() {
+        let text = "java/lang/reflect/Array\x1cnewInstance\x1c(Ljava/lang/Class;I)Ljava/lang/Object;\
+                    \x1c-1\t[[Ljava.lang.String;\n[[Ljava.lang.String;\x1c$arraylength\x1cI\t0\t0\t0\t0\n\n";
+        let profile = read(text.as_bytes()).unwrap();
+        let row = profile.field_accesses().unwrap().rows().next().unwrap();
+        assert_eq!(profile.symbols.class_name(row.class), "java.lang.String[][]");
+        assert_eq!(row.site.unwrap().index, -1);
+        assert_eq!(written(&profile), text);
+    }
+
+    #[test]
+    fn windows_line_ends_and_a_missing_last_line_end() {
+        let profile = read(
+            &b"\r\n?\tT\r\nT\x1ca\x1cI\t1\t0\t0\t0\r\n\r\n?\tT\r\nT\x1ca\x1cI\t1\t0\t0\t0"[..],
+        );
+        let profile = profile.unwrap();
+        let accesses = profile.field_accesses().unwrap();
+        assert_eq!((accesses.rows().len(), accesses.object_count()), (1, 2));
+        assert_eq!(profile.notes, ["line 6 has no end: the file may be cut off there"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        for (text, line, expected) in [
+            ("T\x1ca\x1cI\t1\t0\t0\t0\n", 1, HEAD),
+            ("?\tT\n\nA\x1cb\x1c()V\t\tT\n", 3, HEAD),
+            ("A\x1cb\x1c()V\x1c99999999999\tT\n", 1, HEAD),
+            ("?\tT\n?\tT\n", 2, FIELD),
+            ("?\tT\nT\x1ca\x1cI\t1\t0\t0\n", 2, FIELD),
+            ("?\tT\nT\x1ca\x1cI\t1\t0\t0\t-1\n", 2, FIELD),
+            ("?\tT\nT\x1ca\t1\t0\t0\t0\n", 2, FIELD),
+            ("?\tT\nT\x1ca\x1cI\t1\t0\t0\t18446744073709551616\n", 2, FIELD),
+        ] {
+            let error = read(text.as_bytes()).unwrap_err();
+            assert_eq!(error, Error::Line { line, expected }, "{text:?}");
+        }
+        assert_eq!(read(&b""[..]).unwrap().field_accesses().unwrap().object_count(), 0);
+    }
+
+    #[test]
+    fn its_files_are_recognised() {
+        assert!(recognise(SEED.as_bytes()));
+        assert!(recognise(b"?\t[C\n"));
+        for head in [&b""[..], b"?", b"main;a;b\t12\n", b"a\tb\n", b"A\x1cb\x1cc\x1cd\tT\n"] {
+            assert!(!recognise(head), "{}", head.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn a_file_cut_anywhere_is_read_or_refused() {
+        let whole = read(SEED.as_bytes()).unwrap().field_accesses().unwrap().object_count();
+        for end in 0..SEED.len() {
+            if let Ok(profile) = read(&SEED.as_bytes()[..end]) {
+                assert!(profile.field_accesses().unwrap().object_count() <= whole);
+            }
+        }
+    }
+
+    fn name() -> impl Strategy<Value = String> {
+        "[a-zA-Z$_é][a-zA-Z0-9$_é]{0,8}"
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(
+            rows in prop::collection::vec(
+                (
+                    prop::option::of((name(), name(), name(), -1..70_000_i32)),
+                    name(),
+                    0..3_usize,
+                    1..4_u64,
+                    prop::collection::vec((name(), name(), any::<[u64; 4]>()), 0..4),
+                ),
+                0..8,
+            )
+        ) {
+            let mut text = String::new();
+            for (site, class, dimensions, times, fields) in &rows {
+                let mut record = match site {
+                    None => "?".to_owned(),
+                    Some((a, b, c, index)) => format!("x/{a}\x1c{b}\x1c({c})V\x1c{index}"),
+                };
+                let class = match dimensions {
+                    0 => format!("p.{class}"),
+                    _ => format!("{}Lp.{class};", "[".repeat(*dimensions)),
+                };
+                record += &format!("\t{class}\n");
+                for (name, descriptor, [a, b, c, d]) in fields {
+                    record += &format!("{class}\x1c{name}\x1cL{descriptor};\t{a}\t{b}\t{c}\t{d}\n");
+                }
+                text += &(record + "\n").repeat(*times as usize);
+            }
+            let profile = read(text.as_bytes()).unwrap();
+            let records = |text: &str| {
+                let mut records: Vec<_> = text.split("\n\n").map(str::to_owned).collect();
+                records.sort();
+                records
+            };
+            prop_assert_eq!(records(&written(&profile)), records(&text));
+            let again = read(written(&profile).as_bytes()).unwrap();
+            prop_assert_eq!(again.field_accesses(), profile.field_accesses());
+        }
+
+        #[test]
+        fn any_bytes_are_taken(flips in prop::collection::vec((0..2_000_usize, any::<u8>()), 1..9)) {
+            let mut bytes = SEED.as_bytes().to_vec();
+            for (at, byte) in flips {
+                let at = at % bytes.len();
+                bytes[at] = byte;
+            }
+            let _ = read(&bytes[..]);
+            let _ = recognise(&bytes);
+        }
+    }
 }

@@ -114,7 +114,8 @@ impl Section {
     fn of(event: &Event) -> Option<Self> {
         match event {
             Event::ThreadStart(_) | Event::ThreadEnd(_) => None,
-            Event::ClassUnload(_) | Event::HeapSummary(_) | Event::Measure(_) => None,
+            Event::ClassUnload(_) | Event::HeapSummary(_) => None,
+            Event::FieldAccesses(_) | Event::Measure(_) => None,
             Event::CpuSamples(_) => Some(Self::CpuSamples),
             Event::CpuTimes(_) => Some(Self::CpuTimes),
             Event::CallEdges(_) => Some(Self::CallEdges),

@@ -274,7 +274,7 @@ pub fn write(profile: &Profile, format: Format, out: impl Write) -> io::Result<(
             Event::Wait(wait) => writer.wait(profile, wait)?,
             Event::MonitorTimes(times) => writer.monitor_times(profile, times)?,
             Event::MonitorDump(dump) => writer.monitor_dump(profile, dump)?,
-            Event::Measure(_) => {}
+            Event::FieldAccesses(_) | Event::Measure(_) => {}
         }
     }
     writer.out().flush()
@@ -287,6 +287,7 @@ fn written(event: &Event) -> Option<Timestamp> {
         | Event::ThreadEnd(_)
         | Event::ClassUnload(_)
         | Event::Wait(_)
+        | Event::FieldAccesses(_)
         | Event::Measure(_) => None,
         Event::HeapSummary(summary) => summary.written,
         Event::CpuSamples(samples) => samples.written,

@@ -519,6 +519,7 @@ fn told(profile: &Profile) -> Vec<String> {
                 .collect();
             format!("{} ns {:?} {rows:?}", times.total_ns, times.written)
         }
+        Event::FieldAccesses(accesses) => format!("{accesses:?}"),
         Event::Measure(measure) => format!("{measure:?}"),
         Event::MonitorDump(dump) => {
             let threads: Vec<_> = dump

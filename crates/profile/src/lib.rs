@@ -11,6 +11,7 @@ pub mod allocations;
 pub mod calls;
 pub mod diff;
 pub mod exact;
+pub mod fields;
 pub mod ids;
 pub mod method_tree;
 pub mod monitors;
@@ -33,6 +34,7 @@ pub use accounting::Accounting;
 pub use exact::{
     Allocations, CallEdge, CallEdges, CallRow, CpuTimes, HeapSummary, Site, SiteSelection, Sites,
 };
+pub use fields::{AllocationSite, Field, FieldAccesses, FieldCounts};
 pub use ids::{ClassId, FrameId, MethodId, NodeId, PathId, StrId, ThreadId, TraceId};
 pub use method_tree::MethodTree;
 pub use monitors::{

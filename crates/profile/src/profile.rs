@@ -5,8 +5,9 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 
 use crate::{
-    Accounting, CallEdges, CallTree, ClassId, CpuTimes, FrameId, HeapSummary, Measure, MonitorDump,
-    MonitorTimes, NodeId, Sites, StrId, Symbols, ThreadId, Timestamp, TraceId, WaitEvent,
+    Accounting, CallEdges, CallTree, ClassId, CpuTimes, FieldAccesses, FrameId, HeapSummary,
+    Measure, MonitorDump, MonitorTimes, NodeId, Sites, StrId, Symbols, ThreadId, Timestamp,
+    TraceId, WaitEvent,
 };
 
 /// The serial number of HPROF's system trace, the one without frames.
@@ -99,6 +100,8 @@ pub enum Event {
     MonitorTimes(MonitorTimes),
     /// Who has which monitors, and who waits for them.
     MonitorDump(MonitorDump),
+    /// The accesses to the fields of all objects.
+    FieldAccesses(FieldAccesses),
     /// Numbers of another tool's, by trace. Those of one name add up.
     Measure(Measure),
 }
@@ -259,6 +262,14 @@ impl Profile {
     pub fn monitor_times(&self) -> impl Iterator<Item = &MonitorTimes> {
         self.events.iter().filter_map(|event| match event {
             Event::MonitorTimes(times) => Some(times),
+            _ => None,
+        })
+    }
+
+    /// The accesses to fields, where the profile has them.
+    pub fn field_accesses(&self) -> Option<&FieldAccesses> {
+        self.events.iter().find_map(|event| match event {
+            Event::FieldAccesses(accesses) => Some(accesses),
             _ => None,
         })
     }

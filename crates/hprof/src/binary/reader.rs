@@ -310,6 +310,7 @@ impl Reader {
                 | Event::ThreadEnd(_)
                 | Event::ClassUnload(_)
                 | Event::Wait(_)
+                | Event::FieldAccesses(_)
                 | Event::Measure(_) => continue,
                 Event::HeapSummary(summary) => &mut summary.written,
                 Event::CpuSamples(samples) => &mut samples.written,

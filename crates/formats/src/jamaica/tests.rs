@@ -1,0 +1,192 @@
+//! Tests of the reader and the writer.
+
+use perk_profile::Value;
+use proptest::prelude::*;
+
+use super::*;
+
+const SEED: &str = include_str!("../../../../testdata/jamaica/seed.prof");
+
+/// A line of each keyword, as perk writes them.
+const ALL: &str = "\
+HEAP_REFS: 123456 of 400000 words (30%)
+HEAP_USE: 5321 objects * 1 blocks * 32 bytes = 170272 bytes (100%) trees: 0 (0%) java/lang/String
+INSTANTIATION_COUNT: 91123 * 1 = 91123 blocks 2915936 bytes trees: 0 (0%) bootstrap java/lang/String
+PROFILE: 300 (75%)      A.main([Ljava/lang/String;)V
+PROFILE: 100 (25%)      p/B.f(I)V
+PROFILE_CYCLES: 25264930944 A.main([Ljava/lang/String;)V(interpreted)
+PROFILE_CYCLES: 1000        p/B.f(I)V(compiled)
+PROFILE_INVOKE: 1000 @ 12 A.main([Ljava/lang/String;)V -> p/B.f(I)V
+PROFILE_INVOKE: 5 @ 19 A.main([Ljava/lang/String;)V -> p/B.f(I)V
+PROFILE_NATIVE: 512 (100%)     java/lang/System.nanoTime()J
+PROFILE_NEWARRAY: 64 @ 9 p/B.f(I)V
+PROFILE_CLASS_USED_VIA_REFLECTION: java/util/HashMap
+PROFILE_THREAD: 5 1234567890 int 20% comp 60% jni 10% gc 10% C 12288 Java 4096 (main)
+PROFILE_THREAD: 10 77 int 0% comp 100% jni 0% gc 0% C 1 Java 2 (a thread (2))
+PROFILE_THREADS: 7
+";
+
+fn written(profile: &Profile) -> String {
+    let mut out = Vec::new();
+    write(profile, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn total(profile: &Profile, name: &str) -> u64 {
+    Value::find(profile, name).map_or(0, |value| value.weights(profile).total)
+}
+
+#[test]
+fn the_manuals_lists_are_read() {
+    let profile = read(SEED.as_bytes()).unwrap();
+    assert_eq!(profile.notes, [""; 0]);
+    assert_eq!(Value::first_of(&profile), Some(Value::Measure(0)));
+    assert_eq!(Value::Measure(0).name(&profile), "bytecodes");
+    let sum = |keyword: &str| -> u64 {
+        let rows = SEED.lines().filter_map(|line| line.strip_prefix(keyword));
+        rows.map(|row| row.split_whitespace().next().unwrap().parse::<u64>().unwrap()).sum()
+    };
+    assert_eq!(total(&profile, "bytecodes"), sum("PROFILE: "));
+    assert_eq!(total(&profile, "cycles"), sum("PROFILE_CYCLES: "));
+    let names: Vec<_> = profile
+        .traces()
+        .iter()
+        .filter_map(|trace| profile.tree.frame(trace.node))
+        .map(|frame| {
+            let method = profile.symbols.get_frame(frame).method;
+            let signature = profile.symbols.get_method(method).signature;
+            let signature = signature.map_or("", |id| profile.symbols.strings.get(id));
+            profile.symbols.method_name(method) + signature
+        })
+        .collect();
+    assert_eq!(names[0], "java.nio.ByteBufferImpl.put(B)Ljava/nio/ByteBu");
+    assert!(names.iter().any(|name| name == "java.nio.Buffer.hasRemaining()Z"), "{names:?}");
+    assert!(names.iter().any(|name| name == "HelloWorld.main([Ljava/lang/String;)V"), "{names:?}");
+}
+
+#[test]
+fn the_manuals_list_is_laid_out_as_there() {
+    let profile = read(SEED.as_bytes()).unwrap();
+    let text = written(&profile);
+    // Further down, methods whose names the manual cut to the same are one.
+    for (line, expected) in text.lines().zip(SEED.lines()).take(10) {
+        assert_eq!(line.find('/'), expected.find('/'), "{line}");
+        assert_eq!(line.split_whitespace().nth(1), expected.split_whitespace().nth(1));
+    }
+}
+
+#[test]
+fn each_keyword_is_read_and_written() {
+    let profile = read(ALL.as_bytes()).unwrap();
+    assert_eq!(profile.notes, [""; 0]);
+    assert_eq!(written(&profile), ALL);
+    let calls: u64 = profile.cpu_times().flat_map(|times| &times.rows).map(|row| row.count).sum();
+    assert_eq!(calls, 1005);
+    let sites = profile.sites().unwrap();
+    assert_eq!((sites.total.live_count, sites.total.allocated_bytes), (5321, 2_915_936));
+}
+
+#[test]
+fn what_several_runs_appended_adds_up() {
+    let profile = read(ALL.repeat(3).as_bytes()).unwrap();
+    assert_eq!(total(&profile, "bytecodes"), 1200);
+    assert_eq!(total(&profile, "threads at once"), 7);
+    assert_eq!(profile.sites().unwrap().total.allocated_count, 3 * 91_123);
+    assert!(written(&profile).contains("PROFILE_INVOKE: 3000 @ 12 "));
+    assert!(written(&profile).contains("PROFILE: 900 (75%)      A.main("));
+}
+
+#[test]
+fn what_it_does_not_know_is_counted() {
+    let text = "PROFILE_VERSION: 3\nPROFILE_VERSION: 3\n\r\nPROFILE: 1 (100%) A.b()V\r\n\
+                PROFILE_CYCLES: 5 A.b()V(inlined)\n\
+                INSTANTIATION_COUNT: 2 * 3 = 6 blocks 192 bytes trees: 2 (100%) app [C\n";
+    let profile = read(text.as_bytes()).unwrap();
+    assert_eq!(
+        profile.notes,
+        [
+            "2 lines PROFILE_VERSION passed over: perk does not know them",
+            "1 methods in a mode that is neither interpreted nor compiled",
+            "1 names of class loaders passed over",
+            "2 objects organised in a tree: their number by class passed over",
+        ]
+    );
+    assert_eq!(profile.symbols.class_name(profile.sites().unwrap().rows[0].class), "char[]");
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_line() {
+    for line in [
+        "no keyword",
+        "PROFILE",
+        "PROFILE: ",
+        "PROFILE: x (1%) A.b()V",
+        "PROFILE: -1 (1%) A.b()V",
+        "PROFILE: 18446744073709551616 (1%) A.b()V",
+        "PROFILE: 1 (1%)",
+        "PROFILE_CYCLES: 12",
+        "PROFILE_INVOKE: 1 @ 2 A.b()V",
+        "PROFILE_INVOKE: 1 @ 99999999999 A.b()V -> A.c()V",
+        "HEAP_REFS: 1",
+        "HEAP_USE: 1 objects * 1 blocks",
+        "PROFILE_THREAD: 5 6 int",
+        "PROFILE_THREADS: many",
+        "PROFILE_CLASS_USED_VIA_REFLECTION:",
+    ] {
+        let error = read(format!("PROFILE: 1 (1%) A.b()V\n{line}\n").as_bytes()).unwrap_err();
+        assert!(matches!(error, Error::Line { line: 2, .. }), "{line}: {error}");
+    }
+}
+
+#[test]
+fn what_has_no_place_is_refused() {
+    let error = write(&Profile::default(), &mut Vec::new()).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+}
+
+#[test]
+fn its_files_are_recognised() {
+    assert!(recognise(SEED.as_bytes()));
+    assert!(recognise(b"\nHEAP_REFS: 1 of 2 words (50%)\n"));
+    for head in [&b""[..], b"PROFILE", b"PROFILER: 1", b"TRACE 1:", b"PROFILE 1\n"] {
+        assert!(!recognise(head), "{}", head.escape_ascii());
+    }
+}
+
+#[test]
+fn a_file_cut_anywhere_is_read_or_refused() {
+    for end in 0..ALL.len() {
+        let _ = read(&ALL.as_bytes()[..end]);
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_taken(flips in prop::collection::vec((0..2_000_usize, any::<u8>()), 1..9)) {
+        let mut bytes = ALL.as_bytes().to_vec();
+        for (at, byte) in flips {
+            let at = at % bytes.len();
+            bytes[at] = byte;
+        }
+        if let Ok(profile) = read(&bytes[..]) {
+            let _ = write(&profile, &mut Vec::new());
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back(
+        rows in prop::collection::btree_map(("[a-z]{1,3}", "[a-z]{1,3}", 0..9_i32), 1..u64::MAX / 20, 1..20)
+    ) {
+        let mut text = String::new();
+        for ((caller, callee, bci), count) in &rows {
+            text += &format!("PROFILE: {count} (0%) p/{caller}.{callee}()V\n");
+            text += &format!("PROFILE_INVOKE: {count} @ {bci} p/{caller}.m(I)[J -> {callee}.n()V\n");
+            text += &format!("HEAP_USE: {count} objects * 1 blocks * 1 bytes = {count} bytes (0%) trees: 0 (0%) {caller}\n");
+        }
+        let profile = read(text.as_bytes()).unwrap();
+        let again = read(written(&profile).as_bytes()).unwrap();
+        prop_assert_eq!(written(&again), written(&profile));
+        prop_assert_eq!(total(&again, "bytecodes"), rows.values().sum::<u64>());
+        prop_assert_eq!(again.sites().unwrap().total, profile.sites().unwrap().total);
+    }
+}

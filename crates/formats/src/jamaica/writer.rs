@@ -1,0 +1,203 @@
+//! Writes Jamaica profiles.
+
+use std::io::{self, Write};
+
+use perk_profile::{FrameId, Line, Profile, Symbols, TraceId, Value, allocations};
+use rustc_hash::FxHashMap;
+
+use super::{lines, measure};
+
+/// The size of a block where the profile does not tell it: Jamaica's own default.
+const BLOCK_BYTES: u64 = 32;
+
+/// Writes what the format holds of `profile`: what JamaicaVM counts, calls, and objects by class.
+///
+/// # Errors
+/// As `out` fails; of kind `InvalidInput` where the profile has nothing of that.
+pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
+    let writer = Writer { profile };
+    let mut text = String::new();
+    writer.heap(&mut text);
+    writer.shares("PROFILE", measure::BYTECODES, &mut text);
+    for (trace, count) in writer.rows(measure::CYCLES) {
+        let Some(frame) = writer.top(trace) else { continue };
+        let mode = match profile.symbols.get_frame(frame).line {
+            Line::Compiled => "(compiled)",
+            _ => "(interpreted)",
+        };
+        let method = method(&profile.symbols, frame);
+        text += &format!("PROFILE_CYCLES: {count:<11} {method}{mode}\n");
+    }
+    writer.invocations(&mut text);
+    writer.shares("PROFILE_NATIVE", measure::NATIVE_CALLS, &mut text);
+    for (trace, count) in writer.rows(measure::ARRAY_ALLOCATIONS) {
+        let Some(frame) = writer.top(trace) else { continue };
+        let bci = bci(&profile.symbols, frame);
+        text += &format!("PROFILE_NEWARRAY: {count} @ {bci} {}\n", method(&profile.symbols, frame));
+    }
+    for (trace, _) in writer.rows(measure::REFLECTION) {
+        let Some(frame) = writer.top(trace) else { continue };
+        let class = class(&profile.symbols, frame);
+        text += &format!("PROFILE_CLASS_USED_VIA_REFLECTION: {class}\n");
+    }
+    writer.threads(&mut text);
+    if text.is_empty() {
+        let what = "JamaicaVM's profile holds bytecodes, calls and objects; the profile has none";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+    }
+    out.write_all(text.as_bytes())
+}
+
+struct Writer<'a> {
+    profile: &'a Profile,
+}
+
+impl Writer<'_> {
+    /// The numbers of a measure, by trace.
+    fn rows(&self, name: &str) -> Vec<(TraceId, u64)> {
+        let Some(value) = Value::find(self.profile, name) else { return Vec::new() };
+        let weights = value.weights(self.profile);
+        weights.rows.into_iter().map(|(trace, _, count)| (trace, count)).collect()
+    }
+
+    fn top(&self, trace: TraceId) -> Option<FrameId> {
+        self.profile.frames(trace).next()
+    }
+
+    /// `KEYWORD: 8158752 (11%)  java/nio/ByteBufferImpl.put(B)V`: percentages are cut, not rounded.
+    fn shares(&self, keyword: &str, name: &str, text: &mut String) {
+        let rows = self.rows(name);
+        let total = rows.iter().map(|row| u128::from(row.1)).sum::<u128>().max(1);
+        for (trace, count) in rows {
+            let Some(frame) = self.top(trace) else { continue };
+            let share = format!("{count} ({}%)", u128::from(count) * 100 / total);
+            let method = method(&self.profile.symbols, frame);
+            *text += &format!("{keyword}: {share:<14} {method}\n");
+        }
+    }
+
+    fn heap(&self, text: &mut String) {
+        let by_root = |name| self.rows(name).first().map(|row| row.1);
+        if let Some((references, words)) =
+            by_root(measure::HEAP_REFERENCES).zip(by_root(measure::HEAP_WORDS))
+        {
+            let share = percent(references, words);
+            *text += &format!("HEAP_REFS: {references} of {words} words ({share}%)\n");
+        }
+        let Some(sites) = self.profile.sites() else { return };
+        let symbols = &self.profile.symbols;
+        let mut blocks_of: FxHashMap<String, u64> = FxHashMap::default();
+        for (trace, blocks) in self.rows(measure::BLOCKS) {
+            if let Some(frame) = self.top(trace) {
+                blocks_of.insert(class(symbols, frame), blocks);
+            }
+        }
+        let classes = allocations::classes(self.profile, sites);
+        // An object's blocks; where they are not told, as many as its size needs.
+        let blocks = |class: &str, bytes: u64, count: u64| match blocks_of.get(class) {
+            Some(&blocks) => blocks,
+            None => bytes.checked_div(count).unwrap_or(0).div_ceil(BLOCK_BYTES),
+        };
+        for row in classes.iter().filter(|row| row.objects.live_count > 0) {
+            let class = lines::to_class_name(symbols.class_name(row.class));
+            let (count, bytes) = (row.objects.live_count, row.objects.live_bytes);
+            let blocks = blocks(&class, bytes, count);
+            let of_block = bytes.checked_div(count.saturating_mul(blocks)).unwrap_or(BLOCK_BYTES);
+            let share = percent(bytes, sites.total.live_bytes);
+            *text += &format!(
+                "HEAP_USE: {count} objects * {blocks} blocks * {of_block} bytes = {bytes} bytes \
+                 ({share}%) trees: 0 (0%) {class}\n"
+            );
+        }
+        for row in classes.iter().filter(|row| row.objects.allocated_count > 0) {
+            let class = lines::to_class_name(symbols.class_name(row.class));
+            let (count, bytes) = (row.objects.allocated_count, row.objects.allocated_bytes);
+            let blocks = blocks(&class, bytes, count);
+            *text += &format!(
+                "INSTANTIATION_COUNT: {count} * {blocks} = {} blocks {bytes} bytes trees: 0 (0%) \
+                 bootstrap {class}\n",
+                count.saturating_mul(blocks)
+            );
+        }
+    }
+
+    /// The calls by caller, position and callee, whatever called the caller.
+    fn invocations(&self, text: &mut String) {
+        let symbols = &self.profile.symbols;
+        let mut counts: FxHashMap<(String, i32, String), u64> = FxHashMap::default();
+        for row in self.profile.cpu_times().flat_map(|times| &times.rows) {
+            let mut frames = self.profile.frames(row.trace);
+            let Some((callee, caller)) = frames.next().zip(frames.next()) else { continue };
+            let key = (method(symbols, caller), bci(symbols, caller), method(symbols, callee));
+            let count = counts.entry(key).or_default();
+            *count = count.saturating_add(row.count);
+        }
+        for edge in self.profile.call_edges().flat_map(|edges| &edges.rows) {
+            let Some((caller, callee)) = edge.caller.zip(edge.callee) else { continue };
+            let name = |id| {
+                let of_method = symbols.get_method(id);
+                name(symbols, &of_method)
+            };
+            let count = counts.entry((name(caller), 0, name(callee))).or_default();
+            *count = count.saturating_add(edge.count);
+        }
+        let mut rows: Vec<_> = counts.into_iter().filter(|row| row.1 > 0).collect();
+        rows.sort();
+        for ((caller, bci, callee), count) in rows {
+            *text += &format!("PROFILE_INVOKE: {count} @ {bci} {caller} -> {callee}\n");
+        }
+    }
+
+    fn threads(&self, text: &mut String) {
+        let by_trace = |name| -> FxHashMap<_, _> { self.rows(name).into_iter().collect() };
+        let priorities = by_trace(measure::THREAD_PRIORITY);
+        let cycles = by_trace(measure::THREAD_CYCLES);
+        let shares = measure::THREAD_SHARES.map(by_trace);
+        let stacks = [measure::C_STACK, measure::JAVA_STACK].map(by_trace);
+        let mut traces: Vec<_> = priorities.keys().chain(cycles.keys()).copied().collect();
+        traces.sort();
+        traces.dedup();
+        for trace in traces {
+            let of = |numbers: &FxHashMap<TraceId, u64>| numbers.get(&trace).copied().unwrap_or(0);
+            let [int, comp, jni, gc] = shares.each_ref().map(of);
+            let [c_stack, java_stack] = stacks.each_ref().map(of);
+            let thread = self.profile.get_trace(trace).thread;
+            let name = thread.map_or("", |thread| self.profile.thread_name(thread));
+            *text += &format!(
+                "PROFILE_THREAD: {} {} int {int}% comp {comp}% jni {jni}% gc {gc}% C {c_stack} Java \
+                 {java_stack} ({name})\n",
+                of(&priorities),
+                of(&cycles),
+            );
+        }
+        for (_, count) in self.rows(measure::THREADS) {
+            *text += &format!("PROFILE_THREADS: {count}\n");
+        }
+    }
+}
+
+fn percent(part: u64, whole: u64) -> u128 {
+    u128::from(part) * 100 / u128::from(whole.max(1))
+}
+
+fn class(symbols: &Symbols, frame: FrameId) -> String {
+    let method = symbols.get_method(symbols.get_frame(frame).method);
+    lines::to_class_name(symbols.class_name(method.class))
+}
+
+fn method(symbols: &Symbols, frame: FrameId) -> String {
+    name(symbols, &symbols.get_method(symbols.get_frame(frame).method))
+}
+
+fn name(symbols: &Symbols, method: &perk_profile::Method) -> String {
+    let class = lines::to_class_name(symbols.class_name(method.class));
+    let name = symbols.strings.get(method.name);
+    let descriptor = method.signature.map_or("", |id| symbols.strings.get(id));
+    let name = if class.is_empty() { name.to_owned() } else { format!("{class}.{name}") };
+    // Words end at blanks.
+    (name + descriptor).replace(char::is_whitespace, "_")
+}
+
+fn bci(symbols: &Symbols, frame: FrameId) -> i32 {
+    symbols.get_frame(frame).bci.unwrap_or(0)
+}
