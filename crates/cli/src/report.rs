@@ -2,6 +2,7 @@
 
 mod allocations;
 mod calls;
+mod fields;
 mod json;
 mod monitors;
 pub(crate) mod paths;
@@ -21,6 +22,7 @@ use crate::show::{Screen, printable};
 use crate::{accounting, talk};
 use allocations::Objects;
 use calls::Calls;
+use fields::Fields;
 use monitors::Contention;
 use samples::{By, View};
 
@@ -98,6 +100,7 @@ struct Content<'a> {
     calls: Option<Calls<'a>>,
     objects: Option<Objects<'a>>,
     contention: Option<Contention<'a>>,
+    fields: Option<Fields<'a>>,
     tree: MethodTree,
 }
 
@@ -110,6 +113,7 @@ impl<'a> Content<'a> {
             calls: Calls::new(profile, &tree),
             objects: Objects::new(profile, &tree),
             contention: Contention::new(profile),
+            fields: Fields::new(profile),
             tree,
         }
     }
@@ -123,6 +127,7 @@ impl<'a> Content<'a> {
             && self.calls.is_none()
             && self.objects.is_none()
             && self.contention.is_none()
+            && self.fields.is_none()
     }
 
     /// What there is, in a line: `12 samples of 10 ms = 120 ms of CPU time`.
@@ -134,6 +139,7 @@ impl<'a> Content<'a> {
         parts.extend(self.calls.as_ref().map(Calls::total));
         parts.extend(self.objects.as_ref().map(Objects::total));
         parts.extend(self.contention.as_ref().map(Contention::total));
+        parts.extend(self.fields.as_ref().map(Fields::total));
         parts.join("; ")
     }
 }
@@ -173,6 +179,12 @@ fn write_all(args: &ReportArgs, content: &Content<'_>, out: &mut dyn Write) -> i
             sections.push(contention.threads(top, &screen));
         }
         sections.push(contention.last_dump(blocks, &screen));
+    }
+    if let Some(fields) = &content.fields {
+        sections.push(fields.shared_fields(top, &screen));
+        sections.push(fields.classes(top, &screen));
+        sections.push(fields.fields(top, &screen));
+        sections.push(fields.sites(top, &screen));
     }
     for section in sections.iter().filter(|section| !section.is_empty()) {
         write!(out, "\n{section}")?;

@@ -3,6 +3,7 @@
 mod diff;
 mod exact;
 mod files;
+mod foreign;
 mod launch;
 mod listen;
 mod monitors;

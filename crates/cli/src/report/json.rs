@@ -11,7 +11,7 @@ use perk_profile::{Accounting, MethodId, ThreadId};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{Content, View, summaries};
+use super::{Content, View, fields, summaries};
 use crate::args::ReportArgs;
 use crate::input::Input;
 
@@ -39,6 +39,8 @@ struct Report<'a> {
     heap_summaries: Vec<summaries::Summary>,
     /// `None` where the profile has nothing of monitors.
     monitors: Option<monitors::MonitorReport<'a>>,
+    /// `None` where the profile has no accesses to fields.
+    field_accesses: Option<fields::FieldReport<'a>>,
     /// `None` where the profile has no call paths.
     tree: Option<exact::Tree<'a>>,
     accounting: Option<Map<String, Value>>,
@@ -141,6 +143,7 @@ pub(super) fn write(
             .contention
             .as_ref()
             .map(|contention| monitors::report(profile, contention, &names, top)),
+        field_accesses: content.fields.as_ref().map(fields::Fields::report),
         tree: exact::tree(content, &names, args.min),
         accounting: profile.accounting.as_ref().map(accounting),
     };

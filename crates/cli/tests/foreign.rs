@@ -1,0 +1,44 @@
+//! `perk report` and `perk convert` on profiles of other tools.
+
+use std::path::Path;
+
+use crate::util::{Folder, stderr, stdout};
+
+/// A file of testdata.
+fn testdata(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name).display().to_string()
+}
+
+#[test]
+fn shared_fields_are_reported() {
+    let folder = Folder::new();
+    let output = folder.run(&["report", &testdata("shared-fields/seed.tsv")]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.contains("shared fields, 2 objects, 0 of them shared between threads"), "{text}");
+    assert!(text.contains("char[]: int $arraylength"), "{text}");
+    assert!(text.contains("char[] at java.util.Arrays.copyOf([CI)[C @2"), "{text}");
+    let output = folder.run(&["report", "--json", &testdata("shared-fields/seed.tsv")]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let objects = json["field_accesses"]["objects"].as_array().unwrap();
+    assert_eq!(objects.len(), 2);
+    assert_eq!(objects[0]["fields"].as_array().unwrap().len(), 10);
+    assert_eq!(objects[0]["fields"][2]["owner_read_count"], 6);
+}
+
+#[test]
+fn jamaica_is_reported_and_converted() {
+    let folder = Folder::new();
+    let file = testdata("jamaica/seed.prof");
+    let output = folder.run(&["convert", &file, "-o", "a.jamaica"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let output =
+        folder.run(&["convert", &file, "--value", "cycles", "--to", "collapsed", "-o", "-"]);
+    assert!(stdout(&output).contains("java.io.PrintStream.println "), "{}", stdout(&output));
+    let output = folder.run(&["convert", &file, "--to", "collapsed", "-o", "-"]);
+    let total: u64 = stdout(&output)
+        .lines()
+        .map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap())
+        .sum();
+    assert_eq!(total, 58_526_278);
+}
