@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::Error;
 use crate::fill::Filler;
-use crate::graph::{Graph, Part};
+use crate::graph::{Graph, Part, pairs};
 
 /// Stands for the stack of samples that have none.
 const NO_STACK: &str = "[no stack]";
@@ -35,6 +35,37 @@ pub fn write(profile: &Profile, value: Value, out: &mut dyn Write) -> io::Result
         ends.push(line.len());
         if node.self_count > 0 {
             writeln!(out, "{line} {}", node.self_count)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes two profiles as `difffolded.pl` does: a line a stack, with what it has before and after.
+/// `values` are the same value in each.
+///
+/// # Errors
+/// As `out` fails.
+pub fn write_pair(
+    profiles: [&Profile; 2],
+    values: [Value; 2],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let [before, after] = [0, 1].map(|side| {
+        let profile = profiles[side];
+        Graph::new(profile, values[side], |part| text(profile, part))
+    });
+    let mut line = String::new();
+    let mut ends: Vec<usize> = Vec::new();
+    for pair in pairs(&before, &after) {
+        ends.truncate(pair.level);
+        line.truncate(ends.last().copied().unwrap_or(0));
+        if pair.level > 0 {
+            line.push(';');
+        }
+        line.push_str(&pair.label);
+        ends.push(line.len());
+        if pair.before > 0 || pair.after > 0 {
+            writeln!(out, "{line} {} {}", pair.before, pair.after)?;
         }
     }
     Ok(())
@@ -236,6 +267,15 @@ mod tests {
         profile.events.remove(0);
         assert_eq!(Value::first_of(&profile), Some(Value::Allocated));
         assert_eq!(Value::first_of(&Profile::default()), None);
+    }
+
+    #[test]
+    fn two_profiles_are_two_columns() {
+        let read = |text: &str| read(text.as_bytes()).unwrap();
+        let (before, after) = (read("T.a;T.b 1\nT.c 2\n"), read("T.a;T.b 5\nT.a 3\nT.d 4\n"));
+        let mut out = Vec::new();
+        write_pair([&before, &after], [Value::Samples; 2], &mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "T.a 0 3\nT.a;T.b 1 5\nT.c 2 0\nT.d 0 4\n");
     }
 
     #[test]

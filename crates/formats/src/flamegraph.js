@@ -9,6 +9,8 @@ const account = data.accounting
 const value = data.value ?? "samples";
 const interval = value === "samples" ? Number(account?.get("interval_ns") ?? 0) : 0;
 const samples = model.total[0];
+const firstColours = model.totalBefore ? "change" : "package";
+if (model.totalBefore) by("colours").prepend(new Option("Colour: change", "change"));
 const chart = new Chart(model, by("chart"), by("canvas"), by("spacer"));
 
 // ---- words and numbers
@@ -65,6 +67,14 @@ function nameWithSignature(node) {
   return model.name(node) + (node > 0 ? model.names[model.frame[node]].signature : "");
 }
 
+/** What a node was before, where profiles are compared. */
+function before(node) {
+  if (!model.totalBefore) return "";
+  const points = 100 * model.change(node).points;
+  const share = percent(model.totalBefore[node], model.totalBefore[0]);
+  return `; before ${amount(model.totalBefore[node])} (${share}), ${points < 0 ? "−" : "+"}${Math.abs(points).toFixed(2)} points`;
+}
+
 function describe(node) {
   const detail = by("detail");
   const [total, self] = [model.total[node], model.self[node]];
@@ -72,24 +82,29 @@ function describe(node) {
   detail.classList.remove("hint");
   detail.textContent =
     `${nameWithSignature(node)} — ${amountOf(total)} (${percent(total, samples)}${time}), ` +
-    `self ${amount(self)} (${percent(self, samples)})`;
+    `self ${amount(self)} (${percent(self, samples)})${before(node)}`;
 }
 
 function fillTip(node) {
   const tip = by("tip");
   const name = node === 0 ? null : model.names[model.frame[node]];
-  const rows = [["total", model.total[node]], ["self", model.self[node]]];
+  const compared = model.totalBefore !== null;
+  const rows = [
+    ["total", model.total[node], model.totalBefore?.[node]],
+    ["self", model.self[node], model.selfBefore?.[node]],
+  ];
   const zoomed = chart.zoom !== 0;
   const table = document.createElement("table");
   const head = table.insertRow();
-  for (const text of ["", what, "of all", zoomed && "of zoomed", interval > 0 && "CPU time"]) {
+  for (const text of ["", what, "of all", zoomed && "of zoomed", interval > 0 && "CPU time", compared && "before", compared && "of all before"]) {
     if (text !== false) head.append(element("th", text));
   }
-  for (const [text, count] of rows) {
+  for (const [text, count, old] of rows) {
     const row = table.insertRow();
     const cells = [
       text, amount(count), percent(count, samples),
       zoomed && percent(count, model.total[chart.zoom]), interval > 0 && duration(count * interval),
+      compared && amount(old), compared && percent(old, model.totalBefore[0]),
     ];
     for (const cell of cells) if (cell !== false) row.insertCell().textContent = cell;
   }
@@ -172,7 +187,7 @@ function link() {
   if (by("search").value) state.set("s", by("search").value);
   if (by("regex").ariaPressed === "true") state.set("r", "1");
   if (chart.zoom !== 0) state.set("z", chart.zoom);
-  if (by("colours").value !== "package") state.set("c", by("colours").value);
+  if (by("colours").value !== firstColours) state.set("c", by("colours").value);
   if (chart.flame) state.set("f", "1");
   return `#${state}`;
 }
@@ -188,7 +203,8 @@ function loadState() {
   const state = new URLSearchParams(location.hash.slice(1));
   by("search").value = state.get("s") ?? "";
   by("regex").ariaPressed = String(state.get("r") === "1");
-  by("colours").value = state.get("c") === "kind" ? "kind" : "package";
+  const colours = state.get("c");
+  by("colours").value = ["package", "kind", firstColours].includes(colours) ? colours : firstColours;
   chart.flame = state.get("f") === "1";
   by("flip").ariaPressed = String(chart.flame);
   recolour();
@@ -240,7 +256,7 @@ function fillLegend() {
       const item = element("li", "");
       const chip = element("i", "");
       chip.style.background = chart.palette.bright[colour];
-      item.append(chip, `${group} ${percent(count, samples)}`);
+      item.append(chip, count === null ? group : `${group} ${percent(count, samples)}`);
       return item;
     }),
   );
@@ -264,6 +280,8 @@ function fillAccount() {
   ];
   by("summary").textContent = summary.filter(Boolean).join(" · ");
   const figures = [
+    data.before !== undefined && ["Compared with", data.before, "wide"],
+    model.totalBefore && [`Before: ${what}`, amount(model.totalBefore[0])],
     [noun === "sample" ? "Samples shown" : `Shown: ${what}`, amount(samples)],
     ["Shown without a stack", `${amount(lost)} (${percent(lost, samples)})`],
     data.depth !== null && ["Stacks recorded to", counted(data.depth, "frame")],

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::fill::Filler;
-use crate::graph::{Graph, Part};
+use crate::graph::{Graph, Part, index, pairs};
 
 const PAGE: &str = include_str!("flamegraph.html");
 const STYLE: &str = include_str!("flamegraph.css");
@@ -27,7 +27,11 @@ const VERSION: u32 = 1;
 /// Writes what `profile` has of `value` as a page titled `title`: frames merged by method, below
 /// their threads where the traces have threads; of allocations the class is the last frame.
 pub fn write(profile: &Profile, value: Value, title: &str, out: &mut dyn Write) -> io::Result<()> {
-    let data = serde_json::to_string(&Data::new(profile, value, title))?;
+    write_page(&Data::new(profile, value, title), title, out)
+}
+
+fn write_page(data: &Data, title: &str, out: &mut dyn Write) -> io::Result<()> {
+    let data = serde_json::to_string(data)?;
     // In JSON, `<` stands in strings only. Without it nothing can end or nest the script element.
     let data = data.replace('<', "\\u003c");
     for (index, piece) in PAGE.split("{{").enumerate() {
@@ -47,6 +51,18 @@ pub fn write(profile: &Profile, value: Value, title: &str, out: &mut dyn Write) 
         out.write_all(text.as_bytes())?;
     }
     Ok(())
+}
+
+/// Writes two profiles as one page: frames are as wide as their numbers after, coloured by how their
+/// share changed. `titles` name the profiles; `values` are the same value in each.
+pub fn write_pair(
+    profiles: [&Profile; 2],
+    values: [Value; 2],
+    titles: [&str; 2],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let title = format!("{} → {}", titles[0], titles[1]);
+    write_page(&Data::of_pair(profiles, values, titles), &title, out)
 }
 
 /// Reads a page of samples that [`write()`] wrote: all that it shows. Pages of other values are
@@ -69,6 +85,10 @@ pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
     if data.version != VERSION {
         return Err(Error::Offset { offset: begin, expected: "data of version 1" });
     }
+    if data.before.is_some() {
+        let expected = "a page of one profile: a comparison is none";
+        return Err(Error::Offset { offset: begin, expected });
+    }
     if !is_samples(&data.value) {
         let expected = "samples: a page of times, calls or bytes has too little to be read back";
         return Err(Error::Offset { offset: begin, expected });
@@ -87,6 +107,9 @@ struct Data {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unit: Option<String>,
     title: String,
+    /// The name of the profile before, where two are compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<String>,
     /// Milliseconds since 1970 and the seconds that local time was ahead of UTC.
     created: Option<(u64, i32)>,
     depth: Option<u32>,
@@ -116,6 +139,9 @@ struct Nodes {
     frame: Vec<u32>,
     #[serde(rename = "self")]
     self_count: Vec<u64>,
+    /// The same before, where two profiles are compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    before: Vec<u64>,
 }
 
 fn samples() -> String {
@@ -128,7 +154,7 @@ fn is_samples(value: &str) -> bool {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
-enum Kind {
+pub(crate) enum Kind {
     Java,
     Native,
     Thread,
@@ -160,16 +186,16 @@ impl TryFrom<u8> for Kind {
 }
 
 /// A frame as the page tells it from others; siblings stand in this order.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Label<'a> {
-    class: &'a str,
-    name: &'a str,
-    signature: &'a str,
-    kind: Kind,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Label<'a> {
+    pub(crate) class: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) signature: &'a str,
+    pub(crate) kind: Kind,
 }
 
 impl<'a> Label<'a> {
-    fn new(profile: &'a Profile, part: Part) -> Self {
+    pub(crate) fn new(profile: &'a Profile, part: Part) -> Self {
         let strings = &profile.symbols.strings;
         let named = |kind, name| Label { class: "", name, signature: "", kind };
         match part {
@@ -190,45 +216,106 @@ impl<'a> Label<'a> {
     }
 }
 
+/// The tables of a page, while they are filled.
+struct Tables<'a> {
+    strings: Vec<String>,
+    string_ids: FxHashMap<&'a str, u32>,
+    frames: Frames,
+    frame_ids: FxHashMap<Label<'a>, u32>,
+}
+
+impl Default for Tables<'_> {
+    fn default() -> Self {
+        Self {
+            strings: vec![String::new()],
+            string_ids: FxHashMap::from_iter([("", 0)]),
+            frames: Frames::default(),
+            frame_ids: FxHashMap::default(),
+        }
+    }
+}
+
+impl<'a> Tables<'a> {
+    fn string(&mut self, text: &'a str) -> u32 {
+        *self.string_ids.entry(text).or_insert_with(|| {
+            self.strings.push(text.to_owned());
+            index(self.strings.len() - 1)
+        })
+    }
+
+    fn frame(&mut self, label: Label<'a>) -> u32 {
+        if let Some(&frame) = self.frame_ids.get(&label) {
+            return frame;
+        }
+        let [class, name, signature] =
+            [label.class, label.name, label.signature].map(|text| self.string(text));
+        self.frames.kind.push(label.kind);
+        self.frames.class.push(class);
+        self.frames.name.push(name);
+        self.frames.signature.push(signature);
+        let frame = index(self.frames.kind.len() - 1);
+        self.frame_ids.insert(label, frame);
+        frame
+    }
+}
+
+impl Nodes {
+    /// Adds a node below so many others; `before` is where the node before was.
+    fn push(&mut self, above: usize, before: &mut i64, frame: u32, self_count: u64) {
+        let level = i64::try_from(above + 1).expect("a level is less than 2^32");
+        self.level.push(level - *before);
+        self.frame.push(frame);
+        self.self_count.push(self_count);
+        *before = level;
+    }
+}
+
 impl Data {
     fn new(profile: &Profile, value: Value, title: &str) -> Self {
         let graph = Graph::new(profile, value, |part| Label::new(profile, part));
-        let mut strings = vec![String::new()];
-        let mut string_ids: FxHashMap<&str, u32> = FxHashMap::from_iter([("", 0)]);
-        let mut string = |text| {
-            *string_ids.entry(text).or_insert_with(|| {
-                strings.push(text.to_owned());
-                u32::try_from(strings.len() - 1).expect("a profile has less than 2^32 names")
-            })
-        };
-        let mut frames = Frames::default();
-        for label in &graph.labels {
-            frames.kind.push(label.kind);
-            frames.class.push(string(label.class));
-            frames.name.push(string(label.name));
-            frames.signature.push(string(label.signature));
-        }
-        let mut nodes = Nodes::default();
+        let mut data = Self::of_profile(profile, value, title);
+        let mut tables = Tables::default();
+        let frames: Vec<u32> = graph.labels.iter().map(|&label| tables.frame(label)).collect();
         let mut before = 0;
         for node in &graph.nodes {
-            let level = i64::try_from(node.level + 1).expect("a level is less than 2^32");
-            nodes.level.push(level - before);
-            nodes.frame.push(u32::try_from(node.label).expect("there are less than 2^32 labels"));
-            nodes.self_count.push(node.self_count);
-            before = level;
+            data.nodes.push(node.level, &mut before, frames[node.label], node.self_count);
         }
+        (data.strings, data.frames) = (tables.strings, tables.frames);
+        data
+    }
+
+    fn of_pair(profiles: [&Profile; 2], values: [Value; 2], titles: [&str; 2]) -> Self {
+        let [before, after] = [0, 1].map(|side| {
+            let profile = profiles[side];
+            Graph::new(profile, values[side], |part| Label::new(profile, part))
+        });
+        let mut data = Self::of_profile(profiles[1], values[1], titles[1]);
+        data.before = Some(titles[0].to_owned());
+        let mut tables = Tables::default();
+        let mut level = 0;
+        for pair in pairs(&before, &after) {
+            data.nodes.push(pair.level, &mut level, tables.frame(pair.label), pair.after);
+            data.nodes.before.push(pair.before);
+        }
+        (data.strings, data.frames) = (tables.strings, tables.frames);
+        data
+    }
+
+    /// All but the tree.
+    fn of_profile(profile: &Profile, value: Value, title: &str) -> Self {
         Self {
             version: VERSION,
             value: value.name(profile).to_owned(),
             unit: matches!(value, Value::Measure(_)).then(|| value.unit(profile).name().to_owned()),
             title: title.to_owned(),
+            before: None,
             created: profile.created.map(|stamp| (stamp.unix_ms, stamp.utc_offset_s)),
             depth: profile.depth,
             accounting: profile.accounting.as_ref().map(Accounting::to_text),
             notes: profile.notes.clone(),
-            strings,
-            frames,
-            nodes,
+            strings: Vec::new(),
+            frames: Frames::default(),
+            nodes: Nodes::default(),
         }
     }
 

@@ -12,6 +12,18 @@ const SORT_COLOURS = [2, 0, 7, 1, 10, -1, -1, 3];
 // A colour is its place in HUES, or one of these.
 const OTHER = HUES.length;
 const PLAIN = HUES.length + 1;
+// Less, the same, more: the middle one of these is what did not change.
+const CHANGES = [[250, 3], [250, 2], [250, 1], [260, 0], [45, 1], [45, 2], [45, 3]];
+const SAME = PLAIN + 4;
+// Changes of less than this share of all are no changes.
+const LEAST_POINTS = 0.001;
+
+/** The colour of a change. */
+function changeColour({ points, relative }) {
+  const size = Math.abs(points) < LEAST_POINTS ? 0 : Math.abs(relative);
+  const step = size < 0.05 ? 0 : size < 0.25 ? 1 : size < 0.6 ? 2 : 3;
+  return SAME + Math.sign(points) * step;
+}
 
 /** Fill and text of each colour, bright and faint (outside the search, or above the zoom). */
 function palette(dark) {
@@ -19,6 +31,7 @@ function palette(dark) {
     ...HUES.map((hue) => `oklch(${lightness} ${chroma} ${hue})`),
     `oklch(${lightness} ${chroma / 6} 260)`,
     `oklch(${plain} 0.012 260)`,
+    ...CHANGES.map(([hue, step]) => `oklch(${lightness + (plain - lightness) * (1 - step / 3)} ${0.012 + step * 0.05} ${hue})`),
   ];
   return dark
     ? {
@@ -55,7 +68,8 @@ class Chart {
     this.rowHeight = matchMedia("(pointer: coarse)").matches ? 28 : 20;
     this.widths = model.names.map(() => []);
     this.scheduled = false;
-    this.colourBy("package");
+    this.colours = new Uint8Array(model.names.length);
+    this.colourBy(model.totalBefore ? "change" : "package");
     const scheme = matchMedia("(prefers-color-scheme: dark)");
     const recolour = () => {
       this.palette = palette(scheme.matches);
@@ -68,9 +82,17 @@ class Chart {
     element.addEventListener("scroll", () => this.schedule());
   }
 
-  /** Colours the frames by "package" or by "kind"; `legend` then lists colours, names, samples. */
+  /** Colours the frames by "package", "kind" or "change"; `legend` then lists colours, names, samples. */
   colourBy(mode) {
     const { model } = this;
+    this.nodeColours = null;
+    if (mode === "change") {
+      this.nodeColours = Uint8Array.from(model.self, (_, node) => changeColour(model.change(node)));
+      this.legend = [["shrank", SAME - 3], ["shrank less", SAME - 1], ["same share", SAME], ["grew less", SAME + 1], ["grew or new", SAME + 3]]
+        .map(([group, colour]) => ({ group, count: null, colour }));
+      this.schedule();
+      return;
+    }
     const samples = model.selfByFrame();
     const sums = new Map();
     const groups = model.names.map((name, frame) => {
@@ -219,7 +241,7 @@ class Chart {
     const frame = model.frame[node];
     const found = matched !== null && frame >= 0 && matched[frame] === 1;
     const faint = matched !== null ? !found : model.level[node] < model.level[this.zoom];
-    const colour = frame < 0 ? PLAIN : this.colours[frame];
+    const colour = frame < 0 ? PLAIN : this.nodeColours?.[node] ?? this.colours[frame];
     context.fillStyle = found ? palette.match : (faint ? palette.faint : palette.bright)[colour];
     context.fillRect(x, y, width > 3 ? width - 1 : width, this.rowHeight - 1);
     this.drawn++;

@@ -14,6 +14,9 @@ class Model {
     this.next = new Int32Array(count);
     this.self = new Float64Array(count);
     this.total = new Float64Array(count);
+    // What ended here, and here or below, in the profile before; null where none is compared.
+    this.selfBefore = data.before === undefined ? null : new Float64Array(count);
+    this.totalBefore = this.selfBefore && new Float64Array(count);
     // Where a node begins, in samples from the left edge.
     this.start = new Float64Array(count);
     this.#readNodes(data.nodes);
@@ -27,6 +30,7 @@ class Model {
       this.level[node] = this.level[node - 1] + nodes.level[node - 1];
       this.frame[node] = nodes.frame[node - 1];
       this.self[node] = nodes.self[node - 1];
+      if (this.selfBefore) this.selfBefore[node] = nodes.before[node - 1];
       let above = node - 1;
       while (this.level[above] >= this.level[node]) above = this.parent[above];
       this.parent[node] = above;
@@ -41,6 +45,10 @@ class Model {
       if (node > 0) {
         total[parent[node]] += total[node];
         next[parent[node]] = Math.max(next[parent[node]], next[node]);
+      }
+      if (this.totalBefore) {
+        this.totalBefore[node] += this.selfBefore[node];
+        if (node > 0) this.totalBefore[parent[node]] += this.totalBefore[node];
       }
     }
     const free = new Float64Array(count);
@@ -146,6 +154,14 @@ class Model {
       }
     }
     return samples;
+  }
+
+  /** By how much of all a node's share grew, and by how much of itself: -1 is gone, 1 is new. */
+  change(node) {
+    const after = this.total[node] / (this.total[0] || 1);
+    const before = this.totalBefore[node] / (this.totalBefore[0] || 1);
+    const most = Math.max(after, before);
+    return { points: after - before, relative: most > 0 ? (after - before) / most : 0 };
   }
 
   /** The samples that end in each frame. */

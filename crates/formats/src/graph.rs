@@ -1,6 +1,7 @@
 //! The numbers of a profile as one tree of labels: lines and traces merged, threads on the first
 //! level, siblings in the order of their labels. Every writer of a merged tree starts here.
 
+use std::cmp::Ordering;
 use std::hash::Hash;
 
 use perk_profile::{FrameId, Line, MethodId, NodeId, Profile, StrId, Value};
@@ -86,6 +87,61 @@ impl<L: Clone + Ord + Hash> Graph<L> {
     }
 }
 
+/// A node of two trees laid on each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pair<L> {
+    /// How many nodes are above it.
+    pub(crate) level: usize,
+    pub(crate) label: L,
+    /// What ends here in the first tree.
+    pub(crate) before: u64,
+    /// What ends here in the second tree.
+    pub(crate) after: u64,
+}
+
+/// Two trees laid on each other: all nodes of both, in preorder.
+pub(crate) fn pairs<L: Clone + Ord>(before: &Graph<L>, after: &Graph<L>) -> Vec<Pair<L>> {
+    let mut pairs = Vec::with_capacity(before.nodes.len().max(after.nodes.len()));
+    let (mut left, mut right) = (before.nodes.iter().peekable(), after.nodes.iter().peekable());
+    loop {
+        // Both stand below the same parent: of the deeper one alone there are more children.
+        let order = match (left.peek(), right.peek()) {
+            (None, None) => return pairs,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(a), Some(b)) => {
+                let labels = || before.labels[a.label].cmp(&after.labels[b.label]);
+                b.level.cmp(&a.level).then_with(labels)
+            }
+        };
+        let mut add = |graph: &Graph<L>, node: &Node, before, after| {
+            let label = graph.labels[node.label].clone();
+            pairs.push(Pair { level: node.level, label, before, after });
+        };
+        match order {
+            Ordering::Equal => {
+                if let (Some(a), Some(b)) = (left.next(), right.next()) {
+                    add(before, a, a.self_count, b.self_count);
+                }
+            }
+            Ordering::Less => {
+                let Some(top) = left.next() else { continue };
+                add(before, top, top.self_count, 0);
+                while let Some(node) = left.next_if(|node| node.level > top.level) {
+                    add(before, node, node.self_count, 0);
+                }
+            }
+            Ordering::Greater => {
+                let Some(top) = right.next() else { continue };
+                add(after, top, 0, top.self_count);
+                while let Some(node) = right.next_if(|node| node.level > top.level) {
+                    add(after, node, 0, node.self_count);
+                }
+            }
+        }
+    }
+}
+
 /// The node above all others while the graph is built; it is no part of the graph.
 const ROOT: u32 = 0;
 
@@ -160,7 +216,7 @@ impl<L: Clone + Ord + Hash, F: Fn(Part) -> L> Builder<L, F> {
     }
 }
 
-fn index(index: usize) -> u32 {
+pub(crate) fn index(index: usize) -> u32 {
     u32::try_from(index).expect("a profile's tables hold less than 2^32 entries")
 }
 
@@ -184,6 +240,38 @@ mod tests {
         assert_eq!(
             shown,
             [(0, "a.x", 2), (0, "b.x", 3), (1, "a.y", 0), (2, "a.z", 4), (1, "c.y", 1)]
+        );
+    }
+
+    #[test]
+    fn trees_are_laid_on_each_other() {
+        let graph = |text: &str| {
+            let profile = collapsed::read(text.as_bytes()).unwrap();
+            Graph::new(&profile, Value::Samples, |part| match part {
+                Part::Method { id, .. } => profile.symbols.method_name(id),
+                _ => String::new(),
+            })
+        };
+        let before = graph("a;b;c 1\na;b;d 2\na;x 3\nz;y 4\n");
+        let after = graph("a;b;d 20\na;b;e;f 30\na 40\nb;y 50\n");
+        let pairs = pairs(&before, &after);
+        let shown: Vec<_> =
+            pairs.iter().map(|it| (it.level, it.label.as_str(), it.before, it.after)).collect();
+        assert_eq!(
+            shown,
+            [
+                (0, "a", 0, 40),
+                (1, "b", 0, 0),
+                (2, "c", 1, 0),
+                (2, "d", 2, 20),
+                (2, "e", 0, 0),
+                (3, "f", 0, 30),
+                (1, "x", 3, 0),
+                (0, "b", 0, 0),
+                (1, "y", 0, 50),
+                (0, "z", 0, 0),
+                (1, "y", 4, 0),
+            ]
         );
     }
 

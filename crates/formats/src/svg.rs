@@ -1,14 +1,391 @@
-//! Flame graphs as SVG.
+//! Flame graphs as one picture: SVG without scripts, fonts or network, the same for the same
+//! profile. The page of [`flamegraph`](crate::flamegraph) is the one to search and zoom in.
 
+use std::cmp::Reverse;
 use std::io::{self, Write};
 
-use perk_profile::{Profile, Value};
+use perk_profile::{Profile, Unit, Value, names, units};
+use rustc_hash::FxHashMap;
 
-/// Writes what `profile` has of `value`.
+use crate::flamegraph::{Kind, Label};
+use crate::graph::{Graph, Pair, pairs};
+
+/// The picture's width, in pixels.
+const WIDTH: f64 = 1200.0;
+/// What is left free around the frames.
+const MARGIN: f64 = 10.0;
+/// The height of the title.
+const HEAD: f64 = 40.0;
+/// The height of a level.
+const ROW: f64 = 17.0;
+/// Frames narrower than this are left out, and counted in the picture's description.
+const NARROWEST: f64 = 0.1;
+/// About the width of a letter of a name.
+const LETTER: f64 = 6.6;
+/// Neighbours in rank are far apart on the wheel of colours.
+const HUES: [u16; 12] = [220, 40, 140, 320, 190, 15, 95, 280, 165, 350, 65, 250];
+/// Frames of packages behind the first ones, and what is no method.
+const PLAIN: &str = "#d9dde3";
+/// Less, the same, more: blue and orange, which most colour-blind people tell apart.
+const CHANGES: [&str; 7] =
+    ["#5b8fd6", "#93b6e6", "#c5d8f1", "#e3e5e8", "#f6d9bd", "#efb27c", "#e2853a"];
+/// Changes of less than this share of all are no changes.
+const LEAST_POINTS: f64 = 0.001;
+
+/// Writes what `profile` has of `value` as a picture titled `title`: frames merged by method, the
+/// callers on top.
 ///
 /// # Errors
 /// As `out` fails.
 pub fn write(profile: &Profile, value: Value, title: &str, out: &mut dyn Write) -> io::Result<()> {
-    let _ = (profile, value, title, out);
-    Ok(())
+    let graph = Graph::new(profile, value, |part| Label::new(profile, part));
+    let nodes = graph.nodes.iter().map(|node| Pair {
+        level: node.level,
+        label: graph.labels[node.label],
+        before: 0,
+        after: node.self_count,
+    });
+    let colours = Packages::new(&graph);
+    let picture = Picture::new(nodes.collect(), shown_as(profile, value));
+    picture.write(title, false, |frame| colours.of(&frame.label), out)
+}
+
+/// Writes two profiles as one picture: frames are as wide as their numbers after, coloured by how
+/// their share changed. `titles` name the profiles; `values` are the same value in each.
+///
+/// # Errors
+/// As `out` fails.
+pub fn write_pair(
+    profiles: [&Profile; 2],
+    values: [Value; 2],
+    titles: [&str; 2],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let [before, after] = [0, 1].map(|side| {
+        let profile = profiles[side];
+        Graph::new(profile, values[side], |part| Label::new(profile, part))
+    });
+    let picture = Picture::new(pairs(&before, &after), shown_as(profiles[1], values[1]));
+    let title = format!("{} → {}", titles[0], titles[1]);
+    let [all_before, all_after] = [picture.frames[0].before, picture.frames[0].after];
+    let colour = |frame: &Frame<'_>| {
+        let share = |count, all: u64| count as f64 / all.max(1) as f64;
+        let (before, after) = (share(frame.before, all_before), share(frame.after, all_after));
+        let points = after - before;
+        let relative = points.abs() / before.max(after).max(f64::MIN_POSITIVE);
+        let step = match relative {
+            _ if points.abs() < LEAST_POINTS => 0,
+            ..0.05 => 0,
+            0.05..0.25 => 1,
+            0.25..0.6 => 2,
+            _ => 3,
+        };
+        CHANGES[if points < 0.0 { 3 - step } else { 3 + step }].to_owned()
+    };
+    picture.write(&title, true, colour, out)
+}
+
+/// The name of what is shown, and its unit.
+fn shown_as(profile: &Profile, value: Value) -> (String, Unit) {
+    (value.name(profile).to_owned(), value.unit(profile))
+}
+
+/// A frame and all below it.
+struct Frame<'a> {
+    /// From 0; that of everything is the one on level 0.
+    level: usize,
+    label: Label<'a>,
+    before: u64,
+    after: u64,
+    own: u64,
+    /// Where it begins, in numbers after.
+    start: u64,
+}
+
+struct Picture<'a> {
+    value: String,
+    unit: Unit,
+    /// In preorder; the first is everything.
+    frames: Vec<Frame<'a>>,
+}
+
+impl<'a> Picture<'a> {
+    fn new(nodes: Vec<Pair<Label<'a>>>, (value, unit): (String, Unit)) -> Self {
+        let all = Label { class: "", name: "all", signature: "", kind: Kind::Thread };
+        let frame = |level, label, before, after| Frame {
+            level,
+            label,
+            before,
+            after,
+            own: after,
+            start: 0,
+        };
+        let mut frames = vec![frame(0, all, 0, 0)];
+        frames.extend(nodes.iter().map(|it| frame(it.level + 1, it.label, it.before, it.after)));
+        let mut path: Vec<usize> = Vec::new();
+        let mut parents = vec![0; frames.len()];
+        for (index, frame) in frames.iter().enumerate() {
+            path.truncate(frame.level);
+            parents[index] = path.last().copied().unwrap_or(0);
+            path.push(index);
+        }
+        for index in (1..frames.len()).rev() {
+            let (before, after) = (frames[index].before, frames[index].after);
+            let parent = &mut frames[parents[index]];
+            parent.before = parent.before.saturating_add(before);
+            parent.after = parent.after.saturating_add(after);
+        }
+        let mut free = vec![0_u64; frames.len()];
+        for index in 1..frames.len() {
+            let parent = parents[index];
+            frames[index].start = free[parent];
+            free[index] = free[parent];
+            free[parent] = free[parent].saturating_add(frames[index].after);
+        }
+        Self { value, unit, frames }
+    }
+
+    fn write(
+        &self,
+        title: &str,
+        is_compared: bool,
+        colour: impl Fn(&Frame<'a>) -> String,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let all = self.frames[0].after;
+        let scale = (WIDTH - 2.0 * MARGIN) / all.max(1) as f64;
+        let is_drawn = |frame: &&Frame<'_>| {
+            frame.level == 0 || frame.after > 0 && frame.after as f64 * scale >= NARROWEST
+        };
+        let drawn = || self.frames.iter().filter(is_drawn);
+        let depth = drawn().map(|frame| frame.level + 1).max().unwrap_or(1);
+        let height = HEAD + depth as f64 * ROW + MARGIN;
+        let left_out = self.frames.len() - drawn().count();
+        writeln!(
+            out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
+             viewBox=\"0 0 {WIDTH} {height}\" font-family=\"Verdana, DejaVu Sans, sans-serif\" \
+             font-size=\"11\">"
+        )?;
+        writeln!(out, "<title>{}</title>", escape(title))?;
+        writeln!(
+            out,
+            "<desc>{}: {}; {left_out} frames too narrow to be seen are left out</desc>",
+            escape(&self.value),
+            units::amount(all, self.unit)
+        )?;
+        writeln!(out, "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>")?;
+        let middle = WIDTH / 2.0;
+        writeln!(
+            out,
+            "<text x=\"{middle}\" y=\"24\" font-size=\"16\" text-anchor=\"middle\">{}</text>",
+            escape(title)
+        )?;
+        for frame in drawn() {
+            let (x, width) = (MARGIN + frame.start as f64 * scale, frame.after as f64 * scale);
+            let y = HEAD + frame.level as f64 * ROW;
+            writeln!(
+                out,
+                "<g><title>{}</title><rect x=\"{x:.2}\" y=\"{y}\" width=\"{width:.2}\" \
+                 height=\"{}\" fill=\"{}\" rx=\"1\"/>{}</g>",
+                escape(&self.told(frame, is_compared)),
+                ROW - 1.0,
+                colour(frame),
+                text(&frame.label, x, y, width)
+            )?;
+        }
+        writeln!(out, "</svg>")
+    }
+
+    /// What the pointer shows: the name and the numbers.
+    fn told(&self, frame: &Frame<'_>, is_compared: bool) -> String {
+        let all = &self.frames[0];
+        let amount = |count, all| {
+            format!("{} ({} %)", units::amount(count, self.unit), units::percent(count, all))
+        };
+        let mut told = format!(
+            "{} — {} {}, self {}",
+            full_name(&frame.label),
+            self.value,
+            amount(frame.after, all.after),
+            amount(frame.own, all.after)
+        );
+        if is_compared {
+            told += &format!("; before {}", amount(frame.before, all.before));
+        }
+        told
+    }
+}
+
+/// The name of a frame, as much of it as has room.
+fn text(label: &Label<'_>, x: f64, y: f64, width: f64) -> String {
+    let room = ((width - 6.0) / LETTER) as usize;
+    if room < 3 {
+        return String::new();
+    }
+    let full = full_name(label);
+    let simple = match label.class.rsplit_once('.') {
+        Some((_, class)) => format!("{class}.{}", label.name),
+        None => full.clone(),
+    };
+    let shown = [full, simple, label.name.to_owned()];
+    let shown = match shown.iter().find(|text| text.chars().count() <= room) {
+        Some(text) => text.clone(),
+        None => shown[2].chars().take(room - 1).chain(['…']).collect(),
+    };
+    format!("<text x=\"{:.2}\" y=\"{}\">{}</text>", x + 3.0, y + ROW - 5.0, escape(&shown))
+}
+
+fn full_name(label: &Label<'_>) -> String {
+    let name = if label.name.is_empty() { "[unknown]" } else { label.name };
+    if label.class.is_empty() { name.to_owned() } else { format!("{}.{name}", label.class) }
+}
+
+/// The colours of packages, those with most on top of the stack first.
+struct Packages<'a>(FxHashMap<&'a str, String>);
+
+impl<'a> Packages<'a> {
+    fn new(graph: &Graph<Label<'a>>) -> Self {
+        let mut sums: FxHashMap<&str, u64> = FxHashMap::default();
+        for node in &graph.nodes {
+            let label = graph.labels[node.label];
+            if is_method(&label) {
+                let sum = sums.entry(names::package(label.class)).or_default();
+                *sum = sum.saturating_add(node.self_count);
+            }
+        }
+        let mut ranked: Vec<_> = sums.into_iter().collect();
+        ranked.sort_by_key(|&(package, sum)| (Reverse(sum), package));
+        let ranked = ranked.into_iter().zip(HUES);
+        Self(ranked.map(|((package, _), hue)| (package, pastel(hue))).collect())
+    }
+
+    fn of(&self, label: &Label<'_>) -> String {
+        let colour = self.0.get(names::package(label.class)).filter(|_| is_method(label));
+        colour.map_or(PLAIN, String::as_str).to_owned()
+    }
+}
+
+fn is_method(label: &Label<'_>) -> bool {
+    matches!(label.kind, Kind::Java | Kind::Native)
+}
+
+/// A light colour of that hue, which dark text can be read on, as `#rrggbb`.
+fn pastel(hue: u16) -> String {
+    const LIGHT: f64 = 0.8;
+    const CHROMA: f64 = 0.28;
+    let place = f64::from(hue % 360) / 60.0;
+    let second = CHROMA * (1.0 - (place % 2.0 - 1.0).abs());
+    let (red, green, blue) = match place as u8 {
+        0 => (CHROMA, second, 0.0),
+        1 => (second, CHROMA, 0.0),
+        2 => (0.0, CHROMA, second),
+        3 => (0.0, second, CHROMA),
+        4 => (second, 0.0, CHROMA),
+        _ => (CHROMA, 0.0, second),
+    };
+    let byte = |part: f64| ((part + LIGHT - CHROMA / 2.0) * 255.0).round().clamp(0.0, 255.0) as u8;
+    format!("#{:02x}{:02x}{:02x}", byte(red), byte(green), byte(blue))
+}
+
+/// Text as XML takes it. Characters that XML has no place for become the replacement character.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\t' | '\n' | '\r' => escaped.push(' '),
+            '\0'..='\x1f' | '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use roxmltree::{Document, Node};
+
+    use super::*;
+    use crate::collapsed;
+
+    fn picture(text: &str) -> String {
+        let profile = collapsed::read(text.as_bytes()).unwrap();
+        let mut out = Vec::new();
+        write(&profile, Value::Samples, "a <b> & c", &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    /// The frames of a picture: its title, x, y and width.
+    fn frames(xml: &str) -> Vec<(String, f64, f64, f64)> {
+        let document = Document::parse(xml).unwrap();
+        let is_frame = |node: &Node<'_, '_>| node.has_tag_name("g");
+        let frame = |node: Node<'_, '_>| {
+            let part = |name| node.children().find(|it| it.has_tag_name(name)).unwrap();
+            let number = |name| part("rect").attribute(name).unwrap().parse::<f64>().unwrap();
+            let title = part("title").text().unwrap().to_owned();
+            (title, number("x"), number("y"), number("width"))
+        };
+        document.descendants().filter(is_frame).map(frame).collect()
+    }
+
+    #[test]
+    fn frames_are_as_wide_as_their_share() {
+        let xml = picture("p.T.main;p.T.parse 30\np.T.main;q.L.next 60\nW.run 10\n");
+        let frames = frames(&xml);
+        let shown: Vec<_> =
+            frames.iter().map(|(title, x, y, width)| (title.as_str(), *x, *y, *width)).collect();
+        assert_eq!(
+            shown,
+            [
+                ("all — samples 100 (100.00 %), self 0 (0.00 %)", 10.0, 40.0, 1180.0),
+                ("W.run — samples 10 (10.00 %), self 10 (10.00 %)", 10.0, 57.0, 118.0),
+                ("p.T.main — samples 90 (90.00 %), self 0 (0.00 %)", 128.0, 57.0, 1062.0),
+                ("p.T.parse — samples 30 (30.00 %), self 30 (30.00 %)", 128.0, 74.0, 354.0),
+                ("q.L.next — samples 60 (60.00 %), self 60 (60.00 %)", 482.0, 74.0, 708.0),
+            ]
+        );
+        assert!(xml.contains("<title>a &lt;b&gt; &amp; c</title>"));
+        assert_eq!(xml, picture("W.run 10\np.T.main;q.L.next 60\np.T.main;p.T.parse 30\n"));
+    }
+
+    #[test]
+    fn names_of_any_kind_make_a_picture() {
+        let frames = frames(&picture("a<b>&\"c\u{1}.d;[x] 7\nLongNameWithoutAnyRoom.method 1\n"));
+        assert_eq!(frames.len(), 4);
+        assert!(frames[2].0.starts_with("a<b>&\"c\u{fffd}.d"), "{}", frames[2].0);
+    }
+
+    #[test]
+    fn frames_too_narrow_are_counted() {
+        let text: String = (0..20_000).map(|index| format!("T.m{index} 1\n")).collect();
+        let xml = picture(&text);
+        assert_eq!(frames(&xml).len(), 1);
+        assert!(xml.contains("; 20000 frames too narrow to be seen are left out"));
+        assert_eq!(frames(&picture("T.a 1\n")).len(), 2);
+        let mut out = Vec::new();
+        write(&Profile::default(), Value::Samples, "empty", &mut out).unwrap();
+        assert_eq!(frames(&String::from_utf8(out).unwrap()).len(), 1);
+    }
+
+    #[test]
+    fn two_profiles_are_one_picture() {
+        let read = |text: &str| collapsed::read(text.as_bytes()).unwrap();
+        let (before, after) = (read("T.a 50\nT.b 50\n"), read("T.a 150\nT.b 50\nT.c 0\n"));
+        let mut out = Vec::new();
+        write_pair([&before, &after], [Value::Samples; 2], ["x", "y"], &mut out).unwrap();
+        let xml = String::from_utf8(out).unwrap();
+        let frames = frames(&xml);
+        assert_eq!(frames.len(), 3);
+        assert!(
+            frames[1].0.ends_with("samples 150 (75.00 %), self 150 (75.00 %); before 50 (50.00 %)")
+        );
+        let colours: Vec<_> =
+            xml.match_indices("fill=\"").map(|(at, _)| &xml[at + 6..at + 13]).collect();
+        // The page, everything, what grew by a half, what shrank by a half.
+        assert_eq!(colours, ["#ffffff", CHANGES[3], CHANGES[5], CHANGES[1]]);
+    }
 }
