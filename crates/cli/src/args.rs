@@ -292,11 +292,13 @@ Examples:
   perk diff before.hprof after.hprof
   perk diff --fail-on 'calls>+5%' --fail-on 'allocated_bytes>+1%' before.hprof after.hprof
   perk diff --fail-on 'calls(com.acme.Foo.bar)>+0' before.hprof after.hprof
+  perk diff before.hprof after.hprof -o diff.html
 
 A limit is a number, `>+` for growth or `<-` for shrinking, and by how much, as a number or in %:
 calls, time (or self_ns; limits as 20ms), samples, allocated_bytes, allocated_count, live_bytes,
-live_count. With a NAME: of the methods of that name; of allocations, of the classes of that name
-and of what the methods of that name allocate. `samples(NAME)` is the share of all samples.")]
+live_count, lock_time, lock_count, or what another tool measured, by its name. With a NAME: of the
+methods of that name; of allocations, of the classes of that name and of what the methods of that
+name allocate; of locks, of the classes of that name. `samples(NAME)` is the share of all samples.")]
 pub(crate) struct DiffArgs {
     /// The profile before
     #[arg(value_name = "BEFORE")]
@@ -315,6 +317,25 @@ pub(crate) struct DiffArgs {
     /// All that differs as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write both as one flame graph, coloured by what changed: .html, .svg, or .collapsed with two
+    /// numbers a line (repeatable)
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Vec<PathBuf>,
+    /// What the flame graph shows [default: the first value that both profiles have]
+    #[arg(long, value_name = "VALUE", requires = "output")]
+    pub(crate) value: Option<String>,
+    /// Which profile's numbers are the widths of the flame graph
+    #[arg(long, value_name = "SIDE", value_enum, default_value = "after", requires = "output")]
+    pub(crate) by: Side,
+}
+
+/// One of two profiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Side {
+    /// The first
+    Before,
+    /// The second
+    After,
 }
 
 /// Write a profile in another form

@@ -1,6 +1,7 @@
 //! `perk diff`: what changed from one profile to another. Counts are compared exactly, samples by
-//! their share, times are shown.
+//! their share, times are shown. A flame graph shows both at once.
 
+mod graph;
 mod json;
 pub(crate) mod limit;
 
@@ -8,8 +9,8 @@ use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use anyhow::bail;
-use perk_profile::diff::{Change, Diff};
-use perk_profile::{Allocations, FrameId, MethodId};
+use perk_profile::diff::{Change, Diff, MeasureDiff, Samples};
+use perk_profile::{Allocations, FrameId, MethodId, Profile, Unit, Value, units};
 
 use crate::args::DiffArgs;
 use crate::input::{self, display_name, is_stream};
@@ -32,10 +33,13 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     let after = input::read(&args.after, &args.read)?.profile;
     let names = [display_name(&args.before), display_name(&args.after)];
     let comparison = Comparison { names: [&names[0], &names[1]], diff: Diff::new(&before, &after) };
-    let Diff { methods, sites, samples, .. } = &comparison.diff;
-    if methods.is_none() && sites.is_none() && samples.is_none() {
-        let [before, after] = comparison.names;
-        bail!("{before} and {after} have nothing of one kind: no calls, allocations or samples");
+    if comparison.diff.is_empty() {
+        let [before, after] = [(comparison.names[0], &before), (comparison.names[1], &after)]
+            .map(|(name, profile)| format!("{name} has {}", contents(profile)));
+        bail!("nothing of one kind to compare: {before}; {after}");
+    }
+    if !args.output.is_empty() {
+        graph::write(args, [&before, &after], comparison.names)?;
     }
     let verdicts = args.fail_on.iter().map(|limit| limit.check(&comparison.diff));
     let verdicts = verdicts.collect::<anyhow::Result<Vec<_>>>()?;
@@ -52,6 +56,21 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
         verdicts => verdicts.iter().any(|verdict| verdict.is_exceeded),
     };
     Ok(if fails { ExitCode::from(DIFFERS) } else { ExitCode::SUCCESS })
+}
+
+/// What a profile has, in words.
+fn contents(profile: &Profile) -> String {
+    let mut parts: Vec<_> =
+        Value::all_of(profile).into_iter().map(|value| value.name(profile).to_owned()).collect();
+    let has = |parts: &mut Vec<String>, what: &str, is_there: bool| {
+        if is_there {
+            parts.push(what.to_owned());
+        }
+    };
+    has(&mut parts, "callers and callees", profile.call_edges().next().is_some());
+    has(&mut parts, "lock times", profile.monitor_times().next().is_some());
+    has(&mut parts, "field accesses", profile.field_accesses().is_some());
+    if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
 }
 
 /// Two profiles side by side.
@@ -90,9 +109,15 @@ impl Comparison<'_> {
             sections.push(self.classes(top, screen));
             sections.push(self.sites(top, screen));
         }
-        if diff.samples.is_some() {
-            sections.push(self.samples(top, screen));
+        if let Some(rows) = &diff.samples {
+            let title = "Share of the samples by method (self)";
+            sections.push(self.shares(title, rows, diff.sample_count, Unit::Count, top, screen));
         }
+        for MeasureDiff { name, unit, total, methods } in &diff.measures {
+            let title = format!("Share of {} by method (self)", printable(name));
+            sections.push(self.shares(&title, methods, *total, *unit, top, screen));
+        }
+        sections.push(self.locks(top, screen));
         if !verdicts.is_empty() {
             let line = |verdict: &Verdict| {
                 let state = if verdict.is_exceeded { "EXCEEDED" } else { "kept" };
@@ -144,6 +169,17 @@ impl Comparison<'_> {
             let Change { before, after, .. } = diff.sample_count;
             let counts = change(before, after, u64::to_string);
             lines += &format!("samples    {counts}; methods are compared by their share\n");
+        }
+        for MeasureDiff { name, unit, total, .. } in &diff.measures {
+            let numbers = change(total.before, total.after, |&it| units::amount(it, *unit));
+            lines += &format!(
+                "{:<10} {numbers}; methods are compared by their share\n",
+                printable(name)
+            );
+        }
+        if let Some(rows) = &diff.locks {
+            let (before, after) = sums(rows, |waits| waits.blocked_ns);
+            lines += &format!("blocked    {}\n", change(before, after, |&ns| duration(ns)));
         }
         if !same.is_empty() {
             let what = same.join(" and ");
@@ -227,34 +263,63 @@ impl Comparison<'_> {
         format!("{title}{of}")
     }
 
-    /// Methods by how their share of the samples moved.
-    fn samples(&self, top: usize, screen: &Screen) -> String {
-        let Change { before, after, .. } = self.diff.sample_count;
+    /// Methods by how their share moved.
+    fn shares(
+        &self,
+        title: &str,
+        rows: &[Change<MethodId, Samples>],
+        all: Change<(), u64>,
+        unit: Unit,
+        top: usize,
+        screen: &Screen,
+    ) -> String {
         let share =
             |count: u64, all: u64| if all == 0 { 0.0 } else { count as f64 * 100.0 / all as f64 };
-        let rows = self.diff.samples.iter().flatten();
         let moved: Vec<_> = rows
+            .iter()
             .map(|row| {
-                let from = share(row.before.self_count, before);
-                (row, share(row.after.self_count, after) - from)
+                let from = share(row.before.self_count, all.before);
+                (row, share(row.after.self_count, all.after) - from)
             })
             .filter(|&(_, moved)| moved != 0.0)
             .collect();
         let labels = self.labels(moved.iter().take(top).map(|(row, _)| row.key));
         let cells = moved.iter().take(top).map(|(row, moved)| {
             let cells = vec![
-                percent(row.before.self_count, before),
-                percent(row.after.self_count, after),
+                percent(row.before.self_count, all.before),
+                percent(row.after.self_count, all.after),
                 format!("{moved:+.2}"),
-                row.before.self_count.to_string(),
-                row.after.self_count.to_string(),
+                units::amount(row.before.self_count, unit),
+                units::amount(row.after.self_count, unit),
                 labels(row.key),
             ];
             Row { cells, below: Vec::new() }
         });
         let titles = vec!["before %", "after %", "points", "before", "after", "method"];
         let table = Table { titles, rows: cells.collect() }.render(screen);
-        section("Share of the samples by method (self)", moved.len(), top, &table, screen)
+        section(title, moved.len(), top, &table, screen)
+    }
+
+    /// Locks by how the time moved that threads were blocked.
+    fn locks(&self, top: usize, screen: &Screen) -> String {
+        let rows = self.diff.locks.iter().flatten();
+        let rows: Vec<_> = rows.filter(|row| row.before != row.after).collect();
+        let cells = rows.iter().take(top).map(|row| {
+            let (before, after) = (&row.before, &row.after);
+            let cells = vec![
+                duration(before.blocked_ns),
+                duration(after.blocked_ns),
+                relative(before.blocked_ns, after.blocked_ns),
+                before.blocked_count.to_string(),
+                after.blocked_count.to_string(),
+                printable(self.diff.symbols.class_name(row.key)),
+            ];
+            Row { cells, below: Vec::new() }
+        });
+        let titles =
+            vec!["blocked before", "after", "change %", "times before", "after", "lock of class"];
+        let table = Table { titles, rows: cells.collect() }.render(screen);
+        section("Waiting for locks by class", rows.len(), top, &table, screen)
     }
 
     fn labels(&self, methods: impl Iterator<Item = MethodId>) -> impl Fn(MethodId) -> String {

@@ -10,6 +10,9 @@ use perk_profile::{Profile, Value};
 
 use crate::form::Form;
 
+/// What writes a file.
+pub(crate) type Writing<'a> = dyn Fn(&mut dyn Write) -> io::Result<()> + 'a;
+
 /// A file to write a profile to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
@@ -63,15 +66,19 @@ impl Target {
         value: Option<Value>,
         title: &str,
     ) -> anyhow::Result<()> {
-        self.write_file(profile, value, title)
-            .with_context(|| format!("cannot write {}", self.path.display()))
+        self.write_with(&|out| self.form.write(profile, value, title, out))
     }
 
-    fn write_file(&self, profile: &Profile, value: Option<Value>, title: &str) -> io::Result<()> {
+    /// As [`Target::write`], of what `write` writes.
+    pub(crate) fn write_with(&self, write: &Writing<'_>) -> anyhow::Result<()> {
+        self.write_file(write).with_context(|| format!("cannot write {}", self.path.display()))
+    }
+
+    fn write_file(&self, write: &Writing<'_>) -> io::Result<()> {
         // A device or a pipe is written to; it must not be replaced by a file.
         if fs::metadata(&self.path).is_ok_and(|metadata| !metadata.is_file()) {
             let mut out = BufWriter::new(OpenOptions::new().write(true).open(&self.path)?);
-            self.form.write(profile, value, title, &mut out)?;
+            write(&mut out)?;
             return out.flush();
         }
         let path = resolve(&self.path);
@@ -80,7 +87,7 @@ impl Target {
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(folder_of(&path))?;
         let mut out = BufWriter::new(temporary);
-        self.form.write(profile, value, title, &mut out)?;
+        write(&mut out)?;
         let temporary = out.into_inner().map_err(io::IntoInnerError::into_error)?;
         temporary.persist(&path).map_err(|error| error.error)?;
         Ok(())

@@ -118,3 +118,50 @@ fn what_cannot_be_compared_is_an_error() {
         assert_refused(&check(&folder, &["before", "same", "--fail-on", limit], 2), &[part]);
     }
 }
+
+#[test]
+fn two_profiles_are_one_flame_graph() {
+    let folder = Folder::new();
+    folder.file("a.collapsed", "T.main;T.f 30\nT.main;T.g 70\n");
+    folder.file("b.collapsed", "T.main;T.f 60\nT.main;T.h 40\n");
+    let both = ["a.collapsed", "b.collapsed"];
+    let written = |options: &[&str]| {
+        let output = check(&folder, &[&both[..], options].concat(), 0);
+        assert_eq!(stderr(&output), "");
+        stdout(&output)
+    };
+    written(&["-o", "d.html", "-o", "d.svg", "-o", "d.collapsed"]);
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    assert_eq!(read("d.collapsed"), "T.main;T.f 30 60\nT.main;T.g 70 0\nT.main;T.h 0 40\n");
+    assert!(read("d.svg").contains("T.f — samples 60 (60.00 %)"), "{}", read("d.svg"));
+    assert!(read("d.html").contains("\"before\":[0,30,70,0]"), "{}", read("d.html"));
+    written(&["-o", "d.collapsed", "--by", "before"]);
+    assert!(read("d.collapsed").contains("T.main;T.f 60 30\n"));
+    assert_refused(&folder.run(&[&["diff"], &both[..], &["-o", "x.txt"]].concat()), &[".svg"]);
+    assert_refused(
+        &folder.run(&[&["diff"], &both[..], &["-o", "x.svg", "--value", "calls"]].concat()),
+        &["no calls", "it has samples"],
+    );
+    // A page of two profiles is no profile.
+    assert_refused(&folder.run(&["report", "d.html"]), &["a comparison is none"]);
+}
+
+#[test]
+fn what_other_tools_measured_is_compared() {
+    let folder = Folder::new();
+    folder.file("a.jamaica", "PROFILE: 900 (90%) A.f()V\nPROFILE: 100 (10%) A.g()V\n");
+    folder.file("b.jamaica", "PROFILE: 900 (50%) A.f()V\nPROFILE: 900 (50%) A.g()V\n");
+    let text = stdout(&check(&folder, &["a.jamaica", "b.jamaica"], 0));
+    assert!(text.contains("bytecodes  1000 → 1800 (+80.00 %)"), "{text}");
+    assert!(text.contains("   10.00    50.00  +40.00     100    900  A.g"), "{text}");
+    check(&folder, &["--fail-on", "bytecodes>+50%", "a.jamaica", "b.jamaica"], 1);
+    check(&folder, &["--fail-on", "bytecodes(A.g)>+400%", "a.jamaica", "b.jamaica"], 0);
+    let json = check(&folder, &["--json", "a.jamaica", "b.jamaica"], 0).stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(json["measures"][0]["total"]["after"], 1800);
+    folder.file("c.collapsed", "T.main 5\n");
+    assert_refused(
+        &folder.run(&["diff", "a.jamaica", "c.collapsed"]),
+        &["a.jamaica has bytecodes", "c.collapsed has samples"],
+    );
+}

@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 use crate::allocations::{self, SiteRow};
 use crate::calls::{CallColumns, CallTable};
 use crate::{
-    Allocations, CallTree, ClassId, Frame, FrameId, Line, Method, MethodId, MethodTree, NodeId,
-    Profile, StrId, Symbols, names, top,
+    Allocations, CallTree, ClassId, CpuSamples, Frame, FrameId, Line, Method, MethodId, MethodTree,
+    NodeId, Profile, StrId, Symbols, Unit, Value, Waits, monitors, names, top,
 };
 
 /// A number, or several, of one thing in both profiles.
@@ -44,6 +44,19 @@ pub struct Samples {
     pub total_count: u64,
 }
 
+/// What another tool measured, by method: shares compare, as of samples.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MeasureDiff {
+    /// What is measured.
+    pub name: String,
+    /// What the numbers count.
+    pub unit: Unit,
+    /// All of it, what has no stack among it.
+    pub total: Change<(), u64>,
+    /// By method.
+    pub methods: Vec<Change<MethodId, Samples>>,
+}
+
 /// A caller and a callee, each where it is known.
 pub type Pair = (Option<MethodId>, Option<MethodId>);
 
@@ -70,6 +83,10 @@ pub struct Diff {
     pub samples: Option<Vec<Change<MethodId, Samples>>>,
     /// All samples, those without a stack among them.
     pub sample_count: Change<(), u64>,
+    /// What both profiles have measured under one name.
+    pub measures: Vec<MeasureDiff>,
+    /// Waiting for locks, by the lock's class.
+    pub locks: Option<Vec<Change<ClassId, Waits>>>,
     /// Whether the allocations of one of the profiles are estimates.
     pub is_estimated: bool,
 }
@@ -131,13 +148,19 @@ impl Diff {
                 let samples = profile.total_cpu_samples();
                 *[&mut diff.sample_count.before, &mut diff.sample_count.after][side] =
                     samples.total;
-                for row in top::methods(profile, &samples) {
-                    let counts =
-                        Samples { self_count: row.self_count, total_count: row.total_count };
-                    rows.push((sides[side].methods[row.method.index()], side, counts));
-                }
+                rows.extend(by_method(profile, &samples, side, &sides[side]));
             }
             diff.samples = Some(join(rows));
+        }
+        diff.measures = measures(profiles, &sides);
+        if both(|profile| profile.monitor_times().next().is_some()) {
+            let mut rows = Vec::new();
+            for (side, profile) in profiles.into_iter().enumerate() {
+                for (class, _, waits) in monitors::lock_classes(profile) {
+                    rows.push((sides[side].classes[class.index()], side, waits));
+                }
+            }
+            diff.locks = Some(join(rows));
         }
         diff.symbols = names.symbols;
         diff.sort();
@@ -173,17 +196,76 @@ impl Diff {
                 (moved(row), symbols.class_name(row.key.0).to_owned(), path)
             });
         }
-        let Change { before, after, .. } = self.sample_count;
-        if let Some(rows) = &mut self.samples {
+        let by_share = |rows: &mut Vec<Change<MethodId, Samples>>, all: Change<(), u64>| {
             // Shares with a common denominator, so that no rounding decides.
             let scaled = |count: u64, other: u64| u128::from(count) * u128::from(other);
             rows.sort_by_cached_key(|row| {
-                let moved = scaled(row.before.self_count, after)
-                    .abs_diff(scaled(row.after.self_count, before));
+                let moved = scaled(row.before.self_count, all.after)
+                    .abs_diff(scaled(row.after.self_count, all.before));
                 (Reverse(moved), method(row.key))
+            });
+        };
+        if let Some(rows) = &mut self.samples {
+            by_share(rows, self.sample_count);
+        }
+        for measure in &mut self.measures {
+            by_share(&mut measure.methods, measure.total);
+        }
+        if let Some(rows) = &mut self.locks {
+            rows.sort_by_cached_key(|row| {
+                let moved = row.before.blocked_ns.abs_diff(row.after.blocked_ns);
+                (Reverse(moved), symbols.class_name(row.key).to_owned())
             });
         }
     }
+
+    /// Whether there is nothing that both profiles have.
+    pub fn is_empty(&self) -> bool {
+        self.methods.is_none()
+            && self.sites.is_none()
+            && self.samples.is_none()
+            && self.measures.is_empty()
+            && self.locks.is_none()
+    }
+}
+
+/// The numbers of each method, by the comparison's ids.
+fn by_method(
+    profile: &Profile,
+    samples: &CpuSamples,
+    side: usize,
+    ids: &Side,
+) -> Vec<(MethodId, usize, Samples)> {
+    let rows = top::methods(profile, samples).into_iter().map(|row| {
+        let counts = Samples { self_count: row.self_count, total_count: row.total_count };
+        (ids.methods[row.method.index()], side, counts)
+    });
+    rows.collect()
+}
+
+/// The measures that both profiles have under one name.
+fn measures(profiles: [&Profile; 2], sides: &[Side; 2]) -> Vec<MeasureDiff> {
+    let [before, after] = profiles;
+    let measured = Value::all_of(before).into_iter().filter(|it| matches!(it, Value::Measure(_)));
+    let common = measured.filter_map(|value| {
+        let name = value.name(before);
+        let other = Value::find(after, name).filter(|other| matches!(other, Value::Measure(_)))?;
+        Some((name.to_owned(), value.unit(before), [value, other]))
+    });
+    let measure = |(name, unit, values): (String, Unit, [Value; 2])| {
+        let mut rows = Vec::new();
+        let mut total = Change::default();
+        for side in 0..2 {
+            let weights = values[side].weights(profiles[side]);
+            *[&mut total.before, &mut total.after][side] = weights.total;
+            let rows_of = weights.rows.iter().map(|&(trace, _, count)| (trace, count)).collect();
+            let samples =
+                CpuSamples { total: weights.total, rows: rows_of, ..CpuSamples::default() };
+            rows.extend(by_method(profiles[side], &samples, side, &sides[side]));
+        }
+        MeasureDiff { name, unit, total, methods: join(rows) }
+    };
+    common.map(measure).collect()
 }
 
 /// By how much allocations moved, for sorting.
@@ -242,6 +324,12 @@ impl Add for Samples {
     fn add(&mut self, other: Self) {
         Add::add(&mut self.self_count, other.self_count);
         Add::add(&mut self.total_count, other.total_count);
+    }
+}
+
+impl Add for Waits {
+    fn add(&mut self, other: Self) {
+        Waits::add(self, other);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use perk_profile::diff::{Calls, Change, Diff, Samples};
-use perk_profile::{Allocations, Line, MethodId};
+use perk_profile::{Allocations, Line, MethodId, Waits};
 use serde::Serialize;
 
 use super::Comparison;
@@ -24,6 +24,25 @@ struct Report<'a> {
     sample_count: Option<Sides<u64>>,
     /// Of different numbers of samples: shares are what compares.
     samples: Option<Vec<Row<Method, SampleNumbers>>>,
+    /// What both profiles measured under one name; shares compare.
+    measures: Vec<Measure>,
+    locks: Option<Vec<Row<Class, LockNumbers>>>,
+}
+
+#[derive(Serialize)]
+struct Measure {
+    name: String,
+    unit: &'static str,
+    total: Sides<u64>,
+    methods: Vec<Row<Method, SampleNumbers>>,
+}
+
+#[derive(Serialize)]
+struct LockNumbers {
+    blocked_count: u64,
+    blocked_ns: u64,
+    wait_count: u64,
+    waited_ns: u64,
 }
 
 #[derive(Serialize)]
@@ -151,6 +170,22 @@ pub(super) fn write(
             .as_ref()
             .map(|_| Sides { before: diff.sample_count.before, after: diff.sample_count.after }),
         samples: rows(&diff.samples, top, |&key| Method { name: name(key) }, sample_numbers),
+        measures: diff
+            .measures
+            .iter()
+            .map(|measure| Measure {
+                name: measure.name.clone(),
+                unit: measure.unit.name(),
+                total: Sides { before: measure.total.before, after: measure.total.after },
+                methods: changed(
+                    &measure.methods,
+                    top,
+                    |&key| Method { name: name(key) },
+                    sample_numbers,
+                ),
+            })
+            .collect(),
+        locks: rows(&diff.locks, top, |&key| Class { class: class(key) }, lock_numbers),
     };
     serde_json::to_writer_pretty(&mut *out, &report)?;
     out.write_all(b"\n")?;
@@ -163,12 +198,26 @@ fn rows<K, V: PartialEq, L, W>(
     key: impl Fn(&K) -> L,
     value: impl Fn(&V) -> W,
 ) -> Option<Vec<Row<L, W>>> {
-    let changes = changes.as_ref()?.iter().filter(|row| row.before != row.after);
+    changes.as_ref().map(|changes| changed(changes, top, key, value))
+}
+
+fn changed<K, V: PartialEq, L, W>(
+    changes: &[Change<K, V>],
+    top: usize,
+    key: impl Fn(&K) -> L,
+    value: impl Fn(&V) -> W,
+) -> Vec<Row<L, W>> {
+    let changes = changes.iter().filter(|row| row.before != row.after);
     let row = |row: &Change<K, V>| Row {
         key: key(&row.key),
         sides: Sides { before: value(&row.before), after: value(&row.after) },
     };
-    Some(changes.take(top).map(row).collect())
+    changes.take(top).map(row).collect()
+}
+
+fn lock_numbers(waits: &Waits) -> LockNumbers {
+    let &Waits { blocked_count, blocked_ns, wait_count, waited_ns } = waits;
+    LockNumbers { blocked_count, blocked_ns, wait_count, waited_ns }
 }
 
 /// `class.method` and signature.

@@ -3,8 +3,21 @@
 use std::fmt;
 
 use anyhow::bail;
-use perk_profile::diff::{Change, Diff};
-use perk_profile::{Allocations, NamePattern};
+use perk_profile::diff::{Change, Diff, Samples};
+use perk_profile::{Allocations, ClassId, MethodId, NamePattern, Waits};
+
+/// What can be limited, besides what other tools measured.
+const METRICS: [&str; 9] = [
+    "calls",
+    "time",
+    "samples",
+    "allocated_bytes",
+    "allocated_count",
+    "live_bytes",
+    "live_count",
+    "lock_time",
+    "lock_count",
+];
 
 const USAGE: &str = "use NUMBER>+LIMIT or NUMBER<-LIMIT, such as calls>+5%, \
                      calls(com.acme.Foo.bar)>+0, allocated_bytes>+1% or time>+20ms";
@@ -19,7 +32,7 @@ pub(crate) struct Limit {
     bound: Bound,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Metric {
     Calls,
     SelfTime,
@@ -28,6 +41,10 @@ enum Metric {
     AllocatedCount,
     LiveBytes,
     LiveCount,
+    LockTime,
+    LockCount,
+    /// What another tool measured, by its name.
+    Measure(String),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,13 +72,13 @@ pub(super) struct Verdict {
 
 impl Metric {
     /// The number, where it is one of allocations.
-    fn of(self, objects: &Allocations) -> u64 {
+    fn of(&self, objects: &Allocations) -> u64 {
         match self {
             Metric::AllocatedBytes => objects.allocated_bytes,
             Metric::AllocatedCount => objects.allocated_count,
             Metric::LiveBytes => objects.live_bytes,
             Metric::LiveCount => objects.live_count,
-            Metric::Calls | Metric::SelfTime | Metric::Samples => 0,
+            _ => 0,
         }
     }
 }
@@ -99,12 +116,10 @@ pub(crate) fn limit(text: &str) -> Result<Limit, String> {
         "allocated_count" => Metric::AllocatedCount,
         "live_bytes" => Metric::LiveBytes,
         "live_count" => Metric::LiveCount,
-        _ => {
-            return Err(format!(
-                "{number:?} is no number that can be limited: use calls, time, samples, \
-                 allocated_bytes, allocated_count, live_bytes or live_count"
-            ));
-        }
+        "lock_time" => Metric::LockTime,
+        "lock_count" => Metric::LockCount,
+        "" => return Err(error()),
+        name => Metric::Measure(name.to_owned()),
     };
     let bound = bound.trim();
     let bound = match bound.strip_suffix('%') {
@@ -115,19 +130,22 @@ pub(crate) fn limit(text: &str) -> Result<Limit, String> {
             }
             Bound::Percent(share)
         }
-        None => Bound::Amount(amount(bound, metric).ok_or_else(error)?),
+        None => Bound::Amount(amount(bound, &metric).ok_or_else(error)?),
     };
     Ok(Limit { text: text.to_owned(), metric, name, direction, bound })
 }
 
 /// A number; times may have a unit.
-fn amount(text: &str, metric: Metric) -> Option<u64> {
+fn amount(text: &str, metric: &Metric) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let factor = match (&text[digits.len()..], metric) {
-        ("", _) | ("ns", Metric::SelfTime) => 1,
-        ("us", Metric::SelfTime) => 1_000,
-        ("ms", Metric::SelfTime) => 1_000_000,
-        ("s", Metric::SelfTime) => 1_000_000_000,
+    let is_time = matches!(metric, Metric::SelfTime | Metric::LockTime | Metric::Measure(_));
+    let factor = match &text[digits.len()..] {
+        "" => 1,
+        _ if !is_time => return None,
+        "ns" => 1,
+        "us" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
         _ => return None,
     };
     digits.parse::<u64>().ok()?.checked_mul(factor)
@@ -141,7 +159,9 @@ impl Limit {
     /// would never be passed.
     pub(super) fn check(&self, diff: &Diff) -> anyhow::Result<Verdict> {
         let Some((before, after, is_found)) = self.numbers(diff) else {
-            bail!("--fail-on {self}: not in both profiles");
+            let names = diff.measures.iter().map(|measure| measure.name.as_str());
+            let known: Vec<_> = METRICS.into_iter().chain(names).collect();
+            bail!("--fail-on {self}: not in both profiles (limits are on {})", known.join(", "));
         };
         if !is_found {
             bail!("--fail-on {self}: neither profile has that name");
@@ -159,6 +179,23 @@ impl Limit {
         Ok(Verdict { limit: self.text.clone(), before, after, is_exceeded })
     }
 
+    /// The totals; with a name, what its methods have, after scaled to as much as before.
+    fn shares(
+        &self,
+        rows: &[Change<MethodId, Samples>],
+        all: Change<(), u64>,
+        is_meant: impl Fn(MethodId) -> bool,
+    ) -> (u64, u64, bool) {
+        if self.name.is_none() {
+            return (all.before, all.after, true);
+        }
+        let rows = rows.iter().filter(|row| is_meant(row.key));
+        let (before, after, is_found) = sum(rows, |samples| samples.self_count);
+        let scaled = u128::from(after) * u128::from(all.before);
+        let scaled = scaled.checked_div(u128::from(all.after)).unwrap_or(0);
+        (before, u64::try_from(scaled).unwrap_or(u64::MAX), is_found)
+    }
+
     /// Before, after, and whether the name was found; `None` where it is not in both profiles.
     fn numbers(&self, diff: &Diff) -> Option<(u64, u64, bool)> {
         let symbols = &diff.symbols;
@@ -174,15 +211,24 @@ impl Limit {
                 Some(sum(rows, |calls| calls.self_ns))
             }
             Metric::Samples => {
-                let rows = diff.samples.as_ref()?.iter().filter(|row| is_meant(row.key));
-                let (before, after, is_found) = sum(rows, |samples| samples.self_count);
-                let all = diff.sample_count;
-                if self.name.is_none() {
-                    return Some((all.before, all.after, true));
-                }
-                let scaled = u128::from(after) * u128::from(all.before);
-                let scaled = scaled.checked_div(u128::from(all.after)).unwrap_or(0);
-                Some((before, u64::try_from(scaled).unwrap_or(u64::MAX), is_found))
+                let rows = diff.samples.as_ref()?;
+                Some(self.shares(rows, diff.sample_count, is_meant))
+            }
+            Metric::Measure(ref name) => {
+                let measure = diff.measures.iter().find(|measure| measure.name == *name)?;
+                Some(self.shares(&measure.methods, measure.total, is_meant))
+            }
+            Metric::LockTime | Metric::LockCount => {
+                let is_meant = |row: &&Change<ClassId, Waits>| {
+                    let class = symbols.class_name(row.key);
+                    self.name.as_ref().is_none_or(|name| name.matches(class))
+                };
+                let rows = diff.locks.as_ref()?.iter().filter(is_meant);
+                let (before, after, is_found) = sum(rows, |waits| match self.metric {
+                    Metric::LockTime => waits.blocked_ns,
+                    _ => waits.blocked_count,
+                });
+                Some((before, after, is_found || self.name.is_none()))
             }
             _ => {
                 let rows = diff.sites.as_ref()?.iter().filter(|row| {
@@ -212,8 +258,8 @@ fn sum<'a, K: 'a, V: 'a>(
 
 #[cfg(test)]
 mod tests {
-    use perk_profile::diff::{Calls, Samples};
-    use perk_profile::{ClassId, Method, MethodId, Symbols};
+    use perk_profile::diff::{Calls, MeasureDiff};
+    use perk_profile::{Method, Symbols, Unit};
 
     use super::*;
 
@@ -237,10 +283,19 @@ mod tests {
         diff.samples = Some(vec![Change { key: bar, before: count(10), after: count(40) }]);
         diff.sample_count = Change { key: (), before: 100, after: 200 };
         let node = diff.tree.root();
-        let class: ClassId = diff.symbols.class("byte[]");
+        let class = diff.symbols.class("byte[]");
         let bytes = |allocated_bytes| Allocations { allocated_bytes, ..Allocations::default() };
         diff.sites =
             Some(vec![Change { key: (class, node), before: bytes(1_000), after: bytes(990) }]);
+        diff.measures = vec![MeasureDiff {
+            name: "cache-misses".to_owned(),
+            unit: Unit::Count,
+            total: Change { key: (), before: 1_000, after: 500 },
+            methods: vec![Change { key: main, before: count(100), after: count(100) }],
+        }];
+        let blocked = |blocked_ns| Waits { blocked_ns, blocked_count: 1, ..Waits::default() };
+        diff.locks =
+            Some(vec![Change { key: class, before: blocked(5), after: blocked(9_000_000) }]);
         diff
     }
 
@@ -273,18 +328,29 @@ mod tests {
     }
 
     #[test]
+    fn measures_and_locks_have_limits() {
+        check("cache-misses>+0", (1_000, 500), false);
+        check("cache-misses<-40%", (1_000, 500), true);
+        check("cache-misses(main)>+50%", (100, 200), true);
+        check("lock_time>+8ms", (5, 9_000_000), true);
+        check("lock_time(byte[])>+9ms", (5, 9_000_000), false);
+        check("lock_count>+0", (1, 1), false);
+    }
+
+    #[test]
     fn limits_on_nothing_are_errors() {
         let error =
             |text: &str, diff: &Diff| limit(text).unwrap().check(diff).unwrap_err().to_string();
         assert!(error("calls(gone)>+1", &sample()).contains("neither profile has that name"));
         assert!(error("live_bytes(gone)>+1", &sample()).contains("neither profile"));
         assert!(error("calls>+1", &Diff::default()).contains("not in both profiles"));
+        assert!(error("x>+1", &sample()).contains("lock_count, cache-misses"));
     }
 
     #[test]
     fn what_is_no_limit_is_refused() {
         for text in
-            ["", "calls", "calls>5", "calls>=5", "calls>+", "calls>+-1", "calls()>+1", "x>+1"]
+            ["", "calls", "calls>5", "calls>=5", "calls>+", "calls>+-1", "calls()>+1", ">+1"]
         {
             assert!(limit(text).is_err(), "{text}");
         }
