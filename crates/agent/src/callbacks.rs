@@ -257,15 +257,25 @@ unsafe extern "system" fn native_method_bind(
     if jni.is_null() {
         return;
     }
+    // SAFETY: the JVM passes environments and a method that are good until the callback returns, and a
+    // place for the address.
+    let (jvmti, jni, method, new_address) = unsafe {
+        (Jvmti::from_raw(env), Jni::from_raw(jni), MethodRef::from_raw(method), &mut *new_address)
+    };
+    let exact = Session::current().and_then(|it| it.exact.map(|exact| (it, exact)));
     contain(Feature::Monitors, || {
-        // SAFETY: the JVM passes environments and a method that are good until the callback returns,
-        // and a place for the address.
-        unsafe {
-            let (jvmti, jni) = (Jvmti::from_raw(env), Jni::from_raw(jni));
-            if let Some(instead) = bind(jvmti, jni, MethodRef::from_raw(method), address) {
-                *new_address = instead;
+        if let Some(instead) = bind(jvmti, jni, method, address) {
+            *new_address = instead;
+            if exact.is_none() {
                 let _ = jvmti.disable(JVMTI_EVENT_NATIVE_METHOD_BIND);
             }
+        }
+    });
+    contain(Feature::Probes, || {
+        if let Some((session, exact)) = exact
+            && let Some(instead) = exact.bind(&session.recorder, jni, method, address)
+        {
+            *new_address = instead;
         }
     });
 }

@@ -3,6 +3,7 @@
 //! 1. [`classes`] puts probes into each class that the JVM loads, from the first on.
 //! 2. The probes call a helper class in java.base ([`natives`]), which walks a tree of calling
 //!    contexts in native memory ([`tree`]), one for each thread that lives.
+//!    Native methods have no code that could hold probes: [`trampolines`] count them.
 //! 3. [`clock`] keeps the time in words of memory that the probes read.
 //! 4. At a dump the trees' counts are booked on the profile, by the recorder.
 
@@ -11,25 +12,31 @@ mod clock;
 mod interception;
 mod natives;
 mod sites;
+mod trampolines;
 mod tree;
 
+use std::ffi::c_void;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
 
 use perk_control::options::{Clock as ClockOption, Options, TimingMethod};
 use perk_instrument::{Patterns, Probes};
+use perk_jvmti_sys::JVMTI_EVENT_NATIVE_METHOD_BIND;
 use perk_jvmti_sys::jni_sys::jvalue;
-use perk_profile::Accounting;
+use perk_profile::{Accounting, mutf8};
 use rustc_hash::FxHashMap;
 
 use self::classes::Classes;
 use self::clock::Clock;
 pub(crate) use self::sites::Objects;
 use self::sites::{AllocationSites, Key};
+use self::trampolines::Trampolines;
 pub(crate) use self::tree::{Calls, PathNode, SitePaths};
 use self::tree::{Contexts, Forest, Place, Tree};
-use crate::jvm::{Borrowed, Global, Jni, Jvmti, Local, LongField, NewObject, Reference, bool_flag};
+use crate::jvm::{
+    Borrowed, Global, Jni, Jvmti, Local, LongField, MethodRef, NewObject, Reference, bool_flag,
+};
 use crate::os;
 use crate::recorder::{ProbeCost, Recorder};
 use crate::roster::Slot;
@@ -59,6 +66,7 @@ pub(crate) struct ExactEngine {
     with_calls: bool,
     sites: Option<AllocationSites>,
     classes: Classes,
+    trampolines: Trampolines,
     helper: OnceLock<&'static Global>,
     fields: OnceLock<Fields>,
     calibration: OnceLock<ProbeCost>,
@@ -142,6 +150,7 @@ impl ExactEngine {
             with_calls,
             sites,
             classes: Classes::new(probes, with_calls || with_paths, include, exclude, java_home),
+            trampolines: Trampolines::default(),
             helper: OnceLock::new(),
             fields: OnceLock::new(),
             calibration: OnceLock::new(),
@@ -188,6 +197,11 @@ impl ExactEngine {
             jvalue { j: self.forest.nil() as i64 },
             jvalue { j: self.forest.unborn() as i64 },
         ];
+        if self.counts_natives() {
+            trampolines::begin(self);
+            let enabled = self.jvmti.enable(JVMTI_EVENT_NATIVE_METHOD_BIND);
+            enabled.map_err(|error| format!("the JVM does not tell of native methods: {error}"))?;
+        }
         // SAFETY: the arguments are those of the helper's method.
         let started = unsafe { jni.call_static_long(helper, c"start", c"(IIJJJ)J", &arguments) };
         started.map(|_| ()).ok_or_else(|| "the helper class does not start".to_owned())
@@ -196,6 +210,64 @@ impl ExactEngine {
     /// Whether allocations are counted.
     pub(crate) fn counts_allocations(&self) -> bool {
         self.sites.is_some()
+    }
+
+    /// Whether calls of native methods are counted.
+    pub(crate) fn counts_natives(&self) -> bool {
+        let with_paths = self.sites.as_ref().is_some_and(AllocationSites::with_paths);
+        self.with_calls || with_paths
+    }
+
+    /// The JVM binds a native method: answers what to bind in the place of its function.
+    pub(crate) fn bind(
+        &self,
+        recorder: &Mutex<Recorder>,
+        jni: Jni<'_>,
+        method: MethodRef,
+        function: *mut c_void,
+    ) -> Option<*mut c_void> {
+        let class = self.jvmti.declaring_class(jni, method).ok()?;
+        let class = self.jvmti.class_signature(&class).ok()?;
+        let class = class.strip_prefix('L')?.strip_suffix(';')?;
+        if !self.classes.counts_natives_of(&mutf8::encode(class)) {
+            return None;
+        }
+        let (name, signature) = self.jvmti.method_name(method).ok()?;
+        let number = self.classes.native_number(recorder, class, &name, &signature);
+        let trampoline = self.trampolines.bind(number, &signature, function);
+        if trampoline.is_none() {
+            self.classes.counts.skipped_methods.fetch_add(1, Relaxed);
+        }
+        trampoline
+    }
+
+    /// The calling thread calls a native method. Answers whether it is counted, and is to be left.
+    fn enter_native(&self, jni: Jni<'_>, number: u32) -> bool {
+        let Some(thread) = self.jvmti.current_thread(jni) else { return false };
+        let Some((tree, top)) = self.own_tree(jni, &thread.borrowed()) else { return false };
+        // SAFETY: it is the top of the calling thread's stack.
+        let line = if self.lines { unsafe { Tree::place_at(top) }.line } else { 0 };
+        let top = tree.enter(&self.forest, top, number, line, self.now_ns(tree));
+        self.set_top(jni, &thread, top);
+        true
+    }
+
+    /// It returns.
+    fn leave_native(&self, jni: Jni<'_>, number: u32) {
+        let Some(thread) = self.jvmti.current_thread(jni) else { return };
+        if let Some((tree, top)) = self.own_tree(jni, &thread.borrowed()) {
+            let top = tree.unwind(top, number, true, self.now_ns(tree));
+            self.set_top(jni, &thread, top);
+        }
+    }
+
+    /// Has the stack of a thread end at a frame of its own.
+    fn set_top(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized), top: u64) {
+        if let Some(fields) = self.fields.get() {
+            let value = (top ^ self.forest.unborn()) as i64;
+            // SAFETY: the field is java.lang.Thread's, and this is a thread.
+            unsafe { jni.set_long(thread, fields.stack, value) };
+        }
     }
 
     /// A class file with its probes; `None` leaves it as it is.

@@ -78,14 +78,30 @@ impl Image {
         Fields::of_class(&ClassFile::parse(&bytes).ok()?, jvm, true).ok()
     }
 
+    /// Whether a class is one of the JDK's, by its internal name.
+    pub(crate) fn has(&self, name: &[u8]) -> bool {
+        self.place(name).is_some()
+    }
+
     /// The bytes of a class of the JDK, by its internal name.
     pub(crate) fn class(&self, name: &[u8]) -> Option<Vec<u8>> {
+        let (place, bytes_count) = self.place(name)?;
+        let mut bytes = vec![0; usize::try_from(bytes_count).ok()?];
+        // SAFETY: the image is open, and the buffer has room for as many bytes as the image said.
+        unsafe {
+            let buffer = bytes.as_mut_ptr().cast();
+            (self.get_resource)(self.file.as_ptr(), place, buffer, bytes_count);
+        }
+        Some(bytes)
+    }
+
+    /// Where a class is in the image, and how many bytes it has.
+    fn place(&self, name: &[u8]) -> Option<(c_longlong, c_longlong)> {
         let slash = name.iter().rposition(|&byte| byte == b'/')?;
         let package = CString::new(&name[..slash]).ok()?;
         let resource = CString::new([name, b".class"].concat()).ok()?;
         let file = self.file.as_ptr();
-        // SAFETY: the image is open, all strings end in NUL, and the buffer has room for as many
-        // bytes as the image says.
+        // SAFETY: the image is open, and all strings end in NUL.
         unsafe {
             let module = (self.package_to_module)(file, package.as_ptr());
             if module.is_null() {
@@ -94,12 +110,7 @@ impl Image {
             let mut size = 0;
             let version = c"9.0".as_ptr();
             let place = (self.find_resource)(file, module, version, resource.as_ptr(), &mut size);
-            if place == 0 || !(1..=MAX_CLASS_BYTES).contains(&size) {
-                return None;
-            }
-            let mut bytes = vec![0; size as usize];
-            (self.get_resource)(file, place, bytes.as_mut_ptr().cast(), size);
-            Some(bytes)
+            (place != 0 && (1..=MAX_CLASS_BYTES).contains(&size)).then_some((place, size))
         }
     }
 }

@@ -187,6 +187,9 @@ fn add_capabilities(
             Capability::CanGenerateEarlyClassHookEvents,
             Capability::CanGenerateEarlyVmstart,
         ]);
+        if exact.counts_natives() {
+            needed.push(Capability::CanGenerateNativeMethodBindEvents);
+        }
         if exact.counts_allocations() {
             needed.push(Capability::CanGenerateVmObjectAllocEvents);
             needed.push(Capability::CanGenerateGarbageCollectionEvents);

@@ -11,7 +11,8 @@ const FINAL: u16 = 0x0010;
 /// A class's methods, by whether they can be counted inside.
 ///
 /// A leaf is native, or a JIT may replace its code, so that no probe inside would be met; all others
-/// are counted inside. At a call, it is known that a leaf is called, and not what overrides it, if
+/// are counted inside. (Natives that a profiler counts where they are bound are no leaves to it: that
+/// is for [`Methods::leaf`](crate::Methods::leaf) to say.) At a call, it is known that a leaf is called, and not what overrides it, if
 ///
 /// - the call is bound: of a static method, a constructor, or `super.method()`; or
 /// - the leaf is: it is private or final, or its class is final.

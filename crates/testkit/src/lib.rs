@@ -12,6 +12,7 @@ pub mod fixture;
 pub mod golden;
 pub mod hprof;
 pub mod jdk;
+pub mod native_library;
 pub mod random_program;
 pub mod run;
 

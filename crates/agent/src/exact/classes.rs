@@ -47,7 +47,7 @@ pub(super) struct Counts {
 #[derive(Debug)]
 struct LeafClass {
     super_class: Option<Vec<u8>>,
-    /// By name with descriptor; none for those that are counted inside.
+    /// By name with descriptor; none for those that are counted inside, or by a trampoline.
     methods: FxHashMap<Vec<u8>, Option<Leaf>>,
 }
 
@@ -82,7 +82,8 @@ impl Classes {
             && let Ok(found) = leaves(bytes)
         {
             let class = found.class.clone();
-            lock(&self.leaves).insert(class, Some(found.into()));
+            let found = LeafClass::new(found, self.counts_natives_of(&class));
+            lock(&self.leaves).insert(class, Some(found));
         }
         let mut view = View { classes: self, recorder, class: None, is_excluded: false };
         let result = instrument(bytes, self.probes, &mut view);
@@ -114,6 +115,29 @@ impl Classes {
         (self.include.is_empty() || self.include.matches(class)) && !self.exclude.matches(class)
     }
 
+    /// Whether the native methods of a class have trampolines: those of the program's classes have.
+    pub(super) fn counts_natives_of(&self, class: &[u8]) -> bool {
+        self.with_calls
+            && self.is_selected(class)
+            && !class.starts_with(b"java/")
+            && self.image.as_ref().is_some_and(|image| !image.has(class))
+    }
+
+    /// The number of a native method; the class's name is an internal one.
+    pub(super) fn native_number(
+        &self,
+        recorder: &Mutex<Recorder>,
+        class: &str,
+        name: &str,
+        signature: &str,
+    ) -> u32 {
+        let symbols = &mut lock(recorder).profile.symbols;
+        let class = symbols.class(&class.replace('/', "."));
+        let (name, signature) = (symbols.strings.intern(name), symbols.strings.intern(signature));
+        let method = Method { class, name, signature: Some(signature), source: None };
+        symbols.method(method).index() as u32
+    }
+
     /// What is known of a method that a class or one of those above it declares as a leaf.
     fn leaf(&self, owner: &[u8], method: &[u8], is_inherited: bool) -> Option<Leaf> {
         let mut leaves = lock(&self.leaves);
@@ -121,7 +145,7 @@ impl Classes {
         loop {
             let known = leaves.entry(class).or_insert_with_key(|class| {
                 let bytes = self.image.as_ref()?.class(class)?;
-                self::leaves(&bytes).ok().map(LeafClass::from)
+                self::leaves(&bytes).ok().map(|it| LeafClass::new(it, false))
             });
             let known = known.as_ref()?;
             if let Some(declared) = known.methods.get(method) {
@@ -132,10 +156,13 @@ impl Classes {
     }
 }
 
-impl From<Leaves> for LeafClass {
-    fn from(leaves: Leaves) -> Self {
+impl LeafClass {
+    /// What is known of a class whose native methods have trampolines, or do not.
+    fn new(leaves: Leaves, has_trampolines: bool) -> Self {
         let methods = leaves.methods.into_iter().map(|it| {
-            ([it.name, it.descriptor].concat(), Some(Leaf { is_virtual: it.is_virtual }))
+            let leaf = Leaf { is_virtual: it.is_virtual };
+            let is_leaf = !(it.is_native && has_trampolines);
+            ([it.name, it.descriptor].concat(), is_leaf.then_some(leaf))
         });
         let others = leaves.others.into_iter().map(|it| (it, None));
         Self { super_class: leaves.super_class, methods: methods.chain(others).collect() }

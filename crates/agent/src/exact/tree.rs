@@ -280,6 +280,41 @@ impl Tree {
         address(node)
     }
 
+    /// A method begins that the one at `top` calls, from `line`; answers the top of the stack now.
+    /// PerkProbes.enter does the same, but that it looks first where it expects the node.
+    pub(super) fn enter(
+        &self,
+        forest: &Forest,
+        top: u64,
+        method: u32,
+        line: u16,
+        now_ns: u64,
+    ) -> u64 {
+        let mut inner = lock(&self.inner);
+        let depth = inner.depth(top);
+        // SAFETY: a frame in use holds the address of a node.
+        let context = unsafe { node_at(inner.frame(depth).node()) }.context.load(Relaxed);
+        if (depth + 1) * FRAME_WORDS == inner.stack.len() {
+            drop(inner);
+            self.extend(top);
+            inner = lock(&self.inner);
+        }
+        let node = match inner.find((context, line), method) {
+            Some(known) => known,
+            None => {
+                drop(inner);
+                let node = self.grow(forest, context, method, line);
+                inner = lock(&self.inner);
+                node
+            }
+        };
+        // SAFETY: it is the address of a node.
+        let node = unsafe { node_at(node) };
+        inner.frame(depth).call(node);
+        inner.frame(depth + 1).enter(node, forest.nil(), now_ns);
+        inner.stack.as_ptr() as u64 + ((depth + 1) * FRAME_BYTES) as u64
+    }
+
     /// Doubles the stack, which is full up to the frame at `top`; answers where that frame is now.
     pub(super) fn extend(&self, top: u64) -> u64 {
         let mut inner = lock(&self.inner);

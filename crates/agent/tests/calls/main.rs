@@ -6,6 +6,7 @@
 mod classes;
 mod counts;
 mod jvms;
+mod natives;
 mod output;
 mod tables;
 mod times;

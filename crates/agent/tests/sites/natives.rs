@@ -1,11 +1,10 @@
 //! What native code makes by JNI: that of the JDK, and a library that calls all functions there are.
 
 use std::path::Path;
-use std::process::Command;
 
 use perk_instrument::layout::FieldKind::{EightBytes, FourBytes, OneByte, Reference, TwoBytes};
 use perk_profile::{Allocations, Profile};
-use perk_testkit::{JavaRun, Jdk, Outcome, jdk, workspace};
+use perk_testkit::{JavaRun, Jdk, Outcome, jdk, native_library};
 
 use crate::Kind::{self, Array, Object};
 use crate::{N, counted, frames, made, read, sites, usual};
@@ -40,13 +39,7 @@ fn run(jdk: &Jdk, options: &str) -> JavaRun {
 
 /// Compiles the library.
 fn library(folder: &Path) -> String {
-    let source = workspace().join("crates/agent/tests/sites/library.rs");
-    let library = folder.join("library.so");
-    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    rustc.args(["--edition", "2024", "--crate-type", "cdylib", "-o"]).arg(&library).arg(&source);
-    let output = rustc.current_dir(workspace()).output().expect("rustc starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    library.to_str().expect("a name of plain characters").to_owned()
+    native_library::compile("crates/agent/tests/sites/library.rs", folder)
 }
 
 /// The objects of a class made in a method itself, whose name begins so.

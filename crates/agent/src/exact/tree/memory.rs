@@ -60,14 +60,16 @@ pub(super) struct Frame<'a> {
     last: &'a AtomicU64,
     start_ns: &'a AtomicU64,
     callees_ns: &'a AtomicU64,
+    /// The line and the limit.
+    last_word: &'a AtomicU64,
 }
 
 impl<'a> Frame<'a> {
     pub(super) fn new(words: &'a [AtomicU64]) -> Self {
-        let [node, next, last, start_ns, callees_ns, ..] = words else {
+        let [node, next, last, start_ns, callees_ns, last_word] = words else {
             unreachable!("a frame has {FRAME_WORDS} words")
         };
-        Self { node, next, last, start_ns, callees_ns }
+        Self { node, next, last, start_ns, callees_ns, last_word }
     }
 
     /// Makes it the bottom of a stack.
@@ -75,6 +77,24 @@ impl<'a> Frame<'a> {
         self.node.store(root, Relaxed);
         self.next.store(nil, Relaxed);
         self.last.store(nil, Relaxed);
+    }
+
+    /// Makes it that of a call of a node.
+    pub(super) fn enter(self, node: &Node, nil: u64, now_ns: u64) {
+        self.node.store(address(node), Relaxed);
+        self.next.store(node.first.load(Relaxed), Relaxed);
+        self.last.store(nil, Relaxed);
+        self.start_ns.store(now_ns, Relaxed);
+        self.callees_ns.store(0, Relaxed);
+        let last_word = self.last_word.load(Relaxed);
+        self.last_word.store(last_word & LIMIT, Relaxed);
+    }
+
+    /// Counts a call of a node from it.
+    pub(super) fn call(self, node: &Node) {
+        node.count.store(node.count.load(Relaxed) + 1, Relaxed);
+        self.next.store(node.next.load(Relaxed), Relaxed);
+        self.last.store(address(node), Relaxed);
     }
 
     pub(super) fn node(self) -> u64 {

@@ -1,0 +1,110 @@
+//! Native methods of the program, called on each way there is.
+
+use perk_testkit::{JavaRun, Jdk, jdk, native_library};
+
+use crate::tables::{Pairs, pair};
+use crate::{PAIRS, WHOLE, accounting, assert_pairs, assert_same, counted, own, pairs, profile};
+
+const N: u64 = 1000;
+/// `CallsNatives.TOTAL_LEVELS`, and the call at level 0.
+const LEVELS: u64 = 10;
+
+/// Callee, caller (where it is one of the fixture's) and calls. The callers of `Base.bound` through
+/// lambdas are the methods that call the lambdas: the classes between are hidden.
+const NATIVE: [(&str, &str, u64); 29] = [
+    ("Base.inherited", "virtual", 2 * N),
+    ("Base.overridden", "virtual", N),
+    ("Base.overridden", "$Sub.overridden", N),
+    ("Base.act", "interfaces", 2 * N),
+    ("Base.bound", "bound", N),
+    ("Base.hidden", "$Base.callsHidden", N),
+    ("Base.inherited", "references", N),
+    ("Base.bound", "references", N),
+    ("Registered.register", "registered", 1),
+    ("Registered.act", "registered", N),
+    ("called", "main", 1),
+    ("Base.inherited", "called", N),
+    ("Base.bound", "further", N),
+    ("down", "main", 1),
+    ("down", "down", LEVELS - 1),
+    ("throwing", "thrown", N),
+    ("Base.bound", "thrown", N),
+    ("mixed", "values", N),
+    ("odd", "values", N),
+    ("half", "values", N),
+    ("negative", "values", N),
+    ("isOdd", "values", N),
+    ("text", "values", N),
+    // Bytecode under and around them.
+    ("Sub.overridden", "virtual", N),
+    ("Base.callsHidden", "bound", N),
+    ("Bytecode.act", "interfaces", N),
+    ("back", "called", N),
+    ("further", "back", N),
+    ("thrown", "main", 1),
+];
+
+fn named(name: &str) -> String {
+    let separator = if name.starts_with(|first: char| first.is_uppercase()) { "$" } else { "." };
+    match name.strip_prefix('$') {
+        Some(nested) => format!("CallsNatives${nested}"),
+        None => format!("CallsNatives{separator}{name}"),
+    }
+}
+
+/// Those whose callers are the JDK's: reflection and method handles have frames of their own, or none.
+const INDIRECT: [(&str, u64); 2] = [("Base.inherited", 2 * N), ("Base.bound", 2 * N)];
+
+fn expected() -> Pairs {
+    NATIVE.iter().map(|(callee, caller, n)| (pair(&named(callee), &named(caller)), *n)).collect()
+}
+
+fn of_library(run: JavaRun, library: &str) -> JavaRun {
+    run.main("CallsNatives").args([library, &N.to_string()])
+}
+
+fn threaded_count(jdk: &Jdk) -> u64 {
+    if jdk.version >= 21 { 2 * N } else { N }
+}
+
+#[test]
+fn natives_are_counted_however_they_are_called() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = native_library::compile("crates/agent/tests/calls/library.rs", folder.path());
+    jdk::each(|jdk| {
+        let plain = of_library(JavaRun::new(jdk), &library).run();
+        plain.assert_success();
+        for (options, jvm_args) in [
+            (PAIRS, &[][..]),
+            (WHOLE, &["-Xcheck:jni"]),
+            (PAIRS, &["-Xint"]),
+            (PAIRS, &["-Xcomp", "-XX:TieredStopAtLevel=1"]),
+        ] {
+            let run = |run: JavaRun| {
+                let run = jvm_args.iter().fold(run, |run, arg| run.jvm_arg(arg));
+                of_library(run, &library).run()
+            };
+            let outcome = run(counted(jdk, options));
+            assert_same(&outcome, &plain);
+            let profile = profile(&outcome);
+            let all = pairs(&profile);
+            let mut expected = expected();
+            let threaded = pair("CallsNatives$Base.inherited", "CallsNatives.threaded");
+            expected.insert(threaded, threaded_count(jdk));
+            let mut found = own(&all);
+            for (callee, count) in INDIRECT {
+                let callee = named(callee);
+                let callers = ["", "CallsNatives.reflection", "CallsNatives.handles"];
+                let indirect = callers.iter().filter_map(|it| found.remove(&pair(&callee, it)));
+                assert_eq!(indirect.sum::<u64>(), count, "{callee} {options} {jvm_args:?}");
+            }
+            found.retain(|key, _| expected.contains_key(key) || is_native(&key.0));
+            assert_pairs(&found, &expected, &format!("{options} {jvm_args:?}"));
+            assert_eq!(accounting(&profile).fault_count, 0);
+        }
+    });
+}
+
+fn is_native(method: &str) -> bool {
+    NATIVE[..23].iter().any(|(callee, ..)| named(callee) == method)
+}

@@ -1,0 +1,21 @@
+//! Libraries of native methods for Java programs.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::workspace;
+
+/// Has rustc compile a source file of the workspace as a library in a folder; answers its name, for
+/// `System.load`.
+///
+/// # Panics
+///
+/// If it does not compile.
+pub fn compile(source: &str, folder: &Path) -> String {
+    let library = folder.join("library.so");
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    rustc.args(["--edition", "2024", "--crate-type", "cdylib", "-o"]).arg(&library);
+    let output = rustc.arg(source).current_dir(workspace()).output().expect("rustc starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    library.to_str().expect("a name of plain characters").to_owned()
+}
