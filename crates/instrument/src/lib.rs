@@ -8,7 +8,7 @@
 //! | probe | where |
 //! |---|---|
 //! | `enter(I)` | at the beginning of a method's code |
-//! | `touch(I)` | at the beginning of a method that does next to nothing, instead of all others |
+//! | `touch(I)` | at the beginning of a method that does next to nothing, or has no room for more, instead of all that tell of calls |
 //! | `exit(I)` | before each return, and in a handler of all exceptions, which throws on, of methods that catch some; behind a leaf's call |
 //! | `caught(I)` | at the exception handlers of code that calls: what was called may not have left |
 //! | `line(I)` | before what calls, allocates or initialises a class, where the line may be another |

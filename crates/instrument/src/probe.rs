@@ -1,6 +1,8 @@
 //! The probes of a method, and their code.
 
-use perk_classfile::{Code, MAX_CODE_BYTES, MethodEdit, PoolEditor, PoolError, Reach, opcode};
+use perk_classfile::{
+    Code, MAX_CODE_BYTES, MethodEdit, Operands, PoolEditor, PoolError, Reach, opcode,
+};
 
 use crate::helper::{Calls, Helper};
 
@@ -46,6 +48,29 @@ impl What {
             Self::Fresh(_) | Self::This(_) => 1 + CALL_BYTES,
         }
     }
+
+    /// Whether it is needed where only the method's own calls and allocations are counted.
+    fn is_least(self) -> bool {
+        match self {
+            Self::Own(helper) => helper == Helper::TOUCH,
+            Self::Fresh(_) | Self::This(_) => true,
+            Self::Line(_) | Self::Leaf(..) => false,
+        }
+    }
+}
+
+/// Whether some instruction goes back.
+fn has_loop(code: &Code<'_>) -> bool {
+    code.instructions().filter_map(Result::ok).any(|instruction| {
+        let is_back = |target: i32| target <= i32::from(instruction.pc);
+        match instruction.operands() {
+            Operands::Branch(target) => is_back(target),
+            Operands::Switch(switch) => {
+                is_back(switch.default_target()) || switch.cases().any(|(_, it)| is_back(it))
+            }
+            _ => false,
+        }
+    })
 }
 
 /// The probes that a method is to have.
@@ -72,9 +97,14 @@ impl Plan {
     }
 
     /// Gives up the probes that can be missed most until the code is not too long, and returns
-    /// whether that is so: first lines, then what repairs after exceptions.
+    /// whether that is so: first lines, then what repairs after exceptions, then all but what
+    /// counts the method itself. What it calls is its caller's then.
+    ///
+    /// A method that has no room even for that and no loop, as the table of a resource bundle, is
+    /// better counted than compiled: it runs once.
     pub(crate) fn fit(&mut self, code: &Code<'_>) -> Result<(), String> {
-        let is_huge = code.bytes().len() > HUGE_METHOD_BYTES;
+        let is_huge = code.bytes().len() > HUGE_METHOD_BYTES
+            || self.least_bytes(code) > HUGE_METHOD_BYTES && !has_loop(code);
         let limit = if is_huge { MAX_CODE_BYTES } else { HUGE_METHOD_BYTES };
         if self.most_bytes(code) <= limit {
             return Ok(());
@@ -85,6 +115,15 @@ impl Plan {
         }
         self.probes.retain(|probe| probe.what != What::Own(Helper::CAUGHT));
         self.unwinding = None;
+        if self.most_bytes(code) <= limit {
+            return Ok(());
+        }
+        for probe in &mut self.probes {
+            if probe.what == What::Own(Helper::ENTER) {
+                probe.what = What::Own(Helper::TOUCH);
+            }
+        }
+        self.probes.retain(|probe| probe.what.is_least());
         match self.most_bytes(code) {
             bytes if bytes <= limit => Ok(()),
             bytes if is_huge => Err(format!("its code could have {bytes} bytes, {limit} at most")),
@@ -94,12 +133,22 @@ impl Plan {
         }
     }
 
+    /// Most bytes that the code can have with the fewest probes.
+    fn least_bytes(&self, code: &Code<'_>) -> usize {
+        let whats = self.probes.iter().map(|probe| probe.what);
+        let least = whats.filter(|what| what.is_least() || *what == What::Own(Helper::ENTER));
+        self.bytes_with(code, least.map(What::bytes).sum())
+    }
+
     /// Most bytes that the code can have with all probes, unless branches have to be widened.
     fn most_bytes(&self, code: &Code<'_>) -> usize {
         let probes: usize = self.probes.iter().map(|probe| probe.what.bytes()).sum();
         let unwinding = self.unwinding.map_or(0, |_| PUSH_BYTES + CALL_BYTES + 1);
-        let padding = self.switch_count * SWITCH_PADDING_BYTES;
-        code.bytes().len() + probes + unwinding + padding
+        self.bytes_with(code, probes + unwinding)
+    }
+
+    fn bytes_with(&self, code: &Code<'_>, probes_bytes: usize) -> usize {
+        code.bytes().len() + probes_bytes + self.switch_count * SWITCH_PADDING_BYTES
     }
 
     /// Writes the probes of a method with a number.

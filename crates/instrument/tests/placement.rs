@@ -81,41 +81,86 @@ fn long_method(calls: usize) -> Vec<u8> {
 }
 
 /// How many probes of each name the method has, and its length in bytes.
-fn place_long(calls_count: usize) -> ([usize; 4], usize, Instrumented) {
+fn place_long(calls_count: usize) -> ([usize; 5], usize, Instrumented) {
     let placed = place(&long_method(calls_count), Probes { lines: true, ..CALLS });
     let bytes = placed.bytes.as_deref().unwrap();
     let names = calls(bytes, "longMethod");
     let count = |wanted| names.iter().filter(|name| *name == wanted).count();
-    (["enter", "line", "caught", "exit"].map(count), code_bytes(bytes, "longMethod"), placed)
+    (
+        ["enter", "line", "caught", "exit", "touch"].map(count),
+        code_bytes(bytes, "longMethod"),
+        placed,
+    )
 }
 
 #[test]
 fn a_method_stays_short_enough_to_be_compiled() {
     // Of 3909 bytes: all that there is.
     let (probes, _, placed) = place_long(300);
-    assert_eq!(probes, [1, 300, 1, 2]);
+    assert_eq!(probes, [1, 300, 1, 2, 0]);
     assert_eq!((placed.method_count, placed.skipped), (3, vec![]));
-    // Of 7965 and 7978 bytes: without lines, and without what repairs after exceptions.
-    for (count, expected) in [(612, [1, 0, 1, 2]), (613, [1, 0, 0, 1])] {
+    // Of 7965, 7978 and 7991 bytes: without lines, without what repairs after exceptions, and
+    // without an exit.
+    for (count, expected) in
+        [(612, [1, 0, 1, 2, 0]), (613, [1, 0, 0, 1, 0]), (614, [0, 0, 0, 0, 1])]
+    {
         let (probes, length, placed) = place_long(count);
         assert_eq!((probes, placed.method_count), (expected, 3), "{count}");
         assert!(length <= 8000, "{length}");
     }
-    // Of 7991 bytes.
-    let (probes, length, placed) = place_long(614);
-    assert_eq!((probes, length, placed.method_count), ([0; 4], 7991, 2));
-    let reason = "its code could have 8003 bytes, and HotSpot compiles none of more than 8000";
-    assert_eq!(placed.skipped, [(b"longMethod()V".to_vec(), reason.to_owned())]);
+}
+
+/// A method of 2 bytes, 12 for two arrays, 6 for each of `n` sums, and 10 for a loop.
+fn making_method(n: usize, with_loop: bool) -> Vec<u8> {
+    let adds = "i += i + i;\n".repeat(n);
+    let some_loop = if with_loop { "while (i > 0) i--;" } else { "" };
+    let text = format!(
+        "public class Making {{
+            static Object made;
+            static int longMethod(int i) {{
+                made = new int[1];
+                made = new int[1];
+                {adds} {some_loop}
+                return i;
+            }}
+        }}"
+    );
+    let bytes = compile("Making", &text);
+    assert_eq!(code_bytes(&bytes, "longMethod"), 14 + 6 * n + if with_loop { 10 } else { 0 });
+    bytes
+}
+
+#[test]
+fn a_method_without_room_keeps_what_tells_of_allocations() {
+    const ENOUGH: [&str; 5] = ["enter", "array", "array", "exit", "exit"];
+    let names = |n, with_loop| {
+        let probes = Probes { lines: false, ..ALL };
+        calls(&place(&making_method(n, with_loop), probes).bytes.unwrap(), "longMethod")
+    };
+    // Of 7968, 7974, 7980 and 7986 bytes.
+    assert_eq!(names(1324, true), ENOUGH);
+    assert_eq!(names(1325, true), ENOUGH[..4]);
+    assert_eq!(names(1326, true), ENOUGH[..4]);
+    assert_eq!(names(1327, true), ["touch", "array", "array"]);
+    // Of 7992 bytes.
+    let placed = place(&making_method(1328, true), ALL);
+    let reason = "its code could have 8006 bytes, and HotSpot compiles none of more than 8000";
+    assert_eq!(placed.skipped, [(b"longMethod(I)I".to_vec(), reason.to_owned())]);
+    // Without a loop, of 7982 bytes, and of 7988, which cannot be compiled with probes.
+    assert_eq!(names(1328, false), ["touch", "array", "array"]);
+    assert_eq!(names(1329, false), ENOUGH);
 }
 
 #[test]
 fn a_method_too_long_to_be_compiled_gets_what_a_class_file_can_hold() {
     let (probes, ..) = place_long(700);
-    assert_eq!(probes, [1, 700, 1, 2]);
-    // Of 65,516 bytes.
-    let (probes, length, placed) = place_long(5039);
-    assert_eq!((probes, placed.skipped), ([1, 0, 0, 1], vec![]));
-    assert!(length <= 65_535, "{length}");
+    assert_eq!(probes, [1, 700, 1, 2, 0]);
+    // Of 65,516 and 65,529 bytes.
+    for (count, expected) in [(5039, [1, 0, 0, 1, 0]), (5040, [0, 0, 0, 0, 1])] {
+        let (probes, length, placed) = place_long(count);
+        assert_eq!((probes, placed.skipped), (expected, vec![]));
+        assert!(length <= 65_535, "{length}");
+    }
 }
 
 #[test]
