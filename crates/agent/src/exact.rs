@@ -68,6 +68,7 @@ pub(crate) struct ExactEngine {
     classes: Classes,
     trampolines: Trampolines,
     helper: OnceLock<&'static Global>,
+    helper_methods: OnceLock<Vec<MethodRef>>,
     fields: OnceLock<Fields>,
     calibration: OnceLock<ProbeCost>,
     unseen_class_count: AtomicU64,
@@ -152,6 +153,7 @@ impl ExactEngine {
             classes: Classes::new(probes, with_calls || with_paths, include, exclude, java_home),
             trampolines: Trampolines::default(),
             helper: OnceLock::new(),
+            helper_methods: OnceLock::new(),
             fields: OnceLock::new(),
             calibration: OnceLock::new(),
             unseen_class_count: AtomicU64::new(0),
@@ -178,6 +180,7 @@ impl ExactEngine {
         if !natives::is_bound() {
             return Err("its native methods could not be bound".to_owned());
         }
+        let _ = self.helper_methods.set(self.jvmti.class_methods(helper).unwrap_or_default());
         let class = jni.find_class(c"java/lang/Thread").ok_or("no java.lang.Thread")?;
         let field = |name| jni.long_field(&class, name).ok_or("no fields in java.lang.Thread");
         let fields = Fields { stack: field(c"$perkStack")?, tree: field(c"$perkTree")? };
@@ -205,6 +208,11 @@ impl ExactEngine {
         // SAFETY: the arguments are those of the helper's method.
         let started = unsafe { jni.call_static_long(helper, c"start", c"(IIJJJ)J", &arguments) };
         started.map(|_| ()).ok_or_else(|| "the helper class does not start".to_owned())
+    }
+
+    /// The methods of the helper class, which are no part of the program.
+    pub(crate) fn helper_methods(&self) -> &[MethodRef] {
+        self.helper_methods.get().map_or(&[], Vec::as_slice)
     }
 
     /// Whether allocations are counted.

@@ -27,6 +27,8 @@ const INTERVAL_PER_CLOCK_SHARE: u64 = 400;
 /// Threads that only the JVM can be asked about are asked every so many ticks: they are the JVM's
 /// own, such as the Finalizer, and mostly idle.
 const TICKS_PER_OLDER_CLOCK: u64 = 16;
+/// So many frames of the helper class can be the innermost, with what they call.
+const MOST_HELPER_FRAMES: usize = 16;
 
 /// See the module.
 pub(super) struct Sampler<'a> {
@@ -174,8 +176,10 @@ impl<'a> Sampler<'a> {
         if depth == 0 {
             return;
         }
+        let helper = session.exact.map_or(&[][..], |exact| exact.helper_methods());
+        let room = if helper.is_empty() { depth } else { depth + MOST_HELPER_FRAMES };
         // SAFETY: a frame is a number and a pointer; zeroes are valid.
-        buffer.resize(depth, unsafe { std::mem::zeroed() });
+        buffer.resize(room, unsafe { std::mem::zeroed() });
         engine.walk_count.fetch_add(1, Relaxed);
         let mounted = engine
             .virtual_thread
@@ -191,6 +195,15 @@ impl<'a> Sampler<'a> {
         // It may have gone to wait, in some native method, between the question and the walk.
         let is_native = stack[0].bci < 0;
         if is_native && (engine.jvmti.is_waiting(&*due.reference) || due.waits()) {
+            return;
+        }
+        // What probes do, and what they call, is done in the method that they are in.
+        let inner = &stack[..stack.len().min(MOST_HELPER_FRAMES)];
+        let outermost = inner.iter().rposition(|frame| helper.contains(&frame.method));
+        stack.drain(..outermost.map_or(0, |it| it + 1));
+        stack.truncate(depth);
+        if stack.is_empty() {
+            engine.failed_walk_count.fetch_add(1, Relaxed);
             return;
         }
         let samples = {

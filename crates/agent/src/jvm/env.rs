@@ -254,6 +254,18 @@ impl Jvmti {
         }
     }
 
+    /// The methods that a class declares.
+    pub(crate) fn class_methods(self, class: &(impl Reference + ?Sized)) -> Result<Vec<MethodRef>> {
+        let (mut count, mut methods) = (0, null_mut());
+        // SAFETY: the environment and reference are valid; the array is ours to free.
+        unsafe {
+            call!(self.0, GetClassMethods, class.raw(), &mut count, &mut methods).ok()?;
+            let found = self.slice(count, methods).iter().map(|&it| MethodRef(it)).collect();
+            self.free(methods);
+            Ok(found)
+        }
+    }
+
     /// Starts a thread of the agent's own, which the program does not see in its thread groups.
     pub(crate) fn run_agent_thread(
         self,

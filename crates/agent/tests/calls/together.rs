@@ -59,3 +59,29 @@ fn both_tell_the_same_time() {
         assert!(sampled_ns.abs_diff(counted_ns) <= counted_ns / 5, "{sampled_ns} of {counted_ns}");
     });
 }
+
+/// Interpreted, probes take most of the time, and it is that of the methods that they are in.
+#[test]
+fn samples_show_nothing_of_probes() {
+    const CALLS: u64 = 5_000;
+    jdk::each(|jdk| {
+        let options = format!(",depth=2,heap=sites{SAMPLED}");
+        let run = counted(jdk, &options).jvm_arg("-Xint").main("CallCounts");
+        let outcome = run.args([CALLS.to_string()]).run();
+        outcome.assert_success();
+        let profile = profile(&outcome);
+        let samples = profile.total_cpu_samples();
+        let mut inner_count = 0;
+        for &(trace, count) in &samples.rows {
+            let names: Vec<_> =
+                methods(&profile, trace).map(|id| profile.symbols.method_name(id)).collect();
+            assert!(!names.iter().any(|name| name.contains("PerkProbes")), "{names:?}");
+            // The traces are as deep as they were asked for all the same.
+            if names.first().is_some_and(|name| name == "CallCounts.inner") {
+                assert_eq!(names[1..], ["CallCounts.outer"]);
+                inner_count += count;
+            }
+        }
+        assert!(inner_count > 0, "{}", outcome.report());
+    });
+}
