@@ -107,7 +107,7 @@ pub trait Methods {
 pub struct Instrumented {
     /// The class file; none if there is nothing to change.
     pub bytes: Option<Vec<u8>>,
-    /// How many methods have probes at entry and exits.
+    /// How many methods have probes.
     pub method_count: usize,
     /// The methods without the probes that they should have, as name and descriptor, and why.
     pub skipped: Vec<(Vec<u8>, String)>,

@@ -7,7 +7,7 @@ use super::paths;
 use super::table::{Row, Table};
 use crate::show::{self, Screen, bytes, percent, plural, printable};
 
-/// Stands for the path where it is not known.
+/// Stands for the path where it is not known, and that of others is.
 const NO_PATH: &str = "[site not known]";
 
 /// The allocations of a profile.
@@ -17,26 +17,36 @@ pub(super) struct Objects<'a> {
     pub(super) section: &'a Sites,
     /// By node of the profile's [`MethodTree`].
     pub(super) columns: AllocationColumns,
+    /// Whether it is known of some objects where they were made. A table by class, which tells nothing
+    /// of that, does not tell either what lives.
+    has_sites: bool,
 }
 
 impl<'a> Objects<'a> {
     /// The allocations of `profile`; `None` where it has none.
     pub(super) fn new(profile: &'a Profile, tree: &MethodTree) -> Option<Self> {
         let section = profile.sites()?;
-        Some(Self { profile, section, columns: AllocationColumns::new(profile, tree, section) })
+        let columns = AllocationColumns::new(profile, tree, section);
+        let has_sites = section.rows.iter().any(|row| profile.frames(row.trace).next().is_some());
+        Some(Self { profile, section, columns, has_sites })
     }
 
     /// `12.3 MB allocated in 4000 objects, 1.2 MB live in 300 objects`
     pub(super) fn total(&self) -> String {
         let all = self.all();
-        format!(
-            "{}{} allocated in {}, {} live in {}",
-            if self.section.sample_interval_bytes.is_some() { "about " } else { "" },
-            bytes(all.allocated_bytes),
-            plural(all.allocated_count, "object"),
-            bytes(all.live_bytes),
-            plural(all.live_count, "object")
-        )
+        let about = if self.section.sample_interval_bytes.is_some() { "about " } else { "" };
+        let objects = plural(all.allocated_count, "object");
+        let mut total = format!("{about}{} allocated in {objects}", bytes(all.allocated_bytes));
+        if self.tells_live() {
+            let objects = plural(all.live_count, "object");
+            total += &format!(", {} live in {objects}", bytes(all.live_bytes));
+        }
+        total
+    }
+
+    /// Whether it is known what lives.
+    fn tells_live(&self) -> bool {
+        self.has_sites || self.all().live_count > 0
     }
 
     /// All objects, those of sites that the file does not list among them.
@@ -60,8 +70,11 @@ impl<'a> Objects<'a> {
         screen.heading(&title) + "\n"
     }
 
-    /// The sites with most allocated bytes, each with its call path.
+    /// The sites with most allocated bytes, each with its call path; nothing where none is known.
     pub(super) fn sites(&self, top: usize, screen: &Screen) -> String {
+        if !self.has_sites {
+            return String::new();
+        }
         let rows = allocations::sites(self.profile, self.section);
         let symbols = &self.profile.symbols;
         let rows = rows.iter().take(top).enumerate().map(|(index, row)| {
@@ -73,7 +86,7 @@ impl<'a> Objects<'a> {
             }
             Row { cells: self.cells(index, &row.objects, class), below }
         });
-        let table = Table { titles: titles("class"), rows: rows.collect() };
+        let table = Table { titles: self.titles("class"), rows: rows.collect() };
         self.heading("Top allocation sites, innermost frame first", screen) + &table.render(screen)
     }
 
@@ -84,12 +97,15 @@ impl<'a> Objects<'a> {
             let class = printable(self.profile.symbols.class_name(row.class));
             Row { cells: self.cells(index, &row.objects, class), below: Vec::new() }
         });
-        let table = Table { titles: titles("class"), rows: rows.collect() };
+        let table = Table { titles: self.titles("class"), rows: rows.collect() };
         self.heading("Top classes by allocated bytes", screen) + &table.render(screen)
     }
 
-    /// The methods that allocated most themselves.
+    /// The methods that allocated most themselves; nothing where none is known.
     pub(super) fn methods(&self, tree: &MethodTree, top: usize, screen: &Screen) -> String {
+        if !self.has_sites {
+            return String::new();
+        }
         let rows = self.columns.methods(tree);
         let rows = &rows[..rows.len().min(top)];
         let labels = show::labels(&self.profile.symbols, rows.iter().map(|row| row.method));
@@ -111,19 +127,22 @@ impl<'a> Objects<'a> {
         self.heading("Top methods by allocated bytes", screen) + &table.render(screen)
     }
 
+    fn titles(&self, last: &'static str) -> Vec<&'static str> {
+        let live: &[_] = if self.tells_live() { &["live", "live objects"] } else { &[] };
+        [&["#", "alloc %", "allocated", "objects"], live, &[last]].concat()
+    }
+
     fn cells(&self, index: usize, objects: &Allocations, name: String) -> Vec<String> {
-        vec![
+        let mut cells = vec![
             (index + 1).to_string(),
             percent(objects.allocated_bytes, self.all().allocated_bytes),
             bytes(objects.allocated_bytes),
             objects.allocated_count.to_string(),
-            bytes(objects.live_bytes),
-            objects.live_count.to_string(),
-            name,
-        ]
+        ];
+        if self.tells_live() {
+            cells.extend([bytes(objects.live_bytes), objects.live_count.to_string()]);
+        }
+        cells.push(name);
+        cells
     }
-}
-
-fn titles(last: &'static str) -> Vec<&'static str> {
-    vec!["#", "alloc %", "allocated", "objects", "live", "live objects", last]
 }

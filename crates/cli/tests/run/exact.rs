@@ -318,6 +318,9 @@ fn allocations_by_class() {
                 "{class}"
             );
         }
+        let account = profile.accounting.as_ref().expect("an account");
+        assert!(account.instrumented_class_count > 100, "{account:?}");
+        assert!(account.instrumented_method_count >= account.instrumented_class_count);
     });
 }
 
