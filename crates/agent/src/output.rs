@@ -26,7 +26,10 @@ impl Output {
     /// What has been written is whole for now: it need not wait for more to come.
     pub(crate) fn rest(&mut self) -> io::Result<()> {
         match self {
-            Self::File(_) => Ok(()),
+            Self::File(file) => {
+                file.rest();
+                Ok(())
+            }
             Self::Net(outbox) => outbox.flush(),
         }
     }

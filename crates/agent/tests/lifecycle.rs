@@ -14,7 +14,7 @@ use perk_control::Fatal;
 use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, Signal, agent, jdk};
 
 use support::text::{self, Text};
-use support::{FILE, INTERVAL_NS, assert_near, checked, progress, sampled, samples_where};
+use support::{FILE, INTERVAL_NS, Mount, assert_near, checked, progress, sampled, samples_where};
 
 const OLD_CONTENTS: &str = "old\n";
 const STOP: &str = "stop";
@@ -294,34 +294,6 @@ fn a_file_that_cannot_be_made_stops_the_program() {
         }
     });
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-}
-
-/// A mount that is undone when dropped.
-struct Mount(PathBuf);
-
-impl Mount {
-    /// Mounts a file system in memory; `None`, said loudly, where that is not allowed.
-    fn new(folder: &Path, options: &str) -> Option<Mount> {
-        let mount = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", options, "perk-test"])
-            .arg(folder)
-            .output()
-            .expect("mount starts");
-        if mount.status.success() {
-            return Some(Mount(folder.to_owned()));
-        }
-        let reason = String::from_utf8_lossy(&mount.stderr);
-        // Past the capture of a passing test's output.
-        use std::io::Write;
-        let _ = writeln!(std::io::stderr(), "SKIPPED: no tmpfs can be mounted: {reason}");
-        None
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
 }
 
 #[test]

@@ -7,7 +7,9 @@ pub(crate) mod records;
 pub(crate) mod text;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use perk_control::{DumpPart, messages};
 use perk_testkit::{JavaRun, Jdk, Outcome, workspace};
@@ -95,4 +97,31 @@ pub(crate) fn total_counts(text: &Text) -> BTreeMap<String, u64> {
 /// main method, but for what the clock itself takes to be there.
 pub(crate) fn in_main(trace: &Trace) -> bool {
     trace.has("CpuBound.main") && !trace.has("Work.<clinit>")
+}
+
+/// A mount that is undone when dropped.
+pub(crate) struct Mount(PathBuf);
+
+impl Mount {
+    /// Mounts a file system in memory; `None`, said loudly, where that is not allowed.
+    pub(crate) fn new(folder: &Path, options: &str) -> Option<Mount> {
+        let mount = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", options, "perk-test"])
+            .arg(folder)
+            .output()
+            .expect("mount starts");
+        if mount.status.success() {
+            return Some(Mount(folder.to_owned()));
+        }
+        let reason = String::from_utf8_lossy(&mount.stderr);
+        // Past the capture of a passing test's output.
+        let _ = writeln!(std::io::stderr(), "SKIPPED: no tmpfs can be mounted: {reason}");
+        None
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
 }

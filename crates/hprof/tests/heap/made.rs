@@ -327,6 +327,26 @@ fn what_has_no_place_in_an_old_form_is_refused() {
     assert!(refusal(far).to_string().contains("0x2014"));
 }
 
+/// What comes behind half a dump is found.
+#[test]
+fn an_array_that_is_cut_off_has_its_length() {
+    let mut dump = dump();
+    let at = dump.windows(9).position(|it| it[0] == 0x23 && it[1..] == id(BYTES)).unwrap();
+    dump.truncate(at + 14 + (2 << 20));
+    let mut profile = Profile::default();
+    let mut out = Vec::new();
+    let mut writer = Writer::begin(&mut out, Format::Binary, &profile).unwrap();
+    let known = &mut Known::default();
+    let error = writer.heap_dump(&mut profile, &mut &dump[..], &options(), known).unwrap_err();
+    assert!(error.to_string().contains("the file is cut off in an array"), "{error}");
+    writer.thread_end(7).unwrap();
+    let heap = Heap::read(&out[..]);
+    let (_, _, bytes) = &heap.arrays[&BYTES];
+    assert_eq!(bytes.len(), LARGE_BYTES);
+    assert_eq!((bytes[1000], bytes[LARGE_BYTES - 1]), ((1000 % 256) as u8, 0));
+    assert_eq!(heap.other_tags.last(), Some(&0x0B));
+}
+
 /// Gives a few bytes at a time.
 struct Trickle<'a>(&'a [u8], usize);
 

@@ -4,7 +4,7 @@
 //! a temporary file first.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, Write};
 
 use perk_profile::{Profile, StrId, TraceId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -217,9 +217,7 @@ impl<W: Write> Sink for Section<'_, W> {
             let name = classes.peek(root.id).map(|class| profile.symbols.strings.get(class.name));
             root_line(out, root, name)?;
         }
-        self.objects.flush()?;
-        self.objects.file.rewind()?;
-        io::copy(&mut self.objects.file, out)?;
+        self.objects.copy_to(out)?;
         let mut written = FxHashSet::default();
         for class in classes.dumped() {
             self.class_lines(profile, classes, &mut written, class)?;
@@ -272,6 +270,27 @@ impl Lines {
         self.file.write_all(&self.text)?;
         self.text.clear();
         Ok(())
+    }
+
+    /// Writes all of them, whole lines at a time: who reads the file as it grows is to find no others.
+    fn copy_to(&mut self, out: &mut impl Write) -> io::Result<()> {
+        self.flush()?;
+        self.file.rewind()?;
+        let mut lines = BufReader::with_capacity(LINES_BYTES, &self.file);
+        let mut text = std::mem::take(&mut self.text);
+        loop {
+            let read = lines.fill_buf()?;
+            let count = read.len();
+            if count == 0 {
+                return Ok(());
+            }
+            text.extend_from_slice(read);
+            lines.consume(count);
+            let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+            out.write_all(&text[..whole])?;
+            out.flush()?;
+            text.drain(..whole);
+        }
     }
 }
 

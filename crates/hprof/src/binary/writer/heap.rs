@@ -52,7 +52,14 @@ impl<W: Write> Writer<W> {
             large: None,
             jni_global_count: 0,
         };
-        Rewrite { profile, options, context }.run(input, &mut segments)
+        let counts = Rewrite { profile, options, context }.run(input, &mut segments);
+        match &counts {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                segments.complete_array()?
+            }
+            _ => {}
+        }
+        counts
     }
 }
 
@@ -65,8 +72,8 @@ struct Segments<'w, W: Write> {
     segment: Vec<u8>,
     /// All others, where the dump is to be one record.
     spool: Option<Spool>,
-    /// What the elements that come are, if their array has a segment of its own.
-    large: Option<FieldType>,
+    /// What the elements that come are, and how many, if their array has a segment of its own.
+    large: Option<(FieldType, u32)>,
     jni_global_count: u32,
 }
 
@@ -158,7 +165,11 @@ impl<W: Write> Segments<'_, W> {
         }
         match &mut self.spool {
             Some(spool) => spool.write(&self.segment)?,
-            None => self.writer.record_of(tag::HEAP_DUMP_SEGMENT, &self.segment)?,
+            None => {
+                self.writer.record_of(tag::HEAP_DUMP_SEGMENT, &self.segment)?;
+                // Who reads the file as it grows is to find whole records.
+                self.writer.out.flush()?;
+            }
         }
         self.segment.clear();
         Ok(())
@@ -171,6 +182,17 @@ impl<W: Write> Segments<'_, W> {
             None => self.writer.out.write_all(&self.segment)?,
         }
         self.segment.clear();
+        Ok(())
+    }
+
+    /// Where the input ends within an array whose head is written: its length must hold for what
+    /// comes behind it to be found.
+    fn complete_array(&mut self) -> io::Result<()> {
+        static ZEROES: [u8; 1 << 16] = [0; 1 << 16];
+        while let Some((element, left_count)) = self.large.filter(|large| large.1 > 0) {
+            let count = (left_count as usize).min(ZEROES.len() / element.bytes(8));
+            self.more_elements(&ZEROES[..count * element.bytes(8)])?;
+        }
         Ok(())
     }
 
@@ -317,7 +339,7 @@ impl<W: Write> Sink for Segments<'_, W> {
         let element = array.elements.field_type();
         let is_large =
             is_told && u64::from(length) * element.bytes(8) as u64 > elements.len() as u64;
-        self.large = is_large.then_some(element);
+        self.large = None;
         if is_large {
             self.flush()?;
         }
@@ -336,14 +358,17 @@ impl<W: Write> Sink for Segments<'_, W> {
             let left = u64::from(length) * element.bytes(self.id_size.bytes()) as u64;
             self.writer.head(tag::HEAP_DUMP_SEGMENT, self.segment.len() as u64 + left)?;
         }
-        if is_told {
-            self.values(element, elements)?;
+        if is_large {
+            self.large = Some((element, length));
+            return self.more_elements(elements);
         }
-        if is_large { self.flush_part() } else { Ok(()) }
+        if is_told { self.values(element, elements) } else { Ok(()) }
     }
 
     fn more_elements(&mut self, elements: &[u8]) -> io::Result<()> {
-        let Some(element) = self.large else { return Ok(()) };
+        let Some((element, left_count)) = &mut self.large else { return Ok(()) };
+        let element = *element;
+        *left_count = left_count.saturating_sub((elements.len() / element.bytes(8)) as u32);
         self.values(element, elements)?;
         self.flush_part()
     }

@@ -1,0 +1,167 @@
+//! A file is seen under its name at each dump while the program goes on. One that is large is not
+//! copied for that: it grows under its name.
+
+#![forbid(unsafe_code)]
+
+mod support;
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use perk_hprof::heap::{Record, Stream};
+use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, Signal, jdk};
+
+use support::Mount;
+
+const FILE: &str = "o.hprof";
+const PART: &str = "o.hprof.part";
+const GO: &str = "go";
+/// A dump of so many nodes has some 30 MB.
+const N: u64 = 350_000;
+
+/// What a file has that may end anywhere: its dumps, and how it ends.
+#[derive(Debug, PartialEq, Eq)]
+struct Held {
+    dumps: usize,
+    /// All its records are whole.
+    is_whole: bool,
+}
+
+impl Held {
+    #[track_caller]
+    fn of(bytes: &[u8]) -> Held {
+        let (_, mut stream) = Stream::new(bytes).unwrap();
+        let mut dumps = 0;
+        loop {
+            match stream.next() {
+                Ok(Some(Record::DumpEnd)) => dumps += 1,
+                Ok(Some(_)) => {}
+                Ok(None) => return Held { dumps, is_whole: true },
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::InvalidData);
+                    assert!(error.to_string().contains("the file is cut off in"), "{error}");
+                    return Held { dumps, is_whole: false };
+                }
+            }
+        }
+    }
+}
+
+fn start(jdk: &Jdk, folder: &Path, options: &str) -> RunningJava {
+    let run = JavaRun::new(jdk).agent(&format!("heap=dump,file={FILE},{options}"));
+    let run = run.main("HeapObjects").args([N.to_string()]).jvm_arg("-Xmx256m");
+    let mut running = run.dir(folder).spawn();
+    running.wait_for_stdout("ready");
+    running
+}
+
+fn inode(file: &Path) -> Option<u64> {
+    fs::metadata(file).ok().map(|it| it.ino())
+}
+
+fn dump(running: &mut RunningJava) {
+    running.signal(Signal::QUIT);
+    running.wait_until("a dump", |it| inode(&it.dir().join(FILE)).is_some());
+}
+
+fn end(running: RunningJava) -> Outcome {
+    let go = running.dir().join(GO);
+    fs::write(&go, "").unwrap();
+    let outcome = running.wait();
+    outcome.assert_success();
+    fs::remove_file(go).unwrap();
+    outcome
+}
+
+#[test]
+fn a_large_file_is_shown_without_a_copy() {
+    jdk::each(|jdk| {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, part) = (folder.path().join(FILE), folder.path().join(PART));
+        let mut running = start(jdk, folder.path(), "format=b,doe=n");
+        dump(&mut running);
+        assert_eq!(inode(&file), inode(&part));
+        assert_eq!(Held::of(&fs::read(&file).unwrap()), Held { dumps: 1, is_whole: true });
+        // Whoever takes it away has it, and the next dump is there all the same.
+        fs::rename(&file, folder.path().join("mine")).unwrap();
+        dump(&mut running);
+        assert_eq!(inode(&file), inode(&part));
+        assert_eq!(Held::of(&fs::read(&file).unwrap()), Held { dumps: 2, is_whole: true });
+        end(running);
+        assert_eq!((inode(&part), inode(&file).is_some()), (None, true));
+        assert_eq!(Held::of(&fs::read(&file).unwrap()), Held { dumps: 2, is_whole: true });
+    });
+}
+
+#[test]
+fn text_that_is_shown_grows() {
+    jdk::each(|jdk| {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(FILE);
+        let mut running = start(jdk, folder.path(), "doe=n");
+        dump(&mut running);
+        let first = fs::read(&file).unwrap();
+        assert!(first.ends_with(b"HEAP DUMP END\n"));
+        running.signal(Signal::QUIT);
+        running.wait_until("the next", |it| {
+            fs::read(it.dir().join(FILE)).is_ok_and(|text| text.len() > first.len())
+        });
+        end(running);
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(text.as_bytes().starts_with(&first) && text.ends_with('\n'));
+        assert_eq!(text.matches("HEAP DUMP END\n").count(), 2);
+    });
+}
+
+#[test]
+fn a_killed_program_leaves_what_it_has_shown() {
+    jdk::each(|jdk| {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, part) = (folder.path().join(FILE), folder.path().join(PART));
+        let mut running = start(jdk, folder.path(), "format=b");
+        dump(&mut running);
+        let shown_bytes = fs::metadata(&file).unwrap().len();
+        running.signal(Signal::QUIT);
+        running.wait_until("more", |_| fs::metadata(&file).unwrap().len() > shown_bytes);
+        running.signal(Signal::KILL);
+        assert_eq!(running.wait().signal(), Some(9));
+        let left = fs::read(&file).unwrap();
+        assert!(Held::of(&left).dumps >= 1, "{:?}", Held::of(&left));
+        assert!(part.exists());
+        // The next program begins a file of its own, and does not touch this one.
+        let mut running = start(jdk, folder.path(), "format=b");
+        assert_ne!(inode(&part), inode(&file));
+        running.signal(Signal::KILL);
+        running.wait();
+        assert_eq!(fs::read(&file).unwrap().len(), left.len());
+        end(start(jdk, folder.path(), "format=b"));
+        assert_eq!(Held::of(&fs::read(&file).unwrap()), Held { dumps: 1, is_whole: true });
+        assert!(!part.exists());
+    });
+}
+
+/// Wherever the disk ends, in the JVM's dump or in perk's: what was shown before is there.
+#[test]
+fn a_disk_that_is_full_in_the_middle_of_a_dump_leaves_whole_records() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(_mount) = Mount::new(folder.path(), "size=72m") else { return };
+    jdk::each(|jdk| {
+        let file = folder.path().join(FILE);
+        let mut running = start(jdk, folder.path(), "format=b,doe=n");
+        dump(&mut running);
+        // What is left holds no other dump.
+        fs::write(folder.path().join("rest"), vec![1; 25 << 20]).unwrap();
+        let shown_bytes = fs::metadata(&file).unwrap().len();
+        running.signal(Signal::QUIT);
+        running.wait_until("more", |_| fs::metadata(&file).unwrap().len() > shown_bytes);
+        let outcome = end(running);
+        assert!(outcome.stderr.contains("HPROF ERROR"), "{}", outcome.report());
+        let held = Held::of(&fs::read(&file).unwrap());
+        assert_eq!(held, Held { dumps: 1, is_whole: true });
+        for left in fs::read_dir(folder.path()).unwrap() {
+            fs::remove_file(left.unwrap().path()).unwrap();
+        }
+    });
+}
