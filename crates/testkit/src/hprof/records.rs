@@ -166,7 +166,7 @@ impl Reader {
         let id = body.id()?;
         let name = body.take(body.bytes.len())?;
         ensure(!name.contains(&0), || "a NUL in a name".to_owned())?;
-        let name = String::from_utf8_lossy(name).into_owned();
+        let name = modified_utf8(name);
         // perk writes its accounting anew at each dump.
         let is_new = self.names.insert(id, name).is_none() || !self.used_names.contains(&id);
         ensure(id != 0 && is_new, || format!("name {id:#x} again"))
@@ -435,4 +435,22 @@ fn value(kind: u8, input: &mut Cursor<'_>) -> Result<Value> {
     let element = ELEMENTS.iter().find(|it| it.0 == kind);
     let (_, _, bytes) = element.ok_or_else(|| format!("type {kind}"))?;
     Ok(Value::Bits(input.number(*bytes)?))
+}
+
+/// Modified UTF-8: each unit of UTF-16 by itself in one to three bytes, NUL in two (Java Virtual
+/// Machine Specification, 4.4.7). What is no such text is read byte by byte.
+fn modified_utf8(bytes: &[u8]) -> String {
+    let mut units = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let [first, behind @ ..] = rest {
+        let low = |at: usize| behind.get(at).map_or(0, |&byte| u16::from(byte & 0x3F));
+        let (unit, length) = match first {
+            0xC0..=0xDF => (u16::from(first & 0x1F) << 6 | low(0), 2),
+            0xE0..=0xEF => (u16::from(first & 0x0F) << 12 | low(0) << 6 | low(1), 3),
+            _ => (u16::from(*first), 1),
+        };
+        units.push(unit);
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    String::from_utf16_lossy(&units)
 }
