@@ -60,7 +60,9 @@ pub(crate) trait Sink {
     ) -> io::Result<()>;
     /// More elements of that array.
     fn more_elements(&mut self, elements: &[u8]) -> io::Result<()>;
-    /// The roots, and all else that comes last.
+    /// The roots. The threads and traces that they name, which are known only now, come next.
+    fn roots(&mut self, roots: &[Root]) -> io::Result<()>;
+    /// All else that comes last.
     fn end(
         &mut self,
         profile: &Profile,
@@ -106,6 +108,7 @@ impl Rewrite<'_> {
         let (roots, threads) = threads
             .resolve(self.profile, self.context, &mut names)
             .map_err(|what| Fault::Data(what).at(end))?;
+        sink.roots(&roots)?;
         for thread in &threads {
             if thread.is_new {
                 sink.thread_start(&ThreadStart::of(self.profile, thread.thread))?;

@@ -59,6 +59,8 @@ struct Reader {
     class_names: BTreeMap<u64, String>,
     frames: BTreeMap<u64, Frame>,
     heap: Option<RawHeap>,
+    /// Another record stands behind the segments of the heap dump.
+    is_behind_segments: bool,
     micros: u32,
     is_begun: bool,
 }
@@ -118,6 +120,12 @@ impl Reader {
         ensure(self.heap.is_none() || is_between.contains(&tag), || {
             format!("tag {tag:#04x} in a heap dump")
         })?;
+        // VisualVM takes all between two of them for sub-records.
+        ensure(
+            tag != HEAP_DUMP_SEGMENT || self.heap.is_none() || !self.is_behind_segments,
+            || "a record between two segments of a heap dump".to_owned(),
+        )?;
+        self.is_behind_segments = tag != HEAP_DUMP_SEGMENT;
         self.body(tag, &mut body)?;
         ensure(body.bytes.is_empty(), || format!("{} bytes left over", body.bytes.len()))
     }

@@ -201,6 +201,10 @@ impl<W: Write> Sink for Section<'_, W> {
         self.elements(elements)
     }
 
+    fn roots(&mut self, _: &[Root]) -> io::Result<()> {
+        Ok(())
+    }
+
     fn end(
         &mut self,
         profile: &Profile,

@@ -1,4 +1,8 @@
 //! Writes heap dumps: HEAP DUMP SEGMENT records and HEAP DUMP END.
+//!
+//! VisualVM takes all from the first segment to the last for one sequence of sub-records, so nothing
+//! may stand between two of them: names, classes and the traces of objects come before the first,
+//! and what is known only at the end, the stacks of threads, behind the last.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
@@ -43,6 +47,10 @@ impl<W: Write> Writer<W> {
             Version::V1_0_1 => Some(Spool::new(&options.folder)?),
             Version::V1_0_2 => None,
         };
+        if options.with_traces {
+            (0..profile.traces().len())
+                .try_for_each(|index| self.trace(profile, TraceId::new(index)))?;
+        }
         let mut segments = Segments {
             id_size: self.form.id_size,
             writer: self,
@@ -103,7 +111,7 @@ impl Spool {
 }
 
 impl<W: Write> Segments<'_, W> {
-    /// Begins a sub-record of an object or class.
+    /// Begins a sub-record of an object or root.
     fn begin(&mut self, tag: u8, address: u64) -> io::Result<()> {
         if self.segment.len() >= SEGMENT_BYTES {
             self.flush()?;
@@ -172,6 +180,7 @@ impl<W: Write> Segments<'_, W> {
             }
         }
         self.segment.clear();
+        self.segment.shrink_to(2 * SEGMENT_BYTES);
         Ok(())
     }
 
@@ -263,7 +272,9 @@ impl<W: Write> Sink for Segments<'_, W> {
     }
 
     fn class(&mut self, profile: &Profile, class: &HeapClass, layout: &Layout) -> io::Result<()> {
-        self.begin(sub::CLASS, class.id)?;
+        // No segment ends as long as there may be names to write.
+        self.segment.push(sub::CLASS);
+        self.object(class.id)?;
         self.u4(0);
         for id in [class.superclass, class.loader, class.signers, class.domain, 0, 0] {
             self.object(id)?;
@@ -373,11 +384,14 @@ impl<W: Write> Sink for Segments<'_, W> {
         self.flush_part()
     }
 
-    fn end(&mut self, _: &Profile, roots: &[Root], _: &Classes, _: &HeapCounts) -> io::Result<()> {
+    fn roots(&mut self, roots: &[Root]) -> io::Result<()> {
         for &root in roots {
             self.root(root)?;
         }
-        self.flush()?;
+        self.flush()
+    }
+
+    fn end(&mut self, _: &Profile, _: &[Root], _: &Classes, _: &HeapCounts) -> io::Result<()> {
         let Some(Spool { mut file, bytes }) = self.spool.take() else {
             return self.writer.record_of(tag::HEAP_DUMP_END, &[]);
         };
