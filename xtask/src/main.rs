@@ -6,6 +6,7 @@ mod bench;
 mod check;
 mod conform;
 mod jvmti;
+mod readers;
 mod roundtrip;
 mod workspace;
 
@@ -27,6 +28,9 @@ usage: cargo run -p xtask -- COMMAND
                       the same of the exact modes, and what they add to a call and an allocation
   conform [--seeds N] [--from SEED] [--java8 COMMAND] [--jdk HOME]
                       random programs under JDK 8's HPROF agent and under perk: counts must be equal
+  readers [--visualvm JAR] [--slurp PROGRAM]
+                      heap dumps of perk's agent read by VisualVM's library (Debian's package visualvm) and
+                      by the crate hprof-slurp: the number of objects of each class must be equal
   roundtrip-jdk JAVA_HOME [--modules java.base|all]
                       read and write a JDK's classes, and run it with probes in all of them
   help                print this text
@@ -44,6 +48,7 @@ fn main() -> ExitCode {
         ["check", name] => check::run(Some(name)),
         ["bench", rest @ ..] => bench::run(rest),
         ["conform", rest @ ..] => conform::run(rest),
+        ["readers", rest @ ..] => readers::run(rest),
         ["roundtrip-jdk", rest @ ..] => roundtrip::run(rest),
         ["jvmti", java_home] => jvmti::generate(Path::new(java_home)),
         _ => {
