@@ -69,6 +69,7 @@ Examples:
   perk run --interval 1ms --threads --top 30 -- java -jar app.jar
   perk run --cpu times --include 'com.acme.*' -- java -jar app.jar
   perk run --heap sites --gc -- java -jar app.jar
+  perk run --heap dump -o heap.hprof -- java -jar app.jar
   perk run --aprof --from-signal -- java -jar app.jar
   perk run --locks -- java -jar app.jar
   perk run -- ./gradlew --no-daemon test
@@ -119,7 +120,7 @@ pub(crate) struct RunArgs {
     /// Estimate --heap sites from a sample every so many bytes: 512k, 1m
     #[arg(long, value_name = "SIZE", value_parser = count)]
     pub(crate) sample: Option<String>,
-    /// Collect garbage before the live objects of --heap sites are counted
+    /// Collect garbage before --heap looks at the objects
     #[arg(long)]
     pub(crate) gc: bool,
     /// Frames to keep of each stack
@@ -162,6 +163,10 @@ pub(crate) enum Cpu {
 pub(crate) enum Heap {
     /// Objects and bytes by class and by where they were allocated, all of them and the live ones
     Sites,
+    /// All objects at the end, as a heap dump (.hprof) for perk and for other tools
+    Dump,
+    /// Both; each object of the dump on the stack that allocated it
+    All,
 }
 
 /// How calls are timed.

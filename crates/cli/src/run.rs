@@ -6,10 +6,10 @@ mod outcome;
 mod signals;
 
 use std::collections::BTreeSet;
-use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
+use std::{fs, io};
 
 use anyhow::{Context, bail};
 use perk_profile::Profile;
@@ -30,9 +30,18 @@ use signals::Ended;
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let analyses = Analyses::of(args)?;
     let targets = targets(&args.output, &analyses.sketch())?;
+    if !analyses.have_profile()
+        && let Some(target) = targets.iter().find(|target| target.form != Form::Binary)
+    {
+        bail!("{}: a heap dump is written as .hprof", target.path.display());
+    }
     let plan = Plan::new(&args.command)?;
     let library = agent::library()?;
-    let folder = Folder::new()?;
+    let folder = match targets.iter().find(|target| target.form == Form::Binary) {
+        Some(target) if analyses.dump_heap() => Folder::beside(&target.path)?,
+        None if analyses.dump_heap() && targets.is_empty() => Folder::beside(Path::new("."))?,
+        _ => Folder::new()?,
+    };
     if plan.route() == Route::Environment {
         say(format_args!(
             "{} is not java itself: the agent goes to every JVM it starts, by JAVA_TOOL_OPTIONS",
@@ -102,7 +111,7 @@ struct Finish<'a> {
 impl Finish<'_> {
     fn report(&mut self, outcome: &Outcome, ended: &Ended) {
         let (idle, busy): (Vec<&Jvm>, Vec<&Jvm>) =
-            outcome.complete.iter().partition(|jvm| jvm.is_empty());
+            outcome.complete.iter().partition(|jvm| jvm.is_empty() && !self.analyses.dump_heap());
         let (shown, passed_over) = if busy.is_empty() { (idle, busy) } else { (busy, idle) };
         for jvm in &shown {
             self.show(jvm);
@@ -150,7 +159,12 @@ impl Finish<'_> {
         let mut text = format!("\n{}\n", screen.heading(&(program + &pid)));
         match report::summary(&jvm.profile, self.args.top, &screen) {
             Some(summary) => text += &summary,
+            None if self.analyses.dump_heap() => {}
             None => text += &format!("nothing to show: {}\n", self.why_empty()),
+        }
+        if self.analyses.dump_heap() {
+            let bytes = fs::metadata(&jvm.file).map_or(0, |metadata| metadata.len());
+            text += &format!("heap dump: {} MB\n", bytes.div_ceil(1_000_000));
         }
         if let Some(accounting) = &jvm.profile.accounting {
             text.push('\n');
@@ -185,7 +199,12 @@ impl Finish<'_> {
         };
         for target in targets {
             let path = target.path.display();
-            match target.write(&jvm.profile, &jvm.name()) {
+            let written = if self.analyses.dump_heap() && target.form == Form::Binary {
+                jvm.give_file(&target.path).with_context(|| format!("cannot write {path}"))
+            } else {
+                target.write(&jvm.profile, &jvm.name())
+            };
+            match written {
                 Ok(()) if self.args.quiet => {}
                 Ok(()) => talk::print(format_args!("{:<9} {path}\n", "written")),
                 Err(error) => {

@@ -1,6 +1,7 @@
 //! `perk run` around real JVMs.
 
 mod exact;
+mod heap;
 
 use std::fs;
 use std::os::unix::process::CommandExt;

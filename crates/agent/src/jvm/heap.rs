@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
+use std::sync::OnceLock;
 
 use perk_instrument::layout;
 use perk_jvmti_sys::jni_sys::{jclass, jfieldID, jint, jlong, jmethodID, jobject};

@@ -6,7 +6,7 @@ use perk_profile::{
 };
 
 use super::outcome::Folder;
-use crate::args::{Clock, Cpu, RunArgs, Timing};
+use crate::args::{Clock, Cpu, Heap, RunArgs, Timing};
 
 /// The analyses asked for: something is measured, and each argument has a meaning for it.
 #[derive(Debug)]
@@ -30,7 +30,8 @@ impl<'a> Analyses<'a> {
             bail!("--cpu off leaves nothing to measure: add --heap sites, --aprof or --monitor");
         }
         let times_calls = matches!(cpu, Cpu::Times | Cpu::Old);
-        let has_tree = times_calls || has_heap;
+        let has_sites = matches!(args.heap, Some(Heap::Sites | Heap::All));
+        let has_tree = times_calls || has_sites;
         const CALLS: &str = "--cpu times or --cpu old";
         const TREE: &str = "--cpu times, --cpu old or --heap sites";
         for (name, is_given, is_needed, by) in [
@@ -40,18 +41,36 @@ impl<'a> Analyses<'a> {
             ("include", !args.include.is_empty(), has_tree, TREE),
             ("exclude", !args.exclude.is_empty(), has_tree, TREE),
             ("max-nodes", args.max_nodes.is_some(), has_tree, TREE),
-            ("sample", args.sample.is_some(), has_heap, "--heap sites"),
-            ("gc", args.gc, has_heap, "--heap sites"),
+            ("sample", args.sample.is_some(), has_sites, "--heap sites"),
+            ("gc", args.gc, has_heap, "--heap"),
             ("from-signal", args.from_signal, args.aprof, "--aprof"),
         ] {
             if is_given && !is_needed {
                 bail!("--{name} has a meaning only with {by}");
             }
         }
+        if matches!(args.heap, Some(Heap::Dump | Heap::All))
+            && (times_calls || args.aprof || has_monitors)
+        {
+            bail!(
+                "a heap dump that other tools read has no place for --cpu times or old, --aprof, \
+                 --monitor and --locks: run twice"
+            );
+        }
         if (args.timing, args.clock) == (Some(Timing::Exact), Some(Clock::Cpu)) {
             bail!("--timing exact reads a wall clock: use --clock wall or --timing tick");
         }
         Ok(Self { args, cpu })
+    }
+
+    /// Whether the agent's file holds a heap dump, and is what is wanted.
+    pub(super) fn dump_heap(&self) -> bool {
+        matches!(self.args.heap, Some(Heap::Dump | Heap::All))
+    }
+
+    /// Whether there is a profile beside the heap dump.
+    pub(super) fn have_profile(&self) -> bool {
+        self.cpu != Cpu::Off || self.args.heap != Some(Heap::Dump)
     }
 
     /// Whether the profile is one of samples alone, and not of everything the program did.
@@ -71,7 +90,7 @@ impl<'a> Analyses<'a> {
             Cpu::Old => profile.events.push(Event::CallEdges(CallEdges::default())),
             Cpu::Off => {}
         }
-        if self.args.heap.is_some() || self.args.aprof {
+        if matches!(self.args.heap, Some(Heap::Sites | Heap::All)) || self.args.aprof {
             let class = profile.symbols.class("java.lang.Object");
             let trace = profile.system_trace();
             let objects =
@@ -93,8 +112,10 @@ impl<'a> Analyses<'a> {
         // One glob an option: the agent's values have a longest length.
         options.extend(args.include.iter().map(|glob| format!("include={glob}")));
         options.extend(args.exclude.iter().map(|glob| format!("exclude={glob}")));
+        // Other tools do not take the records of format=p.
+        let format = if self.dump_heap() { "b" } else { "p" };
         options.push(format!(
-            "depth={},thread={thread},cutoff=0,classes=used,format=p,verbose=n,file={}",
+            "depth={},thread={thread},cutoff=0,classes=used,format={format},verbose=n,file={}",
             args.depth,
             folder.file_option()
         ));
@@ -119,7 +140,11 @@ impl<'a> Analyses<'a> {
             Clock::Cpu => "clock=cpu",
             Clock::Wall => "clock=wall",
         });
-        let heap = args.heap.map(|_| "heap=sites");
+        let heap = args.heap.map(|heap| match heap {
+            Heap::Sites => "heap=sites",
+            Heap::Dump => "heap=dump",
+            Heap::All => "heap=all",
+        });
         let aprof =
             args.aprof.then_some(if args.from_signal { "aprof=between" } else { "aprof=y" });
         let monitor = (args.monitor || args.locks).then_some("monitor=y");
@@ -161,9 +186,14 @@ mod tests {
         let folder = Folder::new().unwrap();
         let text = Analyses::of(&args).unwrap().agent_options(&folder);
         let Ok(Parsed::Run(options)) = Options::parse(&text, None) else { panic!("{text}") };
-        assert_eq!((options.format, options.cutoff), (Format::Extended, 0.0), "{text}");
+        let (format, letter) = match options.heap_dump {
+            true => (Format::Binary, 'b'),
+            false => (Format::Extended, 'p'),
+        };
+        assert_eq!((options.format, options.cutoff), (format, 0.0), "{text}");
         let (told, always) = text.split_once(",cutoff=0,").unwrap();
-        assert!(always.starts_with("classes=used,format=p,verbose=n,file=/"), "{text}");
+        let expected = format!("classes=used,format={letter},verbose=n,file=/");
+        assert!(always.starts_with(&expected), "{text}");
         told.to_owned()
     }
 
@@ -173,6 +203,8 @@ mod tests {
             ("", "cpu=samples,depth=2048,thread=n"),
             ("--threads --depth 7 --interval 500us", "cpu=samples,interval=500us,depth=7,thread=y"),
             ("--cpu times", "cpu=times,depth=2048,thread=n"),
+            ("--heap dump --gc", "heap=dump,gc=y,depth=2048,thread=n"),
+            ("--heap all --cpu samples", "cpu=samples,heap=all,depth=2048,thread=n"),
             ("--heap sites", "heap=sites,depth=2048,thread=n"),
             ("--aprof", "aprof=y,depth=2048,thread=n"),
             ("--monitor", "monitor=y,depth=2048,thread=n"),
@@ -219,7 +251,7 @@ mod tests {
                 "--max-nodes has a meaning only with --cpu times, --cpu old or --heap sites",
             ),
             ("--sample 512k", "--sample has a meaning only with --heap sites"),
-            ("--aprof --gc", "--gc has a meaning only with --heap sites"),
+            ("--aprof --gc", "--gc has a meaning only with --heap"),
             ("--heap sites --from-signal", "--from-signal has a meaning only with --aprof"),
             (
                 "--cpu times --timing exact --clock cpu",

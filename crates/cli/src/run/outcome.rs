@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::ffi::OsStr;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
@@ -43,14 +44,25 @@ pub(super) struct Jvm {
 impl Folder {
     /// A new folder, whose path the agent's options can carry.
     pub(super) fn new() -> anyhow::Result<Self> {
-        let parent = env::temp_dir();
+        Self::inside(&env::temp_dir())
+    }
+
+    /// As [`Folder::new`], in the folder of a file that is to be: what is large need not be copied.
+    pub(super) fn beside(target: &Path) -> anyhow::Result<Self> {
+        let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.unwrap_or_else(|| Path::new("."));
+        let absolute = fs::canonicalize(parent);
+        Self::inside(&absolute.with_context(|| format!("cannot write to {}", parent.display()))?)
+    }
+
+    fn inside(parent: &Path) -> anyhow::Result<Self> {
         let Some(name) = parent.to_str() else {
             bail!("{}: the folder for temporary files needs a name in UTF-8", parent.display());
         };
         if name.contains(',') {
             bail!("{name}: the agent takes no path with a comma; set TMPDIR to another folder");
         }
-        let folder = tempfile::Builder::new().prefix("perk-").tempdir();
+        let folder = tempfile::Builder::new().prefix("perk-").tempdir_in(parent);
         let folder = folder.with_context(|| format!("cannot make a folder in {name}"))?;
         Ok(Self { folder })
     }
@@ -130,6 +142,25 @@ impl Jvm {
             Event::MonitorTimes(times) => times.rows.is_empty(),
             Event::MonitorDump(dump) => dump.monitors.is_empty(),
         })
+    }
+
+    /// Gives the agent's file, as it is, another name.
+    pub(super) fn give_file(&self, target: &Path) -> io::Result<()> {
+        if fs::metadata(target).is_ok_and(|metadata| !metadata.is_file()) {
+            let mut out = File::options().write(true).open(target)?;
+            return io::copy(&mut File::open(&self.file)?, &mut out).map(drop);
+        }
+        let path = fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        // Not every file system has links.
+        let give = |name: &Path| {
+            let linked = fs::hard_link(&self.file, name);
+            linked.or_else(|_| fs::copy(&self.file, name).map(drop))
+        };
+        let folder = folder.unwrap_or_else(|| Path::new("."));
+        let temporary = tempfile::Builder::new().prefix(".perk-").make_in(folder, give)?;
+        temporary.persist(&path).map_err(|error| error.error)?;
+        Ok(())
     }
 
     /// The program, for people.

@@ -1,0 +1,85 @@
+//! `perk run --heap dump` and `--heap all`: the agent's heap dump becomes the file asked for.
+
+use std::fs;
+
+use perk_hprof::heap::{Record, Stream};
+use perk_testkit::{Jdk, fixture, jdk};
+
+use crate::util::{Folder, stderr, stdout};
+
+const N: usize = 3000;
+
+/// What a file has: dumps, `HeapObjects.Node`s, and how many of these have a trace.
+#[derive(Debug, PartialEq, Eq)]
+struct Dumped {
+    dumps: usize,
+    nodes: usize,
+    traced: usize,
+}
+
+#[track_caller]
+fn dumped(folder: &Folder, file: &str) -> Dumped {
+    let bytes = fs::read(folder.join(file)).unwrap();
+    let (header, mut stream) = Stream::new(&bytes[..]).unwrap();
+    assert_eq!(header.title, "JAVA PROFILE 1.0.2");
+    let (mut name, mut node) = (None, None);
+    let mut dumped = Dumped { dumps: 0, nodes: 0, traced: 0 };
+    while let Some(record) = stream.next().unwrap() {
+        match record {
+            Record::Utf8 { id, bytes: b"HeapObjects$Node" } => name = Some(id),
+            Record::LoadClass { class, name: its, .. } if Some(its) == name => node = Some(class),
+            Record::Instance { class, trace, .. } if Some(class) == node => {
+                dumped.nodes += 1;
+                dumped.traced += usize::from(trace > 300_000);
+            }
+            Record::DumpEnd => dumped.dumps += 1,
+            // No record of perk's own is in it.
+            Record::Other { tag, .. } => assert!(tag < 0x80, "tag {tag:#04x}"),
+            _ => {}
+        }
+    }
+    dumped
+}
+
+/// What perk says of a run with the options.
+#[track_caller]
+fn run(folder: &Folder, jdk: &Jdk, options: &[&str]) -> String {
+    folder.file("go", "");
+    let mut perk = folder.perk();
+    perk.arg("run").args(options).arg("--").arg(jdk.java());
+    perk.arg("-cp").arg(fixture::fixtures()).args(["HeapObjects", &N.to_string()]);
+    let output = perk.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).starts_with("ready\nsum="), "{}", stdout(&output));
+    stderr(&output)
+}
+
+#[test]
+fn the_heap_at_the_end_is_a_file_for_any_tool() {
+    jdk::each(|jdk| {
+        let folder = Folder::new();
+        let said = run(&folder, jdk, &["--heap", "dump", "-o", "o.hprof", "-o", "again.hprof"]);
+        assert!(said.contains("\nheap dump: ") && said.contains("written   o.hprof"), "{said}");
+        for file in ["o.hprof", "again.hprof"] {
+            assert_eq!(dumped(&folder, file), Dumped { dumps: 1, nodes: N, traced: 0 });
+        }
+        assert_eq!(folder.names(), ["again.hprof", "go", "o.hprof"]);
+    });
+}
+
+#[test]
+fn objects_and_where_they_were_allocated_are_in_one_file() {
+    let folder = Folder::new();
+    let jdk = jdk::compiler();
+    let said = run(&folder, jdk, &["--heap", "all", "-o", "o.hprof", "-o", "o.txt"]);
+    assert!(said.contains("HeapObjects$Node"), "{said}");
+    assert_eq!(dumped(&folder, "o.hprof"), Dumped { dumps: 1, nodes: N, traced: N });
+    assert!(fs::read_to_string(folder.join("o.txt")).unwrap().contains("SITES BEGIN"));
+    let default = Folder::new();
+    run(&default, jdk, &["-q", "--heap", "dump"]);
+    let names = default.names();
+    let ["go", file] = names.iter().map(String::as_str).collect::<Vec<_>>()[..] else {
+        panic!("{names:?}")
+    };
+    assert!(file.starts_with("perk-HeapObjects-") && file.ends_with(".hprof"), "{file}");
+}
