@@ -146,6 +146,10 @@ fn deadlocks_of_locks_are_in_the_dump() {
             })
             .collect();
         assert_eq!(circles.len(), 2, "{circles:?}");
+        let locks = dump.monitors.iter().filter(|it| it.kind == LockKind::Parking);
+        let owned: Vec<u32> =
+            locks.filter(|it| it.owner.is_some()).map(|it| it.entry_count).collect();
+        assert_eq!(owned, [1, 1]);
         assert!(circles.iter().any(|circle| circle == &["locker-0", "locker-1"]), "{circles:?}");
     });
 }

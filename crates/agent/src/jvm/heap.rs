@@ -57,8 +57,14 @@ impl Jvmti {
         unsafe { call!(self.raw(), IterateThroughHeap, 0, null_mut(), callbacks, argument).ok() }
     }
 
-    /// What sizes of objects and arrays follow from, as those of some arrays tell.
+    /// What sizes of objects and arrays follow from, as those of some arrays tell, which are made when
+    /// it is asked first.
     pub(crate) fn object_layout(self, jni: Jni<'_>) -> Option<layout::Jvm> {
+        static LAYOUT: OnceLock<Option<layout::Jvm>> = OnceLock::new();
+        *LAYOUT.get_or_init(|| self.measured_layout(jni))
+    }
+
+    fn measured_layout(self, jni: Jni<'_>) -> Option<layout::Jvm> {
         let version = self.system_property(c"java.vm.specification.version")?;
         let bytes = |array: Option<Local<'_>>| u32::try_from(self.object_bytes(&array?)?).ok();
         let of_bytes = |length| bytes(jni.new_byte_array(length));

@@ -227,8 +227,11 @@ impl Monitors {
         let jni = found.jni;
         for (row, object) in found.rows.iter_mut().zip(&found.objects) {
             if row.kind == LockKind::Parking {
-                let owner = self.parking.get().and_then(|parking| parking.owner(jni, object));
-                row.owner = owner.and_then(|owner| serials.get(&owner));
+                let Some(parking) = self.parking.get() else { continue };
+                row.owner = parking.owner(jni, object).and_then(|owner| serials.get(&owner));
+                if row.owner.is_some() {
+                    row.entry_count = parking.entry_count(jni, object);
+                }
             } else if let Some((owner, count)) = self.jvmti.monitor_owner(jni, object)
                 && let Some(owner) = serials.get(&owner)
             {

@@ -15,7 +15,9 @@ use perk_profile::LockKind;
 
 use super::{For, Monitors};
 use crate::guard::{Feature, contain, guard};
-use crate::jvm::{Borrowed, Global, Jni, Jvmti, Local, MethodRef, ObjectField, Reference};
+use crate::jvm::{
+    Borrowed, Global, IntField, Jni, Jvmti, Local, MethodRef, ObjectField, Reference,
+};
 use crate::session::Session;
 
 /// `Unsafe.park(boolean isAbsolute, long time)`
@@ -34,8 +36,45 @@ pub(crate) struct Parking {
     /// Blockers of these classes are locks.
     ownable: Global,
     stamped: Option<Global>,
+    /// How often a lock's owner has entered it, if the JDK has these classes.
+    entries: Option<Entries>,
     /// Stands for a blocker that is not told.
     unknown: Global,
+}
+
+/// Where the JDK's reentrant locks count.
+#[derive(Debug)]
+struct Entries {
+    /// `AbstractQueuedSynchronizer.state`
+    state: IntField,
+    /// `ReentrantLock.Sync`: the state is the count.
+    lock: Global,
+    /// `ReentrantReadWriteLock.Sync`: its lower half is that of who writes.
+    read_write_lock: Global,
+}
+
+impl Entries {
+    fn find(jni: Jni<'_>) -> Option<Self> {
+        let queued = jni.find_class(c"java/util/concurrent/locks/AbstractQueuedSynchronizer")?;
+        let of = |name| jni.find_class(name).and_then(|class| jni.global(&class));
+        Some(Self {
+            state: jni.int_field(&queued, c"state")?,
+            lock: of(c"java/util/concurrent/locks/ReentrantLock$Sync")?,
+            read_write_lock: of(c"java/util/concurrent/locks/ReentrantReadWriteLock$Sync")?,
+        })
+    }
+
+    fn count(&self, jni: Jni<'_>, lock: &(impl Reference + ?Sized)) -> Option<u32> {
+        // SAFETY: it is looked whether the object is of a class below the field's.
+        let state = || unsafe { jni.get_int(lock, self.state) }.cast_unsigned();
+        if jni.is_instance(lock, &self.lock) {
+            Some(state())
+        } else if jni.is_instance(lock, &self.read_write_lock) {
+            Some(state() & 0xFFFF)
+        } else {
+            None
+        }
+    }
 }
 
 impl Parking {
@@ -50,6 +89,7 @@ impl Parking {
             owner: jni.object_field(&ownable, owner, c"Ljava/lang/Thread;")?,
             ownable: jni.global(&ownable)?,
             stamped: stamped.and_then(|stamped| jni.global(&stamped)),
+            entries: Entries::find(jni),
             unknown: jni.global(&unknown)?,
         })
     }
@@ -73,6 +113,11 @@ impl Parking {
         // SAFETY: it is looked whether the object is of the field's class.
         let owner = || unsafe { jni.get_object(lock, self.owner) };
         jni.is_instance(lock, &self.ownable).then(owner).flatten()
+    }
+
+    /// How often the owner of a lock has entered it; 0 where its class does not tell.
+    pub(super) fn entry_count(&self, jni: Jni<'_>, lock: &(impl Reference + ?Sized)) -> u32 {
+        self.entries.as_ref().and_then(|entries| entries.count(jni, lock)).unwrap_or(0)
     }
 
     /// Whether what a thread parks for is a lock, and not something that happens.
