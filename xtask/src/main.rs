@@ -5,6 +5,7 @@
 mod bench;
 mod check;
 mod conform;
+mod fuzz;
 mod jvmti;
 mod readers;
 mod roundtrip;
@@ -31,6 +32,8 @@ usage: cargo run -p xtask -- COMMAND
   readers [--visualvm JAR] [--slurp PROGRAM]
                       heap dumps of perk's agent read by VisualVM's library (Debian's package visualvm) and
                       by the crate hprof-slurp: the number of objects of each class must be equal
+  fuzz [FORMAT] [--seconds N] [--seed N]
+                      the readers of all formats on files broken at random: no panic, no hang
   roundtrip-jdk JAVA_HOME [--modules java.base|all]
                       read and write a JDK's classes, and run it with probes in all of them
   help                print this text
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         ["bench", rest @ ..] => bench::run(rest),
         ["conform", rest @ ..] => conform::run(rest),
         ["readers", rest @ ..] => readers::run(rest),
+        ["fuzz", rest @ ..] => fuzz::run(rest),
         ["roundtrip-jdk", rest @ ..] => roundtrip::run(rest),
         ["jvmti", java_home] => jvmti::generate(Path::new(java_home)),
         _ => {

@@ -29,6 +29,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "perk-control",
             "perk-instrument",
             "perk-classfile",
+            "perk-formats",
             "perk-hprof",
             "perk-profile",
         ],
