@@ -182,7 +182,7 @@ impl Form {
         }
         let found = by_head.iter().find(|(recognise, _)| recognise(head)).map(|&(_, form)| form);
         found
-            .or_else(|| is_collapsed(head).then_some(Form::Collapsed))
+            .or_else(|| collapsed::recognise(head).then_some(Form::Collapsed))
             .or_else(|| pprof::recognise(head).then_some(Form::Pprof))
     }
 
@@ -195,7 +195,7 @@ impl Form {
         Ok(match self {
             Form::Text | Form::Binary | Form::Old => perk_hprof::read(&whole()?)?,
             Form::Aprof => of_table(&aprof::read(&whole()?)?),
-            Form::Collapsed => collapsed::read(&whole()?)?,
+            Form::Collapsed => collapsed::read(input)?,
             Form::Html => flamegraph::read(&whole()?)?,
             Form::Xprof => xprof::read(input)?,
             Form::Jamaica => jamaica::read(input)?,
@@ -342,22 +342,6 @@ fn is_aprof(head: &[u8]) -> bool {
 fn is_html(head: &[u8]) -> bool {
     let text = head.trim_ascii_start();
     text.get(..14).is_some_and(|start| start.eq_ignore_ascii_case(b"<!doctype html"))
-}
-
-/// Whether the first line is a stack and a count, as far as it can be seen.
-fn is_collapsed(head: &[u8]) -> bool {
-    let text = head.trim_ascii_start();
-    let Some(end) = text.iter().position(|&byte| byte == b'\n') else {
-        // The line is cut off, or the file has no other.
-        return !text.contains(&0) && (head.len() as u64 == HEAD_BYTES || ends_in_count(text));
-    };
-    ends_in_count(&text[..end])
-}
-
-fn ends_in_count(line: &[u8]) -> bool {
-    let line = line.trim_ascii_end();
-    let digits = line.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
-    digits > 0 && line[..line.len() - digits].ends_with(b" ") && std::str::from_utf8(line).is_ok()
 }
 
 #[cfg(test)]

@@ -1,38 +1,95 @@
 //! Fills a profile sample by sample, as readers of merged stacks need it.
 
+use std::borrow::Cow;
+
 use perk_profile::{
-    CpuSamples, Event, Frame, FrameId, Line, Method, NodeId, Profile, StrId, Thread, ThreadId,
-    TraceId,
+    CpuSamples, Event, Frame, FrameId, Line, Measure, Method, NodeId, Profile, StrId, Thread,
+    ThreadId, TraceId, Unit, mutf8,
 };
 use rustc_hash::FxHashMap;
 
 /// The serial number of the first thread, as in HPROF files.
 const FIRST_THREAD: u32 = 200_001;
 
-/// A profile in the making, with one section of samples.
+/// A profile in the making, with one section of samples and any number of measures.
 #[derive(Debug, Default)]
 pub(crate) struct Filler {
     pub(crate) profile: Profile,
-    threads: FxHashMap<StrId, ThreadId>,
-    /// Samples by trace.
-    counts: Vec<u64>,
-    total: u64,
+    /// The time that one sample stands for, in nanoseconds, where the file tells it.
+    pub(crate) interval_ns: Option<u64>,
+    threads: FxHashMap<(StrId, u64), ThreadId>,
+    samples: Counts,
+    measures: Vec<(Measure, Counts)>,
+    /// Names that are not UTF-8.
+    bad_names: u64,
 }
+
+/// Numbers by trace.
+#[derive(Debug, Default)]
+struct Counts {
+    of_trace: Vec<u64>,
+    total: u64,
+    /// The total is more than a number holds.
+    is_full: bool,
+}
+
+impl Counts {
+    fn add(&mut self, trace: TraceId, count: u64) {
+        let trace = trace.index();
+        if trace >= self.of_trace.len() {
+            self.of_trace.resize(trace + 1, 0);
+        }
+        self.of_trace[trace] = self.of_trace[trace].saturating_add(count);
+        self.add_to_total(count);
+    }
+
+    fn add_to_total(&mut self, count: u64) {
+        self.is_full |= self.total.checked_add(count).is_none();
+        self.total = self.total.saturating_add(count);
+    }
+
+    fn rows(self) -> Vec<(TraceId, u64)> {
+        let rows = self.of_trace.into_iter().enumerate().filter(|&(_, count)| count > 0);
+        rows.map(|(index, count)| (TraceId::new(index), count)).collect()
+    }
+}
+
+/// One of a filler's measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MeasureId(usize);
 
 impl Filler {
     /// The thread of that name.
     pub(crate) fn thread(&mut self, name: &str) -> ThreadId {
-        let profile = &mut self.profile;
-        let name = profile.symbols.strings.intern(name);
-        *self.threads.entry(name).or_insert_with(|| {
-            let index = u32::try_from(profile.threads.len()).unwrap_or(u32::MAX);
-            profile.push_thread(Thread {
-                serial: FIRST_THREAD.saturating_add(index),
-                object_id: 0,
-                name,
-                group: None,
-                parent_group: None,
-            })
+        self.thread_with_id(name, 0)
+    }
+
+    /// The thread of that name and number, which tells threads of one name apart.
+    pub(crate) fn thread_with_id(&mut self, name: &str, id: u64) -> ThreadId {
+        let name = self.profile.symbols.strings.intern(name);
+        if let Some(&thread) = self.threads.get(&(name, id)) {
+            return thread;
+        }
+        let thread = self.push_thread(name, id);
+        self.threads.insert((name, id), thread);
+        thread
+    }
+
+    /// A thread of its own, even where one of that name is there.
+    pub(crate) fn new_thread(&mut self, name: &str) -> ThreadId {
+        let name = self.profile.symbols.strings.intern(name);
+        self.push_thread(name, 0)
+    }
+
+    fn push_thread(&mut self, name: StrId, object_id: u64) -> ThreadId {
+        let index = u32::try_from(self.profile.threads.len()).unwrap_or(u32::MAX);
+        let serial = FIRST_THREAD.saturating_add(index);
+        self.profile.push_thread(Thread {
+            serial,
+            object_id,
+            name,
+            group: None,
+            parent_group: None,
         })
     }
 
@@ -52,27 +109,91 @@ impl Filler {
         symbols.frame(Frame { method, bci: None, line })
     }
 
+    /// The node of `frame` below `node`.
+    pub(crate) fn child(&mut self, node: NodeId, frame: FrameId) -> NodeId {
+        self.profile.tree.insert_below(node, [frame]).node
+    }
+
+    /// A name of the file as text. Bytes that are no UTF-8 become visible, and are told of in the
+    /// profile's notes.
+    pub(crate) fn name<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, str> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => {
+                self.bad_names += 1;
+                mutf8::decode(bytes)
+            }
+        }
+    }
+
+    /// Says of `count` things what was done about them, unless there are none.
+    pub(crate) fn note(&mut self, count: u64, one: &str, many: &str, what: &str) {
+        match count {
+            0 => {}
+            1 => self.profile.notes.push(format!("1 {one} {what}")),
+            _ => self.profile.notes.push(format!("{count} {many} {what}")),
+        }
+    }
+
     /// Adds samples of a call path.
     pub(crate) fn add(&mut self, thread: Option<ThreadId>, node: NodeId, count: u64) {
-        let trace = self.profile.trace(node, thread).index();
-        if trace >= self.counts.len() {
-            self.counts.resize(trace + 1, 0);
-        }
-        self.counts[trace] = self.counts[trace].saturating_add(count);
-        self.add_unlisted(count);
+        let trace = self.profile.trace(node, thread);
+        self.samples.add(trace, count);
     }
 
     /// Adds samples that belong to no trace of the profile.
     pub(crate) fn add_unlisted(&mut self, count: u64) {
-        self.total = self.total.saturating_add(count);
+        self.samples.add_to_total(count);
+    }
+
+    /// The measure of that name.
+    pub(crate) fn measure(&mut self, name: &str, unit: Unit) -> MeasureId {
+        let known = self.measures.iter().position(|(measure, _)| measure.name == name);
+        MeasureId(known.unwrap_or_else(|| {
+            let measure = Measure { name: name.to_owned(), unit, ..Measure::default() };
+            self.measures.push((measure, Counts::default()));
+            self.measures.len() - 1
+        }))
+    }
+
+    /// Adds to the number that a call path has of a measure.
+    pub(crate) fn add_measure(
+        &mut self,
+        measure: MeasureId,
+        thread: Option<ThreadId>,
+        node: NodeId,
+        number: u64,
+    ) {
+        let trace = self.profile.trace(node, thread);
+        self.measures[measure.0].1.add(trace, number);
+    }
+
+    /// Adds to a measure what belongs to no trace of the profile.
+    pub(crate) fn add_unlisted_measure(&mut self, measure: MeasureId, number: u64) {
+        self.measures[measure.0].1.add_to_total(number);
     }
 
     /// The profile.
     pub(crate) fn finish(mut self) -> Profile {
-        let rows = self.counts.into_iter().enumerate().filter(|&(_, count)| count > 0);
-        let rows = rows.map(|(index, count)| (TraceId::new(index), count)).collect();
-        let samples = CpuSamples { total: self.total, rows, ..CpuSamples::default() };
-        self.profile.events.push(Event::CpuSamples(samples));
+        let is_full = |counts: &Counts| counts.is_full;
+        if is_full(&self.samples) || self.measures.iter().any(|(_, counts)| is_full(counts)) {
+            self.profile.notes.push("the sum of the counts stops at 2^64 - 1".to_owned());
+        }
+        let what = "not UTF-8: the bytes are shown as \\xFF";
+        self.note(self.bad_names, "name is", "names are", what);
+        let mut events = Vec::new();
+        if self.samples.total > 0 || self.measures.is_empty() {
+            events.push(Event::CpuSamples(CpuSamples {
+                total: self.samples.total,
+                rows: self.samples.rows(),
+                interval_ns: self.interval_ns,
+                ..CpuSamples::default()
+            }));
+        }
+        events.extend(self.measures.into_iter().map(|(measure, counts)| {
+            Event::Measure(Measure { total: counts.total, rows: counts.rows(), ..measure })
+        }));
+        self.profile.events.extend(events);
         self.profile
     }
 }

@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn preorder_with_siblings_in_label_order() {
-        let profile = collapsed::read(b"b.x;c.y 1\na.x 2\nb.x 3\nb.x;a.y;a.z 4\n").unwrap();
+        let profile = collapsed::read(&b"b.x;c.y 1\na.x 2\nb.x 3\nb.x;a.y;a.z 4\n"[..]).unwrap();
         let graph = Graph::new(&profile, Value::Samples, |part| match part {
             Part::Method { id, .. } => profile.symbols.method_name(id),
             _ => String::new(),
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn equal_labels_are_one_node() {
-        let profile = collapsed::read(b"a.x 1\nb.x 2\n").unwrap();
+        let profile = collapsed::read(&b"a.x 1\nb.x 2\n"[..]).unwrap();
         let graph = Graph::new(&profile, Value::Samples, |_| ());
         assert_eq!(graph.nodes, [Node { level: 0, label: 0, self_count: 3 }]);
     }

@@ -17,6 +17,7 @@ pub mod svg;
 pub mod xprof;
 
 mod fill;
+mod frame_name;
 mod graph;
 
 /// Why a file cannot be read.

@@ -179,7 +179,8 @@ fn an_empty_profile_says_so() {
 
 #[test]
 fn threads_are_the_first_level() {
-    let profile = collapsed::read(b"[main];a.B.c 3\n[pool-1];a.B.c 1\n[no stack] 1\n").unwrap();
+    let profile =
+        collapsed::read(&b"[main];a.B.c 3\n[pool-1];a.B.c 1\n[no stack] 1\n"[..]).unwrap();
     let Some(page) = Page::open(&profile) else { return };
     let first = "const {model} = perk;
         return Array.from(model.level.keys()).filter((node) => model.level[node] === 1)

@@ -1,0 +1,247 @@
+//! Frames as other tools name them: async-profiler, `perf` with a map of what the JVM compiled, and
+//! what is made of their output.
+
+use std::borrow::Cow;
+
+use perk_profile::{Line, names};
+
+/// A frame's name, taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FrameName<'a> {
+    /// The class in source form; empty where the frame is none of Java's.
+    pub(crate) class: Cow<'a, str>,
+    pub(crate) method: &'a str,
+    /// The JVM's signature; empty where the name has none.
+    pub(crate) signature: String,
+    pub(crate) line: Line,
+}
+
+impl<'a> FrameName<'a> {
+    /// Takes `text` apart, in any of the forms of `docs/formats/collapsed.md`.
+    pub(crate) fn of(text: &'a str) -> Self {
+        let (text, kind) = split_kind(text);
+        if text.starts_with('[') || kind == Some(Line::Native) {
+            return Self::plain("", text, kind);
+        }
+        let (text, line) = split_line(text);
+        let line = line.or(kind);
+        if let Some((class, rest)) = split_descriptor(text) {
+            let (method, signature) = split_signature(rest);
+            let class = source_form(class);
+            return Self { class, method, signature, line: line.unwrap_or(Line::Unknown) };
+        }
+        if let Some((class, method, signature)) = split_declaration(text) {
+            let class = source_form(class);
+            return Self { class, method, signature, line: line.unwrap_or(Line::Unknown) };
+        }
+        let (head, signature) = split_signature(text);
+        let (class, method) = split_method(head);
+        let class = if is_class(class) { source_form(class) } else { Cow::Borrowed(class) };
+        Self { class, method, signature, line: line.unwrap_or(Line::Unknown) }
+    }
+
+    fn plain(class: &'a str, method: &'a str, line: Option<Line>) -> Self {
+        Self {
+            class: Cow::Borrowed(class),
+            method,
+            signature: String::new(),
+            line: line.unwrap_or(Line::Unknown),
+        }
+    }
+}
+
+/// Takes off async-profiler's mark of a frame's kind: `_[j]` compiled, `_[i]` inlined, `_[1]`
+/// compiled by C1, `_[0]` interpreted, `_[k]` of the kernel.
+fn split_kind(text: &str) -> (&str, Option<Line>) {
+    let Some((head, mark)) = text.strip_suffix(']').and_then(|text| text.rsplit_once("_[")) else {
+        return (text, None);
+    };
+    match mark {
+        _ if head.is_empty() => (text, None),
+        "j" | "i" | "1" => (head, Some(Line::Compiled)),
+        "0" => (head, Some(Line::Unknown)),
+        "k" => (head, Some(Line::Native)),
+        _ => (text, None),
+    }
+}
+
+/// Takes off a line number behind a method: `java/util/HashMap.get:552`.
+fn split_line(text: &str) -> (&str, Option<Line>) {
+    let numbered = text.rsplit_once(':').filter(|(head, digits)| {
+        digits.bytes().all(|byte| byte.is_ascii_digit())
+            && head.contains('.')
+            && !head.ends_with([':', '.'])
+    });
+    match numbered.and_then(|(head, digits)| Some((head, digits.parse().ok()?))) {
+        Some((head, line @ 1..)) => (head, Some(Line::Number(line))),
+        _ => (text, None),
+    }
+}
+
+/// The class and the rest of `Lcom/foo/Bar;::baz`, `Lcom/foo/Bar;.baz` and `Lcom/foo/Bar;baz`; and
+/// of `com/foo/Bar:::baz` and `com/foo/Bar:.baz`, which `stackcollapse-perf.pl` makes of them.
+fn split_descriptor(text: &str) -> Option<(&str, &str)> {
+    let (class, rest) = match text.strip_prefix('L').and_then(|text| text.split_once(';')) {
+        Some(parts) => parts,
+        None => {
+            let (class, rest) = text.split_once(':')?;
+            let class = class.strip_prefix('L').unwrap_or(class);
+            (class, rest.strip_prefix("::").or(rest.strip_prefix('.')).map(|_| rest)?)
+        }
+    };
+    let rest = rest.strip_prefix("::").or(rest.strip_prefix('.')).unwrap_or(rest);
+    (is_class(class) && !rest.is_empty()).then_some((class, rest))
+}
+
+/// Class, method and signature of `java.lang.String Foo.bar(int, long)`, as HotSpot describes a
+/// method.
+fn split_declaration(text: &str) -> Option<(&str, &str, String)> {
+    let (result, rest) = text.split_once(' ')?;
+    let (head, parameters) = match rest.split_once('(') {
+        Some((head, parameters)) => (head, Some(parameters.strip_suffix(')')?)),
+        // What collapses stacks leaves the parameters out.
+        None => (rest, None),
+    };
+    let (class, method) = head.rsplit_once('.')?;
+    if !is_class(result) || !is_class(class) || method.is_empty() || method.contains(' ') {
+        return None;
+    }
+    let Some(parameters) = parameters else { return Some((class, method, String::new())) };
+    let mut signature = "(".to_owned();
+    for parameter in parameters.split(',').map(str::trim).filter(|_| !parameters.is_empty()) {
+        if !is_class(parameter) {
+            return None;
+        }
+        signature += &names::to_signature(parameter);
+    }
+    signature.push(')');
+    signature += &names::to_signature(result);
+    Some((class, method, signature))
+}
+
+/// Takes off a signature of the JVM's behind a method, in which `|` can stand for `;`.
+fn split_signature(text: &str) -> (&str, String) {
+    let Some(at) = text.find('(') else { return (text, String::new()) };
+    let signature = text[at..].replace('|', ";");
+    if at > 0 && is_signature(&signature) {
+        (&text[..at], signature)
+    } else {
+        (text, String::new())
+    }
+}
+
+/// Whether `text` is parameters and a result, as the JVM specification's 4.3.3 has them.
+fn is_signature(text: &str) -> bool {
+    let parts = text.strip_prefix('(').and_then(|text| text.split_once(')'));
+    let Some((mut parameters, result)) = parts else { return false };
+    while let Some(rest) = after_type(parameters) {
+        parameters = rest;
+    }
+    parameters.is_empty() && (result == "V" || after_type(result) == Some(""))
+}
+
+/// What is left behind the type that `text` begins with.
+fn after_type(text: &str) -> Option<&str> {
+    let element = text.trim_start_matches('[');
+    match element.strip_prefix('L') {
+        Some(rest) => {
+            let (class, rest) = rest.split_once(';')?;
+            is_class(class).then_some(rest)
+        }
+        None => element.strip_prefix(['Z', 'B', 'C', 'S', 'I', 'J', 'F', 'D']),
+    }
+}
+
+/// Class and method: parted at the last dot, or the last before a list of parameters.
+fn split_method(frame: &str) -> (&str, &str) {
+    let end = frame.find('(').unwrap_or(frame.len());
+    match frame[..end].rfind('.') {
+        // A leading dot parts nothing.
+        None | Some(0) => ("", frame),
+        Some(dot) => (&frame[..dot], &frame[dot + 1..]),
+    }
+}
+
+/// Whether `text` can be a class's name, with dots or slashes.
+fn is_class(text: &str) -> bool {
+    !text.is_empty()
+        && !text.starts_with(['/', '.'])
+        && !text.contains([' ', ':', ';', '(', ')', '<', '>', '`', '\\', '~', '*', '&'])
+}
+
+/// Slashes as dots, but for the one before a hidden class's number.
+fn source_form(class: &str) -> Cow<'_, str> {
+    if !class.contains('/') {
+        return Cow::Borrowed(class);
+    }
+    let mut text = String::with_capacity(class.len());
+    let mut parts = class.split('/');
+    text.extend(parts.next());
+    for part in parts {
+        text.push(if part.starts_with(|c: char| c.is_ascii_digit()) { '/' } else { '.' });
+        text.push_str(part);
+    }
+    Cow::Owned(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_s_frames_are_parted() {
+        for (frame, class, method, signature, line) in [
+            ("java.util.HashMap.get", "java.util.HashMap", "get", "", Line::Unknown),
+            ("java/util/HashMap.get_[j]", "java.util.HashMap", "get", "", Line::Compiled),
+            ("a/B.c_[i]", "a.B", "c", "", Line::Compiled),
+            ("a/B.c_[1]", "a.B", "c", "", Line::Compiled),
+            ("a/B.c_[0]", "a.B", "c", "", Line::Unknown),
+            ("a/B.c:12_[0]", "a.B", "c", "", Line::Number(12)),
+            ("do_exec.isra.0_[k]", "", "do_exec.isra.0", "", Line::Native),
+            ("a/B.c(I[La/B|)V", "a.B", "c", "(I[La/B;)V", Line::Unknown),
+            ("Lcom/foo/Bar;::baz", "com.foo.Bar", "baz", "", Line::Unknown),
+            ("Lcom/foo/Bar;.baz", "com.foo.Bar", "baz", "", Line::Unknown),
+            ("Lcom/foo/Bar;baz(J)[I", "com.foo.Bar", "baz", "(J)[I", Line::Unknown),
+            ("com/foo/Bar:::baz", "com.foo.Bar", "baz", "", Line::Unknown),
+            ("com/foo/Bar:.baz", "com.foo.Bar", "baz", "", Line::Unknown),
+            ("int Work.fib(int)", "Work", "fib", "(I)I", Line::Unknown),
+            (
+                "java.lang.Object a.B.<init>(a.C[], long, b.D$E)",
+                "a.B",
+                "<init>",
+                "([La/C;JLb/D$E;)Ljava/lang/Object;",
+                Line::Unknown,
+            ),
+            ("void a.B.c()", "a.B", "c", "()V", Line::Unknown),
+            ("void a.B.c", "a.B", "c", "", Line::Unknown),
+            ("A$$Lambda$14/0x00ff.run", "A$$Lambda$14/0x00ff", "run", "", Line::Unknown),
+            ("p/A$$Lambda.0x00ff.run", "p.A$$Lambda.0x00ff", "run", "", Line::Unknown),
+            ("T.f(java.lang.String)", "T", "f(java.lang.String)", "", Line::Unknown),
+            ("T.f:0", "T", "f:0", "", Line::Unknown),
+            ("start_thread", "", "start_thread", "", Line::Unknown),
+            ("libc.so.6`read", "libc.so", "6`read", "", Line::Unknown),
+            ("std::vector<a.b>::push(int)", "std::vector<a", "b>::push(int)", "", Line::Unknown),
+            ("Foo::bar(int, x.y) const", "", "Foo::bar(int, x.y) const", "", Line::Unknown),
+            ("[unknown]", "", "[unknown]", "", Line::Unknown),
+            (".text", "", ".text", "", Line::Unknown),
+            ("_[j]", "", "_[j]", "", Line::Unknown),
+            ("T.", "T", "", "", Line::Unknown),
+            ("::", "", "::", "", Line::Unknown),
+            ("", "", "", "", Line::Unknown),
+        ] {
+            let name = FrameName::of(frame);
+            assert_eq!((&*name.class, name.method), (class, method), "{frame}");
+            assert_eq!((&*name.signature, name.line), (signature, line), "{frame}");
+        }
+    }
+
+    #[test]
+    fn signatures() {
+        for text in ["()V", "(I)I", "([[JLa/b/C;Z)[La;"] {
+            assert!(is_signature(text), "{text}");
+        }
+        for text in ["(int)", "()", "(V)V", "(L;)V", "()[V", "(I)II", "(I", "I"] {
+            assert!(!is_signature(text), "{text}");
+        }
+    }
+}
