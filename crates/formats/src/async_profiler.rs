@@ -1,22 +1,296 @@
-//! The text of async-profiler: `flat` and `traces`.
+//! The text of async-profiler: `traces` and `flat`.
+//!
+//! Source of the format: async-profiler's manual and its output; see
+//! `docs/formats/async-profiler.md`.
 
 use std::io::Read;
 
-use perk_profile::Profile;
+use perk_hprof::LineReader;
+use perk_profile::{FrameId, Profile, ThreadId, Unit};
+use rustc_hash::FxHashMap;
 
 use crate::Error;
+use crate::fill::Filler;
+use crate::frame_name::{self, FrameName};
+
+/// How the text begins.
+const HEAD: &[u8] = b"--- Execution profile ---";
+/// The measure of how often something happened that is no time on a processor.
+const EVENTS_MEASURE: &str = "events";
 
 /// Whether a file that begins with `head` is of this format.
 pub fn recognise(head: &[u8]) -> bool {
-    let _ = head;
-    false
+    head.trim_ascii_start().starts_with(HEAD)
 }
 
-/// Reads a file.
+/// Reads the traces, and of the flat table what no trace has.
 ///
 /// # Errors
-/// [`Error`] with the place that cannot be understood.
+/// [`Error::Line`] with the line that cannot be understood.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
-    let _ = input;
-    Ok(Profile::default())
+    let mut lines = LineReader::new(input);
+    let mut reader = Reader::default();
+    loop {
+        let number = lines.line() + 1;
+        let Some(line) = lines.next()? else { break };
+        reader.line(line).map_err(|expected| Error::Line { line: number, expected })?;
+    }
+    if reader.part == Part::Before {
+        let expected = "\"--- Execution profile ---\"";
+        return Err(Error::Line { line: lines.line().max(1), expected });
+    }
+    Ok(reader.finish())
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Part {
+    #[default]
+    Before,
+    Summary,
+    Trace,
+    Flat,
+}
+
+/// What a trace or a row of the table counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Numbers {
+    /// In the unit of the profile.
+    counter: u64,
+    samples: u64,
+}
+
+#[derive(Default)]
+struct Reader {
+    filler: Filler,
+    part: Part,
+    /// All samples that the summary tells of.
+    total: u64,
+    /// Those of traces and rows.
+    listed: u64,
+    /// The unit of the counters: `ns`, `bytes`, `calls`…
+    unit: String,
+    /// The trace that is being read.
+    numbers: Numbers,
+    /// Its frames, from the innermost outward.
+    stack: Vec<FrameId>,
+    thread: Option<ThreadId>,
+    /// What the traces have by innermost frame: the table has it again.
+    leaves: FxHashMap<Box<[u8]>, Numbers>,
+    passed_over: u64,
+}
+
+impl Reader {
+    fn line(&mut self, line: &[u8]) -> Result<(), &'static str> {
+        let text = line.trim_ascii();
+        if text == HEAD {
+            self.end_profile();
+            self.part = Part::Summary;
+        } else if text.is_empty() || text.starts_with(b"-----") {
+            self.end_trace();
+        } else if self.part == Part::Before {
+            self.passed_over += 1;
+        } else if let Some((numbers, unit)) = trace_head(text)? {
+            self.end_trace();
+            self.part = Part::Trace;
+            self.numbers = numbers;
+            self.set_unit(unit);
+        } else if self.part == Part::Trace
+            && let Some(name) = frame(text)
+        {
+            self.frame(name);
+        } else if let Some(unit) = table_head(text) {
+            self.end_trace();
+            self.part = Part::Flat;
+            self.set_unit(unit);
+        } else if self.part == Part::Flat
+            && let Some((numbers, name)) = row(text)?
+        {
+            self.row(numbers, name);
+        } else if self.part == Part::Summary {
+            self.summary(text)?;
+        } else {
+            self.passed_over += 1;
+        }
+        Ok(())
+    }
+
+    /// A line such as `Total samples       : 733`.
+    fn summary(&mut self, text: &[u8]) -> Result<(), &'static str> {
+        let (label, rest) = text.split_at(memchr::memchr(b':', text).unwrap_or(text.len()));
+        let (label, count) = (label.trim_ascii(), number(word(rest.get(1..).unwrap_or(b"")).0));
+        match (label, count) {
+            (b"Frame buffer usage", _) => {}
+            (b"Total samples", Some(count)) => self.total = self.total.saturating_add(count),
+            (b"Total samples", None) => return Err("a number of samples below 2^64"),
+            (_, Some(count)) => {
+                let why = format!("without a whole stack: {}", self.filler.name(label));
+                self.filler.note(count, "sample", "samples", &why);
+            }
+            (_, None) => self.passed_over += 1,
+        }
+        Ok(())
+    }
+
+    fn set_unit(&mut self, unit: &[u8]) {
+        // An old trace tells none.
+        if !unit.is_empty() && unit != self.unit.as_bytes() {
+            self.unit = self.filler.name(unit).into_owned();
+        }
+    }
+
+    fn frame(&mut self, name: &[u8]) {
+        if self.stack.is_empty() {
+            let leaf = self.leaves.entry(name.into()).or_default();
+            leaf.counter = leaf.counter.saturating_add(self.numbers.counter);
+            leaf.samples = leaf.samples.saturating_add(self.numbers.samples);
+        }
+        let text = self.filler.name(name);
+        match frame_name::thread(&text) {
+            Some((thread, id)) => self.thread = Some(self.filler.thread_with_id(thread, id)),
+            None => {
+                let frame = self.new_frame(&text);
+                self.stack.push(frame);
+            }
+        }
+    }
+
+    fn new_frame(&mut self, text: &str) -> FrameId {
+        let FrameName { class, method, signature, line } = FrameName::of(text);
+        self.filler.frame(&class, method, &signature, line)
+    }
+
+    fn end_trace(&mut self) {
+        if self.part != Part::Trace {
+            return;
+        }
+        self.part = Part::Summary;
+        let frames: Vec<_> = self.stack.drain(..).rev().collect();
+        let (numbers, thread) = (std::mem::take(&mut self.numbers), self.thread.take());
+        self.add(thread, &frames, numbers);
+    }
+
+    /// A row of the table, of which the traces have told a part.
+    fn row(&mut self, numbers: Numbers, name: &[u8]) {
+        let told = self.leaves.remove(name).unwrap_or_default();
+        let rest = Numbers {
+            counter: numbers.counter.saturating_sub(told.counter),
+            samples: numbers.samples.saturating_sub(told.samples),
+        };
+        if rest != Numbers::default() {
+            let text = self.filler.name(name);
+            let frame = self.new_frame(&text);
+            self.add(None, &[frame], rest);
+        }
+    }
+
+    fn add(&mut self, thread: Option<ThreadId>, frames: &[FrameId], numbers: Numbers) {
+        let Numbers { counter, samples } = numbers;
+        let filler = &mut self.filler;
+        let node = filler.profile.tree.insert(frames.iter().copied()).node;
+        self.listed = self.listed.saturating_add(samples);
+        if is_cpu(&self.unit) {
+            filler.add(thread, node, samples);
+        } else {
+            let events = filler.measure(EVENTS_MEASURE, Unit::Count);
+            filler.add_measure(events, thread, node, samples);
+        }
+        let name = if self.unit.is_empty() { "counter" } else { &self.unit };
+        let measure = filler.measure(name, unit_of(name));
+        filler.add_measure(measure, thread, node, counter);
+    }
+
+    fn end_profile(&mut self) {
+        self.end_trace();
+        self.leaves.clear();
+        let rest = std::mem::take(&mut self.total).saturating_sub(std::mem::take(&mut self.listed));
+        if rest > 0 && is_cpu(&self.unit) {
+            self.filler.add_unlisted(rest);
+        } else if rest > 0 {
+            let events = self.filler.measure(EVENTS_MEASURE, Unit::Count);
+            self.filler.add_unlisted_measure(events, rest);
+        }
+    }
+
+    fn finish(mut self) -> Profile {
+        self.end_profile();
+        self.filler.note(self.passed_over, "line", "lines", "of other text passed over");
+        self.filler.finish()
+    }
+}
+
+/// Whether counters of this unit are time on a processor, as far as the text tells: that of locks
+/// and of waiting is `ns` too.
+fn is_cpu(unit: &str) -> bool {
+    matches!(unit, "" | "ns" | "cycles")
+}
+
+fn unit_of(name: &str) -> Unit {
+    match name {
+        "ns" => Unit::Nanoseconds,
+        "bytes" => Unit::Bytes,
+        _ => Unit::Count,
+    }
+}
+
+/// Numbers and unit of `--- 8208 bytes (19.58%), 1 sample`, or of `Total: 47839 (56.23%)  samples:
+/// 3`, as it was before version 1.4.
+fn trace_head(text: &[u8]) -> Result<Option<(Numbers, &[u8])>, &'static str> {
+    const EXPECTED: &str = "\"--- … ns (…%), … samples\" with numbers below 2^64";
+    let (counter, unit, samples) = if let Some(rest) = text.strip_prefix(b"--- ") {
+        let (counter, rest) = word(rest);
+        let (unit, rest) = word(rest);
+        let (_, rest) = word(rest);
+        (counter, unit, word(rest).0)
+    } else if let Some(rest) = text.strip_prefix(b"Total: ") {
+        let (counter, rest) = word(rest);
+        let (_, rest) = word(rest);
+        let (label, rest) = word(rest);
+        (counter, &b""[..], if label == b"samples:" { word(rest).0 } else { b"" })
+    } else {
+        return Ok(None);
+    };
+    let numbers = number(counter).zip(number(samples));
+    let (counter, samples) = numbers.ok_or(EXPECTED)?;
+    Ok(Some((Numbers { counter, samples }, unit)))
+}
+
+/// The name in `[ 0] java.lang.Thread.run`.
+fn frame(text: &[u8]) -> Option<&[u8]> {
+    let rest = text.strip_prefix(b"[")?;
+    let end = rest.iter().position(|&byte| byte == b']')?;
+    let index = rest[..end].trim_ascii();
+    let name = rest[end + 1..].trim_ascii();
+    (number(index).is_some() && !name.is_empty()).then_some(name)
+}
+
+/// The unit in the title `ns  percent  samples  top`.
+fn table_head(text: &[u8]) -> Option<&[u8]> {
+    let mut words = text.split(|&byte| byte == b' ').filter(|word| !word.is_empty());
+    let unit = words.next()?;
+    words.eq([&b"percent"[..], b"samples", b"top"]).then_some(unit)
+}
+
+/// A row `120000000   21.43%       20  Work.fib`.
+fn row(text: &[u8]) -> Result<Option<(Numbers, &[u8])>, &'static str> {
+    let (counter, rest) = word(text);
+    let (percent, rest) = word(rest);
+    let (samples, name) = word(rest);
+    let name = name.trim_ascii();
+    if !percent.ends_with(b"%") || name.is_empty() {
+        return Ok(None);
+    }
+    let numbers = number(counter).zip(number(samples));
+    let (counter, samples) = numbers.ok_or("a counter and samples, from 0 to below 2^64")?;
+    Ok(Some((Numbers { counter, samples }, name)))
+}
+
+/// The first word and the rest.
+fn word(text: &[u8]) -> (&[u8], &[u8]) {
+    let text = text.trim_ascii_start();
+    text.split_at(text.iter().position(|&byte| byte == b' ').unwrap_or(text.len()))
+}
+
+fn number(digits: &[u8]) -> Option<u64> {
+    let is_number = digits.iter().all(u8::is_ascii_digit);
+    std::str::from_utf8(digits).ok().filter(|_| is_number)?.parse().ok()
 }

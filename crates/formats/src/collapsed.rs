@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use crate::Error;
 use crate::fill::Filler;
-use crate::frame_name::FrameName;
+use crate::frame_name::{FrameName, split_id};
 use crate::graph::{Graph, Part, pairs};
 
 /// Stands for the stack of samples that have none.
@@ -380,7 +380,7 @@ fn frame_end(stack: &[u8], begin: usize) -> usize {
 #[inline]
 fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     const STEP: usize = 16;
-    let steps = a.chunks_exact(STEP).zip(b.chunks_exact(STEP));
+    let steps = a.as_chunks::<STEP>().0.iter().zip(b.as_chunks::<STEP>().0);
     let begin = steps.take_while(|(a, b)| a == b).count() * STEP;
     begin + a[begin..].iter().zip(&b[begin..]).take_while(|(a, b)| a == b).count()
 }
@@ -391,16 +391,6 @@ fn is_thread(name: &[u8]) -> bool {
         && name.starts_with(b"[")
         && name.ends_with(b"]")
         && !NO_THREADS.iter().any(|other| name.starts_with(other))
-}
-
-/// The name of a thread without async-profiler's number behind it, and the number.
-fn split_id(name: &str) -> (&str, Option<u64>) {
-    let parts = name.rsplit_once(" tid=");
-    let id = |digits: &str| digits.parse().ok().filter(|_| !digits.starts_with('+'));
-    match parts.and_then(|(name, digits)| Some((name, id(digits)?))) {
-        Some((name, id)) => (name, Some(id)),
-        None => (name, None),
-    }
 }
 
 #[cfg(test)]

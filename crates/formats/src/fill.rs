@@ -35,12 +35,17 @@ struct Counts {
 
 impl Counts {
     fn add(&mut self, trace: TraceId, count: u64) {
+        self.add_part(trace, count);
+        self.add_to_total(count);
+    }
+
+    /// Adds to a trace what the total has already.
+    fn add_part(&mut self, trace: TraceId, count: u64) {
         let trace = trace.index();
         if trace >= self.of_trace.len() {
             self.of_trace.resize(trace + 1, 0);
         }
         self.of_trace[trace] = self.of_trace[trace].saturating_add(count);
-        self.add_to_total(count);
     }
 
     fn add_to_total(&mut self, count: u64) {
@@ -166,6 +171,12 @@ impl Filler {
     ) {
         let trace = self.profile.trace(node, thread);
         self.measures[measure.0].1.add(trace, number);
+    }
+
+    /// Books a part of what a measure has as a whole to a call path.
+    pub(crate) fn add_part_of_measure(&mut self, measure: MeasureId, node: NodeId, number: u64) {
+        let trace = self.profile.trace(node, None);
+        self.measures[measure.0].1.add_part(trace, number);
     }
 
     /// Adds to a measure what belongs to no trace of the profile.

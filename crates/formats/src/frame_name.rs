@@ -20,7 +20,7 @@ impl<'a> FrameName<'a> {
     /// Takes `text` apart, in any of the forms of `docs/formats/collapsed.md`.
     pub(crate) fn of(text: &'a str) -> Self {
         let (text, kind) = split_kind(text);
-        if text.starts_with('[') || kind == Some(Line::Native) {
+        if text.starts_with(['[', '/']) || kind == Some(Line::Native) {
             return Self::plain("", text, kind);
         }
         let (text, line) = split_line(text);
@@ -47,6 +47,26 @@ impl<'a> FrameName<'a> {
             signature: String::new(),
             line: line.unwrap_or(Line::Unknown),
         }
+    }
+}
+
+/// The name of a thread without async-profiler's number behind it, and the number.
+pub(crate) fn split_id(name: &str) -> (&str, Option<u64>) {
+    let parts = name.rsplit_once(" tid=");
+    let id = |digits: &str| digits.parse().ok().filter(|_| !digits.starts_with('+'));
+    match parts.and_then(|(name, digits)| Some((name, id(digits)?))) {
+        Some((name, id)) => (name, Some(id)),
+        None => (name, None),
+    }
+}
+
+/// The name and the number of the thread that async-profiler writes as a frame, `[main tid=7]` or,
+/// where it has no name, `[tid=7]`.
+pub(crate) fn thread(frame: &str) -> Option<(&str, u64)> {
+    let name = frame.strip_prefix('[')?.strip_suffix(']')?;
+    match split_id(name) {
+        (name, Some(id)) => Some((name, id)),
+        (name, None) => Some((name, name.strip_prefix("tid=")?.parse().ok()?)),
     }
 }
 
@@ -156,8 +176,9 @@ fn after_type(text: &str) -> Option<&str> {
 fn split_method(frame: &str) -> (&str, &str) {
     let end = frame.find('(').unwrap_or(frame.len());
     match frame[..end].rfind('.') {
-        // A leading dot parts nothing.
+        // A leading dot parts nothing, and neither does one in `elf_load.isra.0`.
         None | Some(0) => ("", frame),
+        Some(dot) if frame[dot + 1..].starts_with(|c: char| c.is_ascii_digit()) => ("", frame),
         Some(dot) => (&frame[..dot], &frame[dot + 1..]),
     }
 }
@@ -219,7 +240,8 @@ mod tests {
             ("T.f(java.lang.String)", "T", "f(java.lang.String)", "", Line::Unknown),
             ("T.f:0", "T", "f:0", "", Line::Unknown),
             ("start_thread", "", "start_thread", "", Line::Unknown),
-            ("libc.so.6`read", "libc.so", "6`read", "", Line::Unknown),
+            ("libc.so.6`read", "", "libc.so.6`read", "", Line::Unknown),
+            ("/usr/lib/libz.so.1.2", "", "/usr/lib/libz.so.1.2", "", Line::Unknown),
             ("std::vector<a.b>::push(int)", "std::vector<a", "b>::push(int)", "", Line::Unknown),
             ("Foo::bar(int, x.y) const", "", "Foo::bar(int, x.y) const", "", Line::Unknown),
             ("[unknown]", "", "[unknown]", "", Line::Unknown),

@@ -1,22 +1,524 @@
-//! The output of `perf script`.
+//! The output of `perf script`, with the Java names that a map of the JVM's compiled code gives it.
+//!
+//! Source of the format: perf's manual and its output; see `docs/formats/perf-script.md`.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 
-use perk_profile::Profile;
+use perk_hprof::LineReader;
+use perk_profile::{FrameId, Line, Profile, ThreadId, Unit};
+use rustc_hash::FxHashMap;
 
 use crate::Error;
+use crate::fill::{Filler, MeasureId};
+use crate::frame_name::FrameName;
 
-/// Whether a file that begins with `head` is of this format.
+/// The events of time on a processor. The first of a file's is its samples.
+const CPU_EVENTS: [&str; 5] = ["cpu-clock", "task-clock", "cycles", "cpu-cycles", "ref-cycles"];
+/// A frame of code that is not known.
+const UNKNOWN: &str = "[unknown]";
+/// How the kinds of records begin that are no samples.
+const RECORD: &[u8] = b"PERF_RECORD_";
+/// How many lines at a file's head are looked at.
+const HEAD_LINES: usize = 100;
+
+/// Whether a file that begins with `head` is of this format: its first line that is no comment is
+/// the head of a sample, with a time and an event.
 pub fn recognise(head: &[u8]) -> bool {
-    let _ = head;
-    false
+    let lines = head.split(|&byte| byte == b'\n').take(HEAD_LINES);
+    let mut lines = lines.filter(|line| !line.trim_ascii().is_empty() && !line.starts_with(b"#"));
+    lines.next().is_some_and(|line| {
+        !line.starts_with(b"\t")
+            && sample_head(line).is_some_and(|it| it.has_time && !it.event.is_empty())
+    })
 }
 
-/// Reads a file.
+/// Reads samples with their call paths, thread by thread. A sample of the first event of time on a
+/// processor is a CPU sample; what all events count is a measure each.
 ///
 /// # Errors
-/// [`Error`] with the place that cannot be understood.
+/// [`Error::Line`] where a number is too large, and where the file has no sample.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
-    let _ = input;
-    Ok(Profile::default())
+    let mut lines = LineReader::new(input);
+    let mut reader = Reader::default();
+    loop {
+        let number = lines.line() + 1;
+        let Some(line) = lines.next()? else { break };
+        reader.line(line).map_err(|expected| Error::Line { line: number, expected })?;
+    }
+    reader.end_sample();
+    if reader.sample_count == 0 {
+        let expected = "a sample: command, thread, time and event, then a line a frame";
+        return Err(Error::Line { line: lines.line().max(1), expected });
+    }
+    Ok(reader.finish())
+}
+
+#[derive(Default)]
+struct Reader {
+    filler: Filler,
+    sample: Option<Sample>,
+    sample_count: u64,
+    /// The frames of the sample, from the innermost outward.
+    stack: Vec<FrameId>,
+    /// The frames, the innermost first, by symbol and file.
+    frames: FxHashMap<Box<[u8]>, Box<[FrameId]>>,
+    key: Vec<u8>,
+    events: FxHashMap<Box<[u8]>, Event>,
+    has_cpu_event: bool,
+    /// The CPU samples stand for times that differ.
+    is_uneven: bool,
+    /// Records without a sample, by kind.
+    records: BTreeMap<String, u64>,
+    /// Lines that are none of a sample's.
+    passed_over: u64,
+}
+
+/// A sample whose frames are being read.
+#[derive(Clone, Copy)]
+struct Sample {
+    thread: Option<ThreadId>,
+    event: Event,
+    /// How much of the event it stands for.
+    period: Option<u64>,
+    /// Its first line can be nothing else, or is not there.
+    is_sure: bool,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Event {
+    measure: Option<MeasureId>,
+    is_cpu: bool,
+    is_time: bool,
+}
+
+impl Reader {
+    fn line(&mut self, line: &[u8]) -> Result<(), &'static str> {
+        if line.trim_ascii().is_empty() {
+            self.end_sample();
+            return Ok(());
+        }
+        if line.starts_with(b"\t") {
+            if self.sample.is_none() {
+                let event = self.event(b"");
+                self.sample = Some(Sample { thread: None, event, period: None, is_sure: true });
+            }
+            match frame(line) {
+                Some((symbol, file)) => self.push_frame(symbol, file),
+                None => self.passed_over += 1,
+            }
+            return Ok(());
+        }
+        if line.starts_with(b"#") {
+            return Ok(());
+        }
+        let Some(head) = sample_head(line) else {
+            self.passed_over += 1;
+            return Ok(());
+        };
+        self.end_sample();
+        if head.event.starts_with(RECORD) {
+            let kind = self.filler.name(head.event).into_owned();
+            *self.records.entry(kind).or_default() += 1;
+            return Ok(());
+        }
+        self.begin_sample(&head)
+    }
+
+    fn begin_sample(&mut self, head: &Head<'_>) -> Result<(), &'static str> {
+        let command = self.filler.name(head.command);
+        let tid = number(head.tid).ok_or("the number of a thread below 2^64")?;
+        let thread = Some(self.filler.thread_with_id(&command, tid));
+        let period = match head.period {
+            Some(digits) => Some(number(digits).ok_or("a count of the event below 2^64")?),
+            None => None,
+        };
+        let event = self.event(head.event);
+        let is_sure = head.has_time || !head.event.is_empty();
+        self.sample = Some(Sample { thread, event, period, is_sure });
+        // Without call paths the only frame is on the same line.
+        if let Some((symbol, file)) = frame(head.rest) {
+            self.push_frame(symbol, file);
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, name: &[u8]) -> Event {
+        if let Some(&event) = self.events.get(name) {
+            return event;
+        }
+        let text = self.filler.name(name);
+        let base = base_of(&text);
+        let mut event = Event { is_time: base.ends_with("-clock"), ..Event::default() };
+        if name.is_empty() || (CPU_EVENTS.contains(&base) && !self.has_cpu_event) {
+            event.is_cpu = true;
+            self.has_cpu_event |= !name.is_empty();
+        }
+        if !name.is_empty() {
+            let unit = if event.is_time { Unit::Nanoseconds } else { Unit::Count };
+            event.measure = Some(self.filler.measure(&text, unit));
+        }
+        self.events.insert(name.into(), event);
+        event
+    }
+
+    fn push_frame(&mut self, symbol: &[u8], file: &[u8]) {
+        self.key.clear();
+        self.key.extend_from_slice(symbol);
+        self.key.push(0);
+        self.key.extend_from_slice(file);
+        if let Some(frames) = self.frames.get(&*self.key) {
+            self.stack.extend_from_slice(frames);
+            return;
+        }
+        let frames = self.new_frames(symbol, file);
+        self.stack.extend_from_slice(&frames);
+        self.frames.insert(self.key.as_slice().into(), frames.into());
+    }
+
+    /// The frames of a symbol, the innermost first: more than one where others are inlined.
+    fn new_frames(&mut self, symbol: &[u8], file: &[u8]) -> Vec<FrameId> {
+        let symbol = self.filler.name(symbol).into_owned();
+        let file = self.filler.name(file).into_owned();
+        let kind = Code::of(&file);
+        if symbol == UNKNOWN {
+            let base = file.rsplit('/').next().unwrap_or_default().trim_matches(['[', ']']);
+            let name = match kind {
+                Code::Native if !base.is_empty() && file != UNKNOWN => format!("[{base}]"),
+                _ => UNKNOWN.to_owned(),
+            };
+            return vec![self.filler.frame("", &name, "", kind.line())];
+        }
+        if kind == Code::Native {
+            return vec![self.filler.frame("", &symbol, "", Line::Native)];
+        }
+        let parts = symbol.split("->").map(|part| {
+            let FrameName { class, method, signature, line } = FrameName::of(part);
+            let is_compiled = line == Line::Unknown && part != "Interpreter";
+            let line = if is_compiled { kind.line() } else { line };
+            self.filler.frame(&class, method, &signature, line)
+        });
+        let mut frames: Vec<_> = parts.collect();
+        frames.reverse();
+        frames
+    }
+
+    fn end_sample(&mut self) {
+        let Some(Sample { thread, event, period, is_sure }) = self.sample.take() else { return };
+        if !is_sure && self.stack.is_empty() {
+            self.passed_over += 1;
+            return;
+        }
+        let frames = self.stack.drain(..).rev();
+        let node = self.filler.profile.tree.insert(frames).node;
+        self.sample_count += 1;
+        if event.is_cpu {
+            self.filler.add(thread, node, 1);
+            let ns = period.filter(|_| event.is_time);
+            self.is_uneven |=
+                ns.is_none() || self.filler.interval_ns.is_some_and(|it| Some(it) != ns);
+            self.filler.interval_ns = ns;
+        }
+        if let Some(measure) = event.measure
+            && let Some(number) = period.or((!event.is_cpu && !event.is_time).then_some(1))
+        {
+            self.filler.add_measure(measure, thread, node, number);
+        }
+    }
+
+    fn finish(mut self) -> Profile {
+        if self.is_uneven {
+            self.filler.interval_ns = None;
+        }
+        for (kind, count) in std::mem::take(&mut self.records) {
+            self.filler.note(count, "record", "records", &format!("{kind} passed over"));
+        }
+        let one = "line that is no part of a sample";
+        let many = "lines that are no part of a sample";
+        self.filler.note(self.passed_over, one, many, "passed over");
+        self.filler.finish()
+    }
+}
+
+/// What the code in a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Code {
+    /// Made by the JVM.
+    Jit,
+    Native,
+    /// Not told.
+    Unknown,
+}
+
+impl Code {
+    fn of(file: &str) -> Self {
+        let base = file.rsplit('/').next().unwrap_or_default();
+        let is_map = base.starts_with("perf-") && base.ends_with(".map");
+        let is_dump = base.starts_with("jitted-") && base.ends_with(".so");
+        match file {
+            "" | "inlined" => Self::Unknown,
+            _ if is_map || is_dump => Self::Jit,
+            _ => Self::Native,
+        }
+    }
+
+    fn line(self) -> Line {
+        match self {
+            Self::Jit => Line::Compiled,
+            Self::Native => Line::Native,
+            Self::Unknown => Line::Unknown,
+        }
+    }
+}
+
+/// The name of an event without what says how it is counted: `cycles` of `cycles:u` and
+/// `cpu_core/cycles/P`.
+fn base_of(event: &str) -> &str {
+    let name = event.split_once('/').map_or(event, |(_, name)| name);
+    name.split([':', '/', ',']).next().unwrap_or_default()
+}
+
+/// The first line of a sample.
+#[derive(Debug, PartialEq, Eq)]
+struct Head<'a> {
+    command: &'a [u8],
+    tid: &'a [u8],
+    has_time: bool,
+    period: Option<&'a [u8]>,
+    event: &'a [u8],
+    /// What stands behind the event.
+    rest: &'a [u8],
+}
+
+/// Takes `command pid/tid [cpu] flags time: period event: rest` apart, of which only the command
+/// and one of the numbers must be there. The command can have spaces.
+fn sample_head(line: &[u8]) -> Option<Head<'_>> {
+    let mut without_time = None;
+    let mut at = next_word(line, 0)?.1;
+    while let Some((begin, end)) = next_word(line, at) {
+        at = end;
+        let pid = &line[begin..end];
+        let tid = pid.iter().position(|&byte| byte == b'/').map_or(pid, |slash| &pid[slash + 1..]);
+        let is_pid = pid.split(|&byte| byte == b'/').all(is_digits);
+        if !is_pid {
+            continue;
+        }
+        let Some(head) = head_behind(line, end, line[..begin].trim_ascii(), tid) else { continue };
+        if head.has_time {
+            return Some(head);
+        }
+        without_time = without_time.or(Some(head));
+    }
+    without_time
+}
+
+fn head_behind<'a>(
+    line: &'a [u8],
+    end: usize,
+    command: &'a [u8],
+    tid: &'a [u8],
+) -> Option<Head<'a>> {
+    let mut head = Head { command, tid, has_time: false, period: None, event: b"", rest: b"" };
+    let mut at = end;
+    let mut words = || {
+        let (begin, end) = next_word(line, at)?;
+        at = end;
+        Some((&line[begin..end], end))
+    };
+    let mut word = words();
+    if word.is_some_and(|(it, _)| it.starts_with(b"[") && it.ends_with(b"]")) {
+        word = words();
+    }
+    if word.is_some_and(|(it, _)| is_flags(it)) {
+        word = words();
+    }
+    if word.is_some_and(|(it, _)| is_time(it)) {
+        head.has_time = true;
+        word = words();
+    }
+    if let Some((digits, _)) = word.filter(|(it, _)| is_digits(it)) {
+        head.period = Some(digits);
+        word = words();
+    }
+    match word {
+        None if head.period.is_none() => Some(head),
+        Some((word, end)) => {
+            head.event = match word.strip_suffix(b":") {
+                Some(event) => event,
+                None if word.starts_with(RECORD) => {
+                    word.split(|&byte| byte == b'(').next().unwrap_or_default()
+                }
+                None => return None,
+            };
+            head.rest = &line[end..];
+            let is_name = head.event.iter().any(u8::is_ascii_alphabetic);
+            is_name.then_some(head)
+        }
+        None => None,
+    }
+}
+
+/// Begin and end of the next word from `at` on.
+fn next_word(line: &[u8], at: usize) -> Option<(usize, usize)> {
+    let begin = at + line[at..].iter().position(|byte| !byte.is_ascii_whitespace())?;
+    let length = line[begin..].iter().position(u8::is_ascii_whitespace);
+    Some((begin, length.map_or(line.len(), |length| begin + length)))
+}
+
+fn is_digits(text: &[u8]) -> bool {
+    !text.is_empty() && text.iter().all(u8::is_ascii_digit)
+}
+
+/// Seconds with decimals and a colon.
+fn is_time(word: &[u8]) -> bool {
+    let parts = word.strip_suffix(b":").and_then(|it| {
+        let dot = it.iter().position(|&byte| byte == b'.')?;
+        Some((&it[..dot], &it[dot + 1..]))
+    });
+    parts.is_some_and(|(seconds, decimals)| is_digits(seconds) && is_digits(decimals))
+}
+
+/// The state of interrupts that tracepoints print: `d.h2.`.
+fn is_flags(word: &[u8]) -> bool {
+    (4..=6).contains(&word.len())
+        && word.contains(&b'.')
+        && word.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'.')
+}
+
+/// Symbol and file of a frame `7f5d5cece00c int Work.fib(int)+0x4c (/tmp/perf-24822.map)`.
+fn frame(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (begin, end) = next_word(line, 0)?;
+    let address = &line[begin..end];
+    let address = address.strip_prefix(b"0x").unwrap_or(address);
+    if address.is_empty() || !address.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let (symbol, file) = split_file(line[end..].trim_ascii());
+    let symbol = without_offset(symbol);
+    Some((if symbol.is_empty() { UNKNOWN.as_bytes() } else { symbol }, file))
+}
+
+/// Takes off the file in parentheses at the end, which can have parentheses of its own.
+fn split_file(text: &[u8]) -> (&[u8], &[u8]) {
+    if !text.ends_with(b")") {
+        return (text, b"");
+    }
+    let mut depth = 0_usize;
+    for at in memchr::memrchr2_iter(b'(', b')', text) {
+        if text[at] == b')' {
+            depth += 1;
+            continue;
+        }
+        depth = depth.saturating_sub(1);
+        if depth == 0 {
+            let symbol = &text[..at];
+            let is_file = symbol.is_empty() || symbol.ends_with(b" ");
+            let file = &text[at + 1..text.len() - 1];
+            return if is_file { (symbol.trim_ascii_end(), file) } else { (text, b"") };
+        }
+    }
+    (text, b"")
+}
+
+/// Takes off `+0x4c`.
+fn without_offset(symbol: &[u8]) -> &[u8] {
+    let Some(at) = memchr::memrchr(b'+', symbol) else { return symbol };
+    match symbol[at + 1..].strip_prefix(b"0x") {
+        Some(digits) if digits.iter().all(u8::is_ascii_hexdigit) => &symbol[..at],
+        _ => symbol,
+    }
+}
+
+fn number(digits: &[u8]) -> Option<u64> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(bytes: &[u8]) -> &str {
+        std::str::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn heads_in_all_forms() {
+        for (line, command, tid, has_time, period, event, rest) in [
+            (
+                "java 24847 24344.646439:   10101010 cpu-clock: ",
+                "java",
+                "24847",
+                true,
+                "10101010",
+                "cpu-clock",
+                " ",
+            ),
+            ("  java 1/24847 [001] 2.5: 7 cycles:u: ", "java", "24847", true, "7", "cycles:u", " "),
+            ("GC Thread#0 12 3.5: cpu-clock:", "GC Thread#0", "12", true, "", "cpu-clock", ""),
+            (
+                "Thread 12 13 [000] d.h2. 3.5: sched:sched_switch: a=b",
+                "Thread 12",
+                "13",
+                true,
+                "",
+                "sched:sched_switch",
+                " a=b",
+            ),
+            ("java 12 cpu-clock: 7f00 f (x)", "java", "12", false, "", "cpu-clock", " 7f00 f (x)"),
+            ("java 12 ", "java", "12", false, "", "", ""),
+            (
+                "a b 0 1.0: PERF_RECORD_COMM exec: x:1/1",
+                "a b",
+                "0",
+                true,
+                "",
+                "PERF_RECORD_COMM",
+                "",
+            ),
+        ] {
+            let Some(head) = sample_head(line.as_bytes()) else { panic!("{line}") };
+            assert_eq!((text(head.command), text(head.tid)), (command, tid), "{line}");
+            assert_eq!((head.has_time, text(head.event)), (has_time, event), "{line}");
+            assert_eq!(text(head.period.unwrap_or_default()), period, "{line}");
+            if !event.starts_with("PERF") {
+                assert_eq!(text(head.rest), rest, "{line}");
+            }
+        }
+        for line in ["", "java", "main;a;b 12x", "12 13:", "  file.java:12"] {
+            assert_eq!(sample_head(line.as_bytes()), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn frames_in_all_forms() {
+        for (line, symbol, file) in [
+            (
+                "\t 7f int Work.fib(int)+0x4c (/tmp/perf-1.map)",
+                "int Work.fib(int)",
+                "/tmp/perf-1.map",
+            ),
+            ("\tffffffff81 elf_load+0x2 ([kernel.kallsyms])", "elf_load", "[kernel.kallsyms]"),
+            ("\t7f [unknown] (/tmp/a b.so (deleted))", "[unknown]", "/tmp/a b.so (deleted)"),
+            ("\t7f StubRoutines (1)+0xc9 (/tmp/perf-1.map)", "StubRoutines (1)", "/tmp/perf-1.map"),
+            ("\t7f int Work.fib(int)", "int Work.fib(int)", ""),
+            ("\t7f f (inlined)", "f", "inlined"),
+            ("\t7f a+0xzz", "a+0xzz", ""),
+            ("\t0x7f", "[unknown]", ""),
+            ("\t7f ) (", ") (", ""),
+        ] {
+            let (found, of) = frame(line.as_bytes()).unwrap();
+            assert_eq!((text(found), text(of)), (symbol, file), "{line}");
+        }
+        assert_eq!(frame(b"\tfile.java:12"), None);
+        assert_eq!(frame(b"\t"), None);
+    }
+
+    #[test]
+    fn events_by_their_base() {
+        for (event, base) in
+            [("cycles:u", "cycles"), ("cpu_core/cycles/P", "cycles"), ("cpu-clock", "cpu-clock")]
+        {
+            assert_eq!(base_of(event), base);
+        }
+    }
 }

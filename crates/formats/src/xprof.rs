@@ -1,31 +1,61 @@
-//! The tables of `-Xprof`.
+//! The tables of `-Xprof`, HotSpot's flat profiler (JDK 1.2 to 9): ticks by thread and method.
+//!
+//! Source of the format: what JVMs of these ages print; see `docs/formats/xprof.md`.
 
-use std::io::{self, Read, Write};
+mod read;
+mod write;
 
-use perk_profile::Profile;
+pub use read::{read, recognise};
+pub use write::write;
 
-use crate::Error;
+/// How the profile of a thread begins.
+const THREAD_HEAD: &str = "Flat profile of ";
+/// How the last table begins.
+const GLOBAL_HEAD: &str = "Global summary of ";
+const LOCAL_HEAD: &str = "Thread-local ticks:";
+/// Ticks of a thread that was not running, in percent of all of its ticks.
+const BLOCKED: &str = "Blocked (of total)";
+const RECEIVED: &str = "Received ticks";
+/// The frame around the stubs of the JVM's own runtime.
+const RUNTIME_STUB: &str = "[runtime stub]";
 
-/// Writes what the format holds of `profile`.
-///
-/// # Errors
-/// As `out` fails.
-pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
-    let _ = (profile, out);
-    Ok(())
+/// The measure of the ticks of threads that were not running.
+const BLOCKED_MEASURE: &str = "blocked";
+/// The measure of the global summary.
+const RECEIVED_MEASURE: &str = "received-ticks";
+/// The measure of how long each thread, and the program, ran.
+const ELAPSED_MEASURE: &str = "elapsed";
+
+/// A table of methods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Table {
+    Interpreted,
+    Compiled,
+    /// Native methods that compiled code calls, through code compiled for that.
+    Stub,
+    RuntimeStub,
 }
 
-/// Whether a file that begins with `head` is of this format.
-pub fn recognise(head: &[u8]) -> bool {
-    let _ = head;
-    false
-}
+impl Table {
+    const ALL: [Table; 4] = [Self::Interpreted, Self::Compiled, Self::Stub, Self::RuntimeStub];
 
-/// Reads a file.
-///
-/// # Errors
-/// [`Error`] with the place that cannot be understood.
-pub fn read(input: impl Read) -> Result<Profile, Error> {
-    let _ = input;
-    Ok(Profile::default())
+    /// Its title before `+ native`.
+    fn title(self) -> &'static str {
+        match self {
+            Self::Interpreted => "Interpreted",
+            Self::Compiled => "Compiled",
+            Self::Stub => "Stub",
+            Self::RuntimeStub => "Runtime stub",
+        }
+    }
+
+    /// The name of its last row.
+    fn total(self) -> &'static str {
+        match self {
+            Self::Interpreted => "Total interpreted",
+            Self::Compiled => "Total compiled",
+            Self::Stub => "Total stub",
+            Self::RuntimeStub => "Total runtime stubs",
+        }
+    }
 }

@@ -1,0 +1,309 @@
+use std::io::Read;
+
+use perk_hprof::LineReader;
+use perk_profile::{FrameId, Line, NodeId, Profile, ThreadId, Unit};
+
+use super::{
+    BLOCKED, BLOCKED_MEASURE, ELAPSED_MEASURE, GLOBAL_HEAD, LOCAL_HEAD, RECEIVED, RECEIVED_MEASURE,
+    RUNTIME_STUB, THREAD_HEAD, Table,
+};
+use crate::Error;
+use crate::fill::{Filler, MeasureId};
+use crate::frame_name::FrameName;
+
+/// Whether a file that begins with `head` is of this format: the profile of a thread begins in it,
+/// behind what the program printed.
+pub fn recognise(head: &[u8]) -> bool {
+    head.split(|&byte| byte == b'\n').any(|line| {
+        let line = line.trim_ascii();
+        matches!(thread_head(line), Ok(Some(_))) || matches!(global_head(line), Ok(Some(_)))
+    })
+}
+
+/// Reads the tables among what a program printed.
+///
+/// Each method is a trace of one frame: of an unknown line where it was interpreted, compiled, or
+/// native. Ticks in native code called by a method have a second frame, of the same method and
+/// native; ticks in the stub of a native method one that is compiled.
+///
+/// # Errors
+/// [`Error::Line`] with the line that cannot be understood, or the last one where there is no table.
+pub fn read(input: impl Read) -> Result<Profile, Error> {
+    let mut lines = LineReader::new(input);
+    let mut reader = Reader::default();
+    loop {
+        let number = lines.line() + 1;
+        let Some(line) = lines.next()? else { break };
+        reader.line(line).map_err(|expected| Error::Line { line: number, expected })?;
+    }
+    if reader.section == Section::Before {
+        let expected = "a line \"Flat profile of … secs (… total ticks): …\"";
+        return Err(Error::Line { line: lines.line().max(1), expected });
+    }
+    Ok(reader.finish())
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Section {
+    /// What the program printed before.
+    #[default]
+    Before,
+    Table(Table),
+    /// Ticks of a thread in no method.
+    Local,
+    Global,
+}
+
+#[derive(Default)]
+struct Reader {
+    filler: Filler,
+    section: Section,
+    thread: Option<ThreadId>,
+    /// The ticks of the thread that no row has told of so far.
+    rest: u64,
+    has_global: bool,
+    /// Lines that are no part of a table.
+    passed_over: u64,
+    /// Threads whose rows have more ticks than they have themselves.
+    overfull: u64,
+}
+
+impl Reader {
+    fn line(&mut self, line: &[u8]) -> Result<(), &'static str> {
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            return Ok(());
+        }
+        if let Some(ThreadHead { elapsed_ns, ticks, name }) = thread_head(line)? {
+            self.end_thread();
+            let name = self.filler.name(name).into_owned();
+            let thread = self.filler.new_thread(&name);
+            self.thread = Some(thread);
+            self.rest = ticks;
+            self.section = Section::Local;
+            self.elapsed(Some(thread), elapsed_ns);
+        } else if let Some(elapsed_ns) = global_head(line)? {
+            self.end_thread();
+            self.thread = None;
+            self.section = Section::Global;
+            self.has_global = true;
+            self.elapsed(None, elapsed_ns);
+        } else if self.section == Section::Before {
+            self.passed_over += 1;
+        } else if line == LOCAL_HEAD.as_bytes() {
+            self.section = Section::Local;
+        } else if let Some(table) = table_of(line) {
+            self.section = Section::Table(table);
+        } else {
+            match row(line)? {
+                Some(row) => self.row(row),
+                None => self.passed_over += 1,
+            }
+        }
+        Ok(())
+    }
+
+    fn elapsed(&mut self, thread: Option<ThreadId>, elapsed_ns: u64) {
+        let measure = self.filler.measure(ELAPSED_MEASURE, Unit::Nanoseconds);
+        let root = self.filler.profile.tree.root();
+        self.filler.add_measure(measure, thread, root, elapsed_ns);
+    }
+
+    fn row(&mut self, row: Row<'_>) {
+        let root = self.filler.profile.tree.root();
+        match (self.section, row.native) {
+            (Section::Table(table), Some(native)) => {
+                self.method(table, row.name, row.ticks, native)
+            }
+            (Section::Local, None) if row.name == BLOCKED.as_bytes() => {
+                let blocked = self.filler.measure(BLOCKED_MEASURE, Unit::Count);
+                self.filler.add_measure(blocked, self.thread, root, row.ticks);
+                self.told(row.ticks);
+            }
+            (Section::Local, None) => {
+                let node = self.label(row.name);
+                self.samples(node, row.ticks);
+            }
+            (Section::Global, None) => self.global(row),
+            _ => self.passed_over += 1,
+        }
+    }
+
+    /// What a method, or the rest of a table, has in code and in native code.
+    fn method(&mut self, table: Table, name: &[u8], ticks: u64, native: u64) {
+        if name.starts_with(table.total().as_bytes()) {
+            // The rows that the table leaves out are what the thread has more.
+            return;
+        }
+        let mut node = self.filler.profile.tree.root();
+        let (line, native_line) = match table {
+            Table::Interpreted => (Line::Unknown, Line::Native),
+            Table::Compiled | Table::RuntimeStub => (Line::Compiled, Line::Native),
+            Table::Stub => (Line::Native, Line::Compiled),
+        };
+        if table == Table::RuntimeStub {
+            let frame = self.filler.frame("", RUNTIME_STUB, "", Line::Unknown);
+            node = self.filler.child(node, frame);
+        }
+        let outer = self.frame(name, line);
+        let outer = self.filler.child(node, outer);
+        let inner = self.frame(name, native_line);
+        // A stub's own ticks are the compiled ones.
+        let (at_outer, at_inner) =
+            if table == Table::Stub { (native, ticks) } else { (ticks, native) };
+        self.samples(outer, at_outer);
+        if at_inner > 0 {
+            let inner = self.filler.child(outer, inner);
+            self.samples(inner, at_inner);
+        }
+    }
+
+    fn frame(&mut self, name: &[u8], line: Line) -> FrameId {
+        let text = self.filler.name(name);
+        let FrameName { class, method, signature, .. } = FrameName::of(&text);
+        self.filler.frame(&class, method, &signature, line)
+    }
+
+    /// The node of a label that is no method.
+    fn label(&mut self, label: &[u8]) -> NodeId {
+        let label = format!("[{}]", self.filler.name(label));
+        let frame = self.filler.frame("", &label, "", Line::Unknown);
+        let root = self.filler.profile.tree.root();
+        self.filler.child(root, frame)
+    }
+
+    fn samples(&mut self, node: NodeId, ticks: u64) {
+        if ticks > 0 {
+            self.filler.add(self.thread, node, ticks);
+            self.told(ticks);
+        }
+    }
+
+    fn told(&mut self, ticks: u64) {
+        self.overfull += u64::from(self.rest != u64::MAX && self.rest < ticks);
+        self.rest = self.rest.checked_sub(ticks).unwrap_or(u64::MAX);
+    }
+
+    /// A row of the global summary: ticks of the JVM's own among all that it received.
+    fn global(&mut self, row: Row<'_>) {
+        let received: MeasureId = self.filler.measure(RECEIVED_MEASURE, Unit::Count);
+        if row.name == RECEIVED.as_bytes() {
+            self.filler.add_unlisted_measure(received, row.ticks);
+        } else {
+            let node = self.label(row.name);
+            self.filler.add_part_of_measure(received, node, row.ticks);
+        }
+    }
+
+    fn end_thread(&mut self) {
+        let rest = std::mem::take(&mut self.rest);
+        if self.thread.is_some() && rest > 0 && rest != u64::MAX {
+            let root = self.filler.profile.tree.root();
+            self.filler.add(self.thread, root, rest);
+        }
+    }
+
+    fn finish(mut self) -> Profile {
+        self.end_thread();
+        let one = "line that belongs";
+        self.filler.note(self.passed_over, one, "lines that belong", "to no table passed over");
+        let what = "more ticks in the tables than in the title";
+        self.filler.note(self.overfull, "thread has", "threads have", what);
+        if !self.has_global {
+            self.filler.profile.notes.push("the file ends without a global summary".to_owned());
+        }
+        self.filler.finish()
+    }
+}
+
+/// How the tables of a thread begin.
+struct ThreadHead<'a> {
+    elapsed_ns: u64,
+    ticks: u64,
+    name: &'a [u8],
+}
+
+/// Reads `Flat profile of 7.55 secs (736 total ticks): main`.
+fn thread_head(line: &[u8]) -> Result<Option<ThreadHead<'_>>, &'static str> {
+    let Some(rest) = line.strip_prefix(THREAD_HEAD.as_bytes()) else { return Ok(None) };
+    let head = split(rest, b" secs (").and_then(|(seconds, rest)| {
+        let (ticks, name) = split(rest, b" total ticks):")?;
+        let ticks = std::str::from_utf8(ticks).ok()?.parse().ok()?;
+        Some(ThreadHead { elapsed_ns: nanoseconds(seconds)?, ticks, name: name.trim_ascii() })
+    });
+    head.map(Some).ok_or("\"Flat profile of … secs (… total ticks): …\"")
+}
+
+/// The time in nanoseconds of `Global summary of 7.57 seconds:`.
+fn global_head(line: &[u8]) -> Result<Option<u64>, &'static str> {
+    let Some(rest) = line.strip_prefix(GLOBAL_HEAD.as_bytes()) else { return Ok(None) };
+    let seconds = rest.strip_suffix(b" seconds:").and_then(nanoseconds);
+    seconds.map(Some).ok_or("\"Global summary of … seconds:\"")
+}
+
+/// The table with the title `Compiled + native   Method`.
+fn table_of(line: &[u8]) -> Option<Table> {
+    let title = line.strip_suffix(b"Method")?.trim_ascii_end().strip_suffix(b"+ native")?;
+    let title = title.trim_ascii_end();
+    Table::ALL.into_iter().find(|table| table.title().as_bytes() == title)
+}
+
+struct Row<'a> {
+    ticks: u64,
+    native: Option<u64>,
+    name: &'a [u8],
+}
+
+/// A row `3.7%    23  +     4    a.b.c` or `1.4%    10             Class loader`; `None` where the
+/// line is something else.
+fn row(line: &[u8]) -> Result<Option<Row<'_>>, &'static str> {
+    let Some((percent, rest)) = split(line, b"%") else { return Ok(None) };
+    if percent.contains(&b' ') {
+        return Ok(None);
+    }
+    let (ticks, rest) = word(rest);
+    if ticks.is_empty() || !is_number(ticks) {
+        return Ok(None);
+    }
+    let number = |digits: &[u8]| {
+        let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
+        number.ok_or("ticks, from 0 to below 2^64")
+    };
+    let ticks = number(ticks)?;
+    let (native, name) = match word(rest) {
+        (b"+", rest) => {
+            let (native, name) = word(rest);
+            if !is_number(native) {
+                return Ok(None);
+            }
+            (Some(number(native)?), name)
+        }
+        _ => (None, rest),
+    };
+    let name = name.trim_ascii();
+    Ok((!name.is_empty()).then_some(Row { ticks, native, name }))
+}
+
+fn is_number(text: &[u8]) -> bool {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+}
+
+/// The first word and the rest.
+fn word(text: &[u8]) -> (&[u8], &[u8]) {
+    let text = text.trim_ascii_start();
+    text.split_at(text.iter().position(|&byte| byte == b' ').unwrap_or(text.len()))
+}
+
+fn split<'a>(text: &'a [u8], separator: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let at = memchr::memmem::find(text, separator)?;
+    Some((&text[..at], &text[at + separator.len()..]))
+}
+
+/// Seconds with decimals behind a point or, in other countries, a comma.
+fn nanoseconds(seconds: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(seconds).ok()?.replace(',', ".");
+    let seconds: f64 = text.parse().ok()?;
+    let ns = (seconds * 1e9).round();
+    (ns >= 0.0 && ns < u64::MAX as f64).then_some(ns as u64)
+}
