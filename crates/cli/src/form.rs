@@ -139,7 +139,7 @@ impl Form {
             Form::Pprof => "samples, times, calls, allocations by call path, with lines",
             Form::Speedscope => "all values by call path, with lines",
             Form::Jfr => "samples, allocations, locks",
-            Form::Perf | Form::Async => "samples by call path",
+            Form::Perf | Form::Async => "samples and events by call path",
         }
     }
 
@@ -235,6 +235,9 @@ impl Form {
             Form::Collapsed => collapsed::write(profile, shown(profile, value)?, out),
             Form::Html => flamegraph::write(profile, shown(profile, value)?, title, out),
             Form::Svg => svg::write(profile, shown(profile, value)?, title, out),
+            Form::Xprof if !Value::Samples.is_in(profile) => {
+                Err(refusal("the tables of -Xprof hold samples; the profile has none"))
+            }
             Form::Xprof => xprof::write(profile, out),
             Form::Jamaica => jamaica::write(profile, out),
             Form::Fields => shared_fields::write(profile, out),
@@ -275,12 +278,13 @@ impl Form {
         });
         let value = match self {
             Form::Aprof => Some(Value::Allocated),
+            Form::Xprof => Some(Value::Samples),
             Form::Old => None,
             _ => value.or_else(|| Value::first_of(profile)),
         };
         let is_other = |other| self != Form::Old && value != Some(other) && other.is_in(profile);
         [
-            (self == Form::Aprof, "call paths"),
+            (matches!(self, Form::Aprof | Form::Xprof), "call paths"),
             (self != Form::Aprof && self != Form::Old && has_lines, "source lines"),
             (is_other(Value::Samples), "samples"),
             (is_other(Value::Time), "call times"),
@@ -358,6 +362,9 @@ mod tests {
         check(b"main;a;b 12\n", Some(Form::Collapsed));
         check(b"a 1", Some(Form::Collapsed));
         check(b"\n<!DOCTYPE html><title>", Some(Form::Html));
+        check(b"done 5\n\nFlat profile of 1.50 secs (9 total ticks): main\n", Some(Form::Xprof));
+        check(b"--- Execution profile ---\nTotal samples : 9\n", Some(Form::Async));
+        check(b"java 7 5.25: 3 cycles:u: \n\t7f f (x)\n", Some(Form::Perf));
         for head in [&b""[..], b"JAVA PROF", b"# README\n", b"a;b\nc 1\n", b"\xff\xfe 12\n"] {
             check(head, None);
         }
