@@ -233,7 +233,7 @@ fn unit_of(name: &str) -> Unit {
 }
 
 /// Numbers and unit of `--- 8208 bytes (19.58%), 1 sample`, or of `Total: 47839 (56.23%)  samples:
-/// 3`, as it was before version 1.4.
+/// 3`, as it was in old versions.
 fn trace_head(text: &[u8]) -> Result<Option<(Numbers, &[u8])>, &'static str> {
     const EXPECTED: &str = "\"--- … ns (…%), … samples\" with numbers below 2^64";
     let (counter, unit, samples) = if let Some(rest) = text.strip_prefix(b"--- ") {
