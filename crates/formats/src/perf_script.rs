@@ -23,13 +23,14 @@ const RECORD: &[u8] = b"PERF_RECORD_";
 const HEAD_LINES: usize = 100;
 
 /// Whether a file that begins with `head` is of this format: its first line that is no comment is
-/// the head of a sample, with a time and an event.
+/// the head of a sample, with a time and an event or with a frame behind it.
 pub fn recognise(head: &[u8]) -> bool {
     let lines = head.split(|&byte| byte == b'\n').take(HEAD_LINES);
     let mut lines = lines.filter(|line| !line.trim_ascii().is_empty() && !line.starts_with(b"#"));
-    lines.next().is_some_and(|line| {
-        !line.starts_with(b"\t")
-            && sample_head(line).is_some_and(|it| it.has_time && !it.event.is_empty())
+    let first = lines.next().filter(|line| !line.starts_with(b"\t"));
+    first.and_then(sample_head).is_some_and(|head| {
+        let is_frame = |line: &[u8]| line.starts_with(b"\t") && frame(line).is_some();
+        (head.has_time && !head.event.is_empty()) || lines.next().is_some_and(is_frame)
     })
 }
 

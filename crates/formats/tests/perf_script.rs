@@ -165,6 +165,8 @@ fn sums_stop_at_the_largest_number() {
 fn heads_of_files() {
     for head in [
         "java 7 5.25: 3 cycles: \n\t 1 f (x)\n",
+        "java 7 \n\t 1 f\n",
+        "java 7 cycles:\n\t 1 f\n",
         "# x\n#\n\nGC Thread#0 7 [000] 5.25: cpu-clock:\n",
     ] {
         assert!(perf_script::recognise(head.as_bytes()), "{head}");
