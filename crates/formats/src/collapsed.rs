@@ -80,7 +80,6 @@ pub fn write_pair(
 /// Whether a file that begins with `head` is of this format: its first line, as far as it can be
 /// seen, is a stack and a count.
 pub fn recognise(head: &[u8]) -> bool {
-    const CONTROLS: &[u8] = b"\0\x01\x02\x03\x04\x05\x06\x07\x08\x1b";
     let text = head.trim_ascii_start();
     if text.starts_with(b"\xff\xfe") || text.starts_with(b"\xfe\xff") {
         return false;
@@ -90,7 +89,8 @@ pub fn recognise(head: &[u8]) -> bool {
         // A line as long as all that is looked at need not end here.
         None => (text, head.len() >= LONG_HEAD_BYTES),
     };
-    let is_text = !line.iter().any(|byte| CONTROLS.contains(byte));
+    // Below them are the numbers of a binary file; names can have an escape.
+    let is_text = !line.iter().any(|&byte| byte < b'\t');
     is_text && (is_cut || split_count(line).is_ok_and(|it| it.is_some()))
 }
 
@@ -572,6 +572,7 @@ mod tests {
         check(b"main;a;b 12\n", true);
         check(b"\n\nmain;a;gr\xf6 1.5\r\nx", true);
         check(b"a 1", true);
+        check(b"a\x1b[2J 1", true);
         check(&[b'a'; LONG_HEAD_BYTES], true);
         for head in [&b""[..], b"\n", b"a;b\nc 1\n", b"\xff\xfe 12\n", b"a\0b 12\n", b"a -1\n"] {
             check(head, false);
