@@ -9,6 +9,7 @@ use crate::{FrameId, NodeId};
 #[derive(Clone, Debug)]
 pub struct CallTree {
     nodes: Vec<Node>,
+    /// The children of each node but its first.
     children: FxHashMap<(NodeId, FrameId), NodeId>,
     limit: usize,
 }
@@ -16,6 +17,8 @@ pub struct CallTree {
 #[derive(Clone, Copy, Debug)]
 struct Node {
     parent: NodeId,
+    /// The first of its children; the root where it has none.
+    first_child: NodeId,
     /// `None` for the root alone.
     frame: Option<FrameId>,
 }
@@ -39,7 +42,7 @@ impl CallTree {
     /// A tree that grows to at most `limit` nodes; paths that would need more end at the deepest
     /// node there is.
     pub fn with_limit(limit: usize) -> Self {
-        let root = Node { parent: NodeId::new(0), frame: None };
+        let root = Node { parent: NodeId::new(0), first_child: NodeId::new(0), frame: None };
         Self { nodes: vec![root], children: FxHashMap::default(), limit }
     }
 
@@ -61,20 +64,37 @@ impl CallTree {
     ) -> Inserted {
         let mut frames = frames.into_iter();
         while let Some(frame) = frames.next() {
-            node = match self.children.get(&(node, frame)) {
-                Some(&child) => child,
+            node = match self.child(node, frame) {
+                Some(child) => child,
                 None if self.nodes.len() >= self.limit => {
                     return Inserted { node, folded_frames: 1 + frames.count() };
                 }
                 None => {
                     let child = NodeId::new(self.nodes.len());
-                    self.nodes.push(Node { parent: node, frame: Some(frame) });
-                    self.children.insert((node, frame), child);
+                    let root = self.root();
+                    self.nodes.push(Node { parent: node, first_child: root, frame: Some(frame) });
+                    let first = &mut self.nodes[node.index()].first_child;
+                    if *first == root {
+                        *first = child;
+                    } else {
+                        self.children.insert((node, frame), child);
+                    }
                     child
                 }
             };
         }
         Inserted { node, folded_frames: 0 }
+    }
+
+    fn child(&self, node: NodeId, frame: FrameId) -> Option<NodeId> {
+        let first = self.nodes[node.index()].first_child;
+        if first == self.root() {
+            return None;
+        }
+        if self.nodes[first.index()].frame == Some(frame) {
+            return Some(first);
+        }
+        self.children.get(&(node, frame)).copied()
     }
 
     /// The path to `node`, from the innermost frame outward.
