@@ -16,9 +16,11 @@ pub mod speedscope;
 pub mod svg;
 pub mod xprof;
 
+mod columns;
 mod fill;
 mod frame_name;
 mod graph;
+mod name;
 
 /// Why a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

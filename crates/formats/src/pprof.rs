@@ -1,31 +1,73 @@
-//! Profiles of pprof: `profile.proto`.
+//! Profiles of pprof: `profile.proto`, a protocol buffer. `docs/formats/pprof.md` has the details.
 
-use std::io::{self, Read, Write};
+mod read;
+mod samples;
+mod tables;
+mod types;
+mod wire;
+mod write;
 
-use perk_profile::Profile;
+#[cfg(test)]
+mod tests;
 
-use crate::Error;
+pub use read::read;
+pub use write::write;
 
-/// Writes what the format holds of `profile`.
-///
-/// # Errors
-/// As `out` fails.
-pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
-    let _ = (profile, out);
-    Ok(())
-}
+use wire::{Field, Message};
 
-/// Whether a file that begins with `head` is of this format.
+/// The label that names the thread of a sample.
+const THREAD_LABEL: &str = "thread";
+/// The label that names the class of the objects that a sample counts.
+const CLASS_LABEL: &str = "class";
+/// Stands for the stack of samples that have none.
+const NO_STACK: &str = "[no stack]";
+/// Stands for the stacks of samples that the profile counts and does not list.
+const BELOW_CUTOFF: &str = "[below cutoff]";
+/// The mappings of perk's own files: frames that are neither of the others, native methods, and
+/// compiled code without a line.
+const JAVA: &str = "java";
+const NATIVE: &str = "[native]";
+const COMPILED: &str = "[compiled]";
+/// How a comment begins that holds a line of the accounting.
+const ACCOUNTING: &str = "perk ";
+/// How the comment begins that holds the interval of sampled allocations, in bytes.
+const SITES_INTERVAL: &str = "perk sites.sample_interval_bytes=";
+/// How a note begins that holds a comment of another tool's.
+const COMMENT: &str = "comment: ";
+
+/// Whether a file that begins with `head` is of this format: all fields that can be seen are those
+/// of a profile, the kinds of its values among them.
 pub fn recognise(head: &[u8]) -> bool {
-    let _ = head;
-    false
+    let mut file = Message { bytes: head, offset: 0 };
+    let mut has_type = false;
+    let mut has_fields = false;
+    loop {
+        let is_field = match file.next() {
+            // The last field may be cut off.
+            Ok(None) => return has_type,
+            Err(_) => return has_type && has_fields,
+            Ok(Some((1 | 11, Field::Bytes(value_type)))) => {
+                has_type = true;
+                is_value_type(value_type)
+            }
+            Ok(Some((2..=6 | 13, Field::Bytes(_)))) => true,
+            Ok(Some((7..=10 | 12..=15, Field::Varint(_)))) => true,
+            Ok(Some(_)) => false,
+        };
+        if !is_field {
+            return false;
+        }
+        has_fields = true;
+    }
 }
 
-/// Reads a file.
-///
-/// # Errors
-/// [`Error`] with the place that cannot be understood.
-pub fn read(input: impl Read) -> Result<Profile, Error> {
-    let _ = input;
-    Ok(Profile::default())
+fn is_value_type(mut message: Message<'_>) -> bool {
+    let mut fields = 0;
+    loop {
+        match message.next() {
+            Ok(None) => return fields > 0,
+            Ok(Some((1 | 2, Field::Varint(_)))) => fields += 1,
+            _ => return false,
+        }
+    }
 }

@@ -1,0 +1,57 @@
+//! Names of functions as other tools write them: class and method in one.
+
+/// Class and method of a name: parted at its last dot that is in no brackets and behind the last
+/// slash (`com.acme.Foo.bar(int)`, `example.org/x/pkg.(*Map[...]).Get`). A leading dot parts
+/// nothing.
+pub(crate) fn split(name: &str) -> (&str, &str) {
+    let mut depth = 0_u32;
+    for (at, byte) in name.bytes().enumerate().rev() {
+        match byte {
+            b')' | b']' => depth += 1,
+            b'(' | b'[' => depth = depth.saturating_sub(1),
+            b'.' if depth == 0 && at > 0 => return (&name[..at], &name[at + 1..]),
+            b'/' if depth == 0 => break,
+            _ => {}
+        }
+    }
+    ("", name)
+}
+
+/// The reverse of [`split`]; `[unknown]` where there is neither.
+pub(crate) fn join(class: &str, method: &str) -> String {
+    match (class, method) {
+        ("", "") => "[unknown]".to_owned(),
+        ("", method) => method.to_owned(),
+        (class, method) => format!("{class}.{method}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn class_and_method() {
+        for (name, class, method) in [
+            ("java.util.HashMap.get", "java.util.HashMap", "get"),
+            ("A$$Lambda/0x00ff.run", "A$$Lambda/0x00ff", "run"),
+            ("T.f(java.lang.String)", "T", "f(java.lang.String)"),
+            ("T.f(Ljava/lang/String;)V", "T", "f(Ljava/lang/String;)V"),
+            ("main.main", "main", "main"),
+            ("gopkg.in/yaml.v3.(*Decoder).Decode", "gopkg.in/yaml.v3.(*Decoder)", "Decode"),
+            ("example.org/x/pkg.Map[...]", "example.org/x/pkg", "Map[...]"),
+            ("main.(*Map[go.shape.int]).Get.func1", "main.(*Map[go.shape.int]).Get", "func1"),
+            ("example.org/start", "", "example.org/start"),
+            ("start_thread", "", "start_thread"),
+            (".text", "", ".text"),
+            ("T.", "T", ""),
+            ("[unknown]", "", "[unknown]"),
+            ("", "", ""),
+        ] {
+            assert_eq!(split(name), (class, method), "{name}");
+            if !name.is_empty() {
+                assert_eq!(join(class, method), name);
+            }
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Reads `profile.proto`.
+
+use std::io::Read;
+
+use perk_profile::{Accounting, FrameId, Line, Method, NodeId, Profile, ThreadId, Timestamp};
+use rustc_hash::FxHashMap;
+
+use super::samples::{ROOT, Samples};
+use super::tables::{Location, Tables, entry};
+use super::types::{self, ValueType};
+use super::wire::{Field, Message, Wire};
+use super::{
+    ACCOUNTING, BELOW_CUTOFF, CLASS_LABEL, COMMENT, COMPILED, NATIVE, NO_STACK, SITES_INTERVAL,
+};
+use crate::columns::{self, Place};
+use crate::fill::Filler;
+use crate::{Error, name};
+
+/// The keys of labels that name the thread.
+const THREAD_LABELS: [&str; 3] = ["thread", "thread name", "thread_name"];
+/// How many comments and kinds of labels are told one by one.
+const TOLD: usize = 8;
+
+/// Reads a profile, unpacked.
+///
+/// # Errors
+/// [`Error`] with the place that cannot be understood.
+pub fn read(input: impl Read) -> Result<Profile, Error> {
+    let mut file = File::default();
+    let mut wire = Wire::new(input);
+    while let Some((number, field)) = wire.next()? {
+        file.add(number, field)?;
+    }
+    Builder { file, filler: Filler::default(), frames: FxHashMap::default() }.build()
+}
+
+/// A file as it is read.
+#[derive(Debug, Default)]
+struct File {
+    types: Vec<(u64, u64)>,
+    samples: Samples,
+    tables: Tables,
+    drop_frames: u64,
+    keep_frames: u64,
+    time_ns: i64,
+    period_type: (u64, u64),
+    period: i64,
+    comments: Vec<u64>,
+    unknown_field_count: u64,
+}
+
+impl File {
+    fn add(&mut self, number: u64, field: Field<'_>) -> Result<(), Error> {
+        match (number, field) {
+            (1, Field::Bytes(message)) => {
+                let value_type = self.value_type(message)?;
+                self.types.push(value_type);
+            }
+            (2, Field::Bytes(message)) => self.samples.add(message)?,
+            (3, Field::Bytes(message)) => self.tables.add_mapping(message)?,
+            (4, Field::Bytes(message)) => self.tables.add_location(message)?,
+            (5, Field::Bytes(message)) => self.tables.add_function(message)?,
+            (6, Field::Bytes(message)) => self.tables.strings.push(message.bytes),
+            (7, Field::Varint(value)) => self.drop_frames = value,
+            (8, Field::Varint(value)) => self.keep_frames = value,
+            (9, Field::Varint(value)) => self.time_ns = value.cast_signed(),
+            (11, Field::Bytes(message)) => self.period_type = self.value_type(message)?,
+            (12, Field::Varint(value)) => self.period = value.cast_signed(),
+            (13, Field::Varint(value)) => self.comments.push(value),
+            (13, Field::Bytes(mut packed)) => {
+                while !packed.bytes.is_empty() {
+                    self.comments.push(packed.varint()?);
+                }
+            }
+            (10 | 14 | 15, Field::Varint(_)) => {}
+            (1..=15, _) => return Err(entry("field", number, "the type that pprof gives it")),
+            _ => self.unknown_field_count += 1,
+        }
+        Ok(())
+    }
+
+    fn value_type(&mut self, message: Message<'_>) -> Result<(u64, u64), Error> {
+        let mut value_type = (0, 0);
+        let mut fields = message;
+        while let Some((number, field)) = fields.next()? {
+            match (number, field) {
+                (1, Field::Varint(value)) => value_type.0 = value,
+                (2, Field::Varint(value)) => value_type.1 = value,
+                (1..=2, _) => return Err(message.error("a value type's fields as numbers")),
+                _ => self.unknown_field_count += 1,
+            }
+        }
+        Ok(value_type)
+    }
+}
+
+/// Where the samples of a stack go.
+#[derive(Clone, Copy, Debug)]
+enum Stack {
+    Node(NodeId),
+    BelowCutoff,
+}
+
+struct Builder {
+    file: File,
+    filler: Filler,
+    /// The frames of a location, the innermost first.
+    frames: FxHashMap<u64, Vec<FrameId>>,
+}
+
+impl Builder {
+    fn build(mut self) -> Result<Profile, Error> {
+        let types = self.types()?;
+        if !self.file.samples.rows.is_empty() && types.len() != self.file.samples.width {
+            let offset = self.file.samples.offset;
+            return Err(Error::Offset { offset, expected: "a value for each of the sample types" });
+        }
+        let stacks = self.stacks()?;
+        let labels = self.labels()?;
+        let mut columns: Vec<_> = types.iter().map(|_| Vec::new()).collect();
+        let width = self.file.samples.width;
+        for (row, &(node, set)) in self.file.samples.rows.iter().enumerate() {
+            let (thread, class) = labels[set as usize];
+            let place: Option<Place> = match stacks[node as usize] {
+                Stack::Node(node) => Some((self.filler.profile.trace(node, thread), class)),
+                Stack::BelowCutoff => None,
+            };
+            let numbers = &self.file.samples.numbers[row * width..][..width];
+            for (column, &number) in columns.iter_mut().zip(numbers) {
+                if number > 0 {
+                    column.push((place, number));
+                }
+            }
+        }
+        let period_type = self.value_type(self.file.period_type)?;
+        let period = u64::try_from(self.file.period).unwrap_or(0);
+        let (columns, mut intervals) = types::to_columns(&types, columns, &period_type, period);
+        self.tell(&mut intervals)?;
+        let mut profile = self.filler.profile;
+        columns::into_profile(&mut profile, columns, intervals);
+        Ok(profile)
+    }
+
+    fn types(&self) -> Result<Vec<ValueType>, Error> {
+        self.file.types.iter().map(|&value_type| self.value_type(value_type)).collect()
+    }
+
+    fn value_type(&self, (name, unit): (u64, u64)) -> Result<ValueType, Error> {
+        let strings = &self.file.tables.strings;
+        let name = strings.of(name, "sample_type", name)?;
+        Ok(ValueType { name, unit: strings.of(unit, "sample_type", unit)? })
+    }
+
+    /// Where the samples of each node of the file's stacks go.
+    fn stacks(&mut self) -> Result<Vec<Stack>, Error> {
+        let root = self.filler.profile.tree.root();
+        let mut stacks = vec![Stack::Node(root)];
+        let nodes = std::mem::take(&mut self.file.samples.nodes);
+        for &(parent, id) in &nodes[1..] {
+            if !self.frames.contains_key(&id) {
+                let frames = self.frames_of(id)?;
+                self.frames.insert(id, frames);
+            }
+            let frames = &self.frames[&id];
+            let above = match stacks[parent as usize] {
+                Stack::Node(node) => node,
+                Stack::BelowCutoff => root,
+            };
+            let profile = &mut self.filler.profile;
+            let special = (parent == ROOT && frames.len() == 1).then(|| {
+                let method = profile.symbols.get_frame(frames[0]).method;
+                profile.symbols.method_name(method)
+            });
+            stacks.push(match special.as_deref() {
+                Some(NO_STACK) => Stack::Node(root),
+                Some(BELOW_CUTOFF) => Stack::BelowCutoff,
+                _ => {
+                    let frames = frames.iter().rev().copied();
+                    Stack::Node(profile.tree.insert_below(above, frames).node)
+                }
+            });
+        }
+        Ok(stacks)
+    }
+
+    fn frames_of(&mut self, id: u64) -> Result<Vec<FrameId>, Error> {
+        let expected = "an entry of this id, as samples name it";
+        let location =
+            *self.file.tables.locations.get(&id).ok_or(entry("location", id, expected))?;
+        let tables = &self.file.tables;
+        let mapping = tables.mappings.get(&location.mapping).copied().unwrap_or_default();
+        let file = tables.strings.of(mapping.file, "mapping", location.mapping)?;
+        let lines = tables.lines(location);
+        if lines.is_empty() {
+            let name = address_name(location, mapping.start, mapping.file_offset, &file);
+            return Ok(vec![self.filler.frame("", &name, "", Line::Unknown)]);
+        }
+        let mut frames = Vec::with_capacity(lines.len());
+        for &(id, line) in lines {
+            let expected = "an entry of this id, as locations name it";
+            let function = tables.functions.get(&id).ok_or(entry("function", id, expected))?;
+            let text = |index| tables.strings.of(index, "function", id);
+            let (full, system, source) =
+                (text(function.name)?, text(function.system_name)?, text(function.file)?);
+            let full = if full.is_empty() { &system } else { &full };
+            let (class, method) = name::split(full);
+            let signature = system.strip_prefix(full.as_str()).filter(|it| it.starts_with('('));
+            let line = match (line, file.as_str()) {
+                (1.., _) => Line::Number(u32::try_from(line).unwrap_or(u32::MAX)),
+                (_, NATIVE) => Line::Native,
+                (_, COMPILED) => Line::Compiled,
+                _ => Line::Unknown,
+            };
+            let symbols = &mut self.filler.profile.symbols;
+            let class = symbols.class(class);
+            let strings = &mut symbols.strings;
+            let name = strings.intern(method);
+            let signature = signature.map(|signature| strings.intern(signature));
+            let source = (!source.is_empty()).then(|| strings.intern(&source));
+            let method = symbols.method(Method { class, name, signature, source });
+            frames.push(symbols.frame(perk_profile::Frame { method, bci: None, line }));
+        }
+        Ok(frames)
+    }
+
+    /// The thread and the class of each set of labels.
+    fn labels(&mut self) -> Result<Vec<(Option<ThreadId>, Option<perk_profile::ClassId>)>, Error> {
+        let strings = &self.file.tables.strings;
+        let samples = &self.file.samples;
+        let mut labels = Vec::with_capacity(samples.label_sets.len());
+        let mut passed_over = samples.number_labels.clone();
+        for (set, &uses) in samples.label_sets.iter().zip(&samples.label_set_uses) {
+            let (mut thread, mut class) = (None, None);
+            for &(key, text) in set {
+                let name = strings.of(key, "label", key)?;
+                let text = strings.of(text, "label", text)?;
+                if thread.is_none() && THREAD_LABELS.contains(&name.as_str()) {
+                    thread = Some(self.filler.thread(&text));
+                } else if class.is_none() && name == CLASS_LABEL {
+                    class = Some(self.filler.profile.symbols.class(&text));
+                } else {
+                    *passed_over.entry(key).or_default() += uses;
+                }
+            }
+            labels.push((thread, class));
+        }
+        let mut passed_over: Vec<_> = passed_over.into_iter().collect();
+        passed_over.sort_unstable();
+        let mut told = Vec::new();
+        for &(key, count) in passed_over.iter().take(TOLD) {
+            told.push(format!("{} (of {count} samples)", strings.of(key, "label", key)?));
+        }
+        if passed_over.len() > TOLD {
+            told.push(format!("{} more", passed_over.len() - TOLD));
+        }
+        if !told.is_empty() {
+            let note = format!("labels passed over: {}", told.join(", "));
+            self.filler.profile.notes.push(note);
+        }
+        Ok(labels)
+    }
+
+    /// Keeps what the file says of itself, and says what is passed over.
+    fn tell(&mut self, intervals: &mut columns::Intervals) -> Result<(), Error> {
+        let (file, profile) = (&self.file, &mut self.filler.profile);
+        let unix_ms = u64::try_from(file.time_ns / 1_000_000).unwrap_or(0);
+        profile.created = (unix_ms > 0).then_some(Timestamp { unix_ms, utc_offset_s: 0 });
+        let mut accounting = String::new();
+        let mut comments = 0_usize;
+        for &comment in &file.comments {
+            let text = file.tables.strings.of(comment, "comment", comment)?;
+            if let Some(bytes) = text.strip_prefix(SITES_INTERVAL) {
+                intervals.sites_bytes = bytes.parse().ok().or(intervals.sites_bytes);
+            } else if let Some(line) = text.strip_prefix(ACCOUNTING) {
+                accounting += line;
+                accounting.push('\n');
+            } else {
+                comments += 1;
+                if comments <= TOLD {
+                    profile.notes.push(format!("{COMMENT}{text}"));
+                }
+            }
+        }
+        if comments > TOLD {
+            profile.notes.push(format!("{} more comments passed over", comments - TOLD));
+        }
+        if !accounting.is_empty() {
+            let accounting = Accounting::from_text(&accounting);
+            if let Some(created) = &mut profile.created {
+                created.utc_offset_s = accounting.utc_offset_s;
+            }
+            profile.accounting = Some(accounting);
+        }
+        for (field, index) in [("drop_frames", file.drop_frames), ("keep_frames", file.keep_frames)]
+        {
+            let pattern = file.tables.strings.of(index, field, index)?;
+            if !pattern.is_empty() {
+                profile.notes.push(format!("{field} passed over: {pattern}"));
+            }
+        }
+        let negative = file.samples.negative_count;
+        if negative > 0 {
+            profile.notes.push(format!("{negative} negative values counted as 0"));
+        }
+        let unknown = [
+            file.unknown_field_count,
+            file.samples.unknown_field_count,
+            file.tables.unknown_field_count,
+        ];
+        let unknown = unknown.into_iter().fold(0, u64::saturating_add);
+        if unknown > 0 {
+            profile.notes.push(format!("{unknown} fields of unknown kinds passed over"));
+        }
+        Ok(())
+    }
+}
+
+/// What stands for a place of which the file has only the address: `libc.so.6+0x1f`, `0x7f00`.
+fn address_name(location: Location, start: u64, file_offset: u64, file: &str) -> String {
+    let address = location.address;
+    match (file.rsplit(['/', '\\']).next().unwrap_or_default(), address.checked_sub(start)) {
+        ("", _) | (_, None) => format!("0x{address:x}"),
+        (file, Some(offset)) => format!("{file}+0x{:x}", offset.wrapping_add(file_offset)),
+    }
+}

@@ -1,0 +1,176 @@
+//! The samples of a profile while it is read: strings, functions and locations may come after
+//! them, so that they are kept by the numbers that stand in the file, equal ones added up.
+
+use rustc_hash::FxHashMap;
+
+use super::wire::{Field, Message};
+use crate::Error;
+
+/// The node of the empty stack.
+pub(super) const ROOT: u32 = 0;
+
+/// The samples, a row for all of the same stack and labels.
+#[derive(Debug)]
+pub(super) struct Samples {
+    /// The parent and the location of each node of the tree of stacks; a parent comes before its
+    /// children.
+    pub(super) nodes: Vec<(u32, u64)>,
+    children: FxHashMap<(u32, u64), u32>,
+    /// The labels that hold text, as indexes of key and text; the first set is empty.
+    pub(super) label_sets: Vec<Box<[(u64, u64)]>>,
+    label_set_ids: FxHashMap<Box<[(u64, u64)]>, u32>,
+    /// How many samples have a label with a number, by the label's key.
+    pub(super) number_labels: FxHashMap<u64, u64>,
+    /// How many samples have each set of labels.
+    pub(super) label_set_uses: Vec<u64>,
+    /// Node and set of labels of each row.
+    pub(super) rows: Vec<(u32, u32)>,
+    row_ids: FxHashMap<(u32, u32), u32>,
+    /// The numbers of each row, `width` of them.
+    pub(super) numbers: Vec<u64>,
+    pub(super) width: usize,
+    /// Where the first sample stands that has numbers.
+    pub(super) offset: usize,
+    /// Negative numbers, which count as 0.
+    pub(super) negative_count: u64,
+    pub(super) unknown_field_count: u64,
+    /// The stack before, from the outermost location on, and its nodes.
+    last: Vec<(u64, u32)>,
+    scratch: Scratch,
+}
+
+/// What one sample holds.
+#[derive(Debug, Default)]
+struct Scratch {
+    locations: Vec<u64>,
+    values: Vec<u64>,
+    labels: Vec<(u64, u64)>,
+}
+
+impl Default for Samples {
+    fn default() -> Self {
+        Self {
+            nodes: vec![(ROOT, 0)],
+            children: FxHashMap::default(),
+            label_sets: vec![Box::default()],
+            label_set_ids: FxHashMap::from_iter([(Box::default(), 0)]),
+            number_labels: FxHashMap::default(),
+            label_set_uses: vec![0],
+            rows: Vec::new(),
+            row_ids: FxHashMap::default(),
+            numbers: Vec::new(),
+            width: 0,
+            offset: 0,
+            negative_count: 0,
+            unknown_field_count: 0,
+            last: Vec::new(),
+            scratch: Scratch::default(),
+        }
+    }
+}
+
+impl Samples {
+    /// Adds a sample.
+    pub(super) fn add(&mut self, message: Message<'_>) -> Result<(), Error> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let Scratch { locations, values, labels } = &mut scratch;
+        locations.clear();
+        values.clear();
+        labels.clear();
+        let mut fields = message;
+        while let Some((number, field)) = fields.next()? {
+            match (number, field) {
+                (1, field) => numbers(field, locations, message)?,
+                (2, field) => numbers(field, values, message)?,
+                (3, Field::Bytes(label)) => labels.extend(self.label(label)?),
+                (3, _) => return Err(message.error("a sample's labels as messages")),
+                _ => self.unknown_field_count += 1,
+            }
+        }
+        if self.rows.is_empty() {
+            (self.width, self.offset) = (values.len(), message.offset);
+        } else if values.len() != self.width {
+            return Err(message.error("as many values as in the first sample"));
+        }
+        let node = self.node(locations);
+        let labels = self.label_set(labels);
+        self.label_set_uses[labels as usize] += 1;
+        let row = *self.row_ids.entry((node, labels)).or_insert_with(|| {
+            self.rows.push((node, labels));
+            self.numbers.resize(self.rows.len() * self.width, 0);
+            index(self.rows.len() - 1)
+        });
+        let begin = row as usize * self.width;
+        for (sum, &value) in self.numbers[begin..].iter_mut().zip(values.iter()) {
+            match u64::try_from(value.cast_signed()) {
+                Ok(value) => *sum = sum.saturating_add(value),
+                Err(_) => self.negative_count += 1,
+            }
+        }
+        self.scratch = scratch;
+        Ok(())
+    }
+
+    /// The key and the text of a label; `None` where it holds a number.
+    fn label(&mut self, mut label: Message<'_>) -> Result<Option<(u64, u64)>, Error> {
+        let (mut key, mut text) = (0, 0);
+        while let Some((number, field)) = label.next()? {
+            match (number, field) {
+                (1, Field::Varint(value)) => key = value,
+                (2, Field::Varint(value)) => text = value,
+                (3 | 4, Field::Varint(_)) => {}
+                (1..=4, _) => return Err(label.error("a label's fields as numbers")),
+                _ => self.unknown_field_count += 1,
+            }
+        }
+        if text == 0 {
+            *self.number_labels.entry(key).or_default() += 1;
+        }
+        Ok((text != 0).then_some((key, text)))
+    }
+
+    fn label_set(&mut self, labels: &[(u64, u64)]) -> u32 {
+        if let Some(&id) = self.label_set_ids.get(labels) {
+            return id;
+        }
+        self.label_sets.push(labels.into());
+        self.label_set_uses.push(0);
+        let id = index(self.label_sets.len() - 1);
+        self.label_set_ids.insert(labels.into(), id);
+        id
+    }
+
+    /// The node of a stack, given from the innermost location outward.
+    fn node(&mut self, locations: &[u64]) -> u32 {
+        let same = self.last.iter().zip(locations.iter().rev());
+        let same = same.take_while(|((before, _), now)| before == *now).count();
+        self.last.truncate(same);
+        let mut node = self.last.last().map_or(ROOT, |&(_, node)| node);
+        for &location in locations.iter().rev().skip(same) {
+            node = *self.children.entry((node, location)).or_insert_with(|| {
+                self.nodes.push((node, location));
+                index(self.nodes.len() - 1)
+            });
+            self.last.push((location, node));
+        }
+        node
+    }
+}
+
+/// Adds the numbers of a repeated field, packed or not.
+fn numbers(field: Field<'_>, numbers: &mut Vec<u64>, sample: Message<'_>) -> Result<(), Error> {
+    match field {
+        Field::Varint(number) => numbers.push(number),
+        Field::Bytes(mut packed) => {
+            while !packed.bytes.is_empty() {
+                numbers.push(packed.varint()?);
+            }
+        }
+        Field::Fixed => return Err(sample.error("a sample's locations and values as varints")),
+    }
+    Ok(())
+}
+
+fn index(index: usize) -> u32 {
+    u32::try_from(index).expect("a profile's tables hold less than 2^32 entries")
+}

@@ -1,0 +1,438 @@
+use perk_profile::{
+    Accounting, Allocations, CallRow, CpuTimes, Event, Line, Measure, Profile, Site, Sites, Unit,
+    Value,
+};
+use proptest::prelude::*;
+
+use super::wire::Encoder;
+use super::*;
+use crate::fill::Filler;
+use crate::{Error, collapsed};
+
+fn written(profile: &Profile) -> Vec<u8> {
+    let mut out = Vec::new();
+    write(profile, &mut out).unwrap();
+    out
+}
+
+/// All values of a profile as collapsed stacks.
+fn text(profile: &Profile) -> String {
+    let mut text = Vec::new();
+    for value in Value::all_of(profile) {
+        text.extend(format!("# {} {:?}\n", value.name(profile), value.unit(profile)).bytes());
+        collapsed::write(profile, value, &mut text).unwrap();
+    }
+    String::from_utf8(text).unwrap()
+}
+
+/// A file of the fields that `fill` writes, with `strings` from index 1 on.
+fn file(strings: &[&str], fill: impl FnOnce(&mut Encoder)) -> Vec<u8> {
+    let mut file = Encoder::default();
+    fill(&mut file);
+    file.bytes(6, b"");
+    strings.iter().for_each(|text| file.bytes(6, text.as_bytes()));
+    file.bytes
+}
+
+fn value_type(file: &mut Encoder, name: u64, unit: u64) {
+    file.message(1, |value_type| {
+        value_type.number(1, name);
+        value_type.number(2, unit);
+    });
+}
+
+fn sample(file: &mut Encoder, locations: &[u64], values: &[i64]) {
+    file.message(2, |sample| {
+        locations.iter().for_each(|&location| sample.number(1, location));
+        sample.packed(2, values.iter().map(|value| value.cast_unsigned()));
+    });
+}
+
+/// Function `id` is called string `id`, and location `id` is on line 10 of it.
+fn function(file: &mut Encoder, id: u64) {
+    file.message(4, |location| {
+        location.number(1, id);
+        location.message(4, |line| {
+            line.number(1, id);
+            line.number(2, 10);
+        });
+    });
+    file.message(5, |function| {
+        function.number(1, id);
+        function.number(2, id);
+    });
+}
+
+#[test]
+fn cpu_time_gives_the_interval() {
+    let strings = ["a.x", "b.y", "samples", "count", "cpu", "nanoseconds"];
+    let bytes = |second: i64| {
+        file(&strings, |file| {
+            value_type(file, 3, 4);
+            value_type(file, 5, 6);
+            sample(file, &[2, 1], &[3, 30_000_000]);
+            sample(file, &[1], &[1, second]);
+            sample(file, &[2, 1], &[1, 10_000_000]);
+            function(file, 1);
+            function(file, 2);
+        })
+    };
+    assert!(recognise(&bytes(1)));
+    let profile = read(&bytes(10_000_000)[..]).unwrap();
+    assert_eq!(text(&profile), "# samples Count\na.x 1\na.x;b.y 4\n");
+    assert_eq!(profile.sample_interval_ns(), Some(10_000_000));
+    assert!(profile.notes.is_empty(), "{:?}", profile.notes);
+    let frame = profile.frames(profile.total_cpu_samples().rows[0].0).next().unwrap();
+    assert_eq!(profile.symbols.get_frame(frame).line, Line::Number(10));
+    // Times that are not the samples' stay.
+    let profile = read(&bytes(7)[..]).unwrap();
+    assert_eq!(profile.sample_interval_ns(), None);
+    let stacks = "# samples Count\na.x 1\na.x;b.y 4\n# cpu Nanoseconds\na.x 7\na.x;b.y 40000000\n";
+    assert_eq!(text(&profile), stacks);
+}
+
+#[test]
+fn cpu_time_alone_is_samples_where_it_is_whole_periods() {
+    let strings = ["a.x", "cpu", "ms"];
+    let bytes = |value: i64| {
+        file(&strings, |file| {
+            value_type(file, 2, 3);
+            sample(file, &[1], &[value]);
+            function(file, 1);
+            file.message(11, |period| {
+                period.number(1, 2);
+                period.number(2, 3);
+            });
+            file.number(12, 20);
+        })
+    };
+    let profile = read(&bytes(60)[..]).unwrap();
+    assert_eq!(text(&profile), "# samples Count\na.x 3\n");
+    assert_eq!(profile.sample_interval_ns(), Some(20_000_000));
+    assert_eq!(text(&read(&bytes(50)[..]).unwrap()), "# cpu Nanoseconds\na.x 50000000\n");
+}
+
+#[test]
+fn allocations_are_sites_and_the_rest_measures() {
+    let strings = [
+        "main.f",
+        "alloc_objects",
+        "count",
+        "alloc_space",
+        "bytes",
+        "inuse_space",
+        "contentions",
+        "delay",
+        "us",
+        "bytes",
+        "thread",
+        "w\u{f6}rker",
+        "class",
+        "byte[]",
+        "space",
+    ];
+    let bytes = file(&strings, |file| {
+        for (name, unit) in [(2, 3), (4, 5), (6, 5), (7, 3), (8, 9)] {
+            value_type(file, name, unit);
+        }
+        file.message(2, |sample| {
+            sample.packed(1, [1]);
+            sample.packed(2, [2, 96, 48, 5, 7]);
+            for (key, text, number) in [(10, 0, 48), (11, 12, 0), (13, 14, 0), (1, 1, 0)] {
+                sample.message(3, |label| {
+                    label.number(1, key);
+                    label.number(2, text);
+                    label.number(3, number);
+                });
+            }
+        });
+        sample(file, &[1], &[1, 8, 0, -5, 0]);
+        function(file, 1);
+        file.message(11, |period| {
+            period.number(1, 15);
+            period.number(2, 5);
+        });
+        file.number(12, 524_288);
+        file.number(99, 1);
+    });
+    let profile = read(&bytes[..]).unwrap();
+    let expected = "# allocated Bytes\n[w\u{f6}rker];main.f;byte[] 96\nmain.f;[unknown] 8\n\
+        # live Bytes\n[w\u{f6}rker];main.f;byte[] 48\n\
+        # contentions Count\n[w\u{f6}rker];main.f 5\n# delay Nanoseconds\n[w\u{f6}rker];main.f 7000\n";
+    assert_eq!(text(&profile), expected);
+    let sites = profile.sites().unwrap();
+    assert_eq!((sites.total.allocated_count, sites.total.live_count), (3, 0));
+    assert_eq!(sites.sample_interval_bytes, Some(524_288));
+    let notes = [
+        "labels passed over: main.f (of 1 samples), bytes (of 1 samples)",
+        "1 negative values counted as 0",
+        "1 fields of unknown kinds passed over",
+    ];
+    assert_eq!(profile.notes, notes);
+    assert_eq!(text(&read(&written(&profile)[..]).unwrap()), expected);
+}
+
+#[test]
+fn inlined_functions_are_frames_and_bare_addresses_have_names() {
+    let strings = ["C.outer", "C.inner", "samples", "count", "/lib/libc.so.6", "[native]"];
+    let bytes = file(&strings, |file| {
+        value_type(file, 3, 4);
+        sample(file, &[3, 7, 9], &[1]);
+        sample(file, &[4], &[2]);
+        for (id, mapping, address) in [(3, 5, 0x7F10), (4, 0, 0x1234), (7, 0, 1), (9, 6, 0)] {
+            file.message(4, |location| {
+                location.number(1, id);
+                location.number(2, mapping);
+                location.number(3, address);
+                let functions: &[u64] = match id {
+                    7 => &[2, 1],
+                    9 => &[1],
+                    _ => &[],
+                };
+                for &function in functions {
+                    location.message(4, |line| line.number(1, function));
+                }
+            });
+        }
+        for (id, start, file_offset, name) in [(5, 0x7F00, 0x100, 5), (6, 0, 0, 6)] {
+            file.message(3, |mapping| {
+                mapping.number(1, id);
+                mapping.number(2, start);
+                mapping.number(4, file_offset);
+                mapping.number(5, name);
+            });
+        }
+        for id in [1, 2] {
+            file.message(5, |function| {
+                function.number(1, id);
+                function.number(2, id);
+            });
+        }
+    });
+    let profile = read(&bytes[..]).unwrap();
+    let expected = "# samples Count\n0x1234 2\nC.outer;C.outer;C.inner;libc.so.6+0x110 1\n";
+    assert_eq!(text(&profile), expected);
+    let rows = profile.total_cpu_samples().rows;
+    let frames: Vec<_> = profile.frames(rows[0].0).collect();
+    assert_eq!(profile.symbols.get_frame(frames[3]).line, Line::Native);
+}
+
+#[test]
+fn says_what_is_wrong() {
+    #[track_caller]
+    fn check(bytes: &[u8], message: &str) {
+        assert_eq!(read(bytes).unwrap_err().to_string(), message);
+    }
+    let strings = ["a.x", "samples", "count"];
+    check(b"x", "byte 1: expected a varint of at most ten bytes, within the message");
+    check(b"\x0B", "byte 1: expected a field of type 0, 1, 2 or 5");
+    check(b"\0\0", "byte 0: expected a field's number, from 1");
+    check(b"\x10\0", "field[2]: expected the type that pprof gives it");
+    check(b"\x12\x05\x0A\x09", "byte 4: expected the rest of a field");
+    check(b"\x12\x02\x0A\x09", "byte 3: expected a length within the message");
+    let bytes = file(&strings, |file| {
+        value_type(file, 2, 3);
+        sample(file, &[1], &[1]);
+        sample(file, &[1], &[1, 2]);
+    });
+    check(&bytes, "byte 15: expected as many values as in the first sample");
+    let bytes = file(&strings, |file| sample(file, &[1], &[1]));
+    check(&bytes, "byte 2: expected a value for each of the sample types");
+    let bytes = file(&strings, |file| {
+        value_type(file, 2, 3);
+        sample(file, &[1], &[1]);
+    });
+    check(&bytes, "location[1]: expected an entry of this id, as samples name it");
+    let bytes = file(&[], |file| {
+        value_type(file, 2, 3);
+        sample(file, &[1], &[1]);
+        function(file, 1);
+    });
+    check(&bytes, "sample_type[2]: expected indexes of the string table");
+    assert_eq!(text(&read(&b""[..]).unwrap()), "");
+}
+
+#[test]
+fn only_profiles_are_recognised() {
+    for head in [
+        &b""[..],
+        b"\n",
+        b"\n\nmain;a;b 12\n",
+        b"main;a 1\n",
+        b"JAVA PROFILE 1.0.1",
+        b"{\"$schema\": 1}",
+        b"\x7FELF\x02\x01\x01\0\0\0",
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
+        b"%PDF-1.7\n",
+        b"FLR\0\0\x02",
+        &[0; 4096],
+        &[0xFF; 64],
+    ] {
+        assert!(!recognise(head), "{head:?}");
+    }
+    let bytes = written(&everything());
+    // Cut off behind the kinds of its values it can still be told.
+    assert!((200..bytes.len()).all(|end| recognise(&bytes[..end])));
+}
+
+/// A profile with a number of every kind.
+fn everything() -> Profile {
+    let mut profile = collapsed::read(
+        b"[main];T.main;T.f 3\n[main];T.main 2\n[no stack] 4\n[below cutoff] 5\nT.g 1\n",
+    )
+    .unwrap();
+    let traces: Vec<_> = profile.total_cpu_samples().rows.iter().map(|row| row.0).collect();
+    let row = |index: usize, count, self_ns| CallRow {
+        trace: traces[index],
+        count,
+        self_ns,
+        total_ns: 0,
+    };
+    let rows = vec![row(0, 10, 700), row(1, 1, 50)];
+    profile.events.push(Event::CpuTimes(CpuTimes { total_ns: 800, rows, written: None }));
+    let objects =
+        Allocations { live_bytes: 16, live_count: 1, allocated_bytes: 72, allocated_count: 4 };
+    let class = profile.symbols.class("java.util.Map$Entry[]");
+    let sites = Sites {
+        total: objects,
+        rows: vec![Site { class, trace: traces[0], objects }],
+        sample_interval_bytes: Some(512),
+        ..Sites::default()
+    };
+    profile.events.push(Event::Sites(sites));
+    for (name, unit) in [("cache-misses", Unit::Count), ("delay", Unit::Nanoseconds)] {
+        let rows = vec![(traces[1], 9)];
+        profile.events.push(Event::Measure(Measure { name: name.into(), unit, total: 12, rows }));
+    }
+    profile.accounting = Some(Accounting {
+        program: "x.Main".into(),
+        interval_ns: 1_000_000,
+        wall_ns: 5_000_000_000,
+        utc_offset_s: 3_600,
+        ..Accounting::default()
+    });
+    profile.created =
+        Some(perk_profile::Timestamp { unix_ms: 1_795_201_231_000, utc_offset_s: 3_600 });
+    profile.notes = vec!["comment: from elsewhere".into()];
+    profile
+}
+
+#[test]
+fn everything_survives() {
+    let profile = everything();
+    let read = read(&written(&profile)[..]).unwrap();
+    assert_eq!(text(&read), text(&profile));
+    assert_eq!(read.accounting, profile.accounting);
+    assert_eq!(read.created, profile.created);
+    assert_eq!(read.notes, profile.notes);
+    assert_eq!(read.cpu_samples().next().unwrap().interval_ns, Some(1_000_000));
+    let (sites, of) = (read.sites().unwrap(), profile.sites().unwrap());
+    assert_eq!((sites.total, sites.sample_interval_bytes), (of.total, Some(512)));
+    let class = sites.rows[0].class;
+    assert_eq!(read.symbols.class_name(class), "java.util.Map$Entry[]");
+    assert_eq!(written(&read), written(&profile));
+}
+
+#[test]
+fn cut_anywhere_it_reads_or_says_why_not() {
+    let bytes = written(&everything());
+    for end in 0..bytes.len() {
+        match read(&bytes[..end]) {
+            Ok(profile) => drop(written(&profile)),
+            Err(error) => assert!(!matches!(error, Error::Input { .. }), "{error}"),
+        }
+    }
+}
+
+#[test]
+fn flipped_bits_do_no_harm() {
+    let bytes = written(&Profile { accounting: None, ..everything() });
+    for at in 0..bytes.len() * 8 {
+        let mut damaged = bytes.clone();
+        damaged[at / 8] ^= 1 << (at % 8);
+        if let Ok(profile) = read(&damaged[..]) {
+            written(&profile);
+        }
+    }
+}
+
+/// A thread, the frames of a stack (class, method, signature, source, line), and a count.
+type Stack = (Option<String>, Vec<(String, String, String, Option<String>, i32)>, u64);
+
+fn profile_of(stacks: &[Stack]) -> Profile {
+    let mut filler = Filler::default();
+    for (thread, frames, count) in stacks {
+        let thread = thread.as_ref().map(|name| filler.thread(name));
+        let mut stack = Vec::new();
+        for (class, method, signature, source, line) in frames {
+            let symbols = &mut filler.profile.symbols;
+            let class = symbols.class(class);
+            let name = symbols.strings.intern(method);
+            let signature = (!signature.is_empty()).then(|| symbols.strings.intern(signature));
+            let source = source.as_ref().map(|source| symbols.strings.intern(source));
+            let method = symbols.method(perk_profile::Method { class, name, signature, source });
+            let line = Line::from_hprof(*line);
+            stack.push(symbols.frame(perk_profile::Frame { method, bci: None, line }));
+        }
+        let node = filler.profile.tree.insert(stack).node;
+        filler.add(thread, node, *count);
+    }
+    filler.finish()
+}
+
+/// The stacks of a profile with all that is told of their frames, sorted.
+fn frames(profile: &Profile) -> Vec<String> {
+    let symbols = &profile.symbols;
+    let samples = profile.total_cpu_samples();
+    let mut lines: Vec<_> = samples
+        .rows
+        .iter()
+        .map(|&(trace, count)| {
+            let thread = profile.get_trace(trace).thread.map(|id| profile.thread_name(id));
+            let frames: Vec<_> = profile
+                .frames(trace)
+                .map(|frame| {
+                    let frame = symbols.get_frame(frame);
+                    let method = symbols.get_method(frame.method);
+                    let of = |id: Option<_>| id.map(|id| symbols.strings.get(id).to_owned());
+                    let (signature, source) = (of(method.signature), of(method.source));
+                    (symbols.method_name(frame.method), signature, source, frame.line)
+                })
+                .collect();
+            format!("{thread:?} {count} {frames:?}")
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
+proptest! {
+    #[test]
+    fn frames_survive(stacks in prop::collection::vec(
+        (
+            prop::option::of("[a-c \u{e9}]{1,3}"),
+            prop::collection::vec(
+                (
+                    "[a-b./$(\\[\\])<>]{0,6}",
+                    "[a-b<>;\u{65e5}]{1,4}",
+                    prop_oneof![Just(String::new()), Just("(I)V".to_owned())],
+                    prop::option::of("[A-C]{1,2}[.]java"),
+                    -3_i32..5,
+                ),
+                0..5,
+            ),
+            1_u64..9,
+        ),
+        0..8,
+    )) {
+        let profile = profile_of(&stacks);
+        let read = read(&written(&profile)[..]).unwrap();
+        prop_assert_eq!(frames(&read), frames(&profile));
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+        recognise(&bytes);
+        let _ = read(&bytes[..]);
+    }
+}

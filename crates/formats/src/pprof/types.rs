@@ -1,0 +1,138 @@
+//! What the values of a profile's samples mean: names and units as pprof's users write them.
+
+use perk_profile::Unit;
+use rustc_hash::FxHashMap;
+
+use crate::columns::{Column, Intervals, Place, Quantity};
+
+/// The kind of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ValueType {
+    pub(super) name: String,
+    pub(super) unit: String,
+}
+
+/// A column of numbers as it stands in the file; no place where they belong to no listed trace.
+pub(super) type Rows = Vec<(Option<Place>, u64)>;
+
+/// The name of CPU time.
+pub(super) const CPU: &str = "cpu";
+/// The period of sampled allocations.
+pub(super) const SPACE: &str = "space";
+
+/// The name of a quantity in the file.
+pub(super) fn name(quantity: &Quantity) -> &str {
+    match quantity {
+        Quantity::Samples => "samples",
+        Quantity::Calls => "calls",
+        Quantity::SelfTime => "time",
+        Quantity::AllocatedCount => "alloc_objects",
+        Quantity::AllocatedBytes => "alloc_space",
+        Quantity::LiveCount => "inuse_objects",
+        Quantity::LiveBytes => "inuse_space",
+        Quantity::Measure(name, _) => name,
+    }
+}
+
+/// The unit that a text names, and how many of ours one of them is. What is no time and no memory
+/// counts things.
+pub(super) fn unit(text: &str) -> (Unit, u64) {
+    match text.to_ascii_lowercase().as_str() {
+        "nanoseconds" | "nanosecond" | "ns" => (Unit::Nanoseconds, 1),
+        "microseconds" | "microsecond" | "us" | "µs" => (Unit::Nanoseconds, 1_000),
+        "milliseconds" | "millisecond" | "ms" => (Unit::Nanoseconds, 1_000_000),
+        "seconds" | "second" | "s" => (Unit::Nanoseconds, 1_000_000_000),
+        "bytes" | "byte" | "b" => (Unit::Bytes, 1),
+        "kilobytes" | "kilobyte" | "kb" | "kib" => (Unit::Bytes, 1 << 10),
+        "megabytes" | "megabyte" | "mb" | "mib" => (Unit::Bytes, 1 << 20),
+        "gigabytes" | "gigabyte" | "gb" | "gib" => (Unit::Bytes, 1 << 30),
+        _ => (Unit::Count, 1),
+    }
+}
+
+/// The columns of a profile, in our units, and what a sample stands for.
+pub(super) fn to_columns(
+    types: &[ValueType],
+    rows: Vec<Rows>,
+    period_type: &ValueType,
+    period: u64,
+) -> (Vec<Column>, Intervals) {
+    let (period_unit, factor) = unit(&period_type.unit);
+    let period = period.saturating_mul(factor);
+    let is_period =
+        |name: &str, unit| period_type.name == name && period_unit == unit && period > 0;
+    let cpu_period_ns = is_period(CPU, Unit::Nanoseconds).then_some(period);
+    let mut intervals = Intervals {
+        sample_ns: cpu_period_ns,
+        sites_bytes: is_period(SPACE, Unit::Bytes).then_some(period).filter(|&bytes| bytes > 1),
+    };
+
+    let has_calls = types.iter().any(|it| it.name == "calls");
+    let mut columns: Vec<Column> = Vec::new();
+    for (index, (value_type, rows)) in types.iter().zip(rows).enumerate() {
+        let (unit, factor) = unit(&value_type.unit);
+        let own = Quantity::OWN.into_iter().find(|quantity| {
+            let is_own = name(quantity) == value_type.name && quantity.unit() == unit;
+            is_own && (*quantity != Quantity::SelfTime || has_calls)
+        });
+        let quantity = own.unwrap_or_else(|| {
+            // Types that differ in the unit alone stay apart.
+            let is_same = |other: &ValueType| other.name == value_type.name;
+            let has_before = types[..index].iter().any(is_same);
+            let name = match (has_before, value_type.name.as_str()) {
+                (false, name) if !name.is_empty() => name.to_owned(),
+                (_, name) => format!("{name}_{}", value_type.unit),
+            };
+            Quantity::Measure(name, unit)
+        });
+        let mut column = Column::new(quantity);
+        for (place, number) in rows {
+            column.add(place, number.saturating_mul(factor));
+        }
+        column.merge();
+        columns.push(column);
+    }
+    join_cpu(&mut columns, &mut intervals);
+    columns.retain(|column| column.total > 0);
+    (columns, intervals)
+}
+
+/// CPU time that is nothing but the samples times their interval is left out, and stands for the
+/// samples where there are none.
+fn join_cpu(columns: &mut Vec<Column>, intervals: &mut Intervals) {
+    let is_cpu = |column: &Column| {
+        column.quantity == Quantity::Measure(CPU.to_owned(), Unit::Nanoseconds) && column.total > 0
+    };
+    let Some(cpu) = columns.iter().position(is_cpu) else { return };
+    let samples = columns.iter().position(|column| column.quantity == Quantity::Samples);
+    match samples {
+        Some(samples) => {
+            let interval = ratio(&columns[cpu], &columns[samples]);
+            intervals.sample_ns = interval;
+            if interval.is_some() {
+                columns.remove(cpu);
+            }
+        }
+        None => {
+            let column = &mut columns[cpu];
+            let Some(ns) = intervals.sample_ns else { return };
+            let is_whole = |number: u64| number.is_multiple_of(ns);
+            if is_whole(column.total) && column.rows.iter().all(|row| is_whole(row.1)) {
+                column.quantity = Quantity::Samples;
+                column.total /= ns;
+                column.rows.iter_mut().for_each(|row| row.1 /= ns);
+            }
+        }
+    }
+}
+
+/// How many times the numbers of `b` those of `a` are, where that is the same everywhere.
+fn ratio(a: &Column, b: &Column) -> Option<u64> {
+    let ratio = a.total.checked_div(b.total).filter(|&ratio| ratio > 0)?;
+    let of: FxHashMap<Place, u64> = b.rows.iter().copied().collect();
+    let fits = |a: u64, b: u64| b.checked_mul(ratio) == Some(a);
+    let is_same = a.rows.len() == b.rows.len()
+        && fits(a.total, b.total)
+        && a.rows.iter().all(|(place, number)| of.get(place).is_some_and(|&b| fits(*number, b)));
+    is_same.then_some(ratio)
+}

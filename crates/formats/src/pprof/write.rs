@@ -1,0 +1,290 @@
+//! Writes `profile.proto`.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use perk_profile::{Accounting, FrameId, Line, MethodId, Profile, Unit, Value};
+use rustc_hash::FxHashMap;
+
+use super::types::{self, CPU, SPACE};
+use super::wire::Encoder;
+use super::{
+    ACCOUNTING, BELOW_CUTOFF, CLASS_LABEL, COMMENT, COMPILED, JAVA, NATIVE, NO_STACK,
+    SITES_INTERVAL, THREAD_LABEL,
+};
+use crate::columns::{self, Column, Place, Quantity};
+use crate::name;
+
+/// The mappings, which tell native and compiled frames from others; the first is the program's.
+const MAPPINGS: [&str; 3] = [JAVA, NATIVE, COMPILED];
+
+/// Writes all numbers that `profile` has by call path, unpacked: programs that read pprof's files
+/// take them so, or packed by gzip.
+///
+/// # Errors
+/// As `out` fails.
+pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
+    let columns = columns_of(profile);
+    let mut tables = Tables::new(profile);
+    let mut file = Encoder::default();
+    for column in &columns {
+        let name = tables.string(types::name(&column.quantity));
+        let unit = tables.string(column.quantity.unit().name());
+        value_type(&mut file, 1, name, unit);
+    }
+    write_samples(&columns, &mut tables, out, &mut file)?;
+    write_run(profile, &columns, &mut tables, &mut file);
+    tables.write(out, &mut file)
+}
+
+/// The columns of `profile`, and the CPU time of the samples where their interval is known.
+fn columns_of(profile: &Profile) -> Vec<Column> {
+    let mut columns = columns::of_profile(profile);
+    let samples = columns.iter().position(|column| column.quantity == Quantity::Samples);
+    if let (Some(samples), Some(ns)) = (samples, profile.sample_interval_ns()) {
+        let mut cpu = columns[samples].clone();
+        cpu.quantity = Quantity::Measure(CPU.to_owned(), Unit::Nanoseconds);
+        cpu.total = cpu.total.saturating_mul(ns);
+        cpu.rows.iter_mut().for_each(|row| row.1 = row.1.saturating_mul(ns));
+        columns.insert(samples + 1, cpu);
+    }
+    columns
+}
+
+fn write_samples(
+    columns: &[Column],
+    tables: &mut Tables<'_>,
+    out: &mut dyn Write,
+    file: &mut Encoder,
+) -> io::Result<()> {
+    let mut samples: BTreeMap<Place, Vec<u64>> = BTreeMap::new();
+    for (index, column) in columns.iter().enumerate() {
+        for &(place, number) in &column.rows {
+            let numbers = samples.entry(place).or_insert_with(|| vec![0; columns.len()]);
+            numbers[index] = numbers[index].saturating_add(number);
+        }
+    }
+    let (thread_key, class_key) = (tables.string(THREAD_LABEL), tables.string(CLASS_LABEL));
+    let profile = tables.profile;
+    let mut locations = Vec::new();
+    for (&(trace, class), numbers) in &samples {
+        let trace = profile.get_trace(trace);
+        locations.clear();
+        locations.extend(profile.tree.frames(trace.node).map(|frame| tables.frame(frame)));
+        if locations.is_empty() {
+            locations.push(tables.location(Location::NoStack));
+        }
+        let thread = trace.thread.map(|thread| tables.string(profile.thread_name(thread)));
+        let class = class.map(|class| tables.string(profile.symbols.class_name(class)));
+        let labels = [(thread_key, thread), (class_key, class)];
+        sample(file, &locations, numbers, &labels);
+        flush(out, file)?;
+    }
+    let unlisted: Vec<u64> = columns.iter().map(Column::unlisted).collect();
+    if unlisted.iter().any(|&number| number > 0) {
+        let location = tables.location(Location::BelowCutoff);
+        sample(file, &[location], &unlisted, &[]);
+    }
+    Ok(())
+}
+
+fn sample(file: &mut Encoder, locations: &[u64], numbers: &[u64], labels: &[(u64, Option<u64>)]) {
+    file.message(2, |sample| {
+        sample.packed(1, locations.iter().copied());
+        // The file's numbers are signed.
+        sample.packed(2, numbers.iter().map(|&number| number.min(i64::MAX.unsigned_abs())));
+        for &(key, text) in labels {
+            if let Some(text) = text {
+                sample.message(3, |label| {
+                    label.number(1, key);
+                    label.number(2, text);
+                });
+            }
+        }
+    });
+}
+
+/// What the file says of the run, and of what is not measured by call path.
+fn write_run(profile: &Profile, columns: &[Column], tables: &mut Tables<'_>, file: &mut Encoder) {
+    let unix_ms = profile.created.map_or(0, |stamp| stamp.unix_ms);
+    file.number(9, unix_ms.saturating_mul(1_000_000).min(i64::MAX.unsigned_abs()));
+    let mut comments = Vec::new();
+    if let Some(accounting) = &profile.accounting {
+        file.number(10, accounting.wall_ns.min(i64::MAX.unsigned_abs()));
+        let text = Accounting::to_text(accounting);
+        comments.extend(text.lines().map(|line| format!("{ACCOUNTING}{line}")));
+    }
+    let has_samples = columns.iter().any(|column| column.quantity == Quantity::Samples);
+    let sample_ns = profile.sample_interval_ns().filter(|_| has_samples);
+    let sites_bytes = profile.sites().and_then(|sites| sites.sample_interval_bytes);
+    let period = match (sample_ns, sites_bytes) {
+        (Some(ns), _) => Some((CPU, Unit::Nanoseconds, ns)),
+        (None, Some(bytes)) => Some((SPACE, Unit::Bytes, bytes)),
+        (None, None) => None,
+    };
+    if let Some((name, unit, period)) = period {
+        let (name, unit) = (tables.string(name), tables.string(unit.name()));
+        value_type(file, 11, name, unit);
+        file.number(12, period.min(i64::MAX.unsigned_abs()));
+    }
+    comments.extend(sites_bytes.map(|bytes| format!("{SITES_INTERVAL}{bytes}")));
+    let comment = |note: &String| note.strip_prefix(COMMENT).map(str::to_owned);
+    comments.extend(profile.notes.iter().filter_map(comment));
+    if !comments.is_empty() {
+        let comments: Vec<_> = comments.iter().map(|comment| tables.string(comment)).collect();
+        file.packed(13, comments);
+    }
+    if let Some(value) = Value::first_of(profile) {
+        let shown = match value {
+            Value::Samples if sample_ns.is_some() => CPU,
+            Value::Samples => types::name(&Quantity::Samples),
+            Value::Time => types::name(&Quantity::SelfTime),
+            Value::Calls => types::name(&Quantity::Calls),
+            Value::Allocated => types::name(&Quantity::AllocatedBytes),
+            Value::Live => types::name(&Quantity::LiveBytes),
+            Value::Measure(_) => value.name(profile),
+        };
+        let shown = tables.string(shown);
+        file.number(14, shown);
+    }
+}
+
+fn value_type(file: &mut Encoder, field: u64, name: u64, unit: u64) {
+    file.message(field, |value_type| {
+        value_type.number(1, name);
+        value_type.number(2, unit);
+    });
+}
+
+fn flush(out: &mut dyn Write, file: &mut Encoder) -> io::Result<()> {
+    out.write_all(&file.bytes)?;
+    file.bytes.clear();
+    Ok(())
+}
+
+/// What a location of the file stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Location {
+    Line { method: MethodId, line: Line },
+    NoStack,
+    BelowCutoff,
+}
+
+/// The tables to which samples refer. Ids begin with 1.
+struct Tables<'a> {
+    profile: &'a Profile,
+    strings: Vec<String>,
+    string_ids: FxHashMap<String, u64>,
+    locations: Vec<Location>,
+    location_ids: FxHashMap<Location, u64>,
+    frame_ids: FxHashMap<FrameId, u64>,
+}
+
+impl<'a> Tables<'a> {
+    fn new(profile: &'a Profile) -> Self {
+        Self {
+            profile,
+            strings: vec![String::new()],
+            string_ids: FxHashMap::from_iter([(String::new(), 0)]),
+            locations: Vec::new(),
+            location_ids: FxHashMap::default(),
+            frame_ids: FxHashMap::default(),
+        }
+    }
+
+    fn string(&mut self, text: &str) -> u64 {
+        if let Some(&id) = self.string_ids.get(text) {
+            return id;
+        }
+        let id = self.strings.len() as u64;
+        self.strings.push(text.to_owned());
+        self.string_ids.insert(text.to_owned(), id);
+        id
+    }
+
+    fn frame(&mut self, id: FrameId) -> u64 {
+        if let Some(&location) = self.frame_ids.get(&id) {
+            return location;
+        }
+        let frame = self.profile.symbols.get_frame(id);
+        let location = self.location(Location::Line { method: frame.method, line: frame.line });
+        self.frame_ids.insert(id, location);
+        location
+    }
+
+    fn location(&mut self, location: Location) -> u64 {
+        *self.location_ids.entry(location).or_insert_with(|| {
+            self.locations.push(location);
+            self.locations.len() as u64
+        })
+    }
+
+    fn write(mut self, out: &mut dyn Write, file: &mut Encoder) -> io::Result<()> {
+        for (index, name) in MAPPINGS.into_iter().enumerate() {
+            let name = self.string(name);
+            file.message(3, |mapping| {
+                mapping.number(1, index as u64 + 1);
+                mapping.number(5, name);
+                // Functions, files, lines and inlined frames: nothing is to be looked up.
+                (7..=10).for_each(|field| mapping.number(field, 1));
+            });
+        }
+        let mut function_ids: FxHashMap<(Option<MethodId>, &str), u64> = FxHashMap::default();
+        for (index, location) in std::mem::take(&mut self.locations).into_iter().enumerate() {
+            let (function, line) = match location {
+                Location::Line { method, line } => ((Some(method), ""), line),
+                Location::NoStack => ((None, NO_STACK), Line::Unknown),
+                Location::BelowCutoff => ((None, BELOW_CUTOFF), Line::Unknown),
+            };
+            let next = function_ids.len() as u64 + 1;
+            let id = *function_ids.entry(function).or_insert(next);
+            if id == next {
+                self.function(file, id, function);
+            }
+            file.message(4, |location| {
+                location.number(1, index as u64 + 1);
+                location.number(
+                    2,
+                    match line {
+                        Line::Native => 2,
+                        Line::Compiled => 3,
+                        Line::Number(_) | Line::Unknown => 1,
+                    },
+                );
+                location.message(4, |message| {
+                    message.number(1, id);
+                    if let Line::Number(line) = line {
+                        message.number(2, line.into());
+                    }
+                });
+            });
+            flush(out, file)?;
+        }
+        for text in &self.strings {
+            file.bytes(6, text.as_bytes());
+            flush(out, file)?;
+        }
+        flush(out, file)
+    }
+
+    /// Writes a method, or what stands for a place that is none.
+    fn function(&mut self, file: &mut Encoder, id: u64, (method, name): (Option<MethodId>, &str)) {
+        let symbols = &self.profile.symbols;
+        let (mut full, mut signature, mut source) = (name.to_owned(), "", "");
+        if let Some(method) = method {
+            let method = symbols.get_method(method);
+            let class = symbols.class_name(method.class);
+            full = name::join(class, symbols.strings.get(method.name));
+            signature = method.signature.map_or("", |signature| symbols.strings.get(signature));
+            source = method.source.map_or("", |source| symbols.strings.get(source));
+        }
+        let system = self.string(&format!("{full}{signature}"));
+        let (full, source) = (self.string(&full), self.string(source));
+        file.message(5, |function| {
+            function.number(1, id);
+            function.number(2, full);
+            function.number(3, system);
+            function.number(4, source);
+        });
+    }
+}
