@@ -2,7 +2,9 @@
 
 use std::io::Read;
 
-use perk_profile::{Accounting, FrameId, Line, Method, NodeId, Profile, ThreadId, Timestamp};
+use perk_profile::{
+    Accounting, ClassId, Frame, FrameId, Line, Method, NodeId, Profile, ThreadId, Timestamp,
+};
 use rustc_hash::FxHashMap;
 
 use super::samples::{ROOT, Samples};
@@ -100,6 +102,9 @@ enum Stack {
     Node(NodeId),
     BelowCutoff,
 }
+
+/// What the labels of a sample say: its thread, and the class of the objects it counts.
+type Labels = (Option<ThreadId>, Option<ClassId>);
 
 struct Builder {
     file: File,
@@ -218,13 +223,13 @@ impl Builder {
             let signature = signature.map(|signature| strings.intern(signature));
             let source = (!source.is_empty()).then(|| strings.intern(&source));
             let method = symbols.method(Method { class, name, signature, source });
-            frames.push(symbols.frame(perk_profile::Frame { method, bci: None, line }));
+            frames.push(symbols.frame(Frame { method, bci: None, line }));
         }
         Ok(frames)
     }
 
     /// The thread and the class of each set of labels.
-    fn labels(&mut self) -> Result<Vec<(Option<ThreadId>, Option<perk_profile::ClassId>)>, Error> {
+    fn labels(&mut self) -> Result<Vec<Labels>, Error> {
         let strings = &self.file.tables.strings;
         let samples = &self.file.samples;
         let mut labels = Vec::with_capacity(samples.label_sets.len());
