@@ -38,6 +38,28 @@ impl Quantity {
         Quantity::LiveBytes,
     ];
 
+    /// Its name in files, which is pprof's where pprof has one.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Quantity::Samples => "samples",
+            Quantity::Calls => "calls",
+            Quantity::SelfTime => "time",
+            Quantity::AllocatedCount => "alloc_objects",
+            Quantity::AllocatedBytes => "alloc_space",
+            Quantity::LiveCount => "inuse_objects",
+            Quantity::LiveBytes => "inuse_space",
+            Quantity::Measure(name, _) => name,
+        }
+    }
+
+    /// The quantity of that name and unit that is no measure. Time is that of calls where the file
+    /// has calls.
+    pub(crate) fn own(name: &str, unit: Unit, has_calls: bool) -> Option<Self> {
+        let mut own = Self::OWN.into_iter();
+        own.find(|it| it.name() == name && it.unit() == unit)
+            .filter(|it| has_calls || *it != Quantity::SelfTime)
+    }
+
     pub(crate) fn unit(&self) -> Unit {
         match self {
             Quantity::SelfTime => Unit::Nanoseconds,

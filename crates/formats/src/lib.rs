@@ -19,8 +19,11 @@ pub mod xprof;
 mod columns;
 mod fill;
 mod frame_name;
+#[cfg(test)]
+mod fixture;
 mod graph;
 mod name;
+mod stacks;
 
 /// Why a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,31 +1,31 @@
-//! Profiles of speedscope.
+//! Profiles of speedscope: JSON, as <https://www.speedscope.app/file-format-schema.json> has it.
+//! `docs/formats/speedscope.md` has the details.
 
-use std::io::{self, Read, Write};
+mod file;
+mod read;
+mod write;
 
-use perk_profile::Profile;
+#[cfg(test)]
+mod tests;
 
-use crate::Error;
+pub use read::read;
+pub use write::write;
 
-/// Writes what the format holds of `profile`.
-///
-/// # Errors
-/// As `out` fails.
-pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
-    let _ = (profile, out);
-    Ok(())
-}
+/// The address of the format's schema, which files name.
+const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
+/// Stands for the stack of samples that have none.
+const NO_STACK: &str = "[no stack]";
+/// Stands for the stacks of samples that the profile counts and does not list.
+const BELOW_CUTOFF: &str = "[below cutoff]";
 
-/// Whether a file that begins with `head` is of this format.
+/// Whether a file that begins with `head` is of this format: a JSON object that names the schema,
+/// or has its kinds of profiles.
 pub fn recognise(head: &[u8]) -> bool {
-    let _ = head;
-    false
-}
-
-/// Reads a file.
-///
-/// # Errors
-/// [`Error`] with the place that cannot be understood.
-pub fn read(input: impl Read) -> Result<Profile, Error> {
-    let _ = input;
-    Ok(Profile::default())
+    let head = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head).trim_ascii_start();
+    let has = |text: &[u8]| memchr::memmem::find(head, text).is_some();
+    let has_kind = || has(b"\"sampled\"") || has(b"\"evented\"");
+    head.starts_with(b"{")
+        && (has(b"speedscope.app/file-format-schema.json")
+            || has(b"\"profiles\"") && has_kind()
+            || has(b"\"shared\"") && has(b"\"frames\""))
 }

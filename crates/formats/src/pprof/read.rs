@@ -7,7 +7,7 @@ use perk_profile::{
 };
 use rustc_hash::FxHashMap;
 
-use super::samples::{ROOT, Samples};
+use super::samples::Samples;
 use super::tables::{Location, Tables, entry};
 use super::types::{self, ValueType};
 use super::wire::{Field, Message, Wire};
@@ -16,6 +16,7 @@ use super::{
 };
 use crate::columns::{self, Place};
 use crate::fill::Filler;
+use crate::stacks::ROOT;
 use crate::{Error, name};
 
 /// The keys of labels that name the thread.
@@ -160,8 +161,8 @@ impl Builder {
     fn stacks(&mut self) -> Result<Vec<Stack>, Error> {
         let root = self.filler.profile.tree.root();
         let mut stacks = vec![Stack::Node(root)];
-        let nodes = std::mem::take(&mut self.file.samples.nodes);
-        for &(parent, id) in &nodes[1..] {
+        let nodes = std::mem::take(&mut self.file.samples.stacks);
+        for (parent, id) in nodes.iter() {
             if !self.frames.contains_key(&id) {
                 let frames = self.frames_of(id)?;
                 self.frames.insert(id, frames);

@@ -5,17 +5,13 @@ use rustc_hash::FxHashMap;
 
 use super::wire::{Field, Message};
 use crate::Error;
-
-/// The node of the empty stack.
-pub(super) const ROOT: u32 = 0;
+use crate::stacks::Stacks;
 
 /// The samples, a row for all of the same stack and labels.
 #[derive(Debug)]
 pub(super) struct Samples {
-    /// The parent and the location of each node of the tree of stacks; a parent comes before its
-    /// children.
-    pub(super) nodes: Vec<(u32, u64)>,
-    children: FxHashMap<(u32, u64), u32>,
+    /// By the ids of locations.
+    pub(super) stacks: Stacks,
     /// The labels that hold text, as indexes of key and text; the first set is empty.
     pub(super) label_sets: Vec<Box<[(u64, u64)]>>,
     label_set_ids: FxHashMap<Box<[(u64, u64)]>, u32>,
@@ -34,8 +30,6 @@ pub(super) struct Samples {
     /// Negative numbers, which count as 0.
     pub(super) negative_count: u64,
     pub(super) unknown_field_count: u64,
-    /// The stack before, from the outermost location on, and its nodes.
-    last: Vec<(u64, u32)>,
     scratch: Scratch,
 }
 
@@ -50,8 +44,7 @@ struct Scratch {
 impl Default for Samples {
     fn default() -> Self {
         Self {
-            nodes: vec![(ROOT, 0)],
-            children: FxHashMap::default(),
+            stacks: Stacks::default(),
             label_sets: vec![Box::default()],
             label_set_ids: FxHashMap::from_iter([(Box::default(), 0)]),
             number_labels: FxHashMap::default(),
@@ -63,7 +56,6 @@ impl Default for Samples {
             offset: 0,
             negative_count: 0,
             unknown_field_count: 0,
-            last: Vec::new(),
             scratch: Scratch::default(),
         }
     }
@@ -92,7 +84,7 @@ impl Samples {
         } else if values.len() != self.width {
             return Err(message.error("as many values as in the first sample"));
         }
-        let node = self.node(locations);
+        let node = self.stacks.node(locations.iter().rev().copied());
         let labels = self.label_set(labels);
         self.label_set_uses[labels as usize] += 1;
         let row = *self.row_ids.entry((node, labels)).or_insert_with(|| {
@@ -138,22 +130,6 @@ impl Samples {
         let id = index(self.label_sets.len() - 1);
         self.label_set_ids.insert(labels.into(), id);
         id
-    }
-
-    /// The node of a stack, given from the innermost location outward.
-    fn node(&mut self, locations: &[u64]) -> u32 {
-        let same = self.last.iter().zip(locations.iter().rev());
-        let same = same.take_while(|((before, _), now)| before == *now).count();
-        self.last.truncate(same);
-        let mut node = self.last.last().map_or(ROOT, |&(_, node)| node);
-        for &location in locations.iter().rev().skip(same) {
-            node = *self.children.entry((node, location)).or_insert_with(|| {
-                self.nodes.push((node, location));
-                index(self.nodes.len() - 1)
-            });
-            self.last.push((location, node));
-        }
-        node
     }
 }
 

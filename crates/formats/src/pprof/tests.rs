@@ -1,28 +1,14 @@
-use perk_profile::{
-    Accounting, Allocations, CallRow, CpuTimes, Event, Line, Measure, Profile, Site, Sites, Unit,
-    Value,
-};
+use perk_profile::{Line, Profile};
 use proptest::prelude::*;
 
 use super::wire::Encoder;
 use super::*;
-use crate::fill::Filler;
-use crate::{Error, collapsed};
+use crate::{Error, fixture};
 
 fn written(profile: &Profile) -> Vec<u8> {
     let mut out = Vec::new();
     write(profile, &mut out).unwrap();
     out
-}
-
-/// All values of a profile as collapsed stacks.
-fn text(profile: &Profile) -> String {
-    let mut text = Vec::new();
-    for value in Value::all_of(profile) {
-        text.extend(format!("# {} {:?}\n", value.name(profile), value.unit(profile)).bytes());
-        collapsed::write(profile, value, &mut text).unwrap();
-    }
-    String::from_utf8(text).unwrap()
 }
 
 /// A file of the fields that `fill` writes, with `strings` from index 1 on.
@@ -79,7 +65,7 @@ fn cpu_time_gives_the_interval() {
     };
     assert!(recognise(&bytes(1)));
     let profile = read(&bytes(10_000_000)[..]).unwrap();
-    assert_eq!(text(&profile), "# samples Count\na.x 1\na.x;b.y 4\n");
+    assert_eq!(fixture::text(&profile), "# samples Count\na.x 1\na.x;b.y 4\n");
     assert_eq!(profile.sample_interval_ns(), Some(10_000_000));
     assert!(profile.notes.is_empty(), "{:?}", profile.notes);
     let frame = profile.frames(profile.total_cpu_samples().rows[0].0).next().unwrap();
@@ -88,7 +74,7 @@ fn cpu_time_gives_the_interval() {
     let profile = read(&bytes(7)[..]).unwrap();
     assert_eq!(profile.sample_interval_ns(), None);
     let stacks = "# samples Count\na.x 1\na.x;b.y 4\n# cpu Nanoseconds\na.x 7\na.x;b.y 40000000\n";
-    assert_eq!(text(&profile), stacks);
+    assert_eq!(fixture::text(&profile), stacks);
 }
 
 #[test]
@@ -107,9 +93,9 @@ fn cpu_time_alone_is_samples_where_it_is_whole_periods() {
         })
     };
     let profile = read(&bytes(60)[..]).unwrap();
-    assert_eq!(text(&profile), "# samples Count\na.x 3\n");
+    assert_eq!(fixture::text(&profile), "# samples Count\na.x 3\n");
     assert_eq!(profile.sample_interval_ns(), Some(20_000_000));
-    assert_eq!(text(&read(&bytes(50)[..]).unwrap()), "# cpu Nanoseconds\na.x 50000000\n");
+    assert_eq!(fixture::text(&read(&bytes(50)[..]).unwrap()), "# cpu Nanoseconds\na.x 50000000\n");
 }
 
 #[test]
@@ -159,7 +145,7 @@ fn allocations_are_sites_and_the_rest_measures() {
     let expected = "# allocated Bytes\n[w\u{f6}rker];main.f;byte[] 96\nmain.f;[unknown] 8\n\
         # live Bytes\n[w\u{f6}rker];main.f;byte[] 48\n\
         # contentions Count\n[w\u{f6}rker];main.f 5\n# delay Nanoseconds\n[w\u{f6}rker];main.f 7000\n";
-    assert_eq!(text(&profile), expected);
+    assert_eq!(fixture::text(&profile), expected);
     let sites = profile.sites().unwrap();
     assert_eq!((sites.total.allocated_count, sites.total.live_count), (3, 0));
     assert_eq!(sites.sample_interval_bytes, Some(524_288));
@@ -169,7 +155,7 @@ fn allocations_are_sites_and_the_rest_measures() {
         "1 fields of unknown kinds passed over",
     ];
     assert_eq!(profile.notes, notes);
-    assert_eq!(text(&read(&written(&profile)[..]).unwrap()), expected);
+    assert_eq!(fixture::text(&read(&written(&profile)[..]).unwrap()), expected);
 }
 
 #[test]
@@ -211,7 +197,7 @@ fn inlined_functions_are_frames_and_bare_addresses_have_names() {
     });
     let profile = read(&bytes[..]).unwrap();
     let expected = "# samples Count\n0x1234 2\nC.outer;C.outer;C.inner;libc.so.6+0x110 1\n";
-    assert_eq!(text(&profile), expected);
+    assert_eq!(fixture::text(&profile), expected);
     let rows = profile.total_cpu_samples().rows;
     let frames: Vec<_> = profile.frames(rows[0].0).collect();
     assert_eq!(profile.symbols.get_frame(frames[3]).line, Line::Native);
@@ -249,7 +235,7 @@ fn says_what_is_wrong() {
         function(file, 1);
     });
     check(&bytes, "sample_type[2]: expected indexes of the string table");
-    assert_eq!(text(&read(&b""[..]).unwrap()), "");
+    assert_eq!(fixture::text(&read(&b""[..]).unwrap()), "");
 }
 
 #[test]
@@ -270,58 +256,17 @@ fn only_profiles_are_recognised() {
     ] {
         assert!(!recognise(head), "{head:?}");
     }
-    let bytes = written(&everything());
+    let bytes = written(&fixture::everything());
     // Cut off behind the kinds of its values it can still be told.
     assert!((200..bytes.len()).all(|end| recognise(&bytes[..end])));
 }
 
-/// A profile with a number of every kind.
-fn everything() -> Profile {
-    let mut profile = collapsed::read(
-        b"[main];T.main;T.f 3\n[main];T.main 2\n[no stack] 4\n[below cutoff] 5\nT.g 1\n",
-    )
-    .unwrap();
-    let traces: Vec<_> = profile.total_cpu_samples().rows.iter().map(|row| row.0).collect();
-    let row = |index: usize, count, self_ns| CallRow {
-        trace: traces[index],
-        count,
-        self_ns,
-        total_ns: 0,
-    };
-    let rows = vec![row(0, 10, 700), row(1, 1, 50)];
-    profile.events.push(Event::CpuTimes(CpuTimes { total_ns: 800, rows, written: None }));
-    let objects =
-        Allocations { live_bytes: 16, live_count: 1, allocated_bytes: 72, allocated_count: 4 };
-    let class = profile.symbols.class("java.util.Map$Entry[]");
-    let sites = Sites {
-        total: objects,
-        rows: vec![Site { class, trace: traces[0], objects }],
-        sample_interval_bytes: Some(512),
-        ..Sites::default()
-    };
-    profile.events.push(Event::Sites(sites));
-    for (name, unit) in [("cache-misses", Unit::Count), ("delay", Unit::Nanoseconds)] {
-        let rows = vec![(traces[1], 9)];
-        profile.events.push(Event::Measure(Measure { name: name.into(), unit, total: 12, rows }));
-    }
-    profile.accounting = Some(Accounting {
-        program: "x.Main".into(),
-        interval_ns: 1_000_000,
-        wall_ns: 5_000_000_000,
-        utc_offset_s: 3_600,
-        ..Accounting::default()
-    });
-    profile.created =
-        Some(perk_profile::Timestamp { unix_ms: 1_795_201_231_000, utc_offset_s: 3_600 });
-    profile.notes = vec!["comment: from elsewhere".into()];
-    profile
-}
-
 #[test]
 fn everything_survives() {
-    let profile = everything();
+    let mut profile = fixture::everything();
+    profile.notes = vec!["comment: from elsewhere".into()];
     let read = read(&written(&profile)[..]).unwrap();
-    assert_eq!(text(&read), text(&profile));
+    assert_eq!(fixture::text(&read), fixture::text(&profile));
     assert_eq!(read.accounting, profile.accounting);
     assert_eq!(read.created, profile.created);
     assert_eq!(read.notes, profile.notes);
@@ -335,7 +280,7 @@ fn everything_survives() {
 
 #[test]
 fn cut_anywhere_it_reads_or_says_why_not() {
-    let bytes = written(&everything());
+    let bytes = written(&fixture::everything());
     for end in 0..bytes.len() {
         match read(&bytes[..end]) {
             Ok(profile) => drop(written(&profile)),
@@ -346,7 +291,9 @@ fn cut_anywhere_it_reads_or_says_why_not() {
 
 #[test]
 fn flipped_bits_do_no_harm() {
-    let bytes = written(&Profile { accounting: None, ..everything() });
+    let mut profile = fixture::everything();
+    profile.accounting = None;
+    let bytes = written(&profile);
     for at in 0..bytes.len() * 8 {
         let mut damaged = bytes.clone();
         damaged[at / 8] ^= 1 << (at % 8);
@@ -356,78 +303,12 @@ fn flipped_bits_do_no_harm() {
     }
 }
 
-/// A thread, the frames of a stack (class, method, signature, source, line), and a count.
-type Stack = (Option<String>, Vec<(String, String, String, Option<String>, i32)>, u64);
-
-fn profile_of(stacks: &[Stack]) -> Profile {
-    let mut filler = Filler::default();
-    for (thread, frames, count) in stacks {
-        let thread = thread.as_ref().map(|name| filler.thread(name));
-        let mut stack = Vec::new();
-        for (class, method, signature, source, line) in frames {
-            let symbols = &mut filler.profile.symbols;
-            let class = symbols.class(class);
-            let name = symbols.strings.intern(method);
-            let signature = (!signature.is_empty()).then(|| symbols.strings.intern(signature));
-            let source = source.as_ref().map(|source| symbols.strings.intern(source));
-            let method = symbols.method(perk_profile::Method { class, name, signature, source });
-            let line = Line::from_hprof(*line);
-            stack.push(symbols.frame(perk_profile::Frame { method, bci: None, line }));
-        }
-        let node = filler.profile.tree.insert(stack).node;
-        filler.add(thread, node, *count);
-    }
-    filler.finish()
-}
-
-/// The stacks of a profile with all that is told of their frames, sorted.
-fn frames(profile: &Profile) -> Vec<String> {
-    let symbols = &profile.symbols;
-    let samples = profile.total_cpu_samples();
-    let mut lines: Vec<_> = samples
-        .rows
-        .iter()
-        .map(|&(trace, count)| {
-            let thread = profile.get_trace(trace).thread.map(|id| profile.thread_name(id));
-            let frames: Vec<_> = profile
-                .frames(trace)
-                .map(|frame| {
-                    let frame = symbols.get_frame(frame);
-                    let method = symbols.get_method(frame.method);
-                    let of = |id: Option<_>| id.map(|id| symbols.strings.get(id).to_owned());
-                    let (signature, source) = (of(method.signature), of(method.source));
-                    (symbols.method_name(frame.method), signature, source, frame.line)
-                })
-                .collect();
-            format!("{thread:?} {count} {frames:?}")
-        })
-        .collect();
-    lines.sort();
-    lines
-}
-
 proptest! {
     #[test]
-    fn frames_survive(stacks in prop::collection::vec(
-        (
-            prop::option::of("[a-c \u{e9}]{1,3}"),
-            prop::collection::vec(
-                (
-                    "[a-b./$(\\[\\])<>]{0,6}",
-                    "[a-b<>;\u{65e5}]{1,4}",
-                    prop_oneof![Just(String::new()), Just("(I)V".to_owned())],
-                    prop::option::of("[A-C]{1,2}[.]java"),
-                    -3_i32..5,
-                ),
-                0..5,
-            ),
-            1_u64..9,
-        ),
-        0..8,
-    )) {
-        let profile = profile_of(&stacks);
+    fn frames_survive(stacks in fixture::stacks()) {
+        let profile = fixture::of_stacks(&stacks);
         let read = read(&written(&profile)[..]).unwrap();
-        prop_assert_eq!(frames(&read), frames(&profile));
+        prop_assert_eq!(fixture::frames(&read), fixture::frames(&profile));
     }
 
     #[test]

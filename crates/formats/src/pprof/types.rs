@@ -20,20 +20,6 @@ pub(super) const CPU: &str = "cpu";
 /// The period of sampled allocations.
 pub(super) const SPACE: &str = "space";
 
-/// The name of a quantity in the file.
-pub(super) fn name(quantity: &Quantity) -> &str {
-    match quantity {
-        Quantity::Samples => "samples",
-        Quantity::Calls => "calls",
-        Quantity::SelfTime => "time",
-        Quantity::AllocatedCount => "alloc_objects",
-        Quantity::AllocatedBytes => "alloc_space",
-        Quantity::LiveCount => "inuse_objects",
-        Quantity::LiveBytes => "inuse_space",
-        Quantity::Measure(name, _) => name,
-    }
-}
-
 /// The unit that a text names, and how many of ours one of them is. What is no time and no memory
 /// counts things.
 pub(super) fn unit(text: &str) -> (Unit, u64) {
@@ -67,14 +53,11 @@ pub(super) fn to_columns(
         sites_bytes: is_period(SPACE, Unit::Bytes).then_some(period).filter(|&bytes| bytes > 1),
     };
 
-    let has_calls = types.iter().any(|it| it.name == "calls");
+    let has_calls = types.iter().any(|it| it.name == Quantity::Calls.name());
     let mut columns: Vec<Column> = Vec::new();
     for (index, (value_type, rows)) in types.iter().zip(rows).enumerate() {
         let (unit, factor) = unit(&value_type.unit);
-        let own = Quantity::OWN.into_iter().find(|quantity| {
-            let is_own = name(quantity) == value_type.name && quantity.unit() == unit;
-            is_own && (*quantity != Quantity::SelfTime || has_calls)
-        });
+        let own = Quantity::own(&value_type.name, unit, has_calls);
         let quantity = own.unwrap_or_else(|| {
             // Types that differ in the unit alone stay apart.
             let is_same = |other: &ValueType| other.name == value_type.name;

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use perk_profile::{Accounting, FrameId, Line, MethodId, Profile, Unit, Value};
 use rustc_hash::FxHashMap;
 
-use super::types::{self, CPU, SPACE};
+use super::types::{CPU, SPACE};
 use super::wire::Encoder;
 use super::{
     ACCOUNTING, BELOW_CUTOFF, CLASS_LABEL, COMMENT, COMPILED, JAVA, NATIVE, NO_STACK,
@@ -28,7 +28,7 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     let mut tables = Tables::new(profile);
     let mut file = Encoder::default();
     for column in &columns {
-        let name = tables.string(types::name(&column.quantity));
+        let name = tables.string(column.quantity.name());
         let unit = tables.string(column.quantity.unit().name());
         value_type(&mut file, 1, name, unit);
     }
@@ -135,15 +135,18 @@ fn write_run(profile: &Profile, columns: &[Column], tables: &mut Tables<'_>, fil
         file.packed(13, comments);
     }
     if let Some(value) = Value::first_of(profile) {
-        let shown = match value {
-            Value::Samples if sample_ns.is_some() => CPU,
-            Value::Samples => types::name(&Quantity::Samples),
-            Value::Time => types::name(&Quantity::SelfTime),
-            Value::Calls => types::name(&Quantity::Calls),
-            Value::Allocated => types::name(&Quantity::AllocatedBytes),
-            Value::Live => types::name(&Quantity::LiveBytes),
-            Value::Measure(_) => value.name(profile),
+        let quantity = match value {
+            Value::Samples => Quantity::Samples,
+            Value::Time => Quantity::SelfTime,
+            Value::Calls => Quantity::Calls,
+            Value::Allocated => Quantity::AllocatedBytes,
+            Value::Live => Quantity::LiveBytes,
+            Value::Measure(_) => {
+                Quantity::Measure(value.name(profile).to_owned(), value.unit(profile))
+            }
         };
+        let is_timed = quantity == Quantity::Samples && sample_ns.is_some();
+        let shown = if is_timed { CPU } else { quantity.name() };
         let shown = tables.string(shown);
         file.number(14, shown);
     }

@@ -1,0 +1,272 @@
+//! A file of speedscope as it is read: stacks are kept as a tree, however many samples there are.
+
+use std::fmt;
+
+use perk_profile::Unit;
+use serde::de::{DeserializeSeed, Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use crate::stacks::{ROOT, Stacks};
+
+/// A file. Unknown fields are passed over.
+#[derive(Debug, Deserialize)]
+pub(super) struct File {
+    pub(super) shared: Shared,
+    pub(super) profiles: Vec<Profile>,
+    pub(super) perk: Option<Run>,
+}
+
+/// What perk's own files say of the run.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Run {
+    /// Milliseconds since 1970 and the seconds that local time was ahead of UTC.
+    pub(super) created: Option<(u64, i32)>,
+    pub(super) sample_interval_ns: Option<u64>,
+    pub(super) sites_interval_bytes: Option<u64>,
+    pub(super) accounting: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Shared {
+    pub(super) frames: Vec<Frame>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Frame {
+    pub(super) name: String,
+    pub(super) file: Option<String>,
+    pub(super) line: Option<f64>,
+    #[serde(default)]
+    pub(super) perk: FrameMore,
+}
+
+/// What perk's own files say of a frame.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct FrameMore {
+    /// The JVM signature.
+    pub(super) signature: Option<String>,
+    /// What the frame is, where it is no method of known code.
+    #[serde(default)]
+    pub(super) kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Kind {
+    Native,
+    Compiled,
+    /// The class of the objects that the weights count.
+    Objects,
+    #[default]
+    #[serde(other)]
+    Method,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Profile {
+    #[serde(default)]
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) unit: String,
+    pub(super) samples: Option<Samples>,
+    pub(super) weights: Option<Vec<Weight>>,
+    pub(super) events: Option<Events>,
+    pub(super) perk: Option<ProfileMore>,
+}
+
+/// What perk's own files say of a profile.
+#[derive(Debug, Deserialize)]
+pub(super) struct ProfileMore {
+    /// What is counted.
+    pub(super) value: String,
+    /// In which thread.
+    pub(super) thread: Option<String>,
+}
+
+impl Profile {
+    /// What the weights are in our units, and how many of those one is.
+    pub(super) fn unit(&self) -> (Unit, u64) {
+        match self.unit.as_str() {
+            "nanoseconds" => (Unit::Nanoseconds, 1),
+            "microseconds" => (Unit::Nanoseconds, 1_000),
+            "milliseconds" => (Unit::Nanoseconds, 1_000_000),
+            "seconds" => (Unit::Nanoseconds, 1_000_000_000),
+            "bytes" => (Unit::Bytes, 1),
+            _ => (Unit::Count, 1),
+        }
+    }
+}
+
+/// A weight: whole numbers are kept exactly.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Weight {
+    Whole(u64),
+    Other(f64),
+}
+
+impl Weight {
+    /// In units of which `factor` make one of the file's, rounded; `None` where it is negative.
+    pub(super) fn scaled(self, factor: u64) -> Option<u64> {
+        match self {
+            Weight::Whole(number) => Some(number.saturating_mul(factor)),
+            // The cast saturates, and no JSON number is a NaN.
+            Weight::Other(number) if number >= 0.0 => Some((number * factor as f64).round() as u64),
+            Weight::Other(_) => None,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Weight {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Number;
+        impl Visitor<'_> for Number {
+            type Value = Weight;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a number")
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Weight, E> {
+                Ok(Weight::Whole(number))
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Weight, E> {
+                Ok(Weight::Other(number as f64))
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Weight, E> {
+                Ok(Weight::Other(number))
+            }
+        }
+        deserializer.deserialize_any(Number)
+    }
+}
+
+/// The samples of a profile: a node of the tree of stacks each, by the places of frames in the
+/// table of frames.
+#[derive(Debug, Default)]
+pub(super) struct Samples {
+    pub(super) stacks: Stacks,
+    pub(super) nodes: Vec<u32>,
+}
+
+impl<'de> Deserialize<'de> for Samples {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct All;
+        impl<'de> Visitor<'de> for All {
+            type Value = Samples;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a list of stacks")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Samples, A::Error> {
+                let mut samples = Samples::default();
+                let mut stack = Vec::new();
+                while list.next_element_seed(Stack(&mut stack))?.is_some() {
+                    let node = samples.stacks.node(stack.iter().copied());
+                    samples.nodes.push(node);
+                }
+                Ok(samples)
+            }
+        }
+        deserializer.deserialize_seq(All)
+    }
+}
+
+/// Fills a vector anew.
+struct Stack<'a>(&'a mut Vec<u64>);
+
+impl<'de> DeserializeSeed<'de> for Stack<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Stack<'_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a stack: a list of indexes of frames")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        self.0.clear();
+        while let Some(frame) = list.next_element()? {
+            self.0.push(frame);
+        }
+        Ok(())
+    }
+}
+
+/// The events of a profile: how long each stack was the one that ran.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    pub(super) stacks: Stacks,
+    /// By node.
+    pub(super) own: Vec<f64>,
+    /// Frames without an end.
+    pub(super) open_count: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Event {
+    #[serde(rename = "type")]
+    kind: EventKind,
+    frame: u64,
+    at: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+enum EventKind {
+    #[serde(rename = "O")]
+    Open,
+    #[serde(rename = "C")]
+    Close,
+}
+
+impl<'de> Deserialize<'de> for Events {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct All;
+        impl<'de> Visitor<'de> for All {
+            type Value = Events;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a list of events")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Events, A::Error> {
+                let mut events = Events::default();
+                let (mut node, mut before) = (ROOT, f64::NEG_INFINITY);
+                while let Some(event) = list.next_element::<Event>()? {
+                    if event.at < before {
+                        return Err(A::Error::custom("an event before the one in front of it"));
+                    }
+                    if node != ROOT {
+                        events.own.resize(events.stacks.len(), 0.0);
+                        events.own[node as usize] += event.at - before;
+                    }
+                    before = event.at;
+                    let (parent, frame) = events.stacks.get(node);
+                    node = match event.kind {
+                        EventKind::Open => events.stacks.child(node, event.frame),
+                        EventKind::Close if node != ROOT && frame == event.frame => parent,
+                        EventKind::Close => {
+                            let what = "the end of a frame that is not the innermost";
+                            return Err(A::Error::custom(what));
+                        }
+                    };
+                }
+                while node != ROOT {
+                    events.open_count += 1;
+                    node = events.stacks.get(node).0;
+                }
+                events.own.resize(events.stacks.len(), 0.0);
+                Ok(events)
+            }
+        }
+        deserializer.deserialize_seq(All)
+    }
+}

@@ -1,0 +1,258 @@
+//! Reads speedscope's JSON.
+
+use std::io::{self, BufReader, Cursor, Read};
+
+use perk_profile::{
+    Accounting, ClassId, Frame as ProfileFrame, FrameId, Line, Method, NodeId, Profile, ThreadId,
+    Timestamp, Unit,
+};
+
+use super::file::{self, File, Frame, Kind, Weight};
+use super::{BELOW_CUTOFF, NO_STACK};
+use crate::columns::{self, Column, Intervals, Place, Quantity};
+use crate::fill::Filler;
+use crate::stacks::{ROOT, Stacks};
+use crate::{Error, name};
+
+/// The bytes that can stand in front of UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// Reads a profile.
+///
+/// # Errors
+/// [`Error`] with the place that cannot be understood.
+pub fn read(mut input: impl Read) -> Result<Profile, Error> {
+    let mut head = Vec::new();
+    input.by_ref().take(BYTE_ORDER_MARK.len() as u64).read_to_end(&mut head)?;
+    if head == BYTE_ORDER_MARK {
+        head.clear();
+    }
+    let input = BufReader::with_capacity(1 << 16, Cursor::new(head).chain(input));
+    let file: File = serde_json::from_reader(input).map_err(|error| {
+        if error.is_io() {
+            return io::Error::from(error).into();
+        }
+        let message = format!("not speedscope's JSON: {error}");
+        Error::Input { kind: io::ErrorKind::InvalidData, message }
+    })?;
+    Reader::default().read(file)
+}
+
+/// What a frame of the file is in the profile.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Frame(FrameId),
+    Objects(ClassId),
+    NoStack,
+    BelowCutoff,
+}
+
+#[derive(Debug, Default)]
+struct Reader {
+    filler: Filler,
+    parts: Vec<Part>,
+    columns: Vec<Column>,
+    rounded_count: u64,
+    negative_count: u64,
+    open_count: u64,
+}
+
+impl Reader {
+    fn read(mut self, file: File) -> Result<Profile, Error> {
+        self.parts = file.shared.frames.iter().map(|frame| self.part(frame)).collect();
+        let mut run = file.perk.unwrap_or_default();
+        let has_calls = file
+            .profiles
+            .iter()
+            .any(|it| it.perk.as_ref().is_some_and(|more| more.value == Quantity::Calls.name()));
+        let units: Vec<Unit> = file.profiles.iter().map(|profile| profile.unit().0).collect();
+        let weight_ns = one_weight_ns(&file.profiles);
+        for (index, profile) in file.profiles.into_iter().enumerate() {
+            let (unit, mut factor) = profile.unit();
+            let mut is_timed = false;
+            let (quantity, thread) = match &profile.perk {
+                Some(more) => {
+                    let own = Quantity::own(&more.value, unit, has_calls);
+                    let measure = || Quantity::Measure(more.value.clone(), unit);
+                    (own.unwrap_or_else(measure), more.thread.clone())
+                }
+                None => {
+                    is_timed = unit == Unit::Nanoseconds && weight_ns.is_some();
+                    let others = units.iter().filter(|&&other| other == unit).count();
+                    let thread =
+                        (others > 1 && !profile.name.is_empty()).then(|| profile.name.clone());
+                    (quantity_of(unit, is_timed), thread)
+                }
+            };
+            let thread = thread.map(|name| self.filler.thread(&name));
+            if is_timed {
+                run.sample_interval_ns = weight_ns;
+                factor = 0;
+            }
+            self.add(index, profile, thread, quantity, factor)?;
+        }
+        self.tell();
+        let mut profile = self.filler.profile;
+        let stamp = |(unix_ms, utc_offset_s)| Timestamp { unix_ms, utc_offset_s };
+        profile.created = run.created.map(stamp);
+        profile.accounting = run.accounting.as_deref().map(Accounting::from_text);
+        let intervals =
+            Intervals { sample_ns: run.sample_interval_ns, sites_bytes: run.sites_interval_bytes };
+        self.columns.iter_mut().for_each(Column::merge);
+        columns::into_profile(&mut profile, self.columns, intervals);
+        Ok(profile)
+    }
+
+    fn part(&mut self, frame: &Frame) -> Part {
+        match (frame.perk.kind, frame.name.as_str()) {
+            (Kind::Objects, class) => {
+                return Part::Objects(self.filler.profile.symbols.class(class));
+            }
+            (_, NO_STACK) => return Part::NoStack,
+            (_, BELOW_CUTOFF) => return Part::BelowCutoff,
+            _ => {}
+        }
+        let line = match (frame.perk.kind, frame.line) {
+            (Kind::Native, _) => Line::Native,
+            (Kind::Compiled, _) => Line::Compiled,
+            // The cast saturates.
+            (_, Some(line)) if line >= 1.0 => Line::Number(line as u32),
+            _ => Line::Unknown,
+        };
+        let (class, method) = name::split(&frame.name);
+        let symbols = &mut self.filler.profile.symbols;
+        let class = symbols.class(class);
+        let name = symbols.strings.intern(method);
+        let mut text = |text: &Option<String>| {
+            let text = text.as_deref().filter(|text| !text.is_empty());
+            text.map(|text| symbols.strings.intern(text))
+        };
+        let (signature, source) = (text(&frame.perk.signature), text(&frame.file));
+        let method = symbols.method(Method { class, name, signature, source });
+        Part::Frame(symbols.frame(ProfileFrame { method, bci: None, line }))
+    }
+
+    /// Adds the numbers of one of the file's profiles, times `factor`; where that is 0, a number
+    /// of 1 for each weight.
+    fn add(
+        &mut self,
+        index: usize,
+        profile: file::Profile,
+        thread: Option<ThreadId>,
+        quantity: Quantity,
+        factor: u64,
+    ) -> Result<(), Error> {
+        let error = |expected| Error::Entry { table: "profiles", index, expected };
+        let at = self.columns.iter().position(|column| column.quantity == quantity);
+        let at = at.unwrap_or_else(|| {
+            self.columns.push(Column::new(quantity));
+            self.columns.len() - 1
+        });
+        if let Some(samples) = profile.samples {
+            let places = self.places(&samples.stacks, thread)?;
+            let weights = profile.weights.ok_or_else(|| error("weights"))?;
+            if weights.len() != samples.nodes.len() {
+                return Err(error("as many weights as samples"));
+            }
+            for (node, weight) in samples.nodes.into_iter().zip(weights) {
+                let number = self.number(weight, factor);
+                self.columns[at].add(places[node as usize], number);
+            }
+        } else if let Some(events) = profile.events {
+            let places = self.places(&events.stacks, thread)?;
+            self.open_count += events.open_count;
+            for (place, own) in places.into_iter().zip(events.own) {
+                let number = self.number(Weight::Other(own), factor);
+                self.columns[at].add(place, number);
+            }
+        } else {
+            return Err(error("samples or events"));
+        }
+        Ok(())
+    }
+
+    fn number(&mut self, weight: Weight, factor: u64) -> u64 {
+        if factor == 0 {
+            return 1;
+        }
+        if factor == 1 && matches!(weight, Weight::Other(number) if number.fract() != 0.0) {
+            self.rounded_count += 1;
+        }
+        weight.scaled(factor).unwrap_or_else(|| {
+            self.negative_count += 1;
+            0
+        })
+    }
+
+    /// The places of the nodes of `stacks`; `None` where the samples belong to no listed trace.
+    fn places(
+        &mut self,
+        stacks: &Stacks,
+        thread: Option<ThreadId>,
+    ) -> Result<Vec<Option<Place>>, Error> {
+        let root = self.filler.profile.tree.root();
+        let mut nodes: Vec<(NodeId, Option<ClassId>, bool)> = vec![(root, None, true)];
+        for (parent, index) in stacks.iter() {
+            let index = usize::try_from(index).unwrap_or(usize::MAX);
+            let expected = "an entry for each frame of the samples";
+            let error = Error::Entry { table: "shared.frames", index, expected };
+            let part = *self.parts.get(index).ok_or(error)?;
+            let (above, class, is_listed) = nodes[parent as usize];
+            nodes.push(match part {
+                Part::Frame(frame) => {
+                    let tree = &mut self.filler.profile.tree;
+                    (tree.insert_below(above, [frame]).node, class, is_listed)
+                }
+                Part::Objects(class) => (above, Some(class), is_listed),
+                Part::NoStack => (above, class, is_listed),
+                Part::BelowCutoff => (above, class, is_listed && parent != ROOT),
+            });
+        }
+        let mut place = |(node, class, is_listed): (NodeId, Option<ClassId>, bool)| {
+            is_listed.then(|| (self.filler.profile.trace(node, thread), class))
+        };
+        Ok(nodes.into_iter().map(&mut place).collect())
+    }
+
+    /// Says what is passed over.
+    fn tell(&mut self) {
+        for (count, what) in [
+            (self.rounded_count, "weights rounded to whole numbers"),
+            (self.negative_count, "negative weights counted as 0"),
+            (self.open_count, "frames without an end counted up to the last event"),
+        ] {
+            if count > 0 {
+                self.filler.profile.notes.push(format!("{count} {what}"));
+            }
+        }
+    }
+}
+
+/// What profiles of other tools count.
+fn quantity_of(unit: Unit, is_timed: bool) -> Quantity {
+    match unit {
+        Unit::Count => Quantity::Samples,
+        Unit::Nanoseconds if is_timed => Quantity::Samples,
+        Unit::Nanoseconds => Quantity::Measure("time".to_owned(), unit),
+        Unit::Bytes => Quantity::Measure("bytes".to_owned(), unit),
+    }
+}
+
+/// The weight of all samples of profiles of time, in nanoseconds, where it is one and nothing else
+/// counts samples: samplers write the time that a sample stands for.
+fn one_weight_ns(profiles: &[file::Profile]) -> Option<u64> {
+    if profiles.iter().any(|profile| profile.perk.is_some() || profile.unit().0 == Unit::Count) {
+        return None;
+    }
+    let mut one = None;
+    for profile in profiles.iter().filter(|profile| profile.unit().0 == Unit::Nanoseconds) {
+        profile.samples.as_ref()?;
+        for weight in profile.weights.as_ref()? {
+            let ns = weight.scaled(profile.unit().1).filter(|&ns| ns > 0)?;
+            if *one.get_or_insert(ns) != ns {
+                return None;
+            }
+        }
+    }
+    one
+}

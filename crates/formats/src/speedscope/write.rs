@@ -1,0 +1,180 @@
+//! Writes speedscope's JSON.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use perk_profile::{Accounting, ClassId, FrameId, Line, Profile, StrId, Unit};
+use rustc_hash::FxHashMap;
+use serde_json::{Value as Json, json};
+
+use super::{BELOW_CUTOFF, NO_STACK, SCHEMA};
+use crate::columns::{self, Column, Place, Quantity};
+use crate::name;
+
+/// Writes all numbers that `profile` has by call path: a profile for each, and in each thread.
+///
+/// # Errors
+/// As `out` fails.
+pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "{{\"$schema\":{},\"exporter\":\"perk\"", json!(SCHEMA))?;
+    let program = profile.accounting.as_ref().map_or("", |accounting| &accounting.program);
+    if !program.is_empty() {
+        write!(out, ",\"name\":{}", json!(program))?;
+    }
+    write!(out, ",\"activeProfileIndex\":0,\"perk\":{},\"profiles\":[", run(profile))?;
+    let mut frames = Frames { profile, table: Vec::new(), ids: FxHashMap::default() };
+    let mut separator = "\n";
+    for column in columns::of_profile(profile) {
+        for (thread, stacks) in by_thread(profile, &column) {
+            out.write_all(separator.as_bytes())?;
+            write_profile(&column.quantity, thread, &stacks, &mut frames, out)?;
+            separator = ",\n";
+        }
+    }
+    out.write_all(b"\n],\"shared\":{\"frames\":[")?;
+    for (index, &key) in frames.table.iter().enumerate() {
+        let separator = if index > 0 { ",\n" } else { "\n" };
+        write!(out, "{separator}{}", frames.json(key))?;
+    }
+    out.write_all(b"\n]}}\n")
+}
+
+/// What only perk reads.
+fn run(profile: &Profile) -> Json {
+    let mut run = json!({});
+    if let Some(created) = profile.created {
+        run["created"] = json!([created.unix_ms, created.utc_offset_s]);
+    }
+    if let Some(ns) = profile.sample_interval_ns() {
+        run["sample_interval_ns"] = json!(ns);
+    }
+    if let Some(bytes) = profile.sites().and_then(|sites| sites.sample_interval_bytes) {
+        run["sites_interval_bytes"] = json!(bytes);
+    }
+    if let Some(accounting) = &profile.accounting {
+        run["accounting"] = json!(Accounting::to_text(accounting));
+    }
+    run
+}
+
+/// What a frame of the file stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Frame(FrameId),
+    Objects(ClassId),
+    NoStack,
+    BelowCutoff,
+}
+
+/// Numbers by place; those without one belong to traces that are not listed.
+type Weighted = Vec<(Option<Place>, u64)>;
+
+/// The numbers of a column, in each thread; those of no thread first.
+fn by_thread(profile: &Profile, column: &Column) -> BTreeMap<Option<StrId>, Weighted> {
+    let mut threads: BTreeMap<Option<StrId>, Weighted> = BTreeMap::new();
+    for &(place, number) in &column.rows {
+        let thread = profile.get_trace(place.0).thread.map(|id| profile.get_thread(id).name);
+        threads.entry(thread).or_default().push((Some(place), number));
+    }
+    let unlisted = column.unlisted();
+    if unlisted > 0 {
+        threads.entry(None).or_default().push((None, unlisted));
+    }
+    threads
+}
+
+fn write_profile(
+    quantity: &Quantity,
+    thread: Option<StrId>,
+    numbers: &Weighted,
+    frames: &mut Frames<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let (value, unit) = (quantity.name(), quantity.unit());
+    let thread = thread.map(|name| frames.profile.symbols.strings.get(name));
+    let name = thread.map_or_else(|| value.to_owned(), |thread| format!("{value}: {thread}"));
+    let mut more = json!({ "value": value });
+    if let Some(thread) = thread {
+        more["thread"] = json!(thread);
+    }
+    let unit = if unit == Unit::Count { "none" } else { unit.name() };
+    let total = numbers.iter().map(|row| row.1).fold(0, u64::saturating_add);
+    write!(out, "{{\"type\":\"sampled\",\"name\":{},\"perk\":{more}", json!(name))?;
+    write!(out, ",\"unit\":\"{unit}\",\"startValue\":0,\"endValue\":{total},\"samples\":[")?;
+    let mut stack = Vec::new();
+    for (index, &(place, _)) in numbers.iter().enumerate() {
+        frames.stack(place, &mut stack);
+        out.write_all(if index > 0 { b",[" } else { b"[" })?;
+        for (level, id) in stack.iter().rev().enumerate() {
+            let separator = if level > 0 { "," } else { "" };
+            write!(out, "{separator}{id}")?;
+        }
+        out.write_all(b"]")?;
+    }
+    out.write_all(b"],\"weights\":[")?;
+    for (index, (_, number)) in numbers.iter().enumerate() {
+        let separator = if index > 0 { "," } else { "" };
+        write!(out, "{separator}{number}")?;
+    }
+    out.write_all(b"]}")
+}
+
+/// The frames that samples refer to.
+struct Frames<'a> {
+    profile: &'a Profile,
+    table: Vec<Key>,
+    ids: FxHashMap<Key, usize>,
+}
+
+impl Frames<'_> {
+    /// The frames of a place, from the innermost outward.
+    fn stack(&mut self, place: Option<Place>, stack: &mut Vec<usize>) {
+        stack.clear();
+        let Some((trace, class)) = place else {
+            stack.push(self.id(Key::BelowCutoff));
+            return;
+        };
+        let profile = self.profile;
+        stack.extend(class.map(|class| self.id(Key::Objects(class))));
+        let objects = stack.len();
+        stack.extend(profile.frames(trace).map(|frame| self.id(Key::Frame(frame))));
+        if stack.len() == objects {
+            stack.push(self.id(Key::NoStack));
+        }
+    }
+
+    fn id(&mut self, key: Key) -> usize {
+        *self.ids.entry(key).or_insert_with(|| {
+            self.table.push(key);
+            self.table.len() - 1
+        })
+    }
+
+    fn json(&self, key: Key) -> Json {
+        let symbols = &self.profile.symbols;
+        let frame = match key {
+            Key::NoStack => return json!({ "name": NO_STACK }),
+            Key::BelowCutoff => return json!({ "name": BELOW_CUTOFF }),
+            Key::Objects(class) => {
+                return json!({ "name": symbols.class_name(class), "perk": { "kind": "objects" } });
+            }
+            Key::Frame(frame) => symbols.get_frame(frame),
+        };
+        let method = symbols.get_method(frame.method);
+        let class = symbols.class_name(method.class);
+        let mut json = json!({ "name": name::join(class, symbols.strings.get(method.name)) });
+        if let Some(source) = method.source {
+            json["file"] = json!(symbols.strings.get(source));
+        }
+        if let Some(signature) = method.signature {
+            json["perk"]["signature"] = json!(symbols.strings.get(signature));
+        }
+        match frame.line {
+            Line::Number(line) => json["line"] = json!(line),
+            Line::Native => json["perk"]["kind"] = json!("native"),
+            Line::Compiled => json["perk"]["kind"] = json!("compiled"),
+            Line::Unknown => {}
+        }
+        json
+    }
+}
