@@ -12,6 +12,8 @@ use perk_formats::{
 use perk_hprof::{Format, aprof};
 use perk_profile::{Allocations, Event, Line, Profile, Site, Sites, Value};
 
+use crate::packing::Packing;
+
 /// A form of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
@@ -136,16 +138,17 @@ impl Form {
             Form::Collapsed => "one value by call path, without lines and signatures",
             Form::Html => "one value by call path, without lines",
             Form::Svg => "one value by call path, as a picture",
-            Form::Pprof => "samples, times, calls, allocations by call path, with lines",
-            Form::Speedscope => "all values by call path, with lines",
+            Form::Pprof => "all values by call path, with lines; no total times, no monitors",
+            Form::Speedscope => "all values by call path, with lines; no total times, no monitors",
             Form::Jfr => "samples, allocations, locks",
             Form::Perf | Form::Async => "samples and events by call path",
         }
     }
 
-    /// The form that a file name's ending stands for.
+    /// The form that a file name's ending stands for, which the ending of a packing may follow.
     pub(crate) fn of_path(path: &Path) -> anyhow::Result<Form> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+        let name = Packing::split(path).0;
+        let name = name.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
         let written = || Form::value_variants().iter().copied().filter(|form| form.is_written());
         let has = |ending: &&str| {
             name.strip_suffix(*ending).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
@@ -267,10 +270,11 @@ impl Form {
                 return vec!["how long threads waited to be notified"];
             }
             Form::Text | Form::Binary => return Vec::new(),
+            Form::Pprof | Form::Speedscope => {
+                return if has_monitors(profile) { vec!["monitors"] } else { Vec::new() };
+            }
             _ => {}
         }
-        let has_monitors =
-            profile.monitor_times().next().is_some() || profile.monitor_dumps().next().is_some();
         let symbols = &profile.symbols;
         let has_lines = profile.traces().iter().any(|trace| {
             let mut frames = profile.tree.frames(trace.node);
@@ -291,13 +295,17 @@ impl Form {
             (is_other(Value::Calls), "numbers of calls"),
             (is_other(Value::Allocated), "allocations"),
             (is_other(Value::Live) && value == Some(Value::Allocated), "live objects"),
-            (has_monitors, "monitors"),
+            (has_monitors(profile), "monitors"),
             (self != Form::Html && profile.accounting.is_some(), "the accounting"),
         ]
         .into_iter()
         .filter_map(|(lost, what)| lost.then_some(what))
         .collect()
     }
+}
+
+fn has_monitors(profile: &Profile) -> bool {
+    profile.monitor_times().next().is_some() || profile.monitor_dumps().next().is_some()
 }
 
 /// The error of a form that cannot hold a profile.
@@ -380,10 +388,12 @@ mod tests {
             ("/x/a.b.collapsed", Form::Collapsed),
             ("a.HTML", Form::Html),
             ("a.speedscope.json", Form::Speedscope),
+            ("a.pb.gz", Form::Pprof),
+            ("a.TXT.zst", Form::Text),
         ] {
             assert_eq!(Form::of_path(Path::new(path)).unwrap(), form, "{path}");
         }
-        for path in ["a", "a.jfr", ".txt", "txt", "a.txt.gz"] {
+        for path in ["a", "a.jfr", ".txt", "txt", "a.gz", "a.txt.gz.gz"] {
             assert!(Form::of_path(Path::new(path)).is_err(), "{path}");
         }
     }

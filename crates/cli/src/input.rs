@@ -1,25 +1,25 @@
 //! Opens profiles: files or stdin, plain or compressed, of any form.
 
 use std::fs::File;
-use std::io::{self, BufReader, Cursor, IsTerminal, Read, stderr};
+use std::io::{self, Cursor, IsTerminal, Read, stderr};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use flate2::bufread::MultiGzDecoder;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use perk_profile::Profile;
 
 use crate::form::{Form, HEAD_BYTES};
+use crate::packing::Packing;
+use crate::show::printable;
 use crate::talk;
 
 /// The most bytes that are read where nothing else is said: more than any profile, and less than
 /// what a small file made to do harm unpacks to.
 const MAX_BYTES: u64 = 64 << 30;
-/// How gzip and zstd begin.
-const GZIP: &[u8] = &[0x1f, 0x8b];
-const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+/// How many of its first bytes are named where a file is of no known form.
+const NAMED_BYTES: usize = 16;
 /// Work that is shorter shows no progress.
 const PROGRESS_AFTER: Duration = Duration::from_secs(1);
 
@@ -62,8 +62,18 @@ pub(crate) fn read(path: &Path, args: &ReadArgs) -> anyhow::Result<Input> {
     };
     let source = Watched::new(source, &name, length);
     let bar = source.bar.clone();
-    let source = unpack(source).with_context(cannot_read)?;
-    let mut source = Bounded { source, left: args.max_bytes, max_bytes: args.max_bytes };
+    let input = read_source(source, &name, args);
+    bar.finish_and_clear();
+    let input = input?;
+    for note in &input.profile.notes {
+        talk::say(format_args!("{name}: {}", printable(note)));
+    }
+    Ok(input)
+}
+
+fn read_source(source: impl Read + 'static, name: &str, args: &ReadArgs) -> anyhow::Result<Input> {
+    let cannot_read = || format!("cannot read {name}");
+    let mut source = unpack(source, args.max_bytes).with_context(cannot_read)?;
     // The head first: what is no profile may be endless.
     let mut head = Vec::new();
     source.by_ref().take(HEAD_BYTES).read_to_end(&mut head).with_context(cannot_read)?;
@@ -71,14 +81,17 @@ pub(crate) fn read(path: &Path, args: &ReadArgs) -> anyhow::Result<Input> {
         bail!("{name} is empty");
     }
     let Some(form) = args.from.or_else(|| Form::of_content(&head)) else {
-        bail!("{name} is in no form perk can read (`perk formats` lists them)");
+        let begin = head[..head.len().min(NAMED_BYTES)].escape_ascii();
+        bail!(
+            "{name} is in no form perk can read: it begins with \"{begin}\" (`perk formats` lists \
+             the forms)"
+        );
     };
-    let profile = form.read(Cursor::new(head).chain(source));
-    bar.finish_and_clear();
-    let profile = profile.with_context(|| format!("{name}: bad {} file", form.title()))?;
-    for note in &profile.notes {
-        talk::say(format_args!("{name}: {note}"));
-    }
+    let profile = form.read(Cursor::new(head).chain(&mut source));
+    let profile = profile.with_context(|| match source.has_failed {
+        true => cannot_read(),
+        false => format!("{name}: bad {} file", form.title()),
+    })?;
     Ok(Input { form, profile })
 }
 
@@ -92,24 +105,23 @@ pub(crate) fn display_name(path: &Path) -> String {
     if is_stream(path) { "stdin".to_owned() } else { path.display().to_string() }
 }
 
-/// What `source` holds, unpacked if it is packed, twice if it is packed twice.
-fn unpack(source: impl Read + 'static) -> io::Result<Box<dyn Read>> {
+/// What `source` holds, unpacked if it is packed, twice if it is packed twice; `max_bytes` of it.
+fn unpack(source: impl Read + 'static, max_bytes: u64) -> io::Result<Bounded<Box<dyn Read>>> {
     const LAYERS: usize = 3;
+    // Packed data is hardly longer than what it holds; but it may be endless and hold nothing.
+    let max_packed_bytes = max_bytes.saturating_add(max_bytes / 8).saturating_add(1 << 16);
     let mut source: Box<dyn Read> = Box::new(source);
     for _ in 0..LAYERS {
         let mut head = Vec::new();
-        source.by_ref().take(ZSTD.len() as u64).read_to_end(&mut head)?;
-        let (is_gzip, is_zstd) = (head.starts_with(GZIP), head.starts_with(ZSTD));
+        source.by_ref().take(Packing::HEAD_BYTES).read_to_end(&mut head)?;
+        let packing = Packing::of_head(&head);
         let whole = Cursor::new(head).chain(source);
-        source = if is_gzip {
-            Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole)))
-        } else if is_zstd {
-            Box::new(zstd::Decoder::new(whole)?)
-        } else {
-            return Ok(Box::new(whole));
+        source = match packing {
+            Some(packing) => packing.unpack(Bounded::new(whole, max_packed_bytes))?,
+            None => return Ok(Bounded::new(Box::new(whole), max_bytes)),
         };
     }
-    Ok(source)
+    Ok(Bounded::new(source, max_bytes))
 }
 
 /// Reads so many bytes and no more.
@@ -117,10 +129,16 @@ struct Bounded<R> {
     source: R,
     left: u64,
     max_bytes: u64,
+    /// An error was given out: the file's, not one of what it holds.
+    has_failed: bool,
 }
 
-impl<R: Read> Read for Bounded<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+impl<R: Read> Bounded<R> {
+    fn new(source: R, max_bytes: u64) -> Self {
+        Self { source, left: max_bytes, max_bytes, has_failed: false }
+    }
+
+    fn read_on(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         // One byte more than is allowed tells a file that is too long from one that just fits.
         let room = usize::try_from(self.left.saturating_add(1)).unwrap_or(usize::MAX);
         let length = buffer.len().min(room);
@@ -130,6 +148,15 @@ impl<R: Read> Read for Bounded<R> {
             io::Error::new(io::ErrorKind::FileTooLarge, what)
         })?;
         Ok(count)
+    }
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.read_on(buffer);
+        let is_failure = |error: &io::Error| error.kind() != io::ErrorKind::Interrupted;
+        self.has_failed |= count.as_ref().is_err_and(is_failure);
+        count
     }
 }
 
@@ -205,7 +232,7 @@ mod tests {
     #[test]
     fn what_is_longer_than_allowed_is_an_error() {
         let read = |max_bytes| {
-            let mut bounded = Bounded { source: &b"12345"[..], left: max_bytes, max_bytes };
+            let mut bounded = Bounded::new(&b"12345"[..], max_bytes);
             let mut bytes = Vec::new();
             bounded.read_to_end(&mut bytes).map(|_| bytes)
         };

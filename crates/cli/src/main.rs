@@ -11,6 +11,7 @@ mod form;
 mod input;
 mod listen;
 mod output;
+mod packing;
 mod report;
 mod run;
 mod show;

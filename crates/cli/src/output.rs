@@ -9,11 +9,12 @@ use anyhow::{Context, bail};
 use perk_profile::{Profile, Value};
 
 use crate::form::Form;
+use crate::packing::{Packer, Packing};
 
 /// What writes a file.
 pub(crate) type Writing<'a> = dyn Fn(&mut dyn Write) -> io::Result<()> + 'a;
 
-/// A file to write a profile to.
+/// A file to write a profile to, packed where its ending says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) path: PathBuf,
@@ -49,8 +50,10 @@ impl Target {
 
     /// The same file name with `infix` before its ending.
     pub(crate) fn with_infix(&self, infix: &str) -> Self {
-        let ending = self.path.extension().unwrap_or_default().to_string_lossy();
-        Self { path: self.path.with_extension(format!("{infix}.{ending}")), form: self.form }
+        let (path, packing) = Packing::split(&self.path);
+        let ending = path.extension().unwrap_or_default().to_string_lossy();
+        let path = Packing::join(&path.with_extension(format!("{infix}.{ending}")), packing);
+        Self { path, form: self.form }
     }
 
     /// Writes `profile`: under a temporary name in the same folder first, so that the final name
@@ -75,20 +78,22 @@ impl Target {
     }
 
     fn write_file(&self, write: &Writing<'_>) -> io::Result<()> {
+        let (_, packing) = Packing::split(&self.path);
         // A device or a pipe is written to; it must not be replaced by a file.
         if fs::metadata(&self.path).is_ok_and(|metadata| !metadata.is_file()) {
-            let mut out = BufWriter::new(OpenOptions::new().write(true).open(&self.path)?);
+            let out = BufWriter::new(OpenOptions::new().write(true).open(&self.path)?);
+            let mut out = Packer::new(out, packing)?;
             write(&mut out)?;
-            return out.flush();
+            return out.finish()?.flush();
         }
         let path = resolve(&self.path);
         let temporary = tempfile::Builder::new()
             .prefix(".perk-")
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(folder_of(&path))?;
-        let mut out = BufWriter::new(temporary);
+        let mut out = Packer::new(BufWriter::new(temporary), packing)?;
         write(&mut out)?;
-        let temporary = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        let temporary = out.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
         temporary.persist(&path).map_err(|error| error.error)?;
         Ok(())
     }
@@ -134,6 +139,8 @@ mod tests {
     fn a_pid_goes_before_the_ending() {
         let target = target(Path::new("/x/a.b.txt")).with_infix("12");
         assert_eq!(target.path, Path::new("/x/a.b.12.txt"));
+        let packed = self::target(Path::new("/x/a.b.txt.gz")).with_infix("12");
+        assert_eq!(packed.path, Path::new("/x/a.b.12.txt.gz"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod diff;
 mod exact;
 mod files;
 mod foreign;
+mod input;
 mod launch;
 mod listen;
 mod monitors;

@@ -31,8 +31,10 @@ const TOLD: usize = 8;
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut file = File::default();
     let mut wire = Wire::new(input);
-    while let Some((number, field)) = wire.next()? {
-        file.add(number, field)?;
+    loop {
+        let offset = wire.offset();
+        let Some((number, field)) = wire.next()? else { break };
+        file.add(number, field, offset)?;
     }
     Builder { file, filler: Filler::default(), frames: FxHashMap::default() }.build()
 }
@@ -53,7 +55,7 @@ struct File {
 }
 
 impl File {
-    fn add(&mut self, number: u64, field: Field<'_>) -> Result<(), Error> {
+    fn add(&mut self, number: u64, field: Field<'_>, offset: usize) -> Result<(), Error> {
         match (number, field) {
             (1, Field::Bytes(message)) => {
                 let value_type = self.value_type(message)?;
@@ -76,7 +78,10 @@ impl File {
                 }
             }
             (10 | 14 | 15, Field::Varint(_)) => {}
-            (1..=15, _) => return Err(entry("field", number, "the type that pprof gives it")),
+            (1..=15, _) => {
+                let expected = "a field of the type that pprof gives it";
+                return Err(Error::Offset { offset, expected });
+            }
             _ => self.unknown_field_count += 1,
         }
         Ok(())

@@ -7,11 +7,16 @@ use super::wire::{Field, Message};
 use crate::Error;
 use crate::stacks::Stacks;
 
+/// How many stacks are known by their bytes at a time.
+const KNOWN_STACKS: usize = 1 << 18;
+
 /// The samples, a row for all of the same stack and labels.
 #[derive(Debug)]
 pub(super) struct Samples {
     /// By the ids of locations.
     pub(super) stacks: Stacks,
+    /// The nodes of stacks by their packed locations: profiles have the same ones again and again.
+    known: FxHashMap<Box<[u8]>, u32>,
     /// The labels that hold text, as indexes of key and text; the first set is empty.
     pub(super) label_sets: Vec<Box<[(u64, u64)]>>,
     label_set_ids: FxHashMap<Box<[(u64, u64)]>, u32>,
@@ -45,6 +50,7 @@ impl Default for Samples {
     fn default() -> Self {
         Self {
             stacks: Stacks::default(),
+            known: FxHashMap::default(),
             label_sets: vec![Box::default()],
             label_set_ids: FxHashMap::from_iter([(Box::default(), 0)]),
             number_labels: FxHashMap::default(),
@@ -69,10 +75,19 @@ impl Samples {
         locations.clear();
         values.clear();
         labels.clear();
+        let mut packed: Option<Message<'_>> = None;
         let mut fields = message;
         while let Some((number, field)) = fields.next()? {
             match (number, field) {
-                (1, field) => numbers(field, locations, message)?,
+                (1, Field::Bytes(field)) if packed.is_none() && locations.is_empty() => {
+                    packed = Some(field);
+                }
+                (1, field) => {
+                    if let Some(packed) = packed.take() {
+                        numbers(Field::Bytes(packed), locations, message)?;
+                    }
+                    numbers(field, locations, message)?;
+                }
                 (2, field) => numbers(field, values, message)?,
                 (3, Field::Bytes(label)) => labels.extend(self.label(label)?),
                 (3, _) => return Err(message.error("a sample's labels as messages")),
@@ -84,7 +99,10 @@ impl Samples {
         } else if values.len() != self.width {
             return Err(message.error("as many values as in the first sample"));
         }
-        let node = self.stacks.node(locations.iter().rev().copied());
+        let node = match packed {
+            Some(packed) => self.packed_node(packed, locations)?,
+            None => self.stacks.node(locations.iter().rev().copied()),
+        };
         let labels = self.label_set(labels);
         self.label_set_uses[labels as usize] += 1;
         let row = *self.row_ids.entry((node, labels)).or_insert_with(|| {
@@ -101,6 +119,20 @@ impl Samples {
         }
         self.scratch = scratch;
         Ok(())
+    }
+
+    /// The node of the stack of packed locations.
+    fn packed_node(&mut self, packed: Message<'_>, locations: &mut Vec<u64>) -> Result<u32, Error> {
+        if let Some(&node) = self.known.get(packed.bytes) {
+            return Ok(node);
+        }
+        numbers(Field::Bytes(packed), locations, packed)?;
+        let node = self.stacks.node(locations.iter().rev().copied());
+        if self.known.len() >= KNOWN_STACKS {
+            self.known.clear();
+        }
+        self.known.insert(packed.bytes.into(), node);
+        Ok(node)
     }
 
     /// The key and the text of a label; `None` where it holds a number.

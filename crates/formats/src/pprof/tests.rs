@@ -213,7 +213,7 @@ fn says_what_is_wrong() {
     check(b"x", "byte 1: expected a varint of at most ten bytes, within the message");
     check(b"\x0B", "byte 1: expected a field of type 0, 1, 2 or 5");
     check(b"\0\0", "byte 0: expected a field's number, from 1");
-    check(b"\x10\0", "field[2]: expected the type that pprof gives it");
+    check(b"\x10\0", "byte 0: expected a field of the type that pprof gives it");
     check(b"\x12\x05\x0A\x09", "byte 4: expected the rest of a field");
     check(b"\x12\x02\x0A\x09", "byte 3: expected a length within the message");
     let bytes = file(&strings, |file| {

@@ -112,6 +112,11 @@ impl<R: Read> Wire<R> {
         Self { input, buffer: vec![0; BUFFER_BYTES], start: 0, end: 0, offset: 0 }
     }
 
+    /// Where the next field begins.
+    pub(super) fn offset(&self) -> usize {
+        self.offset
+    }
+
     /// The number and the content of the next field; `None` at the end of the input.
     #[inline]
     pub(super) fn next(&mut self) -> Result<Option<(u64, Field<'_>)>, Error> {

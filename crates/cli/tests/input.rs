@@ -1,0 +1,351 @@
+//! What perk does with inputs that are packed, cut off, endless, or made to do harm.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::util::{Folder, PERK, assert_refused, stderr, stdout, wait_for};
+
+const STACKS: &str = "Main.main;Lexer.next 60\nMain.main;Types.of 25\n";
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+    packer.write_all(bytes).unwrap();
+    packer.finish().unwrap()
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    zstd::encode_all(bytes, 0).unwrap()
+}
+
+/// The report on a file without the line that names it.
+#[track_caller]
+fn report(folder: &Folder, arguments: &[&str]) -> String {
+    let arguments: Vec<_> = ["report"].iter().chain(arguments).copied().collect();
+    let output = folder.run(&arguments);
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{arguments:?}");
+    stdout(&output).split_once('\n').unwrap().1.to_owned()
+}
+
+#[test]
+fn packed_files_are_read_as_what_they_hold() {
+    let folder = Folder::new();
+    folder.file("plain", STACKS);
+    folder.file("gzip", gzip(STACKS.as_bytes()));
+    folder.file("zstd", zstd(STACKS.as_bytes()));
+    folder.file("twice", gzip(&gzip(STACKS.as_bytes())));
+    folder.file("both", zstd(&gzip(STACKS.as_bytes())));
+    let (first, second) = STACKS.split_at(STACKS.find('\n').unwrap() + 1);
+    folder.file("members", [gzip(first.as_bytes()), gzip(second.as_bytes())].concat());
+    let plain = report(&folder, &["plain"]);
+    for file in ["gzip", "zstd", "twice", "both", "members"] {
+        assert_eq!(report(&folder, &[file]), plain, "{file}");
+    }
+    folder.file("deep", gzip(&gzip(&gzip(&gzip(STACKS.as_bytes())))));
+    assert_refused(&folder.run(&["report", "deep"]), &["deep is in no form", r"\x1f\x8b"]);
+}
+
+#[test]
+fn an_ending_packs_what_is_written() {
+    let folder = Folder::new();
+    folder.file("plain.folded", STACKS);
+    let plain = report(&folder, &["plain.folded"]);
+    for (name, magic) in [
+        ("x.pb.gz", &[0x1F, 0x8B][..]),
+        ("x.txt.gz", &[0x1F, 0x8B]),
+        ("x.hprof.zst", &[0x28, 0xB5, 0x2F, 0xFD]),
+        ("x.speedscope.json.gz", &[0x1F, 0x8B]),
+        ("x.collapsed", b"Main"),
+    ] {
+        let output = folder.run(&["convert", "plain.folded", "-o", name]);
+        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{name}");
+        assert!(fs::read(folder.join(name)).unwrap().starts_with(magic), "{name}");
+        assert_eq!(report(&folder, &[name]), plain, "{name}");
+    }
+    std::os::unix::fs::symlink("/dev/full", folder.join("full.txt.gz")).unwrap();
+    let output = folder.run(&["convert", "plain.folded", "-o", "full.txt.gz"]);
+    assert_refused(&output, &["cannot write full.txt.gz", "No space left"]);
+}
+
+#[test]
+fn a_profile_survives_pprof_and_speedscope() {
+    let folder = Folder::new();
+    folder.file("a.folded", format!("{STACKS}[main];A.b;C.d 7\n[no stack] 2\n[below cutoff] 3\n"));
+    for name in ["x.pb", "x.speedscope.json"] {
+        folder.run(&["convert", "a.folded", "-o", name]);
+        let output = folder.run(&["convert", name, "--to", "collapsed", "-o", "-"]);
+        let mut lines: Vec<_> = stdout(&output).lines().map(str::to_owned).collect();
+        lines.sort();
+        let expected = [
+            "Main.main;Lexer.next 60",
+            "Main.main;Types.of 25",
+            "[below cutoff] 3",
+            "[main];A.b;C.d 7",
+            "[no stack] 2",
+        ];
+        assert_eq!(lines, expected, "{name}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn faults_of_packed_files_are_named() {
+    let folder = Folder::new();
+    let stacks: String = (0..20_000).map(|i| format!("Main.main;C{i}.m{i} {i}\n")).collect();
+    let (gz, zst) = (gzip(stacks.as_bytes()), zstd(stacks.as_bytes()));
+    let mut damaged = gz.clone();
+    let middle = damaged.len() / 2;
+    damaged[middle..middle + 64].fill(0x55);
+    folder.file("nothing.gz", gzip(b""));
+    folder.file("nothing.zst", zstd(b""));
+    folder.file("short.gz", &gz[..1000]);
+    folder.file("long.gz", &gz[..gz.len() - 5]);
+    folder.file("long.zst", &zst[..zst.len() - 5]);
+    folder.file("head.gz", &gz[..5]);
+    folder.file("damaged.gz", damaged);
+    for (file, parts) in [
+        ("nothing.gz", &["nothing.gz is empty"][..]),
+        ("nothing.zst", &["nothing.zst is empty"]),
+        ("short.gz", &["cannot read short.gz: the gzip data is cut off"]),
+        ("long.gz", &["cannot read long.gz: the gzip data is cut off"]),
+        ("long.zst", &["cannot read long.zst: the zstd data is cut off"]),
+        ("head.gz", &["cannot read head.gz: the gzip data is cut off"]),
+        ("damaged.gz", &["cannot read damaged.gz: the gzip data is damaged"]),
+    ] {
+        assert_refused(&folder.run(&["report", file]), parts);
+    }
+}
+
+/// Runs perk with so little memory that what a bomb holds has no room in it.
+fn run_bounded(folder: &Folder, arguments: &[&str]) -> Output {
+    let script = r#"ulimit -v 400000; exec "$0" "$@""#;
+    let mut command = Command::new("sh");
+    command.args(["-c", script, PERK]).args(arguments).current_dir(folder.path());
+    command.output().unwrap()
+}
+
+#[test]
+fn a_bomb_stops_at_max_bytes() {
+    const MEMBER_BYTES: usize = 4 << 20;
+    const MEMBERS: usize = 256;
+    let folder = Folder::new();
+    let zeros = gzip(&vec![0; MEMBER_BYTES]);
+    let line = b"Main.main;Lexer.next 1\n";
+    let lines = gzip(&line.repeat(MEMBER_BYTES / line.len()));
+    // 1 GB each; and 1 GB of packed data that holds nothing.
+    folder.file("zeros.gz", zeros.repeat(MEMBERS));
+    folder.file("lines.gz", lines.repeat(MEMBERS));
+    folder.file("lines.gz.gz", gzip(&lines.repeat(MEMBERS)));
+    let empty = gzip(b"");
+    let empty = gzip(&empty.repeat(MEMBER_BYTES / empty.len()));
+    folder.file("nothing.gz.gz", empty.repeat(MEMBERS));
+    let limit = "more than 1048576 bytes; --max-bytes allows more";
+    for (file, parts) in [
+        ("zeros.gz", &[r#"zeros.gz is in no form perk can read: it begins with "\x00\x00"#][..]),
+        ("lines.gz", &["cannot read lines.gz", limit]),
+        ("lines.gz.gz", &["cannot read lines.gz.gz", limit]),
+        ("nothing.gz.gz", &["cannot read nothing.gz.gz: more than", "--max-bytes allows more"]),
+    ] {
+        assert_refused(&run_bounded(&folder, &["report", file, "--max-bytes", "1m"]), parts);
+    }
+    for form in ["collapsed", "txt", "pprof", "speedscope"] {
+        let output =
+            run_bounded(&folder, &["report", "zeros.gz", "--max-bytes", "1m", "--from", form]);
+        assert_refused(&output, &["zeros.gz"]);
+    }
+}
+
+#[test]
+fn an_endless_pipe_stops_at_max_bytes() {
+    let folder = Folder::new();
+    for (text, parts) in [
+        ("y", &[r#"stdin is in no form perk can read: it begins with "y\ny\ny"#][..]),
+        ("a;b 1", &["cannot read stdin: more than 1048576 bytes; --max-bytes allows more"]),
+    ] {
+        let mut yes = Command::new("yes").arg(text).stdout(Stdio::piped()).spawn().unwrap();
+        let output = Command::new(PERK)
+            .args(["report", "-", "--max-bytes", "1m"])
+            .current_dir(folder.path())
+            .stdin(yes.stdout.take().unwrap())
+            .output()
+            .unwrap();
+        // It ends by itself: nobody reads what it writes.
+        yes.wait().unwrap();
+        assert_refused(&output, parts);
+    }
+}
+
+#[test]
+fn a_file_that_just_fits_is_read() {
+    let folder = Folder::new();
+    folder.file("a", STACKS);
+    let length = STACKS.len();
+    report(&folder, &["a", "--max-bytes", &length.to_string()]);
+    let less = (length - 1).to_string();
+    assert_refused(&folder.run(&["report", "a", "--max-bytes", &less]), &["more than"]);
+    // Packed data of little content is longer than that, and no harm.
+    folder.file("b", gzip(b"a 1\n"));
+    report(&folder, &["b", "--max-bytes", "4"]);
+}
+
+#[test]
+fn from_names_the_form() {
+    let folder = Folder::new();
+    folder.file("a", STACKS);
+    // A heading hides the form, and --from does not make it a stack.
+    folder.file("b", format!("# stacks\n{STACKS}"));
+    let plain = report(&folder, &["a"]);
+    assert_eq!(report(&folder, &["a", "--from", "collapsed"]), plain);
+    assert_refused(&folder.run(&["report", "b"]), &["b is in no form perk can read"]);
+    for (file, form, parts) in [
+        ("b", "collapsed", &["b: bad collapsed stacks file: line 1: expected"][..]),
+        ("a", "hprof", &["a: bad HPROF binary file"]),
+        ("a", "html", &["a: bad flame graph file"]),
+        ("a", "pprof", &["a: bad pprof file: byte"]),
+        ("a", "speedscope", &["a: bad speedscope file: not speedscope's JSON", "line 1 column 1"]),
+        ("a", "svg", &["cannot read"]),
+        ("a", "nothing", &["nothing", "possible values"]),
+    ] {
+        let output = folder.run(&["report", file, "--from", form]);
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{form}: {text}");
+        assert!(parts.iter().all(|part| text.contains(part)), "{form}: {text}");
+    }
+}
+
+#[test]
+fn files_of_other_kinds_are_named_by_their_first_bytes() {
+    let folder = Folder::new();
+    for (name, content, begin) in [
+        ("elf", &b"\x7FELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0>\0"[..], r"\x7fELF\x02\x01\x01\x00"),
+        ("png", b"\x89PNG\r\n\x1A\n\0\0\0\rIHDR\0\0", r"\x89PNG\r\n\x1a\n"),
+        ("pdf", b"%PDF-1.7\n%\xE2\xE3\xCF\xD3\n", r"%PDF-1.7\n%\xe2"),
+        ("text", b"Dear all,\nthe profile is late.\n", r"Dear all,\nthe pr"),
+        ("one", b"x", "x"),
+        ("zero", b"\0", r"\x00"),
+        ("gz", b"\x1F", r"\x1f"),
+        ("utf16", b"\xFF\xFEm\0a\0i\0n\0 \x001\0\n\0", r"\xff\xfem\x00a\x00"),
+    ] {
+        folder.file(name, content);
+        let begin = format!("{name} is in no form perk can read: it begins with \"{begin}");
+        assert_refused(&folder.run(&["report", name]), &[&begin, "perk formats"]);
+    }
+    folder.file("elf", fs::read(PERK).unwrap());
+    assert_refused(&folder.run(&["report", "elf"]), &[r#""\x7fELF"#]);
+}
+
+#[test]
+fn folders_and_files_without_permission() {
+    let folder = Folder::new();
+    fs::create_dir(folder.join("folder")).unwrap();
+    assert_refused(&folder.run(&["report", "folder"]), &["cannot read folder: Is a directory"]);
+    let path = folder.file("secret", STACKS);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = Command::new(PERK);
+    command.args(["report", "secret"]).current_dir(folder.path());
+    // The superuser may read everything.
+    if rustix::process::geteuid().is_root() {
+        command.uid(65_534).gid(65_534);
+    }
+    assert_refused(&command.output().unwrap(), &["cannot read secret: Permission denied"]);
+}
+
+#[test]
+fn windows_line_ends_change_nothing() {
+    let folder = Folder::new();
+    folder.file("a.folded", STACKS);
+    let plain = report(&folder, &["a.folded"]);
+    for name in ["x.txt", "x.collapsed", "x.speedscope.json"] {
+        folder.run(&["convert", "a.folded", "-o", name]);
+        let text = fs::read_to_string(folder.join(name)).unwrap();
+        folder.file("windows", text.replace('\n', "\r\n"));
+        assert_eq!(report(&folder, &["windows"]), plain, "{name}");
+    }
+}
+
+/// A terminal, and what was written on it.
+struct Terminal {
+    file: File,
+    shown: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Terminal {
+    fn new() -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let file = File::options().read(true).write(true).open(name).unwrap();
+        let shown = Arc::new(Mutex::new(Vec::new()));
+        let (mut master, seen) = (File::from(master), Arc::clone(&shown));
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(count) = master.read(&mut buffer) {
+                seen.lock().unwrap().extend_from_slice(&buffer[..count]);
+            }
+        });
+        Self { file, shown }
+    }
+
+    fn shown(&self) -> String {
+        String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
+    }
+}
+
+/// `perk report -`, with its messages on `stderr`.
+fn start_report(stderr: impl Into<Stdio>) -> Child {
+    Command::new(PERK)
+        .args(["report", "-"])
+        .env("TERM", "xterm")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(stderr)
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn long_reading_shows_its_progress_on_a_terminal_alone() {
+    let terminal = Terminal::new();
+    let mut child = start_report(terminal.file.try_clone().unwrap());
+    let mut pipe = child.stdin.take().unwrap();
+    let begun = Instant::now();
+    wait_for("progress", || {
+        writeln!(pipe, "Main.main;Lexer.next 1").unwrap();
+        terminal.shown().contains("stdin").then_some(())
+    });
+    assert!(begun.elapsed() > Duration::from_secs(1));
+    drop(pipe);
+    let output = child.wait_with_output().unwrap();
+    assert!(stdout(&output).contains("Lexer.next"), "{}", terminal.shown());
+    // The bar is gone in the end.
+    assert!(terminal.shown().trim_end_matches('\r').ends_with("\x1b[2K"), "{:?}", terminal.shown());
+
+    let mut child = start_report(Stdio::piped());
+    let mut pipe = child.stdin.take().unwrap();
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_millis(1500) {
+        writeln!(pipe, "Main.main;Lexer.next 1").unwrap();
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    drop(pipe);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+}
+
+#[test]
+fn short_reading_shows_no_progress() {
+    let terminal = Terminal::new();
+    let mut child = start_report(terminal.file.try_clone().unwrap());
+    child.stdin.take().unwrap().write_all(STACKS.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), terminal.shown().as_str()), (Some(0), ""));
+}
