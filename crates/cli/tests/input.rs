@@ -208,7 +208,7 @@ fn from_names_the_form() {
         ("b", "collapsed", &["b: bad collapsed stacks file: line 1: expected"][..]),
         ("a", "hprof", &["a: bad HPROF binary file"]),
         ("a", "html", &["a: bad flame graph file"]),
-        ("a", "pprof", &["a: bad pprof file: byte"]),
+        ("a", "pprof", &["a: bad pprof file: byte 0: expected"]),
         ("a", "speedscope", &["a: bad speedscope file: not speedscope's JSON", "line 1 column 1"]),
         ("a", "svg", &["cannot read"]),
         ("a", "nothing", &["nothing", "possible values"]),
@@ -326,8 +326,9 @@ fn long_reading_shows_its_progress_on_a_terminal_alone() {
     drop(pipe);
     let output = child.wait_with_output().unwrap();
     assert!(stdout(&output).contains("Lexer.next"), "{}", terminal.shown());
-    // The bar is gone in the end.
-    assert!(terminal.shown().trim_end_matches('\r').ends_with("\x1b[2K"), "{:?}", terminal.shown());
+    wait_for("the bar to go", || {
+        terminal.shown().trim_end_matches('\r').ends_with("\x1b[2K").then_some(())
+    });
 
     let mut child = start_report(Stdio::piped());
     let mut pipe = child.stdin.take().unwrap();

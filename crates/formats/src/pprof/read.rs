@@ -3,7 +3,8 @@
 use std::io::Read;
 
 use perk_profile::{
-    Accounting, ClassId, Frame, FrameId, Line, Method, NodeId, Profile, ThreadId, Timestamp,
+    Accounting, ClassId, Frame, FrameId, Line, Method, MethodId, NodeId, Profile, ThreadId,
+    Timestamp,
 };
 use rustc_hash::FxHashMap;
 
@@ -36,7 +37,8 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
         let Some((number, field)) = wire.next()? else { break };
         file.add(number, field, offset)?;
     }
-    Builder { file, filler: Filler::default(), frames: FxHashMap::default() }.build()
+    let (frames, methods) = (FxHashMap::default(), FxHashMap::default());
+    Builder { file, filler: Filler::default(), frames, methods }.build()
 }
 
 /// A file as it is read.
@@ -117,6 +119,8 @@ struct Builder {
     filler: Filler,
     /// The frames of a location, the innermost first.
     frames: FxHashMap<u64, Vec<FrameId>>,
+    /// By the ids of functions.
+    methods: FxHashMap<u64, MethodId>,
 }
 
 impl Builder {
@@ -201,37 +205,48 @@ impl Builder {
         let tables = &self.file.tables;
         let mapping = tables.mappings.get(&location.mapping).copied().unwrap_or_default();
         let file = tables.strings.of(mapping.file, "mapping", location.mapping)?;
-        let lines = tables.lines(location);
-        if lines.is_empty() {
+        if tables.lines(location).is_empty() {
             let name = address_name(location, mapping.start, mapping.file_offset, &file);
             return Ok(vec![self.filler.frame("", &name, "", Line::Unknown)]);
         }
+        let lines = tables.lines(location).to_vec();
         let mut frames = Vec::with_capacity(lines.len());
-        for &(id, line) in lines {
-            let expected = "an entry of this id, as locations name it";
-            let function = tables.functions.get(&id).ok_or(entry("function", id, expected))?;
-            let text = |index| tables.strings.of(index, "function", id);
-            let (full, system, source) =
-                (text(function.name)?, text(function.system_name)?, text(function.file)?);
-            let full = if full.is_empty() { &system } else { &full };
-            let (class, method) = name::split(full);
-            let signature = system.strip_prefix(full.as_str()).filter(|it| it.starts_with('('));
+        for (id, line) in lines {
             let line = match (line, file.as_str()) {
                 (1.., _) => Line::Number(u32::try_from(line).unwrap_or(u32::MAX)),
                 (_, NATIVE) => Line::Native,
                 (_, COMPILED) => Line::Compiled,
                 _ => Line::Unknown,
             };
+            let method = match self.methods.get(&id) {
+                Some(&method) => method,
+                None => self.method(id)?,
+            };
             let symbols = &mut self.filler.profile.symbols;
-            let class = symbols.class(class);
-            let strings = &mut symbols.strings;
-            let name = strings.intern(method);
-            let signature = signature.map(|signature| strings.intern(signature));
-            let source = (!source.is_empty()).then(|| strings.intern(&source));
-            let method = symbols.method(Method { class, name, signature, source });
             frames.push(symbols.frame(Frame { method, bci: None, line }));
         }
         Ok(frames)
+    }
+
+    fn method(&mut self, id: u64) -> Result<MethodId, Error> {
+        let tables = &self.file.tables;
+        let expected = "an entry of this id, as locations name it";
+        let function = tables.functions.get(&id).ok_or(entry("function", id, expected))?;
+        let text = |index| tables.strings.of(index, "function", id);
+        let (full, system, source) =
+            (text(function.name)?, text(function.system_name)?, text(function.file)?);
+        let full = if full.is_empty() { &system } else { &full };
+        let (class, method) = name::split(full);
+        let signature = system.strip_prefix(full.as_str()).filter(|it| it.starts_with('('));
+        let symbols = &mut self.filler.profile.symbols;
+        let class = symbols.class(class);
+        let strings = &mut symbols.strings;
+        let name = strings.intern(method);
+        let signature = signature.map(|signature| strings.intern(signature));
+        let source = (!source.is_empty()).then(|| strings.intern(&source));
+        let method = symbols.method(Method { class, name, signature, source });
+        self.methods.insert(id, method);
+        Ok(method)
     }
 
     /// The thread and the class of each set of labels.
