@@ -1,22 +1,81 @@
-//! Recordings of the JDK's Flight Recorder.
+//! Recordings of the JDK's Flight Recorder (JFR), the chunk format of JDK 11 and later; also of what
+//! writes it, such as async-profiler. `docs/formats/jfr.md` has the details.
+//!
+//! A recording is a row of chunks. Each has events, and among them what is needed to read them: the
+//! types (metadata) and the constants (checkpoints): threads, stacks, methods, classes, names. A chunk is
+//! read whole, as its constants are behind the events that name them, and left before the next.
 
+mod cursor;
+mod notes;
+mod recording;
+mod settings;
+mod source;
+mod stacks;
+mod types;
+mod view;
+
+use std::collections::BTreeMap;
 use std::io::Read;
 
 use perk_profile::Profile;
 
 use crate::Error;
+use cursor::Fault;
+use recording::Recording;
+use source::{Chunk, Source};
+use view::{Events, View};
 
-/// Whether a file that begins with `head` is of this format.
+/// Whether a file that begins with `head` is a recording.
 pub fn recognise(head: &[u8]) -> bool {
-    let _ = head;
-    false
+    head.starts_with(source::MAGIC)
 }
 
-/// Reads a file.
+/// Reads a recording: samples, allocations, waits for locks, threads. What it is recorded of and what
+/// was passed over is in the notes.
 ///
 /// # Errors
-/// [`Error`] with the place that cannot be understood.
+/// [`Error::Offset`] where a chunk or its metadata cannot be understood; what is wrong behind them is
+/// passed over and counted.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
-    let _ = input;
-    Ok(Profile::default())
+    let mut source = Source::new(input);
+    let mut chunk = Chunk::default();
+    let mut recording = Recording::default();
+    while source.next(&mut chunk)? {
+        let mut events = Events::new(&chunk);
+        let count = events.by_ref().count() as u64;
+        let notes = recording.notes();
+        notes.stray_bytes += events.rest_bytes() as u64;
+        notes.missing_bytes = notes.missing_bytes.saturating_add(chunk.missing_bytes);
+        notes.unfinished_chunk_count += u64::from(chunk.is_unfinished);
+        match view(&chunk)? {
+            Some(view) => recording.chunk(&chunk, &view),
+            None => {
+                notes.untyped_chunk_count += 1;
+                notes.untyped_event_count += count;
+            }
+        }
+    }
+    recording.notes().stray_bytes += source.stray_bytes;
+    Ok(recording.finish())
+}
+
+/// How many events of each type a recording has, its inner ones (`jdk.Metadata`, `jdk.Checkpoint`)
+/// among them.
+///
+/// # Errors
+/// As [`read`].
+pub fn event_counts(input: impl Read) -> Result<BTreeMap<String, u64>, Error> {
+    let mut source = Source::new(input);
+    let mut chunk = Chunk::default();
+    let mut counts = BTreeMap::new();
+    while source.next(&mut chunk)? {
+        if let Some(view) = view(&chunk)? {
+            recording::count_events(&chunk, &view, &mut counts);
+        }
+    }
+    Ok(counts)
+}
+
+fn view(chunk: &Chunk) -> Result<Option<View<'_>>, Error> {
+    View::new(chunk).map_err(|Fault { at, expected }| chunk.error(at, expected))
 }

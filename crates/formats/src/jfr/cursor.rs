@@ -1,0 +1,188 @@
+//! The bytes of a chunk: numbers and strings.
+
+use std::borrow::Cow;
+
+use perk_profile::mutf8;
+
+/// What does not stand where it should, by its place in the chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) at: usize,
+    pub(super) expected: &'static str,
+}
+
+/// A string as a field holds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Text<'a> {
+    Null,
+    Inline(Cow<'a, str>),
+    /// The key of a string in the constant pool.
+    Pooled(i64),
+}
+
+/// A place in a chunk, up to which all is read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cursor<'a> {
+    bytes: &'a [u8],
+    pub(super) at: usize,
+    /// Whole numbers of more than a byte are in groups of 7 bits.
+    is_compressed: bool,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(bytes: &'a [u8], at: usize, is_compressed: bool) -> Self {
+        Self { bytes, at, is_compressed }
+    }
+
+    pub(super) fn fault(&self, expected: &'static str) -> Fault {
+        Fault { at: self.at, expected }
+    }
+
+    pub(super) fn take(&mut self, length: usize) -> Result<&'a [u8], Fault> {
+        let end = self.at.checked_add(length);
+        let found = end.and_then(|end| self.bytes.get(self.at..end));
+        let found = found.ok_or(self.fault("more bytes"))?;
+        self.at += length;
+        Ok(found)
+    }
+
+    #[inline]
+    pub(super) fn byte(&mut self) -> Result<u8, Fault> {
+        let byte = *self.bytes.get(self.at).ok_or(self.fault("one more byte"))?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    pub(super) fn short(&mut self) -> Result<i16, Fault> {
+        Ok(self.whole(2)? as i16)
+    }
+
+    pub(super) fn char(&mut self) -> Result<u16, Fault> {
+        Ok(self.whole(2)? as u16)
+    }
+
+    #[inline]
+    pub(super) fn int(&mut self) -> Result<i32, Fault> {
+        Ok(self.whole(4)? as i32)
+    }
+
+    #[inline]
+    pub(super) fn long(&mut self) -> Result<i64, Fault> {
+        Ok(self.whole(8)? as i64)
+    }
+
+    /// A length or number of things.
+    pub(super) fn count(&mut self) -> Result<usize, Fault> {
+        let at = self.at;
+        usize::try_from(self.int()?).map_err(|_| Fault { at, expected: "a number not below 0" })
+    }
+
+    /// A whole number of so many bytes where it is not compressed.
+    #[inline]
+    fn whole(&mut self, length: usize) -> Result<u64, Fault> {
+        if !self.is_compressed {
+            return Ok(big_endian(self.take(length)?));
+        }
+        let mut value = 0;
+        for shift in (0..56).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        // The ninth byte has all of its bits.
+        Ok(value | u64::from(self.byte()?) << 56)
+    }
+
+    pub(super) fn text(&mut self) -> Result<Text<'a>, Fault> {
+        let at = self.at;
+        Ok(match self.byte()? {
+            0 => Text::Null,
+            1 => Text::Inline(Cow::Borrowed("")),
+            2 => Text::Pooled(self.long()?),
+            3 => {
+                let length = self.count()?;
+                Text::Inline(mutf8::decode(self.take(length)?))
+            }
+            4 => {
+                let length = self.count()?;
+                let mut units = Vec::new();
+                for _ in 0..length {
+                    units.push(self.char()?);
+                }
+                Text::Inline(String::from_utf16_lossy(&units).into())
+            }
+            5 => {
+                let length = self.count()?;
+                Text::Inline(latin1(self.take(length)?))
+            }
+            _ => return Err(Fault { at, expected: "the encoding of a string, 0 to 5" }),
+        })
+    }
+}
+
+/// A number, the highest byte first.
+pub(super) fn big_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |value, &byte| value << 8 | u64::from(byte))
+}
+
+fn latin1(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if bytes.is_ascii() => Cow::Borrowed(text),
+        _ => bytes.iter().map(|&byte| char::from(byte)).collect::<String>().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cursor(bytes: &[u8]) -> Cursor<'_> {
+        Cursor::new(bytes, 0, true)
+    }
+
+    #[test]
+    fn compressed_numbers() {
+        for (bytes, value) in [
+            (&[0][..], 0),
+            (&[0x7f], 127),
+            (&[0x80, 1], 128),
+            (&[0xff; 9], -1),
+            (&[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80], i64::MIN),
+        ] {
+            let mut cursor = cursor(bytes);
+            assert_eq!(cursor.long(), Ok(value), "{bytes:?}");
+            assert_eq!(cursor.at, bytes.len());
+        }
+        assert_eq!(cursor(&[0xff, 0xff, 0xff, 0xff, 0x0f]).int(), Ok(-1));
+        assert_eq!(cursor(&[0x80]).long(), Err(Fault { at: 1, expected: "one more byte" }));
+    }
+
+    #[test]
+    fn plain_numbers() {
+        let mut cursor = Cursor::new(&[1, 2, 0xff, 0xff, 0xff, 0xfe, 9], 0, false);
+        assert_eq!(cursor.short(), Ok(0x102));
+        assert_eq!(cursor.int(), Ok(-2));
+        assert_eq!(cursor.long(), Err(Fault { at: 6, expected: "more bytes" }));
+    }
+
+    #[test]
+    fn strings_of_all_encodings() {
+        let inline = |text: &'static str| Ok(Text::Inline(Cow::Borrowed(text)));
+        assert_eq!(cursor(&[0]).text(), Ok(Text::Null));
+        assert_eq!(cursor(&[1]).text(), inline(""));
+        assert_eq!(cursor(&[2, 0x80, 1]).text(), Ok(Text::Pooled(128)));
+        assert_eq!(cursor(b"\x03\x03\xE2\x86\x92").text(), inline("→"));
+        assert_eq!(cursor(&[4, 2, b'a', 0x92, 0x43]).text(), inline("a→"));
+        assert_eq!(cursor(b"\x05\x02a\xE4").text(), inline("aä"));
+        assert_eq!(
+            cursor(&[6]).text(),
+            Err(Fault { at: 0, expected: "the encoding of a string, 0 to 5" })
+        );
+        // A length is not trusted.
+        let long = [4, 0xff, 0xff, 0xff, 0xff, 0x07, b'a'];
+        assert_eq!(cursor(&long).text(), Err(Fault { at: 7, expected: "one more byte" }));
+        assert!(cursor(&[5, 0xff, 0xff, 0xff, 0xff, 0x0f]).text().is_err());
+    }
+}

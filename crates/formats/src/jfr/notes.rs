@@ -1,0 +1,145 @@
+//! What the profile does not tell, in one line each.
+
+use std::collections::BTreeMap;
+
+use super::settings::Settings;
+use super::view::{Place, View};
+
+/// What is counted while a recording is read.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    /// Events that are not as their type says.
+    pub(super) bad_event_count: u64,
+    pub(super) bad_checkpoint_count: u64,
+    /// Events with a stack that the chunk does not have.
+    pub(super) lost_stack_count: u64,
+    /// Events with a stack whose outer frames were cut off.
+    pub(super) truncated_count: u64,
+    /// CPU-time samples without a stack.
+    pub(super) failed_sample_count: u64,
+    /// CPU-time samples taken later than they should.
+    pub(super) biased_sample_count: u64,
+    /// CPU-time samples that the JVM had no room for.
+    pub(super) lost_sample_count: u64,
+    /// Chunks whose end was never written.
+    pub(super) unfinished_chunk_count: u64,
+    /// Chunks without the types of their events, and the events in them.
+    pub(super) untyped_chunk_count: u64,
+    pub(super) untyped_event_count: u64,
+    /// How many bytes chunks are shorter than they say.
+    pub(super) missing_bytes: u64,
+    /// Bytes that belong to no event.
+    pub(super) stray_bytes: u64,
+    pub(super) has_waits: bool,
+    jvm: Option<String>,
+    /// How many events of types that are not read.
+    passed_over: BTreeMap<String, u64>,
+}
+
+impl Notes {
+    pub(super) fn pass_over(&mut self, name: &str, count: u64) {
+        if count > 0 {
+            *self.passed_over.entry(name.to_owned()).or_default() += count;
+        }
+    }
+
+    /// Takes what the JVM says of itself.
+    pub(super) fn jvm(&mut self, view: &View<'_>, at: Place) {
+        if self.jvm.is_some() {
+            return;
+        }
+        let text = |field| view.text(at, field).unwrap_or_default();
+        let (arguments, version) = (text("javaArguments"), text("jvmVersion"));
+        let program = arguments.split_whitespace().next().unwrap_or("a program without a name");
+        let version = version.split(" for ").next().filter(|it| !it.is_empty());
+        let version = version.map_or_else(|| text("jvmName").into_owned(), str::to_owned);
+        let pid = view.count(at, "pid").map(|pid| format!(" (process {pid})")).unwrap_or_default();
+        self.jvm = Some(format!("recorded of {program}{pid} by {version}"));
+    }
+
+    /// Writes them all.
+    pub(super) fn finish(
+        &mut self,
+        settings: &Settings,
+        truncated_depth: usize,
+        notes: &mut Vec<String>,
+    ) {
+        notes.extend(self.jvm.take());
+        let mut add = |count: u64, one: &str, many: &str| {
+            if count > 0 {
+                notes.push(format!("{count} {}", if count == 1 { one } else { many }));
+            }
+        };
+        add(
+            self.unfinished_chunk_count,
+            "chunk was never finished: what the JVM had not written is lost",
+            "chunks were never finished: what the JVM had not written is lost",
+        );
+        add(
+            self.missing_bytes,
+            "byte is missing at the end of the file",
+            "bytes are missing at the end of the file",
+        );
+        add(
+            self.stray_bytes,
+            "byte that belongs to no event passed over",
+            "bytes that belong to no event passed over",
+        );
+        if self.untyped_chunk_count > 0 {
+            let (chunks, events) = (self.untyped_chunk_count, self.untyped_event_count);
+            let text = format!("of {events} events passed over: their types are not there");
+            let one = format!("chunk {text}");
+            add(chunks, &one, &format!("chunks {text}"));
+        }
+        add(
+            self.bad_checkpoint_count,
+            "checkpoint is not as its types say: constants behind the fault passed over",
+            "checkpoints are not as their types say: constants behind the faults passed over",
+        );
+        add(
+            self.bad_event_count,
+            "event is not as its type says: passed over",
+            "events are not as their types say: passed over",
+        );
+        add(
+            self.lost_stack_count,
+            "event has a stack that is not in the file: booked without one",
+            "events have stacks that are not in the file: booked without one",
+        );
+        let depth = format!("cut off after {truncated_depth} frames at most");
+        add(
+            self.truncated_count,
+            &format!("event has a stack {depth}"),
+            &format!("events have stacks {depth}"),
+        );
+        add(
+            self.failed_sample_count,
+            "CPU-time sample failed: it has no stack",
+            "CPU-time samples failed: they have no stack",
+        );
+        add(
+            self.biased_sample_count,
+            "CPU-time sample is biased to a safepoint",
+            "CPU-time samples are biased to safepoints",
+        );
+        add(
+            self.lost_sample_count,
+            "CPU-time sample was lost by the JVM",
+            "CPU-time samples were lost by the JVM",
+        );
+        let threshold_ns = settings.wait_threshold_ns();
+        if self.has_waits && threshold_ns > 0 {
+            let threshold = threshold_ns as f64 / 1e6;
+            notes.push(format!("waits for locks shorter than {threshold} ms are not recorded"));
+        }
+        let events = self.passed_over.values().fold(0, |sum: u64, &it| sum.saturating_add(it));
+        if events > 0 {
+            let types = self.passed_over.len();
+            let types =
+                if types == 1 { "1 event type".to_owned() } else { format!("{types} event types") };
+            let events =
+                if events == 1 { "1 event".to_owned() } else { format!("{events} events") };
+            notes.push(format!("{types} passed over, {events}"));
+        }
+    }
+}

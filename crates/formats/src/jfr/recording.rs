@@ -1,0 +1,403 @@
+//! Fills a profile from the events of a recording.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use perk_profile::{
+    Allocations, ClassId, CpuSamples, Event, LockKind, Measure, MonitorRow, MonitorTimes, Profile,
+    Site, Sites, ThreadId, Timestamp, TraceId, Unit, Waits,
+};
+use rustc_hash::FxHashMap;
+
+use super::notes::Notes;
+use super::settings::Settings;
+use super::source::Chunk;
+use super::stacks::{Known, StackAt, Threads};
+use super::view::{EventAt, Events, Place, View};
+
+/// The class of a lock that a parked thread does not name.
+const NO_BLOCKER: &str = "java.util.concurrent.locks.LockSupport";
+/// The class of a monitor whose class is not told.
+const ANY_OBJECT: &str = "java.lang.Object";
+
+/// The events that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    ExecutionSample,
+    NativeSample,
+    CpuTimeSample,
+    CpuTimeSamplesLost,
+    WallClockSample,
+    AllocationSample,
+    AllocationInNewTlab,
+    AllocationOutsideTlab,
+    MonitorEnter,
+    MonitorWait,
+    Park,
+    ThreadStart,
+    ThreadEnd,
+    Setting,
+    Jvm,
+    /// Part of the format.
+    Inner,
+}
+
+impl What {
+    fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "jdk.ExecutionSample" => What::ExecutionSample,
+            "jdk.NativeMethodSample" => What::NativeSample,
+            "jdk.CPUTimeSample" => What::CpuTimeSample,
+            "jdk.CPUTimeSamplesLost" => What::CpuTimeSamplesLost,
+            // async-profiler's.
+            "profiler.WallClockSample" => What::WallClockSample,
+            "jdk.ObjectAllocationSample" => What::AllocationSample,
+            "jdk.ObjectAllocationInNewTLAB" => What::AllocationInNewTlab,
+            "jdk.ObjectAllocationOutsideTLAB" => What::AllocationOutsideTlab,
+            "jdk.JavaMonitorEnter" => What::MonitorEnter,
+            "jdk.JavaMonitorWait" => What::MonitorWait,
+            "jdk.ThreadPark" => What::Park,
+            "jdk.ThreadStart" => What::ThreadStart,
+            "jdk.ThreadEnd" => What::ThreadEnd,
+            "jdk.ActiveSetting" => What::Setting,
+            "jdk.JVMInformation" => What::Jvm,
+            "jdk.Metadata" | "jdk.Checkpoint" | "jdk.CheckPoint" => What::Inner,
+            _ => return None,
+        })
+    }
+}
+
+/// Numbers by trace.
+#[derive(Debug, Default)]
+struct Tally {
+    counts: Vec<u64>,
+    total: u64,
+}
+
+impl Tally {
+    fn add(&mut self, trace: TraceId, count: u64) {
+        if trace.index() >= self.counts.len() {
+            self.counts.resize(trace.index() + 1, 0);
+        }
+        let sum = &mut self.counts[trace.index()];
+        *sum = sum.saturating_add(count);
+        self.total = self.total.saturating_add(count);
+    }
+
+    fn rows(self) -> Vec<(TraceId, u64)> {
+        let rows = self.counts.into_iter().enumerate().filter(|&(_, count)| count > 0);
+        rows.map(|(index, count)| (TraceId::new(index), count)).collect()
+    }
+}
+
+/// Allocations by class and trace.
+#[derive(Debug, Default)]
+struct SiteTally {
+    sites: FxHashMap<(ClassId, TraceId), Allocations>,
+    sample_count: u64,
+}
+
+/// A profile in the making.
+#[derive(Debug, Default)]
+pub(super) struct Recording {
+    profile: Profile,
+    threads: Threads,
+    settings: Settings,
+    notes: Notes,
+    execution: Tally,
+    native: Tally,
+    /// Of threads that did not run.
+    waiting: Tally,
+    wall_clock: Tally,
+    /// CPU-time samples by trace and by the time they stand for, in nanoseconds.
+    cpu_time: FxHashMap<(TraceId, u64), u64>,
+    sampled_sites: SiteTally,
+    /// Of the events that tell of each thread's buffers, where those were recorded.
+    buffer_sites: SiteTally,
+    waits: FxHashMap<(TraceId, ClassId, LockKind), Waits>,
+    max_truncated_depth: usize,
+}
+
+impl Recording {
+    /// Reads a chunk whose types are known.
+    pub(super) fn chunk(&mut self, chunk: &Chunk, view: &View<'_>) {
+        if self.profile.created.is_none() {
+            let utc_offset_s = view.types.utc_offset_s;
+            self.profile.created = Some(Timestamp { unix_ms: chunk.start_ms, utc_offset_s });
+        }
+        self.settings.next_chunk(&view.types);
+        self.notes.bad_checkpoint_count += view.bad_checkpoint_count;
+        let mut known = Known::default();
+        let mut kinds: FxHashMap<i64, Option<What>> = FxHashMap::default();
+        let mut passed_over: FxHashMap<i64, u64> = FxHashMap::default();
+        let mut threads: Vec<(i64, Event)> = Vec::new();
+        for event in Events::new(chunk) {
+            let what = *kinds.entry(event.type_id).or_insert_with(|| {
+                view.types.place(event.type_id).and_then(|it| What::of(&view.types.get(it).name))
+            });
+            match what {
+                Some(What::Inner) => {}
+                Some(what) => match view.event(event) {
+                    Some(place) => self.event(view, &mut known, what, place, &mut threads),
+                    None => self.notes.bad_event_count += 1,
+                },
+                None => *passed_over.entry(event.type_id).or_default() += 1,
+            }
+        }
+        for (type_id, count) in passed_over {
+            self.notes.pass_over(view.types.name_of(type_id), count);
+        }
+        // Each thread writes into a buffer of its own.
+        threads.sort_by_key(|&(time, _)| time);
+        self.profile.events.extend(threads.into_iter().map(|(_, event)| event));
+    }
+
+    /// What is wrong with the file around its chunks.
+    pub(super) fn notes(&mut self) -> &mut Notes {
+        &mut self.notes
+    }
+
+    fn event(
+        &mut self,
+        view: &View<'_>,
+        known: &mut Known,
+        what: What,
+        at: Place,
+        threads: &mut Vec<(i64, Event)>,
+    ) {
+        match what {
+            What::ExecutionSample => {
+                let trace = self.trace(view, known, at, "sampledThread");
+                let runs = known.is_running(view, at);
+                if runs { &mut self.execution } else { &mut self.waiting }.add(trace, 1);
+            }
+            What::NativeSample => {
+                let trace = self.trace(view, known, at, "sampledThread");
+                self.native.add(trace, 1);
+            }
+            What::CpuTimeSample => {
+                let trace = self.trace(view, known, at, "eventThread");
+                let period_ns = view.time_ns(at, "samplingPeriod").unwrap_or(0);
+                *self.cpu_time.entry((trace, period_ns)).or_default() += 1;
+                self.notes.failed_sample_count += u64::from(view.flag(at, "failed"));
+                self.notes.biased_sample_count += u64::from(view.flag(at, "biased"));
+            }
+            What::CpuTimeSamplesLost => {
+                let lost = view.count(at, "lostSamples").unwrap_or(0);
+                self.notes.lost_sample_count = self.notes.lost_sample_count.saturating_add(lost);
+            }
+            What::WallClockSample => {
+                let trace = self.trace(view, known, at, "sampledThread");
+                self.wall_clock.add(trace, view.count(at, "samples").unwrap_or(1));
+            }
+            What::AllocationSample | What::AllocationInNewTlab | What::AllocationOutsideTlab => {
+                self.allocation(view, known, what, at);
+            }
+            What::MonitorEnter | What::MonitorWait | What::Park => {
+                self.wait(view, known, what, at);
+            }
+            What::ThreadStart | What::ThreadEnd => {
+                let time = view.number(at, "startTime").unwrap_or(0);
+                let field = (at, "thread");
+                let id = known.thread(view, &mut self.profile, &mut self.threads, field);
+                threads.extend(id.map(|id| (time, self.thread_event(what, id))));
+            }
+            What::Setting => self.settings.set(view, at),
+            What::Jvm => self.notes.jvm(view, at),
+            What::Inner => {}
+        }
+    }
+
+    fn thread_event(&self, what: What, id: ThreadId) -> Event {
+        match what {
+            What::ThreadStart => Event::ThreadStart(id),
+            _ => Event::ThreadEnd(self.profile.get_thread(id).serial),
+        }
+    }
+
+    /// The trace of an event: of the thread that `field` names, or of the event's own.
+    fn trace(&mut self, view: &View<'_>, known: &mut Known, at: Place, field: &str) -> TraceId {
+        let thread = known.thread(view, &mut self.profile, &mut self.threads, (at, field));
+        match known.stack(view, &mut self.profile, at) {
+            StackAt::Found(stack) => {
+                if stack.is_truncated {
+                    self.notes.truncated_count += 1;
+                    self.max_truncated_depth = self.max_truncated_depth.max(stack.depth);
+                }
+                self.profile.trace(stack.node, thread)
+            }
+            stack => {
+                self.notes.lost_stack_count += u64::from(matches!(stack, StackAt::Lost));
+                self.profile.trace(self.profile.tree.root(), thread)
+            }
+        }
+    }
+
+    fn allocation(&mut self, view: &View<'_>, known: &mut Known, what: What, at: Place) {
+        let trace = self.trace(view, known, at, "eventThread");
+        let class = known.class(view, &mut self.profile, at, "objectClass");
+        let class = class.unwrap_or_else(|| self.profile.symbols.class(""));
+        let number = |field| view.count(at, field).unwrap_or(0);
+        let (tally, allocated_bytes, allocated_count) = match what {
+            // How many objects a sample stands for, it does not tell.
+            What::AllocationSample => (&mut self.sampled_sites, number("weight"), 0),
+            What::AllocationInNewTlab => {
+                let (object, buffer) = (number("allocationSize"), number("tlabSize"));
+                let count = buffer.checked_div(object).unwrap_or(0).max(1);
+                (&mut self.buffer_sites, buffer.max(object), count)
+            }
+            _ => (&mut self.buffer_sites, number("allocationSize"), 1),
+        };
+        let more = Allocations { allocated_bytes, allocated_count, ..Allocations::default() };
+        tally.sites.entry((class, trace)).or_default().add(more);
+        tally.sample_count += 1;
+    }
+
+    fn wait(&mut self, view: &View<'_>, known: &mut Known, what: What, at: Place) {
+        let trace = self.trace(view, known, at, "eventThread");
+        let (field, kind, unknown) = match what {
+            What::Park => ("parkedClass", LockKind::Parking, NO_BLOCKER),
+            _ => ("monitorClass", LockKind::Monitor, ANY_OBJECT),
+        };
+        let profile = &mut self.profile;
+        let class = known.class(view, profile, at, field);
+        let class = class.unwrap_or_else(|| profile.symbols.class(unknown));
+        let time_ns = view.time_ns(at, "duration").unwrap_or(0);
+        let is_blocked = match what {
+            What::MonitorEnter => true,
+            What::Park => is_lock(profile.symbols.class_name(class)),
+            _ => false,
+        };
+        let waits = if is_blocked {
+            Waits { blocked_count: 1, blocked_ns: time_ns, ..Waits::default() }
+        } else {
+            Waits { wait_count: 1, waited_ns: time_ns, ..Waits::default() }
+        };
+        self.waits.entry((trace, class, kind)).or_default().add(waits);
+        self.notes.has_waits = true;
+    }
+
+    /// The profile.
+    pub(super) fn finish(mut self) -> Profile {
+        let cpu_time = std::mem::take(&mut self.cpu_time);
+        let execution = std::mem::take(&mut self.execution);
+        if cpu_time.is_empty() {
+            let interval_ns = self.settings.execution_interval_ns();
+            let total = execution.total;
+            if total > 0 || self.settings.samples_execution() {
+                let rows = execution.rows();
+                let samples = CpuSamples { total, rows, interval_ns, ..CpuSamples::default() };
+                self.profile.events.push(Event::CpuSamples(samples));
+            }
+        } else {
+            self.cpu_samples(cpu_time);
+            // They tell of the same time once more.
+            self.measure("execution samples", execution);
+        }
+        let native = std::mem::take(&mut self.native);
+        self.measure("native samples", native);
+        let waiting = std::mem::take(&mut self.waiting);
+        self.measure("waiting samples", waiting);
+        let wall_clock = std::mem::take(&mut self.wall_clock);
+        self.measure("wall-clock samples", wall_clock);
+        self.sites();
+        self.monitor_times();
+        if self.max_truncated_depth > 0 {
+            self.profile.depth = u32::try_from(self.max_truncated_depth).ok();
+        }
+        self.notes.finish(&self.settings, self.max_truncated_depth, &mut self.profile.notes);
+        self.profile
+    }
+
+    fn measure(&mut self, name: &str, tally: Tally) {
+        if tally.total > 0 {
+            let (name, total) = (name.to_owned(), tally.total);
+            let measure = Measure { name, unit: Unit::Count, total, rows: tally.rows() };
+            self.profile.events.push(Event::Measure(measure));
+        }
+    }
+
+    /// CPU-time samples. Where some stand for several periods, as the JVM takes them under load, they
+    /// count as so many.
+    fn cpu_samples(&mut self, cpu_time: FxHashMap<(TraceId, u64), u64>) {
+        let periods: BTreeSet<u64> = cpu_time.keys().map(|&(_, period_ns)| period_ns).collect();
+        let interval_ns = periods.first().copied().filter(|&ns| ns > 0);
+        // The clock's ticks are no whole nanoseconds.
+        let times_of = |period_ns: u64, ns: u64| (period_ns + ns / 2) / ns;
+        let interval_ns = interval_ns.filter(|&ns| {
+            let differs = |&period| (times_of(period, ns) * ns).abs_diff(period) > ns / 1000;
+            !periods.iter().any(differs)
+        });
+        let (mut samples, mut time) = (Tally::default(), Tally::default());
+        let ordered: BTreeMap<_, _> = cpu_time.into_iter().collect();
+        for ((trace, period_ns), count) in ordered {
+            let times = interval_ns.map_or(1, |ns| times_of(period_ns, ns));
+            samples.add(trace, count.saturating_mul(times));
+            time.add(trace, count.saturating_mul(period_ns));
+        }
+        let (total, rows) = (samples.total, samples.rows());
+        let samples = CpuSamples { total, rows, interval_ns, ..CpuSamples::default() };
+        self.profile.events.push(Event::CpuSamples(samples));
+        if interval_ns.is_none() && time.total > 0 {
+            let (name, total) = ("CPU time".to_owned(), time.total);
+            let measure = Measure { name, unit: Unit::Nanoseconds, total, rows: time.rows() };
+            self.profile.events.push(Event::Measure(measure));
+        }
+    }
+
+    fn sites(&mut self) {
+        let mut tally = std::mem::take(&mut self.buffer_sites);
+        let sampled = std::mem::take(&mut self.sampled_sites);
+        if tally.sample_count == 0 {
+            tally = sampled;
+        } else {
+            // They are a choice of the same allocations.
+            self.notes.pass_over("jdk.ObjectAllocationSample", sampled.sample_count);
+        }
+        if tally.sample_count == 0 {
+            return;
+        }
+        let mut total = Allocations::default();
+        let site = |((class, trace), objects)| Site { class, trace, objects };
+        let rows: Vec<Site> = tally.sites.into_iter().map(site).collect();
+        rows.iter().for_each(|row| total.add(row.objects));
+        let interval_bytes = total.allocated_bytes / tally.sample_count;
+        let sample_interval_bytes = Some(interval_bytes.max(1));
+        let mut sites = Sites { total, rows, sample_interval_bytes, ..Sites::default() };
+        sites.rank(0.0);
+        self.profile.events.push(Event::Sites(sites));
+    }
+
+    fn monitor_times(&mut self) {
+        if self.waits.is_empty() {
+            return;
+        }
+        let waits = std::mem::take(&mut self.waits).into_iter();
+        let row = |((trace, class, kind), waits)| MonitorRow { trace, class, kind, waits };
+        let rows: Vec<MonitorRow> = waits.map(row).collect();
+        let blocked_ns = rows.iter().map(|row| row.waits.blocked_ns);
+        let total_ns = blocked_ns.fold(0, u64::saturating_add);
+        let mut times = MonitorTimes { total_ns, rows, written: None };
+        times.rank(0.0);
+        self.profile.events.push(Event::MonitorTimes(times));
+    }
+}
+
+/// Whether threads park for an object of this class until they have a lock, and not until something
+/// happens: the synchronizers of `java.util.concurrent`.
+fn is_lock(class: &str) -> bool {
+    class.starts_with("java.util.concurrent.")
+        && (class.ends_with("Sync") || class.ends_with(".StampedLock"))
+}
+
+/// How many events of each type a chunk has.
+pub(super) fn count_events(chunk: &Chunk, view: &View<'_>, counts: &mut BTreeMap<String, u64>) {
+    for EventAt { type_id, .. } in Events::new(chunk) {
+        let name = view.types.name_of(type_id);
+        match counts.get_mut(name) {
+            Some(count) => *count += 1,
+            None => {
+                counts.insert(name.to_owned(), 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What a recording says of how it was made: `jdk.ActiveSetting`.
+
+use std::collections::BTreeSet;
+
+use super::types::Types;
+use super::view::{Place, View};
+
+/// What async-profiler samples by where its interval is a time, and no number of other events.
+const TIMED_EVENTS: [&str; 4] = ["cpu", "itimer", "ctimer", "wall"];
+/// async-profiler's interval where none is set, in nanoseconds.
+const DEFAULT_INTERVAL_NS: u64 = 10_000_000;
+
+/// The settings of a recording, of all its chunks.
+#[derive(Debug, Default)]
+pub(super) struct Settings {
+    execution: Option<i64>,
+    waits: [Option<i64>; 3],
+    /// async-profiler samples by something that is no time.
+    is_untimed: bool,
+    intervals_ns: BTreeSet<u64>,
+    thresholds_ns: BTreeSet<u64>,
+    is_execution_on: bool,
+}
+
+impl Settings {
+    /// Learns under which ids the next chunk has the events whose settings matter.
+    pub(super) fn next_chunk(&mut self, types: &Types) {
+        self.execution = types.id_of("jdk.ExecutionSample");
+        self.waits = ["jdk.JavaMonitorEnter", "jdk.JavaMonitorWait", "jdk.ThreadPark"]
+            .map(|name| types.id_of(name));
+    }
+
+    /// Takes a setting.
+    pub(super) fn set(&mut self, view: &View<'_>, at: Place) {
+        let (Some(name), Some(value)) = (view.text(at, "name"), view.text(at, "value")) else {
+            return;
+        };
+        let id = view.number(at, "id");
+        let is_execution = id.is_some() && id == self.execution;
+        match &*name {
+            // async-profiler writes it before its interval.
+            "event" => self.is_untimed = !TIMED_EVENTS.contains(&&*value),
+            "enabled" if is_execution => self.is_execution_on |= value == "true",
+            "period" if is_execution => self.intervals_ns.extend(time_ns(&value)),
+            "interval" if is_execution && !self.is_untimed => {
+                let interval_ns = value.parse().ok();
+                self.intervals_ns.extend(interval_ns.map(|ns| match ns {
+                    0 => DEFAULT_INTERVAL_NS,
+                    ns => ns,
+                }));
+            }
+            "threshold" if id.is_some() && self.waits.contains(&id) => {
+                self.thresholds_ns.extend(time_ns(&value));
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether execution samples were asked for.
+    pub(super) fn samples_execution(&self) -> bool {
+        self.is_execution_on
+    }
+
+    /// How often threads were looked at for execution samples, where that did not change.
+    pub(super) fn execution_interval_ns(&self) -> Option<u64> {
+        let first = self.intervals_ns.first().filter(|&&ns| ns > 0)?;
+        (self.intervals_ns.len() == 1).then_some(*first)
+    }
+
+    /// How long a wait must last to be recorded: the most that was set.
+    pub(super) fn wait_threshold_ns(&self) -> u64 {
+        self.thresholds_ns.last().copied().unwrap_or(0)
+    }
+}
+
+/// A time as settings have it, `20 ms`; `everyChunk` and the like are none.
+fn time_ns(text: &str) -> Option<u64> {
+    let (number, unit) = text.split_once(' ')?;
+    let ns = match unit {
+        "ns" => 1,
+        "us" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        "d" => 86_400_000_000_000,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times() {
+        for (text, ns) in [
+            ("20 ms", Some(20_000_000)),
+            ("0 ns", Some(0)),
+            ("1 d", Some(86_400_000_000_000)),
+            ("everyChunk", None),
+            ("150/s", None),
+            ("-1 ms", None),
+            ("99999999999999999 h", None),
+        ] {
+            assert_eq!(time_ns(text), ns, "{text}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! The chunks of a recording, one at a time.
+
+use std::io::{self, Read};
+
+use super::cursor::{Cursor, big_endian};
+use crate::Error;
+
+pub(super) const MAGIC: &[u8; 4] = b"FLR\0";
+/// The version of the format that is read; the minor ones add nothing that metadata does not tell.
+pub(super) const MAJOR: u16 = 2;
+/// The header of a chunk.
+pub(super) const HEADER_BYTES: usize = 68;
+/// How much is asked for at once.
+const BUFFER_BYTES: usize = 1 << 16;
+/// How many bytes tell that a chunk begins: the magic and the version.
+const BEGIN_BYTES: usize = 8;
+
+/// Whether `bytes` begin a chunk.
+fn is_begin(bytes: &[u8]) -> bool {
+    bytes.len() >= BEGIN_BYTES
+        && bytes.starts_with(MAGIC)
+        && big_endian(&bytes[4..6]) == u64::from(MAJOR)
+        && bytes[6] == 0
+}
+
+/// One chunk, whole in memory, its header among it.
+#[derive(Debug, Default)]
+pub(super) struct Chunk {
+    /// Where it begins in the file.
+    pub(super) offset: usize,
+    pub(super) bytes: Vec<u8>,
+    /// When it begins.
+    pub(super) start_ms: u64,
+    pub(super) ticks_per_second: u64,
+    pub(super) is_compressed: bool,
+    /// Its end was never written: the JVM was killed.
+    pub(super) is_unfinished: bool,
+    /// How many bytes less there are than the header says.
+    pub(super) missing_bytes: u64,
+}
+
+impl Chunk {
+    pub(super) fn cursor(&self, at: usize) -> Cursor<'_> {
+        Cursor::new(&self.bytes, at, self.is_compressed)
+    }
+
+    pub(super) fn error(&self, at: usize, expected: &'static str) -> Error {
+        Error::Offset { offset: self.offset.saturating_add(at), expected }
+    }
+}
+
+/// Reads chunk after chunk.
+#[derive(Debug)]
+pub(super) struct Source<R> {
+    input: R,
+    /// What is read and not given out yet.
+    buffer: Vec<u8>,
+    start: usize,
+    /// Where `start` is in the file.
+    offset: usize,
+    /// Bytes between chunks that belong to none.
+    pub(super) stray_bytes: u64,
+}
+
+impl<R: Read> Source<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self { input, buffer: Vec::new(), start: 0, offset: 0, stray_bytes: 0 }
+    }
+
+    /// Reads the next chunk into `chunk`; false at the end of the input.
+    pub(super) fn next(&mut self, chunk: &mut Chunk) -> Result<bool, Error> {
+        if self.offset > 0 {
+            self.skip_stray()?;
+        }
+        let offset = self.offset;
+        let header = self.peek(HEADER_BYTES)?;
+        if header.is_empty() && offset > 0 {
+            return Ok(false);
+        }
+        let error = |at: usize, expected| Err(Error::Offset { offset: offset + at, expected });
+        if !header.starts_with(MAGIC) {
+            return error(0, "\"FLR\" and a zero, the beginning of a chunk");
+        }
+        if header.len() < HEADER_BYTES {
+            return error(header.len(), "a chunk's header of 68 bytes");
+        }
+        let number = |at: usize, length: usize| big_endian(&header[at..at + length]);
+        if number(4, 2) != u64::from(MAJOR) {
+            return error(4, "version 2 of the chunk format (JDK 11 and later)");
+        }
+        let size = number(8, 8);
+        chunk.offset = offset;
+        chunk.start_ms = number(32, 8) / 1_000_000;
+        chunk.ticks_per_second = number(56, 8);
+        chunk.is_compressed = header[67] & 1 != 0;
+        chunk.is_unfinished = header[64] != 0 || size < HEADER_BYTES as u64;
+        chunk.missing_bytes = 0;
+        chunk.bytes.clear();
+        if chunk.is_unfinished {
+            self.take(HEADER_BYTES as u64, &mut chunk.bytes)?;
+            self.take_events(chunk)?;
+        } else {
+            let taken = self.take(size, &mut chunk.bytes)?;
+            chunk.missing_bytes = size - taken;
+        }
+        Ok(true)
+    }
+
+    /// Takes event after event up to the first that is not whole, or the next chunk: how long an
+    /// unfinished chunk is, nothing tells.
+    fn take_events(&mut self, chunk: &mut Chunk) -> Result<(), Error> {
+        loop {
+            let ahead = self.peek(BEGIN_BYTES.max(9))?;
+            if is_begin(ahead) {
+                return Ok(());
+            }
+            let mut cursor = Cursor::new(ahead, 0, chunk.is_compressed);
+            let Ok(size) = cursor.int() else { return Ok(()) };
+            let Ok(size) = u64::try_from(size) else { return Ok(()) };
+            if size <= cursor.at as u64 {
+                return Ok(());
+            }
+            let before = chunk.bytes.len();
+            if self.take(size, &mut chunk.bytes)? < size {
+                self.stray_bytes += (chunk.bytes.len() - before) as u64;
+                chunk.bytes.truncate(before);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Passes over what is no chunk.
+    fn skip_stray(&mut self) -> Result<(), Error> {
+        loop {
+            if self.peek(BEGIN_BYTES)?.is_empty() {
+                return Ok(());
+            }
+            let ahead = &self.buffer[self.start..];
+            let mut places = memchr::memmem::find_iter(ahead, MAGIC);
+            let is_last = ahead.len() < BEGIN_BYTES;
+            let found = places.find(|&at| is_begin(&ahead[at..]));
+            // A beginning may be cut in two by the end of the buffer.
+            let stray = match found {
+                Some(at) => at,
+                None if is_last => ahead.len(),
+                None => ahead.len() - (BEGIN_BYTES - 1),
+            };
+            self.consume(stray);
+            self.stray_bytes += stray as u64;
+            if found.is_some() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The next bytes, `count` of them or as many as there are.
+    fn peek(&mut self, count: usize) -> io::Result<&[u8]> {
+        if self.buffer.len() - self.start < count {
+            self.buffer.drain(..self.start);
+            self.start = 0;
+            let room = BUFFER_BYTES.max(count) - self.buffer.len();
+            self.input.by_ref().take(room as u64).read_to_end(&mut self.buffer)?;
+        }
+        let end = self.buffer.len().min(self.start + count);
+        Ok(&self.buffer[self.start..end])
+    }
+
+    /// Moves the next `count` bytes, or as many as there are, behind `bytes`. Memory is taken for what
+    /// is there, not for what should be.
+    fn take(&mut self, count: u64, bytes: &mut Vec<u8>) -> io::Result<u64> {
+        let ahead = &self.buffer[self.start..];
+        let at_hand = usize::try_from(count).unwrap_or(usize::MAX).min(ahead.len());
+        bytes.extend_from_slice(&ahead[..at_hand]);
+        self.consume(at_hand);
+        let read = self.input.by_ref().take(count - at_hand as u64).read_to_end(bytes)?;
+        self.offset = self.offset.saturating_add(read);
+        Ok((at_hand + read) as u64)
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.start += count;
+        self.offset = self.offset.saturating_add(count);
+    }
+}

@@ -1,0 +1,239 @@
+//! The classes, methods, stacks and threads of a chunk as those of the profile.
+
+use perk_profile::{
+    ClassId, Frame, Line, Method, MethodId, NodeId, Profile, StrId, Thread, ThreadId, names,
+};
+use rustc_hash::FxHashMap;
+
+use super::view::{Place, View};
+
+/// The serial number of the first thread, as in HPROF files.
+const FIRST_THREAD: u32 = 200_001;
+/// Stands for all virtual threads that have no name: there can be millions.
+const UNNAMED_VIRTUAL: &str = "virtual threads";
+
+/// A stack in the profile's tree.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stack {
+    pub(super) node: NodeId,
+    /// Its outer frames were cut off.
+    pub(super) is_truncated: bool,
+    /// How many frames it has.
+    pub(super) depth: usize,
+}
+
+/// What an event says of its stack.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum StackAt {
+    /// It has none.
+    None,
+    /// The chunk has no such stack, or one with frames that it does not have.
+    Lost,
+    Found(Stack),
+}
+
+/// Threads of all chunks, by what tells them apart: the ids of the JVM and the system, the name.
+#[derive(Debug, Default)]
+pub(super) struct Threads {
+    ids: FxHashMap<(i64, i64, StrId), ThreadId>,
+}
+
+/// What of a chunk's constants is in the profile already, by key.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    stacks: FxHashMap<i64, Option<Stack>>,
+    methods: FxHashMap<i64, Option<MethodId>>,
+    classes: FxHashMap<i64, Option<ClassId>>,
+    threads: FxHashMap<i64, Option<ThreadId>>,
+    lines: FxHashMap<i64, Line>,
+    states: FxHashMap<i64, bool>,
+}
+
+/// What `keys` has for the constant of a field, and where it has nothing what `find` finds.
+fn cached<T: Copy>(keys: &mut FxHashMap<i64, T>, key: Option<i64>, find: impl FnOnce() -> T) -> T {
+    match key {
+        Some(key) => *keys.entry(key).or_insert_with(find),
+        None => find(),
+    }
+}
+
+impl Known {
+    /// The stack of an event.
+    pub(super) fn stack(&mut self, view: &View<'_>, profile: &mut Profile, at: Place) -> StackAt {
+        const FIELD: &str = "stackTrace";
+        let key = view.key(at, FIELD);
+        let known = key.and_then(|key| self.stacks.get(&key).copied());
+        let found = known.unwrap_or_else(|| {
+            let stack = view.part(at, FIELD).and_then(|it| self.new_stack(view, profile, it));
+            if let Some(key) = key {
+                self.stacks.insert(key, stack);
+            }
+            stack
+        });
+        match found {
+            Some(stack) => StackAt::Found(stack),
+            None if key.is_none_or(|key| key == 0) => StackAt::None,
+            None => StackAt::Lost,
+        }
+    }
+
+    fn new_stack(&mut self, view: &View<'_>, profile: &mut Profile, at: Place) -> Option<Stack> {
+        let mut frames = Vec::new();
+        for frame in view.elements(at, "frames") {
+            let frame = frame?;
+            let key = view.key(frame, "method");
+            let method = match key.and_then(|key| self.methods.get(&key)) {
+                Some(&method) => method,
+                None => {
+                    let method = view.part(frame, "method");
+                    let method = method.and_then(|it| self.new_method(view, profile, it));
+                    key.map(|key| self.methods.insert(key, method));
+                    method
+                }
+            }?;
+            let line = self.line(view, frame);
+            let bci = view.number(frame, "bytecodeIndex").and_then(|bci| i32::try_from(bci).ok());
+            let bci = bci.filter(|&bci| bci >= 0 && line != Line::Native);
+            frames.push(profile.symbols.frame(Frame { method, bci, line }));
+        }
+        let depth = frames.len();
+        let node = profile.tree.insert(frames.into_iter().rev()).node;
+        Some(Stack { node, is_truncated: view.flag(at, "truncated"), depth })
+    }
+
+    fn line(&mut self, view: &View<'_>, frame: Place) -> Line {
+        let number = view.number(frame, "lineNumber").and_then(|line| u32::try_from(line).ok());
+        let without_line = cached(&mut self.lines, view.key(frame, "type"), || {
+            match view.text(frame, "type").as_deref() {
+                Some("Native" | "C++" | "Kernel") => Line::Native,
+                Some("JIT compiled" | "Inlined") => Line::Compiled,
+                _ => Line::Unknown,
+            }
+        });
+        match number {
+            Some(line @ 1..) if without_line != Line::Native => Line::Number(line),
+            _ => without_line,
+        }
+    }
+
+    fn new_method(
+        &mut self,
+        view: &View<'_>,
+        profile: &mut Profile,
+        at: Place,
+    ) -> Option<MethodId> {
+        let class = self.class(view, profile, at, "type");
+        let symbols = &mut profile.symbols;
+        let class = class.unwrap_or_else(|| symbols.class(""));
+        let name = symbols.strings.intern(&view.text(at, "name")?);
+        let descriptor = view.text(at, "descriptor").filter(|it| it.starts_with('('));
+        let signature = descriptor.map(|it| symbols.strings.intern(&it));
+        Some(symbols.method(Method { class, name, signature, source: None }))
+    }
+
+    /// The class that a field names.
+    pub(super) fn class(
+        &mut self,
+        view: &View<'_>,
+        profile: &mut Profile,
+        at: Place,
+        field: &str,
+    ) -> Option<ClassId> {
+        cached(&mut self.classes, view.key(at, field), || {
+            let class = view.part(at, field)?;
+            let name = view.text(class, "name")?;
+            Some(profile.symbols.class(&source_name(&name)))
+        })
+    }
+
+    /// The thread that a field names.
+    pub(super) fn thread(
+        &mut self,
+        view: &View<'_>,
+        profile: &mut Profile,
+        threads: &mut Threads,
+        (at, field): (Place, &str),
+    ) -> Option<ThreadId> {
+        cached(&mut self.threads, view.key(at, field), || {
+            Some(threads.thread(view, profile, view.part(at, field)?))
+        })
+    }
+
+    /// Whether a sampled thread ran: a recording of all threads has others too.
+    pub(super) fn is_running(&mut self, view: &View<'_>, at: Place) -> bool {
+        cached(&mut self.states, view.key(at, "state"), || {
+            view.text(at, "state").is_none_or(|state| state.ends_with("RUNNABLE"))
+        })
+    }
+}
+
+impl Threads {
+    fn thread(&mut self, view: &View<'_>, profile: &mut Profile, at: Place) -> ThreadId {
+        let named = |field| view.text(at, field).filter(|name| !name.is_empty());
+        let (mut java_id, mut os_id) = (
+            view.number(at, "javaThreadId").unwrap_or(0),
+            view.number(at, "osThreadId").unwrap_or(0),
+        );
+        let strings = &mut profile.symbols.strings;
+        let name = if let Some(name) = named("javaName") {
+            strings.intern(&name)
+        } else if view.flag(at, "virtual") {
+            (java_id, os_id) = (0, 0);
+            strings.intern(UNNAMED_VIRTUAL)
+        } else if let Some(name) = named("osName") {
+            strings.intern(&name)
+        } else {
+            strings.intern(&format!("thread {}", if java_id > 0 { java_id } else { os_id }))
+        };
+        *self.ids.entry((java_id, os_id, name)).or_insert_with(|| {
+            let group = view.part(at, "group");
+            let parent = group.and_then(|it| view.part(it, "parent"));
+            let mut group_name = |at: Option<Place>| {
+                let name = view.text(at?, "name")?;
+                Some(profile.symbols.strings.intern(&name))
+            };
+            let (group, parent_group) = (group_name(group), group_name(parent));
+            let index = u32::try_from(profile.threads.len()).unwrap_or(u32::MAX);
+            profile.push_thread(Thread {
+                serial: FIRST_THREAD.saturating_add(index),
+                object_id: u64::try_from(java_id).unwrap_or(0),
+                name,
+                group,
+                parent_group,
+            })
+        })
+    }
+}
+
+/// A class's name in source form. JFR has `java/util/Map` and `[I`; hidden classes as
+/// `a/B$$Lambda$14+0x00007f87280f9e38/1787079037` (JDK 17, the last number is a hash) or
+/// `a.B$$Lambda/0x000000000813ecb8`, which get the dot that the JVM's signatures have there.
+fn source_name(name: &str) -> String {
+    if name.starts_with('[') {
+        return names::from_signature(name);
+    }
+    let suffix = name.rfind("0x").filter(|&at| name[..at].ends_with(['+', '/', '.']));
+    let Some(at) = suffix else { return name.replace('/', ".") };
+    let address = name[at..].split('/').next().unwrap_or_default();
+    format!("{}.{address}", name[..at - 1].replace('/', "."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn class_names() {
+        for (name, source) in [
+            ("java/util/Map$Entry", "java.util.Map$Entry"),
+            ("[B", "byte[]"),
+            ("[[Ljava/lang/Object;", "java.lang.Object[][]"),
+            ("a/B$$Lambda$14+0x00007f87280f9e38/1787079037", "a.B$$Lambda$14.0x00007f87280f9e38"),
+            ("a.B$$Lambda/0x000000000813ecb8", "a.B$$Lambda.0x000000000813ecb8"),
+            ("0x", "0x"),
+            ("", ""),
+        ] {
+            assert_eq!(source_name(name), source);
+        }
+    }
+}

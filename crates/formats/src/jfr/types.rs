@@ -1,0 +1,275 @@
+//! The types of a chunk's events and constants, as its metadata describes them.
+
+use std::borrow::Cow;
+
+use rustc_hash::FxHashMap;
+
+use super::cursor::{Cursor, Fault, Text};
+
+/// How deep structs lie inside structs, and elements of metadata inside elements.
+const MAX_DEPTH: usize = 32;
+
+/// How a field's value is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Boolean,
+    Byte,
+    Short,
+    Char,
+    Int,
+    Long,
+    Float,
+    Double,
+    String,
+    /// The fields of the type at this place of the table.
+    Struct(usize),
+    /// A type that the metadata does not describe.
+    Unknown,
+}
+
+/// What a whole number of time counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum TimeUnit {
+    /// Of the chunk's clock.
+    #[default]
+    Ticks,
+    Nanoseconds,
+    Microseconds,
+    Milliseconds,
+    Seconds,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Field {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    /// The id of its type.
+    pub(super) type_id: i64,
+    /// It holds the key of a constant.
+    pub(super) is_pooled: bool,
+    pub(super) is_array: bool,
+    pub(super) time_unit: TimeUnit,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Type {
+    pub(super) id: i64,
+    pub(super) name: String,
+    pub(super) fields: Vec<Field>,
+}
+
+/// The types of a chunk.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Types {
+    /// Local time minus UTC where the JVM ran, in seconds.
+    pub(super) utc_offset_s: i32,
+    types: Vec<Type>,
+    by_id: FxHashMap<i64, usize>,
+}
+
+/// An element of the metadata's tree: what perk uses of it.
+#[derive(Default)]
+struct Element<'a> {
+    name: &'a str,
+    attributes: Vec<(&'a str, &'a str)>,
+    children: Vec<Element<'a>>,
+}
+
+impl<'a> Element<'a> {
+    fn attribute(&self, name: &str) -> Option<&'a str> {
+        self.attributes.iter().find(|(key, _)| *key == name).map(|&(_, value)| value)
+    }
+
+    fn children<'b>(&'b self, name: &'b str) -> impl Iterator<Item = &'b Element<'a>> {
+        self.children.iter().filter(move |child| child.name == name)
+    }
+
+    fn id(&self, name: &str) -> Option<i64> {
+        self.attribute(name)?.parse().ok()
+    }
+
+    fn read(strings: &'a [Cow<'a, str>], cursor: &mut Cursor<'_>) -> Result<Self, Fault> {
+        Self::read_at(strings, cursor, 0)
+    }
+
+    fn read_at(
+        strings: &'a [Cow<'a, str>],
+        cursor: &mut Cursor<'_>,
+        depth: usize,
+    ) -> Result<Self, Fault> {
+        if depth > MAX_DEPTH {
+            return Err(cursor.fault("metadata of less depth"));
+        }
+        let string = |cursor: &mut Cursor<'_>| {
+            let fault = cursor.fault("the number of a string of the metadata");
+            strings.get(cursor.count()?).map(|text| &**text).ok_or(fault)
+        };
+        let mut element = Element { name: string(cursor)?, ..Element::default() };
+        for _ in 0..cursor.count()? {
+            element.attributes.push((string(cursor)?, string(cursor)?));
+        }
+        for _ in 0..cursor.count()? {
+            element.children.push(Self::read_at(strings, cursor, depth + 1)?);
+        }
+        Ok(element)
+    }
+}
+
+impl Types {
+    /// Reads a metadata event; `cursor` is behind its type.
+    pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self, Fault> {
+        // When it was written, how long that took, and its number.
+        for _ in 0..3 {
+            cursor.long()?;
+        }
+        let mut strings = Vec::new();
+        for _ in 0..cursor.count()? {
+            strings.push(match cursor.text()? {
+                Text::Inline(text) => text,
+                Text::Null | Text::Pooled(_) => Cow::Borrowed(""),
+            });
+        }
+        let fault = cursor.fault("the metadata's classes");
+        let root = Element::read(&strings, cursor)?;
+        let metadata = root.children("metadata").next().ok_or(fault)?;
+        let mut types = Self::default();
+        let classes = || metadata.children("class").filter_map(|it| Some((it, it.id("id")?)));
+        for (class, id) in classes() {
+            let place = types.types.len();
+            let name = class.attribute("name").unwrap_or_default().to_owned();
+            types.types.push(Type { id, name, fields: Vec::new() });
+            types.by_id.insert(id, place);
+        }
+        let region = root.children("region").next();
+        let offset_ms = region.and_then(|region| region.id("gmtOffset"));
+        types.utc_offset_s = offset_ms.and_then(|ms| (ms / 1000).try_into().ok()).unwrap_or(0);
+        let timespan = types.types.iter().find(|it| it.name == "jdk.jfr.Timespan").map(|it| it.id);
+        for (place, (class, _)) in classes().enumerate() {
+            let fields = class.children("field").map(|field| types.field(field, timespan));
+            types.types[place].fields = fields.collect();
+        }
+        Ok(types)
+    }
+
+    fn field(&self, field: &Element<'_>, timespan: Option<i64>) -> Field {
+        // Where it has no known type it cannot be read, and nothing behind it.
+        let type_id = field.id("class").unwrap_or(-1);
+        let mut annotations = field.children("annotation");
+        let time = annotations.find(|it| timespan.is_some() && it.id("class") == timespan);
+        let unit = time.and_then(|it| it.attribute("value").or(it.attribute("value-0")));
+        Field {
+            name: field.attribute("name").unwrap_or_default().to_owned(),
+            kind: self.kind(type_id),
+            type_id,
+            is_pooled: field.attribute("constantPool") == Some("true"),
+            is_array: field.id("dimension").is_some_and(|dimension| dimension > 0),
+            time_unit: match unit {
+                Some("NANOSECONDS") => TimeUnit::Nanoseconds,
+                Some("MICROSECONDS") => TimeUnit::Microseconds,
+                Some("MILLISECONDS") => TimeUnit::Milliseconds,
+                Some("SECONDS") => TimeUnit::Seconds,
+                _ => TimeUnit::Ticks,
+            },
+        }
+    }
+
+    /// How a value of the type with this id is written.
+    pub(super) fn kind(&self, id: i64) -> Kind {
+        let Some(&place) = self.by_id.get(&id) else { return Kind::Unknown };
+        match self.types[place].name.as_str() {
+            "boolean" => Kind::Boolean,
+            "byte" => Kind::Byte,
+            "short" => Kind::Short,
+            "char" => Kind::Char,
+            "int" => Kind::Int,
+            "long" => Kind::Long,
+            "float" => Kind::Float,
+            "double" => Kind::Double,
+            "java.lang.String" => Kind::String,
+            _ => Kind::Struct(place),
+        }
+    }
+
+    pub(super) fn get(&self, place: usize) -> &Type {
+        &self.types[place]
+    }
+
+    /// The place of the type with this id.
+    pub(super) fn place(&self, id: i64) -> Option<usize> {
+        self.by_id.get(&id).copied()
+    }
+
+    /// The name of the type with this id; empty where it is not known.
+    pub(super) fn name_of(&self, id: i64) -> &str {
+        self.place(id).map_or("", |place| &self.types[place].name)
+    }
+
+    /// The id of the type with this name.
+    pub(super) fn id_of(&self, name: &str) -> Option<i64> {
+        self.types.iter().find(|it| it.name == name).map(|it| it.id)
+    }
+
+    /// Passes over the fields of a type.
+    pub(super) fn skip_fields(&self, place: usize, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+        self.skip_struct(place, cursor, 0)
+    }
+
+    /// Passes over the value of a field.
+    pub(super) fn skip_field(&self, field: &Field, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+        self.skip_field_at(field, cursor, 0)
+    }
+
+    fn skip_field_at(
+        &self,
+        field: &Field,
+        cursor: &mut Cursor<'_>,
+        depth: usize,
+    ) -> Result<(), Fault> {
+        let count = if field.is_array { cursor.count()? } else { 1 };
+        for _ in 0..count {
+            if field.is_pooled {
+                cursor.long()?;
+            } else {
+                self.skip(field.kind, cursor, depth)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn skip_struct(
+        &self,
+        place: usize,
+        cursor: &mut Cursor<'_>,
+        depth: usize,
+    ) -> Result<(), Fault> {
+        self.types[place].fields.iter().try_for_each(|it| self.skip_field_at(it, cursor, depth))
+    }
+
+    /// Passes over one value.
+    pub(super) fn skip(
+        &self,
+        kind: Kind,
+        cursor: &mut Cursor<'_>,
+        depth: usize,
+    ) -> Result<(), Fault> {
+        match kind {
+            Kind::Boolean | Kind::Byte => cursor.take(1).map(|_| ()),
+            Kind::Short | Kind::Char => cursor.short().map(|_| ()),
+            Kind::Int => cursor.int().map(|_| ()),
+            Kind::Long => cursor.long().map(|_| ()),
+            Kind::Float => cursor.take(4).map(|_| ()),
+            Kind::Double => cursor.take(8).map(|_| ()),
+            Kind::String => cursor.text().map(|_| ()),
+            Kind::Struct(_) if depth >= MAX_DEPTH => {
+                Err(cursor.fault("a type that does not hold itself"))
+            }
+            Kind::Struct(place) => {
+                let start = cursor.at;
+                self.skip_struct(place, cursor, depth + 1)?;
+                // Or a few bytes of metadata would make endless work out of no data at all.
+                if cursor.at > start { Ok(()) } else { Err(cursor.fault("a type with fields")) }
+            }
+            Kind::Unknown => Err(cursor.fault("a value of a type that the metadata describes")),
+        }
+    }
+}

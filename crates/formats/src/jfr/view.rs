@@ -1,0 +1,273 @@
+//! Values of a chunk: fields by name, constants by key.
+
+use std::borrow::Cow;
+
+use rustc_hash::FxHashMap;
+
+use super::cursor::{Cursor, Fault, Text};
+use super::source::{Chunk, HEADER_BYTES};
+use super::types::{Field, Kind, TimeUnit, Types};
+
+/// The types of events that are part of the format.
+const METADATA: i64 = 0;
+const CHECKPOINT: i64 = 1;
+/// The largest metadata that is read, in bytes; that of a JDK has about 100 thousand.
+const MAX_METADATA_BYTES: usize = 16 << 20;
+/// How often a string may be the key of another.
+const MAX_STRING_STEPS: usize = 4;
+
+/// An event: its type, and where it stands in the chunk.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EventAt {
+    pub(super) type_id: i64,
+    pub(super) start: usize,
+    /// Where its fields begin.
+    fields: usize,
+    pub(super) end: usize,
+}
+
+/// The events of a chunk, in order, up to the first that is not whole.
+#[derive(Debug)]
+pub(super) struct Events<'a> {
+    chunk: &'a Chunk,
+    at: usize,
+}
+
+impl<'a> Events<'a> {
+    pub(super) fn new(chunk: &'a Chunk) -> Self {
+        Self { chunk, at: HEADER_BYTES }
+    }
+
+    /// How many bytes are left behind the last whole event.
+    pub(super) fn rest_bytes(&self) -> usize {
+        self.chunk.bytes.len() - self.at
+    }
+}
+
+impl Iterator for Events<'_> {
+    type Item = EventAt;
+
+    fn next(&mut self) -> Option<EventAt> {
+        let start = self.at;
+        let mut cursor = self.chunk.cursor(start);
+        let size = cursor.count().ok()?;
+        let end = start.checked_add(size).filter(|&end| end <= self.chunk.bytes.len())?;
+        let type_id = cursor.long().ok().filter(|_| cursor.at <= end)?;
+        self.at = end;
+        Some(EventAt { type_id, start, fields: cursor.at, end })
+    }
+}
+
+/// A struct of the chunk: its type's place in the table, and where its fields begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Place {
+    type_place: usize,
+    at: usize,
+}
+
+/// A field's value in the chunk.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot<'a> {
+    field: &'a Field,
+    at: usize,
+}
+
+/// A chunk whose types and constants are known.
+#[derive(Debug)]
+pub(super) struct View<'a> {
+    chunk: &'a Chunk,
+    pub(super) types: Types,
+    /// Where the constants are: by the id of their type, and their key.
+    constants: FxHashMap<(i64, i64), usize>,
+    /// Checkpoints that could not be read to their end.
+    pub(super) bad_checkpoint_count: u64,
+}
+
+impl<'a> View<'a> {
+    /// Looks through `chunk` for types and constants; `None` where it has no types.
+    pub(super) fn new(chunk: &'a Chunk) -> Result<Option<Self>, Fault> {
+        // The last metadata knows all types that those before it know.
+        let Some(event) = Events::new(chunk).filter(|it| it.type_id == METADATA).last() else {
+            return Ok(None);
+        };
+        if event.end - event.start > MAX_METADATA_BYTES {
+            return Err(Fault { at: event.start, expected: "metadata of at most 16 MiB" });
+        }
+        let types = Types::read(&mut chunk.cursor(event.fields))?;
+        let mut view =
+            Self { chunk, types, constants: FxHashMap::default(), bad_checkpoint_count: 0 };
+        for event in Events::new(chunk).filter(|it| it.type_id == CHECKPOINT) {
+            if view.checkpoint(event).is_err() {
+                view.bad_checkpoint_count += 1;
+            }
+        }
+        Ok(Some(view))
+    }
+
+    /// Notes where the constants of a checkpoint are.
+    fn checkpoint(&mut self, event: EventAt) -> Result<(), Fault> {
+        let bytes = &self.chunk.bytes[..event.end];
+        let mut cursor = Cursor::new(bytes, event.fields, self.chunk.is_compressed);
+        // When it was written, how long that took, and how far before it the last one is.
+        for _ in 0..3 {
+            cursor.long()?;
+        }
+        // What kind of checkpoint it is.
+        cursor.byte()?;
+        for _ in 0..cursor.count()? {
+            let type_id = cursor.long()?;
+            let kind = self.types.kind(type_id);
+            for _ in 0..cursor.count()? {
+                let key = cursor.long()?;
+                let at = cursor.at;
+                self.types.skip(kind, &mut cursor, 0)?;
+                self.constants.insert((type_id, key), at);
+            }
+        }
+        Ok(())
+    }
+
+    /// The fields of an event; `None` where they are not as its type says.
+    pub(super) fn event(&self, event: EventAt) -> Option<Place> {
+        let type_place = self.types.place(event.type_id)?;
+        let bytes = &self.chunk.bytes[..event.end];
+        let mut cursor = Cursor::new(bytes, event.fields, self.chunk.is_compressed);
+        self.types.skip_fields(type_place, &mut cursor).ok()?;
+        Some(Place { type_place, at: event.fields })
+    }
+
+    /// The field of that name.
+    pub(super) fn field(&self, place: Place, name: &str) -> Option<Slot<'_>> {
+        let mut cursor = self.chunk.cursor(place.at);
+        for field in &self.types.get(place.type_place).fields {
+            if field.name == name {
+                return Some(Slot { field, at: cursor.at });
+            }
+            self.types.skip_field(field, &mut cursor).ok()?;
+        }
+        None
+    }
+
+    /// A whole number.
+    pub(super) fn number(&self, place: Place, name: &str) -> Option<i64> {
+        let Slot { field, at } = self.field(place, name)?;
+        if field.is_pooled || field.is_array {
+            return None;
+        }
+        let mut cursor = self.chunk.cursor(at);
+        match field.kind {
+            Kind::Boolean | Kind::Byte => cursor.byte().ok().map(|byte| i64::from(byte as i8)),
+            Kind::Short => cursor.short().ok().map(i64::from),
+            Kind::Char => cursor.char().ok().map(i64::from),
+            Kind::Int => cursor.int().ok().map(i64::from),
+            Kind::Long => cursor.long().ok(),
+            Kind::Float | Kind::Double | Kind::String | Kind::Struct(_) | Kind::Unknown => None,
+        }
+    }
+
+    pub(super) fn flag(&self, place: Place, name: &str) -> bool {
+        self.number(place, name).is_some_and(|number| number != 0)
+    }
+
+    /// A number of things or bytes.
+    pub(super) fn count(&self, place: Place, name: &str) -> Option<u64> {
+        u64::try_from(self.number(place, name)?).ok()
+    }
+
+    /// A time, in nanoseconds.
+    pub(super) fn time_ns(&self, place: Place, name: &str) -> Option<u64> {
+        let field = self.field(place, name)?.field;
+        let number = u128::from(self.count(place, name)?);
+        let ns = match field.time_unit {
+            TimeUnit::Ticks => {
+                number * 1_000_000_000 / u128::from(self.chunk.ticks_per_second.max(1))
+            }
+            TimeUnit::Nanoseconds => number,
+            TimeUnit::Microseconds => number * 1_000,
+            TimeUnit::Milliseconds => number * 1_000_000,
+            TimeUnit::Seconds => number * 1_000_000_000,
+        };
+        Some(u64::try_from(ns).unwrap_or(u64::MAX))
+    }
+
+    /// The key of a constant, which tells it from others of its type; 0 is no constant.
+    pub(super) fn key(&self, place: Place, name: &str) -> Option<i64> {
+        let Slot { field, at } = self.field(place, name)?;
+        let is_key = field.is_pooled && !field.is_array;
+        is_key.then(|| self.chunk.cursor(at).long().ok())?
+    }
+
+    /// A struct, inline or a constant.
+    pub(super) fn part(&self, place: Place, name: &str) -> Option<Place> {
+        let Slot { field, at } = self.field(place, name)?;
+        let Kind::Struct(type_place) = field.kind else { return None };
+        if field.is_array {
+            return None;
+        }
+        let at = if field.is_pooled { self.constant(field, at)? } else { at };
+        Some(Place { type_place, at })
+    }
+
+    /// Where the constant is whose key is at `at`.
+    fn constant(&self, field: &Field, at: usize) -> Option<usize> {
+        let key = self.chunk.cursor(at).long().ok()?;
+        self.constants.get(&(field.type_id, key)).copied()
+    }
+
+    /// The elements of an array of structs; `None` for one that is a constant and not there.
+    pub(super) fn elements<'b>(
+        &'b self,
+        place: Place,
+        name: &str,
+    ) -> impl Iterator<Item = Option<Place>> + 'b {
+        let slot = self.field(place, name).filter(|slot| slot.field.is_array);
+        let mut cursor = self.chunk.cursor(slot.map_or(0, |slot| slot.at));
+        let count = slot.and_then(|_| cursor.count().ok()).unwrap_or(0);
+        let mut left = count;
+        std::iter::from_fn(move || {
+            let field = slot?.field;
+            let Kind::Struct(type_place) = field.kind else { return None };
+            left = left.checked_sub(1)?;
+            let at = cursor.at;
+            if field.is_pooled {
+                cursor.long().ok()?;
+                return Some(self.constant(field, at).map(|at| Place { type_place, at }));
+            }
+            self.types.skip(field.kind, &mut cursor, 0).ok()?;
+            Some(Some(Place { type_place, at }))
+        })
+    }
+
+    /// A text: a string, or the first string of a struct such as a symbol.
+    pub(super) fn text(&self, place: Place, name: &str) -> Option<Cow<'_, str>> {
+        self.text_of(self.field(place, name)?, 0)
+    }
+
+    fn text_of(&self, slot: Slot<'_>, step: usize) -> Option<Cow<'_, str>> {
+        let Slot { field, at } = slot;
+        if field.is_array || step > MAX_STRING_STEPS {
+            return None;
+        }
+        let at = if field.is_pooled { self.constant(field, at)? } else { at };
+        match field.kind {
+            Kind::String => self.string(at, field.type_id),
+            Kind::Struct(type_place) => {
+                let name = &self.types.get(type_place).fields.first()?.name;
+                self.text_of(self.field(Place { type_place, at }, name)?, step + 1)
+            }
+            _ => None,
+        }
+    }
+
+    /// The string at `at`; those of the constant pool are of the type `type_id`.
+    fn string(&self, mut at: usize, type_id: i64) -> Option<Cow<'_, str>> {
+        for _ in 0..MAX_STRING_STEPS {
+            match self.chunk.cursor(at).text().ok()? {
+                Text::Null => return None,
+                Text::Inline(text) => return Some(text),
+                Text::Pooled(key) => at = *self.constants.get(&(type_id, key))?,
+            }
+        }
+        None
+    }
+}
