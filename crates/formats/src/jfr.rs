@@ -42,7 +42,7 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut recording = Recording::default();
     while source.next(&mut chunk)? {
         let mut events = Events::new(&chunk);
-        let count = events.by_ref().count() as u64;
+        let count = events.by_ref().filter(|event| !event.is_inner()).count() as u64;
         let notes = recording.notes();
         notes.stray_bytes += events.rest_bytes() as u64;
         notes.missing_bytes = notes.missing_bytes.saturating_add(chunk.missing_bytes);

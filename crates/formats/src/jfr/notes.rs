@@ -13,6 +13,8 @@ pub(super) struct Notes {
     pub(super) bad_checkpoint_count: u64,
     /// Events with a stack that the chunk does not have.
     pub(super) lost_stack_count: u64,
+    /// Events with a thread that the chunk does not have.
+    pub(super) lost_thread_count: u64,
     /// Events with a stack whose outer frames were cut off.
     pub(super) truncated_count: u64,
     /// CPU-time samples without a stack.
@@ -51,10 +53,12 @@ impl Notes {
         let text = |field| view.text(at, field).unwrap_or_default();
         let (arguments, version) = (text("javaArguments"), text("jvmVersion"));
         let program = arguments.split_whitespace().next().unwrap_or("a program without a name");
-        let version = version.split(" for ").next().filter(|it| !it.is_empty());
-        let version = version.map_or_else(|| text("jvmName").into_owned(), str::to_owned);
+        // The JDK's version begins with the JVM's name, async-profiler's does not.
+        let version = version.split(" for ").next().unwrap_or_default();
+        let name = text("jvmName");
+        let jvm = if version.starts_with(&*name) { version } else { &format!("{name} {version}") };
         let pid = view.count(at, "pid").map(|pid| format!(" (process {pid})")).unwrap_or_default();
-        self.jvm = Some(format!("recorded of {program}{pid} by {version}"));
+        self.jvm = Some(format!("recorded of {program}{pid} on {jvm}"));
     }
 
     /// Writes them all.
@@ -105,6 +109,11 @@ impl Notes {
             self.lost_stack_count,
             "event has a stack that is not in the file: booked without one",
             "events have stacks that are not in the file: booked without one",
+        );
+        add(
+            self.lost_thread_count,
+            "event names a thread that is not in the file",
+            "events name threads that are not in the file",
         );
         let depth = format!("cut off after {truncated_depth} frames at most");
         add(

@@ -12,7 +12,7 @@ use super::notes::Notes;
 use super::settings::Settings;
 use super::source::Chunk;
 use super::stacks::{Known, StackAt, Threads};
-use super::view::{EventAt, Events, Place, View};
+use super::view::{Events, Place, View};
 
 /// The class of a lock that a parked thread does not name.
 const NO_BLOCKER: &str = "java.util.concurrent.locks.LockSupport";
@@ -37,8 +37,6 @@ enum What {
     ThreadEnd,
     Setting,
     Jvm,
-    /// Part of the format.
-    Inner,
 }
 
 impl What {
@@ -60,7 +58,6 @@ impl What {
             "jdk.ThreadEnd" => What::ThreadEnd,
             "jdk.ActiveSetting" => What::Setting,
             "jdk.JVMInformation" => What::Jvm,
-            "jdk.Metadata" | "jdk.Checkpoint" | "jdk.CheckPoint" => What::Inner,
             _ => return None,
         })
     }
@@ -130,12 +127,11 @@ impl Recording {
         let mut kinds: FxHashMap<i64, Option<What>> = FxHashMap::default();
         let mut passed_over: FxHashMap<i64, u64> = FxHashMap::default();
         let mut threads: Vec<(i64, Event)> = Vec::new();
-        for event in Events::new(chunk) {
+        for event in Events::new(chunk).filter(|it| !it.is_inner()) {
             let what = *kinds.entry(event.type_id).or_insert_with(|| {
                 view.types.place(event.type_id).and_then(|it| What::of(&view.types.get(it).name))
             });
             match what {
-                Some(What::Inner) => {}
                 Some(what) => match view.event(event) {
                     Some(place) => self.event(view, &mut known, what, place, &mut threads),
                     None => self.notes.bad_event_count += 1,
@@ -197,13 +193,11 @@ impl Recording {
             }
             What::ThreadStart | What::ThreadEnd => {
                 let time = view.number(at, "startTime").unwrap_or(0);
-                let field = (at, "thread");
-                let id = known.thread(view, &mut self.profile, &mut self.threads, field);
+                let id = self.thread(view, known, at, "thread");
                 threads.extend(id.map(|id| (time, self.thread_event(what, id))));
             }
             What::Setting => self.settings.set(view, at),
             What::Jvm => self.notes.jvm(view, at),
-            What::Inner => {}
         }
     }
 
@@ -214,9 +208,24 @@ impl Recording {
         }
     }
 
-    /// The trace of an event: of the thread that `field` names, or of the event's own.
+    /// The thread that a field of an event names.
+    fn thread(
+        &mut self,
+        view: &View<'_>,
+        known: &mut Known,
+        at: Place,
+        field: &str,
+    ) -> Option<ThreadId> {
+        let found = known.thread(view, &mut self.profile, &mut self.threads, (at, field));
+        if found.is_none() && view.key(at, field).is_some_and(|key| key != 0) {
+            self.notes.lost_thread_count += 1;
+        }
+        found
+    }
+
+    /// The trace of an event: of the thread that `field` names, where that is known.
     fn trace(&mut self, view: &View<'_>, known: &mut Known, at: Place, field: &str) -> TraceId {
-        let thread = known.thread(view, &mut self.profile, &mut self.threads, (at, field));
+        let thread = self.thread(view, known, at, field);
         match known.stack(view, &mut self.profile, at) {
             StackAt::Found(stack) => {
                 if stack.is_truncated {
@@ -391,8 +400,8 @@ fn is_lock(class: &str) -> bool {
 
 /// How many events of each type a chunk has.
 pub(super) fn count_events(chunk: &Chunk, view: &View<'_>, counts: &mut BTreeMap<String, u64>) {
-    for EventAt { type_id, .. } in Events::new(chunk) {
-        let name = view.types.name_of(type_id);
+    for event in Events::new(chunk) {
+        let name = view.event_name(event);
         match counts.get_mut(name) {
             Some(count) => *count += 1,
             None => {

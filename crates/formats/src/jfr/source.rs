@@ -12,6 +12,8 @@ pub(super) const MAJOR: u16 = 2;
 pub(super) const HEADER_BYTES: usize = 68;
 /// How much is asked for at once.
 const BUFFER_BYTES: usize = 1 << 16;
+/// How often the rest of a file is looked through for another chunk.
+const MAX_PUT_BACKS: u32 = 16;
 /// How many bytes tell that a chunk begins: the magic and the version.
 const BEGIN_BYTES: usize = 8;
 
@@ -21,6 +23,11 @@ fn is_begin(bytes: &[u8]) -> bool {
         && bytes.starts_with(MAGIC)
         && big_endian(&bytes[4..6]) == u64::from(MAJOR)
         && bytes[6] == 0
+}
+
+/// Where a chunk begins in `bytes`.
+fn find_begin(bytes: &[u8]) -> Option<usize> {
+    memchr::memmem::find_iter(bytes, MAGIC).find(|&at| is_begin(&bytes[at..]))
 }
 
 /// One chunk, whole in memory, its header among it.
@@ -58,13 +65,14 @@ pub(super) struct Source<R> {
     start: usize,
     /// Where `start` is in the file.
     offset: usize,
+    put_back_count: u32,
     /// Bytes between chunks that belong to none.
     pub(super) stray_bytes: u64,
 }
 
 impl<R: Read> Source<R> {
     pub(super) fn new(input: R) -> Self {
-        Self { input, buffer: Vec::new(), start: 0, offset: 0, stray_bytes: 0 }
+        Self { input, buffer: Vec::new(), start: 0, offset: 0, put_back_count: 0, stray_bytes: 0 }
     }
 
     /// Reads the next chunk into `chunk`; false at the end of the input.
@@ -74,7 +82,10 @@ impl<R: Read> Source<R> {
         }
         let offset = self.offset;
         let header = self.peek(HEADER_BYTES)?;
-        if header.is_empty() && offset > 0 {
+        if offset > 0 && header.len() < HEADER_BYTES {
+            let rest = header.len();
+            self.stray_bytes += rest as u64;
+            self.consume(rest);
             return Ok(false);
         }
         let error = |at: usize, expected| Err(Error::Offset { offset: offset + at, expected });
@@ -122,7 +133,12 @@ impl<R: Read> Source<R> {
             }
             let before = chunk.bytes.len();
             if self.take(size, &mut chunk.bytes)? < size {
-                self.stray_bytes += (chunk.bytes.len() - before) as u64;
+                // What was not written to its end has no true size: chunks may be behind it.
+                if self.put_back_count < MAX_PUT_BACKS {
+                    self.put_back(&chunk.bytes[before..]);
+                } else {
+                    self.stray_bytes += (chunk.bytes.len() - before) as u64;
+                }
                 chunk.bytes.truncate(before);
                 return Ok(());
             }
@@ -136,9 +152,8 @@ impl<R: Read> Source<R> {
                 return Ok(());
             }
             let ahead = &self.buffer[self.start..];
-            let mut places = memchr::memmem::find_iter(ahead, MAGIC);
             let is_last = ahead.len() < BEGIN_BYTES;
-            let found = places.find(|&at| is_begin(&ahead[at..]));
+            let found = find_begin(ahead);
             // A beginning may be cut in two by the end of the buffer.
             let stray = match found {
                 Some(at) => at,
@@ -175,6 +190,13 @@ impl<R: Read> Source<R> {
         let read = self.input.by_ref().take(count - at_hand as u64).read_to_end(bytes)?;
         self.offset = self.offset.saturating_add(read);
         Ok((at_hand + read) as u64)
+    }
+
+    fn put_back(&mut self, bytes: &[u8]) {
+        self.put_back_count += 1;
+        self.buffer.splice(..self.start, bytes.iter().copied());
+        self.start = 0;
+        self.offset -= bytes.len();
     }
 
     fn consume(&mut self, count: usize) {

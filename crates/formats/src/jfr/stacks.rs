@@ -12,6 +12,9 @@ const FIRST_THREAD: u32 = 200_001;
 /// Stands for all virtual threads that have no name: there can be millions.
 const UNNAMED_VIRTUAL: &str = "virtual threads";
 
+/// What async-profiler gives a native function as descriptor; its class is the library then.
+const NATIVE_DESCRIPTOR: &str = "()L;";
+
 /// A stack in the profile's tree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stack {
@@ -124,11 +127,18 @@ impl Known {
     ) -> Option<MethodId> {
         let class = self.class(view, profile, at, "type");
         let symbols = &mut profile.symbols;
-        let class = class.unwrap_or_else(|| symbols.class(""));
+        let mut class = class.unwrap_or_else(|| symbols.class(""));
         let name = symbols.strings.intern(&view.text(at, "name")?);
-        let descriptor = view.text(at, "descriptor").filter(|it| it.starts_with('('));
-        let signature = descriptor.map(|it| symbols.strings.intern(&it));
-        Some(symbols.method(Method { class, name, signature, source: None }))
+        let descriptor = view.text(at, "descriptor").unwrap_or_default();
+        let (mut signature, mut source) = (None, None);
+        if descriptor == NATIVE_DESCRIPTOR {
+            source =
+                Some(symbols.get_class(class).name).filter(|&it| it != symbols.strings.intern(""));
+            class = symbols.class("");
+        } else if descriptor.starts_with('(') {
+            signature = Some(symbols.strings.intern(&descriptor));
+        }
+        Some(symbols.method(Method { class, name, signature, source }))
     }
 
     /// The class that a field names.
@@ -159,10 +169,12 @@ impl Known {
         })
     }
 
-    /// Whether a sampled thread ran: a recording of all threads has others too.
+    /// Whether a sampled thread ran, as the JDK or async-profiler has it: a recording by the clock on the
+    /// wall has others too.
     pub(super) fn is_running(&mut self, view: &View<'_>, at: Place) -> bool {
         cached(&mut self.states, view.key(at, "state"), || {
-            view.text(at, "state").is_none_or(|state| state.ends_with("RUNNABLE"))
+            let state = view.text(at, "state");
+            state.is_none_or(|it| matches!(&*it, "STATE_RUNNABLE" | "STATE_DEFAULT"))
         })
     }
 }

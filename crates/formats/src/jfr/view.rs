@@ -8,7 +8,7 @@ use super::cursor::{Cursor, Fault, Text};
 use super::source::{Chunk, HEADER_BYTES};
 use super::types::{Field, Kind, TimeUnit, Types};
 
-/// The types of events that are part of the format.
+/// The types of events that are part of the format, and are not among the types of the metadata.
 const METADATA: i64 = 0;
 const CHECKPOINT: i64 = 1;
 /// The largest metadata that is read, in bytes; that of a JDK has about 100 thousand.
@@ -20,10 +20,10 @@ const MAX_STRING_STEPS: usize = 4;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EventAt {
     pub(super) type_id: i64,
-    pub(super) start: usize,
+    start: usize,
     /// Where its fields begin.
     fields: usize,
-    pub(super) end: usize,
+    end: usize,
 }
 
 /// The events of a chunk, in order, up to the first that is not whole.
@@ -31,6 +31,13 @@ pub(super) struct EventAt {
 pub(super) struct Events<'a> {
     chunk: &'a Chunk,
     at: usize,
+}
+
+impl EventAt {
+    /// Whether it is part of the format and no event of a program or JVM.
+    pub(super) fn is_inner(self) -> bool {
+        matches!(self.type_id, METADATA | CHECKPOINT)
+    }
 }
 
 impl<'a> Events<'a> {
@@ -125,6 +132,15 @@ impl<'a> View<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The name of an event's type; empty where the chunk does not describe it.
+    pub(super) fn event_name(&self, event: EventAt) -> &str {
+        match event.type_id {
+            METADATA => "jdk.Metadata",
+            CHECKPOINT => "jdk.Checkpoint",
+            type_id => self.types.name_of(type_id),
+        }
     }
 
     /// The fields of an event; `None` where they are not as its type says.

@@ -1,0 +1,58 @@
+//! Reads recordings: made byte by byte, recorded before, and made here by real JVMs.
+
+mod build;
+mod bytes;
+mod real;
+mod recorded;
+
+use perk_profile::{LockKind, Profile, Value, Waits};
+
+/// The numbers of a value by thread and call path, outermost method first; a native method has `*`.
+fn weights(profile: &Profile, value: Value) -> Vec<(String, u64)> {
+    let weights = value.weights(profile);
+    let mut rows: Vec<_> = weights
+        .rows
+        .iter()
+        .map(|&(trace, class, count)| {
+            let mut parts: Vec<String> =
+                profile.frames(trace).map(|id| frame(profile, id)).collect();
+            parts.extend(
+                profile.get_trace(trace).thread.map(|it| profile.thread_name(it).to_owned()),
+            );
+            parts.reverse();
+            parts.extend(class.map(|class| profile.symbols.class_name(class).to_owned()));
+            (parts.join(";"), count)
+        })
+        .collect();
+    rows.sort();
+    rows
+}
+
+fn frame(profile: &Profile, id: perk_profile::FrameId) -> String {
+    let frame = profile.symbols.get_frame(id);
+    let line = match frame.line {
+        perk_profile::Line::Number(line) => format!(":{line}"),
+        perk_profile::Line::Native => "*".to_owned(),
+        _ => String::new(),
+    };
+    profile.symbols.method_name(frame.method) + &line
+}
+
+fn measure(profile: &Profile, name: &str) -> Vec<(String, u64)> {
+    Value::find(profile, name).map(|value| weights(profile, value)).unwrap_or_default()
+}
+
+/// The waits by class of the lock.
+fn waits(profile: &Profile, class: &str, kind: LockKind) -> Waits {
+    let mut sum = Waits::default();
+    for row in profile.monitor_times().flat_map(|section| &section.rows) {
+        if row.kind == kind && profile.symbols.class_name(row.class) == class {
+            sum.add(row.waits);
+        }
+    }
+    sum
+}
+
+fn has_note(profile: &Profile, part: &str) -> bool {
+    profile.notes.iter().any(|note| note.contains(part))
+}

@@ -1,0 +1,207 @@
+//! Recordings made here, by each JDK: perk finds in them what `jfr summary` and `jfr print` find.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use perk_formats::jfr;
+use perk_profile::{LockKind, Profile, Value};
+use perk_testkit::{JavaRun, Jdk, Signal, fixture, jdk, workspace};
+use serde_json::Value as Json;
+
+use super::{has_note, waits, weights};
+
+/// What the JDK's own tool prints of a recording. A runtime without it asks another's.
+fn jfr_tool(jdk: &Jdk, args: &[&str], file: &Path) -> String {
+    let tool = |jdk: &Jdk| jdk.home.join("bin/jfr");
+    let newest = jdk::all().iter().rev().map(tool).find(|it| it.is_file());
+    let tool = Some(tool(jdk)).filter(|it| it.is_file()).or(newest).expect("a jfr tool");
+    let output = Command::new(tool).args(args).arg(file).output().expect("jfr runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+fn program(jdk: &Jdk, millis: &str, options: &str) -> JavaRun {
+    let source = workspace().join("testdata/jfr/Recorded.java");
+    let cpu_time = if jdk.version >= 25 { ",jdk.CPUTimeSample#enabled=true" } else { "" };
+    JavaRun::new(jdk)
+        .classes(fixture::compile_files(&[&source]))
+        .jvm_arg(format!(
+            "-XX:StartFlightRecording=filename=x.jfr,settings=profile{cpu_time}{options}"
+        ))
+        .main("Recorded")
+        .args([millis])
+}
+
+/// The counts of `jfr summary`: lines of a name, a count and a size.
+fn summary(jdk: &Jdk, file: &Path) -> BTreeMap<String, u64> {
+    let text = jfr_tool(jdk, &["summary"], file);
+    let rows = text.lines().filter_map(|line| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let [name, count, size] = words[..] else { return None };
+        size.parse::<u64>().ok()?;
+        // JDK 17 and 21 spell it otherwise.
+        let name = if name == "jdk.CheckPoint" { "jdk.Checkpoint" } else { name };
+        Some((name.to_owned(), count.parse().ok()?))
+    });
+    rows.filter(|&(_, count)| count > 0).collect()
+}
+
+fn events(jdk: &Jdk, file: &Path, name: &str) -> Vec<Json> {
+    let args = ["print", "--json", "--stack-depth", "2048", "--events", name];
+    let mut json: Json = serde_json::from_str(&jfr_tool(jdk, &args, file)).expect("JSON");
+    match json["recording"]["events"].take() {
+        Json::Array(events) => events.into_iter().map(|mut event| event["values"].take()).collect(),
+        other => panic!("{other}"),
+    }
+}
+
+/// A class as both sides can be compared: without the address of a hidden one.
+fn class_name(name: &str) -> String {
+    let name = match name.find("0x") {
+        Some(at) => &name[..at - 1],
+        None => name,
+    };
+    perk_profile::names::from_signature(name).replace('/', ".")
+}
+
+/// The path of an event as [`weights`] shows it.
+fn path(event: &Json, thread: &str) -> String {
+    let mut parts = Vec::new();
+    let name = |field: &str| event[thread][field].as_str().filter(|name| !name.is_empty());
+    parts.extend(name("javaName").or(name("osName")).map(str::to_owned));
+    let frames = event["stackTrace"]["frames"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for frame in frames.iter().rev() {
+        let method = &frame["method"];
+        let class = class_name(method["type"]["name"].as_str().expect("a class"));
+        let name = method["name"].as_str().expect("a name");
+        let line = frame["lineNumber"].as_i64().filter(|&line| line > 0);
+        parts.push(match (frame["type"].as_str(), line) {
+            (Some("Native"), _) => format!("{class}.{name}*"),
+            (_, Some(line)) => format!("{class}.{name}:{line}"),
+            _ => format!("{class}.{name}"),
+        });
+    }
+    parts.join(";")
+}
+
+fn sums(rows: impl Iterator<Item = (String, u64)>) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    rows.for_each(|(path, count)| *sums.entry(path).or_default() += count);
+    sums
+}
+
+/// What perk has, named as [`path`] names it.
+fn read(profile: &Profile, value: Value) -> BTreeMap<String, u64> {
+    let parts = |path: &str| {
+        let parts = path.split(';').map(|part| match part.find(".0x") {
+            // Class and address, the method behind.
+            Some(at) => {
+                let end = part[at + 1..].find('.').map_or(part.len(), |end| at + 1 + end);
+                format!("{}{}", &part[..at], &part[end..])
+            }
+            None => part.to_owned(),
+        });
+        parts.collect::<Vec<_>>().join(";")
+    };
+    sums(weights(profile, value).into_iter().map(|(path, count)| (parts(&path), count)))
+}
+
+fn nanoseconds(duration: &Json) -> u64 {
+    let seconds = duration.as_str().and_then(|text| text.strip_prefix("PT")?.strip_suffix('S'));
+    let seconds: f64 = seconds.and_then(|text| text.parse().ok()).expect("a time in seconds");
+    (seconds * 1e9).round() as u64
+}
+
+#[test]
+fn recordings_are_read_as_the_jdk_reads_them() {
+    jdk::each(|jdk| {
+        let outcome = program(jdk, "1500", "").run();
+        outcome.assert_success();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("x.jfr");
+        let bytes = outcome.bytes("x.jfr");
+        std::fs::write(&file, bytes).unwrap();
+
+        let counts = jfr::event_counts(bytes).unwrap();
+        let expected = summary(jdk, &file);
+        assert_eq!(counts, expected, "JDK {}", jdk.version);
+        assert!(counts["jdk.ExecutionSample"] > 20, "{counts:?}");
+
+        let profile = jfr::read(bytes).unwrap();
+        let printed = |name: &str, thread: &str| {
+            let events = events(jdk, &file, name);
+            sums(events.iter().map(|event| (path(event, thread), 1)))
+        };
+        let measured =
+            |name| Value::find(&profile, name).map(|it| read(&profile, it)).unwrap_or_default();
+        let execution = printed("jdk.ExecutionSample", "sampledThread");
+        let cpu_time = events(jdk, &file, "jdk.CPUTimeSample");
+        if cpu_time.is_empty() {
+            assert_eq!(read(&profile, Value::Samples), execution);
+            assert_eq!(profile.sample_interval_ns(), Some(10_000_000));
+        } else {
+            assert_eq!(measured("execution samples"), execution);
+            let interval_ns = profile.sample_interval_ns().expect("periods are multiples of one");
+            let weighted = sums(cpu_time.iter().map(|event| {
+                let times = nanoseconds(&event["samplingPeriod"]) as f64 / interval_ns as f64;
+                (path(event, "eventThread"), times.round() as u64)
+            }));
+            assert_eq!(read(&profile, Value::Samples), weighted);
+        }
+        assert_eq!(measured("native samples"), printed("jdk.NativeMethodSample", "sampledThread"));
+
+        let allocations = events(jdk, &file, "jdk.ObjectAllocationSample");
+        let weighted = sums(allocations.iter().map(|event| {
+            let class = class_name(event["objectClass"]["name"].as_str().expect("a class"));
+            let path = format!("{};{class}", path(event, "eventThread"));
+            (path, event["weight"].as_u64().expect("a weight"))
+        }));
+        assert_eq!(read(&profile, Value::Allocated), weighted);
+
+        let contended = events(jdk, &file, "jdk.JavaMonitorEnter");
+        let on_monitor = |event: &&Json| event["monitorClass"]["name"] == "java/lang/Object";
+        let contended: Vec<_> = contended.iter().filter(on_monitor).collect();
+        let blocked = waits(&profile, "java.lang.Object", LockKind::Monitor);
+        assert_eq!(blocked.blocked_count, contended.len() as u64);
+        let sum_ns: u64 = contended.iter().map(|event| nanoseconds(&event["duration"])).sum();
+        assert!(blocked.blocked_ns.abs_diff(sum_ns) <= contended.len() as u64, "{blocked:?}");
+        assert_eq!(blocked.blocked_count, 3);
+        for note in ["stack that is not in the file", "not as", "missing", "never finished"] {
+            assert!(!has_note(&profile, note), "{:?}", profile.notes);
+        }
+    });
+}
+
+#[test]
+fn the_recording_of_a_killed_jvm_is_read() {
+    jdk::each(|jdk| {
+        let run =
+            program(jdk, "60000", "").jvm_arg("-XX:FlightRecorderOptions=repository=repository");
+        let mut run = run.spawn();
+        let chunk = |folder: &Path| -> Option<Vec<u8>> {
+            let mut folders = std::fs::read_dir(folder.join("repository")).ok()?.flatten();
+            let files = std::fs::read_dir(folders.next()?.path()).ok()?.flatten();
+            let paths = files.map(|file| file.path());
+            let path =
+                paths.into_iter().find(|path| path.extension().is_some_and(|it| it == "jfr"))?;
+            std::fs::read(path).ok()
+        };
+        let samples = |bytes: &[u8]| {
+            jfr::event_counts(bytes).ok().and_then(|it| it.get("jdk.ExecutionSample").copied())
+        };
+        run.wait_until("samples in the chunk on disk", |run| {
+            chunk(run.dir()).is_some_and(|bytes| samples(&bytes).is_some_and(|count| count > 10))
+        });
+        run.signal(Signal::KILL);
+        let dir = run.dir().to_owned();
+        let bytes = chunk(&dir).unwrap();
+        let profile = jfr::read(&*bytes).unwrap();
+        let has_paths = weights(&profile, Value::Samples)
+            .iter()
+            .any(|(path, _)| path.contains("Recorded.compute"));
+        assert!(has_paths, "JDK {}", jdk.version);
+        assert!(has_note(&profile, "1 chunk was never finished"), "{:?}", profile.notes);
+        run.wait();
+    });
+}
