@@ -368,6 +368,7 @@ mod tests {
         check(b"count callee caller time\n", Some(Form::Old));
         check(b"\nAllocation profile (sizes in bytes, cutoff = 0 bytes):\n", Some(Form::Aprof));
         check(b"main;a;b 12\n", Some(Form::Collapsed));
+        check(b"FLR\0\0\x02\0\x01", Some(Form::Jfr));
         check(b"a 1", Some(Form::Collapsed));
         check(b"\n<!DOCTYPE html><title>", Some(Form::Html));
         check(b"done 5\n\nFlat profile of 1.50 secs (9 total ticks): main\n", Some(Form::Xprof));

@@ -21,16 +21,17 @@ fn jfr_tool(jdk: &Jdk, args: &[&str], file: &Path) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-fn program(jdk: &Jdk, millis: &str, options: &str) -> JavaRun {
-    let source = workspace().join("testdata/jfr/Recorded.java");
+fn recorded(jdk: &Jdk) -> JavaRun {
+    // JDK 25 samples by CPU time where it is told to.
     let cpu_time = if jdk.version >= 25 { ",jdk.CPUTimeSample#enabled=true" } else { "" };
-    JavaRun::new(jdk)
-        .classes(fixture::compile_files(&[&source]))
-        .jvm_arg(format!(
-            "-XX:StartFlightRecording=filename=x.jfr,settings=profile{cpu_time}{options}"
-        ))
-        .main("Recorded")
-        .args([millis])
+    let options = format!("filename=x.jfr,settings=profile{cpu_time}");
+    JavaRun::new(jdk).jvm_arg(format!("-XX:StartFlightRecording={options}"))
+}
+
+/// `testdata/jfr/Recorded.java`.
+fn program(jdk: &Jdk, millis: &str) -> JavaRun {
+    let source = workspace().join("testdata/jfr/Recorded.java");
+    recorded(jdk).classes(fixture::compile_files(&[&source])).main("Recorded").args([millis])
 }
 
 /// The counts of `jfr summary`: lines of a name, a count and a size.
@@ -47,13 +48,30 @@ fn summary(jdk: &Jdk, file: &Path) -> BTreeMap<String, u64> {
     rows.filter(|&(_, count)| count > 0).collect()
 }
 
-fn events(jdk: &Jdk, file: &Path, name: &str) -> Vec<Json> {
-    let args = ["print", "--json", "--stack-depth", "2048", "--events", name];
+/// All virtual threads without a name.
+const UNNAMED_VIRTUAL: &str = "virtual threads";
+
+/// The events that are compared one by one.
+const COMPARED: [&str; 5] = [
+    "jdk.ExecutionSample",
+    "jdk.NativeMethodSample",
+    "jdk.CPUTimeSample",
+    "jdk.ObjectAllocationSample",
+    "jdk.JavaMonitorEnter",
+];
+
+/// The fields of the events that are [`COMPARED`], by type.
+fn printed(jdk: &Jdk, file: &Path) -> BTreeMap<String, Vec<Json>> {
+    let types = COMPARED.join(",");
+    let args = ["print", "--json", "--stack-depth", "2048", "--events", &types];
     let mut json: Json = serde_json::from_str(&jfr_tool(jdk, &args, file)).expect("JSON");
-    match json["recording"]["events"].take() {
-        Json::Array(events) => events.into_iter().map(|mut event| event["values"].take()).collect(),
-        other => panic!("{other}"),
+    let mut events: BTreeMap<String, Vec<Json>> =
+        COMPARED.iter().map(|&name| (name.to_owned(), Vec::new())).collect();
+    for event in json["recording"]["events"].as_array_mut().expect("an array") {
+        let name = event["type"].as_str().expect("a type").to_owned();
+        events.get_mut(&name).expect("one of them").push(event["values"].take());
     }
+    events
 }
 
 /// A class as both sides can be compared: without the address of a hidden one.
@@ -69,7 +87,8 @@ fn class_name(name: &str) -> String {
 fn path(event: &Json, thread: &str) -> String {
     let mut parts = Vec::new();
     let name = |field: &str| event[thread][field].as_str().filter(|name| !name.is_empty());
-    parts.extend(name("javaName").or(name("osName")).map(str::to_owned));
+    let unnamed = (event[thread]["virtual"] == true).then_some(UNNAMED_VIRTUAL);
+    parts.extend(name("javaName").or(unnamed).or(name("osName")).map(str::to_owned));
     let frames = event["stackTrace"]["frames"].as_array().map(Vec::as_slice).unwrap_or_default();
     for frame in frames.iter().rev() {
         let method = &frame["method"];
@@ -113,53 +132,59 @@ fn nanoseconds(duration: &Json) -> u64 {
     (seconds * 1e9).round() as u64
 }
 
+/// Compares all that can be compared of a recording.
+fn check(jdk: &Jdk, bytes: &[u8]) -> (Profile, BTreeMap<String, Vec<Json>>) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.jfr");
+    std::fs::write(&file, bytes).unwrap();
+
+    let counts = jfr::event_counts(bytes).unwrap();
+    let expected = summary(jdk, &file);
+    assert_eq!(counts, expected, "JDK {}", jdk.version);
+    assert!(counts["jdk.ExecutionSample"] > 5, "{counts:?}");
+
+    let profile = jfr::read(bytes).unwrap();
+    let events = printed(jdk, &file);
+    let counted =
+        |name: &str| sums(events[name].iter().map(|event| (path(event, "sampledThread"), 1)));
+    let measured =
+        |name| Value::find(&profile, name).map(|it| read(&profile, it)).unwrap_or_default();
+    let execution = counted("jdk.ExecutionSample");
+    let cpu_time = &events["jdk.CPUTimeSample"];
+    if cpu_time.is_empty() {
+        assert_eq!(read(&profile, Value::Samples), execution);
+        assert_eq!(profile.sample_interval_ns(), Some(10_000_000));
+    } else {
+        assert_eq!(measured("execution samples"), execution);
+        let interval_ns = profile.sample_interval_ns().expect("periods are multiples of one");
+        let weighted = sums(cpu_time.iter().map(|event| {
+            let times = nanoseconds(&event["samplingPeriod"]) as f64 / interval_ns as f64;
+            (path(event, "eventThread"), times.round() as u64)
+        }));
+        assert_eq!(read(&profile, Value::Samples), weighted);
+    }
+    assert_eq!(measured("native samples"), counted("jdk.NativeMethodSample"));
+
+    let allocations = &events["jdk.ObjectAllocationSample"];
+    let weighted = sums(allocations.iter().map(|event| {
+        let class = class_name(event["objectClass"]["name"].as_str().expect("a class"));
+        let path = format!("{};{class}", path(event, "eventThread"));
+        (path, event["weight"].as_u64().expect("a weight"))
+    }));
+    assert_eq!(read(&profile, Value::Allocated), weighted);
+    for note in ["stack that is not in the file", "not as", "missing", "never finished"] {
+        assert!(!has_note(&profile, note), "{:?}", profile.notes);
+    }
+    (profile, events)
+}
+
 #[test]
 fn recordings_are_read_as_the_jdk_reads_them() {
     jdk::each(|jdk| {
-        let outcome = program(jdk, "1500", "").run();
+        let outcome = program(jdk, "1500").run();
         outcome.assert_success();
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("x.jfr");
-        let bytes = outcome.bytes("x.jfr");
-        std::fs::write(&file, bytes).unwrap();
-
-        let counts = jfr::event_counts(bytes).unwrap();
-        let expected = summary(jdk, &file);
-        assert_eq!(counts, expected, "JDK {}", jdk.version);
-        assert!(counts["jdk.ExecutionSample"] > 20, "{counts:?}");
-
-        let profile = jfr::read(bytes).unwrap();
-        let printed = |name: &str, thread: &str| {
-            let events = events(jdk, &file, name);
-            sums(events.iter().map(|event| (path(event, thread), 1)))
-        };
-        let measured =
-            |name| Value::find(&profile, name).map(|it| read(&profile, it)).unwrap_or_default();
-        let execution = printed("jdk.ExecutionSample", "sampledThread");
-        let cpu_time = events(jdk, &file, "jdk.CPUTimeSample");
-        if cpu_time.is_empty() {
-            assert_eq!(read(&profile, Value::Samples), execution);
-            assert_eq!(profile.sample_interval_ns(), Some(10_000_000));
-        } else {
-            assert_eq!(measured("execution samples"), execution);
-            let interval_ns = profile.sample_interval_ns().expect("periods are multiples of one");
-            let weighted = sums(cpu_time.iter().map(|event| {
-                let times = nanoseconds(&event["samplingPeriod"]) as f64 / interval_ns as f64;
-                (path(event, "eventThread"), times.round() as u64)
-            }));
-            assert_eq!(read(&profile, Value::Samples), weighted);
-        }
-        assert_eq!(measured("native samples"), printed("jdk.NativeMethodSample", "sampledThread"));
-
-        let allocations = events(jdk, &file, "jdk.ObjectAllocationSample");
-        let weighted = sums(allocations.iter().map(|event| {
-            let class = class_name(event["objectClass"]["name"].as_str().expect("a class"));
-            let path = format!("{};{class}", path(event, "eventThread"));
-            (path, event["weight"].as_u64().expect("a weight"))
-        }));
-        assert_eq!(read(&profile, Value::Allocated), weighted);
-
-        let contended = events(jdk, &file, "jdk.JavaMonitorEnter");
+        let (profile, events) = check(jdk, outcome.bytes("x.jfr"));
+        let contended = &events["jdk.JavaMonitorEnter"];
         let on_monitor = |event: &&Json| event["monitorClass"]["name"] == "java/lang/Object";
         let contended: Vec<_> = contended.iter().filter(on_monitor).collect();
         let blocked = waits(&profile, "java.lang.Object", LockKind::Monitor);
@@ -167,17 +192,28 @@ fn recordings_are_read_as_the_jdk_reads_them() {
         let sum_ns: u64 = contended.iter().map(|event| nanoseconds(&event["duration"])).sum();
         assert!(blocked.blocked_ns.abs_diff(sum_ns) <= contended.len() as u64, "{blocked:?}");
         assert_eq!(blocked.blocked_count, 3);
-        for note in ["stack that is not in the file", "not as", "missing", "never finished"] {
-            assert!(!has_note(&profile, note), "{:?}", profile.notes);
-        }
     });
+}
+
+#[test]
+fn virtual_threads_are_read_as_the_jdk_reads_them() {
+    for version in [21, 25] {
+        jdk::on(version, |jdk| {
+            let outcome = recorded(jdk).main("VirtualChurn").args(["60"]).run();
+            outcome.assert_success();
+            let (profile, _) = check(jdk, outcome.bytes("x.jfr"));
+            let threads: Vec<_> =
+                profile.threads.iter().map(|it| profile.symbols.strings.get(it.name)).collect();
+            let unnamed = threads.iter().filter(|&&name| name == UNNAMED_VIRTUAL).count();
+            assert_eq!(unnamed, 1, "{threads:?}");
+        });
+    }
 }
 
 #[test]
 fn the_recording_of_a_killed_jvm_is_read() {
     jdk::each(|jdk| {
-        let run =
-            program(jdk, "60000", "").jvm_arg("-XX:FlightRecorderOptions=repository=repository");
+        let run = program(jdk, "60000").jvm_arg("-XX:FlightRecorderOptions=repository=repository");
         let mut run = run.spawn();
         let chunk = |folder: &Path| -> Option<Vec<u8>> {
             let mut folders = std::fs::read_dir(folder.join("repository")).ok()?.flatten();
