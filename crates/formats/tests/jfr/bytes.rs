@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::build::How::{Array, Inline, Millis, Pooled, PooledArray};
 use super::build::{
-    BOOLEAN, Bytes, CLASS, Chunk, FRAME, INT, LONG, METHOD, STACK, STATE, STRING, THREAD,
+    BOOLEAN, Bytes, CLASS, Chunk, FRAME, INT, LONG, METHOD, STACK, STATE, STRING, SYMBOL, THREAD,
 };
 use super::{has_note, measure, waits, weights};
 
@@ -377,6 +377,41 @@ fn lengths_are_not_trusted() {
         jfr::read(&*bytes).unwrap_err(),
         Error::Offset { offset: 78, expected: "one more byte" }
     );
+}
+
+#[test]
+fn many_stacks_and_long_names_are_read() {
+    const STACKS: i64 = 100_000;
+    let mut chunk = typed(false);
+    let b = || Bytes::of(&Chunk::default());
+    let long = "x".repeat(1 << 20);
+    chunk.constant(SYMBOL, 100, b().text(&long));
+    chunk.constant(METHOD, 100, b().long(1).long(100).long(5).byte(0));
+    for key in 100..100 + STACKS {
+        let frame = b().long(100).int(key as i32).int(0).long(1);
+        chunk.constant(STACK, key, b().byte(0).int(1).raw(&frame.bytes));
+        sample(&mut chunk, 1, key, 1);
+    }
+    let profile = read(&chunk.finish());
+    let samples = profile.cpu_samples().next().unwrap();
+    assert_eq!((samples.total, samples.rows.len()), (100_000, 100_000));
+    assert!(profile.symbols.strings.lookup(&long).is_some());
+}
+
+#[test]
+fn numbers_beyond_all_bounds_are_the_most_there_is() {
+    let mut chunk = typed(false);
+    let b = || Bytes::of(&Chunk::default());
+    for _ in 0..3 {
+        let weight = b().long(1).long(1).long(1).long(2).long(i64::MAX);
+        chunk.event(ALLOCATION, weight);
+        chunk.event(ENTER, b().long(1).long(i64::MAX).long(1).long(1).long(1));
+    }
+    // Below 0 is as if not told.
+    chunk.event(ALLOCATION, b().long(1).long(1).long(2).long(2).long(-1));
+    let profile = read(&chunk.finish());
+    assert_eq!(Value::Allocated.weights(&profile).total, u64::MAX);
+    assert_eq!(waits(&profile, "a.B", LockKind::Monitor).blocked_ns, u64::MAX);
 }
 
 #[test]
