@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use perk_profile::mutf8;
 
+const STRING_ENCODING: &str = "the encoding of a string, 0 to 5";
+
 /// What does not stand where it should, by its place in the chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
@@ -117,8 +119,30 @@ impl<'a> Cursor<'a> {
                 let length = self.count()?;
                 Text::Inline(latin1(self.take(length)?))
             }
-            _ => return Err(Fault { at, expected: "the encoding of a string, 0 to 5" }),
+            _ => return Err(Fault { at, expected: STRING_ENCODING }),
         })
+    }
+
+    /// Passes over a string.
+    pub(super) fn skip_text(&mut self) -> Result<(), Fault> {
+        let at = self.at;
+        match self.byte()? {
+            0 | 1 => {}
+            2 => {
+                self.long()?;
+            }
+            3 | 5 => {
+                let length = self.count()?;
+                self.take(length)?;
+            }
+            4 => {
+                for _ in 0..self.count()? {
+                    self.char()?;
+                }
+            }
+            _ => return Err(Fault { at, expected: STRING_ENCODING }),
+        }
+        Ok(())
     }
 }
 
@@ -176,10 +200,14 @@ mod tests {
         assert_eq!(cursor(b"\x03\x03\xE2\x86\x92").text(), inline("→"));
         assert_eq!(cursor(&[4, 2, b'a', 0x92, 0x43]).text(), inline("a→"));
         assert_eq!(cursor(b"\x05\x02a\xE4").text(), inline("aä"));
-        assert_eq!(
-            cursor(&[6]).text(),
-            Err(Fault { at: 0, expected: "the encoding of a string, 0 to 5" })
-        );
+        assert_eq!(cursor(&[6]).text(), Err(Fault { at: 0, expected: STRING_ENCODING }));
+        for bytes in
+            [&[0][..], &[1], &[2, 0x80, 1], b"\x03\x01a", &[4, 2, b'a', 0x92, 0x43], b"\x05\x01a"]
+        {
+            let mut skipped = cursor(bytes);
+            assert_eq!((skipped.skip_text(), skipped.at), (Ok(()), bytes.len()));
+        }
+        assert!(cursor(&[6]).skip_text().is_err());
         // A length is not trusted.
         let long = [4, 0xff, 0xff, 0xff, 0xff, 0x07, b'a'];
         assert_eq!(cursor(&long).text(), Err(Fault { at: 7, expected: "one more byte" }));

@@ -83,40 +83,44 @@ impl Known {
     fn new_stack(&mut self, view: &View<'_>, profile: &mut Profile, at: Place) -> Option<Stack> {
         let mut frames = Vec::new();
         for frame in view.elements(at, "frames") {
-            let frame = frame?;
-            let key = view.key(frame, "method");
-            let method = match key.and_then(|key| self.methods.get(&key)) {
-                Some(&method) => method,
-                None => {
-                    let method = view.part(frame, "method");
-                    let method = method.and_then(|it| self.new_method(view, profile, it));
-                    key.map(|key| self.methods.insert(key, method));
-                    method
-                }
-            }?;
-            let line = self.line(view, frame);
-            let bci = view.number(frame, "bytecodeIndex").and_then(|bci| i32::try_from(bci).ok());
-            let bci = bci.filter(|&bci| bci >= 0 && line != Line::Native);
-            frames.push(profile.symbols.frame(Frame { method, bci, line }));
+            let frame = self.frame(view, profile, frame?)?;
+            frames.push(profile.symbols.frame(frame));
         }
         let depth = frames.len();
         let node = profile.tree.insert(frames.into_iter().rev()).node;
         Some(Stack { node, is_truncated: view.flag(at, "truncated"), depth })
     }
 
-    fn line(&mut self, view: &View<'_>, frame: Place) -> Line {
-        let number = view.number(frame, "lineNumber").and_then(|line| u32::try_from(line).ok());
-        let without_line = cached(&mut self.lines, view.key(frame, "type"), || {
-            match view.text(frame, "type").as_deref() {
+    fn frame(&mut self, view: &View<'_>, profile: &mut Profile, at: Place) -> Option<Frame> {
+        let (mut method, mut kind, mut line, mut bci) = (None, None, None, None);
+        for slot in view.slots(at) {
+            match slot.name() {
+                "method" => method = view.key_in(slot),
+                "type" => kind = view.key_in(slot),
+                "lineNumber" => line = view.number_in(slot),
+                "bytecodeIndex" => bci = view.number_in(slot),
+                _ => {}
+            }
+        }
+        let known = method.and_then(|key| self.methods.get(&key).copied());
+        let method = known.unwrap_or_else(|| {
+            let found = view.part(at, "method").and_then(|it| self.new_method(view, profile, it));
+            method.map(|key| self.methods.insert(key, found));
+            found
+        })?;
+        let without_line =
+            cached(&mut self.lines, kind, || match view.text(at, "type").as_deref() {
                 Some("Native" | "C++" | "Kernel") => Line::Native,
                 Some("JIT compiled" | "Inlined") => Line::Compiled,
                 _ => Line::Unknown,
-            }
-        });
-        match number {
+            });
+        let line = match line.and_then(|line| u32::try_from(line).ok()) {
             Some(line @ 1..) if without_line != Line::Native => Line::Number(line),
             _ => without_line,
-        }
+        };
+        let bci = bci.and_then(|bci| i32::try_from(bci).ok());
+        let bci = bci.filter(|&bci| bci >= 0 && line != Line::Native);
+        Some(Frame { method, bci, line })
     }
 
     fn new_method(

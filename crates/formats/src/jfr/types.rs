@@ -259,7 +259,7 @@ impl Types {
             Kind::Long => cursor.long().map(|_| ()),
             Kind::Float => cursor.take(4).map(|_| ()),
             Kind::Double => cursor.take(8).map(|_| ()),
-            Kind::String => cursor.text().map(|_| ()),
+            Kind::String => cursor.skip_text(),
             Kind::Struct(_) if depth >= MAX_DEPTH => {
                 Err(cursor.fault("a type that does not hold itself"))
             }

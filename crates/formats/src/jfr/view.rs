@@ -26,6 +26,13 @@ pub(super) struct EventAt {
     end: usize,
 }
 
+impl Slot<'_> {
+    /// The field's name.
+    pub(super) fn name(&self) -> &str {
+        &self.field.name
+    }
+}
+
 /// The events of a chunk, in order, up to the first that is not whole.
 #[derive(Debug)]
 pub(super) struct Events<'a> {
@@ -152,21 +159,32 @@ impl<'a> View<'a> {
         Some(Place { type_place, at: event.fields })
     }
 
-    /// The field of that name.
-    pub(super) fn field(&self, place: Place, name: &str) -> Option<Slot<'_>> {
+    /// The fields of a struct, in order.
+    pub(super) fn slots(&self, place: Place) -> impl Iterator<Item = Slot<'_>> {
         let mut cursor = self.chunk.cursor(place.at);
-        for field in &self.types.get(place.type_place).fields {
-            if field.name == name {
-                return Some(Slot { field, at: cursor.at });
+        let mut last: Option<&Field> = None;
+        self.types.get(place.type_place).fields.iter().map_while(move |field| {
+            // What is behind the field asked for is not read.
+            if let Some(last) = last {
+                self.types.skip_field(last, &mut cursor).ok()?;
             }
-            self.types.skip_field(field, &mut cursor).ok()?;
-        }
-        None
+            last = Some(field);
+            Some(Slot { field, at: cursor.at })
+        })
+    }
+
+    /// The field of that name.
+    fn field(&self, place: Place, name: &str) -> Option<Slot<'_>> {
+        self.slots(place).find(|slot| slot.field.name == name)
     }
 
     /// A whole number.
     pub(super) fn number(&self, place: Place, name: &str) -> Option<i64> {
-        let Slot { field, at } = self.field(place, name)?;
+        self.number_in(self.field(place, name)?)
+    }
+
+    pub(super) fn number_in(&self, slot: Slot<'_>) -> Option<i64> {
+        let Slot { field, at } = slot;
         if field.is_pooled || field.is_array {
             return None;
         }
@@ -208,7 +226,11 @@ impl<'a> View<'a> {
 
     /// The key of a constant, which tells it from others of its type; 0 is no constant.
     pub(super) fn key(&self, place: Place, name: &str) -> Option<i64> {
-        let Slot { field, at } = self.field(place, name)?;
+        self.key_in(self.field(place, name)?)
+    }
+
+    pub(super) fn key_in(&self, slot: Slot<'_>) -> Option<i64> {
+        let Slot { field, at } = slot;
         let is_key = field.is_pooled && !field.is_array;
         is_key.then(|| self.chunk.cursor(at).long().ok())?
     }
