@@ -22,7 +22,7 @@ pub(crate) fn text(profile: &Profile) -> String {
 /// A profile with a number of every kind.
 pub(crate) fn everything() -> Profile {
     let mut profile = collapsed::read(
-        b"[main];T.main;T.f 3\n[main];T.main 2\n[no stack] 4\n[below cutoff] 5\nT.g 1\n",
+        &b"[main];T.main;T.f 3\n[main];T.main 2\n[no stack] 4\n[below cutoff] 5\nT.g 1\n"[..],
     )
     .unwrap();
     let traces: Vec<_> = profile.total_cpu_samples().rows.iter().map(|row| row.0).collect();

@@ -172,8 +172,11 @@ fn two_runs_are_the_same() {
             let outcome = of_parts(counted(jdk, PAIRS), &["Throwing"]).run();
             outcome.assert_success();
             let mut found = pairs(&profile(&outcome));
+            // The JVM asks the loader for a class again where compiled code meets it first: that
+            // depends on what its compilers have done by then.
             found.retain(|(callee, caller), _| {
-                callee.starts_with("Calls") || caller.starts_with("Calls")
+                (callee.starts_with("Calls") || caller.starts_with("Calls"))
+                    && callee != "java.lang.ClassLoader.loadClass"
             });
             found
         };

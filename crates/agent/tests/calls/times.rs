@@ -97,8 +97,9 @@ fn the_cost_of_probes_is_told() {
             let profile = profile(&outcome);
             let account = accounting(&profile);
             let call_ps = account.probe_self_ps + account.probe_caller_ps;
-            // A call's probes take some nanoseconds, two reads of the clock among them at most.
-            assert!((500..1_000_000).contains(&call_ps), "{options}: {account:?}");
+            // A call's probes take some nanoseconds, two reads of the clock among them at most; on
+            // a machine that has other work, too, up to microseconds.
+            assert!((500..20_000_000).contains(&call_ps), "{options}: {account:?}");
             let most_ns = account.call_count * call_ps / 1000;
             assert!((1..=most_ns).contains(&account.probe_removed_ns), "{options}: {account:?}");
         }
