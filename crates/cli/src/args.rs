@@ -267,7 +267,7 @@ pub(crate) struct ReportArgs {
     /// Only the allocation sites, with their call paths
     #[arg(long)]
     pub(crate) sites: bool,
-    /// Only the classes of the objects allocated
+    /// Only the classes of the objects: of those allocated, and of those in heap dumps
     #[arg(long)]
     pub(crate) classes: bool,
     /// Only the locks that threads waited for, and deadlocks

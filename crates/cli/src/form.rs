@@ -196,7 +196,8 @@ impl Form {
             input.read_to_end(&mut bytes).map(|_| bytes)
         };
         Ok(match self {
-            Form::Text | Form::Binary | Form::Old => perk_hprof::read(&whole()?)?,
+            Form::Binary => perk_hprof::binary::read(input)?,
+            Form::Text | Form::Old => perk_hprof::read(&whole()?)?,
             Form::Aprof => of_table(&aprof::read(&whole()?)?),
             Form::Collapsed => collapsed::read(input)?,
             Form::Html => flamegraph::read(&whole()?)?,

@@ -3,6 +3,7 @@
 mod allocations;
 mod calls;
 mod fields;
+mod heap;
 mod json;
 mod monitors;
 pub(crate) mod paths;
@@ -52,8 +53,10 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     }
     out.flush()?;
     if content.is_empty() {
-        missing =
-            vec!["nothing to report: no samples, calls, allocation sites or monitors".to_owned()];
+        missing = vec![
+            "nothing to report: no samples, calls, allocation sites, monitors or heap dumps"
+                .to_owned(),
+        ];
     }
     for what in &missing {
         talk::say(format_args!("{name} has {what}"));
@@ -76,6 +79,7 @@ pub(crate) fn summary(profile: &Profile, top: usize, screen: &Screen) -> Option<
         section(&mut text, &objects.sites(top.min(BLOCKS), screen));
         section(&mut text, &objects.classes(top, screen));
     }
+    section(&mut text, &heap::tables(profile, top, screen));
     if let Some(contention) = &content.contention {
         section(&mut text, &contention.deadlock_lines(screen));
         section(&mut text, &contention.locks(top, screen));
@@ -128,6 +132,7 @@ impl<'a> Content<'a> {
             && self.objects.is_none()
             && self.contention.is_none()
             && self.fields.is_none()
+            && self.profile.heaps().next().is_none()
     }
 
     /// What there is, in a line: `12 samples of 10 ms = 120 ms of CPU time`.
@@ -140,6 +145,7 @@ impl<'a> Content<'a> {
         parts.extend(self.objects.as_ref().map(Objects::total));
         parts.extend(self.contention.as_ref().map(Contention::total));
         parts.extend(self.fields.as_ref().map(Fields::total));
+        parts.extend(heap::total(self.profile));
         parts.join("; ")
     }
 }
@@ -171,6 +177,7 @@ fn write_all(args: &ReportArgs, content: &Content<'_>, out: &mut dyn Write) -> i
         sections.push(objects.methods(&content.tree, top, &screen));
     }
     sections.push(summaries::table(content.profile, &screen));
+    sections.push(heap::tables(content.profile, top, &screen));
     if let Some(contention) = &content.contention {
         sections.push(contention.deadlock_lines(&screen));
         sections.push(contention.locks(top, &screen));
@@ -226,7 +233,12 @@ fn write_views(
         add(true, found, &format!("calls of {}", name.as_str()));
     }
     add(args.sites, objects.map(|objects| objects.sites(top, &screen)), "allocation sites");
-    add(args.classes, objects.map(|objects| objects.classes(top, &screen)), "allocation sites");
+    let heaps = heap::tables(content.profile, top, &screen);
+    if objects.is_some() || heaps.is_empty() {
+        let classes = objects.map(|objects| objects.classes(top, &screen));
+        add(args.classes, classes, "allocation sites");
+    }
+    add(args.classes && !heaps.is_empty(), Some(heaps), "heap dumps");
     if args.monitors {
         let contention = content.contention.as_ref();
         add(true, contention.map(|it| it.views(top, &screen)), "monitors");

@@ -10,6 +10,8 @@ mod monitors;
 mod reader;
 mod writer;
 
+use perk_profile::Unit;
+
 pub use form::{BinaryForm, IdSize, Version};
 pub use reader::read;
 pub use writer::Writer;
@@ -41,6 +43,56 @@ pub(crate) mod tag {
     pub(crate) const MONITOR_TIMES: u8 = 0xF7;
     pub(crate) const MONITOR_DUMP: u8 = 0xF8;
     pub(crate) const WAIT: u8 = 0xF9;
+    pub(crate) const MEASURE: u8 = 0xFA;
+    pub(crate) const HEAP_HISTOGRAM: u8 = 0xFB;
+
+    /// Whether records of this kind are read whole; those of heap dumps are read in parts.
+    pub(crate) fn has_body(tag: u8) -> bool {
+        matches!(
+            tag,
+            UNLOAD_CLASS
+                | ALLOC_SITES
+                | HEAP_SUMMARY
+                | START_THREAD
+                | END_THREAD
+                | CPU_SAMPLES
+                | CONTROL_SETTINGS
+                | EXTENDED..=HEAP_HISTOGRAM
+        )
+    }
+
+    /// What people call it.
+    pub(crate) fn name(tag: u8) -> &'static str {
+        match tag {
+            UTF8 => "UTF8",
+            LOAD_CLASS => "LOAD CLASS",
+            UNLOAD_CLASS => "UNLOAD CLASS",
+            STACK_FRAME => "STACK FRAME",
+            STACK_TRACE => "STACK TRACE",
+            ALLOC_SITES => "ALLOC SITES",
+            HEAP_SUMMARY => "HEAP SUMMARY",
+            START_THREAD => "START THREAD",
+            END_THREAD => "END THREAD",
+            HEAP_DUMP => "HEAP DUMP",
+            CPU_SAMPLES => "CPU SAMPLES",
+            CONTROL_SETTINGS => "CONTROL SETTINGS",
+            HEAP_DUMP_SEGMENT => "HEAP DUMP SEGMENT",
+            HEAP_DUMP_END => "HEAP DUMP END",
+            EXTENDED => "EXTENDED",
+            NODES => "NODES",
+            TRACES => "TRACES",
+            ALL_CPU_SAMPLES => "ALL CPU SAMPLES",
+            CPU_TIMES => "CPU TIMES",
+            CALL_EDGES => "CALL EDGES",
+            ALL_SITES => "ALL SITES",
+            MONITOR_TIMES => "MONITOR TIMES",
+            MONITOR_DUMP => "MONITOR DUMP",
+            WAIT => "WAIT",
+            MEASURE => "MEASURE",
+            HEAP_HISTOGRAM => "HEAP HISTOGRAM",
+            _ => "of a kind unknown",
+        }
+    }
 }
 
 /// Begins the text of the UTF8 record that carries perk's accounting. Nothing refers to that
@@ -72,6 +124,16 @@ const CLASS_OBJECT: u64 = 0x6 << 60;
 const FRAME: u64 = 0x7 << 32;
 /// Of frames that stand for a method and no place in it.
 const METHOD: u64 = 0x8 << 32;
+
+/// MEASURE: what is counted, by its number.
+const UNITS: [Unit; 3] = [Unit::Count, Unit::Nanoseconds, Unit::Bytes];
+
+/// HEAP HISTOGRAM: the file ended inside the dump.
+const HEAP_IS_CUT: u8 = 0x2;
+/// HEAP HISTOGRAM: it is told how the sizes were found.
+const HEAP_HAS_LAYOUT: u8 = 0x4;
+/// HEAP HISTOGRAM: by addresses.
+const HEAP_IS_INFERRED: u8 = 0x8;
 
 /// CONTROL SETTINGS: allocations are recorded.
 const FLAG_SITES: u32 = 0x1;

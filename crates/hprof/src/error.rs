@@ -28,6 +28,14 @@ pub enum Error {
         /// What was found and what was expected.
         what: String,
     },
+    /// A binary file ends inside a record.
+    #[error("offset {offset}: the file is cut off in {what}")]
+    Cut {
+        /// Bytes from the beginning of the file to the record that is not whole.
+        offset: usize,
+        /// What was expected there, and what is left.
+        what: String,
+    },
     /// A fault in an ASCII file.
     #[error("line {line}: {what}")]
     Ascii {

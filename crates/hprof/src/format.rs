@@ -28,6 +28,8 @@ pub(crate) enum Section {
     Sites,
     HeapDump,
     Monitors,
+    Measures,
+    HeapHistogram,
 }
 
 const MAGIC: &[u8] = b"JAVA PROFILE 1.0";
@@ -71,13 +73,20 @@ impl Format {
     /// # Errors
     /// One line that says what has none, and which formats hold it.
     pub fn holds(self, profile: &Profile) -> Result<(), String> {
-        let mut sections = profile.events.iter().filter_map(Section::of);
+        let sections = profile.events.iter().filter_map(Section::of);
+        let mut sections = sections.filter(|&section| !self.leaves_out(section));
         if self == Format::Old && !profile.events.iter().any(|it| matches!(it, Event::CallEdges(_)))
         {
             let title = self.title();
             return Err(format!("{title} holds calls by callee and caller; the profile has none"));
         }
         sections.try_for_each(|section| self.check(section))
+    }
+
+    /// Whether sections of this kind are left out where they stand among others, as those who read
+    /// text look for what it has.
+    fn leaves_out(self, section: Section) -> bool {
+        self == Format::Ascii && matches!(section, Section::Measures | Section::HeapHistogram)
     }
 
     /// The error of writing a section that this format does not hold.
@@ -99,7 +108,9 @@ impl Format {
 
     fn has(self, section: Section) -> bool {
         match self {
-            Format::Ascii => section != Section::CallEdges,
+            Format::Ascii => {
+                !matches!(section, Section::CallEdges | Section::Measures | Section::HeapHistogram)
+            }
             Format::Binary => {
                 matches!(section, Section::CpuSamples | Section::Sites | Section::HeapDump)
             }
@@ -115,7 +126,9 @@ impl Section {
         match event {
             Event::ThreadStart(_) | Event::ThreadEnd(_) => None,
             Event::ClassUnload(_) | Event::HeapSummary(_) => None,
-            Event::FieldAccesses(_) | Event::Measure(_) => None,
+            Event::Measure(_) => Some(Self::Measures),
+            Event::Heap(_) => Some(Self::HeapHistogram),
+            Event::FieldAccesses(_) => None,
             Event::CpuSamples(_) => Some(Self::CpuSamples),
             Event::CpuTimes(_) => Some(Self::CpuTimes),
             Event::CallEdges(_) => Some(Self::CallEdges),
@@ -132,6 +145,8 @@ impl Section {
             Self::Sites => "allocation sites",
             Self::HeapDump => "heap dumps",
             Self::Monitors => "monitors",
+            Self::Measures => "what other tools measured",
+            Self::HeapHistogram => "heap dumps by class",
         }
     }
 }

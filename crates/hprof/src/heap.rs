@@ -11,8 +11,12 @@ mod classes;
 mod field;
 mod records;
 mod rewrite;
+mod sizes;
+pub(crate) mod skim;
 mod spool;
 mod stream;
+mod sub_records;
+mod tally;
 mod threads;
 
 use std::path::PathBuf;
@@ -23,13 +27,17 @@ pub use field::FieldType;
 pub use records::{
     ClassDump, Elements, Ids, JavaStack, Record, Root, RootKind, StaticField, Value,
 };
+pub(crate) use stream::HEAD_BYTES;
 pub use stream::{Header, Stream};
 
-pub(crate) use classes::{Classes, HeapClass, Layout, PlacedField, is_resolved_references};
+pub(crate) use classes::{
+    Classes, HeapClass, Layout, Names, PlacedField, is_resolved_references, source_form,
+};
 pub(crate) use records::number;
 pub(crate) use rewrite::{ArrayHead, Rewrite, Sink};
 pub(crate) use spool::temporary_file;
-pub(crate) use stream::sub;
+pub(crate) use sub_records::sub;
+pub(crate) use tally::Tally;
 
 /// What the JVM's dump does not tell.
 ///

@@ -3,8 +3,8 @@
 use std::io::{self, Read, Write};
 
 use perk_profile::{
-    CallEdges, ClassId, CpuSamples, CpuTimes, Event, HeapSummary, MonitorDump, MonitorTimes,
-    Profile, Sites, ThreadId, Timestamp, WaitEvent,
+    CallEdges, ClassId, CpuSamples, CpuTimes, Event, HeapHistogram, HeapSummary, Measure,
+    MonitorDump, MonitorTimes, Profile, Sites, ThreadId, Timestamp, WaitEvent,
 };
 
 use crate::format::Section;
@@ -234,6 +234,22 @@ impl<W: Write> Writer<W> {
         }
     }
 
+    /// Writes what another tool measured. Text has no place for it and leaves it out.
+    pub fn measure(&mut self, profile: &Profile, measure: &Measure) -> io::Result<()> {
+        match self {
+            Self::Binary(writer) => writer.measure(profile, measure),
+            Self::Ascii(_) | Self::Old(_) => Ok(()),
+        }
+    }
+
+    /// Writes what a heap dump held by class. Text has no place for it and leaves it out.
+    pub fn heap_histogram(&mut self, profile: &Profile, heap: &HeapHistogram) -> io::Result<()> {
+        match self {
+            Self::Binary(writer) => writer.heap_histogram(profile, heap),
+            Self::Ascii(_) | Self::Old(_) => Ok(()),
+        }
+    }
+
     /// The sink.
     pub fn out(&mut self) -> &mut W {
         match self {
@@ -258,8 +274,10 @@ pub fn write(profile: &Profile, format: Format, out: impl Write) -> io::Result<(
         writer.load_class(profile, class)?;
     }
     for event in &profile.events {
-        let written_ms = date(written(event), profile).unix_ms;
-        writer.set_elapsed_us(written_ms.saturating_sub(begun_ms).saturating_mul(1000));
+        if let Some(written) = written(event) {
+            let elapsed_ms = written.unix_ms.saturating_sub(begun_ms);
+            writer.set_elapsed_us(elapsed_ms.saturating_mul(1000));
+        }
         match event {
             Event::ThreadStart(thread) => {
                 writer.thread_start(&ThreadStart::of(profile, *thread))?;
@@ -274,7 +292,9 @@ pub fn write(profile: &Profile, format: Format, out: impl Write) -> io::Result<(
             Event::Wait(wait) => writer.wait(profile, wait)?,
             Event::MonitorTimes(times) => writer.monitor_times(profile, times)?,
             Event::MonitorDump(dump) => writer.monitor_dump(profile, dump)?,
-            Event::FieldAccesses(_) | Event::Measure(_) => {}
+            Event::Measure(measure) => writer.measure(profile, measure)?,
+            Event::Heap(heap) => writer.heap_histogram(profile, heap)?,
+            Event::FieldAccesses(_) => {}
         }
     }
     writer.out().flush()
@@ -289,6 +309,7 @@ fn written(event: &Event) -> Option<Timestamp> {
         | Event::Wait(_)
         | Event::FieldAccesses(_)
         | Event::Measure(_) => None,
+        Event::Heap(heap) => heap.written,
         Event::HeapSummary(summary) => summary.written,
         Event::CpuSamples(samples) => samples.written,
         Event::CpuTimes(times) => times.written,

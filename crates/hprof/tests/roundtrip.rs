@@ -520,7 +520,21 @@ fn told(profile: &Profile) -> Vec<String> {
             format!("{} ns {:?} {rows:?}", times.total_ns, times.written)
         }
         Event::FieldAccesses(accesses) => format!("{accesses:?}"),
-        Event::Measure(measure) => format!("{measure:?}"),
+        Event::Measure(measure) => {
+            let rows: Vec<_> = measure.rows.iter().map(row).collect();
+            format!("{} {:?} {} {rows:?}", measure.name, measure.unit, measure.total)
+        }
+        Event::Heap(heap) => {
+            let class = |row: &HeapClassRow| {
+                let name = profile.symbols.class_name(row.class);
+                (name.to_owned(), row.instance_count, row.shallow_bytes)
+            };
+            let rows: Vec<_> = heap.rows.iter().map(class).collect();
+            format!(
+                "{rows:?} {:?} {:?} {} {:?}",
+                heap.roots, heap.layout, heap.is_cut, heap.written
+            )
+        }
         Event::MonitorDump(dump) => {
             let threads: Vec<_> = dump
                 .threads

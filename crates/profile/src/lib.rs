@@ -12,6 +12,7 @@ pub mod calls;
 pub mod diff;
 pub mod exact;
 pub mod fields;
+pub mod heap;
 pub mod ids;
 pub mod method_tree;
 pub mod monitors;
@@ -35,6 +36,7 @@ pub use exact::{
     Allocations, CallEdge, CallEdges, CallRow, CpuTimes, HeapSummary, Site, SiteSelection, Sites,
 };
 pub use fields::{AllocationSite, Field, FieldAccesses, FieldCounts};
+pub use heap::{HeapClassRow, HeapHistogram, HeapRoot, ObjectLayout};
 pub use ids::{ClassId, FrameId, MethodId, NodeId, PathId, StrId, ThreadId, TraceId};
 pub use method_tree::MethodTree;
 pub use monitors::{

@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 
 use crate::{
-    Accounting, CallEdges, CallTree, ClassId, CpuTimes, FieldAccesses, FrameId, HeapSummary,
+    Accounting, CallEdges, CallTree, ClassId, CpuTimes, FieldAccesses, FrameId, HeapHistogram,
+    HeapSummary,
     Measure, MonitorDump, MonitorTimes, NodeId, Sites, StrId, Symbols, ThreadId, Timestamp,
     TraceId, WaitEvent,
 };
@@ -104,6 +105,8 @@ pub enum Event {
     FieldAccesses(FieldAccesses),
     /// Numbers of another tool's, by trace. Those of one name add up.
     Measure(Measure),
+    /// What was in the heap, by class.
+    Heap(HeapHistogram),
 }
 
 /// CPU samples by trace.
@@ -278,6 +281,14 @@ impl Profile {
     pub fn measures(&self) -> impl Iterator<Item = &Measure> {
         self.events.iter().filter_map(|event| match event {
             Event::Measure(measure) => Some(measure),
+            _ => None,
+        })
+    }
+
+    /// What heap dumps held, in order.
+    pub fn heaps(&self) -> impl Iterator<Item = &HeapHistogram> {
+        self.events.iter().filter_map(|event| match event {
+            Event::Heap(heap) => Some(heap),
             _ => None,
         })
     }

@@ -11,7 +11,7 @@ use perk_profile::{Accounting, MethodId, ThreadId};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{Content, View, fields, summaries};
+use super::{Content, View, fields, heap, summaries};
 use crate::args::ReportArgs;
 use crate::input::Input;
 
@@ -37,6 +37,7 @@ struct Report<'a> {
     allocations: Option<exact::AllocationReport<'a>>,
     /// The heap's totals, as they were asked for.
     heap_summaries: Vec<summaries::Summary>,
+    heap_dumps: Vec<heap::Dump<'a>>,
     /// `None` where the profile has nothing of monitors.
     monitors: Option<monitors::MonitorReport<'a>>,
     /// `None` where the profile has no accesses to fields.
@@ -139,6 +140,7 @@ pub(super) fn write(
             .as_ref()
             .map(|objects| exact::objects(content, objects, &names, top)),
         heap_summaries: summaries::of(profile),
+        heap_dumps: heap::of(profile, top),
         monitors: content
             .contention
             .as_ref()

@@ -141,6 +141,7 @@ impl Jvm {
             Event::Wait(_) | Event::FieldAccesses(_) | Event::Measure(_) => false,
             Event::MonitorTimes(times) => times.rows.is_empty(),
             Event::MonitorDump(dump) => dump.monitors.is_empty(),
+            Event::Heap(heap) => heap.rows.is_empty(),
         })
     }
 

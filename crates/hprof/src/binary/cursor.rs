@@ -12,8 +12,9 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
+    /// A cursor over `bytes`, which begin at `offset` in the file.
     pub(super) fn new(bytes: &'a [u8], offset: usize, id_bytes: usize) -> Self {
-        Self { rest: &bytes[offset..], offset, id_bytes }
+        Self { rest: bytes, offset, id_bytes }
     }
 
     pub(super) fn offset(&self) -> usize {
@@ -41,12 +42,6 @@ impl<'a> Cursor<'a> {
                 self.rest.len()
             ))),
         }
-    }
-
-    /// A cursor over the next `count` bytes.
-    pub(super) fn part(&mut self, count: usize, what: &str) -> Result<Self, Error> {
-        let offset = self.offset;
-        Ok(Self { rest: self.bytes(count, what)?, offset, id_bytes: self.id_bytes })
     }
 
     pub(super) fn u1(&mut self, what: &str) -> Result<u8, Error> {

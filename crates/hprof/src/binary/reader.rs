@@ -3,12 +3,14 @@
 mod extended;
 mod monitors;
 
+use std::collections::BTreeMap;
+use std::io::Read;
 use std::mem;
 
 use perk_profile::{
-    Accounting, Allocations, ClassId, CpuSamples, Event, Frame, FrameId, HeapSummary, Line, Method,
-    Profile, Settings, Site, SiteSelection, Sites, StrId, Thread, ThreadId, Timestamp, Trace,
-    TraceId, mutf8,
+    Accounting, Allocations, ClassId, CpuSamples, Event, Frame, FrameId, HeapHistogram,
+    HeapSummary, Line, Method, Profile, Settings, Site, SiteSelection, Sites, StrId, Thread,
+    ThreadId, Timestamp, Trace, TraceId, mutf8,
 };
 use rustc_hash::FxHashMap;
 
@@ -19,35 +21,56 @@ use super::{
     NO_ARRAY, OBJECT_ARRAY, tag,
 };
 use crate::Error;
+use crate::heap::{
+    ClassDump, FieldType, HEAD_BYTES, Ids, Names, Record, Stream, Tally, skim, source_form,
+};
 
-/// Reads a file. Records other than those of CPU samples, allocation sites and, in an extended
-/// file, perk's own are passed over with a note.
+/// Reads a file of any size: what is kept of heap dumps is how many objects each class has. What is
+/// of no kind known, or makes no sense in a heap dump, is passed over with a note; and so is what a
+/// file lacks that is cut off, unless that is all of it.
 ///
 /// # Errors
-/// [`Error::Binary`] with the offset of the record that cannot be understood.
-pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
-    let nul = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
-    let mut header = Cursor::new(bytes, nul, 4);
-    header.u1("the header's NUL")?;
-    let id_bytes = header.u4("the size of ids")? as usize;
-    if !(1..=8).contains(&id_bytes) {
-        return Err(header.error(format!("ids of {id_bytes} bytes; 1 to 8 are possible")));
+/// [`Error::Binary`] with the offset of the record that cannot be understood; as the input fails.
+pub fn read(input: impl Read) -> Result<Profile, Error> {
+    let (header, mut stream) = Stream::new(input)?;
+    let mut reader = Reader { id_bytes: header.id_bytes, ..Reader::default() };
+    loop {
+        let skimmed = stream.skim(&mut reader.tally);
+        let offset = stream.offset();
+        let next = match skimmed {
+            Ok(()) => stream.next(),
+            Err(error) => Err(error),
+        };
+        match next {
+            Ok(None) => break,
+            Ok(Some(record)) => {
+                reader.record_count += 1;
+                reader.record(record, offset)?;
+            }
+            Err(error) => {
+                if !reader.fault(error.into(), &mut stream)? {
+                    break;
+                }
+            }
+        }
+        reader.elapsed_us = stream.elapsed_us();
     }
-    let unix_ms = header.u8("the date")?;
-    let mut reader = Reader::default();
-    let mut records = Cursor::new(bytes, header.offset(), id_bytes);
-    while !records.is_empty() {
-        reader.record(&mut records)?;
+    if let Some(failure) = stream.failure() {
+        let what = format!("offset {}: the input ends there: {failure}", stream.offset());
+        reader.profile.notes.push(what);
+        reader.tally_end(true);
     }
-    reader.extended_end(&records)?;
+    reader.note_wrong_lengths(stream.wrong_length_count());
     let utc_offset_s = reader.profile.accounting.as_ref().map_or(0, |told| told.utc_offset_s);
-    Ok(reader.finish(Timestamp { unix_ms, utc_offset_s }))
+    Ok(reader.finish(Timestamp { unix_ms: header.unix_ms, utc_offset_s }))
 }
 
 #[derive(Default)]
 struct Reader {
     profile: Profile,
-    names: FxHashMap<u64, StrId>,
+    id_bytes: usize,
+    record_count: u64,
+    names: Names,
     classes: FxHashMap<u32, ClassId>,
     frames: FxHashMap<u64, FrameId>,
     threads: FxHashMap<u32, ThreadId>,
@@ -57,54 +80,129 @@ struct Reader {
     is_interim: bool,
     /// Perk's own records, once the file has said that it has them.
     extended: Option<Extended>,
+    /// The heap dump that is being read.
+    tally: Tally,
+    /// The time stamp of the record at hand, or of the heap dump's last one.
+    elapsed_us: u64,
     /// The time stamps of the sections.
-    sections_elapsed_us: Vec<u32>,
+    sections_elapsed_us: Vec<u64>,
     /// Tags that were passed over: how often, how many bytes.
-    passed_over: std::collections::BTreeMap<u8, (u64, u64)>,
+    passed_over: BTreeMap<u8, (u64, u64)>,
 }
 
 impl Reader {
-    fn record(&mut self, records: &mut Cursor<'_>) -> Result<(), Error> {
-        let at = records.offset();
-        let tag = records.u1("a record's tag")?;
-        let elapsed_us = records.u4("a record's time stamp")?;
-        let length = records.u4("a record's length")? as usize;
-        let name = tag_name(tag);
-        if length > records.left() {
-            let what = format!(
-                "the file is cut off in a record {name} (tag {tag:#04x}): {length} bytes expected, {} left",
-                records.left()
-            );
-            return Err(Error::Binary { offset: at, what });
+    fn record(&mut self, record: Record<'_>, offset: u64) -> Result<(), Error> {
+        match record {
+            Record::Utf8 { id, bytes } => self.utf8(id, bytes),
+            Record::LoadClass { serial, class, name } => {
+                let name = self.name_of(name, "the class's name", offset)?;
+                let strings = &self.profile.symbols.strings;
+                // JVMs and JDK 1.2's agent write slashes.
+                let name = source_form(name.map_or("", |name| strings.get(name)));
+                let id = self.profile.symbols.new_class(&name);
+                self.classes.insert(serial, id);
+                self.tally.load(class, id);
+            }
+            Record::Frame { id, method, signature, source, class_serial, line } => {
+                let name = self.name_of(method, "the method's name", offset)?;
+                let signature = self.name_of(signature, "the method's signature", offset)?;
+                let source = self.name_of(source, "the source file's name", offset)?;
+                let class = self.class(class_serial);
+                let symbols = &mut self.profile.symbols;
+                let name = name.unwrap_or_else(|| symbols.strings.intern("<Unknown Method>"));
+                let method = symbols.method(Method { class, name, signature, source });
+                let line = Line::from_hprof(line);
+                self.frames.insert(id, symbols.frame(Frame { method, bci: None, line }));
+            }
+            Record::Trace { serial, thread_serial, frames } => {
+                self.stack_trace(serial, thread_serial, frames, offset)?;
+            }
+            Record::Segment { .. } => self.tally.open(),
+            Record::DumpEnd => self.tally_end(false),
+            Record::Root(root) => self.tally.root(root.kind),
+            Record::Class(class) => self.tally.class(&class, statics(&class, &self.names)),
+            Record::Instance { .. } | Record::Array { .. } => {
+                skim::object(&record, &mut self.tally);
+            }
+            Record::MoreElements(_) => {}
+            Record::Body { tag, elapsed_us, bytes } => {
+                self.elapsed_us = elapsed_us;
+                let mut body = Cursor::new(bytes, offset as usize + HEAD_BYTES, self.id_bytes);
+                self.body(tag, &mut body)?;
+            }
+            Record::Other { tag, bytes } => self.pass_over(tag, bytes),
         }
-        let mut body = records.part(length, name)?;
+        Ok(())
+    }
+
+    /// What cannot be read on: the end of a file that is cut off, or of what can be understood of a
+    /// segment. Whether more can be read.
+    fn fault(&mut self, error: Error, stream: &mut Stream<impl Read>) -> Result<bool, Error> {
+        let mut note = error.to_string();
+        let is_cut = match error {
+            Error::Cut { .. } if self.record_count > 0 => true,
+            Error::Binary { .. } if stream.is_in_segment() => match stream.skip_segment() {
+                Ok(bytes) => {
+                    note += &format!("; {bytes} bytes of a heap dump passed over");
+                    false
+                }
+                Err(_) => true,
+            },
+            error => return Err(error),
+        };
+        self.profile.notes.push(note);
+        if is_cut {
+            self.tally_end(true);
+        }
+        Ok(!is_cut)
+    }
+
+    /// Ends the heap dump that is being read, if one is.
+    fn tally_end(&mut self, is_cut: bool) {
+        if self.tally.is_open() {
+            // What perk and the original's agent write begins with CONTROL SETTINGS.
+            let is_of_jvm = self.profile.settings.is_none();
+            let heap = self.tally.finish(&mut self.profile, self.id_bytes, is_of_jvm);
+            self.section(Event::Heap(HeapHistogram { is_cut, ..heap }));
+        }
+    }
+
+    fn note_wrong_lengths(&mut self, count: u64) {
+        if count > 0 {
+            let note = format!("{count} records HEAP DUMP are longer than they say");
+            self.profile.notes.push(note);
+        }
+    }
+
+    fn pass_over(&mut self, tag: u8, length: u64) {
+        let (count, bytes) = self.passed_over.entry(tag).or_default();
+        *count += 1;
+        *bytes = bytes.saturating_add(length);
+    }
+
+    fn body(&mut self, tag: u8, body: &mut Cursor<'_>) -> Result<(), Error> {
         match tag {
-            tag::UTF8 => return self.utf8(&mut body),
-            tag::LOAD_CLASS => self.load_class(&mut body)?,
             tag::UNLOAD_CLASS => {
                 let serial = body.u4("the class's serial number")?;
                 let class = self.class(serial);
                 self.profile.events.push(Event::ClassUnload(class));
             }
-            tag::STACK_FRAME => self.stack_frame(&mut body)?,
-            tag::STACK_TRACE => self.stack_trace(&mut body)?,
-            tag::START_THREAD => self.start_thread(&mut body)?,
+            tag::START_THREAD => self.start_thread(body)?,
             tag::END_THREAD => {
                 let serial = body.u4("the thread's serial number")?;
                 self.profile.events.push(Event::ThreadEnd(serial));
             }
             tag::CPU_SAMPLES => {
-                let samples = self.cpu_samples(&mut body)?;
-                self.section(Event::CpuSamples(samples), elapsed_us);
+                let samples = self.cpu_samples(body)?;
+                self.section(Event::CpuSamples(samples));
             }
             tag::ALLOC_SITES => {
-                let sites = self.alloc_sites(&mut body)?;
-                self.section(Event::Sites(sites), elapsed_us);
+                let sites = self.alloc_sites(body)?;
+                self.section(Event::Sites(sites));
             }
             tag::HEAP_SUMMARY => {
-                let objects = totals(&mut body)?;
-                let summary = HeapSummary { objects, written: None };
-                self.section(Event::HeapSummary(summary), elapsed_us);
+                let objects = totals(body)?;
+                self.section(Event::HeapSummary(HeapSummary { objects, written: None }));
             }
             tag::CONTROL_SETTINGS => {
                 let flags = body.u4("the flags")?;
@@ -114,81 +212,49 @@ impl Reader {
                 });
                 self.profile.depth = Some(body.u2("the stack depth")?.into());
             }
-            tag::EXTENDED => self.extended_begin(&mut body)?,
-            tag::NODES..=tag::WAIT if self.extended.is_some() => {
-                self.extended_record(tag, &mut body, elapsed_us)?;
+            tag::EXTENDED => self.extended_begin(body)?,
+            tag::NODES..=tag::HEAP_HISTOGRAM if self.extended.is_some() => {
+                self.extended_record(tag, body)?;
             }
             _ => {
-                let (count, bytes) = self.passed_over.entry(tag).or_default();
-                *count += 1;
-                *bytes += length as u64;
+                self.pass_over(tag, body.left() as u64);
                 return Ok(());
             }
         }
         if body.is_empty() {
             Ok(())
         } else {
-            Err(body.error(format!("{name} has {} bytes more than it should", body.left())))
+            let (name, left) = (tag::name(tag), body.left());
+            Err(body.error(format!("{name} has {left} bytes more than it should")))
         }
     }
 
-    fn utf8(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
-        let id = body.id("the name's id")?;
-        let text = mutf8::decode(body.bytes(body.left(), "the name")?);
-        match text.strip_prefix(ACCOUNTING) {
-            Some(text) if id == ACCOUNTING_ID => {
-                self.profile.accounting = Some(Accounting::from_text(text));
-            }
-            _ if text == INTERIM => self.is_interim = true,
-            _ if id == ESTIMATE_ID && text.starts_with(ESTIMATE) => {
-                let interval_bytes = text[ESTIMATE.len()..].trim_end().parse();
-                self.sample_interval_bytes = interval_bytes.ok();
-            }
-            _ => {
-                self.names.insert(id, self.profile.symbols.strings.intern(&text));
-            }
+    fn utf8(&mut self, id: u64, bytes: &[u8]) {
+        let text = || mutf8::decode(bytes);
+        if id == ACCOUNTING_ID && bytes.starts_with(ACCOUNTING.as_bytes()) {
+            self.profile.accounting = Some(Accounting::from_text(&text()[ACCOUNTING.len()..]));
+        } else if bytes == INTERIM.as_bytes() {
+            self.is_interim = true;
+        } else if id == ESTIMATE_ID && bytes.starts_with(ESTIMATE.as_bytes()) {
+            let interval_bytes = text()[ESTIMATE.len()..].trim_end().parse();
+            self.sample_interval_bytes = interval_bytes.ok();
+        } else {
+            self.names.insert(id, bytes);
         }
-        Ok(())
     }
 
-    fn load_class(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
-        let serial = body.u4("the class's serial number")?;
-        body.id("the class object's id")?;
-        body.u4("the trace's serial number")?;
-        let name = self.name(body, "the class's name")?;
-        let strings = &self.profile.symbols.strings;
-        let name = name.map_or("", |name| strings.get(name));
-        // JDK 1.2's agent wrote slashes.
-        let name = name.replace('/', ".");
-        self.classes.insert(serial, self.profile.symbols.new_class(&name));
-        Ok(())
-    }
-
-    fn stack_frame(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
-        let id = body.id("the frame's id")?;
-        let name = self.name(body, "the method's name")?;
-        let signature = self.name(body, "the method's signature")?;
-        let source = self.name(body, "the source file's name")?;
-        let class = body.u4("the class's serial number")?;
-        let line = Line::from_hprof(body.u4("the line")?.cast_signed());
-        let class = self.class(class);
-        let name = name.unwrap_or_else(|| self.profile.symbols.strings.intern("<Unknown Method>"));
-        let method = self.profile.symbols.method(Method { class, name, signature, source });
-        let frame = self.profile.symbols.frame(Frame { method, bci: None, line });
-        self.frames.insert(id, frame);
-        Ok(())
-    }
-
-    fn stack_trace(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
-        let serial = body.u4("the trace's serial number")?;
-        let thread = body.u4("the thread's serial number")?;
-        let count = body.u4("the number of frames")?;
+    fn stack_trace(
+        &mut self,
+        serial: u32,
+        thread: u32,
+        ids: Ids<'_>,
+        offset: u64,
+    ) -> Result<(), Error> {
         let mut frames = Vec::new();
-        for _ in 0..count {
-            let id = body.id("a frame's id")?;
+        for id in ids.iter() {
             let frame = self.frames.get(&id);
             frames.push(*frame.ok_or_else(|| {
-                body.error(format!("trace {serial} names frame {id:#x}, which no record gives"))
+                fault(offset, format!("trace {serial} names frame {id:#x}, which no record gives"))
             })?);
         }
         let node = self.profile.tree.insert(frames.into_iter().rev()).node;
@@ -251,10 +317,10 @@ impl Reader {
         Ok(Sites { total, rows, sample_interval_bytes, selection, written: None })
     }
 
-    /// A section and the time stamp of its record.
-    fn section(&mut self, section: Event, elapsed_us: u32) {
+    /// A section, and the time stamp of its record.
+    fn section(&mut self, section: Event) {
         self.profile.events.push(section);
-        self.sections_elapsed_us.push(elapsed_us);
+        self.sections_elapsed_us.push(self.elapsed_us);
     }
 
     /// The trace of the serial number that comes next.
@@ -280,15 +346,19 @@ impl Reader {
         })
     }
 
-    fn name(&self, body: &mut Cursor<'_>, what: &str) -> Result<Option<StrId>, Error> {
+    fn name(&mut self, body: &mut Cursor<'_>, what: &str) -> Result<Option<StrId>, Error> {
         let id = body.id(what)?;
+        self.name_of(id, what, body.offset() as u64)
+    }
+
+    /// The name with an id; `None` for the id 0.
+    fn name_of(&mut self, id: u64, what: &str, offset: u64) -> Result<Option<StrId>, Error> {
         if id == 0 {
             return Ok(None);
         }
-        match self.names.get(&id) {
-            Some(&name) => Ok(Some(name)),
-            None => Err(body.error(format!("no UTF8 record gives {what}, id {id:#x}"))),
-        }
+        let name = self.names.intern(&mut self.profile, id);
+        let missing = || fault(offset, format!("no UTF8 record gives {what}, id {id:#x}"));
+        name.map(Some).ok_or_else(missing)
     }
 
     fn thread(&mut self, serial: u32) -> ThreadId {
@@ -302,6 +372,11 @@ impl Reader {
 
     /// Adds what only the whole file tells: dates and notes.
     fn finish(mut self, created: Timestamp) -> Profile {
+        self.extended_end();
+        if self.tally.is_open() {
+            self.profile.notes.push("the file ends before HEAP DUMP END".to_owned());
+            self.tally_end(true);
+        }
         self.profile.created = Some(created);
         let mut elapsed_us = self.sections_elapsed_us.into_iter();
         for event in &mut self.profile.events {
@@ -312,6 +387,7 @@ impl Reader {
                 | Event::Wait(_)
                 | Event::FieldAccesses(_)
                 | Event::Measure(_) => continue,
+                Event::Heap(heap) => &mut heap.written,
                 Event::HeapSummary(summary) => &mut summary.written,
                 Event::CpuSamples(samples) => &mut samples.written,
                 Event::CpuTimes(times) => &mut times.written,
@@ -320,12 +396,12 @@ impl Reader {
                 Event::MonitorTimes(times) => &mut times.written,
                 Event::MonitorDump(dump) => &mut dump.written,
             };
-            let elapsed_ms = u64::from(elapsed_us.next().unwrap_or(0)) / 1000;
+            let elapsed_ms = elapsed_us.next().unwrap_or(0) / 1000;
             let unix_ms = created.unix_ms.saturating_add(elapsed_ms);
             *written = Some(Timestamp { unix_ms, ..created });
         }
         for (tag, (count, bytes)) in self.passed_over {
-            let name = tag_name(tag);
+            let name = tag::name(tag);
             let note =
                 format!("{count} records {name} (tag {tag:#04x}, {bytes} bytes) passed over");
             self.profile.notes.push(note);
@@ -344,32 +420,12 @@ fn totals(body: &mut Cursor<'_>) -> Result<Allocations, Error> {
     })
 }
 
-fn tag_name(tag: u8) -> &'static str {
-    match tag {
-        tag::UTF8 => "UTF8",
-        tag::LOAD_CLASS => "LOAD CLASS",
-        tag::UNLOAD_CLASS => "UNLOAD CLASS",
-        tag::STACK_FRAME => "STACK FRAME",
-        tag::STACK_TRACE => "STACK TRACE",
-        tag::ALLOC_SITES => "ALLOC SITES",
-        tag::HEAP_SUMMARY => "HEAP SUMMARY",
-        tag::START_THREAD => "START THREAD",
-        tag::END_THREAD => "END THREAD",
-        tag::HEAP_DUMP => "HEAP DUMP",
-        tag::CPU_SAMPLES => "CPU SAMPLES",
-        tag::CONTROL_SETTINGS => "CONTROL SETTINGS",
-        tag::HEAP_DUMP_SEGMENT => "HEAP DUMP SEGMENT",
-        tag::HEAP_DUMP_END => "HEAP DUMP END",
-        tag::EXTENDED => "EXTENDED",
-        tag::NODES => "NODES",
-        tag::TRACES => "TRACES",
-        tag::ALL_CPU_SAMPLES => "ALL CPU SAMPLES",
-        tag::CPU_TIMES => "CPU TIMES",
-        tag::CALL_EDGES => "CALL EDGES",
-        tag::ALL_SITES => "ALL SITES",
-        tag::MONITOR_TIMES => "MONITOR TIMES",
-        tag::MONITOR_DUMP => "MONITOR DUMP",
-        tag::WAIT => "WAIT",
-        _ => "of a kind unknown",
-    }
+/// The types of the static fields of a class that are fields: the JVM tells others of its own.
+fn statics<'a>(class: &ClassDump<'a>, names: &'a Names) -> impl Iterator<Item = FieldType> + 'a {
+    let is_own = |id| names.get(id).is_some_and(|name| name.starts_with(b"<"));
+    class.statics().filter(move |field| !is_own(field.name)).map(|field| field.value.field)
+}
+
+fn fault(offset: u64, what: String) -> Error {
+    Error::Binary { offset: offset as usize, what }
 }

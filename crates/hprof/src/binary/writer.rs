@@ -8,8 +8,8 @@ use std::io::{self, Write};
 
 use perk_profile::profile::SYSTEM_TRACE;
 use perk_profile::{
-    CallEdges, ClassId, CpuSamples, CpuTimes, FrameId, HeapSummary, Line, MethodId, Profile, Site,
-    Sites, StrId, TraceId, mutf8,
+    CallEdges, ClassId, CpuSamples, CpuTimes, FrameId, HeapHistogram, HeapSummary, Line, Measure,
+    MethodId, Profile, Site, Sites, StrId, TraceId, mutf8,
 };
 use rustc_hash::FxHashMap;
 
@@ -241,6 +241,22 @@ impl<W: Write> Writer<W> {
             .u8(objects.allocated_bytes)
             .u8(objects.allocated_count);
         self.record(tag::HEAP_SUMMARY, body)
+    }
+
+    /// Writes what another tool measured, which only extended files hold.
+    pub fn measure(&mut self, profile: &Profile, measure: &Measure) -> io::Result<()> {
+        match self.extended {
+            Some(_) => self.all_measures(profile, measure),
+            None => Err(Format::Binary.refusal(Section::Measures)),
+        }
+    }
+
+    /// Writes what heap dumps held by class, which only extended files hold.
+    pub fn heap_histogram(&mut self, profile: &Profile, heap: &HeapHistogram) -> io::Result<()> {
+        match self.extended {
+            Some(_) => self.heap_rows(profile, heap),
+            None => Err(Format::Binary.refusal(Section::HeapHistogram)),
+        }
     }
 
     /// Writes all frames and traces that are new.

@@ -17,28 +17,32 @@ const RECORD_FIELD: &str = "$perkRecord";
 /// The static pseudo field that holds an `Object[]` with the objects of the class's constant pool.
 const RESOLVED_REFERENCES: &str = "<resolved_references>";
 
-/// The names of the JVM's dump, by its ids: those of all symbols, few of which are used.
+/// The names of a file by their ids. A dump of the JVM's has those of all symbols, few of which are
+/// used.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(crate) struct Names {
     bytes: Vec<u8>,
     spans: FxHashMap<u64, Range<usize>>,
     interned: FxHashMap<u64, StrId>,
 }
 
 impl Names {
-    pub(super) fn insert(&mut self, id: u64, name: &[u8]) {
+    /// A name; the one with its id before is forgotten.
+    pub(crate) fn insert(&mut self, id: u64, name: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(name);
-        self.spans.insert(id, start..self.bytes.len());
+        if self.spans.insert(id, start..self.bytes.len()).is_some() {
+            self.interned.remove(&id);
+        }
     }
 
     /// A name as it stands there.
-    pub(super) fn get(&self, id: u64) -> Option<&[u8]> {
+    pub(crate) fn get(&self, id: u64) -> Option<&[u8]> {
         Some(&self.bytes[self.spans.get(&id)?.clone()])
     }
 
     /// The profile's id of a name.
-    pub(super) fn intern(&mut self, profile: &mut Profile, id: u64) -> Option<StrId> {
+    pub(crate) fn intern(&mut self, profile: &mut Profile, id: u64) -> Option<StrId> {
         if let Some(&name) = self.interned.get(&id) {
             return Some(name);
         }
@@ -345,7 +349,7 @@ pub(crate) fn is_resolved_references(name: &str) -> bool {
 
 /// The source form of a name as the dump has it: `java/lang/String`, `[I`. The suffix of hidden
 /// classes is set off by a `.` as JVMTI does, and not by the JVM's own `+`.
-pub(super) fn source_form(name: &str) -> String {
+pub(crate) fn source_form(name: &str) -> String {
     let mut name = match name.starts_with('[') {
         true => names::from_signature(name),
         false => name.replace('/', "."),

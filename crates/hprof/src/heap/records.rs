@@ -83,7 +83,17 @@ pub enum Record<'a> {
     },
     /// More elements of the large array that came before.
     MoreElements(&'a [u8]),
-    /// A record of another kind, which is passed over.
+    /// A record of another known kind.
+    Body {
+        /// Its tag.
+        tag: u8,
+        /// Its time stamp: microseconds from the date in the head, whole where it has lost what does
+        /// not fit 32 bits.
+        elapsed_us: u64,
+        /// Its body.
+        bytes: &'a [u8],
+    },
+    /// A record of a kind not known, or of a size that its kind does not have, which is passed over.
     Other {
         /// Its tag.
         tag: u8,

@@ -174,7 +174,10 @@ impl Rewrite<'_> {
                 dump.threads.trace(serial, frames.iter());
                 Ok(())
             }
-            Record::Segment { .. } | Record::DumpEnd | Record::Other { .. } => Ok(()),
+            Record::Segment { .. }
+            | Record::DumpEnd
+            | Record::Body { .. }
+            | Record::Other { .. } => Ok(()),
         }
     }
 

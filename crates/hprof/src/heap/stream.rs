@@ -3,8 +3,9 @@
 
 use std::io::{self, Read};
 
-use super::records::{Record, Root, RootKind, number};
-use super::{ClassDump, Elements, FieldType, Ids, JavaStack};
+use super::records::{Record, number};
+use super::sub_records::{ClassParts, Fields, class, root, root_bytes, sub};
+use super::{Elements, FieldType, Ids};
 use crate::Error;
 use crate::binary::tag;
 
@@ -38,21 +39,42 @@ pub struct Stream<R> {
     offset: u64,
     id_bytes: usize,
     state: State,
+    /// The time stamp of the record at hand, with what does not fit its 32 bits.
+    elapsed_us: u64,
+    /// What the input failed with where it should have had more, which is taken as its end.
+    failure: Option<String>,
+    wrong_length_count: u64,
 }
 
 /// What comes next.
 #[derive(Clone, Copy, Debug)]
 enum State {
     Records,
-    /// Sub-records, of so many bytes; whether the dump ends with them.
-    Segment(u64, bool),
+    Segment(Segment),
     /// So many bytes of elements, of that size each; then sub-records.
     Array {
         left: u64,
         element_bytes: usize,
-        segment: u64,
-        is_whole: bool,
+        segment: Segment,
     },
+}
+
+/// What is left of a record with sub-records.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    /// Bytes.
+    left: u64,
+    /// The dump ends with it: it is HEAP DUMP.
+    is_whole: bool,
+    /// Its length cannot be that which the record says: 2^32 was added, once or more.
+    is_overflown: bool,
+}
+
+impl Segment {
+    /// The segment with so many bytes less.
+    fn less(self, bytes: usize) -> Self {
+        Self { left: self.left - bytes as u64, ..self }
+    }
 }
 
 impl<R: Read> Stream<R> {
@@ -70,6 +92,9 @@ impl<R: Read> Stream<R> {
             offset: 0,
             id_bytes: 8,
             state: State::Records,
+            elapsed_us: 0,
+            failure: None,
+            wrong_length_count: 0,
         };
         let mut length = 0;
         loop {
@@ -103,22 +128,80 @@ impl<R: Read> Stream<R> {
     pub fn next(&mut self) -> io::Result<Option<Record<'_>>> {
         match self.state {
             State::Records => self.record(),
-            State::Segment(0, is_whole) => {
-                self.state = State::Records;
-                if is_whole { Ok(Some(Record::DumpEnd)) } else { self.record() }
-            }
-            State::Segment(left, is_whole) => self.sub_record(left, is_whole).map(Some),
-            State::Array { left, element_bytes, segment, is_whole } => {
+            State::Segment(segment) if segment.left == 0 => self.segment_end(segment),
+            State::Segment(segment) => self.sub_record(segment).map(Some),
+            State::Array { left, element_bytes, segment } => {
                 self.need(element_bytes, "an array")?;
                 let available = (self.end - self.start) as u64;
                 let count = available.min(left) as usize / element_bytes * element_bytes;
                 self.state = match left - count as u64 {
-                    0 => State::Segment(segment, is_whole),
-                    left => State::Array { left, element_bytes, segment, is_whole },
+                    0 => State::Segment(segment),
+                    left => State::Array { left, element_bytes, segment },
                 };
                 Ok(Some(Record::MoreElements(self.take(count))))
             }
         }
+    }
+
+    /// Passes over what is left of the segment at hand; how many bytes that is. Without a segment
+    /// it is nothing.
+    pub(crate) fn skip_segment(&mut self) -> io::Result<u64> {
+        let left = match self.state {
+            State::Records => return Ok(0),
+            State::Segment(segment) => segment.left,
+            State::Array { left, segment, .. } => left + segment.left,
+        };
+        self.state = State::Records;
+        self.skip(left, "a heap dump")?;
+        Ok(left)
+    }
+
+    /// The bytes of sub-records that are there to be read; none in the middle of an array.
+    #[inline]
+    pub(super) fn sub_records(&self) -> &[u8] {
+        match self.state {
+            State::Segment(segment) => {
+                let there = &self.buffer[self.start..self.end];
+                &there[..there.len().min(usize::try_from(segment.left).unwrap_or(usize::MAX))]
+            }
+            State::Records | State::Array { .. } => &[],
+        }
+    }
+
+    /// The bytes of sub-records that are left in the segment, read or not.
+    pub(super) fn segment_bytes(&self) -> u64 {
+        match self.state {
+            State::Segment(segment) => segment.left,
+            State::Records | State::Array { .. } => 0,
+        }
+    }
+
+    /// Passes over so many bytes of the segment, which has them; the input need not have them yet.
+    pub(super) fn pass(&mut self, bytes: u64, what: &str) -> io::Result<()> {
+        if let State::Segment(segment) = &mut self.state {
+            segment.left -= bytes;
+        }
+        self.skip(bytes, what)
+    }
+
+    /// Whether sub-records come next.
+    pub(crate) fn is_in_segment(&self) -> bool {
+        !matches!(self.state, State::Records)
+    }
+
+    /// How many dumps were longer than their records say.
+    pub(crate) fn wrong_length_count(&self) -> u64 {
+        self.wrong_length_count
+    }
+
+    /// Microseconds from the date in the head to the record given out last.
+    pub(crate) fn elapsed_us(&self) -> u64 {
+        self.elapsed_us
+    }
+
+    /// What the input failed with at its end, such as a packed file that is cut off.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
     }
 
     /// Bytes from the beginning of the file to what comes next.
@@ -140,12 +223,14 @@ impl<R: Read> Stream<R> {
         if self.start == self.end && !self.fill()? {
             return Ok(None);
         }
-        self.need(9, "the head of a record")?;
-        let tag = self.buffer[self.start];
-        let bytes = number(&self.peek(9)[5..]);
+        self.need(HEAD_BYTES, "the head of a record")?;
+        let head = self.peek(HEAD_BYTES);
+        let (tag, elapsed_us, bytes) = (head[0], number(&head[1..5]), number(&head[5..]));
+        self.elapsed(elapsed_us);
         if matches!(tag, tag::HEAP_DUMP | tag::HEAP_DUMP_SEGMENT) {
-            self.take(9);
-            self.state = State::Segment(bytes, tag == tag::HEAP_DUMP);
+            self.take(HEAD_BYTES);
+            let is_whole = tag == tag::HEAP_DUMP;
+            self.state = State::Segment(Segment { left: bytes, is_whole, is_overflown: false });
             return Ok(Some(Record::Segment { bytes }));
         }
         let ids = self.id_bytes;
@@ -155,9 +240,16 @@ impl<R: Read> Stream<R> {
             tag::STACK_FRAME => (4 * ids + 4 + 4, "STACK FRAME"),
             tag::STACK_TRACE => (4 + 4 + 4, "STACK TRACE"),
             tag::HEAP_DUMP_END => (0, "HEAP DUMP END"),
+            _ if tag::has_body(tag) && bytes <= RECORD_LIMIT_BYTES as u64 => {
+                self.need(HEAD_BYTES + bytes as usize, tag::name(tag))?;
+                let elapsed_us = self.elapsed_us;
+                let bytes = &self.take(HEAD_BYTES + bytes as usize)[HEAD_BYTES..];
+                return Ok(Some(Record::Body { tag, elapsed_us, bytes }));
+            }
             _ => {
-                self.take(9);
-                self.skip(bytes)?;
+                let offset = self.offset;
+                self.take(HEAD_BYTES);
+                self.skip(bytes, tag::name(tag)).map_err(|error| at(offset, error))?;
                 return Ok(Some(Record::Other { tag, bytes }));
             }
         };
@@ -165,16 +257,17 @@ impl<R: Read> Stream<R> {
         if length < fixed || length > RECORD_LIMIT_BYTES {
             return Err(self.error(format!("{what} of {length} bytes, {fixed} are its least")));
         }
-        self.need(9 + length, what)?;
+        self.need(HEAD_BYTES + length, what)?;
         if tag == tag::STACK_TRACE {
-            let count = number(&self.peek(9 + fixed)[9 + 8..]);
+            let count = number(&self.peek(HEAD_BYTES + fixed)[HEAD_BYTES + 8..]);
             if fixed as u64 + count * ids as u64 != bytes {
                 return Err(self.error(format!("STACK TRACE of {length} bytes and {count} frames")));
             }
         } else if tag != tag::UTF8 && length != fixed {
             return Err(self.error(format!("{what} of {length} bytes, expected {fixed}")));
         }
-        let mut fields = Fields { rest: &self.take(9 + length)[9..], id_bytes: ids };
+        let mut fields =
+            Fields { rest: &self.take(HEAD_BYTES + length)[HEAD_BYTES..], id_bytes: ids };
         Ok(Some(match tag {
             tag::UTF8 => Record::Utf8 { id: fields.id(), bytes: fields.rest },
             tag::LOAD_CLASS => {
@@ -198,26 +291,59 @@ impl<R: Read> Stream<R> {
         }))
     }
 
+    /// What comes behind the last sub-record of a segment as long as its record says.
+    #[cold]
+    fn segment_end(&mut self, segment: Segment) -> io::Result<Option<Record<'_>>> {
+        self.state = State::Records;
+        if !segment.is_whole {
+            return self.record();
+        }
+        // The length of a HEAP DUMP is 0 where its writer could not go back to set it, and modulo
+        // 2^32 where the dump is longer: then what follows is no record.
+        let has_more = self.start < self.end || self.fill()?;
+        if has_more && sub::is_no_record(self.buffer[self.start]) {
+            let segment = self.overflown(segment, 1);
+            return self.sub_record(segment).map(Some);
+        }
+        Ok(Some(Record::DumpEnd))
+    }
+
+    /// A HEAP DUMP that has at least so many bytes, which is some multiple of 4 GiB more than its
+    /// record says.
+    #[cold]
+    fn overflown(&mut self, segment: Segment, bytes: u64) -> Segment {
+        self.wrong_length_count += u64::from(!segment.is_overflown);
+        let missing = bytes.saturating_sub(segment.left);
+        let left = segment.left + missing.next_multiple_of(1 << 32);
+        let segment = Segment { left, is_overflown: true, ..segment };
+        self.state = State::Segment(segment);
+        segment
+    }
+
     #[inline]
-    fn sub_record(&mut self, left: u64, is_whole: bool) -> io::Result<Record<'_>> {
+    fn sub_record(&mut self, segment: Segment) -> io::Result<Record<'_>> {
+        if segment.is_overflown && self.start == self.end && !self.fill()? {
+            self.state = State::Records;
+            return Ok(Record::DumpEnd);
+        }
         self.need(1, "a heap dump")?;
         let ids = self.id_bytes;
         let tag = self.buffer[self.start];
         match tag {
             sub::INSTANCE => {
                 let head = 1 + ids + 4 + ids + 4;
-                self.need_part(head, left, "an instance")?;
+                let segment = self.need_part(head, segment, "an instance")?;
                 let length = number(&self.peek(head)[head - 4..]) as usize;
-                self.need_part(head + length, left, "an instance")?;
-                self.state = State::Segment(left - (head + length) as u64, is_whole);
+                let segment = self.need_part(head + length, segment, "an instance")?;
+                self.state = State::Segment(segment.less(head + length));
                 let mut fields = Fields { rest: &self.take(head + length)[1..], id_bytes: ids };
                 let (id, trace, class) = (fields.id(), fields.u4(), fields.id());
                 Ok(Record::Instance { id, trace, class, values: &fields.rest[4..] })
             }
-            sub::OBJECT_ARRAY | sub::PRIMITIVE_ARRAY => self.array(tag, left, is_whole),
+            sub::OBJECT_ARRAY | sub::PRIMITIVE_ARRAY => self.array(tag, segment),
             sub::CLASS => {
-                let parts = self.class_parts(left)?;
-                self.state = State::Segment(left - parts.end as u64, is_whole);
+                let (parts, segment) = self.class_parts(segment)?;
+                self.state = State::Segment(segment.less(parts.end));
                 Ok(Record::Class(class(self.take(parts.end), ids, parts)))
             }
             _ => {
@@ -226,19 +352,19 @@ impl<R: Read> Stream<R> {
                         self.error(format!("no sub-record of a heap dump has tag {tag:#04x}"))
                     );
                 };
-                self.need_part(length, left, "a root")?;
-                self.state = State::Segment(left - length as u64, is_whole);
+                let segment = self.need_part(length, segment, "a root")?;
+                self.state = State::Segment(segment.less(length));
                 let fields = Fields { rest: &self.take(length)[1..], id_bytes: ids };
                 Ok(Record::Root(root(tag, fields)))
             }
         }
     }
 
-    fn array(&mut self, tag: u8, left: u64, is_whole: bool) -> io::Result<Record<'_>> {
+    fn array(&mut self, tag: u8, segment: Segment) -> io::Result<Record<'_>> {
         let ids = self.id_bytes;
         let last = if tag == sub::OBJECT_ARRAY { ids } else { 1 };
         let head = 1 + ids + 4 + 4 + last;
-        self.need_part(head, left, "an array")?;
+        let segment = self.need_part(head, segment, "an array")?;
         let mut fields = Fields { rest: &self.peek(head)[1..], id_bytes: ids };
         let (id, trace, length) = (fields.id(), fields.u4(), fields.u4());
         let elements = match tag {
@@ -253,18 +379,17 @@ impl<R: Read> Stream<R> {
         };
         let element_bytes = elements.field_type().bytes(ids);
         let total = u64::from(length) * element_bytes as u64;
-        if total > left - head as u64 {
-            let what = format!("an array of {total} bytes runs beyond its segment");
-            return Err(self.error(what));
-        }
-        let segment = left - head as u64 - total;
-        self.state = State::Segment(segment, is_whole);
+        let segment = self.within(head as u64 + total, segment, || {
+            format!("an array of {total} bytes runs beyond its segment")
+        })?;
+        let segment = Segment { left: segment.left - head as u64 - total, ..segment };
         let bytes = if head as u64 + total <= BUFFER_BYTES as u64 {
             self.need(head + total as usize, "an array")?;
+            self.state = State::Segment(segment);
             &self.take(head + total as usize)[head..]
         } else {
             let left = total;
-            self.state = State::Array { left, element_bytes, segment, is_whole };
+            self.state = State::Array { left, element_bytes, segment };
             self.take(head);
             &[]
         };
@@ -272,7 +397,7 @@ impl<R: Read> Stream<R> {
     }
 
     /// Where the parts of the class that comes next end.
-    fn class_parts(&mut self, left: u64) -> io::Result<ClassParts> {
+    fn class_parts(&mut self, mut segment: Segment) -> io::Result<(ClassParts, Segment)> {
         const WHAT: &str = "a class";
         let ids = self.id_bytes;
         let mut at = 1 + ids + 4 + 6 * ids + 4;
@@ -281,11 +406,11 @@ impl<R: Read> Stream<R> {
         // of instances.
         for (end, (name, has_value)) in ends.iter_mut().zip([(2, true), (ids, true), (ids, false)])
         {
-            self.need_part(at + 2, left, WHAT)?;
+            segment = self.need_part(at + 2, segment, WHAT)?;
             let count = number(&self.peek(at + 2)[at..]);
             at += 2;
             for _ in 0..count {
-                self.need_part(at + name + 1, left, WHAT)?;
+                segment = self.need_part(at + name + 1, segment, WHAT)?;
                 let number = self.peek(at + name + 1)[at + name];
                 let Some(field) = FieldType::from_hprof(number) else {
                     return Err(self.error(format!("a class has a field of type {number}")));
@@ -295,17 +420,32 @@ impl<R: Read> Stream<R> {
             *end = at;
         }
         let [constants, statics, end] = ends;
-        self.need_part(end, left, WHAT)?;
-        Ok(ClassParts { constants, statics, end })
+        segment = self.need_part(end, segment, WHAT)?;
+        Ok((ClassParts { constants, statics, end }, segment))
     }
 
-    /// Makes `count` bytes available, which must lie in what is left of the segment.
+    /// Makes `count` bytes available, which must lie in the segment.
     #[inline]
-    fn need_part(&mut self, count: usize, left: u64, what: &str) -> io::Result<()> {
-        if count as u64 > left {
-            return Err(self.error(format!("{what} runs beyond its segment")));
+    fn need_part(&mut self, count: usize, segment: Segment, what: &str) -> io::Result<Segment> {
+        let beyond = || format!("{what} runs beyond its segment");
+        let segment = self.within(count as u64, segment, beyond)?;
+        self.need(count, what)?;
+        Ok(segment)
+    }
+
+    /// The segment, which must have `count` bytes.
+    #[inline]
+    fn within(
+        &mut self,
+        count: u64,
+        segment: Segment,
+        beyond: impl FnOnce() -> String,
+    ) -> io::Result<Segment> {
+        match count <= segment.left {
+            true => Ok(segment),
+            false if segment.is_whole => Ok(self.overflown(segment, count)),
+            false => Err(self.error(beyond())),
         }
-        self.need(count, what)
     }
 
     /// Makes `count` bytes available.
@@ -322,16 +462,14 @@ impl<R: Read> Stream<R> {
         while self.end - self.start < count {
             if !self.fill()? {
                 let left = self.end - self.start;
-                let what =
-                    format!("the file is cut off in {what}: {count} bytes expected, {left} left");
-                return Err(self.error(what));
+                return Err(self.cut(format!("{what}: {count} bytes expected, {left} left")));
             }
         }
         Ok(())
     }
 
     /// Reads once; false at the end of the file.
-    fn fill(&mut self) -> io::Result<bool> {
+    pub(super) fn fill(&mut self) -> io::Result<bool> {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
         } else if self.end == self.buffer.len() {
@@ -349,6 +487,10 @@ impl<R: Read> Stream<R> {
                     return Ok(count > 0);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    self.failure = Some(error.to_string());
+                    return Ok(false);
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -369,116 +511,50 @@ impl<R: Read> Stream<R> {
         &self.buffer[start..self.start]
     }
 
-    fn skip(&mut self, mut count: u64) -> io::Result<()> {
-        while count > 0 {
-            self.need(1, "a record")?;
-            let part = count.min((self.end - self.start) as u64);
+    /// Passes over bytes of `what`.
+    pub(super) fn skip(&mut self, bytes: u64, what: &str) -> io::Result<()> {
+        let mut left = bytes;
+        while left > 0 {
+            if self.start == self.end && !self.fill()? {
+                let what = format!("{what}: {bytes} bytes expected, {} left", bytes - left);
+                return Err(self.cut(what));
+            }
+            let part = left.min((self.end - self.start) as u64);
             self.take(part as usize);
-            count -= part;
+            left -= part;
         }
         Ok(())
     }
+
+    fn cut(&self, what: String) -> io::Error {
+        invalid(Error::Cut { offset: self.offset as usize, what })
+    }
+
+    /// The time stamp of a record. It has 32 bits, and starts from 0 again after 71 minutes; what
+    /// threads wrote at the same time may be in another order.
+    fn elapsed(&mut self, low: u64) {
+        let before = self.elapsed_us;
+        let is_new_round = (before & LOW_BITS) > low + LOW_BITS / 2;
+        let rounds = (before & !LOW_BITS) + if is_new_round { LOW_BITS + 1 } else { 0 };
+        self.elapsed_us = rounds | low;
+    }
 }
 
+/// The bytes of a record before its body.
+pub(crate) const HEAD_BYTES: usize = 9;
+const LOW_BITS: u64 = u32::MAX as u64;
 const MAGIC: &[u8] = b"JAVA PROFILE 1.0";
 const TITLE_LIMIT_BYTES: usize = 64;
 
-/// Tags of sub-records.
-pub(crate) mod sub {
-    pub(crate) const UNKNOWN: u8 = 0xFF;
-    pub(crate) const JNI_GLOBAL: u8 = 0x01;
-    pub(crate) const JNI_LOCAL: u8 = 0x02;
-    pub(crate) const JAVA_FRAME: u8 = 0x03;
-    pub(crate) const NATIVE_STACK: u8 = 0x04;
-    pub(crate) const STICKY_CLASS: u8 = 0x05;
-    pub(crate) const THREAD_BLOCK: u8 = 0x06;
-    pub(crate) const MONITOR: u8 = 0x07;
-    pub(crate) const THREAD: u8 = 0x08;
-    pub(crate) const CLASS: u8 = 0x20;
-    pub(crate) const INSTANCE: u8 = 0x21;
-    pub(crate) const OBJECT_ARRAY: u8 = 0x22;
-    pub(crate) const PRIMITIVE_ARRAY: u8 = 0x23;
-}
-
-/// The bytes of a root, its tag among them.
-fn root_bytes(tag: u8, id_bytes: usize) -> Option<usize> {
-    let rest = match tag {
-        sub::UNKNOWN | sub::STICKY_CLASS | sub::MONITOR => 0,
-        sub::JNI_GLOBAL => id_bytes,
-        sub::JNI_LOCAL | sub::JAVA_FRAME | sub::THREAD => 8,
-        sub::NATIVE_STACK | sub::THREAD_BLOCK => 4,
-        _ => return None,
-    };
-    Some(1 + id_bytes + rest)
-}
-
-fn root(tag: u8, mut fields: Fields<'_>) -> Root {
-    let id = fields.id();
-    let mut stack = || JavaStack { thread_serial: fields.u4(), depth: fields.u4() };
-    let kind = match tag {
-        sub::JNI_LOCAL => RootKind::JniLocal(stack()),
-        sub::JAVA_FRAME => RootKind::JavaFrame(stack()),
-        sub::JNI_GLOBAL => RootKind::JniGlobal(fields.id()),
-        sub::NATIVE_STACK => RootKind::NativeStack(fields.u4()),
-        sub::STICKY_CLASS => RootKind::StickyClass,
-        sub::THREAD_BLOCK => RootKind::ThreadBlock(fields.u4()),
-        sub::MONITOR => RootKind::Monitor,
-        sub::THREAD => RootKind::Thread { serial: fields.u4(), trace: fields.u4() },
-        _ => RootKind::Unknown,
-    };
-    Root { id, kind }
-}
-
-/// Where the tables of a class end, from its tag on.
-struct ClassParts {
-    constants: usize,
-    statics: usize,
-    end: usize,
-}
-
-fn class(bytes: &[u8], id_bytes: usize, parts: ClassParts) -> ClassDump<'_> {
-    let mut fields = Fields { rest: &bytes[1..], id_bytes };
-    let (id, trace, superclass, loader) = (fields.id(), fields.u4(), fields.id(), fields.id());
-    let (signers, domain, _, _) = (fields.id(), fields.id(), fields.id(), fields.id());
-    let instance_bytes = fields.u4();
-    let begin = bytes.len() - fields.rest.len();
-    ClassDump {
-        id,
-        trace,
-        superclass,
-        loader,
-        signers,
-        domain,
-        instance_bytes,
-        constants: &bytes[begin + 2..parts.constants],
-        statics: &bytes[parts.constants + 2..parts.statics],
-        fields: &bytes[parts.statics + 2..parts.end],
-        id_bytes,
-    }
-}
-
-/// The fields of a record whose length has been checked.
-struct Fields<'a> {
-    rest: &'a [u8],
-    id_bytes: usize,
-}
-
-impl Fields<'_> {
-    #[inline]
-    fn u4(&mut self) -> u32 {
-        let (bytes, rest) = self.rest.split_at(4);
-        self.rest = rest;
-        number(bytes) as u32
-    }
-
-    #[inline]
-    fn id(&mut self) -> u64 {
-        let (bytes, rest) = self.rest.split_at(self.id_bytes);
-        self.rest = rest;
-        number(bytes)
-    }
-}
-
 fn invalid(error: Error) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+/// The same error at the record's beginning.
+fn at(offset: u64, error: io::Error) -> io::Error {
+    match Error::from(error) {
+        Error::Cut { what, .. } => invalid(Error::Cut { offset: offset as usize, what }),
+        Error::Input { kind, message } => io::Error::new(kind, message),
+        other => invalid(other),
+    }
 }

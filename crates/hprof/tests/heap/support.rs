@@ -100,7 +100,7 @@ impl Heap {
                 Record::MoreElements(bytes) => {
                     heap.arrays.get_mut(&open).unwrap().2.extend_from_slice(bytes);
                 }
-                Record::Other { tag, .. } => heap.other_tags.push(tag),
+                Record::Body { tag, .. } | Record::Other { tag, .. } => heap.other_tags.push(tag),
             }
         }
         heap

@@ -1,14 +1,17 @@
 //! Reads the records that extended files have beside HPROF's.
 
 use perk_profile::{
-    Allocations, CallEdge, CallEdges, CallRow, CpuSamples, CpuTimes, Event, MethodId, NodeId, Site,
-    SiteSelection, Sites, Trace, TraceId,
+    Allocations, CallEdge, CallEdges, CallRow, CpuSamples, CpuTimes, Event, HeapClassRow,
+    HeapHistogram, HeapRoot, Measure, MethodId, NodeId, ObjectLayout, Site, SiteSelection, Sites,
+    Trace, TraceId, mutf8,
 };
 
-use super::{Reader, tag_name};
+use super::Reader;
 use crate::Error;
 use crate::binary::cursor::Cursor;
-use crate::binary::{EXTENDED_FORM, FRAME, tag};
+use crate::binary::{
+    EXTENDED_FORM, FRAME, HEAP_HAS_LAYOUT, HEAP_IS_CUT, HEAP_IS_INFERRED, UNITS, tag,
+};
 
 /// What earlier records said.
 pub(super) struct Extended {
@@ -34,12 +37,7 @@ impl Reader {
         Ok(())
     }
 
-    pub(super) fn extended_record(
-        &mut self,
-        tag: u8,
-        body: &mut Cursor<'_>,
-        elapsed_us: u32,
-    ) -> Result<(), Error> {
+    pub(super) fn extended_record(&mut self, tag: u8, body: &mut Cursor<'_>) -> Result<(), Error> {
         let marks = body.u1("whether the section ends")?;
         let last = marks & 1 != 0;
         match tag {
@@ -55,22 +53,23 @@ impl Reader {
             tag::CALL_EDGES => self.call_edges(body, open)?,
             tag::MONITOR_TIMES => self.monitor_times(body, open)?,
             tag::MONITOR_DUMP => self.monitor_dump(body, open)?,
+            tag::MEASURE => self.measure(body, open)?,
+            tag::HEAP_HISTOGRAM => self.heap_histogram(body, open, marks)?,
             _ => self.all_sites(body, open, SiteSelection::from_flags((marks >> 1).into()))?,
         };
         match &mut self.extended {
             Some(extended) if !last => extended.open = Some(section),
-            _ => self.section(section, elapsed_us),
+            _ => self.section(section),
         }
         Ok(())
     }
 
-    /// Holds an open section against the file's end.
-    pub(super) fn extended_end(&self, file: &Cursor<'_>) -> Result<(), Error> {
-        match &self.extended {
-            Some(Extended { open: Some(_), .. }) => {
-                Err(file.error("the file ends inside a section of several records".to_owned()))
-            }
-            _ => Ok(()),
+    /// Takes a section as it is of which the file lacks the last records.
+    pub(super) fn extended_end(&mut self) {
+        if let Some(section) = self.extended.as_mut().and_then(|extended| extended.open.take()) {
+            let what = "the file ends inside a section of several records: rows are missing";
+            self.profile.notes.push(what.to_owned());
+            self.section(section);
         }
     }
 
@@ -188,6 +187,67 @@ impl Reader {
         Ok(Event::Sites(sites))
     }
 
+    fn measure(&mut self, body: &mut Cursor<'_>, open: Option<Event>) -> Result<Event, Error> {
+        let mut measure = match open {
+            None => Measure::default(),
+            Some(Event::Measure(measure)) => measure,
+            Some(_) => return Err(interrupted(body, tag::MEASURE)),
+        };
+        let unit = body.u1("what is counted")?;
+        let Some(&unit) = UNITS.get(usize::from(unit)) else {
+            return Err(body.error(format!("{unit} is nothing that is counted")));
+        };
+        measure.unit = unit;
+        let length = body.u4("the length of a name")?;
+        measure.name = mutf8::decode(body.bytes(length as usize, "a name")?).into_owned();
+        measure.total = body.u8("the total")?;
+        while !body.is_empty() {
+            let trace = self.trace_of_number(body)?;
+            measure.rows.push((trace, body.u8("a trace's number")?));
+        }
+        Ok(Event::Measure(measure))
+    }
+
+    fn heap_histogram(
+        &mut self,
+        body: &mut Cursor<'_>,
+        open: Option<Event>,
+        marks: u8,
+    ) -> Result<Event, Error> {
+        let mut heap = match open {
+            None => HeapHistogram::default(),
+            Some(Event::Heap(heap)) => heap,
+            Some(_) => return Err(interrupted(body, tag::HEAP_HISTOGRAM)),
+        };
+        heap.is_cut = marks & HEAP_IS_CUT != 0;
+        heap.layout = if marks & HEAP_HAS_LAYOUT == 0 {
+            None
+        } else {
+            Some(ObjectLayout {
+                header_bytes: body.u4("the bytes of a header")?,
+                array_header_bytes: body.u4("the bytes of an array's header")?,
+                reference_bytes: body.u4("the bytes of a reference")?,
+                alignment_bytes: body.u4("the alignment of objects")?,
+                is_inferred: marks & HEAP_IS_INFERRED != 0,
+            })
+        };
+        heap.roots.clear();
+        for kind in HeapRoot::ALL {
+            let count = body.u8("a number of roots")?;
+            if count > 0 {
+                heap.roots.push((kind, count));
+            }
+        }
+        while !body.is_empty() {
+            let class = body.u4("a class's serial number")?;
+            let instance_count = body.u8("a class's objects")?;
+            let shallow_bytes = body.u8("their bytes")?;
+            let class = self.class(class);
+            heap.rows.push(HeapClassRow { class, instance_count, shallow_bytes });
+        }
+        Ok(Event::Heap(heap))
+    }
+
     /// The trace of the number that comes next.
     pub(super) fn trace_of_number(&self, body: &mut Cursor<'_>) -> Result<TraceId, Error> {
         let number = body.u4("a trace's number")?;
@@ -222,6 +282,6 @@ fn allocations(body: &mut Cursor<'_>) -> Result<Allocations, Error> {
 }
 
 pub(super) fn interrupted(body: &Cursor<'_>, tag: u8) -> Error {
-    let name = tag_name(tag);
+    let name = tag::name(tag);
     body.error(format!("{name} stands inside a section of another kind that is not at its end"))
 }

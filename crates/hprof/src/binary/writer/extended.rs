@@ -3,11 +3,13 @@
 
 use std::io::{self, Write};
 
-use perk_profile::{CallEdges, CpuSamples, CpuTimes, Line, MethodId, NodeId, Profile, Sites};
-use perk_profile::{TraceId, profile::Trace};
+use perk_profile::{
+    CallEdges, CpuSamples, CpuTimes, HeapHistogram, HeapRoot, Line, Measure, MethodId, NodeId,
+    Profile, Sites, Trace, TraceId, mutf8,
+};
 
 use super::{Body, Writer, class_serial, index};
-use crate::binary::{METHOD, tag};
+use crate::binary::{HEAP_HAS_LAYOUT, HEAP_IS_CUT, HEAP_IS_INFERRED, METHOD, UNITS, tag};
 use crate::write::Written;
 
 /// A record's rows: those beyond them go into a next record.
@@ -86,6 +88,40 @@ impl<W: Write> Writer<W> {
                 .u8(row.objects.live_count)
                 .u8(row.objects.allocated_bytes)
                 .u8(row.objects.allocated_count)
+        })
+    }
+
+    pub(super) fn all_measures(&mut self, profile: &Profile, measure: &Measure) -> io::Result<()> {
+        self.tree(profile)?;
+        let unit = UNITS.iter().position(|unit| *unit == measure.unit).unwrap_or(0);
+        let name = mutf8::encode(&measure.name);
+        let head =
+            Body::default().u1(unit as u8).u4(name.len() as u32).bytes(&name).u8(measure.total);
+        self.rows(tag::MEASURE, &head, measure.rows.iter(), |body, &(trace, count)| {
+            body.u4(number(trace)).u8(count)
+        })
+    }
+
+    pub(super) fn heap_rows(&mut self, profile: &Profile, heap: &HeapHistogram) -> io::Result<()> {
+        for row in &heap.rows {
+            self.load_class(profile, row.class)?;
+        }
+        let mut marks = if heap.is_cut { HEAP_IS_CUT } else { 0 };
+        let mut head = Body::default();
+        if let Some(layout) = heap.layout {
+            marks |= HEAP_HAS_LAYOUT | if layout.is_inferred { HEAP_IS_INFERRED } else { 0 };
+            head = head
+                .u4(layout.header_bytes)
+                .u4(layout.array_header_bytes)
+                .u4(layout.reference_bytes)
+                .u4(layout.alignment_bytes);
+        }
+        for kind in HeapRoot::ALL {
+            let count = heap.roots.iter().filter(|root| root.0 == kind).map(|root| root.1);
+            head = head.u8(count.fold(0, u64::saturating_add));
+        }
+        self.marked_rows(tag::HEAP_HISTOGRAM, marks, &head, heap.rows.iter(), |body, row| {
+            body.u4(class_serial(row.class)).u8(row.instance_count).u8(row.shallow_bytes)
         })
     }
 

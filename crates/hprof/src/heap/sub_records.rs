@@ -1,0 +1,107 @@
+//! The sub-records of heap dumps: their tags, their lengths, and what stands in them.
+
+use super::records::{Root, RootKind, number};
+use super::{ClassDump, JavaStack};
+
+/// Tags of sub-records.
+pub(crate) mod sub {
+    pub(crate) const UNKNOWN: u8 = 0xFF;
+    pub(crate) const JNI_GLOBAL: u8 = 0x01;
+    pub(crate) const JNI_LOCAL: u8 = 0x02;
+    pub(crate) const JAVA_FRAME: u8 = 0x03;
+    pub(crate) const NATIVE_STACK: u8 = 0x04;
+    pub(crate) const STICKY_CLASS: u8 = 0x05;
+    pub(crate) const THREAD_BLOCK: u8 = 0x06;
+    pub(crate) const MONITOR: u8 = 0x07;
+    pub(crate) const THREAD: u8 = 0x08;
+    pub(crate) const CLASS: u8 = 0x20;
+    pub(crate) const INSTANCE: u8 = 0x21;
+    pub(crate) const OBJECT_ARRAY: u8 = 0x22;
+    pub(crate) const PRIMITIVE_ARRAY: u8 = 0x23;
+
+    /// Whether no record has this tag, but a sub-record has.
+    pub(crate) fn is_no_record(tag: u8) -> bool {
+        matches!(tag, CLASS..=PRIMITIVE_ARRAY | THREAD | UNKNOWN)
+    }
+}
+
+/// The bytes of a root, its tag among them.
+pub(super) fn root_bytes(tag: u8, id_bytes: usize) -> Option<usize> {
+    let rest = match tag {
+        sub::UNKNOWN | sub::STICKY_CLASS | sub::MONITOR => 0,
+        sub::JNI_GLOBAL => id_bytes,
+        sub::JNI_LOCAL | sub::JAVA_FRAME | sub::THREAD => 8,
+        sub::NATIVE_STACK | sub::THREAD_BLOCK => 4,
+        _ => return None,
+    };
+    Some(1 + id_bytes + rest)
+}
+
+/// The root with this tag, from its id on.
+pub(super) fn root(tag: u8, mut fields: Fields<'_>) -> Root {
+    let id = fields.id();
+    let mut stack = || JavaStack { thread_serial: fields.u4(), depth: fields.u4() };
+    let kind = match tag {
+        sub::JNI_LOCAL => RootKind::JniLocal(stack()),
+        sub::JAVA_FRAME => RootKind::JavaFrame(stack()),
+        sub::JNI_GLOBAL => RootKind::JniGlobal(fields.id()),
+        sub::NATIVE_STACK => RootKind::NativeStack(fields.u4()),
+        sub::STICKY_CLASS => RootKind::StickyClass,
+        sub::THREAD_BLOCK => RootKind::ThreadBlock(fields.u4()),
+        sub::MONITOR => RootKind::Monitor,
+        sub::THREAD => RootKind::Thread { serial: fields.u4(), trace: fields.u4() },
+        _ => RootKind::Unknown,
+    };
+    Root { id, kind }
+}
+
+/// Where the tables of a class end, from its tag on.
+pub(super) struct ClassParts {
+    pub(super) constants: usize,
+    pub(super) statics: usize,
+    pub(super) end: usize,
+}
+
+/// The class that these bytes are, from its tag on.
+pub(super) fn class(bytes: &[u8], id_bytes: usize, parts: ClassParts) -> ClassDump<'_> {
+    let mut fields = Fields { rest: &bytes[1..], id_bytes };
+    let (id, trace, superclass, loader) = (fields.id(), fields.u4(), fields.id(), fields.id());
+    let (signers, domain, _, _) = (fields.id(), fields.id(), fields.id(), fields.id());
+    let instance_bytes = fields.u4();
+    let begin = bytes.len() - fields.rest.len();
+    ClassDump {
+        id,
+        trace,
+        superclass,
+        loader,
+        signers,
+        domain,
+        instance_bytes,
+        constants: &bytes[begin + 2..parts.constants],
+        statics: &bytes[parts.constants + 2..parts.statics],
+        fields: &bytes[parts.statics + 2..parts.end],
+        id_bytes,
+    }
+}
+
+/// The fields of a record whose length has been checked.
+pub(super) struct Fields<'a> {
+    pub(super) rest: &'a [u8],
+    pub(super) id_bytes: usize,
+}
+
+impl Fields<'_> {
+    #[inline]
+    pub(super) fn u4(&mut self) -> u32 {
+        let (bytes, rest) = self.rest.split_at(4);
+        self.rest = rest;
+        number(bytes) as u32
+    }
+
+    #[inline]
+    pub(super) fn id(&mut self) -> u64 {
+        let (bytes, rest) = self.rest.split_at(self.id_bytes);
+        self.rest = rest;
+        number(bytes)
+    }
+}

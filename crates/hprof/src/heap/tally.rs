@@ -1,0 +1,386 @@
+//! Counts the objects of a dump by class, and notes what their addresses tell of their sizes.
+//!
+//! Objects do not overlap: the distance from one to the next that the dump tells is the size of the
+//! first, or more where something that is not told lies between. So the least distance behind the
+//! objects of a class is their size, but in a heap full of holes.
+
+use perk_profile::{ClassId, HeapClassRow, HeapHistogram, HeapRoot, Profile};
+use rustc_hash::FxHashMap;
+
+use super::sizes::{FieldCounts, Lengths, Placed, Rule, Sizes};
+use super::skim::Objects;
+use super::{ClassDump, FieldType, RootKind};
+
+/// The classes asked for last, by the low bits of their ids.
+const RECENT: usize = 1 << 8;
+/// Where the objects of HotSpot's heap lie.
+const LEAST_ALIGNMENT_BYTES: u32 = 8;
+/// The bytes before the elements of an array of bytes, and before the fields of instances, that
+/// HotSpot is known to have: with compact headers (or of 32 bits), with and without compressed class
+/// pointers, and the latter before JDK 23.
+const HEADERS: [(u32, u32); 4] = [(24, 16), (20, 16), (16, 12), (12, 8)];
+/// The most bytes that the JVM adds to a class beyond what its fields tell.
+const HIDDEN_BYTES: u64 = 256;
+/// The class of objects that stand for classes.
+const CLASS: &str = "java.lang.Class";
+/// The number of types of elements, by HPROF's numbers.
+const TYPES: usize = 12;
+
+/// What is known of the heap dump that is being read.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    classes: Vec<Class>,
+    by_id: FxHashMap<u64, u32>,
+    recent: Box<[(u64, u32); RECENT]>,
+    primitives: [Lengths; TYPES],
+    roots: [u64; HeapRoot::ALL.len()],
+    /// All ids: the bits that some have.
+    id_bits: u64,
+    before: Before,
+    /// The least distance behind an array, without its elements: of each primitive type.
+    primitive_slack: [u64; TYPES],
+    /// The same of arrays of references, where these have four bytes, and eight.
+    reference_slack: [i64; 2],
+    is_open: bool,
+}
+
+/// A class.
+#[derive(Debug, Default)]
+struct Class {
+    /// Its class in the profile, where LOAD CLASS has told it.
+    class: Option<ClassId>,
+    id: u64,
+    count: u64,
+    /// The least distance behind its instances, and how often that was found.
+    gap: u64,
+    gap_count: u64,
+    /// The bytes of the values of its instances.
+    value_bytes: u32,
+    arrays: Option<Box<Lengths>>,
+    /// What CLASS DUMP said.
+    dump: Option<Dumped>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Dumped {
+    superclass: u64,
+    fields: FieldCounts,
+    statics: FieldCounts,
+}
+
+/// The object told last.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    id: u64,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    None,
+    Instance(u32),
+    References { length: u32 },
+    Primitives { element: u8, bytes: u64 },
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            classes: Vec::new(),
+            by_id: FxHashMap::default(),
+            recent: Box::new([(u64::MAX, 0); RECENT]),
+            primitives: [Lengths::default(); TYPES],
+            roots: [0; HeapRoot::ALL.len()],
+            id_bits: 0,
+            before: Before { id: 0, kind: Kind::None },
+            primitive_slack: [u64::MAX; TYPES],
+            reference_slack: [i64::MAX; 2],
+            is_open: false,
+        }
+    }
+}
+
+impl Objects for Tally {
+    #[inline]
+    fn instance(&mut self, id: u64, class: u64, value_bytes: u32) {
+        let index = self.index(class);
+        let class = &mut self.classes[index as usize];
+        class.count += 1;
+        class.value_bytes = value_bytes;
+        self.distance(id, Kind::Instance(index));
+    }
+
+    #[inline]
+    fn object_array(&mut self, id: u64, class: u64, length: u32) {
+        let index = self.index(class);
+        self.classes[index as usize].arrays.get_or_insert_default().add(length);
+        self.distance(id, Kind::References { length });
+    }
+
+    #[inline]
+    fn primitive_array(&mut self, id: u64, element: FieldType, length: u32) {
+        let bytes = u64::from(length) * element.bytes(0) as u64;
+        let element = element.to_hprof();
+        self.primitives[usize::from(element)].add(length);
+        self.distance(id, Kind::Primitives { element, bytes });
+    }
+}
+
+impl Tally {
+    /// A dump goes on, or begins.
+    pub(crate) fn open(&mut self) {
+        self.is_open = true;
+    }
+
+    /// Whether a dump has begun and not ended.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// LOAD CLASS.
+    pub(crate) fn load(&mut self, id: u64, class: ClassId) {
+        let index = self.index(id);
+        self.classes[index as usize].class = Some(class);
+    }
+
+    /// CLASS DUMP. The second part is the static fields that the JVM's own are not among.
+    pub(crate) fn class(&mut self, dump: &ClassDump<'_>, statics: impl Iterator<Item = FieldType>) {
+        let index = self.index(dump.id);
+        let fields = FieldCounts::of(dump.fields().map(|(_, field)| field));
+        let statics = FieldCounts::of(statics);
+        let superclass = dump.superclass;
+        self.classes[index as usize].dump = Some(Dumped { superclass, fields, statics });
+    }
+
+    /// A root.
+    pub(crate) fn root(&mut self, kind: RootKind) {
+        let kind = match kind {
+            RootKind::Unknown => HeapRoot::Unknown,
+            RootKind::JniGlobal(_) => HeapRoot::JniGlobal,
+            RootKind::JniLocal(_) => HeapRoot::JniLocal,
+            RootKind::JavaFrame(_) => HeapRoot::JavaFrame,
+            RootKind::NativeStack(_) => HeapRoot::NativeStack,
+            RootKind::StickyClass => HeapRoot::StickyClass,
+            RootKind::ThreadBlock(_) => HeapRoot::ThreadBlock,
+            RootKind::Monitor => HeapRoot::Monitor,
+            RootKind::Thread { .. } => HeapRoot::Thread,
+        };
+        self.roots[kind as usize] += 1;
+    }
+
+    /// Ends the dump. What LOAD CLASS told is kept for the next one.
+    ///
+    /// `is_of_jvm`: the JVM wrote it, with all fields that its objects have.
+    pub(crate) fn finish(
+        &mut self,
+        profile: &mut Profile,
+        id_bytes: usize,
+        is_of_jvm: bool,
+    ) -> HeapHistogram {
+        let sizes = self.sizes();
+        let layouts = self.layouts(&sizes);
+        let mut rows = Vec::new();
+        let mut of_classes: Option<(usize, u64)> = None;
+        for (index, class) in self.classes.iter().enumerate() {
+            if class.class.is_some_and(|class| profile.symbols.class_name(class) == CLASS) {
+                let own = self.instance_bytes(&sizes, layouts[index].as_ref(), class, is_of_jvm);
+                of_classes.get_or_insert((index, own));
+            }
+        }
+        for (index, class) in self.classes.iter().enumerate() {
+            let own = self.instance_bytes(&sizes, layouts[index].as_ref(), class, is_of_jvm);
+            let mut instance_count = class.count;
+            let mut shallow_bytes = class.count.saturating_mul(own);
+            if let Some((at, own_bytes)) = of_classes
+                && at == index
+            {
+                for dumped in self.classes.iter().filter_map(|class| class.dump) {
+                    instance_count += 1;
+                    shallow_bytes += sizes.class_bytes(own_bytes, &dumped.statics);
+                }
+            }
+            if let Some(arrays) = &class.arrays {
+                instance_count += arrays.count;
+                let bytes = sizes.array_bytes(arrays, sizes.layout.reference_bytes);
+                shallow_bytes = shallow_bytes.saturating_add(bytes);
+            }
+            if instance_count > 0 {
+                let unnamed = || profile.symbols.class(&format!("<class {:#x}>", class.id));
+                let class = class.class.unwrap_or_else(unnamed);
+                rows.push(HeapClassRow { class, instance_count, shallow_bytes });
+            }
+        }
+        for (number, arrays) in self.primitives.iter().enumerate() {
+            let Some(element) = FieldType::from_hprof(number as u8) else { continue };
+            let (Some(name), 1..) = (element.name(), arrays.count) else { continue };
+            rows.push(HeapClassRow {
+                class: profile.symbols.class(&format!("{name}[]")),
+                instance_count: arrays.count,
+                shallow_bytes: sizes.array_bytes(arrays, element.bytes(id_bytes) as u32),
+            });
+        }
+        let roots = HeapRoot::ALL.into_iter().zip(self.roots).filter(|&(_, count)| count > 0);
+        let roots = roots.collect();
+        self.forget();
+        let layout = Some(sizes.layout);
+        let mut heap = HeapHistogram { rows, roots, layout, ..HeapHistogram::default() };
+        heap.rank();
+        heap
+    }
+
+    /// Forgets all but the classes' ids and names.
+    fn forget(&mut self) {
+        for class in &mut self.classes {
+            *class = Class { class: class.class, id: class.id, ..Class::new(class.id) };
+        }
+        let (classes, by_id) = (&mut self.classes, &mut self.by_id);
+        *self = Self {
+            classes: std::mem::take(classes),
+            by_id: std::mem::take(by_id),
+            ..Self::default()
+        };
+    }
+
+    #[inline]
+    fn index(&mut self, id: u64) -> u32 {
+        let slot = (id >> 3 ^ id >> 11) as usize % RECENT;
+        let (recent, index) = self.recent[slot];
+        if recent == id { index } else { self.find(id, slot) }
+    }
+
+    fn find(&mut self, id: u64, slot: usize) -> u32 {
+        let next = self.classes.len() as u32;
+        let index = *self.by_id.entry(id).or_insert(next);
+        if index == next {
+            self.classes.push(Class::new(id));
+        }
+        self.recent[slot] = (id, index);
+        index
+    }
+
+    /// Books the distance between the object before and this one.
+    #[inline]
+    fn distance(&mut self, id: u64, kind: Kind) {
+        self.id_bits |= id;
+        let before = std::mem::replace(&mut self.before, Before { id, kind });
+        let Some(gap @ 1..) = id.checked_sub(before.id) else { return };
+        match before.kind {
+            Kind::Instance(index) => {
+                let class = &mut self.classes[index as usize];
+                if gap < class.gap {
+                    (class.gap, class.gap_count) = (gap, 0);
+                }
+                class.gap_count += u64::from(gap == class.gap);
+            }
+            Kind::References { length } => {
+                let (gap, length) = (gap as i64, i64::from(length));
+                let [four, eight] = &mut self.reference_slack;
+                *four = (*four).min(gap - 4 * length);
+                *eight = (*eight).min(gap - 8 * length);
+            }
+            Kind::Primitives { element, bytes } => {
+                let slack = &mut self.primitive_slack[usize::from(element)];
+                *slack = (*slack).min(gap.saturating_sub(bytes));
+            }
+            Kind::None => {}
+        }
+    }
+
+    /// What the addresses tell of the JVM's rules.
+    fn sizes(&self) -> Sizes {
+        let mut sizes = Sizes::assumed();
+        let slack = self.primitive_slack[usize::from(FieldType::Byte.to_hprof())];
+        let alignment_bytes = match self.id_bits {
+            0 => 1,
+            bits => 1 << bits.trailing_zeros().min(8),
+        };
+        // Where ids are numbers, distances mean nothing.
+        let header = HEADERS.iter().find(|(array_header, _)| u64::from(*array_header) <= slack);
+        let (true, Some(&(array_header_bytes, header_bytes))) =
+            (alignment_bytes >= LEAST_ALIGNMENT_BYTES && slack < u64::MAX, header)
+        else {
+            return sizes;
+        };
+        let layout = &mut sizes.layout;
+        (layout.array_header_bytes, layout.header_bytes) = (array_header_bytes, header_bytes);
+        layout.alignment_bytes = alignment_bytes;
+        let [_, eight] = self.reference_slack;
+        let is_wide = eight < i64::MAX && eight >= i64::from(array_header_bytes);
+        layout.reference_bytes = if is_wide { 8 } else { 4 };
+        layout.is_inferred = true;
+        let stacked = Sizes { rule: Rule::Stacked, ..sizes };
+        if self.agreeing(&stacked) > self.agreeing(&sizes) { stacked } else { sizes }
+    }
+
+    /// How many classes have instances as large as the rules say.
+    fn agreeing(&self, sizes: &Sizes) -> usize {
+        let layouts = self.layouts(sizes);
+        let agrees = |(class, placed): &(&Class, &Option<Placed>)| {
+            placed.as_ref().is_some_and(|placed| sizes.instance_bytes(placed) == class.gap)
+        };
+        self.classes.iter().zip(&layouts).filter(agrees).count()
+    }
+
+    /// Where the fields of each class end; `None` where its CLASS DUMP has not come, or that of one
+    /// above it.
+    fn layouts(&self, sizes: &Sizes) -> Vec<Option<Placed>> {
+        let mut layouts: Vec<Option<Placed>> = vec![None; self.classes.len()];
+        let mut chain: Vec<usize> = Vec::new();
+        for index in 0..self.classes.len() {
+            chain.clear();
+            let mut at = Some(index);
+            let mut above = None;
+            while let Some(index) = at {
+                if let Some(placed) = &layouts[index] {
+                    above = Some(placed.clone());
+                    break;
+                }
+                let Some(dump) = &self.classes[index].dump else { break };
+                chain.push(index);
+                match dump.superclass {
+                    0 => above = Some(sizes.root()),
+                    // A class cannot be above itself.
+                    _ if chain.len() > self.classes.len() => break,
+                    id => {
+                        at = self.by_id.get(&id).map(|&index| index as usize);
+                        continue;
+                    }
+                }
+                break;
+            }
+            let Some(mut above) = above else { continue };
+            for &index in chain.iter().rev() {
+                let Some(dump) = &self.classes[index].dump else { break };
+                above = sizes.place(&above, &dump.fields);
+                layouts[index] = Some(above.clone());
+            }
+        }
+        layouts
+    }
+
+    /// The size of an instance: what the rules say, unless the addresses tell another.
+    fn instance_bytes(
+        &self,
+        sizes: &Sizes,
+        placed: Option<&Placed>,
+        class: &Class,
+        is_of_jvm: bool,
+    ) -> u64 {
+        let by_rule = match placed {
+            Some(placed) => sizes.instance_bytes(placed),
+            None => (u64::from(sizes.layout.header_bytes) + u64::from(class.value_bytes))
+                .next_multiple_of(sizes.layout.alignment_bytes.into()),
+        };
+        let is_told = sizes.layout.is_inferred && class.gap_count > 0;
+        // The JVM has fields that it does not tell, in some of its classes.
+        let has_hidden =
+            is_of_jvm && class.gap_count > 1 && class.gap <= by_rule.saturating_add(HIDDEN_BYTES);
+        if is_told && (class.gap < by_rule || has_hidden) { class.gap } else { by_rule }
+    }
+}
+
+impl Class {
+    fn new(id: u64) -> Self {
+        Self { id, gap: u64::MAX, ..Self::default() }
+    }
+}
