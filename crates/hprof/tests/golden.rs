@@ -258,7 +258,7 @@ fn texts_cut_anywhere_are_refused_or_whole() {
 }
 
 #[test]
-fn records_cut_anywhere_are_refused_or_whole() {
+fn records_cut_anywhere_are_read_as_far_as_they_are_whole() {
     let bytes = golden(BINARY);
     let mut borders = vec![19 + 4 + 8];
     while *borders.last().unwrap() < bytes.len() {
@@ -268,10 +268,17 @@ fn records_cut_anywhere_are_refused_or_whole() {
     }
     assert_eq!(*borders.last().unwrap(), bytes.len());
     for end in 0..bytes.len() {
-        let whole = borders.binary_search(&end).is_ok();
+        let whole = borders.binary_search(&end);
         match perk_hprof::read(&bytes[..end]) {
-            Ok(_) => assert!(whole, "cut at {end} was taken"),
-            Err(Error::Binary { offset, .. }) => assert!(!whole && offset <= end, "cut at {end}"),
+            Ok(profile) => {
+                assert_eq!(profile.notes.is_empty(), whole.is_ok(), "cut at {end}");
+                if let Err(next) = whole {
+                    let note = format!("offset {}: the file is cut off in", borders[next - 1]);
+                    assert!(profile.notes[0].starts_with(&note), "{:?}", profile.notes);
+                }
+            }
+            // Of which nothing can be read.
+            Err(Error::Cut { offset, .. }) => assert!(end < borders[1] && offset <= end),
             Err(Error::NotHprof { .. } | Error::Ascii { .. }) => assert!(end < 19, "cut at {end}"),
             Err(other) => panic!("cut at {end}: {other:?}"),
         }

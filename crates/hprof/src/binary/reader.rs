@@ -319,8 +319,10 @@ impl Reader {
 
     /// A section, and the time stamp of its record.
     fn section(&mut self, section: Event) {
+        if !matches!(section, Event::Measure(_)) {
+            self.sections_elapsed_us.push(self.elapsed_us);
+        }
         self.profile.events.push(section);
-        self.sections_elapsed_us.push(self.elapsed_us);
     }
 
     /// The trace of the serial number that comes next.

@@ -8,6 +8,9 @@ use super::FieldType;
 /// The sizes of fields, largest first.
 const SIZES: [u32; 4] = [8, 4, 2, 1];
 
+/// The room around fields that are to stand alone in their cache line.
+const CONTENDED_BYTES: u32 = 128;
+
 /// The fields that a class declares, by their sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FieldCounts {
@@ -100,6 +103,23 @@ impl Sizes {
             }
         }
         placed
+    }
+
+    /// Makes instances as large as was found: smaller, or larger by no more than `most` bytes.
+    pub(super) fn correct(&self, placed: &mut Placed, found_bytes: u64, most: u64) {
+        let bytes = self.instance_bytes(placed);
+        if found_bytes >= bytes.saturating_add(most).saturating_add(1) || found_bytes == bytes {
+            return;
+        }
+        let found = found_bytes as u32;
+        let hidden = found.saturating_sub(bytes as u32);
+        placed.end = if hidden == 0 || hidden >= CONTENDED_BYTES {
+            // Nothing of a class below has room in it.
+            placed.gaps.clear();
+            found
+        } else {
+            placed.end.saturating_add(hidden)
+        };
     }
 
     /// The size of an instance with such fields.

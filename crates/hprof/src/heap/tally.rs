@@ -19,8 +19,12 @@ const LEAST_ALIGNMENT_BYTES: u32 = 8;
 /// HotSpot is known to have: with compact headers (or of 32 bits), with and without compressed class
 /// pointers, and the latter before JDK 23.
 const HEADERS: [(u32, u32); 4] = [(24, 16), (20, 16), (16, 12), (12, 8)];
-/// The most bytes that the JVM adds to a class beyond what its fields tell.
-const HIDDEN_BYTES: u64 = 256;
+/// The most bytes that the JVM adds to a class beyond what its fields tell: fields that it does not
+/// tell, and room around those that are to stand alone, of 128 bytes on either side.
+const HIDDEN_BYTES: u64 = 512;
+/// The share of instances with nothing between them and the next from which on a heap has so few
+/// holes that one instance alone tells the size of its class.
+const DENSE: f64 = 0.95;
 /// The class of objects that stand for classes.
 const CLASS: &str = "java.lang.Class";
 /// The number of types of elements, by HPROF's numbers.
@@ -178,22 +182,22 @@ impl Tally {
         is_of_jvm: bool,
     ) -> HeapHistogram {
         let sizes = self.sizes();
-        let layouts = self.layouts(&sizes);
+        let trusted = self.trusted_gap_count(is_of_jvm);
+        let layouts = self.layouts(&sizes, trusted);
         let mut rows = Vec::new();
-        let mut of_classes: Option<(usize, u64)> = None;
+        let is_class = |class: &Class| {
+            class.class.is_some_and(|class| profile.symbols.class_name(class) == CLASS)
+        };
+        let of_classes = self.classes.iter().position(is_class);
         for (index, class) in self.classes.iter().enumerate() {
-            if class.class.is_some_and(|class| profile.symbols.class_name(class) == CLASS) {
-                let own = self.instance_bytes(&sizes, layouts[index].as_ref(), class, is_of_jvm);
-                of_classes.get_or_insert((index, own));
-            }
-        }
-        for (index, class) in self.classes.iter().enumerate() {
-            let own = self.instance_bytes(&sizes, layouts[index].as_ref(), class, is_of_jvm);
+            let own_bytes = match &layouts[index] {
+                Some(placed) => sizes.instance_bytes(placed),
+                None => (u64::from(sizes.layout.header_bytes) + u64::from(class.value_bytes))
+                    .next_multiple_of(sizes.layout.alignment_bytes.into()),
+            };
             let mut instance_count = class.count;
-            let mut shallow_bytes = class.count.saturating_mul(own);
-            if let Some((at, own_bytes)) = of_classes
-                && at == index
-            {
+            let mut shallow_bytes = class.count.saturating_mul(own_bytes);
+            if of_classes == Some(index) {
                 for dumped in self.classes.iter().filter_map(|class| class.dump) {
                     instance_count += 1;
                     shallow_bytes += sizes.class_bytes(own_bytes, &dumped.statics);
@@ -314,16 +318,27 @@ impl Tally {
 
     /// How many classes have instances as large as the rules say.
     fn agreeing(&self, sizes: &Sizes) -> usize {
-        let layouts = self.layouts(sizes);
+        let layouts = self.layouts(sizes, u64::MAX);
         let agrees = |(class, placed): &(&Class, &Option<Placed>)| {
             placed.as_ref().is_some_and(|placed| sizes.instance_bytes(placed) == class.gap)
         };
         self.classes.iter().zip(&layouts).filter(agrees).count()
     }
 
+    /// How often the least distance behind instances must have been found to tell their size where
+    /// it is more than their fields take.
+    fn trusted_gap_count(&self, is_of_jvm: bool) -> u64 {
+        if !is_of_jvm {
+            return u64::MAX;
+        }
+        let sum = |of: fn(&Class) -> u64| self.classes.iter().map(of).fold(0, u64::saturating_add);
+        let (dense, all) = (sum(|class| class.gap_count), sum(|class| class.count));
+        if dense as f64 >= DENSE * all as f64 { 1 } else { 2 }
+    }
+
     /// Where the fields of each class end; `None` where its CLASS DUMP has not come, or that of one
-    /// above it.
-    fn layouts(&self, sizes: &Sizes) -> Vec<Option<Placed>> {
+    /// above it. Distances found `trusted` times and more tell of fields that the JVM does not.
+    fn layouts(&self, sizes: &Sizes, trusted: u64) -> Vec<Option<Placed>> {
         let mut layouts: Vec<Option<Placed>> = vec![None; self.classes.len()];
         let mut chain: Vec<usize> = Vec::new();
         for index in 0..self.classes.len() {
@@ -352,30 +367,15 @@ impl Tally {
             for &index in chain.iter().rev() {
                 let Some(dump) = &self.classes[index].dump else { break };
                 above = sizes.place(&above, &dump.fields);
+                if trusted < u64::MAX && sizes.layout.is_inferred {
+                    let class = &self.classes[index];
+                    let most = if class.gap_count < trusted { 0 } else { HIDDEN_BYTES };
+                    sizes.correct(&mut above, class.gap, most);
+                }
                 layouts[index] = Some(above.clone());
             }
         }
         layouts
-    }
-
-    /// The size of an instance: what the rules say, unless the addresses tell another.
-    fn instance_bytes(
-        &self,
-        sizes: &Sizes,
-        placed: Option<&Placed>,
-        class: &Class,
-        is_of_jvm: bool,
-    ) -> u64 {
-        let by_rule = match placed {
-            Some(placed) => sizes.instance_bytes(placed),
-            None => (u64::from(sizes.layout.header_bytes) + u64::from(class.value_bytes))
-                .next_multiple_of(sizes.layout.alignment_bytes.into()),
-        };
-        let is_told = sizes.layout.is_inferred && class.gap_count > 0;
-        // The JVM has fields that it does not tell, in some of its classes.
-        let has_hidden =
-            is_of_jvm && class.gap_count > 1 && class.gap <= by_rule.saturating_add(HIDDEN_BYTES);
-        if is_told && (class.gap < by_rule || has_hidden) { class.gap } else { by_rule }
     }
 }
 
