@@ -128,12 +128,13 @@ impl Sizes {
     }
 
     /// The size of the object that stands for a class with such static fields: they stand behind
-    /// the fields of `java.lang.Class`, which take `own_bytes`.
+    /// the fields of `java.lang.Class`, which take `own_bytes`, and fill no gaps.
     pub(super) fn class_bytes(&self, own_bytes: u64, statics: &FieldCounts) -> u64 {
         let end = u32::try_from(own_bytes).unwrap_or(u32::MAX / 2);
         let mut placed = Placed { end, gaps: Vec::new() };
         placed.add(self.layout.reference_bytes, statics.references);
         for (size, count) in SIZES.into_iter().zip(statics.primitives) {
+            placed.gaps.clear();
             placed.add(size, count);
         }
         self.instance_bytes(&placed)

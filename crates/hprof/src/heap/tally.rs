@@ -2,7 +2,8 @@
 //!
 //! Objects do not overlap: the distance from one to the next that the dump tells is the size of the
 //! first, or more where something that is not told lies between. So the least distance behind the
-//! objects of a class is their size, but in a heap full of holes.
+//! objects of a class is their size, unless the heap is full of holes or the dump in another order
+//! than that of addresses (ZGC's is).
 
 use perk_profile::{ClassId, HeapClassRow, HeapHistogram, HeapRoot, Profile};
 use rustc_hash::FxHashMap;
@@ -22,9 +23,12 @@ const HEADERS: [(u32, u32); 4] = [(24, 16), (20, 16), (16, 12), (12, 8)];
 /// The most bytes that the JVM adds to a class beyond what its fields tell: fields that it does not
 /// tell, and room around those that are to stand alone, of 128 bytes on either side.
 const HIDDEN_BYTES: u64 = 512;
-/// The share of instances with nothing between them and the next from which on a heap has so few
-/// holes that one instance alone tells the size of its class.
-const DENSE: f64 = 0.95;
+/// The share of instances with nothing between them and the next from which on distances tell
+/// sizes; and from which on a single instance tells the size of its class.
+const DENSE: f64 = 0.5;
+const VERY_DENSE: f64 = 0.95;
+/// Where references are never compressed: ZGC's heaps lie above it.
+const WIDE_FROM: u64 = 1 << 42;
 /// The class of objects that stand for classes.
 const CLASS: &str = "java.lang.Class";
 /// The number of types of elements, by HPROF's numbers.
@@ -40,11 +44,14 @@ pub(crate) struct Tally {
     roots: [u64; HeapRoot::ALL.len()],
     /// All ids: the bits that some have.
     id_bits: u64,
+    /// The ids of the objects that stand for classes, which come apart from the others.
+    class_ids: Vec<u64>,
+    has_sorted_ids: bool,
     before: Before,
     /// The least distance behind an array, without its elements: of each primitive type.
     primitive_slack: [u64; TYPES],
-    /// The same of arrays of references, where these have four bytes, and eight.
-    reference_slack: [i64; 2],
+    /// The same of arrays of references, if these have eight bytes.
+    reference_slack: i64,
     is_open: bool,
 }
 
@@ -96,9 +103,11 @@ impl Default for Tally {
             primitives: [Lengths::default(); TYPES],
             roots: [0; HeapRoot::ALL.len()],
             id_bits: 0,
+            class_ids: Vec::new(),
+            has_sorted_ids: true,
             before: Before { id: 0, kind: Kind::None },
             primitive_slack: [u64::MAX; TYPES],
-            reference_slack: [i64::MAX; 2],
+            reference_slack: i64::MAX,
             is_open: false,
         }
     }
@@ -154,6 +163,8 @@ impl Tally {
         let statics = FieldCounts::of(statics);
         let superclass = dump.superclass;
         self.classes[index as usize].dump = Some(Dumped { superclass, fields, statics });
+        self.class_ids.push(dump.id);
+        self.has_sorted_ids = false;
     }
 
     /// A root.
@@ -270,6 +281,10 @@ impl Tally {
         let Some(gap @ 1..) = id.checked_sub(before.id) else { return };
         match before.kind {
             Kind::Instance(index) => {
+                let mut gap = gap;
+                if gap != self.classes[index as usize].gap {
+                    gap = self.without_class(before.id, gap);
+                }
                 let class = &mut self.classes[index as usize];
                 if gap < class.gap {
                     (class.gap, class.gap_count) = (gap, 0);
@@ -277,10 +292,9 @@ impl Tally {
                 class.gap_count += u64::from(gap == class.gap);
             }
             Kind::References { length } => {
-                let (gap, length) = (gap as i64, i64::from(length));
-                let [four, eight] = &mut self.reference_slack;
-                *four = (*four).min(gap - 4 * length);
-                *eight = (*eight).min(gap - 8 * length);
+                let gap = i64::try_from(gap).unwrap_or(i64::MAX);
+                let slack = gap - 8 * i64::from(length);
+                self.reference_slack = self.reference_slack.min(slack);
             }
             Kind::Primitives { element, bytes } => {
                 let slack = &mut self.primitive_slack[usize::from(element)];
@@ -288,6 +302,23 @@ impl Tally {
             }
             Kind::None => {}
         }
+    }
+
+    /// The distance to the next object, which may be one that stands for a class.
+    #[cold]
+    fn without_class(&mut self, id: u64, gap: u64) -> u64 {
+        if !self.has_sorted_ids {
+            self.class_ids.sort_unstable();
+            self.has_sorted_ids = true;
+        }
+        let next = self.class_ids.partition_point(|&class| class <= id);
+        self.class_ids.get(next).map_or(gap, |class| gap.min(class - id))
+    }
+
+    /// The share of instances behind which there is no more than behind any other of their class.
+    fn density(&self) -> f64 {
+        let sum = |of: fn(&Class) -> u64| self.classes.iter().map(of).fold(0, u64::saturating_add);
+        sum(|class| class.gap_count) as f64 / sum(|class| class.count).max(1) as f64
     }
 
     /// What the addresses tell of the JVM's rules.
@@ -308,10 +339,17 @@ impl Tally {
         let layout = &mut sizes.layout;
         (layout.array_header_bytes, layout.header_bytes) = (array_header_bytes, header_bytes);
         layout.alignment_bytes = alignment_bytes;
-        let [_, eight] = self.reference_slack;
-        let is_wide = eight < i64::MAX && eight >= i64::from(array_header_bytes);
+        let slack = self.reference_slack;
+        let mut is_wide = slack < i64::MAX && slack >= i64::from(array_header_bytes);
+        layout.is_inferred = self.density() >= DENSE;
+        if !layout.is_inferred {
+            // What cannot be is known all the same.
+            let most = Sizes::assumed().layout;
+            layout.array_header_bytes = array_header_bytes.min(most.array_header_bytes);
+            layout.header_bytes = header_bytes.min(most.header_bytes);
+            is_wide &= self.id_bits >= WIDE_FROM;
+        }
         layout.reference_bytes = if is_wide { 8 } else { 4 };
-        layout.is_inferred = true;
         let stacked = Sizes { rule: Rule::Stacked, ..sizes };
         if self.agreeing(&stacked) > self.agreeing(&sizes) { stacked } else { sizes }
     }
@@ -328,12 +366,11 @@ impl Tally {
     /// How often the least distance behind instances must have been found to tell their size where
     /// it is more than their fields take.
     fn trusted_gap_count(&self, is_of_jvm: bool) -> u64 {
-        if !is_of_jvm {
-            return u64::MAX;
+        match self.density() {
+            _ if !is_of_jvm => u64::MAX,
+            VERY_DENSE.. => 1,
+            _ => 2,
         }
-        let sum = |of: fn(&Class) -> u64| self.classes.iter().map(of).fold(0, u64::saturating_add);
-        let (dense, all) = (sum(|class| class.gap_count), sum(|class| class.count));
-        if dense as f64 >= DENSE * all as f64 { 1 } else { 2 }
     }
 
     /// Where the fields of each class end; `None` where its CLASS DUMP has not come, or that of one
