@@ -101,7 +101,7 @@ fn instance(object: u64, class: u64, values: &[u8]) -> Vec<u8> {
 
 /// A dump as perk's own fields make it, with an array of so many bytes: each object has a record,
 /// threads have two fields more.
-fn dump_of(large_bytes: usize) -> Vec<u8> {
+pub(crate) fn dump_of(large_bytes: usize) -> Vec<u8> {
     let mut dump = Dump::new();
     dump.load(1, OBJECT, "java/lang/Object");
     dump.load(2, THREAD, "java/lang/Thread");
@@ -352,7 +352,7 @@ fn an_array_that_is_cut_off_has_its_length() {
 }
 
 /// Gives a few bytes at a time.
-struct Trickle<'a>(&'a [u8], usize);
+pub(crate) struct Trickle<'a>(pub(crate) &'a [u8], pub(crate) usize);
 
 impl Read for Trickle<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

@@ -11,7 +11,7 @@ use perk_testkit::{JavaRun, Jdk, fixture, jdk};
 use crate::support::{Heap, MAIN_TIDS, options, rewritten};
 use crate::text;
 
-const PROGRAM: &str = include_str!("../java/HeapShape.java");
+pub(crate) const PROGRAM: &str = include_str!("../java/HeapShape.java");
 
 /// The file of a dump that the JVM wrote of the program, and class histograms from before and
 /// after it.

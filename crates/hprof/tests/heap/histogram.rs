@@ -1,0 +1,312 @@
+//! Heap dumps by class: small ones made here, with records and lengths that lie, and those of real
+//! JVMs against what the JVM itself counts.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::process::Command;
+
+use perk_hprof::binary;
+use perk_profile::{HeapHistogram, HeapRoot, Profile};
+use perk_testkit::{JavaRun, Jdk, fixture, jdk};
+use proptest::prelude::*;
+
+use crate::made::{Trickle, dump_of};
+use crate::real::PROGRAM;
+
+fn read(bytes: &[u8]) -> Profile {
+    binary::read(bytes).unwrap()
+}
+
+/// Objects and bytes by class.
+fn rows(profile: &Profile, heap: &HeapHistogram) -> Vec<(String, u64, u64)> {
+    let row = |row: &perk_profile::HeapClassRow| {
+        let name = profile.symbols.class_name(row.class).to_owned();
+        (name, row.instance_count, row.shallow_bytes)
+    };
+    heap.rows.iter().map(row).collect()
+}
+
+fn only(profile: &Profile) -> &HeapHistogram {
+    assert_eq!(profile.heaps().count(), 1);
+    profile.heaps().next().unwrap()
+}
+
+#[test]
+fn objects_and_roots_are_counted() {
+    for large_bytes in [100, 3 << 20] {
+        let bytes = dump_of(large_bytes);
+        let profile = read(&bytes);
+        assert_eq!(profile.notes, Vec::<String>::new());
+        let heap = only(&profile);
+        let expected = [
+            ("byte[]", 1, (16 + large_bytes as u64).next_multiple_of(8)),
+            ("my.Point$Child", 1, 40),
+            ("java.lang.Thread", 1, 48),
+            ("java.lang.Object[]", 1, 32),
+        ];
+        let mut expected = expected.map(|(name, count, bytes)| (name.to_owned(), count, bytes));
+        let mut found = rows(&profile, heap);
+        expected.sort();
+        found.sort();
+        assert_eq!(found, expected);
+        let roots: Vec<_> = HeapRoot::ALL.into_iter().map(|kind| (kind, 1)).collect();
+        let mut roots = roots;
+        roots[HeapRoot::JavaFrame as usize].1 = 2;
+        assert_eq!(heap.roots, roots);
+        assert!(!heap.is_cut && heap.written.is_some());
+
+        let trickled = binary::read(Trickle(&bytes, 0)).unwrap();
+        assert_eq!(rows(&trickled, only(&trickled)), rows(&profile, heap));
+    }
+}
+
+#[test]
+fn a_cut_dump_is_counted_as_far_as_it_goes() {
+    let bytes = dump_of(100);
+    let mut counts = Vec::new();
+    for end in 0..bytes.len() {
+        match binary::read(&bytes[..end]) {
+            // The head, and a first record.
+            Err(error) => assert!(end < 31 + 9 + 8 + "java/lang/Object".len(), "{end}: {error}"),
+            Ok(profile) => {
+                let heap = profile.heaps().next();
+                assert!(heap.is_none_or(|heap| heap.is_cut), "{end}");
+                assert!(heap.is_none() || !profile.notes.is_empty(), "{end}");
+                counts.push(heap.map_or(0, HeapHistogram::object_count));
+            }
+        }
+    }
+    assert!(counts.is_sorted());
+    assert_eq!((counts[0], counts[counts.len() - 1]), (0, 4));
+}
+
+/// A packed file that ends too soon is one that is cut off.
+#[test]
+fn input_that_fails_at_its_end_is_cut_off() {
+    struct Failing<'a>(&'a [u8]);
+    impl Read for Failing<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            match self.0.read(buffer)? {
+                0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "corrupt gzip stream")),
+                count => Ok(count),
+            }
+        }
+    }
+    let bytes = dump_of(100);
+    let profile = binary::read(Failing(&bytes)).unwrap();
+    assert_eq!(only(&profile).object_count(), 4);
+    assert!(profile.notes[0].ends_with("the input ends there: corrupt gzip stream"));
+    let profile = binary::read(Failing(&bytes[..bytes.len() - 250])).unwrap();
+    assert!(only(&profile).is_cut);
+}
+
+const ID_BYTES: u32 = 4;
+
+/// A file with one record HEAP DUMP whose length is what it says.
+fn whole(length: u32, body: &[u8], behind: &[u8]) -> Vec<u8> {
+    let mut bytes = b"JAVA PROFILE 1.0.1\0".to_vec();
+    bytes.extend(ID_BYTES.to_be_bytes());
+    bytes.extend([0; 8]);
+    bytes.extend([0x0C, 0, 0, 0, 0]);
+    bytes.extend(length.to_be_bytes());
+    bytes.extend(body);
+    bytes.extend(behind);
+    bytes
+}
+
+fn bytes_array(id: u32, length: u32) -> Vec<u8> {
+    let mut bytes = vec![0x23];
+    bytes.extend(id.to_be_bytes());
+    bytes.extend([0; 4]);
+    bytes.extend(length.to_be_bytes());
+    bytes.push(8);
+    bytes.resize(bytes.len() + length as usize, 7);
+    bytes
+}
+
+/// Old writers could not go back to set the length, or it did not fit.
+#[test]
+fn dumps_longer_than_their_records_say_are_whole() {
+    let body = [bytes_array(1, 3), bytes_array(2, 100_000), bytes_array(3, 5)].concat();
+    for length in [0, 1, 20, body.len() as u32 - 1] {
+        let profile = read(&whole(length, &body, &[]));
+        assert_eq!(rows(&profile, only(&profile)), [("byte[]".to_owned(), 3, 24 + 100_016 + 24)]);
+        assert_eq!(profile.notes, ["1 records HEAP DUMP are longer than they say"], "{length}");
+        assert!(!only(&profile).is_cut);
+    }
+    let sample = [0x0D, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 9, 0, 0, 0, 0];
+    let profile = read(&whole(body.len() as u32, &body, &sample));
+    assert_eq!(profile.notes, Vec::<String>::new());
+    assert_eq!((only(&profile).object_count(), profile.total_cpu_samples().total), (3, 9));
+}
+
+#[test]
+fn lengths_that_lie_are_the_end_of_the_file() {
+    for length in [u32::MAX, 1 << 31, 100] {
+        let profile = read(&whole(length, &bytes_array(1, 3), &[]));
+        let note = &profile.notes[0];
+        assert!(note.starts_with("offset "), "{note}");
+        assert!(note.contains("the file is cut off in"), "{note}");
+        assert_eq!(only(&profile).object_count(), 1);
+        assert!(only(&profile).is_cut);
+    }
+    for tag in [0x01, 0x02, 0x04, 0x05, 0x06, 0x0A, 0x0D, 0x0E, 0x44, 0xF1, 0x7F] {
+        for length in [u32::MAX, 1 << 31, 1 << 27] {
+            let head =
+                [&[0x2C, 0, 0, 0, 0, 0, 0, 0, 0, tag, 0, 0, 0, 0], &length.to_be_bytes()[..]];
+            let bytes = whole(0, &[], &[&head.concat()[..], &[0; 40]].concat());
+            match binary::read(&bytes[..]) {
+                Ok(profile) => assert!(profile.notes[0].contains("the file is cut off in")),
+                Err(error) => assert!(error.to_string().starts_with("offset "), "{error}"),
+            }
+        }
+    }
+}
+
+/// What cannot be understood of a segment is passed over with it, and the next one is read.
+#[test]
+fn a_segment_that_makes_no_sense_is_passed_over() {
+    let segment = |body: &[u8]| {
+        let mut bytes = vec![0x1C, 0, 0, 0, 0];
+        bytes.extend((body.len() as u32).to_be_bytes());
+        bytes.extend(body);
+        bytes
+    };
+    let mut bytes = whole(0, &[], &[]);
+    bytes.truncate(bytes.len() - 9);
+    bytes.extend(segment(&bytes_array(1, 3)));
+    bytes.extend(segment(&[bytes_array(2, 3), vec![0x66; 30]].concat()));
+    // An array that runs beyond the segment.
+    let mut long = bytes_array(3, 3);
+    long[12] = 200;
+    bytes.extend(segment(&long));
+    bytes.extend(segment(&bytes_array(4, 3)));
+    bytes.extend([0x2C, 0, 0, 0, 0, 0, 0, 0, 0]);
+    let profile = read(&bytes);
+    assert_eq!(only(&profile).object_count(), 3);
+    assert!(!only(&profile).is_cut);
+    assert_eq!(profile.notes.len(), 2, "{:?}", profile.notes);
+    assert!(profile.notes[0].ends_with("has tag 0x66; 30 bytes of a heap dump passed over"));
+    assert!(profile.notes[1].contains("runs beyond its segment; 17 bytes"));
+}
+
+#[test]
+fn the_clock_of_records_goes_on_after_71_minutes() {
+    let mut bytes = whole(0, &[], &[]);
+    bytes.truncate(bytes.len() - 9);
+    for elapsed_us in [3_000_000_000_u32, 4_200_000_000, 100_000_000, 90_000_000, 4_000_000_000] {
+        bytes.push(0x0D);
+        bytes.extend(elapsed_us.to_be_bytes());
+        bytes.extend([0, 0, 0, 8, 0, 0, 0, 1, 0, 0, 0, 0]);
+    }
+    let profile = read(&bytes);
+    let written = profile.cpu_samples().map(|section| section.written.unwrap().unix_ms);
+    let round_ms = (1_u64 << 32) / 1000;
+    let expected = [3_000_000, 4_200_000, 100_000 + round_ms, 90_000 + round_ms];
+    let times: Vec<_> = written.collect();
+    assert_eq!(times[..4], expected);
+    assert_eq!(times[4], 4_000_000 + round_ms);
+}
+
+proptest! {
+    #[test]
+    fn flipped_bits_are_an_error_or_less(
+        flips in prop::collection::vec((any::<prop::sample::Index>(), 0..8), 1..6),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let mut dump = dump_of(100);
+        for (at, bit) in flips {
+            let at = at.index(dump.len());
+            dump[at] ^= 1_u8 << bit;
+        }
+        let _ = binary::read(&dump[..]);
+        if let Ok(profile) = binary::read(&dump[..cut.index(dump.len())]) {
+            for heap in profile.heaps() {
+                prop_assert!(heap.object_count() <= dump.len() as u64);
+            }
+        }
+    }
+}
+
+/// Objects and bytes of each class, as the JVM counts them.
+fn counted(text: &str) -> BTreeMap<String, (u64, u64)> {
+    let mut classes = BTreeMap::<_, (u64, u64)>::new();
+    for line in text.lines() {
+        let words: Vec<_> = line.split_ascii_whitespace().collect();
+        let [rank, count, bytes, name, ..] = words[..] else { continue };
+        if rank.ends_with(':') && rank != "num" {
+            let name = perk_profile::names::from_signature(name).replace("/0x", ".0x");
+            let class = classes.entry(name).or_default();
+            class.0 += count.parse::<u64>().unwrap();
+            class.1 += bytes.parse::<u64>().unwrap();
+        }
+    }
+    classes
+}
+
+/// The bytes of a header and of a reference.
+fn check_sizes(jdk: &Jdk, arguments: &[&str], header_bytes: u32, reference_bytes: u32) {
+    let classes = fixture::compile_text("HeapShape", PROGRAM);
+    let run = JavaRun::new(jdk).classes(classes).jvm_arg("-Xmx128m").jvm_arg("-Xshare:off");
+    let run = arguments.iter().fold(run, |run, argument| run.jvm_arg(*argument));
+    let mut java = run.main("HeapShape").spawn();
+    java.wait_for_stdout("ready");
+    let jcmd = |command: &[&str]| {
+        let output = Command::new(jdk.jcmd()).arg(java.pid().to_string()).args(command).output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "jcmd {command:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jvm.hprof");
+    jcmd(&["VM.version"]);
+    let before = counted(&jcmd(&["GC.class_histogram", "-all"]));
+    jcmd(&["GC.heap_dump", "-all", path.to_str().unwrap()]);
+    let after = counted(&jcmd(&["GC.class_histogram", "-all"]));
+    let profile = binary::read(std::fs::File::open(&path).unwrap()).unwrap();
+    let heap = only(&profile);
+    let layout = heap.layout.unwrap();
+    assert!(layout.is_inferred, "{arguments:?}");
+    assert_eq!((layout.header_bytes, layout.reference_bytes), (header_bytes, reference_bytes));
+    let mut told = BTreeMap::<_, (u64, u64)>::new();
+    for (name, count, bytes) in rows(&profile, heap) {
+        let class = told.entry(name).or_default();
+        (class.0, class.1) = (class.0 + count, class.1 + bytes);
+    }
+    let mut equal = 0;
+    for (name, numbers) in &told {
+        // What answers commands makes objects; the JVM fills holes with arrays of int, and counts
+        // objects that stand for classes which are not loaded.
+        let is_noisy = match name.as_str() {
+            "int[]" => true,
+            "java.lang.Class" => before[name].0 != numbers.0,
+            _ => before.get(name) != after.get(name),
+        };
+        if !is_noisy && before.contains_key(name) {
+            assert_eq!(Some(numbers), before.get(name), "{name} with {arguments:?}");
+            equal += 1;
+        } else if let Some(one) = before.get(name)
+            && !name.ends_with("[]")
+            && name != "java.lang.Class"
+        {
+            assert_eq!(numbers.1 * one.0, one.1 * numbers.0, "{name} with {arguments:?}");
+        }
+    }
+    assert!(equal * 10 >= told.len() * 9, "{equal} of {} classes are quiet", told.len());
+    assert_eq!(told["HeapShape$Child"].0, 100);
+    assert_eq!(told["HeapShape$Point"].0, 900);
+}
+
+#[test]
+fn classes_have_the_bytes_that_the_jvm_counts() {
+    for jdk in jdk::all().iter().filter(|jdk| jdk.has_javac) {
+        check_sizes(jdk, &["-XX:+UseSerialGC"], 12, 4);
+        check_sizes(jdk, &["-XX:+UseParallelGC", "-XX:-UseCompressedOops"], 12, 8);
+        check_sizes(jdk, &["-XX:+UseParallelGC", "-XX:ObjectAlignmentInBytes=16"], 12, 4);
+        if jdk.version < 25 {
+            check_sizes(jdk, &["-XX:+UseSerialGC", "-XX:-UseCompressedClassPointers"], 16, 4);
+        } else {
+            check_sizes(jdk, &["-XX:+UseG1GC", "-XX:+UseCompactObjectHeaders"], 8, 4);
+        }
+    }
+}
