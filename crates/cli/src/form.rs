@@ -128,7 +128,7 @@ impl Form {
     /// What of a profile is lost in it, for `perk formats`; empty where nothing is.
     pub(crate) fn keeps(self) -> &'static str {
         match self {
-            Form::Text => "all but what other tools measured; times in ms",
+            Form::Text => "all but what other tools measured and heap dumps by class; times in ms",
             Form::Binary => "everything",
             Form::Old => "calls by callee and caller, times in ms",
             Form::Aprof => "objects and bytes by class",
@@ -267,10 +267,16 @@ impl Form {
     pub(crate) fn losses(self, profile: &Profile, value: Option<Value>) -> Vec<&'static str> {
         let mut times = profile.monitor_times().flat_map(|section| &section.rows);
         match self {
-            Form::Text if times.any(|row| row.waits.is_waiting()) => {
-                return vec!["how long threads waited to be notified"];
+            Form::Text => {
+                let has_waits = times.any(|row| row.waits.is_waiting());
+                let lost = [
+                    (has_waits, "how long threads waited to be notified"),
+                    (profile.measures().next().is_some(), "what other tools measured"),
+                    (profile.heaps().next().is_some(), "heap dumps by class"),
+                ];
+                return lost.into_iter().filter_map(|(lost, what)| lost.then_some(what)).collect();
             }
-            Form::Text | Form::Binary => return Vec::new(),
+            Form::Binary => return Vec::new(),
             Form::Pprof | Form::Speedscope => {
                 return if has_monitors(profile) { vec!["monitors"] } else { Vec::new() };
             }
@@ -297,6 +303,7 @@ impl Form {
             (is_other(Value::Allocated), "allocations"),
             (is_other(Value::Live) && value == Some(Value::Allocated), "live objects"),
             (has_monitors(profile), "monitors"),
+            (profile.heaps().next().is_some(), "heap dumps by class"),
             (self != Form::Html && profile.accounting.is_some(), "the accounting"),
         ]
         .into_iter()
