@@ -84,13 +84,7 @@ fn collect(folder: &Path, seeds: &mut Vec<Vec<u8>>) -> Result<()> {
     Ok(())
 }
 
-fn fuzz(
-    name: &str,
-    read: fn(&[u8]),
-    seeds: &[Vec<u8>],
-    time: Duration,
-    seed: u64,
-) -> Result<u64> {
+fn fuzz(name: &str, read: fn(&[u8]), seeds: &[Vec<u8>], time: Duration, seed: u64) -> Result<u64> {
     let mut random = Random(seed | 1);
     let begun = Instant::now();
     let mut count = 0;

@@ -5,6 +5,7 @@ mod exact;
 mod files;
 mod foreign;
 mod input;
+mod heap;
 mod launch;
 mod listen;
 mod monitors;

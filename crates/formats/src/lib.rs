@@ -18,9 +18,9 @@ pub mod xprof;
 
 mod columns;
 mod fill;
-mod frame_name;
 #[cfg(test)]
 mod fixture;
+mod frame_name;
 mod graph;
 mod name;
 mod stacks;

@@ -6,9 +6,8 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     Accounting, CallEdges, CallTree, ClassId, CpuTimes, FieldAccesses, FrameId, HeapHistogram,
-    HeapSummary,
-    Measure, MonitorDump, MonitorTimes, NodeId, Sites, StrId, Symbols, ThreadId, Timestamp,
-    TraceId, WaitEvent,
+    HeapSummary, Measure, MonitorDump, MonitorTimes, NodeId, Sites, StrId, Symbols, ThreadId,
+    Timestamp, TraceId, WaitEvent,
 };
 
 /// The serial number of HPROF's system trace, the one without frames.

@@ -1,0 +1,101 @@
+//! Heap dumps in `perk report` and `perk convert`.
+
+use crate::util::{Folder, stderr, stdout};
+
+/// A record of a file with ids of four bytes.
+fn record(tag: u8, body: &[u8]) -> Vec<u8> {
+    let mut record = vec![tag, 0, 0, 0, 0];
+    record.extend((body.len() as u32).to_be_bytes());
+    record.extend(body);
+    record
+}
+
+fn u4(number: u32) -> [u8; 4] {
+    number.to_be_bytes()
+}
+
+/// Two dumps: of three instances of `a.B` and an array of 100 bytes, and of that array alone. Their
+/// ids are no addresses.
+fn dump() -> Vec<u8> {
+    let mut file = b"JAVA PROFILE 1.0.2\0\0\0\0\x04\0\0\0\0\0\0\0\0".to_vec();
+    file.extend(record(0x01, &[&u4(7)[..], b"a/B"].concat()));
+    file.extend(record(0x02, &[u4(1), u4(3), u4(0), u4(7)].concat()));
+    let class = [&[0x20][..], &u4(3), &[0; 32], &[0, 0, 0, 0, 0, 1], &u4(7), &[11]].concat();
+    let instance = |id| [&[0x21][..], &u4(id), &u4(0), &u4(3), &u4(8), &[0; 8]].concat();
+    let array = [&[0x23][..], &u4(19), &u4(0), &u4(100), &[8], &[0; 100]].concat();
+    let root = [&[0x05][..], &u4(3)].concat();
+    let first = [class, instance(11), instance(12), instance(13), array.clone(), root].concat();
+    for dump in [first, array] {
+        file.extend(record(0x1C, &dump));
+        file.extend(record(0x2C, &[]));
+    }
+    file
+}
+
+const TABLE: &str = "\
+Heap dump 1 of 2: 4 objects = 192 B of 2 classes
+#  bytes %  bytes  objects  class
+1    62.50  120 B        1  byte[]
+2    37.50   72 B        3  a.B
+Roots: 1 system class
+Sizes: headers of 12, references of 4, multiples of 8 bytes (assumed)
+
+Heap dump 2 of 2: 1 object = 120 B of 1 class
+#  bytes %  bytes  objects  class
+1   100.00  120 B        1  byte[]
+Sizes: headers of 12, references of 4, multiples of 8 bytes (assumed)
+";
+
+#[test]
+fn a_heap_dump_is_shown_by_class() {
+    let folder = Folder::new();
+    folder.file("two.hprof", dump());
+    for arguments in [&["report", "two.hprof"][..], &["report", "--classes", "two.hprof"]] {
+        let output = folder.run(arguments);
+        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+        let title = "two.hprof: HPROF binary, 2 heap dumps, the last of 1 object = 120 B\n\n";
+        assert_eq!(stdout(&output), format!("{title}{TABLE}"));
+    }
+}
+
+#[test]
+fn json_has_all_of_a_heap_dump() {
+    let folder = Folder::new();
+    folder.file("two.hprof", dump());
+    let output = folder.run(&["report", "--json", "two.hprof"]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let first = &report["heap_dumps"][0];
+    assert_eq!((&first["object_count"], &first["object_bytes"]), (&4.into(), &192.into()));
+    assert_eq!(first["is_cut"], false);
+    assert_eq!(first["layout"]["is_inferred"], false);
+    assert_eq!(first["roots"], serde_json::json!([{"kind": "system class", "count": 1}]));
+    assert_eq!(
+        first["classes"][1],
+        serde_json::json!({"class": "a.B", "instance_count": 3, "shallow_bytes": 72})
+    );
+}
+
+#[test]
+fn converting_keeps_heap_dumps_by_class_or_says_that_it_does_not() {
+    let folder = Folder::new();
+    folder.file("two.hprof", dump());
+    let output = folder.run(&["convert", "two.hprof", "-o", "sums.hprof"]);
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+    let output = folder.run(&["report", "sums.hprof"]);
+    assert!(stdout(&output).ends_with(TABLE), "{}", stdout(&output));
+    let output = folder.run(&["convert", "two.hprof", "-o", "two.txt"]);
+    assert!(output.status.success() && stderr(&output).contains("heap dumps by class"));
+}
+
+/// What of a file is there is shown, and on stderr what is not.
+#[test]
+fn a_heap_dump_that_is_cut_off_is_shown_as_far_as_it_goes() {
+    let folder = Folder::new();
+    let dump = dump();
+    folder.file("cut.hprof", &dump[..dump.len() - 200]);
+    let output = folder.run(&["report", "cut.hprof"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stderr(&output).contains("the file is cut off in"), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.contains("; the file is cut off, there were more\n"), "{text}");
+}
