@@ -73,7 +73,7 @@ impl Heap {
                 }
                 Record::Root(_) => heap.roots += 1,
                 Record::DumpEnd => heap.ends += 1,
-                Record::Segment { .. } | Record::Other { .. } => {}
+                Record::Segment { .. } | Record::Body { .. } | Record::Other { .. } => {}
             }
         }
         for (class, name) in unnamed {
