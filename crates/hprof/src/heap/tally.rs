@@ -377,6 +377,8 @@ impl Tally {
     /// above it. Distances found `trusted` times and more tell of fields that the JVM does not.
     fn layouts(&self, sizes: &Sizes, trusted: u64) -> Vec<Option<Placed>> {
         let mut layouts: Vec<Option<Placed>> = vec![None; self.classes.len()];
+        // Classes that are looked for already: above those of which nothing is found nothing is.
+        let mut is_seen = vec![false; self.classes.len()];
         let mut chain: Vec<usize> = Vec::new();
         for index in 0..self.classes.len() {
             chain.clear();
@@ -388,17 +390,15 @@ impl Tally {
                     break;
                 }
                 let Some(dump) = &self.classes[index].dump else { break };
-                chain.push(index);
-                match dump.superclass {
-                    0 => above = Some(sizes.root()),
-                    // A class cannot be above itself.
-                    _ if chain.len() > self.classes.len() => break,
-                    id => {
-                        at = self.by_id.get(&id).map(|&index| index as usize);
-                        continue;
-                    }
+                if std::mem::replace(&mut is_seen[index], true) {
+                    break;
                 }
-                break;
+                chain.push(index);
+                if dump.superclass == 0 {
+                    above = Some(sizes.root());
+                    break;
+                }
+                at = self.by_id.get(&dump.superclass).map(|&index| index as usize);
             }
             let Some(mut above) = above else { continue };
             for &index in chain.iter().rev() {

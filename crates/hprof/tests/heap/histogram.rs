@@ -124,6 +124,58 @@ fn bytes_array(id: u32, length: u32) -> Vec<u8> {
     bytes
 }
 
+/// Ids of any size, and titles of all ages.
+#[test]
+fn every_size_of_ids_and_every_version_is_read() {
+    for version in ["1.0", "1.0.1", "1.0.2", "1.0.3"] {
+        for id_bytes in 1..=8_usize {
+            let id = |id: u64| id.to_be_bytes()[8 - id_bytes..].to_vec();
+            let record = |tag: u8, body: &[u8]| {
+                [&[tag, 0, 0, 0, 0][..], &(body.len() as u32).to_be_bytes(), body].concat()
+            };
+            let mut bytes = format!("JAVA PROFILE {version}\0").into_bytes();
+            bytes.extend((id_bytes as u32).to_be_bytes());
+            bytes.extend([0; 8]);
+            bytes.extend(record(0x01, &[&id(9)[..], b"[La/B;"].concat()));
+            bytes.extend(record(0x02, &[&[0, 0, 0, 1][..], &id(7), &[0; 4], &id(9)].concat()));
+            let class = [&[0x20][..], &id(7), &[0; 4], &[0; 6 * 8][..6 * id_bytes], &[0; 10]];
+            let array = [&[0x22][..], &id(10), &[0; 4], &[0, 0, 0, 2], &id(7), &id(1), &id(0)];
+            let instance = [&[0x21][..], &id(11), &[0; 4], &id(8), &[0, 0, 0, 3, 1, 2, 3]];
+            let root = [&[0x01][..], &id(10), &id(3)];
+            let body = [class.concat(), array.concat(), instance.concat(), root.concat()].concat();
+            bytes.extend(record(0x0C, &body));
+            let profile = read(&bytes);
+            assert_eq!(profile.notes, Vec::<String>::new());
+            let heap = only(&profile);
+            let expected = [("a.B[]".to_owned(), 1, 24), ("<class 0x8>".to_owned(), 1, 16)];
+            assert_eq!(rows(&profile, heap), expected, "{version}, {id_bytes}");
+            assert_eq!(heap.roots, [(HeapRoot::JniGlobal, 1)]);
+            for end in 0..bytes.len() {
+                let _ = binary::read(&bytes[..end]);
+            }
+        }
+    }
+}
+
+/// Classes that are above each other, or of which that above is missing.
+#[test]
+fn classes_without_an_end_have_sizes() {
+    let class = |id: u8, superclass: u8| {
+        let ids = [&[0x20, 0, 0, 0, id, 0, 0, 0, 0, 0, 0, 0, superclass][..], &[0; 20 + 4 + 6]];
+        ids.concat()
+    };
+    let instance = |class: u8| {
+        let head = [0x21, 0, 0, 0, 99, 0, 0, 0, 0, 0, 0, 0, class, 0, 0, 0, 9];
+        [&head[..], &[0; 9]].concat()
+    };
+    let classes = [class(1, 2), class(2, 3), class(3, 1), class(4, 5), class(6, 4), class(7, 0)];
+    let instances = [1, 2, 3, 4, 6, 7].map(instance);
+    let body = [classes.concat(), instances.concat()].concat();
+    let profile = read(&whole(body.len() as u32, &body, &[]));
+    let bytes: Vec<_> = only(&profile).rows.iter().map(|row| row.shallow_bytes).collect();
+    assert_eq!(bytes, [24, 24, 24, 24, 24, 16]);
+}
+
 /// Old writers could not go back to set the length, or it did not fit.
 #[test]
 fn dumps_longer_than_their_records_say_are_whole() {
