@@ -1,9 +1,10 @@
 //! `xtask bench`: what profiling costs, measured from outside and next to what the agent says of
 //! itself. `overhead` measures sampling, `exact` the counting and timing of every call and
-//! allocation.
+//! allocation. `readers` measures how fast files are read.
 
 mod child;
 mod programs;
+mod readers;
 mod report;
 mod statistics;
 mod variants;
@@ -23,7 +24,7 @@ use variants::{Comparison, Variant};
 const DEFAULT_ROUNDS: usize = 7;
 
 const USAGE: &str = "bench overhead|exact [--rounds N] [--only PROGRAM,...] [--jdk HOME], and of \
-                     exact [--modes MODE,...]";
+                     exact [--modes MODE,...]; bench readers [--mb N] [--rounds N] [--only FORM,...]";
 
 /// One run of each variant, in their order.
 type Round = Vec<Run>;
@@ -58,6 +59,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
             let options = Options::parse(options, &["javac", "hello", "micro"])?;
             compare(&options, &Comparison::exact(&options.modes)?)
         }
+        ["readers", options @ ..] => readers::run(options),
         [CHILD, command @ ..] => child::run(command),
         _ => bail!(USAGE),
     }
@@ -170,7 +172,7 @@ impl Bench<'_> {
         }
         let bytes = fs::read(&self.file).context("the agent wrote no file").with_context(failed)?;
         fs::remove_file(&self.file).context("cannot remove the agent's file")?;
-        let profile = perk_hprof::read(&bytes)
+        let profile = perk_hprof::read(&bytes[..])
             .context("cannot read the agent's file")
             .with_context(failed)?;
         Ok(Run { accounting: profile.accounting, file_bytes: bytes.len() as u64, ..run })

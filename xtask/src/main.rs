@@ -27,6 +27,8 @@ usage: cargo run -p xtask -- COMMAND
                       measure what sampling costs; prints tables for docs/measuring.md
   bench exact [--rounds N] [--only javac,hello,idle,micro] [--modes NAME,...] [--jdk HOME]
                       the same of the exact modes, and what they add to a call and an allocation
+  bench readers [--mb N] [--rounds N] [--only FORM,...]
+                      how fast perk reads generated files; a line for docs/measuring.md each
   conform [--seeds N] [--from SEED] [--java8 COMMAND] [--jdk HOME]
                       random programs under JDK 8's HPROF agent and under perk: counts must be equal
   readers [--visualvm JAR] [--slurp PROGRAM]

@@ -1,0 +1,137 @@
+//! Call stacks such as programs have, the same ones at each run: from `main` each method calls some
+//! of a few others, the first of them mostly.
+
+use std::fmt::{self, Display, Formatter};
+
+const PACKAGES: [&str; 8] = [
+    "java.util",
+    "java.util.concurrent",
+    "com.example.shop.order",
+    "com.example.shop.billing.internal",
+    "org.apache.commons.lang3",
+    "org.springframework.beans.factory.support",
+    "com.fasterxml.jackson.databind.ser",
+    "io.netty.channel",
+];
+const NOUNS: [&str; 16] = [
+    "Order", "Bean", "Channel", "Handler", "Factory", "Context", "Request", "Table", "Queue",
+    "Node", "Buffer", "Property", "Session", "Cache", "Entry", "Filter",
+];
+const VERBS: [&str; 12] = [
+    "get",
+    "create",
+    "resolve",
+    "invoke",
+    "read",
+    "write",
+    "apply",
+    "do",
+    "find",
+    "serialize",
+    "accept",
+    "close",
+];
+/// Methods there are.
+const METHODS: u64 = 20_000;
+/// Others that a method calls.
+const CALLEES: u64 = 5;
+
+/// A place in a method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Frame {
+    method: u64,
+    call: u64,
+}
+
+/// Gives out one stack after the other.
+#[derive(Debug)]
+pub(super) struct Stacks {
+    state: u64,
+}
+
+impl Stacks {
+    pub(super) fn new() -> Self {
+        Self { state: 0x9E37_79B9_7F4A_7C15 }
+    }
+
+    /// A number from 0 to below `limit` (xorshift).
+    pub(super) fn number(&mut self, limit: u64) -> u64 {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        self.state % limit
+    }
+
+    /// The frames of the next stack, the outermost first.
+    pub(super) fn next(&mut self, frames: &mut Vec<Frame>) {
+        frames.clear();
+        let depth = 4 + self.number(28);
+        let mut method = 0;
+        for _ in 0..depth {
+            // 0 in half of all cases, 1 in a quarter of them …
+            let call = u64::from(self.number(1 << CALLEES).trailing_zeros()).min(CALLEES - 1);
+            frames.push(Frame { method, call });
+            method = mix(method * CALLEES + call) % METHODS;
+        }
+    }
+}
+
+fn mix(value: u64) -> u64 {
+    let value = (value ^ 0x51_7CC1_B727_220A).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    value ^ (value >> 29)
+}
+
+fn pick<'a>(from: &[&'a str], value: u64) -> &'a str {
+    from[(value % from.len() as u64) as usize]
+}
+
+impl Frame {
+    /// The name of its class.
+    pub(super) fn class(self) -> impl Display {
+        Class(self.method / 10)
+    }
+
+    /// The name of its method, without the class.
+    pub(super) fn method(self) -> impl Display {
+        let bits = mix(self.method);
+        Joined(pick(&VERBS, bits), pick(&NOUNS, bits >> 8), self.method % 10)
+    }
+
+    /// The name of its source file.
+    pub(super) fn source(self) -> impl Display {
+        let Class(class) = Class(self.method / 10);
+        let bits = mix(class);
+        Source(Joined(pick(&NOUNS, bits >> 4), pick(&NOUNS, bits >> 12), class))
+    }
+
+    /// The line it stands on.
+    pub(super) fn line(self) -> u64 {
+        20 + mix(self.method) % 900 + self.call * 7
+    }
+}
+
+struct Class(u64);
+
+impl Display for Class {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let bits = mix(self.0);
+        let name = Joined(pick(&NOUNS, bits >> 4), pick(&NOUNS, bits >> 12), self.0);
+        write!(f, "{}.{name}", pick(&PACKAGES, bits))
+    }
+}
+
+struct Joined<'a>(&'a str, &'a str, u64);
+
+impl Display for Joined<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}{}", self.0, self.1, self.2)
+    }
+}
+
+struct Source<'a>(Joined<'a>);
+
+impl Display for Source<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.java", self.0)
+    }
+}
