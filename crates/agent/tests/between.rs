@@ -47,7 +47,7 @@ fn run(jdk: &Jdk, options: &str, asked: &[usize], mut dumped: impl FnMut(&Runnin
 /// How many dumps the file shows by now.
 fn section_count(running: &RunningJava) -> usize {
     let Ok(bytes) = std::fs::read(running.dir().join(FILE)) else { return 0 };
-    let events = perk_hprof::read(&bytes).unwrap().events;
+    let events = perk_hprof::read(&bytes[..]).unwrap().events;
     events.iter().filter(|event| matches!(event, Event::Sites(_))).count()
 }
 
@@ -64,7 +64,7 @@ fn spans(outcome: &Outcome) -> Vec<(String, String, Table)> {
         let (line, text) = part.split_once('\n').unwrap();
         let (from, until) =
             line.strip_suffix(" s of the run:").unwrap().split_once(" s to ").unwrap();
-        let table = aprof::read(text.as_bytes()).unwrap();
+        let table = aprof::tables(text.as_bytes()).unwrap().remove(0);
         // Nothing but the table, in the table's own layout.
         let mut layout = Vec::new();
         aprof::write(&mut layout, &table).unwrap();
@@ -168,7 +168,7 @@ fn without_it_a_signal_prints_no_table() {
         let outcome = run(jdk, "aprof=y", &[1, 2], no_table);
         assert!(spans(&outcome).is_empty());
         assert_eq!(outcome.stdout.matches("--total--").count(), 1, "{}", outcome.report());
-        let table = aprof::read(outcome.stdout.as_bytes()).unwrap();
+        let table = aprof::tables(outcome.stdout.as_bytes()).unwrap().remove(0);
         assert_eq!(own(&table), expected(&[1, 2, 3]));
     });
 }

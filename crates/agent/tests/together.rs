@@ -151,14 +151,14 @@ fn sites_calls_and_the_table_by_class() {
         let (outcome, profile) = run(jdk, options);
         assert_made(&profile, options);
         assert_called(&profile, options);
-        let printed = aprof::read(outcome.stdout.as_bytes()).unwrap();
+        let printed = aprof::tables(outcome.stdout.as_bytes()).unwrap().remove(0);
         assert_eq!(printed, Table::of(&profile, profile.sites().unwrap()));
         let said = "Dumping allocation sites ... allocations by class ... \
                     CPU usage by timing methods ... done.\n";
         assert_eq!(outcome.stderr, said);
         // The table alone has the same, but for what has no site.
         let (alone, _) = run(jdk, "aprof=y");
-        let alone = aprof::read(alone.stdout.as_bytes()).unwrap();
+        let alone = aprof::tables(alone.stdout.as_bytes()).unwrap().remove(0);
         for class in ["Kept", "Kept[]", "Dropped", "Reflected", "Throwing"] {
             let class = format!("AllocationCounts${class}");
             let row = |table: &Table| table.rows.iter().find(|row| row.class == class).cloned();
@@ -203,7 +203,7 @@ fn sampled_sites_beside_calls_samples_and_the_table() {
             }
             if more.contains("aprof") {
                 // Counted, while the file's sites are estimates.
-                let printed = aprof::read(outcome.stdout.as_bytes()).unwrap();
+                let printed = aprof::tables(outcome.stdout.as_bytes()).unwrap().remove(0);
                 assert_eq!(small(&printed), Some(count), "{options}");
             }
         }

@@ -9,8 +9,8 @@ use perk_formats::{
     async_profiler, collapsed, flamegraph, jamaica, jfr, perf_script, pprof, shared_fields,
     speedscope, svg, xprof,
 };
-use perk_hprof::{Format, aprof};
-use perk_profile::{Allocations, Event, Line, Profile, Site, Sites, Value};
+use perk_hprof::{Format, aprof, ascii, old};
+use perk_profile::{Line, Profile, Value};
 
 use crate::packing::Packing;
 
@@ -54,9 +54,6 @@ pub(crate) enum Form {
 
 /// Whether a file that begins so is of some form.
 type Recognise = fn(&[u8]) -> bool;
-
-/// How the table of `-Xaprof` begins.
-const APROF_HEAD: &[u8] = b"Allocation profile (sizes in bytes";
 
 /// How much of a file is looked at to tell its form.
 pub(crate) const HEAD_BYTES: u64 = 64 * 1024;
@@ -168,7 +165,7 @@ impl Form {
     pub(crate) fn of_content(head: &[u8]) -> Option<Form> {
         let by_head: [(Recognise, Form); 9] = [
             (jfr::recognise, Form::Jfr),
-            (is_aprof, Form::Aprof),
+            (aprof::recognise, Form::Aprof),
             (is_html, Form::Html),
             (speedscope::recognise, Form::Speedscope),
             (jamaica::recognise, Form::Jamaica),
@@ -196,9 +193,10 @@ impl Form {
             input.read_to_end(&mut bytes).map(|_| bytes)
         };
         Ok(match self {
+            Form::Text => ascii::read(input)?,
             Form::Binary => perk_hprof::binary::read(input)?,
-            Form::Text | Form::Old => perk_hprof::read(&whole()?)?,
-            Form::Aprof => of_table(&aprof::read(&whole()?)?),
+            Form::Old => old::read(input)?,
+            Form::Aprof => aprof::read(input)?,
             Form::Collapsed => collapsed::read(input)?,
             Form::Html => flamegraph::read(&whole()?)?,
             Form::Xprof => xprof::read(input)?,
@@ -334,29 +332,6 @@ fn shown(profile: &Profile, value: Option<Value>) -> io::Result<Value> {
         }
         None => Ok(Value::Samples),
     }
-}
-
-/// The profile of a table of classes.
-fn of_table(table: &aprof::Table) -> Profile {
-    let mut profile = Profile::default();
-    let objects = |row: &aprof::Row| Allocations {
-        allocated_bytes: row.bytes,
-        allocated_count: row.count,
-        ..Allocations::default()
-    };
-    let trace = profile.system_trace();
-    let site = |row: &aprof::Row| {
-        let class = profile.symbols.class(&row.class);
-        Site { class, trace, objects: objects(row) }
-    };
-    let rows = table.rows.iter().map(site).collect();
-    let sites = Sites { total: objects(&table.total), rows, ..Sites::default() };
-    profile.events.push(Event::Sites(sites));
-    profile
-}
-
-fn is_aprof(head: &[u8]) -> bool {
-    head.trim_ascii_start().starts_with(APROF_HEAD)
 }
 
 fn is_html(head: &[u8]) -> bool {

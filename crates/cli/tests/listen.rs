@@ -75,7 +75,7 @@ fn a_profile_is_received_and_commands_go_back() {
     listening.give("help\nnonsense\n depth=2, heap-summary\n\n");
     let part = listening.folder.join("a.hprof.part");
     wait_for("two sections and two summaries", || {
-        let profile = perk_hprof::read(&fs::read(&part).ok()?).ok()?;
+        let profile = perk_hprof::read(&fs::read(&part).ok()?[..]).ok()?;
         let summaries = profile.events.iter();
         let summaries = summaries.filter(|it| matches!(it, perk_profile::Event::HeapSummary(_)));
         (summaries.count() == 2 && profile.cpu_samples().count() == 1).then_some(())
@@ -97,7 +97,7 @@ fn a_profile_is_received_and_commands_go_back() {
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     assert!(report["heap_summaries"][1]["live_count"].as_u64() > Some(1000), "{report}");
     // The samples asked for in between are counted once.
-    let profile = perk_hprof::read(&fs::read(folder.join("a.hprof")).unwrap()).unwrap();
+    let profile = perk_hprof::read(&fs::read(folder.join("a.hprof")).unwrap()[..]).unwrap();
     let last = profile.cpu_samples().last().unwrap();
     assert_eq!(profile.total_cpu_samples().total, last.total);
 }
@@ -129,7 +129,7 @@ fn what_has_come_is_kept_at_a_signal() {
     let (folder, code, _, said) = listening.end();
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(folder.names(), ["a.hprof"]);
-    let profile = perk_hprof::read(&fs::read(folder.join("a.hprof")).unwrap()).unwrap();
+    let profile = perk_hprof::read(&fs::read(folder.join("a.hprof")).unwrap()[..]).unwrap();
     assert!(!profile.threads.is_empty());
     stop(running);
 }

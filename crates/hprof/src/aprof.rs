@@ -3,13 +3,14 @@
 //! Source of the format: files and descriptions of the JVMs' output; see `docs/formats/aprof.md`.
 
 use std::cmp::Reverse;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
+use std::mem;
 
-use perk_profile::{Profile, Sites, names};
+use perk_profile::{Allocations, Event, Profile, Site, Sites, names};
 use rustc_hash::FxHashMap;
 
-use crate::Error;
-use crate::lines::{Lines, cut, number, one_line, text, word};
+use crate::lines::{cut, number, one_line, text, word};
+use crate::{Error, LineReader};
 
 const HEAD: &str = "Allocation profile (sizes in bytes, cutoff = ";
 const TITLE: &str = "________________Size__Instances__Average__Class________________";
@@ -78,45 +79,155 @@ pub fn write(mut out: impl Write, table: &Table) -> io::Result<()> {
     writeln!(out)
 }
 
-/// Reads the first table among what a program printed; the title may be that of any JDK, or spread
-/// by blanks.
+/// Reads the tables among what a program printed; a title may be that of any JDK, or spread by
+/// blanks.
 ///
 /// # Errors
 /// [`Error::Ascii`] with the line that cannot be understood, or the last one if there is no table.
-pub fn read(bytes: &[u8]) -> Result<Table, Error> {
-    let mut lines = Lines::new(bytes);
-    let cutoff = loop {
-        let line = lines.expect(&format!("\"{HEAD}n bytes):\""))?;
-        if let Some(cutoff) = line.strip_prefix(HEAD.as_bytes()) {
-            break cutoff;
-        }
-    };
-    let cutoff_bytes = cutoff.strip_suffix(b" bytes):").and_then(number);
-    let cutoff_bytes =
-        cutoff_bytes.ok_or_else(|| lines.error(format!("expected \"{HEAD}n bytes):\"")))?;
-    let title = loop {
-        let line = lines.expect("the line of titles")?;
-        if !line.is_empty() {
-            break line;
-        }
-    };
-    if !is_title(title) {
-        return Err(lines.error(format!("expected \"{TITLE}\", found \"{}\"", cut(title))));
+pub fn tables(input: impl Read) -> Result<Vec<Table>, Error> {
+    Ok(Reader::read(input)?.tables)
+}
+
+/// Reads the tables among what a program printed as one profile, in which they are added up: those
+/// of a program that printed several have what was allocated from one to the next.
+///
+/// # Errors
+/// As [`tables`].
+pub fn read(input: impl Read) -> Result<Profile, Error> {
+    let Reader { tables, notes, .. } = Reader::read(input)?;
+    let mut profile = Profile::default();
+    profile.notes = notes;
+    if tables.len() > 1 {
+        profile.notes.push(format!("{} tables were added up", tables.len()));
     }
-    let mut table = Table { cutoff_bytes, ..Table::default() };
-    loop {
-        let line = lines.expect("the row --total--")?;
-        let Some((bytes, count, class)) = row(line) else {
-            let what =
-                format!("expected a row \"size instances average class\", found \"{}\"", cut(line));
-            return Err(lines.error(what));
-        };
-        let class = text(class);
-        if class == TOTAL {
-            table.total = Row { class: String::new(), bytes, count };
-            return Ok(table);
+    let objects = |row: &Row| Allocations {
+        allocated_bytes: row.bytes,
+        allocated_count: row.count,
+        ..Allocations::default()
+    };
+    let mut sites = Sites::default();
+    let mut by_class = FxHashMap::default();
+    let trace = profile.system_trace();
+    for table in &tables {
+        sites.total.add(objects(&table.total));
+        for row in &table.rows {
+            let class = profile.symbols.class(&row.class);
+            let index = *by_class.entry(class).or_insert_with(|| {
+                sites.rows.push(Site { class, trace, objects: Allocations::default() });
+                sites.rows.len() - 1
+            });
+            sites.rows[index].objects.add(objects(row));
         }
-        table.rows.push(Row { class: source_form(&class), bytes, count });
+    }
+    profile.events.push(Event::Sites(sites));
+    Ok(profile)
+}
+
+/// Whether a table begins in `head`, at the beginning of a line.
+pub fn recognise(head: &[u8]) -> bool {
+    head.split(|&byte| byte == b'\n').any(|line| line.starts_with(HEAD.as_bytes()))
+}
+
+#[derive(Default)]
+struct Reader {
+    tables: Vec<Table>,
+    notes: Vec<String>,
+    at: At,
+    /// Lines of the program's own.
+    other_lines: usize,
+}
+
+#[derive(Default)]
+enum At {
+    /// What the program printed.
+    #[default]
+    Output,
+    /// Before the titles of a table.
+    Head(Table),
+    /// The rows of a table.
+    Rows(Table),
+}
+
+impl Reader {
+    fn read(input: impl Read) -> Result<Self, Error> {
+        let mut lines = LineReader::new(input);
+        let mut reader = Self::default();
+        while lines.next()?.is_some() {
+            // Of a last line without a line end the class may not be whole.
+            let is_whole = !lines.is_cut() || lines.last().ends_with(TOTAL.as_bytes());
+            if is_whole {
+                let read = reader.line(lines.last(), lines.line());
+                read.map_err(|what| Error::Ascii { line: lines.line(), what })?;
+            }
+        }
+        let line = lines.line();
+        match mem::take(&mut reader.at) {
+            At::Rows(table) if !table.rows.is_empty() => reader.cut(table, line),
+            At::Output if !reader.tables.is_empty() => {}
+            at => {
+                let what = match at {
+                    At::Output => format!("\"{HEAD}n bytes):\""),
+                    At::Head(_) => "the line of titles".to_owned(),
+                    At::Rows(_) => "a row \"size instances average class\"".to_owned(),
+                };
+                let what = format!("the file ends here, expected {what}");
+                return Err(Error::Ascii { line: line.max(1), what });
+            }
+        }
+        if reader.other_lines > 0 {
+            let what = "lines that the program printed were passed over";
+            reader.notes.push(format!("{} {what}", reader.other_lines));
+        }
+        Ok(reader)
+    }
+
+    fn line(&mut self, line: &[u8], number: usize) -> Result<(), String> {
+        if let Some(cutoff) = line.strip_prefix(HEAD.as_bytes()) {
+            if let At::Rows(table) = mem::take(&mut self.at) {
+                self.cut(table, number);
+            }
+            let cutoff_bytes = cutoff.strip_suffix(b" bytes):").and_then(self::number);
+            let cutoff_bytes =
+                cutoff_bytes.ok_or_else(|| format!("expected \"{HEAD}n bytes):\""))?;
+            self.at = At::Head(Table { cutoff_bytes, ..Table::default() });
+            return Ok(());
+        }
+        match &mut self.at {
+            At::Output => self.other_lines += usize::from(!line.is_empty()),
+            At::Head(_) if line.is_empty() => {}
+            At::Head(table) => {
+                if !is_title(line) {
+                    return Err(format!("expected \"{TITLE}\", found \"{}\"", cut(line)));
+                }
+                self.at = At::Rows(mem::take(table));
+            }
+            At::Rows(table) => {
+                let (bytes, count, class) = row(line).ok_or_else(|| {
+                    let columns = "size instances average class";
+                    format!("expected a row \"{columns}\", found \"{}\"", cut(line))
+                })?;
+                let class = text(class);
+                if class == TOTAL {
+                    table.total = Row { class: String::new(), bytes, count };
+                    self.tables.push(mem::take(table));
+                    self.at = At::Output;
+                } else {
+                    table.rows.push(Row { class: source_form(&class), bytes, count });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a table that ends before its total: the sum of its rows stands for it.
+    fn cut(&mut self, mut table: Table, line: usize) {
+        for row in &table.rows {
+            table.total.bytes = table.total.bytes.saturating_add(row.bytes);
+            table.total.count = table.total.count.saturating_add(row.count);
+        }
+        self.tables.push(table);
+        self.notes
+            .push(format!("the table is cut off in line {line}: its total is that of its rows"));
     }
 }
 
@@ -156,8 +267,6 @@ fn source_form(class: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use perk_profile::{Allocations, Site};
-
     use super::*;
 
     /// As printed by a JVM of JDK 1.3, its title spread by the page it was published on.
@@ -190,8 +299,8 @@ ________________Size__Instances__Average__Class________________
 
     #[test]
     fn both_layouts_are_read_and_the_later_one_is_written() {
-        let table = read(JDK_1_3.as_bytes()).unwrap();
-        assert_eq!(table, read(JDK_7.as_bytes()).unwrap());
+        let table = tables(JDK_1_3.as_bytes()).unwrap().remove(0);
+        assert_eq!(table, tables(JDK_7.as_bytes()).unwrap().remove(0));
         let rows = [
             row("int[]", 13_491_592, 186_025),
             row("java.lang.FDBigInt", 2_496_352, 156_022),
@@ -223,17 +332,50 @@ ________________Size__Instances__Average__Class________________
         assert_eq!(table.total, row("", 100, 5));
         let mut written = Vec::new();
         write(&mut written, &table).unwrap();
-        assert_eq!(read(&written).unwrap(), table);
+        assert_eq!(tables(&written[..]).unwrap(), [table]);
         assert!(String::from_utf8(written).unwrap().contains("       10  [[I\n"));
+    }
+
+    /// The tables between two moments have what was allocated there.
+    #[test]
+    fn several_tables_are_added_up() {
+        let profile = read(format!("{JDK_7}{JDK_1_3}").as_bytes()).unwrap();
+        let sites = profile.sites().unwrap();
+        assert_eq!(sites.rows.len(), 3);
+        assert_eq!(sites.rows[0].objects.allocated_count, 2 * 186_025);
+        let table = Table::of(&profile, sites);
+        assert_eq!(table.total, row("", 2 * 23_916_904, 2 * 518_123));
+        assert_eq!(
+            profile.notes,
+            ["2 lines that the program printed were passed over", "2 tables were added up"]
+        );
+        assert!(recognise(JDK_1_3.as_bytes()) && !recognise(b"an Allocation profile (sizes"));
+    }
+
+    /// A table that is cut off has the rows that are there.
+    #[test]
+    fn cut_tables_are_read_as_far_as_they_go() {
+        let first = JDK_7.find("\n            13491592").unwrap() + 1;
+        let rows = JDK_7[first..].find('\n').unwrap() + first + 1;
+        for end in 0..JDK_7.len() - 1 {
+            let result = tables(&JDK_7.as_bytes()[..end]);
+            if end < rows {
+                assert!(matches!(result, Err(Error::Ascii { .. })), "cut at {end}");
+                continue;
+            }
+            let table = result.unwrap().remove(0);
+            assert_eq!(table.rows[0], row("int[]", 13_491_592, 186_025), "cut at {end}");
+            let has_all = JDK_7[..end].ends_with(TOTAL);
+            let notes = read(&JDK_7.as_bytes()[..end]).unwrap().notes;
+            assert_eq!(notes.is_empty(), has_all, "cut at {end}: {notes:?}");
+            assert_eq!(table.total.count == 518_123, has_all, "cut at {end}");
+        }
     }
 
     #[test]
     fn what_is_no_table_is_an_error() {
-        for end in 0..JDK_7.len() - 1 {
-            let error = read(&JDK_7.as_bytes()[..end]);
-            assert!(matches!(error, Err(Error::Ascii { .. })), "cut at {end}");
-        }
-        assert!(read(JDK_7.replace("186025", "many").as_bytes()).is_err());
-        assert!(read(JDK_7.replace("Average", "Mean").as_bytes()).is_err());
+        assert!(tables(JDK_7.replace("186025", "many").as_bytes()).is_err());
+        assert!(tables(JDK_7.replace("Average", "Mean").as_bytes()).is_err());
+        assert!(tables(&b""[..]).is_err());
     }
 }

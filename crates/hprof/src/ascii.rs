@@ -30,5 +30,40 @@ const BY_ALLOCATED: &str = "ordered by allocated bytes";
 /// for.
 const JAVA_MONITOR: &str = " (Java)";
 const PARKING: &str = " (Parking)";
+/// Behind the name of one of the JVM itself, in files of the agents before JDK 5.
+const RAW_MONITOR: &str = " (Raw)";
 /// Stands for a thread that is not known in WAIT and its like.
 const UNKNOWN_THREAD: &str = "<unknown thread>";
+
+/// Whether a text begins so: with the header, or, where it is an excerpt, with any record.
+pub(crate) fn recognise(head: &[u8]) -> bool {
+    let head = head.trim_ascii_start();
+    let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    begins_record(line) || reader::is_cpu_title(line)
+}
+
+/// Whether `line` begins a record, or a file.
+fn begins_record(line: &[u8]) -> bool {
+    const BEGINS: [&[u8]; 12] = [
+        b"THREAD START (",
+        b"THREAD END (",
+        b"CPU SAMPLES BEGIN",
+        b"CPU TIME (ms) BEGIN",
+        b"SITES BEGIN",
+        b"HEAP DUMP BEGIN",
+        b"MONITOR TIME BEGIN",
+        b"MONITOR DUMP BEGIN",
+        b"WAIT: MONITOR ",
+        b"WAITED: MONITOR ",
+        b"SLEEP: timeout=",
+        b"JAVA PROFILE 1.0",
+    ];
+    match line {
+        [b'T', b'R', b'A', b'C', b'E', b' ', rest @ ..] => {
+            let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            digits > 0 && rest.get(digits) == Some(&b':')
+        }
+        [b'A'..=b'Z', ..] => BEGINS.iter().any(|begin| line.starts_with(begin)),
+        _ => false,
+    }
+}

@@ -4,7 +4,7 @@ use std::io;
 
 use perk_profile::{Event, Profile};
 
-use crate::old;
+use crate::{ascii, old};
 
 /// A format of profile files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,10 +40,12 @@ pub(crate) const EXTENDED_TAG: u8 = 0xF0;
 
 /// The format of a file that begins with `bytes`; `None` if it is in none of them.
 pub fn recognise(bytes: &[u8]) -> Option<Format> {
-    if bytes.starts_with(old::TITLE.as_bytes()) {
+    if old::recognise(bytes) {
         return Some(Format::Old);
     }
-    let version = bytes.strip_prefix(MAGIC)?;
+    let Some(version) = bytes.strip_prefix(MAGIC) else {
+        return ascii::recognise(bytes).then_some(Format::Ascii);
+    };
     // Binary headers end in NUL (1.0, 1.0.1 and 1.0.2), ASCII ones go on with a comma.
     let end = version.iter().position(|&byte| byte != b'.' && !byte.is_ascii_digit());
     match end {
@@ -73,10 +75,11 @@ impl Format {
     /// # Errors
     /// One line that says what has none, and which formats hold it.
     pub fn holds(self, profile: &Profile) -> Result<(), String> {
-        let sections = profile.events.iter().filter_map(Section::of);
+        let is_kept = |event: &&Event| self == Format::Old && old::holds(event, profile);
+        let sections =
+            profile.events.iter().filter(|event| !is_kept(event)).filter_map(Section::of);
         let mut sections = sections.filter(|&section| !self.leaves_out(section));
-        if self == Format::Old && !profile.events.iter().any(|it| matches!(it, Event::CallEdges(_)))
-        {
+        if self == Format::Old && !profile.events.iter().any(|event| is_kept(&event)) {
             let title = self.title();
             return Err(format!("{title} holds calls by callee and caller; the profile has none"));
         }
@@ -165,6 +168,15 @@ mod tests {
             (b"JAVA PROFILE 1.0.2\0\0\0\0\x08\0\0\0\0\0\0\0\0\xf0", Some(Format::Extended)),
             (b"JAVA PROFILE 1.0.2\0", Some(Format::Binary)),
             (b"count callee caller time\n1 a b 0\n", Some(Format::Old)),
+            (b"callee caller time\r\n", Some(Format::Old)),
+            (b"\nhandles_used: 1174, handles_free: 1", Some(Format::Old)),
+            (b"*** tab[267] p=4bba378", Some(Format::Old)),
+            (b"sig  count     bytes  indx\n", Some(Format::Old)),
+            (b" \nCPU SAMPLES BEGIN (total = 1)", Some(Format::Ascii)),
+            (b"TRACE 1: (thread=1)\n", Some(Format::Ascii)),
+            (b"TRACE   is\n", None),
+            (b"rank   self  accum   count trace method \n", Some(Format::Ascii)),
+            (b"SITES BEGIN (", Some(Format::Ascii)),
             (b"count callee\n", None),
             (b"JAVA", None),
             (b"", None),

@@ -1,6 +1,7 @@
 //! The lines of a text of any size, read through a buffer that grows with the longest line alone.
 
 use std::io::{self, Read};
+use std::ops::Range;
 
 /// The bytes read at once.
 const BUFFER_BYTES: usize = 1 << 18;
@@ -17,13 +18,15 @@ pub struct LineReader<R> {
     end: usize,
     line: usize,
     is_cut: bool,
+    /// The part of the buffer that was given out last.
+    last: Range<usize>,
 }
 
 impl<R: Read> LineReader<R> {
     /// Reads lines of `input`, which needs no buffer of its own.
     pub fn new(input: R) -> Self {
         let buffer = vec![0; BUFFER_BYTES];
-        Self { input, buffer, start: 0, end: 0, line: 0, is_cut: false }
+        Self { input, buffer, start: 0, end: 0, line: 0, is_cut: false, last: 0..0 }
     }
 
     /// The number of the line given out last, from 1.
@@ -48,7 +51,15 @@ impl<R: Read> LineReader<R> {
         self.is_cut = !ended;
         let start = self.start;
         self.start += length + usize::from(ended);
-        Ok(Some(without_cr(&self.buffer[start..start + length])))
+        self.last = start..start + without_cr(&self.buffer[start..start + length]).len();
+        Ok(Some(self.last()))
+    }
+
+    /// The line given out last, again. (Unlike that, it leaves the reader free to be asked for the
+    /// line's number meanwhile.)
+    #[inline]
+    pub fn last(&self) -> &[u8] {
+        &self.buffer[self.last.clone()]
     }
 
     /// The line that [`LineReader::next`] will give out, and that stays the next one.
@@ -80,6 +91,7 @@ impl<R: Read> LineReader<R> {
     #[cold]
     fn fill(&mut self) -> io::Result<usize> {
         self.buffer.copy_within(self.start..self.end, 0);
+        self.last = 0..0;
         self.end -= self.start;
         self.start = 0;
         if self.end >= LINE_LIMIT_BYTES {
@@ -127,7 +139,7 @@ mod tests {
         let mut lines = LineReader::new(Slowly(b"a\r\n\nb\rc\nd"));
         assert_eq!(lines.peek().unwrap(), Some(&b"a"[..]));
         assert_eq!(lines.next().unwrap(), Some(&b"a"[..]));
-        assert_eq!(lines.line(), 1);
+        assert_eq!((lines.line(), lines.last()), (1, &b"a"[..]));
         assert_eq!(lines.next().unwrap(), Some(&b""[..]));
         assert_eq!(lines.next().unwrap(), Some(&b"b\rc"[..]));
         assert!(!lines.is_cut());

@@ -1,70 +1,41 @@
-//! The lines of a text, counted, and what makes messages of them.
+//! What the lines of texts are made of, and what makes messages of them.
 
 use std::borrow::Cow;
 
-use perk_profile::mutf8;
+use perk_profile::{mutf8, names};
 
-use crate::Error;
-
-pub(crate) struct Lines<'a> {
-    rest: &'a [u8],
-    /// The number of the line given out last, from 1.
-    pub(crate) line: usize,
-}
-
-impl<'a> Lines<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes, line: 0 }
-    }
-
-    /// The next line without its end; `None` at the file's end. A last line without a line end
-    /// means that the file was cut.
-    pub(crate) fn next(&mut self) -> Result<Option<&'a [u8]>, Error> {
-        if self.rest.is_empty() {
-            return Ok(None);
-        }
-        self.line += 1;
-        let Some(end) = self.rest.iter().position(|&byte| byte == b'\n') else {
-            let what = format!("the file is cut off in \"{}\"", cut(self.rest));
-            return Err(self.error(what));
-        };
-        let line = &self.rest[..end];
-        self.rest = &self.rest[end + 1..];
-        Ok(Some(line.strip_suffix(b"\r").unwrap_or(line)))
-    }
-
-    /// The next line, which must be there.
-    pub(crate) fn expect(&mut self, what: &str) -> Result<&'a [u8], Error> {
-        let line = self.next()?;
-        line.ok_or_else(|| self.error(format!("the file ends here, expected {what}")))
-    }
-
-    /// The next line without its tab, if it begins with one and is whole.
-    pub(crate) fn peek_indented(&self) -> Option<&'a [u8]> {
-        if self.rest.first() != Some(&b'\t') {
-            return None;
-        }
-        let end = self.rest.iter().position(|&byte| byte == b'\n')?;
-        let line = &self.rest[1..end];
-        Some(line.strip_suffix(b"\r").unwrap_or(line))
-    }
-
-    pub(crate) fn error(&self, what: String) -> Error {
-        Error::Ascii { line: self.line, what }
-    }
-}
-
-/// The next word of `line`, which blanks end, and what is left behind one blank.
+/// The next word of `line`, which white space ends, and what is left behind one blank.
 pub(crate) fn word<'t>(line: &mut &'t [u8]) -> Option<&'t [u8]> {
     let text = line.trim_ascii_start();
-    let end = text.iter().position(|&byte| byte == b' ').unwrap_or(text.len());
+    let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
     let word = &text[..end];
     *line = text.get(end + 1..).unwrap_or_default();
     (!word.is_empty()).then_some(word)
 }
 
 pub(crate) fn number(digits: &[u8]) -> Option<u64> {
-    std::str::from_utf8(digits).ok()?.parse().ok()
+    let add = |sum: u64, digit: &u8| {
+        let digit = digit.wrapping_sub(b'0');
+        if digit > 9 { None } else { sum.checked_mul(10)?.checked_add(digit.into()) }
+    };
+    if digits.is_empty() { None } else { digits.iter().try_fold(0, add) }
+}
+
+/// A counter of the original's, which prints some of 32 bits as negative numbers when they have
+/// grown over the half; with what follows it, and whether it was so.
+pub(crate) fn counter(text: &[u8]) -> Option<(u64, bool, &[u8])> {
+    let (is_negative, digits) = match text.strip_prefix(b"-") {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    let length = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (value, rest) = (number(&digits[..length])?, &digits[length..]);
+    let half = 1 << 31;
+    match is_negative {
+        false => Some((value, false, rest)),
+        true if (1..=half).contains(&value) => Some((2 * half - value, true, rest)),
+        true => None,
+    }
 }
 
 /// A percentage with two decimals, in hundredths.
@@ -80,9 +51,29 @@ pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
     mutf8::decode(bytes)
 }
 
+/// The source form of a class's name as files of all ages have it: `java/lang/String` and `[[B` of
+/// JDK 1.1 to 1.4, `char []` of JDK 1.2, and what is in source form already.
+pub(crate) fn source_form(name: &str) -> Cow<'_, str> {
+    if name.starts_with('[') {
+        return Cow::Owned(names::from_signature(name));
+    }
+    if let Some((element, dimensions)) = name.split_once(" []") {
+        return Cow::Owned(format!("{}[]{dimensions}", source_form(element)));
+    }
+    if is_internal(name) { Cow::Owned(name.replace('/', ".")) } else { Cow::Borrowed(name) }
+}
+
+/// Whether slashes stand where source has dots. (They also begin the last part of the name of a
+/// hidden class, which is a number.)
+fn is_internal(name: &str) -> bool {
+    let begins = |part: &str| part.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '$');
+    name.contains('/') && !name.contains('.') && name.split('/').all(begins)
+}
+
 /// A line's beginning, for a message.
 pub(crate) fn cut(line: &[u8]) -> String {
-    let text = text(line);
+    // More than 80 characters never take more bytes.
+    let text = text(&line[..line.len().min(400)]);
     match text.char_indices().nth(80) {
         Some((end, _)) => format!("{}…", text[..end].escape_debug()),
         None => text.escape_debug().to_string(),
@@ -122,10 +113,50 @@ mod tests {
 
     #[test]
     fn words_end_at_blanks() {
-        let mut line = &b"   1  2.00%   a b"[..];
+        let mut line = &b"   1  2.00%\ta b"[..];
         assert_eq!(word(&mut line), Some(&b"1"[..]));
         assert_eq!(word(&mut line), Some(&b"2.00%"[..]));
-        assert_eq!(line, b"  a b");
+        assert_eq!(line, b"a b");
         assert_eq!(word(&mut &b"  "[..]), None);
+    }
+
+    #[test]
+    fn numbers_and_counters() {
+        for (digits, value) in [
+            ("0", Some(0)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("18446744073709551616", None),
+            ("", None),
+            ("+1", None),
+            ("1x", None),
+        ] {
+            assert_eq!(number(digits.as_bytes()), value, "{digits}");
+        }
+        assert_eq!(counter(b"12) x"), Some((12, false, &b") x"[..])));
+        assert_eq!(counter(b"-1"), Some((u64::from(u32::MAX), true, &b""[..])));
+        assert_eq!(counter(b"-2147483648 ms"), Some((1 << 31, true, &b" ms"[..])));
+        for wrong in [&b"-2147483649"[..], b"-0", b"-", b"x", b""] {
+            assert_eq!(counter(wrong), None);
+        }
+    }
+
+    #[test]
+    fn names_of_all_ages_become_source_form() {
+        for (name, source) in [
+            ("java/lang/String", "java.lang.String"),
+            ("java/util/Hashtable$Entry", "java.util.Hashtable$Entry"),
+            ("[[B", "byte[][]"),
+            ("[Ljava/lang/String;", "java.lang.String[]"),
+            ("char []", "char[]"),
+            ("java/lang/String [][]", "java.lang.String[][]"),
+            ("int[]", "int[]"),
+            ("a.B$$Lambda$14/0x0000000800c03000", "a.B$$Lambda$14/0x0000000800c03000"),
+            ("B$$Lambda$1/1234", "B$$Lambda$1/1234"),
+            ("/usr/lib/libc.so", "/usr/lib/libc.so"),
+            ("a//b", "a//b"),
+            ("", ""),
+        ] {
+            assert_eq!(source_form(name), source, "{name}");
+        }
     }
 }

@@ -1,17 +1,24 @@
-//! The table of `cpu=old`: calls by callee and caller, as JDK 1.1's `java -prof` listed them first.
+//! The table of `cpu=old`: calls by callee and caller; and what JDK 1.1's `java -prof` has besides:
+//! the memory in use, and the objects that were left.
 //!
-//! Source of the format: files of the JDK 8 agent; see `docs/formats/old.md`.
+//! Source of the format: files of the JDK 8 agent, and descriptions of JDK 1.1's; see
+//! `docs/formats/old.md`.
 
-use std::io::{self, Write};
+mod objects;
 
-use perk_profile::{CallEdge, CallEdges, Event, Method, MethodId, Profile};
+use std::io::{self, ErrorKind, Read, Write};
 
-use crate::Error;
-use crate::lines::{Lines, cut, number, one_line, text};
+use perk_profile::{CallEdge, CallEdges, Event, HeapSummary, Method, MethodId, Profile, Sites};
+
+use self::objects::Row;
+use crate::lines::{counter, cut, one_line, source_form, text};
 use crate::units::{from_ms, to_ms};
+use crate::{Error, LineReader};
 
 /// The first line.
-pub(crate) const TITLE: &str = "count callee caller time\n";
+const TITLE: &str = "count callee caller time\n";
+/// As one book has it.
+const SHORT_TITLE: &str = "callee caller time";
 const NO_CALLEE: &str = "<unknown callee>";
 const NO_CALLER: &str = "<unknown caller>";
 
@@ -37,48 +44,199 @@ pub fn write(mut out: impl Write, profile: &Profile, edges: &CallEdges) -> io::R
     Ok(())
 }
 
-/// Reads a file of one table or several.
-///
-/// # Errors
-/// [`Error::Ascii`] with the line that cannot be understood.
-pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
-    let mut lines = Lines::new(bytes);
-    let mut profile = Profile::default();
-    let mut table: Option<CallEdges> = None;
-    while let Some(line) = lines.next()? {
-        if line == TITLE.trim_end().as_bytes() {
-            profile.events.extend(table.replace(CallEdges::default()).map(Event::CallEdges));
-            continue;
-        }
-        let row = row(line, &mut profile);
-        match (&mut table, row) {
-            (Some(table), Some(row)) => table.rows.push(row),
-            _ => {
-                let what = format!(
-                    "expected \"count callee caller time\" or such a row, found \"{}\"",
-                    cut(line)
-                );
-                return Err(lines.error(what));
-            }
+/// Writes all tables of `profile`, as far as [`holds`] says that they have a place.
+pub(crate) fn write_all(mut out: impl Write, profile: &Profile) -> io::Result<()> {
+    for event in &profile.events {
+        match event {
+            Event::CallEdges(edges) => write(&mut out, profile, edges)?,
+            Event::HeapSummary(summary) => objects::write_summary(&mut out, summary)?,
+            Event::Sites(sites) => objects::write_sites(&mut out, profile, sites)?,
+            _ => {}
         }
     }
-    profile.events.extend(table.map(Event::CallEdges));
+    out.flush()
+}
+
+/// Whether `event` has a place here: calls by callee and caller, and objects by class alone.
+pub(crate) fn holds(event: &Event, profile: &Profile) -> bool {
+    match event {
+        Event::CallEdges(_) => true,
+        Event::Sites(sites) => objects::are_by_class(profile, sites),
+        _ => false,
+    }
+}
+
+/// Whether a file begins so: with the table of calls, or another of JDK 1.1's.
+pub(crate) fn recognise(head: &[u8]) -> bool {
+    let head = head.trim_ascii_start();
+    let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii_end();
+    // A title is one with its line end: other text may go on so.
+    (is_title(line) || objects::is_title(line)) && line.len() < head.len() || objects::begins(line)
+}
+
+fn is_title(line: &[u8]) -> bool {
+    let line = line.trim_ascii_end();
+    [TITLE.trim_end(), SHORT_TITLE].iter().any(|title| title.as_bytes() == line)
+}
+
+/// Reads a file of one dump or several, or an excerpt; of one that is cut off, what there is.
+///
+/// # Errors
+/// [`Error::Ascii`] with the line that cannot be understood, or the last one if there is nothing to
+/// read.
+pub fn read(input: impl Read) -> Result<Profile, Error> {
+    let mut lines = LineReader::new(input);
+    let mut reader = Reader::default();
+    let mut is_cut = false;
+    loop {
+        match lines.next() {
+            Ok(Some(_)) => {}
+            Ok(None) => break,
+            // What was packed is cut off.
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                is_cut = true;
+                break;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        if lines.is_cut() {
+            // Its last number may miss digits.
+            is_cut = true;
+            break;
+        }
+        let read = reader.line(lines.last(), lines.line());
+        read.map_err(|what| Error::Ascii { line: lines.line(), what })?;
+    }
+    is_cut |= reader.half_row.is_some();
+    reader.close_dump();
+    let Reader { mut profile, wrapped, .. } = reader;
+    let line = lines.line();
+    if profile.events.is_empty() {
+        let what = format!("the file ends here, expected \"{}\"", TITLE.trim_end());
+        return Err(Error::Ascii { line: line.max(1), what });
+    }
+    if wrapped > 0 {
+        let what = "negative counters were taken as having grown over 2^31";
+        profile.notes.push(format!("{wrapped} {what}"));
+    }
+    if is_cut {
+        profile.notes.push(format!("the file is cut off in line {line}"));
+    }
     Ok(profile)
 }
 
-fn row(line: &[u8], profile: &mut Profile) -> Option<CallEdge> {
-    let line = text(line);
+#[derive(Default)]
+struct Reader {
+    profile: Profile,
+    edges: Option<CallEdges>,
+    summary: Option<HeapSummary>,
+    sites: Option<Sites>,
+    /// A row whose caller stands in the next line, as books break them.
+    half_row: Option<String>,
+    /// Counters that have overflown.
+    wrapped: usize,
+}
+
+impl Reader {
+    fn line(&mut self, line: &[u8], number: usize) -> Result<(), String> {
+        if is_title(line) {
+            self.close_dump();
+            self.edges = Some(CallEdges::default());
+            return Ok(());
+        }
+        if self.object_line(line, number) || line.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        let bad =
+            || format!("expected \"{}\" or such a row, found \"{}\"", TITLE.trim_end(), cut(line));
+        let mut row = tight(&text(line));
+        if let Some(half) = self.half_row.take() {
+            if !line.starts_with(b" ") && !line.starts_with(b"\t") {
+                return Err(bad());
+            }
+            row = format!("{half} {}", row.trim_start());
+        }
+        let edges = self.edges.as_mut().ok_or_else(bad)?;
+        if let Some(row) = self::row(&row, &mut self.profile, &mut self.wrapped) {
+            edges.rows.push(row);
+        } else if is_half_row(&row) {
+            self.half_row = Some(row);
+        } else {
+            return Err(bad());
+        }
+        Ok(())
+    }
+
+    /// Takes a line of one of the other tables; false if it is none.
+    fn object_line(&mut self, line: &[u8], number: usize) -> bool {
+        match Row::of(line) {
+            Some(Row::Title) => {}
+            Some(Row::Summary { used, free_count, free_bytes }) => {
+                self.summary = Some(used);
+                if (free_count, free_bytes) != (0, 0) {
+                    let note = format!(
+                        "line {number}: {free_count} free handles and {free_bytes} free bytes of \
+                         the heap have no place in a profile"
+                    );
+                    self.profile.notes.push(note);
+                }
+            }
+            Some(Row::Objects { class, objects }) => {
+                let sites = self.sites.get_or_insert_default();
+                sites.total.add(objects);
+                let class = self.profile.symbols.class(&class);
+                let trace = self.profile.system_trace();
+                sites.rows.push(perk_profile::Site { class, trace, objects });
+            }
+            None => return false,
+        }
+        true
+    }
+
+    /// Adds what was read since the last title.
+    fn close_dump(&mut self) {
+        let events = &mut self.profile.events;
+        events.extend(self.edges.take().map(Event::CallEdges));
+        events.extend(self.summary.take().map(Event::HeapSummary));
+        events.extend(self.sites.take().map(Event::Sites));
+    }
+}
+
+/// `count callee caller ms`
+fn row(line: &str, profile: &mut Profile, wrapped: &mut usize) -> Option<CallEdge> {
     let (count, rest) = line.split_once(' ')?;
-    let (names, ms) = rest.rsplit_once(' ')?;
-    let (callee, caller) = callee_and_caller(names)?;
-    let mut id = |name: Option<&str>| name.map(|name| method(name, profile));
-    Some(CallEdge {
-        callee: id(callee),
-        caller: id(caller),
-        thread: None,
-        count: number(count.as_bytes())?,
-        total_ns: from_ms(number(ms.as_bytes())?),
+    let (names, ms) = rest.trim_end().rsplit_once(' ')?;
+    let mut number = |digits: &str| {
+        let (value, has_wrapped, rest) = counter(digits.as_bytes())?;
+        *wrapped += usize::from(has_wrapped);
+        rest.is_empty().then_some(value)
+    };
+    let (count, ms) = (number(count)?, number(ms)?);
+    let (callee, caller) = callee_and_caller(names.trim())?;
+    let mut id = |name: Option<&str>| name.map(|name| method(name.trim(), profile));
+    let (callee, caller) = (id(callee), id(caller));
+    Some(CallEdge { callee, caller, thread: None, count, total_ns: from_ms(ms) })
+}
+
+/// Whether `line` is a count and one method.
+fn is_half_row(line: &str) -> bool {
+    let half = line.split_once(' ');
+    half.is_some_and(|(count, callee)| {
+        counter(count.as_bytes()).is_some_and(|(.., rest)| rest.is_empty())
+            && has_signature(callee.trim())
     })
+}
+
+/// `line` without blanks in empty parentheses, as books set them.
+fn tight(line: &str) -> String {
+    let mut parts = line.split('(');
+    let mut tight = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let trimmed = part.trim_start();
+        tight.push('(');
+        tight += if trimmed.starts_with(')') { trimmed } else { part };
+    }
+    tight
 }
 
 /// The two methods of a row: names may hold blanks, so that what ends in a signature counts.
@@ -118,7 +276,7 @@ fn method(name: &str, profile: &mut Profile) -> MethodId {
     };
     let (class, name) = name.rsplit_once('.').unwrap_or(("", name));
     let symbols = &mut profile.symbols;
-    let class = symbols.class(class);
+    let class = symbols.class(&source_form(class));
     let name = symbols.strings.intern(name);
     let signature = signature.map(|signature| symbols.strings.intern(signature));
     symbols.method(Method { class, name, signature, source: None })
@@ -162,10 +320,87 @@ mod tests {
 
     #[test]
     fn what_is_no_row_is_an_error_with_its_line() {
-        for row in ["", "1", "1 a", "1 a b", "x a b 1", "1 a b -1", "handles_used: 1"] {
+        for row in ["1", "1 a", "1 a b", "x a b 1", "1 a b -0", "handles_used: x", "[C 1"] {
             let error = read(format!("{TITLE}{row}\n").as_bytes()).unwrap_err();
             assert!(matches!(error, Error::Ascii { line: 2, .. }), "{row}: {error}");
         }
-        assert!(read(&TABLE.as_bytes()[..TABLE.len() - 1]).is_err());
+        let error = read(format!("{TITLE}1 A.b()V\n2 A.b()V A.c()V 1\n").as_bytes()).unwrap_err();
+        assert!(matches!(error, Error::Ascii { line: 3, .. }), "{error}");
+        assert!(read(&b"1 A.b()V A.c()V 1\n"[..]).is_err());
+        assert!(read(&b""[..]).is_err());
+    }
+
+    #[test]
+    fn cut_tables_are_read_as_far_as_they_go() {
+        for end in 0..TABLE.len() {
+            let cut = &TABLE[..end];
+            let result = read(cut.as_bytes());
+            if end < TITLE.len() {
+                assert!(matches!(result, Err(Error::Ascii { .. })), "cut at {end}");
+                continue;
+            }
+            let profile = result.unwrap();
+            let [Event::CallEdges(edges)] = &profile.events[..] else { panic!("cut at {end}") };
+            assert_eq!(edges.rows.len(), cut.matches('\n').count() - 1, "cut at {end}");
+            assert_eq!(profile.notes.is_empty(), cut.ends_with('\n'), "cut at {end}");
+        }
+    }
+
+    #[test]
+    fn counters_that_have_overflown_are_mended() {
+        let text = format!("{TITLE}-1 A.b()V A.c()V -2147483648\n");
+        let profile = read(text.as_bytes()).unwrap();
+        let edges = profile.call_edges().next().unwrap();
+        assert_eq!(edges.rows[0].count, u64::from(u32::MAX));
+        assert_eq!(edges.rows[0].total_ns, from_ms(1 << 31));
+        assert_eq!(profile.notes, ["2 negative counters were taken as having grown over 2^31"]);
+    }
+
+    /// All four tables, twice; what has a place is written again.
+    #[test]
+    fn all_tables_of_jdk_1_1_are_kept() {
+        let text = "\
+count callee caller time
+30 x/y/Z.foo2(  )V x/y/Z.foo1(  )V 1263
+21 java/lang/System.gc(  )V  
+    java/lang/FloatingDecimal.dtoa(IJI)V 760
+handles_used: 1174, handles_free: 339046, heap-used: 113960, heap-free: 21794720
+
+sig  count     bytes  indx
+[C     174     19060     5
+[B       5     19200     8
+*** tab[267] p=4bba378 cb=1873248 cnt=219 ac=3 al=1103
+  Ljava/util/HashtableEntry; 219 3504
+  [Ljava/util/HashtableEntry; 3 4412
+*** tab[268] p=4bba388 cb=1873258 cnt=1 ac=0 al=0
+  Ljava/lang/System; 1 8
+";
+        let again = "\
+count callee caller time
+30 x.y.Z.foo2()V x.y.Z.foo1()V 1263
+21 java.lang.System.gc()V java.lang.FloatingDecimal.dtoa(IJI)V 760
+handles_used: 1174, heap-used: 113960
+sig  count     bytes  indx
+[C     174     19060     5
+[B       5     19200     8
+*** tab[0] p=0 cb=0 cnt=219 ac=3 al=1103
+  Ljava/util/HashtableEntry; 219 3504
+  [Ljava/util/HashtableEntry; 3 4412
+*** tab[1] p=0 cb=0 cnt=1 ac=0 al=0
+  Ljava/lang/System; 1 8
+";
+        let profile = read(text.repeat(2).as_bytes()).unwrap();
+        assert_eq!(profile.events.len(), 6);
+        assert_eq!(profile.notes.len(), 2);
+        let sites = profile.sites().unwrap();
+        assert_eq!(sites.total.live_bytes, 19_060 + 19_200 + 3504 + 4412 + 8);
+        assert!(profile.events.iter().filter(|event| holds(event, &profile)).count() == 4);
+        let mut written = Vec::new();
+        crate::write(&profile, crate::Format::Old, &mut written).unwrap();
+        assert_eq!(String::from_utf8(written).unwrap(), again.repeat(2));
+        for (text, events) in [(text, 3), (again, 3), (&text[text.find("hand").unwrap()..], 2)] {
+            assert!(recognise(text.as_bytes()));
+            assert_eq!(crate::read(text.as_bytes()).unwrap().events.len(), events);
+        }
     }
 }

@@ -1,19 +1,34 @@
 //! Reads a file of any format of this crate.
 
+use std::io::{Cursor, Read};
+
 use perk_profile::Profile;
 
 use crate::{Error, Format, ascii, binary, old, recognise};
 
+/// How much of a file is looked at to tell its format.
+const HEAD_BYTES: u64 = 4096;
+
 /// Reads a profile; its first bytes tell the format.
 ///
 /// # Errors
-/// [`Error`] with the offset or line of the first thing that cannot be understood.
-pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
-    match recognise(bytes) {
-        Some(Format::Ascii) => ascii::read(bytes),
-        Some(Format::Binary | Format::Extended) => binary::read(bytes),
-        Some(Format::Old) => old::read(bytes),
-        None => Err(Error::NotHprof { found: printable(bytes) }),
+/// [`Error`] with the offset or line of the first thing that cannot be understood, or as the input
+/// fails.
+pub fn read(mut input: impl Read) -> Result<Profile, Error> {
+    let mut head = Vec::new();
+    input.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
+    let format = recognise(&head);
+    let found = printable(&head);
+    let mut input = Cursor::new(head).chain(input);
+    match format {
+        Some(Format::Ascii) => ascii::read(input),
+        Some(Format::Binary | Format::Extended) => {
+            let mut bytes = Vec::new();
+            input.read_to_end(&mut bytes)?;
+            binary::read(&bytes)
+        }
+        Some(Format::Old) => old::read(input),
+        None => Err(Error::NotHprof { found }),
     }
 }
 

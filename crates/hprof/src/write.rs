@@ -267,6 +267,9 @@ impl<W: Write> Writer<W> {
 /// [`InvalidInput`](io::ErrorKind::InvalidInput); then as the sink fails.
 pub fn write(profile: &Profile, format: Format, out: impl Write) -> io::Result<()> {
     format.holds(profile).map_err(|what| io::Error::new(io::ErrorKind::InvalidInput, what))?;
+    if format == Format::Old {
+        return old::write_all(out, profile);
+    }
     let begun_ms = date(None, profile).unix_ms;
     let mut writer = Writer::begin(out, format, profile)?;
     writer.accounting(profile)?;

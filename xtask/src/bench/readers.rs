@@ -34,11 +34,7 @@ struct Form {
 const FORMS: [Form; 1] = [Form {
     name: "hprof-text",
     generate: hprof_text::generate,
-    read: |mut file| {
-        let mut bytes = Vec::new();
-        io::Read::read_to_end(&mut file, &mut bytes)?;
-        Ok(perk_hprof::read(&bytes)?)
-    },
+    read: |file| Ok(perk_hprof::read(file)?),
 }];
 
 /// Runs `xtask bench readers` with these arguments.

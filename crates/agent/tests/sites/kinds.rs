@@ -247,7 +247,7 @@ fn each_dump_counts_from_the_start() {
         running.signal(Signal::QUIT);
         running.wait_until("a dump", |run| run.dir().join(FILE).exists());
         let dump = std::fs::read(running.dir().join(FILE)).unwrap();
-        assert_eq!(plain(&perk_hprof::read(&dump).unwrap()), (N / 2, N));
+        assert_eq!(plain(&perk_hprof::read(&dump[..]).unwrap()), (N / 2, N));
         std::fs::write(running.dir().join("stop"), "").unwrap();
         assert_eq!(plain(&read(&running.wait())), (N, 2 * N));
     });
@@ -259,7 +259,7 @@ fn the_table_by_class_is_printed() {
         let run = JavaRun::new(jdk).agent(&format!("aprof=y,cutoff=0,file={FILE}"));
         let outcome = run.main(PROGRAM).args([N.to_string()]).run();
         outcome.assert_success();
-        let table = perk_hprof::aprof::read(outcome.stdout.as_bytes()).unwrap();
+        let table = perk_hprof::aprof::tables(outcome.stdout.as_bytes()).unwrap().remove(0);
         for (class, kind, count) in [
             ("AllocationKinds$Plain", Object(&[]), N),
             ("AllocationKinds$Threaded", Object(&[]), 2 * N),

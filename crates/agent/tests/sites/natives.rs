@@ -149,7 +149,7 @@ fn the_table_by_class_has_them() {
         let outcome = run.args([N.to_string(), library.clone()]).run();
         outcome.assert_success();
         let table = outcome.stdout.split_once(&format!("\nn={N}\n")).expect("the last line").1;
-        let table = perk_hprof::aprof::read(table.as_bytes()).unwrap();
+        let table = perk_hprof::aprof::tables(table.as_bytes()).unwrap().remove(0);
         let threads = if jdk.version >= 21 { 3 } else { 2 };
         for (class, each, besides) in
             [("NativeAllocations$Plain[]", 1, 0), ("NativeAllocations$Plain", 2, N)]

@@ -66,7 +66,7 @@ fn run(folder: &Folder, jdk: &Jdk, options: &[&str], program: &[&str]) -> String
 
 #[track_caller]
 fn read(folder: &Folder, file: &str) -> Profile {
-    perk_hprof::read(&std::fs::read(folder.join(file)).unwrap()).unwrap()
+    perk_hprof::read(&std::fs::read(folder.join(file)).unwrap()[..]).unwrap()
 }
 
 /// The profile of a run with a quiet report.
@@ -354,7 +354,7 @@ fn allocations_between_signals() {
         assert!(perk.wait().unwrap().success());
         let text = printed();
         let marked = |text: &str| {
-            let table = aprof::read(text.as_bytes()).unwrap();
+            let table = aprof::tables(text.as_bytes()).unwrap().remove(0);
             let row = table.rows.into_iter().find(|row| row.class == MARKED).expect("a row");
             (row.bytes, row.count)
         };

@@ -1,221 +1,306 @@
-//! Reads HPROF ASCII.
+//! Reads HPROF text of all ages, line by line.
 
+mod contents;
+mod cpu;
+mod heap;
 mod monitors;
-mod sections;
+mod shares;
+mod sites;
+mod threads;
 
-use perk_profile::{
-    Accounting, Event, Frame, FrameId, Line, Method, Profile, Thread, ThreadId, Timestamp, Trace,
-};
-use rustc_hash::FxHashMap;
+use std::io::{ErrorKind, Read};
 
-use super::{ACCOUNTING, ESTIMATE, ESTIMATE_SERIAL, INTERIM, INTERIM_SERIAL, PROSE_END};
-use crate::Error;
-use crate::lines::{Lines, cut, number, text};
+use perk_profile::{Accounting, Profile, Timestamp};
 
-/// Reads a file. Sections other than CPU SAMPLES, CPU TIME and SITES are passed over with a note.
+use self::contents::Contents;
+pub(super) use self::contents::is_cpu_title;
+use super::{ACCOUNTING, PROSE_END, begins_record};
+use crate::lines::{cut, text};
+use crate::{Error, LineReader};
+
+/// The original makes its lines in so many bytes: longer ones end there, without a line end.
+const LINE_BYTES: usize = 1023;
+
+/// Reads a file: of the agents of JDK 1.2 to 8, or of perk; with several dumps, or several files one
+/// behind the other; or an excerpt, which begins with any record. Of a file that is cut off, what
+/// there is.
 ///
 /// # Errors
-/// [`Error::Ascii`] with the line that cannot be understood, or the last one if the file is cut.
-pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
-    let mut reader = Reader {
-        lines: Lines::new(bytes),
-        profile: Profile::default(),
-        threads: FxHashMap::default(),
-        open_trace: None,
-        sample_interval_bytes: None,
-        is_interim: false,
-    };
-    reader.header()?;
-    while let Some(line) = reader.lines.next()? {
-        reader.record(line)?;
-    }
-    match reader.open_trace {
-        Some(serial) => {
-            let what =
-                format!("the file ends after TRACE {serial}, expected the rows that refer to it");
-            Err(reader.lines.error(what))
-        }
-        None => Ok(reader.profile),
-    }
-}
-
-struct Reader<'a> {
-    lines: Lines<'a>,
-    profile: Profile,
-    threads: FxHashMap<u32, ThreadId>,
-    /// The trace before this record: traces are written right before the section that needs them.
-    open_trace: Option<u32>,
-    /// What the trace that announces estimates said; the next SITES are meant.
-    sample_interval_bytes: Option<u64>,
-    /// The next CPU SAMPLES will be counted again.
-    is_interim: bool,
-}
-
-impl<'a> Reader<'a> {
-    fn header(&mut self) -> Result<(), Error> {
-        let first = self.lines.expect("the header")?;
-        self.profile.created =
-            text(first).split_once(", created ").and_then(|(_, date)| Timestamp::from_ctime(date));
-        let mut accounting = String::new();
-        loop {
-            let line = self.lines.expect("the line of dashes that ends the header")?;
-            if line == PROSE_END.as_bytes() {
+/// [`Error::Ascii`] with the line that cannot be understood, or the last one if there is nothing to
+/// read.
+pub fn read(input: impl Read) -> Result<Profile, Error> {
+    let mut lines = LineReader::new(input);
+    let mut reader = Reader::default();
+    loop {
+        match lines.next() {
+            Ok(Some(_)) => {}
+            Ok(None) => break,
+            // What was packed is cut off.
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                reader.is_cut = true;
                 break;
             }
-            if let Some(line) = line.strip_prefix(ACCOUNTING.as_bytes()) {
-                accounting += &text(line);
-                accounting.push('\n');
-            }
+            Err(error) => return Err(error.into()),
         }
-        if !accounting.is_empty() {
-            self.profile.accounting = Some(Accounting::from_text(&accounting));
+        reader.contents.line = lines.line();
+        let read =
+            if lines.is_cut() { reader.last_line(lines.last()) } else { reader.line(lines.last()) };
+        read.map_err(|what| Error::Ascii { line: lines.line(), what })?;
+    }
+    reader.finish()
+}
+
+#[derive(Default)]
+struct Reader {
+    at: At,
+    contents: Contents,
+    /// The last line, or what was packed, is cut off.
+    is_cut: bool,
+    /// There was a header: a file without records is no wonder.
+    has_header: bool,
+}
+
+/// What the next line belongs to.
+#[derive(Default)]
+enum At {
+    /// Records: the line begins one.
+    #[default]
+    Records,
+    /// The prose of the header; the accounting that stands there, so far.
+    Header(String),
+    /// The frames of the open trace.
+    Trace,
+    /// The rows of a section.
+    Section(Box<dyn Section>),
+}
+
+/// A section whose rows are being read.
+trait Section {
+    /// Its name, as in the lines `… BEGIN` and `… END`.
+    fn title(&self) -> &'static str;
+
+    /// The columns of its rows, for a message.
+    fn columns(&self) -> &'static str;
+
+    /// Takes a row; false if `line` is none.
+    fn row(&mut self, line: &[u8], contents: &mut Contents) -> Result<bool, String>;
+
+    /// Adds the section to the profile.
+    fn close(self: Box<Self>, contents: &mut Contents);
+}
+
+impl Reader {
+    fn line(&mut self, line: &[u8]) -> Result<(), String> {
+        if line.len() > LINE_BYTES {
+            return self.long_line(line);
         }
-        Ok(())
+        self.whole_line(line)
     }
 
-    fn record(&mut self, line: &'a [u8]) -> Result<(), Error> {
-        if line.is_empty() {
+    fn whole_line(&mut self, line: &[u8]) -> Result<(), String> {
+        match &mut self.at {
+            At::Trace => {
+                if self.contents.frame_line(line)? {
+                    return Ok(());
+                }
+                self.contents.close_trace();
+                self.record(line)
+            }
+            At::Section(section) => {
+                if line.ends_with(b" END") && is_end(line, section.title()) {
+                    self.close_section();
+                    return Ok(());
+                }
+                if section.row(line, &mut self.contents)? || line.is_empty() {
+                    return Ok(());
+                }
+                self.end_of_section(line)
+            }
+            At::Header(accounting) => {
+                if line == PROSE_END.as_bytes() || begins_record(line) {
+                    if !accounting.is_empty() {
+                        self.contents.profile.accounting = Some(Accounting::from_text(accounting));
+                    }
+                    self.at = At::Records;
+                    return if line == PROSE_END.as_bytes() { Ok(()) } else { self.record(line) };
+                }
+                if let Some(line) = line.strip_prefix(ACCOUNTING.as_bytes()) {
+                    *accounting += &text(line);
+                    accounting.push('\n');
+                }
+                Ok(())
+            }
+            At::Records => self.record(line),
+        }
+    }
+
+    /// A line in a section that is none of its rows.
+    fn end_of_section(&mut self, line: &[u8]) -> Result<(), String> {
+        let At::Section(section) = &self.at else { return Ok(()) };
+        let (title, columns) = (section.title(), section.columns());
+        let trimmed = line.trim_ascii();
+        if trimmed.iter().all(|&byte| byte == b'.') {
+            // Excerpts show so where they leave out rows.
+            self.contents.notes.elided += usize::from(!trimmed.is_empty());
             Ok(())
-        } else if let Some(rest) = line.strip_prefix(b"THREAD START (") {
-            self.thread_start(rest)
-        } else if let Some(rest) = line.strip_prefix(b"THREAD END (id = ") {
-            let (serial, rest) = self.number(rest, "a thread's serial number")?;
-            self.end_of(rest, b")")?;
-            self.profile.events.push(Event::ThreadEnd(self.narrow(serial)?));
-            Ok(())
-        } else if let Some(rest) = line.strip_prefix(b"TRACE ") {
-            self.trace(rest)
-        } else if self.wait(line)? || self.section(line)? {
-            Ok(())
+        } else if begins_record(line) {
+            self.contents.notes.open_section(title, self.contents.line);
+            self.close_section();
+            self.record(line)
         } else {
-            let what = format!(
-                "expected a record (THREAD START, THREAD END, TRACE, … BEGIN), found \"{}\"",
-                cut(line)
-            );
-            Err(self.lines.error(what))
+            Err(format!("expected a row \"{columns}\" or {title} END, found \"{}\"", cut(line)))
         }
     }
 
-    /// `obj=%x, id = %d, name="%s", group="%s")`; the names may hold quotes.
-    fn thread_start(&mut self, rest: &[u8]) -> Result<(), Error> {
-        let expected = "expected THREAD START (obj=…, id = …, name=\"…\", group=\"…\")";
-        let bad = |reader: &Self| reader.lines.error(expected.to_owned());
-        let line = text(rest);
-        let rest = line.strip_prefix("obj=").ok_or_else(|| bad(self))?;
-        let (object, rest) = rest.split_once(", id = ").ok_or_else(|| bad(self))?;
-        let (serial, rest) = rest.split_once(", name=\"").ok_or_else(|| bad(self))?;
-        let rest = rest.strip_suffix("\")").ok_or_else(|| bad(self))?;
-        let (name, group) = rest.rsplit_once("\", group=\"").ok_or_else(|| bad(self))?;
-        let object_id = u64::from_str_radix(object, 16).map_err(|_| bad(self))?;
-        let serial = serial.parse().map_err(|_| bad(self))?;
-        let strings = &mut self.profile.symbols.strings;
-        let name = strings.intern(name);
-        let group = (!group.is_empty()).then(|| strings.intern(group));
-        let thread = Thread { serial, object_id, name, group, parent_group: None };
-        let id = self.profile.push_thread(thread);
-        self.threads.insert(serial, id);
-        self.profile.events.push(Event::ThreadStart(id));
-        Ok(())
+    fn close_section(&mut self) {
+        if let At::Section(section) = std::mem::take(&mut self.at) {
+            section.close(&mut self.contents);
+        }
     }
 
-    fn trace(&mut self, rest: &[u8]) -> Result<(), Error> {
-        let (serial, rest) = self.number(rest, "a trace's serial number")?;
-        let serial = self.narrow(serial)?;
-        self.open_trace = Some(serial);
-        let rest = rest.strip_prefix(b":").ok_or_else(|| self.expected(": after TRACE n"))?;
-        let thread = match rest.strip_prefix(b" (thread=") {
-            Some(rest) => {
-                let (thread, _) = self.number(rest, "a thread's serial number")?;
-                Some(self.thread(thread)?)
-            }
-            None => None,
-        };
-        if serial == ESTIMATE_SERIAL
-            && let Some(interval_bytes) = self.lines.peek_indented().and_then(estimate)
+    fn record(&mut self, line: &[u8]) -> Result<(), String> {
+        self.at = At::Records;
+        let contents = &mut self.contents;
+        if let Some(rest) = line.strip_prefix(b"TRACE ")
+            && begins_record(line)
         {
-            self.lines.next()?;
-            self.sample_interval_bytes = Some(interval_bytes);
-            return Ok(());
-        }
-        if serial <= INTERIM_SERIAL && self.lines.peek_indented() == Some(INTERIM.as_bytes()) {
-            self.lines.next()?;
-            self.is_interim = true;
-            return Ok(());
-        }
-        let mut frames = Vec::new();
-        while let Some(line) = self.lines.peek_indented() {
-            self.lines.next()?;
-            if line != b"<empty>" {
-                frames.push(self.frame(line)?);
-            }
-        }
-        let node = self.profile.tree.insert(frames.into_iter().rev()).node;
-        let system = self.profile.get_trace(self.profile.system_trace());
-        let trace = Trace { serial, node, thread };
-        if trace != system {
-            self.profile.push_trace(trace);
+            contents.open_trace(rest)?;
+            self.at = At::Trace;
+        } else if let Some(rest) = line.strip_prefix(b"THREAD START (") {
+            contents.thread_start(rest)?;
+        } else if let Some(rest) = line.strip_prefix(b"THREAD END (") {
+            contents.thread_end(rest)?;
+        } else if line.starts_with(b"JAVA PROFILE ") {
+            contents.resolve_rows();
+            let header = text(line);
+            let created = header.split_once(", created ");
+            let created = created.and_then(|(_, date)| Timestamp::from_ctime(date));
+            contents.profile.created = contents.profile.created.or(created);
+            self.has_header = true;
+            self.at = At::Header(String::new());
+        } else if let Some(section) = contents.section(line)? {
+            contents.trace_left_open = None;
+            self.at = At::Section(section);
+        } else if !contents.wait(line)? && !line.trim_ascii().is_empty() {
+            contents.notes.unknown(line, contents.line);
         }
         Ok(())
     }
 
-    /// `class.method(source:line)`. Sources and methods may hold parentheses and colons, so it is
-    /// taken apart from its end.
-    fn frame(&mut self, line: &[u8]) -> Result<FrameId, Error> {
-        let bad = |reader: &Self| {
-            let what = format!("expected class.method(source:line), found \"{}\"", cut(line));
-            reader.lines.error(what)
-        };
-        let frame = text(line);
-        let inner = frame.strip_suffix(')').ok_or_else(|| bad(self))?;
-        let (inner, number) = inner.rsplit_once(':').ok_or_else(|| bad(self))?;
-        let (method, source) = inner.rsplit_once('(').ok_or_else(|| bad(self))?;
-        let (class, method) = method.rsplit_once('.').unwrap_or(("", method));
-        let line = match number {
-            "Unknown line" => Line::Unknown,
-            "Compiled method" => Line::Compiled,
-            "Native method" => Line::Native,
-            number => Line::Number(number.parse().map_err(|_| bad(self))?),
-        };
-        let symbols = &mut self.profile.symbols;
-        let class = symbols.class(class);
-        let name = symbols.strings.intern(method);
-        let source = (source != "<Unknown Source>").then(|| symbols.strings.intern(source));
-        let method = symbols.method(Method { class, name, signature: None, source });
-        Ok(symbols.frame(Frame { method, bci: None, line }))
+    /// A line longer than the original's lines can be: where another begins behind its last byte,
+    /// there are two, and the end of the first is lost.
+    fn long_line(&mut self, mut line: &[u8]) -> Result<(), String> {
+        while line.len() > LINE_BYTES && self.begins_line(&line[LINE_BYTES..]) {
+            let (first, rest) = line.split_at(LINE_BYTES);
+            self.contents.notes.lost_ends += 1;
+            let mended = self.mended(first);
+            // What makes no sense without its end is lost as well.
+            if self.whole_line(mended.as_deref().unwrap_or(first)).is_err() {
+                self.contents.notes.lost_lines += 1;
+            }
+            line = rest;
+        }
+        self.whole_line(line)
     }
 
-    fn thread(&mut self, serial: u64) -> Result<ThreadId, Error> {
-        let serial = self.narrow(serial)?;
-        Ok(*self.threads.entry(serial).or_insert_with(|| {
-            // Threads older than the agent's start have no THREAD START line.
-            let name = self.profile.symbols.strings.intern(&format!("thread {serial}"));
-            let thread = Thread { serial, object_id: 0, name, group: None, parent_group: None };
-            self.profile.push_thread(thread)
-        }))
-    }
-
-    fn number<'t>(&self, bytes: &'t [u8], what: &str) -> Result<(u64, &'t [u8]), Error> {
-        let length = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        match number(&bytes[..length]) {
-            Some(value) => Ok((value, &bytes[length..])),
-            None => Err(self.expected(what)),
+    /// Whether `rest` is what may follow the line before it.
+    fn begins_line(&self, rest: &[u8]) -> bool {
+        if begins_record(rest) {
+            return true;
+        }
+        match &self.at {
+            At::Trace => rest.starts_with(b"\t") && rest.ends_with(b")"),
+            At::Section(section) => {
+                let is_row = || {
+                    let digits = rest.trim_ascii_start();
+                    let rank = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+                    rank > 0 && digits[rank..].starts_with(b" ") && digits.contains(&b'%')
+                };
+                let begins = [&b"ROOT "[..], b"OBJ ", b"ARR ", b"CLS ", b"    ", b"\t"];
+                is_end(rest, section.title())
+                    || is_row()
+                    || section.title().ends_with("DUMP")
+                        && begins.iter().any(|begin| rest.starts_with(begin))
+            }
+            At::Records | At::Header(_) => false,
         }
     }
 
-    fn narrow(&self, serial: u64) -> Result<u32, Error> {
-        u32::try_from(serial).map_err(|_| self.expected("a serial number below 2^32"))
+    /// `line` with an end in place of the one it lost, where it needs one.
+    fn mended(&self, line: &[u8]) -> Option<Vec<u8>> {
+        if line.starts_with(b"THREAD START (") {
+            let has_name = line.windows(10).any(|part| part == b"\", group=\"");
+            let end: &[u8] = if has_name { b"\")" } else { b"\", group=\"\")" };
+            return Some([line, end].concat());
+        }
+        if matches!(self.at, At::Trace) && line.starts_with(b"\t") {
+            let method = line.iter().position(|&byte| byte == b'(').unwrap_or(line.len());
+            return Some([&line[..method], b"(<Unknown Source>:Unknown line)"].concat());
+        }
+        None
     }
 
-    fn end_of(&self, found: &[u8], expected: &[u8]) -> Result<(), Error> {
-        if found == expected { Ok(()) } else { Err(self.expected(&text(expected))) }
+    /// A line without a line end. It is taken where its own form tells that nothing is missing.
+    fn last_line(&mut self, line: &[u8]) -> Result<(), String> {
+        let is_whole = match &self.at {
+            At::Section(section) => {
+                is_end(line, section.title()) || section.title().starts_with("CPU ")
+            }
+            At::Records | At::Trace => line.ends_with(b")") || line.ends_with(b":"),
+            At::Header(_) => line == PROSE_END.as_bytes(),
+        };
+        if !(is_whole && self.line(line).is_ok()) {
+            self.is_cut = true;
+        }
+        Ok(())
     }
 
-    fn expected(&self, what: &str) -> Error {
-        self.lines.error(format!("expected {what}"))
+    fn finish(mut self) -> Result<Profile, Error> {
+        let line = self.contents.line;
+        let within = match &self.at {
+            At::Section(section) => Some(section.title().to_owned()),
+            At::Header(_) => Some("its header".to_owned()),
+            At::Trace | At::Records => None,
+        };
+        if let At::Trace = self.at {
+            self.contents.close_trace();
+        }
+        self.close_section();
+        self.contents.resolve_rows();
+        let Contents { mut profile, notes, trace_left_open, .. } = self.contents;
+        let is_empty =
+            profile.events.is_empty() && profile.threads.is_empty() && profile.traces().len() <= 1;
+        let is_cut = self.is_cut || within.is_some();
+        if is_empty && !(self.has_header && !is_cut && notes.first_unknown().is_none()) {
+            return Err(match notes.first_unknown() {
+                Some((line, found)) if !self.has_header || !is_cut => Error::Ascii {
+                    line,
+                    what: format!(
+                        "expected a record (THREAD START, THREAD END, TRACE, … BEGIN), found \
+                         \"{found}\""
+                    ),
+                },
+                _ if line == 0 => Error::NotHprof { found: "none: the file is empty".to_owned() },
+                _ => {
+                    let what = "the file is cut off here, before its first record".to_owned();
+                    Error::Ascii { line, what }
+                }
+            });
+        }
+        notes.tell(&mut profile.notes);
+        if let Some(within) = within {
+            profile.notes.push(format!("the file is cut off in line {line}, in {within}"));
+        } else if self.is_cut {
+            profile.notes.push(format!("the file is cut off in line {line}"));
+        } else if let Some(serial) = trace_left_open {
+            let what = "no section follows that refers to it";
+            profile.notes.push(format!("the file ends behind TRACE {serial}: {what}"));
+        }
+        Ok(profile)
     }
 }
 
-/// The bytes that the frame of the trace before estimated SITES tells.
-fn estimate(frame: &[u8]) -> Option<u64> {
-    number(frame.strip_prefix(ESTIMATE.0.as_bytes())?.strip_suffix(ESTIMATE.1.as_bytes())?)
+/// Whether `line` is `… END` of a section.
+fn is_end(line: &[u8], title: &str) -> bool {
+    line.strip_suffix(b" END").is_some_and(|begin| begin == title.as_bytes())
 }

@@ -239,7 +239,7 @@ fn threads_that_nobody_knows_are_told_apart() {
             let mut known = Known::default();
             writer.heap_dump(&mut profile, input, &options(), &mut known).unwrap();
         }
-        let file = perk_hprof::read(writer.out()).unwrap();
+        let file = perk_hprof::read(&writer.out()[..]).unwrap();
         assert_eq!(file.threads.len(), 1, "two dumps have the same thread");
         let thread = ThreadStart::of(&file, perk_profile::ThreadId::new(0));
         assert_eq!((thread.serial, thread.object_id), (1_000_000_001, MAIN));

@@ -98,7 +98,7 @@ fn nothing_of_the_heap_is_lost() {
         assert_eq!(asked[0], ("java.lang.Object".to_owned(), true, vec![]));
         assert_eq!((&*asked[1].0, asked[1].1, asked[1].2.len()), ("HeapShape$Point", false, 10));
         assert_eq!((&*asked[2].0, asked[2].2.len()), ("HeapShape$Child", 2));
-        assert_eq!(perk_hprof::read(&bytes).unwrap().threads[0].serial, 200_001);
+        assert_eq!(perk_hprof::read(&bytes[..]).unwrap().threads[0].serial, 200_001);
     });
 }
 

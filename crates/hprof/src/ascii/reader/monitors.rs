@@ -5,19 +5,16 @@ use perk_profile::{
     WaitEvent, WaitKind, Waits, names,
 };
 
-use super::Reader;
-use super::sections::{date, self_ns};
-use crate::Error;
-use crate::ascii::{JAVA_MONITOR, PARKING, UNKNOWN_THREAD};
-use crate::lines::{cut, hundredths, number, text, word};
+use super::Section;
+use super::contents::{Contents, narrow};
+use super::shares::{date, self_ns};
+use crate::ascii::{JAVA_MONITOR, PARKING, RAW_MONITOR, UNKNOWN_THREAD};
+use crate::lines::{cut, hundredths, number, source_form, text, word};
 use crate::units::from_ms;
 
-const DUMP_END: &str = "MONITOR DUMP END";
-const TIME_END: &str = "MONITOR TIME END";
-
-impl<'a> Reader<'a> {
+impl Contents {
     /// Reads a line of a thread that waits, if `line` is one; false if not.
-    pub(super) fn wait(&mut self, line: &[u8]) -> Result<bool, Error> {
+    pub(super) fn wait(&mut self, line: &[u8]) -> Result<bool, String> {
         let kinds: [(&[u8], WaitKind, &str); 4] = [
             (b"WAIT: MONITOR ", WaitKind::Wait, ", timeout="),
             (b"WAITED: MONITOR ", WaitKind::Waited, ", time_waited="),
@@ -45,122 +42,168 @@ impl<'a> Reader<'a> {
         })();
         let Some((class, time_ms, thread)) = event else {
             let what = "expected a line such as \"WAIT: MONITOR LMain;, timeout=0, thread 1\"";
-            return Err(self.lines.error(format!("{what}, found \"{}\"", cut(line))));
+            return Err(format!("{what}, found \"{}\"", cut(line)));
         };
         let class = class.map(|signature| self.class_of(signature));
         self.profile.events.push(Event::Wait(WaitEvent { kind, class, time_ms, thread }));
         Ok(true)
     }
 
+    /// The class of that signature; the agents before JDK 5 have its internal name.
     fn class_of(&mut self, signature: &str) -> ClassId {
-        self.profile.symbols.class(&names::from_signature(signature))
+        let name = names::from_signature(signature);
+        self.profile.symbols.class(&source_form(&name))
+    }
+}
+
+/// MONITOR DUMP.
+#[derive(Default)]
+pub(super) struct Dump {
+    dump: MonitorDump,
+    /// The monitor before this line is the JVM's own.
+    is_raw: bool,
+}
+
+impl Section for Dump {
+    fn title(&self) -> &'static str {
+        "MONITOR DUMP"
     }
 
-    pub(super) fn monitor_dump(&mut self) -> Result<(), Error> {
-        let mut dump = MonitorDump::default();
-        loop {
-            let line = self.lines.expect(DUMP_END)?;
-            if line == DUMP_END.as_bytes() {
-                break;
-            }
-            let line = text(line);
-            let read = if let Some(rest) = line.strip_prefix("    THREAD ") {
-                self.thread_state(rest)?.map(|thread| dump.threads.push(thread))
-            } else if let Some(rest) = line.strip_prefix("    MONITOR ") {
-                dump.monitors.push(self.monitor(rest, LockKind::Monitor));
-                Some(())
-            } else if let Some(rest) = line.strip_prefix("    LOCK ") {
-                dump.monitors.push(self.monitor(rest, LockKind::Parking));
-                Some(())
-            } else {
-                let monitor = dump.monitors.last_mut();
-                monitor.and_then(|monitor| of_monitor(monitor, line.strip_prefix('\t')?))
+    fn columns(&self) -> &'static str {
+        "THREAD id, trace, status\" or \"MONITOR class"
+    }
+
+    fn row(&mut self, line: &[u8], contents: &mut Contents) -> Result<bool, String> {
+        let line = text(line);
+        let dump = &mut self.dump;
+        if let Some(rest) = line.strip_prefix("    THREAD ") {
+            let Some(thread) = thread_state(rest, dump.threads.len(), contents)? else {
+                return Ok(false);
             };
-            if read.is_none() {
-                let columns = "THREAD id, trace, status\" or \"MONITOR class";
-                return Err(self.no_row(line.as_bytes(), columns, DUMP_END));
-            }
+            dump.threads.push(thread);
+        } else if let Some(rest) = line.strip_prefix("    MONITOR ") {
+            self.is_raw = false;
+            dump.monitors.push(monitor(rest, LockKind::Monitor, contents));
+        } else if let Some(rest) = line.strip_prefix("    LOCK ") {
+            self.is_raw = false;
+            dump.monitors.push(monitor(rest, LockKind::Parking, contents));
+        } else if line.starts_with("    RAW MONITOR ") {
+            self.is_raw = true;
+            contents.notes.raw_monitors += 1;
+        } else {
+            let Some(rest) = line.strip_prefix('\t') else { return Ok(false) };
+            let monitor = dump.monitors.last_mut();
+            let is_taken = monitor.and_then(|monitor| of_monitor(monitor, rest)).is_some();
+            return Ok(self.is_raw || is_taken);
         }
-        self.profile.events.push(Event::MonitorDump(dump));
-        Ok(())
+        Ok(true)
     }
 
-    /// `%d, trace %d, status: %s`; `None` where it is not that.
-    fn thread_state(&self, rest: &str) -> Result<Option<ThreadState>, Error> {
-        let parts = (|| {
-            let (serial, rest) = rest.split_once(", trace ")?;
-            let (trace, status) = rest.split_once(", status: ")?;
-            let mut flags: Vec<_> = status.split('|').collect();
-            let code = flags.pop()?;
-            let status = Status::ALL.into_iter().find(|status| status.code() == code)?;
-            flags.iter().all(|flag| ["S", "intr", "native"].contains(flag)).then_some(())?;
-            Some((serial.parse().ok()?, trace.parse().ok()?, status, flags))
-        })();
-        let Some((serial, trace, status, flags)) = parts else { return Ok(None) };
-        let has = |flag| flags.contains(&flag);
-        Ok(Some(ThreadState {
-            serial,
-            trace: self.trace_above(trace)?,
-            status,
-            is_suspended: has("S"),
-            is_interrupted: has("intr"),
-            is_in_native: has("native"),
-        }))
+    fn close(self: Box<Self>, contents: &mut Contents) {
+        contents.profile.events.push(Event::MonitorDump(self.dump));
+    }
+}
+
+/// `%d, trace %d, status: %s`; `None` where it is not that.
+fn thread_state(
+    rest: &str,
+    row: usize,
+    contents: &mut Contents,
+) -> Result<Option<ThreadState>, String> {
+    let parts = (|| {
+        let (serial, rest) = rest.split_once(", trace ")?;
+        let (trace, status) = rest.split_once(", status: ")?;
+        let mut flags: Vec<_> = status.split('|').collect();
+        let code = flags.pop()?;
+        let status = Status::ALL.into_iter().find(|status| status.code() == code)?;
+        flags.iter().all(|flag| ["S", "intr", "native"].contains(flag)).then_some(())?;
+        Some((serial.parse::<u32>().ok()?, number(trace.as_bytes())?, status, flags))
+    })();
+    let Some((serial, trace, status, flags)) = parts else { return Ok(None) };
+    let has = |flag| flags.contains(&flag);
+    Ok(Some(ThreadState {
+        serial,
+        trace: contents.trace(trace, row, b"")?,
+        status,
+        is_suspended: has("S"),
+        is_interrupted: has("intr"),
+        is_in_native: has("native"),
+    }))
+}
+
+/// `%s` or `%s unowned`
+fn monitor(rest: &str, kind: LockKind, contents: &mut Contents) -> Monitor {
+    let signature = rest.strip_suffix(" unowned").unwrap_or(rest);
+    let (blocked, waiting) = (Vec::new(), Vec::new());
+    let class = contents.class_of(signature);
+    Monitor { class, identity: None, kind, owner: None, entry_count: 0, blocked, waiting }
+}
+
+/// MONITOR TIME.
+pub(super) struct MonitorSection {
+    times: MonitorTimes,
+    sum_ns: u64,
+}
+
+impl MonitorSection {
+    /// `rest` stands behind the total.
+    pub(super) fn new(total_ms: u64, rest: &[u8]) -> Self {
+        let written = rest.strip_prefix(b" ms").and_then(date);
+        let times = MonitorTimes { total_ns: from_ms(total_ms), rows: Vec::new(), written };
+        Self { times, sum_ns: 0 }
+    }
+}
+
+impl Section for MonitorSection {
+    fn title(&self) -> &'static str {
+        "MONITOR TIME"
     }
 
-    /// `%s` or `%s unowned`
-    fn monitor(&mut self, rest: &str, kind: LockKind) -> Monitor {
-        let signature = rest.strip_suffix(" unowned").unwrap_or(rest);
-        let (blocked, waiting) = (Vec::new(), Vec::new());
-        let class = self.class_of(signature);
-        Monitor { class, identity: None, kind, owner: None, entry_count: 0, blocked, waiting }
+    fn columns(&self) -> &'static str {
+        "rank self accum count trace monitor (Java)"
     }
 
     /// `rank self% accum% count trace class (Java)`
-    pub(super) fn monitor_times(&mut self, rest: &'a [u8]) -> Result<(), Error> {
-        const COLUMNS: &str = "rank self accum count trace monitor (Java)";
-        let (total_ms, rest) = self.number(rest, "the total of the milliseconds")?;
-        let total_ns = from_ms(total_ms);
-        let written = rest.strip_prefix(b" ms").and_then(date);
-        let mut times = MonitorTimes { total_ns, rows: Vec::new(), written };
-        let mut sum_ns = 0_u64;
-        loop {
-            let line = self.lines.expect(TIME_END)?;
-            if line == TIME_END.as_bytes() {
-                break;
-            }
-            if line.starts_with(b"rank ") {
-                continue;
-            }
-            let rest = &mut &line[..];
-            let (_, own, sum) = (word(rest), word(rest), word(rest));
-            let (count, serial) = (word(rest).and_then(number), word(rest).and_then(number));
-            let class = text(rest);
-            let class = match (class.strip_suffix(JAVA_MONITOR), class.strip_suffix(PARKING)) {
-                (Some(class), _) => Some((class, LockKind::Monitor)),
-                (_, Some(class)) => Some((class, LockKind::Parking)),
-                _ => None,
-            };
-            let (Some(count), Some(serial), Some((class, kind))) = (count, serial, class) else {
-                return Err(self.no_row(line, COLUMNS, TIME_END));
-            };
-            let trace = self.trace_above(serial)?;
-            let blocked_ns = if total_ns == 0 {
-                0
-            } else {
-                let (Some(own), Some(sum)) = (own.and_then(hundredths), sum.and_then(hundredths))
-                else {
-                    return Err(self.no_row(line, COLUMNS, TIME_END));
-                };
-                self_ns(total_ns, own, sum, sum_ns)
-            };
-            sum_ns = sum_ns.saturating_add(blocked_ns);
-            let class = self.profile.symbols.class(class);
-            let waits = Waits { blocked_count: count, blocked_ns, ..Waits::default() };
-            times.rows.push(MonitorRow { trace, class, kind, waits });
+    fn row(&mut self, line: &[u8], contents: &mut Contents) -> Result<bool, String> {
+        if line.starts_with(b"rank ") {
+            return Ok(true);
         }
-        self.profile.events.push(Event::MonitorTimes(times));
-        Ok(())
+        let rest = &mut &line[..];
+        let (_, own, sum) = (word(rest), word(rest), word(rest));
+        let (count, serial) = (word(rest).and_then(number), word(rest).and_then(number));
+        let class = text(rest);
+        let class = match (class.strip_suffix(JAVA_MONITOR), class.strip_suffix(PARKING)) {
+            (Some(class), _) => Some((class, LockKind::Monitor)),
+            (_, Some(class)) => Some((class, LockKind::Parking)),
+            _ => None,
+        };
+        let is_raw = rest.ends_with(RAW_MONITOR.as_bytes());
+        let total_ns = self.times.total_ns;
+        let blocked_ns = if total_ns == 0 {
+            0
+        } else {
+            let (Some(own), Some(sum)) = (own.and_then(hundredths), sum.and_then(hundredths))
+            else {
+                return Ok(false);
+            };
+            self_ns(total_ns, own, sum, self.sum_ns)
+        };
+        let (Some(blocked_count), Some(serial)) = (count, serial) else { return Ok(false) };
+        if is_raw {
+            contents.notes.raw_monitors += 1;
+        } else {
+            let Some((class, kind)) = class else { return Ok(false) };
+            let trace = contents.trace(narrow(serial)?.into(), self.times.rows.len(), b"")?;
+            let class = contents.profile.symbols.class(&source_form(class));
+            let waits = Waits { blocked_count, blocked_ns, ..Waits::default() };
+            self.times.rows.push(MonitorRow { trace, class, kind, waits });
+        }
+        self.sum_ns = self.sum_ns.saturating_add(blocked_ns);
+        Ok(true)
+    }
+
+    fn close(self: Box<Self>, contents: &mut Contents) {
+        contents.profile.events.push(Event::MonitorTimes(self.times));
     }
 }
 

@@ -1,0 +1,357 @@
+//! What a text has told so far.
+
+use std::mem;
+
+use perk_profile::{
+    ClassId, Event, Frame, FrameId, Line, Method, Profile, ThreadId, Trace, TraceId,
+};
+use rustc_hash::FxHashMap;
+
+use super::Section;
+use super::cpu::{Samples, Times};
+use super::heap::HeapDump;
+use super::monitors::{Dump, MonitorSection};
+use super::sites::SiteSection;
+use crate::ascii::{ESTIMATE, ESTIMATE_SERIAL, INTERIM, INTERIM_SERIAL};
+use crate::lines::{counter, cut, number, source_form, text, word};
+
+#[derive(Default)]
+pub(super) struct Contents {
+    pub(super) profile: Profile,
+    /// The number of the line that is being read.
+    pub(super) line: usize,
+    pub(super) notes: Notes,
+    pub(super) threads: FxHashMap<u32, ThreadId>,
+    /// The trace whose frames are being read: serial number, thread, frames from the innermost out.
+    open_serial: u32,
+    open_thread: Option<ThreadId>,
+    open_frames: Vec<FrameId>,
+    /// The last trace, until a section begins: traces are written right before the section that
+    /// needs them.
+    pub(super) trace_left_open: Option<u32>,
+    /// What the trace that announces estimates said; the next SITES are meant.
+    pub(super) sample_interval_bytes: Option<u64>,
+    /// The next CPU SAMPLES will be counted again.
+    pub(super) is_interim: bool,
+    /// Frames and classes by their text: most lines are not new.
+    frames: FxHashMap<Box<[u8]>, FrameId>,
+    classes: FxHashMap<Box<[u8]>, ClassId>,
+    /// Rows whose traces are not there yet: in excerpts they come behind.
+    open_rows: Vec<OpenRow>,
+}
+
+/// A row that refers to a trace that no line has told of.
+struct OpenRow {
+    /// Which event, and which of its rows.
+    event: usize,
+    row: usize,
+    serial: u32,
+    /// The method on top, where the row names it.
+    top: Option<FrameId>,
+}
+
+impl Contents {
+    /// The section that `line` begins.
+    pub(super) fn section(&mut self, line: &[u8]) -> Result<Option<Box<dyn Section>>, String> {
+        Ok(Some(if let Some(rest) = line.strip_prefix(b"CPU SAMPLES BEGIN (total = ") {
+            let (total, rest) = self.counter(rest, "the total of the samples")?;
+            Box::new(Samples::new(Some(total), rest, self))
+        } else if let Some(rest) = line.strip_prefix(b"CPU TIME (ms) BEGIN (total = ") {
+            let (total_ms, rest) = self.counter(rest, "the total of the milliseconds")?;
+            Box::new(Times::new(total_ms, rest))
+        } else if let Some(rest) = line.strip_prefix(b"MONITOR TIME BEGIN (total = ") {
+            let (total_ms, rest) = self.counter(rest, "the total of the milliseconds")?;
+            Box::new(MonitorSection::new(total_ms, rest))
+        } else if line.starts_with(b"MONITOR DUMP BEGIN") {
+            Box::new(Dump::default())
+        } else if let Some(rest) = line.strip_prefix(b"SITES BEGIN (") {
+            Box::new(SiteSection::new(rest, self))
+        } else if line.starts_with(b"HEAP DUMP BEGIN") {
+            Box::new(HeapDump::new(self.line))
+        } else if is_cpu_title(line) {
+            // An excerpt of the rows alone.
+            Box::new(Samples::new(None, b"", self))
+        } else {
+            return Ok(None);
+        }))
+    }
+
+    /// `n:` or `n: (thread=n)` behind `TRACE `.
+    pub(super) fn open_trace(&mut self, rest: &[u8]) -> Result<(), String> {
+        let length = rest.iter().position(|&byte| byte == b':').unwrap_or(rest.len());
+        let serial = number(&rest[..length]).ok_or("expected a trace's serial number")?;
+        let thread = match rest[length..].strip_prefix(b": (thread=") {
+            Some(rest) => {
+                let length = rest.iter().position(|&byte| byte == b')').unwrap_or(rest.len());
+                let serial = number(&rest[..length]).ok_or("expected a thread's serial number")?;
+                Some(self.thread(narrow(serial)?))
+            }
+            None => None,
+        };
+        self.open_serial = narrow(serial)?;
+        self.open_thread = thread;
+        self.open_frames.clear();
+        Ok(())
+    }
+
+    /// Takes a line of the open trace; false if `line` begins something else.
+    pub(super) fn frame_line(&mut self, line: &[u8]) -> Result<bool, String> {
+        let frame = match line {
+            [b'\t', frame @ ..] => frame,
+            // Excerpts lose the tab.
+            [b' ' | b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | b'<', ..]
+                if (line.ends_with(b")") || line.trim_ascii() == b"<empty>")
+                    && !crate::ascii::begins_record(line) =>
+            {
+                line.trim_ascii()
+            }
+            _ => return Ok(line.trim_ascii().is_empty()),
+        };
+        if let Some(&id) = self.frames.get(frame) {
+            self.open_frames.push(id);
+            return Ok(true);
+        }
+        if self.open_serial <= ESTIMATE_SERIAL && self.is_announcement(frame) {
+            return Ok(true);
+        }
+        if frame != b"<empty>" {
+            let id = self.new_frame(frame)?;
+            self.frames.insert(frame.into(), id);
+            self.open_frames.push(id);
+        }
+        Ok(true)
+    }
+
+    /// Takes a frame that tells of the section to come, and forgets its trace.
+    fn is_announcement(&mut self, frame: &[u8]) -> bool {
+        let interval_bytes = || {
+            let frame = frame.strip_prefix(ESTIMATE.0.as_bytes())?;
+            number(frame.strip_suffix(ESTIMATE.1.as_bytes())?)
+        };
+        if self.open_serial == ESTIMATE_SERIAL
+            && let Some(interval_bytes) = interval_bytes()
+        {
+            self.sample_interval_bytes = Some(interval_bytes);
+        } else if self.open_serial <= INTERIM_SERIAL && frame == INTERIM.as_bytes() {
+            self.is_interim = true;
+        } else {
+            return false;
+        }
+        // The system trace is no news.
+        self.open_serial = self.profile.get_trace(self.profile.system_trace()).serial;
+        true
+    }
+
+    /// All frames of the open trace are there.
+    pub(super) fn close_trace(&mut self) {
+        let frames = mem::take(&mut self.open_frames);
+        let node = self.profile.tree.insert(frames.iter().rev().copied()).node;
+        self.open_frames = frames;
+        let trace = Trace { serial: self.open_serial, node, thread: self.open_thread };
+        self.trace_left_open = Some(trace.serial);
+        if trace != self.profile.get_trace(self.profile.system_trace()) {
+            self.profile.push_trace(trace);
+        }
+    }
+
+    /// `class.method(source:line)`, or with only one of the two in the parentheses. Sources and
+    /// methods may hold parentheses and colons, so it is taken apart from its end.
+    fn new_frame(&mut self, line: &[u8]) -> Result<FrameId, String> {
+        let frame = text(line);
+        let parts = (|| {
+            let inner = frame.strip_suffix(')')?;
+            if let Some((inner, place)) = inner.rsplit_once(':')
+                && let Some(line) = line_of(place)
+            {
+                let (method, source) = inner.rsplit_once('(')?;
+                return Some((method, source, line));
+            }
+            let (method, place) = inner.rsplit_once('(').filter(|(_, it)| !it.contains(':'))?;
+            let unknown = "<Unknown Source>";
+            Some(match place {
+                "Native Method" => (method, unknown, Line::Native),
+                "Compiled Code" => (method, unknown, Line::Compiled),
+                "Unknown Source" => (method, unknown, Line::Unknown),
+                source => (method, source, Line::Unknown),
+            })
+        })();
+        let (method, source, line) = parts.ok_or_else(|| {
+            format!("expected class.method(source:line), found \"{}\"", cut(line))
+        })?;
+        let known = !source.eq_ignore_ascii_case("<Unknown Source>");
+        let source = known.then(|| self.profile.symbols.strings.intern(source));
+        let (class, method) = method.rsplit_once('.').unwrap_or(("", method));
+        let symbols = &mut self.profile.symbols;
+        let class = symbols.class(&source_form(class));
+        let name = symbols.strings.intern(method);
+        let method = symbols.method(Method { class, name, signature: None, source });
+        Ok(symbols.frame(Frame { method, bci: None, line }))
+    }
+
+    /// The class of that name, of any age.
+    pub(super) fn class(&mut self, name: &[u8]) -> ClassId {
+        if let Some(&id) = self.classes.get(name) {
+            return id;
+        }
+        let id = self.profile.symbols.class(&source_form(&text(name)));
+        self.classes.insert(name.into(), id);
+        id
+    }
+
+    /// The trace that the next row of the section refers to. One that is not there is the system
+    /// trace until it is; `top` is the method on top where the row names it.
+    pub(super) fn trace(&mut self, serial: u64, row: usize, top: &[u8]) -> Result<TraceId, String> {
+        let serial = narrow(serial)?;
+        if let Some(trace) = self.profile.trace_by_serial(serial) {
+            return Ok(trace);
+        }
+        let top = top.trim_ascii();
+        let top = match top {
+            b"" | b"<empty trace>" => None,
+            _ => {
+                let (class, method) = match top.iter().rposition(|&byte| byte == b'.') {
+                    Some(dot) => (&top[..dot], &top[dot + 1..]),
+                    None => (&b""[..], top),
+                };
+                let class = self.class(class);
+                let symbols = &mut self.profile.symbols;
+                let name = symbols.strings.intern(&text(method));
+                let method = symbols.method(Method { class, name, signature: None, source: None });
+                Some(symbols.frame(Frame { method, bci: None, line: Line::Unknown }))
+            }
+        };
+        self.open_rows.push(OpenRow { event: self.profile.events.len(), row, serial, top });
+        Ok(self.profile.system_trace())
+    }
+
+    /// Gives the open rows the traces that have come since; those that have not become traces of the
+    /// method on top.
+    pub(super) fn resolve_rows(&mut self) {
+        for OpenRow { event, row, serial, top } in mem::take(&mut self.open_rows) {
+            let profile = &mut self.profile;
+            let trace = profile.trace_by_serial(serial).unwrap_or_else(|| {
+                self.notes.missing_traces += 1;
+                let node = profile.tree.insert(top).node;
+                profile.push_trace(Trace { serial, node, thread: None })
+            });
+            match profile.events.get_mut(event) {
+                Some(Event::CpuSamples(samples)) => samples.rows[row].0 = trace,
+                Some(Event::CpuTimes(times)) => times.rows[row].trace = trace,
+                Some(Event::Sites(sites)) => sites.rows[row].trace = trace,
+                Some(Event::MonitorTimes(times)) => times.rows[row].trace = trace,
+                Some(Event::MonitorDump(dump)) => dump.threads[row].trace = trace,
+                _ => {}
+            }
+        }
+    }
+
+    /// A counter and what follows it; one that has overflown is noted.
+    pub(super) fn counter<'t>(
+        &mut self,
+        digits: &'t [u8],
+        what: &str,
+    ) -> Result<(u64, &'t [u8]), String> {
+        let (value, has_wrapped, rest) =
+            counter(digits).ok_or_else(|| format!("expected {what}"))?;
+        self.notes.wrapped += usize::from(has_wrapped);
+        Ok((value, rest))
+    }
+}
+
+/// A serial number.
+pub(super) fn narrow(serial: u64) -> Result<u32, String> {
+    u32::try_from(serial).map_err(|_| "expected a serial number below 2^32".to_owned())
+}
+
+/// The line that stands behind a frame's colon.
+fn line_of(place: &str) -> Option<Line> {
+    Some(match place {
+        "Unknown line" => Line::Unknown,
+        "Compiled method" => Line::Compiled,
+        "Native method" => Line::Native,
+        number => Line::Number(number.parse().ok()?),
+    })
+}
+
+/// Whether `line` has the titles of CPU SAMPLES and CPU TIME.
+pub(in crate::ascii) fn is_cpu_title(mut line: &[u8]) -> bool {
+    let titles = [&b"rank"[..], b"self", b"accum", b"count", b"trace", b"method"];
+    titles.iter().all(|&title| word(&mut line) == Some(title))
+}
+
+/// What was passed over, mended or is not there.
+#[derive(Default)]
+pub(super) struct Notes {
+    /// The first line that is no record: its number and beginning; and how many there are.
+    unknown: Option<(usize, String)>,
+    unknown_count: usize,
+    /// Lines of dots.
+    pub(super) elided: usize,
+    /// Lines that the original cut off, and those of them that make no sense so.
+    pub(super) lost_ends: usize,
+    pub(super) lost_lines: usize,
+    /// Counters that have overflown.
+    pub(super) wrapped: usize,
+    /// Traces that rows refer to, and that are not there.
+    pub(super) missing_traces: usize,
+    /// The first section without an end: its title and where the next record begins; and how many
+    /// there are.
+    open_section: Option<(&'static str, usize)>,
+    open_sections: usize,
+    /// Monitors of the JVM itself.
+    pub(super) raw_monitors: usize,
+}
+
+impl Notes {
+    pub(super) fn unknown(&mut self, line: &[u8], number: usize) {
+        self.unknown.get_or_insert_with(|| (number, cut(line)));
+        self.unknown_count += 1;
+    }
+
+    /// The first line that is no record.
+    pub(super) fn first_unknown(&self) -> Option<(usize, &str)> {
+        self.unknown.as_ref().map(|(line, found)| (*line, found.as_str()))
+    }
+
+    pub(super) fn open_section(&mut self, title: &'static str, line: usize) {
+        self.open_section.get_or_insert((title, line));
+        self.open_sections += 1;
+    }
+
+    /// Adds a line for each that there is.
+    pub(super) fn tell(&self, notes: &mut Vec<String>) {
+        if let Some((line, found)) = &self.unknown {
+            let count = count(self.unknown_count, "line that is no record", "lines that are none");
+            notes.push(format!("{count} passed over, the first is line {line}: \"{found}\""));
+        }
+        if let Some((title, line)) = self.open_section {
+            let count = count(self.open_sections, "section has", "sections have");
+            notes.push(format!("{count} no end, the first is {title} before line {line}"));
+        }
+        let mut tell = |number: usize, one: &str, several: &str, what: &str| {
+            if number > 0 {
+                notes.push(format!("{} {what}", count(number, one, several)));
+            }
+        };
+        tell(self.elided, "line of dots", "lines of dots", "where rows were left out");
+        let cut =
+            "cut off by the agent, which makes lines in 1,023 bytes: what stood behind is lost";
+        tell(self.lost_ends, "line was", "lines were", cut);
+        tell(self.lost_lines, "such line", "such lines", "passed over: too little of it is there");
+        let wrapped = "negative, and taken as having grown over 2^31";
+        tell(self.wrapped, "counter is", "counters are", wrapped);
+        let top = "not in the file: of a trace nothing but the method on top is known, where a row names it";
+        tell(
+            self.missing_traces,
+            "trace that a row refers to is",
+            "traces that rows refer to are",
+            top,
+        );
+        tell(self.raw_monitors, "monitor", "monitors", "of the JVM itself passed over");
+    }
+}
+
+/// `1 line`, `2 lines`.
+fn count(number: usize, one: &str, several: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { several })
+}

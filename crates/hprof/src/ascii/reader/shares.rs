@@ -1,0 +1,119 @@
+//! Text has percentages where the model has numbers: the self times of CPU TIME and the total of
+//! SITES are found from them, to their two decimals.
+
+use perk_profile::Timestamp;
+
+use crate::lines::{hundredths, text};
+use crate::units::MS_NS;
+
+/// The date behind a section's parenthesis.
+pub(super) fn date(rest: &[u8]) -> Option<Timestamp> {
+    rest.strip_prefix(b") ").and_then(|date| Timestamp::from_ctime(&text(date)))
+}
+
+/// The self time of a row that prints `own` hundredths of a percent of the total and `sum` down to
+/// it, where the rows above it have `sum_ns`: the whole milliseconds that print so, or what lies
+/// between two of them.
+pub(super) fn self_ns(total_ns: u64, own: u32, sum: u32, sum_ns: u64) -> u64 {
+    let (total_ns, own) = (u128::from(total_ns), u128::from(own));
+    let least_ns = ((2 * own).saturating_sub(1) * total_ns).div_ceil(20_000);
+    let most_ns = (2 * own + 1) * total_ns / 20_000;
+    let told_ns = u128::from(sum) * total_ns / 10_000;
+    let told_ns = told_ns.saturating_sub(sum_ns.into()).clamp(least_ns, most_ns);
+    let ms = u128::from(MS_NS);
+    let (least_ms, most_ms) = (least_ns.div_ceil(ms), most_ns / ms);
+    let self_ns = if least_ms <= most_ms {
+        ((told_ns + ms / 2) / ms).clamp(least_ms, most_ms) * ms
+    } else {
+        told_ns
+    };
+    u64::try_from(self_ns).unwrap_or(u64::MAX)
+}
+
+/// The total that the percentages of rows are of, as far as they tell it.
+#[derive(Clone, Copy)]
+pub(super) struct Total {
+    least: u64,
+    most: u64,
+}
+
+impl Default for Total {
+    fn default() -> Self {
+        Self { least: 0, most: u64::MAX }
+    }
+}
+
+impl Total {
+    /// `part` is printed as `percent` of the total.
+    pub(super) fn limit(&mut self, part: u64, percent: Option<&[u8]>) {
+        let Some(percent) = percent.and_then(hundredths).map(u128::from) else { return };
+        let scaled = u128::from(part) * 20_000;
+        let narrow = |limit: u128| u64::try_from(limit).unwrap_or(u64::MAX);
+        self.least = self.least.max(narrow(scaled.div_ceil(2 * percent + 1)));
+        if percent > 0 {
+            self.most = self.most.min(narrow(scaled / (2 * percent - 1)));
+        }
+    }
+
+    /// The sum of the rows, if it may be the total; if not, the middle of what may be. Numbers that
+    /// fit no total leave the sum.
+    pub(super) fn nearest(&self, sum: u64) -> u64 {
+        if self.least > self.most || (self.least..=self.most).contains(&sum) {
+            sum
+        } else {
+            self.least + (self.most - self.least) / 2
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::from_ms;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    #[test]
+    fn whole_milliseconds_are_found_again() {
+        // Of 814 ms: 204, 200 and 1 ms.
+        let total_ns = from_ms(814);
+        assert_eq!(self_ns(total_ns, 2506, 2506, 0), from_ms(204));
+        assert_eq!(self_ns(total_ns, 2457, 4963, from_ms(204)), from_ms(200));
+        assert_eq!(self_ns(total_ns, 12, 4975, from_ms(404)), from_ms(1));
+        assert_eq!(self_ns(total_ns, 0, 4975, from_ms(405)), 0);
+    }
+
+    #[test]
+    fn what_is_shorter_than_a_millisecond_is_found_as_its_share() {
+        // 0.3 ms of 814: 0.04 %.
+        let found = self_ns(from_ms(814), 4, 4, 0);
+        assert!((285_000..=366_000).contains(&found), "{found}");
+    }
+
+    #[test]
+    fn sums_keep_long_times_together() {
+        // 100 equal rows of an hour: each prints 0.33 %, and the sums tell the rest.
+        let total_ns = 3600 * SECOND_NS;
+        let row_ns = 12 * SECOND_NS;
+        let mut sum_ns = 0;
+        for row in 1..=100 {
+            let accumulated = (row * row_ns * 10_000 + total_ns / 2) / total_ns;
+            sum_ns += self_ns(total_ns, 33, accumulated as u32, sum_ns);
+        }
+        let off_ns = sum_ns.abs_diff(100 * row_ns);
+        assert!(off_ns <= total_ns / 20_000, "{off_ns} ns off");
+    }
+
+    #[test]
+    fn a_total_is_what_the_percentages_say() {
+        let mut live = Total::default();
+        live.limit(24_000, Some(b"4.14%"));
+        live.limit(36_784, Some(b"6.35%"));
+        let total = live.nearest(36_784);
+        assert!((578_900..579_800).contains(&total), "{total}");
+        live.limit(1, Some(b"nan%"));
+        assert_eq!(live.nearest(36_784), total);
+        live.limit(total, Some(b"100.00%"));
+        assert_eq!(live.nearest(total), total);
+    }
+}

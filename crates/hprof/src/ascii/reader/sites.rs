@@ -1,0 +1,69 @@
+//! SITES.
+
+use perk_profile::{Allocations, Event, Site, SiteSelection, Sites};
+
+use super::Section;
+use super::contents::Contents;
+use super::shares::{Total, date};
+use crate::ascii::BY_ALLOCATED;
+use crate::lines::{number, word};
+
+/// SITES.
+pub(super) struct SiteSection {
+    sites: Sites,
+    live: Total,
+}
+
+impl SiteSection {
+    /// `rest` stands behind `SITES BEGIN (`.
+    pub(super) fn new(rest: &[u8], contents: &mut Contents) -> Self {
+        let order = rest.iter().position(|&byte| byte == b')').unwrap_or(rest.len());
+        let by_allocated = rest[..order].ends_with(BY_ALLOCATED.as_bytes());
+        let sites = Sites {
+            selection: SiteSelection { by_allocated, ..SiteSelection::default() },
+            sample_interval_bytes: contents.sample_interval_bytes.take(),
+            written: date(&rest[order..]),
+            ..Sites::default()
+        };
+        Self { sites, live: Total::default() }
+    }
+}
+
+impl Section for SiteSection {
+    fn title(&self) -> &'static str {
+        "SITES"
+    }
+
+    fn columns(&self) -> &'static str {
+        "rank self accum live alloc'ed trace class"
+    }
+
+    /// `rank self% accum% live bytes, objects, allocated bytes, objects, trace, class`
+    fn row(&mut self, line: &[u8], contents: &mut Contents) -> Result<bool, String> {
+        let rest = &mut &line[..];
+        let (rank, own, sum) = (word(rest), word(rest), word(rest));
+        if matches!(rank, Some(b"percent" | b"rank")) {
+            return Ok(true);
+        }
+        let mut column = || word(rest).and_then(number);
+        let columns = (column(), column(), column(), column(), column());
+        let (Some(live_bytes), Some(live_count), Some(bytes), Some(count), Some(serial)) = columns
+        else {
+            return Ok(false);
+        };
+        let objects =
+            Allocations { live_bytes, live_count, allocated_bytes: bytes, allocated_count: count };
+        let class = contents.class(rest);
+        let trace = contents.trace(serial, self.sites.rows.len(), b"")?;
+        self.sites.total.add(objects);
+        self.live.limit(live_bytes, own);
+        self.live.limit(self.sites.total.live_bytes, sum);
+        self.sites.rows.push(Site { class, trace, objects });
+        Ok(true)
+    }
+
+    fn close(mut self: Box<Self>, contents: &mut Contents) {
+        self.sites.total.live_bytes = self.live.nearest(self.sites.total.live_bytes);
+        contents.profile.events.push(Event::Sites(self.sites));
+    }
+}
