@@ -15,7 +15,7 @@ use perk_profile::{Accounting, Profile, Timestamp};
 use self::contents::Contents;
 pub(super) use self::contents::is_cpu_title;
 use super::{ACCOUNTING, PROSE_END, begins_record};
-use crate::lines::{cut, text};
+use crate::lines::{cut, text, word};
 use crate::{Error, LineReader};
 
 /// The original makes its lines in so many bytes: longer ones end there, without a line end.
@@ -244,7 +244,9 @@ impl Reader {
     fn last_line(&mut self, line: &[u8]) -> Result<(), String> {
         let is_whole = match &self.at {
             At::Section(section) => {
-                is_end(line, section.title()) || section.title().starts_with("CPU ")
+                is_end(line, section.title())
+                    // Where the method on top has begun, the numbers are whole.
+                    || section.title().starts_with("CPU ") && words(line) > 5
             }
             At::Records | At::Trace => line.ends_with(b")") || line.ends_with(b":"),
             At::Header(_) => line == PROSE_END.as_bytes(),
@@ -298,6 +300,10 @@ impl Reader {
         }
         Ok(profile)
     }
+}
+
+fn words(mut line: &[u8]) -> usize {
+    std::iter::from_fn(|| word(&mut line)).count()
 }
 
 /// Whether `line` is `… END` of a section.
