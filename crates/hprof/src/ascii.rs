@@ -35,11 +35,11 @@ const RAW_MONITOR: &str = " (Raw)";
 /// Stands for a thread that is not known in WAIT and its like.
 const UNKNOWN_THREAD: &str = "<unknown thread>";
 
-/// Whether a text begins so: with the header, or, where it is an excerpt, with any record.
+/// Whether a text begins so: with the header, or, where it is an excerpt, with any record, maybe
+/// behind some lines of prose.
 pub(crate) fn recognise(head: &[u8]) -> bool {
-    let head = head.trim_ascii_start();
-    let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    begins_record(line) || reader::is_cpu_title(line)
+    let mut lines = head.split(|&byte| byte == b'\n');
+    !head.contains(&0) && lines.any(|line| begins_record(line) || reader::is_cpu_title(line))
 }
 
 /// Whether `line` begins a record, or a file.

@@ -1,5 +1,6 @@
 //! Reads HPROF text of all ages, line by line.
 
+mod by_text;
 mod contents;
 mod cpu;
 mod heap;
@@ -268,6 +269,10 @@ impl Reader {
             self.contents.close_trace();
         }
         self.close_section();
+        if self.contents.has_open_rows() {
+            // In excerpts the traces stand behind the section.
+            self.contents.trace_left_open = None;
+        }
         self.contents.resolve_rows();
         let Contents { mut profile, notes, trace_left_open, .. } = self.contents;
         let is_empty =

@@ -68,8 +68,9 @@ impl Stacks {
         let depth = 4 + self.number(28);
         let mut method = 0;
         for _ in 0..depth {
-            // 0 in half of all cases, 1 in a quarter of them …
-            let call = u64::from(self.number(1 << CALLEES).trailing_zeros()).min(CALLEES - 1);
+            // 0 in three of four cases, 1 in three of four others …
+            let call = u64::from(self.number(1 << (2 * CALLEES)).trailing_zeros() / 2);
+            let call = call.min(CALLEES - 1);
             frames.push(Frame { method, call });
             method = mix(method * CALLEES + call) % METHODS;
         }

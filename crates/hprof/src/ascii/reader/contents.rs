@@ -3,11 +3,12 @@
 use std::mem;
 
 use perk_profile::{
-    ClassId, Event, Frame, FrameId, Line, Method, Profile, ThreadId, Trace, TraceId,
+    ClassId, Event, Frame, FrameId, Line, Method, NodeId, Profile, ThreadId, Trace, TraceId,
 };
 use rustc_hash::FxHashMap;
 
 use super::Section;
+use super::by_text::ByText;
 use super::cpu::{Samples, Times};
 use super::heap::HeapDump;
 use super::monitors::{Dump, MonitorSection};
@@ -26,6 +27,9 @@ pub(super) struct Contents {
     open_serial: u32,
     open_thread: Option<ThreadId>,
     open_frames: Vec<FrameId>,
+    /// The frames of the trace before it, from the outermost in, with their nodes: most traces
+    /// begin as the one before.
+    path: Vec<(FrameId, NodeId)>,
     /// The last trace, until a section begins: traces are written right before the section that
     /// needs them.
     pub(super) trace_left_open: Option<u32>,
@@ -34,8 +38,8 @@ pub(super) struct Contents {
     /// The next CPU SAMPLES will be counted again.
     pub(super) is_interim: bool,
     /// Frames and classes by their text: most lines are not new.
-    frames: FxHashMap<Box<[u8]>, FrameId>,
-    classes: FxHashMap<Box<[u8]>, ClassId>,
+    frames: ByText<FrameId>,
+    classes: ByText<ClassId>,
     /// Rows whose traces are not there yet: in excerpts they come behind.
     open_rows: Vec<OpenRow>,
 }
@@ -107,7 +111,7 @@ impl Contents {
             }
             _ => return Ok(line.trim_ascii().is_empty()),
         };
-        if let Some(&id) = self.frames.get(frame) {
+        if let Some(id) = self.frames.get(frame) {
             self.open_frames.push(id);
             return Ok(true);
         }
@@ -116,7 +120,7 @@ impl Contents {
         }
         if frame != b"<empty>" {
             let id = self.new_frame(frame)?;
-            self.frames.insert(frame.into(), id);
+            self.frames.insert(frame, id);
             self.open_frames.push(id);
         }
         Ok(true)
@@ -144,9 +148,20 @@ impl Contents {
 
     /// All frames of the open trace are there.
     pub(super) fn close_trace(&mut self) {
-        let frames = mem::take(&mut self.open_frames);
-        let node = self.profile.tree.insert(frames.iter().rev().copied()).node;
-        self.open_frames = frames;
+        let tree = &mut self.profile.tree;
+        let mut node = tree.root();
+        for (depth, &frame) in self.open_frames.iter().rev().enumerate() {
+            node = match self.path.get(depth) {
+                Some(&(same, node)) if same == frame => node,
+                _ => {
+                    self.path.truncate(depth);
+                    let node = tree.insert_below(node, [frame]).node;
+                    self.path.push((frame, node));
+                    node
+                }
+            };
+        }
+        self.path.truncate(self.open_frames.len());
         let trace = Trace { serial: self.open_serial, node, thread: self.open_thread };
         self.trace_left_open = Some(trace.serial);
         if trace != self.profile.get_trace(self.profile.system_trace()) {
@@ -190,11 +205,11 @@ impl Contents {
 
     /// The class of that name, of any age.
     pub(super) fn class(&mut self, name: &[u8]) -> ClassId {
-        if let Some(&id) = self.classes.get(name) {
+        if let Some(id) = self.classes.get(name) {
             return id;
         }
         let id = self.profile.symbols.class(&source_form(&text(name)));
-        self.classes.insert(name.into(), id);
+        self.classes.insert(name, id);
         id
     }
 
@@ -222,6 +237,11 @@ impl Contents {
         };
         self.open_rows.push(OpenRow { event: self.profile.events.len(), row, serial, top });
         Ok(self.profile.system_trace())
+    }
+
+    /// Whether there are rows that refer to traces which are not there yet.
+    pub(super) fn has_open_rows(&self) -> bool {
+        !self.open_rows.is_empty()
     }
 
     /// Gives the open rows the traces that have come since; those that have not become traces of the

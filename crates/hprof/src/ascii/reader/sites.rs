@@ -57,7 +57,10 @@ impl Section for SiteSection {
         let trace = contents.trace(serial, self.sites.rows.len(), b"")?;
         self.sites.total.add(objects);
         self.live.limit(live_bytes, own);
-        self.live.limit(self.sites.total.live_bytes, sum);
+        // Where an excerpt leaves out rows, the sum is not theirs.
+        if rank.and_then(number) == Some(self.sites.rows.len() as u64 + 1) {
+            self.live.limit(self.sites.total.live_bytes, sum);
+        }
         self.sites.rows.push(Site { class, trace, objects });
         Ok(true)
     }
