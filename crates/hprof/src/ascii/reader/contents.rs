@@ -341,7 +341,8 @@ impl Notes {
     /// Adds a line for each that there is.
     pub(super) fn tell(&self, notes: &mut Vec<String>) {
         if let Some((line, found)) = &self.unknown {
-            let count = count(self.unknown_count, "line that is no record", "lines that are none");
+            let count =
+                count(self.unknown_count, "line that is no record", "lines that are no records");
             notes.push(format!("{count} passed over, the first is line {line}: \"{found}\""));
         }
         if let Some((title, line)) = self.open_section {

@@ -92,9 +92,9 @@ impl Section for Dump {
             contents.notes.raw_monitors += 1;
         } else {
             let Some(rest) = line.strip_prefix('\t') else { return Ok(false) };
-            let monitor = dump.monitors.last_mut();
+            let monitor = dump.monitors.last_mut().filter(|_| !self.is_raw);
             let is_taken = monitor.and_then(|monitor| of_monitor(monitor, rest)).is_some();
-            return Ok(self.is_raw || is_taken);
+            return Ok(is_taken || self.is_raw);
         }
         Ok(true)
     }

@@ -1,0 +1,221 @@
+//! Texts of all ages and in all states: lines that the original cut, several files in one, counters
+//! that have overflown, heap dumps, monitors of the JVM's own.
+
+#![forbid(unsafe_code)]
+
+use std::fmt::Write;
+
+use perk_hprof::{Error, ascii};
+use perk_profile::{Profile, ThreadId};
+
+const HEADER: &str =
+    "JAVA PROFILE 1.0.1, created Fri Nov 20 19:00:31 2026\n\nprose\n\n--------\n\n";
+
+fn read(body: &str) -> Profile {
+    let text = format!("{HEADER}{body}");
+    ascii::read(text.as_bytes()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// `line` as the original writes it: of 1,024 bytes or more it is cut, and has no line end.
+fn original(line: &str) -> String {
+    let line = format!("{line}\n");
+    line[..line.len().min(1023)].to_owned()
+}
+
+#[test]
+fn lines_that_the_original_cut_are_two() {
+    let (name, long) = ("n".repeat(2000), "x".repeat(1100));
+    let mut text = String::new();
+    for line in [
+        format!("THREAD START (obj=1, id = 1, name=\"{name}\", group=\"main\")"),
+        format!("THREAD START (obj=2, id = 2, name=\"{name}\", group=\"main\")"),
+        "TRACE 300001:".to_owned(),
+        format!("\ta.{long}.run(A.java:1)"),
+        format!("\ta.A.main({long}.java:2)"),
+        "TRACE 300002: (thread=1)".to_owned(),
+        "\ta.A.main(A.java:3)".to_owned(),
+        "SITES BEGIN (ordered by live bytes) Fri Nov 20 19:00:10 2026".to_owned(),
+        format!("    1 50.00% 50.00%        10    1        10     1 300001 a.{long}"),
+        "    2 50.00% 100.00%        10    1        10     1 300002 a.B".to_owned(),
+        "SITES END".to_owned(),
+        "CPU SAMPLES BEGIN (total = 7) Fri Nov 20 19:00:10 2026".to_owned(),
+        format!("   1 57.14% 57.14%       4 300001 a.{long}.run"),
+        "   2 42.86% 100.00%       3 300002 a.A.main".to_owned(),
+        "CPU SAMPLES END".to_owned(),
+    ] {
+        text += &original(&line);
+    }
+    let profile = read(&text);
+    let cut_name = profile.thread_name(ThreadId::new(0));
+    assert!(cut_name.len() > 900 && cut_name.bytes().all(|byte| byte == b'n'));
+    assert_eq!(profile.threads.len(), 2);
+    let samples = profile.cpu_samples().next().unwrap();
+    assert_eq!(samples.rows.iter().map(|row| row.1).collect::<Vec<_>>(), [4, 3]);
+    assert_eq!(profile.frames(samples.rows[0].0).count(), 2);
+    let methods: Vec<_> = profile
+        .frames(samples.rows[0].0)
+        .map(|frame| profile.symbols.get_method(profile.symbols.get_frame(frame).method))
+        .collect();
+    assert_eq!(profile.symbols.strings.get(methods[1].name), "main");
+    assert_eq!(methods[1].source, None);
+    assert_eq!(profile.sites().unwrap().rows.len(), 2);
+    assert_eq!(profile.notes.len(), 1, "{:?}", profile.notes);
+    assert!(profile.notes[0].starts_with("6 lines were cut off by the agent"));
+}
+
+/// perk's own lines are whole, however long.
+#[test]
+fn long_lines_are_whole_where_nothing_begins_within() {
+    let name = "n".repeat(1 << 20);
+    let mut text = String::new();
+    writeln!(text, "THREAD START (obj=1, id = 1, name=\"{name}\", group=\"main\")").unwrap();
+    writeln!(text, "TRACE 1:\n\t{name}.{name}({name}:1)\nTRACE 2:\n\t<empty>").unwrap();
+    writeln!(text, "CPU SAMPLES BEGIN (total = 1) x").unwrap();
+    writeln!(text, "   1 100.00% 100.00%       1     1 {name}.{name}\nCPU SAMPLES END").unwrap();
+    let profile = read(&text);
+    assert_eq!(profile.thread_name(ThreadId::new(0)), name);
+    assert_eq!(profile.notes, [""; 0]);
+    let frame = profile.frames(profile.cpu_samples().next().unwrap().rows[0].0).next().unwrap();
+    let method = profile.symbols.get_frame(frame).method;
+    assert_eq!(profile.symbols.method_name(method).len(), 2 * name.len() + 1);
+}
+
+/// Each file has its own numbers.
+#[test]
+fn several_files_in_one_are_read_in_order() {
+    let part = |method: &str, count: u32| {
+        format!(
+            "{HEADER}TRACE 300001:\n\ta.A.{method}(A.java:1)\nCPU SAMPLES BEGIN (total = {count}) \
+             x\n   1 100.00% 100.00% {count:7} 300001 a.A.{method}\nCPU SAMPLES END\n"
+        )
+    };
+    let text = part("f", 2) + &part("g", 3);
+    let profile = perk_hprof::read(text.as_bytes()).unwrap();
+    let tops: Vec<_> = profile
+        .cpu_samples()
+        .map(|samples| {
+            let frame = profile.frames(samples.rows[0].0).next().unwrap();
+            (samples.total, profile.symbols.method_name(profile.symbols.get_frame(frame).method))
+        })
+        .collect();
+    assert_eq!(tops, [(2, "a.A.f".to_owned()), (3, "a.A.g".to_owned())]);
+    assert_eq!(profile.notes, [""; 0]);
+}
+
+#[test]
+fn totals_that_have_overflown_are_mended() {
+    let profile = read("CPU SAMPLES BEGIN (total = -2) x\nCPU SAMPLES END\n");
+    assert_eq!(profile.total_cpu_samples().total, u64::from(u32::MAX) - 1);
+    assert_eq!(profile.notes, ["1 counter is negative, and taken as having grown over 2^31"]);
+    for total in ["-", "x", "99999999999999999999", "-99999999999"] {
+        let text = format!("{HEADER}CPU SAMPLES BEGIN (total = {total}) x\nCPU SAMPLES END\n");
+        let error = ascii::read(text.as_bytes()).unwrap_err();
+        assert!(matches!(error, Error::Ascii { line: 7, .. }), "{total}: {error}");
+    }
+}
+
+/// Of the agent before JDK 5 and of the one after.
+#[test]
+fn heap_dumps_are_counted() {
+    let profile = read(
+        "\
+HEAP DUMP BEGIN (5 objects, 100 bytes) Fri Nov 20 19:00:32 2026
+ROOT 0 (kind=<thread>, id=200000, trace=300000)
+ROOT 8b3e20 (kind=<Java stack>, thread=1, frame=0)
+OBJ 8b3e20 (sz=24, trace=1, class=java/lang/String@8a1b30)
+\tvalue\t\t8b3e40
+OBJ 8b3e50 (sz=24, trace=1, class=java/lang/String@8a1b30)
+ARR 8b3e40 (sz=32, trace=1, nelems=10, elem type=char)
+ARR 8b3e70 (sz=40, trace=1, nelems=2, elem type=java.lang.String[]@8a1b40)
+\t[0]\t\t8b3e20
+ARR 8b3ea0 (sz=8, trace=1, nelems=0, elem type=byte[])
+CLS 8a1b30 (name=java/lang/String, trace=1)
+\tsuper\t\t8a1000
+HEAP DUMP END
+",
+    );
+    assert_eq!(
+        profile.notes,
+        [
+            "line 7: HEAP DUMP of 5 objects, 128 bytes, 1 classes, 2 roots was counted and not kept; \
+          most are of java.lang.String: 2 objects, 48 bytes"
+        ]
+    );
+    let text = format!("{HEADER}HEAP DUMP BEGIN (1 objects, 1 bytes) x\nOBJ 1 (sz=x, class=a@1)\n");
+    assert!(ascii::read(text.as_bytes()).is_err());
+}
+
+#[test]
+fn monitors_of_the_jvm_are_passed_over() {
+    let profile = read(
+        "\
+TRACE 3:
+\tjava/lang/Object.wait(Object.java:Native method)
+MONITOR DUMP BEGIN
+    THREAD 4, trace 3, status: CW
+    MONITOR java/lang/ref/Reference$Lock unowned
+\twaiting to enter:
+\twaiting to be notified: thread 4
+    RAW MONITOR \"Heap lock\"(0x8066d58)
+\towner: thread 4, entry count: 1
+\twaiting to enter:
+\twaiting to be notified:
+MONITOR DUMP END
+MONITOR TIME BEGIN (total = 100 ms) Fri Nov 20 19:00:32 2026
+rank   self  accum   count trace monitor
+   1 80.00% 80.00%       4     3 java/lang/Object (Java)
+   2 20.00% 100.00%       2     3 Heap lock (Raw)
+MONITOR TIME END
+",
+    );
+    let dump = profile.monitor_dumps().next().unwrap();
+    let class = |id| profile.symbols.class_name(id);
+    assert_eq!(dump.monitors.len(), 1);
+    assert_eq!(class(dump.monitors[0].class), "java.lang.ref.Reference$Lock");
+    assert_eq!(dump.monitors[0].waiting, [4]);
+    let times = profile.monitor_times().next().unwrap();
+    assert_eq!((times.rows.len(), class(times.rows[0].class)), (1, "java.lang.Object"));
+    assert_eq!(times.rows[0].waits.blocked_ns, 80_000_000);
+    assert_eq!(profile.notes, ["2 monitors of the JVM itself passed over"]);
+}
+
+/// What is no record is told, and what is nothing else is no profile.
+#[test]
+fn other_lines_are_told() {
+    let body = "HPROF said so\nTHREAD END (id = 1)\nand so\n";
+    let profile = read(body);
+    assert_eq!(
+        profile.notes,
+        ["2 lines that are no records passed over, the first is line 7: \"HPROF said so\""]
+    );
+    for (text, line) in [("# README\n\nmore\n", 1), ("\n\n\u{0}\u{1}\n", 3)] {
+        let error = ascii::read(text.as_bytes()).unwrap_err();
+        assert!(matches!(error, Error::Ascii { line: at, .. } if at == line), "{error}");
+    }
+    assert!(matches!(ascii::read(&b""[..]), Err(Error::NotHprof { .. })));
+    assert!(ascii::read(&b"T"[..]).is_err());
+}
+
+/// Frames as JVMs before JDK 1.2 and other tools print them.
+#[test]
+fn frames_of_all_kinds() {
+    let profile = read(
+        "TRACE 1:\n\ta.A.f(Native Method)\n\ta.A.g(Unknown Source)\n\ta.A.h(A.java)\n\t\
+         a.A.i(<Unknown Source>:Unknown line)\n\ta.A.j(A.java:Native method)\n",
+    );
+    let trace = profile.trace_by_serial(1).unwrap();
+    let frames: Vec<_> = profile
+        .frames(trace)
+        .map(|frame| {
+            let frame = profile.symbols.get_frame(frame);
+            let source = profile.symbols.get_method(frame.method).source;
+            (source.map(|it| profile.symbols.strings.get(it)), frame.line.to_hprof())
+        })
+        .collect();
+    let file = Some("A.java");
+    assert_eq!(frames, [(None, -3), (None, -1), (file, -1), (None, -1), (file, -3)]);
+    for wrong in ["a.A.f", "a.A.f(A.java:12a)", "a.A.f(A.java:1"] {
+        let text = format!("{HEADER}TRACE 1:\n\t{wrong}\n");
+        assert!(matches!(ascii::read(text.as_bytes()), Err(Error::Ascii { line: 8, .. })));
+    }
+}
