@@ -32,7 +32,7 @@ const VERBS: [&str; 12] = [
     "close",
 ];
 /// Methods there are.
-const METHODS: u64 = 20_000;
+const METHODS: u64 = 6_000;
 /// Others that a method calls.
 const CALLEES: u64 = 5;
 

@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// Ids by 128 bits of their text. That two texts share these does not happen: of a million, once in
 /// 10^26 files. So the texts need not be kept, nor be fetched to be compared.
 #[derive(Debug)]
-pub(super) struct ByText<T>(std::collections::HashMap<u128, T, BuildHasherDefault<AsItIs>>);
+pub(super) struct ByText<T>(std::collections::HashMap<[u64; 2], T, BuildHasherDefault<AsItIs>>);
 
 impl<T> Default for ByText<T> {
     fn default() -> Self {
@@ -28,7 +28,7 @@ impl<T: Copy> ByText<T> {
 /// The upper and lower half of products, each mixed into the other, of two sums of the text with
 /// different factors (the fractions of square roots).
 #[inline]
-fn bits(text: &[u8]) -> u128 {
+fn bits(text: &[u8]) -> [u64; 2] {
     const FACTORS: [u64; 2] = [0x6A09_E667_F3BC_C909, 0xBB67_AE85_84CA_A73B];
     let mut sums = [0x3C6E_F372_FE94_F82B ^ text.len() as u64, 0xA54F_F53A_5F1D_36F1];
     let mut add = |word: u64| {
@@ -44,10 +44,10 @@ fn bits(text: &[u8]) -> u128 {
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);
     add(u64::from_le_bytes(last));
-    u128::from(sums[0]) << 64 | u128::from(sums[1])
+    sums
 }
 
-/// Takes the lower half of the bits for the hash.
+/// Takes the last of the words for the hash.
 #[derive(Debug, Default)]
 pub(super) struct AsItIs(u64);
 
@@ -57,14 +57,14 @@ impl Hasher for AsItIs {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
+        // An array of numbers comes as its bytes.
+        if let Some(word) = bytes.last_chunk() {
+            self.0 = u64::from_ne_bytes(*word);
         }
     }
 
-    fn write_u128(&mut self, bits: u128) {
-        self.0 = bits as u64;
-    }
+    // The array's length says nothing.
+    fn write_usize(&mut self, _: usize) {}
 }
 
 #[cfg(test)]
@@ -85,7 +85,7 @@ mod tests {
             other[bit / 8] ^= 1 << (bit % 8);
             assert!(seen.insert(bits(&other)));
         }
-        let halves: HashSet<u64> = seen.iter().map(|bits| *bits as u64).collect();
+        let halves: HashSet<u64> = seen.iter().map(|bits| bits[1]).collect();
         assert_eq!(halves.len(), seen.len());
         for zeros in [&b""[..], b"\0", b"\0\0\0\0\0\0\0\0", b"\0\0\0\0\0\0\0\0\0"] {
             assert!(seen.insert(bits(zeros)) || zeros.is_empty());
