@@ -352,7 +352,10 @@ mod tests {
         check(b"CPU SAMPLES BEGIN (total = 9) Wed Jan 12 11:26:47 2000\n", Some(Form::Text));
         check(b"in prose:\n\nTRACE 204:\njava/lang/A.f(A.java:1)\n", Some(Form::Text));
         check(b"handles_used: 1174, handles_free: 339046", Some(Form::Old));
-        check(b"so says the program\nAllocation profile (sizes in bytes", Some(Form::Aprof));
+        check(
+            b"its output\nAllocation profile (sizes in bytes, cutoff = 0 bytes):\n",
+            Some(Form::Aprof),
+        );
         check(b"\nAllocation profile (sizes in bytes, cutoff = 0 bytes):\n", Some(Form::Aprof));
         check(b"main;a;b 12\n", Some(Form::Collapsed));
         check(b"FLR\0\0\x02\0\x01", Some(Form::Jfr));
