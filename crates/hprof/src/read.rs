@@ -19,14 +19,10 @@ pub fn read(mut input: impl Read) -> Result<Profile, Error> {
     input.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
     let format = recognise(&head);
     let found = printable(&head);
-    let mut input = Cursor::new(head).chain(input);
+    let input = Cursor::new(head).chain(input);
     match format {
         Some(Format::Ascii) => ascii::read(input),
-        Some(Format::Binary | Format::Extended) => {
-            let mut bytes = Vec::new();
-            input.read_to_end(&mut bytes)?;
-            binary::read(&bytes)
-        }
+        Some(Format::Binary | Format::Extended) => binary::read(input),
         Some(Format::Old) => old::read(input),
         None => Err(Error::NotHprof { found }),
     }

@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use perk_hprof::{Error, ascii};
-use perk_profile::{Profile, ThreadId};
+use perk_profile::{HeapRoot, Profile, ThreadId};
 
 const HEADER: &str =
     "JAVA PROFILE 1.0.1, created Fri Nov 20 19:00:31 2026\n\nprose\n\n--------\n\n";
@@ -134,13 +134,27 @@ CLS 8a1b30 (name=java/lang/String, trace=1)
 HEAP DUMP END
 ",
     );
+    let heap = profile.heaps().next().unwrap();
+    let rows: Vec<_> = heap
+        .rows
+        .iter()
+        .map(|row| {
+            let class = profile.symbols.class_name(row.class);
+            (class, row.instance_count, row.shallow_bytes)
+        })
+        .collect();
     assert_eq!(
-        profile.notes,
+        rows,
         [
-            "line 7: HEAP DUMP of 5 objects, 128 bytes, 1 classes, 2 roots was counted and not kept; \
-          most are of java.lang.String: 2 objects, 48 bytes"
+            ("java.lang.String", 2, 48),
+            ("java.lang.String[]", 1, 40),
+            ("char[]", 1, 32),
+            ("byte[]", 1, 8),
+            ("java.lang.Class", 1, 0),
         ]
     );
+    assert_eq!(heap.roots, [(HeapRoot::JavaFrame, 1), (HeapRoot::Thread, 1)]);
+    assert_eq!(profile.notes, ["line 7: HEAP DUMP tells no sizes of its 1 classes"]);
     let text = format!("{HEADER}HEAP DUMP BEGIN (1 objects, 1 bytes) x\nOBJ 1 (sz=x, class=a@1)\n");
     assert!(ascii::read(text.as_bytes()).is_err());
 }

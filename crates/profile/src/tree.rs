@@ -1,6 +1,5 @@
 //! The calling-context tree: one node for each distinct path of frames from a thread's first frame.
 
-
 use rustc_hash::FxHashMap;
 
 use crate::{FrameId, NodeId};
@@ -70,7 +69,7 @@ impl CallTree {
                 None if self.nodes.len() >= self.limit => {
                     return Inserted { node, folded_frames: 1 + frames.count() };
                 }
-                Entry::Vacant(room) => {
+                None => {
                     let child = NodeId::new(self.nodes.len());
                     let root = self.root();
                     self.nodes.push(Node { parent: node, first_child: root, frame: Some(frame) });

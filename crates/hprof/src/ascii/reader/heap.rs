@@ -1,5 +1,6 @@
 //! HEAP DUMP: its objects are counted by class.
 
+use perk_profile::{Event, HeapClassRow, HeapHistogram, HeapRoot};
 use rustc_hash::FxHashMap;
 
 use super::Section;
@@ -18,13 +19,19 @@ pub(super) struct HeapDump {
     first_line: usize,
     /// By the class's name as the file has it.
     by_class: FxHashMap<Box<[u8]>, Objects>,
-    roots: u64,
-    classes: u64,
+    /// In the order of [`HeapRoot::ALL`].
+    root_counts: [u64; HeapRoot::ALL.len()],
+    class_count: u64,
 }
 
 impl HeapDump {
     pub(super) fn new(first_line: usize) -> Self {
-        Self { first_line, by_class: FxHashMap::default(), roots: 0, classes: 0 }
+        Self {
+            first_line,
+            by_class: FxHashMap::default(),
+            root_counts: Default::default(),
+            class_count: 0,
+        }
     }
 
     fn add(&mut self, class: &[u8], bytes: u64) {
@@ -63,32 +70,47 @@ impl Section for HeapDump {
                     self.add(&[class, b" []"].concat(), bytes);
                 }
             }
-            [b'R', b'O', b'O', b'T', b' ', ..] => self.roots += 1,
-            [b'C', b'L', b'S', b' ', ..] => self.classes += 1,
+            [b'R', b'O', b'O', b'T', b' ', rest @ ..] => {
+                self.root_counts[root_kind(rest) as usize] += 1;
+            }
+            [b'C', b'L', b'S', b' ', ..] => self.class_count += 1,
             _ => return Ok(false),
         }
         Ok(true)
     }
 
     fn close(self: Box<Self>, contents: &mut Contents) {
-        let mut all = Objects::default();
-        for objects in self.by_class.values() {
-            all.count += objects.count;
-            all.bytes = all.bytes.saturating_add(objects.bytes);
+        let profile = &mut contents.profile;
+        let mut heap = HeapHistogram::default();
+        for (name, objects) in self.by_class {
+            let class = profile.symbols.class(&source_form(&text(&name)));
+            heap.rows.push(HeapClassRow {
+                class,
+                instance_count: objects.count,
+                shallow_bytes: objects.bytes,
+            });
         }
-        let most = self.by_class.iter().max_by_key(|(name, objects)| (objects.bytes, *name));
-        let most = most.map_or(String::new(), |(name, objects)| {
-            let (name, Objects { count, bytes }) = (text(name), objects);
-            format!("; most are of {}: {count} objects, {bytes} bytes", source_form(&name))
-        });
-        let Objects { count, bytes } = all;
-        let note = format!(
-            "line {}: HEAP DUMP of {count} objects, {bytes} bytes, {} classes, {} roots was \
-             counted and not kept{most}",
-            self.first_line, self.classes, self.roots
-        );
-        contents.profile.notes.push(note);
+        if self.class_count > 0 {
+            let class = profile.symbols.class("java.lang.Class");
+            let instance_count = self.class_count;
+            heap.rows.push(HeapClassRow { class, instance_count, shallow_bytes: 0 });
+            profile.notes.push(format!(
+                "line {}: HEAP DUMP tells no sizes of its {instance_count} classes",
+                self.first_line
+            ));
+        }
+        heap.rank();
+        let roots = HeapRoot::ALL.into_iter().zip(self.root_counts);
+        heap.roots = roots.filter(|&(_, count)| count > 0).collect();
+        profile.events.push(Event::Heap(heap));
     }
+}
+
+/// The kind of a root: `%x (kind=<thread>, …)`.
+fn root_kind(line: &[u8]) -> HeapRoot {
+    let line = text(line);
+    let kind = line.split_once("(kind=<").and_then(|(_, rest)| rest.split_once('>'));
+    kind.and_then(|(kind, _)| HeapRoot::of_name(kind)).unwrap_or(HeapRoot::Unknown)
 }
 
 /// The class and the size in `%x (sz=%u, trace=%u, …class=%s@%x)`; arrays of primitive types have
