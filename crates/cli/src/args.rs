@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use perk_profile::NamePattern;
+use perk_profile::{Filter, NamePattern, Profile};
 
 use crate::diff::limit::{Limit, limit};
 use crate::form::Form;
 use crate::input::ReadArgs;
 use crate::listen::{address, command, time};
 use crate::report::{name_pattern, share};
+use crate::talk;
 
 /// A profiler for the JVM: see where a Java program spends its time.
 #[derive(Debug, Parser)]
@@ -224,9 +225,10 @@ pub(crate) struct ListenArgs {
     pub(crate) after: Duration,
 }
 
-/// Show the top methods and call paths of a profile
+/// Show what matters in a profile: where to begin, top methods, call paths, allocations, locks
 ///
-/// Reads every form that perk writes; the content tells the form, not the name.
+/// Reads every form that perk reads; the content tells the form, not the name. Traces that were cut
+/// are joined to the longer ones that they are most likely the end of, and marked as inferred.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -234,34 +236,53 @@ Examples:
   perk report --traces --top 5 app.hprof
   perk report --threads app.hprof
   perk report --tree --min 2% app.hprof
+  perk report --tree=bottom-up --focus 'com.acme.*' app.hprof
   perk report --method HashMap.get app.hprof
+  perk report --lines --value allocated app.hprof
   perk report --json app.hprof | jq -r '.methods[:5][] | [.self_count, .name] | @tsv'
-  ssh host cat app.hprof | perk report -")]
+  perk report --csv app.hprof > methods.csv
+  ssh host cat app.hprof | perk report -
+
+With --csv the view asked for is written, or the methods: --lines, --tree, --edges, --method, --threads,
+--sites, --classes or --monitors.")]
 pub(crate) struct ReportArgs {
     /// The profile; - is stdin
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) read: ReadArgs,
-    /// Rows of each table [default: 15; with --json: all]
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    /// What is shown: samples, time, calls, allocated or live bytes, or what else the profile has
+    /// [default: each; in trees, the first of them that it has]
+    #[arg(long, value_name = "VALUE")]
+    pub(crate) value: Option<String>,
+    /// Leave cut traces as they are
+    #[arg(long)]
+    pub(crate) no_infer: bool,
+    /// Rows of each table [default: 15; with --json and --csv: all]
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
     /// A table for each thread, too
     #[arg(long)]
     pub(crate) threads: bool,
-    /// Under each method the call traces it was on top of (samples)
+    /// Under each method the call traces it was on top of
     #[arg(long)]
     pub(crate) traces: bool,
-    /// Only the call tree, from the threads' first methods on
+    /// Only the methods by line
     #[arg(long)]
-    pub(crate) tree: bool,
+    pub(crate) lines: bool,
+    /// Only the call tree, from the threads' first methods on, or from the top of the stacks outward
+    #[arg(long, value_name = "ORDER", value_enum, num_args = 0..=1, require_equals = true,
+          default_missing_value = "top-down")]
+    pub(crate) tree: Option<TreeOrder>,
     /// Leave branches below this share out of the call tree
     #[arg(long, value_name = "SHARE", default_value = "0.5%", value_parser = share)]
     pub(crate) min: f64,
-    /// Only who calls whom, and how often
+    /// Only who calls whom
     #[arg(long)]
     pub(crate) edges: bool,
-    /// Only this method's calls, its callers and callees: bar, Foo.bar, 'com.acme.*'
+    /// Only this method, its callers and callees: bar, Foo.bar, 'com.acme.*'
     #[arg(long, value_name = "NAME", value_parser = name_pattern)]
     pub(crate) method: Option<NamePattern>,
     /// Only the allocation sites, with their call paths
@@ -274,15 +295,68 @@ pub(crate) struct ReportArgs {
     #[arg(long)]
     pub(crate) monitors: bool,
     /// Everything as JSON: methods, paths, calls, allocations, threads, accounting
-    #[arg(long, conflicts_with_all = ["tree", "edges", "method", "sites", "classes", "monitors"])]
+    #[arg(long, conflicts_with_all = ["lines", "tree", "edges", "method", "sites", "classes",
+                                      "monitors", "csv"])]
     pub(crate) json: bool,
+    /// One view as CSV: a line of titles, with units, and a line a row
+    #[arg(long)]
+    pub(crate) csv: bool,
+}
+
+/// Which traces of a profile count.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct FilterArgs {
+    /// Only traces through this method: bar, Foo.bar, 'com.acme.*' (repeatable: through any of them)
+    #[arg(long, value_name = "NAME", value_parser = name_pattern)]
+    pub(crate) focus: Vec<NamePattern>,
+    /// No traces through this method (repeatable)
+    #[arg(long, value_name = "NAME", value_parser = name_pattern)]
+    pub(crate) ignore: Vec<NamePattern>,
+    /// Take this method's frames out of traces; its numbers go to its caller (repeatable)
+    #[arg(long, value_name = "NAME", value_parser = name_pattern)]
+    pub(crate) hide: Vec<NamePattern>,
+}
+
+impl FilterArgs {
+    /// The filter that the options describe.
+    pub(crate) fn filter(&self) -> Filter {
+        let Self { focus, ignore, hide } = self.clone();
+        Filter { focus, ignore, hide }
+    }
+
+    /// The part of the profile of that `name` that is let through. Says what has no traces to filter.
+    pub(crate) fn apply(&self, profile: Profile, name: &str) -> Profile {
+        let note_count = profile.notes.len();
+        let profile = self.filter().apply(profile);
+        for note in &profile.notes[note_count..] {
+            talk::say(format_args!("{name}: {note}"));
+        }
+        profile
+    }
+}
+
+/// Where a call tree begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TreeOrder {
+    /// The threads' first methods, and below each what it called
+    TopDown,
+    /// The methods on top of the stacks, and below each who called it
+    BottomUp,
 }
 
 impl ReportArgs {
-    /// Whether the report is only of what the options name.
-    pub(crate) fn has_views(&self) -> bool {
-        let calls = self.tree || self.edges || self.method.is_some();
-        calls || self.sites || self.classes || self.monitors
+    /// How many views the options name.
+    pub(crate) fn view_count(&self) -> usize {
+        let views = [
+            self.lines,
+            self.tree.is_some(),
+            self.edges,
+            self.method.is_some(),
+            self.sites,
+            self.classes,
+            self.monitors,
+        ];
+        views.into_iter().filter(|&is_asked_for| is_asked_for).count()
     }
 }
 
@@ -350,6 +424,7 @@ Examples:
   perk convert java.hprof.txt -o app.html
   perk convert app.hprof -o app.collapsed
   perk convert app.hprof --value calls -o calls.html
+  perk convert app.hprof --focus Main.parse -o parse.html
   perk convert app.hprof --to collapsed -o - | grep Main.parse")]
 pub(crate) struct ConvertArgs {
     /// The profile; - is stdin
@@ -367,6 +442,8 @@ pub(crate) struct ConvertArgs {
     /// what else the profile has [default: the first of them that it has]
     #[arg(long, value_name = "VALUE")]
     pub(crate) value: Option<String>,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
 }
 
 /// Browse a profile in the terminal

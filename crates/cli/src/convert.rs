@@ -33,6 +33,7 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
         target.check()?;
     }
     let Input { profile, .. } = input::read(&args.file, &args.read)?;
+    let profile = args.filter.apply(profile, &display_name(&args.file));
     let value = args.value.as_deref().map(|name| value::find(&profile, name)).transpose()?;
     let title = match &profile.accounting {
         Some(accounting) if !accounting.program.is_empty() => accounting.program.clone(),

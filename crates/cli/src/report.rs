@@ -1,13 +1,16 @@
 //! `perk report`: what a profile says, as tables or as JSON.
 
 mod allocations;
+mod callers;
 mod calls;
+mod csv;
 mod fields;
+mod head;
 mod heap;
 mod json;
 mod monitors;
+mod numbers;
 pub(crate) mod paths;
-mod samples;
 mod summaries;
 pub(crate) mod table;
 mod tree;
@@ -15,48 +18,73 @@ mod tree;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-use perk_profile::{MethodTree, NamePattern, Profile, top};
+use anyhow::bail;
+use perk_profile::{Joined, MethodTree, NamePattern, Profile, Value, cut, top};
 
-use crate::args::ReportArgs;
-use crate::input::{self, display_name};
-use crate::show::{Screen, printable};
-use crate::{accounting, talk};
+use crate::args::{ReportArgs, TreeOrder};
+use crate::input::{self, Input, display_name};
+use crate::show::{Screen, percent, plural, printable};
+use crate::{accounting, talk, value};
 use allocations::Objects;
+use callers::Callers;
 use calls::Calls;
 use fields::Fields;
+use head::Head;
 use monitors::Contention;
-use samples::{By, View};
+use numbers::{By, View};
 
 /// Rows of a table, where `--top` does not say it.
 const ROWS: usize = 15;
 /// Rows with lines below them, where `--top` does not say it.
 const BLOCKS: usize = 5;
+/// Columns by which the first lines go on further in, and those of the accounting.
+const INDENT: usize = 4;
+const ACCOUNTS: usize = 10;
 /// The exit code where there is nothing to report.
 const NOTHING: u8 = 1;
 
 /// Reads a file and reports on stdout.
 pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
-    let input = input::read(&args.file, &args.read)?;
+    if args.csv && args.view_count() > 1 {
+        bail!("--csv shows one view: ask for one of them");
+    }
+    let mut input = input::read(&args.file, &args.read)?;
     let name = display_name(&args.file);
-    let content = Content::new(&input.profile);
+    let value = args.value.as_deref().map(|it| value::find(&input.profile, it)).transpose()?;
+    let mut joined = match args.no_infer {
+        true => Joined::default(),
+        false => cut::join(&mut input.profile),
+    };
+    let filtered = filter(args, &mut input, &mut joined, &name);
+    let tree = MethodTree::new(&input.profile);
+    let content = Content { filtered, ..Content::of_value(&input.profile, &tree, &joined, value) };
     let mut out = BufWriter::new(io::stdout().lock());
     let mut missing = Vec::new();
     if args.json {
         json::write(&input, &name, &content, args, &mut out)?;
+    } else if args.csv {
+        for line in content.conditions() {
+            talk::say(format_args!("{name}: {line}"));
+        }
+        missing.extend(csv::write(&content, args, &mut out)?);
     } else {
-        writeln!(out, "{name}: {}, {}", input.form.title(), content.total())?;
-        if args.has_views() {
+        let mut lines = vec![format!("{name}: {}, {}", input.form.title(), content.total())];
+        lines.extend(content.conditions());
+        if args.view_count() > 0 {
+            write_lines(&lines, &Screen::of_stdout(), &mut out)?;
             missing = write_views(args, &content, &mut out)?;
         } else {
-            write_all(args, &content, &mut out)?;
+            write_all(args, &content, lines, &mut out)?;
         }
     }
     out.flush()?;
     if content.is_empty() {
-        missing = vec![
+        let what = if content.filtered.is_empty() {
             "nothing to report: no samples, calls, allocation sites, monitors or heap dumps"
-                .to_owned(),
-        ];
+        } else {
+            "nothing that goes through the filter"
+        };
+        missing = vec![what.to_owned()];
     }
     for what in &missing {
         talk::say(format_args!("{name} has {what}"));
@@ -64,12 +92,52 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     Ok(if missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(NOTHING) })
 }
 
+/// Leaves in `input` what the options let through. Returns how much of each value that is, in a few
+/// words; nothing where there is no filter.
+fn filter(args: &ReportArgs, input: &mut Input, joined: &mut Joined, name: &str) -> Vec<String> {
+    let filter = args.filter.filter();
+    if filter.is_empty() {
+        return Vec::new();
+    }
+    let before: Vec<_> = Value::all_of(&input.profile)
+        .into_iter()
+        .map(|value| {
+            let name = printable(value.name(&input.profile));
+            (value, name, value.weights(&input.profile).total)
+        })
+        .collect();
+    joined.without(&input.profile, &filter.hidden(&input.profile.symbols));
+    input.profile = args.filter.apply(std::mem::take(&mut input.profile), name);
+    if filter.focus.is_empty() && filter.ignore.is_empty() {
+        let names: Vec<_> = filter.hide.iter().map(|name| name.as_str()).collect();
+        return vec![format!("the frames of {} are hidden", printable(&names.join(", ")))];
+    }
+    let after = |(value, name, before): (Value, String, u64)| {
+        let total = value.weights(&input.profile).total;
+        format!("{} % of {name}", percent(total, before))
+    };
+    before.into_iter().map(after).collect()
+}
+
+/// Writes the lines above the tables. Returns how many lines of the screen they took.
+fn write_lines(lines: &[String], screen: &Screen, out: &mut dyn Write) -> io::Result<usize> {
+    let mut count = 0;
+    for line in lines {
+        let line = screen.wrap(line, INDENT);
+        writeln!(out, "{line}")?;
+        count += line.lines().count();
+    }
+    Ok(count)
+}
+
 /// The first tables of everything a profile has, for the end of a run; `None` where it has nothing.
 pub(crate) fn summary(profile: &Profile, top: usize, screen: &Screen) -> Option<String> {
-    let content = Content::new(profile);
+    let joined = Joined::default();
+    let tree = MethodTree::new(profile);
+    let content = Content::of_value(profile, &tree, &joined, None);
     let mut text = String::new();
-    if content.has_samples() {
-        text += &content.samples.table(&content.samples.methods(), By::Own, top, false, screen);
+    if let Some(samples) = content.samples() {
+        text += &samples.table(&samples.methods(), By::Own, top, false, screen);
     }
     if let Some(calls) = &content.calls {
         section(&mut text, &calls.by_self(top, screen));
@@ -100,34 +168,68 @@ fn section(text: &mut String, section: &str) {
 #[derive(Debug)]
 struct Content<'a> {
     profile: &'a Profile,
-    samples: View<'a>,
+    joined: &'a Joined,
+    /// How much of each value a filter let through; empty where there is none.
+    filtered: Vec<String>,
+    /// The numbers of each value, in order of interest.
+    values: Vec<View<'a>>,
+    /// The value that was asked for.
+    asked: Option<Value>,
     calls: Option<Calls<'a>>,
     objects: Option<Objects<'a>>,
     contention: Option<Contention<'a>>,
     fields: Option<Fields<'a>>,
-    tree: MethodTree,
+    tree: &'a MethodTree,
 }
 
 impl<'a> Content<'a> {
-    fn new(profile: &'a Profile) -> Self {
-        let tree = MethodTree::new(profile);
+    /// What `profile` has; trees and the methods to begin with are by `asked`, or by the first
+    /// value there is.
+    fn of_value(
+        profile: &'a Profile,
+        tree: &'a MethodTree,
+        joined: &'a Joined,
+        asked: Option<Value>,
+    ) -> Self {
+        let values = Value::all_of(profile).into_iter();
         Self {
             profile,
-            samples: View::new(profile),
-            calls: Calls::new(profile, &tree),
-            objects: Objects::new(profile, &tree),
+            joined,
+            filtered: Vec::new(),
+            values: values.map(|value| View::new(profile, tree, joined, value)).collect(),
+            asked,
+            calls: Calls::new(profile, tree),
+            objects: Objects::new(profile, tree),
             contention: Contention::new(profile),
             fields: Fields::new(profile),
             tree,
         }
     }
 
-    fn has_samples(&self) -> bool {
-        self.samples.samples.total > 0
+    /// The numbers of a value.
+    fn view(&self, value: Value) -> Option<&View<'a>> {
+        self.values.iter().find(|view| view.value == value)
+    }
+
+    fn samples(&self) -> Option<&View<'a>> {
+        self.view(Value::Samples)
+    }
+
+    /// What trees and the methods to begin with are by.
+    fn main_view(&self) -> Option<&View<'a>> {
+        match self.asked {
+            Some(value) => self.view(value),
+            None => self.values.first(),
+        }
+    }
+
+    /// What other tools measured.
+    fn measures(&self) -> impl Iterator<Item = &View<'a>> {
+        self.values.iter().filter(|view| matches!(view.value, Value::Measure(_)))
     }
 
     fn is_empty(&self) -> bool {
-        !self.has_samples()
+        self.values.is_empty()
             && self.calls.is_none()
             && self.objects.is_none()
             && self.contention.is_none()
@@ -138,47 +240,94 @@ impl<'a> Content<'a> {
     /// What there is, in a line: `12 samples of 10 ms = 120 ms of CPU time`.
     fn total(&self) -> String {
         let mut parts = Vec::new();
-        if self.has_samples() || self.is_empty() {
-            parts.push(self.samples.total());
-        }
+        parts.extend(self.samples().map(View::total));
         parts.extend(self.calls.as_ref().map(Calls::total));
         parts.extend(self.objects.as_ref().map(Objects::total));
+        parts.extend(self.measures().map(View::total));
         parts.extend(self.contention.as_ref().map(Contention::total));
         parts.extend(self.fields.as_ref().map(Fields::total));
         parts.extend(heap::total(self.profile));
-        parts.join("; ")
+        match parts.is_empty() {
+            true => plural(0, "sample"),
+            false => parts.join("; "),
+        }
+    }
+
+    /// What a reader must know of the numbers: what they are a part of, and what is inferred.
+    fn conditions(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if !self.filtered.is_empty() {
+            lines.push(format!("filtered: {}", self.filtered.join(", ")));
+        }
+        if let Some(view) = self.main_view().filter(|_| !self.joined.is_empty()) {
+            let rows = self.joined.rows(&view.numbers.rows);
+            let number = rows.iter().map(|row| row.1).fold(0, u64::saturating_add);
+            if number > 0 {
+                let traces = plural(rows.len() as u64, "cut trace");
+                let share = view.percent(number);
+                let what = printable(view.name);
+                lines.push(format!(
+                    "inferred: the callers of {traces}, {share} % of {what} (see --no-infer)"
+                ));
+            }
+        }
+        lines
     }
 }
 
-fn write_all(args: &ReportArgs, content: &Content<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// Everything there is; of the value alone that was asked for, if one was.
+fn write_all(
+    args: &ReportArgs,
+    content: &Content<'_>,
+    mut lines: Vec<String>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let screen = Screen::of_stdout();
     let top = args.top.unwrap_or(ROWS);
     let blocks = args.top.unwrap_or(BLOCKS);
     if let Some(accounting) = &content.profile.accounting {
         let jvm = format!(" (pid {}, {})", accounting.pid, printable(&accounting.jvm));
         let program = screen.cut_end(&printable(&accounting.program), jvm.chars().count());
-        writeln!(out, "{program}{jvm}")?;
+        lines.insert(1, format!("{program}{jvm}"));
     }
-    if content.has_samples() {
-        write_samples(args, &content.samples, &screen, out)?;
-    }
+    let line_count = write_lines(&lines, &screen, out)?;
     let mut sections = Vec::new();
-    if let Some(calls) = &content.calls {
+    if let Some(head) = Head::new(content, head::MOST) {
+        let rows = args.top.map(|top| top.min(head::MOST));
+        sections.push(head.section(rows, line_count + 1, &screen));
+    }
+    let is_asked = |value| content.asked.is_none_or(|asked| asked == value);
+    if let Some(view) = content.samples().filter(|_| is_asked(Value::Samples)) {
+        sections.extend(view_sections(args, view, &screen));
+    }
+    if let Some(calls) = content.calls.as_ref().filter(|_| is_asked(Value::Time)) {
         sections.push(calls.by_self(top, &screen));
-        sections.push(calls.by_total(top, &screen));
+        sections.push(calls.by_total(top, content.filtered.is_empty(), &screen));
         sections.push(calls.chatty(blocks, &screen));
         if args.threads {
-            sections.extend(calls.threads(&content.tree, blocks, &screen));
+            sections.extend(calls.threads(content.tree, blocks, &screen));
         }
     }
-    if let Some(objects) = &content.objects {
-        sections.push(objects.sites(blocks, &screen));
-        sections.push(objects.classes(top, &screen));
-        sections.push(objects.methods(&content.tree, top, &screen));
+    if content.asked.is_none() {
+        if let Some(objects) = &content.objects {
+            sections.push(objects.sites(blocks, &screen));
+            sections.push(objects.classes(top, &screen));
+            sections.push(objects.methods(content.tree, top, &screen));
+        }
+        sections.push(summaries::table(content.profile, &screen));
     }
-    sections.push(summaries::table(content.profile, &screen));
+    for view in &content.values {
+        let is_its = match view.value {
+            Value::Samples | Value::Time => false,
+            Value::Calls | Value::Allocated | Value::Live => content.asked == Some(view.value),
+            Value::Measure(_) => is_asked(view.value),
+        };
+        if is_its {
+            sections.extend(view_sections(args, view, &screen));
+        }
+    }
     sections.push(heap::tables(content.profile, top, &screen));
-    if let Some(contention) = &content.contention {
+    if let Some(contention) = content.contention.as_ref().filter(|_| content.asked.is_none()) {
         sections.push(contention.deadlock_lines(&screen));
         sections.push(contention.locks(top, &screen));
         sections.push(contention.paths(blocks, &screen));
@@ -187,7 +336,7 @@ fn write_all(args: &ReportArgs, content: &Content<'_>, out: &mut dyn Write) -> i
         }
         sections.push(contention.last_dump(blocks, &screen));
     }
-    if let Some(fields) = &content.fields {
+    if let Some(fields) = content.fields.as_ref().filter(|_| content.asked.is_none()) {
         sections.push(fields.shared_fields(top, &screen));
         sections.push(fields.classes(top, &screen));
         sections.push(fields.fields(top, &screen));
@@ -199,7 +348,7 @@ fn write_all(args: &ReportArgs, content: &Content<'_>, out: &mut dyn Write) -> i
     if let Some(accounting) = &content.profile.accounting {
         writeln!(out, "\n{}", screen.heading("Accounting"))?;
         for line in accounting::lines(accounting) {
-            writeln!(out, "{line}")?;
+            writeln!(out, "{}", screen.wrap(&line, ACCOUNTS))?;
         }
     }
     Ok(())
@@ -222,14 +371,28 @@ fn write_views(
         Some(section) => sections.push(section),
         None => missing.push(format!("no {what}")),
     };
-    let calls = content.calls.as_ref();
+    let view = content.main_view();
+    // Counted calls say more of callers and callees than the numbers of any one value.
+    let calls = content.calls.as_ref().filter(|_| content.asked.is_none());
+    let callers = view
+        .filter(|_| calls.is_none() && (args.edges || args.method.is_some()))
+        .map(|view| Callers::new(content, view));
     let objects = content.objects.as_ref();
-    if args.tree {
-        add(true, tree::section(content, args.min, &screen), "call tree");
+    add(args.lines, view.map(|view| view.line_table(top, &screen)), "call traces");
+    if let Some(order) = args.tree {
+        let tree = view.map(|view| match order {
+            TreeOrder::TopDown => tree::section(content, view, args.min, &screen),
+            TreeOrder::BottomUp => tree::bottom_up_section(content, view, args.min, &screen),
+        });
+        add(true, tree, "call tree");
     }
-    add(args.edges, calls.map(|calls| calls.edges(top, &screen)), "calls");
+    if args.edges {
+        let edges = calls.map(|calls| calls.edges(top, &screen));
+        add(true, edges.or_else(|| Some(callers.as_ref()?.all(top, &screen))), "calls");
+    }
     if let Some(name) = &args.method {
         let found = calls.map(|calls| calls.butterflies(name, top, &screen));
+        let found = found.or_else(|| Some(callers.as_ref()?.butterflies(name, top, &screen)));
         add(true, found, &format!("calls of {}", name.as_str()));
     }
     add(args.sites, objects.map(|objects| objects.sites(top, &screen)), "allocation sites");
@@ -249,51 +412,45 @@ fn write_views(
     Ok(missing)
 }
 
-fn write_samples(
-    args: &ReportArgs,
-    view: &View<'_>,
-    screen: &Screen,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+/// The tables of one value.
+fn view_sections(args: &ReportArgs, view: &View<'_>, screen: &Screen) -> Vec<String> {
     let top = args.top.unwrap_or(ROWS);
+    let blocks = args.top.unwrap_or(BLOCKS);
     let methods = view.methods();
-    writeln!(out, "\n{}", screen.heading("Top methods by self"))?;
-    out.write_all(view.table(&methods, By::Own, top, args.traces, screen).as_bytes())?;
-    writeln!(out, "\n{}", screen.heading("Top methods by total"))?;
-    out.write_all(view.table(&methods, By::Total, top, false, screen).as_bytes())?;
-    writeln!(out, "\n{}", screen.heading("Top call paths, innermost frame first"))?;
-    out.write_all(paths::blocks(view, args.top.unwrap_or(BLOCKS), screen).as_bytes())?;
+    let section =
+        |title: &str, table: String| format!("{}\n{table}", screen.heading(&view.title(title)));
+    let by_self = view.table(&methods, By::Own, top, args.traces, screen);
+    let by_total = view.table(&methods, By::Total, top, false, screen);
+    let mut sections = vec![
+        section("Top methods by self", by_self),
+        section("Top methods by total", by_total),
+        section("Top call paths, innermost frame first", paths::blocks(view, blocks, screen)),
+    ];
     if args.threads {
-        write_threads(view, args.top.unwrap_or(BLOCKS), screen, out)?;
+        sections.extend(thread_sections(view, blocks, screen));
     }
-    Ok(())
+    sections
 }
 
-fn write_threads(
-    view: &View<'_>,
-    top: usize,
-    screen: &Screen,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let threads = top::threads(view.profile, &view.samples);
+fn thread_sections(view: &View<'_>, top: usize, screen: &Screen) -> Vec<String> {
+    let threads = top::threads(view.profile, &view.numbers);
     if threads.is_empty() {
-        return writeln!(out, "\n{}", no_threads(screen));
+        return vec![no_threads(screen) + "\n"];
     }
-    for (thread, count) in threads {
+    let section = |(thread, number)| {
         let name = printable(view.profile.thread_name(thread));
-        let heading = format!("Thread {name}: {}", view.amount(count));
-        writeln!(out, "\n{}", screen.heading(&heading))?;
+        let heading = format!("Thread {name}: {}", view.amount(number));
         let of_thread = view.of_thread(thread);
-        let methods = of_thread.methods();
-        out.write_all(of_thread.table(&methods, By::Own, top, false, screen).as_bytes())?;
-    }
-    Ok(())
+        let table = of_thread.table(&of_thread.methods(), By::Own, top, false, screen);
+        format!("{}\n{table}", screen.heading(&heading))
+    };
+    threads.into_iter().map(section).collect()
 }
 
 /// What stands in the place of the threads' tables where there are none.
 fn no_threads(screen: &Screen) -> String {
     let hint = "the profile does not tell threads apart (perk run --threads does)";
-    format!("{}: {hint}", screen.heading("Threads"))
+    screen.wrap(&format!("{}: {hint}", screen.heading("Threads")), INDENT)
 }
 
 /// A pattern on the command line.
@@ -307,5 +464,86 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     match number.parse() {
         Ok(share) if (0.0..=100.0).contains(&share) => Ok(share),
         _ => Err("use a share from 0% to 100%, such as 0.5%".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use perk_profile::{Event, Frame, Line, Measure, Method, Unit};
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    fn args(options: &[&str]) -> ReportArgs {
+        let arguments = ["perk", "report", "file"].iter().chain(options);
+        match Cli::parse_from(arguments).command {
+            Command::Report(args) => args,
+            _ => panic!("not report"),
+        }
+    }
+
+    /// A profile of what another tool measured, on one frame.
+    fn measured() -> Profile {
+        let mut profile = Profile::default();
+        let class = profile.symbols.class("T");
+        let name = profile.symbols.strings.intern("f");
+        let method = profile.symbols.method(Method { class, name, signature: None, source: None });
+        let frame = profile.symbols.frame(Frame { method, bci: None, line: Line::Number(3) });
+        let node = profile.tree.insert([frame]).node;
+        let trace = profile.trace(node, None);
+        for (name, unit, number) in
+            [("delay", Unit::Nanoseconds, 5_000_000), ("misses", Unit::Count, 7)]
+        {
+            profile.events.push(Event::Measure(Measure {
+                name: name.to_owned(),
+                unit,
+                total: 2 * number,
+                rows: vec![(trace, number)],
+            }));
+        }
+        profile
+    }
+
+    fn shown(profile: &Profile, options: &[&str]) -> String {
+        let joined = Joined::default();
+        let args = args(options);
+        let value = args.value.as_ref().and_then(|name| Value::find(profile, name));
+        let tree = MethodTree::new(profile);
+        let content = Content::of_value(profile, &tree, &joined, value);
+        let mut text = Vec::new();
+        if args.csv {
+            assert_eq!(csv::write(&content, &args, &mut text).unwrap(), None);
+        } else {
+            write_all(&args, &content, vec![content.total()], &mut text).unwrap();
+        }
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn what_other_tools_measured_is_shown() {
+        let profile = measured();
+        let text = shown(&profile, &[]);
+        let first = "10 ms of delay, 5 ms of them below the file's cutoff; \
+                     14 misses, 7 of them below the file's cutoff\n";
+        assert!(text.starts_with(first), "{text}");
+        assert!(text.contains("1   50.00  5 ms     25.00  2.5 ms    50.00  T.f\n"), "{text}");
+        assert!(text.contains("\nTop methods by self: delay\n"), "{text}");
+        assert!(text.contains("\nTop methods by total: misses\n"), "{text}");
+        let text = shown(&profile, &["--value", "misses"]);
+        assert!(text.contains("1   50.00     7     25.00     3.5    50.00  T.f\n"), "{text}");
+        assert!(!text.contains("by self: delay"), "{text}");
+    }
+
+    #[test]
+    fn titles_of_csv_have_units() {
+        let profile = measured();
+        for (value, row) in [
+            ("delay", "self_ns,self_percent,total_ns,total_percent\ndelay,T.f,T,f,,,5000000,50.00"),
+            ("misses", "self_count,self_percent,total_count,total_percent\nmisses,T.f,T,f,,,7"),
+        ] {
+            let text = shown(&profile, &["--csv", "--value", value]);
+            assert!(text.contains(row), "{text}");
+        }
     }
 }

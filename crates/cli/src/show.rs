@@ -1,12 +1,12 @@
 //! How numbers and names look in reports, and how wide a report may be.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::env;
-use std::fmt::Write;
 use std::io::{IsTerminal, stderr, stdout};
 
 pub(crate) use perk_profile::units::{bytes, duration, percent, plural, printable};
-use perk_profile::{FrameId, Line, MethodId, Symbols, names};
+use perk_profile::{ClassId, FrameId, Line, MethodId, Symbols, Unit, names};
 
 /// What the place a report goes to can take.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,8 +60,27 @@ impl Screen {
         line.chars().take(room - 1).chain(['…']).collect()
     }
 
+    /// Text as lines that fit, broken at blanks, those behind the first by `indent` further in.
+    pub(crate) fn wrap(&self, text: &str, indent: usize) -> String {
+        let Some(width) = self.width else { return text.to_owned() };
+        let mut wrapped = String::new();
+        let mut column = 0;
+        for word in text.split_inclusive(' ') {
+            let length = word.trim_end().chars().count();
+            if column > indent && column + length > width {
+                wrapped.truncate(wrapped.trim_end().len());
+                wrapped.push('\n');
+                wrapped += &" ".repeat(indent);
+                column = indent;
+            }
+            wrapped += word;
+            column += word.chars().count();
+        }
+        wrapped
+    }
+
     fn room(&self, used: usize, longest: usize) -> usize {
-        const LEAST: usize = 20;
+        const LEAST: usize = 12;
         self.width.map_or(longest, |width| width.saturating_sub(used).max(LEAST)).min(longest)
     }
 }
@@ -134,17 +153,42 @@ impl Detail {
 /// A frame as HPROF shows it: `class.method (Source.java:12)`.
 pub(crate) fn frame(symbols: &Symbols, id: FrameId) -> String {
     let frame = symbols.get_frame(id);
-    let mut text = symbols.method_name(frame.method);
-    let source = symbols.get_method(frame.method).source.map(|source| symbols.strings.get(source));
-    let place = match (frame.line, source) {
+    printable(&symbols.method_name(frame.method)) + &place(symbols, frame.method, frame.line)
+}
+
+/// Where in a method a line is: ` (Source.java:12)`; empty where nothing is known.
+pub(crate) fn place(symbols: &Symbols, method: MethodId, line: Line) -> String {
+    let source = symbols.get_method(method).source.map(|source| symbols.strings.get(source));
+    let place = match (line, source) {
         (Line::Number(line), Some(source)) => format!(" ({source}:{line})"),
         (Line::Number(line), None) => format!(" (line {line})"),
         (Line::Native, _) => " (native)".to_owned(),
         (Line::Compiled | Line::Unknown, Some(source)) => format!(" ({source})"),
         (Line::Compiled | Line::Unknown, None) => String::new(),
     };
-    text.write_str(&place).expect("a String takes any text");
-    printable(&text)
+    printable(&place)
+}
+
+/// The name of a class for people: see [`class_name`].
+pub(crate) fn class(symbols: &Symbols, id: ClassId) -> String {
+    printable(&class_name(symbols, id))
+}
+
+/// The name of a class, in source form also where a file has the JVM's: `byte[][]` for `[[B`.
+pub(crate) fn class_name(symbols: &Symbols, id: ClassId) -> Cow<'_, str> {
+    match symbols.class_name(id) {
+        name if name.starts_with('[') => names::from_signature(name).into(),
+        name => name.into(),
+    }
+}
+
+/// A number of a unit, for people.
+pub(crate) fn number(number: u64, unit: Unit) -> String {
+    match unit {
+        Unit::Count => number.to_string(),
+        Unit::Nanoseconds => duration(number),
+        Unit::Bytes => bytes(number),
+    }
 }
 
 #[cfg(test)]
@@ -162,6 +206,31 @@ mod tests {
         assert_eq!(Screen::default().cut(&"x".repeat(60_000), 0).chars().count(), 1000);
         assert_eq!(screen.cut("short", 39), "short");
         assert_eq!(screen.cut_end("java -jar some/application.jar", 20), "java -jar some/appl…");
+    }
+
+    #[test]
+    fn text_is_broken_at_blanks() {
+        let screen = Screen { width: Some(20), bold: false };
+        let text = "perk      a word and others, averyverylongwordthatfitsnowhere on";
+        let lines = "perk      a word and\n          others,\n          \
+                     averyverylongwordthatfitsnowhere\n          on";
+        assert_eq!(screen.wrap(text, 10), lines);
+        assert_eq!(Screen::default().wrap(text, 10), text);
+    }
+
+    #[test]
+    fn classes_have_their_source_form() {
+        let mut symbols = Symbols::default();
+        for (name, shown) in [
+            ("[[B", "byte[][]"),
+            ("[Ljava.util.Map$Entry;", "java.util.Map$Entry[]"),
+            ("[Ljava/lang/String;", "java.lang.String[]"),
+            ("int[]", "int[]"),
+            ("B", "B"),
+        ] {
+            let id = symbols.class(name);
+            assert_eq!(class(&symbols, id), shown);
+        }
     }
 
     #[track_caller]

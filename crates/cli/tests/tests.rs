@@ -9,6 +9,7 @@ mod input;
 mod launch;
 mod listen;
 mod monitors;
+mod report;
 mod run;
 mod util;
 mod view;

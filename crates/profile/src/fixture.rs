@@ -1,8 +1,8 @@
 //! Profiles for tests, written as stacks: `A.leaf:12<A.main`, innermost frame first.
 
 use crate::{
-    Allocations, CallEdge, CallEdges, CallRow, CpuTimes, Event, Frame, Line, Method, MethodId,
-    NodeId, Profile, Site, Sites, Thread, ThreadId,
+    Allocations, CallEdge, CallEdges, CallRow, CpuSamples, CpuTimes, Event, Frame, Line, Measure,
+    Method, MethodId, NodeId, Profile, Site, Sites, Thread, ThreadId, TraceId,
 };
 
 /// The method `Class.name`.
@@ -35,6 +35,35 @@ pub(crate) fn thread(profile: &mut Profile, name: &str) -> ThreadId {
     let name = profile.symbols.strings.intern(name);
     let serial = 200_001 + u32::try_from(profile.threads.len()).unwrap();
     profile.push_thread(Thread { serial, object_id: 1, name, group: None, parent_group: None })
+}
+
+/// The traces of stacks, with a number each, and their total.
+fn numbers(profile: &mut Profile, rows: &[(&str, u64)]) -> (Vec<(TraceId, u64)>, u64) {
+    let trace = |&(path, count): &(&str, u64)| {
+        let node = stack(profile, path);
+        (profile.trace(node, None), count)
+    };
+    (rows.iter().map(trace).collect(), rows.iter().map(|row| row.1).sum())
+}
+
+/// Adds a section of samples: stack and number.
+pub(crate) fn push_samples(profile: &mut Profile, rows: &[(&str, u64)]) {
+    let (rows, total) = numbers(profile, rows);
+    profile.events.push(Event::CpuSamples(CpuSamples { total, rows, ..CpuSamples::default() }));
+}
+
+/// A profile of samples.
+pub(crate) fn samples(rows: &[(&str, u64)]) -> Profile {
+    let mut profile = Profile::default();
+    push_samples(&mut profile, rows);
+    profile
+}
+
+/// Adds what another tool counted: stack and number.
+pub(crate) fn push_measure(profile: &mut Profile, name: &str, rows: &[(&str, u64)]) {
+    let (rows, total) = numbers(profile, rows);
+    let measure = Measure { name: name.to_owned(), total, rows, ..Measure::default() };
+    profile.events.push(Event::Measure(measure));
 }
 
 /// Adds a section of calls: stack, thread, number of calls, self time.

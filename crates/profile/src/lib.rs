@@ -7,13 +7,19 @@
 #![forbid(unsafe_code)]
 
 pub mod accounting;
+pub mod advice;
 pub mod allocations;
+pub mod bottom_up;
 pub mod calls;
+pub mod columns;
+pub mod cut;
 pub mod diff;
 pub mod exact;
 pub mod fields;
+pub mod filter;
 pub mod heap;
 pub mod ids;
+pub mod lines;
 pub mod method_tree;
 pub mod monitors;
 pub mod mutf8;
@@ -32,10 +38,13 @@ pub mod value;
 mod fixture;
 
 pub use accounting::Accounting;
+pub use columns::Columns;
+pub use cut::Joined;
 pub use exact::{
     Allocations, CallEdge, CallEdges, CallRow, CpuTimes, HeapSummary, Site, SiteSelection, Sites,
 };
 pub use fields::{AllocationSite, Field, FieldAccesses, FieldCounts};
+pub use filter::Filter;
 pub use heap::{HeapClassRow, HeapHistogram, HeapRoot, ObjectLayout};
 pub use ids::{ClassId, FrameId, MethodId, NodeId, PathId, StrId, ThreadId, TraceId};
 pub use method_tree::MethodTree;

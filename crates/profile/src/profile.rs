@@ -215,6 +215,19 @@ impl Profile {
         &self.threads[id.index()]
     }
 
+    /// Moves traces to other nodes of the tree, which `place` may grow; what was measured on a trace
+    /// goes with it. The system trace stays without frames.
+    pub fn move_traces(&mut self, mut place: impl FnMut(&mut CallTree, TraceId, Trace) -> NodeId) {
+        self.trace_ids.clear();
+        for (index, trace) in self.traces.iter_mut().enumerate() {
+            let id = TraceId::new(index);
+            if index > 0 {
+                trace.node = place(&mut self.tree, id, *trace);
+            }
+            self.trace_ids.entry((trace.node, trace.thread)).or_insert(id);
+        }
+    }
+
     /// The name of a thread.
     pub fn thread_name(&self, id: ThreadId) -> &str {
         self.symbols.strings.get(self.get_thread(id).name)

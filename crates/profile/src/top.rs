@@ -35,7 +35,7 @@ pub fn of_thread(profile: &Profile, samples: &CpuSamples, thread: Option<ThreadI
     let of_thread =
         |&&(trace, _): &&(TraceId, u64)| profile.get_trace(trace).thread == Some(thread);
     let rows: Vec<_> = samples.rows.iter().filter(of_thread).copied().collect();
-    CpuSamples { total: rows.iter().map(|&(_, count)| count).sum(), rows, ..CpuSamples::default() }
+    CpuSamples { total: sum(&rows), rows, ..CpuSamples::default() }
 }
 
 /// All methods with at least one sample, by self count, then by total count, both descending.
@@ -55,11 +55,11 @@ pub fn methods(profile: &Profile, samples: &CpuSamples) -> Vec<MethodRow> {
                 rows.len() - 1
             });
             if depth == 0 {
-                rows[row].self_count += count;
+                rows[row].self_count = rows[row].self_count.saturating_add(count);
                 rows[row].traces.push((trace, count));
             }
             if seen[row].replace(trace) != Some(trace) {
-                rows[row].total_count += count;
+                rows[row].total_count = rows[row].total_count.saturating_add(count);
             }
         }
     }
@@ -76,7 +76,8 @@ pub fn paths(profile: &Profile, samples: &CpuSamples) -> Vec<PathRow> {
     let mut counts: FxHashMap<Vec<MethodId>, u64> = FxHashMap::default();
     for &(trace, count) in &samples.rows {
         let method_of = |frame| merged.method(profile.symbols.get_frame(frame).method);
-        *counts.entry(profile.frames(trace).map(method_of).collect()).or_default() += count;
+        let sum = counts.entry(profile.frames(trace).map(method_of).collect()).or_default();
+        *sum = sum.saturating_add(count);
     }
     let mut rows: Vec<PathRow> =
         counts.into_iter().map(|(methods, count)| PathRow { methods, count }).collect();
@@ -90,12 +91,18 @@ pub fn threads(profile: &Profile, samples: &CpuSamples) -> Vec<(ThreadId, u64)> 
     let mut counts: FxHashMap<ThreadId, u64> = FxHashMap::default();
     for &(trace, count) in &samples.rows {
         if let Some(thread) = profile.get_trace(trace).thread {
-            *counts.entry(thread).or_default() += count;
+            let sum = counts.entry(thread).or_default();
+            *sum = sum.saturating_add(count);
         }
     }
     let mut rows: Vec<_> = counts.into_iter().collect();
     rows.sort_by_key(|&(thread, count)| (Reverse(count), thread));
     rows
+}
+
+/// The numbers of all rows.
+fn sum(rows: &[(TraceId, u64)]) -> u64 {
+    rows.iter().map(|row| row.1).fold(0, u64::saturating_add)
 }
 
 /// Maps methods that look the same (several loaders' copies) to the first of them.

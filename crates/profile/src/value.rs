@@ -123,7 +123,14 @@ impl Value {
 
     /// Whether `profile` has such numbers other than 0.
     pub fn is_in(self, profile: &Profile) -> bool {
-        self.weights(profile).total > 0
+        match self {
+            Value::Samples => profile.total_cpu_samples().total > 0,
+            Value::Time => profile
+                .cpu_times()
+                .any(|it| it.total_ns > 0 || it.rows.iter().any(|row| row.self_ns > 0)),
+            Value::Calls => profile.cpu_times().any(|it| it.rows.iter().any(|row| row.count > 0)),
+            Value::Allocated | Value::Live | Value::Measure(_) => self.weights(profile).total > 0,
+        }
     }
 
     /// The numbers of all sections of `profile`.

@@ -5,7 +5,7 @@ use perk_profile::{Allocations, FrameId, MethodTree, Profile, Sites};
 
 use super::paths;
 use super::table::{Row, Table};
-use crate::show::{self, Screen, bytes, percent, plural, printable};
+use crate::show::{self, Screen, bytes, percent, plural};
 
 /// Stands for the path where it is not known, and that of others is.
 const NO_PATH: &str = "[site not known]";
@@ -78,7 +78,7 @@ impl<'a> Objects<'a> {
         let rows = allocations::sites(self.profile, self.section);
         let symbols = &self.profile.symbols;
         let rows = rows.iter().take(top).enumerate().map(|(index, row)| {
-            let class = printable(symbols.class_name(row.class));
+            let class = show::class(symbols, row.class);
             let frames: Vec<_> = self.profile.tree.frames(row.node).collect();
             let mut below = paths::middle_cut(&frames, |&id: &FrameId| show::frame(symbols, id));
             if below.is_empty() {
@@ -94,7 +94,7 @@ impl<'a> Objects<'a> {
     pub(super) fn classes(&self, top: usize, screen: &Screen) -> String {
         let rows = allocations::classes(self.profile, self.section);
         let rows = rows.iter().take(top).enumerate().map(|(index, row)| {
-            let class = printable(self.profile.symbols.class_name(row.class));
+            let class = show::class(&self.profile.symbols, row.class);
             Row { cells: self.cells(index, &row.objects, class), below: Vec::new() }
         });
         let table = Table { titles: self.titles("class"), rows: rows.collect() };

@@ -74,14 +74,16 @@ impl<'a> Calls<'a> {
         let mut text = format!("{}\n", screen.heading(title));
         text += &self.methods(&self.table, &self.table.methods, top, screen);
         if self.table.is_recursion_counted_again && self.is_timed() {
-            text += "The file has no call paths: self is worked out from the totals, and a total \
-                     counts recursive calls again.\n";
+            let note = "The file has no call paths: self is worked out from the totals, and a \
+                        total counts recursive calls again.";
+            text += &(screen.wrap(note, 0) + "\n");
         }
         text
     }
 
-    /// The methods with most time in all; empty where nothing was timed.
-    pub(super) fn by_total(&self, top: usize, screen: &Screen) -> String {
+    /// The methods with most time in all; empty where nothing was timed. Where not all traces are
+    /// shown, their paths have gaps that say nothing of the file.
+    pub(super) fn by_total(&self, top: usize, are_all_shown: bool, screen: &Screen) -> String {
         if !self.is_timed() {
             return String::new();
         }
@@ -89,7 +91,7 @@ impl<'a> Calls<'a> {
         rows.sort_by_key(|row| std::cmp::Reverse(row.total_ns));
         let mut text = format!("{}\n", screen.heading("Top methods by total"));
         text += &self.methods(&self.table, &rows, top, screen);
-        if self.table.are_paths_cut {
+        if self.table.are_paths_cut && are_all_shown {
             text += "The file's call paths are cut: a total has only what they show.\n";
         }
         text
@@ -315,7 +317,7 @@ fn sum(edges: &[Edge]) -> u64 {
 }
 
 /// The self time of a call on average; where it is less than a nanosecond, with a decimal.
-fn average(row: &MethodCalls) -> String {
+pub(super) fn average(row: &MethodCalls) -> String {
     match row.average_ns() {
         0 if row.self_ns > 0 && row.count > 0 => {
             format!("{:.1} ns", row.self_ns as f64 / row.count as f64)

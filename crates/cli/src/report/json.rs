@@ -2,16 +2,17 @@
 
 mod exact;
 mod monitors;
+mod values;
 
 use std::collections::HashMap;
 use std::io::Write;
 
 use perk_profile::top::{self, MethodRow, PathRow};
-use perk_profile::{Accounting, MethodId, ThreadId};
+use perk_profile::{Accounting, MethodId, Profile, ThreadId, columns};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{Content, View, fields, heap, summaries};
+use super::{Content, Head, View, fields, head, heap, summaries};
 use crate::args::ReportArgs;
 use crate::input::Input;
 
@@ -22,15 +23,23 @@ const TEXTS: [&str; 5] = ["program", "jvm", "engine", "clock", "timing"];
 struct Report<'a> {
     file: &'a str,
     form: &'static str,
+    /// What of each value goes through the filter, in words.
+    filtered: &'a [String],
+    /// `None` where no trace was joined to another, or left as it is for more than one would fit.
+    inferred: Option<values::Inferred>,
     created_unix_ms: Option<u64>,
     depth: Option<u32>,
     sample_count: u64,
     /// Less than all where the file has a cutoff.
     listed_sample_count: u64,
     interval_ns: Option<u64>,
+    /// `None` where nothing was measured by method.
+    where_to_begin: Option<values::Begin<'a>>,
     methods: Vec<Method<'a>>,
     paths: Vec<Path<'a>>,
     threads: Vec<Thread<'a>>,
+    /// All that the profile has by call path, samples among it.
+    values: Vec<values::Table<'a>>,
     /// `None` where the profile has counted no calls.
     calls: Option<exact::CallReport<'a>>,
     /// `None` where the profile has counted no allocations.
@@ -66,6 +75,8 @@ struct Trace {
     serial: u32,
     thread_serial: Option<u32>,
     self_count: u64,
+    /// So many of its outer frames are no part of the file.
+    inferred_frame_count: usize,
 }
 
 #[derive(Serialize)]
@@ -114,26 +125,32 @@ pub(super) fn write(
     args: &ReportArgs,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    let view = &content.samples;
-    let profile = view.profile;
-    let methods = view.methods();
-    let names = full_names(view);
+    let profile = content.profile;
+    let view = content.samples();
+    let samples = view.map(|view| &view.numbers);
+    let methods = samples.map(|samples| top::methods(profile, samples)).unwrap_or_default();
+    let paths = samples.map(|samples| top::paths(profile, samples)).unwrap_or_default();
+    let names = full_names(profile);
     let top = args.top.unwrap_or(usize::MAX);
+    let head = Head::new(content, args.top.unwrap_or(head::MOST));
     let report = Report {
         file,
         form: input.form.ending(),
+        filtered: &content.filtered,
+        inferred: values::inferred(content),
         created_unix_ms: profile.created.map(|created| created.unix_ms),
         depth: profile.depth,
-        sample_count: view.samples.total,
-        listed_sample_count: view.samples.rows.iter().map(|&(_, count)| count).sum(),
-        interval_ns: view.interval_ns,
-        methods: methods.iter().take(top).map(|row| method(view, row)).collect(),
-        paths: top::paths(profile, &view.samples)
-            .into_iter()
-            .take(top)
-            .map(|path| self::path(view, path, &names))
-            .collect(),
-        threads: threads(view, &names),
+        sample_count: samples.map_or(0, |samples| samples.total),
+        listed_sample_count: samples
+            .map_or(0, |it| it.rows.iter().map(|row| row.1).fold(0, u64::saturating_add)),
+        interval_ns: profile.sample_interval_ns(),
+        where_to_begin: head.as_ref().map(|head| values::begin(profile, head, &names)),
+        methods: view.map_or_else(Vec::new, |view| {
+            methods.iter().take(top).map(|row| method(content, view, row)).collect()
+        }),
+        paths: paths.into_iter().take(top).map(|path| self::path(view, path, &names)).collect(),
+        threads: threads(profile, view, &names),
+        values: content.values.iter().map(|it| values::table(content, it, &names, top)).collect(),
         calls: content.calls.as_ref().map(|calls| exact::calls(calls, &names, top)),
         allocations: content
             .objects
@@ -155,8 +172,8 @@ pub(super) fn write(
 }
 
 /// The name and signature of each method, by its index.
-fn full_names(view: &View<'_>) -> Vec<String> {
-    let symbols = &view.profile.symbols;
+fn full_names(profile: &Profile) -> Vec<String> {
+    let symbols = &profile.symbols;
     let name = |index| {
         let id = MethodId::new(index);
         let signature = symbols.get_method(id).signature;
@@ -165,14 +182,15 @@ fn full_names(view: &View<'_>) -> Vec<String> {
     (0..symbols.method_count()).map(name).collect()
 }
 
-fn method<'a>(view: &View<'a>, row: &MethodRow) -> Method<'a> {
+fn method<'a>(content: &Content<'a>, view: &View<'a>, row: &MethodRow) -> Method<'a> {
     let symbols = &view.profile.symbols;
     let method = symbols.get_method(row.method);
     let text = |id| symbols.strings.get(id);
     let trace = |&(id, self_count)| {
         let trace = view.profile.get_trace(id);
         let thread = trace.thread.map(|thread| view.profile.get_thread(thread).serial);
-        Trace { serial: trace.serial, thread_serial: thread, self_count }
+        let inferred_frame_count = content.joined.inferred_frame_count(id);
+        Trace { serial: trace.serial, thread_serial: thread, self_count, inferred_frame_count }
     };
     Method {
         name: symbols.method_name(row.method),
@@ -188,38 +206,42 @@ fn method<'a>(view: &View<'a>, row: &MethodRow) -> Method<'a> {
     }
 }
 
-fn path<'a>(view: &View<'_>, path: PathRow, names: &'a [String]) -> Path<'a> {
+fn path<'a>(view: Option<&View<'_>>, path: PathRow, names: &'a [String]) -> Path<'a> {
     Path {
         self_count: path.count,
-        self_cpu_ns: view.cpu_ns(path.count),
+        self_cpu_ns: view.and_then(|view| view.cpu_ns(path.count)),
         frames: Frames { methods: path.methods, names },
     }
 }
 
-fn threads<'a>(view: &View<'a>, names: &'a [String]) -> Vec<Thread<'a>> {
-    let profile = view.profile;
-    let counts: HashMap<_, _> = top::threads(profile, &view.samples).into_iter().collect();
+fn threads<'a>(
+    profile: &'a Profile,
+    view: Option<&View<'a>>,
+    names: &'a [String],
+) -> Vec<Thread<'a>> {
+    let counts = view.map(|view| top::threads(profile, &view.numbers)).unwrap_or_default();
+    let counts: HashMap<_, _> = counts.into_iter().collect();
     let text = |id| profile.symbols.strings.get(id);
     let describe = |(index, thread): (usize, &perk_profile::Thread)| {
         let id = ThreadId::new(index);
         let count = (!counts.is_empty()).then(|| counts.get(&id).copied().unwrap_or(0));
-        let of_thread = count.filter(|&count| count > 0).map(|_| view.of_thread(id).methods());
-        let methods = of_thread.unwrap_or_default();
+        let of_thread = count.filter(|&count| count > 0).and(view);
+        let methods = of_thread.map(|view| view.of_thread(id).methods()).unwrap_or_default();
         Thread {
             serial: thread.serial,
             name: text(thread.name),
             group: thread.group.map(text),
             sample_count: count,
-            cpu_ns: count.and_then(|count| view.cpu_ns(count)),
+            cpu_ns: count.zip(view).and_then(|(count, view)| view.cpu_ns(count)),
             methods: methods.iter().map(|row| thread_method(row, names)).collect(),
         }
     };
     profile.threads.iter().enumerate().map(describe).collect()
 }
 
-fn thread_method<'a>(row: &MethodRow, names: &'a [String]) -> ThreadMethod<'a> {
+fn thread_method<'a>(row: &columns::MethodRow, names: &'a [String]) -> ThreadMethod<'a> {
     let name = &names[row.method.index()];
-    ThreadMethod { name, self_count: row.self_count, total_count: row.total_count }
+    ThreadMethod { name, self_count: row.own, total_count: row.total }
 }
 
 fn accounting(accounting: &Accounting) -> Map<String, Value> {

@@ -1,7 +1,5 @@
 //! Call paths as indented blocks, long ones cut in the middle.
 
-use perk_profile::top;
-
 use super::View;
 use crate::show::Screen;
 
@@ -10,18 +8,17 @@ const INNER: usize = 9;
 const OUTER: usize = 3;
 const INDENT: &str = "      ";
 
-/// The paths with most samples, each with its count.
+/// The paths with most of their own, each with its number.
 pub(super) fn blocks(view: &View<'_>, top: usize, screen: &Screen) -> String {
-    let mut paths = top::paths(view.profile, &view.samples);
-    paths.truncate(top);
-    let labels = view.labels(paths.iter().flat_map(|path| path.methods.iter().copied()));
+    let paths = view.paths(top);
+    let labels = view.labels(paths.iter().flat_map(|(methods, _)| methods.iter().copied()));
     let mut text = String::new();
-    for (index, path) in paths.iter().enumerate() {
-        text += &format!("{:>3}.  {}\n", index + 1, view.amount(path.count));
-        if path.methods.is_empty() {
+    for (index, (methods, number)) in paths.iter().enumerate() {
+        text += &format!("{:>3}.  {}\n", index + 1, view.amount(*number));
+        if methods.is_empty() {
             text += &format!("{INDENT}[no stack]\n");
         }
-        for line in middle_cut(&path.methods, |method| labels[method].clone()) {
+        for line in middle_cut(methods, |method| labels[method].clone()) {
             text += &format!("{INDENT}{}\n", screen.cut(&line, INDENT.len()));
         }
     }

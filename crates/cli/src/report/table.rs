@@ -16,6 +16,9 @@ pub(crate) struct Row {
     pub(crate) below: Vec<String>,
 }
 
+/// A terminal has this much room for the last column, if it can be had by leaving out shares: all of
+/// them but the first stand beside the numbers they are of.
+const NAME: usize = 28;
 const GAP: &str = "  ";
 const INDENT: &str = "        ";
 
@@ -27,19 +30,30 @@ impl Table {
             let cells = self.rows.iter().map(|row| row.cells[column].chars().count());
             cells.chain([self.titles[column].len()]).max().unwrap_or(0)
         };
-        let widths: Vec<_> = (0..last).map(width).collect();
-        let used = widths.iter().map(|width| width + GAP.len()).sum();
-        let line = |cells: &mut dyn Iterator<Item = &str>| {
-            let mut line = String::new();
-            for &width in &widths {
-                let cell = cells.next().unwrap_or_default();
-                line += &format!("{cell:>width$}{GAP}");
-            }
-            line + &screen.cut(cells.next().unwrap_or_default(), used)
+        let mut shown: Vec<_> = (0..last).map(|column| (column, width(column))).collect();
+        let used = |shown: &[(usize, usize)]| -> usize {
+            shown.iter().map(|(_, width)| width + GAP.len()).sum()
         };
-        let mut text = screen.heading(&line(&mut self.titles.iter().copied())) + "\n";
+        while screen.width.is_some_and(|width| used(&shown) + NAME > width) {
+            let is_share = |&(column, _): &(usize, usize)| self.titles[column].ends_with('%');
+            let first = shown.iter().position(is_share);
+            let Some(spare) = shown.iter().rposition(is_share).filter(|&it| Some(it) != first)
+            else {
+                break;
+            };
+            shown.remove(spare);
+        }
+        let line = |cells: &[&str]| {
+            let mut line = String::new();
+            for &(column, width) in &shown {
+                line += &format!("{:>width$}{GAP}", cells[column]);
+            }
+            line + &screen.cut(cells[last], used(&shown))
+        };
+        let mut text = screen.heading(&line(&self.titles)) + "\n";
         for row in &self.rows {
-            text += &line(&mut row.cells.iter().map(String::as_str));
+            let cells: Vec<_> = row.cells.iter().map(String::as_str).collect();
+            text += &line(&cells);
             text.push('\n');
             for below in &row.below {
                 text += INDENT;
@@ -80,6 +94,22 @@ mod tests {
                 "10      1  org.example.Main$Inner.method\n",
             )
         );
+    }
+
+    #[test]
+    fn shares_make_room_for_names() {
+        let titles = vec!["self %", "self", "total %", "total", "calls %", "calls", "method"];
+        let name = "org.example.Main.method";
+        let cells = ["1.00", "12 ms", "2.00", "24 ms", "3.00", "36", name];
+        let row = Row { cells: cells.map(str::to_owned).to_vec(), below: Vec::new() };
+        let table = Table { titles, rows: vec![row] };
+        let shown = |width| {
+            let text = table.render(&Screen { width, bold: false });
+            text.lines().next().unwrap().matches('%').count()
+        };
+        assert_eq!([shown(None), shown(Some(75)), shown(Some(74))], [3, 3, 2]);
+        assert_eq!([shown(Some(66)), shown(Some(65)), shown(Some(20))], [2, 1, 1]);
+        assert!(table.render(&Screen { width: Some(66), bold: false }).contains(name));
     }
 
     #[test]

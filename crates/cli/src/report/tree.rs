@@ -1,38 +1,25 @@
-//! The call tree: from the threads' first methods on, by what they cost.
+//! The call tree: from the threads' first methods on, by what they cost; or from the top of the
+//! stacks outward, by who called.
 
 use std::cmp::Reverse;
 
 use perk_profile::method_tree::Branch;
-use perk_profile::{Allocations, MethodId, PathId};
+use perk_profile::{Allocations, Columns, MethodId, PathId, Value, bottom_up};
 
 use super::Content;
+use super::numbers::View;
 use super::table::{Row, Table};
-use crate::show::{self, Screen, bytes, duration, percent};
+use crate::show::{self, Screen, bytes, percent};
 
 /// Levels shown by blanks; from there on a number says how deep a line is.
 const INDENTED: usize = 24;
 
-/// What a branch is weighed by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Weight {
-    /// Time in nanoseconds.
-    Time,
-    /// Calls, where they were not timed.
-    Calls,
-    /// CPU samples.
-    Samples,
-    /// Allocated bytes.
-    Bytes,
-}
-
-/// The weight of each node.
+/// What a tree is weighed by.
 #[derive(Debug)]
-pub(super) struct Weights {
-    pub(super) weight: Weight,
-    own: Vec<u64>,
-    total: Vec<u64>,
-    /// Of all nodes, and of what has no path.
-    pub(super) all: u64,
+pub(super) struct Weights<'a> {
+    columns: &'a Columns,
+    /// Of traces that were joined to others.
+    inferred: Option<Columns>,
 }
 
 /// A line of the tree: a path of methods, direct recursion folded.
@@ -45,46 +32,29 @@ pub(super) struct Line {
     pub(super) is_recursive: bool,
     pub(super) own: u64,
     pub(super) total: u64,
+    /// As much of the total is here by inference.
+    pub(super) inferred: u64,
     /// `None` where calls were not counted.
     pub(super) call_count: Option<u64>,
     /// What it and all below allocated; `None` where allocations were not counted.
     pub(super) allocated: Option<Allocations>,
 }
 
-impl Weights {
-    /// The weight that a profile's tree has: time, calls, samples or bytes, the first there is.
-    pub(super) fn new(content: &Content<'_>) -> Option<Self> {
-        let tree = &content.tree;
-        let sums = |own: &[u64]| tree.totals(own, |sum, more| *sum = sum.saturating_add(*more));
-        if let Some((calls, columns)) =
-            content.calls.as_ref().and_then(|calls| calls.columns.as_ref().map(|it| (calls, it)))
-        {
-            let (weight, own, all) = if calls.is_timed() {
-                (Weight::Time, columns.self_ns.clone(), calls.all_ns())
-            } else {
-                (Weight::Calls, columns.counts.clone(), calls.table.count)
-            };
-            let total = sums(&own);
-            return Some(Self { weight, own, total, all });
-        }
-        let mut own = vec![0_u64; tree.len()];
-        if content.has_samples() {
-            for &(trace, count) in &content.samples.samples.rows {
-                own[tree.path(content.profile.get_trace(trace).node).index()] += count;
-            }
-            let (total, all) = (sums(&own), content.samples.samples.total);
-            return Some(Self { weight: Weight::Samples, own, total, all });
-        }
-        let objects = content.objects.as_ref()?;
-        let own: Vec<_> = objects.columns.own.iter().map(|it| it.allocated_bytes).collect();
-        let (total, all) = (sums(&own), objects.all().allocated_bytes);
-        Some(Self { weight: Weight::Bytes, own, total, all })
+impl<'a> Weights<'a> {
+    pub(super) fn new(content: &Content<'_>, view: &'a View<'_>) -> Self {
+        let joined = content.joined;
+        let inferred = (!joined.is_empty()).then(|| {
+            let rows = joined.rows(&view.numbers.rows);
+            Columns::of_rows(content.profile, content.tree, &rows, view.numbers.total)
+        });
+        Self { columns: view.columns(), inferred }
     }
 }
 
 /// The lines of branches with `min` percent of all weight or more, heaviest first.
-pub(super) fn lines(content: &Content<'_>, weights: &Weights, min: f64) -> Vec<Line> {
-    let least = weights.all as f64 * min / 100.0;
+pub(super) fn lines(content: &Content<'_>, weights: &Weights<'_>, min: f64) -> Vec<Line> {
+    let Weights { columns, inferred } = weights;
+    let least = columns.all as f64 * min / 100.0;
     let sum = |column: &[u64], nodes: &[PathId]| {
         nodes.iter().fold(0_u64, |sum, node| sum.saturating_add(column[node.index()]))
     };
@@ -96,7 +66,7 @@ pub(super) fn lines(content: &Content<'_>, weights: &Weights, min: f64) -> Vec<L
     };
     let kept = |branches: Vec<Branch>, depth: usize| {
         let weighed = branches.into_iter().map(|branch| {
-            let total = sum(&weights.total, &branch.tops);
+            let total = sum(&columns.total, &branch.tops);
             (total, depth, branch)
         });
         let mut kept: Vec<_> = weighed
@@ -120,8 +90,9 @@ pub(super) fn lines(content: &Content<'_>, weights: &Weights, min: f64) -> Vec<L
             depth,
             method: branch.method,
             is_recursive: branch.nodes.len() > branch.tops.len(),
-            own: sum(&weights.own, &branch.nodes),
+            own: sum(&columns.own, &branch.nodes),
             total,
+            inferred: inferred.as_ref().map_or(0, |it| sum(&it.total, &branch.tops)),
             call_count: call_counts.map(|columns| sum(&columns.counts, &branch.nodes)),
             allocated,
         });
@@ -130,50 +101,84 @@ pub(super) fn lines(content: &Content<'_>, weights: &Weights, min: f64) -> Vec<L
     lines
 }
 
-/// The tree as text; `None` where there is no path.
-pub(super) fn section(content: &Content<'_>, min: f64, screen: &Screen) -> Option<String> {
-    let weights = Weights::new(content)?;
-    let lines = lines(content, &weights, min);
-    let first = lines.first()?;
-    let (has_calls, has_objects) = (first.call_count.is_some(), first.allocated.is_some());
-    let labels = show::labels(&content.profile.symbols, lines.iter().map(|line| line.method));
-    let amount = |number: u64| match weights.weight {
-        Weight::Time => duration(number),
-        Weight::Calls => number.to_string(),
-        Weight::Samples => match content.samples.cpu_ns(number) {
-            Some(ns) => duration(ns),
-            None => number.to_string(),
-        },
-        Weight::Bytes => bytes(number),
-    };
-    // Where calls are the weight, self is their number.
-    let has_call_column = has_calls && weights.weight != Weight::Calls;
-    let has_byte_column = has_objects && weights.weight != Weight::Bytes;
+/// The tree as text; empty where no branch is left.
+pub(super) fn section(content: &Content<'_>, view: &View<'_>, min: f64, screen: &Screen) -> String {
+    let lines = lines(content, &Weights::new(content, view), min);
+    let Some(first) = lines.first() else { return String::new() };
+    // What the tree is weighed by needs no column of its own.
+    let has_calls = first.call_count.is_some() && view.value != Value::Calls;
+    let has_objects = first.allocated.is_some() && view.value != Value::Allocated;
+    let labels = view.labels(lines.iter().map(|line| line.method));
     let mut titles = vec!["total %", "total", "self"];
-    titles.extend(has_call_column.then_some("calls"));
-    titles.extend(has_byte_column.then_some("allocated"));
+    titles.extend(has_calls.then_some("calls"));
+    titles.extend(has_objects.then_some("allocated"));
     titles.push("method");
     let rows = lines.iter().map(|line| {
         let mut cells =
-            vec![percent(line.total, weights.all), amount(line.total), amount(line.own)];
-        cells.extend(line.call_count.filter(|_| has_call_column).map(|count| count.to_string()));
-        let allocated = line.allocated.filter(|_| has_byte_column);
+            vec![view.percent(line.total), view.number(line.total), view.number(line.own)];
+        cells.extend(line.call_count.filter(|_| has_calls).map(|count| count.to_string()));
+        let allocated = line.allocated.filter(|_| has_objects);
         cells.extend(allocated.map(|allocated| bytes(allocated.allocated_bytes)));
-        let indent = match line.depth {
-            0..=INDENTED => " ".repeat(line.depth),
-            depth => format!("{}{depth}: ", " ".repeat(INDENTED)),
-        };
-        let recursion = if line.is_recursive { " (recursive)" } else { "" };
-        cells.push(format!("{indent}{}{recursion}", labels[&line.method]));
+        let mut name = indented(line.depth, &labels[&line.method], line.is_recursive);
+        match line.inferred {
+            0 => {}
+            inferred if inferred == line.total => name += " [inferred]",
+            inferred => name += &format!(" [{} % inferred]", percent(inferred, line.total)),
+        }
+        cells.push(name);
         Row { cells, below: Vec::new() }
     });
     let table = Table { titles, rows: rows.collect() };
-    let what = match weights.weight {
-        Weight::Time => "time",
-        Weight::Calls => "calls",
-        Weight::Samples => "samples",
-        Weight::Bytes => "allocated bytes",
+    format!("{}\n{}", heading("Call tree by", view, min, screen), table.render(screen))
+}
+
+/// The lines of the tree from the top of the stacks outward.
+pub(super) fn bottom_up(content: &Content<'_>, view: &View<'_>, min: f64) -> Vec<bottom_up::Line> {
+    let columns = view.columns();
+    let name = |method| content.profile.symbols.method_name(method);
+    let least = columns.all as f64 * min / 100.0;
+    bottom_up::lines(content.tree, &columns.own, least, name)
+}
+
+/// This tree as text; empty where no branch is left.
+pub(super) fn bottom_up_section(
+    content: &Content<'_>,
+    view: &View<'_>,
+    min: f64,
+    screen: &Screen,
+) -> String {
+    let lines = bottom_up(content, view, min);
+    if lines.is_empty() {
+        return String::new();
+    }
+    let labels = view.labels(lines.iter().map(|line| line.method));
+    let rows = lines.iter().map(|line| {
+        let name = indented(line.depth, &labels[&line.method], line.is_recursive);
+        Row {
+            cells: vec![view.percent(line.number), view.number(line.number), name],
+            below: Vec::new(),
+        }
+    });
+    let table =
+        Table { titles: vec!["self %", "self", "method, callers below"], rows: rows.collect() };
+    format!("{}\n{}", heading("Callers by self", view, min, screen), table.render(screen))
+}
+
+fn heading(title: &str, view: &View<'_>, min: f64, screen: &Screen) -> String {
+    let what = match view.value {
+        Value::Allocated => "allocated bytes",
+        Value::Live => "live bytes",
+        _ => view.name,
     };
-    let heading = format!("Call tree by {what}, branches below {min} % left out");
-    Some(format!("{}\n{}", screen.heading(&heading), table.render(screen)))
+    let what = show::printable(what);
+    screen.heading(&format!("{title} {what}, branches below {min} % left out"))
+}
+
+fn indented(depth: usize, label: &str, is_recursive: bool) -> String {
+    let indent = match depth {
+        0..=INDENTED => " ".repeat(depth),
+        depth => format!("{}{depth}: ", " ".repeat(INDENTED)),
+    };
+    let recursion = if is_recursive { " (recursive)" } else { "" };
+    format!("{indent}{label}{recursion}")
 }

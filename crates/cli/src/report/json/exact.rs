@@ -1,14 +1,17 @@
 //! Exact calls, allocations and the call tree as JSON.
 
+use std::borrow::Cow;
+
 use perk_profile::allocations::{self, MethodRow};
 use perk_profile::calls::{Edge, MethodCalls};
-use perk_profile::{FrameId, Line, MethodId, Profile};
+use perk_profile::{FrameId, Line, MethodId, Profile, Unit, Value};
 use serde::Serialize;
 
 use crate::report::Content;
 use crate::report::allocations::Objects;
 use crate::report::calls::Calls;
-use crate::report::tree::{self, Weight, Weights};
+use crate::report::tree::{self, Weights};
+use crate::show;
 
 #[derive(Serialize)]
 pub(super) struct CallReport<'a> {
@@ -74,14 +77,14 @@ struct Numbers {
 
 #[derive(Serialize)]
 struct Class<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     #[serde(flatten)]
     objects: Numbers,
 }
 
 #[derive(Serialize)]
 struct Site<'a> {
-    class: &'a str,
+    class: Cow<'a, str>,
     #[serde(flatten)]
     objects: Numbers,
     /// Innermost first.
@@ -104,7 +107,9 @@ struct Allocator<'a> {
 
 #[derive(Serialize)]
 pub(super) struct Tree<'a> {
-    /// What `self` and `total` are: `ns`, `calls`, `samples` or `bytes`.
+    /// The value that the tree is weighed by.
+    value: &'a str,
+    /// What `self` and `total` are: `ns`, `calls`, `samples`, `bytes` or `count`.
     unit: &'static str,
     /// Branches below this share of all are left out.
     min_percent: f64,
@@ -121,6 +126,8 @@ struct TreeLine<'a> {
     #[serde(rename = "self")]
     own: u64,
     total: u64,
+    /// As much of the total is here by inference: from traces that were cut.
+    inferred_total: u64,
     call_count: Option<u64>,
     /// With all that the line's calls called.
     allocated: Option<Numbers>,
@@ -169,10 +176,10 @@ pub(super) fn objects<'a>(
     top: usize,
 ) -> AllocationReport<'a> {
     let profile = content.profile;
-    let class = |id| profile.symbols.class_name(id);
+    let class = |id| show::class_name(&profile.symbols, id);
     let classes = allocations::classes(profile, objects.section);
     let sites = allocations::sites(profile, objects.section);
-    let methods = objects.columns.methods(&content.tree);
+    let methods = objects.columns.methods(content.tree);
     let method = |row: &MethodRow| Allocator {
         name: &names[row.method.index()],
         own: numbers(row.own),
@@ -201,26 +208,32 @@ pub(super) fn objects<'a>(
 }
 
 /// The call tree without the branches below `min` percent; `None` where there is none.
-pub(super) fn tree<'a>(content: &Content<'_>, names: &'a [String], min: f64) -> Option<Tree<'a>> {
-    let weights = Weights::new(content)?;
-    let lines = tree::lines(content, &weights, min);
+pub(super) fn tree<'a>(
+    content: &'a Content<'_>,
+    names: &'a [String],
+    min: f64,
+) -> Option<Tree<'a>> {
+    let view = content.main_view()?;
+    let lines = tree::lines(content, &Weights::new(content, view), min);
     let line = |line: &tree::Line| TreeLine {
         depth: line.depth,
         method: &names[line.method.index()],
         is_recursive: line.is_recursive,
         own: line.own,
         total: line.total,
+        inferred_total: line.inferred,
         call_count: line.call_count,
         allocated: line.allocated.map(numbers),
     };
-    let unit = match weights.weight {
-        Weight::Time => "ns",
-        Weight::Calls => "calls",
-        Weight::Samples => "samples",
-        Weight::Bytes => "bytes",
+    let unit = match (view.value, view.unit) {
+        (Value::Samples, _) => "samples",
+        (Value::Calls, _) => "calls",
+        (_, Unit::Nanoseconds) => "ns",
+        (_, Unit::Bytes) => "bytes",
+        (_, Unit::Count) => "count",
     };
     let lines = lines.iter().map(line).collect();
-    Some(Tree { unit, min_percent: min, total: weights.all, lines })
+    Some(Tree { value: view.name, unit, min_percent: min, total: view.numbers.total, lines })
 }
 
 pub(super) fn frame<'a>(profile: &Profile, id: FrameId, names: &'a [String]) -> Frame<'a> {

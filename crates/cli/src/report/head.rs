@@ -1,0 +1,273 @@
+//! The first screen: the methods to begin with, what each can bring, and what there is to know of it.
+
+use std::collections::HashMap;
+
+use perk_profile::advice::{self, Advice, Caller};
+use perk_profile::{MethodId, Profile, Unit};
+
+use super::Content;
+use super::numbers::View;
+use super::table::{Row, Table};
+use crate::show::{self, Screen, bytes, duration, percent, plural};
+
+/// The lines of the smallest terminal: the table and what is before it fit there.
+const LINES: usize = 24;
+/// Methods that are always shown, and the most that are.
+const LEAST: usize = 5;
+pub(super) const MOST: usize = 10;
+/// A method behind the first ones with less of everything than this brings next to nothing.
+const WORTH: f64 = 0.01;
+/// Lines of hints under a method.
+const HINTS: usize = 2;
+/// Columns by which hints are indented, and how long they are where lines have no limit.
+const INDENT: usize = 8;
+const WIDTH: usize = 120;
+const LEGEND: &str =
+    "Made twice as fast, a method saves halved; made free, self; never called, total.";
+
+/// The methods to begin with.
+#[derive(Debug)]
+pub(super) struct Head<'a> {
+    profile: &'a Profile,
+    /// What they are judged by; `None` where a file has callers and callees and no paths.
+    view: Option<&'a View<'a>>,
+    pub(super) unit: Unit,
+    /// Of everything.
+    pub(super) total: u64,
+    pub(super) advice: Vec<Advice>,
+}
+
+impl<'a> Head<'a> {
+    /// The first `count` methods; `None` where there is none.
+    pub(super) fn new(content: &'a Content<'_>, count: usize) -> Option<Self> {
+        let profile = content.profile;
+        let table = content.calls.as_ref().map(|calls| &calls.table);
+        let head = match (content.main_view(), table) {
+            (Some(view), table) => {
+                let advice = advice::of_numbers(
+                    profile,
+                    content.tree,
+                    view.columns(),
+                    &view.numbers,
+                    content.joined,
+                    table,
+                    count,
+                );
+                let total = view.numbers.total;
+                Self { profile, view: Some(view), unit: view.unit, total, advice }
+            }
+            (None, Some(table)) => {
+                let (unit, total) = match table.self_ns {
+                    0 => (Unit::Count, table.count),
+                    ns => (Unit::Nanoseconds, ns),
+                };
+                let advice = advice::of_calls(table, count);
+                Self { profile, view: None, unit, total, advice }
+            }
+            (None, None) => return None,
+        };
+        (!head.advice.is_empty()).then_some(head)
+    }
+
+    /// What the methods are judged by.
+    pub(super) fn value(&self) -> &str {
+        match (self.view, self.unit) {
+            (Some(view), _) => view.name,
+            (None, Unit::Nanoseconds) => "time",
+            (None, _) => "calls",
+        }
+    }
+
+    /// The table: `top` rows, or as many as fit below `used` lines.
+    pub(super) fn section(&self, top: Option<usize>, used: usize, screen: &Screen) -> String {
+        let rows = self.advice.iter().flat_map(|advice| {
+            let callers = advice.callers.iter().filter_map(|caller| caller.method);
+            callers.chain([advice.method])
+        });
+        let labels = show::labels(&self.profile.symbols, rows);
+        let mut left = LINES.saturating_sub(used + 3);
+        let mut rows = Vec::new();
+        for (index, advice) in self.advice.iter().enumerate().take(top.unwrap_or(MOST)) {
+            let below = self.hints(advice, &labels, screen);
+            let lines = 1 + below.len();
+            let is_worth_it = lines <= left && advice.own as f64 >= WORTH * self.total as f64;
+            if top.is_none() && index >= LEAST && !is_worth_it {
+                break;
+            }
+            left = left.saturating_sub(lines);
+            rows.push(Row { cells: self.cells(index, advice, &labels), below });
+        }
+        let titles = vec!["#", "self %", "self", "halved %", "halved", "total %", "method"];
+        let heading = screen.heading("Where to begin");
+        let legend = screen.cut_end(LEGEND, 0);
+        format!("{heading}\n{legend}\n{}", Table { titles, rows }.render(screen))
+    }
+
+    fn cells(
+        &self,
+        index: usize,
+        advice: &Advice,
+        labels: &HashMap<MethodId, String>,
+    ) -> Vec<String> {
+        vec![
+            (index + 1).to_string(),
+            percent(advice.own, self.total),
+            self.number(advice.own),
+            // Not of the half that is shown, which may be rounded.
+            percent(advice.own, self.total.saturating_mul(2)),
+            self.half(advice),
+            percent(advice.total, self.total),
+            labels[&advice.method].clone(),
+        ]
+    }
+
+    fn number(&self, number: u64) -> String {
+        self.view.map_or_else(|| show::number(number, self.unit), |view| view.number(number))
+    }
+
+    /// What half of a method's own work would save.
+    fn half(&self, advice: &Advice) -> String {
+        match self.view.and_then(|view| view.cpu_ns(advice.own)) {
+            // Half a sample is still a time.
+            Some(ns) => duration(ns / 2),
+            None if self.unit == Unit::Count && advice.own % 2 == 1 => {
+                format!("{}.5", advice.half())
+            }
+            None => self.number(advice.half()),
+        }
+    }
+
+    fn hints(
+        &self,
+        advice: &Advice,
+        labels: &HashMap<MethodId, String>,
+        screen: &Screen,
+    ) -> Vec<String> {
+        let hints = [
+            self.callers(advice, labels, screen),
+            self.allocated(advice, screen),
+            self.lines(advice, screen),
+        ];
+        hints.into_iter().flatten().take(HINTS).collect()
+    }
+
+    /// Who calls a method, and how often where that is known.
+    fn callers(
+        &self,
+        advice: &Advice,
+        labels: &HashMap<MethodId, String>,
+        screen: &Screen,
+    ) -> Option<String> {
+        let known: Vec<_> = advice.callers.iter().filter(|it| it.method.is_some()).collect();
+        // Where calls are what is shown, their number stands above.
+        let calls = advice.calls.filter(|_| self.value() != "calls");
+        let calls = calls.map(|calls| match calls.self_ns {
+            0 => plural(calls.count, "call"),
+            _ => format!("{} of {}", plural(calls.count, "call"), super::calls::average(&calls)),
+        });
+        // Where the calls are what costs, callers are the place to save.
+        let is_saved_above = advice.is_chatty || (advice.is_leaf() && known.len() > 1);
+        let by = if is_saved_above { "call it less in: " } else { "called by: " };
+        let prefix = match &calls {
+            Some(calls) if known.is_empty() => return Some(calls.clone()),
+            Some(calls) if is_saved_above => format!("{calls}, fewer in: "),
+            Some(calls) => format!("{calls}, {by}"),
+            None => by.to_owned(),
+        };
+        let all = advice.callers.iter().map(|it| it.number).fold(0, u64::saturating_add);
+        let caller = |caller: &&Caller| {
+            let label = caller.method.map_or("", |method| &labels[&method]);
+            let inferred = match caller.inferred {
+                0 => String::new(),
+                inferred if inferred == caller.number => " [inferred]".to_owned(),
+                inferred => format!(" [{:.0} % inferred]", part(inferred, caller.number)),
+            };
+            (label.to_owned(), share(caller.number, all) + &inferred)
+        };
+        fit(&prefix, known.iter().map(caller), screen)
+    }
+
+    /// `allocates below: 1.2 MB of byte[], 300 kB of java.lang.String`
+    fn allocated(&self, advice: &Advice, screen: &Screen) -> Option<String> {
+        let class = |&(class, size): &(_, u64)| {
+            (
+                format!("{} of {}", bytes(size), show::class(&self.profile.symbols, class)),
+                String::new(),
+            )
+        };
+        let is_estimated =
+            self.profile.sites().is_some_and(|sites| sites.sample_interval_bytes.is_some());
+        let prefix = if is_estimated { "allocates below: about " } else { "allocates below: " };
+        fit(prefix, advice.allocated_bytes.iter().map(class), screen)
+    }
+
+    /// The lines, where the file has no signatures: methods of one name may be several.
+    fn lines(&self, advice: &Advice, screen: &Screen) -> Option<String> {
+        let method = self.profile.symbols.get_method(advice.method);
+        if method.signature.is_some() || advice.lines.len() < 2 {
+            return None;
+        }
+        let line = |&(line, number): &(u32, u64)| (line.to_string(), share(number, advice.own));
+        fit("lines: ", advice.lines.iter().map(line), screen)
+    }
+}
+
+/// ` (85 %)`; nothing where it is all.
+fn share(number: u64, all: u64) -> String {
+    if number == all { String::new() } else { format!(" ({:.0} %)", part(number, all)) }
+}
+
+fn part(number: u64, all: u64) -> f64 {
+    if all == 0 { 0.0 } else { number as f64 * 100.0 / all as f64 }
+}
+
+/// As many of `items`, names and what stands behind each, as fit on a line; the first in any case,
+/// cut where it must be. `None` where there is none.
+fn fit(
+    prefix: &str,
+    items: impl Iterator<Item = (String, String)>,
+    screen: &Screen,
+) -> Option<String> {
+    const MORE: &str = ", …";
+    let room = screen.width.map_or(WIDTH, |width| width.saturating_sub(INDENT));
+    let length = |text: &str| text.chars().count();
+    let mut items = items.peekable();
+    let (name, rest) = items.next()?;
+    let more = if items.peek().is_some() { length(MORE) } else { 0 };
+    let name = screen.cut(&name, INDENT + length(prefix) + length(&rest) + more);
+    let mut line = format!("{prefix}{name}{rest}");
+    while let Some((name, rest)) = items.next() {
+        let item = format!(", {name}{rest}");
+        let more = if items.peek().is_some() { length(MORE) } else { 0 };
+        if length(&line) + length(&item) + more > room {
+            line += MORE;
+            break;
+        }
+        line += &item;
+    }
+    Some(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_takes_what_fits() {
+        let screen = Screen { width: Some(30), bold: false };
+        let items = |names: &[&str]| {
+            let items = names.iter().map(|name| ((*name).to_owned(), " (5 %)".to_owned()));
+            items.collect::<Vec<_>>().into_iter()
+        };
+        let names = ["one", "two", "three"];
+        assert_eq!(fit("by ", items(&names), &screen).as_deref(), Some("by one (5 %), …"));
+        let all = "by one (5 %), two (5 %), three (5 %)";
+        assert_eq!(fit("by ", items(&names), &Screen::default()).as_deref(), Some(all));
+        assert_eq!(fit("by ", items(&[]), &screen), None);
+        let screen = Screen { width: Some(50), bold: false };
+        let long = ["org.example.application.service.Caller.call", "x"];
+        let expected = "by …plication.service.Caller.call (5 %), …";
+        assert_eq!(fit("by ", items(&long), &screen).as_deref(), Some(expected));
+        assert_eq!(expected.chars().count() + INDENT, 50);
+    }
+}

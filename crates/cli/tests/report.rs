@@ -1,0 +1,324 @@
+//! `perk report`: where to begin, what is inferred, filters, views of any value, CSV, the first
+//! screen.
+
+use std::fs;
+use std::io::Read;
+use std::process::{Command, Stdio};
+
+use perk_profile::{Event, Profile};
+
+use crate::exact::{push_sites, push_times, write};
+use crate::util::{Folder, PERK, assert_refused, stderr, stdout};
+
+/// The example of Shirazi's book: a short program that puts doubles into a hash table. Traces 214, 215
+/// and 151 have lost their callers. What the book leaves out is one row.
+const BOOK: &str = "\
+java.lang.String.valueOf;java.lang.Double.toString;java.lang.FloatingDecimal.<init>;\
+java.lang.FloatingDecimal.dtoa 8664
+java.lang.Double.equals 1846
+java.lang.FloatingDecimal.dtoa 1609
+java.lang.FloatingDecimal.<init>;java.lang.FloatingDecimal.dtoa 490
+java.util.Hashtable.put;java.lang.Double.equals 98
+tuning.profile.ProfileTest.main;Rest.rest 3106
+";
+
+#[track_caller]
+fn report(folder: &Folder, arguments: &[&str]) -> String {
+    let output = folder.run(&[&["report"], arguments].concat());
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+    stdout(&output)
+}
+
+#[track_caller]
+fn json(folder: &Folder, arguments: &[&str]) -> serde_json::Value {
+    serde_json::from_str(&report(folder, &[&["--json"], arguments].concat())).unwrap()
+}
+
+fn book() -> Folder {
+    let folder = Folder::new();
+    folder.file("book.collapsed", BOOK);
+    folder
+}
+
+#[test]
+fn the_method_of_the_book() {
+    let text = report(&book(), &["book.collapsed"]);
+    let expected = "\
+book.collapsed: collapsed stacks, 15813 samples
+inferred: the callers of 3 cut traces, 24.95 % of samples (see --no-infer)
+
+Where to begin
+Made twice as fast, a method saves halved; made free, self; never called, total.
+#  self %   self  halved %  halved  total %  method
+1   68.06  10763     34.03  5381.5    68.06  java.lang.FloatingDecimal.dtoa
+        called by: java.lang.FloatingDecimal.<init> [15 % inferred]
+2   19.64   3106      9.82    1553    19.64  Rest.rest
+        called by: tuning.profile.ProfileTest.main
+3   12.29   1944      6.15     972    12.29  java.lang.Double.equals
+        called by: java.util.Hashtable.put [95 % inferred]
+
+";
+    assert!(text.starts_with(expected), "{text}");
+    assert!(text.contains("  0.00      0    68.06  10763  java.lang.String.valueOf"), "{text}");
+}
+
+#[test]
+fn what_is_inferred_is_marked() {
+    let folder = book();
+    let traces = report(&folder, &["book.collapsed", "--traces"]);
+    let trace = "
+        1609 samples in trace 300003
+          java.lang.FloatingDecimal.dtoa
+          java.lang.FloatingDecimal.<init> [inferred]
+          java.lang.Double.toString [inferred]
+          java.lang.String.valueOf [inferred]
+";
+    assert!(traces.contains(trace), "{traces}");
+    let tree = report(&folder, &["book.collapsed", "--tree"]);
+    let lines = "
+  68.06  10763      0  java.lang.String.valueOf [19.50 % inferred]
+  68.06  10763      0   java.lang.Double.toString [19.50 % inferred]
+";
+    assert!(tree.contains(lines), "{tree}");
+    let json = json(&folder, &["book.collapsed"]);
+    assert_eq!(json["inferred"]["trace_count"], 3);
+    assert_eq!(json["methods"][0]["traces"][1]["inferred_frame_count"], 3);
+    let begin = &json["where_to_begin"]["methods"];
+    assert_eq!(
+        (&begin[0]["halved"], &begin[0]["callers"][0]["inferred"]),
+        (&5381.into(), &1609.into())
+    );
+    assert_eq!(json["tree"]["lines"][0]["inferred_total"], 2099);
+}
+
+#[test]
+fn nothing_is_inferred_where_that_is_not_wanted() {
+    let folder = book();
+    let text = report(&folder, &["book.collapsed", "--no-infer"]);
+    assert!(!text.contains("inferred"), "{text}");
+    let hint = "called by: java.lang.FloatingDecimal.<init> (85 %)\n";
+    assert!(text.contains(hint), "{text}");
+    assert!(json(&folder, &["book.collapsed", "--no-infer"])["inferred"].is_null());
+}
+
+#[test]
+fn a_leaf_points_at_its_callers_and_at_what_is_allocated() {
+    let folder = Folder::new();
+    let mut profile = Profile::default();
+    push_times(
+        &mut profile,
+        &[
+            ("T.main", 1, 100),
+            ("T.main;T.get", 600, 30),
+            ("T.main;T.read", 2, 400),
+            ("T.main;T.read;T.get", 400, 10),
+        ],
+    );
+    push_sites(&mut profile, &[("[[B", "T.main;T.read;U.copy", [5_000_000, 60, 600, 6])]);
+    write(&folder, "p.hprof", &profile);
+    let text = report(&folder, &["p.hprof"]);
+    let expected = "\
+#  self %    self  halved %  halved  total %  method
+1   74.07  400 ms     37.04  200 ms    75.93  T.read
+        2 calls of 200 ms, called by: T.main
+        allocates below: 5 MB of byte[][]
+2   18.52  100 ms      9.26   50 ms   100.00  T.main
+        1 call of 100 ms
+        allocates below: 5 MB of byte[][]
+3    7.41   40 ms      3.70   20 ms     7.41  T.get
+        1000 calls of 40 us, fewer in: T.main (75 %), T.read (25 %)
+";
+    assert!(text.contains(expected), "{text}");
+    let Some(Event::Sites(sites)) = profile.events.last_mut() else { panic!("no sites") };
+    sites.sample_interval_bytes = Some(512_000);
+    write(&folder, "estimated.hprof", &profile);
+    let text = report(&folder, &["estimated.hprof"]);
+    assert!(text.contains("allocates below: about 5 MB of byte[][]"), "{text}");
+    let json = json(&folder, &["p.hprof"]);
+    let read = &json["where_to_begin"]["methods"][0];
+    assert_eq!(read["allocated"][0]["class"], "byte[][]");
+    assert_eq!(json["where_to_begin"]["methods"][2]["is_chatty"], true);
+}
+
+#[test]
+fn every_value_has_every_view() {
+    let folder = Folder::new();
+    let mut profile = Profile::default();
+    push_times(&mut profile, &[("T.main:1", 1, 100), ("T.main:1;T.f:3", 2, 300)]);
+    push_sites(
+        &mut profile,
+        &[
+            ("byte[]", "T.main:1;T.f:3", [6_000, 60, 600, 6]),
+            ("byte[]", "T.main:2;T.f:4", [2_000, 20, 0, 0]),
+        ],
+    );
+    write(&folder, "p.hprof", &profile);
+    for (value, tree, line) in [
+        ("time", " 100.00  400 ms  100 ms      1       8 kB  T.main", "1   75.00  300 ms"),
+        ("calls", " 100.00      3     1       8 kB  T.main", "1   66.67     2"),
+        ("allocated", " 100.00   8 kB   0 B      1  T.main", "1   75.00  6 kB"),
+        ("live", " 100.00  600 B    0 B      1       8 kB  T.main", "1  100.00  600 B"),
+    ] {
+        let view =
+            |view: &[&str]| report(&folder, &[&["p.hprof", "--value", value], view].concat());
+        let text = view(&["--tree"]);
+        assert!(text.contains(tree), "{value}: {text}");
+        let text = view(&["--lines"]);
+        assert!(text.contains(&format!("Top lines by self: {value}\n")), "{text}");
+        let row = text.lines().find(|row| row.trim_start().starts_with(line));
+        assert!(row.is_some_and(|row| row.ends_with("T.f (T.java:3)")), "{value}: {text}");
+        let text = view(&["--tree=bottom-up", "--min", "0"]);
+        assert!(text.contains("T.f\n"), "{value}: {text}");
+        assert!(text.contains(" T.main\n"), "{value}: {text}");
+        let text = view(&["--method", "f"]);
+        assert!(text.contains("\nT.f: self ") && text.contains("caller\n"), "{value}: {text}");
+        assert!(view(&["--edges"]).contains("T.main → T.f"), "{value}");
+        assert!(view(&[]).contains("Where to begin\n"), "{value}");
+        let csv = view(&["--csv"]);
+        assert!(csv.starts_with("value,name,class,method,signature,source,self_"), "{csv}");
+        assert!(csv.contains(&format!("\n{value},T.f,T,f,()V,T.java,")), "{csv}");
+    }
+    let json = json(&folder, &["p.hprof"]);
+    let values: Vec<_> = json["values"].as_array().unwrap().iter().collect();
+    let names: Vec<_> = values.iter().map(|it| (&it["value"], &it["unit"])).collect();
+    let expected =
+        [("time", "nanoseconds"), ("calls", "count"), ("allocated", "bytes"), ("live", "bytes")];
+    assert_eq!(names.len(), expected.len());
+    for ((name, unit), expected) in names.into_iter().zip(expected) {
+        assert_eq!((name.as_str().unwrap(), unit.as_str().unwrap()), expected);
+    }
+    assert_eq!(values[2]["lines"][0]["line"], 3);
+    assert_eq!(values[2]["edges"][0]["caller"], "T.main()V");
+    assert_refused(
+        &folder.run(&["report", "p.hprof", "--value", "misses"]),
+        &["no misses", "time, calls, allocated, live"],
+    );
+}
+
+#[test]
+fn filters_leave_a_part() {
+    let folder = Folder::new();
+    folder.file("p.collapsed", "T.main;T.a;T.leaf 6\nT.main;T.b;T.leaf 3\nT.main;T.b 1\n");
+    let focus = report(&folder, &["p.collapsed", "--focus", "T.b"]);
+    assert!(
+        focus.starts_with(
+            "p.collapsed: collapsed stacks, 4 samples\nfiltered: 40.00 % of samples\n"
+        )
+    );
+    assert!(focus.contains("1   75.00     3    75.00      3  T.leaf"), "{focus}");
+    let hide = report(&folder, &["p.collapsed", "--hide", "leaf"]);
+    assert!(hide.contains("\nfiltered: the frames of leaf are hidden\n"), "{hide}");
+    assert!(hide.contains("1   60.00     6    60.00      6  T.a"), "{hide}");
+    let output = folder.run(&["report", "p.collapsed", "--ignore", "main"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(stderr(&output), "perk: p.collapsed has nothing that goes through the filter\n");
+    assert_refused(&folder.run(&["report", "p.collapsed", "--focus", ""]), &["--focus", "Foo.bar"]);
+    let output = folder.run(&[
+        "convert",
+        "p.collapsed",
+        "--ignore",
+        "a",
+        "--hide",
+        "b",
+        "--to",
+        "collapsed",
+        "-o",
+        "-",
+    ]);
+    assert_eq!(stdout(&output), "T.main 1\nT.main;T.leaf 3\n");
+}
+
+#[test]
+fn csv_is_one_view_that_any_reader_takes() {
+    let folder = Folder::new();
+    let mut profile = Profile::default();
+    push_times(&mut profile, &[("T.main", 1, 100), ("T.main;\"T,x\".f", 2, 300)]);
+    push_sites(&mut profile, &[("byte[]", "T.main:3;T.f:7", [6_000, 60, 600, 6])]);
+    write(&folder, "p.hprof", &profile);
+    for (view, first, row) in [
+        (
+            &[][..],
+            "value",
+            &["time", "\"T,x\".f", "\"T,x\"", "f", "()V", "T.java", "300000000"][..],
+        ),
+        (&["--lines"], "value", &["time", "\"T,x\".f"]),
+        (&["--tree"], "value", &["time", "0", "false", "T.main"]),
+        (&["--tree=bottom-up"], "value", &["time", "0", "false", "\"T,x\".f"]),
+        (&["--edges"], "caller", &["T.main", "\"T,x\".f", "2", "300000000"]),
+        (&["--method", "main", "--top", "1"], "caller", &["T.main", "\"T,x\".f", "2"]),
+        (
+            &["--sites"],
+            "class",
+            &["byte[]", "6000", "60", "600", "6", "T.f (T.java:7); T.main (T.java:3)"],
+        ),
+        (&["--classes"], "class", &["byte[]", "6000", "60", "600", "6"]),
+    ] {
+        let text = report(&folder, &[&["p.hprof", "--csv"], view].concat());
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        assert_eq!(reader.headers().unwrap().get(0), Some(first), "{text}");
+        let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+        let cells: Vec<_> = rows[0].iter().take(row.len()).collect();
+        assert_eq!(cells, row, "{text}");
+    }
+    assert_refused(&folder.run(&["report", "p.hprof", "--csv", "--tree", "--sites"]), &["--csv"]);
+    assert_refused(&folder.run(&["report", "p.hprof", "--csv", "--json"]), &["--csv"]);
+    let output = folder.run(&["report", "p.hprof", "--csv", "--monitors"]);
+    assert_eq!(stderr(&output), "perk: p.hprof has no monitors\n");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+/// What stands on a terminal of 80 columns, and its lines without escape sequences.
+fn on_a_terminal(folder: &Folder, arguments: &str) -> (String, Vec<String>) {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let open = || fs::File::options().read(true).write(true).open(&name).unwrap();
+    let script = format!("stty cols 80 rows 24; exec {PERK} report {arguments}");
+    let mut child = Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(folder.path())
+        .env("TERM", "xterm")
+        .env_remove("NO_COLOR")
+        .stdin(open())
+        .stdout(open())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut master = fs::File::from(master);
+    let reader = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // The master fails when the last of the other side is closed.
+        let _ = master.read_to_end(&mut bytes);
+        String::from_utf8(bytes).unwrap()
+    });
+    assert!(child.wait().unwrap().success());
+    let text = reader.join().unwrap();
+    let plain = text.replace("\x1b[1m", "").replace("\x1b[0m", "").replace('\r', "");
+    (text, plain.lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn the_first_screen_says_what_matters() {
+    let folder = Folder::new();
+    let caller = |at: usize| format!("org.example.application.service.Caller{at}.call");
+    let stack = |at: usize| {
+        let leaf = format!("org.example.application.service.Service{}.method", at / 3);
+        format!("Main.main;{};{leaf} {}\n", caller(at), 100 - at)
+    };
+    folder.file("p.collapsed", (0..60).map(stack).collect::<String>());
+    let (text, lines) = on_a_terminal(&folder, "p.collapsed");
+    assert!(text.contains("\x1b[1mWhere to begin\x1b[0m"), "{text}");
+    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{text}");
+    let head: Vec<_> = lines.iter().take(24).collect();
+    let end = head.iter().rposition(|line| line.is_empty()).unwrap();
+    // A heading, a legend, titles, and at least five methods with a hint each.
+    assert!(end >= 5 + 10, "{head:#?}");
+    assert!(head[6].trim_start().starts_with("call it less in: "), "{head:#?}");
+    assert!(head[6].ends_with(", …"), "{head:#?}");
+    let (text, lines) = on_a_terminal(&folder, "--tree p.collapsed");
+    assert!(text.contains("\x1b[1m"), "{text}");
+    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(!report(&folder, &["p.collapsed"]).contains('\x1b'));
+}

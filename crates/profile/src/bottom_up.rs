@@ -1,0 +1,129 @@
+//! The call tree from the top of the stacks downward: each method that was on top, and below it by
+//! whom it was called.
+
+use std::cmp::Reverse;
+
+use rustc_hash::FxHashMap;
+
+use crate::{MethodId, MethodTree, PathId};
+
+/// A line of the tree: a method, and above it those that it was called by to reach the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// How many lines are above: 0 for the method on top of the stack.
+    pub depth: usize,
+    /// The method.
+    pub method: MethodId,
+    /// Whether it calls itself here.
+    pub is_recursive: bool,
+    /// What was measured on top of the stack, reached by this way.
+    pub number: u64,
+}
+
+/// Paths on the way outward: where they are, and what was measured at their inner end.
+type Ends = Vec<(PathId, u64)>;
+
+/// A line and what leads there.
+struct Branch {
+    line: Line,
+    ends: Ends,
+}
+
+/// The lines with `least` or more of `own` (by path), each after the one it is below; of two on the
+/// same level the heavier first, equal ones by `name`.
+pub fn lines<N: Ord>(
+    tree: &MethodTree,
+    own: &[u64],
+    least: f64,
+    name: impl Fn(MethodId) -> N,
+) -> Vec<Line> {
+    let tops: Ends = (0..tree.len())
+        .filter(|&index| own[index] > 0)
+        .map(|index| (PathId::new(index), own[index]))
+        .collect();
+    let mut lines = Vec::new();
+    let mut open = branches(tree, &tops, 0, least, &name);
+    while let Some(Branch { line, ends }) = open.pop() {
+        lines.push(line);
+        let callers: Ends =
+            ends.into_iter().map(|(path, number)| (tree.parent(path), number)).collect();
+        open.extend(branches(tree, &callers, line.depth + 1, least, &name));
+    }
+    lines
+}
+
+/// The branches of `ends`, by method, the heaviest last, where a stack is read.
+fn branches<N: Ord>(
+    tree: &MethodTree,
+    ends: &[(PathId, u64)],
+    depth: usize,
+    least: f64,
+    name: &impl Fn(MethodId) -> N,
+) -> Vec<Branch> {
+    let mut branches: Vec<Branch> = Vec::new();
+    let mut places: FxHashMap<MethodId, usize> = FxHashMap::default();
+    for &(mut path, number) in ends {
+        let Some(method) = tree.method(path) else { continue };
+        let place = *places.entry(method).or_insert_with(|| {
+            let line = Line { depth, method, is_recursive: false, number: 0 };
+            branches.push(Branch { line, ends: Vec::new() });
+            branches.len() - 1
+        });
+        let branch = &mut branches[place];
+        while tree.method(tree.parent(path)) == Some(method) {
+            path = tree.parent(path);
+            branch.line.is_recursive = true;
+        }
+        branch.line.number = branch.line.number.saturating_add(number);
+        branch.ends.push((path, number));
+    }
+    branches.retain(|branch| branch.line.number as f64 >= least);
+    branches.sort_by_cached_key(|Branch { line, .. }| {
+        (line.number, Reverse(name(line.method)), Reverse(line.method))
+    });
+    branches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::samples;
+    use crate::{Columns, Profile, Value};
+
+    fn shown(profile: &Profile, least: f64) -> Vec<String> {
+        let tree = MethodTree::new(profile);
+        let columns = Columns::new(profile, &tree, Value::Samples, None);
+        let name = |method| profile.symbols.method_name(method);
+        let shown = |line: &Line| {
+            let recursion = if line.is_recursive { "*" } else { "" };
+            let name = name(line.method);
+            format!("{}{name}{recursion} {}", " ".repeat(line.depth), line.number)
+        };
+        lines(&tree, &columns.own, least, name).iter().map(shown).collect()
+    }
+
+    #[test]
+    fn callers_are_below_what_they_called() {
+        let profile = samples(&[
+            ("T.leaf<T.a<T.main", 5),
+            ("T.leaf<T.b<T.main", 3),
+            ("T.a<T.main", 1),
+            ("T.leaf<T.leaf<T.b<T.main", 2),
+            ("", 9),
+        ]);
+        assert_eq!(
+            shown(&profile, 0.0),
+            ["T.leaf* 10", " T.a 5", "  T.main 5", " T.b 5", "  T.main 5", "T.a 1", " T.main 1",]
+        );
+        assert_eq!(shown(&profile, 6.0), ["T.leaf* 10"]);
+    }
+
+    #[test]
+    fn depth_costs_no_stack() {
+        let deep: Vec<_> = (0..50_000).map(|index| format!("T.m{}", index % 7)).collect();
+        let profile = samples(&[(&deep.join("<"), 1)]);
+        let tree = MethodTree::new(&profile);
+        let columns = Columns::new(&profile, &tree, Value::Samples, None);
+        assert_eq!(lines(&tree, &columns.own, 1.0, |_| ()).len(), 50_000);
+    }
+}

@@ -1,0 +1,223 @@
+//! The numbers of any one value on the paths of a [`MethodTree`]: by path, by method, and by who
+//! calls whom.
+
+use std::cmp::Reverse;
+
+use rustc_hash::FxHashMap;
+
+use crate::{CpuSamples, MethodId, MethodTree, PathId, Profile, ThreadId, TraceId, Value};
+
+/// One value's numbers by [`PathId`].
+#[derive(Clone, Debug, Default)]
+pub struct Columns {
+    /// What was measured with the path's last method on top of the stack.
+    pub own: Vec<u64>,
+    /// The same with all that this method called.
+    pub total: Vec<u64>,
+    /// Of everything, what has no path among it.
+    pub all: u64,
+}
+
+/// A method's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MethodRow {
+    /// The method; of several that look the same (loaded by several class loaders) the first.
+    pub method: MethodId,
+    /// What was measured with it on top of the stack.
+    pub own: u64,
+    /// The same with it anywhere on the stack, recursion counted once.
+    pub total: u64,
+}
+
+/// The numbers of the calls of one method by another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The method that called; `None` for a thread's first method.
+    pub caller: Option<MethodId>,
+    /// The method called.
+    pub callee: MethodId,
+    /// What was measured with the callee on top of the stack.
+    pub own: u64,
+    /// The same with all that the callee called, recursion counted once.
+    pub total: u64,
+}
+
+/// The numbers of `value` by trace, a row a trace, in the form in which samples are kept.
+pub fn numbers(profile: &Profile, value: Value) -> CpuSamples {
+    let weights = value.weights(profile);
+    let mut rows: Vec<(TraceId, u64)> = Vec::with_capacity(weights.rows.len());
+    for (trace, _, number) in weights.rows {
+        match rows.last_mut() {
+            // Objects of several classes on one trace.
+            Some((last, sum)) if *last == trace => *sum = sum.saturating_add(number),
+            _ => rows.push((trace, number)),
+        }
+    }
+    CpuSamples { total: weights.total, rows, ..CpuSamples::default() }
+}
+
+impl Columns {
+    /// The numbers of `value`, those of `thread` alone where one is given.
+    pub fn new(
+        profile: &Profile,
+        tree: &MethodTree,
+        value: Value,
+        thread: Option<ThreadId>,
+    ) -> Self {
+        let mut numbers = numbers(profile, value);
+        if thread.is_some() {
+            numbers.rows.retain(|&(trace, _)| profile.get_trace(trace).thread == thread);
+            numbers.total = numbers.rows.iter().map(|row| row.1).fold(0, u64::saturating_add);
+        }
+        Self::of_rows(profile, tree, &numbers.rows, numbers.total)
+    }
+
+    /// The numbers of `rows`, which are `all` together with what has no row.
+    pub fn of_rows(
+        profile: &Profile,
+        tree: &MethodTree,
+        rows: &[(TraceId, u64)],
+        all: u64,
+    ) -> Self {
+        let mut own = vec![0_u64; tree.len()];
+        for &(trace, number) in rows {
+            let sum = &mut own[tree.path(profile.get_trace(trace).node).index()];
+            *sum = sum.saturating_add(number);
+        }
+        let total = tree.totals(&own, |sum, more| *sum = sum.saturating_add(*more));
+        Self { own, total, all }
+    }
+
+    /// The methods with numbers, by self, then by total, both descending.
+    pub fn methods(&self, tree: &MethodTree) -> Vec<MethodRow> {
+        let mut rows: Vec<MethodRow> = Vec::new();
+        let mut places: FxHashMap<MethodId, usize> = FxHashMap::default();
+        tree.walk(|path, is_outermost| {
+            let (own, total) = (self.own[path.index()], self.total[path.index()]);
+            let Some(method) = tree.method(path).filter(|_| total > 0) else { return };
+            let place = *places.entry(method).or_insert_with(|| {
+                rows.push(MethodRow { method, own: 0, total: 0 });
+                rows.len() - 1
+            });
+            let row = &mut rows[place];
+            row.own = row.own.saturating_add(own);
+            if is_outermost {
+                row.total = row.total.saturating_add(total);
+            }
+        });
+        rows.sort_by_key(|row| (Reverse((row.own, row.total)), row.method));
+        rows
+    }
+
+    /// The paths at whose end something was measured, most first.
+    pub fn paths(&self) -> Vec<(PathId, u64)> {
+        let paths = self.own.iter().enumerate().filter(|&(_, &own)| own > 0);
+        let mut paths: Vec<_> = paths.map(|(index, &own)| (PathId::new(index), own)).collect();
+        paths.sort_by_key(|&(path, own)| (Reverse(own), path));
+        paths
+    }
+
+    /// Who calls whom, by total, descending.
+    pub fn edges(&self, tree: &MethodTree) -> Vec<Edge> {
+        let mut edges: Vec<Edge> = Vec::new();
+        let mut places: FxHashMap<(Option<MethodId>, MethodId), usize> = FxHashMap::default();
+        let place_of: Vec<usize> = (0..tree.len())
+            .map(|index| {
+                let path = PathId::new(index);
+                // The root has no method and is never asked for.
+                let Some(callee) = tree.method(path) else { return 0 };
+                let caller = tree.method(tree.parent(path));
+                *places.entry((caller, callee)).or_insert_with(|| {
+                    edges.push(Edge { caller, callee, own: 0, total: 0 });
+                    edges.len() - 1
+                })
+            })
+            .collect();
+        tree.walk_by(
+            edges.len(),
+            |path| place_of[path.index()],
+            |path, is_outermost| {
+                let (edge, at) = (&mut edges[place_of[path.index()]], path.index());
+                edge.own = edge.own.saturating_add(self.own[at]);
+                if is_outermost {
+                    edge.total = edge.total.saturating_add(self.total[at]);
+                }
+            },
+        );
+        edges.retain(|edge| edge.total > 0);
+        edges.sort_by_key(|edge| (Reverse((edge.total, edge.own)), edge.caller, edge.callee));
+        edges
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{push_sites, samples};
+
+    fn columns(profile: &Profile, value: Value) -> (MethodTree, Columns) {
+        let tree = MethodTree::new(profile);
+        let columns = Columns::new(profile, &tree, value, None);
+        (tree, columns)
+    }
+
+    #[test]
+    fn methods_and_edges_count_recursion_once() {
+        let profile = samples(&[
+            ("T.fib<T.fib<T.fib<T.main", 4),
+            ("T.leaf<T.fib<T.fib<T.main", 2),
+            ("T.leaf<T.main", 1),
+            ("", 3),
+        ]);
+        let (tree, columns) = columns(&profile, Value::Samples);
+        assert_eq!(columns.all, 10);
+        let name = |method| profile.symbols.method_name(method);
+        let methods: Vec<_> = columns.methods(&tree).into_iter().collect();
+        let methods: Vec<_> =
+            methods.iter().map(|row| (name(row.method), row.own, row.total)).collect();
+        assert_eq!(
+            methods,
+            [("T.fib".into(), 4, 6), ("T.leaf".into(), 3, 3), ("T.main".into(), 0, 7)]
+        );
+        let paths: Vec<_> = columns.paths().iter().map(|path| path.1).collect();
+        assert_eq!(paths, [4, 3, 2, 1]);
+        let edges: Vec<_> = columns
+            .edges(&tree)
+            .iter()
+            .map(|it| (it.caller.map_or(String::new(), name), name(it.callee), it.own, it.total))
+            .collect();
+        let edge = |caller: &str, callee: &str, own, total| {
+            (caller.to_owned(), callee.to_owned(), own, total)
+        };
+        assert_eq!(
+            edges,
+            [
+                edge("", "T.main", 0, 7),
+                edge("T.fib", "T.fib", 4, 6),
+                edge("T.main", "T.fib", 0, 6),
+                edge("T.fib", "T.leaf", 2, 2),
+                edge("T.main", "T.leaf", 1, 1),
+            ]
+        );
+    }
+
+    #[test]
+    fn objects_of_several_classes_are_one_row() {
+        let mut profile = Profile::default();
+        let path = "T.f<T.main";
+        push_sites(&mut profile, &[("byte[]", path, [64, 2, 8, 1]), ("T", path, [16, 1, 0, 0])]);
+        assert_eq!(numbers(&profile, Value::Allocated).rows.len(), 1);
+        let (tree, columns) = columns(&profile, Value::Allocated);
+        assert_eq!((columns.all, columns.methods(&tree)[0].own), (80, 80));
+        assert_eq!(self::columns(&profile, Value::Live).1.all, 8);
+    }
+
+    #[test]
+    fn numbers_saturate() {
+        let profile = samples(&[("T.f<T.main", u64::MAX / 2), ("T.g<T.main", u64::MAX / 2)]);
+        let (tree, mut columns) = columns(&profile, Value::Samples);
+        columns.own[1] = u64::MAX;
+        columns.total = tree.totals(&columns.own, |sum, more| *sum = sum.saturating_add(*more));
+        assert_eq!(columns.methods(&tree).iter().map(|row| row.total).max(), Some(u64::MAX));
+    }
+}

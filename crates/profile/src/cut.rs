@@ -1,0 +1,446 @@
+//! Traces that lack their outer frames, joined to longer ones of which they are most likely the end.
+//!
+//! Profilers keep so many frames of a stack and no more, and the old ones lost some. Where a trace's
+//! outermost method is nothing that a thread starts with, its callers are looked for in the traces
+//! that have any of it: those that share most frames with the cut trace count, each by what was
+//! measured there. Only where nearly all of them go on alike is the trace joined.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use crate::{Columns, MethodId, MethodTree, NodeId, PathId, Profile, Symbols, TraceId, Value};
+
+/// This share of what was measured must agree about each caller.
+const AGREED: f64 = 0.75;
+/// Steps after which the search is given up: a file made to be slow gets no guesses.
+const MOST_STEPS: usize = 10_000_000;
+
+/// Which traces of a profile were joined: the outer frames of these are inferred, not measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Joined {
+    /// How many of its outer frames are inferred, by trace.
+    inferred: FxHashMap<TraceId, usize>,
+    /// Cut traces with callers that do not agree: they stay as they are.
+    pub ambiguous_count: usize,
+}
+
+impl Joined {
+    /// Whether nothing was joined.
+    pub fn is_empty(&self) -> bool {
+        self.inferred.is_empty()
+    }
+
+    /// How many traces were joined.
+    pub fn len(&self) -> usize {
+        self.inferred.len()
+    }
+
+    /// How many outer frames of a trace are inferred.
+    pub fn inferred_frame_count(&self, trace: TraceId) -> usize {
+        self.inferred.get(&trace).copied().unwrap_or(0)
+    }
+
+    /// The rows whose trace was joined.
+    pub fn rows(&self, rows: &[(TraceId, u64)]) -> Vec<(TraceId, u64)> {
+        rows.iter().filter(|row| self.inferred.contains_key(&row.0)).copied().collect()
+    }
+
+    /// Counts the inferred frames anew, for when the frames of some methods are taken out of the
+    /// traces of `profile`. A trace that has none left is as it was measured.
+    pub fn without(&mut self, profile: &Profile, is_hidden: &[bool]) {
+        self.inferred.retain(|&trace, count| {
+            let frames: Vec<_> = profile.frames(trace).collect();
+            let outer = &frames[frames.len().saturating_sub(*count)..];
+            let is_shown = |frame| !is_hidden[profile.symbols.get_frame(frame).method.index()];
+            *count = outer.iter().filter(|&&frame| is_shown(frame)).count();
+            *count > 0
+        });
+    }
+}
+
+/// Joins the traces of `profile` that were cut to longer ones. Numbers stay on their traces; the
+/// traces get longer.
+///
+/// Traces are as long as they were recorded in perk's own files, which have an account of what was
+/// lost: there only those with as many frames as the file's depth are cut.
+pub fn join(profile: &mut Profile) -> Joined {
+    let cut = cut_traces(profile);
+    let Some(value) = Value::first_of(profile).filter(|_| !cut.is_empty()) else {
+        return Joined::default();
+    };
+    let tree = MethodTree::new(profile);
+    let columns = Columns::new(profile, &tree, value, None);
+    let path = |id| (id, tree.path(profile.get_trace(id).node));
+    let cut = cut.into_iter().map(path).collect();
+    let mut search = Search { tree: &tree, tops: tops(&tree), total: &columns.total, steps: 0 };
+    let mut callers: FxHashMap<TraceId, PathId> = FxHashMap::default();
+    let mut ambiguous_count = 0;
+    for (top, traces) in search.by_top(&cut) {
+        let Some(matches) = search.matches(top, &traces) else { return Joined::default() };
+        for (trace, ends) in matches {
+            match ends.callers(&search) {
+                Answer::None => {}
+                Answer::Ambiguous => ambiguous_count += 1,
+                Answer::Path(path) => {
+                    callers.insert(trace, path);
+                }
+            }
+        }
+    }
+    let nodes = heaviest_nodes(profile, &tree, value, callers.values().copied());
+    let mut inferred = FxHashMap::default();
+    profile.move_traces(|tree, id, trace| {
+        let Some(path) = callers.get(&id) else { return trace.node };
+        let node = nodes[path];
+        let frames: Vec<_> = tree.frames(trace.node).collect();
+        inferred.insert(id, tree.depth(node));
+        tree.insert_below(node, frames.into_iter().rev()).node
+    });
+    Joined { inferred, ambiguous_count }
+}
+
+/// The traces whose outer frames are missing.
+fn cut_traces(profile: &Profile) -> Vec<TraceId> {
+    let mut depths = vec![0_usize; profile.tree.len()];
+    let mut outermost = vec![None; profile.tree.len()];
+    for index in 1..depths.len() {
+        let node = NodeId::new(index);
+        let Some(parent) = profile.tree.parent(node).map(NodeId::index) else { continue };
+        depths[index] = depths[parent] + 1;
+        outermost[index] = outermost[parent].or_else(|| profile.tree.frame(node));
+    }
+    let traces = profile.traces();
+    let longest = traces.iter().map(|trace| depths[trace.node.index()]).max().unwrap_or(0);
+    let limit = profile.depth.and_then(|depth| usize::try_from(depth).ok()).unwrap_or(longest);
+    let starts: Vec<bool> = (0..profile.symbols.method_count())
+        .map(|index| is_thread_start(&profile.symbols, MethodId::new(index)))
+        .collect();
+    let are_shorter_whole = profile.accounting.is_some();
+    let is_cut = |node: NodeId| {
+        let Some(frame) = outermost[node.index()] else { return false };
+        !starts[profile.symbols.get_frame(frame).method.index()]
+            && (!are_shorter_whole || depths[node.index()] >= limit)
+    };
+    let traces = traces.iter().enumerate().filter(|(_, trace)| is_cut(trace.node));
+    traces.map(|(index, _)| TraceId::new(index)).collect()
+}
+
+/// Whether threads start with a method, or the JVM calls it by itself. What has no class is another
+/// tool's frame, which may be anything.
+fn is_thread_start(symbols: &Symbols, method: MethodId) -> bool {
+    let method = symbols.get_method(method);
+    let class = symbols.class_name(method.class);
+    let name = symbols.strings.get(method.name);
+    class.is_empty()
+        || matches!(name, "main" | "run" | "<clinit>")
+        || matches!(class, "java.lang.Thread" | "java.lang.ThreadGroup" | "java.lang.Shutdown")
+        || (class == "java.lang.System" && name.starts_with("init"))
+        || class.starts_with("sun.launcher.")
+        || class.starts_with("jdk.internal.vm.")
+}
+
+/// The places that share most frames with a cut trace: the place of the trace's outermost method, and
+/// that of the innermost method shared.
+#[derive(Debug)]
+struct Ends {
+    places: Vec<(PathId, PathId)>,
+    answer: OnceCell<Answer>,
+}
+
+/// What the places say about the callers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    /// There are none.
+    None,
+    /// They differ.
+    Ambiguous,
+    /// The path to the caller of the outermost method.
+    Path(PathId),
+}
+
+/// Traces and the path each has.
+type Traces = Vec<(TraceId, PathId)>;
+
+/// For each path that of its outermost method alone.
+fn tops(tree: &MethodTree) -> Vec<PathId> {
+    let mut tops: Vec<PathId> = vec![tree.root(); tree.len()];
+    for index in 1..tops.len() {
+        let path = PathId::new(index);
+        let parent = tree.parent(path);
+        tops[index] = if parent == tree.root() { path } else { tops[parent.index()] };
+    }
+    tops
+}
+
+struct Search<'a> {
+    tree: &'a MethodTree,
+    /// The first method of each path.
+    tops: Vec<PathId>,
+    total: &'a [u64],
+    steps: usize,
+}
+
+impl Search<'_> {
+    /// The traces by the path of their outermost method alone.
+    fn by_top(&self, cut: &Traces) -> Vec<(PathId, Traces)> {
+        let mut grouped: FxHashMap<PathId, Traces> = FxHashMap::default();
+        for &(trace, path) in cut {
+            grouped.entry(self.tops[path.index()]).or_default().push((trace, path));
+        }
+        let mut grouped: Vec<_> = grouped.into_iter().collect();
+        grouped.sort_by_key(|&(top, _)| top);
+        grouped
+    }
+
+    /// For each of the traces below `top` the places that share most frames with it. `None` where
+    /// that would take too long.
+    fn matches(&mut self, top: PathId, traces: &Traces) -> Option<Vec<(TraceId, Rc<Ends>)>> {
+        let tree = self.tree;
+        let method = tree.method(top);
+        let mut wanted: FxHashMap<PathId, Vec<TraceId>> = FxHashMap::default();
+        for &(trace, path) in traces {
+            wanted.entry(path).or_default().push(trace);
+        }
+        self.steps += tree.len();
+        // A cut trace's own recursion says nothing of who began it.
+        let places = (1..tree.len()).map(PathId::new).filter(|&path| {
+            tree.method(path) == method
+                && tree.parent(path) != tree.root()
+                && self.tops[path.index()] != top
+        });
+        let ends = places.map(|path| (path, path)).collect();
+        let mut matches = Vec::new();
+        let mut open = vec![(top, Rc::new(Ends { places: ends, answer: OnceCell::new() }), true)];
+        while let Some((path, ends, is_going_on)) = open.pop() {
+            for &trace in wanted.get(&path).into_iter().flatten() {
+                matches.push((trace, Rc::clone(&ends)));
+            }
+            let mut inner: FxHashMap<MethodId, Vec<(PathId, PathId)>> = FxHashMap::default();
+            if is_going_on {
+                for child in tree.children(path) {
+                    inner.extend(tree.method(child).map(|method| (method, Vec::new())));
+                }
+                for &(place, at) in &ends.places {
+                    for child in tree.children(at) {
+                        self.steps += 1;
+                        if let Some(places) = tree.method(child).and_then(|it| inner.get_mut(&it)) {
+                            places.push((place, child));
+                        }
+                    }
+                }
+            }
+            if self.steps > MOST_STEPS {
+                return None;
+            }
+            for child in tree.children(path) {
+                let places = tree.method(child).and_then(|method| inner.remove(&method));
+                open.push(match places.filter(|places| !places.is_empty()) {
+                    Some(places) => {
+                        (child, Rc::new(Ends { places, answer: OnceCell::new() }), true)
+                    }
+                    None => (child, Rc::clone(&ends), false),
+                });
+            }
+        }
+        Some(matches)
+    }
+}
+
+impl Ends {
+    fn callers(&self, search: &Search<'_>) -> Answer {
+        *self.answer.get_or_init(|| self.vote(search))
+    }
+
+    /// Goes outward from all places at once, as long as they agree. Those that end on the way are
+    /// cut themselves, or where a thread starts.
+    fn vote(&self, search: &Search<'_>) -> Answer {
+        let tree = search.tree;
+        let weight = |path: PathId| search.total[path.index()].max(1);
+        // The caller's path, where it is now, and its weight.
+        let mut voters: Vec<(PathId, PathId, u64)> = self
+            .places
+            .iter()
+            .map(|&(place, innermost)| (tree.parent(place), tree.parent(place), weight(innermost)))
+            .collect();
+        let mut answer = Answer::None;
+        while !voters.is_empty() {
+            let mut sums: FxHashMap<MethodId, u64> = FxHashMap::default();
+            for &(_, at, weight) in &voters {
+                if let Some(method) = tree.method(at) {
+                    let sum = sums.entry(method).or_default();
+                    *sum = sum.saturating_add(weight);
+                }
+            }
+            let all = sums.values().copied().fold(0, u64::saturating_add);
+            let leader = sums.into_iter().max_by_key(|&(method, sum)| (sum, method));
+            let Some((leader, sum)) = leader else { break };
+            if (sum as f64) < all as f64 * AGREED {
+                return Answer::Ambiguous;
+            }
+            voters.retain(|&(_, at, _)| tree.method(at) == Some(leader));
+            let heaviest = voters.iter().max_by_key(|&&(path, _, weight)| (weight, path));
+            answer = heaviest.map_or(answer, |&(path, ..)| Answer::Path(path));
+            voters.iter_mut().for_each(|voter| voter.1 = tree.parent(voter.1));
+            voters.retain(|&(_, at, _)| at != tree.root());
+        }
+        answer
+    }
+}
+
+/// For each path the node of the profile's tree, with lines, where most was measured.
+fn heaviest_nodes(
+    profile: &Profile,
+    tree: &MethodTree,
+    value: Value,
+    paths: impl Iterator<Item = PathId>,
+) -> FxHashMap<PathId, NodeId> {
+    let root = profile.tree.root();
+    let mut nodes: FxHashMap<PathId, NodeId> = paths.map(|path| (path, root)).collect();
+    if nodes.is_empty() {
+        return nodes;
+    }
+    let mut weights = vec![0_u64; profile.tree.len()];
+    for (trace, _, number) in value.weights(profile).rows {
+        let weight = &mut weights[profile.get_trace(trace).node.index()];
+        *weight = weight.saturating_add(number);
+    }
+    for index in (1..weights.len()).rev() {
+        let Some(parent) = profile.tree.parent(NodeId::new(index)) else { continue };
+        weights[parent.index()] = weights[parent.index()].saturating_add(weights[index]);
+    }
+    for index in 1..weights.len() {
+        let node = NodeId::new(index);
+        if let Some(best) = nodes.get_mut(&tree.path(node))
+            && (*best == root || weights[index] > weights[best.index()])
+        {
+            *best = node;
+        }
+    }
+    nodes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Accounting;
+    use crate::fixture::samples;
+
+    /// The frames of each trace with samples, inferred ones behind a bar.
+    fn joined(mut profile: Profile) -> (Vec<String>, usize) {
+        let joined = join(&mut profile);
+        let shown = |&(trace, count): &(TraceId, u64)| {
+            let frames: Vec<_> = profile.frames(trace).collect();
+            let names: Vec<_> = frames
+                .iter()
+                .map(|&frame| {
+                    let name = profile.symbols.get_method(profile.symbols.get_frame(frame).method);
+                    profile.symbols.strings.get(name.name)
+                })
+                .collect();
+            let known = names.len() - joined.inferred_frame_count(trace);
+            let (known, inferred) = names.split_at(known);
+            let bar = if inferred.is_empty() { "" } else { " | " };
+            format!("{}{bar}{} {count}", known.join("<"), inferred.join("<"))
+        };
+        let rows = profile.total_cpu_samples().rows;
+        (rows.iter().map(shown).collect(), joined.ambiguous_count)
+    }
+
+    /// The traces of the book's example: 214 and 151 have lost their callers.
+    #[test]
+    fn lost_callers_are_found_in_longer_traces() {
+        let profile = samples(&[
+            ("F.dtoa<F.make<Double.toString<String.valueOf", 8664),
+            ("F.dtoa", 1609),
+            ("F.dtoa:7<F.make:9", 490),
+            ("Double.equals", 1846),
+            ("Double.equals<Hashtable.put", 98),
+        ]);
+        assert_eq!(
+            joined(profile),
+            (
+                vec![
+                    "dtoa<make<toString<valueOf 8664".to_owned(),
+                    "dtoa | make<toString<valueOf 1609".to_owned(),
+                    "dtoa<make | toString<valueOf 490".to_owned(),
+                    "equals | put 1846".to_owned(),
+                    "equals<put 98".to_owned(),
+                ],
+                0
+            )
+        );
+    }
+
+    #[test]
+    fn traces_of_full_depth_overlap() {
+        let profile = samples(&[
+            ("T.a<T.b<T.c", 5),
+            ("T.c<T.d<T.main", 1),
+            ("T.c<T.e<T.main", 1),
+            ("T.b<T.c<T.d", 4),
+        ]);
+        let (rows, _) = joined(profile);
+        // What shares two frames says more than what shares one.
+        assert_eq!(rows[0], "a<b<c | d 5");
+        assert_eq!(rows[3], "b<c<d | main 4");
+    }
+
+    #[test]
+    fn who_differs_is_not_joined() {
+        let profile = samples(&[("T.get", 5), ("T.get<T.f<T.main", 10), ("T.get<T.g<T.main", 10)]);
+        let (rows, ambiguous_count) = joined(profile);
+        assert_eq!((rows[0].as_str(), ambiguous_count), ("get 5", 1));
+        let profile = samples(&[("T.get", 5), ("T.get<T.f<T.main", 31), ("T.get<T.g<T.main", 10)]);
+        assert_eq!(joined(profile).0[0], "get | f<main 5");
+    }
+
+    #[test]
+    fn what_a_thread_starts_with_is_whole() {
+        let whole =
+            samples(&[("T.main", 1), ("T.main<T.f<T.main", 1), ("T.run<T.main", 1), ("T.run", 1)]);
+        let (rows, ambiguous_count) = joined(whole);
+        assert!(rows.iter().all(|row| !row.contains('|')), "{rows:?}");
+        assert_eq!(ambiguous_count, 0);
+    }
+
+    #[test]
+    fn recursion_of_its_own_says_nothing() {
+        let (rows, ambiguous_count) = joined(samples(&[("T.fib<T.fib<T.fib", 3), ("T.fib", 1)]));
+        assert_eq!((rows, ambiguous_count), (vec!["fib<fib<fib 3".into(), "fib 1".into()], 0));
+        let profile = samples(&[("T.fib<T.fib<T.fib", 3), ("T.fib<T.fib<T.main", 1)]);
+        assert_eq!(joined(profile).0[0], "fib<fib<fib | main 3");
+    }
+
+    #[test]
+    fn files_that_know_what_they_lost_are_believed() {
+        let mut profile = samples(&[("T.f", 1), ("T.f<T.g", 1), ("T.g<T.main", 1)]);
+        profile.accounting = Some(Accounting::default());
+        profile.depth = Some(2);
+        assert_eq!(joined(profile).0, ["f 1", "f<g | main 1", "g<main 1"]);
+    }
+
+    #[test]
+    fn hidden_frames_are_not_counted() {
+        let mut profile = samples(&[("T.f", 1), ("T.f<T.g<T.h<T.main", 1)]);
+        let mut joined = join(&mut profile);
+        let trace = profile.total_cpu_samples().rows[0].0;
+        assert_eq!(joined.inferred_frame_count(trace), 3);
+        let hidden = (0..profile.symbols.method_count())
+            .map(|index| profile.symbols.method_name(MethodId::new(index)) == "T.h");
+        joined.without(&profile, &hidden.collect::<Vec<_>>());
+        assert_eq!(joined.inferred_frame_count(trace), 2);
+        assert_eq!((joined.len(), joined.rows(&[(trace, 5)]).len()), (1, 1));
+        joined.without(&profile, &vec![true; profile.symbols.method_count()]);
+        assert!(joined.is_empty());
+    }
+
+    #[test]
+    fn deep_recursion_takes_no_time() {
+        let deep = vec!["T.f"; 100_000].join("<");
+        let other = format!("{deep}<T.main");
+        let mut profile = samples(&[(&deep, 1), (&other, 1)]);
+        assert!(join(&mut profile).is_empty());
+    }
+}

@@ -1,0 +1,320 @@
+//! Profiles of a part of what was measured: traces through some methods, without others, or with
+//! frames taken out.
+
+use crate::{
+    Allocations, CallRow, CpuSamples, CpuTimes, Event, Measure, MethodId, MonitorTimes,
+    NamePattern, NodeId, Profile, Sites, Symbols, TraceId,
+};
+
+/// Which traces count, and which of their frames. Without any pattern everything does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Only traces through a method of one of these.
+    pub focus: Vec<NamePattern>,
+    /// No traces through a method of one of these.
+    pub ignore: Vec<NamePattern>,
+    /// Methods whose frames are taken out of the traces: what was measured on them goes to their
+    /// caller. Calls of a hidden method are nobody's, their time is the caller's.
+    pub hide: Vec<NamePattern>,
+}
+
+impl Filter {
+    /// Whether it lets everything through.
+    pub fn is_empty(&self) -> bool {
+        self.focus.is_empty() && self.ignore.is_empty() && self.hide.is_empty()
+    }
+
+    /// Whether each method, by its index, is hidden.
+    pub fn hidden(&self, symbols: &Symbols) -> Vec<bool> {
+        matching(&self.hide, symbols)
+    }
+
+    /// The part of `profile` that is let through. Ids stay what they were. Totals are those of the
+    /// rows that are left. Tables of callers and callees have no traces and are left out, with a note;
+    /// dumps of threads and of the heap stay.
+    pub fn apply(&self, mut profile: Profile) -> Profile {
+        if self.is_empty() {
+            return profile;
+        }
+        let traces = Traces::new(self, &mut profile);
+        let mut passed_over = 0_usize;
+        profile.events.retain_mut(|event| {
+            match event {
+                Event::CpuSamples(section) => traces.samples(section),
+                Event::CpuTimes(section) => traces.times(section),
+                Event::Sites(section) => traces.sites(section),
+                Event::MonitorTimes(section) => traces.monitors(section),
+                Event::Measure(section) => traces.measure(section),
+                Event::CallEdges(edges) => {
+                    passed_over += edges.rows.len();
+                    return false;
+                }
+                _ => {}
+            }
+            true
+        });
+        if passed_over > 0 {
+            let pairs = if passed_over == 1 { "pair" } else { "pairs" };
+            profile.notes.push(format!(
+                "{passed_over} {pairs} of caller and callee passed over: no traces to filter by"
+            ));
+        }
+        profile
+    }
+}
+
+/// What becomes of each trace.
+struct Traces {
+    is_kept: Vec<bool>,
+    /// Whether its innermost frame was hidden.
+    is_hidden: Vec<bool>,
+    /// Whether traces are left out.
+    is_partial: bool,
+}
+
+impl Traces {
+    /// Decides about the traces of `profile` and takes the hidden frames out of them.
+    fn new(filter: &Filter, profile: &mut Profile) -> Self {
+        let symbols = &profile.symbols;
+        let [focus, ignore, hide] =
+            [&filter.focus, &filter.ignore, &filter.hide].map(|it| matching(it, symbols));
+        let count = profile.tree.len();
+        let mut is_through = vec![filter.focus.is_empty(); count];
+        let mut is_ignored = vec![false; count];
+        let mut is_hidden = vec![false; count];
+        let mut shown: Vec<NodeId> = (0..count).map(NodeId::new).collect();
+        // A parent's index is below its children's.
+        for index in 0..count {
+            let node = NodeId::new(index);
+            let above = profile.tree.parent(node).zip(profile.tree.frame(node));
+            let Some((parent, frame)) = above else { continue };
+            let method = profile.symbols.get_frame(frame).method.index();
+            is_through[index] |= is_through[parent.index()] || focus[method];
+            is_ignored[index] = is_ignored[parent.index()] || ignore[method];
+            is_hidden[index] = hide[method];
+            let above = shown[parent.index()];
+            if hide[method] {
+                shown[index] = above;
+            } else if above != parent {
+                shown[index] = profile.tree.insert_below(above, [frame]).node;
+            }
+        }
+        let nodes: Vec<usize> = profile.traces().iter().map(|trace| trace.node.index()).collect();
+        profile.move_traces(|_, _, trace| shown[trace.node.index()]);
+        Self {
+            is_kept: nodes.iter().map(|&node| is_through[node] && !is_ignored[node]).collect(),
+            is_hidden: nodes.iter().map(|&node| is_hidden[node]).collect(),
+            is_partial: !(filter.focus.is_empty() && filter.ignore.is_empty()),
+        }
+    }
+
+    fn keeps(&self, trace: TraceId) -> bool {
+        self.is_kept[trace.index()]
+    }
+
+    /// The rows that are kept, and their total: `total` where all are.
+    fn numbers(&self, rows: &mut Vec<(TraceId, u64)>, total: &mut u64) {
+        if self.is_partial {
+            rows.retain(|&(trace, _)| self.keeps(trace));
+            *total = sum(rows.iter().map(|row| row.1));
+        }
+    }
+
+    fn samples(&self, section: &mut CpuSamples) {
+        self.numbers(&mut section.rows, &mut section.total);
+    }
+
+    fn measure(&self, section: &mut Measure) {
+        self.numbers(&mut section.rows, &mut section.total);
+    }
+
+    fn times(&self, section: &mut CpuTimes) {
+        section.rows.retain(|row| self.keeps(row.trace));
+        let hidden = section.rows.iter_mut().filter(|row| self.is_hidden[row.trace.index()]);
+        hidden.for_each(|row| *row = CallRow { count: 0, total_ns: 0, ..*row });
+        if self.is_partial {
+            section.total_ns = sum(section.rows.iter().map(|row| row.self_ns));
+        }
+    }
+
+    fn sites(&self, section: &mut Sites) {
+        if self.is_partial {
+            section.rows.retain(|row| self.keeps(row.trace));
+            section.total = Allocations::default();
+            section.rows.iter().for_each(|row| section.total.add(row.objects));
+        }
+    }
+
+    fn monitors(&self, section: &mut MonitorTimes) {
+        if self.is_partial {
+            section.rows.retain(|row| self.keeps(row.trace));
+            section.total_ns = sum(section.rows.iter().map(|row| row.waits.blocked_ns));
+        }
+    }
+}
+
+/// Whether one of `patterns` means a method, by its index.
+fn matching(patterns: &[NamePattern], symbols: &Symbols) -> Vec<bool> {
+    let is_meant = |index| {
+        !patterns.is_empty() && {
+            let name = symbols.method_name(MethodId::new(index));
+            patterns.iter().any(|pattern| pattern.matches(&name))
+        }
+    };
+    (0..symbols.method_count()).map(is_meant).collect()
+}
+
+fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
+    numbers.fold(0, u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{edges, push_measure, push_samples, push_sites, push_times};
+
+    fn patterns(names: &[&str]) -> Vec<NamePattern> {
+        names.iter().map(|name| NamePattern::new(name).unwrap()).collect()
+    }
+
+    fn filter(focus: &[&str], ignore: &[&str], hide: &[&str]) -> Filter {
+        Filter { focus: patterns(focus), ignore: patterns(ignore), hide: patterns(hide) }
+    }
+
+    /// Every kind of number on four paths.
+    fn profile() -> Profile {
+        let mut profile = Profile::default();
+        let paths = ["T.main", "T.leaf<T.a<T.main", "T.leaf<T.b<T.main", "T.a<T.main"];
+        push_samples(&mut profile, &[(paths[0], 1), (paths[1], 2), (paths[2], 4), (paths[3], 8)]);
+        push_measure(&mut profile, "misses", &[(paths[1], 5), (paths[2], 7)]);
+        let times = paths.map(|path| (path, None, 3, 10));
+        push_times(&mut profile, &times);
+        push_sites(&mut profile, &[("byte[]", paths[1], [64, 2, 32, 1]), ("T", paths[0], [8; 4])]);
+        profile
+    }
+
+    /// Samples, measure, self time, calls and allocated bytes by path.
+    fn shown(profile: &Profile) -> Vec<(String, u64, u64, u64, u64, u64)> {
+        let mut rows: Vec<(String, u64, u64, u64, u64, u64)> = Vec::new();
+        let path = |trace| {
+            let name = |frame| profile.symbols.method_name(profile.symbols.get_frame(frame).method);
+            profile.frames(trace).map(name).collect::<Vec<_>>().join("<")
+        };
+        let mut row = |trace: TraceId| {
+            let path = path(trace);
+            let place = rows.iter().position(|row| row.0 == path);
+            place.unwrap_or_else(|| {
+                rows.push((path, 0, 0, 0, 0, 0));
+                rows.len() - 1
+            })
+        };
+        let mut numbers = Vec::new();
+        for &(trace, count) in profile.cpu_samples().flat_map(|it| &it.rows) {
+            numbers.push((row(trace), [count, 0, 0, 0, 0]));
+        }
+        for &(trace, count) in profile.measures().flat_map(|it| &it.rows) {
+            numbers.push((row(trace), [0, count, 0, 0, 0]));
+        }
+        for it in profile.cpu_times().flat_map(|it| &it.rows) {
+            numbers.push((row(it.trace), [0, 0, it.self_ns, it.count, 0]));
+        }
+        for site in &profile.sites().unwrap().rows {
+            numbers.push((row(site.trace), [0, 0, 0, 0, site.objects.allocated_bytes]));
+        }
+        for (place, [a, b, c, d, e]) in numbers {
+            let row = &mut rows[place];
+            *row = (row.0.clone(), row.1 + a, row.2 + b, row.3 + c, row.4 + d, row.5 + e);
+        }
+        rows
+    }
+
+    /// The totals of all sections, in their order.
+    fn totals(profile: &Profile) -> Vec<u64> {
+        let total = |event: &Event| match event {
+            Event::CpuSamples(it) => it.total,
+            Event::Measure(it) => it.total,
+            Event::CpuTimes(it) => it.total_ns,
+            Event::Sites(it) => it.total.allocated_bytes,
+            _ => 0,
+        };
+        profile.events.iter().map(total).collect()
+    }
+
+    #[test]
+    fn without_patterns_nothing_changes() {
+        let filtered = Filter::default().apply(profile());
+        assert_eq!(shown(&filtered), shown(&profile()));
+        assert_eq!(totals(&filtered), [15, 12, 40, 72]);
+    }
+
+    #[test]
+    fn focus_keeps_what_goes_through() {
+        let filtered = filter(&["a"], &[], &[]).apply(profile());
+        assert_eq!(
+            shown(&filtered),
+            [
+                ("T.leaf<T.a<T.main".to_owned(), 2, 5, 10, 3, 64),
+                ("T.a<T.main".to_owned(), 8, 0, 10, 3, 0),
+            ]
+        );
+        assert_eq!(totals(&filtered), [10, 5, 20, 64]);
+        assert_eq!(shown(&filter(&["a", "b"], &[], &[]).apply(profile())).len(), 3);
+        assert_eq!(totals(&filter(&["nothing"], &[], &[]).apply(profile())), [0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn ignore_drops_what_goes_through() {
+        let filtered = filter(&[], &["T.a"], &[]).apply(profile());
+        assert_eq!(
+            shown(&filtered),
+            [
+                ("T.main".to_owned(), 1, 0, 10, 3, 8),
+                ("T.leaf<T.b<T.main".to_owned(), 4, 7, 10, 3, 0),
+            ]
+        );
+        assert_eq!(totals(&filter(&["leaf"], &["a"], &[]).apply(profile())), [4, 7, 10, 0]);
+    }
+
+    #[test]
+    fn focus_and_ignore_part_the_whole() {
+        for name in ["T.main", "T.a", "b", "leaf", "T.*", "nothing"] {
+            let focus = totals(&filter(&[name], &[], &[]).apply(profile()));
+            let ignore = totals(&filter(&[], &[name], &[]).apply(profile()));
+            let sum: Vec<_> = focus.iter().zip(&ignore).map(|(a, b)| a + b).collect();
+            assert_eq!(sum, totals(&profile()), "{name}");
+        }
+    }
+
+    #[test]
+    fn hidden_frames_give_their_numbers_to_their_caller() {
+        let filtered = filter(&[], &[], &["T.leaf"]).apply(profile());
+        assert_eq!(
+            shown(&filtered),
+            [
+                ("T.main".to_owned(), 1, 0, 10, 3, 8),
+                ("T.a<T.main".to_owned(), 10, 5, 20, 3, 64),
+                ("T.b<T.main".to_owned(), 4, 7, 10, 0, 0),
+            ]
+        );
+        assert_eq!(totals(&filtered), totals(&profile()));
+        let middle = filter(&[], &[], &["T.a", "T.b"]).apply(profile());
+        assert_eq!(
+            shown(&middle),
+            [("T.main".to_owned(), 9, 0, 20, 3, 8), ("T.leaf<T.main".to_owned(), 6, 12, 20, 6, 64),]
+        );
+    }
+
+    #[test]
+    fn a_hidden_thread_start_leaves_no_stack() {
+        let filtered = filter(&["T.main"], &[], &["T.*"]).apply(profile());
+        assert_eq!(shown(&filtered), [(String::new(), 15, 12, 40, 0, 72)]);
+    }
+
+    #[test]
+    fn pairs_without_traces_are_passed_over() {
+        let profile = filter(&["T.f"], &[], &[]).apply(edges(&[("T.f", "T.main", 3, 5)]));
+        assert_eq!(profile.call_edges().count(), 0);
+        let note = "1 pair of caller and callee passed over: no traces to filter by";
+        assert_eq!(profile.notes, [note]);
+    }
+}

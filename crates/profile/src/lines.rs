@@ -1,0 +1,83 @@
+//! Methods by the lines of their source.
+
+use std::cmp::Reverse;
+
+use rustc_hash::FxHashMap;
+
+use crate::top::Merged;
+use crate::{Line, MethodId, Profile, TraceId};
+
+/// The numbers of one line of a method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineRow {
+    /// The method; of several that look the same (loaded by several class loaders) the first.
+    pub method: MethodId,
+    /// The line.
+    pub line: Line,
+    /// What was measured with the line on top of the stack.
+    pub own: u64,
+    /// The same with the line anywhere on the stack, recursion counted once.
+    pub total: u64,
+}
+
+/// The lines that `rows` (a trace and a number each) lead through, by self, then by total, both
+/// descending.
+pub fn lines(profile: &Profile, rows: &[(TraceId, u64)]) -> Vec<LineRow> {
+    let mut merged = Merged::new(profile);
+    let mut lines: Vec<LineRow> = Vec::new();
+    let mut places: FxHashMap<(MethodId, Line), usize> = FxHashMap::default();
+    // The last row that counted for a line, so that recursion counts once.
+    let mut seen: Vec<usize> = Vec::new();
+    for (number, &(trace, count)) in rows.iter().enumerate() {
+        for (depth, frame) in profile.frames(trace).enumerate() {
+            let frame = profile.symbols.get_frame(frame);
+            let method = merged.method(frame.method);
+            let place = *places.entry((method, frame.line)).or_insert_with(|| {
+                lines.push(LineRow { method, line: frame.line, own: 0, total: 0 });
+                seen.push(usize::MAX);
+                lines.len() - 1
+            });
+            let row = &mut lines[place];
+            if depth == 0 {
+                row.own = row.own.saturating_add(count);
+            }
+            if std::mem::replace(&mut seen[place], number) != number {
+                row.total = row.total.saturating_add(count);
+            }
+        }
+    }
+    lines.sort_by_key(|row| (Reverse((row.own, row.total)), row.method, row.line));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::samples;
+
+    #[test]
+    fn each_line_is_a_row() {
+        let profile = samples(&[
+            ("T.f:3<T.f:4<T.f:4<T.main:9", 5),
+            ("T.f:4<T.main:9", 2),
+            ("T.f:4<T.main:8", 1),
+        ]);
+        let rows = lines(&profile, &profile.total_cpu_samples().rows);
+        let shown: Vec<_> = rows
+            .iter()
+            .map(|row| {
+                let name = profile.symbols.method_name(row.method);
+                (name, row.line.to_hprof(), row.own, row.total)
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ("T.f".to_owned(), 3, 5, 5),
+                ("T.f".to_owned(), 4, 3, 8),
+                ("T.main".to_owned(), 9, 0, 7),
+                ("T.main".to_owned(), 8, 0, 1),
+            ]
+        );
+    }
+}
