@@ -1,6 +1,7 @@
 //! `xtask fuzz`: the readers of all formats on files broken at random. A reader may refuse what it
 //! is given; it must not panic, hang, or take memory that the file does not have.
 
+use std::io::{self, Write as _};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -63,7 +64,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     panic::set_hook(Box::new(|_| {}));
     for &&(name, read) in &chosen {
         let count = fuzz(name, read, &seeds, Duration::from_secs(seconds), seed)?;
-        println!("{name:<11} {count} cases, no fault");
+        writeln!(io::stdout(), "{name:<11} {count} cases, no fault")?;
     }
     Ok(())
 }

@@ -375,7 +375,7 @@ Examples:
 
 A limit is a number, `>+` for growth or `<-` for shrinking, and by how much, as a number or in %:
 calls, time (or self_ns; limits as 20ms), samples, allocated_bytes, allocated_count, live_bytes,
-live_count, lock_time, lock_count, or what another tool measured, by its name. With a NAME: of the
+live_count, lock_time, lock_count, heap_bytes, heap_count, or what another tool measured, by its name. With a NAME: of the
 methods of that name; of allocations, of the classes of that name and of what the methods of that
 name allocate; of locks, of the classes of that name. `samples(NAME)` is the share of all samples.")]
 pub(crate) struct DiffArgs {

@@ -69,6 +69,7 @@ fn contents(profile: &Profile) -> String {
     };
     has(&mut parts, "callers and callees", profile.call_edges().next().is_some());
     has(&mut parts, "lock times", profile.monitor_times().next().is_some());
+    has(&mut parts, "a heap dump", profile.heaps().next().is_some());
     has(&mut parts, "field accesses", profile.field_accesses().is_some());
     if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
 }
@@ -118,6 +119,7 @@ impl Comparison<'_> {
             sections.push(self.shares(&title, methods, *total, *unit, top, screen));
         }
         sections.push(self.locks(top, screen));
+        sections.push(self.heap(top, screen));
         if !verdicts.is_empty() {
             let line = |verdict: &Verdict| {
                 let state = if verdict.is_exceeded { "EXCEEDED" } else { "kept" };
@@ -176,6 +178,10 @@ impl Comparison<'_> {
                 "{:<10} {numbers}; methods are compared by their share\n",
                 printable(name)
             );
+        }
+        if let Some(rows) = &diff.heap {
+            let (before, after) = sums(rows, |objects| objects.shallow_bytes);
+            lines += &format!("heap       {}\n", change(before, after, |&size| bytes(size)));
         }
         if let Some(rows) = &diff.locks {
             let (before, after) = sums(rows, |waits| waits.blocked_ns);
@@ -320,6 +326,27 @@ impl Comparison<'_> {
             vec!["blocked before", "after", "change %", "times before", "after", "lock of class"];
         let table = Table { titles, rows: cells.collect() }.render(screen);
         section("Waiting for locks by class", rows.len(), top, &table, screen)
+    }
+
+    /// Classes by how the bytes of their objects in the heap moved.
+    fn heap(&self, top: usize, screen: &Screen) -> String {
+        let rows = self.diff.heap.iter().flatten();
+        let rows: Vec<_> = rows.filter(|row| row.before != row.after).collect();
+        let cells = rows.iter().take(top).map(|row| {
+            let (before, after) = (&row.before, &row.after);
+            let cells = vec![
+                bytes(before.shallow_bytes),
+                bytes(after.shallow_bytes),
+                relative(before.shallow_bytes, after.shallow_bytes),
+                before.instance_count.to_string(),
+                after.instance_count.to_string(),
+                difference(before.instance_count, after.instance_count),
+                printable(self.diff.symbols.class_name(row.key)),
+            ];
+            Row { cells, below: Vec::new() }
+        });
+        let table = Table { titles: OBJECTS.to_vec(), rows: cells.collect() }.render(screen);
+        section("Objects in the heap by class", rows.len(), top, &table, screen)
     }
 
     fn labels(&self, methods: impl Iterator<Item = MethodId>) -> impl Fn(MethodId) -> String {

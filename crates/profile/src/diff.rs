@@ -9,8 +9,9 @@ use rustc_hash::FxHashMap;
 use crate::allocations::{self, SiteRow};
 use crate::calls::{CallColumns, CallTable};
 use crate::{
-    Allocations, CallTree, ClassId, CpuSamples, Frame, FrameId, Line, Method, MethodId, MethodTree,
-    NodeId, Profile, StrId, Symbols, Unit, Value, Waits, monitors, names, top,
+    Allocations, CallTree, ClassId, CpuSamples, Frame, FrameId, HeapClassRow, Line, Method,
+    MethodId, MethodTree, NodeId, Profile, StrId, Symbols, Unit, Value, Waits, monitors, names,
+    top,
 };
 
 /// A number, or several, of one thing in both profiles.
@@ -42,6 +43,15 @@ pub struct Samples {
     pub self_count: u64,
     /// Those with the method anywhere on the stack.
     pub total_count: u64,
+}
+
+/// The objects of a class in a heap dump.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeapObjects {
+    /// How many there are.
+    pub instance_count: u64,
+    /// Their own sizes added up.
+    pub shallow_bytes: u64,
 }
 
 /// What another tool measured, by method: shares compare, as of samples.
@@ -87,6 +97,8 @@ pub struct Diff {
     pub measures: Vec<MeasureDiff>,
     /// Waiting for locks, by the lock's class.
     pub locks: Option<Vec<Change<ClassId, Waits>>>,
+    /// The objects of the last heap dump of each, by class.
+    pub heap: Option<Vec<Change<ClassId, HeapObjects>>>,
     /// Whether the allocations of one of the profiles are estimates.
     pub is_estimated: bool,
 }
@@ -162,6 +174,17 @@ impl Diff {
             }
             diff.locks = Some(join(rows));
         }
+        if both(|profile| profile.heaps().next().is_some()) {
+            let mut rows = Vec::new();
+            for (side, profile) in profiles.into_iter().enumerate() {
+                for row in profile.heaps().last().iter().flat_map(|heap| &heap.rows) {
+                    let HeapClassRow { class, instance_count, shallow_bytes } = *row;
+                    let objects = HeapObjects { instance_count, shallow_bytes };
+                    rows.push((sides[side].classes[class.index()], side, objects));
+                }
+            }
+            diff.heap = Some(join(rows));
+        }
         diff.symbols = names.symbols;
         diff.sort();
         diff
@@ -211,6 +234,13 @@ impl Diff {
         for measure in &mut self.measures {
             by_share(&mut measure.methods, measure.total);
         }
+        if let Some(rows) = &mut self.heap {
+            rows.sort_by_cached_key(|row| {
+                let moved = row.before.shallow_bytes.abs_diff(row.after.shallow_bytes);
+                let count = row.before.instance_count.abs_diff(row.after.instance_count);
+                (Reverse((moved, count)), symbols.class_name(row.key).to_owned())
+            });
+        }
         if let Some(rows) = &mut self.locks {
             rows.sort_by_cached_key(|row| {
                 let moved = row.before.blocked_ns.abs_diff(row.after.blocked_ns);
@@ -226,6 +256,7 @@ impl Diff {
             && self.samples.is_none()
             && self.measures.is_empty()
             && self.locks.is_none()
+            && self.heap.is_none()
     }
 }
 
@@ -324,6 +355,13 @@ impl Add for Samples {
     fn add(&mut self, other: Self) {
         Add::add(&mut self.self_count, other.self_count);
         Add::add(&mut self.total_count, other.total_count);
+    }
+}
+
+impl Add for HeapObjects {
+    fn add(&mut self, other: Self) {
+        Add::add(&mut self.instance_count, other.instance_count);
+        Add::add(&mut self.shallow_bytes, other.shallow_bytes);
     }
 }
 

@@ -1,7 +1,10 @@
 //! `xtask bench readers`: how fast files are read, measured on generated ones. One line of [`FORMS`]
 //! is one form: who writes its file, and who reads it.
 
+mod collapsed;
+mod fields;
 mod hprof_text;
+mod pprof;
 mod stacks;
 
 use std::fs::File;
@@ -31,18 +34,36 @@ struct Form {
     read: fn(file: File) -> Result<Profile>,
 }
 
-const FORMS: [Form; 1] = [Form {
-    name: "hprof-text",
-    generate: hprof_text::generate,
-    read: |file| Ok(perk_hprof::read(file)?),
-}];
+const FORMS: [Form; 4] = [
+    Form {
+        name: "hprof-text",
+        generate: hprof_text::generate,
+        read: |file| Ok(perk_hprof::read(file)?),
+    },
+    Form {
+        name: "collapsed",
+        generate: collapsed::generate,
+        read: |file| Ok(perk_formats::collapsed::read(file)?),
+    },
+    Form {
+        name: "pprof",
+        generate: pprof::generate,
+        read: |file| Ok(perk_formats::pprof::read(file)?),
+    },
+    Form {
+        name: "fields",
+        generate: fields::generate,
+        read: |file| Ok(perk_formats::shared_fields::read(file)?),
+    },
+];
 
 /// Runs `xtask bench readers` with these arguments.
 pub(super) fn run(arguments: &[&str]) -> Result<()> {
     if let [READ, name, path] = *arguments {
         let form = FORMS.iter().find(|form| form.name == name).context("no such form")?;
         let profile = (form.read)(File::open(path)?)?;
-        ensure!(profile.traces().len() > 1, "nothing was read");
+        let is_read = profile.traces().len() > 1 || profile.field_accesses().is_some();
+        ensure!(is_read, "nothing was read");
         // Giving the memory back is no part of reading.
         mem::forget(profile);
         return Ok(());

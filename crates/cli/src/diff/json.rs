@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use perk_profile::diff::{Calls, Change, Diff, Samples};
+use perk_profile::diff::{Calls, Change, Diff, HeapObjects, Samples};
 use perk_profile::{Allocations, Line, MethodId, Waits};
 use serde::Serialize;
 
@@ -27,6 +27,14 @@ struct Report<'a> {
     /// What both profiles measured under one name; shares compare.
     measures: Vec<Measure>,
     locks: Option<Vec<Row<Class, LockNumbers>>>,
+    /// The objects of the last heap dump of each.
+    heap: Option<Vec<Row<Class, HeapNumbers>>>,
+}
+
+#[derive(Serialize)]
+struct HeapNumbers {
+    instance_count: u64,
+    shallow_bytes: u64,
 }
 
 #[derive(Serialize)]
@@ -186,6 +194,7 @@ pub(super) fn write(
             })
             .collect(),
         locks: rows(&diff.locks, top, |&key| Class { class: class(key) }, lock_numbers),
+        heap: rows(&diff.heap, top, |&key| Class { class: class(key) }, heap_numbers),
     };
     serde_json::to_writer_pretty(&mut *out, &report)?;
     out.write_all(b"\n")?;
@@ -213,6 +222,11 @@ fn changed<K, V: PartialEq, L, W>(
         sides: Sides { before: value(&row.before), after: value(&row.after) },
     };
     changes.take(top).map(row).collect()
+}
+
+fn heap_numbers(objects: &HeapObjects) -> HeapNumbers {
+    let &HeapObjects { instance_count, shallow_bytes } = objects;
+    HeapNumbers { instance_count, shallow_bytes }
 }
 
 fn lock_numbers(waits: &Waits) -> LockNumbers {

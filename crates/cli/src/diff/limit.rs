@@ -4,10 +4,10 @@ use std::fmt;
 
 use anyhow::bail;
 use perk_profile::diff::{Change, Diff, Samples};
-use perk_profile::{Allocations, ClassId, MethodId, NamePattern, Waits};
+use perk_profile::{Allocations, ClassId, MethodId, NamePattern};
 
 /// What can be limited, besides what other tools measured.
-const METRICS: [&str; 9] = [
+const METRICS: [&str; 11] = [
     "calls",
     "time",
     "samples",
@@ -17,6 +17,8 @@ const METRICS: [&str; 9] = [
     "live_count",
     "lock_time",
     "lock_count",
+    "heap_bytes",
+    "heap_count",
 ];
 
 const USAGE: &str = "use NUMBER>+LIMIT or NUMBER<-LIMIT, such as calls>+5%, \
@@ -43,6 +45,8 @@ enum Metric {
     LiveCount,
     LockTime,
     LockCount,
+    HeapBytes,
+    HeapCount,
     /// What another tool measured, by its name.
     Measure(String),
 }
@@ -118,6 +122,8 @@ pub(crate) fn limit(text: &str) -> Result<Limit, String> {
         "live_count" => Metric::LiveCount,
         "lock_time" => Metric::LockTime,
         "lock_count" => Metric::LockCount,
+        "heap_bytes" => Metric::HeapBytes,
+        "heap_count" => Metric::HeapCount,
         "" => return Err(error()),
         name => Metric::Measure(name.to_owned()),
     };
@@ -201,6 +207,9 @@ impl Limit {
         let symbols = &diff.symbols;
         let is_meant =
             |method| self.name.as_ref().is_none_or(|name| name.matches_method(symbols, method));
+        let is_class = |class: ClassId| {
+            self.name.as_ref().is_none_or(|name| name.matches(symbols.class_name(class)))
+        };
         match self.metric {
             Metric::Calls => {
                 let rows = diff.methods.as_ref()?.iter().filter(|row| is_meant(row.key));
@@ -219,14 +228,18 @@ impl Limit {
                 Some(self.shares(&measure.methods, measure.total, is_meant))
             }
             Metric::LockTime | Metric::LockCount => {
-                let is_meant = |row: &&Change<ClassId, Waits>| {
-                    let class = symbols.class_name(row.key);
-                    self.name.as_ref().is_none_or(|name| name.matches(class))
-                };
-                let rows = diff.locks.as_ref()?.iter().filter(is_meant);
+                let rows = diff.locks.as_ref()?.iter().filter(|row| is_class(row.key));
                 let (before, after, is_found) = sum(rows, |waits| match self.metric {
                     Metric::LockTime => waits.blocked_ns,
                     _ => waits.blocked_count,
+                });
+                Some((before, after, is_found || self.name.is_none()))
+            }
+            Metric::HeapBytes | Metric::HeapCount => {
+                let rows = diff.heap.as_ref()?.iter().filter(|row| is_class(row.key));
+                let (before, after, is_found) = sum(rows, |objects| match self.metric {
+                    Metric::HeapBytes => objects.shallow_bytes,
+                    _ => objects.instance_count,
                 });
                 Some((before, after, is_found || self.name.is_none()))
             }
@@ -258,8 +271,8 @@ fn sum<'a, K: 'a, V: 'a>(
 
 #[cfg(test)]
 mod tests {
-    use perk_profile::diff::{Calls, MeasureDiff};
-    use perk_profile::{Method, Symbols, Unit};
+    use perk_profile::diff::{Calls, HeapObjects, MeasureDiff};
+    use perk_profile::{Method, Symbols, Unit, Waits};
 
     use super::*;
 
@@ -296,6 +309,9 @@ mod tests {
         let blocked = |blocked_ns| Waits { blocked_ns, blocked_count: 1, ..Waits::default() };
         diff.locks =
             Some(vec![Change { key: class, before: blocked(5), after: blocked(9_000_000) }]);
+        let objects = |instance_count, shallow_bytes| HeapObjects { instance_count, shallow_bytes };
+        diff.heap =
+            Some(vec![Change { key: class, before: objects(4, 64), after: objects(3, 128) }]);
         diff
     }
 
@@ -335,6 +351,8 @@ mod tests {
         check("lock_time>+8ms", (5, 9_000_000), true);
         check("lock_time(byte[])>+9ms", (5, 9_000_000), false);
         check("lock_count>+0", (1, 1), false);
+        check("heap_bytes(byte[])>+50%", (64, 128), true);
+        check("heap_count<-0", (4, 3), true);
     }
 
     #[test]

@@ -35,8 +35,10 @@ impl<'a> Objects<'a> {
     pub(super) fn total(&self) -> String {
         let all = self.all();
         let about = if self.section.sample_interval_bytes.is_some() { "about " } else { "" };
-        let objects = plural(all.allocated_count, "object");
-        let mut total = format!("{about}{} allocated in {objects}", bytes(all.allocated_bytes));
+        let mut total = format!("{about}{} allocated", bytes(all.allocated_bytes));
+        if all.allocated_count > 0 {
+            total += &format!(" in {}", plural(all.allocated_count, "object"));
+        }
         if self.tells_live() {
             let objects = plural(all.live_count, "object");
             total += &format!(", {} live in {objects}", bytes(all.live_bytes));
@@ -115,7 +117,7 @@ impl<'a> Objects<'a> {
                 (index + 1).to_string(),
                 percent(row.own.allocated_bytes, all),
                 bytes(row.own.allocated_bytes),
-                row.own.allocated_count.to_string(),
+                object_count(&row.own),
                 percent(row.total.allocated_bytes, all),
                 bytes(row.total.allocated_bytes),
                 labels[&row.method].clone(),
@@ -137,12 +139,20 @@ impl<'a> Objects<'a> {
             (index + 1).to_string(),
             percent(objects.allocated_bytes, self.all().allocated_bytes),
             bytes(objects.allocated_bytes),
-            objects.allocated_count.to_string(),
+            object_count(objects),
         ];
         if self.tells_live() {
             cells.extend([bytes(objects.live_bytes), objects.live_count.to_string()]);
         }
         cells.push(name);
         cells
+    }
+}
+
+/// How many objects there are; some files tell their bytes alone.
+fn object_count(objects: &Allocations) -> String {
+    match objects.allocated_count {
+        0 if objects.allocated_bytes > 0 => "-".to_owned(),
+        count => count.to_string(),
     }
 }
