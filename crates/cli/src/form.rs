@@ -126,7 +126,7 @@ impl Form {
     pub(crate) fn keeps(self) -> &'static str {
         match self {
             Form::Text => "all but what other tools measured and heap dumps by class; times in ms",
-            Form::Binary => "everything",
+            Form::Binary => "everything but field accesses",
             Form::Old => "calls by callee and caller, times in ms",
             Form::Aprof => "objects and bytes by class",
             Form::Xprof => "samples by thread and method, without paths",
@@ -264,6 +264,7 @@ impl Form {
     /// What of `profile` this form has no place for, where it shows `value`.
     pub(crate) fn losses(self, profile: &Profile, value: Option<Value>) -> Vec<&'static str> {
         let mut times = profile.monitor_times().flat_map(|section| &section.rows);
+        let has_fields = profile.field_accesses().is_some();
         match self {
             Form::Text => {
                 let has_waits = times.any(|row| row.waits.is_waiting());
@@ -271,10 +272,13 @@ impl Form {
                     (has_waits, "how long threads waited to be notified"),
                     (profile.measures().next().is_some(), "what other tools measured"),
                     (profile.heaps().next().is_some(), "heap dumps by class"),
+                    (has_fields, "field accesses"),
                 ];
                 return lost.into_iter().filter_map(|(lost, what)| lost.then_some(what)).collect();
             }
-            Form::Binary => return Vec::new(),
+            Form::Binary if !has_fields => return Vec::new(),
+            Form::Binary => return vec!["field accesses"],
+            Form::Fields => return Vec::new(),
             Form::Pprof | Form::Speedscope => {
                 return if has_monitors(profile) { vec!["monitors"] } else { Vec::new() };
             }
@@ -302,6 +306,7 @@ impl Form {
             (is_other(Value::Live) && value == Some(Value::Allocated), "live objects"),
             (has_monitors(profile), "monitors"),
             (profile.heaps().next().is_some(), "heap dumps by class"),
+            (has_fields, "field accesses"),
             (self != Form::Html && profile.accounting.is_some(), "the accounting"),
         ]
         .into_iter()

@@ -168,7 +168,9 @@ fn cut_and_damaged_files_are_errors_with_a_place() {
     assert!(stderr(&cut).contains(": the file is cut off in CPU SAMPLES"), "{}", stderr(&cut));
     let bytes = fs::read(folder.join("p.txt")).unwrap();
     folder.file("bad", &bytes[..bytes.len() - 25]);
-    assert_refused(&folder.run(&["report", "bad"]), &["bad: bad HPROF text file", "line"]);
+    let cut = folder.run(&["report", "bad"]);
+    assert_eq!(cut.status.code(), Some(0), "what there is of a text is read");
+    assert!(stderr(&cut).contains("bad: the file is cut off in line "), "{}", stderr(&cut));
 }
 
 #[test]

@@ -362,7 +362,7 @@ mod tests {
         assert!(error("calls(gone)>+1", &sample()).contains("neither profile has that name"));
         assert!(error("live_bytes(gone)>+1", &sample()).contains("neither profile"));
         assert!(error("calls>+1", &Diff::default()).contains("not in both profiles"));
-        assert!(error("x>+1", &sample()).contains("lock_count, cache-misses"));
+        assert!(error("x>+1", &sample()).contains("heap_count, cache-misses"));
     }
 
     #[test]
