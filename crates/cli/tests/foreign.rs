@@ -49,5 +49,8 @@ fn the_table_of_formats_is_in_the_docs() {
     let table = stdout(&folder.run(&["formats"]));
     let page = testdata("../docs/formats/README.md");
     let page = std::fs::read_to_string(page).unwrap();
-    assert!(page.contains(&table), "docs/formats/README.md lacks what perk formats prints:\n{table}");
+    assert!(
+        page.contains(&table),
+        "docs/formats/README.md lacks what perk formats prints:\n{table}"
+    );
 }
