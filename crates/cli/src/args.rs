@@ -396,6 +396,11 @@ pub(crate) struct DiffArgs {
     /// All that differs as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// All that differs as CSV, a line a number
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) csv: bool,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
     /// Write both as one flame graph, coloured by what changed: .html, .svg, or .collapsed with two
     /// numbers a line (repeatable)
     #[arg(short, long, value_name = "FILE")]

@@ -1,6 +1,7 @@
 //! `perk diff`: what changed from one profile to another. Counts are compared exactly, samples by
 //! their share, times are shown. A flame graph shows both at once.
 
+mod csv;
 mod graph;
 mod json;
 pub(crate) mod limit;
@@ -29,9 +30,11 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     if is_stream(&args.before) && is_stream(&args.after) {
         bail!("only one of the profiles can come from stdin");
     }
-    let before = input::read(&args.before, &args.read)?.profile;
-    let after = input::read(&args.after, &args.read)?.profile;
     let names = [display_name(&args.before), display_name(&args.after)];
+    let before = input::read(&args.before, &args.read)?.profile;
+    let before = args.filter.apply(before, &names[0]);
+    let after = input::read(&args.after, &args.read)?.profile;
+    let after = args.filter.apply(after, &names[1]);
     let comparison = Comparison { names: [&names[0], &names[1]], diff: Diff::new(&before, &after) };
     if comparison.diff.is_empty() {
         let [before, after] = [(comparison.names[0], &before), (comparison.names[1], &after)]
@@ -44,7 +47,9 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     let verdicts = args.fail_on.iter().map(|limit| limit.check(&comparison.diff));
     let verdicts = verdicts.collect::<anyhow::Result<Vec<_>>>()?;
     let mut out = BufWriter::new(io::stdout().lock());
-    if args.json {
+    if args.csv {
+        csv::write(&comparison, args.top.unwrap_or(usize::MAX), &mut out)?;
+    } else if args.json {
         json::write(&comparison, &verdicts, args.top.unwrap_or(usize::MAX), &mut out)?;
     } else {
         let top = args.top.unwrap_or(ROWS);

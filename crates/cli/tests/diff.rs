@@ -165,3 +165,27 @@ fn what_other_tools_measured_is_compared() {
         &["a.jamaica has bytecodes", "c.collapsed has samples"],
     );
 }
+
+#[test]
+fn differences_are_lines_of_csv() {
+    let folder = folder();
+    let text = stdout(&check(&folder, &["--csv", "before", "after"], 1));
+    assert_eq!(
+        text,
+        "\
+kind,name,caller,number,before,after
+calls,T.f()V,,call_count,99,100
+edges,T.f()V,T.main()V,call_count,99,100
+allocations,byte[],,allocated_bytes,1000,1500
+"
+    );
+}
+
+#[test]
+fn parts_of_profiles_are_compared() {
+    let folder = Folder::new();
+    folder.file("a.collapsed", "T.main;T.f 30\nT.main;T.g 70\n");
+    folder.file("b.collapsed", "T.main;T.f 30\nT.main;T.g 170\n");
+    let text = stdout(&check(&folder, &["--focus", "T.f", "a.collapsed", "b.collapsed"], 0));
+    assert!(text.contains("samples    30 → 30"), "{text}");
+}

@@ -235,7 +235,7 @@ fn lock_numbers(waits: &Waits) -> LockNumbers {
 }
 
 /// `class.method` and signature.
-fn full_name(diff: &Diff, id: MethodId) -> String {
+pub(super) fn full_name(diff: &Diff, id: MethodId) -> String {
     let signature = diff.symbols.get_method(id).signature;
     let signature = signature.map_or("", |id| diff.symbols.strings.get(id));
     diff.symbols.method_name(id) + signature

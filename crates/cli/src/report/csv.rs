@@ -5,8 +5,10 @@ use std::io::Write;
 
 use perk_profile::allocations;
 use perk_profile::columns::{Edge, MethodRow};
+use perk_profile::fields::ObjectsRow;
 use perk_profile::{
-    Allocations, FrameId, Line, LockKind, MethodId, Profile, Unit, Waits, calls, monitors, top,
+    Allocations, ClassId, Field, FieldCounts, FrameId, Line, LockKind, MethodId, Profile, Unit,
+    Waits, calls, monitors, top,
 };
 
 use super::callers::Callers;
@@ -41,13 +43,15 @@ pub(super) fn write(
     } else if args.sites {
         (sites(content), "allocation sites")
     } else if args.classes {
-        (classes(content), "allocation sites")
+        (classes(content).or_else(|| heap_classes(content)), "allocation sites")
     } else if args.monitors {
         (locks(content), "monitors")
     } else if args.threads {
         (view.map(threads), "call traces")
     } else {
-        (methods(content), "methods")
+        let methods = methods(content);
+        let sheet = methods.or_else(|| heap_classes(content)).or_else(|| fields(content));
+        (sheet, "methods")
     };
     let Some(sheet) = sheet.filter(|sheet| !sheet.rows.is_empty()) else {
         return Ok(Some(format!("no {what}")));
@@ -288,6 +292,64 @@ fn classes(content: &Content<'_>) -> Option<Sheet> {
     };
     let titles = [texts(["class"]), texts(OBJECTS)].concat();
     Some(Sheet { titles, rows: allocations::classes(profile, section).iter().map(row).collect() })
+}
+
+/// The classes of all heap dumps, which are numbered from 1.
+fn heap_classes(content: &Content<'_>) -> Option<Sheet> {
+    let symbols = &content.profile.symbols;
+    content.profile.heaps().next()?;
+    let dumps = content.profile.heaps().enumerate();
+    let rows = dumps.flat_map(|(index, heap)| {
+        heap.rows.iter().map(move |row| {
+            let class = show::class_name(symbols, row.class).into_owned();
+            let numbers = [row.instance_count, row.shallow_bytes].map(|it| it.to_string());
+            [vec![(index + 1).to_string(), class], numbers.to_vec()].concat()
+        })
+    });
+    let titles = texts(["dump", "class", "instance_count", "shallow_bytes"]);
+    Some(Sheet { titles, rows: rows.collect() })
+}
+
+/// The fields of objects of each class, with the accesses to all objects together.
+fn fields(content: &Content<'_>) -> Option<Sheet> {
+    let symbols = &content.profile.symbols;
+    let accesses = content.profile.field_accesses()?;
+    let text = |id| symbols.strings.get(id).to_owned();
+    let row = |row: &ObjectsRow<(ClassId, Field)>| {
+        let (class, field) = row.key;
+        let FieldCounts {
+            owner_read_count,
+            other_read_count,
+            owner_write_count,
+            other_write_count,
+        } = row.counts;
+        let names = [field.class, field.name, field.descriptor].map(text);
+        let numbers = [
+            row.object_count,
+            row.accessed_count,
+            row.shared_count,
+            owner_read_count,
+            other_read_count,
+            owner_write_count,
+            other_write_count,
+        ];
+        let class = show::class_name(symbols, class).into_owned();
+        [vec![class], names.to_vec(), numbers.map(|it| it.to_string()).to_vec()].concat()
+    };
+    let titles = texts([
+        "class",
+        "field_class",
+        "field",
+        "descriptor",
+        "object_count",
+        "accessed_count",
+        "shared_count",
+        "owner_read_count",
+        "other_read_count",
+        "owner_write_count",
+        "other_write_count",
+    ]);
+    Some(Sheet { titles, rows: accesses.by_field().iter().map(row).collect() })
 }
 
 fn locks(content: &Content<'_>) -> Option<Sheet> {
