@@ -164,6 +164,19 @@ fn section(text: &mut String, section: &str) {
     text.push_str(section);
 }
 
+/// The blocks of the first rows, and how many more there are.
+fn blocks<T>(rows: &[T], top: usize, block: impl Fn(&T) -> String) -> String {
+    let mut text = String::new();
+    for row in rows.iter().take(top) {
+        section(&mut text, &block(row));
+    }
+    if rows.len() > top {
+        let more = plural((rows.len() - top) as u64, "more method");
+        text += &format!("\nand {more} (--top)\n");
+    }
+    text
+}
+
 /// Everything a profile has.
 #[derive(Debug)]
 struct Content<'a> {

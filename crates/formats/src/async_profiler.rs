@@ -5,13 +5,12 @@
 
 use std::io::Read;
 
-use perk_hprof::LineReader;
 use perk_profile::{FrameId, Profile, ThreadId, Unit};
 use rustc_hash::FxHashMap;
 
-use crate::Error;
 use crate::fill::Filler;
 use crate::frame_name::{self, FrameName};
+use crate::{Error, lines};
 
 /// How the text begins.
 const HEAD: &[u8] = b"--- Execution profile ---";
@@ -28,16 +27,11 @@ pub fn recognise(head: &[u8]) -> bool {
 /// # Errors
 /// [`Error::Line`] with the line that cannot be understood.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
-    let mut lines = LineReader::new(input);
     let mut reader = Reader::default();
-    loop {
-        let number = lines.line() + 1;
-        let Some(line) = lines.next()? else { break };
-        reader.line(line).map_err(|expected| Error::Line { line: number, expected })?;
-    }
+    let line_count = lines::each(input, |line| reader.line(line))?;
     if reader.part == Part::Before {
         let expected = "\"--- Execution profile ---\"";
-        return Err(Error::Line { line: lines.line().max(1), expected });
+        return Err(Error::Line { line: line_count.max(1), expected });
     }
     Ok(reader.finish())
 }

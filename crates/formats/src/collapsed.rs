@@ -5,14 +5,13 @@
 use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
-use perk_hprof::LineReader;
 use perk_profile::{FrameId, NodeId, Profile, ThreadId, Value};
 use rustc_hash::FxHashMap;
 
-use crate::Error;
 use crate::fill::Filler;
 use crate::frame_name::{FrameName, split_id};
 use crate::graph::{Graph, Part, pairs};
+use crate::{Error, lines};
 
 /// Stands for the stack of samples that have none.
 const NO_STACK: &str = "[no stack]";
@@ -99,13 +98,8 @@ pub fn recognise(head: &[u8]) -> bool {
 /// # Errors
 /// [`Error::Line`] with the line that is no stack and count.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
-    let mut lines = LineReader::new(input);
     let mut reader = Reader::default();
-    loop {
-        let number = lines.line() + 1;
-        let Some(line) = lines.next()? else { break };
-        reader.line(line).map_err(|expected| Error::Line { line: number, expected })?;
-    }
+    lines::each(input, |line| reader.line(line))?;
     Ok(reader.finish())
 }
 

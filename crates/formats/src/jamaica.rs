@@ -6,7 +6,6 @@ mod writer;
 
 use std::io::Read;
 
-use perk_hprof::LineReader;
 use perk_profile::{
     Allocations, CallRow, CpuTimes, Event, Frame, FrameId, Line, Measure, Method, Profile, Site,
     Sites, Thread, ThreadId, TraceId, Unit,
@@ -70,30 +69,8 @@ pub fn recognise(head: &[u8]) -> bool {
 /// # Errors
 /// [`Error::Line`] with the line that cannot be understood, or as `input` fails.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
-    let mut lines = LineReader::new(input);
     let mut reader = Reader::default();
-    loop {
-        let number = lines.line() + 1;
-        let Some(line) = lines.next()? else { break };
-        let line = String::from_utf8_lossy(line);
-        let line = line.trim();
-        if line.is_empty() {
-            continue;
-        }
-        let (keyword, rest) = line.split_once(':').unwrap_or((line, ""));
-        if !KEYWORDS.contains(&keyword) {
-            let is_keyword = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-            if rest.is_empty() || keyword.is_empty() || !keyword.chars().all(is_keyword) {
-                let expected = "a keyword such as PROFILE and a colon";
-                return Err(Error::Line { line: number, expected });
-            }
-            *reader.passed_over.entry(keyword.to_owned()).or_default() += 1;
-            continue;
-        }
-        let entry = Entry::parse(keyword, rest)
-            .map_err(|expected| Error::Line { line: number, expected })?;
-        reader.entry(entry);
-    }
+    crate::lines::each(input, |line| reader.line(&String::from_utf8_lossy(line)))?;
     Ok(reader.finish())
 }
 
@@ -115,6 +92,24 @@ struct Reader {
 }
 
 impl Reader {
+    fn line(&mut self, line: &str) -> Result<(), &'static str> {
+        let line = line.trim();
+        if line.is_empty() {
+            return Ok(());
+        }
+        let (keyword, rest) = line.split_once(':').unwrap_or((line, ""));
+        if KEYWORDS.contains(&keyword) {
+            self.entry(Entry::parse(keyword, rest)?);
+            return Ok(());
+        }
+        let is_keyword = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+        if rest.is_empty() || keyword.is_empty() || !keyword.chars().all(is_keyword) {
+            return Err("a keyword such as PROFILE and a colon");
+        }
+        *self.passed_over.entry(keyword.to_owned()).or_default() += 1;
+        Ok(())
+    }
+
     fn entry(&mut self, entry: Entry<'_>) {
         let system = self.profile.system_trace();
         match entry {

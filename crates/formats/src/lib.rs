@@ -22,6 +22,7 @@ mod fill;
 mod fixture;
 mod frame_name;
 mod graph;
+mod lines;
 mod name;
 mod stacks;
 

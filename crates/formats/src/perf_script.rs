@@ -5,13 +5,12 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use perk_hprof::LineReader;
 use perk_profile::{FrameId, Line, Profile, ThreadId, Unit};
 use rustc_hash::FxHashMap;
 
-use crate::Error;
 use crate::fill::{Filler, MeasureId};
 use crate::frame_name::FrameName;
+use crate::{Error, lines};
 
 /// The events of time on a processor. The first of a file's is its samples.
 const CPU_EVENTS: [&str; 5] = ["cpu-clock", "task-clock", "cycles", "cpu-cycles", "ref-cycles"];
@@ -40,17 +39,12 @@ pub fn recognise(head: &[u8]) -> bool {
 /// # Errors
 /// [`Error::Line`] where a number is too large, and where the file has no sample.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
-    let mut lines = LineReader::new(input);
     let mut reader = Reader::default();
-    loop {
-        let number = lines.line() + 1;
-        let Some(line) = lines.next()? else { break };
-        reader.line(line).map_err(|expected| Error::Line { line: number, expected })?;
-    }
+    let line_count = lines::each(input, |line| reader.line(line))?;
     reader.end_sample();
     if reader.sample_count == 0 {
         let expected = "a sample: command, thread, time and event, then a line a frame";
-        return Err(Error::Line { line: lines.line().max(1), expected });
+        return Err(Error::Line { line: line_count.max(1), expected });
     }
     Ok(reader.finish())
 }

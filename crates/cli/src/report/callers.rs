@@ -6,7 +6,7 @@ use perk_profile::{MethodId, NamePattern};
 use super::Content;
 use super::numbers::View;
 use super::table::{Row, Table};
-use crate::show::{Screen, plural};
+use crate::show::Screen;
 
 /// Stands for the caller of a thread's first method.
 const NO_CALLER: &str = "[thread start, or not known]";
@@ -60,15 +60,7 @@ impl<'a> Callers<'a> {
     /// its callees. Empty where there is none.
     pub(super) fn butterflies(&self, pattern: &NamePattern, top: usize, screen: &Screen) -> String {
         let rows = self.matching(pattern);
-        let mut text = String::new();
-        for row in rows.iter().take(top) {
-            super::section(&mut text, &self.butterfly(row, top, screen));
-        }
-        if rows.len() > top {
-            let more = plural((rows.len() - top) as u64, "more method");
-            text += &format!("\nand {more} (--top)\n");
-        }
-        text
+        super::blocks(&rows, top, |row| self.butterfly(row, top, screen))
     }
 
     fn butterfly(&self, row: &MethodRow, top: usize, screen: &Screen) -> String {

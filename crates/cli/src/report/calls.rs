@@ -239,15 +239,7 @@ impl<'a> Calls<'a> {
     /// its callees. Empty where there is none.
     pub(super) fn butterflies(&self, pattern: &NamePattern, top: usize, screen: &Screen) -> String {
         let rows = self.table.matching(self.profile, pattern);
-        let mut text = String::new();
-        for row in rows.iter().take(top) {
-            super::section(&mut text, &self.butterfly(row, top, screen));
-        }
-        if rows.len() > top {
-            let more = plural((rows.len() - top) as u64, "more method");
-            text += &format!("\nand {more} (--top)\n");
-        }
-        text
+        super::blocks(&rows, top, |row| self.butterfly(row, top, screen))
     }
 
     fn butterfly(&self, row: &MethodCalls, top: usize, screen: &Screen) -> String {

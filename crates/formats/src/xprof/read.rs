@@ -1,15 +1,14 @@
 use std::io::Read;
 
-use perk_hprof::LineReader;
 use perk_profile::{FrameId, Line, NodeId, Profile, ThreadId, Unit};
 
 use super::{
     BLOCKED, BLOCKED_MEASURE, ELAPSED_MEASURE, GLOBAL_HEAD, LOCAL_HEAD, RECEIVED, RECEIVED_MEASURE,
     RUNTIME_STUB, THREAD_HEAD, Table,
 };
-use crate::Error;
 use crate::fill::{Filler, MeasureId};
 use crate::frame_name::FrameName;
+use crate::{Error, lines};
 
 /// Whether a file that begins with `head` is of this format: the profile of a thread begins in it,
 /// behind what the program printed.
@@ -29,16 +28,11 @@ pub fn recognise(head: &[u8]) -> bool {
 /// # Errors
 /// [`Error::Line`] with the line that cannot be understood, or the last one where there is no table.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
-    let mut lines = LineReader::new(input);
     let mut reader = Reader::default();
-    loop {
-        let number = lines.line() + 1;
-        let Some(line) = lines.next()? else { break };
-        reader.line(line).map_err(|expected| Error::Line { line: number, expected })?;
-    }
+    let line_count = lines::each(input, |line| reader.line(line))?;
     if reader.section == Section::Before {
         let expected = "a line \"Flat profile of … secs (… total ticks): …\"";
-        return Err(Error::Line { line: lines.line().max(1), expected });
+        return Err(Error::Line { line: line_count.max(1), expected });
     }
     Ok(reader.finish())
 }

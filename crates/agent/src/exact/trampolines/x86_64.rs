@@ -1,7 +1,6 @@
 //! The trampolines for x86-64, by the System V ABI.
 
 use std::arch::naked_asm;
-use std::ffi::c_void;
 
 use super::{enter, exit};
 
@@ -11,21 +10,7 @@ pub(super) const REGISTERS: usize = 6;
 pub(super) const FLOAT_REGISTERS: usize = 8;
 
 /// Each begins at a multiple of it.
-const TRAMPOLINE_BYTES: usize = 16;
-
-/// The trampoline at a place of the table.
-pub(super) fn trampoline(index: usize) -> *mut c_void {
-    (first() + index * TRAMPOLINE_BYTES) as *mut c_void
-}
-
-/// The place of the trampoline that `address` is in.
-pub(super) fn index(address: usize) -> usize {
-    (address - first()) / TRAMPOLINE_BYTES
-}
-
-fn first() -> usize {
-    (trampolines as *const () as usize).next_multiple_of(TRAMPOLINE_BYTES)
-}
+pub(super) const TRAMPOLINE_BYTES: usize = 16;
 
 /// All trampolines, one behind the other. Each passes an address in itself on in r11, which no
 /// function expects anything in.
@@ -33,7 +18,7 @@ fn first() -> usize {
 /// # Safety
 /// Only the JVM calls one, in the place of a native method's function.
 #[unsafe(naked)]
-unsafe extern "C" fn trampolines() {
+pub(super) unsafe extern "C" fn trampolines() {
     naked_asm!(
         ".rept {count}",
         ".p2align 4",
