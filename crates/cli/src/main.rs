@@ -119,10 +119,15 @@ fn one_line(text: &str) -> String {
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let kinds = error.chain().filter_map(|cause| {
-        cause.downcast_ref::<io::Error>().map(io::Error::kind).or_else(|| {
-            cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind)
-        })
-    });
-    kinds.into_iter().any(|kind| kind == io::ErrorKind::BrokenPipe)
+    let kind_of = |cause: &(dyn std::error::Error + 'static)| {
+        if let Some(error) = cause.downcast_ref::<csv::Error>() {
+            return match error.kind() {
+                csv::ErrorKind::Io(error) => Some(error.kind()),
+                _ => None,
+            };
+        }
+        let of_json = || cause.downcast_ref::<serde_json::Error>()?.io_error_kind();
+        cause.downcast_ref::<io::Error>().map(io::Error::kind).or_else(of_json)
+    };
+    error.chain().filter_map(kind_of).any(|kind| kind == io::ErrorKind::BrokenPipe)
 }

@@ -315,3 +315,16 @@ fn the_agent_is_unpacked_for_its_user_alone() {
         .unwrap();
     assert!(stdout(&output).contains("/perk-"), "{}", stderr(&output));
 }
+
+#[test]
+fn who_reads_a_part_alone_is_no_error() {
+    let folder = Folder::new();
+    let stacks: String = (0..20_000).map(|index| format!("T.method{index} 1\n")).collect();
+    folder.file("p.collapsed", stacks);
+    for view in ["--csv", "--json", "--top 20000", "--tree --min 0"] {
+        let script = format!("set -o pipefail; {PERK} report {view} p.collapsed | head -1");
+        let output =
+            Command::new("bash").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
+        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{view}");
+    }
+}

@@ -46,9 +46,9 @@ impl<'a> Objects<'a> {
         total
     }
 
-    /// Whether it is known what lives.
+    /// Whether it is known what lives. Files that tell no number of objects do not tell it either.
     fn tells_live(&self) -> bool {
-        self.has_sites || self.all().live_count > 0
+        self.has_sites && self.all().allocated_count > 0 || self.all().live_count > 0
     }
 
     /// All objects, those of sites that the file does not list among them.
