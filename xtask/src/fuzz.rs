@@ -1,4 +1,4 @@
-//! `xtask fuzz`: the readers of all formats on files broken at random. A reader may refuse what it
+//! `xtask fuzz`: the readers of all formats, and of class files, on files broken at random. A reader may refuse what it
 //! is given; it must not panic, hang, or take memory that the file does not have.
 
 use std::io::{self, Write as _};
@@ -13,11 +13,14 @@ use perk_formats::{
     speedscope, xprof,
 };
 use perk_hprof::aprof;
+use perk_testkit::fixture;
+
+use crate::roundtrip;
 
 /// A reader: its name, and what runs it.
 type Reader = (&'static str, fn(&[u8]));
 
-const READERS: [Reader; 12] = [
+const READERS: [Reader; 13] = [
     ("hprof", |bytes| drop(perk_hprof::read(bytes))),
     ("aprof", |bytes| drop(aprof::read(bytes))),
     ("collapsed", |bytes| drop(collapsed::read(bytes))),
@@ -30,6 +33,7 @@ const READERS: [Reader; 12] = [
     ("jfr", |bytes| drop(jfr::read(bytes))),
     ("perf", |bytes| drop(perf_script::read(bytes))),
     ("async", |bytes| drop(async_profiler::read(bytes))),
+    ("class", roundtrip::try_bytes),
 ];
 
 /// Larger files are no seeds: the time is better spent on more cases.
@@ -60,10 +64,16 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     let mut seeds = Vec::new();
     collect(&root.join("testdata"), &mut seeds)?;
     ensure!(!seeds.is_empty(), "no files in testdata");
+    let mut classes = Vec::new();
+    collect(
+        &fixture::compile_files(&[&root.join("crates/classfile/tests/java/Everything.java")]),
+        &mut classes,
+    )?;
     // The panic is told with its case.
     panic::set_hook(Box::new(|_| {}));
     for &&(name, read) in &chosen {
-        let count = fuzz(name, read, &seeds, Duration::from_secs(seconds), seed)?;
+        let seeds = if name == "class" { &classes } else { &seeds };
+        let count = fuzz(name, read, seeds, Duration::from_secs(seconds), seed)?;
         writeln!(io::stdout(), "{name:<11} {count} cases, no fault")?;
     }
     Ok(())
