@@ -65,17 +65,15 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
 
 /// What a profile has, in words.
 fn contents(profile: &Profile) -> String {
-    let mut parts: Vec<_> =
-        Value::all_of(profile).into_iter().map(|value| value.name(profile).to_owned()).collect();
-    let has = |parts: &mut Vec<String>, what: &str, is_there: bool| {
-        if is_there {
-            parts.push(what.to_owned());
-        }
-    };
-    has(&mut parts, "callers and callees", profile.call_edges().next().is_some());
-    has(&mut parts, "lock times", profile.monitor_times().next().is_some());
-    has(&mut parts, "a heap dump", profile.heaps().next().is_some());
-    has(&mut parts, "field accesses", profile.field_accesses().is_some());
+    let values = Value::all_of(profile).into_iter().map(|value| value.name(profile));
+    let others = [
+        (profile.call_edges().next().is_some(), "callers and callees"),
+        (profile.monitor_times().next().is_some(), "lock times"),
+        (profile.heaps().next().is_some(), "a heap dump"),
+        (profile.field_accesses().is_some(), "field accesses"),
+    ];
+    let others = others.into_iter().filter_map(|(is_there, what)| is_there.then_some(what));
+    let parts: Vec<_> = values.chain(others).collect();
     if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
 }
 

@@ -59,8 +59,7 @@ type Recognise = fn(&[u8]) -> bool;
 pub(crate) const HEAD_BYTES: u64 = 64 * 1024;
 
 impl Form {
-    /// The endings of its files, without the dot; the first is also its name for `--from` and
-    /// `--to`, but for the two that have none of their own.
+    /// The endings of its files, without the dot.
     fn endings(self) -> &'static [&'static str] {
         match self {
             Form::Text => &["txt"],
@@ -81,7 +80,7 @@ impl Form {
         }
     }
 
-    /// The ending of its files, without the dot.
+    /// The ending that perk gives its files, without the dot.
     pub(crate) fn ending(self) -> &'static str {
         self.endings()[0]
     }

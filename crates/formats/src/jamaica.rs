@@ -166,24 +166,22 @@ impl Reader {
             }
             Entry::Reflection { class } => {
                 let trace = self.class_trace(class);
-                self.set_most(measure::REFLECTION, trace, 1);
+                self.set_most(measure::REFLECTION, Unit::Count, trace, 1);
             }
-            Entry::Threads { count } => self.set_most(measure::THREADS, system, count),
+            Entry::Threads { count } => self.set_most(measure::THREADS, Unit::Count, system, count),
             Entry::Thread { priority, cycles, shares, c_stack_bytes, java_stack_bytes, name } => {
                 let thread = self.thread(name);
                 let root = self.profile.tree.root();
                 let trace = self.profile.trace(root, Some(thread));
                 self.add(measure::THREAD_CYCLES, Unit::Count, trace, cycles);
-                self.set_most(measure::THREAD_PRIORITY, trace, priority);
+                self.set_most(measure::THREAD_PRIORITY, Unit::Count, trace, priority);
                 for (name, share) in measure::THREAD_SHARES.into_iter().zip(shares) {
-                    self.set_most(name, trace, share);
+                    self.set_most(name, Unit::Count, trace, share);
                 }
                 for (name, bytes) in
                     [(measure::C_STACK, c_stack_bytes), (measure::JAVA_STACK, java_stack_bytes)]
                 {
-                    self.set_most(name, trace, bytes);
-                    let index = self.measure(name, Unit::Bytes);
-                    self.measures[index].unit = Unit::Bytes;
+                    self.set_most(name, Unit::Bytes, trace, bytes);
                 }
             }
         }
@@ -214,15 +212,15 @@ impl Reader {
     }
 
     /// Of several runs the most counts.
-    fn set_most(&mut self, name: &str, trace: TraceId, count: u64) {
-        let (index, place) = self.number(name, Unit::Count, trace);
+    fn set_most(&mut self, name: &str, unit: Unit, trace: TraceId, count: u64) {
+        let (index, place) = self.number(name, unit, trace);
         let number = &mut self.measures[index].rows[place].1;
         *number = count.max(*number);
     }
 
     fn blocks(&mut self, class: &str, blocks: u64) {
         let trace = self.class_trace(class);
-        self.set_most(measure::BLOCKS, trace, blocks);
+        self.set_most(measure::BLOCKS, Unit::Count, trace, blocks);
     }
 
     fn objects(&mut self, class: &str, objects: Allocations) {

@@ -61,15 +61,10 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
         record.push('\n');
         for (field, counts) in objects.fields.iter().zip(objects.counts) {
             let [class, name, descriptor] = [field.class, field.name, field.descriptor].map(text);
-            let FieldCounts {
-                owner_read_count,
-                other_read_count,
-                owner_write_count,
-                other_write_count,
-            } = counts;
+            let [owner_reads, other_reads, owner_writes, other_writes] = counts.numbers();
             record += &format!(
-                "{class}{SEPARATOR}{name}{SEPARATOR}{descriptor}\t{owner_read_count}\t\
-                 {other_read_count}\t{owner_write_count}\t{other_write_count}\n"
+                "{class}{SEPARATOR}{name}{SEPARATOR}{descriptor}\t{owner_reads}\t{other_reads}\t\
+                 {owner_writes}\t{other_writes}\n"
             );
         }
         record.push('\n');

@@ -227,29 +227,16 @@ impl CallTable {
 
 /// The pairs of methods that follow each other on the tree's paths.
 fn edges_of_tree(tree: &MethodTree, columns: &CallColumns) -> Vec<Edge> {
-    let mut edges: Vec<Edge> = Vec::new();
-    let mut places: FxHashMap<(Option<MethodId>, Option<MethodId>), usize> = FxHashMap::default();
-    let place_of: Vec<usize> = (0..tree.len())
-        .map(|index| {
-            let path = PathId::new(index);
-            let (caller, callee) = (tree.method(tree.parent(path)), tree.method(path));
-            *places.entry((caller, callee)).or_insert_with(|| {
-                edges.push(Edge { caller, callee, count: 0, total_ns: 0 });
-                edges.len() - 1
-            })
-        })
-        .collect();
-    tree.walk_by(
-        edges.len(),
-        |path| place_of[path.index()],
-        |path, is_outermost| {
-            let (edge, at) = (&mut edges[place_of[path.index()]], path.index());
-            edge.count = edge.count.saturating_add(columns.counts[at]);
-            if is_outermost {
-                edge.total_ns = edge.total_ns.saturating_add(columns.total_ns[at]);
-            }
-        },
-    );
+    let called = tree.edges();
+    let edge = |&(caller, callee)| Edge { caller, callee: Some(callee), count: 0, total_ns: 0 };
+    let mut edges: Vec<Edge> = called.pairs.iter().map(edge).collect();
+    tree.walk_edges(&called, |place, path, is_outermost| {
+        let (edge, at) = (&mut edges[place], path.index());
+        edge.count = edge.count.saturating_add(columns.counts[at]);
+        if is_outermost {
+            edge.total_ns = edge.total_ns.saturating_add(columns.total_ns[at]);
+        }
+    });
     edges
 }
 

@@ -119,31 +119,16 @@ impl Columns {
 
     /// Who calls whom, by total, descending.
     pub fn edges(&self, tree: &MethodTree) -> Vec<Edge> {
-        let mut edges: Vec<Edge> = Vec::new();
-        let mut places: FxHashMap<(Option<MethodId>, MethodId), usize> = FxHashMap::default();
-        let place_of: Vec<usize> = (0..tree.len())
-            .map(|index| {
-                let path = PathId::new(index);
-                // The root has no method and is never asked for.
-                let Some(callee) = tree.method(path) else { return 0 };
-                let caller = tree.method(tree.parent(path));
-                *places.entry((caller, callee)).or_insert_with(|| {
-                    edges.push(Edge { caller, callee, own: 0, total: 0 });
-                    edges.len() - 1
-                })
-            })
-            .collect();
-        tree.walk_by(
-            edges.len(),
-            |path| place_of[path.index()],
-            |path, is_outermost| {
-                let (edge, at) = (&mut edges[place_of[path.index()]], path.index());
-                edge.own = edge.own.saturating_add(self.own[at]);
-                if is_outermost {
-                    edge.total = edge.total.saturating_add(self.total[at]);
-                }
-            },
-        );
+        let called = tree.edges();
+        let edge = |&(caller, callee)| Edge { caller, callee, own: 0, total: 0 };
+        let mut edges: Vec<Edge> = called.pairs.iter().map(edge).collect();
+        tree.walk_edges(&called, |place, path, is_outermost| {
+            let (edge, at) = (&mut edges[place], path.index());
+            edge.own = edge.own.saturating_add(self.own[at]);
+            if is_outermost {
+                edge.total = edge.total.saturating_add(self.total[at]);
+            }
+        });
         edges.retain(|edge| edge.total > 0);
         edges.sort_by_key(|edge| (Reverse((edge.total, edge.own)), edge.caller, edge.callee));
         edges

@@ -40,12 +40,17 @@ impl FieldCounts {
         add(&mut self.other_write_count, other.other_write_count);
     }
 
+    /// The numbers in the order of a profile's columns: reads by the owner and by others, writes by
+    /// the owner and by others.
+    pub fn numbers(&self) -> [u64; 4] {
+        let &Self { owner_read_count, other_read_count, owner_write_count, other_write_count } =
+            self;
+        [owner_read_count, other_read_count, owner_write_count, other_write_count]
+    }
+
     /// All accesses.
     pub fn total(&self) -> u64 {
-        [self.owner_read_count, self.other_read_count]
-            .into_iter()
-            .chain([self.owner_write_count, self.other_write_count])
-            .fold(0, u64::saturating_add)
+        self.numbers().into_iter().fold(0, u64::saturating_add)
     }
 }
 

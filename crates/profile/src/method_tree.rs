@@ -26,6 +26,15 @@ struct Node {
     next_sibling: PathId,
 }
 
+/// Who calls whom on the paths of a tree.
+#[derive(Clone, Debug)]
+pub struct MethodEdges {
+    /// Caller and callee; no caller where the callee is a thread's first method.
+    pub pairs: Vec<(Option<MethodId>, MethodId)>,
+    /// The pair that each path ends in.
+    place_of: Vec<usize>,
+}
+
 /// The nodes that one path of methods leads to, with a method's direct calls of itself as one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Branch {
@@ -152,6 +161,33 @@ impl MethodTree {
             visit(at, *open == 0);
             *open += 1;
         }
+    }
+
+    /// Who calls whom on the tree's paths, in the order of the paths.
+    pub fn edges(&self) -> MethodEdges {
+        let mut pairs: Vec<(Option<MethodId>, MethodId)> = Vec::new();
+        let mut places: FxHashMap<(Option<MethodId>, MethodId), usize> = FxHashMap::default();
+        let place_of = |index| {
+            let path = PathId::new(index);
+            // The root has no method and is never asked for.
+            let Some(callee) = self.method(path) else { return 0 };
+            let pair = (self.method(self.parent(path)), callee);
+            *places.entry(pair).or_insert_with(|| {
+                pairs.push(pair);
+                pairs.len() - 1
+            })
+        };
+        let place_of = (0..self.len()).map(place_of).collect();
+        MethodEdges { pairs, place_of }
+    }
+
+    /// As [`MethodTree::walk`], with the edge that a node ends in place of its method; the place
+    /// of that edge is told first.
+    pub fn walk_edges(&self, edges: &MethodEdges, mut visit: impl FnMut(usize, PathId, bool)) {
+        let place = |path: PathId| edges.place_of[path.index()];
+        self.walk_by(edges.pairs.len(), place, |path, is_outermost| {
+            visit(place(path), path, is_outermost);
+        });
     }
 
     /// The branches that begin at the root.

@@ -337,23 +337,31 @@ impl Profile {
     /// The samples of all sections added up, a row a trace, in trace order. (Each dump of an HPROF
     /// file begins anew from zero. What was asked for in between counts where it is the last.)
     pub fn total_cpu_samples(&self) -> CpuSamples {
-        let mut counts = vec![0_u64; self.traces.len()];
         let mut total = 0_u64;
+        let mut counted = Vec::new();
         let mut sections = self.cpu_samples().peekable();
         while let Some(section) = sections.next() {
             if section.is_interim && sections.peek().is_some() {
                 continue;
             }
             total = total.saturating_add(section.total);
-            for &(trace, count) in &section.rows {
-                counts[trace.index()] = counts[trace.index()].saturating_add(count);
-            }
+            counted.push(section);
         }
-        let rows = counts.iter().enumerate().filter(|&(_, &count)| count > 0);
-        CpuSamples {
-            total,
-            rows: rows.map(|(index, &count)| (TraceId::new(index), count)).collect(),
-            ..CpuSamples::default()
+        let rows = counted.iter().flat_map(|section| section.rows.iter().copied());
+        CpuSamples { total, rows: self.sums_by_trace(rows), ..CpuSamples::default() }
+    }
+
+    /// The numbers of each trace added up, in trace order; traces without any are left out.
+    pub(crate) fn sums_by_trace(
+        &self,
+        rows: impl IntoIterator<Item = (TraceId, u64)>,
+    ) -> Vec<(TraceId, u64)> {
+        let mut sums = vec![0_u64; self.traces.len()];
+        for (trace, number) in rows {
+            let sum = &mut sums[trace.index()];
+            *sum = sum.saturating_add(number);
         }
+        let rows = sums.into_iter().enumerate().filter(|&(_, sum)| sum > 0);
+        rows.map(|(index, sum)| (TraceId::new(index), sum)).collect()
     }
 }

@@ -105,20 +105,25 @@ impl Value {
 
     /// All values that `profile` has, in order of interest.
     pub fn all_of(profile: &Profile) -> Vec<Value> {
-        let measures = 0..u16::try_from(measure_names(profile).len()).unwrap_or(u16::MAX);
-        let all = Self::OWN.into_iter().chain(measures.map(Value::Measure));
-        all.filter(|value| value.is_in(profile)).collect()
+        Self::candidates(profile).filter(|value| value.is_in(profile)).collect()
     }
 
     /// The first value that `profile` has: samples, times, calls, allocated bytes or a measure;
     /// `None` where it has none of them by call path.
     pub fn first_of(profile: &Profile) -> Option<Value> {
-        Self::all_of(profile).into_iter().next()
+        Self::candidates(profile).find(|value| value.is_in(profile))
     }
 
     /// The value of that name.
     pub fn find(profile: &Profile, name: &str) -> Option<Value> {
-        Self::all_of(profile).into_iter().find(|value| value.name(profile) == name)
+        let mut named = Self::candidates(profile).filter(|value| value.name(profile) == name);
+        named.find(|value| value.is_in(profile))
+    }
+
+    /// What `profile` may have, in order of interest.
+    fn candidates(profile: &Profile) -> impl Iterator<Item = Value> + use<> {
+        let measures = 0..u16::try_from(measure_names(profile).len()).unwrap_or(u16::MAX);
+        Self::OWN.into_iter().chain(measures.map(Value::Measure))
     }
 
     /// Whether `profile` has such numbers other than 0.
@@ -140,7 +145,8 @@ impl Value {
             Value::Samples => {
                 let samples = profile.total_cpu_samples();
                 weights.total = samples.total;
-                weights.rows = samples.rows.iter().map(|&(id, count)| (id, None, count)).collect();
+                let rows = samples.rows.into_iter();
+                weights.rows = rows.map(|(trace, count)| (trace, None, count)).collect();
             }
             Value::Time | Value::Calls => {
                 let of_row = |row: &CallRow| match self {
@@ -201,13 +207,8 @@ fn by_trace(
     profile: &Profile,
     rows: impl Iterator<Item = (TraceId, u64)>,
 ) -> Vec<(TraceId, Option<ClassId>, u64)> {
-    let mut numbers = vec![0_u64; profile.traces().len()];
-    for (trace, number) in rows {
-        let sum = &mut numbers[trace.index()];
-        *sum = sum.saturating_add(number);
-    }
-    let rows = numbers.iter().enumerate().filter(|&(_, &number)| number > 0);
-    rows.map(|(index, &number)| (TraceId::new(index), None, number)).collect()
+    let sums = profile.sums_by_trace(rows);
+    sums.into_iter().map(|(trace, number)| (trace, None, number)).collect()
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use perk_profile::allocations;
 use perk_profile::columns::{Edge, MethodRow};
 use perk_profile::fields::ObjectsRow;
 use perk_profile::{
-    Allocations, ClassId, Field, FieldCounts, FrameId, Line, LockKind, MethodId, Profile, Unit,
-    Waits, calls, monitors, top,
+    Allocations, ClassId, Field, FrameId, Line, LockKind, MethodId, Profile, Unit, Waits, calls,
+    monitors, top,
 };
 
 use super::callers::Callers;
@@ -317,24 +317,11 @@ fn fields(content: &Content<'_>) -> Option<Sheet> {
     let text = |id| symbols.strings.get(id).to_owned();
     let row = |row: &ObjectsRow<(ClassId, Field)>| {
         let (class, field) = row.key;
-        let FieldCounts {
-            owner_read_count,
-            other_read_count,
-            owner_write_count,
-            other_write_count,
-        } = row.counts;
         let names = [field.class, field.name, field.descriptor].map(text);
-        let numbers = [
-            row.object_count,
-            row.accessed_count,
-            row.shared_count,
-            owner_read_count,
-            other_read_count,
-            owner_write_count,
-            other_write_count,
-        ];
+        let objects = [row.object_count, row.accessed_count, row.shared_count];
+        let numbers = objects.into_iter().chain(row.counts.numbers());
         let class = show::class_name(symbols, class).into_owned();
-        [vec![class], names.to_vec(), numbers.map(|it| it.to_string()).to_vec()].concat()
+        [vec![class], names.to_vec(), numbers.map(|it| it.to_string()).collect()].concat()
     };
     let titles = texts([
         "class",

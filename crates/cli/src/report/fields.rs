@@ -135,12 +135,6 @@ fn table<K>(
         return String::new();
     }
     let cells = |(index, row): (usize, &ObjectsRow<K>)| {
-        let FieldCounts {
-            owner_read_count,
-            other_read_count,
-            owner_write_count,
-            other_write_count,
-        } = row.counts;
         let numbers = [
             index as u64 + 1,
             row.object_count,
@@ -149,11 +143,7 @@ fn table<K>(
         ];
         let mut cells: Vec<_> = numbers.iter().map(u64::to_string).collect();
         cells.push(percent(row.shared_count, row.object_count));
-        cells.extend(
-            [owner_read_count, other_read_count, owner_write_count, other_write_count]
-                .iter()
-                .map(u64::to_string),
-        );
+        cells.extend(row.counts.numbers().iter().map(u64::to_string));
         cells.push(name(row));
         Row { cells, below: Vec::new() }
     };

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
-use std::process::Command;
 
 use perk_hprof::binary;
 use perk_profile::{HeapHistogram, HeapRoot, Profile};
@@ -12,6 +11,7 @@ use proptest::prelude::*;
 
 use crate::made::{Trickle, dump_of};
 use crate::real::PROGRAM;
+use crate::support::{class_histogram, jcmd};
 
 fn read(bytes: &[u8]) -> Profile {
     binary::read(bytes).unwrap()
@@ -280,22 +280,6 @@ proptest! {
     }
 }
 
-/// Objects and bytes of each class, as the JVM counts them.
-fn counted(text: &str) -> BTreeMap<String, (u64, u64)> {
-    let mut classes = BTreeMap::<_, (u64, u64)>::new();
-    for line in text.lines() {
-        let words: Vec<_> = line.split_ascii_whitespace().collect();
-        let [rank, count, bytes, name, ..] = words[..] else { continue };
-        if rank.ends_with(':') && rank != "num" {
-            let name = perk_profile::names::from_signature(name).replace("/0x", ".0x");
-            let class = classes.entry(name).or_default();
-            class.0 += count.parse::<u64>().unwrap();
-            class.1 += bytes.parse::<u64>().unwrap();
-        }
-    }
-    classes
-}
-
 /// The bytes of a header and of a reference.
 fn check_sizes(jdk: &Jdk, arguments: &[&str], header_bytes: u32, reference_bytes: u32) {
     let classes = fixture::compile_text("HeapShape", PROGRAM);
@@ -303,18 +287,13 @@ fn check_sizes(jdk: &Jdk, arguments: &[&str], header_bytes: u32, reference_bytes
     let run = arguments.iter().fold(run, |run, argument| run.jvm_arg(*argument));
     let mut java = run.main("HeapShape").spawn();
     java.wait_for_stdout("ready");
-    let jcmd = |command: &[&str]| {
-        let output = Command::new(jdk.jcmd()).arg(java.pid().to_string()).args(command).output();
-        let output = output.unwrap();
-        assert!(output.status.success(), "jcmd {command:?}: {output:?}");
-        String::from_utf8(output.stdout).unwrap()
-    };
+    let jcmd = |command: &[&str]| jcmd(jdk, java.pid(), command);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jvm.hprof");
     jcmd(&["VM.version"]);
-    let before = counted(&jcmd(&["GC.class_histogram", "-all"]));
+    let before = class_histogram(&jcmd(&["GC.class_histogram", "-all"]));
     jcmd(&["GC.heap_dump", "-all", path.to_str().unwrap()]);
-    let after = counted(&jcmd(&["GC.class_histogram", "-all"]));
+    let after = class_histogram(&jcmd(&["GC.class_histogram", "-all"]));
     let profile = binary::read(std::fs::File::open(&path).unwrap()).unwrap();
     let heap = only(&profile);
     let layout = heap.layout.unwrap();

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::process::Command;
 
 use perk_hprof::heap::{Elements, FieldType, JavaStack, Root, RootKind};
 use perk_hprof::{BinaryForm, IdSize, Version};
 use perk_testkit::{JavaRun, Jdk, fixture, jdk};
 
-use crate::support::{Heap, MAIN_TIDS, options, rewritten};
+use crate::support::{Heap, MAIN_TIDS, class_histogram, jcmd, options, rewritten};
 use crate::text;
 
 pub(crate) const PROGRAM: &str = include_str!("../java/HeapShape.java");
@@ -27,12 +26,7 @@ fn dumped(jdk: &Jdk) -> Dumped {
     let run = JavaRun::new(jdk).classes(classes).jvm_arg("-Xmx128m").main("HeapShape");
     let mut java = run.spawn();
     java.wait_for_stdout("ready");
-    let jcmd = |command: &[&str]| {
-        let output = Command::new(jdk.jcmd()).arg(java.pid().to_string()).args(command).output();
-        let output = output.unwrap();
-        assert!(output.status.success(), "jcmd {command:?}: {output:?}");
-        String::from_utf8(output.stdout).unwrap()
-    };
+    let jcmd = |command: &[&str]| jcmd(jdk, java.pid(), command);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jvm.hprof");
     // The first command makes the JVM start what answers it.
@@ -44,17 +38,9 @@ fn dumped(jdk: &Jdk) -> Dumped {
 }
 
 /// The instances of each class, by its name in source form.
+/// Objects of each class in the text of a histogram.
 fn histogram(text: &str) -> BTreeMap<String, u64> {
-    let mut counts = BTreeMap::new();
-    for line in text.lines() {
-        let words: Vec<_> = line.split_ascii_whitespace().collect();
-        let [rank, count, _, name, ..] = words[..] else { continue };
-        if rank.ends_with(':') && rank != "num" {
-            let name = perk_profile::names::from_signature(name).replace("/0x", ".0x");
-            *counts.entry(name).or_default() += count.parse::<u64>().unwrap();
-        }
-    }
-    counts
+    class_histogram(text).into_iter().map(|(name, (count, _))| (name, count)).collect()
 }
 
 fn main_tid(jdk: &Jdk) -> u64 {

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
+use std::process::Command;
 
 use perk_hprof::heap::{
     ClassFields, Context, Elements, FieldType, HeapCounts, HeapOptions, Record, Root, Stream,
 };
 use perk_hprof::{BinaryForm, Format, Writer};
 use perk_profile::{Profile, Thread, ThreadId, TraceId, mutf8};
+use perk_testkit::Jdk;
 
 /// What a file of heap dumps holds; the last of several dumps where they tell the same ids.
 #[derive(Debug, Default)]
@@ -238,4 +240,27 @@ pub(crate) fn rewritten(
     let counts = writer.heap_dump(&mut profile, input, options, &mut known).unwrap();
     writer.out().flush().unwrap();
     (std::mem::take(writer.out()), counts, known)
+}
+
+/// What a running JVM answers to a command of `jcmd`.
+pub(crate) fn jcmd(jdk: &Jdk, pid: u32, command: &[&str]) -> String {
+    let output = Command::new(jdk.jcmd()).arg(pid.to_string()).args(command).output().unwrap();
+    assert!(output.status.success(), "jcmd {command:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Objects and bytes of each class in the text of `jcmd GC.class_histogram`.
+pub(crate) fn class_histogram(text: &str) -> BTreeMap<String, (u64, u64)> {
+    let mut classes = BTreeMap::<_, (u64, u64)>::new();
+    for line in text.lines() {
+        let words: Vec<_> = line.split_ascii_whitespace().collect();
+        let [rank, count, bytes, name, ..] = words[..] else { continue };
+        if rank.ends_with(':') && rank != "num" {
+            let name = perk_profile::names::from_signature(name).replace("/0x", ".0x");
+            let class = classes.entry(name).or_default();
+            class.0 += count.parse::<u64>().unwrap();
+            class.1 += bytes.parse::<u64>().unwrap();
+        }
+    }
+    classes
 }
