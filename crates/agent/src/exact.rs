@@ -175,7 +175,11 @@ impl ExactEngine {
     ///
     /// # Errors
     /// Why they do not: for one line on stderr.
-    pub(crate) fn vm_init(&'static self, jni: Jni<'_>) -> Result<(), String> {
+    pub(crate) fn vm_init(
+        &'static self,
+        jni: Jni<'_>,
+        recorder: &Mutex<Recorder>,
+    ) -> Result<(), String> {
         let helper = *self.helper.get().ok_or("no helper class")?;
         if !natives::is_bound() {
             return Err("its native methods could not be bound".to_owned());
@@ -190,7 +194,7 @@ impl ExactEngine {
             started.map_err(|error| format!("no clock thread: {error}"))?;
         }
         if let Some(sites) = &self.sites {
-            sites.vm_init(jni, helper)?;
+            sites.vm_init(jni, helper, &self.classes, recorder)?;
             interception::begin(self.jvmti, jni, self)?;
         }
         let arguments = [

@@ -165,7 +165,7 @@ impl Session {
             os::say("HPROF ERROR: perk cannot collect garbage before the last dump\n");
         }
         if let Some(exact) = self.exact
-            && let Err(reason) = exact.vm_init(jni)
+            && let Err(reason) = exact.vm_init(jni, &self.recorder)
         {
             os::say(&format!("HPROF ERROR: perk cannot count calls: {reason}\n"));
         }

@@ -39,6 +39,15 @@ pub(crate) use spool::temporary_file;
 pub(crate) use sub_records::sub;
 pub(crate) use tally::Tally;
 
+/// The classes of what the JVM fills gaps of the heap with (JDK 19 and later). Nobody has allocated
+/// it. In heap dumps its arrays have no class: the JVM writes them as `int[]`.
+pub const FILLER_CLASSES: [&str; 3] = [
+    "jdk.internal.vm.FillerObject",
+    "jdk.internal.vm.FillerElement[]",
+    // JDK 19 and 20.
+    "jdk.internal.vm.FillerArray",
+];
+
 /// What the JVM's dump does not tell.
 ///
 /// Traces and threads are those of the profile that the file is written from; what the answers name

@@ -6,6 +6,7 @@
 //! Arrays have no such field: weak references are kept of them, in the tree of the thread that made
 //! them; and of objects, too, where the JVM cannot have the field.
 
+mod fillers;
 mod live;
 mod records;
 mod sizes;
@@ -18,6 +19,7 @@ use perk_jvmti_sys::jni_sys::jvalue;
 use perk_profile::{Allocations, ClassId};
 use rustc_hash::FxHashMap;
 
+use self::fillers::Fillers;
 pub(super) use self::live::{Keeper, Kept};
 use self::live::{Sum, Walk};
 pub(super) use self::records::{Key, Records};
@@ -48,6 +50,8 @@ pub(super) struct AllocationSites {
     /// That in which objects hold the index of their record.
     field: OnceLock<IntField>,
     live: Mutex<Live>,
+    feature_version: u32,
+    fillers: Mutex<Fillers>,
 }
 
 /// What was found to be live, the last time it was looked for.
@@ -111,6 +115,8 @@ impl AllocationSites {
             vm: OnceLock::new(),
             field: OnceLock::new(),
             live: Mutex::default(),
+            feature_version,
+            fillers: Mutex::default(),
         }))
     }
 
@@ -125,7 +131,13 @@ impl AllocationSites {
     }
 
     /// Tells the helper class where records are, before it starts.
-    pub(super) fn vm_init(&self, jni: Jni<'_>, helper: &dyn Reference) -> Result<(), String> {
+    pub(super) fn vm_init(
+        &self,
+        jni: Jni<'_>,
+        helper: &dyn Reference,
+        classes: &Classes,
+        recorder: &Mutex<Recorder>,
+    ) -> Result<(), String> {
         let jvm = self.jvmti.object_layout(jni).ok_or("the JVM does not tell sizes")?;
         let keeps = match self.liveness {
             Liveness::Unknown => 1,
@@ -152,6 +164,10 @@ impl AllocationSites {
             let _ = self.field.set(field.ok_or("no field in java.lang.Object")?);
         }
         let _ = self.vm.set(jni.vm().ok_or("no JVM")?);
+        if self.with_paths() {
+            let source = Source { jvmti: self.jvmti, jni, classes, recorder };
+            *lock(&self.fillers) = Fillers::vm_init(&source, self.feature_version);
+        }
         Ok(())
     }
 
@@ -277,6 +293,7 @@ impl AllocationSites {
             let class = self.records.key(record as u32).class;
             entry(&mut others, class as usize).remove(*sum);
         }
+        lock(&self.fillers).remove(&source, &mut others);
         let mut rest = Vec::new();
         for (number, sum) in others.iter().enumerate().skip(1).filter(|(_, sum)| sum.count > 0) {
             let class = ClassId::new(number - 1);

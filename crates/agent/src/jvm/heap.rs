@@ -6,7 +6,10 @@ use std::sync::OnceLock;
 
 use perk_instrument::layout;
 use perk_jvmti_sys::jni_sys::{jclass, jfieldID, jint, jlong, jmethodID, jobject};
-use perk_jvmti_sys::{call, jthread, jvmtiError, jvmtiHeapCallbacks};
+use perk_jvmti_sys::{
+    JVMTI_VISIT_OBJECTS, call, jthread, jvmtiError, jvmtiHeapCallbacks, jvmtiHeapReferenceInfo,
+    jvmtiHeapReferenceKind,
+};
 
 use super::{Borrowed, Jni, Jvmti, Local, MethodRef, Reference};
 
@@ -57,6 +60,51 @@ impl Jvmti {
         unsafe { call!(self.raw(), IterateThroughHeap, 0, null_mut(), callbacks, argument).ok() }
     }
 
+    /// All objects of some classes that the program can reach. The classes must have tags.
+    pub(crate) fn reachable_of<'a>(
+        self,
+        jni: Jni<'a>,
+        classes: &[&dyn Reference],
+    ) -> Result<Vec<Local<'a>>, jvmtiError> {
+        /// No class and no thread has this tag.
+        const FOUND: jlong = -1;
+        unsafe extern "system" fn reference(
+            _: jvmtiHeapReferenceKind,
+            _: *const jvmtiHeapReferenceInfo,
+            class_tag: jlong,
+            _: jlong,
+            _: jlong,
+            tag: *mut jlong,
+            _: *mut jlong,
+            _: jint,
+            class_tags: *mut c_void,
+        ) -> jint {
+            // SAFETY: they are what is passed below; the tag is that of the object.
+            unsafe {
+                if *tag == 0 && (*class_tags.cast::<Vec<jlong>>()).contains(&class_tag) {
+                    *tag = FOUND;
+                }
+            }
+            JVMTI_VISIT_OBJECTS
+        }
+        let mut class_tags: Vec<_> = classes.iter().map(|&class| self.tag(class)).collect();
+        let callbacks =
+            jvmtiHeapCallbacks { heap_reference_callback: Some(reference), ..Default::default() };
+        let (env, argument) = (self.raw(), std::ptr::from_mut(&mut class_tags).cast());
+        let (mut count, mut objects): (_, *mut jobject) = (0, null_mut());
+        // SAFETY: the environment is valid; no filter, no class and no object means all that can be
+        // reached; the callback calls nothing of the JVM; the array has `count` references, which
+        // are ours to delete, and is ours to free.
+        unsafe {
+            call!(env, FollowReferences, 0, null_mut(), null_mut(), &callbacks, argument).ok()?;
+            let (tags, no_tags) = (&FOUND, null_mut());
+            call!(env, GetObjectsWithTags, 1, tags, &mut count, &mut objects, no_tags).ok()?;
+            let all = self.take_references(jni, count, objects);
+            all.iter().for_each(|object| self.set_tag(object, 0));
+            Ok(all)
+        }
+    }
+
     /// What sizes of objects and arrays follow from, as those of some arrays tell, which are made when
     /// it is asked first.
     pub(crate) fn object_layout(self, jni: Jni<'_>) -> Option<layout::Jvm> {
@@ -83,27 +131,35 @@ impl Jvmti {
         })
     }
 
-    /// The number and size of all objects in the heap, reachable or not yet collected.
-    pub(crate) fn heap_totals(self) -> Result<(u64, u64), jvmtiError> {
+    /// The number and size of all objects in the heap, reachable or not yet collected, but for those of
+    /// the classes with these tags.
+    pub(crate) fn heap_totals(self, without: &[i64]) -> Result<(u64, u64), jvmtiError> {
+        struct Totals<'a> {
+            count: u64,
+            bytes: u64,
+            without: &'a [i64],
+        }
         unsafe extern "system" fn object(
-            _: jlong,
+            class_tag: jlong,
             bytes: jlong,
             _: *mut jlong,
             _: jint,
             totals: *mut c_void,
         ) -> jint {
             // SAFETY: it is what is passed below, by the thread that has it borrowed.
-            let (count, all_bytes) = unsafe { &mut *totals.cast::<(u64, u64)>() };
-            *count += 1;
-            *all_bytes += bytes.unsigned_abs();
+            let totals = unsafe { &mut *totals.cast::<Totals<'_>>() };
+            if !totals.without.contains(&class_tag) {
+                totals.count += 1;
+                totals.bytes += bytes.unsigned_abs();
+            }
             0
         }
-        let mut totals = (0, 0);
+        let mut totals = Totals { count: 0, bytes: 0, without };
         let callbacks =
             jvmtiHeapCallbacks { heap_iteration_callback: Some(object), ..Default::default() };
         // SAFETY: the callback is passed the totals, and calls nothing of the JVM.
         unsafe { self.iterate_through_heap(&callbacks, std::ptr::from_mut(&mut totals).cast())? };
-        Ok(totals)
+        Ok((totals.count, totals.bytes))
     }
 
     /// The size of an object or array, with perk's field if it has that.

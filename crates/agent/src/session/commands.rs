@@ -5,12 +5,15 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use perk_control::commands::{Command, ThreadId, Threads};
 use perk_control::messages::EXIT_LINE;
-use perk_profile::SiteSelection;
+use perk_hprof::heap::FILLER_CLASSES;
+use perk_jvmti_sys::jvmtiError;
+use perk_profile::{ClassId, SiteSelection};
 
 use super::{Session, lock};
 use crate::jvm::Jni;
 use crate::os;
 use crate::recorder::Recorder;
+use crate::resolve::class_id;
 use crate::roster::Slot;
 
 impl Session {
@@ -50,7 +53,7 @@ impl Session {
                 // Where nobody knows the sites of objects, what lives now is what is known.
                 let live = match self.options.heap_sites {
                     true => None,
-                    false => Some(self.jvmti.heap_totals().map_err(|it| it.to_string())?),
+                    false => Some(self.heap_totals(jni).map_err(|it| it.to_string())?),
                 };
                 self.answer(|session, recorder| {
                     session.gather_objects();
@@ -100,6 +103,20 @@ impl Session {
             Command::Eof => {}
         }
         Ok(())
+    }
+
+    /// The number and size of all objects, without those that the JVM fills gaps with where these have
+    /// classes of their own.
+    fn heap_totals(&self, jni: Jni<'_>) -> Result<(u64, u64), jvmtiError> {
+        let classes = self.jvmti.loaded_classes(jni)?;
+        let classes = classes.iter().map(|class| class_id(self.jvmti, &self.recorder, class).0);
+        let classes: Vec<_> = classes.collect();
+        let recorder = lock(&self.recorder);
+        let name = |class: &ClassId| recorder.profile.symbols.class_name(*class);
+        let fillers = classes.iter().filter(|class| FILLER_CLASSES.contains(&name(class)));
+        let tags: Vec<_> = fillers.map(|class| class.index() as i64 + 1).collect();
+        drop(recorder);
+        self.jvmti.heap_totals(&tags)
     }
 
     /// Runs `body`, that asks for the recorder as it needs it, unless the JVM has begun to die or

@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod fillers;
 mod kinds;
 mod natives;
 

@@ -104,6 +104,11 @@ impl Sum {
         self.bytes = self.bytes.saturating_sub(other.bytes);
     }
 
+    /// The smaller number and size.
+    pub(super) fn least(self, other: Self) -> Self {
+        Self { count: self.count.min(other.count), bytes: self.bytes.min(other.bytes) }
+    }
+
     pub(super) fn add(&mut self, count: u64, bytes: u64) {
         self.count += count;
         self.bytes += bytes;
