@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::ops::Range;
-use std::os::fd::{FromRawFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, RawFd};
 use std::path::Path;
 
 /// A thread's id as the kernel counts it.
@@ -91,6 +91,14 @@ pub(crate) fn release_blocks(file: RawFd, bytes: Range<u64>) {
     let (start, length) = (bytes.start as libc::off_t, (bytes.end - bytes.start) as libc::off_t);
     // SAFETY: numbers only; a descriptor that is not open is an error.
     unsafe { libc::fallocate(file, mode, start, length) };
+}
+
+/// The bytes written to a socket that the peer has not acknowledged; 0 where the kernel does not tell.
+pub(crate) fn unsent_bytes(socket: BorrowedFd<'_>) -> usize {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the descriptor is open, and the kernel writes one int to `bytes`.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &mut bytes) };
+    if result == 0 { usize::try_from(bytes).unwrap_or(0) } else { 0 }
 }
 
 /// Writes to stderr, whatever comes of it: there is nobody left to tell.

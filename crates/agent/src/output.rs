@@ -34,11 +34,12 @@ impl Output {
         }
     }
 
-    /// Waits for a slow peer from now on, as long as it reads at all, or no more. A file's disk is
-    /// always waited for.
-    pub(crate) fn set_patient(&mut self, is_patient: bool) {
-        if let Self::Net(outbox) = self {
-            outbox.set_patient(is_patient);
+    /// Waits for a slow peer from now on, as long as it reads at all, or no more; which of them it did
+    /// until now. A file's disk is always waited for.
+    pub(crate) fn set_patient(&mut self, is_patient: bool) -> bool {
+        match self {
+            Self::File(_) => true,
+            Self::Net(outbox) => outbox.set_patient(is_patient),
         }
     }
 

@@ -268,6 +268,13 @@ impl Recorder {
         samples
     }
 
+    /// The program ends: whoever writes waits for a slow peer from now on.
+    pub(crate) fn be_patient(&mut self) {
+        if let File::Begun(writer) = &mut self.file {
+            writer.out().set_patient(true);
+        }
+    }
+
     /// Gives the file its name. Nothing is written after this.
     pub(crate) fn finish(&mut self) {
         self.write(|writer, _, _| writer.out().finish());

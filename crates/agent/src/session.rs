@@ -455,6 +455,7 @@ impl Session {
     /// The last dump; without the JVM's help, and so without its heap, for a process that ends behind
     /// the JVM's back.
     pub(crate) fn end(&self, jni: Option<Jni<'_>>) {
+        lock(&self.recorder).be_patient();
         if self.options.doe {
             // Not passed over: a dump that was asked for a moment ago does not have what came since.
             self.write_dump(jni, lock(&self.dumping), true);

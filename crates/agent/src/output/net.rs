@@ -3,6 +3,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::os::fd::AsFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use std::{mem, thread};
@@ -20,8 +21,12 @@ const PIECE_BYTES: usize = 64 << 10;
 const MOST_WAITING_BYTES: usize = 64 << 20;
 /// Who is patient waits while so much waits.
 const PATIENT_BYTES: usize = 4 << 20;
-/// A peer that takes less than [`PIECE_BYTES`] in this time does not read any more.
-const STALL_TIMEOUT: Duration = Duration::from_secs(5);
+/// A peer that takes nothing in this time does not read any more. The kernel of one that reads slowly
+/// takes nothing until a sixteenth of its buffer is free: at 20 kB/s that was up to 35 s.
+const STALL_TIMEOUT: Duration = Duration::from_secs(60);
+/// How often it is looked whether the peer takes anything: at first, and at most.
+const LOOK_INTERVALS: (Duration, Duration) =
+    (Duration::from_micros(100), Duration::from_millis(100));
 
 /// A connection to a peer.
 #[derive(Clone, Debug)]
@@ -110,22 +115,23 @@ impl Read for &Connection {
 
 impl Outbox {
     /// See [`Output::set_patient`](super::Output::set_patient).
-    pub(super) fn set_patient(&mut self, is_patient: bool) {
-        self.is_patient = is_patient;
+    pub(super) fn set_patient(&mut self, is_patient: bool) -> bool {
+        mem::replace(&mut self.is_patient, is_patient)
     }
 
     pub(super) fn peer(&self) -> &str {
         &self.shared.peer
     }
 
-    /// Returns when the peer has been sent all, or is given up.
+    /// Returns when the peer's machine has all, or the peer is given up.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         self.flush()?;
         let shared = &self.shared;
         let mut queue = lock(&shared.queue);
         queue.is_whole = true;
         shared.queue_changed.notify_all();
-        let queue = shared.wait(queue, |queue| queue.waiting_bytes == 0)?;
+        // What the kernel holds may go with the machine that the program ran in, such as a container.
+        let queue = shared.wait(queue, |queue| queue.waiting_bytes + shared.unsent_bytes() == 0)?;
         drop(queue);
         // A socket that is closed with commands unread would take back what it has sent.
         shared.stream.set_nonblocking(true)?;
@@ -190,30 +196,43 @@ impl Shared {
         }
     }
 
-    /// Waits until `is_good`, for a peer that reads.
+    /// Waits until `is_good`, for a peer that reads, however slowly.
     fn wait<'a>(
-        &self,
+        &'a self,
         mut queue: MutexGuard<'a, Queue>,
         is_good: impl Fn(&Queue) -> bool,
     ) -> io::Result<MutexGuard<'a, Queue>> {
-        let (mut begin, mut begin_bytes) = (Instant::now(), queue.sent_bytes);
+        // A piece is sent at once, but the kernel takes it bit by bit, as the peer takes what the
+        // kernel has: either number changes only where the peer takes something.
+        let progress = |queue: &Queue| (queue.sent_bytes, self.unsent_bytes());
+        let (mut changed, mut before) = (Instant::now(), progress(&queue));
+        let (mut interval, most) = LOOK_INTERVALS;
         while !is_good(&queue) {
             if queue.is_lost {
                 return Err(io::ErrorKind::NotConnected.into());
             }
-            match STALL_TIMEOUT.checked_sub(begin.elapsed()) {
-                Some(left) => {
-                    let waited = self.queue_changed.wait_timeout(queue, left);
-                    queue = waited.unwrap_or_else(|it| it.into_inner()).0;
-                }
-                None if queue.sent_bytes - begin_bytes < PIECE_BYTES as u64 => {
-                    let seconds = STALL_TIMEOUT.as_secs();
-                    self.lose(&mut queue, &format!("it has not read for {seconds} s"));
-                }
-                None => (begin, begin_bytes) = (Instant::now(), queue.sent_bytes),
+            let waited = self.queue_changed.wait_timeout(queue, interval);
+            queue = waited.unwrap_or_else(|it| it.into_inner()).0;
+            interval = most.min(2 * interval);
+            // A connection that has ended keeps what it has not sent; to send nothing tells.
+            if let Err(error) = (&self.stream).write(&[]) {
+                self.lose(&mut queue, &error.to_string());
+                continue;
+            }
+            let now = progress(&queue);
+            if now != before {
+                (changed, before) = (Instant::now(), now);
+            } else if changed.elapsed() >= STALL_TIMEOUT {
+                let seconds = STALL_TIMEOUT.as_secs();
+                self.lose(&mut queue, &format!("it has not read for {seconds} s"));
             }
         }
         Ok(queue)
+    }
+
+    /// Bytes that the kernel holds and the peer's has not taken.
+    fn unsent_bytes(&self) -> usize {
+        os::unsent_bytes(self.stream.as_fd())
     }
 
     /// Gives the peer up, and says so.

@@ -37,9 +37,9 @@ impl Recorder {
         let File::Begun(writer) = &mut self.file else { return Ok(HeapCounts::default()) };
         let sites = self.objects.sites();
         let mut known = Known { sites, arrays, threads, sizes };
-        writer.out().set_patient(true);
+        let was_patient = writer.out().set_patient(true);
         let dumped = writer.heap_dump(&mut self.profile, input, options, &mut known);
-        writer.out().set_patient(false);
+        writer.out().set_patient(was_patient);
         match dumped.and_then(|counts| writer.out().rest().map(|()| counts)) {
             Ok(counts) => Ok(counts),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(error.to_string()),

@@ -3,9 +3,11 @@
 
 use std::io::Write;
 use std::net::{Shutdown, TcpListener};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use perk_control::Fatal;
+use perk_testkit::hprof::{Recording, Section};
 use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, jdk};
 
 use crate::peer::Peer;
@@ -42,7 +44,7 @@ fn a_peer_that_goes_away_costs_nothing() {
         let peer = spinning(jdk, ",cpu=samples");
         let Peer { running, stream, .. } = peer;
         drop(stream);
-        std::thread::sleep(Duration::from_millis(1500));
+        thread::sleep(Duration::from_millis(1500));
         assert!(connection_ticks(&running) <= 10, "a thread spins");
         std::fs::write(running.dir().join("stop"), "").unwrap();
         let outcome = running.wait();
@@ -58,7 +60,7 @@ fn a_peer_that_sends_no_more_gets_all() {
     jdk::each(|jdk| {
         let mut peer = spinning(jdk, ",cpu=samples");
         peer.stream.shutdown(Shutdown::Write).unwrap();
-        std::thread::sleep(Duration::from_millis(300));
+        thread::sleep(Duration::from_millis(300));
         assert!(connection_ticks(&peer.running) <= 10, "a thread spins");
         peer.stop();
         let (bytes, outcome) = peer.end();
@@ -76,9 +78,45 @@ fn a_peer_that_does_not_read_is_given_up() {
     let begin = Instant::now();
     let outcome = peer.running.wait();
     assert_unnoticed(&outcome, "");
-    assert!(outcome.stderr.contains("it has not read for 5 s"), "{}", outcome.report());
-    assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
+    assert!(outcome.stderr.contains("it has not read for 60 s"), "{}", outcome.report());
+    assert!(begin.elapsed() < Duration::from_secs(90), "{:?}", begin.elapsed());
     drop(peer.stream);
+}
+
+/// The kernel takes nothing from the agent for seconds while it has what this peer reads.
+#[test]
+fn a_peer_that_reads_slowly_gets_all() {
+    let run = |jdk: &Jdk| {
+        let mut peer = Peer::start(jdk, "heap=dump,format=b,verbose=n", "HeapObjects", &["60000"]);
+        std::fs::write(peer.running.dir().join("go"), "").unwrap();
+        peer.take_slowly(20_000, Duration::from_secs(9));
+        let (bytes, outcome) = peer.end();
+        outcome.assert_success();
+        assert_eq!(outcome.stderr, "", "{}", outcome.report());
+        assert!(bytes.len() > 4 << 20, "{} bytes", bytes.len());
+        let heap = Recording::read(&bytes).unwrap().sections.pop();
+        let Some(Section::Heap(heap)) = heap else { panic!("no heap dump") };
+        let nodes = heap.objects.values().filter(|it| it.class == "HeapObjects$Node");
+        assert_eq!(nodes.count(), 60_000);
+    };
+    // They wait, most of the time.
+    thread::scope(|scope| {
+        [17, 25].map(|version| scope.spawn(move || jdk::on(version, run)));
+    });
+}
+
+/// It has not read what the agent has sent when it goes.
+#[test]
+fn a_peer_that_goes_at_the_end_is_not_waited_for() {
+    let jdk = jdk::compiler();
+    let mut peer = Peer::start(jdk, "heap=dump,format=b,verbose=n", "HeapObjects", &["60000"]);
+    std::fs::write(peer.running.dir().join("go"), "").unwrap();
+    peer.take_slowly(500_000, Duration::from_secs(2));
+    let begin = Instant::now();
+    let outcome = peer.leave();
+    assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
+    assert_unnoticed(&outcome, "ready\nsum=");
+    assert!(outcome.stderr.contains(LOST), "{}", outcome.report());
 }
 
 #[test]

@@ -43,7 +43,8 @@ impl Peer {
             None => address.to_string(),
         };
         let run = JavaRun::new(jdk).agent(&format!("{options},net={net}"));
-        let mut running = run.main(main).args(args).spawn();
+        // A peer that does not read is waited for.
+        let mut running = run.main(main).args(args).timeout(2 * LIMIT).spawn();
         listener.set_nonblocking(true).unwrap();
         let mut accepted = None;
         let deadline = Instant::now() + LIMIT;
@@ -80,6 +81,21 @@ impl Peer {
             Err(error) => panic!("{error} after {} bytes", self.received.len()),
         }
         !self.has_ended
+    }
+
+    /// Takes what comes for a time, so many bytes a second.
+    pub(crate) fn take_slowly(&mut self, bytes_per_s: u64, time: Duration) {
+        let begin = Instant::now();
+        self.stream.set_read_timeout(Some(LIMIT)).unwrap();
+        let mut buffer = [0; 1 << 10];
+        let mut taken = 0;
+        while begin.elapsed() < time {
+            let count = self.stream.read(&mut buffer).unwrap();
+            self.received.extend_from_slice(&buffer[..count]);
+            taken += count as u64;
+            let due = begin + Duration::from_millis(1000 * taken / bytes_per_s);
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        }
     }
 
     /// Takes all that comes until nothing more does.
