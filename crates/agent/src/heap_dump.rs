@@ -10,13 +10,14 @@ mod growing;
 mod sizes;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::Release};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::Release};
 use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::{fs, io};
 
 use perk_control::messages;
 use perk_control::options::{Format, Options, Output};
+use perk_files::PrivateFolder;
 use perk_hprof::heap::HeapOptions;
 use rustc_hash::FxHashMap;
 
@@ -42,7 +43,6 @@ pub(crate) struct HeapDumps {
     options: HeapOptions,
     is_verbose: bool,
     sizes: OnceLock<Sizes>,
-    count: AtomicU32,
 }
 
 impl HeapDumps {
@@ -62,7 +62,7 @@ impl HeapDumps {
             folder: folder.to_owned(),
         };
         let (dumper, sizes) = (OnceLock::new(), OnceLock::new());
-        Some(Self { dumper, options, is_verbose, sizes, count: AtomicU32::new(0) })
+        Some(Self { dumper, options, is_verbose, sizes })
     }
 
     /// Looks how this JVM dumps its heap and lays out objects. (Only a thread of the JVM's may ask.)
@@ -89,9 +89,11 @@ impl HeapDumps {
     ) -> Result<(), String> {
         let dumper = *self.dumper.get().ok_or("this JVM has no writer of dumps that perk knows")?;
         let sizes = self.sizes.get().ok_or("the JVM does not tell how it lays out objects")?;
-        let number = self.count.fetch_add(1, Relaxed);
-        let name = format!("perk-{}-{number}.heap", std::process::id());
-        let temporary = self.options.folder.join(name);
+        // The JVM creates it by its name, which nobody else may have put anything under.
+        let temporary = PrivateFolder::create(&self.options.folder, ".perk-");
+        let temporary = temporary.map_err(|error| {
+            format!("no folder can be made in {}: {error}", self.options.folder.display())
+        })?;
         let progress = |read_bytes: u64| {
             if self.is_verbose {
                 os::say(&messages::heap_progress(read_bytes));
@@ -108,7 +110,7 @@ impl HeapDumps {
             let arrays = if has_moved { FxHashMap::default() } else { arrays };
             lock(recorder).write_heap(file, &self.options, sizes, arrays).map(drop)
         };
-        run(dumper, jni, &temporary, &progress, body)
+        run(dumper, jni, &temporary.path().join("heap"), &progress, body)
     }
 }
 

@@ -12,6 +12,7 @@ use perk_control::options::{
     Format, OPTIONS_VARIABLE, OptionError, Options, Output as OutputOption, Parsed,
 };
 use perk_control::{resolve_file_name, usage};
+use perk_files::Access;
 use perk_jvmti_sys::jni_sys::{JNI_OK, JavaVM, jint};
 use perk_jvmti_sys::{Capabilities, Capability};
 use perk_profile::mutf8;
@@ -212,13 +213,19 @@ fn add_capabilities(
 /// Opens the file, or connects to the peer, that the options name.
 fn create(options: &Options, target: &Path) -> Result<(Output, Option<Connection>), Stop> {
     let Options { output: OutputOption::Net { host, port }, .. } = options else {
-        let created = Output::create(target).map_err(|_| {
+        // Its strings and arrays are nobody else's.
+        let access = if options.heap_dump { Access::Owner } else { Access::Usual };
+        let created = Output::create(target, access).map_err(|error| {
             // The message names the file as it was given.
             let name = resolve_file_name(options, std::process::id(), |path| path.exists());
             let name = name.display().to_string();
+            // What the original wrote to all the same has a reason.
+            if let Some(reason) = error.get_ref().filter(|_| !target.is_dir()) {
+                return Stop::Line(format!("HPROF ERROR: perk cannot write {name}: {reason}"), 1);
+            }
             match options.heap_dump {
-                true => Fatal::cannot_create_temporary_file(&format!("{name}.TMP")),
-                false => Fatal::cannot_create_file(&name),
+                true => Fatal::cannot_create_temporary_file(&format!("{name}.TMP")).into(),
+                false => Fatal::cannot_create_file(&name).into(),
             }
         });
         return Ok((created?, None));

@@ -1,10 +1,9 @@
 //! What the agent asks the operating system: clocks, thread ids and thread states (Linux).
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::ops::Range;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, RawFd};
-use std::path::Path;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
 /// A thread's id as the kernel counts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,26 +61,6 @@ pub(crate) fn utc_offset_s(unix_s: u64) -> i32 {
     // SAFETY: both pointers are valid for the call.
     let result = unsafe { libc::localtime_r(&time, &mut local) };
     if result.is_null() { 0 } else { local.tm_gmtoff as i32 }
-}
-
-/// The file that is open under a number, if that is what `name` stands for (`/dev/stdout`). It goes
-/// on where it is, shared with the program: opened by its name it would be cut and overwritten.
-pub(crate) fn open_descriptor(name: &Path) -> Option<io::Result<File>> {
-    let number = match name.to_str()? {
-        "/dev/stdout" => 1,
-        "/dev/stderr" => 2,
-        name => {
-            let folders = ["/dev/fd/", "/proc/self/fd/"];
-            folders.iter().find_map(|folder| name.strip_prefix(folder))?.parse().ok()?
-        }
-    };
-    // SAFETY: any number is a valid argument; one that is not open is an error.
-    let copy = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
-    if copy < 0 {
-        return Some(Err(io::Error::last_os_error()));
-    }
-    // SAFETY: the descriptor is new and nobody else's.
-    Some(Ok(unsafe { File::from_raw_fd(copy) }))
 }
 
 /// Gives the blocks of a part of a file back to the file system, which reads as zeroes from then on;

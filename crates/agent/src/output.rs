@@ -9,6 +9,7 @@ use std::path::Path;
 use self::file::OutputFile;
 pub(crate) use self::net::Connection;
 use self::net::Outbox;
+use perk_files::Access;
 
 /// See the module.
 #[derive(Debug)]
@@ -19,8 +20,8 @@ pub(crate) enum Output {
 
 impl Output {
     /// A file that is to be seen under this name.
-    pub(crate) fn create(target: &Path) -> io::Result<Self> {
-        OutputFile::create(target).map(Self::File)
+    pub(crate) fn create(target: &Path, access: Access) -> io::Result<Self> {
+        OutputFile::create(target, access).map(Self::File)
     }
 
     /// What has been written is whole for now: it need not wait for more to come.
@@ -56,6 +57,13 @@ impl Output {
         match self {
             Self::File(file) => file.finish(),
             Self::Net(outbox) => outbox.finish(),
+        }
+    }
+
+    /// Removes a file that was never begun.
+    pub(crate) fn discard(&self) {
+        if let Self::File(file) = self {
+            file.discard();
         }
     }
 

@@ -284,9 +284,7 @@ impl Recorder {
     /// Removes a file that was opened and never begun.
     pub(crate) fn discard_unbegun(&mut self) {
         if let File::Opened(output) = &self.file {
-            if let Some(part) = output.part() {
-                let _ = std::fs::remove_file(part);
-            }
+            output.discard();
             self.file = File::Closed;
         }
     }

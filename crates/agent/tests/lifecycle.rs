@@ -6,12 +6,13 @@
 mod support;
 
 use std::fs;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use perk_control::Fatal;
-use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, Signal, agent, jdk};
+use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, Signal, agent, jdk, part_of};
 
 use support::text::{self, Text};
 use support::{FILE, INTERVAL_NS, Mount, assert_near, checked, progress, sampled, samples_where};
@@ -259,7 +260,7 @@ fn files_that_are_no_files() {
 
         let after = ["/dev/null", "/dev/stdout", "/dev/stderr"].map(kind);
         assert_eq!(before, after);
-        assert!(!Path::new("/dev/stdout.part").exists());
+        assert_eq!(part_of(Path::new("/dev/stdout")), None);
     });
 }
 
@@ -301,7 +302,6 @@ fn a_full_disk_costs_the_profile_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let Some(_mount) = Mount::new(folder.path(), "size=64k") else { return };
     let file = folder.path().join(FILE);
-    let part = folder.path().join("o.txt.part");
     jdk::each(|jdk| {
         for old in [Some(OLD_CONTENTS), None] {
             let _ = fs::remove_file(&file);
@@ -319,6 +319,7 @@ fn a_full_disk_costs_the_profile_and_nothing_else() {
             let begin = format!("HPROF ERROR: can't write profile file: {}: ", file.display());
             assert!(lines[0].starts_with(&begin), "{}", outcome.report());
             assert!(lines[0].contains("No space left on device"), "{}", outcome.report());
+            let part = part_of(&file).unwrap();
             assert!(lines[0].ends_with(&part.display().to_string()), "{}", outcome.report());
             assert_eq!(fs::read_to_string(&file).ok().as_deref(), old);
             fs::remove_file(&part).unwrap();
@@ -418,11 +419,76 @@ fn two_programs_that_write_one_file_leave_a_whole_one() {
 fn a_stale_temporary_file_is_no_hindrance() {
     jdk::each(|jdk| {
         let stale = "x".repeat(1 << 20);
-        let run = sampled(jdk, ",depth=64").file("o.txt.part", stale).file("o.txt.copy", "old");
+        let run = sampled(jdk, ",depth=64").file("o.txt.perk-aaaaaa.part", stale);
         let outcome = run.main("CpuBound").args(["100"]).run();
         outcome.assert_success();
         assert_sampled(&outcome, "CpuBound.main");
-        assert!(!outcome.files.contains_key("o.txt.part"));
+        assert_only_file(&outcome);
+    });
+}
+
+/// Names that can be foreseen, and what somebody may have put there.
+#[test]
+fn nothing_that_lies_beside_the_file_is_opened() {
+    jdk::each(|jdk| {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("victim"), OLD_CONTENTS).unwrap();
+        symlink(at("victim"), at("o.hprof.part")).unwrap();
+        assert!(Command::new("mkfifo").arg(at("o.txt.part")).status().unwrap().success());
+        let outcome = sampled(jdk, "").dir(folder.path()).main("CpuBound").args(["50"]).run();
+        outcome.assert_success();
+        checked(&outcome);
+
+        let run = JavaRun::new(jdk).agent("heap=dump,format=b,doe=n,file=o.hprof");
+        let mut running = run.dir(folder.path()).main("SpinUntilStop").spawn();
+        running.wait_for_stdout("ready");
+        let foreseen = [format!("perk-{}-0.heap", running.pid()), "o.hprof.copy".to_owned()];
+        for name in &foreseen {
+            symlink(at("victim"), at(name)).unwrap();
+        }
+        running.signal(Signal::QUIT);
+        running.wait_until("a dump", |_| at("o.hprof").exists());
+        stop(running);
+        assert_eq!(fs::read_to_string(at("victim")).unwrap(), OLD_CONTENTS);
+        for name in foreseen.iter().map(String::as_str).chain(["o.hprof.part"]) {
+            assert!(fs::symlink_metadata(at(name)).unwrap().is_symlink(), "{name}");
+        }
+        let mode = |name: &str| fs::metadata(at(name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode("o.hprof"), 0o600);
+        perk_hprof::read(&fs::read(at("o.hprof")).unwrap()[..]).unwrap();
+    });
+}
+
+#[test]
+fn links_are_followed_to_the_file() {
+    jdk::each(|jdk| {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("sub")).unwrap();
+        let (link, real) = (folder.path().join(FILE), folder.path().join("sub/real.txt"));
+        symlink("sub/real.txt", &link).unwrap();
+        let run = sampled(jdk, "").dir(folder.path()).main("CpuBound").args(["50"]);
+        run.run().assert_success();
+        text::check_as_perk(&fs::read(&real).unwrap()).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    });
+}
+
+#[test]
+fn a_socket_is_refused_before_the_program_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("socket");
+    let _listener = UnixListener::bind(&socket).unwrap();
+    let file = socket.display().to_string();
+    jdk::each(|jdk| {
+        for options in ["cpu=samples", "heap=dump"] {
+            let run = JavaRun::new(jdk).agent(&format!("{options},file={file}"));
+            let outcome = run.main("Sleeper").args(["0"]).run();
+            outcome.assert_code(1);
+            let line =
+                format!("HPROF ERROR: perk cannot write {file}: it is a socket, and no file\n");
+            assert_eq!((outcome.stdout.as_str(), outcome.stderr), ("", line));
+        }
     });
 }
 

@@ -11,12 +11,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use perk_hprof::heap::{Record, Stream};
-use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, Signal, jdk};
+use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, Signal, jdk, part_of};
 
 use support::Mount;
 
 const FILE: &str = "o.hprof";
-const PART: &str = "o.hprof.part";
 const GO: &str = "go";
 /// A dump of so many nodes has some 30 MB.
 const N: u64 = 350_000;
@@ -79,8 +78,9 @@ fn end(running: RunningJava) -> Outcome {
 fn a_large_file_is_shown_without_a_copy() {
     jdk::each(|jdk| {
         let folder = tempfile::tempdir().unwrap();
-        let (file, part) = (folder.path().join(FILE), folder.path().join(PART));
+        let file = folder.path().join(FILE);
         let mut running = start(jdk, folder.path(), "format=b,doe=n");
+        let part = part_of(&file).unwrap();
         dump(&mut running);
         assert_eq!(inode(&file), inode(&part));
         assert_eq!(Held::of(&fs::read(&file).unwrap()), Held { dumps: 1, is_whole: true });
@@ -119,7 +119,7 @@ fn text_that_is_shown_grows() {
 fn a_killed_program_leaves_what_it_has_shown() {
     jdk::each(|jdk| {
         let folder = tempfile::tempdir().unwrap();
-        let (file, part) = (folder.path().join(FILE), folder.path().join(PART));
+        let file = folder.path().join(FILE);
         let mut running = start(jdk, folder.path(), "format=b");
         dump(&mut running);
         let shown_bytes = fs::metadata(&file).unwrap().len();
@@ -129,16 +129,16 @@ fn a_killed_program_leaves_what_it_has_shown() {
         assert_eq!(running.wait().signal(), Some(9));
         let left = fs::read(&file).unwrap();
         assert!(Held::of(&left).dumps >= 1, "{:?}", Held::of(&left));
-        assert!(part.exists());
+        assert!(part_of(&file).is_some());
         // The next program begins a file of its own, and does not touch this one.
         let mut running = start(jdk, folder.path(), "format=b");
-        assert_ne!(inode(&part), inode(&file));
+        assert_ne!(inode(&part_of(&file).unwrap()), inode(&file));
         running.signal(Signal::KILL);
         running.wait();
         assert_eq!(fs::read(&file).unwrap().len(), left.len());
         end(start(jdk, folder.path(), "format=b"));
         assert_eq!(Held::of(&fs::read(&file).unwrap()), Held { dumps: 1, is_whole: true });
-        assert!(!part.exists());
+        assert_eq!(part_of(&file), None);
     });
 }
 

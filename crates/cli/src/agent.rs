@@ -8,6 +8,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
+use perk_files::{Access, Destination};
 use rustix::fs::{StatVfsMountFlags, statvfs};
 use rustix::process::geteuid;
 
@@ -72,11 +73,16 @@ fn place(base: &Path, folder: &Path, name: &str) -> anyhow::Result<()> {
     if is_ours_and_whole(&file) {
         return Ok(());
     }
-    let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
-    temporary.write_all(LIBRARY)?;
-    temporary.as_file().set_permissions(Permissions::from_mode(0o700))?;
-    temporary.persist(&file)?;
-    Ok(())
+    // A link is not followed.
+    if fs::symlink_metadata(&file).is_ok_and(|metadata| !metadata.is_file()) {
+        fs::remove_file(&file)?;
+    }
+    let Destination::File(mut part) = Destination::open(&file, Access::Owner)? else {
+        bail!("{} is no file", file.display());
+    };
+    part.file().write_all(LIBRARY)?;
+    part.file().set_permissions(Permissions::from_mode(0o700))?;
+    Ok(part.finish()?)
 }
 
 /// Nobody else may put a library where perk takes one from.

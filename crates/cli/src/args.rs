@@ -11,7 +11,7 @@ use perk_profile::{Filter, NamePattern, Profile};
 
 use crate::diff::limit::{Limit, limit};
 use crate::form::Form;
-use crate::input::ReadArgs;
+use crate::input::{ReadArgs, size};
 use crate::listen::{address, command, time};
 use crate::report::{name_pattern, share};
 use crate::talk;
@@ -223,6 +223,14 @@ pub(crate) struct ListenArgs {
     /// Wait so long before each command of --send: 500ms, 2s
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = time)]
     pub(crate) after: Duration,
+    /// Receive no more than this: 500m, 8g [default: 64g]
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "64g",
+          hide_default_value = true)]
+    pub(crate) max_bytes: u64,
+    /// Give a program up from which nothing comes for so long: 500ms, 2s; 0s for no limit [default:
+    /// 60s for its header, no limit then]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) idle_timeout: Option<Duration>,
 }
 
 /// Show what matters in a profile: where to begin, top methods, call paths, allocations, locks

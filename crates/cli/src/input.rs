@@ -197,7 +197,7 @@ impl<R: Read> Read for Watched<R> {
 }
 
 /// A size on the command line: a whole number, `k`, `m` or `g` behind it.
-fn size(text: &str) -> Result<u64, String> {
+pub(crate) fn size(text: &str) -> Result<u64, String> {
     let lower = text.to_ascii_lowercase();
     let digits = lower.trim_end_matches(['k', 'm', 'g']);
     let shift = match &lower[digits.len()..] {

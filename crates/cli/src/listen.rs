@@ -4,7 +4,6 @@
 mod commands;
 mod records;
 
-use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read, Write, stderr, stdout};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -14,27 +13,31 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use std::{iter, mem, thread};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use perk_control::Command;
+use perk_files::{Access, Destination};
+use rustix::net::sockopt;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use self::commands::Sender;
 use self::records::{Kind, Record, Records};
 use crate::args::ListenArgs;
-use crate::output::check_folder;
-use crate::{show, talk};
+use crate::{output, show, talk};
 
 /// How often the line on a terminal changes.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
+/// How long a profile's header may take from the connection on.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(60);
+/// A peer whose machine is gone is noticed after these two minutes.
+const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+const KEEPALIVE_COUNT: u32 = 6;
 
 /// Receives one program's profile, from its connection to its end.
 pub(crate) fn listen(args: &ListenArgs) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.output {
-        if path.is_dir() {
-            bail!("cannot write {}: it is a folder", path.display());
-        }
-        check_folder(path).with_context(|| format!("cannot write {}", path.display()))?;
+        output::check(path)?;
     }
     let asked = SocketAddr::new(args.bind, args.port);
     let listener = TcpListener::bind(asked).with_context(|| format!("cannot listen at {asked}"))?;
@@ -50,6 +53,7 @@ pub(crate) fn listen(args: &ListenArgs) -> anyhow::Result<ExitCode> {
     drop(listener);
     talk::say(format_args!("connected from {from}"));
     stream.set_nodelay(true)?;
+    find_dead_peers(&stream)?;
     let is_stopped = stop_on_signals(&stream)?;
     let sender = Arc::new(Sender::new(stream.try_clone()?));
     let (typed, given) = (Arc::clone(&sender), sender);
@@ -75,23 +79,35 @@ fn stop_on_signals(stream: &TcpStream) -> anyhow::Result<Arc<AtomicBool>> {
     Ok(is_stopped)
 }
 
+/// Has the kernel ask after a peer from which nothing comes, so that the connection breaks off when
+/// its machine is gone. A program may well have nothing to send until its end.
+fn find_dead_peers(stream: &TcpStream) -> io::Result<()> {
+    sockopt::set_tcp_keepidle(stream, KEEPALIVE_AFTER)?;
+    sockopt::set_tcp_keepintvl(stream, KEEPALIVE_INTERVAL)?;
+    sockopt::set_tcp_keepcnt(stream, KEEPALIVE_COUNT)?;
+    sockopt::set_socket_keepalive(stream, true)?;
+    Ok(())
+}
+
 /// What has come so far.
-struct Received {
+struct Received<'a> {
+    args: &'a ListenArgs,
     /// As it was asked for, or as it is to be called: without an ending until the kind is known.
     path: Option<PathBuf>,
     default_name: String,
-    file: Option<File>,
+    destination: Option<Destination>,
     records: Records,
     bytes: u64,
     progress: Progress,
 }
 
-impl Received {
-    fn new(args: &ListenArgs, port: u16) -> Self {
+impl<'a> Received<'a> {
+    fn new(args: &'a ListenArgs, port: u16) -> Self {
         Self {
+            args,
             path: args.output.clone(),
             default_name: format!("perk-{port}"),
-            file: None,
+            destination: None,
             records: Records::default(),
             bytes: 0,
             progress: Progress::new(),
@@ -101,50 +117,100 @@ impl Received {
     /// Writes what comes until nothing more does.
     fn take(&mut self, mut stream: TcpStream) -> anyhow::Result<()> {
         let mut buffer = vec![0; 1 << 16];
+        let begin = Instant::now();
         loop {
+            let limit = self.time_limit(begin);
+            // No limit is told by no time; one that is over is as short as there is.
+            stream.set_read_timeout(limit.map(|limit| limit.max(Duration::from_millis(1))))?;
             let count = match stream.read(&mut buffer) {
                 Ok(0) => return Ok(()),
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Err(self.silence());
+                }
                 Err(error) => return Err(error).context("the connection broke off"),
             };
-            let new = &buffer[..count];
-            let progress = &mut self.progress;
-            let checked = self.records.take(new, |record| {
-                progress.clear();
-                tell(record);
-            });
-            let kind = self.records.kind();
-            // What came before the kind was known is small, and kept until then.
-            let (before, new) = match (&self.file, kind) {
-                (Some(_), _) => (Vec::new(), new),
-                (None, Some(_)) => (self.records.beginning(), &new[..0]),
-                (None, None) => (Vec::new(), &new[..0]),
-            };
-            if let (None, Some(kind)) = (&self.file, kind) {
-                self.open(kind)?;
-            }
-            if let Some(file) = &mut self.file {
-                let part = part(self.path.as_deref());
-                let written = file.write_all(&before).and_then(|()| file.write_all(new));
-                written.with_context(|| format!("cannot write {}", part.display()))?;
-                self.bytes += (before.len() + new.len()) as u64;
-            }
-            if let Err(what) = checked {
-                bail!("what comes is no HPROF: {what}");
+            let room = self.args.max_bytes - self.bytes - self.records.beginning_bytes();
+            let new = &buffer[..count.min(usize::try_from(room).unwrap_or(usize::MAX))];
+            self.keep(new)?;
+            if new.len() < count {
+                let most = self.args.max_bytes;
+                bail!("more than {most} bytes come; --max-bytes allows more");
             }
             self.progress.show(self.bytes, &self.records);
         }
     }
 
-    /// Opens the file under the name it has until it is whole.
+    /// How long something may take to come.
+    fn time_limit(&self, begin: Instant) -> Option<Duration> {
+        match self.args.idle_timeout {
+            Some(limit) => Some(limit).filter(|limit| !limit.is_zero()),
+            None if self.records.kind().is_some() => None,
+            None => Some(HEADER_TIMEOUT.saturating_sub(begin.elapsed())),
+        }
+    }
+
+    /// What is said of a peer that has sent nothing for as long as it may.
+    fn silence(&self) -> anyhow::Error {
+        match self.args.idle_timeout {
+            Some(limit) => {
+                anyhow!("nothing has come for {limit:?}; --idle-timeout allows more")
+            }
+            None => anyhow!(
+                "no header of a profile has come for {} s; --idle-timeout allows more",
+                HEADER_TIMEOUT.as_secs()
+            ),
+        }
+    }
+
+    /// Writes what has come.
+    fn keep(&mut self, new: &[u8]) -> anyhow::Result<()> {
+        let progress = &mut self.progress;
+        let checked = self.records.take(new, |record| {
+            progress.clear();
+            tell(record);
+        });
+        // What came before the kind was known is small, and kept until then.
+        let (before, new) = match (&self.destination, self.records.kind()) {
+            (Some(_), _) => (Vec::new(), new),
+            (None, Some(kind)) => {
+                self.open(kind)?;
+                (self.records.beginning(), &new[..0])
+            }
+            (None, None) => (Vec::new(), &new[..0]),
+        };
+        if let Some(destination) = &self.destination {
+            let mut file = destination.file();
+            let written = file.write_all(&before).and_then(|()| file.write_all(new));
+            written.with_context(|| self.cannot_write())?;
+            self.bytes += (before.len() + new.len()) as u64;
+        }
+        checked.map_err(|what| anyhow!("what comes is no HPROF: {what}"))
+    }
+
+    /// Opens the file, or what else is meant by its name.
     fn open(&mut self, kind: Kind) -> anyhow::Result<()> {
         let name = &self.default_name;
         let path = self.path.get_or_insert_with(|| format!("{name}.{}", kind.ending()).into());
-        let part = part(Some(path));
-        let file = File::create(&part).with_context(|| format!("cannot write {}", part.display()));
-        self.file = Some(file?);
+        // A peer may send the contents of its heap at any time.
+        let destination = Destination::open(path, Access::Owner);
+        let mut destination = destination.with_context(|| self.cannot_write())?;
+        if let Destination::File(part) = &mut destination {
+            part.keep();
+        }
+        self.destination = Some(destination);
         Ok(())
+    }
+
+    fn cannot_write(&self) -> String {
+        let name = self.path.as_deref().unwrap_or(Path::new("perk"));
+        match &self.destination {
+            Some(Destination::File(part)) => {
+                format!("cannot write {} as {}", name.display(), part.path().display())
+            }
+            _ => format!("cannot write {}", name.display()),
+        }
     }
 
     /// Gives the file its name, with all records that are whole.
@@ -152,13 +218,18 @@ impl Received {
         self.progress.clear();
         // At a signal the connection is closed from here.
         let taken = if is_stopped { Ok(()) } else { taken };
-        let (Some(file), Some(path)) = (&self.file, &self.path) else {
+        let Some(mut destination) = self.destination.take() else {
             return taken.and_then(|()| bail!("nothing came that could be a profile"));
         };
-        let part = part(Some(path));
-        let whole_bytes = self.records.whole_bytes().unwrap_or(self.bytes).min(self.bytes);
-        let keep = file.set_len(whole_bytes).and_then(|()| fs::rename(&part, path));
-        keep.with_context(|| format!("cannot write {}", path.display()))?;
+        let path = self.path.unwrap_or_default();
+        let mut whole_bytes = self.bytes;
+        if let Destination::File(part) = &mut destination {
+            whole_bytes = self.records.whole_bytes().unwrap_or(self.bytes).min(self.bytes);
+            let named = part.file().set_len(whole_bytes).and_then(|()| part.finish());
+            named.with_context(|| {
+                format!("cannot write {}; it is {}", path.display(), part.path().display())
+            })?;
+        }
         if whole_bytes < self.bytes {
             let left_out = show::bytes(self.bytes - whole_bytes);
             talk::say(format_args!("it ends inside a record; {left_out} of that are left out"));
@@ -168,13 +239,6 @@ impl Received {
         talk::say(format_args!("wrote {} ({})", path.display(), contents.join(", ")));
         taken.map(|()| ExitCode::SUCCESS)
     }
-}
-
-/// The name of a file that is not whole.
-fn part(path: Option<&Path>) -> PathBuf {
-    let mut name = path.unwrap_or(Path::new("perk")).as_os_str().to_owned();
-    name.push(".part");
-    name.into()
 }
 
 /// Prints the answer to a command that has all in one record.

@@ -1,11 +1,12 @@
 //! Writes profiles to files: checked before the work begins, whole or not at all.
 
-use std::fs::{self, OpenOptions, Permissions};
+use std::fs;
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
+use perk_files::{Access, Destination};
 use perk_profile::{Profile, Value};
 
 use crate::form::Form;
@@ -29,23 +30,7 @@ impl Target {
 
     /// Fails if the file could not be written as things are now.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
-        let path = self.path.display();
-        match fs::metadata(&self.path) {
-            Ok(metadata) if metadata.is_dir() => bail!("cannot write {path}: it is a folder"),
-            Ok(metadata) => {
-                // A file that may not be written is not replaced either.
-                if !is_fifo(&metadata) {
-                    let opened = OpenOptions::new().write(true).open(&self.path);
-                    opened.with_context(|| format!("cannot write {path}"))?;
-                }
-                if !metadata.is_file() {
-                    return Ok(());
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error).with_context(|| format!("cannot write {path}")),
-        }
-        check_folder(&resolve(&self.path)).with_context(|| format!("cannot write {path}"))
+        check(&self.path)
     }
 
     /// The same file name with `infix` before its ending.
@@ -79,52 +64,26 @@ impl Target {
 
     fn write_file(&self, write: &Writing<'_>) -> io::Result<()> {
         let (_, packing) = Packing::split(&self.path);
-        // A device or a pipe is written to; it must not be replaced by a file.
-        if fs::metadata(&self.path).is_ok_and(|metadata| !metadata.is_file()) {
-            let out = BufWriter::new(OpenOptions::new().write(true).open(&self.path)?);
-            let mut out = Packer::new(out, packing)?;
-            write(&mut out)?;
-            return out.finish()?.flush();
-        }
-        let path = resolve(&self.path);
-        let temporary = tempfile::Builder::new()
-            .prefix(".perk-")
-            .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(folder_of(&path))?;
-        let mut out = Packer::new(BufWriter::new(temporary), packing)?;
+        let destination = Destination::open(&self.path, Access::Usual)?;
+        let mut out = Packer::new(BufWriter::new(destination.file()), packing)?;
         write(&mut out)?;
-        let temporary = out.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
-        temporary.persist(&path).map_err(|error| error.error)?;
-        Ok(())
+        out.finish()?.flush()?;
+        match destination {
+            Destination::File(mut part) => part.finish(),
+            Destination::Stream(_) => Ok(()),
+        }
     }
 }
 
-/// Fails if no file can be made beside `path`.
-pub(crate) fn check_folder(path: &Path) -> io::Result<()> {
-    tempfile::Builder::new().prefix(".perk-").tempfile_in(folder_of(path)).map(drop)
+/// Fails if no file could be written to `path` as things are now.
+pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
+    Destination::check(path).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Whether two paths lead to the same file. `false` where one of them does not exist.
 pub(crate) fn is_same_file(a: &Path, b: &Path) -> bool {
     let id = |path| fs::metadata(path).map(|metadata| (metadata.dev(), metadata.ino()));
     matches!((id(a), id(b)), (Ok(a), Ok(b)) if a == b)
-}
-
-/// The file that `path` means: where it is a link, what it leads to.
-fn resolve(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
-}
-
-fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    }
-}
-
-fn is_fifo(metadata: &fs::Metadata) -> bool {
-    use std::os::unix::fs::FileTypeExt;
-    metadata.file_type().is_fifo()
 }
 
 #[cfg(test)]

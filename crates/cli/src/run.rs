@@ -78,8 +78,7 @@ fn exit_code(status: ExitStatus, failed: bool) -> ExitCode {
 /// `sketch`.
 fn targets(paths: &[PathBuf], sketch: &Profile) -> anyhow::Result<Vec<Target>> {
     if paths.is_empty() {
-        output::check_folder(Path::new("."))
-            .context("cannot write to the working folder (name a file with -o)")?;
+        output::check(Path::new("./perk")).context("name a file with -o")?;
     }
     let mut seen = BTreeSet::new();
     let mut targets = Vec::new();
@@ -200,7 +199,8 @@ impl Finish<'_> {
         for target in targets {
             let path = target.path.display();
             let written = if self.analyses.dump_heap() && target.form == Form::Binary {
-                jvm.give_file(&target.path).with_context(|| format!("cannot write {path}"))
+                perk_files::give(&jvm.file, &target.path)
+                    .with_context(|| format!("cannot write {path}"))
             } else {
                 target.write(&jvm.profile, &jvm.name())
             };

@@ -3,10 +3,11 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use perk_testkit::{JavaRun, RunningJava, jdk};
+use perk_testkit::{JavaRun, RunningJava, jdk, part_of};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::util::{Folder, PERK, assert_refused, stdout, wait_for};
@@ -73,9 +74,9 @@ fn a_profile_is_received_and_commands_go_back() {
     let mut running = listening.run(options, "SpinUntilStop", &[]);
     running.wait_for_stdout("ready");
     listening.give("help\nnonsense\n depth=2, heap-summary\n\n");
-    let part = listening.folder.join("a.hprof.part");
+    let file = listening.folder.join("a.hprof");
     wait_for("two sections and two summaries", || {
-        let profile = perk_hprof::read(&fs::read(&part).ok()?[..]).ok()?;
+        let profile = perk_hprof::read(&fs::read(part_of(&file)?).ok()?[..]).ok()?;
         let summaries = profile.events.iter();
         let summaries = summaries.filter(|it| matches!(it, perk_profile::Event::HeapSummary(_)));
         (summaries.count() == 2 && profile.cpu_samples().count() == 1).then_some(())
@@ -123,8 +124,8 @@ fn what_has_come_is_kept_at_a_signal() {
     let listening = Listening::start(&["-o", "a.hprof"]);
     let mut running = listening.run("cpu=samples,format=b", "SpinUntilStop", &[]);
     running.wait_for_stdout("ready");
-    let part = listening.folder.join("a.hprof.part");
-    wait_for("records", || fs::metadata(&part).ok().filter(|it| it.len() > 1000));
+    let file = listening.folder.join("a.hprof");
+    wait_for("records", || fs::metadata(part_of(&file)?).ok().filter(|it| it.len() > 1000));
     kill_process(Pid::from_child(&listening.child), Signal::INT).unwrap();
     let (folder, code, _, said) = listening.end();
     assert_eq!(code, Some(0), "{said}");
@@ -136,9 +137,7 @@ fn what_has_come_is_kept_at_a_signal() {
 
 #[test]
 fn what_is_no_profile_is_refused() {
-    let header =
-        b"JAVA PROFILE 1.0.2\0\0\0\0\x08\0\0\0\0\0\0\0\0\x0e\0\0\0\0\0\0\0\x06\0\0\0\0\0\0";
-    let huge = [&header[..], &[1, 0, 0, 0, 0, 255, 255, 255, 255]].concat();
+    let huge = [HEADER, &[1, 0, 0, 0, 0, 255, 255, 255, 255]].concat();
     for (bytes, message, names) in [
         (&b"GET / HTTP/1.1\r\n\r\n"[..], "no HPROF: it begins with \"GET / HTTP/1.1", vec![]),
         (&b""[..], "nothing came that could be a profile", vec![]),
@@ -157,16 +156,75 @@ fn what_is_no_profile_is_refused() {
 
 #[test]
 fn records_that_are_not_whole_are_left_out() {
-    let header =
-        b"JAVA PROFILE 1.0.2\0\0\0\0\x08\0\0\0\0\0\0\0\0\x0e\0\0\0\0\0\0\0\x06\0\0\0\0\0\0";
     let listening = Listening::start(&["-o", "a.hprof"]);
     let mut peer = TcpStream::connect(listening.address).unwrap();
-    peer.write_all(&[&header[..], &[1, 0, 0, 0, 0, 0, 0, 0, 99, 1, 2]].concat()).unwrap();
+    peer.write_all(&[HEADER, &[1, 0, 0, 0, 0, 0, 0, 0, 99, 1, 2]].concat()).unwrap();
     drop(peer);
     let (folder, code, _, said) = listening.end();
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("ends inside a record; 11 B of that are left out"), "{said}");
-    assert_eq!(fs::read(folder.join("a.hprof")).unwrap(), header);
+    assert_eq!(fs::read(folder.join("a.hprof")).unwrap(), HEADER);
+}
+
+const HEADER: &[u8] =
+    b"JAVA PROFILE 1.0.2\0\0\0\0\x08\0\0\0\0\0\0\0\0\x0e\0\0\0\0\0\0\0\x06\0\0\0\0\0\0";
+
+#[test]
+fn what_comes_is_its_owners_and_goes_into_a_new_file() {
+    let listening = Listening::start(&["-o", "a.hprof"]);
+    let victim = listening.folder.file("victim", "precious");
+    symlink(&victim, listening.folder.join("a.hprof.part")).unwrap();
+    let mut peer = TcpStream::connect(listening.address).unwrap();
+    peer.write_all(HEADER).unwrap();
+    drop(peer);
+    let (folder, code, _, said) = listening.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(fs::read_to_string(victim).unwrap(), "precious");
+    let file = folder.join("a.hprof");
+    assert_eq!(fs::read(&file).unwrap(), HEADER);
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn a_silent_peer_is_given_up() {
+    for (sent, code_and_file) in [(&b""[..], None), (HEADER, Some(HEADER))] {
+        let listening = Listening::start(&["-o", "a.hprof", "--idle-timeout", "300ms"]);
+        let mut peer = TcpStream::connect(listening.address).unwrap();
+        peer.write_all(sent).unwrap();
+        let (folder, code, _, said) = listening.end();
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains("nothing has come for 300ms; --idle-timeout allows more"), "{said}");
+        assert_eq!(fs::read(folder.join("a.hprof")).ok().as_deref(), code_and_file);
+    }
+}
+
+/// A program that has nothing to send until its end.
+#[test]
+fn a_program_may_be_silent() {
+    let listening = Listening::start(&["-o", "a.hprof", "--idle-timeout", "0s"]);
+    let running = listening.run("cpu=samples,format=b", "Sleeper", &["700"]);
+    running.wait().assert_success();
+    let (_, code, _, said) = listening.end();
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn no_more_is_received_than_allowed() {
+    let record = [&[1, 0, 0, 0, 0, 0, 0, 0, 12][..], &[1; 12]].concat();
+    let sent = [HEADER, &record.repeat(1000)].concat();
+    for (most, kept) in [(HEADER.len() + 3 * record.len() + 5, 3), (HEADER.len() - 1, 0)] {
+        let listening = Listening::start(&["-o", "a.hprof", "--max-bytes", &most.to_string()]);
+        let mut peer = TcpStream::connect(listening.address).unwrap();
+        // The connection may go while it is still sent.
+        let _ = peer.write_all(&sent);
+        let (folder, code, _, said) = listening.end();
+        assert_eq!(code, Some(2), "{said}");
+        let what = format!("more than {most} bytes come; --max-bytes allows more");
+        assert!(said.contains(&what), "{said}");
+        let length = fs::metadata(folder.join("a.hprof")).unwrap().len() as usize;
+        let header_bytes = if kept == 0 { HEADER.len() - 15 } else { HEADER.len() };
+        assert_eq!(length, header_bytes + kept * record.len());
+    }
 }
 
 #[test]

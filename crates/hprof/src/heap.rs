@@ -13,7 +13,6 @@ mod records;
 mod rewrite;
 mod sizes;
 pub(crate) mod skim;
-mod spool;
 mod stream;
 mod sub_records;
 mod tally;
@@ -35,7 +34,6 @@ pub(crate) use classes::{
 };
 pub(crate) use records::number;
 pub(crate) use rewrite::{ArrayHead, Rewrite, Sink};
-pub(crate) use spool::temporary_file;
 pub(crate) use sub_records::sub;
 pub(crate) use tally::Tally;
 

@@ -16,6 +16,7 @@ pub mod native_library;
 pub mod random_program;
 pub mod run;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 pub use jdk::Jdk;
@@ -26,4 +27,15 @@ pub use run::{JavaRun, Outcome, RunningJava, Signal};
 pub fn workspace() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.canonicalize().expect("the workspace is where it was compiled")
+}
+
+/// The file that perk writes until it can have the name `file`, if there is one.
+pub fn part_of(file: &Path) -> Option<PathBuf> {
+    let name = file.file_name()?.to_str()?;
+    let entries = fs::read_dir(file.parent()?).ok()?.flatten();
+    let is_part = |path: &PathBuf| {
+        let rest = path.file_name()?.to_str()?.strip_prefix(name)?;
+        (rest.starts_with(".perk-") && rest.ends_with(".part")).then_some(())
+    };
+    entries.map(|entry| entry.path()).find(|path| is_part(path).is_some())
 }

@@ -13,14 +13,25 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("perk-instrument", &["perk-classfile"]),
     ("perk-jvmti-sys", &[]),
     ("perk-control", &[]),
-    ("perk-hprof", &["perk-profile"]),
+    ("perk-files", &[]),
+    ("perk-hprof", &["perk-files", "perk-profile"]),
     ("perk-formats", &["perk-hprof", "perk-profile"]),
     (
         "perk-agent",
-        &["perk-jvmti-sys", "perk-instrument", "perk-hprof", "perk-profile", "perk-control"],
+        &[
+            "perk-jvmti-sys",
+            "perk-instrument",
+            "perk-hprof",
+            "perk-profile",
+            "perk-control",
+            "perk-files",
+        ],
     ),
     ("perk-ui", &["perk-formats", "perk-hprof", "perk-profile"]),
-    ("perk-cli", &["perk-ui", "perk-formats", "perk-hprof", "perk-profile", "perk-control"]),
+    (
+        "perk-cli",
+        &["perk-ui", "perk-formats", "perk-hprof", "perk-profile", "perk-control", "perk-files"],
+    ),
     ("perk-testkit", &["perk-control"]),
     (
         "xtask",

@@ -101,6 +101,11 @@ impl Records {
         self.kind
     }
 
+    /// How much came until the kind was known, and has not been taken.
+    pub(super) fn beginning_bytes(&self) -> u64 {
+        self.beginning.len() as u64
+    }
+
     /// What came until the kind was known, once.
     pub(super) fn beginning(&mut self) -> Vec<u8> {
         mem::take(&mut self.beginning)

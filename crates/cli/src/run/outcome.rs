@@ -2,14 +2,13 @@
 
 use std::cmp::Reverse;
 use std::ffi::OsStr;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 use anyhow::{Context, bail};
+use perk_files::PrivateFolder;
 use perk_profile::{Event, Profile};
 use rustix::process::{Pid, test_kill_process};
-use tempfile::TempDir;
 
 use crate::input::{self, ReadArgs};
 use crate::show::{Screen, printable};
@@ -17,7 +16,7 @@ use crate::show::{Screen, printable};
 /// The folder the agents write to. It goes when it is dropped.
 #[derive(Debug)]
 pub(super) struct Folder {
-    folder: TempDir,
+    folder: PrivateFolder,
 }
 
 /// The agents' files, by what became of them.
@@ -62,7 +61,7 @@ impl Folder {
         if name.contains(',') {
             bail!("{name}: the agent takes no path with a comma; set TMPDIR to another folder");
         }
-        let folder = tempfile::Builder::new().prefix("perk-").tempdir_in(parent);
+        let folder = PrivateFolder::create(parent, "perk-");
         let folder = folder.with_context(|| format!("cannot make a folder in {name}"))?;
         Ok(Self { folder })
     }
@@ -83,7 +82,7 @@ impl Folder {
 
     /// Leaves the folder where it is.
     pub(super) fn keep(self) {
-        let _ = self.folder.keep();
+        self.folder.keep();
     }
 
     /// Reads what is there.
@@ -145,25 +144,6 @@ impl Jvm {
         })
     }
 
-    /// Gives the agent's file, as it is, another name.
-    pub(super) fn give_file(&self, target: &Path) -> io::Result<()> {
-        if fs::metadata(target).is_ok_and(|metadata| !metadata.is_file()) {
-            let mut out = File::options().write(true).open(target)?;
-            return io::copy(&mut File::open(&self.file)?, &mut out).map(drop);
-        }
-        let path = fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        // Not every file system has links.
-        let give = |name: &Path| {
-            let linked = fs::hard_link(&self.file, name);
-            linked.or_else(|_| fs::copy(&self.file, name).map(drop))
-        };
-        let folder = folder.unwrap_or_else(|| Path::new("."));
-        let temporary = tempfile::Builder::new().prefix(".perk-").make_in(folder, give)?;
-        temporary.persist(&path).map_err(|error| error.error)?;
-        Ok(())
-    }
-
     /// The program, for people.
     pub(super) fn name(&self) -> String {
         let name = Screen::default().cut_end(&printable(self.program()), 0);
@@ -176,14 +156,14 @@ impl Jvm {
     }
 }
 
-/// `perk-12.hprof` is of process 12 and whole, `perk-12.hprof.part` is not.
+/// `perk-12.hprof` is of process 12 and whole, `perk-12.hprof.perk-k3f9a2.part` is not.
 fn parse_name(name: &OsStr) -> Option<(u32, bool)> {
     let name = name.to_str()?.strip_prefix("perk-")?;
     let (pid, ending) = name.split_once('.')?;
-    match ending {
-        "hprof" => Some((pid.parse().ok()?, true)),
-        "hprof.part" => Some((pid.parse().ok()?, false)),
-        _ => None,
+    let pid = pid.parse().ok()?;
+    match ending.strip_prefix("hprof")? {
+        "" => Some((pid, true)),
+        more => more.ends_with(".part").then_some((pid, false)),
     }
 }
 
@@ -218,7 +198,7 @@ mod tests {
     #[test]
     fn file_names_tell_pid_and_state() {
         assert_eq!(parse_name(OsStr::new("perk-12.hprof")), Some((12, true)));
-        assert_eq!(parse_name(OsStr::new("perk-12.hprof.part")), Some((12, false)));
+        assert_eq!(parse_name(OsStr::new("perk-12.hprof.perk-k3f9a2.part")), Some((12, false)));
         for name in ["perk-x.hprof", "perk-12", "other", "perk-12.txt"] {
             assert_eq!(parse_name(OsStr::new(name)), None, "{name}");
         }

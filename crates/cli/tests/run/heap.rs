@@ -1,11 +1,13 @@
 //! `perk run --heap dump` and `--heap all`: the agent's heap dump becomes the file asked for.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use perk_hprof::heap::{Record, Stream};
 use perk_testkit::{Jdk, fixture, jdk};
 
-use crate::util::{Folder, stderr, stdout};
+use crate::util::{Folder, PERK, stderr, stdout};
 
 const N: usize = 3000;
 
@@ -52,6 +54,37 @@ fn run(folder: &Folder, jdk: &Jdk, options: &[&str]) -> String {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stdout(&output).starts_with("ready\nsum="), "{}", stdout(&output));
     stderr(&output)
+}
+
+/// Whatever the umask: while the program runs, and when it has ended.
+#[test]
+fn nobody_else_can_read_the_heap() {
+    let jdk = jdk::compiler();
+    let folder = Folder::new();
+    let script = folder.program("watch", "#!/bin/sh\nstat -c %a perk-*/ > modes\nexec \"$@\"\n");
+    let classes = fixture::fixtures();
+    let output = Command::new("sh")
+        .args([
+            "-c",
+            "umask 0; exec \"$@\"",
+            "sh",
+            PERK,
+            "run",
+            "--heap",
+            "dump",
+            "-o",
+            "o.hprof",
+            "--",
+        ])
+        .args([script.as_os_str(), jdk.java().as_os_str(), "-cp".as_ref(), classes.as_os_str()])
+        .args(["Sleeper", "0"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(fs::read_to_string(folder.join("modes")).unwrap(), "700\n");
+    let mode = fs::metadata(folder.join("o.hprof")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::Writer;
 use crate::ThreadStart;
 use crate::heap::{
     ArrayHead, Classes, Context, Elements, FieldType, HeapClass, HeapCounts, HeapOptions, Layout,
-    Rewrite, Root, RootKind, Sink, is_resolved_references, number, temporary_file,
+    Rewrite, Root, RootKind, Sink, is_resolved_references, number,
 };
 use crate::lines::one_line;
 use crate::write::date;
@@ -35,7 +35,7 @@ impl<W: Write> Writer<W> {
         context: &mut dyn Context,
     ) -> io::Result<HeapCounts> {
         let mut section = Section {
-            objects: Lines { file: temporary_file(&options.folder)?, text: Vec::new() },
+            objects: Lines { file: perk_files::nameless(&options.folder)?, text: Vec::new() },
             writer: self,
             with_primitive_arrays: options.primitive_arrays,
             array: None,
@@ -334,7 +334,7 @@ mod tests {
     #[test]
     fn numbers_are_formatted_as_ever() {
         let mut lines =
-            Lines { file: temporary_file(&std::env::temp_dir()).unwrap(), text: vec![] };
+            Lines { file: perk_files::nameless(&std::env::temp_dir()).unwrap(), text: vec![] };
         let numbers = [0, 1, 9, 10, 15, 16, 0xffd0_1890, u64::MAX >> 1, u64::MAX];
         for number in numbers {
             lines.decimal(number).text(" ").hex(number).end().unwrap();

@@ -14,7 +14,7 @@ use super::Writer;
 use crate::binary::tag;
 use crate::heap::{
     ArrayHead, Classes, Context, Elements, FieldType, HeapClass, HeapCounts, HeapOptions, Layout,
-    PlacedField, Rewrite, Root, RootKind, Sink, number, sub, temporary_file,
+    PlacedField, Rewrite, Root, RootKind, Sink, number, sub,
 };
 use crate::{IdSize, ThreadStart, Version};
 
@@ -93,7 +93,7 @@ struct Spool {
 
 impl Spool {
     fn new(folder: &Path) -> io::Result<Self> {
-        let file = BufWriter::with_capacity(1 << 16, temporary_file(folder)?);
+        let file = BufWriter::with_capacity(1 << 16, perk_files::nameless(folder)?);
         Ok(Self { file, bytes: 0 })
     }
 

@@ -1,0 +1,148 @@
+//! A file in the making.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::names::{beside, folder_of, is_beside};
+use crate::{Access, ReadAt};
+
+/// A file that lies beside its target until it is whole. It is locked meanwhile: one that is not has
+/// lost its program. When it is dropped before it has its name it is removed, unless it is kept.
+#[derive(Debug)]
+pub struct Part {
+    file: File,
+    path: PathBuf,
+    target: PathBuf,
+    access: Access,
+    /// What becomes of it where it does not get its name.
+    is_kept: bool,
+    is_named: bool,
+}
+
+impl Part {
+    /// Creates a file for `target`, which is no link, and removes those that killed programs have left
+    /// of it.
+    pub(crate) fn create(target: &Path, access: Access) -> io::Result<Self> {
+        let part = Self::create_new(target, access)?;
+        part.remove_stale();
+        Ok(part)
+    }
+
+    fn create_new(target: &Path, access: Access) -> io::Result<Self> {
+        let create = |path: &Path| {
+            let mut options = File::options();
+            let file =
+                options.read(true).write(true).create_new(true).mode(access.mode()).open(path)?;
+            // Whoever looks for stale files may have been faster than the lock. Not every file
+            // system has locks.
+            let is_taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+            if is_taken || !is_at(&file, path)? {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            Ok(file)
+        };
+        let (path, file) = beside(target, create)?;
+        let target = target.to_owned();
+        Ok(Self { file, path, target, access, is_kept: false, is_named: false })
+    }
+
+    /// The file.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Where it lies until it is whole.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Keeps it, from now on, where it does not get its name.
+    pub fn keep(&mut self) {
+        self.is_kept = true;
+    }
+
+    /// Whether it is under its target's name already: by [`Part::show`], or because it is finished.
+    ///
+    /// # Errors
+    /// As the file cannot be asked.
+    pub fn is_shown(&self) -> io::Result<bool> {
+        is_at(&self.file, &self.target)
+    }
+
+    /// Gives it its target's name as a second one, under which it goes on growing.
+    ///
+    /// # Errors
+    /// Where the file system has no links, or as it fails.
+    pub fn show(&self) -> io::Result<()> {
+        let (link, ()) = beside(&self.target, |link| fs::hard_link(&self.path, link))?;
+        rename(&link, &self.target)
+    }
+
+    /// Gives a copy of it, as it is now, its target's name. The copy is finished.
+    ///
+    /// # Errors
+    /// As the copying fails; then the target is what it was.
+    pub fn show_copy(&self) -> io::Result<Self> {
+        let mut copy = Self::create_new(&self.target, self.access)?;
+        io::copy(&mut ReadAt { file: &self.file, offset: 0 }, &mut copy.file())?;
+        copy.finish()?;
+        Ok(copy)
+    }
+
+    /// Gives it its name, and no other.
+    ///
+    /// # Errors
+    /// As the renaming fails; then it is still a part.
+    pub fn finish(&mut self) -> io::Result<()> {
+        // To rename one name of a file to another of its names leaves both.
+        if self.is_shown()? {
+            fs::remove_file(&self.path)?;
+        } else {
+            fs::rename(&self.path, &self.target)?;
+        }
+        self.is_named = true;
+        Ok(())
+    }
+
+    /// What killed programs have left of the same target. Without a lock it is nobody's; what it has
+    /// shown has another name.
+    fn remove_stale(&self) {
+        let Ok(own) = self.file.metadata() else { return };
+        let Ok(entries) = fs::read_dir(folder_of(&self.target)) else { return };
+        for entry in entries.flatten().filter(|it| is_beside(&it.file_name(), &self.target)) {
+            let path = entry.path();
+            let mut options = File::options();
+            options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+            let Ok(file) = options.open(&path) else { continue };
+            let is_ours = file.metadata().is_ok_and(|it| it.is_file() && it.uid() == own.uid());
+            if is_ours && file.try_lock().is_ok() && is_at(&file, &path).unwrap_or(false) {
+                let _ = fs::remove_file(&path);
+            }
+        }
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if !self.is_named && !self.is_kept {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Whether a file is the one of that name; it may have been moved away or replaced.
+///
+/// # Errors
+/// As the file cannot be asked.
+pub fn is_at(file: &File, name: &Path) -> io::Result<bool> {
+    let its = file.metadata()?;
+    let named = fs::symlink_metadata(name);
+    Ok(named.is_ok_and(|named| (named.dev(), named.ino()) == (its.dev(), its.ino())))
+}
+
+/// Renames a file, or removes it.
+pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to).inspect_err(|_| drop(fs::remove_file(from)))
+}
