@@ -24,7 +24,7 @@ use perk_control::options::{Clock as ClockOption, Options, TimingMethod};
 use perk_instrument::{Patterns, Probes};
 use perk_jvmti_sys::JVMTI_EVENT_NATIVE_METHOD_BIND;
 use perk_jvmti_sys::jni_sys::jvalue;
-use perk_profile::{Accounting, mutf8};
+use perk_profile::{Accounting, SKIPPED_SEPARATOR, mutf8};
 use rustc_hash::FxHashMap;
 
 use self::classes::Classes;
@@ -248,7 +248,8 @@ impl ExactEngine {
         let number = self.classes.native_number(recorder, class, &name, &signature);
         let trampoline = self.trampolines.bind(number, &signature, function);
         if trampoline.is_none() {
-            self.classes.counts.skipped_methods.fetch_add(1, Relaxed);
+            let method = format!("{}.{name}{signature}", class.replace('/', "."));
+            self.classes.skip(&method, &format!("more than {} native methods", trampolines::COUNT));
         }
         trampoline
     }
@@ -566,7 +567,9 @@ impl ExactEngine {
         accounting.call_node_count = self.forest.node_count();
         accounting.instrumented_class_count = read(&counts.classes);
         accounting.instrumented_method_count = read(&counts.methods);
-        accounting.skipped_method_count = read(&counts.skipped_methods);
+        let skipped = self.classes.skipped();
+        accounting.skipped_method_count = skipped.count;
+        accounting.skipped_methods = skipped.names.join(SKIPPED_SEPARATOR);
         accounting.excluded_class_count = read(&counts.excluded_classes);
         accounting.unseen_class_count = read(&self.unseen_class_count);
         accounting.instrument_cpu_ns = read(&counts.cpu_ns);

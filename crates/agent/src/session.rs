@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-use perk_control::messages::{DUMP_BEGIN, DUMP_END, DumpPart};
+use perk_control::messages::{self, DUMP_BEGIN, DUMP_END, DumpPart};
 use perk_control::options::{Classes, Format, Options, TimesForm};
 use perk_jvmti_sys::jvmtiError;
-use perk_profile::{Accounting, ClassId, TraceId};
+use perk_profile::{Accounting, ClassId, SKIPPED_SEPARATOR, TraceId};
 use rustc_hash::FxHashMap;
 
 use crate::engine::{AllocationSampler, Engine, Monitors};
@@ -384,8 +384,12 @@ impl Session {
         }
         rest.iter().for_each(|part| self.progress(part.progress()));
         let accounting = self.accounting();
+        let skipped = last.then(|| skipped_line(&accounting)).flatten();
         let printed = lock(&self.recorder).dump(accounting, last);
         self.progress(DUMP_END);
+        if let Some(line) = skipped {
+            self.progress(&line);
+        }
         if let Some(text) = printed {
             // All at once, so that the program's own lines do not come in between; and without the
             // recorder's lock, as nobody may be reading. A closed stdout has nobody who reads it.
@@ -513,6 +517,13 @@ impl Session {
         }
         accounting
     }
+}
+
+/// What is said of the methods without probes, if there are any.
+fn skipped_line(accounting: &Accounting) -> Option<String> {
+    let named: Vec<_> = accounting.skipped_methods.split(SKIPPED_SEPARATOR).collect();
+    let count = accounting.skipped_method_count;
+    (count > 0).then(|| messages::skipped_methods(count, &named))
 }
 
 /// How a thread came to be watched.

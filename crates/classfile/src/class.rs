@@ -257,11 +257,6 @@ impl<'c> Attributes<'c> {
         let left = reader.u16("the count of attributes").unwrap_or(0);
         Self { pool, reader, left }
     }
-
-    /// How many are left.
-    pub(crate) fn left(&self) -> u16 {
-        self.left
-    }
 }
 
 impl<'c> Iterator for Attributes<'c> {

@@ -91,12 +91,6 @@ pub enum SkipReason {
         /// The pc in the original code.
         pc: i32,
     },
-    /// Its code has an attribute that may hold pcs in a form that is not known.
-    #[error("its code has the attribute {name}, whose meaning is not known")]
-    UnknownAttribute {
-        /// The attribute's name.
-        name: String,
-    },
     /// The constant that it needs cannot be added.
     #[error("{0}")]
     Pool(#[from] PoolError),

@@ -7,7 +7,7 @@ mod layout;
 mod tables;
 
 use crate::code::MAX_CODE_BYTES;
-use crate::{Attribute, Code, MethodEdit, PoolEditor, SkipReason};
+use crate::{Code, MethodEdit, PoolEditor, SkipReason};
 use layout::Layout;
 
 const MAX_U16: usize = u16::MAX as usize;
@@ -64,9 +64,9 @@ impl Splicer {
     ) -> Result<(), SkipReason> {
         let layout = &self.layout;
         let attributes = code.attributes();
-        let count = usize::from(attributes.left());
+        let mut count = 0_usize;
         let count_at = out.len();
-        push_u16(out, count as u16);
+        push_u16(out, 0);
         let mut handler_frame = match edit.handler() {
             Some(_) => Some(frames::HandlerFrame {
                 pc: layout.end() as u32,
@@ -74,7 +74,8 @@ impl Splicer {
             }),
             None => None,
         };
-        for attribute in attributes {
+        for attribute in attributes.filter(|it| is_read_by_jvms(it.name)) {
+            count += 1;
             push_u16(out, attribute.name_index);
             let length = Length::begin(out);
             let reader = code.contents(&attribute);
@@ -84,29 +85,38 @@ impl Splicer {
                     tables::write_local_variables(reader, layout, out)?;
                 }
                 b"StackMapTable" => frames::write(reader, layout, handler_frame.take(), out)?,
-                b"RuntimeVisibleTypeAnnotations" | b"RuntimeInvisibleTypeAnnotations" => {
-                    annotations::write(reader, layout, out)?;
-                }
-                _ => return Err(unknown(&attribute)),
+                _ => annotations::write(reader, layout, out)?,
             }
             length.end(out);
         }
         if let Some(frame) = handler_frame
             && code.class().version().0 >= FIRST_WITH_FRAMES
         {
-            let count = limit("attributes of code", count + 1, MAX_U16)?;
-            out[count_at..count_at + 2].copy_from_slice(&count.to_be_bytes());
+            count += 1;
             push_u16(out, pool.utf8("StackMapTable")?);
             let length = Length::begin(out);
             frames::write_only(&frame, out);
             length.end(out);
         }
+        let count = limit("attributes of code", count, MAX_U16)?;
+        out[count_at..count_at + 2].copy_from_slice(&count.to_be_bytes());
         Ok(())
     }
 }
 
-fn unknown(attribute: &Attribute<'_>) -> SkipReason {
-    SkipReason::UnknownAttribute { name: String::from_utf8_lossy(attribute.name).into_owned() }
+/// Whether a JVM reads an attribute of code. Others are passed over by JVMs (JVM specification
+/// 4.7.1) and left out: they may hold pcs in a form of their own, as `StackMap` (of CLDC's
+/// preverifier), `CharacterRangeTable` and `CoverageTable` (of `javac -Xjcov`) do.
+fn is_read_by_jvms(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"LineNumberTable"
+            | b"LocalVariableTable"
+            | b"LocalVariableTypeTable"
+            | b"StackMapTable"
+            | b"RuntimeVisibleTypeAnnotations"
+            | b"RuntimeInvisibleTypeAnnotations"
+    )
 }
 
 /// The length of an attribute, which is known when the attribute is written.

@@ -188,13 +188,17 @@ fn annotations_in_annotations_end_somewhere() {
 }
 
 #[test]
-fn a_method_with_an_unknown_attribute_is_left_alone() {
-    let body = straight("Mystery", vec![0, 2]);
-    let bytes = class_of(&body);
-    let edited = edit(&bytes, at_2);
-    let name = "Mystery".to_owned();
-    assert_eq!(edited.skipped[0].reason, SkipReason::UnknownAttribute { name });
-    assert_eq!(edited.bytes, bytes);
+fn attributes_that_no_jvm_reads_are_left_out() {
+    for name in ["StackMap", "CharacterRangeTable", "CoverageTable", "Mystery"] {
+        let mut body = straight(name, vec![0, 2]);
+        body.attributes.push(("LineNumberTable", words(&[1, 2, 10])));
+        let edited = edit(&class_of(&body), at_2);
+        assert_eq!(edited.skipped, [], "{name}");
+        let class = ClassFile::parse(&edited.bytes).unwrap();
+        let code = class.method(0).unwrap().code().unwrap().unwrap();
+        let names: Vec<_> = code.attributes().map(|it| it.name.to_vec()).collect();
+        assert_eq!(names, [b"LineNumberTable"], "{name}");
+    }
 }
 
 #[test]

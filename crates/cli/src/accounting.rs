@@ -1,6 +1,6 @@
 //! The accounting of a run, as people read it.
 
-use perk_profile::Accounting;
+use perk_profile::{Accounting, SKIPPED_SEPARATOR};
 
 use crate::show::{bytes, duration, percent, plural};
 
@@ -81,6 +81,9 @@ fn calls(a: &Accounting) -> Vec<String> {
     lines
 }
 
+/// So many methods without probes are named.
+const MOST_SKIPPED: usize = 5;
+
 /// Where the probes are, and what they cost.
 fn probes(a: &Accounting) -> Vec<String> {
     let methods = plural(a.instrumented_method_count, "method");
@@ -96,6 +99,8 @@ fn probes(a: &Accounting) -> Vec<String> {
     if !left_out.is_empty() {
         lines.push(line("", &format!("not in {}", left_out.join(", "))));
     }
+    let named = a.skipped_methods.split(SKIPPED_SEPARATOR).filter(|it| !it.is_empty());
+    lines.extend(named.take(MOST_SKIPPED).map(|method| line("", &format!("  {method}"))));
     let cost = |ps: u64| format!("{:.1} ns", ps as f64 / 1e3);
     if a.probe_self_ps > 0 || a.probe_caller_ps > 0 {
         let (own, caller) = (cost(a.probe_self_ps), cost(a.probe_caller_ps));
@@ -196,6 +201,7 @@ mod tests {
             instrumented_class_count: 500,
             instrumented_method_count: 4_000,
             skipped_method_count: 1,
+            skipped_methods: "a.B.c()V: it is long".into(),
             excluded_class_count: 1,
             unseen_class_count: 12,
             instrument_cpu_ns: 8_000_000,
@@ -208,7 +214,7 @@ mod tests {
             ..Accounting::default()
         };
         assert_eq!(
-            lines(&accounting)[..9],
+            lines(&accounting)[..10],
             [
                 "calls     123456 counted in 890 nodes of call trees",
                 "          7 of them without their path: the trees were full (max-nodes)",
@@ -217,6 +223,7 @@ mod tests {
                 "probes    in 4000 methods of 500 classes",
                 "          not in 1 method that can take none, 1 class left out as asked, \
                  12 classes that the JVM hides",
+                "            a.B.c()V: it is long",
                 "          1.2 ns a call, 2.5 ns in its caller: 462 us taken off the times",
                 "threads   0 Java threads",
                 "CPU time  2.00 s in Java threads",
@@ -224,10 +231,10 @@ mod tests {
         );
         let perk = "perk      18 ms of CPU time (0.60 %), 8 ms of it on class files, \
                     0 B of memory at its peak";
-        assert_eq!(lines(&accounting)[10], perk);
+        assert_eq!(lines(&accounting)[11], perk);
         let sampled = Accounting { sample_count: 1, walk_count: 1, ..accounting };
         assert_eq!(lines(&sampled)[0], "samples   1 taken by 1 stack walk, 0 failed");
-        assert_eq!(lines(&sampled).len(), 13);
+        assert_eq!(lines(&sampled).len(), 14);
     }
 
     #[test]

@@ -145,6 +145,23 @@ impl DumpPart {
     }
 }
 
+/// So many methods without probes are named on stderr.
+const MOST_NAMES: usize = 3;
+
+/// Which methods have no probes, and why; `named` are the first of `count`.
+pub fn skipped_methods(count: u64, named: &[&str]) -> String {
+    let named = &named[..named.len().min(MOST_NAMES)];
+    let (methods, have) = if count == 1 { ("method", "has") } else { ("methods", "have") };
+    let more = match count.saturating_sub(named.len() as u64) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    let named = named.join("; ");
+    format!(
+        "HPROF: {count} {methods} {have} no probes, and what they do is not counted: {named}{more}\n"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,6 +180,16 @@ mod tests {
             Fatal::jvmti("Cannot get it", "JVMTI_ERROR_INTERNAL", 113, "hprof_util.c:1").text,
             "HPROF ERROR: Cannot get it (JVMTI Error JVMTI_ERROR_INTERNAL(113)) [hprof_util.c:1]"
         );
+    }
+
+    #[test]
+    fn methods_without_probes_are_named() {
+        assert_eq!(
+            skipped_methods(1, &["a.B.m()V: it is long"]),
+            "HPROF: 1 method has no probes, and what they do is not counted: a.B.m()V: it is long\n"
+        );
+        let line = skipped_methods(12, &["a: 1", "b: 2", "c: 3", "d: 4"]);
+        assert!(line.ends_with("counted: a: 1; b: 2; c: 3; and 9 more\n"), "{line}");
     }
 
     #[test]

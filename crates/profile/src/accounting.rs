@@ -80,6 +80,8 @@ accounting! {
     instrumented_method_count: u64,
     /// Methods that no probe could be placed in (64 KB, or bytes that are no class file).
     skipped_method_count: u64,
+    /// The first of them, each with the reason behind a colon, with [`SKIPPED_SEPARATOR`] between.
+    skipped_methods: String,
     /// Classes left alone as `include` and `exclude` say.
     excluded_class_count: u64,
     /// Classes that the JVM shows to no agent: the hidden ones behind lambdas and method handles.
@@ -108,6 +110,9 @@ accounting! {
     /// Features that perk switched off after a fault of its own.
     fault_count: u64,
 }
+
+/// Stands between the names of methods without probes.
+pub const SKIPPED_SEPARATOR: &str = "; ";
 
 fn line(text: &mut String, name: &str, value: &str) {
     let value = value.replace(['\n', '\r'], " ");

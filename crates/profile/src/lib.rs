@@ -37,7 +37,7 @@ pub mod value;
 #[cfg(test)]
 mod fixture;
 
-pub use accounting::Accounting;
+pub use accounting::{Accounting, SKIPPED_SEPARATOR};
 pub use columns::Columns;
 pub use cut::Joined;
 pub use exact::{

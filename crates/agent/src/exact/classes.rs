@@ -39,10 +39,21 @@ pub(super) struct Classes {
 pub(super) struct Counts {
     pub(super) classes: AtomicU64,
     pub(super) methods: AtomicU64,
-    pub(super) skipped_methods: AtomicU64,
+    skipped: Mutex<SkippedMethods>,
     pub(super) excluded_classes: AtomicU64,
     pub(super) cpu_ns: AtomicU64,
 }
+
+/// The methods that should have probes and have none.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SkippedMethods {
+    pub(super) count: u64,
+    /// The first ones, each with the reason.
+    pub(super) names: Vec<String>,
+}
+
+/// So many methods without probes are named.
+const MOST_NAMES: usize = 100;
 
 #[derive(Debug)]
 struct LeafClass {
@@ -91,19 +102,38 @@ impl Classes {
         counts.excluded_classes.fetch_add(view.is_excluded.into(), Relaxed);
         let bytes = match result {
             Ok(done) => {
-                counts.skipped_methods.fetch_add(done.skipped.len() as u64, Relaxed);
+                let class = perk_instrument::ClassFile::parse(bytes);
+                let class = class.as_ref().ok().and_then(|it| it.name().ok()).unwrap_or_default();
+                let class = mutf8::decode(class).replace('/', ".");
+                for (method, reason) in &done.skipped {
+                    self.skip(&format!("{class}.{}", mutf8::decode(method)), reason);
+                }
                 counts.methods.fetch_add(done.method_count as u64, Relaxed);
                 counts.classes.fetch_add((done.method_count > 0).into(), Relaxed);
                 done.bytes
             }
             // The JVM will say what is wrong with it.
-            Err(_) => {
-                counts.skipped_methods.fetch_add(1, Relaxed);
+            Err(error) => {
+                self.skip("a class file", &error.to_string());
                 None
             }
         };
         counts.cpu_ns.fetch_add(os::thread_cpu_ns().saturating_sub(begin_ns), Relaxed);
         bytes
+    }
+
+    /// A method has no probes, for a reason.
+    pub(super) fn skip(&self, method: &str, reason: &str) {
+        let mut skipped = lock(&self.counts.skipped);
+        skipped.count += 1;
+        if skipped.names.len() < MOST_NAMES {
+            skipped.names.push(format!("{method}: {reason}"));
+        }
+    }
+
+    /// The methods that have no probes.
+    pub(super) fn skipped(&self) -> SkippedMethods {
+        lock(&self.counts.skipped).clone()
     }
 
     /// The fields of a class of the JDK.

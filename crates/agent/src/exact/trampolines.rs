@@ -40,7 +40,7 @@ use crate::jvm::Jni;
 use crate::session::lock;
 
 /// So many native methods can be counted.
-const COUNT: usize = code::COUNT;
+pub(super) const COUNT: usize = code::COUNT;
 
 static ENGINE: OnceLock<&'static ExactEngine> = OnceLock::new();
 static NATIVES: [AtomicPtr<Native>; COUNT] = [const { AtomicPtr::new(null_mut()) }; COUNT];

@@ -44,6 +44,13 @@ fn huge_methods_are_counted_or_told_as_skipped() {
             let outcome = run(counted(jdk, PAIRS), sizes);
             assert_same(&outcome, &run(JavaRun::new(jdk), sizes));
             let profile = profile(&outcome);
+            for size in sizes {
+                let (method, is_skipped) = (format!("CallsHuge{size}.run"), SKIPPED.contains(size));
+                let named = &accounting(&profile).skipped_methods;
+                assert_eq!(named.contains(&method), is_skipped, "{size}: {named}");
+                let says = |line: &str| line.contains("no probes") && line.contains(&method);
+                assert_eq!(outcome.stderr.lines().any(says), is_skipped, "{}", outcome.report());
+            }
             let found = pairs(&profile);
             let counts = by_method(&found);
             for size in sizes {
@@ -54,6 +61,32 @@ fn huge_methods_are_counted_or_told_as_skipped() {
         };
         let others = skipped_count(&FITS);
         assert_eq!(skipped_count(&[&FITS[..], &SKIPPED].concat()), others + SKIPPED.len() as u64);
+    });
+}
+
+/// `javac -Xjcov` adds a table of its own to the code of each method.
+#[test]
+fn classes_compiled_for_coverage_have_probes() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("Covered.java");
+    let text = "public class Covered {\n\
+                static int twice(int n) { return n < 0 ? 0 : n + n + Math.max(n, 1); }\n\
+                public static void main(String[] args) {\n\
+                for (int i = 0; i < 50; i++) { twice(i); }\n\
+                }\n}\n";
+    std::fs::write(&source, text).unwrap();
+    let mut command = Command::new(jdk::compiler().home.join("bin/javac"));
+    command.args(["-Xjcov", "--release", "17"]).arg(&source);
+    assert!(command.status().unwrap().success());
+    let bytes = std::fs::read(folder.path().join("Covered.class")).unwrap();
+    let name = b"CharacterRangeTable";
+    assert!(bytes.windows(name.len()).any(|it| it == name));
+    jdk::each(|jdk| {
+        let outcome = counted(jdk, PAIRS).classes(folder.path()).main("Covered").run();
+        let profile = profile(&outcome);
+        assert_eq!(by_method(&pairs(&profile))["Covered.twice"], 50);
+        assert_eq!(accounting(&profile).skipped_method_count, 0);
+        assert!(!outcome.stderr.contains("no probes"), "{}", outcome.report());
     });
 }
 
