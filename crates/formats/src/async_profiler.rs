@@ -5,8 +5,7 @@
 
 use std::io::Read;
 
-use perk_profile::{FrameId, Profile, ThreadId, Unit};
-use rustc_hash::FxHashMap;
+use perk_profile::{FrameId, KeyedMap, Profile, ThreadId, Unit};
 
 use crate::fill::Filler;
 use crate::frame_name::{self, FrameName};
@@ -69,7 +68,7 @@ struct Reader {
     stack: Vec<FrameId>,
     thread: Option<ThreadId>,
     /// What the traces have by innermost frame: the table has it again.
-    leaves: FxHashMap<Box<[u8]>, Numbers>,
+    leaves: KeyedMap<Box<[u8]>, Numbers>,
     passed_over: u64,
 }
 

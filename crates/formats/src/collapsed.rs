@@ -5,8 +5,7 @@
 use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
-use perk_profile::{FrameId, NodeId, Profile, ThreadId, Value};
-use rustc_hash::FxHashMap;
+use perk_profile::{FrameId, KeyedMap, NodeId, Profile, ThreadId, Value};
 
 use crate::fill::Filler;
 use crate::frame_name::{FrameName, split_id};
@@ -204,7 +203,7 @@ fn unescape(text: &str) -> Cow<'_, str> {
 #[derive(Default)]
 struct Reader {
     filler: Filler,
-    frames: FxHashMap<Box<[u8]>, FrameId>,
+    frames: KeyedMap<Box<[u8]>, FrameId>,
     /// The stack before, as far as `levels` tell of it.
     stack: Vec<u8>,
     /// Its frames, from the outermost inward; the first one can be a thread.

@@ -4,10 +4,9 @@
 use std::collections::BTreeMap;
 
 use perk_profile::{
-    Allocations, CallRow, ClassId, CpuSamples, CpuTimes, Event, Measure, Profile, Site, Sites,
-    TraceId, Unit, Value,
+    Allocations, CallRow, ClassId, CpuSamples, CpuTimes, Event, KeyedMap, Measure, Profile, Site,
+    Sites, TraceId, Unit, Value,
 };
-use rustc_hash::FxHashMap;
 
 /// The class of allocations of which the file does not tell it.
 const UNKNOWN_CLASS: &str = "[unknown]";
@@ -109,7 +108,7 @@ impl Column {
 
     /// Adds up the rows of each place; they are in order of trace then.
     pub(crate) fn merge(&mut self) {
-        let mut sums: FxHashMap<Place, u64> = FxHashMap::default();
+        let mut sums: KeyedMap<Place, u64> = KeyedMap::default();
         for &(place, number) in &self.rows {
             let sum = sums.entry(place).or_default();
             *sum = sum.saturating_add(number);

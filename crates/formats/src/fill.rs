@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 
 use perk_profile::{
-    CpuSamples, Event, Frame, FrameId, Line, Measure, Method, NodeId, Profile, StrId, Thread,
-    ThreadId, TraceId, Unit, mutf8,
+    CpuSamples, Event, Frame, FrameId, KeyedMap, Line, Measure, Method, NodeId, Profile, StrId,
+    Thread, ThreadId, TraceId, Unit, mutf8,
 };
-use rustc_hash::FxHashMap;
 
 /// The serial number of the first thread, as in HPROF files.
 const FIRST_THREAD: u32 = 200_001;
@@ -17,7 +16,7 @@ pub(crate) struct Filler {
     pub(crate) profile: Profile,
     /// The time that one sample stands for, in nanoseconds, where the file tells it.
     pub(crate) interval_ns: Option<u64>,
-    threads: FxHashMap<(StrId, u64), ThreadId>,
+    threads: KeyedMap<(StrId, u64), ThreadId>,
     samples: Counts,
     measures: Vec<(Measure, Counts)>,
     /// Names that are not UTF-8.

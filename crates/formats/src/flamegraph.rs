@@ -3,8 +3,9 @@
 
 use std::io::{self, Write};
 
-use perk_profile::{Accounting, FrameId, Line, NodeId, Profile, ThreadId, Timestamp, Value};
-use rustc_hash::FxHashMap;
+use perk_profile::{
+    Accounting, FrameId, KeyedMap, Line, NodeId, Profile, ThreadId, Timestamp, Value,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -219,18 +220,18 @@ impl<'a> Label<'a> {
 /// The tables of a page, while they are filled.
 struct Tables<'a> {
     strings: Vec<String>,
-    string_ids: FxHashMap<&'a str, u32>,
+    string_ids: KeyedMap<&'a str, u32>,
     frames: Frames,
-    frame_ids: FxHashMap<Label<'a>, u32>,
+    frame_ids: KeyedMap<Label<'a>, u32>,
 }
 
 impl Default for Tables<'_> {
     fn default() -> Self {
         Self {
             strings: vec![String::new()],
-            string_ids: FxHashMap::from_iter([("", 0)]),
+            string_ids: KeyedMap::from_iter([("", 0)]),
             frames: Frames::default(),
-            frame_ids: FxHashMap::default(),
+            frame_ids: KeyedMap::default(),
         }
     }
 }

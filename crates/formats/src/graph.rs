@@ -4,8 +4,7 @@
 use std::cmp::Ordering;
 use std::hash::Hash;
 
-use perk_profile::{FrameId, Line, MethodId, NodeId, Profile, StrId, Value};
-use rustc_hash::FxHashMap;
+use perk_profile::{FrameId, KeyedMap, Line, MethodId, NodeId, Profile, StrId, Value};
 
 /// What a node stands for, before a format gives it a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,7 +46,7 @@ impl<L: Clone + Ord + Hash> Graph<L> {
         let weights = value.weights(profile);
         let mut listed = 0_u64;
         // The nodes of the profile's tree that are in the graph already, and where.
-        let mut known: FxHashMap<(Option<StrId>, NodeId), u32> = FxHashMap::default();
+        let mut known: KeyedMap<(Option<StrId>, NodeId), u32> = KeyedMap::default();
         let mut path: Vec<(NodeId, FrameId)> = Vec::new();
         for &(trace, class, count) in &weights.rows {
             listed = listed.saturating_add(count);
@@ -148,11 +147,11 @@ const ROOT: u32 = 0;
 struct Builder<L, F> {
     label: F,
     labels: Vec<L>,
-    label_ids: FxHashMap<L, u32>,
-    part_ids: FxHashMap<Part, u32>,
+    label_ids: KeyedMap<L, u32>,
+    part_ids: KeyedMap<Part, u32>,
     /// Parent, label and number of each node.
     nodes: Vec<(u32, u32, u64)>,
-    children: FxHashMap<(u32, u32), u32>,
+    children: KeyedMap<(u32, u32), u32>,
 }
 
 impl<L: Clone + Ord + Hash, F: Fn(Part) -> L> Builder<L, F> {
@@ -160,10 +159,10 @@ impl<L: Clone + Ord + Hash, F: Fn(Part) -> L> Builder<L, F> {
         Self {
             label,
             labels: Vec::new(),
-            label_ids: FxHashMap::default(),
-            part_ids: FxHashMap::default(),
+            label_ids: KeyedMap::default(),
+            part_ids: KeyedMap::default(),
             nodes: vec![(ROOT, 0, 0)],
-            children: FxHashMap::default(),
+            children: KeyedMap::default(),
         }
     }
 

@@ -7,10 +7,9 @@ mod writer;
 use std::io::Read;
 
 use perk_profile::{
-    Allocations, CallRow, CpuTimes, Event, Frame, FrameId, Line, Measure, Method, Profile, Site,
-    Sites, Thread, ThreadId, TraceId, Unit,
+    Allocations, CallRow, CpuTimes, Event, Frame, FrameId, KeyedMap, Line, Measure, Method,
+    Profile, Site, Sites, Thread, ThreadId, TraceId, Unit,
 };
-use rustc_hash::FxHashMap;
 
 use crate::Error;
 use lines::{Entry, Mode, Signature};
@@ -79,11 +78,11 @@ struct Reader {
     profile: Profile,
     measures: Vec<Measure>,
     /// The place of each trace in each measure.
-    places: FxHashMap<(usize, TraceId), usize>,
+    places: KeyedMap<(usize, TraceId), usize>,
     calls: Vec<CallRow>,
-    call_places: FxHashMap<TraceId, usize>,
+    call_places: KeyedMap<TraceId, usize>,
     sites: Sites,
-    site_places: FxHashMap<String, usize>,
+    site_places: KeyedMap<String, usize>,
     thread_count: usize,
     passed_over: std::collections::BTreeMap<String, usize>,
     odd_mode_count: usize,

@@ -5,8 +5,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use perk_profile::{FrameId, Line, Profile, ThreadId, Unit};
-use rustc_hash::FxHashMap;
+use perk_profile::{FrameId, KeyedMap, Line, Profile, ThreadId, Unit};
 
 use crate::fill::{Filler, MeasureId};
 use crate::frame_name::FrameName;
@@ -57,9 +56,9 @@ struct Reader {
     /// The frames of the sample, from the innermost outward.
     stack: Vec<FrameId>,
     /// The frames, the innermost first, by symbol and file.
-    frames: FxHashMap<Box<[u8]>, Box<[FrameId]>>,
+    frames: KeyedMap<Box<[u8]>, Box<[FrameId]>>,
     key: Vec<u8>,
-    events: FxHashMap<Box<[u8]>, Event>,
+    events: KeyedMap<Box<[u8]>, Event>,
     has_cpu_event: bool,
     /// The CPU samples stand for times that differ.
     is_uneven: bool,

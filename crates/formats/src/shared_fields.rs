@@ -6,9 +6,8 @@ use std::io::{self, Read, Write};
 
 use perk_hprof::LineReader;
 use perk_profile::{
-    AllocationSite, Event, Field, FieldAccesses, FieldCounts, Profile, StrId, names,
+    AllocationSite, Event, Field, FieldAccesses, FieldCounts, KeyedMap, Profile, StrId, names,
 };
-use rustc_hash::FxHashMap;
 
 use crate::Error;
 
@@ -116,7 +115,7 @@ struct Reader {
     profile: Profile,
     accesses: FieldAccesses,
     /// The records that were read, as they stand in the file, and their places.
-    known: FxHashMap<Box<[u8]>, usize>,
+    known: KeyedMap<Box<[u8]>, usize>,
     line_count: usize,
     /// Lines whose TABs had become blanks.
     blank_count: usize,

@@ -1,7 +1,7 @@
 //! Stacks while a file is read whose names come after its samples: a tree by the numbers that stand
 //! in the file.
 
-use rustc_hash::FxHashMap;
+use perk_profile::KeyedMap;
 
 /// The node of the empty stack.
 pub(crate) const ROOT: u32 = 0;
@@ -11,14 +11,14 @@ pub(crate) const ROOT: u32 = 0;
 pub(crate) struct Stacks {
     /// The parent and the frame's number of each node; a parent comes before its children.
     nodes: Vec<(u32, u64)>,
-    children: FxHashMap<(u32, u64), u32>,
+    children: KeyedMap<(u32, u64), u32>,
     /// The stack before, from the outermost frame on, and its nodes.
     last: Vec<(u64, u32)>,
 }
 
 impl Default for Stacks {
     fn default() -> Self {
-        Self { nodes: vec![(ROOT, 0)], children: FxHashMap::default(), last: Vec::new() }
+        Self { nodes: vec![(ROOT, 0)], children: KeyedMap::default(), last: Vec::new() }
     }
 }
 

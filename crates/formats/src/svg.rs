@@ -4,8 +4,7 @@
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
-use perk_profile::{Profile, Unit, Value, names, units};
-use rustc_hash::FxHashMap;
+use perk_profile::{KeyedMap, Profile, Unit, Value, names, units};
 
 use crate::flamegraph::{Kind, Label};
 use crate::graph::{Graph, Pair, pairs};
@@ -242,11 +241,11 @@ fn full_name(label: &Label<'_>) -> String {
 }
 
 /// The colours of packages, those with most on top of the stack first.
-struct Packages<'a>(FxHashMap<&'a str, String>);
+struct Packages<'a>(KeyedMap<&'a str, String>);
 
 impl<'a> Packages<'a> {
     fn new(graph: &Graph<Label<'a>>) -> Self {
-        let mut sums: FxHashMap<&str, u64> = FxHashMap::default();
+        let mut sums: KeyedMap<&str, u64> = KeyedMap::default();
         for node in &graph.nodes {
             let label = graph.labels[node.label];
             if is_method(&label) {

@@ -6,8 +6,7 @@ use std::cmp::Reverse;
 use std::io::{self, Read, Write};
 use std::mem;
 
-use perk_profile::{Allocations, Event, Profile, Site, Sites, names};
-use rustc_hash::FxHashMap;
+use perk_profile::{Allocations, Event, KeyedMap, Profile, Site, Sites, names};
 
 use crate::lines::{cut, number, one_line, text, word};
 use crate::{Error, LineReader};
@@ -42,7 +41,7 @@ impl Table {
     /// The classes of `sites` with what was allocated of them, most bytes first. Those without any
     /// are left out, classes of one name are one.
     pub fn of(profile: &Profile, sites: &Sites) -> Self {
-        let mut by_class: FxHashMap<&str, (u64, u64)> = FxHashMap::default();
+        let mut by_class: KeyedMap<&str, (u64, u64)> = KeyedMap::default();
         for site in &sites.rows {
             let (bytes, count) =
                 by_class.entry(profile.symbols.class_name(site.class)).or_default();
@@ -106,7 +105,7 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
         ..Allocations::default()
     };
     let mut sites = Sites::default();
-    let mut by_class = FxHashMap::default();
+    let mut by_class = KeyedMap::default();
     let trace = profile.system_trace();
     for table in &tables {
         sites.total.add(objects(&table.total));

@@ -3,13 +3,11 @@
 
 use std::cmp::Reverse;
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
 use crate::calls::{CallTable, MethodCalls};
 use crate::top::Merged;
 use crate::{
-    ClassId, Columns, CpuSamples, Joined, Line, MethodId, MethodTree, PathId, Profile, StrId,
-    TraceId,
+    ClassId, Columns, CpuSamples, Joined, KeyedMap, KeyedSet, Line, MethodId, MethodTree, PathId,
+    Profile, StrId, TraceId,
 };
 
 /// A method with this share of its total on top of the stack calls nothing that matters.
@@ -124,7 +122,7 @@ pub fn of_calls(calls: &CallTable, count: usize) -> Vec<Advice> {
 }
 
 /// Where a method stands in the list.
-type Places = FxHashMap<MethodId, usize>;
+type Places = KeyedMap<MethodId, usize>;
 
 /// The innermost of the callers of a path's last method that is not this method.
 fn caller(tree: &MethodTree, path: PathId) -> Option<MethodId> {
@@ -137,7 +135,7 @@ fn caller(tree: &MethodTree, path: PathId) -> Option<MethodId> {
 }
 
 fn add_callers(tree: &MethodTree, columns: &Columns, places: &Places, all: &mut [Advice]) {
-    let mut sums: Vec<FxHashMap<Option<MethodId>, u64>> = vec![FxHashMap::default(); all.len()];
+    let mut sums: Vec<KeyedMap<Option<MethodId>, u64>> = vec![KeyedMap::default(); all.len()];
     for index in (1..tree.len()).filter(|&index| columns.own[index] > 0) {
         let path = PathId::new(index);
         let place = tree.method(path).and_then(|method| places.get(&method));
@@ -180,7 +178,7 @@ fn add_inferred(
 
 fn add_lines(profile: &Profile, rows: &[(TraceId, u64)], places: &Places, all: &mut [Advice]) {
     let mut merged = Merged::new(profile);
-    let mut sums: Vec<FxHashMap<u32, u64>> = vec![FxHashMap::default(); all.len()];
+    let mut sums: Vec<KeyedMap<u32, u64>> = vec![KeyedMap::default(); all.len()];
     for &(trace, number) in rows {
         let Some(frame) = profile.frames(trace).next() else { continue };
         let frame = profile.symbols.get_frame(frame);
@@ -209,7 +207,7 @@ fn add_allocated(profile: &Profile, tree: &MethodTree, all: &mut [Advice]) {
                 is_below[tree.parent(path).index()] || tree.method(path) == Some(advice.method);
         }
         // Classes of several loaders are one, the first.
-        let mut sums: FxHashMap<StrId, (ClassId, u64)> = FxHashMap::default();
+        let mut sums: KeyedMap<StrId, (ClassId, u64)> = KeyedMap::default();
         for site in &sites.rows {
             let path = tree.path(profile.get_trace(site.trace).node);
             if is_below[path.index()] {
@@ -225,8 +223,8 @@ fn add_allocated(profile: &Profile, tree: &MethodTree, all: &mut [Advice]) {
 }
 
 fn add_calls(calls: &CallTable, all: &mut [Advice]) {
-    let rows: FxHashMap<_, _> = calls.methods.iter().map(|row| (row.method, row)).collect();
-    let chatty: FxHashSet<_> = calls.chatty().iter().map(|it| it.row.method).collect();
+    let rows: KeyedMap<_, _> = calls.methods.iter().map(|row| (row.method, row)).collect();
+    let chatty: KeyedSet<_> = calls.chatty().iter().map(|it| it.row.method).collect();
     for advice in all {
         advice.calls = rows.get(&advice.method).map(|&&row| row).filter(|row| row.count > 0);
         advice.is_chatty = chatty.contains(&advice.method);

@@ -2,10 +2,9 @@
 
 use std::cmp::Reverse;
 
-use rustc_hash::FxHashMap;
-
 use crate::{
-    Allocations, ClassId, MethodId, MethodTree, NodeId, PathId, Profile, Site, Sites, StrId,
+    Allocations, ClassId, KeyedMap, MethodId, MethodTree, NodeId, PathId, Profile, Site, Sites,
+    StrId,
 };
 
 /// The objects of one class.
@@ -67,7 +66,7 @@ impl AllocationColumns {
     /// The methods that allocated, most bytes of their own first.
     pub fn methods(&self, tree: &MethodTree) -> Vec<MethodRow> {
         let mut rows: Vec<MethodRow> = Vec::new();
-        let mut places: FxHashMap<MethodId, usize> = FxHashMap::default();
+        let mut places: KeyedMap<MethodId, usize> = KeyedMap::default();
         tree.walk(|path: PathId, is_outermost| {
             let total = self.total[path.index()];
             let Some(method) = tree.method(path).filter(|_| total != Allocations::default()) else {
@@ -118,7 +117,7 @@ fn merge<K: Copy + Eq + std::hash::Hash>(
     key: impl Fn(&Site) -> K,
 ) -> Vec<(K, ClassId, Allocations)> {
     let mut rows: Vec<(K, ClassId, Allocations)> = Vec::new();
-    let mut places: FxHashMap<(StrId, K), usize> = FxHashMap::default();
+    let mut places: KeyedMap<(StrId, K), usize> = KeyedMap::default();
     for site in &sites.rows {
         let name = profile.symbols.get_class(site.class).name;
         let key = key(site);

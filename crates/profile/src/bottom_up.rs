@@ -3,9 +3,7 @@
 
 use std::cmp::Reverse;
 
-use rustc_hash::FxHashMap;
-
-use crate::{MethodId, MethodTree, PathId};
+use crate::{KeyedMap, MethodId, MethodTree, PathId};
 
 /// A line of the tree: a method, and above it those that it was called by to reach the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +59,7 @@ fn branches<N: Ord>(
     name: &impl Fn(MethodId) -> N,
 ) -> Vec<Branch> {
     let mut branches: Vec<Branch> = Vec::new();
-    let mut places: FxHashMap<MethodId, usize> = FxHashMap::default();
+    let mut places: KeyedMap<MethodId, usize> = KeyedMap::default();
     for &(mut path, number) in ends {
         let Some(method) = tree.method(path) else { continue };
         let place = *places.entry(method).or_insert_with(|| {

@@ -2,10 +2,8 @@
 
 use std::cmp::Reverse;
 
-use rustc_hash::FxHashMap;
-
 use crate::top::Merged;
-use crate::{MethodId, MethodTree, NamePattern, PathId, Profile, ThreadId};
+use crate::{KeyedMap, MethodId, MethodTree, NamePattern, PathId, Profile, ThreadId};
 
 /// A method with this share of all calls or more can be chatty.
 const CHATTY_SHARE: f64 = 0.01;
@@ -140,9 +138,9 @@ impl CallTable {
     /// The calls of the tables of callees and callers that `profile` has.
     pub fn of_edges(profile: &Profile) -> Self {
         let mut merged = Merged::new(profile);
-        let mut edges: FxHashMap<_, Edge> = FxHashMap::default();
+        let mut edges: KeyedMap<_, Edge> = KeyedMap::default();
         // Calls, time inside them, and time of what they called, by method.
-        let mut sums: FxHashMap<MethodId, (u64, u64, u64)> = FxHashMap::default();
+        let mut sums: KeyedMap<MethodId, (u64, u64, u64)> = KeyedMap::default();
         for row in profile.call_edges().flat_map(|edges| &edges.rows) {
             let callee = row.callee.map(|method| merged.method(method));
             let caller = row.caller.map(|method| merged.method(method));

@@ -3,9 +3,9 @@
 
 use std::cmp::Reverse;
 
-use rustc_hash::FxHashMap;
-
-use crate::{CpuSamples, MethodId, MethodTree, PathId, Profile, ThreadId, TraceId, Value};
+use crate::{
+    CpuSamples, KeyedMap, MethodId, MethodTree, PathId, Profile, ThreadId, TraceId, Value,
+};
 
 /// One value's numbers by [`PathId`].
 #[derive(Clone, Debug, Default)]
@@ -91,7 +91,7 @@ impl Columns {
     /// The methods with numbers, by self, then by total, both descending.
     pub fn methods(&self, tree: &MethodTree) -> Vec<MethodRow> {
         let mut rows: Vec<MethodRow> = Vec::new();
-        let mut places: FxHashMap<MethodId, usize> = FxHashMap::default();
+        let mut places: KeyedMap<MethodId, usize> = KeyedMap::default();
         tree.walk(|path, is_outermost| {
             let (own, total) = (self.own[path.index()], self.total[path.index()]);
             let Some(method) = tree.method(path).filter(|_| total > 0) else { return };

@@ -8,9 +8,9 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use rustc_hash::FxHashMap;
-
-use crate::{Columns, MethodId, MethodTree, NodeId, PathId, Profile, Symbols, TraceId, Value};
+use crate::{
+    Columns, KeyedMap, MethodId, MethodTree, NodeId, PathId, Profile, Symbols, TraceId, Value,
+};
 
 /// This share of what was measured must agree about each caller.
 const AGREED: f64 = 0.75;
@@ -21,7 +21,7 @@ const MOST_STEPS: usize = 10_000_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Joined {
     /// How many of its outer frames are inferred, by trace.
-    inferred: FxHashMap<TraceId, usize>,
+    inferred: KeyedMap<TraceId, usize>,
     /// Cut traces with callers that do not agree: they stay as they are.
     pub ambiguous_count: usize,
 }
@@ -75,7 +75,7 @@ pub fn join(profile: &mut Profile) -> Joined {
     let path = |id| (id, tree.path(profile.get_trace(id).node));
     let cut = cut.into_iter().map(path).collect();
     let mut search = Search { tree: &tree, tops: tops(&tree), total: &columns.total, steps: 0 };
-    let mut callers: FxHashMap<TraceId, PathId> = FxHashMap::default();
+    let mut callers: KeyedMap<TraceId, PathId> = KeyedMap::default();
     let mut ambiguous_count = 0;
     for (top, traces) in search.by_top(&cut) {
         let Some(matches) = search.matches(top, &traces) else { return Joined::default() };
@@ -90,7 +90,7 @@ pub fn join(profile: &mut Profile) -> Joined {
         }
     }
     let nodes = heaviest_nodes(profile, &tree, value, callers.values().copied());
-    let mut inferred = FxHashMap::default();
+    let mut inferred = KeyedMap::default();
     profile.move_traces(|tree, id, trace| {
         let Some(path) = callers.get(&id) else { return trace.node };
         let node = nodes[path];
@@ -185,7 +185,7 @@ struct Search<'a> {
 impl Search<'_> {
     /// The traces by the path of their outermost method alone.
     fn by_top(&self, cut: &Traces) -> Vec<(PathId, Traces)> {
-        let mut grouped: FxHashMap<PathId, Traces> = FxHashMap::default();
+        let mut grouped: KeyedMap<PathId, Traces> = KeyedMap::default();
         for &(trace, path) in cut {
             grouped.entry(self.tops[path.index()]).or_default().push((trace, path));
         }
@@ -199,7 +199,7 @@ impl Search<'_> {
     fn matches(&mut self, top: PathId, traces: &Traces) -> Option<Vec<(TraceId, Rc<Ends>)>> {
         let tree = self.tree;
         let method = tree.method(top);
-        let mut wanted: FxHashMap<PathId, Vec<TraceId>> = FxHashMap::default();
+        let mut wanted: KeyedMap<PathId, Vec<TraceId>> = KeyedMap::default();
         for &(trace, path) in traces {
             wanted.entry(path).or_default().push(trace);
         }
@@ -217,7 +217,7 @@ impl Search<'_> {
             for &trace in wanted.get(&path).into_iter().flatten() {
                 matches.push((trace, Rc::clone(&ends)));
             }
-            let mut inner: FxHashMap<MethodId, Vec<(PathId, PathId)>> = FxHashMap::default();
+            let mut inner: KeyedMap<MethodId, Vec<(PathId, PathId)>> = KeyedMap::default();
             if is_going_on {
                 for child in tree.children(path) {
                     inner.extend(tree.method(child).map(|method| (method, Vec::new())));
@@ -266,7 +266,7 @@ impl Ends {
             .collect();
         let mut answer = Answer::None;
         while !voters.is_empty() {
-            let mut sums: FxHashMap<MethodId, u64> = FxHashMap::default();
+            let mut sums: KeyedMap<MethodId, u64> = KeyedMap::default();
             for &(_, at, weight) in &voters {
                 if let Some(method) = tree.method(at) {
                     let sum = sums.entry(method).or_default();
@@ -295,9 +295,9 @@ fn heaviest_nodes(
     tree: &MethodTree,
     value: Value,
     paths: impl Iterator<Item = PathId>,
-) -> FxHashMap<PathId, NodeId> {
+) -> KeyedMap<PathId, NodeId> {
     let root = profile.tree.root();
-    let mut nodes: FxHashMap<PathId, NodeId> = paths.map(|path| (path, root)).collect();
+    let mut nodes: KeyedMap<PathId, NodeId> = paths.map(|path| (path, root)).collect();
     if nodes.is_empty() {
         return nodes;
     }

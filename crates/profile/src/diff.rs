@@ -4,14 +4,12 @@
 use std::cmp::Reverse;
 use std::hash::Hash;
 
-use rustc_hash::FxHashMap;
-
 use crate::allocations::{self, SiteRow};
 use crate::calls::{CallColumns, CallTable};
 use crate::{
-    Allocations, CallTree, ClassId, CpuSamples, Frame, FrameId, HeapClassRow, Line, Method,
-    MethodId, MethodTree, NodeId, Profile, StrId, Symbols, Unit, Value, Waits, monitors, names,
-    top,
+    Allocations, CallTree, ClassId, CpuSamples, Frame, FrameId, HeapClassRow, KeyedMap, Line,
+    Method, MethodId, MethodTree, NodeId, Profile, StrId, Symbols, Unit, Value, Waits, monitors,
+    names, top,
 };
 
 /// A number, or several, of one thing in both profiles.
@@ -382,7 +380,7 @@ fn join<K: Copy + Eq + Hash, V: Copy + Default + Add>(
     values: impl IntoIterator<Item = (K, usize, V)>,
 ) -> Vec<Change<K, V>> {
     let mut rows: Vec<Change<K, V>> = Vec::new();
-    let mut places: FxHashMap<K, usize> = FxHashMap::default();
+    let mut places: KeyedMap<K, usize> = KeyedMap::default();
     for (key, side, value) in values {
         let place = *places.entry(key).or_insert_with(|| {
             rows.push(Change { key, before: V::default(), after: V::default() });

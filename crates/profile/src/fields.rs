@@ -3,9 +3,7 @@
 
 use std::cmp::Reverse;
 
-use rustc_hash::FxHashMap;
-
-use crate::{ClassId, StrId, Symbols};
+use crate::{ClassId, KeyedMap, StrId, Symbols};
 
 /// How often a field was accessed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -128,7 +126,7 @@ impl AlikeObjects<'_> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FieldAccesses {
     layouts: Vec<Layout>,
-    layout_ids: FxHashMap<Layout, u32>,
+    layout_ids: KeyedMap<Layout, u32>,
     records: Vec<Record>,
     counts: Vec<FieldCounts>,
 }
@@ -207,7 +205,7 @@ impl FieldAccesses {
         key: impl Fn(&AlikeObjects<'_>) -> K,
     ) -> Vec<ObjectsRow<K>> {
         let mut rows: Vec<ObjectsRow<K>> = Vec::new();
-        let mut places: FxHashMap<K, usize> = FxHashMap::default();
+        let mut places: KeyedMap<K, usize> = KeyedMap::default();
         for objects in self.rows() {
             let key = key(&objects);
             let place = *places.entry(key).or_insert_with(|| {
@@ -224,7 +222,7 @@ impl FieldAccesses {
     /// all. Most accessed first.
     pub fn by_field(&self) -> Vec<ObjectsRow<(ClassId, Field)>> {
         let mut rows: Vec<ObjectsRow<(ClassId, Field)>> = Vec::new();
-        let mut places: FxHashMap<(ClassId, Field), usize> = FxHashMap::default();
+        let mut places: KeyedMap<(ClassId, Field), usize> = KeyedMap::default();
         for objects in self.rows() {
             for (&field, counts) in objects.fields.iter().zip(objects.counts) {
                 let key = (objects.class, field);

@@ -19,6 +19,7 @@ pub mod fields;
 pub mod filter;
 pub mod heap;
 pub mod ids;
+pub mod keyed;
 pub mod lines;
 pub mod method_tree;
 pub mod monitors;
@@ -47,6 +48,7 @@ pub use fields::{AllocationSite, Field, FieldAccesses, FieldCounts};
 pub use filter::Filter;
 pub use heap::{HeapClassRow, HeapHistogram, HeapRoot, ObjectLayout};
 pub use ids::{ClassId, FrameId, MethodId, NodeId, PathId, StrId, ThreadId, TraceId};
+pub use keyed::{KeyedMap, KeyedSet};
 pub use method_tree::MethodTree;
 pub use monitors::{
     LockKind, Monitor, MonitorDump, MonitorRow, MonitorTimes, Status, ThreadState, WaitEvent,

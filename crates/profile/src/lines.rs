@@ -2,10 +2,8 @@
 
 use std::cmp::Reverse;
 
-use rustc_hash::FxHashMap;
-
 use crate::top::Merged;
-use crate::{Line, MethodId, Profile, TraceId};
+use crate::{KeyedMap, Line, MethodId, Profile, TraceId};
 
 /// The numbers of one line of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +23,7 @@ pub struct LineRow {
 pub fn lines(profile: &Profile, rows: &[(TraceId, u64)]) -> Vec<LineRow> {
     let mut merged = Merged::new(profile);
     let mut lines: Vec<LineRow> = Vec::new();
-    let mut places: FxHashMap<(MethodId, Line), usize> = FxHashMap::default();
+    let mut places: KeyedMap<(MethodId, Line), usize> = KeyedMap::default();
     // The last row that counted for a line, so that recursion counts once.
     let mut seen: Vec<usize> = Vec::new();
     for (number, &(trace, count)) in rows.iter().enumerate() {

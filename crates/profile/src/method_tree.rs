@@ -2,10 +2,8 @@
 //! several class loaders define are merged. Calls, times, samples and allocations lie beside it, a
 //! column each with an entry for every node.
 
-use rustc_hash::FxHashMap;
-
 use crate::top::Merged;
-use crate::{FrameId, MethodId, NodeId, PathId, Profile};
+use crate::{FrameId, KeyedMap, MethodId, NodeId, PathId, Profile};
 
 /// All paths of methods of a profile. A parent's index is below its children's.
 #[derive(Clone, Debug)]
@@ -58,7 +56,7 @@ impl MethodTree {
         let top = Node { parent: root, method: None, first_child: root, next_sibling: root };
         let mut nodes = vec![top];
         let mut paths = Vec::with_capacity(profile.tree.len());
-        let mut children: FxHashMap<(PathId, MethodId), PathId> = FxHashMap::default();
+        let mut children: KeyedMap<(PathId, MethodId), PathId> = KeyedMap::default();
         children.reserve(profile.tree.len());
         for index in 0..profile.tree.len() {
             let node = NodeId::new(index);
@@ -166,7 +164,7 @@ impl MethodTree {
     /// Who calls whom on the tree's paths, in the order of the paths.
     pub fn edges(&self) -> MethodEdges {
         let mut pairs: Vec<(Option<MethodId>, MethodId)> = Vec::new();
-        let mut places: FxHashMap<(Option<MethodId>, MethodId), usize> = FxHashMap::default();
+        let mut places: KeyedMap<(Option<MethodId>, MethodId), usize> = KeyedMap::default();
         let place_of = |index| {
             let path = PathId::new(index);
             // The root has no method and is never asked for.
@@ -203,7 +201,7 @@ impl MethodTree {
     /// The branches below `nodes`, without that of the method they end in.
     fn branches(&self, nodes: &[PathId], inside: Option<MethodId>) -> Vec<Branch> {
         let mut branches: Vec<Branch> = Vec::new();
-        let mut places: FxHashMap<MethodId, usize> = FxHashMap::default();
+        let mut places: KeyedMap<MethodId, usize> = KeyedMap::default();
         for child in nodes.iter().flat_map(|&node| self.children(node)) {
             let Some(method) = self.method(child).filter(|&method| Some(method) != inside) else {
                 continue;

@@ -2,9 +2,7 @@
 
 use std::cmp::Reverse;
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
-use crate::{ClassId, NodeId, Profile, StrId, ThreadId, Timestamp, TraceId};
+use crate::{ClassId, KeyedMap, KeyedSet, NodeId, Profile, StrId, ThreadId, Timestamp, TraceId};
 
 /// What kind of lock threads wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -242,7 +240,7 @@ impl MonitorDump {
     /// The circles of threads that each wait for a monitor of the next, and the last for one of the
     /// first. Each begins with the thread of the lowest number.
     pub fn deadlocks(&self) -> Vec<Vec<DeadlockLink>> {
-        let mut waits_for: FxHashMap<u32, usize> = FxHashMap::default();
+        let mut waits_for: KeyedMap<u32, usize> = KeyedMap::default();
         for (index, monitor) in self.monitors.iter().enumerate() {
             for &thread in &monitor.blocked {
                 waits_for.insert(thread, index);
@@ -250,7 +248,7 @@ impl MonitorDump {
         }
         let mut threads: Vec<u32> = waits_for.keys().copied().collect();
         threads.sort_unstable();
-        let mut seen = FxHashSet::default();
+        let mut seen = KeyedSet::default();
         let mut circles = Vec::new();
         for first in threads {
             let mut path: Vec<DeadlockLink> = Vec::new();
@@ -309,7 +307,7 @@ pub fn lock_classes(profile: &Profile) -> Vec<(ClassId, LockKind, Waits)> {
 
 /// How long the threads of a profile per thread waited, most time blocked first.
 pub fn waiting_threads(profile: &Profile) -> Vec<(ThreadId, Waits)> {
-    let mut sums: FxHashMap<ThreadId, Waits> = FxHashMap::default();
+    let mut sums: KeyedMap<ThreadId, Waits> = KeyedMap::default();
     for row in profile.monitor_times().flat_map(|section| &section.rows) {
         if let Some(thread) = profile.get_trace(row.trace).thread {
             sums.entry(thread).or_default().add(row.waits);
@@ -326,7 +324,7 @@ fn merge<K: Copy + Eq + std::hash::Hash>(
     key: impl Fn(&MonitorRow) -> K,
 ) -> Vec<(K, ClassId, LockKind, Waits)> {
     let mut rows: Vec<(K, ClassId, LockKind, Waits)> = Vec::new();
-    let mut places: FxHashMap<(StrId, LockKind, K), usize> = FxHashMap::default();
+    let mut places: KeyedMap<(StrId, LockKind, K), usize> = KeyedMap::default();
     for row in profile.monitor_times().flat_map(|section| &section.rows) {
         let name = profile.symbols.get_class(row.class).name;
         let key = key(row);

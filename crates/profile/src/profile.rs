@@ -2,12 +2,10 @@
 
 use std::cmp::Reverse;
 
-use rustc_hash::FxHashMap;
-
 use crate::{
     Accounting, CallEdges, CallTree, ClassId, CpuTimes, FieldAccesses, FrameId, HeapHistogram,
-    HeapSummary, Measure, MonitorDump, MonitorTimes, NodeId, Sites, StrId, Symbols, ThreadId,
-    Timestamp, TraceId, WaitEvent,
+    HeapSummary, KeyedMap, Measure, MonitorDump, MonitorTimes, NodeId, Sites, StrId, Symbols,
+    ThreadId, Timestamp, TraceId, WaitEvent,
 };
 
 /// The serial number of HPROF's system trace, the one without frames.
@@ -35,8 +33,8 @@ pub struct Profile {
     /// What a reader passed over, one line each: nothing is dropped in silence.
     pub notes: Vec<String>,
     traces: Vec<Trace>,
-    trace_ids: FxHashMap<(NodeId, Option<ThreadId>), TraceId>,
-    trace_serials: FxHashMap<u32, TraceId>,
+    trace_ids: KeyedMap<(NodeId, Option<ThreadId>), TraceId>,
+    trace_serials: KeyedMap<u32, TraceId>,
     next_serial: u32,
 }
 
@@ -154,8 +152,8 @@ impl Profile {
             accounting: None,
             notes: Vec::new(),
             traces: Vec::new(),
-            trace_ids: FxHashMap::default(),
-            trace_serials: FxHashMap::default(),
+            trace_ids: KeyedMap::default(),
+            trace_serials: KeyedMap::default(),
             next_serial: SYSTEM_TRACE,
         };
         let node = profile.tree.root();

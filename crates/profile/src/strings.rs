@@ -1,21 +1,33 @@
 //! An arena of strings, each kept once and named by a small id that is stable for the arena's life.
 
-use std::hash::BuildHasher;
-
-use rustc_hash::{FxBuildHasher, FxHashMap};
-
 use crate::StrId;
+use crate::keyed::KeyedState;
 
 /// Keeps each distinct string once.
 ///
-/// The bytes lie in one buffer; the index maps a string's hash to the ids that share it, so a
-/// string costs its length and about 30 bytes.
+/// The bytes lie in one buffer, and a table of hashes leads to the ids, so a string costs its length
+/// and about 30 bytes. The hash is keyed: no choice of strings makes the table slow.
 #[derive(Clone, Debug)]
 pub struct Interner {
     bytes: String,
     /// `ends[i]` is where string `i` ends; it begins where the one before ends.
     ends: Vec<usize>,
-    by_hash: FxHashMap<u64, Vec<StrId>>,
+    /// Open addressing with linear probing; the length is a power of two.
+    slots: Vec<Slot>,
+    hashes: KeyedState,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    hash: u32,
+    /// 0 in a free slot: the empty string needs none.
+    id: u32,
+}
+
+/// What a search of the table finds.
+enum Found {
+    Id(StrId),
+    FreeSlot(usize),
 }
 
 impl Default for Interner {
@@ -25,30 +37,40 @@ impl Default for Interner {
 }
 
 impl Interner {
-    /// An arena that holds only the empty string,.
+    /// An arena that holds only the empty string.
     pub fn new() -> Self {
-        let mut interner =
-            Self { bytes: String::new(), ends: Vec::new(), by_hash: FxHashMap::default() };
-        interner.intern("");
-        interner
+        Self {
+            bytes: String::new(),
+            ends: vec![0],
+            slots: vec![Slot::default(); 64],
+            hashes: KeyedState::default(),
+        }
     }
 
     /// The id of `text`, which is added if it is new.
     pub fn intern(&mut self, text: &str) -> StrId {
-        let hash = hash(text);
-        if let Some(id) = self.find(hash, text) {
-            return id;
+        let hash = self.hash(text);
+        match self.find(hash, text) {
+            Found::Id(id) => id,
+            Found::FreeSlot(place) => {
+                let id = StrId::new(self.ends.len());
+                self.bytes.push_str(text);
+                self.ends.push(self.bytes.len());
+                self.slots[place] = Slot { hash, id: id.index() as u32 };
+                if self.ends.len() * 3 > self.slots.len() * 2 {
+                    self.grow();
+                }
+                id
+            }
         }
-        let id = StrId::new(self.ends.len());
-        self.bytes.push_str(text);
-        self.ends.push(self.bytes.len());
-        self.by_hash.entry(hash).or_default().push(id);
-        id
     }
 
     /// The id of `text` if it was interned before.
     pub fn lookup(&self, text: &str) -> Option<StrId> {
-        self.find(hash(text), text)
+        match self.find(self.hash(text), text) {
+            Found::Id(id) => Some(id),
+            Found::FreeSlot(_) => None,
+        }
     }
 
     /// The string behind `id`.
@@ -68,13 +90,50 @@ impl Interner {
         self.ends.is_empty()
     }
 
-    fn find(&self, hash: u64, text: &str) -> Option<StrId> {
-        self.by_hash.get(&hash)?.iter().copied().find(|&id| self.get(id) == text)
+    fn hash(&self, text: &str) -> u32 {
+        self.hashes.hash_text(text) as u32
     }
-}
 
-fn hash(text: &str) -> u64 {
-    FxBuildHasher.hash_one(text)
+    fn find(&self, hash: u32, text: &str) -> Found {
+        if text.is_empty() {
+            return Found::Id(StrId::new(0));
+        }
+        for place in self.places(hash) {
+            let slot = self.slots[place];
+            if slot.id == 0 {
+                return Found::FreeSlot(place);
+            }
+            let id = StrId::new(slot.id as usize);
+            if slot.hash == hash && self.get(id) == text {
+                return Found::Id(id);
+            }
+        }
+        unreachable!("a third of the slots is free")
+    }
+
+    /// The slots in which a string of this hash is looked for, one after another.
+    fn places(&self, hash: u32) -> impl Iterator<Item = usize> + use<> {
+        let mask = self.slots.len() - 1;
+        (hash as usize..).map(move |place| place & mask).take(mask + 1)
+    }
+
+    /// How many slots a search of `text` looks at.
+    #[cfg(test)]
+    pub(crate) fn step_count(&self, text: &str) -> u64 {
+        let id = self.lookup(text).map_or(0, StrId::index);
+        let places = self.places(self.hash(text));
+        1 + places.take_while(|&place| self.slots[place].id as usize != id).count() as u64
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let larger = vec![Slot::default(); self.slots.len() * 2];
+        let before = std::mem::replace(&mut self.slots, larger);
+        for slot in before.into_iter().filter(|slot| slot.id != 0) {
+            let free = self.places(slot.hash).find(|&place| self.slots[place].id == 0);
+            self.slots[free.expect("two thirds of the slots are free")] = slot;
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,6 @@
 //! Classes, methods and frames, each kept once.
 
-use rustc_hash::FxHashMap;
-
-use crate::{ClassId, FrameId, Interner, MethodId, StrId};
+use crate::{ClassId, FrameId, Interner, KeyedMap, MethodId, StrId};
 
 /// A loaded class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,9 +77,9 @@ pub struct Symbols {
     classes: Vec<Class>,
     methods: Vec<Method>,
     frames: Vec<Frame>,
-    class_by_name: FxHashMap<StrId, ClassId>,
-    method_ids: FxHashMap<Method, MethodId>,
-    frame_ids: FxHashMap<Frame, FrameId>,
+    class_by_name: KeyedMap<StrId, ClassId>,
+    method_ids: KeyedMap<Method, MethodId>,
+    frame_ids: KeyedMap<Frame, FrameId>,
 }
 
 impl Symbols {

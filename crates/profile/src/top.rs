@@ -2,9 +2,7 @@
 
 use std::cmp::Reverse;
 
-use rustc_hash::FxHashMap;
-
-use crate::{CpuSamples, MethodId, Profile, StrId, ThreadId, TraceId};
+use crate::{CpuSamples, KeyedMap, MethodId, Profile, StrId, ThreadId, TraceId};
 
 /// One method's share of the samples, merged over all traces it occurs in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +40,7 @@ pub fn of_thread(profile: &Profile, samples: &CpuSamples, thread: Option<ThreadI
 pub fn methods(profile: &Profile, samples: &CpuSamples) -> Vec<MethodRow> {
     let mut merged = Merged::new(profile);
     let mut rows: Vec<MethodRow> = Vec::new();
-    let mut row_of: FxHashMap<MethodId, usize> = FxHashMap::default();
+    let mut row_of: KeyedMap<MethodId, usize> = KeyedMap::default();
     // The last trace that counted for a row, so that recursion counts once.
     let mut seen: Vec<Option<TraceId>> = Vec::new();
     for &(trace, count) in &samples.rows {
@@ -73,7 +71,7 @@ pub fn methods(profile: &Profile, samples: &CpuSamples) -> Vec<MethodRow> {
 /// All distinct call paths with samples, most samples first.
 pub fn paths(profile: &Profile, samples: &CpuSamples) -> Vec<PathRow> {
     let mut merged = Merged::new(profile);
-    let mut counts: FxHashMap<Vec<MethodId>, u64> = FxHashMap::default();
+    let mut counts: KeyedMap<Vec<MethodId>, u64> = KeyedMap::default();
     for &(trace, count) in &samples.rows {
         let method_of = |frame| merged.method(profile.symbols.get_frame(frame).method);
         let sum = counts.entry(profile.frames(trace).map(method_of).collect()).or_default();
@@ -88,7 +86,7 @@ pub fn paths(profile: &Profile, samples: &CpuSamples) -> Vec<PathRow> {
 /// The threads with samples and their counts, most first. Empty where the profile was not made per
 /// thread.
 pub fn threads(profile: &Profile, samples: &CpuSamples) -> Vec<(ThreadId, u64)> {
-    let mut counts: FxHashMap<ThreadId, u64> = FxHashMap::default();
+    let mut counts: KeyedMap<ThreadId, u64> = KeyedMap::default();
     for &(trace, count) in &samples.rows {
         if let Some(thread) = profile.get_trace(trace).thread {
             let sum = counts.entry(thread).or_default();
@@ -108,14 +106,14 @@ fn sum(rows: &[(TraceId, u64)]) -> u64 {
 /// Maps methods that look the same (several loaders' copies) to the first of them.
 pub(crate) struct Merged<'a> {
     profile: &'a Profile,
-    first: FxHashMap<(StrId, StrId, Option<StrId>), MethodId>,
+    first: KeyedMap<(StrId, StrId, Option<StrId>), MethodId>,
     known: Vec<Option<MethodId>>,
 }
 
 impl<'a> Merged<'a> {
     pub(crate) fn new(profile: &'a Profile) -> Self {
         let known = vec![None; profile.symbols.method_count()];
-        Self { profile, first: FxHashMap::default(), known }
+        Self { profile, first: KeyedMap::default(), known }
     }
 
     pub(crate) fn method(&mut self, id: MethodId) -> MethodId {

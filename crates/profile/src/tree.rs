@@ -1,8 +1,6 @@
 //! The calling-context tree: one node for each distinct path of frames from a thread's first frame.
 
-use rustc_hash::FxHashMap;
-
-use crate::{FrameId, NodeId};
+use crate::{FrameId, KeyedMap, NodeId};
 
 /// The nodes of all call paths of a profile, shared by their common outer frames: a deep recursive
 /// stack costs one node more than the stack it grew from.
@@ -10,7 +8,7 @@ use crate::{FrameId, NodeId};
 pub struct CallTree {
     nodes: Vec<Node>,
     /// The children of each node but its first.
-    children: FxHashMap<(NodeId, FrameId), NodeId>,
+    children: KeyedMap<(NodeId, FrameId), NodeId>,
     limit: usize,
 }
 
@@ -43,7 +41,7 @@ impl CallTree {
     /// node there is.
     pub fn with_limit(limit: usize) -> Self {
         let root = Node { parent: NodeId::new(0), first_child: NodeId::new(0), frame: None };
-        Self { nodes: vec![root], children: FxHashMap::default(), limit }
+        Self { nodes: vec![root], children: KeyedMap::default(), limit }
     }
 
     /// The node of the empty path.

@@ -2,8 +2,7 @@
 
 use std::cmp::Reverse;
 
-use perk_profile::{NodeId, Profile, ThreadId, Unit, Value, names, units};
-use rustc_hash::FxHashMap;
+use perk_profile::{KeyedMap, NodeId, Profile, ThreadId, Unit, Value, names, units};
 
 /// Stands for the stack of numbers that have none.
 const NO_STACK: &str = "[no stack]";
@@ -161,9 +160,9 @@ impl Graph {
 
 struct Builder {
     labels: Vec<String>,
-    label_ids: FxHashMap<String, u32>,
+    label_ids: KeyedMap<String, u32>,
     nodes: Vec<Node>,
-    child_ids: FxHashMap<(u32, u32), u32>,
+    child_ids: KeyedMap<(u32, u32), u32>,
 }
 
 impl Default for Builder {
@@ -171,9 +170,9 @@ impl Default for Builder {
         let root = Node { parent: ROOT, label: 0, own: 0, total: 0 };
         Self {
             labels: vec![String::new()],
-            label_ids: FxHashMap::default(),
+            label_ids: KeyedMap::default(),
             nodes: vec![root],
-            child_ids: FxHashMap::default(),
+            child_ids: KeyedMap::default(),
         }
     }
 }
@@ -183,7 +182,7 @@ impl Builder {
         let weights = value.weights(profile);
         let mut method_labels: Vec<Option<u32>> = vec![None; profile.symbols.method_count()];
         // Where the nodes of the profile's tree are in this one.
-        let mut known: FxHashMap<NodeId, u32> = FxHashMap::default();
+        let mut known: KeyedMap<NodeId, u32> = KeyedMap::default();
         let mut path: Vec<(NodeId, u32)> = Vec::new();
         let mut listed = 0_u64;
         for &(trace, class, number) in &weights.rows {

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use rustc_hash::FxHashMap;
+use perk_profile::KeyedMap;
 
 use crate::graph::{Graph, ROOT};
 
@@ -144,7 +144,7 @@ impl LazyTree {
         parent: Option<usize>,
     ) -> Vec<usize> {
         let level = parent.map_or(0, |parent| self.nodes[parent].level + 1);
-        let mut of_label: FxHashMap<u32, usize> = FxHashMap::default();
+        let mut of_label: KeyedMap<u32, usize> = KeyedMap::default();
         let mut group = Vec::new();
         for (item, weight) in items {
             let graph_node = graph.node(item);

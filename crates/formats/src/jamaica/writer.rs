@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use perk_profile::{FrameId, Line, Profile, Symbols, TraceId, Value, allocations};
-use rustc_hash::FxHashMap;
+use perk_profile::{FrameId, KeyedMap, Line, Profile, Symbols, TraceId, Value, allocations};
 
 use super::{lines, measure};
 
@@ -86,7 +85,7 @@ impl Writer<'_> {
         }
         let Some(sites) = self.profile.sites() else { return };
         let symbols = &self.profile.symbols;
-        let mut blocks_of: FxHashMap<String, u64> = FxHashMap::default();
+        let mut blocks_of: KeyedMap<String, u64> = KeyedMap::default();
         for (trace, blocks) in self.rows(measure::BLOCKS) {
             if let Some(frame) = self.top(trace) {
                 blocks_of.insert(class(symbols, frame), blocks);
@@ -124,7 +123,7 @@ impl Writer<'_> {
     /// The calls by caller, position and callee, whatever called the caller.
     fn invocations(&self, text: &mut String) {
         let symbols = &self.profile.symbols;
-        let mut counts: FxHashMap<(String, i32, String), u64> = FxHashMap::default();
+        let mut counts: KeyedMap<(String, i32, String), u64> = KeyedMap::default();
         for row in self.profile.cpu_times().flat_map(|times| &times.rows) {
             let mut frames = self.profile.frames(row.trace);
             let Some((callee, caller)) = frames.next().zip(frames.next()) else { continue };
@@ -149,7 +148,7 @@ impl Writer<'_> {
     }
 
     fn threads(&self, text: &mut String) {
-        let by_trace = |name| -> FxHashMap<_, _> { self.rows(name).into_iter().collect() };
+        let by_trace = |name| -> KeyedMap<_, _> { self.rows(name).into_iter().collect() };
         let priorities = by_trace(measure::THREAD_PRIORITY);
         let cycles = by_trace(measure::THREAD_CYCLES);
         let shares = measure::THREAD_SHARES.map(by_trace);
@@ -158,7 +157,7 @@ impl Writer<'_> {
         traces.sort();
         traces.dedup();
         for trace in traces {
-            let of = |numbers: &FxHashMap<TraceId, u64>| numbers.get(&trace).copied().unwrap_or(0);
+            let of = |numbers: &KeyedMap<TraceId, u64>| numbers.get(&trace).copied().unwrap_or(0);
             let [int, comp, jni, gc] = shares.each_ref().map(of);
             let [c_stack, java_stack] = stacks.each_ref().map(of);
             let thread = self.profile.get_trace(trace).thread;

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use perk_profile::{
-    Allocations, ClassId, CpuSamples, Event, LockKind, Measure, MonitorRow, MonitorTimes, Profile,
-    Site, Sites, ThreadId, Timestamp, TraceId, Unit, Waits,
+    Allocations, ClassId, CpuSamples, Event, KeyedMap, LockKind, Measure, MonitorRow, MonitorTimes,
+    Profile, Site, Sites, ThreadId, Timestamp, TraceId, Unit, Waits,
 };
-use rustc_hash::FxHashMap;
 
 use super::notes::Notes;
 use super::settings::Settings;
@@ -89,7 +88,7 @@ impl Tally {
 /// Allocations by class and trace.
 #[derive(Debug, Default)]
 struct SiteTally {
-    sites: FxHashMap<(ClassId, TraceId), Allocations>,
+    sites: KeyedMap<(ClassId, TraceId), Allocations>,
     sample_count: u64,
 }
 
@@ -106,11 +105,11 @@ pub(super) struct Recording {
     waiting: Tally,
     wall_clock: Tally,
     /// CPU-time samples by trace and by the time they stand for, in nanoseconds.
-    cpu_time: FxHashMap<(TraceId, u64), u64>,
+    cpu_time: KeyedMap<(TraceId, u64), u64>,
     sampled_sites: SiteTally,
     /// Of the events that tell of each thread's buffers, where those were recorded.
     buffer_sites: SiteTally,
-    waits: FxHashMap<(TraceId, ClassId, LockKind), Waits>,
+    waits: KeyedMap<(TraceId, ClassId, LockKind), Waits>,
     max_truncated_depth: usize,
 }
 
@@ -124,8 +123,8 @@ impl Recording {
         self.settings.next_chunk(&view.types);
         self.notes.bad_checkpoint_count += view.bad_checkpoint_count;
         let mut known = Known::default();
-        let mut kinds: FxHashMap<i64, Option<What>> = FxHashMap::default();
-        let mut passed_over: FxHashMap<i64, u64> = FxHashMap::default();
+        let mut kinds: KeyedMap<i64, Option<What>> = KeyedMap::default();
+        let mut passed_over: KeyedMap<i64, u64> = KeyedMap::default();
         let mut threads: Vec<(i64, Event)> = Vec::new();
         for event in Events::new(chunk).filter(|it| !it.is_inner()) {
             let what = *kinds.entry(event.type_id).or_insert_with(|| {
@@ -327,7 +326,7 @@ impl Recording {
 
     /// CPU-time samples. Where some stand for several periods, as the JVM takes them under load, they
     /// count as so many.
-    fn cpu_samples(&mut self, cpu_time: FxHashMap<(TraceId, u64), u64>) {
+    fn cpu_samples(&mut self, cpu_time: KeyedMap<(TraceId, u64), u64>) {
         let periods: BTreeSet<u64> = cpu_time.keys().map(|&(_, period_ns)| period_ns).collect();
         let interval_ns = periods.first().copied().filter(|&ns| ns > 0);
         // The clock's ticks are no whole nanoseconds.

@@ -1,9 +1,9 @@
 //! The classes, methods, stacks and threads of a chunk as those of the profile.
 
 use perk_profile::{
-    ClassId, Frame, Line, Method, MethodId, NodeId, Profile, StrId, Thread, ThreadId, names,
+    ClassId, Frame, KeyedMap, Line, Method, MethodId, NodeId, Profile, StrId, Thread, ThreadId,
+    names,
 };
-use rustc_hash::FxHashMap;
 
 use super::view::{Place, View};
 
@@ -38,22 +38,22 @@ pub(super) enum StackAt {
 /// Threads of all chunks, by what tells them apart: the ids of the JVM and the system, the name.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
-    ids: FxHashMap<(i64, i64, StrId), ThreadId>,
+    ids: KeyedMap<(i64, i64, StrId), ThreadId>,
 }
 
 /// What of a chunk's constants is in the profile already, by key.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    stacks: FxHashMap<i64, Option<Stack>>,
-    methods: FxHashMap<i64, Option<MethodId>>,
-    classes: FxHashMap<i64, Option<ClassId>>,
-    threads: FxHashMap<i64, Option<ThreadId>>,
-    lines: FxHashMap<i64, Line>,
-    states: FxHashMap<i64, bool>,
+    stacks: KeyedMap<i64, Option<Stack>>,
+    methods: KeyedMap<i64, Option<MethodId>>,
+    classes: KeyedMap<i64, Option<ClassId>>,
+    threads: KeyedMap<i64, Option<ThreadId>>,
+    lines: KeyedMap<i64, Line>,
+    states: KeyedMap<i64, bool>,
 }
 
 /// What `keys` has for the constant of a field, and where it has nothing what `find` finds.
-fn cached<T: Copy>(keys: &mut FxHashMap<i64, T>, key: Option<i64>, find: impl FnOnce() -> T) -> T {
+fn cached<T: Copy>(keys: &mut KeyedMap<i64, T>, key: Option<i64>, find: impl FnOnce() -> T) -> T {
     match key {
         Some(key) => *keys.entry(key).or_insert_with(find),
         None => find(),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use rustc_hash::FxHashMap;
+use perk_profile::KeyedMap;
 
 use super::cursor::{Cursor, Fault, Text};
 
@@ -64,7 +64,7 @@ pub(super) struct Types {
     /// Local time minus UTC where the JVM ran, in seconds.
     pub(super) utc_offset_s: i32,
     types: Vec<Type>,
-    by_id: FxHashMap<i64, usize>,
+    by_id: KeyedMap<i64, usize>,
 }
 
 /// An element of the metadata's tree: what perk uses of it.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use rustc_hash::FxHashMap;
+use perk_profile::KeyedMap;
 
 use super::cursor::{Cursor, Fault, Text};
 use super::source::{Chunk, HEADER_BYTES};
@@ -92,7 +92,7 @@ pub(super) struct View<'a> {
     chunk: &'a Chunk,
     pub(super) types: Types,
     /// Where the constants are: by the id of their type, and their key.
-    constants: FxHashMap<(i64, i64), usize>,
+    constants: KeyedMap<(i64, i64), usize>,
     /// Checkpoints that could not be read to their end.
     pub(super) bad_checkpoint_count: u64,
 }
@@ -109,7 +109,7 @@ impl<'a> View<'a> {
         }
         let types = Types::read(&mut chunk.cursor(event.fields))?;
         let mut view =
-            Self { chunk, types, constants: FxHashMap::default(), bad_checkpoint_count: 0 };
+            Self { chunk, types, constants: KeyedMap::default(), bad_checkpoint_count: 0 };
         for event in Events::new(chunk).filter(|it| it.type_id == CHECKPOINT) {
             if view.checkpoint(event).is_err() {
                 view.bad_checkpoint_count += 1;

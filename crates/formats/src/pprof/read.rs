@@ -3,10 +3,9 @@
 use std::io::Read;
 
 use perk_profile::{
-    Accounting, ClassId, Frame, FrameId, Line, Method, MethodId, NodeId, Profile, ThreadId,
-    Timestamp,
+    Accounting, ClassId, Frame, FrameId, KeyedMap, Line, Method, MethodId, NodeId, Profile,
+    ThreadId, Timestamp,
 };
-use rustc_hash::FxHashMap;
 
 use super::samples::Samples;
 use super::tables::{Location, Tables, entry};
@@ -37,7 +36,7 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
         let Some((number, field)) = wire.next()? else { break };
         file.add(number, field, offset)?;
     }
-    let (frames, methods) = (FxHashMap::default(), FxHashMap::default());
+    let (frames, methods) = (KeyedMap::default(), KeyedMap::default());
     Builder { file, filler: Filler::default(), frames, methods }.build()
 }
 
@@ -118,9 +117,9 @@ struct Builder {
     file: File,
     filler: Filler,
     /// The frames of a location, the innermost first.
-    frames: FxHashMap<u64, Vec<FrameId>>,
+    frames: KeyedMap<u64, Vec<FrameId>>,
     /// By the ids of functions.
-    methods: FxHashMap<u64, MethodId>,
+    methods: KeyedMap<u64, MethodId>,
 }
 
 impl Builder {

@@ -1,7 +1,7 @@
 //! The samples of a profile while it is read: strings, functions and locations may come after
 //! them, so that they are kept by the numbers that stand in the file, equal ones added up.
 
-use rustc_hash::FxHashMap;
+use perk_profile::KeyedMap;
 
 use super::wire::{Field, Message};
 use crate::Error;
@@ -16,17 +16,17 @@ pub(super) struct Samples {
     /// By the ids of locations.
     pub(super) stacks: Stacks,
     /// The nodes of stacks by their packed locations: profiles have the same ones again and again.
-    known: FxHashMap<Box<[u8]>, u32>,
+    known: KeyedMap<Box<[u8]>, u32>,
     /// The labels that hold text, as indexes of key and text; the first set is empty.
     pub(super) label_sets: Vec<Box<[(u64, u64)]>>,
-    label_set_ids: FxHashMap<Box<[(u64, u64)]>, u32>,
+    label_set_ids: KeyedMap<Box<[(u64, u64)]>, u32>,
     /// How many samples have a label with a number, by the label's key.
-    pub(super) number_labels: FxHashMap<u64, u64>,
+    pub(super) number_labels: KeyedMap<u64, u64>,
     /// How many samples have each set of labels.
     pub(super) label_set_uses: Vec<u64>,
     /// Node and set of labels of each row.
     pub(super) rows: Vec<(u32, u32)>,
-    row_ids: FxHashMap<(u32, u32), u32>,
+    row_ids: KeyedMap<(u32, u32), u32>,
     /// The numbers of each row, `width` of them.
     pub(super) numbers: Vec<u64>,
     pub(super) width: usize,
@@ -50,13 +50,13 @@ impl Default for Samples {
     fn default() -> Self {
         Self {
             stacks: Stacks::default(),
-            known: FxHashMap::default(),
+            known: KeyedMap::default(),
             label_sets: vec![Box::default()],
-            label_set_ids: FxHashMap::from_iter([(Box::default(), 0)]),
-            number_labels: FxHashMap::default(),
+            label_set_ids: KeyedMap::from_iter([(Box::default(), 0)]),
+            number_labels: KeyedMap::default(),
             label_set_uses: vec![0],
             rows: Vec::new(),
-            row_ids: FxHashMap::default(),
+            row_ids: KeyedMap::default(),
             numbers: Vec::new(),
             width: 0,
             offset: 0,

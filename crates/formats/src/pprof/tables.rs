@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use perk_profile::mutf8;
-use rustc_hash::FxHashMap;
+use perk_profile::{KeyedMap, mutf8};
 
 use super::wire::{Field, Message};
 use crate::Error;
@@ -76,9 +75,9 @@ pub(super) struct Mapping {
 #[derive(Debug, Default)]
 pub(super) struct Tables {
     pub(super) strings: Strings,
-    pub(super) functions: FxHashMap<u64, Function>,
-    pub(super) locations: FxHashMap<u64, Location>,
-    pub(super) mappings: FxHashMap<u64, Mapping>,
+    pub(super) functions: KeyedMap<u64, Function>,
+    pub(super) locations: KeyedMap<u64, Location>,
+    pub(super) mappings: KeyedMap<u64, Mapping>,
     /// Function and line.
     lines: Vec<(u64, i64)>,
     pub(super) unknown_field_count: u64,

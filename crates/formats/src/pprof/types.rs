@@ -1,7 +1,6 @@
 //! What the values of a profile's samples mean: names and units as pprof's users write them.
 
-use perk_profile::Unit;
-use rustc_hash::FxHashMap;
+use perk_profile::{KeyedMap, Unit};
 
 use crate::columns::{Column, Intervals, Place, Quantity};
 
@@ -112,7 +111,7 @@ fn join_cpu(columns: &mut Vec<Column>, intervals: &mut Intervals) {
 /// How many times the numbers of `b` those of `a` are, where that is the same everywhere.
 fn ratio(a: &Column, b: &Column) -> Option<u64> {
     let ratio = a.total.checked_div(b.total).filter(|&ratio| ratio > 0)?;
-    let of: FxHashMap<Place, u64> = b.rows.iter().copied().collect();
+    let of: KeyedMap<Place, u64> = b.rows.iter().copied().collect();
     let fits = |a: u64, b: u64| b.checked_mul(ratio) == Some(a);
     let is_same = a.rows.len() == b.rows.len()
         && fits(a.total, b.total)

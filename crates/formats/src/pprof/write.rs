@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use perk_profile::{Accounting, FrameId, Line, MethodId, Profile, Unit, Value};
-use rustc_hash::FxHashMap;
+use perk_profile::{Accounting, FrameId, KeyedMap, Line, MethodId, Profile, Unit, Value};
 
 use super::types::{CPU, SPACE};
 use super::wire::Encoder;
@@ -177,10 +176,10 @@ enum Location {
 struct Tables<'a> {
     profile: &'a Profile,
     strings: Vec<String>,
-    string_ids: FxHashMap<String, u64>,
+    string_ids: KeyedMap<String, u64>,
     locations: Vec<Location>,
-    location_ids: FxHashMap<Location, u64>,
-    frame_ids: FxHashMap<FrameId, u64>,
+    location_ids: KeyedMap<Location, u64>,
+    frame_ids: KeyedMap<FrameId, u64>,
 }
 
 impl<'a> Tables<'a> {
@@ -188,10 +187,10 @@ impl<'a> Tables<'a> {
         Self {
             profile,
             strings: vec![String::new()],
-            string_ids: FxHashMap::from_iter([(String::new(), 0)]),
+            string_ids: KeyedMap::from_iter([(String::new(), 0)]),
             locations: Vec::new(),
-            location_ids: FxHashMap::default(),
-            frame_ids: FxHashMap::default(),
+            location_ids: KeyedMap::default(),
+            frame_ids: KeyedMap::default(),
         }
     }
 
@@ -232,7 +231,7 @@ impl<'a> Tables<'a> {
                 (7..=10).for_each(|field| mapping.number(field, 1));
             });
         }
-        let mut function_ids: FxHashMap<(Option<MethodId>, &str), u64> = FxHashMap::default();
+        let mut function_ids: KeyedMap<(Option<MethodId>, &str), u64> = KeyedMap::default();
         for (index, location) in std::mem::take(&mut self.locations).into_iter().enumerate() {
             let (function, line) = match location {
                 Location::Line { method, line } => ((Some(method), ""), line),

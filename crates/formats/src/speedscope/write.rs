@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use perk_profile::{Accounting, ClassId, FrameId, Line, Profile, StrId, Unit};
-use rustc_hash::FxHashMap;
+use perk_profile::{Accounting, ClassId, FrameId, KeyedMap, Line, Profile, StrId, Unit};
 use serde_json::{Value as Json, json};
 
 use super::{BELOW_CUTOFF, NO_STACK, SCHEMA};
@@ -22,7 +21,7 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
         write!(out, ",\"name\":{}", json!(program))?;
     }
     write!(out, ",\"activeProfileIndex\":0,\"perk\":{},\"profiles\":[", run(profile))?;
-    let mut frames = Frames { profile, table: Vec::new(), ids: FxHashMap::default() };
+    let mut frames = Frames { profile, table: Vec::new(), ids: KeyedMap::default() };
     let mut separator = "\n";
     for column in columns::of_profile(profile) {
         for (thread, stacks) in by_thread(profile, &column) {
@@ -123,7 +122,7 @@ fn write_profile(
 struct Frames<'a> {
     profile: &'a Profile,
     table: Vec<Key>,
-    ids: FxHashMap<Key, usize>,
+    ids: KeyedMap<Key, usize>,
 }
 
 impl Frames<'_> {

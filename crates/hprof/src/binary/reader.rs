@@ -9,10 +9,9 @@ use std::mem;
 
 use perk_profile::{
     Accounting, Allocations, ClassId, CpuSamples, Event, Frame, FrameId, HeapHistogram,
-    HeapSummary, Line, Method, Profile, Settings, Site, SiteSelection, Sites, StrId, Thread,
-    ThreadId, Timestamp, Trace, TraceId, mutf8,
+    HeapSummary, KeyedMap, Line, Method, Profile, Settings, Site, SiteSelection, Sites, StrId,
+    Thread, ThreadId, Timestamp, Trace, TraceId, mutf8,
 };
-use rustc_hash::FxHashMap;
 
 use self::extended::Extended;
 use super::cursor::Cursor;
@@ -71,9 +70,9 @@ struct Reader {
     id_bytes: usize,
     record_count: u64,
     names: Names,
-    classes: FxHashMap<u32, ClassId>,
-    frames: FxHashMap<u64, FrameId>,
-    threads: FxHashMap<u32, ThreadId>,
+    classes: KeyedMap<u32, ClassId>,
+    frames: KeyedMap<u64, FrameId>,
+    threads: KeyedMap<u32, ThreadId>,
     /// What the record that announces estimates said; the next ALLOC SITES are meant.
     sample_interval_bytes: Option<u64>,
     /// The next CPU SAMPLES will be counted again.

@@ -8,10 +8,9 @@ use std::io::{self, Write};
 
 use perk_profile::profile::SYSTEM_TRACE;
 use perk_profile::{
-    CallEdges, ClassId, CpuSamples, CpuTimes, FrameId, HeapHistogram, HeapSummary, Line, Measure,
-    MethodId, Profile, Site, Sites, StrId, TraceId, mutf8,
+    CallEdges, ClassId, CpuSamples, CpuTimes, FrameId, HeapHistogram, HeapSummary, KeyedMap, Line,
+    Measure, MethodId, Profile, Site, Sites, StrId, TraceId, mutf8,
 };
-use rustc_hash::FxHashMap;
 
 use self::extended::Extended;
 use self::heap::Heap;
@@ -37,7 +36,7 @@ pub struct Writer<W: Write> {
     form: BinaryForm,
     elapsed_us: u32,
     names: Written,
-    thread_names: FxHashMap<String, u64>,
+    thread_names: KeyedMap<String, u64>,
     thread_name_count: u64,
     classes: Written,
     frames: Written,
@@ -89,7 +88,7 @@ impl<W: Write> Writer<W> {
             form,
             elapsed_us: 0,
             names: Written::default(),
-            thread_names: FxHashMap::default(),
+            thread_names: KeyedMap::default(),
             thread_name_count: 0,
             classes: Written::default(),
             frames: Written::default(),

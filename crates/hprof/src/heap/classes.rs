@@ -3,8 +3,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use perk_profile::{Profile, StrId, mutf8, names};
-use rustc_hash::FxHashMap;
+use perk_profile::{KeyedMap, Profile, StrId, mutf8, names};
 
 use super::{ClassDump, ClassFields, Context, FieldType};
 
@@ -22,8 +21,8 @@ const RESOLVED_REFERENCES: &str = "<resolved_references>";
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     bytes: Vec<u8>,
-    spans: FxHashMap<u64, Range<usize>>,
-    interned: FxHashMap<u64, StrId>,
+    spans: KeyedMap<u64, Range<usize>>,
+    interned: KeyedMap<u64, StrId>,
 }
 
 impl Names {
@@ -133,7 +132,7 @@ pub(crate) struct PlacedField {
 #[derive(Debug, Default)]
 pub(crate) struct Classes {
     all: Vec<HeapClass>,
-    by_id: FxHashMap<u64, u32>,
+    by_id: KeyedMap<u64, u32>,
     /// The class asked for last: objects of a class often stand together.
     last: (u64, u32),
 }

@@ -5,8 +5,7 @@
 //! objects of a class is their size, unless the heap is full of holes or the dump in another order
 //! than that of addresses (ZGC's is).
 
-use perk_profile::{ClassId, HeapClassRow, HeapHistogram, HeapRoot, Profile};
-use rustc_hash::FxHashMap;
+use perk_profile::{ClassId, HeapClassRow, HeapHistogram, HeapRoot, KeyedMap, Profile};
 
 use super::sizes::{FieldCounts, Lengths, Placed, Rule, Sizes};
 use super::skim::Objects;
@@ -38,7 +37,7 @@ const TYPES: usize = 12;
 #[derive(Debug)]
 pub(crate) struct Tally {
     classes: Vec<Class>,
-    by_id: FxHashMap<u64, u32>,
+    by_id: KeyedMap<u64, u32>,
     recent: Box<[(u64, u32); RECENT]>,
     primitives: [Lengths; TYPES],
     roots: [u64; HeapRoot::ALL.len()],
@@ -98,7 +97,7 @@ impl Default for Tally {
     fn default() -> Self {
         Self {
             classes: Vec::new(),
-            by_id: FxHashMap::default(),
+            by_id: KeyedMap::default(),
             recent: Box::new([(u64::MAX, 0); RECENT]),
             primitives: [Lengths::default(); TYPES],
             roots: [0; HeapRoot::ALL.len()],

@@ -1,8 +1,7 @@
 //! The roots and threads of the JVM's dump, and what perk calls them.
 
 use perk_profile::symbols::{Frame, Line, Method};
-use perk_profile::{FrameId, Profile, StrId, Thread, ThreadId, TraceId};
-use rustc_hash::FxHashMap;
+use perk_profile::{FrameId, KeyedMap, Profile, StrId, Thread, ThreadId, TraceId};
 
 use super::classes::Names;
 use super::{Context, JavaStack, Root, RootKind};
@@ -16,12 +15,12 @@ const BY_DUMP: u32 = 2_000_000_000;
 #[derive(Debug, Default)]
 pub(super) struct Threads {
     roots: Vec<Root>,
-    frames: FxHashMap<u64, JvmFrame>,
-    traces: FxHashMap<u32, Vec<u64>>,
+    frames: KeyedMap<u64, JvmFrame>,
+    traces: KeyedMap<u32, Vec<u64>>,
     /// Names of classes by their serial numbers.
-    classes: FxHashMap<u32, StrId>,
+    classes: KeyedMap<u32, StrId>,
     /// The `tid` of each `java.lang.Thread`, by its address.
-    tids: FxHashMap<u64, u64>,
+    tids: KeyedMap<u64, u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +71,7 @@ impl Threads {
     ) -> Result<(Vec<Root>, Vec<RootedThread>), String> {
         let mut roots = std::mem::take(&mut self.roots);
         let mut unknown = known_by_number(profile);
-        let mut serials = FxHashMap::default();
+        let mut serials = KeyedMap::default();
         let mut threads = Vec::new();
         for root in &mut roots {
             let RootKind::Thread { serial, trace } = &mut root.kind else { continue };
@@ -101,7 +100,7 @@ impl Threads {
         &self,
         profile: &mut Profile,
         context: &mut dyn Context,
-        unknown: &mut FxHashMap<u32, ThreadId>,
+        unknown: &mut KeyedMap<u32, ThreadId>,
         address: u64,
         jvm_serial: u32,
     ) -> (ThreadId, bool) {
@@ -166,7 +165,7 @@ impl Threads {
 }
 
 /// The threads of earlier dumps that the context did not know.
-fn known_by_number(profile: &Profile) -> FxHashMap<u32, ThreadId> {
+fn known_by_number(profile: &Profile) -> KeyedMap<u32, ThreadId> {
     let threads = profile.threads.iter().enumerate();
     let threads = threads.filter(|(_, thread)| (BY_TID..BY_DUMP).contains(&thread.serial));
     threads.map(|(index, thread)| (thread.serial, ThreadId::new(index))).collect()

@@ -3,9 +3,9 @@
 use std::mem;
 
 use perk_profile::{
-    ClassId, Event, Frame, FrameId, Line, Method, NodeId, Profile, ThreadId, Trace, TraceId,
+    ClassId, Event, Frame, FrameId, KeyedMap, Line, Method, NodeId, Profile, ThreadId, Trace,
+    TraceId,
 };
-use rustc_hash::FxHashMap;
 
 use super::Section;
 use super::by_text::ByText;
@@ -22,7 +22,7 @@ pub(super) struct Contents {
     /// The number of the line that is being read.
     pub(super) line: usize,
     pub(super) notes: Notes,
-    pub(super) threads: FxHashMap<u32, ThreadId>,
+    pub(super) threads: KeyedMap<u32, ThreadId>,
     /// The trace whose frames are being read: serial number, thread, frames from the innermost out.
     open_serial: u32,
     open_thread: Option<ThreadId>,

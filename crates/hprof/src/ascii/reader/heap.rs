@@ -1,7 +1,6 @@
 //! HEAP DUMP: its objects are counted by class.
 
-use perk_profile::{Event, HeapClassRow, HeapHistogram, HeapRoot};
-use rustc_hash::FxHashMap;
+use perk_profile::{Event, HeapClassRow, HeapHistogram, HeapRoot, KeyedMap};
 
 use super::Section;
 use super::contents::Contents;
@@ -18,7 +17,7 @@ struct Objects {
 pub(super) struct HeapDump {
     first_line: usize,
     /// By the class's name as the file has it.
-    by_class: FxHashMap<Box<[u8]>, Objects>,
+    by_class: KeyedMap<Box<[u8]>, Objects>,
     /// In the order of [`HeapRoot::ALL`].
     root_counts: [u64; HeapRoot::ALL.len()],
     class_count: u64,
@@ -28,7 +27,7 @@ impl HeapDump {
     pub(super) fn new(first_line: usize) -> Self {
         Self {
             first_line,
-            by_class: FxHashMap::default(),
+            by_class: KeyedMap::default(),
             root_counts: Default::default(),
             class_count: 0,
         }
@@ -82,7 +81,9 @@ impl Section for HeapDump {
     fn close(self: Box<Self>, contents: &mut Contents) {
         let profile = &mut contents.profile;
         let mut heap = HeapHistogram::default();
-        for (name, objects) in self.by_class {
+        let mut by_class: Vec<_> = self.by_class.into_iter().collect();
+        by_class.sort_by(|a, b| a.0.cmp(&b.0));
+        for (name, objects) in by_class {
             let class = profile.symbols.class(&source_form(&text(&name)));
             heap.rows.push(HeapClassRow {
                 class,

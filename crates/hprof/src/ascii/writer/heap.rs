@@ -6,8 +6,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, Write};
 
-use perk_profile::{Profile, StrId, TraceId};
-use rustc_hash::{FxHashMap, FxHashSet};
+use perk_profile::{KeyedMap, KeyedSet, Profile, StrId, TraceId};
 
 use super::Writer;
 use crate::ThreadStart;
@@ -39,8 +38,8 @@ impl<W: Write> Writer<W> {
             writer: self,
             with_primitive_arrays: options.primitive_arrays,
             array: None,
-            holders: FxHashMap::default(),
-            constants: FxHashMap::default(),
+            holders: KeyedMap::default(),
+            constants: KeyedMap::default(),
         };
         Rewrite { profile, options, context }.run(input, &mut section)
     }
@@ -54,9 +53,9 @@ struct Section<'w, W: Write> {
     /// The array whose elements come.
     array: Option<OpenArray>,
     /// Classes by the id of the array that has their constant pool's objects.
-    holders: FxHashMap<u64, u64>,
+    holders: KeyedMap<u64, u64>,
     /// These objects with their positions, by the class.
-    constants: FxHashMap<u64, Vec<(u32, u64)>>,
+    constants: KeyedMap<u64, Vec<(u32, u64)>>,
 }
 
 /// An array of references.
@@ -89,7 +88,7 @@ impl<W: Write> Section<'_, W> {
         &mut self,
         profile: &Profile,
         classes: &Classes,
-        written: &mut FxHashSet<u64>,
+        written: &mut KeyedSet<u64>,
         class: &HeapClass,
     ) -> io::Result<()> {
         let mut above = Vec::new();
@@ -222,7 +221,7 @@ impl<W: Write> Sink for Section<'_, W> {
             root_line(out, root, name)?;
         }
         self.objects.copy_to(out)?;
-        let mut written = FxHashSet::default();
+        let mut written = KeyedSet::default();
         for class in classes.dumped() {
             self.class_lines(profile, classes, &mut written, class)?;
         }
