@@ -35,6 +35,8 @@ pub struct MethodEdit {
 pub(crate) struct Insertion {
     pub(crate) pc: u16,
     pub(crate) reach: Reach,
+    /// Whether what it throws is dropped.
+    pub(crate) is_contained: bool,
     start: u32,
     end: u32,
 }
@@ -81,16 +83,31 @@ impl MethodEdit {
     /// `FallThrough`, and include that for `All`; ranges that end at `pc` include neither. Local
     /// variables are known in both from `pc` on.
     pub fn insert(&mut self, pc: u16, reach: Reach, code: &[u8]) {
-        let start = self.bytes.len() as u32;
-        self.bytes.extend_from_slice(code);
-        self.insertions.push(Insertion { pc, reach, start, end: self.bytes.len() as u32 });
+        self.add(pc, reach, false, code);
     }
 
-    /// Appends a handler of all exceptions behind the method's code. Of several calls the last one
-    /// counts.
+    /// As [`insert`](Self::insert) for [`Reach::All`], for code that must not throw into the method:
+    /// what it throws is dropped, and the method goes on as if the code had run. The code begins with an
+    /// empty operand stack.
     ///
-    /// `code` begins with the exception on the stack, knows no local variable, uses at most `stack`
-    /// words of the operand stack with that one, and ends in `athrow`. It handles what
+    /// Only before an instruction that returns, or where an exception handler begins: what is on the
+    /// operand stack there is known, and is kept in a local variable.
+    pub fn insert_contained(&mut self, pc: u16, code: &[u8]) {
+        self.add(pc, Reach::All, true, code);
+    }
+
+    fn add(&mut self, pc: u16, reach: Reach, is_contained: bool, code: &[u8]) {
+        let start = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(code);
+        let end = self.bytes.len() as u32;
+        self.insertions.push(Insertion { pc, reach, is_contained, start, end });
+    }
+
+    /// Appends a handler of all exceptions after the method's code, which runs `code` and throws the
+    /// exception on. Of several calls the last one counts.
+    ///
+    /// `code` begins with an empty operand stack, knows no local variable, and uses at most `stack`
+    /// words of the operand stack. What it throws is dropped. The handler handles what
     /// [`cover`](Self::cover) says and what none of the method's own handlers does.
     pub fn catch_all(&mut self, stack: u16, code: &[u8]) {
         let start = self.bytes.len();

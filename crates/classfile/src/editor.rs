@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use crate::pool::COUNT_AT;
-use crate::splice::Splicer;
-use crate::{ClassFile, MethodEdit, PoolEditor, PoolError, SkipReason, Skipped};
+use crate::splice::{Signature, Splicer};
+use crate::{ClassFile, MethodEdit, PoolEditor, PoolError, SkipReason, Skipped, access};
 
 /// Edits a class.
 ///
@@ -111,7 +111,14 @@ impl<'c> ClassEditor<'c> {
         let code = method.code()?.ok_or(SkipReason::NoCode)?;
         let name = &self.class.bytes()[attribute.start..attribute.start + 2];
         let name_index = u16::from_be_bytes([name[0], name[1]]);
-        self.splicer.splice(name_index, &code, edit, &mut self.pool, &mut self.code)?;
+        let signature = Signature {
+            class: self.class.name()?,
+            name: method.name()?,
+            descriptor: method.descriptor()?,
+            is_static: method.access_flags() & access::STATIC != 0,
+        };
+        let (pool, out) = (&mut self.pool, &mut self.code);
+        self.splicer.splice(name_index, &signature, &code, edit, pool, out)?;
         Ok(attribute)
     }
 

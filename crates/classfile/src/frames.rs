@@ -18,7 +18,9 @@ pub(crate) mod form {
     pub(crate) const SAME_ONE: u8 = 64;
     pub(crate) const SAME_ONE_LAST: u8 = 127;
     pub(crate) const SAME_ONE_EXTENDED: u8 = 247;
-    /// The locals of the frame before; 248 to 250 are those with three to one locals less.
+    /// One to three locals less than the frame before: 250 to 248.
+    pub(crate) const CHOP_3: u8 = 248;
+    /// The locals of the frame before.
     pub(crate) const SAME_EXTENDED: u8 = 251;
     /// One to three locals more than the frame before: 252 to 254.
     pub(crate) const APPEND_1: u8 = 252;
@@ -103,11 +105,6 @@ impl<'a> Frames<'a> {
     pub(crate) fn new(mut reader: Reader<'a>) -> Result<Self, Error> {
         let left = reader.u16("the count of frames")?;
         Ok(Self { reader, left, last_pc: None })
-    }
-
-    /// How many frames are left.
-    pub(crate) fn left(&self) -> u16 {
-        self.left
     }
 
     /// The next frame; none behind the last one.

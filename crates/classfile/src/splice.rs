@@ -1,6 +1,7 @@
 //! Writes a method's `Code` with code inserted.
 
 mod annotations;
+mod contained;
 mod frames;
 mod instructions;
 mod layout;
@@ -8,6 +9,8 @@ mod tables;
 
 use crate::code::MAX_CODE_BYTES;
 use crate::{Code, MethodEdit, PoolEditor, SkipReason};
+use contained::Trailer;
+pub(crate) use frames::Signature;
 use layout::Layout;
 
 const MAX_U16: usize = u16::MAX as usize;
@@ -27,6 +30,7 @@ impl Splicer {
     pub(crate) fn splice(
         &mut self,
         name_index: u16,
+        signature: &Signature<'_>,
         code: &Code<'_>,
         edit: &MethodEdit,
         pool: &mut PoolEditor<'_>,
@@ -34,13 +38,14 @@ impl Splicer {
     ) -> Result<(), SkipReason> {
         self.layout.arrange(code, edit)?;
         let layout = &self.layout;
-        let (handler, handler_stack) = edit.handler().unwrap_or_default();
-        let length = layout.end() + handler.len();
+        let trailer = Trailer::new(code, edit, layout);
+        let length = layout.end() + trailer.code.len();
         limit("bytes of code", length, MAX_CODE_BYTES)?;
         let max_stack = usize::from(code.max_stack()) + usize::from(edit.extra_stack());
-        let max_stack = limit("max_stack", max_stack.max(handler_stack.into()), MAX_U16)?;
+        let handler_stack = edit.handler().map_or(0, |(_, stack)| usize::from(stack).max(1));
+        let max_stack = limit("max_stack", max_stack.max(handler_stack), MAX_U16)?;
         let max_locals = usize::from(code.max_locals()) + usize::from(edit.extra_locals());
-        let max_locals = limit("max_locals", max_locals, MAX_U16)?;
+        let max_locals = limit("max_locals", max_locals.max(trailer.locals), MAX_U16)?;
 
         push_u16(out, name_index);
         let attribute = Length::begin(out);
@@ -48,17 +53,18 @@ impl Splicer {
         push_u16(out, max_locals);
         out.extend((length as u32).to_be_bytes());
         instructions::write(code, edit, layout, out)?;
-        out.extend_from_slice(handler);
-        tables::write_exceptions(code, edit, layout, out)?;
-        self.write_attributes(code, edit, pool, out)?;
+        out.extend_from_slice(&trailer.code);
+        tables::write_exceptions(code, edit, layout, &trailer, out)?;
+        self.write_attributes(signature, code, &trailer, pool, out)?;
         attribute.end(out);
         Ok(())
     }
 
     fn write_attributes(
         &self,
+        signature: &Signature<'_>,
         code: &Code<'_>,
-        edit: &MethodEdit,
+        trailer: &Trailer,
         pool: &mut PoolEditor<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), SkipReason> {
@@ -67,13 +73,7 @@ impl Splicer {
         let mut count = 0_usize;
         let count_at = out.len();
         push_u16(out, 0);
-        let mut handler_frame = match edit.handler() {
-            Some(_) => Some(frames::HandlerFrame {
-                pc: layout.end() as u32,
-                throwable: pool.class("java/lang/Throwable")?,
-            }),
-            None => None,
-        };
+        let mut has_frames = false;
         for attribute in attributes.filter(|it| is_read_by_jvms(it.name)) {
             count += 1;
             push_u16(out, attribute.name_index);
@@ -84,18 +84,20 @@ impl Splicer {
                 b"LocalVariableTable" | b"LocalVariableTypeTable" => {
                     tables::write_local_variables(reader, layout, out)?;
                 }
-                b"StackMapTable" => frames::write(reader, layout, handler_frame.take(), out)?,
+                b"StackMapTable" => {
+                    has_frames = true;
+                    frames::write(reader, signature, layout, &trailer.frames, pool, out)?;
+                }
                 _ => annotations::write(reader, layout, out)?,
             }
             length.end(out);
         }
-        if let Some(frame) = handler_frame
-            && code.class().version().0 >= FIRST_WITH_FRAMES
-        {
+        let needs_frames = !trailer.frames.is_empty() && !has_frames;
+        if needs_frames && code.class().version().0 >= FIRST_WITH_FRAMES {
             count += 1;
             push_u16(out, pool.utf8("StackMapTable")?);
             let length = Length::begin(out);
-            frames::write_only(&frame, out);
+            frames::write_only(signature, layout, &trailer.frames, pool, out)?;
             length.end(out);
         }
         let count = limit("attributes of code", count, MAX_U16)?;

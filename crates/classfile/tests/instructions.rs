@@ -156,7 +156,7 @@ fn a_method_that_would_be_too_long_is_left_alone() {
         too_large("bytes of code", 65_536)
     );
     let handler = |edit: &mut MethodEdit| {
-        edit.catch_all(1, &[191]);
+        edit.catch_all(1, &[]);
         edit.cover(0..1);
     };
     assert_eq!(reason(&body, handler), too_large("bytes of code", 65_536));
@@ -231,7 +231,7 @@ fn a_full_pool_is_reported() {
         value += 1;
     }
     let mut change = MethodEdit::new();
-    change.catch_all(1, &[191]);
+    change.catch_all(1, &[]);
     assert!(!editor.edit_method(0, &change));
     let edited = editor.finish();
     assert_eq!(edited.skipped[0].reason, SkipReason::Pool(PoolError::Full));

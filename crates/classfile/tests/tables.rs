@@ -126,28 +126,93 @@ fn the_handler_of_all_comes_last_with_its_frame() {
     let body = straight("StackMapTable", [&words(&[1])[..], &[2]].concat());
     let handler = |edit: &mut MethodEdit| {
         at_2(edit);
-        edit.catch_all(7, &[0, 191]);
+        edit.catch_all(7, &[0]);
         edit.cover(0..2);
         edit.cover(2..5);
     };
     let new = edited(&body, handler);
-    assert_eq!(new.code, [3, 87, 0, 0, 0, 0, 0, 3, 87, 177, 0, 191]);
-    assert_eq!(new.exceptions, [[0, 2, 10, 0], [4, 10, 10, 0]]);
-    assert_eq!((new.max_stack, new.max_locals), (7, 0));
-    assert_eq!(contents(&new)[..11], [0, 2, 4, 255, 0, 5, 0, 0, 0, 1, 7]);
+    // The exception is in a local variable while the code runs, and where that threw as well.
+    assert_eq!(new.code, [3, 87, 0, 0, 0, 0, 0, 3, 87, 177, 75, 0, 42, 191, 87, 42, 191]);
+    assert_eq!(new.exceptions, [[11, 12, 14, 0], [0, 2, 10, 0], [4, 10, 10, 0]]);
+    assert_eq!((new.max_stack, new.max_locals), (7, 1));
+    assert_eq!(contents(&new)[..11], [0, 3, 4, 255, 0, 5, 0, 0, 0, 1, 7]);
+    assert_eq!(contents(&new)[13..20], [255, 0, 3, 0, 1, 7, contents(&new)[11]]);
 
     let body = straight("LineNumberTable", words(&[0]));
     let new = edited(&body, handler);
     let names: Vec<_> = new.attributes.iter().map(|(name, _)| *name).collect();
     assert_eq!(names, ["LineNumberTable", "StackMapTable"]);
-    assert_eq!(new.attributes[1].1[..10], [0, 1, 255, 0, 10, 0, 0, 0, 1, 7]);
+    assert_eq!(new.attributes[1].1[..10], [0, 2, 255, 0, 10, 0, 0, 0, 1, 7]);
+}
+
+#[test]
+fn what_contained_code_throws_is_dropped_before_a_return() {
+    let ways: [(u8, &str, u16, u8, u8); 6] = [
+        (172, "()I", 1, 59, 26),
+        (173, "()J", 2, 63, 30),
+        (174, "()F", 1, 67, 34),
+        (175, "()D", 2, 71, 38),
+        (176, "()[I", 1, 75, 42),
+        (177, "()V", 0, 0, 0),
+    ];
+    for (returns, descriptor, words, store, load) in ways {
+        let mut class = Assembler::new(61, "Returns");
+        class.method("run", descriptor, &Body { code: vec![0, returns], ..Body::default() });
+        let edited = edit(&class.finish(), |edit| edit.insert_contained(1, &PROBE));
+        let new = support::body_of(&edited.bytes);
+        let kept = |code: &[u8]| if words == 0 { Vec::new() } else { code.to_vec() };
+        let parts =
+            [&[0][..], &kept(&[store]), &PROBE, &kept(&[load]), &[returns, 87], &kept(&[load])];
+        assert_eq!(new.code, [&parts.concat()[..], &[returns]].concat(), "{descriptor}");
+        let (at, handler) = (1 + kept(&[0]).len() as u16, 4 + 2 * kept(&[0]).len() as u16);
+        assert_eq!(new.exceptions, [[at, at + 2, handler, 0]], "{descriptor}");
+        assert_eq!(new.max_locals, words, "{descriptor}");
+    }
+}
+
+/// A local variable that a handler of the return needs is not written: the value gets one of its own.
+#[test]
+fn a_return_that_is_covered_keeps_the_local_variables() {
+    let body = Body {
+        code: vec![3, 172, 172],
+        max_locals: 1,
+        exceptions: vec![[0, 2, 2, 0]],
+        ..Body::default()
+    };
+    let new = edited(&body, |edit| edit.insert_contained(1, &PROBE));
+    assert_eq!(new.code, [3, 60, 0, 0, 27, 172, 172, 87, 27, 172]);
+    assert_eq!(new.exceptions, [[2, 4, 7, 0], [0, 6, 6, 0]]);
+    assert_eq!(new.max_locals, 2);
+}
+
+/// At a handler its locals and its exception are known after the code as before it.
+#[test]
+fn what_contained_code_throws_is_dropped_at_a_handler() {
+    // 0: iconst_0, istore_0; 2: goto 6; 5: athrow, the handler, with an int in local 0; 6: return.
+    let frames = [&words(&[2])[..], &[255, 0, 5, 0, 1, 1, 0, 1, 7, 0, 2, 250, 0, 0]].concat();
+    let body = Body {
+        code: vec![3, 59, 167, 0, 4, 191, 177],
+        max_locals: 1,
+        exceptions: vec![[0, 5, 5, 0]],
+        attributes: vec![("StackMapTable", frames)],
+        ..Body::default()
+    };
+    let new = edited(&body, |edit| edit.insert_contained(5, &PROBE));
+    assert_eq!(new.code, [3, 59, 167, 0, 8, 76, 0, 0, 43, 191, 177, 87, 43, 167, 0xff, 0xfc]);
+    assert_eq!(new.exceptions, [[6, 8, 11, 0], [0, 5, 5, 0]]);
+    assert_eq!(new.max_locals, 2);
+    let frames = contents(&new);
+    // The handler's, the same where its own code begins, that of the return, and that of what drops.
+    assert_eq!(frames[..12], [0, 4, 255, 0, 5, 0, 1, 1, 0, 1, 7, 0]);
+    assert_eq!(frames[12..22], [2, 247, 0, 3, 7, 0, 2, 250, 0, 0]);
+    assert_eq!(frames[22..32], [255, 0, 0, 0, 2, 1, 7, 0, 2, 0]);
 }
 
 #[test]
 fn old_classes_get_no_frame() {
     let mut class = Assembler::new(49, "Old");
     class.method("run", "()V", &Body { code: vec![177], ..Body::default() });
-    let edited = edit(&class.finish(), |edit| edit.catch_all(1, &[191]));
+    let edited = edit(&class.finish(), |edit| edit.catch_all(1, &[]));
     let body = support::body_of(&edited.bytes);
     assert_eq!((body.code, body.attributes), (vec![177, 191], vec![]));
 }

@@ -18,6 +18,9 @@
 //! | `made(Object)` | behind calls that return what the JVM itself has made |
 //! | `mounted(Thread)`, `unmounted(Thread)` | where a virtual thread comes to a carrier, and leaves it |
 //!
+//! What probes throw at handlers and before returns, where the method itself throws nothing, is
+//! dropped: the JVM's stack may be full.
+//!
 //! A method that an exception unwinds tells of it only if it has handlers of its own. The others are
 //! still the innermost ones when `caught` or `exit` is called, which then leave them, too: the method
 //! that calls them is the innermost one of its name, as all later calls of it have told.

@@ -13,7 +13,6 @@ const HUGE_METHOD_BYTES: usize = 8000;
 /// Most bytes of the code that pushes an `int`, and of a call.
 const PUSH_BYTES: usize = 3;
 const CALL_BYTES: usize = 3;
-
 /// Most bytes by which the padding of a switch can grow.
 const SWITCH_PADDING_BYTES: usize = 3;
 
@@ -41,6 +40,12 @@ pub(crate) enum What {
 }
 
 impl What {
+    /// Whether it is where the method itself cannot overflow its stack: at a handler, or before a
+    /// return.
+    fn must_not_throw(self) -> bool {
+        matches!(self, Self::Own(Helper::CAUGHT | Helper::EXIT) | Self::This(Helper::MOUNTED))
+    }
+
     /// Most bytes of its code.
     fn bytes(self) -> usize {
         match self {
@@ -144,7 +149,23 @@ impl Plan {
     fn most_bytes(&self, code: &Code<'_>) -> usize {
         let probes: usize = self.probes.iter().map(|probe| probe.what.bytes()).sum();
         let unwinding = self.unwinding.map_or(0, |_| PUSH_BYTES + CALL_BYTES + 1);
-        self.bytes_with(code, probes + unwinding)
+        self.bytes_with(code, probes + unwinding + self.containment_bytes(code))
+    }
+
+    /// Most bytes of what keeps values where exceptions of probes are dropped, and of the handlers that
+    /// drop them.
+    fn containment_bytes(&self, code: &Code<'_>) -> usize {
+        // An instruction that reads or writes a local variable.
+        let local = if code.max_locals() < u8::MAX.into() { 2 } else { 4 };
+        let whats = || self.probes.iter().map(|probe| probe.what);
+        let at_handlers = whats().filter(|what| *what == What::Own(Helper::CAUGHT)).count();
+        let contained = whats().filter(|what| what.must_not_throw()).count();
+        let unwinds = usize::from(self.unwinding.is_some());
+        let returns = usize::from(contained > at_handlers);
+        // `pop`, the value, and `goto_w`; or what returns or throws.
+        2 * local * (contained + unwinds)
+            + (local + 6) * at_handlers
+            + (local + 2) * (unwinds + returns)
     }
 
     fn bytes_with(&self, code: &Code<'_>, probes_bytes: usize) -> usize {
@@ -190,13 +211,15 @@ impl Plan {
                 }
             };
             bytes.extend(calls.get(helper, pool)?);
-            edit.insert(*pc, *reach, &bytes);
+            if what.must_not_throw() {
+                edit.insert_contained(*pc, &bytes);
+            } else {
+                edit.insert(*pc, *reach, &bytes);
+            }
         }
         if let Some(start) = self.unwinding {
             own.extend(calls.get(Helper::EXIT, pool)?);
-            own.push(opcode::ATHROW);
-            // The exception and the number.
-            edit.catch_all(2, &own);
+            edit.catch_all(1, &own);
             self.cover(start..code.end_pc(), edit);
         }
         Ok(())

@@ -91,6 +91,9 @@ struct Inner {
     count: usize,
     table: Box<[AtomicU64]>,
     stack: Box<[AtomicU64]>,
+    /// The smaller ones that it had before. A thread whose own stack overflows after it got a larger one
+    /// here, and before it could write down where that is, goes on with what it had.
+    outgrown: Vec<Box<[AtomicU64]>>,
     /// Under this node stand methods whose path is not known, as there was no room for it.
     lost: Option<&'static Node>,
     /// The node that stands for a context, by its innermost frames' methods and lines.
@@ -221,6 +224,7 @@ impl Tree {
                 count: 0,
                 table,
                 stack,
+                outgrown: Vec::new(),
                 lost: None,
                 suffixes: Suffixes::default(),
                 seen: Vec::new(),
@@ -291,12 +295,13 @@ impl Tree {
         now_ns: u64,
     ) -> u64 {
         let mut inner = lock(&self.inner);
-        let depth = inner.depth(top);
+        let mut top = top;
+        let stack = inner.stack_of(top);
         // SAFETY: a frame in use holds the address of a node.
-        let context = unsafe { node_at(inner.frame(depth).node()) }.context.load(Relaxed);
-        if (depth + 1) * FRAME_WORDS == inner.stack.len() {
+        let context = unsafe { node_at(stack.frame(stack.depth).node()) }.context.load(Relaxed);
+        if stack.is_full() {
             drop(inner);
-            self.extend(top);
+            top = self.extend(top);
             inner = lock(&self.inner);
         }
         let node = match inner.find((context, line), method) {
@@ -310,22 +315,26 @@ impl Tree {
         };
         // SAFETY: it is the address of a node.
         let node = unsafe { node_at(node) };
-        inner.frame(depth).call(node);
-        inner.frame(depth + 1).enter(node, forest.nil(), now_ns);
-        inner.stack.as_ptr() as u64 + ((depth + 1) * FRAME_BYTES) as u64
+        let stack = inner.stack_of(top);
+        stack.frame(stack.depth).call(node);
+        stack.frame(stack.depth + 1).enter(node, forest.nil(), now_ns);
+        stack.address(stack.depth + 1)
     }
 
     /// Doubles the stack, which is full up to the frame at `top`; answers where that frame is now.
     pub(super) fn extend(&self, top: u64) -> u64 {
         let mut inner = lock(&self.inner);
-        let depth = inner.depth(top);
-        let larger = new_stack(2 * (depth + 1));
+        let StackOf { depth, words } = inner.stack_of(top);
+        let mut larger = (words.len() == inner.stack.len()).then(|| new_stack(2 * (depth + 1)));
         // All but the last word: the limit.
-        for (new, old) in larger.iter().zip(&inner.stack[..(depth + 1) * FRAME_WORDS - 1]) {
+        let used = &words[..(depth + 1) * FRAME_WORDS - 1];
+        for (new, old) in larger.as_deref().unwrap_or(&inner.stack).iter().zip(used) {
             new.store(old.load(Relaxed), Relaxed);
         }
-        // The probe that called is the only reader of the old one, and goes on with the new one.
-        inner.stack = larger;
+        if let Some(larger) = larger.take() {
+            let outgrown = std::mem::replace(&mut inner.stack, larger);
+            inner.outgrown.push(outgrown);
+        }
         self.stack.store(inner.stack.as_ptr() as u64, Relaxed);
         inner.stack.as_ptr() as u64 + (depth * FRAME_BYTES) as u64
     }
@@ -334,18 +343,18 @@ impl Tree {
     /// and with `leave` from it. If it does not run, nothing changes.
     pub(super) fn unwind(&self, top: u64, method: u32, leave: bool, now_ns: u64) -> u64 {
         let inner = lock(&self.inner);
-        let depth = inner.depth(top);
+        let stack = inner.stack_of(top);
         let runs = |depth: &usize| {
             // SAFETY: frames above the bottom hold addresses of nodes.
-            unsafe { node_at(inner.frame(*depth).node()) }.method.load(Relaxed) == method
+            unsafe { node_at(stack.frame(*depth).node()) }.method.load(Relaxed) == method
         };
-        let Some(found) = (1..=depth).rev().find(runs) else { return top };
+        let Some(found) = (1..=stack.depth).rev().find(runs) else { return top };
         let keep = if leave { found - 1 } else { found };
-        for depth in (keep + 1..=depth).rev() {
-            let took_ns = inner.frame(depth).end(now_ns);
-            inner.frame(depth - 1).add_callee(took_ns);
+        for depth in (keep + 1..=stack.depth).rev() {
+            let took_ns = stack.frame(depth).end(now_ns);
+            stack.frame(depth - 1).add_callee(took_ns);
         }
-        inner.stack.as_ptr() as u64 + (keep * FRAME_BYTES) as u64
+        stack.address(keep)
     }
 
     /// What was counted since the last dump; `now_ns` is the time for calls that have not ended.
@@ -479,8 +488,15 @@ impl Inner {
         Frame::new(&self.stack[depth * FRAME_WORDS..][..FRAME_WORDS])
     }
 
-    fn depth(&self, top: u64) -> usize {
-        (top - self.stack.as_ptr() as u64) as usize / FRAME_BYTES
+    /// The stack that a frame is of, which is the last one but where a thread could not go on.
+    fn stack_of(&self, top: u64) -> StackOf<'_> {
+        let holds = |stack: &&Box<[AtomicU64]>| {
+            let begin = stack.as_ptr() as u64;
+            (begin..begin + size_of_val(&***stack) as u64).contains(&top)
+        };
+        let words = self.outgrown.iter().find(holds).unwrap_or(&self.stack);
+        let depth = (top - words.as_ptr() as u64) as usize / FRAME_BYTES;
+        StackOf { words, depth }
     }
 
     /// The self and total times so far of the calls that have not ended, by node.
@@ -500,9 +516,31 @@ impl Inner {
     }
 
     /// The thread has ended, whatever it was in.
-    fn leave_all(&self) {
+    fn leave_all(&mut self) {
+        self.outgrown.clear();
         let frames = (1..self.stack.len() / FRAME_WORDS).map(|depth| self.frame(depth));
         frames.take_while(Frame::is_used).for_each(|frame| frame.clear());
+    }
+}
+
+/// A stack, and how deep a frame is in it.
+#[derive(Clone, Copy, Debug)]
+struct StackOf<'a> {
+    words: &'a [AtomicU64],
+    depth: usize,
+}
+
+impl<'a> StackOf<'a> {
+    fn frame(self, depth: usize) -> Frame<'a> {
+        Frame::new(&self.words[depth * FRAME_WORDS..][..FRAME_WORDS])
+    }
+
+    fn address(self, depth: usize) -> u64 {
+        self.words.as_ptr() as u64 + (depth * FRAME_BYTES) as u64
+    }
+
+    fn is_full(self) -> bool {
+        (self.depth + 1) * FRAME_WORDS == self.words.len()
     }
 }
 

@@ -8,6 +8,7 @@ mod counts;
 mod jvms;
 mod natives;
 mod output;
+mod overflow;
 mod tables;
 mod times;
 mod together;

@@ -60,7 +60,10 @@ fn plan(
             }
             _ => {}
         }
-        if instruction.is_return() || instruction.is_invoke() {
+        if instruction.is_return() {
+            edit.insert_contained(instruction.pc, &call);
+        }
+        if instruction.is_invoke() {
             edit.insert(instruction.pc, Reach::All, &call);
         }
         if instruction.is_invoke() || instruction.opcode == opcode::NEW {
@@ -68,14 +71,14 @@ fn plan(
         }
     }
     for handler in code.exception_table() {
-        edit.insert(handler.handler_pc, Reach::All, &call);
+        edit.insert_contained(handler.handler_pc, &call);
     }
     for line in code.line_numbers()? {
         edit.insert(line.start_pc, Reach::All, &call);
     }
     let start = if is_constructor { code.after_this_call() } else { Some(0) };
     if let Some(start) = start {
-        edit.catch_all(1, &[&call[..], &[opcode::ATHROW]].concat());
+        edit.catch_all(0, &call);
         edit.cover(start..code.end_pc());
     }
     edit.need_stack(2);

@@ -1,111 +1,337 @@
-//! Writes the StackMapTable: frames are shifted, never computed.
+//! Writes the StackMapTable: frames are shifted; new ones repeat what the method's own say.
 
+use super::contained::Kept;
 use super::layout::Layout;
 use super::{limit, push_u16};
-use crate::SkipReason;
-use crate::frames::{Frame, Frames, OBJECT, Types, form};
+use crate::frames::{Frame, Frames, OBJECT, Types, UNINITIALIZED, UNINITIALIZED_THIS, form};
 use crate::reader::Reader;
+use crate::{PoolEditor, PoolError, SkipReason};
 
-/// The frame of the handler of all exceptions: no locals, the exception on the stack.
-pub(super) struct HandlerFrame {
-    /// Its pc in the new code, behind that of all other frames.
-    pub(super) pc: u32,
-    /// The class `java/lang/Throwable` in the constant pool.
-    pub(super) throwable: u16,
+const TOP: u8 = 0;
+const INTEGER: u8 = 1;
+const FLOAT: u8 = 2;
+const DOUBLE: u8 = 3;
+const LONG: u8 = 4;
+
+/// What a method's first frame follows from (JVM specification 4.10.1.6).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Signature<'a> {
+    /// The class's name.
+    pub(crate) class: &'a [u8],
+    pub(crate) name: &'a [u8],
+    pub(crate) descriptor: &'a [u8],
+    pub(crate) is_static: bool,
 }
 
-/// Appends the contents of the attribute, and the handler's frame.
+/// A verification type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Type {
+    tag: u8,
+    /// The class in the constant pool, or the pc in the original code of the `new`.
+    data: u16,
+}
+
+/// The frame of a handler after the method's own code: an exception of any class is on the stack.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TrailerFrame {
+    /// Its pc in the new code, after that of all other frames.
+    pub(super) pc: u32,
+    pub(super) locals: TrailerLocals,
+}
+
+/// What such a handler knows of local variables.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum TrailerLocals {
+    None,
+    /// Only an exception, which was kept.
+    Exception(Kept),
+    /// Only what the method is about to return, which was kept.
+    Returned(Kept),
+    /// All that the method's handler at a pc of the original code knows, and its exception, which was
+    /// kept; the handler goes on at a pc of the new code.
+    At {
+        pc: u16,
+        kept: Kept,
+        resumed: u32,
+    },
+}
+
+/// Appends the contents of the attribute, with the frames of the trailer.
 pub(super) fn write(
     reader: Reader<'_>,
+    signature: &Signature<'_>,
     layout: &Layout,
-    handler: Option<HandlerFrame>,
+    trailer: &[TrailerFrame],
+    pool: &mut PoolEditor<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), SkipReason> {
     let mut frames = Frames::new(reader)?;
-    let count = usize::from(frames.left()) + usize::from(handler.is_some());
-    push_u16(out, limit("frames", count, super::MAX_U16)?);
-    let mut deltas = Deltas::default();
+    let mut output = Output::begin(layout, out);
+    let mut handlers = Handlers::default();
+    let wants_handlers = trailer.iter().any(|it| matches!(it.locals, TrailerLocals::At { .. }));
+    let mut locals = Vec::new();
+    if wants_handlers {
+        locals = first_locals(signature, pool)?;
+    }
     while let Some(frame) = frames.next()? {
         let pc = layout.at(i32::try_from(frame.pc).unwrap_or(i32::MAX))?.target;
-        write_frame(&frame, deltas.next(pc), layout, out)?;
+        output.frame(&frame, pc)?;
+        if !wants_handlers {
+            continue;
+        }
+        follow(&mut locals, &frame);
+        let resumed = trailer.iter().filter_map(|it| match it.locals {
+            TrailerLocals::At { pc, resumed, .. } if u32::from(pc) == frame.pc => Some(resumed),
+            _ => None,
+        });
+        let Some(exception) = types(&frame.stack).next() else { continue };
+        for resumed in resumed {
+            output.same_locals(exception, resumed)?;
+            handlers.0.push((frame.pc, exception, locals.clone()));
+        }
     }
-    if let Some(handler) = handler {
-        write_handler(&handler, deltas.next(handler.pc), out);
-    }
-    Ok(())
+    output.trailer(trailer, &handlers, signature, pool)?;
+    output.end()
 }
 
-/// Appends the contents of an attribute that has only the handler's frame.
-pub(super) fn write_only(handler: &HandlerFrame, out: &mut Vec<u8>) {
-    push_u16(out, 1);
-    write_handler(handler, Deltas::default().next(handler.pc), out);
+/// Appends the contents of an attribute that has only the frames of the trailer.
+pub(super) fn write_only(
+    signature: &Signature<'_>,
+    layout: &Layout,
+    trailer: &[TrailerFrame],
+    pool: &mut PoolEditor<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), SkipReason> {
+    let mut output = Output::begin(layout, out);
+    output.trailer(trailer, &Handlers::default(), signature, pool)?;
+    output.end()
 }
 
-/// The distances between frames, as they are written.
-#[derive(Default)]
-struct Deltas {
+impl Type {
+    /// That of a value by its descriptor.
+    fn of(descriptor: &[u8], pool: &mut PoolEditor<'_>) -> Result<Self, PoolError> {
+        let tag = match descriptor.first() {
+            Some(b'B' | b'C' | b'I' | b'S' | b'Z') => INTEGER,
+            Some(b'F') => FLOAT,
+            Some(b'D') => DOUBLE,
+            Some(b'J') => LONG,
+            Some(b'L') => {
+                let name = descriptor[1..].strip_suffix(b";").unwrap_or_default();
+                return Ok(Self { tag: OBJECT, data: pool.class(name)? });
+            }
+            Some(b'[') => return Ok(Self { tag: OBJECT, data: pool.class(descriptor)? }),
+            _ => TOP,
+        };
+        Ok(Self { tag, data: 0 })
+    }
+
+    /// That of what a method returns.
+    fn returned(signature: &Signature<'_>, pool: &mut PoolEditor<'_>) -> Result<Self, PoolError> {
+        let descriptor = signature.descriptor;
+        let end = descriptor.iter().position(|it| *it == b')').map_or(0, |it| it + 1);
+        Self::of(&descriptor[end..], pool)
+    }
+
+    fn words(self) -> usize {
+        if matches!(self.tag, LONG | DOUBLE) { 2 } else { 1 }
+    }
+}
+
+/// The locals, exceptions and pcs of the method's handlers that have contained code.
+#[derive(Debug, Default)]
+struct Handlers(Vec<(u32, Type, Vec<Type>)>);
+
+/// The frames written so far.
+struct Output<'o> {
+    layout: &'o Layout,
+    out: &'o mut Vec<u8>,
+    count_at: usize,
+    count: usize,
     last_pc: Option<u32>,
 }
 
-impl Deltas {
-    fn next(&mut self, pc: u32) -> u16 {
+impl<'o> Output<'o> {
+    fn begin(layout: &'o Layout, out: &'o mut Vec<u8>) -> Self {
+        let count_at = out.len();
+        push_u16(out, 0);
+        Self { layout, out, count_at, count: 0, last_pc: None }
+    }
+
+    fn end(self) -> Result<(), SkipReason> {
+        let count = limit("frames", self.count, super::MAX_U16)?;
+        self.out[self.count_at..self.count_at + 2].copy_from_slice(&count.to_be_bytes());
+        Ok(())
+    }
+
+    /// The distance to a frame that comes next.
+    fn delta(&mut self, pc: u32) -> u16 {
         let first = self.last_pc.map_or(0, |last_pc| last_pc + 1);
         self.last_pc = Some(pc);
+        self.count += 1;
         // Frames are in the order of their pcs, which are below 65,536.
         (pc - first) as u16
     }
+
+    /// A frame of the method's own.
+    fn frame(&mut self, frame: &Frame<'_>, pc: u32) -> Result<(), SkipReason> {
+        let delta = self.delta(pc);
+        let short = u8::try_from(delta).ok().filter(|delta| *delta <= form::SAME_LAST);
+        let out = &mut *self.out;
+        match (frame.form, short) {
+            (0..=form::SAME_LAST, Some(delta)) => out.push(delta),
+            (0..=form::SAME_LAST, None) => {
+                out.push(form::SAME_EXTENDED);
+                push_u16(out, delta);
+            }
+            (form::SAME_ONE..=form::SAME_ONE_LAST, Some(delta)) => out.push(form::SAME_ONE + delta),
+            (form::SAME_ONE..=form::SAME_ONE_LAST, None) => {
+                out.push(form::SAME_ONE_EXTENDED);
+                push_u16(out, delta);
+            }
+            (form, _) => {
+                out.push(form);
+                push_u16(out, delta);
+            }
+        }
+        let is_full = frame.form == form::FULL;
+        if is_full {
+            push_u16(self.out, frame.locals.count);
+        }
+        self.types(&frame.locals)?;
+        if is_full {
+            push_u16(self.out, frame.stack.count);
+        }
+        self.types(&frame.stack)
+    }
+
+    fn types(&mut self, types: &Types<'_>) -> Result<(), SkipReason> {
+        let start = self.out.len();
+        self.out.extend_from_slice(types.bytes);
+        for at in types.uninitialized() {
+            let pc = &mut self.out[start + at..start + at + 2];
+            let new = self.layout.at(u16::from_be_bytes([pc[0], pc[1]]).into())?.itself as u16;
+            pc.copy_from_slice(&new.to_be_bytes());
+        }
+        Ok(())
+    }
+
+    /// The locals of the frame before, and one value on the stack.
+    fn same_locals(&mut self, stack: Type, pc: u32) -> Result<(), SkipReason> {
+        let delta = self.delta(pc);
+        self.out.push(form::SAME_ONE_EXTENDED);
+        push_u16(self.out, delta);
+        self.one(stack)
+    }
+
+    fn one(&mut self, of: Type) -> Result<(), SkipReason> {
+        self.out.push(of.tag);
+        match of.tag {
+            OBJECT => push_u16(self.out, of.data),
+            UNINITIALIZED => {
+                push_u16(self.out, self.layout.at(of.data.into())?.itself as u16);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn trailer(
+        &mut self,
+        trailer: &[TrailerFrame],
+        handlers: &Handlers,
+        signature: &Signature<'_>,
+        pool: &mut PoolEditor<'_>,
+    ) -> Result<(), SkipReason> {
+        if trailer.is_empty() {
+            return Ok(());
+        }
+        let throwable = Type { tag: OBJECT, data: pool.class("java/lang/Throwable")? };
+        for frame in trailer {
+            let mut locals = Vec::new();
+            match frame.locals {
+                TrailerLocals::None => {}
+                TrailerLocals::Exception(kept) => put(&mut locals, kept, throwable),
+                TrailerLocals::Returned(kept) => {
+                    put(&mut locals, kept, Type::returned(signature, pool)?);
+                }
+                TrailerLocals::At { pc, kept, .. } => {
+                    // Without frames, as old classes may be, nothing needs one here.
+                    let known = handlers.0.iter().find(|it| it.0 == u32::from(pc));
+                    let Some((_, exception, known)) = known else { continue };
+                    locals.clone_from(known);
+                    put(&mut locals, kept, *exception);
+                }
+            }
+            let delta = self.delta(frame.pc);
+            self.out.push(form::FULL);
+            push_u16(self.out, delta);
+            push_u16(self.out, limit("locals of a frame", locals.len(), super::MAX_U16)?);
+            for local in locals {
+                self.one(local)?;
+            }
+            push_u16(self.out, 1);
+            self.one(throwable)?;
+        }
+        Ok(())
+    }
 }
 
-fn write_frame(
-    frame: &Frame<'_>,
-    delta: u16,
-    layout: &Layout,
-    out: &mut Vec<u8>,
-) -> Result<(), SkipReason> {
-    let short = u8::try_from(delta).ok().filter(|delta| *delta <= form::SAME_LAST);
-    match (frame.form, short) {
-        (0..=form::SAME_LAST, Some(delta)) => out.push(delta),
-        (0..=form::SAME_LAST, None) => {
-            out.push(form::SAME_EXTENDED);
-            push_u16(out, delta);
-        }
-        (form::SAME_ONE..=form::SAME_ONE_LAST, Some(delta)) => out.push(form::SAME_ONE + delta),
-        (form::SAME_ONE..=form::SAME_ONE_LAST, None) => {
-            out.push(form::SAME_ONE_EXTENDED);
-            push_u16(out, delta);
-        }
-        (form, _) => {
-            out.push(form);
-            push_u16(out, delta);
-        }
-    }
-    let is_full = frame.form == form::FULL;
-    if is_full {
-        push_u16(out, frame.locals.count);
-    }
-    write_types(&frame.locals, layout, out)?;
-    if is_full {
-        push_u16(out, frame.stack.count);
-    }
-    write_types(&frame.stack, layout, out)
+/// Puts what was kept behind the locals before it.
+fn put(locals: &mut Vec<Type>, kept: Kept, of: Type) {
+    let Kept::Value { local, .. } = kept else { return };
+    let words: usize = locals.iter().map(|it| it.words()).sum();
+    let between = usize::from(local).saturating_sub(words);
+    locals.extend(std::iter::repeat_n(Type { tag: TOP, data: 0 }, between));
+    locals.push(of);
 }
 
-fn write_types(types: &Types<'_>, layout: &Layout, out: &mut Vec<u8>) -> Result<(), SkipReason> {
-    let start = out.len();
-    out.extend_from_slice(types.bytes);
-    for at in types.uninitialized() {
-        let pc = &mut out[start + at..start + at + 2];
-        let new = layout.at(u16::from_be_bytes([pc[0], pc[1]]).into())?.itself as u16;
-        pc.copy_from_slice(&new.to_be_bytes());
+/// The locals at a method's beginning.
+fn first_locals(
+    signature: &Signature<'_>,
+    pool: &mut PoolEditor<'_>,
+) -> Result<Vec<Type>, PoolError> {
+    let mut locals = Vec::new();
+    let is_object = signature.class == b"java/lang/Object";
+    if signature.name == b"<init>" && !is_object {
+        locals.push(Type { tag: UNINITIALIZED_THIS, data: 0 });
+    } else if !signature.is_static {
+        locals.push(Type { tag: OBJECT, data: pool.class(signature.class)? });
     }
-    Ok(())
+    let mut left = signature.descriptor.strip_prefix(b"(").unwrap_or_default();
+    while let Some(first) = left.first().filter(|it| **it != b')') {
+        let dimensions = left.iter().take_while(|it| **it == b'[').count();
+        let is_class = left.get(dimensions) == Some(&b'L');
+        let end = if is_class { left.iter().position(|it| *it == b';') } else { Some(dimensions) };
+        let (one, others) = left.split_at(end.map_or(left.len(), |end| (end + 1).min(left.len())));
+        debug_assert_eq!(one.first(), Some(first));
+        locals.push(Type::of(one, pool)?);
+        left = others;
+    }
+    Ok(locals)
 }
 
-fn write_handler(handler: &HandlerFrame, delta: u16, out: &mut Vec<u8>) {
-    out.push(form::FULL);
-    push_u16(out, delta);
-    push_u16(out, 0);
-    push_u16(out, 1);
-    out.push(OBJECT);
-    push_u16(out, handler.throwable);
+/// Goes on from the locals of the frame before to those of a frame.
+fn follow(locals: &mut Vec<Type>, frame: &Frame<'_>) {
+    match frame.form {
+        form::CHOP_3..form::SAME_EXTENDED => {
+            let less = usize::from(form::SAME_EXTENDED - frame.form);
+            locals.truncate(locals.len().saturating_sub(less));
+        }
+        form::FULL => *locals = types(&frame.locals).collect(),
+        _ => locals.extend(types(&frame.locals)),
+    }
+}
+
+fn types(types: &Types<'_>) -> impl Iterator<Item = Type> {
+    let (bytes, mut at) = (types.bytes, 0);
+    std::iter::from_fn(move || {
+        let tag = *bytes.get(at)?;
+        at += 1;
+        let mut data = 0;
+        if matches!(tag, OBJECT | UNINITIALIZED) {
+            data = u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]);
+            at += 2;
+        }
+        Some(Type { tag, data })
+    })
 }

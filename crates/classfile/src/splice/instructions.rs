@@ -15,6 +15,7 @@ pub(super) fn write(
     let start = out.len();
     let mut copied = 0;
     let mut jumps = layout.jumps().iter().peekable();
+    let mut contained = layout.contained().iter();
     for index in layout.insertions() {
         let insertion = &edit.insertions()[*index as usize];
         while let Some(jump) = jumps.next_if(|jump| jump.pc < insertion.pc) {
@@ -23,7 +24,14 @@ pub(super) fn write(
         let pc = usize::from(insertion.pc);
         out.extend_from_slice(&bytes[copied..pc]);
         copied = pc;
-        out.extend_from_slice(edit.code(insertion));
+        match if insertion.is_contained { contained.next() } else { None } {
+            Some(contained) => {
+                contained.kept.store(out);
+                out.extend_from_slice(edit.code(insertion));
+                contained.kept.load(out);
+            }
+            None => out.extend_from_slice(edit.code(insertion)),
+        }
     }
     for jump in jumps {
         copied = write_jump(code, jump, copied, layout, out)?;

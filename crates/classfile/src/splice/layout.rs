@@ -1,5 +1,6 @@
 //! Where everything of the original code is in the new one.
 
+use super::contained::{Contained, Kept};
 use crate::code::MAX_CODE_BYTES;
 use crate::instruction::padding;
 use crate::{Code, Instruction, MethodEdit, Operands, Reach, SkipReason, opcode};
@@ -42,6 +43,8 @@ pub(super) struct Layout {
     jumps: Vec<Jump>,
     /// The edit's insertions in the order of the new code, without those that nothing reaches.
     insertions: Vec<u32>,
+    /// Those of them whose exceptions are dropped.
+    contained: Vec<Contained>,
     /// All of the edit's insertions in the order of pcs.
     order: Vec<u32>,
     /// The pcs of `goto` and `jsr` that become wide, sorted.
@@ -108,12 +111,18 @@ impl Layout {
         &self.insertions
     }
 
+    /// The insertions whose exceptions are dropped, in the order of the new code.
+    pub(super) fn contained(&self) -> &[Contained] {
+        &self.contained
+    }
+
     fn place(&mut self, code: &Code<'_>, edit: &MethodEdit) -> Result<(), SkipReason> {
         let length = code.bytes().len();
         self.places.clear();
         self.places.resize(length + 1, Place::NONE);
         self.jumps.clear();
         self.insertions.clear();
+        self.contained.clear();
         let mut next = 0;
         let mut end = 0;
         let mut falls_through = true;
@@ -129,7 +138,15 @@ impl Layout {
                     return Err(SkipReason::NotAnInstruction { pc: insertion.pc.into() });
                 }
                 next += 1;
-                let bytes = edit.code(insertion).len() as u32;
+                let mut bytes = edit.code(insertion).len() as u32;
+                if insertion.is_contained {
+                    let kept = Kept::before(&instruction, code, edit);
+                    let start = place.itself + kept.bytes();
+                    let covered = start..start + bytes;
+                    bytes += 2 * kept.bytes();
+                    let end = place.itself + bytes;
+                    self.contained.push(Contained { pc: instruction.pc, covered, end, kept });
+                }
                 match insertion.reach {
                     // Code that nothing reaches would need a frame of its own.
                     Reach::FallThrough if !falls_through => continue,

@@ -1,19 +1,25 @@
 //! Writes the tables of code whose entries keep their size.
 
+use super::contained::Trailer;
 use super::layout::Layout;
 use super::{limit, push_u16};
 use crate::reader::Reader;
 use crate::{Code, MethodEdit, SkipReason};
 
-/// Appends the exception table, and behind its entries those of the handler of all exceptions.
+/// Appends the exception table: the entries of code that is contained, the method's own, and those of
+/// the handler of all exceptions.
 pub(super) fn write_exceptions(
     code: &Code<'_>,
     edit: &MethodEdit,
     layout: &Layout,
+    trailer: &Trailer,
     out: &mut Vec<u8>,
 ) -> Result<(), SkipReason> {
     let table = code.exception_table();
-    let mut entries = Vec::new();
+    // A JVM takes the first that fits.
+    let contained =
+        trailer.covered.iter().map(|(range, handler)| (range.start, range.end, *handler, 0));
+    let mut entries: Vec<_> = contained.collect();
     // A range ends before the code inserted at its end: what is known of the locals there need not
     // be what its handler expects. javac has handlers that cover themselves. A call under such a
     // handler, which code inserted at its beginning can have, is more than HotSpot's C1 compiles

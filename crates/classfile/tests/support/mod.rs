@@ -211,7 +211,7 @@ fn probe(
             _ => {}
         }
         if instruction.is_return() {
-            edit.insert(instruction.pc, Reach::All, &call("exit")?);
+            edit.insert_contained(instruction.pc, &call("exit")?);
         }
         if instruction.is_invoke() {
             edit.insert(instruction.pc, Reach::All, &before);
@@ -222,12 +222,11 @@ fn probe(
         }
     }
     for handler in code.exception_table() {
-        edit.insert(handler.handler_pc, Reach::All, &call("caught")?);
+        edit.insert_contained(handler.handler_pc, &call("caught")?);
     }
     let start = if is_constructor { code.after_this_call() } else { Some(0) };
     if let Some(start) = start {
-        let unwind = [&call("unwind")?[..], &[opcode::ATHROW]].concat();
-        edit.catch_all(1, &unwind);
+        edit.catch_all(0, &call("unwind")?);
         edit.cover(start..code.end_pc());
     }
     Ok(())

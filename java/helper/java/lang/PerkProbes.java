@@ -173,6 +173,8 @@ public final class PerkProbes {
             enterSlowly(thread, top, method);
             return;
         }
+        // What can overflow the stack comes before all that changes something.
+        long start = CLOCK == CLOCK_NONE ? 0 : now(thread);
         U.putLong(null, top + FRAME_NEXT, U.getLong(null, node + NEXT));
         U.putLong(null, top + FRAME_LAST, node);
         U.putLong(null, node + COUNT, U.getLong(null, node + COUNT) + 1);
@@ -184,7 +186,7 @@ public final class PerkProbes {
             U.putChar(null, top + FRAME_LINE, (char) 0);
         }
         if (CLOCK != CLOCK_NONE) {
-            U.putLong(null, top + FRAME_START, now(thread));
+            U.putLong(null, top + FRAME_START, start);
             U.putLong(null, top + FRAME_CALLEES, 0);
         }
         U.putLong(thread, STACK_FIELD, top ^ UNBORN);
@@ -467,7 +469,7 @@ public final class PerkProbes {
     }
 
     @ForceInline
-    private static void push(Thread thread, long top, long node) {
+    private static void push(Thread thread, long top, long node, long start) {
         U.putLong(null, top + FRAME_NODE, node);
         U.putLong(null, top + FRAME_NEXT, U.getLong(null, node + FIRST));
         U.putLong(null, top + FRAME_LAST, NIL);
@@ -475,7 +477,7 @@ public final class PerkProbes {
             U.putChar(null, top + FRAME_LINE, (char) 0);
         }
         if (CLOCK != CLOCK_NONE) {
-            U.putLong(null, top + FRAME_START, now(thread));
+            U.putLong(null, top + FRAME_START, start);
             U.putLong(null, top + FRAME_CALLEES, 0);
         }
         U.putLong(thread, STACK_FIELD, top ^ UNBORN);
@@ -489,11 +491,12 @@ public final class PerkProbes {
             return;
         }
         long node = find(thread, top, method);
-        count(top, node);
+        long start = CLOCK == CLOCK_NONE ? 0 : now(thread);
         if (U.getInt(null, top + FRAME_LIMIT) != 0) {
             top = extend(U.getLong(thread, TREE_FIELD), top);
         }
-        push(thread, top + FRAME_BYTES, node);
+        count(top, node);
+        push(thread, top + FRAME_BYTES, node, start);
     }
 
     @DontInline

@@ -1,0 +1,205 @@
+//! Inserted code whose exceptions are dropped, and what comes after the method's code for it.
+
+use std::ops::Range;
+
+use super::frames::{TrailerFrame, TrailerLocals};
+use super::layout::Layout;
+use crate::{Code, Instruction, MethodEdit, opcode};
+
+/// What is on the operand stack where the code is inserted, and where it is meanwhile: an exception
+/// handler throws away all that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// Nothing that will be needed.
+    Nothing,
+    /// A value in a local variable.
+    Value {
+        /// As the instructions for it are ordered: int, long, float, double, reference.
+        kind: u8,
+        local: u16,
+    },
+}
+
+const LONG: u8 = 1;
+const DOUBLE: u8 = 3;
+const REFERENCE: u8 = 4;
+
+impl Kept {
+    /// What is there before an instruction that returns, or at an exception handler.
+    pub(super) fn before(
+        instruction: &Instruction<'_>,
+        code: &Code<'_>,
+        edit: &MethodEdit,
+    ) -> Self {
+        let free = code.max_locals().saturating_add(edit.extra_locals());
+        match instruction.opcode {
+            opcode::RETURN => Self::Nothing,
+            opcode @ opcode::IRETURN..opcode::RETURN => {
+                let kind = opcode - opcode::IRETURN;
+                let words = if matches!(kind, LONG | DOUBLE) { 2 } else { 1 };
+                let mut table = code.exception_table();
+                let is_covered = table.any(|it| (it.start_pc..it.end_pc).contains(&instruction.pc));
+                // The method needs its own local variables no more, unless a handler could.
+                let used = if is_covered { free } else { code.max_locals().saturating_sub(words) };
+                Self::Value { kind, local: used }
+            }
+            _ => Self::Value { kind: REFERENCE, local: free },
+        }
+    }
+
+    /// An exception, where no local variable of the method will be needed any more.
+    pub(super) fn last_exception(code: &Code<'_>) -> Self {
+        Self::Value { kind: REFERENCE, local: code.max_locals().saturating_sub(1) }
+    }
+
+    /// How many words of local variables there must be.
+    pub(super) fn locals(self) -> usize {
+        match self {
+            Self::Nothing => 0,
+            Self::Value { kind: LONG | DOUBLE, local } => usize::from(local) + 2,
+            Self::Value { local, .. } => usize::from(local) + 1,
+        }
+    }
+
+    /// The bytes of the instruction that keeps it, and of the one that takes it back.
+    pub(super) fn bytes(self) -> u32 {
+        match self {
+            Self::Nothing => 0,
+            Self::Value { local: 0..=3, .. } => 1,
+            Self::Value { local: 4..=255, .. } => 2,
+            Self::Value { .. } => 4,
+        }
+    }
+
+    pub(super) fn store(self, out: &mut Vec<u8>) {
+        self.access(opcode::ISTORE, opcode::ISTORE_0, out);
+    }
+
+    pub(super) fn load(self, out: &mut Vec<u8>) {
+        self.access(opcode::ILOAD, opcode::ILOAD_0, out);
+    }
+
+    /// The instruction of its kind, of which there is a short form for each of the first locals.
+    fn access(self, first: u8, first_short: u8, out: &mut Vec<u8>) {
+        let Self::Value { kind, local } = self else { return };
+        let [high, low] = local.to_be_bytes();
+        match local {
+            0..=3 => out.push(first_short + 4 * kind + low),
+            4..=255 => out.extend([first + kind, low]),
+            _ => out.extend([opcode::WIDE, first + kind, high, low]),
+        }
+    }
+}
+
+/// Where contained code is in the new code.
+#[derive(Clone, Debug)]
+pub(super) struct Contained {
+    /// The pc in the original code.
+    pub(super) pc: u16,
+    /// The code, without the instructions that keep what was on the operand stack.
+    pub(super) covered: Range<u32>,
+    /// Where the method goes on.
+    pub(super) end: u32,
+    pub(super) kept: Kept,
+}
+
+/// The code after the method's own: the handler of all exceptions, and the handlers that drop
+/// exceptions.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Trailer {
+    pub(super) code: Vec<u8>,
+    /// What is covered by the handlers that drop exceptions, and where these are.
+    pub(super) covered: Vec<(Range<u32>, u32)>,
+    /// The frames, in the order of their pcs.
+    pub(super) frames: Vec<TrailerFrame>,
+    /// How many words of local variables there must be.
+    pub(super) locals: usize,
+}
+
+impl Trailer {
+    /// What a method needs.
+    pub(super) fn new(code: &Code<'_>, edit: &MethodEdit, layout: &Layout) -> Self {
+        let mut trailer = Self::default();
+        if let Some((handler, _)) = edit.handler() {
+            trailer.catch_all(code, handler, layout);
+        }
+        trailer.resume_returns(code, layout);
+        for contained in layout.contained().iter().filter(|it| !returns(code, it.pc)) {
+            let Contained { pc, end: resumed, kept, .. } = *contained;
+            let locals = TrailerLocals::At { pc, kept, resumed };
+            let handler = trailer.handler(layout, kept, locals);
+            trailer.covered.push((contained.covered.clone(), handler));
+            trailer.goto(layout, resumed);
+        }
+        trailer
+    }
+
+    /// The handler of all exceptions.
+    fn catch_all(&mut self, code: &Code<'_>, handler: &[u8], layout: &Layout) {
+        self.frames.push(TrailerFrame { pc: self.pc(layout), locals: TrailerLocals::None });
+        if handler.is_empty() {
+            self.code.push(opcode::ATHROW);
+            return;
+        }
+        let kept = Kept::last_exception(code);
+        kept.store(&mut self.code);
+        let start = self.pc(layout);
+        self.code.extend_from_slice(handler);
+        let covered = start..self.pc(layout);
+        kept.load(&mut self.code);
+        self.code.push(opcode::ATHROW);
+        let drops = self.handler(layout, kept, TrailerLocals::Exception(kept));
+        self.covered.push((covered, drops));
+        self.code.push(opcode::ATHROW);
+    }
+
+    /// One handler for all code before returns, which returns.
+    fn resume_returns(&mut self, code: &Code<'_>, layout: &Layout) {
+        let mut handlers: Vec<(Kept, u32)> = Vec::new();
+        for contained in layout.contained().iter().filter(|it| returns(code, it.pc)) {
+            let kept = contained.kept;
+            let known = handlers.iter().find(|it| it.0 == kept).map(|it| it.1);
+            let handler = known.unwrap_or_else(|| {
+                let handler = self.handler(layout, kept, TrailerLocals::Returned(kept));
+                self.code.push(code.bytes()[usize::from(contained.pc)]);
+                handlers.push((kept, handler));
+                handler
+            });
+            self.covered.push((contained.covered.clone(), handler));
+        }
+    }
+
+    /// Begins a handler that drops the exception and takes back what was kept; answers its pc.
+    fn handler(&mut self, layout: &Layout, kept: Kept, locals: TrailerLocals) -> u32 {
+        let pc = self.pc(layout);
+        self.frames.push(TrailerFrame { pc, locals });
+        self.code.push(opcode::POP);
+        kept.load(&mut self.code);
+        self.locals = self.locals.max(kept.locals());
+        pc
+    }
+
+    fn goto(&mut self, layout: &Layout, target: u32) {
+        // Both are below 2^31: code that is too long is refused before it is written.
+        let offset = target as i32 - self.pc(layout) as i32;
+        match i16::try_from(offset) {
+            Ok(short) => {
+                self.code.push(opcode::GOTO);
+                self.code.extend(short.to_be_bytes());
+            }
+            Err(_) => {
+                self.code.push(opcode::GOTO_W);
+                self.code.extend(offset.to_be_bytes());
+            }
+        }
+    }
+
+    fn pc(&self, layout: &Layout) -> u32 {
+        (layout.end() + self.code.len()) as u32
+    }
+}
+
+/// Whether the instruction at a pc of the original code returns.
+fn returns(code: &Code<'_>, pc: u16) -> bool {
+    matches!(code.bytes()[usize::from(pc)], opcode::IRETURN..=opcode::RETURN)
+}
