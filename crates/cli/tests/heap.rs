@@ -1,6 +1,6 @@
 //! Heap dumps in `perk report` and `perk convert`.
 
-use crate::util::{Folder, stderr, stdout};
+use crate::util::{Folder, assert_refused, stderr, stdout};
 
 /// A record of a file with ids of four bytes.
 fn record(tag: u8, body: &[u8]) -> Vec<u8> {
@@ -85,6 +85,28 @@ fn converting_keeps_heap_dumps_by_class_or_says_that_it_does_not() {
     assert!(stdout(&output).ends_with(TABLE), "{}", stdout(&output));
     let output = folder.run(&["convert", "two.hprof", "-o", "two.txt"]);
     assert!(output.status.success() && stderr(&output).contains("heap dumps by class"));
+}
+
+#[test]
+fn dumps_one_behind_the_other_are_all_shown() {
+    let folder = Folder::new();
+    let dump = dump();
+    folder.file("two.hprof", [&dump[..], &dump].concat());
+    let output = folder.run(&["report", "two.hprof"]);
+    assert_eq!(output.status.code(), Some(0));
+    let note = format!("offset {}: another file begins, and is read, too", dump.len());
+    assert!(stderr(&output).contains(&note), "{}", stderr(&output));
+    assert!(stdout(&output).contains("4 heap dumps, the last of 1 object"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("Heap dump 3 of 4: 4 objects"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_dump_of_nothing_that_is_known_is_an_error() {
+    let folder = Folder::new();
+    let head = b"JAVA PROFILE 1.0.2\0\0\0\0\x04\0\0\0\0\0\0\0\0";
+    folder.file("a.hprof", [&head[..], &record(0x1C, &[0x66; 9]), &record(0x2C, &[])].concat());
+    let output = folder.run(&["report", "a.hprof"]);
+    assert_refused(&output, &["offset 40: no sub-record of a heap dump has tag 0x66"]);
 }
 
 /// What of a file is there is shown, and on stderr what is not.

@@ -3,7 +3,7 @@
 mod extended;
 mod monitors;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::mem;
 
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::Error;
 use crate::heap::{
-    ClassDump, FieldType, HEAD_BYTES, Ids, Names, Record, Stream, Tally, skim, source_form,
+    ClassDump, FieldType, HEAD_BYTES, Header, Ids, Names, Record, Stream, Tally, skim, source_form,
 };
 
 /// Reads a file of any size: what is kept of heap dumps is how many objects each class has. What is
@@ -32,7 +32,9 @@ use crate::heap::{
 /// [`Error::Binary`] with the offset of the record that cannot be understood; as the input fails.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let (header, mut stream) = Stream::new(input)?;
-    let mut reader = Reader { id_bytes: header.id_bytes, ..Reader::default() };
+    let mut reader = Reader::default();
+    reader.tally.begin_file(stream.is_android());
+    reader.id_bytes = header.id_bytes;
     loop {
         let skimmed = stream.skim(&mut reader.tally);
         let offset = stream.offset();
@@ -42,6 +44,9 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
         };
         match next {
             Ok(None) => break,
+            Ok(Some(Record::Header(next))) => {
+                reader.next_file(offset, &header, &next, stream.is_android())?;
+            }
             Ok(Some(record)) => {
                 reader.record_count += 1;
                 reader.record(record, offset)?;
@@ -52,16 +57,16 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
                 }
             }
         }
-        reader.elapsed_us = stream.elapsed_us();
+        reader.elapsed_us = reader.file_begun_us + stream.elapsed_us();
     }
     if let Some(failure) = stream.failure() {
         let what = format!("offset {}: the input ends there: {failure}", stream.offset());
         reader.profile.notes.push(what);
-        reader.tally_end(true);
+        reader.tally_end(true)?;
     }
     reader.note_wrong_lengths(stream.wrong_length_count());
     let utc_offset_s = reader.profile.accounting.as_ref().map_or(0, |told| told.utc_offset_s);
-    Ok(reader.finish(Timestamp { unix_ms: header.unix_ms, utc_offset_s }))
+    reader.finish(Timestamp { unix_ms: header.unix_ms, utc_offset_s })
 }
 
 #[derive(Default)]
@@ -81,6 +86,14 @@ struct Reader {
     extended: Option<Extended>,
     /// The heap dump that is being read.
     tally: Tally,
+    /// What of it cannot be understood, the first of it.
+    tally_fault: Option<Error>,
+    /// The names of the heaps that its objects are of.
+    heaps: BTreeSet<StrId>,
+    /// The file at hand has CONTROL SETTINGS: what perk and the original's agent write begins so.
+    is_of_agent: bool,
+    /// From the date in the first file's head to that of the file at hand.
+    file_begun_us: u64,
     /// The time stamp of the record at hand, or of the heap dump's last one.
     elapsed_us: u64,
     /// The time stamps of the sections.
@@ -117,20 +130,48 @@ impl Reader {
                 self.stack_trace(serial, thread_serial, frames, offset)?;
             }
             Record::Segment { .. } => self.tally.open(),
-            Record::DumpEnd => self.tally_end(false),
+            Record::DumpEnd => self.tally_end(false)?,
+            Record::Heap { name } => {
+                let name = self.name_of(name, "the heap's name", offset)?;
+                self.heaps.extend(name);
+            }
             Record::Root(root) => self.tally.root(root.kind),
             Record::Class(class) => self.tally.class(&class, statics(&class, &self.names)),
             Record::Instance { .. } | Record::Array { .. } => {
                 skim::object(&record, &mut self.tally);
             }
-            Record::MoreElements(_) => {}
+            Record::Header(_) | Record::MoreElements(_) => {}
             Record::Body { tag, elapsed_us, bytes } => {
-                self.elapsed_us = elapsed_us;
+                self.elapsed_us = self.file_begun_us + elapsed_us;
                 let mut body = Cursor::new(bytes, offset as usize + HEAD_BYTES, self.id_bytes);
                 self.body(tag, &mut body)?;
             }
             Record::Other { tag, bytes } => self.pass_over(tag, bytes),
         }
+        Ok(())
+    }
+
+    /// Another file begins. Its ids and serial numbers are its own; its sections are more of the same.
+    fn next_file(
+        &mut self,
+        offset: u64,
+        first: &Header,
+        next: &Header,
+        is_android: bool,
+    ) -> Result<(), Error> {
+        self.file_end()?;
+        self.profile.notes.push(format!("offset {offset}: another file begins, and is read, too"));
+        self.file_begun_us = next.unix_ms.saturating_sub(first.unix_ms).saturating_mul(1000);
+        self.id_bytes = next.id_bytes;
+        self.names = Names::default();
+        self.classes.clear();
+        self.frames.clear();
+        self.threads.clear();
+        self.sample_interval_bytes = None;
+        self.is_interim = false;
+        self.is_of_agent = false;
+        self.extended = None;
+        self.tally.begin_file(is_android);
         Ok(())
     }
 
@@ -140,30 +181,56 @@ impl Reader {
         let mut note = error.to_string();
         let is_cut = match error {
             Error::Cut { .. } if self.record_count > 0 => true,
-            Error::Binary { .. } if stream.is_in_segment() => match stream.skip_segment() {
-                Ok(bytes) => {
-                    note += &format!("; {bytes} bytes of a heap dump passed over");
-                    false
+            Error::Binary { .. } if stream.is_in_segment() => {
+                self.tally_fault.get_or_insert(error);
+                match stream.skip_segment() {
+                    Ok(bytes) => {
+                        note += &format!("; {bytes} bytes of a heap dump passed over");
+                        false
+                    }
+                    Err(_) => true,
                 }
-                Err(_) => true,
-            },
+            }
             error => return Err(error),
         };
         self.profile.notes.push(note);
         if is_cut {
-            self.tally_end(true);
+            self.tally_end(true)?;
         }
         Ok(!is_cut)
     }
 
     /// Ends the heap dump that is being read, if one is.
-    fn tally_end(&mut self, is_cut: bool) {
-        if self.tally.is_open() {
-            // What perk and the original's agent write begins with CONTROL SETTINGS.
-            let is_of_jvm = self.profile.settings.is_none();
-            let heap = self.tally.finish(&mut self.profile, self.id_bytes, is_of_jvm);
-            self.section(Event::Heap(HeapHistogram { is_cut, ..heap }));
+    ///
+    /// # Errors
+    /// What of it cannot be understood, if that is all of it and nothing else is in the file so far.
+    fn tally_end(&mut self, is_cut: bool) -> Result<(), Error> {
+        let fault = self.tally_fault.take();
+        let heaps = mem::take(&mut self.heaps);
+        if !self.tally.is_open() {
+            return Ok(());
         }
+        if let Some(fault) = fault.filter(|_| self.tally.is_empty() && self.has_no_section()) {
+            return Err(fault);
+        }
+        let heap = self.tally.finish(&mut self.profile, self.id_bytes, !self.is_of_agent);
+        if !heaps.is_empty() {
+            let names = heaps.iter().map(|&name| self.profile.symbols.strings.get(name));
+            let names = names.collect::<Vec<_>>().join(", ");
+            let note = format!("objects of the heaps {names} are counted together");
+            if !self.profile.notes.contains(&note) {
+                self.profile.notes.push(note);
+            }
+        }
+        self.section(Event::Heap(HeapHistogram { is_cut, ..heap }));
+        Ok(())
+    }
+
+    fn has_no_section(&self) -> bool {
+        let is_section = |event: &Event| {
+            !matches!(event, Event::ThreadStart(_) | Event::ThreadEnd(_) | Event::ClassUnload(_))
+        };
+        !self.profile.events.iter().any(is_section)
     }
 
     fn note_wrong_lengths(&mut self, count: u64) {
@@ -205,6 +272,7 @@ impl Reader {
             }
             tag::CONTROL_SETTINGS => {
                 let flags = body.u4("the flags")?;
+                self.is_of_agent = true;
                 self.profile.settings = Some(Settings {
                     allocations: flags & FLAG_SITES != 0,
                     cpu_samples: flags & FLAG_CPU_SAMPLES != 0,
@@ -371,13 +439,19 @@ impl Reader {
         })
     }
 
-    /// Adds what only the whole file tells: dates and notes.
-    fn finish(mut self, created: Timestamp) -> Profile {
+    /// Ends what the file has begun and not ended.
+    fn file_end(&mut self) -> Result<(), Error> {
         self.extended_end();
         if self.tally.is_open() {
             self.profile.notes.push("the file ends before HEAP DUMP END".to_owned());
-            self.tally_end(true);
+            self.tally_end(true)?;
         }
+        Ok(())
+    }
+
+    /// Adds what only the whole file tells: dates and notes.
+    fn finish(mut self, created: Timestamp) -> Result<Profile, Error> {
+        self.file_end()?;
         self.profile.created = Some(created);
         let mut elapsed_us = self.sections_elapsed_us.into_iter();
         for event in &mut self.profile.events {
@@ -407,7 +481,7 @@ impl Reader {
                 format!("{count} records {name} (tag {tag:#04x}, {bytes} bytes) passed over");
             self.profile.notes.push(note);
         }
-        self.profile
+        Ok(self.profile)
     }
 }
 

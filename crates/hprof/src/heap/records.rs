@@ -1,10 +1,12 @@
 //! What a file with heap dumps holds, record by record.
 
-use super::FieldType;
+use super::{FieldType, Header};
 
 /// A record, or a sub-record of a heap dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record<'a> {
+    /// Another file begins: several were put one behind the other.
+    Header(Header),
     /// UTF8: a name, in modified UTF-8.
     Utf8 {
         /// The name's id.
@@ -52,6 +54,11 @@ pub enum Record<'a> {
     },
     /// HEAP DUMP END, or the end of a HEAP DUMP.
     DumpEnd,
+    /// The objects that follow are of the heap with this name (Android has several).
+    Heap {
+        /// The id of its name.
+        name: u64,
+    },
     /// A root.
     Root(Root),
     /// A class.

@@ -174,7 +174,9 @@ impl Rewrite<'_> {
                 dump.threads.trace(serial, frames.iter());
                 Ok(())
             }
-            Record::Segment { .. }
+            Record::Header(_)
+            | Record::Heap { .. }
+            | Record::Segment { .. }
             | Record::DumpEnd
             | Record::Body { .. }
             | Record::Other { .. } => Ok(()),

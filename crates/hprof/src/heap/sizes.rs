@@ -73,6 +73,13 @@ impl Sizes {
         Self { layout, rule: Rule::Packed }
     }
 
+    /// Android's. What instances take is told by the file.
+    pub(super) fn android() -> Self {
+        let assumed = Self::assumed();
+        let layout = ObjectLayout { header_bytes: 8, array_header_bytes: 12, ..assumed.layout };
+        Self { layout, ..assumed }
+    }
+
     /// The fields of a class without a class above.
     pub(super) fn root(&self) -> Placed {
         Placed { end: self.layout.header_bytes, gaps: Vec::new() }

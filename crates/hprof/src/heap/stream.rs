@@ -44,6 +44,7 @@ pub struct Stream<R> {
     /// What the input failed with where it should have had more, which is taken as its end.
     failure: Option<String>,
     wrong_length_count: u64,
+    is_android: bool,
 }
 
 /// What comes next.
@@ -95,31 +96,39 @@ impl<R: Read> Stream<R> {
             elapsed_us: 0,
             failure: None,
             wrong_length_count: 0,
+            is_android: false,
         };
+        let header = stream.header()?;
+        Ok((header, stream))
+    }
+
+    /// Reads the head of a file.
+    fn header(&mut self) -> io::Result<Header> {
         let mut length = 0;
         loop {
-            stream.need(length + 1, "the header")?;
-            match stream.buffer[length] {
+            self.need(length + 1, "the header")?;
+            match self.buffer[length] {
                 0 => break,
-                _ if length == MAGIC.len() && stream.buffer[..length] != *MAGIC => {
-                    let found = format!("\"{}\"", stream.buffer[..length].escape_ascii());
+                _ if length == MAGIC.len() && self.buffer[..length] != *MAGIC => {
+                    let found = format!("\"{}\"", self.buffer[..length].escape_ascii());
                     return Err(invalid(Error::NotHprof { found }));
                 }
                 _ if length == TITLE_LIMIT_BYTES => {
-                    return Err(stream.error("the header has no NUL".to_owned()));
+                    return Err(self.error("the header has no NUL".to_owned()));
                 }
                 _ => length += 1,
             }
         }
-        let title = String::from_utf8_lossy(stream.take(length)).into_owned();
-        stream.need(1 + 4 + 8, "the header")?;
-        let head = stream.take(1 + 4 + 8);
+        let title = String::from_utf8_lossy(self.take(length)).into_owned();
+        self.need(1 + 4 + 8, "the header")?;
+        let head = self.take(1 + 4 + 8);
         let (id_bytes, unix_ms) = (number(&head[1..5]) as usize, number(&head[5..]));
         if !(1..=8).contains(&id_bytes) {
-            return Err(stream.error(format!("ids of {id_bytes} bytes; 1 to 8 are possible")));
+            return Err(self.error(format!("ids of {id_bytes} bytes; 1 to 8 are possible")));
         }
-        stream.id_bytes = id_bytes;
-        Ok((Header { title, id_bytes, unix_ms }, stream))
+        (self.id_bytes, self.elapsed_us) = (id_bytes, 0);
+        self.is_android = title == ANDROID;
+        Ok(Header { title, id_bytes, unix_ms })
     }
 
     /// The next record; `None` at the end of the file.
@@ -189,6 +198,11 @@ impl<R: Read> Stream<R> {
         !matches!(self.state, State::Records)
     }
 
+    /// Whether Android wrote the file, by its head.
+    pub(crate) fn is_android(&self) -> bool {
+        self.is_android
+    }
+
     /// How many dumps were longer than their records say.
     pub(crate) fn wrong_length_count(&self) -> u64 {
         self.wrong_length_count
@@ -225,6 +239,10 @@ impl<R: Read> Stream<R> {
         }
         self.need(HEAD_BYTES, "the head of a record")?;
         let head = self.peek(HEAD_BYTES);
+        // No record has its first letter for a tag.
+        if MAGIC.starts_with(head) {
+            return self.header().map(|header| Some(Record::Header(header)));
+        }
         let (tag, elapsed_us, bytes) = (head[0], number(&head[1..5]), number(&head[5..]));
         self.elapsed(elapsed_us);
         if matches!(tag, tag::HEAP_DUMP | tag::HEAP_DUMP_SEGMENT) {
@@ -341,13 +359,21 @@ impl<R: Read> Stream<R> {
                 Ok(Record::Instance { id, trace, class, values: &fields.rest[4..] })
             }
             sub::OBJECT_ARRAY | sub::PRIMITIVE_ARRAY => self.array(tag, segment),
+            sub::PRIMITIVE_ARRAY_NODATA if self.is_android => self.array(tag, segment),
+            sub::HEAP_DUMP_INFO if self.is_android => {
+                let length = 1 + 4 + ids;
+                let segment = self.need_part(length, segment, "the name of a heap")?;
+                self.state = State::Segment(segment.less(length));
+                let mut fields = Fields { rest: &self.take(length)[1 + 4..], id_bytes: ids };
+                Ok(Record::Heap { name: fields.id() })
+            }
             sub::CLASS => {
                 let (parts, segment) = self.class_parts(segment)?;
                 self.state = State::Segment(segment.less(parts.end));
                 Ok(Record::Class(class(self.take(parts.end), ids, parts)))
             }
             _ => {
-                let Some(length) = root_bytes(tag, ids) else {
+                let Some(length) = root_bytes(tag, ids, self.is_android) else {
                     return Err(
                         self.error(format!("no sub-record of a heap dump has tag {tag:#04x}"))
                     );
@@ -377,7 +403,8 @@ impl<R: Read> Stream<R> {
                 }
             },
         };
-        let element_bytes = elements.field_type().bytes(ids);
+        let has_elements = tag != sub::PRIMITIVE_ARRAY_NODATA;
+        let element_bytes = elements.field_type().bytes(ids) * usize::from(has_elements);
         let total = u64::from(length) * element_bytes as u64;
         let segment = self.within(head as u64 + total, segment, || {
             format!("an array of {total} bytes runs beyond its segment")
@@ -544,6 +571,7 @@ impl<R: Read> Stream<R> {
 pub(crate) const HEAD_BYTES: usize = 9;
 const LOW_BITS: u64 = u32::MAX as u64;
 const MAGIC: &[u8] = b"JAVA PROFILE 1.0";
+const ANDROID: &str = "JAVA PROFILE 1.0.3";
 const TITLE_LIMIT_BYTES: usize = 64;
 
 fn invalid(error: Error) -> io::Error {

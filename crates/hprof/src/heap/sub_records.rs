@@ -19,15 +19,37 @@ pub(crate) mod sub {
     pub(crate) const OBJECT_ARRAY: u8 = 0x22;
     pub(crate) const PRIMITIVE_ARRAY: u8 = 0x23;
 
+    // Android's (`JAVA PROFILE 1.0.3`).
+    pub(crate) const INTERNED_STRING: u8 = 0x89;
+    pub(crate) const FINALIZING: u8 = 0x8A;
+    pub(crate) const DEBUGGER: u8 = 0x8B;
+    pub(crate) const REFERENCE_CLEANUP: u8 = 0x8C;
+    pub(crate) const VM_INTERNAL: u8 = 0x8D;
+    pub(crate) const JNI_MONITOR: u8 = 0x8E;
+    pub(crate) const UNREACHABLE: u8 = 0x90;
+    pub(crate) const PRIMITIVE_ARRAY_NODATA: u8 = 0xC3;
+    pub(crate) const HEAP_DUMP_INFO: u8 = 0xFE;
+
     /// Whether no record has this tag, but a sub-record has.
     pub(crate) fn is_no_record(tag: u8) -> bool {
         matches!(tag, CLASS..=PRIMITIVE_ARRAY | THREAD | UNKNOWN)
     }
 }
 
-/// The bytes of a root, its tag among them.
-pub(super) fn root_bytes(tag: u8, id_bytes: usize) -> Option<usize> {
+/// The bytes of a root, its tag among them; Android has kinds of its own.
+pub(super) fn root_bytes(tag: u8, id_bytes: usize, is_android: bool) -> Option<usize> {
     let rest = match tag {
+        sub::JNI_MONITOR if is_android => 8,
+        sub::INTERNED_STRING
+        | sub::FINALIZING
+        | sub::DEBUGGER
+        | sub::REFERENCE_CLEANUP
+        | sub::VM_INTERNAL
+        | sub::UNREACHABLE
+            if is_android =>
+        {
+            0
+        }
         sub::UNKNOWN | sub::STICKY_CLASS | sub::MONITOR => 0,
         sub::JNI_GLOBAL => id_bytes,
         sub::JNI_LOCAL | sub::JAVA_FRAME | sub::THREAD => 8,
@@ -48,7 +70,7 @@ pub(super) fn root(tag: u8, mut fields: Fields<'_>) -> Root {
         sub::NATIVE_STACK => RootKind::NativeStack(fields.u4()),
         sub::STICKY_CLASS => RootKind::StickyClass,
         sub::THREAD_BLOCK => RootKind::ThreadBlock(fields.u4()),
-        sub::MONITOR => RootKind::Monitor,
+        sub::MONITOR | sub::JNI_MONITOR => RootKind::Monitor,
         sub::THREAD => RootKind::Thread { serial: fields.u4(), trace: fields.u4() },
         _ => RootKind::Unknown,
     };

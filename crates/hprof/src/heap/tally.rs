@@ -52,6 +52,8 @@ pub(crate) struct Tally {
     /// The same of arrays of references, if these have eight bytes.
     reference_slack: i64,
     is_open: bool,
+    /// Android wrote the file, and tells the size of a class's instances.
+    is_android: bool,
 }
 
 /// A class.
@@ -74,6 +76,7 @@ struct Class {
 #[derive(Clone, Copy, Debug)]
 struct Dumped {
     superclass: u64,
+    instance_bytes: u32,
     fields: FieldCounts,
     statics: FieldCounts,
 }
@@ -108,6 +111,7 @@ impl Default for Tally {
             primitive_slack: [u64::MAX; TYPES],
             reference_slack: i64::MAX,
             is_open: false,
+            is_android: false,
         }
     }
 }
@@ -144,6 +148,19 @@ impl Tally {
         self.is_open = true;
     }
 
+    /// The beginning of a file: nothing of the one before is meant any more.
+    pub(crate) fn begin_file(&mut self, is_android: bool) {
+        *self = Self { is_android, ..Self::default() };
+    }
+
+    /// Whether the dump has no object so far, and no class.
+    pub(crate) fn is_empty(&self) -> bool {
+        let has_primitives = self.primitives.iter().any(|arrays| arrays.count > 0);
+        let has_any =
+            |class: &Class| class.count > 0 || class.arrays.is_some() || class.dump.is_some();
+        !has_primitives && !self.classes.iter().any(has_any)
+    }
+
     /// Whether a dump has begun and not ended.
     pub(crate) fn is_open(&self) -> bool {
         self.is_open
@@ -160,8 +177,9 @@ impl Tally {
         let index = self.index(dump.id);
         let fields = FieldCounts::of(dump.fields().map(|(_, field)| field));
         let statics = FieldCounts::of(statics);
-        let superclass = dump.superclass;
-        self.classes[index as usize].dump = Some(Dumped { superclass, fields, statics });
+        let ClassDump { superclass, instance_bytes, .. } = *dump;
+        let dumped = Dumped { superclass, instance_bytes, fields, statics };
+        self.classes[index as usize].dump = Some(dumped);
         self.class_ids.push(dump.id);
         self.has_sorted_ids = false;
     }
@@ -191,8 +209,10 @@ impl Tally {
         id_bytes: usize,
         is_of_jvm: bool,
     ) -> HeapHistogram {
-        let sizes = self.sizes();
-        let trusted = self.trusted_gap_count(is_of_jvm);
+        let (sizes, trusted) = match self.is_android {
+            true => (Sizes::android(), u64::MAX),
+            false => (self.sizes(), self.trusted_gap_count(is_of_jvm)),
+        };
         let layouts = self.layouts(&sizes, trusted);
         let mut rows = Vec::new();
         let is_class = |class: &Class| {
@@ -200,7 +220,12 @@ impl Tally {
         };
         let of_classes = self.classes.iter().position(is_class);
         for (index, class) in self.classes.iter().enumerate() {
+            let told_bytes = class.dump.map(|dump| dump.instance_bytes);
+            let told_bytes = told_bytes.filter(|&bytes| self.is_android && bytes > 0);
             let own_bytes = match &layouts[index] {
+                _ if let Some(bytes) = told_bytes => {
+                    u64::from(bytes).next_multiple_of(sizes.layout.alignment_bytes.into())
+                }
                 Some(placed) => sizes.instance_bytes(placed),
                 None => (u64::from(sizes.layout.header_bytes) + u64::from(class.value_bytes))
                     .next_multiple_of(sizes.layout.alignment_bytes.into()),
@@ -251,6 +276,7 @@ impl Tally {
         *self = Self {
             classes: std::mem::take(classes),
             by_id: std::mem::take(by_id),
+            is_android: self.is_android,
             ..Self::default()
         };
     }

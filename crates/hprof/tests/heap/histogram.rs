@@ -1,7 +1,7 @@
 //! Heap dumps by class: small ones made here, with records and lengths that lie, and those of real
 //! JVMs against what the JVM itself counts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 
 use perk_hprof::binary;
@@ -240,6 +240,133 @@ fn a_segment_that_makes_no_sense_is_passed_over() {
     assert_eq!(profile.notes.len(), 2, "{:?}", profile.notes);
     assert!(profile.notes[0].ends_with("has tag 0x66; 30 bytes of a heap dump passed over"));
     assert!(profile.notes[1].contains("runs beyond its segment; 17 bytes"));
+}
+
+fn record(tag: u8, body: &[u8]) -> Vec<u8> {
+    let length = (body.len() as u32).to_be_bytes();
+    [&[tag, 0, 0, 0, 0][..], &length, body].concat()
+}
+
+/// What Android writes, with ids of four bytes; with sub-records that come last.
+fn android(last: &[u8]) -> Vec<u8> {
+    let u4 = u32::to_be_bytes;
+    let mut bytes = b"JAVA PROFILE 1.0.3\0\0\0\0\x04\0\0\0\0\0\0\0\0".to_vec();
+    let names = ["java.lang.Object", "java.lang.String", "a.Node", "a.Node[]", "app", "zygote"];
+    for (at, name) in names.iter().enumerate() {
+        bytes.extend(record(0x01, &[&u4(0x70 + at as u32), name.as_bytes()].concat()));
+    }
+    for class in 0..4 {
+        bytes.extend(record(
+            0x02,
+            &[1 + class, 0x1000 + 8 * class, 0, 0x70 + class].map(u4).concat(),
+        ));
+    }
+    bytes.extend(record(0x05, &[0; 12]));
+    let instance = |id: u32, class: u32, values: &[u8]| {
+        [&[0x21][..], &[id, 0, class, values.len() as u32].map(u4).concat(), values].concat()
+    };
+    let class = |id: u32, superclass: u32, instance_bytes: u32| {
+        let ids = [id, 0, superclass, 0, 0, 0, 0, 0, instance_bytes].map(u4).concat();
+        [&[0x20][..], &ids, &[0; 6]].concat()
+    };
+    let array = |tag: u8, id: u32, length: u32, element: &[u8], bytes: &[u8]| {
+        [&[tag][..], &[id, 0, length].map(u4).concat(), element, bytes].concat()
+    };
+    let mut dump = Vec::new();
+    // Roots, JNI MONITOR last; each of the others has its id alone.
+    for tag in [0x89, 0x8A, 0x8B, 0x8C, 0x8D, 0x90] {
+        dump.extend([&[tag][..], &u4(0x2000)].concat());
+    }
+    dump.extend([&[0x8E][..], &[0x2000, 1, u32::MAX].map(u4).concat()].concat());
+    dump.extend([&[0xFE][..], &[b'A'.into(), 0x74].map(u4).concat()].concat());
+    // Classes stand behind their instances.
+    dump.extend(instance(0x2000, 0x1010, &[0; 4]));
+    dump.extend(instance(0x2010, 0x1010, &[0; 4]));
+    dump.extend(class(0x1010, 0x1000, 12));
+    dump.extend(array(0x22, 0x2020, 3, &u4(0x1018), &[0; 12]));
+    dump.extend(array(0x23, 0x2040, 5, &[8], &[0; 5]));
+    dump.extend([&[0xFE][..], &[b'Z'.into(), 0x75].map(u4).concat()].concat());
+    dump.extend(instance(0x3000, 0x1008, &[0; 8]));
+    dump.extend(array(0xC3, 0x3010, 1_000_000, &[10], &[]));
+    dump.extend(class(0x1000, 0, 8));
+    dump.extend(class(0x1008, 0x1000, 16));
+    dump.extend(class(0x1018, 0x1000, 0));
+    bytes.extend(record(0x1C, &[&dump[..], last].concat()));
+    bytes.extend(record(0x2C, &[]));
+    bytes
+}
+
+/// Written from the format's description: no Android was at hand.
+#[test]
+fn a_dump_of_android_is_counted() {
+    let bytes = android(&[]);
+    for profile in [read(&bytes), binary::read(Trickle(&bytes, 0)).unwrap()] {
+        let heap = only(&profile);
+        let expected = [
+            ("int[]", 1, 4_000_016),
+            // Header and fields, as the class says.
+            ("a.Node", 2, 32),
+            ("a.Node[]", 1, 24),
+            ("byte[]", 1, 24),
+            ("java.lang.String", 1, 16),
+        ];
+        let expected = expected.map(|(name, count, bytes)| (name.to_owned(), count, bytes));
+        let mut found = rows(&profile, heap);
+        found.sort_by_key(|row| (std::cmp::Reverse(row.2), row.0.clone()));
+        assert_eq!(found, expected);
+        assert_eq!(heap.roots, [(HeapRoot::Unknown, 6), (HeapRoot::Monitor, 1)]);
+        assert_eq!(profile.notes, ["objects of the heaps app, zygote are counted together"]);
+    }
+    // To others these are nothing that is known.
+    let mut plain = bytes;
+    plain[17] = b'2';
+    let error = binary::read(&plain[..]).unwrap_err().to_string();
+    assert!(error.contains("offset 294: no sub-record of a heap dump has tag 0x89"), "{error}");
+}
+
+/// No dump is shown as one of nothing.
+#[test]
+fn an_unknown_sub_record_is_an_error_or_a_note() {
+    let profile = read(&android(&[0x91; 20]));
+    assert_eq!(only(&profile).object_count(), 6);
+    assert!(profile.notes[0].ends_with("has tag 0x91; 20 bytes of a heap dump passed over"));
+    let mut nothing = b"JAVA PROFILE 1.0.3\0\0\0\0\x04\0\0\0\0\0\0\0\0".to_vec();
+    nothing.extend(record(0x1C, &[0x91; 20]));
+    nothing.extend(record(0x2C, &[]));
+    let error = binary::read(&nothing[..]).unwrap_err().to_string();
+    assert!(error.contains("offset 40: no sub-record of a heap dump has tag 0x91"), "{error}");
+    // Where another dump is whole there is something to show.
+    let both = [&android(&[])[..], &nothing].concat();
+    assert_eq!(read(&both).heaps().next().unwrap().object_count(), 6);
+}
+
+#[test]
+fn files_one_behind_the_other_are_read_as_one() {
+    // Ids of another size, and the same ids for other things.
+    let (first, second) = (dump_of(100), android(&[]));
+    for files in [[&first, &second], [&second, &first], [&first, &first]] {
+        let profile = read(&files.map(Vec::as_slice).concat());
+        let sorted = |profile: &Profile, heap: &HeapHistogram| {
+            rows(profile, heap).into_iter().collect::<BTreeSet<_>>()
+        };
+        let each = files.map(|file| {
+            let profile = read(file);
+            sorted(&profile, only(&profile))
+        });
+        let found: Vec<_> = profile.heaps().map(|heap| sorted(&profile, heap)).collect();
+        assert_eq!(found, each);
+        let note = format!("offset {}: another file begins, and is read, too", files[0].len());
+        assert!(profile.notes.contains(&note), "{:?}", profile.notes);
+    }
+    // HEAP DUMP has no end of its own.
+    let old = whole(17, &bytes_array(1, 3), &[]);
+    assert_eq!(read(&[&old[..], &old].concat()).heaps().count(), 2);
+    // Times are those of each file.
+    let mut later = first.clone();
+    later[23..31].copy_from_slice(&(1_700_000_000_000_u64 + 5000).to_be_bytes());
+    let profile = read(&[first, later].concat());
+    let times: Vec<_> = profile.heaps().map(|heap| heap.written.unwrap().unix_ms).collect();
+    assert_eq!(times[1] - times[0], 5000);
 }
 
 #[test]

@@ -103,6 +103,7 @@ impl Heap {
                     heap.arrays.get_mut(&open).unwrap().2.extend_from_slice(bytes);
                 }
                 Record::Body { tag, .. } | Record::Other { tag, .. } => heap.other_tags.push(tag),
+                Record::Header(_) | Record::Heap { .. } => panic!("{record:?}"),
             }
         }
         heap
