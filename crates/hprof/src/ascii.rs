@@ -36,19 +36,30 @@ const RAW_MONITOR: &str = " (Raw)";
 const UNKNOWN_THREAD: &str = "<unknown thread>";
 
 /// Whether a text begins so: with the header, or, where it is an excerpt, with any record, maybe
-/// behind some lines of prose.
+/// after some lines of prose. Excerpts may be indented.
 pub(crate) fn recognise(head: &[u8]) -> bool {
-    let mut lines = head.split(|&byte| byte == b'\n');
+    let mut lines = head.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_start);
     !head.contains(&0) && lines.any(|line| begins_record(line) || reader::is_cpu_title(line))
+}
+
+/// What follows `BEGIN (total = ` in the first line of CPU TIME, also where its title is `CPU TIMES`.
+fn cpu_time_total(line: &[u8]) -> Option<&[u8]> {
+    after_cpu_time(line)?.strip_prefix(b" BEGIN (total = ")
+}
+
+/// What follows the title `CPU TIME (ms)`, which may be `CPU TIMES`, and without the unit.
+fn after_cpu_time(line: &[u8]) -> Option<&[u8]> {
+    let rest = line.strip_prefix(b"CPU TIME")?;
+    let rest = rest.strip_prefix(b"S").unwrap_or(rest);
+    Some(rest.strip_prefix(b" (ms)").unwrap_or(rest))
 }
 
 /// Whether `line` begins a record, or a file.
 fn begins_record(line: &[u8]) -> bool {
-    const BEGINS: [&[u8]; 12] = [
+    const BEGINS: [&[u8]; 11] = [
         b"THREAD START (",
         b"THREAD END (",
         b"CPU SAMPLES BEGIN",
-        b"CPU TIME (ms) BEGIN",
         b"SITES BEGIN",
         b"HEAP DUMP BEGIN",
         b"MONITOR TIME BEGIN",
@@ -63,7 +74,10 @@ fn begins_record(line: &[u8]) -> bool {
             let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
             digits > 0 && rest.get(digits) == Some(&b':')
         }
-        [b'A'..=b'Z', ..] => BEGINS.iter().any(|begin| line.starts_with(begin)),
+        [b'A'..=b'Z', ..] => {
+            BEGINS.iter().any(|begin| line.starts_with(begin))
+                || after_cpu_time(line).is_some_and(|rest| rest.starts_with(b" BEGIN"))
+        }
         _ => false,
     }
 }

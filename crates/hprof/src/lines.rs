@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use perk_profile::{mutf8, names};
+use perk_profile::{Method, MethodId, Profile, mutf8, names};
 
 /// The next word of `line`, which white space ends, and what is left behind one blank.
 pub(crate) fn word<'t>(line: &mut &'t [u8]) -> Option<&'t [u8]> {
@@ -68,6 +68,30 @@ pub(crate) fn source_form(name: &str) -> Cow<'_, str> {
 fn is_internal(name: &str) -> bool {
     let begins = |part: &str| part.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '$');
     name.contains('/') && !name.contains('.') && name.split('/').all(begins)
+}
+
+/// Where the signature of `class.method(…)…` begins.
+pub(crate) fn signature_at(method: &str) -> Option<usize> {
+    let at = method.rfind('(')?;
+    let (_, result) = method[at..].rsplit_once(')')?;
+    let element = result.trim_start_matches('[');
+    let is_type = matches!(element, "Z" | "B" | "C" | "S" | "I" | "J" | "F" | "D" | "V")
+        || element.len() > 2 && element.starts_with('L') && element.ends_with(';');
+    is_type.then_some(at)
+}
+
+/// The method of `class.method(…)…`, also where a blank stands before the signature, as in JDK 1.1.
+pub(crate) fn method(name: &str, profile: &mut Profile) -> MethodId {
+    let (name, signature) = match signature_at(name) {
+        Some(at) => (name[..at].trim_end(), Some(&name[at..])),
+        None => (name, None),
+    };
+    let (class, name) = name.rsplit_once('.').unwrap_or(("", name));
+    let symbols = &mut profile.symbols;
+    let class = symbols.class(&source_form(class));
+    let name = symbols.strings.intern(name);
+    let signature = signature.map(|signature| symbols.strings.intern(signature));
+    symbols.method(Method { class, name, signature, source: None })
 }
 
 /// A line's beginning, for a message.

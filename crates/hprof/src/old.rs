@@ -8,10 +8,10 @@ mod objects;
 
 use std::io::{self, ErrorKind, Read, Write};
 
-use perk_profile::{CallEdge, CallEdges, Event, HeapSummary, Method, MethodId, Profile, Sites};
+use perk_profile::{CallEdge, CallEdges, Event, HeapSummary, MethodId, Profile, Sites};
 
 use self::objects::Row;
-use crate::lines::{counter, cut, one_line, source_form, text};
+use crate::lines::{counter, cut, method, one_line, signature_at, text};
 use crate::units::{from_ms, to_ms};
 use crate::{Error, LineReader};
 
@@ -74,8 +74,10 @@ pub(crate) fn recognise(head: &[u8]) -> bool {
     (is_title(line) || objects::is_title(line)) && line.len() < head.len() || objects::begins(line)
 }
 
+/// Whether `line` is the title of calls; the JVMs before JDK 1.1 begin it with `# `.
 fn is_title(line: &[u8]) -> bool {
     let line = line.trim_ascii_end();
+    let line = line.strip_prefix(b"# ").unwrap_or(line);
     [TITLE.trim_end(), SHORT_TITLE].iter().any(|title| title.as_bytes() == line)
 }
 
@@ -257,29 +259,6 @@ fn callee_and_caller(names: &str) -> Option<(Option<&str>, Option<&str>)> {
 
 fn has_signature(method: &str) -> bool {
     signature_at(method).is_some()
-}
-
-/// Where the signature of `class.method(…)…` begins.
-fn signature_at(method: &str) -> Option<usize> {
-    let at = method.rfind('(')?;
-    let (_, result) = method[at..].rsplit_once(')')?;
-    let element = result.trim_start_matches('[');
-    let is_type = matches!(element, "Z" | "B" | "C" | "S" | "I" | "J" | "F" | "D" | "V")
-        || element.len() > 2 && element.starts_with('L') && element.ends_with(';');
-    is_type.then_some(at)
-}
-
-fn method(name: &str, profile: &mut Profile) -> MethodId {
-    let (name, signature) = match signature_at(name) {
-        Some(at) => (&name[..at], Some(&name[at..])),
-        None => (name, None),
-    };
-    let (class, name) = name.rsplit_once('.').unwrap_or(("", name));
-    let symbols = &mut profile.symbols;
-    let class = symbols.class(&source_form(class));
-    let name = symbols.strings.intern(name);
-    let signature = signature.map(|signature| symbols.strings.intern(signature));
-    symbols.method(Method { class, name, signature, source: None })
 }
 
 #[cfg(test)]

@@ -193,6 +193,103 @@ MONITOR TIME END
     assert_eq!(profile.notes, ["2 monitors of the JVM itself passed over"]);
 }
 
+/// JDK 1.1 tells shares alone, of the ticks: the counts are the whole numbers that print so.
+#[test]
+fn samples_of_jdk_1_1() {
+    let text = "\
+JAVA PROFILE 1.0, created Thu Feb 15 14:39:15 2001
+
+WARNING!  prose
+--------
+CPU SAMPLES BEGIN (1703 samples, 1712 ticks, depth 1) Thu Feb 15 14:39:33 2001
+rank   self  accum   method
+   1 14.84% 14.84%   java/lang/String.getChars (II[CI)V
+   2 11.16% 25.99%   java/lang/StringBuffer.<init> (I)V
+   3 11.16% 37.15%   java/lang/StringBuffer.<init> (Ljava/lang/String;)V
+CPU SAMPLES END
+";
+    let profile = perk_hprof::read(text.as_bytes()).unwrap();
+    let samples = profile.cpu_samples().next().unwrap();
+    assert_eq!(samples.total, 1712);
+    assert_eq!(samples.written.unwrap().ctime(), "Thu Feb 15 14:39:33 2001");
+    let rows: Vec<_> = samples
+        .rows
+        .iter()
+        .map(|&(trace, count)| {
+            let frame = profile.frames(trace).next().unwrap();
+            let method = profile.symbols.get_frame(frame).method;
+            let signature = profile.symbols.get_method(method).signature.unwrap();
+            let signature = profile.symbols.strings.get(signature);
+            (profile.symbols.method_name(method) + signature, count)
+        })
+        .collect();
+    let init = "java.lang.StringBuffer.<init>";
+    assert_eq!(
+        rows,
+        [
+            ("java.lang.String.getChars(II[CI)V".to_owned(), 254),
+            (format!("{init}(I)V"), 191),
+            (format!("{init}(Ljava/lang/String;)V"), 191),
+        ]
+    );
+    assert_eq!(profile.depth, Some(1));
+    let looks = "line 5: the JVM looked 1703 times and found 1712 threads running, which are the \
+                 samples";
+    assert_eq!(profile.notes, [looks]);
+    for wrong in ["x", "1 samples, 2 ticks", "1 samples, 2 ticks, depth x)", "total = 1"] {
+        let text = format!("{HEADER}CPU SAMPLES BEGIN ({wrong}\n");
+        let result = ascii::read(text.as_bytes());
+        assert_eq!(result.is_ok(), wrong == "total = 1", "{wrong}");
+    }
+}
+
+/// As a book or a page shows a file: all of it indented, rows left out in words.
+#[test]
+fn excerpts_may_be_indented() {
+    let text = "\
+\tSITES BEGIN (ordered by live bytes) Tue Dec  8 11:16:15 2015
+\t          percent          live          alloc'ed  stack class
+\t rank   self  accum     bytes objs     bytes  objs trace name
+\t    1  60.00%60.00%    600000  200   1200000   400 302116 int[]
+\t    2  30.00% 90.00%    300000  100    300000   100 302104 java.util.ArrayList
+\t    ... cut for brevity ...
+\tSITES END
+\tTRACE 302116:
+\t\ta.B.<init>(B.java:11)
+\tCPU TIMES (ms) BEGIN (total = 100) Tue Dec  8 11:16:15 2015
+\trank   self  accum   count trace method
+\t   1100.00%100.00%       7 302116 a.B.<init>
+\tCPU TIMES END
+";
+    for text in [text.to_owned(), text.replace('\t', "    "), text.replace('\t', "")] {
+        let profile = perk_hprof::read(text.as_bytes()).unwrap();
+        let sites = profile.sites().unwrap();
+        assert_eq!(sites.rows.len(), 2);
+        assert_eq!(sites.total.live_bytes, 1_000_000);
+        let frame = profile.frames(sites.rows[0].trace).next().unwrap();
+        let method = profile.symbols.get_frame(frame).method;
+        assert_eq!(profile.symbols.method_name(method), "a.B.<init>");
+        let times = profile.cpu_times().next().unwrap();
+        let row = times.rows[0];
+        assert_eq!((times.rows.len(), row.count, row.self_ns), (1, 7, 100_000_000));
+        assert_eq!(
+            profile.notes,
+            [
+                "1 line of dots where rows were left out",
+                "1 trace that a row refers to is not in the file: of a trace nothing but the \
+                 method on top is known, where a row names it"
+            ]
+        );
+    }
+}
+
+#[test]
+fn calls_of_before_jdk_1_1() {
+    let text = "# count callee caller time\n3 A.b()V A.c()V 12\n";
+    let profile = perk_hprof::read(text.as_bytes()).unwrap();
+    assert_eq!(profile.call_edges().next().unwrap().rows[0].count, 3);
+}
+
 /// What is no record is told, and what is nothing else is no profile.
 #[test]
 fn other_lines_are_told() {

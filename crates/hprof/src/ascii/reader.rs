@@ -14,8 +14,8 @@ use std::io::{ErrorKind, Read};
 use perk_profile::{Accounting, Profile, Timestamp};
 
 use self::contents::Contents;
-pub(super) use self::contents::is_cpu_title;
-use super::{ACCOUNTING, PROSE_END, begins_record};
+pub(super) use self::cpu::is_cpu_title;
+use super::{ACCOUNTING, PROSE_END, after_cpu_time, begins_record};
 use crate::lines::{cut, text, word};
 use crate::{Error, LineReader};
 
@@ -55,6 +55,8 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
 struct Reader {
     at: At,
     contents: Contents,
+    /// How far the first record is indented.
+    indent: Option<usize>,
     /// The last line, or what was packed, is cut off.
     is_cut: bool,
     /// There was a header: a file without records is no wonder.
@@ -98,7 +100,8 @@ impl Reader {
         self.whole_line(line)
     }
 
-    fn whole_line(&mut self, line: &[u8]) -> Result<(), String> {
+    fn whole_line(&mut self, mut line: &[u8]) -> Result<(), String> {
+        line = self.unindented(line);
         match &mut self.at {
             At::Trace => {
                 if self.contents.frame_line(line)? {
@@ -108,7 +111,7 @@ impl Reader {
                 self.record(line)
             }
             At::Section(section) => {
-                if line.ends_with(b" END") && is_end(line, section.title()) {
+                if is_end(line, section.title()) {
                     self.close_section();
                     return Ok(());
                 }
@@ -135,13 +138,28 @@ impl Reader {
         }
     }
 
+    /// `line` without the indentation that excerpts may have as a whole: that of the first record.
+    fn unindented<'t>(&mut self, line: &'t [u8]) -> &'t [u8] {
+        let text = line.trim_ascii_start();
+        let indent = line.len() - text.len();
+        if self.indent.is_none() && begins_record(text) {
+            self.indent = Some(indent);
+        }
+        match self.indent {
+            None | Some(0) => line,
+            // Each kind of line may have its own, as people retype them.
+            Some(_) if begins_record(text) || self.is_end(text) => text,
+            Some(first) => &line[indent.min(first)..],
+        }
+    }
+
     /// A line in a section that is none of its rows.
     fn end_of_section(&mut self, line: &[u8]) -> Result<(), String> {
         let At::Section(section) = &self.at else { return Ok(()) };
         let (title, columns) = (section.title(), section.columns());
         let trimmed = line.trim_ascii();
-        if trimmed.iter().all(|&byte| byte == b'.') {
-            // Excerpts show so where they leave out rows.
+        if trimmed.is_empty() || trimmed.starts_with(b"...") || trimmed == b"." || trimmed == b".." {
+            // Excerpts show so where they leave out rows, also in words: `... cut for brevity ...`.
             self.contents.notes.elided += usize::from(!trimmed.is_empty());
             Ok(())
         } else if begins_record(line) {
@@ -151,6 +169,11 @@ impl Reader {
         } else {
             Err(format!("expected a row \"{columns}\" or {title} END, found \"{}\"", cut(line)))
         }
+    }
+
+    /// Whether `line` ends the section that is open.
+    fn is_end(&self, line: &[u8]) -> bool {
+        matches!(&self.at, At::Section(section) if is_end(line, section.title()))
     }
 
     fn close_section(&mut self) {
@@ -311,7 +334,10 @@ fn words(mut line: &[u8]) -> usize {
     std::iter::from_fn(|| word(&mut line)).count()
 }
 
-/// Whether `line` is `… END` of a section.
+/// Whether `line` is `… END` of a section; CPU TIME may end as `CPU TIMES END`.
 fn is_end(line: &[u8], title: &str) -> bool {
-    line.strip_suffix(b" END").is_some_and(|begin| begin == title.as_bytes())
+    line.strip_suffix(b" END").is_some_and(|begin| {
+        begin == title.as_bytes()
+            || title.starts_with("CPU TIME") && after_cpu_time(begin) == Some(b"")
+    })
 }

@@ -9,12 +9,12 @@ use perk_profile::{
 
 use super::Section;
 use super::by_text::ByText;
-use super::cpu::{Samples, Times};
+use super::cpu::{Samples, Times, is_cpu_title};
 use super::heap::HeapDump;
 use super::monitors::{Dump, MonitorSection};
 use super::sites::SiteSection;
-use crate::ascii::{ESTIMATE, ESTIMATE_SERIAL, INTERIM, INTERIM_SERIAL};
-use crate::lines::{counter, cut, number, source_form, text, word};
+use crate::ascii::{ESTIMATE, ESTIMATE_SERIAL, INTERIM, INTERIM_SERIAL, cpu_time_total};
+use crate::lines::{counter, cut, number, source_form, text};
 
 #[derive(Default)]
 pub(super) struct Contents {
@@ -60,7 +60,9 @@ impl Contents {
         Ok(Some(if let Some(rest) = line.strip_prefix(b"CPU SAMPLES BEGIN (total = ") {
             let (total, rest) = self.counter(rest, "the total of the samples")?;
             Box::new(Samples::new(Some(total), rest, self))
-        } else if let Some(rest) = line.strip_prefix(b"CPU TIME (ms) BEGIN (total = ") {
+        } else if let Some(rest) = line.strip_prefix(b"CPU SAMPLES BEGIN (") {
+            Box::new(Samples::of_ticks(rest, self)?)
+        } else if let Some(rest) = cpu_time_total(line) {
             let (total_ms, rest) = self.counter(rest, "the total of the milliseconds")?;
             Box::new(Times::new(total_ms, rest))
         } else if let Some(rest) = line.strip_prefix(b"MONITOR TIME BEGIN (total = ") {
@@ -291,12 +293,6 @@ fn line_of(place: &str) -> Option<Line> {
         "Native method" => Line::Native,
         number => Line::Number(number.parse().ok()?),
     })
-}
-
-/// Whether `line` has the titles of CPU SAMPLES and CPU TIME.
-pub(in crate::ascii) fn is_cpu_title(mut line: &[u8]) -> bool {
-    let titles = [&b"rank"[..], b"self", b"accum", b"count", b"trace", b"method"];
-    titles.iter().all(|&title| word(&mut line) == Some(title))
 }
 
 /// What was passed over, mended or is not there.

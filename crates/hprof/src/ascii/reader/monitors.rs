@@ -7,9 +7,9 @@ use perk_profile::{
 
 use super::Section;
 use super::contents::{Contents, narrow};
-use super::shares::{date, self_ns};
+use super::shares::{RowHead, date, self_ns};
 use crate::ascii::{JAVA_MONITOR, PARKING, RAW_MONITOR, UNKNOWN_THREAD};
-use crate::lines::{cut, hundredths, number, source_form, text, word};
+use crate::lines::{cut, number, source_form, text, word};
 use crate::units::from_ms;
 
 impl Contents {
@@ -165,11 +165,11 @@ impl Section for MonitorSection {
 
     /// `rank self% accum% count trace class (Java)`
     fn row(&mut self, line: &[u8], contents: &mut Contents) -> Result<bool, String> {
-        if line.starts_with(b"rank ") {
+        if line.trim_ascii_start().starts_with(b"rank ") {
             return Ok(true);
         }
         let rest = &mut &line[..];
-        let (_, own, sum) = (word(rest), word(rest), word(rest));
+        let Some(head) = RowHead::of(rest) else { return Ok(false) };
         let (count, serial) = (word(rest).and_then(number), word(rest).and_then(number));
         let class = text(rest);
         let class = match (class.strip_suffix(JAVA_MONITOR), class.strip_suffix(PARKING)) {
@@ -182,10 +182,7 @@ impl Section for MonitorSection {
         let blocked_ns = if total_ns == 0 {
             0
         } else {
-            let (Some(own), Some(sum)) = (own.and_then(hundredths), sum.and_then(hundredths))
-            else {
-                return Ok(false);
-            };
+            let Some((own, sum)) = head.hundredths() else { return Ok(false) };
             self_ns(total_ns, own, sum, self.sum_ns)
         };
         let (Some(blocked_count), Some(serial)) = (count, serial) else { return Ok(false) };

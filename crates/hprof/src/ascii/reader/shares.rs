@@ -1,14 +1,53 @@
-//! Text has percentages where the model has numbers: the self times of CPU TIME and the total of
-//! SITES are found from them, to their two decimals.
+//! Text has percentages where the model has numbers: the self times of CPU TIME, the counts of JDK
+//! 1.1's CPU SAMPLES and the total of SITES are found from them, to their two decimals.
 
 use perk_profile::Timestamp;
 
-use crate::lines::{hundredths, text};
-use crate::units::MS_NS;
+use crate::lines::{hundredths, number, text, word};
+use crate::units::{MS_NS, from_ms};
 
 /// The date behind a section's parenthesis.
 pub(super) fn date(rest: &[u8]) -> Option<Timestamp> {
     rest.strip_prefix(b") ").and_then(|date| Timestamp::from_ctime(&text(date)))
+}
+
+/// How a row begins: `rank self% accum%`.
+#[derive(Clone, Copy)]
+pub(super) struct RowHead<'a> {
+    pub(super) rank: Option<u64>,
+    /// The row's share.
+    pub(super) own: &'a [u8],
+    /// The share of all rows down to it.
+    pub(super) accumulated: &'a [u8],
+}
+
+impl<'a> RowHead<'a> {
+    /// Takes it off `line`. Old agents leave no blank before a share of 100 %: `   1100.00%100.00%`.
+    pub(super) fn of(line: &mut &'a [u8]) -> Option<Self> {
+        const FULL: &[u8] = b"100.00%";
+        let (rank, shares) = match word(line)? {
+            first if first.contains(&b'%') => {
+                let at = first.windows(FULL.len()).position(|part| part == FULL)?;
+                first.split_at(at)
+            }
+            rank => (rank, word(line)?),
+        };
+        let end = shares.iter().position(|&byte| byte == b'%').map_or(shares.len(), |at| at + 1);
+        let (own, rest) = shares.split_at(end);
+        let accumulated = if rest.is_empty() { word(line)? } else { rest };
+        Some(Self { rank: number(rank), own, accumulated })
+    }
+
+    /// Both shares, in hundredths.
+    pub(super) fn hundredths(&self) -> Option<(u32, u32)> {
+        hundredths(self.own).zip(hundredths(self.accumulated))
+    }
+}
+
+/// The whole number of which a row prints `own` and `sum` hundredths of a percent, as [`self_ns`].
+pub(super) fn part(total: u64, own: u32, sum: u32, so_far: u64) -> u64 {
+    // Whole numbers are found as whole milliseconds are.
+    self_ns(from_ms(total), own, sum, from_ms(so_far)) / MS_NS
 }
 
 /// The self time of a row that prints `own` hundredths of a percent of the total and `sum` down to
@@ -45,8 +84,8 @@ impl Default for Total {
 
 impl Total {
     /// `part` is printed as `percent` of the total.
-    pub(super) fn limit(&mut self, part: u64, percent: Option<&[u8]>) {
-        let Some(percent) = percent.and_then(hundredths).map(u128::from) else { return };
+    pub(super) fn limit(&mut self, part: u64, percent: &[u8]) {
+        let Some(percent) = hundredths(percent).map(u128::from) else { return };
         let scaled = u128::from(part) * 20_000;
         let narrow = |limit: u128| u64::try_from(limit).unwrap_or(u64::MAX);
         self.least = self.least.max(narrow(scaled.div_ceil(2 * percent + 1)));
@@ -69,7 +108,33 @@ impl Total {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::from_ms;
+
+    #[test]
+    fn rows_begin_with_or_without_blanks() {
+        for (line, rank, own, accumulated) in [
+            ("   1 25.06% 25.06% 2 x", 1, "25.06%", "25.06%"),
+            ("   1100.00%100.00% 2 x", 1, "100.00%", "100.00%"),
+            ("  10100.00%100.00% 2 x", 10, "100.00%", "100.00%"),
+            ("   2  5.00%100.00% 2 x", 2, "5.00%", "100.00%"),
+            ("1 100.00% 100.00% 2 x", 1, "100.00%", "100.00%"),
+            ("1 nan% nan% 2 x", 1, "nan%", "nan%"),
+        ] {
+            let mut rest = line.as_bytes();
+            let head = RowHead::of(&mut rest).unwrap();
+            assert_eq!(head.rank, Some(rank), "{line}");
+            assert_eq!((head.own, head.accumulated), (own.as_bytes(), accumulated.as_bytes()));
+            assert_eq!(rest.trim_ascii(), b"2 x");
+        }
+        for wrong in ["", "1", "1 2.00%", "12.00%"] {
+            assert!(RowHead::of(&mut wrong.as_bytes()).is_none(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn counts_are_found_by_their_shares() {
+        assert_eq!(part(1712, 1484, 1484, 0), 254);
+        assert_eq!(part(1712, 1116, 2599, 254), 191);
+    }
 
     const SECOND_NS: u64 = 1_000_000_000;
 
@@ -107,13 +172,13 @@ mod tests {
     #[test]
     fn a_total_is_what_the_percentages_say() {
         let mut live = Total::default();
-        live.limit(24_000, Some(b"4.14%"));
-        live.limit(36_784, Some(b"6.35%"));
+        live.limit(24_000, b"4.14%");
+        live.limit(36_784, b"6.35%");
         let total = live.nearest(36_784);
         assert!((578_900..579_800).contains(&total), "{total}");
-        live.limit(1, Some(b"nan%"));
+        live.limit(1, b"nan%");
         assert_eq!(live.nearest(36_784), total);
-        live.limit(total, Some(b"100.00%"));
+        live.limit(total, b"100.00%");
         assert_eq!(live.nearest(total), total);
     }
 }

@@ -4,7 +4,7 @@ use perk_profile::{Allocations, Event, Site, SiteSelection, Sites};
 
 use super::Section;
 use super::contents::Contents;
-use super::shares::{Total, date};
+use super::shares::{RowHead, Total, date};
 use crate::ascii::BY_ALLOCATED;
 use crate::lines::{number, word};
 
@@ -41,10 +41,10 @@ impl Section for SiteSection {
     /// `rank self% accum% live bytes, objects, allocated bytes, objects, trace, class`
     fn row(&mut self, line: &[u8], contents: &mut Contents) -> Result<bool, String> {
         let rest = &mut &line[..];
-        let (rank, own, sum) = (word(rest), word(rest), word(rest));
-        if matches!(rank, Some(b"percent" | b"rank")) {
+        if matches!(word(&mut &line[..]), Some(b"percent" | b"rank")) {
             return Ok(true);
         }
+        let Some(head) = RowHead::of(rest) else { return Ok(false) };
         let mut column = || word(rest).and_then(number);
         let columns = (column(), column(), column(), column(), column());
         let (Some(live_bytes), Some(live_count), Some(bytes), Some(count), Some(serial)) = columns
@@ -56,10 +56,10 @@ impl Section for SiteSection {
         let class = contents.class(rest);
         let trace = contents.trace(serial, self.sites.rows.len(), b"")?;
         self.sites.total.add(objects);
-        self.live.limit(live_bytes, own);
+        self.live.limit(live_bytes, head.own);
         // Where an excerpt leaves out rows, the sum is not theirs.
-        if rank.and_then(number) == Some(self.sites.rows.len() as u64 + 1) {
-            self.live.limit(self.sites.total.live_bytes, sum);
+        if head.rank == Some(self.sites.rows.len() as u64 + 1) {
+            self.live.limit(self.sites.total.live_bytes, head.accumulated);
         }
         self.sites.rows.push(Site { class, trace, objects });
         Ok(true)
