@@ -10,7 +10,7 @@ use perk_formats::{
     speedscope, svg, xprof,
 };
 use perk_hprof::{Format, aprof, ascii, old};
-use perk_profile::{Line, Profile, Value};
+use perk_profile::{Event, Line, Profile, Value};
 
 use crate::packing::Packing;
 
@@ -272,6 +272,11 @@ impl Form {
                     (profile.measures().next().is_some(), "what other tools measured"),
                     (profile.heaps().next().is_some(), "heap dumps by class"),
                     (has_fields, "field accesses"),
+                    (profile.events.iter().any(is_summary), "heap summaries"),
+                    (
+                        profile.sites().is_some_and(|sites| !sites.known.live),
+                        "that live objects are not known",
+                    ),
                 ];
                 return lost.into_iter().filter_map(|(lost, what)| lost.then_some(what)).collect();
             }
@@ -312,6 +317,10 @@ impl Form {
         .filter_map(|(lost, what)| lost.then_some(what))
         .collect()
     }
+}
+
+fn is_summary(event: &Event) -> bool {
+    matches!(event, Event::HeapSummary(_))
 }
 
 fn has_monitors(profile: &Profile) -> bool {

@@ -272,6 +272,11 @@ impl<'a> Content<'a> {
         if !self.filtered.is_empty() {
             lines.push(format!("filtered: {}", self.filtered.join(", ")));
         }
+        let part = self.objects.as_ref().and_then(Objects::part);
+        let is_main = self.main_view().is_some_and(|view| view.value == Value::Allocated);
+        if let Some(part) = part.filter(|_| is_main) {
+            lines.push(format!("shares of allocated bytes are of the {part} that the file lists"));
+        }
         if let Some(view) = self.main_view().filter(|_| !self.joined.is_empty()) {
             let rows = self.joined.rows(&view.numbers.rows);
             let number = rows.iter().map(|row| row.1).fold(0, u64::saturating_add);

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use perk_profile::{
-    Allocations, CallRow, ClassId, CpuSamples, CpuTimes, Event, KeyedMap, Measure, Profile, Site,
-    Sites, TraceId, Unit, Value,
+    Allocations, CallRow, ClassId, CpuSamples, CpuTimes, Event, KeyedMap, KnownObjects, Measure,
+    Profile, Site, Sites, TraceId, Unit, Value,
 };
 
 /// The class of allocations of which the file does not tell it.
@@ -192,6 +192,8 @@ pub(crate) fn into_profile(profile: &mut Profile, columns: Vec<Column>, interval
     let mut objects: BTreeMap<(TraceId, ClassId), Allocations> = BTreeMap::new();
     let mut total_objects = Allocations::default();
     let mut measures = Vec::new();
+    let is_of_live = |it: &Column| matches!(it.quantity, Quantity::LiveBytes | Quantity::LiveCount);
+    let known = KnownObjects { live: columns.iter().any(is_of_live), ..KnownObjects::default() };
     for column in columns {
         let total = column.total;
         match (column.quantity.clone(), column.quantity.of_objects()) {
@@ -239,6 +241,7 @@ pub(crate) fn into_profile(profile: &mut Profile, columns: Vec<Column>, interval
             total: total_objects,
             rows: objects.into_iter().map(site).collect(),
             sample_interval_bytes: intervals.sites_bytes,
+            known,
             ..Sites::default()
         };
         sites.rank(0.0);

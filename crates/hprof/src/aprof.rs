@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::io::{self, Read, Write};
 use std::mem;
 
-use perk_profile::{Allocations, Event, KeyedMap, Profile, Site, Sites, names};
+use perk_profile::{Allocations, Event, KeyedMap, KnownObjects, Profile, Site, Sites, names};
 
 use crate::lines::{cut, number, one_line, text, word};
 use crate::{Error, LineReader};
@@ -104,7 +104,8 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
         allocated_count: row.count,
         ..Allocations::default()
     };
-    let mut sites = Sites::default();
+    let known = KnownObjects { live: false, ..KnownObjects::default() };
+    let mut sites = Sites { known, ..Sites::default() };
     let mut by_class = KeyedMap::default();
     let trace = profile.system_trace();
     for table in &tables {

@@ -45,6 +45,7 @@ pub(crate) mod tag {
     pub(crate) const WAIT: u8 = 0xF9;
     pub(crate) const MEASURE: u8 = 0xFA;
     pub(crate) const HEAP_HISTOGRAM: u8 = 0xFB;
+    pub(crate) const LARGE_HEAP_SUMMARY: u8 = 0xFC;
 
     /// Whether records of this kind are read whole; those of heap dumps are read in parts.
     pub(crate) fn has_body(tag: u8) -> bool {
@@ -57,7 +58,7 @@ pub(crate) mod tag {
                 | END_THREAD
                 | CPU_SAMPLES
                 | CONTROL_SETTINGS
-                | EXTENDED..=HEAP_HISTOGRAM
+                | EXTENDED..=LARGE_HEAP_SUMMARY
         )
     }
 
@@ -90,6 +91,7 @@ pub(crate) mod tag {
             WAIT => "WAIT",
             MEASURE => "MEASURE",
             HEAP_HISTOGRAM => "HEAP HISTOGRAM",
+            LARGE_HEAP_SUMMARY => "LARGE HEAP SUMMARY",
             _ => "of a kind unknown",
         }
     }
@@ -128,6 +130,10 @@ const METHOD: u64 = 0x8 << 32;
 /// MEASURE: what is counted, by its number.
 const UNITS: [Unit; 3] = [Unit::Count, Unit::Nanoseconds, Unit::Bytes];
 
+/// ALL SITES: it is not known what lives.
+const LIVE_IS_UNKNOWN: u8 = 0x10;
+/// ALL SITES: rows are left out, and the totals are those of the others, but for the live bytes.
+const SITES_ARE_LEFT_OUT: u8 = 0x20;
 /// HEAP HISTOGRAM: the file ended inside the dump.
 const HEAP_IS_CUT: u8 = 0x2;
 /// HEAP HISTOGRAM: it is told how the sizes were found.

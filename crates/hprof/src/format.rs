@@ -2,7 +2,7 @@
 
 use std::io;
 
-use perk_profile::{Event, Profile};
+use perk_profile::{Event, HeapSummary, KnownObjects, Profile, Site, Sites};
 
 use crate::{ascii, old};
 
@@ -70,7 +70,7 @@ impl Format {
         }
     }
 
-    /// Whether all sections of `profile` have a place in this format.
+    /// Whether all sections of `profile` have a place in this format, and their numbers.
     ///
     /// # Errors
     /// One line that says what has none, and which formats hold it.
@@ -83,7 +83,16 @@ impl Format {
             let title = self.title();
             return Err(format!("{title} holds calls by callee and caller; the profile has none"));
         }
-        sections.try_for_each(|section| self.check(section))
+        sections.try_for_each(|section| self.check(section))?;
+        let what = match self {
+            Format::Binary if profile.events.iter().any(is_large) => "numbers of 2^32 and more",
+            Format::Binary if profile.events.iter().any(has_unknown) => {
+                "numbers that are not known"
+            }
+            _ => return Ok(()),
+        };
+        let (title, extended) = (self.title(), Format::Extended.title());
+        Err(format!("{title} has no place for {what}; {extended} has"))
     }
 
     /// Whether sections of this kind are left out where they stand among others, as those who read
@@ -121,6 +130,32 @@ impl Format {
             Format::Old => section == Section::CallEdges,
         }
     }
+}
+
+/// Whether an event has a number for which HPROF's records have 32 bits, and which needs more.
+fn is_large(event: &Event) -> bool {
+    let is_large = |number: u64| number > u32::MAX.into();
+    match event {
+        Event::CpuSamples(samples) => {
+            is_large(samples.total) || samples.rows.iter().any(|row| is_large(row.1))
+        }
+        Event::Sites(Sites { total, rows, .. }) => {
+            is_large(total.live_bytes.max(total.live_count))
+                || rows.iter().any(|Site { objects, .. }| {
+                    is_large(objects.live_bytes.max(objects.live_count))
+                        || is_large(objects.allocated_bytes.max(objects.allocated_count))
+                })
+        }
+        Event::HeapSummary(HeapSummary { objects, .. }) => {
+            is_large(objects.live_bytes.max(objects.live_count))
+        }
+        _ => false,
+    }
+}
+
+/// Whether an event has numbers that are not known.
+fn has_unknown(event: &Event) -> bool {
+    matches!(event, Event::Sites(sites) if sites.known != KnownObjects::default())
 }
 
 impl Section {
@@ -206,6 +241,19 @@ mod tests {
             assert_eq!(Format::Extended.holds(profile), Ok(()));
         }
         assert!(Format::Old.holds(&sites).unwrap_err().contains("the profile has none"));
+        let mut large = Sites::default();
+        large.total.live_bytes = 5_000_000_000;
+        let mut unknown = Sites::default();
+        unknown.known.live = false;
+        for (sites, what) in
+            [(large, "numbers of 2^32 and more"), (unknown, "numbers that are not known")]
+        {
+            let profile = with(Event::Sites(sites));
+            let refused =
+                format!("HPROF binary has no place for {what}; perk's extended HPROF has");
+            assert_eq!(Format::Binary.holds(&profile).unwrap_err(), refused);
+            assert_eq!(Format::Extended.holds(&profile), Ok(()));
+        }
         for format in [Format::Ascii, Format::Binary] {
             let error = crate::write(&edges, format, Vec::new()).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidInput);

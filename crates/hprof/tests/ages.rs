@@ -5,8 +5,8 @@
 
 use std::fmt::Write;
 
-use perk_hprof::{Error, ascii};
-use perk_profile::{HeapRoot, Profile, ThreadId};
+use perk_hprof::{Error, Format, ascii};
+use perk_profile::{Allocations, Event, HeapRoot, HeapSummary, Profile, ThreadId};
 
 const HEADER: &str =
     "JAVA PROFILE 1.0.1, created Fri Nov 20 19:00:31 2026\n\nprose\n\n--------\n\n";
@@ -112,6 +112,53 @@ fn totals_that_have_overflown_are_mended() {
         let error = ascii::read(text.as_bytes()).unwrap_err();
         assert!(matches!(error, Error::Ascii { line: 7, .. }), "{total}: {error}");
     }
+}
+
+/// The shares of the rows are of all live bytes, those of rows left out among them. Nothing tells
+/// what these allocated.
+#[test]
+fn sites_that_are_left_out_are_known_by_the_shares_of_the_others() {
+    let sites = |rows: &str| {
+        let profile = read(&format!("SITES BEGIN (ordered by live bytes) x\n{rows}SITES END\n"));
+        (profile.sites().unwrap().clone(), profile.notes)
+    };
+    let row = "    7  3.39% 41.42%     55180 2759     95180  4759   300001 a.B\n";
+    let (part, _) = sites(row);
+    assert!(!part.known.all_sites && part.is_by_live());
+    assert!((1_625_000..1_631_000).contains(&part.total.live_bytes), "{part:?}");
+    assert_eq!((part.total.live_count, part.total.allocated_bytes), (2759, 95_180));
+    let whole = "    1 60.00% 60.00%  600 1  600 1 1 A\n    2 40.00%100.00%  400 1  900 2 1 B\n";
+    let (all, _) = sites(whole);
+    assert!(all.known.all_sites && !all.is_by_live());
+    assert_eq!((all.total.live_bytes, all.total.allocated_bytes), (1000, 1500));
+    let (elided, _) = sites(&format!("{whole}...\n"));
+    assert!(!elided.known.all_sites);
+    // The original counts in 32 bits.
+    let (_, notes) = sites("    1 -9.00% -9.00%  600 1  600 1 300001 A\n");
+    let odd = "1 SITES has shares that fit no total: a counter has grown over 2^31, or numbers \
+               were changed";
+    assert!(notes.contains(&odd.to_owned()), "{notes:?}");
+}
+
+/// What stands in 32 bits and fills them may be more.
+#[test]
+fn full_numbers_of_records_are_told() {
+    let mut profile = Profile::default();
+    let mut objects = Allocations { live_bytes: u32::MAX.into(), ..Allocations::default() };
+    profile.events.push(Event::HeapSummary(HeapSummary { objects, written: None }));
+    let mut bytes = Vec::new();
+    perk_hprof::write(&profile, Format::Binary, &mut bytes).unwrap();
+    let notes = perk_hprof::read(&bytes[..]).unwrap().notes;
+    let full = "1 number is 2^32 - 1, the largest that HPROF's records hold: may be larger";
+    assert_eq!(notes, [full]);
+    objects.live_bytes = 5_000_000_000;
+    profile.events = vec![Event::HeapSummary(HeapSummary { objects, written: None })];
+    assert!(perk_hprof::write(&profile, Format::Binary, Vec::new()).is_err());
+    let mut bytes = Vec::new();
+    perk_hprof::write(&profile, Format::Extended, &mut bytes).unwrap();
+    let read = perk_hprof::read(&bytes[..]).unwrap();
+    let Event::HeapSummary(summary) = read.events[0] else { panic!("{:?}", read.events) };
+    assert_eq!((summary.objects, read.notes), (objects, Vec::new()));
 }
 
 /// Of the agent before JDK 5 and of the one after.

@@ -8,10 +8,10 @@ use std::path::Path;
 use perk_hprof::{Error, Format};
 use perk_profile::{
     Allocations, CallEdge, CallEdges, CallRow, CpuSamples, CpuTimes, Event, Frame, FrameId,
-    HeapClassRow, HeapHistogram, HeapRoot, HeapSummary, Line, LockKind, Measure, Method, MethodId,
-    Monitor, MonitorDump, MonitorRow, MonitorTimes, ObjectLayout, Profile, Site, SiteSelection,
-    Sites, Status, StrId, Thread, ThreadId, ThreadState, Timestamp, TraceId, Unit, WaitEvent,
-    WaitKind, Waits,
+    HeapClassRow, HeapHistogram, HeapRoot, HeapSummary, KnownObjects, Line, LockKind, Measure,
+    Method, MethodId, Monitor, MonitorDump, MonitorRow, MonitorTimes, ObjectLayout, Profile, Site,
+    SiteSelection, Sites, Status, StrId, Thread, ThreadId, ThreadState, Timestamp, TraceId, Unit,
+    WaitEvent, WaitKind, Waits,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -146,7 +146,7 @@ fn step() -> impl Strategy<Value = Step> {
     let edges = vec((method(), method(), method(), any::<u64>(), any::<u64>()), 0..6);
     let row = (index(), index(), any::<[u64; 4]>());
     let interval_bytes = proptest::option::of(1..u64::MAX);
-    let sites = (vec(row, 0..6), any::<[u64; 4]>(), interval_bytes, 0..8_u16, seconds.clone());
+    let sites = (vec(row, 0..6), any::<[u64; 4]>(), interval_bytes, 0..32_u16, seconds.clone());
     let summary = (any::<[u64; 4]>(), seconds.clone());
     let kinds = vec![WaitKind::Wait, WaitKind::Waited, WaitKind::Sleep, WaitKind::Exit];
     let number = || proptest::option::of(1..u32::MAX);
@@ -318,7 +318,8 @@ fn build(plan: &Plan, format: Format) -> Profile {
             }
             Step::Unload(class) => Some(Event::ClassUnload(*class.get(&classes))),
             Step::Summary([live_bytes, live_count, allocated_bytes, allocated_count], seconds) => {
-                let live = [*live_bytes, *live_count].map(|number| number % (1 << 32));
+                let most = if format == Format::Extended { u64::MAX } else { u32::MAX.into() };
+                let live = [*live_bytes, *live_count].map(|number| number % most);
                 let objects = allocations([live[0], live[1], *allocated_bytes, *allocated_count]);
                 let written = Some(stamp(plan.created_s + seconds));
                 Some(Event::HeapSummary(HeapSummary { objects, written }))
@@ -340,6 +341,12 @@ fn build(plan: &Plan, format: Format) -> Profile {
                     rows: rows.collect(),
                     sample_interval_bytes: *sample_interval_bytes,
                     selection: SiteSelection::from_flags(flags),
+                    known: match format {
+                        Format::Extended => {
+                            KnownObjects { live: flags & 8 == 0, all_sites: flags & 16 == 0 }
+                        }
+                        _ => KnownObjects::default(),
+                    },
                     written: Some(stamp(plan.created_s + seconds)),
                 };
                 for row in &sites.rows {
@@ -802,8 +809,7 @@ fn small_files_cut_anywhere_do_no_harm() {
         total: objects,
         rows: vec![site],
         sample_interval_bytes: Some(1024),
-        selection: SiteSelection::default(),
-        written: None,
+        ..Sites::default()
     });
     let edges = Event::CallEdges(CallEdges { rows: vec![edge], written: None });
     let times = profile.events.clone();

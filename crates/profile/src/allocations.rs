@@ -45,6 +45,8 @@ pub struct AllocationColumns {
     pub own: Vec<Allocations>,
     /// Those that it and all it called allocated.
     pub total: Vec<Allocations>,
+    /// As [`Sites::is_by_live`] says.
+    is_by_live: bool,
 }
 
 impl AllocationColumns {
@@ -55,7 +57,7 @@ impl AllocationColumns {
             own[tree.path(profile.get_trace(row.trace).node).index()].add(row.objects);
         }
         let total = tree.totals(&own, |sum, more| sum.add(*more));
-        Self { own, total }
+        Self { own, total, is_by_live: sites.is_by_live() }
     }
 
     /// The objects allocated where the path is not known.
@@ -63,7 +65,8 @@ impl AllocationColumns {
         self.own[tree.root().index()]
     }
 
-    /// The methods that allocated, most bytes of their own first.
+    /// The methods that allocated, most bytes of their own first, or most that live where shares are
+    /// of these.
     pub fn methods(&self, tree: &MethodTree) -> Vec<MethodRow> {
         let mut rows: Vec<MethodRow> = Vec::new();
         let mut places: KeyedMap<MethodId, usize> = KeyedMap::default();
@@ -82,32 +85,40 @@ impl AllocationColumns {
                 rows[place].total.add(total);
             }
         });
+        let size = |objects: &Allocations| size(objects, self.is_by_live);
         rows.sort_by_key(|row| (size(&row.own), size(&row.total), row.method));
         rows
     }
 }
 
-/// The classes of `sites`, most allocated bytes first.
+/// The classes of `sites`, most allocated bytes first, or most live ones where shares are of these.
 pub fn classes(profile: &Profile, sites: &Sites) -> Vec<ClassRow> {
     let rows = merge(profile, sites, |_| ());
     let mut rows: Vec<_> =
         rows.into_iter().map(|((), class, objects)| ClassRow { class, objects }).collect();
-    rows.sort_by_key(|row| (size(&row.objects), row.class));
+    let by_live = sites.is_by_live();
+    rows.sort_by_key(|row| (size(&row.objects, by_live), row.class));
     rows
 }
 
-/// The sites, most allocated bytes first.
+/// The sites, most allocated bytes first, or most live ones where shares are of these.
 pub fn sites(profile: &Profile, sites: &Sites) -> Vec<SiteRow> {
     let rows = merge(profile, sites, |site| profile.get_trace(site.trace).node);
     let mut rows: Vec<_> =
         rows.into_iter().map(|(node, class, objects)| SiteRow { class, node, objects }).collect();
-    rows.sort_by_key(|row| (size(&row.objects), row.node, row.class));
+    let by_live = sites.is_by_live();
+    rows.sort_by_key(|row| (size(&row.objects, by_live), row.node, row.class));
     rows
 }
 
-/// What sites are ordered by: most allocated first, then most live.
-fn size(objects: &Allocations) -> impl Ord + use<> {
-    Reverse((objects.allocated_bytes, objects.live_bytes, objects.allocated_count))
+/// What sites are ordered by: most allocated first, then most live; or most live, then most
+/// allocated.
+fn size(objects: &Allocations, by_live: bool) -> impl Ord + use<> {
+    let Allocations { live_bytes, live_count, allocated_bytes, allocated_count } = *objects;
+    Reverse(match by_live {
+        true => (live_bytes, allocated_bytes, live_count),
+        false => (allocated_bytes, live_bytes, allocated_count),
+    })
 }
 
 /// The sites added up by class name and `key`.

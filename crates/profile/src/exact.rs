@@ -100,8 +100,20 @@ pub struct Sites {
     pub sample_interval_bytes: Option<u64>,
     /// How the section was asked for.
     pub selection: SiteSelection,
+    /// Which of the numbers are known.
+    pub known: KnownObjects,
     /// When the section was written, if that is told.
     pub written: Option<Timestamp>,
+}
+
+/// Which of a section's numbers are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownObjects {
+    /// What of the objects lives. Where that is not known its numbers are 0.
+    pub live: bool,
+    /// The objects of all sites. Where rows are left out and nothing tells how many objects they
+    /// have, the totals are those of the rows, but for the live bytes.
+    pub all_sites: bool,
 }
 
 /// How a section of sites was asked for, with a command; a dump's is the default.
@@ -164,6 +176,12 @@ impl Allocations {
     }
 }
 
+impl Default for KnownObjects {
+    fn default() -> Self {
+        Self { live: true, all_sites: true }
+    }
+}
+
 impl SiteSelection {
     const CHANGED_ONLY: u16 = 0x1;
     const BY_ALLOCATED: u16 = 0x2;
@@ -188,6 +206,21 @@ impl SiteSelection {
 }
 
 impl Sites {
+    /// Whether shares can only be of the live bytes: nothing is known of what was allocated, or not
+    /// of all of it. Lists are in order of live bytes then.
+    pub fn is_by_live(&self) -> bool {
+        !self.known.all_sites
+            || self.total.allocated_bytes == 0
+                && self.rows.iter().all(|row| row.objects.allocated_bytes == 0)
+    }
+
+    /// The objects of the rows.
+    pub fn listed(&self) -> Allocations {
+        let mut listed = Allocations::default();
+        self.rows.iter().for_each(|row| listed.add(row.objects));
+        listed
+    }
+
     /// Orders the rows as HPROF prints them, by live bytes (then by allocated bytes, trace and
     /// class), or by allocated bytes first where they were asked for so; and drops those from the
     /// first on whose share of the live bytes is below `cutoff`.

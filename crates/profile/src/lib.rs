@@ -42,7 +42,8 @@ pub use accounting::{Accounting, SKIPPED_SEPARATOR};
 pub use columns::Columns;
 pub use cut::Joined;
 pub use exact::{
-    Allocations, CallEdge, CallEdges, CallRow, CpuTimes, HeapSummary, Site, SiteSelection, Sites,
+    Allocations, CallEdge, CallEdges, CallRow, CpuTimes, HeapSummary, KnownObjects, Site,
+    SiteSelection, Sites,
 };
 pub use fields::{AllocationSite, Field, FieldAccesses, FieldCounts};
 pub use filter::Filter;

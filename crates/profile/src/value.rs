@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Allocations, CallRow, ClassId, Event, Profile, TraceId};
+use crate::{Allocations, CallRow, ClassId, Event, Profile, Sites, TraceId};
 
 /// What the numbers of a [`Value`] count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -120,10 +120,15 @@ impl Value {
         named.find(|value| value.is_in(profile))
     }
 
-    /// What `profile` may have, in order of interest.
+    /// What `profile` may have, in order of interest: live bytes before allocated ones where only
+    /// their shares are known.
     fn candidates(profile: &Profile) -> impl Iterator<Item = Value> + use<> {
         let measures = 0..u16::try_from(measure_names(profile).len()).unwrap_or(u16::MAX);
-        Self::OWN.into_iter().chain(measures.map(Value::Measure))
+        let mut own = Self::OWN;
+        if profile.sites().is_some_and(Sites::is_by_live) {
+            own.swap(3, 4);
+        }
+        own.into_iter().chain(measures.map(Value::Measure))
     }
 
     /// Whether `profile` has such numbers other than 0.

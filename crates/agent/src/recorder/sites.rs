@@ -83,6 +83,7 @@ impl Recorder {
             sample_interval_bytes: book.sample_interval_bytes,
             selection,
             written: Some(now()),
+            ..Sites::default()
         };
         if let Some(last) = &mut book.last {
             *last = rows;

@@ -11,6 +11,7 @@ use perk_profile::{
     monitors, top,
 };
 
+use super::allocations::{Known, Objects};
 use super::callers::Callers;
 use super::numbers::View;
 use super::{Content, tree};
@@ -262,9 +263,17 @@ fn threads(view: &View<'_>) -> Sheet {
 
 const OBJECTS: [&str; 4] = ["allocated_bytes", "allocated_count", "live_bytes", "live_count"];
 
-fn objects(objects: &Allocations) -> Vec<String> {
-    let Allocations { live_bytes, live_count, allocated_bytes, allocated_count } = objects;
-    [allocated_bytes, allocated_count, live_bytes, live_count].map(u64::to_string).to_vec()
+/// Cells of objects; those that are not known are empty.
+fn objects(objects: &Allocations, known: Known) -> Vec<String> {
+    let Allocations { live_bytes, live_count, allocated_bytes, allocated_count } = *objects;
+    let cell = |number: u64, is_known: bool| is_known.then(|| number.to_string());
+    let cells = [
+        cell(allocated_bytes, known.allocated),
+        cell(allocated_count, known.allocated),
+        cell(live_bytes, known.live),
+        cell(live_count, known.live),
+    ];
+    cells.map(Option::unwrap_or_default).to_vec()
 }
 
 /// A path in one cell, innermost frame first: `a.B.c (B.java:12); a.B.main (B.java:3)`.
@@ -274,21 +283,23 @@ fn path(profile: &Profile, frames: impl Iterator<Item = FrameId>) -> String {
 }
 
 fn sites(content: &Content<'_>) -> Option<Sheet> {
-    let (profile, section) = (content.profile, content.objects.as_ref()?.section);
+    let Objects { section, known, .. } = content.objects.as_ref()?;
+    let profile = content.profile;
     let row = |row: &allocations::SiteRow| {
         let class = vec![show::class_name(&profile.symbols, row.class).into_owned()];
         let path = vec![path(profile, profile.tree.frames(row.node))];
-        [class, objects(&row.objects), path].concat()
+        [class, objects(&row.objects, *known), path].concat()
     };
     let titles = [texts(["class"]), texts(OBJECTS), texts(["frames"])].concat();
     Some(Sheet { titles, rows: allocations::sites(profile, section).iter().map(row).collect() })
 }
 
 fn classes(content: &Content<'_>) -> Option<Sheet> {
-    let (profile, section) = (content.profile, content.objects.as_ref()?.section);
+    let Objects { section, known, .. } = content.objects.as_ref()?;
+    let profile = content.profile;
     let row = |row: &allocations::ClassRow| {
-        [vec![show::class_name(&profile.symbols, row.class).into_owned()], objects(&row.objects)]
-            .concat()
+        let class = vec![show::class_name(&profile.symbols, row.class).into_owned()];
+        [class, objects(&row.objects, *known)].concat()
     };
     let titles = [texts(["class"]), texts(OBJECTS)].concat();
     Some(Sheet { titles, rows: allocations::classes(profile, section).iter().map(row).collect() })

@@ -9,11 +9,13 @@ use crate::show::{self, Screen};
 /// The totals at one moment.
 #[derive(Debug, Serialize)]
 pub(super) struct Summary {
-    after_ms: u64,
+    /// `None` where it is not known.
+    after_ms: Option<u64>,
     live_bytes: u64,
     live_count: u64,
-    allocated_bytes: u64,
-    allocated_count: u64,
+    /// `None` where it is not known.
+    allocated_bytes: Option<u64>,
+    allocated_count: Option<u64>,
 }
 
 /// All that the profile has, in order.
@@ -23,14 +25,23 @@ pub(super) fn of(profile: &Profile) -> Vec<Summary> {
         Event::HeapSummary(summary) => Some(summary),
         _ => None,
     });
-    let summary = |&HeapSummary { objects, written }: &HeapSummary| Summary {
-        after_ms: written.map_or(0, |it| it.unix_ms.saturating_sub(begun_ms)),
-        live_bytes: objects.live_bytes,
-        live_count: objects.live_count,
-        allocated_bytes: objects.allocated_bytes,
-        allocated_count: objects.allocated_count,
+    let summary = |&HeapSummary { objects, written }: &HeapSummary| {
+        // What lives was allocated.
+        let is_known = objects.allocated_bytes >= objects.live_bytes;
+        Summary {
+            after_ms: written.map(|it| it.unix_ms.saturating_sub(begun_ms)),
+            live_bytes: objects.live_bytes,
+            live_count: objects.live_count,
+            allocated_bytes: is_known.then_some(objects.allocated_bytes),
+            allocated_count: is_known.then_some(objects.allocated_count),
+        }
     };
     summaries.map(summary).collect()
+}
+
+/// A number, or `-` where it is not known.
+fn known(number: Option<u64>, show: impl Fn(u64) -> String) -> String {
+    number.map_or_else(|| "-".to_owned(), show)
 }
 
 /// A row for each; empty where there are none.
@@ -39,9 +50,9 @@ pub(super) fn table(profile: &Profile, screen: &Screen) -> String {
         let cells = vec![
             show::bytes(it.live_bytes),
             it.live_count.to_string(),
-            show::bytes(it.allocated_bytes),
-            it.allocated_count.to_string(),
-            show::duration(it.after_ms.saturating_mul(1_000_000)),
+            known(it.allocated_bytes, show::bytes),
+            known(it.allocated_count, |count| count.to_string()),
+            known(it.after_ms, |ms| show::duration(ms.saturating_mul(1_000_000))),
         ];
         Row { cells, below: Vec::new() }
     });

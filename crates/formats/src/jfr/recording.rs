@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use perk_profile::{
-    Allocations, ClassId, CpuSamples, Event, KeyedMap, LockKind, Measure, MonitorRow, MonitorTimes,
-    Profile, Site, Sites, ThreadId, Timestamp, TraceId, Unit, Waits,
+    Allocations, ClassId, CpuSamples, Event, KeyedMap, KnownObjects, LockKind, Measure, MonitorRow,
+    MonitorTimes, Profile, Site, Sites, ThreadId, Timestamp, TraceId, Unit, Waits,
 };
 
 use super::notes::Notes;
@@ -370,7 +370,8 @@ impl Recording {
         rows.iter().for_each(|row| total.add(row.objects));
         let interval_bytes = total.allocated_bytes / tally.sample_count;
         let sample_interval_bytes = Some(interval_bytes.max(1));
-        let mut sites = Sites { total, rows, sample_interval_bytes, ..Sites::default() };
+        let known = KnownObjects { live: false, ..KnownObjects::default() };
+        let mut sites = Sites { total, rows, sample_interval_bytes, known, ..Sites::default() };
         sites.rank(0.0);
         self.profile.events.push(Event::Sites(sites));
     }

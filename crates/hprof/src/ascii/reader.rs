@@ -158,7 +158,8 @@ impl Reader {
         let At::Section(section) = &self.at else { return Ok(()) };
         let (title, columns) = (section.title(), section.columns());
         let trimmed = line.trim_ascii();
-        if trimmed.is_empty() || trimmed.starts_with(b"...") || trimmed == b"." || trimmed == b".." {
+        if trimmed.is_empty() || trimmed.starts_with(b"...") || trimmed == b"." || trimmed == b".."
+        {
             // Excerpts show so where they leave out rows, also in words: `... cut for brevity ...`.
             self.contents.notes.elided += usize::from(!trimmed.is_empty());
             Ok(())

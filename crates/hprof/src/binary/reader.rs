@@ -100,6 +100,8 @@ struct Reader {
     sections_elapsed_us: Vec<u64>,
     /// Tags that were passed over: how often, how many bytes.
     passed_over: BTreeMap<u8, (u64, u64)>,
+    /// Numbers that are the largest of 32 bits, where larger ones have no place.
+    full_count: u64,
 }
 
 impl Reader {
@@ -267,7 +269,7 @@ impl Reader {
                 self.section(Event::Sites(sites));
             }
             tag::HEAP_SUMMARY => {
-                let objects = totals(body)?;
+                let objects = self.totals(body)?;
                 self.section(Event::HeapSummary(HeapSummary { objects, written: None }));
             }
             tag::CONTROL_SETTINGS => {
@@ -280,7 +282,7 @@ impl Reader {
                 self.profile.depth = Some(body.u2("the stack depth")?.into());
             }
             tag::EXTENDED => self.extended_begin(body)?,
-            tag::NODES..=tag::HEAP_HISTOGRAM if self.extended.is_some() => {
+            tag::NODES..=tag::LARGE_HEAP_SUMMARY if self.extended.is_some() => {
                 self.extended_record(tag, body)?;
             }
             _ => {
@@ -349,11 +351,11 @@ impl Reader {
     }
 
     fn cpu_samples(&mut self, body: &mut Cursor<'_>) -> Result<CpuSamples, Error> {
-        let total = body.u4("the total of the samples")?.into();
+        let total = self.up_to_u4(body, "the total of the samples")?;
         let count = body.u4("the number of traces")?;
         let mut rows = Vec::new();
         for _ in 0..count {
-            let samples = body.u4("a trace's samples")?.into();
+            let samples = self.up_to_u4(body, "a trace's samples")?;
             rows.push((self.trace(body)?, samples));
         }
         let is_interim = mem::take(&mut self.is_interim);
@@ -364,7 +366,7 @@ impl Reader {
         let selection = SiteSelection::from_flags(body.u2("the flags")?);
         // The original wrote the lower half of a double here.
         body.u4("the cutoff")?;
-        let total = totals(body)?;
+        let total = self.totals(body)?;
         let count = body.u4("the number of sites")?;
         let mut rows = Vec::new();
         for _ in 0..count {
@@ -373,15 +375,32 @@ impl Reader {
             let class = self.class_of(class, elements);
             let trace = self.trace(body)?;
             let objects = Allocations {
-                live_bytes: body.u4("a site's live bytes")?.into(),
-                live_count: body.u4("a site's live objects")?.into(),
-                allocated_bytes: body.u4("a site's allocated bytes")?.into(),
-                allocated_count: body.u4("a site's allocated objects")?.into(),
+                live_bytes: self.up_to_u4(body, "a site's live bytes")?,
+                live_count: self.up_to_u4(body, "a site's live objects")?,
+                allocated_bytes: self.up_to_u4(body, "a site's allocated bytes")?,
+                allocated_count: self.up_to_u4(body, "a site's allocated objects")?,
             };
             rows.push(Site { class, trace, objects });
         }
         let sample_interval_bytes = self.sample_interval_bytes.take();
-        Ok(Sites { total, rows, sample_interval_bytes, selection, written: None })
+        Ok(Sites { total, rows, sample_interval_bytes, selection, ..Sites::default() })
+    }
+
+    /// The totals of ALLOC SITES and HEAP SUMMARY.
+    fn totals(&mut self, body: &mut Cursor<'_>) -> Result<Allocations, Error> {
+        Ok(Allocations {
+            live_bytes: self.up_to_u4(body, "the live bytes")?,
+            live_count: self.up_to_u4(body, "the live objects")?,
+            allocated_bytes: body.u8("the allocated bytes")?,
+            allocated_count: body.u8("the allocated objects")?,
+        })
+    }
+
+    /// A number for which there are 32 bits, also where it is larger.
+    fn up_to_u4(&mut self, body: &mut Cursor<'_>, what: &'static str) -> Result<u64, Error> {
+        let number = body.u4(what)?;
+        self.full_count += u64::from(number == u32::MAX);
+        Ok(number.into())
     }
 
     /// A section, and the time stamp of its record.
@@ -475,6 +494,14 @@ impl Reader {
             let unix_ms = created.unix_ms.saturating_add(elapsed_ms);
             *written = Some(Timestamp { unix_ms, ..created });
         }
+        if self.full_count > 0 {
+            let numbers = if self.full_count == 1 { "number is" } else { "numbers are" };
+            let note = format!(
+                "{} {numbers} 2^32 - 1, the largest that HPROF's records hold: may be larger",
+                self.full_count
+            );
+            self.profile.notes.push(note);
+        }
         for (tag, (count, bytes)) in self.passed_over {
             let name = tag::name(tag);
             let note =
@@ -483,16 +510,6 @@ impl Reader {
         }
         Ok(self.profile)
     }
-}
-
-/// The totals of ALLOC SITES and HEAP SUMMARY.
-fn totals(body: &mut Cursor<'_>) -> Result<Allocations, Error> {
-    Ok(Allocations {
-        live_bytes: body.u4("the live bytes")?.into(),
-        live_count: body.u4("the live objects")?.into(),
-        allocated_bytes: body.u8("the allocated bytes")?,
-        allocated_count: body.u8("the allocated objects")?,
-    })
 }
 
 /// The types of the static fields of a class that are fields: the JVM tells others of its own.

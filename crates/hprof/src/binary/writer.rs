@@ -229,10 +229,13 @@ impl<W: Write> Writer<W> {
         self.record(tag::ALLOC_SITES, body)
     }
 
-    /// Writes HEAP SUMMARY. Live numbers of 2^32 and more do not fit the format and are written as
-    /// 2^32 - 1.
+    /// Writes HEAP SUMMARY. Live numbers of 2^32 and more do not fit it: extended files have a record
+    /// of their own for them, others 2^32 - 1.
     pub fn heap_summary(&mut self, summary: &HeapSummary) -> io::Result<()> {
         let objects = summary.objects;
+        if self.extended.is_some() && objects.live_bytes.max(objects.live_count) > u32::MAX.into() {
+            return self.large_heap_summary(summary);
+        }
         let body = self
             .body()
             .u4_at_most(objects.live_bytes)

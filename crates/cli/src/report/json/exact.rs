@@ -8,7 +8,7 @@ use perk_profile::{FrameId, Line, MethodId, Profile, Unit, Value};
 use serde::Serialize;
 
 use crate::report::Content;
-use crate::report::allocations::Objects;
+use crate::report::allocations::{Known, Objects};
 use crate::report::calls::Calls;
 use crate::report::tree::{self, Weights};
 use crate::show;
@@ -58,8 +58,14 @@ struct Caller<'a> {
 
 #[derive(Serialize)]
 pub(super) struct AllocationReport<'a> {
+    /// Of the sites that the file lists.
     #[serde(flatten)]
     objects: Numbers,
+    /// The file leaves out sites and tells of them, by the shares of the others, their live bytes
+    /// alone.
+    is_partial: bool,
+    /// Of all sites.
+    all_live_bytes: Option<u64>,
     is_estimated: bool,
     sample_interval_bytes: Option<u64>,
     classes: Vec<Class<'a>>,
@@ -69,10 +75,11 @@ pub(super) struct AllocationReport<'a> {
 
 #[derive(Serialize)]
 struct Numbers {
-    allocated_bytes: u64,
-    allocated_count: u64,
-    live_bytes: u64,
-    live_count: u64,
+    /// `None` where it is not known.
+    allocated_bytes: Option<u64>,
+    allocated_count: Option<u64>,
+    live_bytes: Option<u64>,
+    live_count: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -177,6 +184,7 @@ pub(super) fn objects<'a>(
 ) -> AllocationReport<'a> {
     let profile = content.profile;
     let class = |id| show::class_name(&profile.symbols, id);
+    let numbers = |it| numbers(it, objects.known);
     let classes = allocations::classes(profile, objects.section);
     let sites = allocations::sites(profile, objects.section);
     let methods = objects.columns.methods(content.tree);
@@ -185,8 +193,11 @@ pub(super) fn objects<'a>(
         own: numbers(row.own),
         total: numbers(row.total),
     };
+    let is_partial = objects.part().is_some();
     AllocationReport {
-        objects: numbers(objects.all()),
+        objects: numbers(if is_partial { objects.listed() } else { objects.all() }),
+        is_partial,
+        all_live_bytes: objects.known.live.then_some(objects.all().live_bytes),
         is_estimated: objects.section.sample_interval_bytes.is_some(),
         sample_interval_bytes: objects.section.sample_interval_bytes,
         classes: classes
@@ -223,7 +234,10 @@ pub(super) fn tree<'a>(
         total: line.total,
         inferred_total: line.inferred,
         call_count: line.call_count,
-        allocated: line.allocated.map(numbers),
+        allocated: content
+            .objects
+            .as_ref()
+            .and_then(|objects| Some(numbers(line.allocated?, objects.known))),
     };
     let unit = match (view.value, view.unit) {
         (Value::Samples, _) => "samples",
@@ -245,11 +259,11 @@ pub(super) fn frame<'a>(profile: &Profile, id: FrameId, names: &'a [String]) -> 
     Frame { method: &names[frame.method.index()], line }
 }
 
-fn numbers(objects: perk_profile::Allocations) -> Numbers {
+fn numbers(objects: perk_profile::Allocations, known: Known) -> Numbers {
     Numbers {
-        allocated_bytes: objects.allocated_bytes,
-        allocated_count: objects.allocated_count,
-        live_bytes: objects.live_bytes,
-        live_count: objects.live_count,
+        allocated_bytes: known.allocated.then_some(objects.allocated_bytes),
+        allocated_count: known.allocated.then_some(objects.allocated_count),
+        live_bytes: known.live.then_some(objects.live_bytes),
+        live_count: known.live.then_some(objects.live_count),
     }
 }

@@ -316,6 +316,8 @@ pub(super) struct Notes {
     open_sections: usize,
     /// Monitors of the JVM itself.
     pub(super) raw_monitors: usize,
+    /// Sections of sites whose shares fit no total.
+    pub(super) odd_sites: usize,
 }
 
 impl Notes {
@@ -365,6 +367,9 @@ impl Notes {
             top,
         );
         tell(self.raw_monitors, "monitor", "monitors", "of the JVM itself passed over");
+        let odd =
+            "shares that fit no total: a counter has grown over 2^31, or numbers were changed";
+        tell(self.odd_sites, "SITES has", "SITES have", odd);
     }
 }
 

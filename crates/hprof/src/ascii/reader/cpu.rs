@@ -96,9 +96,8 @@ impl Samples {
             let (depth, _) = rest.split_once(')')?;
             Some((number(looks.as_bytes())?, number(ticks.as_bytes())?, depth.parse().ok()?))
         })();
-        let (looks, ticks, depth) = parts.ok_or(
-            "expected CPU SAMPLES BEGIN (total = …), or (… samples, … ticks, depth …)",
-        )?;
+        let (looks, ticks, depth) = parts
+            .ok_or("expected CPU SAMPLES BEGIN (total = …), or (… samples, … ticks, depth …)")?;
         contents.profile.depth = contents.profile.depth.or(Some(depth));
         contents.profile.notes.push(format!(
             "line {}: the JVM looked {looks} times and found {ticks} threads running, which are the \

@@ -74,24 +74,34 @@ pub(super) fn self_ns(total_ns: u64, own: u32, sum: u32, sum_ns: u64) -> u64 {
 pub(super) struct Total {
     least: u64,
     most: u64,
+    /// A share is negative.
+    has_negative: bool,
 }
 
 impl Default for Total {
     fn default() -> Self {
-        Self { least: 0, most: u64::MAX }
+        Self { least: 0, most: u64::MAX, has_negative: false }
     }
 }
 
 impl Total {
     /// `part` is printed as `percent` of the total.
     pub(super) fn limit(&mut self, part: u64, percent: &[u8]) {
-        let Some(percent) = hundredths(percent).map(u128::from) else { return };
+        let Some(percent) = hundredths(percent).map(u128::from) else {
+            self.has_negative |= percent.starts_with(b"-") && percent != b"-nan%";
+            return;
+        };
         let scaled = u128::from(part) * 20_000;
         let narrow = |limit: u128| u64::try_from(limit).unwrap_or(u64::MAX);
         self.least = self.least.max(narrow(scaled.div_ceil(2 * percent + 1)));
         if percent > 0 {
             self.most = self.most.min(narrow(scaled / (2 * percent - 1)));
         }
+    }
+
+    /// Whether there is no total that the shares fit.
+    pub(super) fn is_contradicted(&self) -> bool {
+        self.has_negative || self.least > self.most
     }
 
     /// The sum of the rows, if it may be the total; if not, the middle of what may be. Numbers that
@@ -180,5 +190,10 @@ mod tests {
         assert_eq!(live.nearest(36_784), total);
         live.limit(total, b"100.00%");
         assert_eq!(live.nearest(total), total);
+        assert!(!live.is_contradicted());
+        let mut other = live;
+        other.limit(10, b"-0.01%");
+        live.limit(10, b"50.00%");
+        assert!(live.is_contradicted() && other.is_contradicted());
     }
 }

@@ -12,6 +12,8 @@ use crate::lines::{number, word};
 pub(super) struct SiteSection {
     sites: Sites,
     live: Total,
+    /// How many lines stood for left out rows before it.
+    elided_before: usize,
 }
 
 impl SiteSection {
@@ -25,7 +27,7 @@ impl SiteSection {
             written: date(&rest[order..]),
             ..Sites::default()
         };
-        Self { sites, live: Total::default() }
+        Self { sites, live: Total::default(), elided_before: contents.notes.elided }
     }
 }
 
@@ -66,7 +68,13 @@ impl Section for SiteSection {
     }
 
     fn close(mut self: Box<Self>, contents: &mut Contents) {
-        self.sites.total.live_bytes = self.live.nearest(self.sites.total.live_bytes);
+        let listed_bytes = self.sites.total.live_bytes;
+        self.sites.total.live_bytes = self.live.nearest(listed_bytes);
+        contents.notes.odd_sites += usize::from(self.live.is_contradicted());
+        // Of rows that are left out, below a cutoff or in an excerpt, the others' shares tell the
+        // live bytes and nothing else.
+        self.sites.known.all_sites = self.sites.total.live_bytes == listed_bytes
+            && contents.notes.elided == self.elided_before;
         contents.profile.events.push(Event::Sites(self.sites));
     }
 }

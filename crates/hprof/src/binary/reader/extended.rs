@@ -2,15 +2,16 @@
 
 use perk_profile::{
     Allocations, CallEdge, CallEdges, CallRow, CpuSamples, CpuTimes, Event, HeapClassRow,
-    HeapHistogram, HeapRoot, Measure, MethodId, NodeId, ObjectLayout, Site, SiteSelection, Sites,
-    Trace, TraceId, mutf8,
+    HeapHistogram, HeapRoot, HeapSummary, KnownObjects, Measure, MethodId, NodeId, ObjectLayout,
+    Site, SiteSelection, Sites, Trace, TraceId, mutf8,
 };
 
 use super::Reader;
 use crate::Error;
 use crate::binary::cursor::Cursor;
 use crate::binary::{
-    EXTENDED_FORM, FRAME, HEAP_HAS_LAYOUT, HEAP_IS_CUT, HEAP_IS_INFERRED, UNITS, tag,
+    EXTENDED_FORM, FRAME, HEAP_HAS_LAYOUT, HEAP_IS_CUT, HEAP_IS_INFERRED, LIVE_IS_UNKNOWN,
+    SITES_ARE_LEFT_OUT, UNITS, tag,
 };
 
 /// What earlier records said.
@@ -44,6 +45,11 @@ impl Reader {
             tag::NODES => return self.nodes(body),
             tag::TRACES => return self.traces(body),
             tag::WAIT => return self.wait(body),
+            tag::LARGE_HEAP_SUMMARY => {
+                let objects = allocations(body)?;
+                self.section(Event::HeapSummary(HeapSummary { objects, written: None }));
+                return Ok(());
+            }
             _ => {}
         }
         let open = self.extended.as_mut().and_then(|extended| extended.open.take());
@@ -55,7 +61,7 @@ impl Reader {
             tag::MONITOR_DUMP => self.monitor_dump(body, open)?,
             tag::MEASURE => self.measure(body, open)?,
             tag::HEAP_HISTOGRAM => self.heap_histogram(body, open, marks)?,
-            _ => self.all_sites(body, open, SiteSelection::from_flags((marks >> 1).into()))?,
+            _ => self.all_sites(body, open, marks)?,
         };
         match &mut self.extended {
             Some(extended) if !last => extended.open = Some(section),
@@ -167,14 +173,18 @@ impl Reader {
         &mut self,
         body: &mut Cursor<'_>,
         open: Option<Event>,
-        selection: SiteSelection,
+        marks: u8,
     ) -> Result<Event, Error> {
         let mut sites = match open {
             None => Sites::default(),
             Some(Event::Sites(sites)) => sites,
             Some(_) => return Err(interrupted(body, tag::ALL_SITES)),
         };
-        sites.selection = selection;
+        sites.selection = SiteSelection::from_flags((marks >> 1).into());
+        sites.known = KnownObjects {
+            live: marks & LIVE_IS_UNKNOWN == 0,
+            all_sites: marks & SITES_ARE_LEFT_OUT == 0,
+        };
         let interval_bytes = body.u8("the bytes between two samples")?;
         sites.sample_interval_bytes = (interval_bytes != 0).then_some(interval_bytes);
         sites.total = allocations(body)?;

@@ -4,12 +4,15 @@
 use std::io::{self, Write};
 
 use perk_profile::{
-    CallEdges, CpuSamples, CpuTimes, HeapHistogram, HeapRoot, Line, Measure, MethodId, NodeId,
-    Profile, Sites, Trace, TraceId, mutf8,
+    Allocations, CallEdges, CpuSamples, CpuTimes, HeapHistogram, HeapRoot, HeapSummary, Line,
+    Measure, MethodId, NodeId, Profile, Sites, Trace, TraceId, mutf8,
 };
 
 use super::{Body, Writer, class_serial, index};
-use crate::binary::{HEAP_HAS_LAYOUT, HEAP_IS_CUT, HEAP_IS_INFERRED, METHOD, UNITS, tag};
+use crate::binary::{
+    HEAP_HAS_LAYOUT, HEAP_IS_CUT, HEAP_IS_INFERRED, LIVE_IS_UNKNOWN, METHOD, SITES_ARE_LEFT_OUT,
+    UNITS, tag,
+};
 use crate::write::Written;
 
 /// A record's rows: those beyond them go into a next record.
@@ -73,22 +76,20 @@ impl<W: Write> Writer<W> {
         for row in &sites.rows {
             self.load_class(profile, row.class)?;
         }
-        let total = sites.total;
-        let head = Body::default()
-            .u8(sites.sample_interval_bytes.unwrap_or(0))
-            .u8(total.live_bytes)
-            .u8(total.live_count)
-            .u8(total.allocated_bytes)
-            .u8(total.allocated_count);
-        let marks = (sites.selection.flags() << 1) as u8;
+        let head = Body::default().u8(sites.sample_interval_bytes.unwrap_or(0));
+        let head = head.objects(sites.total);
+        let mut marks = (sites.selection.flags() << 1) as u8;
+        marks |= if sites.known.live { 0 } else { LIVE_IS_UNKNOWN };
+        marks |= if sites.known.all_sites { 0 } else { SITES_ARE_LEFT_OUT };
         self.marked_rows(tag::ALL_SITES, marks, &head, sites.rows.iter(), |body, row| {
-            body.u4(class_serial(row.class))
-                .u4(number(row.trace))
-                .u8(row.objects.live_bytes)
-                .u8(row.objects.live_count)
-                .u8(row.objects.allocated_bytes)
-                .u8(row.objects.allocated_count)
+            body.u4(class_serial(row.class)).u4(number(row.trace)).objects(row.objects)
         })
+    }
+
+    /// HEAP SUMMARY where live numbers are larger than it holds.
+    pub(super) fn large_heap_summary(&mut self, summary: &HeapSummary) -> io::Result<()> {
+        let body = Body::default().u1(1).objects(summary.objects);
+        self.record_of(tag::LARGE_HEAP_SUMMARY, &body.0)
     }
 
     pub(super) fn all_measures(&mut self, profile: &Profile, measure: &Measure) -> io::Result<()> {
@@ -196,6 +197,15 @@ impl<W: Write> Writer<W> {
                 return Ok(());
             }
         }
+    }
+}
+
+impl Body {
+    fn objects(self, objects: Allocations) -> Self {
+        self.u8(objects.live_bytes)
+            .u8(objects.live_count)
+            .u8(objects.allocated_bytes)
+            .u8(objects.allocated_count)
     }
 }
 
