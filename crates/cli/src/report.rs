@@ -13,6 +13,7 @@ mod numbers;
 pub(crate) mod paths;
 mod summaries;
 pub(crate) mod table;
+mod totals;
 mod tree;
 
 use std::io::{self, BufWriter, Write};
@@ -241,6 +242,11 @@ impl<'a> Content<'a> {
         self.values.iter().filter(|view| matches!(view.value, Value::Measure(_)))
     }
 
+    /// Those of them that are of no call path.
+    fn pathless(&self) -> impl Iterator<Item = &View<'a>> {
+        self.measures().filter(|view| !view.has_paths())
+    }
+
     fn is_empty(&self) -> bool {
         self.values.is_empty()
             && self.calls.is_none()
@@ -256,7 +262,7 @@ impl<'a> Content<'a> {
         parts.extend(self.samples().map(View::total));
         parts.extend(self.calls.as_ref().map(Calls::total));
         parts.extend(self.objects.as_ref().map(Objects::total));
-        parts.extend(self.measures().map(View::total));
+        parts.extend(self.measures().filter(|view| view.has_paths()).map(View::total));
         parts.extend(self.contention.as_ref().map(Contention::total));
         parts.extend(self.fields.as_ref().map(Fields::total));
         parts.extend(heap::total(self.profile));
@@ -340,10 +346,12 @@ fn write_all(
             Value::Calls | Value::Allocated | Value::Live => content.asked == Some(view.value),
             Value::Measure(_) => is_asked(view.value),
         };
-        if is_its {
+        if is_its && view.has_paths() {
             sections.extend(view_sections(args, view, &screen));
         }
     }
+    let pathless: Vec<_> = content.pathless().filter(|view| is_asked(view.value)).collect();
+    sections.push(totals::table(&pathless, top, &screen));
     sections.push(heap::tables(content.profile, top, &screen));
     if let Some(contention) = content.contention.as_ref().filter(|_| content.asked.is_none()) {
         sections.push(contention.deadlock_lines(&screen));

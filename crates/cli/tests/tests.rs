@@ -11,5 +11,6 @@ mod listen;
 mod monitors;
 mod report;
 mod run;
+mod texts;
 mod util;
 mod view;

@@ -172,12 +172,6 @@ impl Filler {
         self.measures[measure.0].1.add(trace, number);
     }
 
-    /// Books a part of what a measure has as a whole to a call path.
-    pub(crate) fn add_part_of_measure(&mut self, measure: MeasureId, node: NodeId, number: u64) {
-        let trace = self.profile.trace(node, None);
-        self.measures[measure.0].1.add_part(trace, number);
-    }
-
     /// Adds to a measure what belongs to no trace of the profile.
     pub(crate) fn add_unlisted_measure(&mut self, measure: MeasureId, number: u64) {
         self.measures[measure.0].1.add_to_total(number);

@@ -100,6 +100,11 @@ impl<'a> View<'a> {
         Self { numbers, columns: OnceCell::new(), ..*self }
     }
 
+    /// Whether any of the numbers is of a call path.
+    pub(super) fn has_paths(&self) -> bool {
+        self.numbers.rows.iter().any(|row| self.profile.frames(row.0).next().is_some())
+    }
+
     /// The numbers by path.
     pub(super) fn columns(&self) -> &Columns {
         self.columns.get_or_init(|| {

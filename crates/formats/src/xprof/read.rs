@@ -3,12 +3,15 @@ use std::io::Read;
 use perk_profile::{FrameId, Line, NodeId, Profile, ThreadId, Unit};
 
 use super::{
-    BLOCKED, BLOCKED_MEASURE, ELAPSED_MEASURE, GLOBAL_HEAD, LOCAL_HEAD, RECEIVED, RECEIVED_MEASURE,
-    RUNTIME_STUB, THREAD_HEAD, Table,
+    BLOCKED, BLOCKED_MEASURE, ELAPSED_MEASURE, GLOBAL_HEAD, LOCAL_HEAD, NATIVE_MEASURE, OF_KIND,
+    PROGRAM_MEASURE, RECEIVED, RECEIVED_MEASURE, RUNTIME_STUB, THREAD_HEAD, Table,
 };
-use crate::fill::{Filler, MeasureId};
+use crate::fill::Filler;
 use crate::frame_name::FrameName;
 use crate::{Error, lines};
+
+/// So many kinds of ticks the global summary may have. (HotSpot has nine.)
+const MOST_KINDS: usize = 32;
 
 /// Whether a file that begins with `head` is of this format: the profile of a thread begins in it,
 /// behind what the program printed.
@@ -22,8 +25,7 @@ pub fn recognise(head: &[u8]) -> bool {
 /// Reads the tables among what a program printed.
 ///
 /// Each method is a trace of one frame: of an unknown line where it was interpreted, compiled, or
-/// native. Ticks in native code called by a method have a second frame, of the same method and
-/// native; ticks in the stub of a native method one that is compiled.
+/// native, as its table says. How many of its ticks were in native code is a measure.
 ///
 /// # Errors
 /// [`Error::Line`] with the line that cannot be understood, or the last one where there is no table.
@@ -56,6 +58,7 @@ struct Reader {
     /// The ticks of the thread that no row has told of so far.
     rest: u64,
     has_global: bool,
+    kind_count: usize,
     /// Lines that are no part of a table.
     passed_over: u64,
     /// Threads whose rows have more ticks than they have themselves.
@@ -98,7 +101,8 @@ impl Reader {
     }
 
     fn elapsed(&mut self, thread: Option<ThreadId>, elapsed_ns: u64) {
-        let measure = self.filler.measure(ELAPSED_MEASURE, Unit::Nanoseconds);
+        let name = if thread.is_some() { ELAPSED_MEASURE } else { PROGRAM_MEASURE };
+        let measure = self.filler.measure(name, Unit::Nanoseconds);
         let root = self.filler.profile.tree.root();
         self.filler.add_measure(measure, thread, root, elapsed_ns);
     }
@@ -130,25 +134,22 @@ impl Reader {
             return;
         }
         let mut node = self.filler.profile.tree.root();
-        let (line, native_line) = match table {
-            Table::Interpreted => (Line::Unknown, Line::Native),
-            Table::Compiled | Table::RuntimeStub => (Line::Compiled, Line::Native),
-            Table::Stub => (Line::Native, Line::Compiled),
+        let line = match table {
+            Table::Interpreted => Line::Unknown,
+            Table::Compiled | Table::RuntimeStub => Line::Compiled,
+            Table::Stub => Line::Native,
         };
         if table == Table::RuntimeStub {
             let frame = self.filler.frame("", RUNTIME_STUB, "", Line::Unknown);
             node = self.filler.child(node, frame);
         }
-        let outer = self.frame(name, line);
-        let outer = self.filler.child(node, outer);
-        let inner = self.frame(name, native_line);
-        // A stub's own ticks are the compiled ones.
-        let (at_outer, at_inner) =
-            if table == Table::Stub { (native, ticks) } else { (ticks, native) };
-        self.samples(outer, at_outer);
-        if at_inner > 0 {
-            let inner = self.filler.child(outer, inner);
-            self.samples(inner, at_inner);
+        let frame = self.frame(name, line);
+        let node = self.filler.child(node, frame);
+        self.samples(node, ticks);
+        self.samples(node, native);
+        if native > 0 {
+            let measure = self.filler.measure(NATIVE_MEASURE, Unit::Count);
+            self.filler.add_measure(measure, self.thread, node, native);
         }
     }
 
@@ -178,15 +179,20 @@ impl Reader {
         self.rest = self.rest.checked_sub(ticks).unwrap_or(u64::MAX);
     }
 
-    /// A row of the global summary: ticks of the JVM's own among all that it received.
+    /// A row of the global summary: the ticks that the JVM received, or those of a kind.
     fn global(&mut self, row: Row<'_>) {
-        let received: MeasureId = self.filler.measure(RECEIVED_MEASURE, Unit::Count);
-        if row.name == RECEIVED.as_bytes() {
-            self.filler.add_unlisted_measure(received, row.ticks);
+        let name = if row.name == RECEIVED.as_bytes() {
+            RECEIVED_MEASURE.to_owned()
+        } else if self.kind_count < MOST_KINDS {
+            self.kind_count += 1;
+            format!("{RECEIVED_MEASURE}{OF_KIND}{}", self.filler.name(row.name))
         } else {
-            let node = self.label(row.name);
-            self.filler.add_part_of_measure(received, node, row.ticks);
-        }
+            self.passed_over += 1;
+            return;
+        };
+        let measure = self.filler.measure(&name, Unit::Count);
+        let root = self.filler.profile.tree.root();
+        self.filler.add_measure(measure, None, root, row.ticks);
     }
 
     fn end_thread(&mut self) {

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use perk_profile::{FrameId, Line, Measure, Profile, ThreadId, TraceId};
+use rustc_hash::FxHashMap;
 
 use super::{
-    BLOCKED, BLOCKED_MEASURE, ELAPSED_MEASURE, GLOBAL_HEAD, LOCAL_HEAD, RECEIVED, RECEIVED_MEASURE,
-    RUNTIME_STUB, THREAD_HEAD, Table,
+    BLOCKED, BLOCKED_MEASURE, ELAPSED_MEASURE, GLOBAL_HEAD, LOCAL_HEAD, NATIVE_MEASURE, OF_KIND,
+    PROGRAM_MEASURE, RECEIVED, RECEIVED_MEASURE, RUNTIME_STUB, THREAD_HEAD, Table,
 };
 
 /// The name of the only section of a profile that does not tell threads apart.
@@ -24,18 +25,18 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     for (&thread, section) in &sections {
         section.write(profile, thread, interval_ns, out)?;
     }
-    let mut elapsed = measures(profile, ELAPSED_MEASURE).flat_map(|measure| &measure.rows);
-    let of_program = elapsed.find(|row| row.0 == profile.system_trace()).map(|row| row.1);
+    let of_program = measures(profile, PROGRAM_MEASURE).map(|measure| measure.total).max();
     let longest = sections.values().map(|section| section.elapsed_ns(interval_ns)).max();
     let seconds = of_program.or(longest).unwrap_or(0) as f64 / 1e9;
     writeln!(out, "\n{GLOBAL_HEAD}{seconds:.2} seconds:")?;
     let ticks = sections.values().map(Section::ticks).fold(0, u64::saturating_add);
-    let measures: Vec<_> = measures(profile, RECEIVED_MEASURE).collect();
-    let received = measures.iter().map(|it| it.total).reduce(u64::saturating_add).unwrap_or(ticks);
+    let received = measures(profile, RECEIVED_MEASURE).map(|it| it.total);
+    let received = received.reduce(u64::saturating_add).unwrap_or(ticks);
     writeln!(out, "{}{RECEIVED}", plain_columns(received, received))?;
-    for &(trace, ticks) in measures.iter().flat_map(|measure| &measure.rows) {
-        if let Some(label) = profile.frames(trace).next().and_then(|frame| label(profile, frame)) {
-            writeln!(out, "{}{}", plain_columns(ticks, received), one_line(label))?;
+    for measure in profile.measures() {
+        let kind = measure.name.strip_prefix(RECEIVED_MEASURE);
+        if let Some(kind) = kind.and_then(|rest| rest.strip_prefix(OF_KIND)) {
+            writeln!(out, "{}{}", plain_columns(measure.total, received), one_line(kind))?;
         }
     }
     Ok(())
@@ -57,9 +58,15 @@ struct Section {
 
 fn sections(profile: &Profile) -> BTreeMap<Option<ThreadId>, Section> {
     let mut sections: BTreeMap<_, Section> = BTreeMap::new();
+    let mut natives: Option<FxHashMap<TraceId, u64>> = None;
+    for &(trace, count) in measures(profile, NATIVE_MEASURE).flat_map(|measure| &measure.rows) {
+        let ticks = natives.get_or_insert_default().entry(trace).or_default();
+        *ticks = ticks.saturating_add(count);
+    }
     for (trace, count) in profile.total_cpu_samples().rows {
         let section = sections.entry(profile.get_trace(trace).thread).or_default();
-        section.add(profile, trace, count);
+        let native = natives.as_ref().map(|it| it.get(&trace).copied().unwrap_or(0).min(count));
+        section.add(profile, trace, count, native);
     }
     for &(trace, count) in measures(profile, BLOCKED_MEASURE).flat_map(|measure| &measure.rows) {
         let section = sections.entry(profile.get_trace(trace).thread).or_default();
@@ -74,7 +81,9 @@ fn sections(profile: &Profile) -> BTreeMap<Option<ThreadId>, Section> {
 }
 
 impl Section {
-    fn add(&mut self, profile: &Profile, trace: TraceId, count: u64) {
+    /// Adds `count` ticks, `native` of them in native code; of other profiles, which do not tell that,
+    /// all those of native frames are.
+    fn add(&mut self, profile: &Profile, trace: TraceId, count: u64, native: Option<u64>) {
         let mut frames = profile.frames(trace);
         let Some(leaf) = frames.next() else {
             self.unknown = self.unknown.saturating_add(count);
@@ -89,25 +98,17 @@ impl Section {
             *ticks = ticks.saturating_add(count);
             return;
         }
-        // The frame of the same method around native code, or around a stub, tells the table.
-        let is_same =
-            |&frame: &FrameId| profile.symbols.get_frame(frame).method == leaf_frame.method;
-        let outer = caller.filter(is_same).map(|frame| profile.symbols.get_frame(frame).line);
-        let around = if outer.is_some() { frames.next() } else { caller };
-        let is_runtime = around.is_some_and(|frame| is_runtime_stub(profile, frame));
-        let (table, is_native) = match (outer, leaf_frame.line) {
-            (_, line) if is_runtime => (Table::RuntimeStub, line == Line::Native),
-            (Some(Line::Native), Line::Compiled) => (Table::Stub, false),
-            (Some(Line::Compiled), Line::Native) => (Table::Compiled, true),
-            (Some(Line::Unknown), Line::Native) => (Table::Interpreted, true),
-            (_, Line::Native) => (Table::Stub, true),
-            (_, Line::Compiled) => (Table::Compiled, false),
-            (_, Line::Unknown | Line::Number(_)) => (Table::Interpreted, false),
+        let table = match leaf_frame.line {
+            _ if caller.is_some_and(|it| is_runtime_stub(profile, it)) => Table::RuntimeStub,
+            Line::Native => Table::Stub,
+            Line::Compiled => Table::Compiled,
+            Line::Unknown | Line::Number(_) => Table::Interpreted,
         };
+        let native = native.unwrap_or(if leaf_frame.line == Line::Native { count } else { 0 });
         let name = profile.symbols.method_name(leaf_frame.method);
         let (in_code, in_native) = self.methods.entry((table, name)).or_default();
-        let ticks = if is_native { in_native } else { in_code };
-        *ticks = ticks.saturating_add(count);
+        *in_code = in_code.saturating_add(count - native);
+        *in_native = in_native.saturating_add(native);
     }
 
     fn running(&self) -> u64 {

@@ -1,0 +1,94 @@
+//! What `perk report` says of the texts of old JVMs, and how it shows names that would harm.
+
+use std::path::Path;
+
+use crate::util::{Folder, stderr, stdout};
+
+/// What a report says of a file of testdata.
+fn report(folder: &Folder, arguments: &[&str], name: &str) -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name);
+    let output = folder.run(&[&["report", file.to_str().unwrap()], arguments].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    stdout(&output)
+}
+
+fn json(folder: &Folder, name: &str) -> serde_json::Value {
+    serde_json::from_str(&report(folder, &["--json"], name)).unwrap()
+}
+
+/// Of an excerpt the shares are those it has itself, and no more lives than was allocated.
+#[test]
+fn sites_have_the_shares_of_their_file() {
+    let folder = Folder::new();
+    let name = "hprof/seeds/manual5-sites.txt";
+    let text = report(&folder, &[], name);
+    let total = "HPROF text, 4 sites with 63.31 % of the live bytes: 1.6 MB allocated in 27936 \
+                 objects, 1.6 MB live in 27936 objects\n";
+    assert!(text.contains(total), "{text}");
+    let row = "1   44.13    1.1 MB         13967     1.1 MB    13967  java.util.zip.ZipEntry\n";
+    assert!(text.contains(row), "{text}");
+    assert!(text.contains("#  live %      live  live objects  allocated  objects  class\n"));
+    assert!(text.contains("1   44.13    1.1 MB     22.06"), "{text}");
+    let by_allocated = report(&folder, &["--value", "allocated"], name);
+    let condition = "shares of allocated bytes are of the 4 sites with 63.31 % of the live bytes \
+                     that the file lists\n";
+    assert!(by_allocated.contains(condition), "{by_allocated}");
+    let json = json(&folder, name);
+    let objects = &json["allocations"];
+    assert_eq!(objects["is_partial"], true);
+    assert_eq!(objects["live_bytes"], objects["allocated_bytes"]);
+    assert!(objects["all_live_bytes"].as_u64().unwrap() > 2_500_000);
+}
+
+/// The numbers that nothing tells are not there, in any output.
+#[test]
+fn what_is_not_known_is_no_zero() {
+    let folder = Folder::new();
+    let left = "hprof/seeds/book-prof-four-tables.prof";
+    let text = report(&folder, &[], left);
+    assert!(text.contains("; 46.2 kB live in 401 objects\n"), "{text}");
+    assert!(text.contains("Top classes by live bytes\n#  live %     live  live objects  class\n"));
+    assert!(text.contains("114 kB          1174          -        -  -\n"), "{text}");
+    assert!(!text.contains("0 B"), "{text}");
+    let json = json(&folder, left);
+    assert!(json["allocations"]["allocated_bytes"].is_null());
+    assert!(json["heap_summaries"][0]["allocated_bytes"].is_null(), "{json}");
+    let csv = report(&folder, &["--classes", "--csv"], left);
+    assert!(csv.contains("\nbyte[],,,19200,5\n"), "{csv}");
+    // A JFR recording tells what was allocated, and where, and not what lives.
+    let recording = "jfr/jdk17.jfr.gz";
+    let text = report(&folder, &["--top", "1"], recording);
+    assert!(text.contains(" MB allocated") && !text.contains(" live in "), "{text}");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(recording);
+    folder.run(&["convert", file.to_str().unwrap(), "-o", "a.hprof"]);
+    let again = stdout(&folder.run(&["report", "a.hprof", "--top", "1"]));
+    assert!(again.contains(" MB allocated") && !again.contains(" live in "), "{again}");
+}
+
+/// Times of threads and of the program are no sum, ticks of the JVM are below no cutoff, and a
+/// method with ticks in native code does not call itself.
+#[test]
+fn the_tables_of_xprof_are_reported() {
+    let folder = Folder::new();
+    let text = report(&folder, &[], "xprof/threads.txt");
+    assert!(text.contains("-Xprof text, 337 samples; 129 native-ticks\n"), "{text}");
+    let numbers = "
+Numbers without call paths
+  total  what
+26.63 s  thread-elapsed
+        9.03 s of thread main
+        8.81 s of thread Wörker #1
+        8.79 s of thread Wörker #1
+ 9.03 s  program-elapsed
+    126  received-ticks
+      2  received-ticks: Received GC ticks
+     44  received-ticks: Compilation
+      1  received-ticks: Other VM operations
+     10  received-ticks: Class loader
+";
+    assert!(text.contains(numbers), "{text}");
+    assert!(!text.contains("cutoff") && !text.contains("[no stack]"), "{text}");
+    let tree = report(&folder, &["--tree"], "xprof/long.txt");
+    assert!(tree.contains("  91.85    169   169  LongRun.busy\n"), "{tree}");
+    assert!(!tree.contains("recursive"), "{tree}");
+}
