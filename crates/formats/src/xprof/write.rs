@@ -3,8 +3,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use perk_profile::{FrameId, Line, Measure, Profile, ThreadId, TraceId};
-use rustc_hash::FxHashMap;
+use perk_profile::{FrameId, KeyedMap, Line, Measure, Profile, ThreadId, TraceId};
 
 use super::{
     BLOCKED, BLOCKED_MEASURE, ELAPSED_MEASURE, GLOBAL_HEAD, LOCAL_HEAD, NATIVE_MEASURE, OF_KIND,
@@ -58,7 +57,7 @@ struct Section {
 
 fn sections(profile: &Profile) -> BTreeMap<Option<ThreadId>, Section> {
     let mut sections: BTreeMap<_, Section> = BTreeMap::new();
-    let mut natives: Option<FxHashMap<TraceId, u64>> = None;
+    let mut natives: Option<KeyedMap<TraceId, u64>> = None;
     for &(trace, count) in measures(profile, NATIVE_MEASURE).flat_map(|measure| &measure.rows) {
         let ticks = natives.get_or_insert_default().entry(trace).or_default();
         *ticks = ticks.saturating_add(count);
