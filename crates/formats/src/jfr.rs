@@ -23,7 +23,8 @@ use crate::Error;
 use cursor::Fault;
 use recording::Recording;
 use source::{Chunk, Source};
-use view::{Events, View};
+use types::LastTypes;
+use view::{Contents, View};
 
 /// Whether a file that begins with `head` is a recording.
 pub fn recognise(head: &[u8]) -> bool {
@@ -39,19 +40,19 @@ pub fn recognise(head: &[u8]) -> bool {
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut source = Source::new(input);
     let mut chunk = Chunk::default();
+    let mut types = LastTypes::default();
     let mut recording = Recording::default();
     while source.next(&mut chunk)? {
-        let mut events = Events::new(&chunk);
-        let count = events.by_ref().filter(|event| !event.is_inner()).count() as u64;
+        let contents = Contents::of(&chunk);
         let notes = recording.notes();
-        notes.stray_bytes += events.rest_bytes() as u64;
+        notes.stray_bytes += contents.rest_bytes;
         notes.missing_bytes = notes.missing_bytes.saturating_add(chunk.missing_bytes);
         notes.unfinished_chunk_count += u64::from(chunk.is_unfinished);
-        match view(&chunk)? {
+        match view(&chunk, &contents, &mut types)? {
             Some(view) => recording.chunk(&chunk, &view),
             None => {
                 notes.untyped_chunk_count += 1;
-                notes.untyped_event_count += count;
+                notes.untyped_event_count += contents.event_count;
             }
         }
     }
@@ -67,15 +68,20 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
 pub fn event_counts(input: impl Read) -> Result<BTreeMap<String, u64>, Error> {
     let mut source = Source::new(input);
     let mut chunk = Chunk::default();
+    let mut types = LastTypes::default();
     let mut counts = BTreeMap::new();
     while source.next(&mut chunk)? {
-        if let Some(view) = view(&chunk)? {
+        if let Some(view) = view(&chunk, &Contents::of(&chunk), &mut types)? {
             recording::count_events(&chunk, &view, &mut counts);
         }
     }
     Ok(counts)
 }
 
-fn view(chunk: &Chunk) -> Result<Option<View<'_>>, Error> {
-    View::new(chunk).map_err(|Fault { at, expected }| chunk.error(at, expected))
+fn view<'a>(
+    chunk: &'a Chunk,
+    contents: &Contents,
+    types: &mut LastTypes,
+) -> Result<Option<View<'a>>, Error> {
+    View::new(chunk, contents, types).map_err(|Fault { at, expected }| chunk.error(at, expected))
 }

@@ -22,6 +22,24 @@ pub(super) enum Text<'a> {
     Pooled(i64),
 }
 
+/// Whole numbers of more than a byte, one after another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Numbers {
+    pub(super) count: usize,
+    /// How long they are together where they are not compressed.
+    pub(super) plain_bytes: usize,
+}
+
+impl Numbers {
+    /// So many times these numbers; `None` for more than any file can hold.
+    pub(super) fn times(self, count: usize) -> Option<Self> {
+        Some(Self {
+            count: self.count.checked_mul(count)?,
+            plain_bytes: self.plain_bytes.checked_mul(count)?,
+        })
+    }
+}
+
 /// A place in a chunk, up to which all is read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a> {
@@ -34,6 +52,15 @@ pub(super) struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     pub(super) fn new(bytes: &'a [u8], at: usize, is_compressed: bool) -> Self {
         Self { bytes, at, is_compressed }
+    }
+
+    pub(super) fn is_compressed(&self) -> bool {
+        self.is_compressed
+    }
+
+    /// What is not read yet.
+    pub(super) fn ahead(&self) -> &'a [u8] {
+        self.bytes.get(self.at..).unwrap_or_default()
     }
 
     pub(super) fn fault(&self, expected: &'static str) -> Fault {
@@ -85,6 +112,16 @@ impl<'a> Cursor<'a> {
         if !self.is_compressed {
             return Ok(big_endian(self.take(length)?));
         }
+        match self.bytes.get(self.at) {
+            Some(&byte @ ..0x80) => {
+                self.at += 1;
+                Ok(byte.into())
+            }
+            _ => self.long_compressed(),
+        }
+    }
+
+    fn long_compressed(&mut self) -> Result<u64, Fault> {
         let mut value = 0;
         for shift in (0..56).step_by(7) {
             let byte = self.byte()?;
@@ -95,6 +132,43 @@ impl<'a> Cursor<'a> {
         }
         // The ninth byte has all of its bits.
         Ok(value | u64::from(self.byte()?) << 56)
+    }
+
+    /// Passes over numbers.
+    #[inline]
+    pub(super) fn skip_numbers(&mut self, numbers: Numbers) -> Result<(), Fault> {
+        const LAST_BYTES: u64 = 0x8080_8080_8080_8080;
+        if !self.is_compressed {
+            return self.take(numbers.plain_bytes).map(|_| ());
+        }
+        let mut left = numbers.count;
+        while left > 0 {
+            let Some(&eight) = self.ahead().first_chunk::<8>() else {
+                self.long_compressed()?;
+                left -= 1;
+                continue;
+            };
+            // The last byte of a number has no high bit.
+            let mut ends = !u64::from_le_bytes(eight) & LAST_BYTES;
+            if ends == 0 {
+                // Eight bytes go on: the ninth is the last one, whatever it holds.
+                self.take(9)?;
+                left -= 1;
+                continue;
+            }
+            let count = ((ends >> 7).wrapping_mul(LAST_BYTES >> 7) >> 56) as usize;
+            if count < left {
+                left -= count;
+                self.at += 8 - ends.leading_zeros() as usize / 8;
+                continue;
+            }
+            for _ in 1..left {
+                ends &= ends - 1;
+            }
+            self.at += ends.trailing_zeros() as usize / 8 + 1;
+            return Ok(());
+        }
+        Ok(())
     }
 
     pub(super) fn text(&mut self) -> Result<Text<'a>, Fault> {
@@ -136,9 +210,8 @@ impl<'a> Cursor<'a> {
                 self.take(length)?;
             }
             4 => {
-                for _ in 0..self.count()? {
-                    self.char()?;
-                }
+                let count = self.count()?;
+                self.skip_numbers(Numbers { count, plain_bytes: 2 * count })?;
             }
             _ => return Err(Fault { at, expected: STRING_ENCODING }),
         }
@@ -189,6 +262,35 @@ mod tests {
         assert_eq!(cursor.short(), Ok(0x102));
         assert_eq!(cursor.int(), Ok(-2));
         assert_eq!(cursor.long(), Err(Fault { at: 6, expected: "more bytes" }));
+    }
+
+    #[test]
+    fn numbers_are_passed_over_as_they_are_read() {
+        // Numbers of all lengths in many orders, nine bytes among them.
+        let mut state = 7_u64;
+        let mut bytes = Vec::new();
+        let mut ends = vec![0];
+        for _ in 0..400 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let length = 1 + (state >> 33) as usize % 9;
+            bytes.extend(std::iter::repeat_n(0x85, length - 1));
+            bytes.push(if length == 9 { 0xff } else { 3 });
+            ends.push(bytes.len());
+        }
+        for first in 0..ends.len() {
+            for count in [0, 1, 2, 3, 4, 9, 100] {
+                let numbers = Numbers { count, plain_bytes: 0 };
+                let mut cursor = Cursor::new(&bytes, ends[first], true);
+                let is_there = cursor.skip_numbers(numbers).is_ok();
+                assert_eq!(is_there, first + count < ends.len(), "{count} from {first}");
+                if is_there {
+                    assert_eq!(cursor.at, ends[first + count]);
+                }
+            }
+        }
+        let mut plain = Cursor::new(&bytes, 0, false);
+        assert_eq!(plain.skip_numbers(Numbers { count: 3, plain_bytes: 14 }), Ok(()));
+        assert_eq!(plain.at, 14);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use perk_profile::{
 use super::notes::Notes;
 use super::settings::Settings;
 use super::source::Chunk;
-use super::stacks::{Known, StackAt, Threads};
+use super::stacks::{Known, Paths, StackAt, Threads};
 use super::view::{Events, Place, View};
 
 /// The class of a lock that a parked thread does not name.
@@ -97,6 +97,7 @@ struct SiteTally {
 pub(super) struct Recording {
     profile: Profile,
     threads: Threads,
+    paths: Paths,
     settings: Settings,
     notes: Notes,
     execution: Tally,
@@ -225,7 +226,7 @@ impl Recording {
     /// The trace of an event: of the thread that `field` names, where that is known.
     fn trace(&mut self, view: &View<'_>, known: &mut Known, at: Place, field: &str) -> TraceId {
         let thread = self.thread(view, known, at, field);
-        match known.stack(view, &mut self.profile, at) {
+        match known.stack(view, &mut self.profile, &mut self.paths, at) {
             StackAt::Found(stack) => {
                 if stack.is_truncated {
                     self.notes.truncated_count += 1;

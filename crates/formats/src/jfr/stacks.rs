@@ -1,8 +1,10 @@
 //! The classes, methods, stacks and threads of a chunk as those of the profile.
 
+use std::hash::BuildHasher;
+
 use perk_profile::{
-    ClassId, Frame, KeyedMap, Line, Method, MethodId, NodeId, Profile, StrId, Thread, ThreadId,
-    names,
+    CallTree, ClassId, Frame, FrameId, KeyedMap, Line, Method, MethodId, NodeId, Profile, StrId,
+    Thread, ThreadId, names,
 };
 
 use super::view::{Place, View};
@@ -50,6 +52,32 @@ pub(super) struct Known {
     threads: KeyedMap<i64, Option<ThreadId>>,
     lines: KeyedMap<i64, Line>,
     states: KeyedMap<i64, bool>,
+    /// By their bytes.
+    frames: KeyedMap<u128, Option<FrameId>>,
+    /// Of the stack at hand.
+    path: Vec<FrameId>,
+}
+
+/// The nodes of stacks by a hash of their frames: each chunk has the same stacks again under other
+/// keys.
+#[derive(Debug, Default)]
+pub(super) struct Paths {
+    nodes: KeyedMap<u64, NodeId>,
+}
+
+impl Paths {
+    /// The node of a stack, given from the innermost frame outward.
+    fn node(&mut self, tree: &mut CallTree, frames: &[FrameId]) -> NodeId {
+        let hash = self.nodes.hasher().hash_one(frames);
+        match self.nodes.get(&hash) {
+            Some(&node) if tree.frames(node).eq(frames.iter().copied()) => node,
+            _ => {
+                let node = tree.insert(frames.iter().rev().copied()).node;
+                self.nodes.insert(hash, node);
+                node
+            }
+        }
+    }
 }
 
 /// What `keys` has for the constant of a field, and where it has nothing what `find` finds.
@@ -62,12 +90,19 @@ fn cached<T: Copy>(keys: &mut KeyedMap<i64, T>, key: Option<i64>, find: impl FnO
 
 impl Known {
     /// The stack of an event.
-    pub(super) fn stack(&mut self, view: &View<'_>, profile: &mut Profile, at: Place) -> StackAt {
+    pub(super) fn stack(
+        &mut self,
+        view: &View<'_>,
+        profile: &mut Profile,
+        paths: &mut Paths,
+        at: Place,
+    ) -> StackAt {
         const FIELD: &str = "stackTrace";
         let key = view.key(at, FIELD);
         let known = key.and_then(|key| self.stacks.get(&key).copied());
         let found = known.unwrap_or_else(|| {
-            let stack = view.part(at, FIELD).and_then(|it| self.new_stack(view, profile, it));
+            let stack = view.part(at, FIELD);
+            let stack = stack.and_then(|it| self.new_stack(view, profile, paths, it));
             if let Some(key) = key {
                 self.stacks.insert(key, stack);
             }
@@ -80,14 +115,28 @@ impl Known {
         }
     }
 
-    fn new_stack(&mut self, view: &View<'_>, profile: &mut Profile, at: Place) -> Option<Stack> {
-        let mut frames = Vec::new();
-        for frame in view.elements(at, "frames") {
-            let frame = self.frame(view, profile, frame?)?;
-            frames.push(profile.symbols.frame(frame));
+    fn new_stack(
+        &mut self,
+        view: &View<'_>,
+        profile: &mut Profile,
+        paths: &mut Paths,
+        at: Place,
+    ) -> Option<Stack> {
+        let mut path = std::mem::take(&mut self.path);
+        path.clear();
+        for element in view.elements(at, "frames") {
+            let bytes = view.element_bytes(element);
+            let known = bytes.and_then(|bytes| self.frames.get(&bytes).copied());
+            path.push(known.unwrap_or_else(|| {
+                let frame = view.element(element).and_then(|it| self.frame(view, profile, it));
+                let id = frame.map(|frame| profile.symbols.frame(frame));
+                bytes.map(|bytes| self.frames.insert(bytes, id));
+                id
+            })?);
         }
-        let depth = frames.len();
-        let node = profile.tree.insert(frames.into_iter().rev()).node;
+        let node = paths.node(&mut profile.tree, &path);
+        let depth = path.len();
+        self.path = path;
         Some(Stack { node, is_truncated: view.flag(at, "truncated"), depth })
     }
 

@@ -1,13 +1,17 @@
 //! The types of a chunk's events and constants, as its metadata describes them.
 
 use std::borrow::Cow;
+use std::rc::Rc;
 
 use perk_profile::KeyedMap;
 
-use super::cursor::{Cursor, Fault, Text};
+use super::cursor::{Cursor, Fault, Numbers, Text};
 
 /// How deep structs lie inside structs, and elements of metadata inside elements.
 const MAX_DEPTH: usize = 32;
+
+/// The key of a constant.
+const KEY: Numbers = Numbers { count: 1, plain_bytes: 8 };
 
 /// How a field's value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +29,12 @@ pub(super) enum Kind {
     Struct(usize),
     /// A type that the metadata does not describe.
     Unknown,
+}
+
+impl Kind {
+    pub(super) fn is_struct(self) -> bool {
+        matches!(self, Kind::Struct(_))
+    }
 }
 
 /// What a whole number of time counts.
@@ -56,6 +66,50 @@ pub(super) struct Type {
     pub(super) id: i64,
     pub(super) name: String,
     pub(super) fields: Vec<Field>,
+    /// How a value is passed over.
+    steps: Vec<Step>,
+}
+
+/// One or more fields of a type that are passed over at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Numbers(Numbers),
+    Bytes(usize),
+    /// The field at this place: its length is in what it holds.
+    Field(usize),
+}
+
+impl Step {
+    fn of(place: usize, field: &Field) -> Self {
+        let number = |plain_bytes| Step::Numbers(Numbers { count: 1, plain_bytes });
+        match field.kind {
+            _ if field.is_array => Step::Field(place),
+            _ if field.is_pooled => Step::Numbers(KEY),
+            Kind::Boolean | Kind::Byte => Step::Bytes(1),
+            Kind::Short | Kind::Char => number(2),
+            Kind::Int => number(4),
+            Kind::Long => number(8),
+            Kind::Float => Step::Bytes(4),
+            Kind::Double => Step::Bytes(8),
+            Kind::String | Kind::Struct(_) | Kind::Unknown => Step::Field(place),
+        }
+    }
+
+    /// The steps over these fields.
+    fn all(fields: &[Field]) -> Vec<Self> {
+        let mut steps = Vec::new();
+        for (place, field) in fields.iter().enumerate() {
+            match (steps.last_mut(), Step::of(place, field)) {
+                (Some(Step::Numbers(sum)), Step::Numbers(more)) => {
+                    sum.count += more.count;
+                    sum.plain_bytes += more.plain_bytes;
+                }
+                (Some(Step::Bytes(sum)), Step::Bytes(more)) => *sum += more,
+                (_, step) => steps.push(step),
+            }
+        }
+        steps
+    }
 }
 
 /// The types of a chunk.
@@ -65,6 +119,15 @@ pub(super) struct Types {
     pub(super) utc_offset_s: i32,
     types: Vec<Type>,
     by_id: KeyedMap<i64, usize>,
+}
+
+/// The types of the chunk before, which the next one mostly has too.
+#[derive(Debug, Default)]
+pub(super) struct LastTypes {
+    types: Rc<Types>,
+    /// What they were read from.
+    bytes: Vec<u8>,
+    is_compressed: bool,
 }
 
 /// An element of the metadata's tree: what perk uses of it.
@@ -115,13 +178,27 @@ impl<'a> Element<'a> {
     }
 }
 
-impl Types {
-    /// Reads a metadata event; `cursor` is behind its type.
-    pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self, Fault> {
+impl LastTypes {
+    /// The types of a metadata event; `cursor` is at its fields.
+    pub(super) fn read(&mut self, cursor: &mut Cursor<'_>) -> Result<Rc<Types>, Fault> {
         // When it was written, how long that took, and its number.
-        for _ in 0..3 {
-            cursor.long()?;
+        cursor.skip_numbers(Numbers { count: 3, plain_bytes: 24 })?;
+        let is_same = self.is_compressed == cursor.is_compressed()
+            && cursor.ahead().starts_with(&self.bytes)
+            && !self.bytes.is_empty();
+        if !is_same {
+            let (start, ahead) = (cursor.at, cursor.ahead());
+            self.types = Rc::new(Types::read(cursor)?);
+            self.bytes = ahead[..cursor.at - start].to_vec();
+            self.is_compressed = cursor.is_compressed();
         }
+        Ok(Rc::clone(&self.types))
+    }
+}
+
+impl Types {
+    /// Reads a metadata event; `cursor` is after its head.
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Fault> {
         let mut strings = Vec::new();
         for _ in 0..cursor.count()? {
             strings.push(match cursor.text()? {
@@ -137,7 +214,7 @@ impl Types {
         for (class, id) in classes() {
             let place = types.types.len();
             let name = class.attribute("name").unwrap_or_default().to_owned();
-            types.types.push(Type { id, name, fields: Vec::new() });
+            types.types.push(Type { id, name, fields: Vec::new(), steps: Vec::new() });
             types.by_id.insert(id, place);
         }
         let region = root.children("region").next();
@@ -146,7 +223,9 @@ impl Types {
         let timespan = types.types.iter().find(|it| it.name == "jdk.jfr.Timespan").map(|it| it.id);
         for (place, (class, _)) in classes().enumerate() {
             let fields = class.children("field").map(|field| types.field(field, timespan));
-            types.types[place].fields = fields.collect();
+            let fields: Vec<Field> = fields.collect();
+            types.types[place].steps = Step::all(&fields);
+            types.types[place].fields = fields;
         }
         Ok(types)
     }
@@ -226,14 +305,28 @@ impl Types {
         depth: usize,
     ) -> Result<(), Fault> {
         let count = if field.is_array { cursor.count()? } else { 1 };
+        if let Some(numbers) =
+            self.numbers_of(field).filter(|_| field.is_pooled || depth < MAX_DEPTH)
+        {
+            let all = numbers.times(count).ok_or(cursor.fault("more bytes"))?;
+            return cursor.skip_numbers(all);
+        }
         for _ in 0..count {
-            if field.is_pooled {
-                cursor.long()?;
-            } else {
-                self.skip(field.kind, cursor, depth)?;
-            }
+            self.skip(field.kind, cursor, depth)?;
         }
         Ok(())
+    }
+
+    /// What a value of a field, or one of many, is, where that is nothing but numbers.
+    pub(super) fn numbers_of(&self, field: &Field) -> Option<Numbers> {
+        match field.kind {
+            _ if field.is_pooled => Some(KEY),
+            Kind::Struct(place) => match *self.types[place].steps {
+                [Step::Numbers(numbers)] => Some(numbers),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     fn skip_struct(
@@ -242,7 +335,12 @@ impl Types {
         cursor: &mut Cursor<'_>,
         depth: usize,
     ) -> Result<(), Fault> {
-        self.types[place].fields.iter().try_for_each(|it| self.skip_field_at(it, cursor, depth))
+        let Type { steps, fields, .. } = &self.types[place];
+        steps.iter().try_for_each(|step| match *step {
+            Step::Numbers(numbers) => cursor.skip_numbers(numbers),
+            Step::Bytes(count) => cursor.take(count).map(|_| ()),
+            Step::Field(place) => self.skip_field_at(&fields[place], cursor, depth),
+        })
     }
 
     /// Passes over one value.

@@ -1,12 +1,13 @@
 //! Values of a chunk: fields by name, constants by key.
 
 use std::borrow::Cow;
+use std::rc::Rc;
 
 use perk_profile::KeyedMap;
 
 use super::cursor::{Cursor, Fault, Text};
 use super::source::{Chunk, HEADER_BYTES};
-use super::types::{Field, Kind, TimeUnit, Types};
+use super::types::{Field, Kind, LastTypes, TimeUnit, Types};
 
 /// The types of events that are part of the format, and are not among the types of the metadata.
 const METADATA: i64 = 0;
@@ -51,11 +52,6 @@ impl<'a> Events<'a> {
     pub(super) fn new(chunk: &'a Chunk) -> Self {
         Self { chunk, at: HEADER_BYTES }
     }
-
-    /// How many bytes are left behind the last whole event.
-    pub(super) fn rest_bytes(&self) -> usize {
-        self.chunk.bytes.len() - self.at
-    }
 }
 
 impl Iterator for Events<'_> {
@@ -69,6 +65,34 @@ impl Iterator for Events<'_> {
         let type_id = cursor.long().ok().filter(|_| cursor.at <= end)?;
         self.at = end;
         Some(EventAt { type_id, start, fields: cursor.at, end })
+    }
+}
+
+/// What a chunk has, by the heads of its events.
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    /// The last one, which knows all types that those before it know.
+    metadata: Option<EventAt>,
+    checkpoints: Vec<EventAt>,
+    /// How many other events there are.
+    pub(super) event_count: u64,
+    /// How many bytes are left after the last whole event.
+    pub(super) rest_bytes: u64,
+}
+
+impl Contents {
+    pub(super) fn of(chunk: &Chunk) -> Self {
+        let mut contents = Self::default();
+        let mut events = Events::new(chunk);
+        for event in events.by_ref() {
+            match event.type_id {
+                METADATA => contents.metadata = Some(event),
+                CHECKPOINT => contents.checkpoints.push(event),
+                _ => contents.event_count += 1,
+            }
+        }
+        contents.rest_bytes = (chunk.bytes.len() - events.at) as u64;
+        contents
     }
 }
 
@@ -86,11 +110,18 @@ pub(super) struct Slot<'a> {
     at: usize,
 }
 
+/// An element of an array of structs, and where its bytes end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Element<'a> {
+    slot: Slot<'a>,
+    end: usize,
+}
+
 /// A chunk whose types and constants are known.
 #[derive(Debug)]
 pub(super) struct View<'a> {
     chunk: &'a Chunk,
-    pub(super) types: Types,
+    pub(super) types: Rc<Types>,
     /// Where the constants are: by the id of their type, and their key.
     constants: KeyedMap<(i64, i64), usize>,
     /// Checkpoints that could not be read to their end.
@@ -98,19 +129,20 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Looks through `chunk` for types and constants; `None` where it has no types.
-    pub(super) fn new(chunk: &'a Chunk) -> Result<Option<Self>, Fault> {
-        // The last metadata knows all types that those before it know.
-        let Some(event) = Events::new(chunk).filter(|it| it.type_id == METADATA).last() else {
-            return Ok(None);
-        };
+    /// Finds the types and constants of `chunk`; `None` where it has no types.
+    pub(super) fn new(
+        chunk: &'a Chunk,
+        contents: &Contents,
+        last: &mut LastTypes,
+    ) -> Result<Option<Self>, Fault> {
+        let Some(event) = contents.metadata else { return Ok(None) };
         if event.end - event.start > MAX_METADATA_BYTES {
             return Err(Fault { at: event.start, expected: "metadata of at most 16 MiB" });
         }
-        let types = Types::read(&mut chunk.cursor(event.fields))?;
+        let types = last.read(&mut chunk.cursor(event.fields))?;
         let mut view =
             Self { chunk, types, constants: KeyedMap::default(), bad_checkpoint_count: 0 };
-        for event in Events::new(chunk).filter(|it| it.type_id == CHECKPOINT) {
+        for &event in &contents.checkpoints {
             if view.checkpoint(event).is_err() {
                 view.bad_checkpoint_count += 1;
             }
@@ -252,28 +284,53 @@ impl<'a> View<'a> {
         self.constants.get(&(field.type_id, key)).copied()
     }
 
-    /// The elements of an array of structs; `None` for one that is a constant and not there.
+    /// The elements of an array of structs.
     pub(super) fn elements<'b>(
         &'b self,
         place: Place,
         name: &str,
-    ) -> impl Iterator<Item = Option<Place>> + 'b {
-        let slot = self.field(place, name).filter(|slot| slot.field.is_array);
+    ) -> impl Iterator<Item = Element<'b>> + 'b {
+        let is_list = |slot: &Slot<'_>| slot.field.is_array && slot.field.kind.is_struct();
+        let slot = self.field(place, name).filter(is_list);
         let mut cursor = self.chunk.cursor(slot.map_or(0, |slot| slot.at));
-        let count = slot.and_then(|_| cursor.count().ok()).unwrap_or(0);
-        let mut left = count;
+        let mut left = slot.and_then(|_| cursor.count().ok()).unwrap_or(0);
+        let numbers = slot.and_then(|slot| self.types.numbers_of(slot.field));
         std::iter::from_fn(move || {
             let field = slot?.field;
-            let Kind::Struct(type_place) = field.kind else { return None };
             left = left.checked_sub(1)?;
             let at = cursor.at;
-            if field.is_pooled {
-                cursor.long().ok()?;
-                return Some(self.constant(field, at).map(|at| Place { type_place, at }));
+            match numbers {
+                Some(numbers) => cursor.skip_numbers(numbers),
+                None => self.types.skip(field.kind, &mut cursor, 0),
             }
-            self.types.skip(field.kind, &mut cursor, 0).ok()?;
-            Some(Some(Place { type_place, at }))
+            .ok()?;
+            Some(Element { slot: Slot { field, at }, end: cursor.at })
         })
+    }
+
+    /// Where the fields of an element are; `None` for a constant that is not there.
+    pub(super) fn element(&self, element: Element<'_>) -> Option<Place> {
+        let Slot { field, at } = element.slot;
+        let Kind::Struct(type_place) = field.kind else { return None };
+        let at = if field.is_pooled { self.constant(field, at)? } else { at };
+        Some(Place { type_place, at })
+    }
+
+    /// The bytes of an element and how many they are, as a number: within a chunk, and for one type,
+    /// the same bytes mean the same. `None` where they are too many.
+    #[inline]
+    pub(super) fn element_bytes(&self, element: Element<'_>) -> Option<u128> {
+        let Element { slot: Slot { at, .. }, end } = element;
+        let length = end - at;
+        let bytes = match self.chunk.bytes[at..].first_chunk() {
+            _ if length > 15 => return None,
+            Some(&bytes) => u128::from_le_bytes(bytes) & ((1 << (8 * length)) - 1),
+            None => {
+                let bytes = self.chunk.bytes[at..end].iter().rev();
+                bytes.fold(0, |sum, &byte| sum << 8 | u128::from(byte))
+            }
+        };
+        Some(bytes | (length as u128) << 120)
     }
 
     /// A text: a string, or the first string of a struct such as a symbol.
