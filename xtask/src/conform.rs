@@ -1,6 +1,8 @@
 //! `xtask conform`: programs made at random, under the original agent of JDK 8 and under perk, side
 //! by side. Calls and allocated objects of both must be what arithmetic says.
 
+mod combinations;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +15,8 @@ use perk_testkit::{Jdk, RandomProgram, agent, fixture, jdk};
 
 const DEFAULT_SEEDS: u64 = 20;
 const FILE: &str = "o.txt";
-const USAGE: &str = "conform [--seeds N] [--from SEED] [--java8 COMMAND] [--jdk HOME]";
+const USAGE: &str = "conform [--seeds N] [--from SEED] [--java8 COMMAND] [--jdk HOME], or conform \
+                     combinations [--java8 COMMAND]";
 
 /// What is counted, by kind and place.
 type Counts = BTreeMap<(String, String), u64>;
@@ -70,15 +73,15 @@ struct Side {
 
 /// Runs `xtask conform` with these arguments.
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
+    if let ["combinations", rest @ ..] = arguments {
+        return combinations::write(&java8(&Options::parse(rest)?)?);
+    }
     let options = Options::parse(arguments)?;
     let jdk = match &options.jdk {
         Some(home) => Jdk::at(home).with_context(|| format!("no JDK in {}", home.display()))?,
         None => jdk::compiler().clone(),
     };
-    let installed = || jdk::version(8).map(|jdk| vec![jdk.java().display().to_string()]);
-    let java8 = options.java8.clone().or_else(installed).context(
-        "no JDK 8: name a command that runs its java in the current folder with --java8",
-    )?;
+    let java8 = java8(&options)?;
     let sides = [
         Side { name: "original".to_owned(), java: java8, agent: "-agentlib:hprof=".to_owned() },
         Side {
@@ -93,6 +96,16 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     }
     ensure!(faults == 0, "{faults} counts differ");
     Ok(())
+}
+
+/// The words of a command that runs JDK 8's java.
+fn java8(options: &Options) -> Result<Vec<String>> {
+    let installed = || jdk::version(8).map(|jdk| vec![jdk.java().display().to_string()]);
+    options
+        .java8
+        .clone()
+        .or_else(installed)
+        .context("no JDK 8: name a command that runs its java in the current folder with --java8")
 }
 
 /// Runs one program on both sides, prints a line on each question, and answers how many counts are

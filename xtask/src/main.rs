@@ -31,6 +31,9 @@ usage: cargo run -p xtask -- COMMAND
                       how fast perk reads generated files; a line for docs/measuring.md each
   conform [--seeds N] [--from SEED] [--java8 COMMAND] [--jdk HOME]
                       random programs under JDK 8's HPROF agent and under perk: counts must be equal
+  conform combinations [--java8 COMMAND]
+                      write testdata/hprof/combinations/original.tsv: how JDK 8's HPROF agent ends with each
+                      combination of its analyses
   readers [--visualvm JAR] [--slurp PROGRAM]
                       heap dumps of perk's agent read by VisualVM's library (Debian's package visualvm) and
                       by the crate hprof-slurp: the number of objects of each class must be equal

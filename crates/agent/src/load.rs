@@ -114,7 +114,7 @@ fn load(jvmti: impl FnOnce() -> Option<Jvmti>, options: &str) -> Result<(), Stop
         refused(format!("perk needs a JVM of JDK {OLDEST_JDK} or later, with JVMTI"))
     })?;
     check_jvm(jvmti).map_err(refused)?;
-    if options.diagnostics.pause {
+    if options.pause {
         pause();
     }
     let java_home = PathBuf::from(jvmti.system_property(c"java.home").unwrap_or_default());
@@ -223,8 +223,9 @@ fn create(options: &Options, target: &Path) -> Result<(Output, Option<Connection
             if let Some(reason) = error.get_ref().filter(|_| !target.is_dir()) {
                 return Stop::Line(format!("HPROF ERROR: perk cannot write {name}: {reason}"), 1);
             }
-            match options.heap_dump {
-                true => Fatal::cannot_create_temporary_file(&format!("{name}.TMP")).into(),
+            let temporary = format!("{name}.TMP");
+            match options.heap_dump && !can_be_made(Path::new(&temporary)) {
+                true => Fatal::cannot_create_temporary_file(&temporary).into(),
                 false => Fatal::cannot_create_file(&name).into(),
             }
         });
@@ -238,6 +239,15 @@ fn create(options: &Options, target: &Path) -> Result<(Output, Option<Connection
     let connected = port_number.and_then(|port| Connection::open(host, port));
     let opened = connected.and_then(|it| Ok((Output::Net(it.outbox()?), Some(it))));
     opened.map_err(|_| Fatal::cannot_connect(host, *port).into())
+}
+
+/// Whether a file of that name is there or can be made. The original, with `heap=dump`, begins with
+/// such a file, and says so if it cannot.
+fn can_be_made(name: &Path) -> bool {
+    match std::fs::File::create_new(name) {
+        Ok(_) => std::fs::remove_file(name).is_ok(),
+        Err(error) => error.kind() == io::ErrorKind::AlreadyExists,
+    }
 }
 
 /// `pause=y`: gives a debugger ten minutes to attach, as HPROF did.

@@ -13,6 +13,7 @@ mod sites;
 use std::io;
 use std::time::{Instant, SystemTime};
 
+use perk_control::messages::DumpPart;
 use perk_control::options::{Format, Options, Output as OutputOption, TimesForm};
 use perk_hprof::{BinaryForm, IdSize, Version, Writer};
 use perk_profile::{
@@ -55,6 +56,8 @@ pub(crate) struct Recorder {
     /// Frames kept of each trace of sites.
     site_depth: usize,
     times: Option<TimesForm>,
+    /// Whether text is the table of `cpu=old`, and nothing else can come to it.
+    is_table: bool,
     /// Frames kept of each trace of calls.
     timing_depth: usize,
     per_thread: bool,
@@ -103,6 +106,7 @@ impl Recorder {
             sites_are_exact: options.heap_sample_bytes.is_none(),
             site_depth: if options.heap_sites { options.depth as usize } else { 0 },
             times: options.cpu.times,
+            is_table: DumpPart::of(options).eq([DumpPart::Old]) && !has_peer,
             timing_depth: options.timing_depth as usize,
             per_thread: options.thread,
             cutoff: options.cutoff,
@@ -118,11 +122,11 @@ impl Recorder {
         self.profile.depth = Some(depth);
         if let File::Opened(output) = std::mem::replace(&mut self.file, File::Closed) {
             let name = output.name();
-            let format = match (self.format, self.times) {
-                (Format::Extended, _) => Some(perk_hprof::Format::Extended),
-                (_, Some(TimesForm::Old)) => Some(perk_hprof::Format::Old),
-                (Format::Ascii, _) => Some(perk_hprof::Format::Ascii),
-                (Format::Binary, _) => None,
+            let format = match self.format {
+                Format::Extended => Some(perk_hprof::Format::Extended),
+                Format::Ascii if self.is_table => Some(perk_hprof::Format::Old),
+                Format::Ascii => Some(perk_hprof::Format::Ascii),
+                Format::Binary => None,
             };
             let begun = match format {
                 Some(format) => Writer::begin(output, format, &self.profile),
@@ -202,11 +206,6 @@ impl Recorder {
         let thread = thread.filter(|_| self.per_thread)?;
         self.announce(thread);
         Some(self.roster.id(thread, &mut self.profile))
-    }
-
-    /// Books samples of `thread` whose stack is not known.
-    pub(crate) fn sample_without_stack(&mut self, thread: Slot, count: u64) {
-        self.sample(thread, &[], count);
     }
 
     /// Books samples on a trace.

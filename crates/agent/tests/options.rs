@@ -200,6 +200,23 @@ fn a_file_that_cannot_be_made_ends_as_recorded() {
     });
 }
 
+/// As the original ends, which with `heap=dump` begins with a temporary file beside.
+#[test]
+fn a_folder_is_no_file() {
+    jdk::on(17, |jdk| {
+        for options in ["file=.", "file=.,heap=dump", "file=/,cpu=samples", "file=.,format=b"] {
+            let outcome = sleeper(JavaRun::new(jdk).agentlib_hprof().agent(options)).run();
+            let name = &options[5..6];
+            assert_refused(&outcome, 1, &format!("{}\n", Fatal::cannot_create_file(name)));
+            assert!(outcome.files.is_empty(), "{}", outcome.report());
+        }
+        let options = "file=missing/o.txt,heap=dump";
+        let outcome = sleeper(JavaRun::new(jdk).agentlib_hprof().agent(options)).run();
+        let fatal = Fatal::cannot_create_temporary_file("missing/o.txt.TMP");
+        assert_refused(&outcome, 9, &format!("{fatal}\n"));
+    });
+}
+
 /// With `cpu=samples` for `heap=sites`. The recorded run left an empty file, which is not held to.
 #[test]
 fn the_agent_cannot_be_loaded_twice() {

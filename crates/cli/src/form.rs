@@ -252,12 +252,15 @@ impl Form {
 
     /// Which of its formats this form has `profile` in: the plain one, where that holds it.
     fn format_of(self, profile: &Profile) -> Format {
-        let (plain, other) = match self {
-            Form::Old => return Format::Old,
-            Form::Text => (Format::Ascii, Format::Old),
-            _ => (Format::Binary, Format::Extended),
-        };
-        if plain.holds(profile).is_err() && other.holds(profile).is_ok() { other } else { plain }
+        let has_calls = profile.call_edges().next().is_some();
+        match self {
+            Form::Old => Format::Old,
+            // What `cpu=old` writes alone has no header.
+            Form::Text if has_calls && Format::Old.holds(profile).is_ok() => Format::Old,
+            Form::Text => Format::Ascii,
+            _ if Format::Binary.holds(profile).is_ok() => Format::Binary,
+            _ => Format::Extended,
+        }
     }
 
     /// What of `profile` this form has no place for, where it shows `value`.
@@ -267,7 +270,10 @@ impl Form {
         match self {
             Form::Text => {
                 let has_waits = times.any(|row| row.waits.is_waiting());
+                let mut samples = profile.cpu_samples().flat_map(|section| &section.rows);
+                let is_empty = |trace| profile.frames(trace).next().is_none();
                 let lost = [
+                    (samples.any(|row| is_empty(row.0)), "samples without a stack"),
                     (has_waits, "how long threads waited to be notified"),
                     (profile.measures().next().is_some(), "what other tools measured"),
                     (profile.heaps().next().is_some(), "heap dumps by class"),

@@ -15,6 +15,6 @@ pub use commands::Command;
 pub use jdk::{JavaHome, JdkError, Vm};
 pub use messages::{DumpPart, Fatal};
 pub use options::{
-    Classes, Clock, Cpu, Diagnostics, Format, OptionError, Options, Output, Parsed, TimesForm,
-    TimingMethod, options_markdown, resolve_file_name, usage,
+    Classes, Clock, Cpu, Format, OptionError, Options, Output, Parsed, TimesForm, TimingMethod,
+    options_markdown, resolve_file_name, usage,
 };

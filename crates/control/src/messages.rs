@@ -215,5 +215,6 @@ mod tests {
             let parts: String = DumpPart::of(&parsed).map(DumpPart::progress).collect();
             assert_eq!(format!("{DUMP_BEGIN}{parts}{DUMP_END}"), line, "{options}");
         }
+        assert_eq!(heap_progress(512 << 20), " 512 MB ...");
     }
 }

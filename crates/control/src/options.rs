@@ -15,9 +15,9 @@
 //!
 //! # Where perk differs from the original
 //!
-//! - Numbers that do not fit 32 bits are refused, with the original's text, where it wrapped;
-//!   `cutoff` takes decimal numbers only, where C's `strtod` also takes hexadecimal and NaN;
-//!   `logflags` and its like refuse what is not a number, where the original took 0.
+//! - Numbers that do not fit 32 bits are refused, with the original's text, where it wrapped.
+//! - Switches for debugging the original itself (`logflags`, `coredump`, ...) have no effect; `pause`
+//!   has.
 //! - `force=n` never overwrites: where `<prefix>.<pid><suffix>` exists too, a counter is added.
 //! - Additions: `format=p`, a unit in `interval`, `%p` in `file`, and the options of the section
 //!   `Perk`. `include` and `exclude` add up.
@@ -104,8 +104,8 @@ pub struct Options {
     pub aprof_between: bool,
     /// Most nodes that the call trees may have.
     pub max_nodes: u64,
-    /// Switches for debugging the agent itself.
-    pub diagnostics: Diagnostics,
+    /// Wait on load for a debugger.
+    pub pause: bool,
     /// The whole option string, with the environment variable's part.
     pub raw: String,
 }
@@ -185,25 +185,6 @@ pub enum Classes {
     Used,
 }
 
-/// Switches for debugging the agent itself, accepted for compatibility.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Diagnostics {
-    /// `logflags`: miscellaneous log 0x1, table lists 0x2, check binary output 0x4.
-    pub log_flags: u32,
-    /// `debugflags`
-    pub debug_flags: u32,
-    /// `X`
-    pub experiment: u32,
-    /// `coredump`: abort on a fatal error.
-    pub core_dump: bool,
-    /// `errorexit`: every error is fatal.
-    pub error_exit: bool,
-    /// `pause`: wait on load for a debugger.
-    pub pause: bool,
-    /// `debug`
-    pub debug: bool,
-}
-
 impl Default for Options {
     fn default() -> Self {
         Options {
@@ -237,7 +218,7 @@ impl Default for Options {
             aprof: false,
             aprof_between: false,
             max_nodes: 8 << 20,
-            diagnostics: Diagnostics::default(),
+            pause: false,
             raw: String::new(),
         }
     }
@@ -318,6 +299,7 @@ impl Options {
                 }
                 Set::Switch(switch) => *switch(self) = rest.switch().ok_or_else(must_be)?,
                 Set::Ignored => drop(rest.switch().ok_or_else(must_be)?),
+                Set::IgnoredNumber => drop(rest.next(',', MAX_VALUE_LEN).ok_or_else(must_be)?),
                 Set::File => {
                     self.check_no_output()?;
                     let name = rest.next(',', MAX_VALUE_LEN).ok_or_else(misses)?;

@@ -200,6 +200,29 @@ fn net_takes_names_and_addresses() {
     assert_eq!(fatal.to_string(), "HPROF ERROR: can't connect to [::1]:4000 [hprof_init.c:827]");
 }
 
+/// As C's `strtod` and `strtol` take them, with the agent of JDK 8.
+#[test]
+fn numbers_are_those_of_c() {
+    for (text, cutoff) in [
+        ("0x1p-4", 0.0625),
+        ("inf", f64::INFINITY),
+        ("1e400", f64::INFINITY),
+        ("-0", 0.0),
+        // No share is below it.
+        ("nan", 0.0),
+        ("-nan(1)", 0.0),
+    ] {
+        assert_eq!(run_options(&format!("cutoff={text}")).cutoff, cutoff, "{text}");
+    }
+    for name in ["logflags", "debugflags", "X"] {
+        for value in ["4", "0x1f", "abc", "1x", "-3", "99999999999"] {
+            let options = run_options(&format!("cpu=y,{name}={value}"));
+            let without = run_options("cpu=y");
+            assert_eq!(Options { raw: without.raw.clone(), ..options }, without, "{name}={value}");
+        }
+    }
+}
+
 #[test]
 fn errors_without_a_recorded_case() {
     for (text, message) in [
@@ -212,11 +235,12 @@ fn errors_without_a_recorded_case() {
         ("interval=", "syntax error parsing interval=DECIMAL"),
         ("cutoff=", "syntax error parsing cutoff=DOUBLE"),
         ("cutoff=-0.1", "cutoff option value must be floating point and >= 0"),
-        ("cutoff=nan", "cutoff option value must be floating point and >= 0"),
+        ("cutoff=-0x1p-4", "cutoff option value must be floating point and >= 0"),
+        ("cutoff=0x", "cutoff option value must be floating point and >= 0"),
         ("doe=", "doe option value must be y|n"),
         ("lineno", "lineno option value must be y|n"),
         ("monitor=Y", "monitor option value must be y|n"),
-        ("logflags=x", "logflags option value must be numeric"),
+        ("logflags=", "logflags option value must be numeric"),
         ("X=", "X option value must be numeric"),
         ("cpu=n", "cpu option value must be y|samples|times|old"),
         ("classes=", "syntax error parsing classes=all|used"),

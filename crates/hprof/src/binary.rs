@@ -115,6 +115,13 @@ const INTERIM: &str = "perk interim\n";
 /// The first such record's id; others go up from it.
 const INTERIM_ID: u64 = METHOD;
 
+/// Begins the text of the UTF8 record, to which nothing refers either, that stands before a record
+/// with numbers that have no room in its four bytes, and are written as 2^32 - 1 there. All of these
+/// follow in their order, a line each.
+const WIDE: &str = "perk wide numbers\n";
+/// The first such record's id; others go up from it.
+const WIDE_ID: u64 = 0xc << 32;
+
 /// The form of extended files, as their first record tells it.
 const EXTENDED_FORM: u32 = 1;
 

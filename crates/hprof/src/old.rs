@@ -16,7 +16,7 @@ use crate::units::{from_ms, to_ms};
 use crate::{Error, LineReader};
 
 /// The first line.
-const TITLE: &str = "count callee caller time\n";
+pub(crate) const TITLE: &str = "count callee caller time\n";
 /// As one book has it.
 const SHORT_TITLE: &str = "callee caller time";
 const NO_CALLEE: &str = "<unknown callee>";
@@ -75,7 +75,7 @@ pub(crate) fn recognise(head: &[u8]) -> bool {
 }
 
 /// Whether `line` is the title of calls; the JVMs before JDK 1.1 begin it with `# `.
-fn is_title(line: &[u8]) -> bool {
+pub(crate) fn is_title(line: &[u8]) -> bool {
     let line = line.trim_ascii_end();
     let line = line.strip_prefix(b"# ").unwrap_or(line);
     [TITLE.trim_end(), SHORT_TITLE].iter().any(|title| title.as_bytes() == line)
@@ -205,7 +205,7 @@ impl Reader {
 }
 
 /// `count callee caller ms`
-fn row(line: &str, profile: &mut Profile, wrapped: &mut usize) -> Option<CallEdge> {
+pub(crate) fn row(line: &str, profile: &mut Profile, wrapped: &mut usize) -> Option<CallEdge> {
     let (count, rest) = line.split_once(' ')?;
     let (names, ms) = rest.trim_end().rsplit_once(' ')?;
     let mut number = |digits: &str| {

@@ -137,10 +137,11 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes calls by callee and caller. The rows are taken as they are: see [`CallEdges::rank`].
+    /// Writes calls by callee and caller: in text the table of `cpu=old`, which ends with the next
+    /// record. The rows are taken as they are: see [`CallEdges::rank`].
     pub fn call_edges(&mut self, profile: &Profile, edges: &CallEdges) -> io::Result<()> {
         match self {
-            Self::Ascii(_) => Err(Format::Ascii.refusal(Section::CallEdges)),
+            Self::Ascii(writer) => old::write(writer.out(), profile, edges),
             Self::Binary(writer) => writer.call_edges(profile, edges),
             Self::Old(out) => old::write(out, profile, edges),
         }

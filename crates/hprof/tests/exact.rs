@@ -6,8 +6,10 @@
 use std::fs;
 use std::path::Path;
 
-use perk_hprof::{Error, Format};
-use perk_profile::{Allocations, CallRow, Event, Line, MethodId, Profile, Site, Sites};
+use perk_hprof::{Error, Format, Writer};
+use perk_profile::{
+    Allocations, CallRow, CpuSamples, Event, HeapSummary, Line, MethodId, Profile, Site, Sites,
+};
 
 const TIMES: &str = "times-cpu.txt";
 const TIMES_BY_THREAD: &str = "times-cpu-thread.txt";
@@ -328,4 +330,91 @@ fn files_cut_here_and_there_do_no_harm() {
     let profile = perk_hprof::read(&times[..end]).unwrap();
     assert_eq!(told(&profile), told(&read(TIMES)));
     assert!(profile.notes[0].ends_with(", in CPU TIME (ms)"), "{:?}", profile.notes);
+}
+
+/// As the original writes them with `cpu=old` beside other analyses, with more than one dump; and as
+/// perk does, with a header.
+#[test]
+fn the_table_of_calls_stands_behind_other_sections() {
+    let dump = "\
+TRACE 300001:
+\tA.b(A.java:1)
+CPU SAMPLES BEGIN (total = 1) Sun Nov 22 05:34:20 2026
+rank   self  accum   count trace method
+   1 100.00% 100.00%       1 300001 A.b
+CPU SAMPLES END
+count callee caller time
+3138 java.lang.String.charAt(I)C A.b()V 3
+1 A.b()V <unknown caller> 12
+";
+    let again = dump.split_once("CPU SAMPLES BEGIN").unwrap().1;
+    let text = format!("{dump}THREAD END (id = 200003)\nCPU SAMPLES BEGIN{again}");
+    let header = "JAVA PROFILE 1.0.1, created Sun Nov 22 05:34:20 2026\n\n--------\n\n";
+    for text in [text.clone(), format!("{header}{text}")] {
+        let profile = perk_hprof::read(text.as_bytes()).unwrap();
+        assert!(profile.notes.is_empty(), "{:?}", profile.notes);
+        let rows: Vec<_> = profile.call_edges().map(|edges| edges.rows.len()).collect();
+        assert_eq!((rows, profile.cpu_samples().count()), (vec![2, 2], 2));
+        assert_eq!(profile.call_edges().next().unwrap().rows[0].total_ns, 3_000_000);
+        // But for the header.
+        let written = String::from_utf8(written(&profile, Format::Ascii)).unwrap();
+        assert!(written.ends_with(&text[text.find("TRACE").unwrap()..]), "{written}");
+    }
+    let table = dump.find("3138").unwrap();
+    for end in table..=dump.len() {
+        let profile = perk_hprof::read(&dump.as_bytes()[..end]).unwrap();
+        let rows = profile.call_edges().next().unwrap().rows.len();
+        assert_eq!(rows, dump[table..end].matches('\n').count(), "cut at {end}");
+        assert_eq!(profile.notes.is_empty(), dump[..end].ends_with('\n'), "cut at {end}");
+    }
+    let error = perk_hprof::read(format!("{dump}no row\n").as_bytes()).unwrap_err();
+    assert!(error.to_string().contains("expected a row \"count callee caller time\""), "{error}");
+}
+
+/// Live bytes of 5 GB have no room in four bytes.
+#[test]
+fn numbers_without_room_stand_before_their_record() {
+    let mut profile = Profile::default();
+    let class = profile.symbols.class("byte[]");
+    let trace = profile.system_trace();
+    let large = u64::from(u32::MAX);
+    let objects = Allocations {
+        live_bytes: 5_000_000_000,
+        live_count: large,
+        allocated_bytes: 1 << 40,
+        allocated_count: large - 1,
+    };
+    let sites =
+        Sites { total: objects, rows: vec![Site { class, trace, objects }], ..Sites::default() };
+    let summary = HeapSummary { objects, written: None };
+    let samples =
+        CpuSamples { total: 1 << 33, rows: vec![(trace, 1 << 33)], ..CpuSamples::default() };
+    // As the agent writes; a whole profile with such numbers is refused.
+    let mut writer = Writer::begin(Vec::new(), Format::Binary, &profile).unwrap();
+    writer.sites(&profile, &sites).unwrap();
+    writer.heap_summary(&summary).unwrap();
+    writer.cpu_samples(&profile, &samples).unwrap();
+    let bytes = writer.out().clone();
+    let read = perk_hprof::read(&bytes[..]).unwrap();
+    assert!(read.notes.is_empty(), "{:?}", read.notes);
+    let [Event::Sites(sites), Event::HeapSummary(summary), Event::CpuSamples(samples)] =
+        &read.events[..]
+    else {
+        panic!("{:?}", read.events)
+    };
+    assert_eq!((sites.total, sites.rows[0].objects, summary.objects), (objects, objects, objects));
+    assert_eq!((samples.total, samples.rows[0].1), (1 << 33, 1 << 33));
+    // Where nothing tells it, as in files of others, a note says so.
+    let mark = b"perk wide numbers";
+    let mut other = bytes.clone();
+    for at in 0..other.len() - mark.len() {
+        if other[at..].starts_with(mark) {
+            other[at] = b'q';
+        }
+    }
+    let read = perk_hprof::read(&other[..]).unwrap();
+    assert_eq!(read.sites().unwrap().total.live_bytes, large);
+    // Of each section, and of the rows of two.
+    let note = "9 numbers are 2^32 - 1, the largest that HPROF's records hold: may be larger";
+    assert_eq!(read.notes, [note]);
 }

@@ -464,7 +464,9 @@ fn build(plan: &Plan, format: Format) -> Profile {
                 let mut samples = CpuSamples { is_interim: *is_interim, ..CpuSamples::default() };
                 for (trace, count) in rows {
                     let trace = *trace.get(&traces);
-                    if !samples.rows.iter().any(|(known, _)| *known == trace) {
+                    // Text leaves out those without a frame.
+                    let is_kept = format != Format::Ascii || profile.frames(trace).next().is_some();
+                    if is_kept && !samples.rows.iter().any(|(known, _)| *known == trace) {
                         samples.rows.push((trace, *count));
                     }
                 }

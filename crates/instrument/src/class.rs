@@ -173,7 +173,7 @@ fn add_fields(
 }
 
 /// The file that a class says it was compiled from (JVM specification 4.7.10).
-fn source_file<'c>(class: &'c ClassFile<'_>) -> Option<&'c [u8]> {
+pub(crate) fn source_file<'c>(class: &'c ClassFile<'_>) -> Option<&'c [u8]> {
     let attribute = class.attributes().find(|it| it.name == b"SourceFile")?;
     let index = u16::from_be_bytes(*attribute.contents.first_chunk()?);
     class.pool().utf8(index).ok()

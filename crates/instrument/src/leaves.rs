@@ -3,6 +3,7 @@
 use perk_classfile::{ClassFile, Error, access};
 
 use crate::annotations::Marks;
+use crate::class::source_file;
 
 /// Access flags after which a method cannot be overridden (JVM specification table 4.6-A).
 const PRIVATE: u16 = 0x0002;
@@ -30,6 +31,8 @@ pub struct Leaves {
     pub class: Vec<u8>,
     /// That of its superclass; none for `java/lang/Object`.
     pub super_class: Option<Vec<u8>>,
+    /// The file that it was compiled from, where it tells.
+    pub source: Option<Vec<u8>>,
     /// The methods that cannot, in the class file's order.
     pub methods: Vec<Leaf>,
     /// Name and descriptor, one behind the other, of those that can, without constructors. What they
@@ -75,5 +78,6 @@ pub fn leaves(bytes: &[u8]) -> Result<Leaves, Error> {
         methods.push(Leaf { name, descriptor, is_native, is_virtual });
     }
     let super_class = class.super_name()?.map(<[u8]>::to_vec);
-    Ok(Leaves { class: class.name()?.to_vec(), super_class, methods, others })
+    let source = source_file(&class).map(<[u8]>::to_vec);
+    Ok(Leaves { class: class.name()?.to_vec(), super_class, source, methods, others })
 }

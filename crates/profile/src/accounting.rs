@@ -50,13 +50,13 @@ accounting! {
     interval_ns: u64,
     /// From the JVM's start of the program to the dump.
     wall_ns: u64,
-    /// Samples recorded, those without a stack among them.
+    /// Samples recorded on a stack. (In files of earlier versions those without one are among them.)
     sample_count: u64,
     /// Stacks walked; less than samples, as one walk can stand for several intervals.
     walk_count: u64,
     /// Walks that gave no stack (the thread had ended or had no Java frame).
     failed_walk_count: u64,
-    /// Samples whose CPU time is known and whose stack is not: they are booked on the empty trace.
+    /// Samples whose CPU time is known and whose stack is not: they are in no section.
     unattributed_count: u64,
     /// Samples whose inner frames were cut off because the call tree was full.
     folded_count: u64,

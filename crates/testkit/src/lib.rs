@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
+pub mod combinations;
 pub mod fixture;
 pub mod golden;
 pub mod hprof;

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use perk_control::options::{Format, Options, TimesForm};
+use perk_control::options::{Format, Options};
 use perk_jvmti_sys::{Capability, jvmtiFrameInfo};
 use perk_profile::{ClassId, LockKind, MonitorRow, TraceId, WaitEvent, WaitKind, Waits};
 use rustc_hash::FxHashMap;
@@ -126,7 +126,7 @@ impl Row {
 impl Monitors {
     /// `None` where nobody wants it.
     pub(crate) fn new(jvmti: Jvmti, options: &Options) -> Option<Self> {
-        is_wanted(options).then(|| Self {
+        options.monitor.then(|| Self {
             jvmti,
             depth: options.depth.min(MAX_FRAMES),
             with_lines: options.format == Format::Ascii,
@@ -152,7 +152,7 @@ impl Monitors {
         // Early, as `Unsafe.park` is bound before anything else happens.
         let of_locks =
             [Capability::CanGenerateNativeMethodBindEvents, Capability::CanGenerateEarlyVmstart];
-        let is_wanted = is_wanted(options);
+        let is_wanted = options.monitor;
         let of_monitors = of_monitors.into_iter().filter(|_| is_wanted);
         of_monitors.chain(of_locks.into_iter().filter(|_| is_wanted && options.locks)).collect()
     }
@@ -325,12 +325,6 @@ fn answers_for_virtual(jvmti: Jvmti) -> bool {
     const FIRST_VERSION: u32 = 23;
     let version = jvmti.system_property(c"java.vm.specification.version");
     version.and_then(|version| version.parse().ok()).is_some_and(|it: u32| it >= FIRST_VERSION)
-}
-
-/// The table of `cpu=old` has nothing else in it.
-fn is_wanted(options: &Options) -> bool {
-    let is_table = options.cpu.times == Some(TimesForm::Old) && options.format == Format::Ascii;
-    options.monitor && !is_table
 }
 
 impl Waiting {

@@ -122,16 +122,14 @@ impl PollingEngine {
         }
     }
 
-    /// Books samples of a thread that was not met running: on its last trace, or on none.
-    fn book(&self, session: &Session, thread: Slot, last: Option<TraceId>, samples: u64) {
+    /// Books samples of a thread that was not met running: on its last trace. Without one they are in
+    /// the account alone: as with the original, who has no frame is no row.
+    fn book(&self, session: &Session, last: Option<TraceId>, samples: u64) {
         match last {
             // As with the original, no frames means no samples.
             _ if samples == 0 || self.depth.load(Relaxed) == 0 => {}
             Some(trace) => lock(&session.recorder).book(trace, samples),
-            None => {
-                self.unattributed_count.fetch_add(samples, Relaxed);
-                lock(&session.recorder).sample_without_stack(thread, samples);
-            }
+            None => _ = self.unattributed_count.fetch_add(samples, Relaxed),
         }
     }
 }
@@ -219,7 +217,7 @@ impl Engine for PollingEngine {
         drop(table);
         let samples = watched.take_samples(self.interval_ns);
         let slot = watched.thread;
-        self.book(session, slot, watched.last_trace, samples);
+        self.book(session, watched.last_trace, samples);
         drop(watched);
         self.delete_ended(jni);
         Some(slot)
@@ -242,11 +240,11 @@ impl Engine for PollingEngine {
         for index in 0..table.len() {
             let watched = table.get_mut(index);
             let samples = watched.take_samples(self.interval_ns);
-            pending.push((watched.thread, watched.last_trace, samples));
+            pending.push((watched.last_trace, samples));
         }
         drop(table);
-        for (thread, last_trace, samples) in pending {
-            self.book(session, thread, last_trace, samples);
+        for (last_trace, samples) in pending {
+            self.book(session, last_trace, samples);
         }
     }
 

@@ -58,6 +58,7 @@ const MOST_NAMES: usize = 100;
 #[derive(Debug)]
 struct LeafClass {
     super_class: Option<Vec<u8>>,
+    source: Option<Vec<u8>>,
     /// By name with descriptor; none for those that are counted inside, or by a trampoline.
     methods: FxHashMap<Vec<u8>, Option<Leaf>>,
 }
@@ -161,28 +162,67 @@ impl Classes {
         name: &str,
         signature: &str,
     ) -> u32 {
+        let source = self.source(class.as_bytes());
         let symbols = &mut lock(recorder).profile.symbols;
         let class = symbols.class(&class.replace('/', "."));
         let (name, signature) = (symbols.strings.intern(name), symbols.strings.intern(signature));
-        let method = Method { class, name, signature: Some(signature), source: None };
+        let source = source.map(|it| symbols.strings.intern(&mutf8::decode(&it)));
+        let method = Method { class, name, signature: Some(signature), source };
         symbols.method(method).index() as u32
     }
 
-    /// What is known of a method that a class or one of those above it declares as a leaf.
-    fn leaf(&self, owner: &[u8], method: &[u8], is_inherited: bool) -> Option<Leaf> {
-        let mut leaves = lock(&self.leaves);
+    /// The class that declares a method, which is `owner` or one of those above it, and what is known
+    /// of the method if it is a leaf.
+    fn declaration(
+        &self,
+        owner: &[u8],
+        name: &[u8],
+        descriptor: &[u8],
+    ) -> Option<(Vec<u8>, Option<Leaf>)> {
+        let method = [name, descriptor].concat();
+        let is_inherited = name != b"<init>";
         let mut class = owner.to_vec();
         loop {
-            let known = leaves.entry(class).or_insert_with_key(|class| {
-                let bytes = self.image.as_ref()?.class(class)?;
-                self::leaves(&bytes).ok().map(|it| LeafClass::new(it, false))
-            });
-            let known = known.as_ref()?;
-            if let Some(declared) = known.methods.get(method) {
-                return *declared;
+            let super_class =
+                self.with_known(&class, |known| match known.methods.get(&method) {
+                    Some(leaf) => Err(*leaf),
+                    None => Ok(known.super_class.clone().filter(|_| is_inherited)),
+                })?;
+            match super_class {
+                Err(leaf) => return Some((class, leaf)),
+                Ok(super_class) => class = super_class?,
             }
-            class = known.super_class.clone().filter(|_| is_inherited)?;
         }
+    }
+
+    /// The class that declares a method, and its file.
+    fn of_leaf(&self, method: &MethodName<'_>) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+        let &MethodName { class, name, descriptor, .. } = method;
+        // Of other classes that are left out it would depend on which is loaded first.
+        let is_known =
+            self.is_selected(class) || self.image.as_ref().is_some_and(|it| it.has(class));
+        let declared = is_known.then(|| self.declaration(class, name, descriptor)).flatten();
+        let class = declared.map(|(class, _)| class)?;
+        let source = self.source(&class);
+        Some((class, source))
+    }
+
+    /// The file that a class was compiled from, where that is known.
+    fn source(&self, class: &[u8]) -> Option<Vec<u8>> {
+        self.with_known(class, |known| known.source.clone())?
+    }
+
+    /// What `body` makes of what is known of a class; `None` where nothing is.
+    fn with_known<T>(&self, class: &[u8], body: impl FnOnce(&LeafClass) -> T) -> Option<T> {
+        let mut leaves = lock(&self.leaves);
+        if let Some(known) = leaves.get(class) {
+            return known.as_ref().map(body);
+        }
+        let read = || {
+            let bytes = self.image.as_ref()?.class(class)?;
+            self::leaves(&bytes).ok().map(|it| LeafClass::new(it, false))
+        };
+        leaves.entry(class.to_vec()).or_insert_with(read).as_ref().map(body)
     }
 }
 
@@ -195,7 +235,11 @@ impl LeafClass {
             ([it.name, it.descriptor].concat(), is_leaf.then_some(leaf))
         });
         let others = leaves.others.into_iter().map(|it| (it, None));
-        Self { super_class: leaves.super_class, methods: methods.chain(others).collect() }
+        Self {
+            super_class: leaves.super_class,
+            source: leaves.source,
+            methods: methods.chain(others).collect(),
+        }
     }
 }
 
@@ -210,18 +254,24 @@ struct View<'a> {
 
 impl Methods for View<'_> {
     fn number(&mut self, method: &MethodName<'_>) -> u32 {
+        // A leaf is told by the class that the call names, and without a file.
+        let of_leaf = method.source.is_none().then(|| self.classes.of_leaf(method)).flatten();
+        let (class_name, source) = match &of_leaf {
+            Some((class, source)) => (class.as_slice(), source.as_deref()),
+            None => (method.class, method.source),
+        };
         let symbols = &mut lock(self.recorder).profile.symbols;
         let class = match &self.class {
-            Some((name, id)) if name == method.class => *id,
+            Some((name, id)) if name == class_name => *id,
             _ => {
-                let id = symbols.class(&mutf8::decode(method.class).replace('/', "."));
-                self.class = Some((method.class.to_vec(), id));
+                let id = symbols.class(&mutf8::decode(class_name).replace('/', "."));
+                self.class = Some((class_name.to_vec(), id));
                 id
             }
         };
         let mut text = |bytes: &[u8]| symbols.strings.intern(&mutf8::decode(bytes));
         let (name, signature) = (text(method.name), Some(text(method.descriptor)));
-        let source = method.source.map(text);
+        let source = source.map(text);
         symbols.method(Method { class, name, signature, source }).index() as u32
     }
 
@@ -235,8 +285,8 @@ impl Methods for View<'_> {
         if !owner.starts_with(b"[") && !self.classes.is_selected(owner) {
             return true;
         }
-        let is_inherited = name != b"<init>";
-        let leaf = self.classes.leaf(owner, &[name, descriptor].concat(), is_inherited);
+        let declared = self.classes.declaration(owner, name, descriptor);
+        let leaf = declared.and_then(|(_, leaf)| leaf);
         leaf.is_some_and(|leaf| !is_virtual || !leaf.is_virtual)
     }
 

@@ -1,9 +1,13 @@
 //! Native methods of the program, called on each way there is.
 
+use std::collections::BTreeMap;
+
 use perk_testkit::{JavaRun, Jdk, jdk, native_library};
 
 use crate::tables::{Pairs, pair};
-use crate::{PAIRS, WHOLE, accounting, assert_pairs, assert_same, counted, own, pairs, profile};
+use crate::{
+    PAIRS, WHOLE, accounting, assert_pairs, assert_same, counted, methods, own, pairs, profile,
+};
 
 const N: u64 = 1000;
 /// `CallsNatives.TOTAL_LEVELS`, and the call at level 0.
@@ -107,4 +111,44 @@ fn natives_are_counted_however_they_are_called() {
 
 fn is_native(method: &str) -> bool {
     NATIVE[..23].iter().any(|(callee, ..)| named(callee) == method)
+}
+
+/// The original tells the file of every method whose class tells it, and the class that declares it.
+#[test]
+fn natives_and_intrinsics_have_their_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = native_library::compile("crates/agent/tests/calls/library.rs", folder.path());
+    jdk::each(|jdk| {
+        let outcome = of_library(counted(jdk, ",depth=1"), &library).run();
+        outcome.assert_success();
+        let profile = profile(&outcome);
+        let mut files = BTreeMap::new();
+        for row in profile.cpu_times().flat_map(|times| &times.rows) {
+            let Some(id) = methods(&profile, row.trace).next() else { continue };
+            let source = profile.symbols.get_method(id).source;
+            let source = source.map(|it| profile.symbols.strings.get(it).to_owned());
+            files.insert(profile.symbols.method_name(id), source);
+        }
+        for (method, file) in [
+            ("CallsNatives$Base.inherited", "CallsNatives.java"),
+            ("CallsNatives$Registered.act", "CallsNatives.java"),
+            ("CallsNatives.thrown", "CallsNatives.java"),
+            ("java.lang.System.arraycopy", "System.java"),
+            ("java.lang.StringBuilder.append", "StringBuilder.java"),
+            ("java.lang.Object.hashCode", "Object.java"),
+        ] {
+            let found = files.get(method).cloned().flatten();
+            assert!(found.is_some() || !files.contains_key(method), "{method} has no file");
+            assert_eq!(found.unwrap_or_else(|| file.to_owned()), file, "{method}");
+        }
+        assert!(files.contains_key("CallsNatives$Base.inherited"));
+        assert!(files.contains_key("java.lang.StringBuilder.append"));
+        // Classes made at run time have none.
+        let is_made = |name: &str| name.contains("$$") || name.contains("GeneratedMethod");
+        let without = files.iter().filter(|(name, file)| {
+            file.is_none() && !is_made(name) && !name.starts_with("java.lang.invoke.")
+        });
+        let without: Vec<_> = without.collect();
+        assert!(without.is_empty(), "{without:?}");
+    });
 }

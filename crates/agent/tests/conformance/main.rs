@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod case;
+mod combinations;
 mod compare;
 mod differences;
 mod net;

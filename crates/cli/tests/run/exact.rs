@@ -398,3 +398,25 @@ fn an_exact_profile_goes_to_a_file_that_holds_it() {
     let bytes = std::fs::read(folder.join(&names[0])).unwrap();
     assert_eq!(perk_hprof::recognise(&bytes), Some(Format::Extended));
 }
+
+/// Calls by callee and caller beside other analyses: every file has all of them.
+#[test]
+fn calls_by_callee_and_caller_go_with_all_others() {
+    jdk::on(17, |jdk| {
+        let folder = Folder::new();
+        let options = ["--cpu", "old", "--heap", "sites", "--monitor"];
+        let files = ["-o", "x.txt", "-o", "y.hprof"];
+        run(&folder, jdk, &[&options[..], &files].concat(), &["CallCounts", "10"]);
+        for file in ["x.txt", "y.hprof"] {
+            let profile = read(&folder, file);
+            let rows = profile.call_edges().map(|edges| edges.rows.len()).sum::<usize>();
+            assert!(rows > 100, "{file}");
+            assert!(profile.sites().unwrap().rows.len() > 10, "{file}");
+            assert_eq!(profile.monitor_dumps().count(), 1, "{file}");
+        }
+        // What is nothing else than the table has no header.
+        run(&folder, jdk, &["--cpu", "old", "-o", "z.txt"], &["CallCounts", "10"]);
+        let text = std::fs::read_to_string(folder.join("z.txt")).unwrap();
+        assert!(text.starts_with("count callee caller time\n"), "{text:.100}");
+    });
+}

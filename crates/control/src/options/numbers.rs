@@ -5,9 +5,53 @@ pub(super) fn decimal(text: &str) -> Option<i32> {
     skip_blanks(text).parse().ok()
 }
 
-/// A floating point number that is the whole text, blanks in front and a sign allowed.
+/// A floating point number that is the whole text, blanks in front and a sign allowed; `inf`, `nan`
+/// and hexadecimal ones, too.
 pub(super) fn float(text: &str) -> Option<f64> {
-    skip_blanks(text).parse().ok()
+    let text = skip_blanks(text);
+    let (is_negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    // `parse` would take a second sign.
+    if digits.starts_with(['+', '-']) {
+        return None;
+    }
+    let begins =
+        |start: &str| digits.get(..start.len()).is_some_and(|it| it.eq_ignore_ascii_case(start));
+    let value = if begins("0x") {
+        hexadecimal(&digits[2..])?
+    } else if begins("nan(") {
+        let inner = digits[4..].strip_suffix(')')?;
+        inner
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            .then_some(f64::NAN)?
+    } else {
+        digits.parse().ok()?
+    };
+    Some(if is_negative { -value } else { value })
+}
+
+/// The digits of a hexadecimal floating point number, and the power of two behind a `p`.
+fn hexadecimal(text: &str) -> Option<f64> {
+    let (digits, power) = text.split_once(['p', 'P']).map_or((text, None), |(a, b)| (a, Some(b)));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let add = |sum: f64, digit: char| Some(sum * 16.0 + f64::from(digit.to_digit(16)?));
+    let whole_value = whole.chars().try_fold(0.0, add)?;
+    let step = |(sum, unit): (f64, f64), digit: char| {
+        Some((sum + f64::from(digit.to_digit(16)?) * unit, unit / 16.0))
+    };
+    let (value, _) = fraction.chars().try_fold((whole_value, 1.0 / 16.0), step)?;
+    let power: i32 = match power {
+        None => 0,
+        Some(digits) if digits.starts_with("+-") => return None,
+        Some(digits) => digits.parse().ok()?,
+    };
+    Some(value * 2_f64.powi(power))
 }
 
 /// A whole number above 0, in units of 1024 with a `k` behind it, of 1024 * 1024 with an `m`.
@@ -19,26 +63,6 @@ pub(super) fn scaled(text: &str) -> Option<u64> {
         .unwrap_or((text, 1));
     let number = u64::try_from(decimal(number)?).ok().filter(|&number| number > 0)?;
     Some(number * unit)
-}
-
-/// The bits of a number in C syntax: `0x1f`, `017`, `15` or `-1`.
-pub(super) fn flags(text: &str) -> Option<u32> {
-    let text = skip_blanks(text);
-    let (negative, digits) = match text.strip_prefix('-') {
-        Some(digits) => (true, digits),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
-    };
-    let (radix, digits) = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
-        Some(digits) => (16, digits),
-        None if digits.starts_with('0') => (8, digits),
-        None => (10, digits),
-    };
-    // `from_str_radix` would take a second sign.
-    if !digits.starts_with(|c: char| c.is_ascii_hexdigit()) {
-        return None;
-    }
-    let value = u32::from_str_radix(digits, radix).ok()?;
-    Some(if negative { value.wrapping_neg() } else { value })
 }
 
 /// The decimal number a text starts with, or 0: what `atoi` gives.
@@ -72,7 +96,24 @@ mod tests {
         assert_eq!(float("1e-3"), Some(0.001));
         assert_eq!(float(" .5"), Some(0.5));
         assert_eq!(float("2."), Some(2.0));
-        assert_eq!(float("1x"), None);
+        assert_eq!(float("-1"), Some(-1.0));
+        for bad in ["", " ", ".", "1x", "1 ", "1e", "+-1", "infinit", "nan(", "nan(-)"] {
+            assert_eq!(float(bad), None, "{bad:?}");
+        }
+        assert_eq!(float("-inf"), Some(f64::NEG_INFINITY));
+        assert!(float("nan").unwrap().is_nan() && float("-NaN(x_1)").unwrap().is_nan());
+    }
+
+    #[test]
+    fn floats_may_be_hexadecimal() {
+        for (text, value) in
+            [("0x1p-4", 0.0625), ("0X.8", 0.5), ("0x1.8P+1", 3.0), ("-0xa", -10.0), ("0x10.", 16.0)]
+        {
+            assert_eq!(float(text), Some(value), "{text}");
+        }
+        for bad in ["0x", "0x.", "0xp1", "0x1p", "0x1p+-1", "0xg", "0x1.1.1", "0x-1"] {
+            assert_eq!(float(bad), None, "{bad:?}");
+        }
     }
 
     #[test]
@@ -83,17 +124,6 @@ mod tests {
         assert_eq!(scaled("2147483647m"), Some(2_147_483_647 << 20));
         for bad in ["", "k", "0", "0k", "-1", "1K", "1g", "1 k", "1.5m", "1km", "2147483648"] {
             assert_eq!(scaled(bad), None, "{bad:?}");
-        }
-    }
-
-    #[test]
-    fn flags_are_c_numbers() {
-        assert_eq!(flags("0x1F"), Some(31));
-        assert_eq!(flags("017"), Some(15));
-        assert_eq!(flags("0"), Some(0));
-        assert_eq!(flags("-1"), Some(u32::MAX));
-        for bad in ["", "x", "0x", "--1", "-+1", "08", "99999999999"] {
-            assert_eq!(flags(bad), None, "{bad:?}");
         }
     }
 

@@ -41,6 +41,8 @@ pub(super) enum Set {
     Switch(fn(&mut Options) -> &mut bool),
     /// `y` or `n`, without effect.
     Ignored,
+    /// What the original took for a number, whatever it is, without effect.
+    IgnoredNumber,
     File,
     Net,
     /// No longer there: the message.
@@ -74,6 +76,7 @@ const UNDOCUMENTED_NUMBER: Spec = Spec {
     default: "0",
     section: Section::Undocumented,
     rule: "numeric",
+    set: Set::IgnoredNumber,
     ..BASE
 };
 
@@ -228,48 +231,38 @@ pub(super) static TABLE: &[Spec] = &[
     },
     Spec {
         name: "logflags",
-        about: "logging of the agent itself, a bit mask",
-        set: Set::Value(|o, v| numbers::flags(v).map(|n| o.diagnostics.log_flags = n)),
+        about: "no effect; the original logged what it did",
         ..UNDOCUMENTED_NUMBER
     },
     Spec {
         name: "debugflags",
-        about: "checks of the agent itself, a bit mask",
-        set: Set::Value(|o, v| numbers::flags(v).map(|n| o.diagnostics.debug_flags = n)),
+        about: "no effect; the original checked itself",
         ..UNDOCUMENTED_NUMBER
     },
-    Spec {
-        name: "X",
-        about: "experiments, a bit mask",
-        set: Set::Value(|o, v| numbers::flags(v).map(|n| o.diagnostics.experiment = n)),
-        ..UNDOCUMENTED_NUMBER
-    },
+    Spec { name: "X", about: "no effect; the original had experiments", ..UNDOCUMENTED_NUMBER },
     Spec {
         name: "coredump",
-        about: "abort on a fatal error",
+        about: "no effect; the original aborted on a fatal error",
         default: "n",
-        set: Set::Switch(|o| &mut o.diagnostics.core_dump),
         ..UNDOCUMENTED_SWITCH
     },
     Spec {
         name: "errorexit",
-        about: "every error is fatal",
+        about: "no effect; for the original every error was fatal",
         default: "n",
-        set: Set::Switch(|o| &mut o.diagnostics.error_exit),
         ..UNDOCUMENTED_SWITCH
     },
     Spec {
         name: "pause",
         about: "wait on load for a debugger",
         default: "n",
-        set: Set::Switch(|o| &mut o.diagnostics.pause),
+        set: Set::Switch(|o| &mut o.pause),
         ..UNDOCUMENTED_SWITCH
     },
     Spec {
         name: "debug",
-        about: "debugging of the agent itself",
+        about: "no effect; the original debugged itself",
         default: "n",
-        set: Set::Switch(|o| &mut o.diagnostics.debug),
         ..UNDOCUMENTED_SWITCH
     },
     Spec {
@@ -452,8 +445,10 @@ fn set_interval(options: &mut Options, value: &str) -> Option<()> {
 }
 
 fn set_cutoff(options: &mut Options, value: &str) -> Option<()> {
-    options.cutoff = numbers::float(value).filter(|&cutoff| cutoff >= 0.0)?;
-    Some(())
+    let cutoff = numbers::float(value)?;
+    // No share is below what is no number.
+    options.cutoff = if cutoff.is_nan() { 0.0 } else { cutoff };
+    (options.cutoff >= 0.0).then_some(())
 }
 
 fn set_classes(options: &mut Options, value: &str) -> Option<()> {

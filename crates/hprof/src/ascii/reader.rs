@@ -1,6 +1,7 @@
 //! Reads HPROF text of all ages, line by line.
 
 mod by_text;
+mod calls;
 mod contents;
 mod cpu;
 mod heap;
@@ -17,7 +18,7 @@ use self::contents::Contents;
 pub(super) use self::cpu::is_cpu_title;
 use super::{ACCOUNTING, PROSE_END, after_cpu_time, begins_record};
 use crate::lines::{cut, text, word};
-use crate::{Error, LineReader};
+use crate::{Error, LineReader, old};
 
 /// The original makes its lines in so many bytes: longer ones end there, without a line end.
 const LINE_BYTES: usize = 1023;
@@ -81,6 +82,11 @@ enum At {
 trait Section {
     /// Its name, as in the lines `… BEGIN` and `… END`.
     fn title(&self) -> &'static str;
+
+    /// Whether it has a line `… END`; if not, the next record ends it.
+    fn has_end(&self) -> bool {
+        true
+    }
 
     /// The columns of its rows, for a message.
     fn columns(&self) -> &'static str;
@@ -163,12 +169,16 @@ impl Reader {
             // Excerpts show so where they leave out rows, also in words: `... cut for brevity ...`.
             self.contents.notes.elided += usize::from(!trimmed.is_empty());
             Ok(())
-        } else if begins_record(line) {
-            self.contents.notes.open_section(title, self.contents.line);
+        } else if begins_record(line) || old::is_title(line) {
+            if section.has_end() {
+                self.contents.notes.open_section(title, self.contents.line);
+            }
             self.close_section();
             self.record(line)
         } else {
-            Err(format!("expected a row \"{columns}\" or {title} END, found \"{}\"", cut(line)))
+            let end =
+                if section.has_end() { format!("{title} END") } else { "a record".to_owned() };
+            Err(format!("expected a row \"{columns}\" or {end}, found \"{}\"", cut(line)))
         }
     }
 
@@ -285,7 +295,7 @@ impl Reader {
     fn finish(mut self) -> Result<Profile, Error> {
         let line = self.contents.line;
         let within = match &self.at {
-            At::Section(section) => Some(section.title().to_owned()),
+            At::Section(section) => section.has_end().then(|| section.title().to_owned()),
             At::Header(_) => Some("its header".to_owned()),
             At::Trace | At::Records => None,
         };

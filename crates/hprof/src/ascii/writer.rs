@@ -49,6 +49,11 @@ CPU TIME (ms)   the calls of methods. Rows are traces: count is how often the
                 time spent in it and not in what it called, accum the share
                 of all rows down to it.
 
+count callee caller time
+                the calls of methods by callee and caller: how often, and the
+                milliseconds with all that was called. The table ends with the
+                next record.
+
 WAIT            a thread begins to wait to be notified, in Object.wait; timeout
                 is in milliseconds, 0 for none.
 WAITED          it has waited so many milliseconds.
@@ -67,9 +72,9 @@ MONITOR TIME    where threads waited to enter monitors that others had. Rows
 
 Records after this header come in the order in which they happened. The
 sections come when the program ends and each time a dump is asked for
-(SIGQUIT, jcmd PID JVMTI.data_dump). CPU SAMPLES, CPU TIME and
-MONITOR TIME begin from zero each time, SITES are those since the program
-began.
+(SIGQUIT, jcmd PID JVMTI.data_dump). CPU SAMPLES, CPU TIME, the table
+of calls and MONITOR TIME begin from zero each time, SITES are those since
+the program began.
 ";
 
 /// Writes the text, record by record.
@@ -116,18 +121,24 @@ impl<W: Write> Writer<W> {
         writeln!(self.out, "THREAD END (id = {serial})")
     }
 
-    /// Writes the traces that are new, in the rows' order, and `CPU SAMPLES`.
+    /// Writes the traces that are new, in the rows' order, and `CPU SAMPLES`. Samples without a
+    /// frame are left out, of the total as well: the original counts none, and readers look for a
+    /// method in each row.
     pub fn cpu_samples(&mut self, profile: &Profile, samples: &CpuSamples) -> io::Result<()> {
         let stamp = date(samples.written, profile).ctime();
-        self.traces(profile, samples.rows.iter().map(|row| row.0))?;
+        let (rows, without): (Vec<(TraceId, u64)>, Vec<(TraceId, u64)>) =
+            samples.rows.iter().partition(|row| profile.frames(row.0).next().is_some());
+        let without = without.iter().map(|row| row.1).fold(0, u64::saturating_add);
+        let total = samples.total.saturating_sub(without);
+        self.traces(profile, rows.iter().map(|row| row.0))?;
         if samples.is_interim {
             let serial = INTERIM_SERIAL.saturating_sub(self.interim_count);
             self.interim_count += 1;
             writeln!(self.out, "TRACE {serial}:\n\t{INTERIM}")?;
         }
-        writeln!(self.out, "CPU SAMPLES BEGIN (total = {}) {stamp}", samples.total)?;
-        let rows = samples.rows.iter().map(|&(trace, count)| (trace, count, count));
-        self.cpu_rows(profile, samples.total, rows)?;
+        writeln!(self.out, "CPU SAMPLES BEGIN (total = {total}) {stamp}")?;
+        let rows = rows.into_iter().map(|(trace, count)| (trace, count, count));
+        self.cpu_rows(profile, total, rows)?;
         writeln!(self.out, "CPU SAMPLES END")
     }
 

@@ -3,7 +3,7 @@
 mod extended;
 mod monitors;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::Read;
 use std::mem;
 
@@ -17,7 +17,7 @@ use self::extended::Extended;
 use super::cursor::Cursor;
 use super::{
     ACCOUNTING, ACCOUNTING_ID, ESTIMATE, ESTIMATE_ID, FLAG_CPU_SAMPLES, FLAG_SITES, INTERIM,
-    NO_ARRAY, OBJECT_ARRAY, tag,
+    NO_ARRAY, OBJECT_ARRAY, WIDE, tag,
 };
 use crate::Error;
 use crate::heap::{
@@ -82,6 +82,8 @@ struct Reader {
     sample_interval_bytes: Option<u64>,
     /// The next CPU SAMPLES will be counted again.
     is_interim: bool,
+    /// The numbers that stand in the next record as 2^32 - 1, in their order.
+    wide: VecDeque<u64>,
     /// Perk's own records, once the file has said that it has them.
     extended: Option<Extended>,
     /// The heap dump that is being read.
@@ -270,6 +272,7 @@ impl Reader {
             }
             tag::HEAP_SUMMARY => {
                 let objects = self.totals(body)?;
+                self.wide.clear();
                 self.section(Event::HeapSummary(HeapSummary { objects, written: None }));
             }
             tag::CONTROL_SETTINGS => {
@@ -307,6 +310,9 @@ impl Reader {
         } else if id == ESTIMATE_ID && bytes.starts_with(ESTIMATE.as_bytes()) {
             let interval_bytes = text()[ESTIMATE.len()..].trim_end().parse();
             self.sample_interval_bytes = interval_bytes.ok();
+        } else if bytes.starts_with(WIDE.as_bytes()) {
+            let numbers = text();
+            self.wide = numbers[WIDE.len()..].lines().map_while(|it| it.parse().ok()).collect();
         } else {
             self.names.insert(id, bytes);
         }
@@ -358,6 +364,7 @@ impl Reader {
             let samples = self.up_to_u4(body, "a trace's samples")?;
             rows.push((self.trace(body)?, samples));
         }
+        self.wide.clear();
         let is_interim = mem::take(&mut self.is_interim);
         Ok(CpuSamples { total, rows, is_interim, ..CpuSamples::default() })
     }
@@ -382,6 +389,7 @@ impl Reader {
             };
             rows.push(Site { class, trace, objects });
         }
+        self.wide.clear();
         let sample_interval_bytes = self.sample_interval_bytes.take();
         Ok(Sites { total, rows, sample_interval_bytes, selection, ..Sites::default() })
     }
@@ -396,11 +404,16 @@ impl Reader {
         })
     }
 
-    /// A number for which there are 32 bits, also where it is larger.
+    /// A number for which there are 32 bits, also where it is larger; the record before may tell it.
     fn up_to_u4(&mut self, body: &mut Cursor<'_>, what: &'static str) -> Result<u64, Error> {
         let number = body.u4(what)?;
-        self.full_count += u64::from(number == u32::MAX);
-        Ok(number.into())
+        if number < u32::MAX {
+            return Ok(number.into());
+        }
+        Ok(self.wide.pop_front().unwrap_or_else(|| {
+            self.full_count += 1;
+            number.into()
+        }))
     }
 
     /// A section, and the time stamp of its record.

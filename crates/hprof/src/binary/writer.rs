@@ -17,7 +17,7 @@ use self::heap::Heap;
 use super::{
     ACCOUNTING, ACCOUNTING_ID, ARRAYS, CLASS_OBJECT, ESTIMATE, ESTIMATE_ID, EXTENDED_FORM,
     FLAG_CPU_SAMPLES, FLAG_SITES, FRAME, INTERIM, INTERIM_ID, NAME, NO_ARRAY, OBJECT_ARRAY,
-    THREAD_NAME, tag,
+    THREAD_NAME, WIDE, WIDE_ID, tag,
 };
 use crate::format::Section;
 use crate::write::{ThreadStart, Written, date};
@@ -43,6 +43,8 @@ pub struct Writer<W: Write> {
     traces: Written,
     /// Sections that the next one counts again.
     interim_count: u64,
+    /// Records that have numbers without room.
+    wide_count: u64,
     /// Perk's own records, where the file has them.
     extended: Option<Extended>,
     heap: Heap,
@@ -94,6 +96,7 @@ impl<W: Write> Writer<W> {
             frames: Written::default(),
             traces: Written::default(),
             interim_count: 0,
+            wide_count: 0,
             extended: None,
             heap: Heap::default(),
         })
@@ -154,7 +157,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes the frames and traces that are new, in the rows' order, and CPU SAMPLES. Counts of
-    /// 2^32 and more do not fit the format and are written as 2^32 - 1.
+    /// 2^32 and more do not fit the format and are written as 2^32 - 1, behind a record that has them.
     pub fn cpu_samples(&mut self, profile: &Profile, samples: &CpuSamples) -> io::Result<()> {
         if self.extended.is_some() {
             return self.all_cpu_samples(profile, samples);
@@ -190,7 +193,7 @@ impl<W: Write> Writer<W> {
 
     /// Writes the frames and traces that are new, in order of trace, and ALLOC SITES; before it the
     /// record that tells of estimates. Live numbers and those of rows that are 2^32 and more do not
-    /// fit the format and are written as 2^32 - 1. The cutoff is the share of the last row where
+    /// fit the format and are written as 2^32 - 1, behind a record that has them. The cutoff is the share of the last row where
     /// the rows are not all there is.
     pub fn sites(&mut self, profile: &Profile, sites: &Sites) -> io::Result<()> {
         if self.extended.is_some() {
@@ -230,7 +233,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes HEAP SUMMARY. Live numbers of 2^32 and more do not fit it: extended files have a record
-    /// of their own for them, others 2^32 - 1.
+    /// of their own for them, others 2^32 - 1 behind a record that has them.
     pub fn heap_summary(&mut self, summary: &HeapSummary) -> io::Result<()> {
         let objects = summary.objects;
         if self.extended.is_some() && objects.live_bytes.max(objects.live_count) > u32::MAX.into() {
@@ -294,7 +297,7 @@ impl<W: Write> Writer<W> {
             count += 1;
         }
         let thread = trace.thread.map_or(0, |thread| profile.get_thread(thread).serial);
-        let body = self.body().u4(trace.serial).u4(thread).u4(count).bytes(&frames.0);
+        let body = self.body().u4(trace.serial).u4(thread).u4(count).bytes(&frames.bytes);
         self.record(tag::STACK_TRACE, body)
     }
 
@@ -352,11 +355,18 @@ impl<W: Write> Writer<W> {
 
     /// An empty body of a record.
     fn body(&self) -> Body {
-        Body(Vec::new(), self.form.id_size)
+        Body { id_size: self.form.id_size, ..Body::default() }
     }
 
     fn record(&mut self, tag: u8, body: Body) -> io::Result<()> {
-        self.record_of(tag, &body.0)
+        if !body.wide.is_empty() {
+            let id = WIDE_ID + self.wide_count;
+            self.wide_count += 1;
+            let lines: String = body.wide.iter().map(|value| format!("{value}\n")).collect();
+            let text = self.body().id(id).bytes(WIDE.as_bytes()).bytes(lines.as_bytes());
+            self.record_of(tag::UTF8, &text.bytes)?;
+        }
+        self.record_of(tag, &body.bytes)
     }
 
     fn record_of(&mut self, tag: u8, body: &[u8]) -> io::Result<()> {
@@ -407,7 +417,12 @@ fn element_type(class: &str) -> u8 {
 
 /// The body of a record, built field by field.
 #[derive(Default)]
-struct Body(Vec<u8>, IdSize);
+struct Body {
+    bytes: Vec<u8>,
+    id_size: IdSize,
+    /// The numbers that stand there as 2^32 - 1.
+    wide: Vec<u64>,
+}
 
 impl Body {
     fn u1(self, value: u8) -> Self {
@@ -423,8 +438,12 @@ impl Body {
     }
 
     /// A number of any size; 2^32 - 1 where it does not fit.
-    fn u4_at_most(self, value: u64) -> Self {
-        self.u4(u32::try_from(value).unwrap_or(u32::MAX))
+    fn u4_at_most(mut self, value: u64) -> Self {
+        let narrow = u32::try_from(value).unwrap_or(u32::MAX);
+        if narrow == u32::MAX {
+            self.wide.push(value);
+        }
+        self.u4(narrow)
     }
 
     fn u8(self, value: u64) -> Self {
@@ -432,15 +451,15 @@ impl Body {
     }
 
     fn id(self, value: u64) -> Self {
-        let id = self.1.own(value);
-        match self.1 {
+        let id = self.id_size.own(value);
+        match self.id_size {
             IdSize::Eight => self.u8(id),
             IdSize::Four => self.u4(id as u32),
         }
     }
 
     fn bytes(mut self, bytes: &[u8]) -> Self {
-        self.0.extend_from_slice(bytes);
+        self.bytes.extend_from_slice(bytes);
         self
     }
 }

@@ -1,5 +1,6 @@
 //! The table of `cpu=old`: a title, and rows of count, callee, caller and milliseconds.
 
+use super::text::Lines;
 use super::{Call, Form, Recording, Result, Section, ensure};
 
 /// The first line of a table.
@@ -12,12 +13,26 @@ pub(super) fn read(text: &str) -> Result<Recording> {
     let mut recording = Recording { form: Form::Table, ..Recording::default() };
     let tables = text.split(TITLE).skip(1);
     for table in tables {
-        let rows = table.lines().map(row).collect::<Result<Vec<Call>>>()?;
-        let in_order = rows.is_sorted_by(|a, b| a.count >= b.count);
-        ensure(in_order, || "rows of the table out of order".to_owned())?;
-        recording.sections.push(Section::Calls(rows));
+        recording.add_table(table.lines())?;
     }
     Ok(recording)
+}
+
+impl Recording {
+    /// A table behind other sections, which the first line that is no row of it ends.
+    pub(super) fn table(&mut self, lines: &mut Lines<'_>) -> Result<()> {
+        let is_row = |line: &str| line.starts_with(|c: char| c.is_ascii_digit());
+        let rows: Vec<&str> = std::iter::from_fn(|| lines.next_if(is_row)).collect();
+        self.add_table(rows.into_iter())
+    }
+
+    fn add_table<'a>(&mut self, lines: impl Iterator<Item = &'a str>) -> Result<()> {
+        let rows = lines.map(row).collect::<Result<Vec<Call>>>()?;
+        let in_order = rows.is_sorted_by(|a, b| a.count >= b.count);
+        ensure(in_order, || "rows of the table out of order".to_owned())?;
+        self.sections.push(Section::Calls(rows));
+        Ok(())
+    }
 }
 
 fn row(line: &str) -> Result<Call> {

@@ -5,9 +5,11 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use super::{
-    Cost, Costs, Form, Frame, Recording, Result, Section, Site, Sites, Thread, Trace, ensure,
+    Cost, Costs, Form, Frame, Recording, Result, Section, Site, Sites, Thread, Trace, ensure, table,
 };
 
+/// The original cuts longer lines off.
+const CUT_BYTES: usize = 1023;
 const COSTS_TITLE: &str = "rank   self  accum   count trace method";
 /// perk's marks are traces below the system trace, which no row refers to.
 const LEAST_MARK: u32 = 299_000;
@@ -29,6 +31,13 @@ impl<'a> Lines<'a> {
         Ok(line)
     }
 
+    /// The next line if it is as `is_wanted` says.
+    pub(super) fn next_if(&mut self, is_wanted: impl Fn(&str) -> bool) -> Option<&'a str> {
+        let line = *self.all.get(self.next)?;
+        is_wanted(line).then(|| self.next += 1)?;
+        Some(line)
+    }
+
     /// The next line if it begins with `start`, without it.
     pub(super) fn next_after(&mut self, start: &str) -> Option<&'a str> {
         let rest = self.all.get(self.next)?.strip_prefix(start)?;
@@ -45,16 +54,35 @@ impl<'a> Lines<'a> {
 pub(super) fn read(bytes: &[u8]) -> Result<Recording> {
     let text = String::from_utf8_lossy(bytes);
     let body = text.strip_suffix('\n').ok_or("the last line has no end")?;
-    let mut lines = Lines { all: body.split('\n').collect(), next: 0 };
+    let mut lines = Lines { all: body.split('\n').flat_map(whole_lines).collect(), next: 0 };
     let mut recording = Recording { form: Form::Text, ..Recording::default() };
-    let read = recording.header(&mut lines).and_then(|()| {
+    let has_header = text.starts_with("JAVA PROFILE ");
+    let header = if has_header { recording.header(&mut lines) } else { Ok(()) };
+    let read = header.and_then(|()| {
         while !lines.is_at_end() {
             recording.record(&mut lines)?;
         }
         Ok(())
     });
     read.map_err(|what| format!("line {}: {what}", lines.next))?;
+    // With cpu=old the original writes none.
+    let has_calls = recording.sections.iter().any(|it| matches!(it, Section::Calls(_)));
+    ensure(has_header || has_calls, || "no header".to_owned())?;
     Ok(recording)
+}
+
+/// The lines that stand in one: the original cuts lines off, their ends with them.
+fn whole_lines(mut line: &str) -> Vec<&str> {
+    const BEGINS: [&str; 4] = ["THREAD START (", "THREAD END (id = ", "TRACE ", "\t"];
+    let mut lines = Vec::new();
+    while let Some((first, rest)) = line.split_at_checked(CUT_BYTES)
+        && BEGINS.iter().any(|begin| rest.starts_with(begin))
+    {
+        lines.push(first);
+        line = rest;
+    }
+    lines.push(line);
+    lines
 }
 
 impl Recording {
@@ -82,8 +110,8 @@ impl Recording {
     }
 
     fn record(&mut self, lines: &mut Lines<'_>) -> Result<()> {
-        if let Some(rest) = lines.next_after("THREAD START (") {
-            self.thread_start(rest)
+        if let Some(line) = lines.next_if(|line| line.starts_with("THREAD START (")) {
+            self.thread_start(line)
         } else if let Some(rest) = lines.next_after("THREAD END (id = ") {
             let serial = number(rest.strip_suffix(')').ok_or("no closing parenthesis")?)?;
             ensure(self.ended.insert(serial), || format!("thread {serial} ends twice"))
@@ -99,20 +127,28 @@ impl Recording {
             Ok(())
         } else if let Some(rest) = lines.next_after("SITES BEGIN (ordered by ") {
             self.sites(rest, lines)
+        } else if lines.next_if(|line| line == table::TITLE.trim_end()).is_some() {
+            self.table(lines)
         } else {
             self.heap_or_monitor_record(lines)
         }
     }
 
-    fn thread_start(&mut self, rest: &str) -> Result<()> {
-        let (object, rest) = rest
-            .strip_prefix("obj=")
+    fn thread_start(&mut self, line: &str) -> Result<()> {
+        let (object, rest) = line
+            .strip_prefix("THREAD START (obj=")
             .and_then(|rest| rest.split_once(", id = "))
             .ok_or("a thread without obj and id")?;
         let (serial, rest) = rest.split_once(", name=\"").ok_or("a thread without name")?;
-        let rest = rest.strip_suffix("\")").ok_or("a thread's line without end")?;
         // A name may hold any text, a group's name is less likely to.
-        let (name, group) = rest.rsplit_once("\", group=\"").ok_or("a thread without group")?;
+        let (name, group) = match rest.strip_suffix("\")") {
+            Some(rest) => rest.rsplit_once("\", group=\"").ok_or("a thread without group")?,
+            None => {
+                let is_cut = line.len() == CUT_BYTES;
+                ensure(is_cut, || "a thread's line without end".to_owned())?;
+                rest.split_once("\", group=\"").unwrap_or((rest, ""))
+            }
+        };
         let serial = number(serial)?;
         let thread =
             Thread { object: hex(object)?, name: name.to_owned(), group: group.to_owned() };
@@ -308,4 +344,35 @@ pub(super) fn hex(text: &str) -> Result<u64> {
     let value = u64::from_str_radix(text, 16).map_err(|_| format!("no id: {text:?}"))?;
     ensure(format!("{value:x}") == text, || format!("an odd id: {text:?}"))?;
     Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: &str = "JAVA PROFILE 1.0.1, created Sun Nov 22 05:34:20 2026\n\n\n--------\n\n";
+
+    /// The original cuts lines at 1023 bytes, and the next record stands on the same line; perk does
+    /// not.
+    #[test]
+    fn names_of_threads_may_be_very_long() {
+        let name = "x".repeat(5000);
+        let start = format!("THREAD START (obj=50000001, id = 200002, name=\"{name}");
+        let next = "THREAD START (obj=50000002, id = 200003, name=\"y\", group=\"main\")\n";
+        let cut = read(format!("{HEADER}{}{next}", &start[..CUT_BYTES]).as_bytes()).unwrap();
+        assert!(name.starts_with(&cut.threads[&200_002].name));
+        assert_eq!(cut.threads[&200_003].name, "y");
+        let whole = format!("{HEADER}{start}\", group=\"main\")\n{next}");
+        let whole = read(whole.as_bytes()).unwrap();
+        assert_eq!((&whole.threads[&200_002].name, whole.threads.len()), (&name, 2));
+        assert!(read(format!("{HEADER}{}\n{next}", &start[..900]).as_bytes()).is_err());
+    }
+
+    #[test]
+    fn only_texts_with_a_table_of_calls_have_no_header() {
+        let table = "THREAD END (id = 200003)\ncount callee caller time\n1 A.b()V A.c()V 0\n";
+        let recording = read(table.as_bytes()).unwrap();
+        assert!(matches!(&recording.sections[..], [Section::Calls(calls)] if calls.len() == 1));
+        assert_eq!(read(b"THREAD END (id = 200003)\n").unwrap_err(), "no header");
+    }
 }

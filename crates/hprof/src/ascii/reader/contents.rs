@@ -9,12 +9,14 @@ use perk_profile::{
 
 use super::Section;
 use super::by_text::ByText;
+use super::calls::Calls;
 use super::cpu::{Samples, Times, is_cpu_title};
 use super::heap::HeapDump;
 use super::monitors::{Dump, MonitorSection};
 use super::sites::SiteSection;
 use crate::ascii::{ESTIMATE, ESTIMATE_SERIAL, INTERIM, INTERIM_SERIAL, cpu_time_total};
 use crate::lines::{counter, cut, number, source_form, text};
+use crate::old;
 
 #[derive(Default)]
 pub(super) struct Contents {
@@ -74,6 +76,8 @@ impl Contents {
             Box::new(SiteSection::new(rest, self))
         } else if line.starts_with(b"HEAP DUMP BEGIN") {
             Box::new(HeapDump::new(self.line))
+        } else if old::is_title(line) {
+            Box::new(Calls::default())
         } else if is_cpu_title(line) {
             // An excerpt of the rows alone.
             Box::new(Samples::new(None, b"", self))

@@ -89,7 +89,7 @@ impl<W: Write> Writer<W> {
     /// HEAP SUMMARY where live numbers are larger than it holds.
     pub(super) fn large_heap_summary(&mut self, summary: &HeapSummary) -> io::Result<()> {
         let body = Body::default().u1(1).objects(summary.objects);
-        self.record_of(tag::LARGE_HEAP_SUMMARY, &body.0)
+        self.record_of(tag::LARGE_HEAP_SUMMARY, &body.bytes)
     }
 
     pub(super) fn all_measures(&mut self, profile: &Profile, measure: &Measure) -> io::Result<()> {
@@ -189,10 +189,10 @@ impl<W: Write> Writer<W> {
         let mut body = Body::default();
         loop {
             let last = rows.len() <= RECORD_ROWS;
-            body.0.clear();
-            body = body.u1(marks | u8::from(last)).bytes(&head.0);
+            body.bytes.clear();
+            body = body.u1(marks | u8::from(last)).bytes(&head.bytes);
             body = rows.by_ref().take(RECORD_ROWS).fold(body, &put);
-            self.record_of(tag, &body.0)?;
+            self.record_of(tag, &body.bytes)?;
             if last {
                 return Ok(());
             }

@@ -1,0 +1,39 @@
+//! The table of `cpu=old`, which stands behind the other sections of a dump.
+
+use perk_profile::{CallEdges, Event};
+
+use super::Section;
+use super::contents::Contents;
+use crate::lines::text;
+use crate::old;
+
+/// Its rows so far.
+#[derive(Default)]
+pub(super) struct Calls {
+    edges: CallEdges,
+}
+
+impl Section for Calls {
+    fn title(&self) -> &'static str {
+        old::TITLE.trim_end()
+    }
+
+    fn has_end(&self) -> bool {
+        false
+    }
+
+    fn columns(&self) -> &'static str {
+        self.title()
+    }
+
+    fn row(&mut self, line: &[u8], contents: &mut Contents) -> Result<bool, String> {
+        let row = old::row(&text(line), &mut contents.profile, &mut contents.notes.wrapped);
+        let is_row = row.is_some();
+        self.edges.rows.extend(row);
+        Ok(is_row)
+    }
+
+    fn close(self: Box<Self>, contents: &mut Contents) {
+        contents.profile.events.push(Event::CallEdges(self.edges));
+    }
+}
