@@ -129,24 +129,24 @@ fn natives_and_intrinsics_have_their_file() {
             let source = source.map(|it| profile.symbols.strings.get(it).to_owned());
             files.insert(profile.symbols.method_name(id), source);
         }
+        // Runtimes that are made small have none in the JDK's classes.
+        let is_full = files.iter().any(|(name, it)| name.starts_with("java.util.") && it.is_some());
         for (method, file) in [
             ("CallsNatives$Base.inherited", "CallsNatives.java"),
             ("CallsNatives$Registered.act", "CallsNatives.java"),
             ("CallsNatives.thrown", "CallsNatives.java"),
             ("java.lang.System.arraycopy", "System.java"),
             ("java.lang.StringBuilder.append", "StringBuilder.java"),
-            ("java.lang.Object.hashCode", "Object.java"),
         ] {
-            let found = files.get(method).cloned().flatten();
-            assert!(found.is_some() || !files.contains_key(method), "{method} has no file");
-            assert_eq!(found.unwrap_or_else(|| file.to_owned()), file, "{method}");
+            if is_full || !method.starts_with("java.") {
+                let found = files.get(method).unwrap_or_else(|| panic!("{method} is not called"));
+                assert_eq!(found.as_deref(), Some(file), "{method}");
+            }
         }
-        assert!(files.contains_key("CallsNatives$Base.inherited"));
-        assert!(files.contains_key("java.lang.StringBuilder.append"));
         // Classes made at run time have none.
         let is_made = |name: &str| name.contains("$$") || name.contains("GeneratedMethod");
         let without = files.iter().filter(|(name, file)| {
-            file.is_none() && !is_made(name) && !name.starts_with("java.lang.invoke.")
+            file.is_none() && is_full && !is_made(name) && !name.starts_with("java.lang.invoke.")
         });
         let without: Vec<_> = without.collect();
         assert!(without.is_empty(), "{without:?}");
