@@ -148,6 +148,11 @@ fn full_numbers_of_records_are_told() {
     profile.events.push(Event::HeapSummary(HeapSummary { objects, written: None }));
     let mut bytes = Vec::new();
     perk_hprof::write(&profile, Format::Binary, &mut bytes).unwrap();
+    // perk itself tells that it is no more; others do not.
+    assert_eq!(perk_hprof::read(&bytes[..]).unwrap().notes, [""; 0]);
+    let mark = b"perk wide numbers";
+    let at = bytes.windows(mark.len()).position(|it| it == mark).unwrap();
+    bytes[at] = b'q';
     let notes = perk_hprof::read(&bytes[..]).unwrap().notes;
     let full = "1 number is 2^32 - 1, the largest that HPROF's records hold: may be larger";
     assert_eq!(notes, [full]);
