@@ -210,6 +210,11 @@ impl Form {
         })
     }
 
+    /// Whether the reader tells input that fails at its end (`UnexpectedEof`) from input that ends.
+    pub(crate) fn knows_cuts(self) -> bool {
+        !matches!(self, Form::Html | Form::Svg | Form::Pprof | Form::Speedscope | Form::Jfr)
+    }
+
     /// Whether a file of this form shows one value of each call path.
     pub(crate) fn has_one_value(self) -> bool {
         matches!(self, Form::Collapsed | Form::Html | Form::Svg)

@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use perk_profile::Profile;
 
 use crate::form::{Form, HEAD_BYTES};
-use crate::packing::Packing;
+use crate::packing::{Cut, Packing};
 use crate::show::printable;
 use crate::talk;
 
@@ -72,11 +72,14 @@ pub(crate) fn read(path: &Path, args: &ReadArgs) -> anyhow::Result<Input> {
 }
 
 fn read_source(source: impl Read + 'static, name: &str, args: &ReadArgs) -> anyhow::Result<Input> {
-    let cannot_read = || format!("cannot read {name}");
-    let mut source = unpack(source, args.max_bytes).with_context(cannot_read)?;
+    let cut = Cut::default();
+    let cannot_read = || match cut.fault() {
+        Some(fault) => format!("cannot read {name}: {fault}"),
+        None => format!("cannot read {name}"),
+    };
+    let mut source = unpack(source, args.max_bytes, &cut).with_context(cannot_read)?;
     // The head first: what is no profile may be endless.
-    let mut head = Vec::new();
-    source.by_ref().take(HEAD_BYTES).read_to_end(&mut head).with_context(cannot_read)?;
+    let head = read_head(&mut source, HEAD_BYTES).with_context(|| format!("cannot read {name}"))?;
     if head.is_empty() {
         bail!("{name} is empty");
     }
@@ -87,11 +90,16 @@ fn read_source(source: impl Read + 'static, name: &str, args: &ReadArgs) -> anyh
              the forms)"
         );
     };
-    let profile = form.read(Cursor::new(head).chain(&mut source));
-    let profile = profile.with_context(|| match source.has_failed {
+    let whole = Cursor::new(head).chain(&mut source);
+    let profile = match form.knows_cuts() {
+        true => form.read(whole),
+        false => form.read(CutIsEnd(whole)),
+    };
+    let mut profile = profile.with_context(|| match source.has_failed {
         true => cannot_read(),
         false => format!("{name}: bad {} file", form.title()),
     })?;
+    profile.notes.extend(cut.fault().map(|fault| format!("{fault}; it is read as far as it goes")));
     Ok(Input { form, profile })
 }
 
@@ -106,22 +114,46 @@ pub(crate) fn display_name(path: &Path) -> String {
 }
 
 /// What `source` holds, unpacked if it is packed, twice if it is packed twice; `max_bytes` of it.
-fn unpack(source: impl Read + 'static, max_bytes: u64) -> io::Result<Bounded<Box<dyn Read>>> {
+fn unpack(
+    source: impl Read + 'static,
+    max_bytes: u64,
+    cut: &Cut,
+) -> io::Result<Bounded<Box<dyn Read>>> {
     const LAYERS: usize = 3;
     // Packed data is hardly longer than what it holds; but it may be endless and hold nothing.
     let max_packed_bytes = max_bytes.saturating_add(max_bytes / 8).saturating_add(1 << 16);
     let mut source: Box<dyn Read> = Box::new(source);
     for _ in 0..LAYERS {
-        let mut head = Vec::new();
-        source.by_ref().take(Packing::HEAD_BYTES).read_to_end(&mut head)?;
+        let head = read_head(&mut source, Packing::HEAD_BYTES)?;
         let packing = Packing::of_head(&head);
         let whole = Cursor::new(head).chain(source);
         source = match packing {
-            Some(packing) => packing.unpack(Bounded::new(whole, max_packed_bytes))?,
+            Some(packing) => packing.unpack(Bounded::new(whole, max_packed_bytes), cut)?,
             None => return Ok(Bounded::new(Box::new(whole), max_bytes)),
         };
     }
     Ok(Bounded::new(source, max_bytes))
+}
+
+/// The first bytes: of what is cut off, those that are there, if there are any.
+fn read_head(source: &mut impl Read, bytes: u64) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    match source.take(bytes).read_to_end(&mut head) {
+        Err(error) if error.kind() != io::ErrorKind::UnexpectedEof || head.is_empty() => Err(error),
+        _ => Ok(head),
+    }
+}
+
+/// Takes the place where packed data is cut off for the end, for readers that know of ends alone.
+struct CutIsEnd<R>(R);
+
+impl<R: Read> Read for CutIsEnd<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(0),
+            read => read,
+        }
+    }
 }
 
 /// Reads so many bytes and no more.

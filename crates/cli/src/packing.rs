@@ -1,8 +1,10 @@
 //! Files packed by gzip or zstd: read as what they hold, written where their ending says so.
 
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use flate2::Compression;
 use flate2::bufread::MultiGzDecoder;
@@ -64,15 +66,35 @@ impl Packing {
         path.into()
     }
 
-    /// What `source` holds unpacked.
-    pub(crate) fn unpack(self, source: impl Read + 'static) -> io::Result<Box<dyn Read>> {
+    /// What `source` holds unpacked. Where it is cut off the input fails, with `UnexpectedEof`, when all
+    /// that is there has been read, and each time it is asked again; `cut` knows then.
+    pub(crate) fn unpack(
+        self,
+        source: impl Read + 'static,
+        cut: &Cut,
+    ) -> io::Result<Box<dyn Read>> {
         let source: Box<dyn Read> = match self {
             Packing::Gzip => {
                 Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 16, source)))
             }
             Packing::Zstd => Box::new(zstd::Decoder::new(source)?),
         };
-        Ok(Box::new(Unpacked { source, packing: self }))
+        Ok(Box::new(Unpacked { source, packing: self, cut: cut.clone() }))
+    }
+}
+
+/// Which packed data is cut off, if some is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cut(Rc<Cell<Option<Packing>>>);
+
+impl Cut {
+    /// What is wrong, for people.
+    pub(crate) fn fault(&self) -> Option<String> {
+        self.0.get().map(|packing| format!("the {} data is cut off", packing.name()))
+    }
+
+    fn error(&self) -> Option<io::Error> {
+        self.fault().map(|what| io::Error::new(io::ErrorKind::UnexpectedEof, what))
     }
 }
 
@@ -80,14 +102,21 @@ impl Packing {
 struct Unpacked {
     source: Box<dyn Read>,
     packing: Packing,
+    cut: Cut,
 }
 
 impl Read for Unpacked {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Some(error) = self.cut.error() {
+            return Err(error);
+        }
         let name = self.packing.name();
         self.source.read(buffer).map_err(|error| {
             let what = match error.kind() {
-                io::ErrorKind::UnexpectedEof => format!("the {name} data is cut off"),
+                io::ErrorKind::UnexpectedEof => {
+                    self.cut.0.set(Some(self.packing));
+                    return self.cut.error().unwrap_or(error);
+                }
                 io::ErrorKind::InvalidInput | io::ErrorKind::Other => {
                     format!("the {name} data is damaged: {error}")
                 }
@@ -171,12 +200,13 @@ mod tests {
             assert_eq!(Packing::of_head(&packed), Some(packing));
             let read = |bytes: Vec<u8>| {
                 let mut text = String::new();
-                let mut source = packing.unpack(io::Cursor::new(bytes))?;
+                let mut source = packing.unpack(io::Cursor::new(bytes), &Cut::default())?;
                 source.read_to_string(&mut text).map(|_| text)
             };
             assert_eq!(read(packed.clone()).unwrap(), "main;a 1\n");
-            let error = read(packed[..packed.len() - 1].to_vec()).unwrap_err().to_string();
-            assert_eq!(error, format!("the {} data is cut off", packing.name()));
+            let error = read(packed[..packed.len() - 1].to_vec()).unwrap_err();
+            assert_eq!(error.to_string(), format!("the {} data is cut off", packing.name()));
+            assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
         }
     }
 }

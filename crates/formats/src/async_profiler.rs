@@ -7,9 +7,10 @@ use std::io::Read;
 
 use perk_profile::{FrameId, KeyedMap, Profile, ThreadId, Unit};
 
+use crate::Error;
 use crate::fill::Filler;
 use crate::frame_name::{self, FrameName};
-use crate::{Error, lines};
+use crate::lines::{self, TextEnd};
 
 /// How the text begins.
 const HEAD: &[u8] = b"--- Execution profile ---";
@@ -27,7 +28,11 @@ pub fn recognise(head: &[u8]) -> bool {
 /// [`Error::Line`] with the line that cannot be understood.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut reader = Reader::default();
-    let line_count = lines::each(input, |line| reader.line(line))?;
+    let TextEnd { line_count, is_cut } = lines::each(input, |line| reader.line(line))?;
+    // Of the last trace some frames may be missing.
+    if is_cut && reader.part == Part::Trace {
+        reader.part = Part::Summary;
+    }
     if reader.part == Part::Before {
         let expected = "\"--- Execution profile ---\"";
         return Err(Error::Line { line: line_count.max(1), expected });

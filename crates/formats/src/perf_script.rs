@@ -7,9 +7,10 @@ use std::io::Read;
 
 use perk_profile::{FrameId, KeyedMap, Line, Profile, ThreadId, Unit};
 
+use crate::Error;
 use crate::fill::{Filler, MeasureId};
 use crate::frame_name::FrameName;
-use crate::{Error, lines};
+use crate::lines::{self, TextEnd};
 
 /// The events of time on a processor. The first of a file's is its samples.
 const CPU_EVENTS: [&str; 5] = ["cpu-clock", "task-clock", "cycles", "cpu-cycles", "ref-cycles"];
@@ -39,8 +40,11 @@ pub fn recognise(head: &[u8]) -> bool {
 /// [`Error::Line`] where a number is too large, and where the file has no sample.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut reader = Reader::default();
-    let line_count = lines::each(input, |line| reader.line(line))?;
-    reader.end_sample();
+    let TextEnd { line_count, is_cut } = lines::each(input, |line| reader.line(line))?;
+    // Of the last one some frames may be missing.
+    if !is_cut {
+        reader.end_sample();
+    }
     if reader.sample_count == 0 {
         let expected = "a sample: command, thread, time and event, then a line a frame";
         return Err(Error::Line { line: line_count.max(1), expected });

@@ -92,7 +92,8 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
             }
             line => line.is_none(),
         };
-        if !record.is_empty() {
+        // Of one that is cut off nothing is taken.
+        if !record.is_empty() && !lines.has_failed() {
             let end = lines.line() - usize::from(!is_end);
             reader.record(&record, end)?;
             record.clear();

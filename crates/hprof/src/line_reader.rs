@@ -18,6 +18,7 @@ pub struct LineReader<R> {
     end: usize,
     line: usize,
     is_cut: bool,
+    has_failed: bool,
     /// The part of the buffer that was given out last.
     last: Range<usize>,
 }
@@ -26,7 +27,16 @@ impl<R: Read> LineReader<R> {
     /// Reads lines of `input`, which needs no buffer of its own.
     pub fn new(input: R) -> Self {
         let buffer = vec![0; BUFFER_BYTES];
-        Self { input, buffer, start: 0, end: 0, line: 0, is_cut: false, last: 0..0 }
+        Self {
+            input,
+            buffer,
+            start: 0,
+            end: 0,
+            line: 0,
+            is_cut: false,
+            has_failed: false,
+            last: 0..0,
+        }
     }
 
     /// The number of the line given out last, from 1.
@@ -39,10 +49,16 @@ impl<R: Read> LineReader<R> {
         self.is_cut
     }
 
-    /// The next line; `None` at the end of the input.
+    /// Whether the input failed at its end, such as a packed file that is cut off. The line that it
+    /// failed in has not been given out.
+    pub fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    /// The next line; `None` at the end of the input, and where it fails with `UnexpectedEof`.
     ///
     /// # Errors
-    /// As the input fails; and of kind `InvalidData` where a line is longer than 256 MiB.
+    /// As the input fails otherwise; and of kind `InvalidData` where a line is longer than 256 MiB.
     #[inline]
     #[expect(clippy::should_implement_trait, reason = "a line borrows the reader's buffer")]
     pub fn next(&mut self) -> io::Result<Option<&[u8]>> {
@@ -83,7 +99,7 @@ impl<R: Read> LineReader<R> {
             }
             searched = rest.len();
             if self.fill()? == 0 {
-                return Ok((searched > 0).then_some((searched, false)));
+                return Ok((searched > 0 && !self.has_failed).then_some((searched, false)));
             }
         }
     }
@@ -108,6 +124,10 @@ impl<R: Read> LineReader<R> {
                     return Ok(count);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    self.has_failed = true;
+                    return Ok(0);
+                }
                 Err(error) => return Err(error),
             }
         }

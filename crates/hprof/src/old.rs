@@ -6,7 +6,7 @@
 
 mod objects;
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 
 use perk_profile::{CallEdge, CallEdges, Event, HeapSummary, MethodId, Profile, Sites};
 
@@ -90,17 +90,7 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut lines = LineReader::new(input);
     let mut reader = Reader::default();
     let mut is_cut = false;
-    loop {
-        match lines.next() {
-            Ok(Some(_)) => {}
-            Ok(None) => break,
-            // What was packed is cut off.
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                is_cut = true;
-                break;
-            }
-            Err(error) => return Err(error.into()),
-        }
+    while lines.next()?.is_some() {
         if lines.is_cut() {
             // Its last number may miss digits.
             is_cut = true;
@@ -109,6 +99,7 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
         let read = reader.line(lines.last(), lines.line());
         read.map_err(|what| Error::Ascii { line: lines.line(), what })?;
     }
+    is_cut |= lines.has_failed();
     is_cut |= reader.half_row.is_some();
     reader.close_dump();
     let Reader { mut profile, wrapped, .. } = reader;

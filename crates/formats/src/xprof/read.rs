@@ -31,7 +31,7 @@ pub fn recognise(head: &[u8]) -> bool {
 /// [`Error::Line`] with the line that cannot be understood, or the last one where there is no table.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut reader = Reader::default();
-    let line_count = lines::each(input, |line| reader.line(line))?;
+    let line_count = lines::each(input, |line| reader.line(line))?.line_count;
     if reader.section == Section::Before {
         let expected = "a line \"Flat profile of … secs (… total ticks): …\"";
         return Err(Error::Line { line: line_count.max(1), expected });

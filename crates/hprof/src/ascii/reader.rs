@@ -10,7 +10,7 @@ mod shares;
 mod sites;
 mod threads;
 
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 
 use perk_profile::{Accounting, Profile, Timestamp};
 
@@ -33,22 +33,13 @@ const LINE_BYTES: usize = 1023;
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut lines = LineReader::new(input);
     let mut reader = Reader::default();
-    loop {
-        match lines.next() {
-            Ok(Some(_)) => {}
-            Ok(None) => break,
-            // What was packed is cut off.
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                reader.is_cut = true;
-                break;
-            }
-            Err(error) => return Err(error.into()),
-        }
+    while lines.next()?.is_some() {
         reader.contents.line = lines.line();
         let read =
             if lines.is_cut() { reader.last_line(lines.last()) } else { reader.line(lines.last()) };
         read.map_err(|what| Error::Ascii { line: lines.line(), what })?;
     }
+    reader.is_cut |= lines.has_failed();
     reader.finish()
 }
 
