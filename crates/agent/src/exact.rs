@@ -368,6 +368,13 @@ impl ExactEngine {
         }
     }
 
+    /// Whether the `clone` of a class with instances is that of `java.lang.Object`.
+    fn inherits_clone(&self, jni: Jni<'_>, class: &Borrowed<'_>) -> bool {
+        let method = jni.method(class, c"clone", c"()Ljava/lang/Object;");
+        let class = method.and_then(|method| self.jvmti.declaring_class(jni, method).ok());
+        class.is_some_and(|class| jni.superclass(&class).is_none())
+    }
+
     /// The JVM tells of an object that it has made by itself, unless Java code did that it called.
     pub(crate) fn made_by_jvm(&self, jni: Jni<'_>, made: &NewObject<'_>) {
         let Some(sites) = &self.sites else { return };

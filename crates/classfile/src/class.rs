@@ -118,7 +118,12 @@ impl<'a> ClassFile<'a> {
     ///
     /// If the file names no class there; so do the functions below.
     pub fn name(&self) -> Result<&'a [u8], Error> {
-        self.pool.class_name(self.u16_at(self.pool.end() + 2))
+        self.pool.class_name(self.this_class())
+    }
+
+    /// The constant that is the class itself.
+    pub fn this_class(&self) -> u16 {
+        self.u16_at(self.pool.end() + 2)
     }
 
     /// The superclass's name; none for `java/lang/Object` and modules.

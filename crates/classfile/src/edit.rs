@@ -17,7 +17,8 @@ pub enum Reach {
 ///
 /// Inserted code is *straight-line* and *stack-neutral*: no jumps, returns or switches; it takes
 /// nothing from the operand stack that it has not put there, leaves nothing on it, and writes no
-/// local variable of the method. This is not checked here; a JVM's verifier does. Code inserted
+/// local variable of the method. (What is inserted before an instruction may leave a word that what is
+/// inserted after it takes.) This is not checked here; a JVM's verifier does. Code inserted
 /// where `this`, or a new object, is not initialised may run into the same limits as the method's
 /// own code there.
 #[derive(Clone, Debug, Default)]

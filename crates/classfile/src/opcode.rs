@@ -22,6 +22,7 @@ pub const ISTORE_0: u8 = 0x3b;
 pub const ASTORE_3: u8 = 0x4e;
 pub const POP: u8 = 0x57;
 pub const DUP: u8 = 0x59;
+pub const DUP_X1: u8 = 0x5a;
 pub const IINC: u8 = 0x84;
 pub const IFEQ: u8 = 0x99;
 pub const GOTO: u8 = 0xa7;

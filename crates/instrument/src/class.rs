@@ -105,14 +105,15 @@ fn kinds(
     let can_have_any = !is_root && !marks.switches_thread;
     // The JIT's code would have no probes: such methods are leaves.
     let calls = can_have_any && is_selected && !marks.is_intrinsic;
-    let is_counted_elsewhere = || fresh::is_counted_elsewhere(class, name, descriptor);
-    let allocations = can_have_any && probes.heap && !is_counted_elsewhere();
+    let can_allocate = can_have_any && probes.heap;
+    let withholds = can_allocate && fresh::is_counted_elsewhere(class, name, descriptor);
     Kinds {
         calls,
         is_small: !is_synchronized && name != b"<clinit>",
         unwinding: probes.unwinding,
         lines: calls && probes.lines,
-        allocations,
+        allocations: can_allocate && !withholds,
+        withholds,
     }
 }
 

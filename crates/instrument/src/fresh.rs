@@ -15,15 +15,15 @@ use crate::helper::Helper;
 /// - methods that those call to allocate (`newInstance`, `newBytesFor`): it would count twice then.
 ///
 /// Constructors called by reflection or deserialisation need nothing: `Object.<init>` runs. Not
-/// seen are these methods when they are called through reflection, method handles and hidden
-/// classes (which agents never get to see), and a `clone()` that is Object's but is not called as
-/// `super.clone()`: a subclass may override it, and would be counted twice.
+/// seen are these methods, and `clone()`, when they are called through reflection, method handles and
+/// hidden classes (which agents never get to see). `Array.newInstance`, which programs call so, has
+/// its probe inside.
 const FRESH: &[(&str, &str, &str, Helper)] = &[
     (
         "java/lang/reflect/Array",
-        "newInstance",
+        "newArray",
         "(Ljava/lang/Class;I)Ljava/lang/Object;",
-        Helper::MADE,
+        Helper::REFLECTED,
     ),
     // Makes the arrays in the array too, as `multianewarray` does.
     (
@@ -58,18 +58,30 @@ const FRESH: &[(&str, &str, &str, Helper)] = &[
         "(Ljava/lang/Class;I)Ljava/lang/Object;",
         Helper::MADE,
     ),
+    ("java/lang/Throwable", "fillInStackTrace", "(I)Ljava/lang/Throwable;", Helper::TRACED),
 ];
 
-/// The probe behind a call, if what it returns is new.
+/// The probe behind a call, if what it returns is new, or may be.
 pub(crate) fn behind(call: &Instruction<'_>, callee: &MemberRef<'_>) -> Option<Helper> {
     if callee.name == b"clone" && callee.descriptor == b"()Ljava/lang/Object;" {
         // `clone` of an array is that of Object. Of an object, it may be any when it is called on
-        // the object, and is that of Object when it is called as `super.clone()`.
+        // the object, or as `super.clone()` on a superclass that may have inherited it.
         let is_array = callee.class.starts_with(b"[");
-        let is_super = call.opcode == opcode::INVOKESPECIAL && callee.class == b"java/lang/Object";
-        return (is_array || is_super).then_some(Helper::MADE);
+        return match call.opcode {
+            _ if is_array => Some(Helper::MADE),
+            opcode::INVOKESPECIAL if callee.class == b"java/lang/Object" => Some(Helper::MADE),
+            opcode::INVOKESPECIAL => Some(Helper::CLONED_ABOVE),
+            opcode::INVOKEVIRTUAL => Some(Helper::CLONED),
+            // That of Object is not public.
+            _ => None,
+        };
     }
     find(callee.class, callee.name, callee.descriptor)
+}
+
+/// Whether a call makes an array that has a probe inside.
+pub(crate) fn has_probe_inside(callee: &MemberRef<'_>) -> bool {
+    callee.class == b"java/lang/reflect/Array" && callee.name == b"newInstance"
 }
 
 /// Whether what a method makes is counted elsewhere: behind its calls, or in a constructor.

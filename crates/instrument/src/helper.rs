@@ -6,7 +6,7 @@ use perk_classfile::{PoolEditor, PoolError, opcode};
 pub const HELPER: &str = "java/lang/PerkProbes";
 
 /// Name and descriptor of every method of [`HELPER`] that probes call. All are static.
-pub const METHODS: [(&str, &str); 20] = [
+pub const METHODS: [(&str, &str); 25] = [
     ("enter", "(I)V"),
     ("exit", "(I)V"),
     ("caught", "(I)V"),
@@ -27,6 +27,11 @@ pub const METHODS: [(&str, &str); 20] = [
     ("mounted", "(Ljava/lang/Thread;)V"),
     ("unmounted", "(Ljava/lang/Thread;)V"),
     ("touch", "(I)V"),
+    ("traced", "(Ljava/lang/Throwable;)V"),
+    ("withhold", "()V"),
+    ("reflected", "(Ljava/lang/Object;)V"),
+    ("cloned", "(Ljava/lang/Object;Ljava/lang/Object;)V"),
+    ("clonedAbove", "(Ljava/lang/Object;Ljava/lang/Class;)V"),
 ];
 
 /// A method of the helper: a place in [`METHODS`].
@@ -46,6 +51,11 @@ impl Helper {
     pub(crate) const MOUNTED: Self = Self(17);
     pub(crate) const UNMOUNTED: Self = Self(18);
     pub(crate) const TOUCH: Self = Self(19);
+    pub(crate) const TRACED: Self = Self(20);
+    pub(crate) const WITHHOLD: Self = Self(21);
+    pub(crate) const REFLECTED: Self = Self(22);
+    pub(crate) const CLONED: Self = Self(23);
+    pub(crate) const CLONED_ABOVE: Self = Self(24);
 
     /// For the array that `newarray` makes of a type (JVM specification table 6.5.newarray-A).
     pub(crate) fn of_array_type(array_type: u8) -> Option<Self> {
@@ -94,6 +104,11 @@ mod tests {
         assert_eq!(name(Helper::REFERENCE_ARRAY), ("array", "([Ljava/lang/Object;)V"));
         assert_eq!(name(Helper::MOUNTED), ("mounted", thread));
         assert_eq!(name(Helper::UNMOUNTED), ("unmounted", thread));
+        assert_eq!(name(Helper::TRACED), ("traced", "(Ljava/lang/Throwable;)V"));
+        assert_eq!(name(Helper::WITHHOLD), ("withhold", "()V"));
+        assert_eq!(name(Helper::REFLECTED), ("reflected", object));
+        assert_eq!(name(Helper::CLONED).0, "cloned");
+        assert_eq!(name(Helper::CLONED_ABOVE).0, "clonedAbove");
         let arrays = (4..=11).map(|it| name(Helper::of_array_type(it).unwrap()).1);
         let types = arrays.map(|descriptor| &descriptor[2..3]);
         assert_eq!(types.collect::<String>(), "ZCFDBSIJ");

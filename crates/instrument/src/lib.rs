@@ -3,7 +3,8 @@
 //!
 //! Bytes in, bytes out: [`instrument`] knows class files and nothing of a JVM that runs. What a
 //! method's number is, and what is counted at the call, it asks a [`Methods`]. A probe is a call of
-//! a static method of [`HELPER`]; it takes nothing from the operand stack and leaves nothing there.
+//! a static method of [`HELPER`]; it takes nothing from the operand stack and leaves nothing there,
+//! but for an object that is cloned, which stands there twice while `clone` is called.
 //!
 //! | probe | where |
 //! |---|---|
@@ -15,7 +16,11 @@
 //! | `enterLeaf(I)` | before the call of a leaf, a method that is counted by its callers |
 //! | `allocated(Object)` | in `Object.<init>`, which each constructor calls in the end |
 //! | `array(...)`, `arrays(Object)` | behind the instructions that make arrays |
-//! | `made(Object)` | behind calls that return what the JVM itself has made |
+//! | `made(Object)`, `reflected(Object)` | behind calls that return what the JVM itself has made |
+//! | `withhold()` | before calls that make what is counted after the call of the method that they are in |
+//! | `cloned(Object, Object)` | after calls of `clone` on an object, with that object and what is returned |
+//! | `clonedAbove(Object, Class)` | behind `super.clone()` where the superclass may or may not have its own |
+//! | `traced(Throwable)` | where an exception has got its backtrace |
 //! | `mounted(Thread)`, `unmounted(Thread)` | where a virtual thread comes to a carrier, and leaves it |
 //!
 //! What probes throw at handlers and before returns, where the method itself throws nothing, is

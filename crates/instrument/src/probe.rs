@@ -13,6 +13,8 @@ const HUGE_METHOD_BYTES: usize = 8000;
 /// Most bytes of the code that pushes an `int`, and of a call.
 const PUSH_BYTES: usize = 3;
 const CALL_BYTES: usize = 3;
+const LDC_BYTES: usize = 3;
+
 /// Most bytes by which the padding of a switch can grow.
 const SWITCH_PADDING_BYTES: usize = 3;
 
@@ -37,6 +39,14 @@ pub(crate) enum What {
     Fresh(Helper),
     /// `this`.
     This(Helper),
+    /// Nothing.
+    Plain(Helper),
+    /// The object on top of the operand stack stays there once more.
+    Receiver,
+    /// That object and the new one above it; the former is taken away.
+    Cloned,
+    /// The new object, and the class that the method is in, by its constant.
+    ClonedAbove(u16),
 }
 
 impl What {
@@ -50,7 +60,20 @@ impl What {
     fn bytes(self) -> usize {
         match self {
             Self::Own(_) | Self::Line(_) | Self::Leaf(..) => PUSH_BYTES + CALL_BYTES,
-            Self::Fresh(_) | Self::This(_) => 1 + CALL_BYTES,
+            Self::Fresh(_) | Self::This(_) | Self::Cloned => 1 + CALL_BYTES,
+            Self::Plain(_) => CALL_BYTES,
+            Self::Receiver => 1,
+            Self::ClonedAbove(_) => 1 + LDC_BYTES + CALL_BYTES,
+        }
+    }
+
+    /// Most words of the operand stack that it needs, or holds while `clone` is called.
+    fn stack_words(self) -> u16 {
+        match self {
+            Self::Cloned | Self::ClonedAbove(_) => 2,
+            Self::Own(_) | Self::Line(_) | Self::Leaf(..) | Self::Fresh(_) => 1,
+            Self::This(_) | Self::Receiver => 1,
+            Self::Plain(_) => 0,
         }
     }
 
@@ -58,7 +81,8 @@ impl What {
     fn is_least(self) -> bool {
         match self {
             Self::Own(helper) => helper == Helper::TOUCH,
-            Self::Fresh(_) | Self::This(_) => true,
+            Self::Fresh(_) | Self::This(_) | Self::Plain(_) => true,
+            Self::Receiver | Self::Cloned | Self::ClonedAbove(_) => true,
             Self::Line(_) | Self::Leaf(..) => false,
         }
     }
@@ -188,6 +212,7 @@ impl Plan {
         let mut bytes = Vec::new();
         for Probe { pc, reach, what } in &self.probes {
             bytes.clear();
+            edit.need_stack(what.stack_words());
             let helper = match *what {
                 What::Own(helper) => {
                     bytes.extend_from_slice(&own);
@@ -208,6 +233,20 @@ impl Plan {
                 What::This(helper) => {
                     bytes.push(opcode::ALOAD_0);
                     helper
+                }
+                What::Plain(helper) => helper,
+                What::Receiver => {
+                    edit.insert(*pc, *reach, &[opcode::DUP]);
+                    continue;
+                }
+                What::Cloned => {
+                    bytes.push(opcode::DUP_X1);
+                    Helper::CLONED
+                }
+                What::ClonedAbove(class) => {
+                    let [high, low] = class.to_be_bytes();
+                    bytes.extend([opcode::DUP, opcode::LDC_W, high, low]);
+                    Helper::CLONED_ABOVE
                 }
             };
             bytes.extend(calls.get(helper, pool)?);

@@ -23,6 +23,8 @@ pub(crate) struct Kinds {
     pub(crate) lines: bool,
     /// Behind allocations.
     pub(crate) allocations: bool,
+    /// Before what allocates inside, as what the method makes is counted where it is called.
+    pub(crate) withholds: bool,
 }
 
 /// What is to be known of a method that is called.
@@ -32,6 +34,8 @@ struct Callee {
     leaf: Option<u32>,
     /// The probe for what it returns, if that is new.
     fresh: Option<Helper>,
+    /// Whether it counts what it makes.
+    has_probe_inside: bool,
     /// Whether it is the constructor of Object, which has no probes but for allocations.
     is_root: bool,
 }
@@ -271,8 +275,20 @@ impl<'c> Scanner<'c> {
             self.plan.add(call.pc, Reach::All, What::Leaf(Helper::ENTER_LEAF, leaf));
         }
         // What a leaf makes is made in the leaf: before it is left.
-        if let Some(helper) = callee.fresh.filter(|_| kinds.allocations) {
-            self.fresh(call, helper);
+        match callee.fresh.filter(|_| kinds.allocations) {
+            Some(Helper::CLONED) => {
+                self.plan.add(call.pc, Reach::All, What::Receiver);
+                self.plan.add(call.next_pc(), Reach::FallThrough, What::Cloned);
+            }
+            Some(Helper::CLONED_ABOVE) => {
+                let what = What::ClonedAbove(self.class.this_class());
+                self.plan.add(call.next_pc(), Reach::FallThrough, what);
+            }
+            Some(helper) => self.fresh(call, helper),
+            None => {}
+        }
+        if kinds.withholds && callee.has_probe_inside {
+            self.plan.add(call.pc, Reach::All, What::Plain(Helper::WITHHOLD));
         }
         if let Some(leaf) = callee.leaf {
             self.plan.add(call.next_pc(), Reach::FallThrough, What::Leaf(Helper::EXIT, leaf));
@@ -305,13 +321,16 @@ impl<'c> Scanner<'c> {
             return Ok(*callee);
         }
         let callee = self.class.pool().member_ref(index)?;
-        let fresh = fresh::behind(call, &callee);
+        let may_load_class = self.class.version().0 >= FIRST_WITH_CLASS_CONSTANTS;
+        let fresh = fresh::behind(call, &callee)
+            .filter(|helper| *helper != Helper::CLONED_ABOVE || may_load_class);
+        let has_probe_inside = fresh::has_probe_inside(&callee);
         let is_root = callee.name == b"<init>" && callee.class == OBJECT;
         if !kinds.calls {
-            return Ok(Callee { leaf: None, fresh, is_root });
+            return Ok(Callee { leaf: None, fresh, has_probe_inside, is_root });
         }
         let leaf = if is_root { None } else { leaf(call, callee, methods) };
-        let callee = Callee { leaf, fresh, is_root };
+        let callee = Callee { leaf, fresh, has_probe_inside, is_root };
         self.callees.insert(key, callee);
         Ok(callee)
     }
@@ -319,6 +338,9 @@ impl<'c> Scanner<'c> {
 
 /// The longest code that can be trivial: a few nanoseconds of straight line.
 const TRIVIAL_BYTES: usize = 64;
+
+/// The class file version from which on `ldc` takes classes (JVM specification 4.4.1).
+const FIRST_WITH_CLASS_CONSTANTS: u16 = 49;
 
 const OBJECT: &[u8] = b"java/lang/Object";
 

@@ -80,7 +80,7 @@ accounting! {
     instrumented_method_count: u64,
     /// Methods that no probe could be placed in (64 KB, or bytes that are no class file).
     skipped_method_count: u64,
-    /// The first of them, each with the reason behind a colon, with [`SKIPPED_SEPARATOR`] between.
+    /// The first of them, each with the reason after a colon, with [`SKIPPED_SEPARATOR`] between.
     skipped_methods: String,
     /// Classes left alone as `include` and `exclude` say.
     excluded_class_count: u64,

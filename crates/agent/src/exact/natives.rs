@@ -84,6 +84,7 @@ impl Binding {
             native(c"unwind", c"(JJIZJ)J", unwind as *mut c_void),
             native(c"carry", c"(J)V", carry as *mut c_void),
             native(c"number", c"(Ljava/lang/Class;)I", number as *mut c_void),
+            native(c"inherits", c"(Ljava/lang/Class;)Z", inherits as *mut c_void),
             native(c"record", c"(JJII)I", record as *mut c_void),
             native(c"keep", c"(JLjava/lang/Object;IJ)V", keep as *mut c_void),
         ];
@@ -209,6 +210,14 @@ extern "system" fn number(env: *mut JNIEnv, _: jclass, class: jclass) -> jint {
         let (jni, class) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(class)) };
         class.map_or(0, |class| engine.class_number(jni, &class).into())
     }) as jint
+}
+
+extern "system" fn inherits(env: *mut JNIEnv, _: jclass, class: jclass) -> jboolean {
+    answer(0, |engine| {
+        // SAFETY: the JVM passes the calling thread's environment and a reference to a class.
+        let (jni, class) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(class)) };
+        class.is_some_and(|class| engine.inherits_clone(jni, &class)).into()
+    }) != 0
 }
 
 extern "system" fn record(

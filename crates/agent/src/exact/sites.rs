@@ -153,6 +153,11 @@ impl AllocationSites {
             jvalue { i: jvm.array_base_bytes(FieldKind::EightBytes) as i32 },
             jvalue { i: jvm.oop_bytes as i32 },
         ];
+        let (clones, count) = self.records.clones();
+        let clones = [jvalue { j: clones as i64 }, jvalue { i: count }];
+        // SAFETY: the arguments are those of the helper's method.
+        unsafe { jni.call_static_long(helper, c"startClones", c"(JI)J", &clones) }
+            .ok_or("the helper class does not count clones")?;
         let signature = c"(JIIIIII)J";
         // SAFETY: the arguments are those of the helper's method.
         unsafe { jni.call_static_long(helper, c"startSites", signature, &arguments) }

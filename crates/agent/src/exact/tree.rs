@@ -79,6 +79,8 @@ pub(super) struct Tree {
     sites: AtomicU64,
     /// The size of that table in bytes, less one entry.
     sites_mask: AtomicU64,
+    /// Only probes use it.
+    withheld: AtomicU64,
     inner: Mutex<Inner>,
     site_table: Mutex<SiteTable>,
 }
@@ -217,6 +219,7 @@ impl Tree {
             stack: AtomicU64::new(stack.as_ptr() as u64),
             sites: AtomicU64::new(sites),
             sites_mask: AtomicU64::new(sites_mask),
+            withheld: AtomicU64::new(0),
             site_table: Mutex::new(site_table),
             inner: Mutex::new(Inner {
                 chunks: Vec::new(),

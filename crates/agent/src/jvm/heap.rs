@@ -237,6 +237,22 @@ impl<'a> Jni<'a> {
         unsafe { Local::from_raw(self, ((**env).v1_2.GetSuperclass)(env, class.raw())) }
     }
 
+    /// The method that a class has under a name; the class must have been initialised.
+    pub(crate) fn method(
+        self,
+        class: &(impl Reference + ?Sized),
+        name: &CStr,
+        descriptor: &CStr,
+    ) -> Option<MethodRef> {
+        let env = self.raw();
+        // SAFETY: the environment is this thread's, the reference valid; the names end in NUL.
+        let method = unsafe {
+            ((**env).v1_1.GetMethodID)(env, class.raw(), name.as_ptr(), descriptor.as_ptr())
+        };
+        self.clear_exception();
+        (!method.is_null()).then_some(MethodRef(method))
+    }
+
     /// The class of an object.
     pub(crate) fn class_of(self, object: &(impl Reference + ?Sized)) -> Option<Local<'a>> {
         let env = self.raw();

@@ -6,6 +6,7 @@
 mod fillers;
 mod kinds;
 mod natives;
+mod totals;
 
 use perk_instrument::layout::{FieldKind, Fields, Jvm, Layout};
 use perk_profile::{Allocations, Line, Profile, Site};

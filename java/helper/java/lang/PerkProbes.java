@@ -48,6 +48,8 @@ public final class PerkProbes {
     private static final int TREE_STACK = 24;
     private static final int TREE_SITES = 32;
     private static final int TREE_SITES_MASK = 40;
+    /** 1 while the next array that is made by reflection is counted by another. */
+    private static final int TREE_WITHHELD = 48;
 
     private static final int RECORD_CLASS = 0;
     private static final int RECORD_LINE = 4;
@@ -96,6 +98,14 @@ public final class PerkProbes {
     @Stable private static long BASE8;
     /** The size of a reference. */
     @Stable private static int REFERENCE;
+    /** Where an exception holds its backtrace. */
+    @Stable private static long BACKTRACE_FIELD;
+    /** A byte for each class by its number: 0 as long as it is not known whether it inherits clone(). */
+    @Stable private static long CLONES;
+    @Stable private static int CLONES_COUNT;
+
+    private static final byte INHERITS = 1;
+    private static final byte OVERRIDES = 2;
 
     private PerkProbes() {}
 
@@ -133,6 +143,14 @@ public final class PerkProbes {
         return 0;
     }
 
+    /** Called before {@link #startSites}. */
+    private static long startClones(long clones, int count) {
+        BACKTRACE_FIELD = Unsafe.getUnsafe().objectFieldOffset(Throwable.class, "backtrace");
+        CLONES = clones;
+        CLONES_COUNT = count;
+        return 0;
+    }
+
     /** A tree for the calling thread, or 0 if it gets none. */
     private static native long begin(Thread thread);
 
@@ -147,6 +165,9 @@ public final class PerkProbes {
 
     /** The number of a class that has none yet; 0 if it gets none. */
     private static native int number(Class<?> type);
+
+    /** Whether the clone() of a class is Object's. */
+    private static native boolean inherits(Class<?> type);
 
     /** The index of a new record. */
     private static native int record(long tree, long node, int number, int line);
@@ -317,6 +338,96 @@ public final class PerkProbes {
         }
     }
 
+    /** What the running method makes next by reflection is counted where that method was called. */
+    public static void withhold() {
+        if (U != null) {
+            Thread thread = Thread.currentThread();
+            if (born(thread, U.getLong(thread, STACK_FIELD) ^ UNBORN) != UNBORN) {
+                U.putInt(null, U.getLong(thread, TREE_FIELD) + TREE_WITHHELD, 1);
+            }
+        }
+    }
+
+    /** An array has been made by reflection. */
+    public static void reflected(Object array) {
+        if (U == null) {
+            return;
+        }
+        Thread thread = Thread.currentThread();
+        if ((U.getLong(thread, STACK_FIELD) ^ UNBORN) != UNBORN) {
+            long withheld = U.getLong(thread, TREE_FIELD) + TREE_WITHHELD;
+            if (U.getInt(null, withheld) != 0) {
+                U.putInt(null, withheld, 0);
+                return;
+            }
+        }
+        made(array);
+    }
+
+    /** A clone() was called on an object, and has returned another. */
+    public static void cloned(Object from, Object clone) {
+        if (U != null && clone != null && inheritsClone(from.getClass())) {
+            made(clone);
+        }
+    }
+
+    /** A method of a class has called the clone() of the class above it. */
+    public static void clonedAbove(Object clone, Class<?> type) {
+        if (U != null && clone != null && inheritsClone(type.getSuperclass())) {
+            made(clone);
+        }
+    }
+
+    private static boolean inheritsClone(Class<?> type) {
+        int number = numberOf(type);
+        if (number == 0 || number >= CLONES_COUNT) {
+            return inherits(type);
+        }
+        byte known = U.getByte(null, CLONES + number);
+        if (known == 0) {
+            known = inherits(type) ? INHERITS : OVERRIDES;
+            U.putByte(null, CLONES + number, known);
+        }
+        return known == INHERITS;
+    }
+
+    /**
+     * An exception has got its backtrace: chunks of arrays, each of which holds the next. What tells
+     * that from its other Object[], of classes, is that arrays are in it.
+     */
+    public static void traced(Throwable exception) {
+        if (U == null) {
+            return;
+        }
+        Object[] next = null;
+        if (U.getReference(exception, BACKTRACE_FIELD) instanceof Object[] first) {
+            next = first;
+        }
+        while (next != null) {
+            Object[] chunk = next;
+            next = null;
+            array(chunk);
+            Object methods = chunk[0];
+            for (Object part : chunk) {
+                if (part instanceof int[] array) {
+                    array(array);
+                } else if (part instanceof long[] array) {
+                    array(array);
+                } else if (part instanceof Object[] array) {
+                    if (array.length > 0 && array[0] instanceof short[]) {
+                        next = array;
+                    } else {
+                        array(array);
+                    }
+                }
+            }
+            // It may be there twice, as a mark.
+            if (methods instanceof short[] array) {
+                array(array);
+            }
+        }
+    }
+
     /** An array has been made with the arrays in it. */
     public static void arrays(Object array) {
         made(array);
@@ -409,13 +520,9 @@ public final class PerkProbes {
         if (top == UNBORN) {
             return 0;
         }
-        int number = U.getInt(type, NUMBER_FIELD);
+        int number = numberOf(type);
         if (number == 0) {
-            number = number(type);
-            if (number == 0) {
-                return 0;
-            }
-            U.putInt(type, NUMBER_FIELD, number);
+            return 0;
         }
         int line = LINES == 2 ? U.getChar(null, top + FRAME_LINE) : 0;
         long node = U.getLong(null, top + FRAME_NODE);
@@ -440,6 +547,16 @@ public final class PerkProbes {
         }
         U.putInt(null, node + SITE, index);
         return index;
+    }
+
+    /** The number of a class; 0 if it gets none. */
+    private static int numberOf(Class<?> type) {
+        int number = U.getInt(type, NUMBER_FIELD);
+        if (number == 0) {
+            number = number(type);
+            U.putInt(type, NUMBER_FIELD, number);
+        }
+        return number;
     }
 
     @ForceInline

@@ -9,7 +9,7 @@ use perk_hprof::heap::FILLER_CLASSES;
 use perk_profile::ClassId;
 
 use super::live::{Keeper, Kept, Sum};
-use crate::exact::sites::sizes::Source;
+use super::sizes::Source;
 use crate::jvm::Reference;
 use crate::resolve::class_id;
 use crate::session::lock;

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// What the counts of a site are kept in. Only the thread whose tree has the node writes to them.
 #[repr(C)]
@@ -40,11 +40,16 @@ const LEAST_RECORDS: usize = 1 << 17;
 /// The last ones are for sites of a class whose place is not told.
 const RESERVE: usize = 1 << 16;
 
+/// Of so many classes it is kept whether they inherit `clone`; of others it is asked each time.
+const CLONES: usize = 1 << 20;
+
 /// See the module.
 #[derive(Debug)]
 pub(in crate::exact) struct Records {
     all: &'static [Record],
     used: AtomicU32,
+    /// By the number of a class, whether it inherits `clone`: only probes use it.
+    clones: &'static [AtomicU8],
 }
 
 impl Records {
@@ -54,7 +59,7 @@ impl Records {
     /// The system's, if there is no space.
     pub(super) fn reserve() -> io::Result<Self> {
         let mut len = MOST_RECORDS;
-        let all = loop {
+        let all: &'static [Record] = loop {
             match reserve(len) {
                 Ok(all) => break all,
                 Err(error) if len <= LEAST_RECORDS => return Err(error),
@@ -62,11 +67,16 @@ impl Records {
             }
         };
         all[0].class.store(NO_CLASS, Relaxed);
-        Ok(Self { all, used: AtomicU32::new(1) })
+        Ok(Self { all, used: AtomicU32::new(1), clones: reserve(CLONES)? })
     }
 
     pub(super) fn address(&self) -> u64 {
         self.all.as_ptr() as u64
+    }
+
+    /// The address and the length of what probes know of classes and `clone`.
+    pub(super) fn clones(&self) -> (u64, i32) {
+        (self.clones.as_ptr() as u64, self.clones.len() as i32)
     }
 
     /// How many there are, with that which is no site's.
@@ -114,16 +124,21 @@ impl Records {
     }
 }
 
+/// What is all zeroes when it is numbers, as records are.
+trait Numbers {}
+impl Numbers for Record {}
+impl Numbers for AtomicU8 {}
+
 /// Zeroes that take memory when they are written to.
-fn reserve(len: usize) -> io::Result<&'static [Record]> {
+fn reserve<T: Numbers>(len: usize) -> io::Result<&'static [T]> {
     let (read_write, private) = (
         libc::PROT_READ | libc::PROT_WRITE,
         libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
     );
-    // SAFETY: a new mapping, which nobody else has and which is never unmapped; all fields of a
-    // record are numbers, for which zeroes are valid.
+    // SAFETY: a new mapping, which nobody else has and which is never unmapped; all fields are
+    // numbers, for which zeroes are valid.
     unsafe {
-        let bytes = len * size_of::<Record>();
+        let bytes = len * size_of::<T>();
         let memory = libc::mmap(null_mut(), bytes, read_write, private, -1, 0);
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
