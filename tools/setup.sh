@@ -1,10 +1,10 @@
 #!/bin/bash
 # Gets what this machine lacks for building, testing and showing perk:
 #
-#   tools/setup.sh [jdk|jdk17|jdk21|chromium|source|deny]...
+#   tools/setup.sh [jdk|jdk17|jdk21|chromium|jacoco|source|deny]...
 #
-# Does nothing for what is there. Downloads go to .tools; only jdk, jdk17 and chromium install
-# packages, and deny installs a program of cargo's.
+# Does nothing for what is there. Downloads go to .tools; only jdk, jdk17, chromium and jacoco
+# install packages, and deny installs a program of cargo's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/jdk.sh
@@ -62,6 +62,12 @@ setup_chromium() {
     fi
 }
 
+# JaCoCo, to test that it measures the same coverage with perk.
+setup_jacoco() {
+    [[ -e /usr/share/java/org.jacoco.agent.rt.jar ]] && return
+    apt_install libjacoco-java
+}
+
 # The sources of the JDK's Java compiler, in .tools/source-N/jdk.compiler for JDK N: a real
 # program to compile.
 setup_source() {
@@ -104,7 +110,7 @@ setup_deny() {
 mkdir -p .tools
 for part in "$@"; do
     case $part in
-        jdk | jdk17 | jdk21 | chromium | source | deny) "setup_$part" ;;
-        *) say "unknown part $part: jdk, jdk17, jdk21, chromium, source or deny"; exit 2 ;;
+        jdk | jdk17 | jdk21 | chromium | jacoco | source | deny) "setup_$part" ;;
+        *) say "unknown part $part: jdk, jdk17, jdk21, chromium, jacoco, source or deny"; exit 2 ;;
     esac
 done

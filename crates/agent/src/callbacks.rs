@@ -4,30 +4,32 @@ use std::ffi::{c_char, c_void};
 
 use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jclass, jint, jlong, jmethodID, jobject};
 use perk_jvmti_sys::{
-    JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, JVMTI_EVENT_CLASS_LOAD, JVMTI_EVENT_DATA_DUMP_REQUEST,
-    JVMTI_EVENT_GARBAGE_COLLECTION_START, JVMTI_EVENT_MONITOR_CONTENDED_ENTER,
-    JVMTI_EVENT_MONITOR_CONTENDED_ENTERED, JVMTI_EVENT_MONITOR_WAIT, JVMTI_EVENT_MONITOR_WAITED,
-    JVMTI_EVENT_NATIVE_METHOD_BIND, JVMTI_EVENT_OBJECT_FREE, JVMTI_EVENT_THREAD_END,
-    JVMTI_EVENT_THREAD_START, JVMTI_EVENT_VIRTUAL_THREAD_END, JVMTI_EVENT_VM_DEATH,
-    JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_OBJECT_ALLOC, JVMTI_EVENT_VM_START, JvmtiEnv, jthread,
-    jvmtiError, jvmtiEventCallbacks,
+    JVMTI_EVENT_CLASS_LOAD, JVMTI_EVENT_DATA_DUMP_REQUEST, JVMTI_EVENT_GARBAGE_COLLECTION_START,
+    JVMTI_EVENT_MONITOR_CONTENDED_ENTER, JVMTI_EVENT_MONITOR_CONTENDED_ENTERED,
+    JVMTI_EVENT_MONITOR_WAIT, JVMTI_EVENT_MONITOR_WAITED, JVMTI_EVENT_NATIVE_METHOD_BIND,
+    JVMTI_EVENT_OBJECT_FREE, JVMTI_EVENT_THREAD_END, JVMTI_EVENT_THREAD_START,
+    JVMTI_EVENT_VIRTUAL_THREAD_END, JVMTI_EVENT_VM_DEATH, JVMTI_EVENT_VM_INIT,
+    JVMTI_EVENT_VM_OBJECT_ALLOC, JVMTI_EVENT_VM_START, JvmtiEnv, jthread, jvmtiError,
+    jvmtiEventCallbacks,
 };
 
 use crate::engine::{Monitors, bind};
+use crate::exact::hook;
 use crate::guard::{Feature, contain, guard, is_unheard};
 use crate::heap_dump;
 use crate::jvm::{Borrowed, Jni, Jvmti, MethodRef, NewObject};
 use crate::session::{Session, Wanted};
 
 /// Registers the callbacks, and asks for the events that come whatever the program does.
+///
+/// `hook` is an environment of its own for class files, where there are probes.
 pub(crate) fn register(
     jvmti: Jvmti,
-    with_probes: bool,
+    hook: Option<Jvmti>,
     with_locks: bool,
 ) -> Result<(), jvmtiError> {
     jvmti.set_callbacks(&jvmtiEventCallbacks {
         VMStart: Some(vm_start),
-        ClassFileLoadHook: Some(class_file_load_hook),
         VirtualThreadEnd: Some(virtual_thread_end),
         VMInit: Some(vm_init),
         VMDeath: Some(vm_death),
@@ -46,15 +48,20 @@ pub(crate) fn register(
         GarbageCollectionStart: Some(garbage_collection_start),
         ..Default::default()
     })?;
-    if with_probes {
+    if let Some(hook) = hook {
         jvmti.enable(JVMTI_EVENT_VM_START)?;
-        jvmti.enable(JVMTI_EVENT_CLASS_FILE_LOAD_HOOK)?;
+        hook::begin(hook, &of_hook())?;
     }
     if with_locks {
         jvmti.enable(JVMTI_EVENT_NATIVE_METHOD_BIND)?;
     }
     jvmti.enable(JVMTI_EVENT_VM_INIT)?;
     jvmti.enable(JVMTI_EVENT_VM_DEATH)
+}
+
+/// The callbacks of the environment for class files.
+fn of_hook() -> jvmtiEventCallbacks {
+    jvmtiEventCallbacks { ClassFileLoadHook: Some(class_file_load_hook), ..Default::default() }
 }
 
 /// Asks for the events of a running program.
@@ -115,7 +122,9 @@ fn allocation(
 ) {
     if let (Some(session), Some(object)) = (heard_session(), object) {
         // SAFETY: the JVM passes the calling thread's environment.
-        body(session, unsafe { Jni::from_raw(env) }, &object);
+        let jni = unsafe { Jni::from_raw(env) };
+        // The JVM tells of what it has made when its function ends, which may be by an exception.
+        jni.without_exception(|| body(session, jni, &object));
     }
 }
 
@@ -139,8 +148,8 @@ unsafe extern "system" fn vm_start(_: JvmtiEnv, env: *mut JNIEnv) {
 
 unsafe extern "system" fn class_file_load_hook(
     env: JvmtiEnv,
-    _: *mut JNIEnv,
-    _: jclass,
+    jni: *mut JNIEnv,
+    redefined: jclass,
     _: jobject,
     _: *const c_char,
     _: jobject,
@@ -152,10 +161,14 @@ unsafe extern "system" fn class_file_load_hook(
     // Its CPU time is booked where the class is transformed.
     contain(Feature::Probes, || {
         let Some(session) = heard_session() else { return };
+        // SAFETY: the JVM passes the thread's environment, or null as long as there is none.
+        if !jni.is_null() && hook::move_last(unsafe { Jni::from_raw(jni) }, &of_hook()) {
+            return;
+        }
         // SAFETY: the JVM passes the bytes of the class, and places for new ones.
         unsafe {
             let bytes = std::slice::from_raw_parts(bytes, length.unsigned_abs() as usize);
-            let Some(changed) = session.transform(bytes) else { return };
+            let Some(changed) = session.transform(bytes, redefined.is_null()) else { return };
             let Ok(length) = jint::try_from(changed.len()) else { return };
             if let Some(copy) = Jvmti::from_raw(env).copy(&changed) {
                 *new_length = length;

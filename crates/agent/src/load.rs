@@ -99,7 +99,7 @@ impl From<OptionError> for Stop {
     }
 }
 
-fn load(jvmti: impl FnOnce() -> Option<Jvmti>, options: &str) -> Result<(), Stop> {
+fn load(new_jvmti: impl Fn() -> Option<Jvmti>, options: &str) -> Result<(), Stop> {
     if LOADED.swap(true, Relaxed) {
         return Err(Fatal::loaded_twice().into());
     }
@@ -110,9 +110,8 @@ fn load(jvmti: impl FnOnce() -> Option<Jvmti>, options: &str) -> Result<(), Stop
         Parsed::Run(options) => options,
     };
     let refused = |what: String| Stop::Line(format!("HPROF ERROR: {what}"), 1);
-    let jvmti = jvmti().ok_or_else(|| {
-        refused(format!("perk needs a JVM of JDK {OLDEST_JDK} or later, with JVMTI"))
-    })?;
+    let none = || refused(format!("perk needs a JVM of JDK {OLDEST_JDK} or later, with JVMTI"));
+    let jvmti = new_jvmti().ok_or_else(none)?;
     check_jvm(jvmti).map_err(refused)?;
     if options.pause {
         pause();
@@ -145,7 +144,8 @@ fn load(jvmti: impl FnOnce() -> Option<Jvmti>, options: &str) -> Result<(), Stop
         return Err(Fatal::loaded_twice().into());
     }
     os::at_exit(end_behind_the_jvm);
-    callbacks::register(jvmti, exact.is_some(), with_locks)
+    let hook = exact.map(|_| new_jvmti().ok_or_else(none)).transpose()?;
+    callbacks::register(jvmti, hook, with_locks)
         .map_err(|error| refused(format!("the JVM refused perk's events: {error}")))
 }
 
@@ -184,13 +184,9 @@ fn add_capabilities(
     ];
     if let Some(exact) = exact {
         needed.extend([
-            Capability::CanGenerateAllClassHookEvents,
-            Capability::CanGenerateEarlyClassHookEvents,
             Capability::CanGenerateEarlyVmstart,
+            Capability::CanGenerateNativeMethodBindEvents,
         ]);
-        if exact.counts_natives() {
-            needed.push(Capability::CanGenerateNativeMethodBindEvents);
-        }
         if exact.counts_allocations() {
             needed.push(Capability::CanGenerateVmObjectAllocEvents);
             needed.push(Capability::CanGenerateGarbageCollectionEvents);

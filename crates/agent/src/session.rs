@@ -218,8 +218,8 @@ impl Session {
     }
 
     /// A class file as it is to be loaded; `None` leaves it as it is.
-    pub(crate) fn transform(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        self.exact?.transform(&self.recorder, bytes)
+    pub(crate) fn transform(&self, bytes: &[u8], is_new: bool) -> Option<Vec<u8>> {
+        self.exact?.transform(&self.recorder, bytes, is_new)
     }
 
     /// Whether every loaded class is told to the file.

@@ -88,7 +88,12 @@ impl Classes {
     }
 
     /// The class with its probes; `None` leaves it as it is.
-    pub(super) fn transform(&self, recorder: &Mutex<Recorder>, bytes: &[u8]) -> Option<Vec<u8>> {
+    pub(super) fn transform(
+        &self,
+        recorder: &Mutex<Recorder>,
+        bytes: &[u8],
+        is_new: bool,
+    ) -> Option<Vec<u8>> {
         let begin_ns = os::thread_cpu_ns();
         if self.with_calls
             && let Ok(found) = leaves(bytes)
@@ -100,8 +105,9 @@ impl Classes {
         let mut view = View { classes: self, recorder, class: None, is_excluded: false };
         let result = instrument(bytes, self.probes, &mut view);
         let counts = &self.counts;
-        counts.excluded_classes.fetch_add(view.is_excluded.into(), Relaxed);
+        counts.excluded_classes.fetch_add((is_new && view.is_excluded).into(), Relaxed);
         let bytes = match result {
+            Ok(done) if !is_new => done.bytes,
             Ok(done) => {
                 let class = perk_instrument::ClassFile::parse(bytes);
                 let class = class.as_ref().ok().and_then(|it| it.name().ok()).unwrap_or_default();

@@ -31,9 +31,9 @@ use crate::session::lock;
 
 const LARGEST_CHUNK: usize = 4096;
 /// A tree begins with room for so many nodes, table entries and frames.
-const FIRST_CHUNK: usize = 16;
+const FIRST_CHUNK: usize = 8;
 const FIRST_TABLE: usize = 32;
-const FIRST_STACK: usize = 64;
+const FIRST_STACK: usize = 24;
 
 /// Which call paths are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -277,7 +277,7 @@ impl Tree {
             inner.context_of(forest.contexts, node)
         };
         node.context.store(its_context, Relaxed);
-        if inner.count * 2 > inner.table.len() {
+        if inner.count * 4 > inner.table.len() * 3 {
             inner.rehash();
             self.table.store(inner.table.as_ptr() as u64, Relaxed);
             self.mask.store(size_of_val(&*inner.table) as u64 - 8, Relaxed);
@@ -408,8 +408,9 @@ impl Tree {
 impl Inner {
     fn new_node(&mut self, forest: &Forest, method: u32, line: u16, parent: u64) -> &'static Node {
         if self.chunks.last().is_none_or(|chunk| chunk.len() == self.used) {
-            let size = self.chunks.last().map_or(FIRST_CHUNK, |chunk| chunk.len() * 2);
-            self.chunks.push(new_chunk(size.min(LARGEST_CHUNK)));
+            // A fourth more: most trees are small, and there are as many as threads.
+            let size = (self.count / 4).next_multiple_of(FIRST_CHUNK);
+            self.chunks.push(new_chunk(size.clamp(FIRST_CHUNK, LARGEST_CHUNK)));
             self.used = 0;
         }
         let chunk = self.chunks[self.chunks.len() - 1];

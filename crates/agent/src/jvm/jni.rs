@@ -9,7 +9,7 @@ use perk_jvmti_sys::jni_sys::{
 };
 use perk_profile::mutf8;
 
-use super::{Global, Local, Reference, Weak};
+use super::{Global, Jvmti, Local, Reference, Weak};
 
 /// The JNI environment of the current thread, for as long as a callback lasts.
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +76,13 @@ impl<'a> Jni<'a> {
         // SAFETY: the environment is this thread's, `vm` lives until the call returns.
         let result = unsafe { ((**self.0).v1_2.GetJavaVM)(self.0, &mut vm) };
         (result == JNI_OK && !vm.is_null()).then_some(Vm(vm))
+    }
+
+    /// Another JVMTI environment.
+    pub(crate) fn new_jvmti(self) -> Option<Jvmti> {
+        let Vm(vm) = self.vm()?;
+        // SAFETY: it is the running JVM.
+        unsafe { Jvmti::new(vm) }
     }
 
     /// Whether a thread is a virtual one. JVMs before JDK 21 have none.
@@ -361,6 +368,22 @@ impl<'a> Jni<'a> {
     pub(crate) fn is_throwing(self) -> bool {
         // SAFETY: the environment is this thread's.
         unsafe { ((**self.0).v1_2.ExceptionCheck)(self.0) }
+    }
+
+    /// Runs `body`, which uses JNI, without the exception that the thread may have, and throws that
+    /// again.
+    pub(crate) fn without_exception(self, body: impl FnOnce()) {
+        if !self.is_throwing() {
+            return body();
+        }
+        // SAFETY: the environment is this thread's; the reference is good until it is deleted.
+        unsafe {
+            let exception = ((**self.0).v1_2.ExceptionOccurred)(self.0);
+            ((**self.0).v1_2.ExceptionClear)(self.0);
+            body();
+            ((**self.0).v1_2.Throw)(self.0, exception);
+            ((**self.0).v1_2.DeleteLocalRef)(self.0, exception);
+        }
     }
 
     pub(super) fn clear_exception(self) {

@@ -80,3 +80,18 @@ fn the_jvm_finds_no_fault_in_the_use_of_jni() {
         }
     });
 }
+
+/// Of what its native methods make before they throw, the JVM tells with the exception under way.
+#[test]
+fn exceptions_of_native_methods_are_no_fault_in_the_use_of_jni() {
+    jdk::each(|jdk| {
+        let run = |run: JavaRun| run.jvm_arg("-Xcheck:jni").main("ThrowingNatives").run();
+        for options in [",depth=2,heap=sites", ",depth=2,monitor=y"] {
+            let outcome = run(counted(jdk, options));
+            outcome.assert_success();
+            assert_eq!(outcome.number("caught"), 700);
+            assert!(!outcome.stderr.contains("WARNING"), "{}", outcome.report());
+            assert!(!outcome.stdout.contains("WARNING"), "{}", outcome.report());
+        }
+    });
+}

@@ -12,6 +12,7 @@ mod overflow;
 mod tables;
 mod times;
 mod together;
+mod transformers;
 
 use std::collections::BTreeMap;
 

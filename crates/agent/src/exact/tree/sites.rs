@@ -9,7 +9,7 @@ use crate::exact::sites::{Keeper, Key, Records};
 use crate::session::lock;
 
 /// A tree's table begins with room for so many records.
-const FIRST_TABLE: usize = 32;
+const FIRST_TABLE: usize = 4;
 
 /// The records of a tree, found by their keys.
 #[derive(Debug)]

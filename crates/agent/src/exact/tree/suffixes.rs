@@ -5,53 +5,47 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::memory::{NO_METHOD, Node, address, node_at};
 use super::outward;
 
-const FIRST_TABLE: usize = 64;
+const FIRST_TABLE: usize = 16;
 
 /// The nodes that stand for contexts. A key would hold what the nodes hold: so there is none, and
 /// they are compared frame by frame.
 #[derive(Debug, Default)]
 pub(super) struct Suffixes {
-    table: Vec<Entry>,
+    /// The addresses of nodes; 0 in a free entry.
+    table: Vec<u64>,
     count: usize,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Entry {
-    hash: u64,
-    /// The address of the node; 0 in a free entry.
-    node: u64,
 }
 
 impl Suffixes {
     /// The node that stands for the `depth` innermost frames of a node's path: the first that had
     /// them.
     pub(super) fn get_or_add(&mut self, node: &'static Node, depth: usize) -> u64 {
-        if self.table.len() < 2 * (self.count + 1) {
-            let larger = vec![Entry::default(); (2 * self.table.len()).max(FIRST_TABLE)];
+        // Three of four entries may be taken.
+        if self.table.len() * 3 < 4 * (self.count + 1) {
+            let larger = vec![0; (2 * self.table.len()).max(FIRST_TABLE)];
             let known = std::mem::replace(&mut self.table, larger);
-            for known in known.into_iter().filter(|known| known.node != 0) {
-                let slot = self.slot(known.hash, |_| false);
+            for known in known.into_iter().filter(|known| *known != 0) {
+                // SAFETY: the addresses of the table are those of nodes, which live as long as it.
+                let slot = self.slot(hash(unsafe { node_at(known) }, depth), |_| false);
                 self.table[slot] = known;
             }
         }
-        let hash = hash(node, depth);
-        let slot = self.slot(hash, |known| {
-            // SAFETY: the addresses of the table are those of nodes, which are never freed.
-            let known_node = unsafe { node_at(known.node) };
-            known.hash == hash && suffix(known_node, depth).eq(suffix(node, depth))
+        let slot = self.slot(hash(node, depth), |known| {
+            // SAFETY: as above.
+            suffix(unsafe { node_at(known) }, depth).eq(suffix(node, depth))
         });
-        if self.table[slot].node == 0 {
-            self.table[slot] = Entry { hash, node: address(node) };
+        if self.table[slot] == 0 {
+            self.table[slot] = address(node);
             self.count += 1;
         }
-        self.table[slot].node
+        self.table[slot]
     }
 
     /// Where the entry is that is meant, or else the free one for it.
-    fn slot(&self, hash: u64, mut is_meant: impl FnMut(&Entry) -> bool) -> usize {
+    fn slot(&self, hash: u64, is_meant: impl Fn(u64) -> bool) -> usize {
         let mask = self.table.len() - 1;
         let mut slot = hash as usize & mask;
-        while self.table[slot].node != 0 && !is_meant(&self.table[slot]) {
+        while self.table[slot] != 0 && !is_meant(self.table[slot]) {
             slot = (slot + 1) & mask;
         }
         slot

@@ -1,0 +1,113 @@
+//! Other agents that change classes: they get the files as they are without perk.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use perk_testkit::{JavaRun, Jdk, Outcome, fixture, jdk};
+
+use crate::{PAIRS, by_method, counted, pairs, profile};
+
+/// Where Debian's libjacoco-java and what it needs are.
+const JAVA_LIBRARIES: &str = "/usr/share/java";
+const JACOCO: [&str; 6] = [
+    "org.jacoco.agent.rt.jar",
+    "org.jacoco.core.jar",
+    "asm.jar",
+    "asm-commons.jar",
+    "asm-tree.jar",
+    "asm-analysis.jar",
+];
+
+/// An agent of classes that are elsewhere.
+fn agent_jar(folder: &Path, class: &str, class_path: &[PathBuf]) -> String {
+    let manifest = folder.join("manifest");
+    let (jar, tool) = (folder.join("agent.jar"), jdk::compiler().javac().with_file_name("jar"));
+    let mut text = format!("Premain-Class: {class}\nCan-Retransform-Classes: true\n");
+    let urls = class_path.iter().map(|path| format!(" file://{}", path.display()));
+    let line = format!("Class-Path:{}", urls.collect::<String>());
+    // A line has 72 bytes at most, and goes on after a blank.
+    for (index, part) in line.as_bytes().chunks(70).enumerate() {
+        text += if index == 0 { "" } else { " " };
+        text += &format!("{}\n", std::str::from_utf8(part).unwrap());
+    }
+    std::fs::write(&manifest, text).unwrap();
+    let made = Command::new(tool).arg("cfm").args([&jar, &manifest]).status().unwrap();
+    assert!(made.success());
+    jar.display().to_string()
+}
+
+/// Runs without perk, with it before the agent, and with it after the agent.
+fn three_ways(
+    jdk: &Jdk,
+    options: &str,
+    agent: &str,
+    run: impl Fn(JavaRun) -> JavaRun,
+) -> [Outcome; 3] {
+    let with_agent = |it: JavaRun| run(it.jvm_arg(format!("-javaagent:{agent}")));
+    let perk = format!("cpu=times,format=p,cutoff=0,file={}{options}", crate::FILE);
+    let outcomes = [
+        with_agent(JavaRun::new(jdk)).run(),
+        with_agent(counted(jdk, options)).run(),
+        with_agent(JavaRun::new(jdk)).agent(&perk).run(),
+    ];
+    outcomes.iter().for_each(Outcome::assert_success);
+    outcomes
+}
+
+#[test]
+fn transformers_get_the_original_classes() {
+    let folder = tempfile::tempdir().unwrap();
+    let classes = fixture::fixtures().join("");
+    let jar = agent_jar(folder.path(), "TransformingAgent", &[classes]);
+    jdk::each(|jdk| {
+        for options in [PAIRS, ",depth=2,heap=sites"] {
+            let main = |run: JavaRun| run.main("TransformingAgent");
+            let [plain, before, after] = three_ways(jdk, options, &jar, main);
+            for outcome in [before, after] {
+                assert_eq!(outcome.stdout, plain.stdout, "{}", outcome.report());
+                // Once each time, although its class was met by several hooks, and changed twice.
+                let profile = profile(&outcome);
+                let pairs = pairs(&profile);
+                let calls = by_method(&pairs);
+                assert_eq!(calls["TransformingAgent$Late.run"], 2, "{}", outcome.report());
+            }
+        }
+    });
+}
+
+/// JaCoCo knows a class by a checksum of its file: its coverage would be of classes that are not there.
+#[test]
+fn coverage_is_that_of_a_run_without_perk() {
+    let libraries = JACOCO.map(|name| Path::new(JAVA_LIBRARIES).join(name));
+    assert!(
+        libraries.iter().all(|it| it.exists()),
+        "no JaCoCo in {JAVA_LIBRARIES}: install libjacoco-java, as tools/setup.sh jacoco does"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let jar = agent_jar(folder.path(), "org.jacoco.agent.rt.internal.PreMain", &libraries);
+    let text = "public class Covered {
+        static int sum;
+        static void never() { sum--; }
+        public static void main(String[] arguments) {
+            for (int i = 0; i < 10; i++) { if (i > 20) never(); else sum += i; }
+        }
+    }";
+    // Of a version that Debian's JaCoCo knows.
+    let classes = fixture::compile_text_for(11, "Covered", text);
+    jdk::each(|jdk| {
+        let agent = format!("{jar}=destfile=jacoco.exec,includes=Covered");
+        let main = |run: JavaRun| run.classes(&classes).main("Covered");
+        let outcomes = three_ways(jdk, PAIRS, &agent, main);
+        let covered = outcomes.each_ref().map(|it| coverage(it.bytes("jacoco.exec")));
+        assert_eq!(covered[0], covered[1]);
+        assert_eq!(covered[0], covered[2]);
+    });
+}
+
+/// What JaCoCo's file has of the class: its id, its name, and which probes were met.
+fn coverage(bytes: &[u8]) -> Vec<u8> {
+    let name = b"\x00\x07Covered";
+    let at = bytes.windows(name.len()).position(|it| it == name).expect("the class is covered");
+    // An id of eight bytes is before the name, and the file ends after the probes.
+    bytes[at - 8..].to_vec()
+}
