@@ -2,7 +2,7 @@
 
 use perk_profile::{Accounting, SKIPPED_SEPARATOR};
 
-use crate::show::{bytes, duration, percent, plural};
+use crate::show::{bytes, duration, percent, plural, printable};
 
 /// What was taken, lost and spent, in aligned lines.
 pub(crate) fn lines(accounting: &Accounting) -> Vec<String> {
@@ -33,7 +33,7 @@ pub(crate) fn lines(accounting: &Accounting) -> Vec<String> {
 }
 
 fn line(name: &str, text: &str) -> String {
-    format!("{name:<9} {text}")
+    format!("{name:<9} {}", printable(text))
 }
 
 /// Whether threads were sampled. An idle program has no samples: what ran tells.

@@ -64,7 +64,14 @@ pub(crate) fn read(path: &Path, args: &ReadArgs) -> anyhow::Result<Input> {
     let bar = source.bar.clone();
     let input = read_source(source, &name, args);
     bar.finish_and_clear();
-    let input = input?;
+    let mut input = input?;
+    let profile = &mut input.profile;
+    // Readers that add up while they read tell it themselves.
+    if !profile.notes.iter().any(|note| note.ends_with("stops at 2^64 - 1")) {
+        for what in profile.overflown() {
+            profile.notes.push(format!("the sum of the {what} stops at 2^64 - 1"));
+        }
+    }
     for note in &input.profile.notes {
         talk::say(format_args!("{name}: {}", printable(note)));
     }
@@ -108,9 +115,9 @@ pub(crate) fn is_stream(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// How messages call the input `path`.
+/// How messages and headings call the input `path`.
 pub(crate) fn display_name(path: &Path) -> String {
-    if is_stream(path) { "stdin".to_owned() } else { path.display().to_string() }
+    if is_stream(path) { "stdin".to_owned() } else { printable(&path.display().to_string()) }
 }
 
 /// What `source` holds, unpacked if it is packed, twice if it is packed twice; `max_bytes` of it.

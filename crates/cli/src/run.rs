@@ -18,7 +18,7 @@ use crate::args::RunArgs;
 use crate::form::Form;
 use crate::output::{self, Target};
 use crate::report;
-use crate::show::Screen;
+use crate::show::{Screen, printable};
 use crate::talk::say;
 use crate::{ERROR, accounting, agent, talk};
 use command::{Plan, Route};
@@ -206,7 +206,9 @@ impl Finish<'_> {
             };
             match written {
                 Ok(()) if self.args.quiet => {}
-                Ok(()) => talk::print(format_args!("{:<9} {path}\n", "written")),
+                Ok(()) => {
+                    talk::print(format_args!("{:<9} {}\n", "written", printable(&path.to_string())))
+                }
                 Err(error) => {
                     say(format_args!(
                         "{error:#}; the profile is kept: perk convert {} -o {path}",

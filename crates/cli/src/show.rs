@@ -169,6 +169,17 @@ pub(crate) fn place(symbols: &Symbols, method: MethodId, line: Line) -> String {
     printable(&place)
 }
 
+/// A cell of CSV: as [`printable`], and no formula for a spreadsheet, which takes an apostrophe before
+/// a text as the sign that it is one. Numbers stay as they are.
+pub(crate) fn cell(text: &str) -> String {
+    const BEGINS: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let is_number = digits.parse::<f64>().is_ok()
+        && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let apostrophe = if text.starts_with(BEGINS) && !is_number { "'" } else { "" };
+    format!("{apostrophe}{}", printable(text))
+}
+
 /// The name of a class for people: see [`class_name`].
 pub(crate) fn class(symbols: &Symbols, id: ClassId) -> String {
     printable(&class_name(symbols, id))
@@ -216,6 +227,24 @@ mod tests {
                      averyverylongwordthatfitsnowhere\n          on";
         assert_eq!(screen.wrap(text, 10), lines);
         assert_eq!(Screen::default().wrap(text, 10), text);
+    }
+
+    #[test]
+    fn cells_are_no_formulas() {
+        for (text, shown) in [
+            ("=1+2", "'=1+2"),
+            ("-[A b]", "'-[A b]"),
+            ("+1-1", "'+1-1"),
+            ("-", "'-"),
+            ("@x", "'@x"),
+            ("-12.5", "-12.5"),
+            ("1234", "1234"),
+            ("a=b", "a=b"),
+            ("a\x1b[2J\u{202e}", "a\\u{1b}[2J\\u{202e}"),
+            ("", ""),
+        ] {
+            assert_eq!(cell(text), shown);
+        }
     }
 
     #[test]

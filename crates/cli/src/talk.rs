@@ -3,9 +3,12 @@
 use std::fmt::Arguments;
 use std::io::{Write, stderr};
 
-/// Says a line that is meant for a person: `perk: …`.
+use crate::show::printable;
+
+/// Says a line that is meant for a person: `perk: …`. What could harm a terminal, as it may stand in
+/// the name of a file, is escaped.
 pub(crate) fn say(line: Arguments<'_>) {
-    print(format_args!("perk: {line}\n"));
+    print(format_args!("perk: {}\n", printable(&line.to_string())));
 }
 
 /// Prints on stderr as it is.

@@ -92,3 +92,51 @@ Numbers without call paths
     assert!(tree.contains("  91.85    169   169  LongRun.busy\n"), "{tree}");
     assert!(!tree.contains("recursive"), "{tree}");
 }
+
+/// A name may hold anything: nothing of it reaches a terminal, a spreadsheet or a page as it is.
+#[test]
+fn names_do_no_harm() {
+    let folder = Folder::new();
+    let name = "a\u{1b}[31m\u{202e}.collapsed";
+    folder.file(name, "T.main;=cmd()|x 3\nT.main;@\u{202e}gnp.exe 2\nT.main;T.\u{1b}[2J 1\n");
+    let harms = |text: &str| text.contains(['\u{1b}', '\u{202e}']);
+    for arguments in [
+        &["report", name][..],
+        &["report", name, "--csv"],
+        &["report", name, "--tree"],
+        &["report", name, "--edges", "--csv"],
+        &["diff", name, name],
+        &["report", "none\u{1b}[31m.txt"],
+        &["convert", name, "-o", "x.none\u{1b}"],
+        &["convert", name, "-o", "a.svg"],
+    ] {
+        let output = folder.run(arguments);
+        let (out, err) = (stdout(&output), stderr(&output));
+        assert!(!harms(&out) && !harms(&err), "{arguments:?}: {out:?} {err:?}");
+    }
+    let text = stdout(&folder.run(&["report", name]));
+    assert!(text.starts_with("a\\u{1b}[31m\\u{202e}.collapsed: "), "{text}");
+    let csv = stdout(&folder.run(&["report", name, "--csv"]));
+    assert!(csv.contains("\nsamples,'=cmd()|x,"), "{csv}");
+    assert!(csv.contains(",3,50.00,3,50.00\n"), "{csv}");
+    let picture = std::fs::read_to_string(folder.join("a.svg")).unwrap();
+    assert!(!harms(&picture), "{picture}");
+    let refused = stderr(&folder.run(&["report", "none\u{1b}[31m.txt"]));
+    assert!(refused.contains("none\\u{1b}[31m.txt"), "{refused}");
+}
+
+#[test]
+fn sums_that_stop_are_told() {
+    let folder = Folder::new();
+    let most = u64::MAX;
+    folder.file(
+        "a.txt",
+        format!(
+            "SITES BEGIN (ordered by live bytes) x\n\
+             1 50.00% 50.00% {most} 1 {most} 1 1 A\n2 50.00% 100.00% {most} 1 {most} 1 1 B\n\
+             SITES END\n"
+        ),
+    );
+    let said = stderr(&folder.run(&["report", "a.txt"]));
+    assert!(said.contains("the sum of the allocated bytes stops at 2^64 - 1"), "{said}");
+}

@@ -2,11 +2,21 @@
 
 const data = JSON.parse(document.getElementById("perk-data").textContent);
 const by = (id) => document.getElementById(id);
+
+/** Text as perk's reports show it: what is not seen itself and may change how the rest is seen is escaped. */
+const printable = (text) =>
+  text.replace(
+    /[\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu,
+    (hidden) => `\\u{${hidden.codePointAt(0).toString(16)}}`,
+  );
+data.strings = data.strings.map(printable);
+data.notes = data.notes.map(printable);
+if (data.before !== undefined) data.before = printable(data.before);
 const model = new Model(data);
 const account = data.accounting
-  ? new Map(data.accounting.split("\n").map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]))
+  ? new Map(data.accounting.split("\n").map(printable).map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]))
   : null;
-const value = data.value ?? "samples";
+const value = printable(data.value ?? "samples");
 const interval = value === "samples" ? Number(account?.get("interval_ns") ?? 0) : 0;
 const samples = model.total[0];
 const firstColours = model.totalBefore ? "change" : "package";

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use perk_profile::{
-    Accounting, FrameId, KeyedMap, Line, NodeId, Profile, ThreadId, Timestamp, Value,
+    Accounting, FrameId, KeyedMap, Line, NodeId, Profile, ThreadId, Timestamp, Value, units,
 };
 use serde::{Deserialize, Serialize};
 
@@ -433,6 +433,7 @@ fn offset(json: &[u8], line: usize, column: usize) -> usize {
 }
 
 fn escape_html(text: &str) -> String {
+    let text = units::printable(text);
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

@@ -298,6 +298,7 @@ fn escape(text: &str) -> String {
             '"' => escaped.push_str("&quot;"),
             '\t' | '\n' | '\r' => escaped.push(' '),
             '\0'..='\x1f' | '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            c if units::is_hidden(c) => escaped.extend(c.escape_unicode()),
             c => escaped.push(c),
         }
     }

@@ -25,6 +25,7 @@ pub mod method_tree;
 pub mod monitors;
 pub mod mutf8;
 pub mod names;
+mod overflow;
 pub mod pattern;
 pub mod profile;
 pub mod strings;

@@ -54,16 +54,36 @@ pub fn plural(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// `text` without characters that could move a terminal's cursor or break a line.
+/// `text` without characters that could move a terminal's cursor, break a line, turn the direction of
+/// text or not be seen: they are escaped (`\u{202e}`).
 pub fn printable(text: &str) -> String {
-    if !text.contains(char::is_control) {
+    if !text.contains(is_hidden) {
         return text.to_owned();
     }
     let mut shown = String::with_capacity(text.len() + 8);
     for c in text.chars() {
-        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
+        if is_hidden(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
     }
     shown
+}
+
+/// Whether a character is not seen itself, and may change how others are seen: control characters,
+/// Unicode's controls of text direction, its separators of lines, and what has no width. (Not the two
+/// joiners, which some scripts need.)
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{61c}'
+                | '\u{200b}'
+                | '\u{200e}'
+                | '\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
 }
 
 #[cfg(test)]
@@ -94,5 +114,7 @@ mod tests {
     #[test]
     fn control_characters_are_shown() {
         assert_eq!(printable("a\tb\x1b[2J→"), "a\\tb\\u{1b}[2J→");
+        assert_eq!(printable("a\u{202e}b\u{2066}\u{feff}"), "a\\u{202e}b\\u{2066}\\u{feff}");
+        assert_eq!(printable("नमस्\u{200d}ते"), "नमस्\u{200d}ते");
     }
 }

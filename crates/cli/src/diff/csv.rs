@@ -79,7 +79,8 @@ impl<W: Write> Sheet<W> {
             let both = numbers(&row.before).into_iter().zip(numbers(&row.after));
             for ((number, before), (_, after)) in both.filter(|(before, after)| before != after) {
                 let (before, after) = (before.to_string(), after.to_string());
-                self.writer.write_record([kind, &name, &caller, number, &before, &after])?;
+                let cells = [kind, &name, &caller, number, &before, &after];
+                self.writer.write_record(cells.map(show::cell))?;
             }
         }
         Ok(())

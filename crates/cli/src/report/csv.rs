@@ -60,7 +60,7 @@ pub(super) fn write(
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(&sheet.titles)?;
     for row in sheet.rows.iter().take(args.top.unwrap_or(usize::MAX)) {
-        writer.write_record(row)?;
+        writer.write_record(row.iter().map(|it| show::cell(it)))?;
     }
     writer.flush()?;
     Ok(None)
