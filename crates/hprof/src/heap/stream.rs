@@ -107,10 +107,10 @@ impl<R: Read> Stream<R> {
         let mut length = 0;
         loop {
             self.need(length + 1, "the header")?;
-            match self.buffer[length] {
+            match self.peek(length + 1)[length] {
                 0 => break,
-                _ if length == MAGIC.len() && self.buffer[..length] != *MAGIC => {
-                    let found = format!("\"{}\"", self.buffer[..length].escape_ascii());
+                _ if length == MAGIC.len() && self.peek(length) != MAGIC => {
+                    let found = format!("\"{}\"", self.peek(length).escape_ascii());
                     return Err(invalid(Error::NotHprof { found }));
                 }
                 _ if length == TITLE_LIMIT_BYTES => {

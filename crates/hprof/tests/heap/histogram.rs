@@ -344,7 +344,10 @@ fn an_unknown_sub_record_is_an_error_or_a_note() {
 fn files_one_behind_the_other_are_read_as_one() {
     // Ids of another size, and the same ids for other things.
     let (first, second) = (dump_of(100), android(&[]));
-    for files in [[&first, &second], [&second, &first], [&first, &first]] {
+    // With a head of another length, and longer than a buffer.
+    let mut third = b"JAVA PROFILE 1.0".to_vec();
+    third.extend(&dump_of(3 << 20)[18..]);
+    for files in [[&first, &second], [&second, &first], [&first, &first], [&third, &second]] {
         let profile = read(&files.map(Vec::as_slice).concat());
         let sorted = |profile: &Profile, heap: &HeapHistogram| {
             rows(profile, heap).into_iter().collect::<BTreeSet<_>>()
