@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use perk_profile::{
-    Allocations, CallRow, ClassId, CpuSamples, CpuTimes, Event, KeyedMap, KnownObjects, Measure,
-    Profile, Site, Sites, TraceId, Unit, Value,
+    Allocations, CallRow, ClassId, CpuSamples, CpuTimes, Event, KnownObjects, Measure, Profile,
+    Site, Sites, TraceId, Unit, Value,
 };
 
 /// The class of allocations of which the file does not tell it.
@@ -108,13 +108,7 @@ impl Column {
 
     /// Adds up the rows of each place; they are in order of trace then.
     pub(crate) fn merge(&mut self) {
-        let mut sums: KeyedMap<Place, u64> = KeyedMap::default();
-        for &(place, number) in &self.rows {
-            let sum = sums.entry(place).or_default();
-            *sum = sum.saturating_add(number);
-        }
-        self.rows = sums.into_iter().collect();
-        self.rows.sort_unstable();
+        self.rows = sums(std::mem::take(&mut self.rows));
     }
 
     /// What the rows do not show of the total.
@@ -124,13 +118,22 @@ impl Column {
     }
 
     fn by_trace(self) -> Vec<(TraceId, u64)> {
-        let mut sums: BTreeMap<TraceId, u64> = BTreeMap::new();
-        for ((trace, _), number) in self.rows {
-            let sum = sums.entry(trace).or_default();
-            *sum = sum.saturating_add(number);
-        }
-        sums.into_iter().collect()
+        sums(self.rows.into_iter().map(|((trace, _), number)| (trace, number)).collect())
     }
+}
+
+/// The sums of the numbers by their keys, in order of these.
+fn sums<K: Copy + Ord>(mut rows: Vec<(K, u64)>) -> Vec<(K, u64)> {
+    // Most readers add them in order.
+    rows.sort_by_key(|row| row.0);
+    rows.dedup_by(|next, sum| {
+        let is_same = next.0 == sum.0;
+        if is_same {
+            sum.1 = sum.1.saturating_add(next.1);
+        }
+        is_same
+    });
+    rows
 }
 
 /// All numbers that `profile` has by call path.

@@ -1,25 +1,20 @@
 //! Stacks while a file is read whose names come after its samples: a tree by the numbers that stand
 //! in the file.
 
-use perk_profile::KeyedMap;
+use perk_profile::{CallTree, FrameId, KeyedMap, NodeId};
 
 /// The node of the empty stack.
 pub(crate) const ROOT: u32 = 0;
 
 /// The nodes of all stacks, shared by their common outer frames.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Stacks {
-    /// The parent and the frame's number of each node; a parent comes before its children.
-    nodes: Vec<(u32, u64)>,
-    children: KeyedMap<(u32, u64), u32>,
+    /// Its frames are places in `numbers`.
+    tree: CallTree,
+    numbers: Vec<u64>,
+    places: KeyedMap<u64, FrameId>,
     /// The stack before, from the outermost frame on, and its nodes.
     last: Vec<(u64, u32)>,
-}
-
-impl Default for Stacks {
-    fn default() -> Self {
-        Self { nodes: vec![(ROOT, 0)], children: KeyedMap::default(), last: Vec::new() }
-    }
 }
 
 impl Stacks {
@@ -38,26 +33,29 @@ impl Stacks {
 
     /// The node of one more frame on `node`.
     pub(crate) fn child(&mut self, node: u32, frame: u64) -> u32 {
-        *self.children.entry((node, frame)).or_insert_with(|| {
-            self.nodes.push((node, frame));
-            u32::try_from(self.nodes.len() - 1)
-                .expect("a profile's tables hold less than 2^32 entries")
-        })
+        let place = *self.places.entry(frame).or_insert_with(|| {
+            self.numbers.push(frame);
+            FrameId::new(self.numbers.len() - 1)
+        });
+        let child = self.tree.insert_below(NodeId::new(node as usize), [place]).node;
+        child.index() as u32
     }
 
     /// The parent and the frame's number of a node; of [`ROOT`], itself and 0.
     pub(crate) fn get(&self, node: u32) -> (u32, u64) {
-        self.nodes[node as usize]
+        let node = NodeId::new(node as usize);
+        let parent = self.tree.parent(node).map_or(ROOT, |parent| parent.index() as u32);
+        (parent, self.tree.frame(node).map_or(0, |place| self.numbers[place.index()]))
     }
 
-    /// The parents and frames of all nodes but [`ROOT`], in order.
+    /// The parents and frames of all nodes but [`ROOT`], in order: a parent comes before its children.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
-        self.nodes[1..].iter().copied()
+        (1..self.len() as u32).map(|node| self.get(node))
     }
 
     /// How many nodes there are, [`ROOT`] among them.
     pub(crate) fn len(&self) -> usize {
-        self.nodes.len()
+        self.tree.len()
     }
 }
 

@@ -17,8 +17,8 @@ struct Node {
     parent: NodeId,
     /// The first of its children; the root where it has none.
     first_child: NodeId,
-    /// `None` for the root alone.
-    frame: Option<FrameId>,
+    /// Any for the root, which has none.
+    frame: FrameId,
 }
 
 /// Where a path of frames ended in the tree.
@@ -40,7 +40,8 @@ impl CallTree {
     /// A tree that grows to at most `limit` nodes; paths that would need more end at the deepest
     /// node there is.
     pub fn with_limit(limit: usize) -> Self {
-        let root = Node { parent: NodeId::new(0), first_child: NodeId::new(0), frame: None };
+        let (root, frame) = (NodeId::new(0), FrameId::new(0));
+        let root = Node { parent: root, first_child: root, frame };
         Self { nodes: vec![root], children: KeyedMap::default(), limit }
     }
 
@@ -70,7 +71,7 @@ impl CallTree {
                 None => {
                     let child = NodeId::new(self.nodes.len());
                     let root = self.root();
-                    self.nodes.push(Node { parent: node, first_child: root, frame: Some(frame) });
+                    self.nodes.push(Node { parent: node, first_child: root, frame });
                     let first = &mut self.nodes[node.index()].first_child;
                     if *first == root {
                         *first = child;
@@ -89,7 +90,7 @@ impl CallTree {
         if first == self.root() {
             return None;
         }
-        if self.nodes[first.index()].frame == Some(frame) {
+        if self.nodes[first.index()].frame == frame {
             return Some(first);
         }
         self.children.get(&(node, frame)).copied()
@@ -97,11 +98,11 @@ impl CallTree {
 
     /// The path to `node`, from the innermost frame outward.
     pub fn frames(&self, node: NodeId) -> impl Iterator<Item = FrameId> + '_ {
-        let mut at = self.nodes[node.index()];
+        let mut at = node;
         std::iter::from_fn(move || {
-            let frame = at.frame?;
-            at = self.nodes[at.parent.index()];
-            Some(frame)
+            let node = self.inner(at)?;
+            at = node.parent;
+            Some(node.frame)
         })
     }
 
@@ -112,13 +113,17 @@ impl CallTree {
 
     /// The parent of `node`; `None` for the root.
     pub fn parent(&self, node: NodeId) -> Option<NodeId> {
-        let node = self.nodes[node.index()];
-        node.frame.map(|_| node.parent)
+        self.inner(node).map(|node| node.parent)
     }
 
     /// The innermost frame of `node`; `None` for the root.
     pub fn frame(&self, node: NodeId) -> Option<FrameId> {
-        self.nodes[node.index()].frame
+        self.inner(node).map(|node| node.frame)
+    }
+
+    /// A node that is not the root.
+    fn inner(&self, node: NodeId) -> Option<Node> {
+        (node != self.root()).then(|| self.nodes[node.index()])
     }
 
     /// How many nodes there are, the root among them. A parent's index is below its children's.

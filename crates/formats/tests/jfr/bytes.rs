@@ -198,6 +198,56 @@ fn chunks_add_up() {
 }
 
 #[test]
+fn stacks_of_several_chunks_are_told_apart_by_their_frames_and_not_by_keys_or_bytes() {
+    let b = |is_plain| Bytes::of(&Chunk::new(is_plain));
+    // Methods by key; of each stack its key, and the methods of its frames.
+    let chunk = |is_plain, methods: &[(i64, &str)], stacks: &[(i64, &[i64])]| {
+        let mut chunk = typed(is_plain);
+        for &(key, name) in methods {
+            chunk.constant(SYMBOL, key, b(is_plain).text(name));
+            chunk.constant(METHOD, key, b(is_plain).long(1).long(key).long(5).byte(0));
+        }
+        for &(key, frames) in stacks {
+            let mut stack = b(is_plain).byte(0).int(frames.len() as i32);
+            for &method in frames {
+                stack = stack.long(method).int(1).int(0).long(1);
+            }
+            chunk.constant(STACK, key, stack);
+            sample(&mut chunk, 1, key, 1);
+        }
+        chunk.finish()
+    };
+    let far = i64::MAX - 1;
+    let bytes = [
+        chunk(false, &[(100, "one"), (101, "two"), (far, "far")], &[(9, &[100, 101, far])]),
+        // The same bytes mean other frames.
+        chunk(false, &[(100, "two"), (101, "one"), (far, "far")], &[(9, &[100, 101, far])]),
+        // Other bytes and another key mean the same ones.
+        chunk(false, &[(7, "far"), (8, "one"), (9, "two")], &[(5, &[8, 9, 7]), (6, &[9, 8, 7])]),
+        chunk(true, &[(100, "one"), (101, "two"), (far, "far")], &[(9, &[100, 101, far])]),
+        // A method that this chunk does not have is lost, whatever it was before.
+        chunk(false, &[(101, "two"), (far, "far")], &[(9, &[100, 101, far])]),
+    ];
+    let profile = read(&bytes.concat());
+    let samples = profile.cpu_samples().next().unwrap();
+    let mut rows: Vec<_> = samples
+        .rows
+        .iter()
+        .map(|&(trace, count)| {
+            let frames = profile.frames(trace).map(|frame| {
+                let method = profile.symbols.get_frame(frame).method;
+                profile.symbols.method_name(method)
+            });
+            (frames.collect::<Vec<_>>().join(" "), count)
+        })
+        .collect();
+    rows.sort();
+    let rows: Vec<_> = rows.iter().map(|(frames, count)| (frames.as_str(), *count)).collect();
+    assert_eq!(rows, [("", 1), ("a.B.one a.B.two a.B.far", 3), ("a.B.two a.B.one a.B.far", 2)]);
+    assert!(has_note(&profile, "1 event has a stack that is not in the file"));
+}
+
+#[test]
 fn unfinished_chunks_are_read_as_far_as_they_go() {
     let unfinished = unfinished(full(false)).finish();
     // The profile without a note that must be there.
