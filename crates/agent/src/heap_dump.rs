@@ -36,6 +36,15 @@ pub(crate) fn collection_started() {
     COLLECTIONS.fetch_add(1, Relaxed);
 }
 
+/// The platform threads, in the order in which the JVM keeps them, right before a dump.
+#[derive(Debug, Default)]
+pub(crate) struct ThreadList {
+    /// What the JVM's dump tells them by.
+    pub(crate) tids: Vec<u64>,
+    /// The recorder's count of starts and ends before they were listed.
+    pub(crate) turnover: u64,
+}
+
 /// What heap dumps of this JVM are made with.
 #[derive(Debug)]
 pub(crate) struct HeapDumps {
@@ -76,7 +85,8 @@ impl HeapDumps {
         }
     }
 
-    /// Has the JVM dump its heap, and a thread write it meanwhile. `arrays` is asked for the records
+    /// Has the JVM dump its heap, and a thread write it meanwhile. `threads` are those of now; `arrays`
+    /// is asked for the records
     /// of arrays, by address, while the JVM stands still.
     ///
     /// # Errors
@@ -85,6 +95,7 @@ impl HeapDumps {
         &self,
         jni: Jni<'_>,
         recorder: &Mutex<Recorder>,
+        threads: ThreadList,
         arrays: impl FnOnce() -> FxHashMap<u64, u32> + Send,
     ) -> Result<(), String> {
         let dumper = *self.dumper.get().ok_or("this JVM has no writer of dumps that perk knows")?;
@@ -108,7 +119,7 @@ impl HeapDumps {
             // Addresses of before or after are others.
             let has_moved = COLLECTIONS.load(Relaxed) != before;
             let arrays = if has_moved { FxHashMap::default() } else { arrays };
-            lock(recorder).write_heap(file, &self.options, sizes, arrays).map(drop)
+            lock(recorder).write_heap(file, &self.options, sizes, threads, arrays).map(drop)
         };
         run(dumper, jni, &temporary.path().join("heap"), &progress, body)
     }

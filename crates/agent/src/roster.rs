@@ -34,6 +34,7 @@ pub(crate) struct Roster {
     entries: Vec<Entry>,
     free: Vec<Slot>,
     started: u32,
+    ended: u32,
     /// The thread that ended last.
     last: Option<Entry>,
 }
@@ -86,6 +87,7 @@ impl Roster {
 
     /// The thread has ended. Answers its serial number, if the file knows it.
     pub(crate) fn remove(&mut self, slot: Slot) -> Option<u32> {
+        self.ended += 1;
         self.free.push(slot);
         let entry = &mut self.entries[slot.index()];
         let info = std::mem::take(&mut entry.info);
@@ -125,6 +127,11 @@ impl Roster {
     /// The serial number of the thread that has the slot, or had it last.
     pub(crate) fn serial(&self, slot: Slot) -> u32 {
         self.entries[slot.index()].serial
+    }
+
+    /// Changes with each thread that starts or ends.
+    pub(crate) fn turnover(&self) -> u64 {
+        u64::from(self.started) + u64::from(self.ended)
     }
 
     /// How many threads there were.

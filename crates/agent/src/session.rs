@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 
 use crate::engine::{AllocationSampler, Engine, Monitors};
 use crate::exact::{Counted, ExactEngine};
-use crate::heap_dump::HeapDumps;
+use crate::heap_dump::{HeapDumps, ThreadList};
 use crate::jvm::{Borrowed, Global, Jni, Jvmti, NewObject, Reference, StackFrame, Vm};
 use crate::listener::Listener;
 use crate::os::Tid;
@@ -423,7 +423,11 @@ impl Session {
             Some(exact) => unsafe { exact.array_records() },
             None => FxHashMap::default(),
         };
-        if let Err(reason) = heap_dumps.write(jni, &self.recorder, arrays) {
+        let turnover = lock(&self.recorder).thread_turnover();
+        let threads = self.jvmti.all_threads(jni).unwrap_or_default();
+        let tids = threads.iter().map(|thread| self.jvmti.java_id(jni, thread)).collect();
+        let threads = ThreadList { tids, turnover };
+        if let Err(reason) = heap_dumps.write(jni, &self.recorder, threads, arrays) {
             os::say(&format!("HPROF ERROR: the heap cannot be dumped: {reason}\n"));
         }
     }

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use perk_hprof::heap::{Elements, FieldType, Record, Stream};
+use perk_testkit::hprof::{Recording, Section};
 use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, Signal, jdk};
 
 const N: u64 = 1000;
@@ -74,6 +75,7 @@ impl Heap {
                 Record::Root(_) => heap.roots += 1,
                 Record::DumpEnd => heap.ends += 1,
                 Record::Segment { .. } | Record::Body { .. } | Record::Other { .. } => {}
+                Record::Header(_) | Record::Heap { .. } => panic!("not in files of an agent"),
             }
         }
         for (class, name) in unnamed {
@@ -348,5 +350,46 @@ fn a_dump_that_fails_is_told_in_a_line_and_hurts_nobody() {
         assert!(told.contains("HPROF ERROR: the heap cannot be dumped: "), "{told}");
         let sum = (0..N).sum::<u64>() + 7 * N;
         assert_eq!(String::from_utf8_lossy(&output.stdout), format!("ready\nsum={sum}\n"));
+    });
+}
+
+/// Readers such as jhat look for the stack of a thread where its root stands.
+#[test]
+fn threads_and_stacks_stand_before_what_refers_to_them() {
+    jdk::each(|jdk| {
+        for options in [
+            "heap=dump,format=b",
+            "heap=dump,format=b,version=1.0.1",
+            "heap=all,format=b,thread=y",
+            "heap=dump",
+            "heap=all,cpu=samples",
+        ] {
+            let agent = format!("{options},file={FILE}");
+            let run = JavaRun::new(jdk).agent(&agent).jvm_arg("-Xmx128m");
+            let outcome = run.main("IdleThreads").args(["10", "20"]).run();
+            outcome.assert_success();
+            let recording = Recording::read(outcome.bytes(FILE));
+            let recording = recording.unwrap_or_else(|what| panic!("{options}: {what}"));
+            let heaps = recording.sections.iter().filter_map(|section| match section {
+                Section::Heap(heap) => Some(heap),
+                _ => None,
+            });
+            let mut count = 0;
+            for heap in heaps {
+                let late = &heap.late;
+                assert!(late.is_empty(), "JDK {} {options}: {late:?}", jdk.version);
+                let name = |serial: &u32| recording.threads[serial].name.as_str();
+                let stacks = heap.roots.iter().filter_map(|root| Some((root.thread?, root.trace?)));
+                let stacks = stacks.filter(|it| it.0 != 200_000);
+                for (thread, trace) in stacks {
+                    assert_eq!(recording.traces[&trace].thread, Some(thread), "{options}");
+                    let frames = recording.frames(trace);
+                    let is_there = frames.iter().any(|it| it.method == "IdleThreads.idle");
+                    assert!(!name(&thread).starts_with("idle-") || is_there, "{frames:?}");
+                    count += usize::from(is_there);
+                }
+            }
+            assert_eq!(count, 10, "{options}");
+        }
     });
 }

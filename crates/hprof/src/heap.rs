@@ -61,6 +61,14 @@ pub trait Context {
     /// The thread whose `java.lang.Thread` has this `tid`. The file must have its START THREAD.
     fn thread(&mut self, profile: &mut Profile, tid: u64) -> Option<ThreadId>;
 
+    /// The `tid`s of the threads whose stacks the JVM's dump has, in its order and without virtual
+    /// ones, where they are known before the dump. Their stacks then stand before the heap: readers
+    /// look for them at the roots, which the dump may tell last. (What turns out otherwise stands
+    /// behind it.)
+    fn stack_tids(&mut self) -> Option<Vec<u64>> {
+        None
+    }
+
     /// The size of an instance as the JVM counts it, header and padding among it. `classes` are the
     /// class and those above it, from `java.lang.Object` down.
     fn instance_bytes(&mut self, classes: &[ClassFields<'_>]) -> u64;

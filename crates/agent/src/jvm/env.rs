@@ -198,7 +198,7 @@ impl Jvmti {
     }
 
     /// What `Thread.threadId` answers, from the field that has it on JDK 17 to 25.
-    fn java_id(self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) -> u64 {
+    pub(crate) fn java_id(self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) -> u64 {
         static FIELD: OnceLock<Option<LongField>> = OnceLock::new();
         let field = FIELD.get_or_init(|| {
             let class = jni.find_class(c"java/lang/Thread")?;

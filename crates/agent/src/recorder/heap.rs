@@ -7,7 +7,7 @@ use perk_profile::{ClassId, Profile, ThreadId, TraceId};
 use rustc_hash::FxHashMap;
 
 use super::{File, Recorder};
-use crate::heap_dump::Sizes;
+use crate::heap_dump::{Sizes, ThreadList};
 
 /// What the recorder knows that the JVM's dump does not tell.
 struct Known<'a> {
@@ -16,11 +16,18 @@ struct Known<'a> {
     /// The records of arrays, by address.
     arrays: FxHashMap<u64, u32>,
     threads: FxHashMap<u64, ThreadId>,
+    stack_tids: Option<Vec<u64>>,
     sizes: &'a Sizes,
 }
 
 impl Recorder {
-    /// Writes the heap as the JVM dumps it; `arrays` are the records of arrays, by address.
+    /// Changes with each thread that starts or ends.
+    pub(crate) fn thread_turnover(&self) -> u64 {
+        self.roster.turnover()
+    }
+
+    /// Writes the heap as the JVM dumps it; `list` are the threads of right before, `arrays` the
+    /// records of arrays, by address.
     ///
     /// # Errors
     /// What is wrong with the JVM's dump, for one line. Where the output fails that is told here.
@@ -29,6 +36,7 @@ impl Recorder {
         input: &mut impl Read,
         options: &HeapOptions,
         sizes: &Sizes,
+        list: ThreadList,
         arrays: FxHashMap<u64, u32>,
     ) -> Result<HeapCounts, String> {
         let living: Vec<_> = self.roster.living().collect();
@@ -36,7 +44,9 @@ impl Recorder {
         let threads = self.roster.by_java_id(&mut self.profile);
         let File::Begun(writer) = &mut self.file else { return Ok(HeapCounts::default()) };
         let sites = self.objects.sites();
-        let mut known = Known { sites, arrays, threads, sizes };
+        // If none has started or ended since, they are those of the dump.
+        let stack_tids = (self.roster.turnover() == list.turnover).then_some(list.tids);
+        let mut known = Known { sites, arrays, threads, stack_tids, sizes };
         let was_patient = writer.out().set_patient(true);
         let dumped = writer.heap_dump(&mut self.profile, input, options, &mut known);
         writer.out().set_patient(was_patient);
@@ -64,6 +74,10 @@ impl Context for Known<'_> {
 
     fn thread(&mut self, _: &mut Profile, tid: u64) -> Option<ThreadId> {
         self.threads.get(&tid).copied()
+    }
+
+    fn stack_tids(&mut self) -> Option<Vec<u64>> {
+        self.stack_tids.take()
     }
 
     fn instance_bytes(&mut self, classes: &[ClassFields<'_>]) -> u64 {

@@ -6,7 +6,7 @@ use perk_profile::{Line, Profile, StrId, TraceId, mutf8};
 
 use super::classes::{ID_BYTES, Names, source_form};
 use super::records::number;
-use super::threads::{JvmFrame, Threads};
+use super::threads::{JvmFrame, RootedThread, Threads};
 use super::{
     ClassDump, Classes, Context, Elements, HeapClass, HeapCounts, HeapOptions, Layout, Record,
     Root, Stream,
@@ -109,12 +109,7 @@ impl Rewrite<'_> {
             .resolve(self.profile, self.context, &mut names)
             .map_err(|what| Fault::Data(what).at(end))?;
         sink.roots(&roots)?;
-        for thread in &threads {
-            if thread.is_new {
-                sink.thread_start(&ThreadStart::of(self.profile, thread.thread))?;
-            }
-            sink.trace(self.profile, thread.trace)?;
-        }
+        threads.iter().try_for_each(|thread| self.stack(sink, thread))?;
         counts.root_count = roots.len() as u64;
         counts.thread_count = threads.len() as u64;
         sink.end(self.profile, &roots, &classes, &counts)?;
@@ -170,17 +165,38 @@ impl Rewrite<'_> {
                 dump.threads.frame(id, frame);
                 Ok(())
             }
-            Record::Trace { serial, frames, .. } => {
-                dump.threads.trace(serial, frames.iter());
+            Record::Trace { serial, thread_serial, frames } => {
+                dump.threads.trace(serial, thread_serial, frames.iter());
                 Ok(())
             }
+            Record::Segment { .. } => self.stacks(dump, sink),
             Record::Header(_)
             | Record::Heap { .. }
-            | Record::Segment { .. }
             | Record::DumpEnd
             | Record::Body { .. }
             | Record::Other { .. } => Ok(()),
         }
+    }
+
+    /// Writes the stacks of the threads that are known before the first segment.
+    fn stacks(&mut self, dump: &mut Dump, sink: &mut impl Sink) -> Result<(), Fault> {
+        if std::mem::replace(&mut dump.has_segment, true) {
+            return Ok(());
+        }
+        let Some(tids) = self.context.stack_tids() else { return Ok(()) };
+        let known = dump.threads.before_heap(self.profile, self.context, &mut dump.names, &tids);
+        for thread in &known.map_err(Fault::Data)? {
+            self.stack(sink, thread)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the stack of a thread, and of one that the file does not know its start.
+    fn stack(&self, sink: &mut impl Sink, thread: &RootedThread) -> io::Result<()> {
+        if thread.is_new {
+            sink.thread_start(&ThreadStart::of(self.profile, thread.thread))?;
+        }
+        sink.trace(self.profile, thread.trace)
     }
 
     fn class(&mut self, dump: &mut Dump, class: &ClassDump<'_>) -> Result<(), Fault> {
@@ -287,6 +303,7 @@ struct Dump {
     classes: Classes,
     threads: Threads,
     counts: HeapCounts,
+    has_segment: bool,
     /// Classes whose CLASS DUMP has come and is not written yet.
     unwritten: Vec<u64>,
 }

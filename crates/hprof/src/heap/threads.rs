@@ -11,12 +11,17 @@ const BY_TID: u32 = 1_000_000_000;
 /// Of threads of which not even that is known: this and the JVM's number for them in this dump.
 const BY_DUMP: u32 = 2_000_000_000;
 
+/// In whose `run` virtual threads begin.
+const VIRTUAL_THREAD: &str = "java.lang.VirtualThread";
+
 /// What of the dump has to do with threads.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
     roots: Vec<Root>,
     frames: KeyedMap<u64, JvmFrame>,
     traces: KeyedMap<u32, Vec<u64>>,
+    /// The traces that are stacks of threads, in the dump's order.
+    stacks: Vec<u32>,
     /// Names of classes by their serial numbers.
     classes: KeyedMap<u32, StrId>,
     /// The `tid` of each `java.lang.Thread`, by its address.
@@ -54,12 +59,49 @@ impl Threads {
         self.frames.insert(id, frame);
     }
 
-    pub(super) fn trace(&mut self, serial: u32, frames: impl Iterator<Item = u64>) {
+    pub(super) fn trace(&mut self, serial: u32, thread: u32, frames: impl Iterator<Item = u64>) {
+        if thread != 0 {
+            self.stacks.push(serial);
+        }
         self.traces.insert(serial, frames.collect());
     }
 
     pub(super) fn tid(&mut self, address: u64, tid: u64) {
         self.tids.insert(address, tid);
+    }
+
+    /// The threads with these `tid`s, and their stacks; none where the dump has not as many. (Between
+    /// the list and the dump a thread may have begun or ended.)
+    pub(super) fn before_heap(
+        &self,
+        profile: &mut Profile,
+        context: &mut dyn Context,
+        names: &mut Names,
+        tids: &[u64],
+    ) -> Result<Vec<RootedThread>, String> {
+        let is_virtual = |trace: &u32| self.is_virtual(profile, names, *trace);
+        let stacks: Vec<_> = self.stacks.iter().copied().filter(|it| !is_virtual(it)).collect();
+        if stacks.len() != tids.len() {
+            return Ok(Vec::new());
+        }
+        let mut unknown = known_by_number(profile);
+        let mut threads = Vec::new();
+        for (trace, &tid) in stacks.into_iter().zip(tids).filter(|(_, tid)| **tid != 0) {
+            let (thread, is_new) = thread(profile, context, &mut unknown, (0, Some(tid)), 0);
+            let trace = self.perk_trace(profile, names, trace, thread)?;
+            threads.push(RootedThread { thread, is_new, trace });
+        }
+        Ok(threads)
+    }
+
+    /// Whether a stack is that of a virtual thread.
+    fn is_virtual(&self, profile: &Profile, names: &Names, trace: u32) -> bool {
+        let frames = self.traces.get(&trace).into_iter().flatten();
+        frames.filter_map(|frame| self.frames.get(frame)).any(|frame| {
+            let class = self.classes.get(&frame.class_serial);
+            class.is_some_and(|&it| profile.symbols.strings.get(it) == VIRTUAL_THREAD)
+                && names.get(frame.method) == Some(b"run")
+        })
     }
 
     /// Gives all roots perk's serial numbers. The second part is the threads among them.
@@ -75,7 +117,8 @@ impl Threads {
         let mut threads = Vec::new();
         for root in &mut roots {
             let RootKind::Thread { serial, trace } = &mut root.kind else { continue };
-            let (thread, is_new) = self.thread(profile, context, &mut unknown, root.id, *serial);
+            let tid = self.tids.get(&root.id).copied();
+            let (thread, is_new) = thread(profile, context, &mut unknown, (root.id, tid), *serial);
             let trace_id = self.perk_trace(profile, names, *trace, thread)?;
             threads.push(RootedThread { thread, is_new, trace: trace_id });
             let perk_serial = profile.get_thread(thread).serial;
@@ -93,34 +136,6 @@ impl Threads {
             *serial = serials.get(serial).copied().unwrap_or(BY_DUMP + *serial % BY_TID);
         }
         Ok((roots, threads))
-    }
-
-    /// The thread of a `java.lang.Thread`, and whether it is new to the profile.
-    fn thread(
-        &self,
-        profile: &mut Profile,
-        context: &mut dyn Context,
-        unknown: &mut KeyedMap<u32, ThreadId>,
-        address: u64,
-        jvm_serial: u32,
-    ) -> (ThreadId, bool) {
-        let tid = self.tids.get(&address).copied();
-        if let Some(thread) = tid.and_then(|tid| context.thread(profile, tid)) {
-            return (thread, false);
-        }
-        let serial = match tid {
-            Some(tid) => BY_TID + (tid % u64::from(BY_TID)) as u32,
-            None => BY_DUMP + jvm_serial % BY_TID,
-        };
-        if let Some(&thread) = unknown.get(&serial) {
-            return (thread, false);
-        }
-        let name = tid.map_or_else(|| "<unknown>".to_owned(), |tid| format!("<tid {tid}>"));
-        let name = profile.symbols.strings.intern(&name);
-        let thread = Thread { serial, object_id: address, name, group: None, parent_group: None };
-        let thread = profile.push_thread(thread);
-        unknown.insert(serial, thread);
-        (thread, true)
     }
 
     /// The profile's trace for one of the JVM's.
@@ -162,6 +177,33 @@ impl Threads {
         let method = profile.symbols.method(Method { class, name: method, signature, source });
         Ok(profile.symbols.frame(Frame { method, bci: None, line: frame.line }))
     }
+}
+
+/// The thread of a `java.lang.Thread`, given by its address (0 if that is not known yet) and `tid`,
+/// and whether it is new to the profile.
+fn thread(
+    profile: &mut Profile,
+    context: &mut dyn Context,
+    unknown: &mut KeyedMap<u32, ThreadId>,
+    (address, tid): (u64, Option<u64>),
+    jvm_serial: u32,
+) -> (ThreadId, bool) {
+    if let Some(thread) = tid.and_then(|tid| context.thread(profile, tid)) {
+        return (thread, false);
+    }
+    let serial = match tid {
+        Some(tid) => BY_TID + (tid % u64::from(BY_TID)) as u32,
+        None => BY_DUMP + jvm_serial % BY_TID,
+    };
+    if let Some(&thread) = unknown.get(&serial) {
+        return (thread, false);
+    }
+    let name = tid.map_or_else(|| "<unknown>".to_owned(), |tid| format!("<tid {tid}>"));
+    let name = profile.symbols.strings.intern(&name);
+    let thread = Thread { serial, object_id: address, name, group: None, parent_group: None };
+    let thread = profile.push_thread(thread);
+    unknown.insert(serial, thread);
+    (thread, true)
 }
 
 /// The threads of earlier dumps that the context did not know.

@@ -7,6 +7,8 @@ use super::{
 };
 use crate::hprof::monitor::MonitorTime;
 
+/// The first root of each dump is of the thread that is none.
+const UNKNOWN_THREAD: u32 = 200_000;
 const MONITOR_TIME_TITLE: &str = "rank   self  accum   count trace monitor";
 
 /// Kinds of roots that tell a thread, and what stands before its number.
@@ -70,6 +72,11 @@ impl Recording {
         for trace in heap.traces() {
             self.check_trace(trace)?;
         }
+        let roots = heap.roots.iter().filter(|root| root.thread != Some(UNKNOWN_THREAD));
+        let threads = roots.filter_map(|root| root.thread);
+        let late_threads = threads.filter(|serial| !self.threads.contains_key(serial));
+        let late_traces = heap.traces().filter(|serial| !self.traces.contains_key(serial));
+        heap.late = late_threads.chain(late_traces).collect();
         self.sections.push(Section::Heap(heap));
         Ok(())
     }

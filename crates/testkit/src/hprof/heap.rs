@@ -1,6 +1,6 @@
 //! Heap dumps: roots, objects and classes, as far as both forms hold them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// HEAP DUMP.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -13,6 +13,8 @@ pub struct Heap {
     pub objects: BTreeMap<u64, Object>,
     /// Classes by the id of the class object.
     pub classes: BTreeMap<u64, Class>,
+    /// Serial numbers of threads and traces that stand behind what refers to them, or nowhere.
+    pub late: BTreeSet<u32>,
 }
 
 /// What keeps an object alive.

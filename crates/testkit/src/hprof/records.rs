@@ -74,6 +74,7 @@ struct RawHeap {
     roots: Vec<Root>,
     objects: BTreeMap<u64, RawObject>,
     classes: BTreeMap<u64, DumpedClass>,
+    late: BTreeSet<u32>,
 }
 
 enum RawObject {
@@ -305,6 +306,11 @@ impl Reader {
             if *kind == "JNI global ref" {
                 body.id()?;
             }
+            let is_known = |serial: &u32| {
+                let Recording { threads, traces, .. } = &self.recording;
+                threads.contains_key(serial) || traces.contains_key(serial)
+            };
+            heap.late.extend(thread.iter().chain(&trace).filter(|serial| !is_known(serial)));
             heap.roots.push(Root { object, kind, thread, trace });
             return Ok(());
         }
@@ -314,6 +320,9 @@ impl Reader {
             return ensure(before.is_none(), || format!("class {id:#x} again"));
         }
         let (id, trace) = (body.id()?, body.u4()?);
+        if !self.recording.traces.contains_key(&trace) {
+            heap.late.insert(trace);
+        }
         let object = match tag {
             0x21 => {
                 let (class, length) = (body.id()?, body.u4()?);
@@ -384,7 +393,7 @@ impl Reader {
     /// Gives the fields of all instances their names.
     fn end_heap_dump(&mut self) -> Result<()> {
         let raw = self.heap.take().ok_or("the end of no heap dump")?;
-        let mut heap = Heap { roots: raw.roots, ..Heap::default() };
+        let mut heap = Heap { roots: raw.roots, late: raw.late, ..Heap::default() };
         for (id, object) in raw.objects {
             let object = match object {
                 RawObject::Array(object) => object,

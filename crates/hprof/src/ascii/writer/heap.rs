@@ -33,6 +33,8 @@ impl<W: Write> Writer<W> {
         options: &HeapOptions,
         context: &mut dyn Context,
     ) -> io::Result<HeapCounts> {
+        // The first root refers to it.
+        self.traces(profile, [profile.system_trace()])?;
         let mut section = Section {
             objects: Lines { file: perk_files::nameless(&options.folder)?, text: Vec::new() },
             writer: self,

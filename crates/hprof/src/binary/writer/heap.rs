@@ -1,8 +1,8 @@
 //! Writes heap dumps: HEAP DUMP SEGMENT records and HEAP DUMP END.
 //!
 //! VisualVM takes all from the first segment to the last for one sequence of sub-records, so nothing
-//! may stand between two of them: names, classes and the traces of objects come before the first,
-//! and what is known only at the end, the stacks of threads, behind the last.
+//! may stand between two of them: names, classes, the traces of objects and the stacks of threads come
+//! before the first, and what is known only at the end, the stacks of other threads, behind the last.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
