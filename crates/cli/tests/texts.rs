@@ -40,6 +40,15 @@ fn sites_have_the_shares_of_their_file() {
     assert!(objects["all_live_bytes"].as_u64().unwrap() > 2_500_000);
 }
 
+/// Where all sites are below the cutoff nothing is known of what was allocated.
+#[test]
+fn sites_without_rows_are_no_zero() {
+    let folder = Folder::new();
+    folder.file("a.txt", "SITES BEGIN (ordered by live bytes) x\nSITES END\n");
+    let text = stdout(&folder.run(&["report", "a.txt"]));
+    assert_eq!(text, "a.txt: HPROF text, no allocation sites listed\n");
+}
+
 /// The numbers that nothing tells are not there, in any output.
 #[test]
 fn what_is_not_known_is_no_zero() {

@@ -60,6 +60,10 @@ impl<'a> Objects<'a> {
     pub(super) fn total(&self) -> String {
         let mut total = String::new();
         let mut objects = self.all();
+        if self.section.rows.is_empty() && objects == Allocations::default() {
+            // All sites were below the cutoff, or there are none: the file does not tell.
+            return "no allocation sites listed".to_owned();
+        }
         if let Some(sites) = self.part() {
             total = format!("{sites}: ");
             objects = self.listed;
@@ -149,6 +153,9 @@ impl<'a> Objects<'a> {
     /// The classes with most bytes.
     pub(super) fn classes(&self, top: usize, screen: &Screen) -> String {
         let rows = allocations::classes(self.profile, self.section);
+        if rows.is_empty() {
+            return String::new();
+        }
         let rows = rows.iter().take(top).enumerate().map(|(index, row)| {
             let class = show::class(&self.profile.symbols, row.class);
             Row { cells: self.cells(index, &row.objects, class), below: Vec::new() }
