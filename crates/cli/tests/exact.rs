@@ -132,6 +132,32 @@ fn the_report_shows_calls_and_allocations() {
     );
 }
 
+/// With `cutoff` the file has the paths of callers, and not their numbers.
+#[test]
+fn numbers_that_were_cut_are_absent() {
+    let mut profile = Profile::default();
+    push_times(&mut profile, &[("T.main;T.mid;T.leaf", 3, 97)]);
+    let Some(Event::CpuTimes(times)) = profile.events.first_mut() else { panic!() };
+    times.total_ns = 100_000_000;
+    let folder = Folder::new();
+    write(&folder, "cut.perk", &profile);
+    let shown = |arguments: &[&str]| report(&folder, &[&["cut.perk"], arguments].concat());
+    let text = shown(&["--top", "3"]);
+    assert!(!text.contains("0 calls") && !text.contains(" 0 s"), "{text}");
+    let tree = shown(&["--tree"]);
+    assert!(!tree.lines().any(|line| line.contains("  0  ")), "{tree}");
+    assert!(shown(&["--method", "T.mid"]).contains("T.mid: not in the file's rows, total 97 ms"));
+    let csv = shown(&["--csv"]);
+    assert!(
+        csv.lines().any(|line| line.contains("T.mid") && line.ends_with(",97000000,97.00,")),
+        "{csv}"
+    );
+    let json: serde_json::Value = serde_json::from_str(&shown(&["--json"])).unwrap();
+    let methods = json["calls"]["methods"].as_array().unwrap();
+    let mid = methods.iter().find(|it| it["name"].as_str().unwrap().contains("mid")).unwrap();
+    assert!(mid["call_count"].is_null() && mid["self_ns"].is_null(), "{mid}");
+}
+
 #[test]
 fn views_are_shown_alone() {
     let folder = folder();

@@ -57,6 +57,11 @@ pub struct MethodCalls {
 }
 
 impl MethodCalls {
+    /// Whether it has numbers of its own. A method that the file leaves out is there as a caller.
+    pub fn is_listed(&self) -> bool {
+        self.count > 0 || self.self_ns > 0
+    }
+
     /// The self time of a call on average, in nanoseconds.
     pub fn average_ns(&self) -> u64 {
         self.self_ns.checked_div(self.count).unwrap_or(0)

@@ -114,19 +114,21 @@ impl<'a> Calls<'a> {
         titles.extend(["calls %", "calls", "method"]);
         let all_ns = self.all_ns_of(table);
         let rows = rows.iter().enumerate().map(|(index, row)| {
+            // What was cut off is not 0.
+            let own = |cell: String| if row.is_listed() { cell } else { String::new() };
             let mut cells = vec![(index + 1).to_string()];
             if is_timed {
                 cells.extend([
-                    percent(row.self_ns, all_ns),
-                    duration(row.self_ns),
+                    own(percent(row.self_ns, all_ns)),
+                    own(duration(row.self_ns)),
                     percent(row.total_ns, all_ns),
                     duration(row.total_ns),
-                    average(row),
+                    own(average(row)),
                 ]);
             }
             cells.extend([
-                percent(row.count, table.count),
-                row.count.to_string(),
+                own(percent(row.count, table.count)),
+                own(row.count.to_string()),
                 labels[&row.method].clone(),
             ]);
             Row { cells, below: Vec::new() }
@@ -249,7 +251,13 @@ impl<'a> Calls<'a> {
         let known = callers.iter().chain(&callees).flat_map(|edge| [edge.caller, edge.callee]);
         let labels = show::labels(symbols, known.flatten().chain([row.method]));
         let mut heading = format!("{}: {}", labels[&row.method], plural(row.count, "call"));
-        if self.is_timed() {
+        if !row.is_listed() {
+            let (total, share) = (duration(row.total_ns), percent(row.total_ns, self.all_ns()));
+            heading = format!("{}: not in the file's rows", labels[&row.method]);
+            if self.is_timed() {
+                heading += &format!(", total {total} ({share} %)");
+            }
+        } else if self.is_timed() {
             let all_ns = self.all_ns();
             heading += &format!(
                 ", self {} ({} %), {} a call, total {} ({} %)",
@@ -292,7 +300,10 @@ impl<'a> Calls<'a> {
         }
         titles.push(title);
         let rows = edges.iter().map(|edge| {
-            let mut cells = vec![percent(edge.count, count), edge.count.to_string()];
+            let mut cells = match edge.count {
+                0 => vec![String::new(); 2],
+                calls => vec![percent(calls, count), calls.to_string()],
+            };
             if is_timed {
                 let share = percent(edge.total_ns, self.all_ns());
                 cells.extend([share, duration(edge.total_ns)]);

@@ -129,9 +129,13 @@ fn methods(content: &Content<'_>) -> Option<Sheet> {
     let row = |row: &MethodRow| {
         let mut cells = texts([view.name]);
         cells.extend(method(view.profile, row.method, &labels[&row.method]));
-        cells.extend(numbers(view, [row.own, row.total]));
         let count = calls.get(&row.method).copied().unwrap_or(0);
-        cells.extend(counts.map(|_| count.to_string()));
+        // What the file leaves out is not 0.
+        let is_listed = counts.is_none() || count > 0 || row.own > 0;
+        let shown = |cell: String| if is_listed { cell } else { String::new() };
+        cells.extend(numbers(view, [row.own]).into_iter().map(shown));
+        cells.extend(numbers(view, [row.total]));
+        cells.extend(counts.map(|_| shown(count.to_string())));
         cells
     };
     Some(Sheet { titles: titles.concat(), rows: rows.iter().map(row).collect() })
@@ -227,7 +231,8 @@ fn edges(content: &Content<'_>, args: &ReportArgs) -> Option<Sheet> {
         let labels = show::labels(symbols, known);
         let name = |method: Option<MethodId>| method.map_or("", |method| &labels[&method]);
         let row = |edge: &calls::Edge| {
-            let (count, ns) = (edge.count.to_string(), edge.total_ns.to_string());
+            let count = if edge.count > 0 { edge.count.to_string() } else { String::new() };
+            let ns = edge.total_ns.to_string();
             texts([name(edge.caller), name(edge.callee), &count, &ns])
         };
         let titles = texts(["caller", "callee", "call_count", "total_ns"]);

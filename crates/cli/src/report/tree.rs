@@ -93,7 +93,10 @@ pub(super) fn lines(content: &Content<'_>, weights: &Weights<'_>, min: f64) -> V
             own: sum(&columns.own, &branch.nodes),
             total,
             inferred: inferred.as_ref().map_or(0, |it| sum(&it.total, &branch.tops)),
-            call_count: call_counts.map(|columns| sum(&columns.counts, &branch.nodes)),
+            // A branch that is there for what is below it has no calls of its own in the file.
+            call_count: call_counts
+                .map(|columns| sum(&columns.counts, &branch.nodes))
+                .filter(|count| *count > 0),
             allocated,
         });
         open.extend(kept(content.tree.below(&branch), depth + 1));
@@ -106,7 +109,7 @@ pub(super) fn section(content: &Content<'_>, view: &View<'_>, min: f64, screen: 
     let lines = lines(content, &Weights::new(content, view), min);
     let Some(first) = lines.first() else { return String::new() };
     // What the tree is weighed by needs no column of its own.
-    let has_calls = first.call_count.is_some() && view.value != Value::Calls;
+    let has_calls = lines.iter().any(|it| it.call_count.is_some()) && view.value != Value::Calls;
     let has_objects = first.allocated.is_some() && view.value != Value::Allocated;
     let labels = view.labels(lines.iter().map(|line| line.method));
     let mut titles = vec!["total %", "total", "self"];
@@ -116,7 +119,9 @@ pub(super) fn section(content: &Content<'_>, view: &View<'_>, min: f64, screen: 
     let rows = lines.iter().map(|line| {
         let mut cells =
             vec![view.percent(line.total), view.number(line.total), view.number(line.own)];
-        cells.extend(line.call_count.filter(|_| has_calls).map(|count| count.to_string()));
+        if has_calls {
+            cells.push(line.call_count.map_or(String::new(), |count| count.to_string()));
+        }
         let allocated = line.allocated.filter(|_| has_objects);
         cells.extend(allocated.map(|allocated| bytes(allocated.allocated_bytes)));
         let mut name = indented(line.depth, &labels[&line.method], line.is_recursive);

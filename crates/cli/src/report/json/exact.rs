@@ -29,7 +29,8 @@ pub(super) struct CallReport<'a> {
 struct Method<'a> {
     /// `class.method` and signature, as all names of methods below.
     name: &'a str,
-    call_count: u64,
+    /// Absent where the file leaves the method's own numbers out, as is the self time.
+    call_count: Option<u64>,
     self_ns: Option<u64>,
     total_ns: Option<u64>,
 }
@@ -38,7 +39,7 @@ struct Method<'a> {
 struct EdgeRow<'a> {
     caller: Option<&'a str>,
     callee: Option<&'a str>,
-    call_count: u64,
+    call_count: Option<u64>,
     total_ns: Option<u64>,
 }
 
@@ -147,14 +148,14 @@ pub(super) fn calls<'a>(calls: &Calls<'_>, names: &'a [String], top: usize) -> C
     let timed = |ns| calls.is_timed().then_some(ns);
     let method = |row: &MethodCalls| Method {
         name: name(row.method),
-        call_count: row.count,
-        self_ns: timed(row.self_ns),
+        call_count: row.is_listed().then_some(row.count),
+        self_ns: timed(row.self_ns).filter(|_| row.is_listed()),
         total_ns: timed(row.total_ns),
     };
     let edge = |edge: &Edge| EdgeRow {
         caller: edge.caller.map(name),
         callee: edge.callee.map(name),
-        call_count: edge.count,
+        call_count: (edge.count > 0).then_some(edge.count),
         total_ns: timed(edge.total_ns),
     };
     let caller = |edge: &Edge| Caller { name: edge.caller.map(name), call_count: edge.count };
