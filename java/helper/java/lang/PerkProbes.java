@@ -194,8 +194,6 @@ public final class PerkProbes {
             enterSlowly(thread, top, method);
             return;
         }
-        // What can overflow the stack comes before all that changes something.
-        long start = CLOCK == CLOCK_NONE ? 0 : now(thread);
         U.putLong(null, top + FRAME_NEXT, U.getLong(null, node + NEXT));
         U.putLong(null, top + FRAME_LAST, node);
         U.putLong(null, node + COUNT, U.getLong(null, node + COUNT) + 1);
@@ -207,7 +205,7 @@ public final class PerkProbes {
             U.putChar(null, top + FRAME_LINE, (char) 0);
         }
         if (CLOCK != CLOCK_NONE) {
-            U.putLong(null, top + FRAME_START, start);
+            U.putLong(null, top + FRAME_START, now(thread));
             U.putLong(null, top + FRAME_CALLEES, 0);
         }
         U.putLong(thread, STACK_FIELD, top ^ UNBORN);
