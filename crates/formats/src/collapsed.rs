@@ -5,12 +5,15 @@
 use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
+use perk_hprof::LineReader;
 use perk_profile::{FrameId, KeyedMap, NodeId, Profile, ThreadId, Value};
 
+use crate::Error;
+use crate::deep::{self, LEFT_OUT};
 use crate::fill::Filler;
 use crate::frame_name::{FrameName, split_id};
 use crate::graph::{Graph, Part, pairs};
-use crate::{Error, lines};
+use crate::lines::BadLines;
 
 /// Stands for the stack of samples that have none.
 const NO_STACK: &str = "[no stack]";
@@ -20,12 +23,23 @@ const BELOW_CUTOFF: &str = "[below cutoff]";
 const UNKNOWN: &str = "[unknown]";
 /// Frames of other tools that look like threads: what has no name, and processors.
 const NO_THREADS: [&[u8]; 2] = [b"[unknown", b"[CPU-"];
+/// How a line begins that is no stack.
+const COMMENT: &[u8] = b"#";
 /// A line this long at a file's head need not be whole.
 const LONG_HEAD_BYTES: usize = 4096;
 
 /// Writes what `profile` has of `value`: frames merged by class and method name, lines sorted frame
 /// by frame; of allocations the class is the last frame.
 pub fn write(profile: &Profile, value: Value, out: &mut dyn Write) -> io::Result<()> {
+    write_limited(profile, value, deep::limit(profile), out)
+}
+
+fn write_limited(
+    profile: &Profile,
+    value: Value,
+    limit: Option<usize>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let graph = Graph::new(profile, value, |part| text(profile, part));
     let mut line = String::new();
     let mut ends: Vec<usize> = Vec::new();
@@ -38,7 +52,15 @@ pub fn write(profile: &Profile, value: Value, out: &mut dyn Write) -> io::Result
         line.push_str(&graph.labels[node.label]);
         ends.push(line.len());
         if node.self_count > 0 {
-            writeln!(out, "{line} {}", node.self_count)?;
+            match limit.filter(|&limit| ends.len() > limit) {
+                None => out.write_all(line.as_bytes())?,
+                Some(limit) => {
+                    let outer = &line[..ends[limit / 2 - 1]];
+                    let inner = &line[ends[ends.len() - (limit - limit / 2) - 1]..];
+                    write!(out, "{outer};{LEFT_OUT}{inner}")?;
+                }
+            }
+            writeln!(out, " {}", node.self_count)?;
         }
     }
     Ok(())
@@ -75,10 +97,14 @@ pub fn write_pair(
     Ok(())
 }
 
-/// Whether a file that begins with `head` is of this format: its first line, as far as it can be
-/// seen, is a stack and a count.
+/// Whether a file that begins with `head` is of this format: its first line that is no comment, as
+/// far as it can be seen, is a stack and a count.
 pub fn recognise(head: &[u8]) -> bool {
-    let text = head.trim_ascii_start();
+    let mut text = head.trim_ascii_start();
+    while text.starts_with(COMMENT) {
+        let Some(end) = memchr::memchr(b'\n', text) else { return false };
+        text = text[end..].trim_ascii_start();
+    }
     if text.starts_with(b"\xff\xfe") || text.starts_with(b"\xfe\xff") {
         return false;
     }
@@ -92,14 +118,22 @@ pub fn recognise(head: &[u8]) -> bool {
     is_text && (is_cut || split_count(line).is_ok_and(|it| it.is_some()))
 }
 
-/// Reads collapsed stacks. Equal stacks add up.
+/// Reads collapsed stacks. Equal stacks add up. Lines that are none are passed over where most are.
 ///
 /// # Errors
-/// [`Error::Line`] with the line that is no stack and count.
+/// [`Error::Line`] with the first line that is no stack and count, where most lines are none.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut reader = Reader::default();
-    lines::each(input, |line| reader.line(line))?;
-    Ok(reader.finish())
+    let mut lines = LineReader::new(input);
+    while let Some(line) = lines.next()? {
+        if let Err(expected) = reader.line(line) {
+            reader.bad_lines.add(lines.line(), expected);
+        }
+    }
+    if let Some(error) = reader.bad_lines.error(reader.stack_count) {
+        return Err(error);
+    }
+    Ok(reader.finish(lines.is_cut().then(|| lines.line())))
 }
 
 fn text(profile: &Profile, part: Part) -> String {
@@ -133,12 +167,16 @@ fn frame(class: &str, method: &str) -> String {
         "" => read.method == text,
         class => text.strip_prefix(class).and_then(|it| it.strip_prefix('.')) == Some(read.method),
     };
-    if is_same && !text.starts_with("::") { text } else { write(escape_all) }
+    if is_same && !text.starts_with("::") && !text.starts_with('#') {
+        text
+    } else {
+        write(escape_all)
+    }
 }
 
 /// What is written instead of a character that cannot stand in a frame, or could be read as more
 /// than a part of a name; and whether it is always written so.
-const ESCAPES: [(char, &str, bool); 10] = [
+const ESCAPES: [(char, &str, bool); 11] = [
     (';', r"\u003B", true),
     ('\n', r"\u000A", true),
     ('\r', r"\u000D", true),
@@ -149,6 +187,7 @@ const ESCAPES: [(char, &str, bool); 10] = [
     ('(', r"\u0028", false),
     (' ', r"\u0020", false),
     ('=', r"\u003D", false),
+    ('#', r"\u0023", false),
 ];
 
 /// The escape that `text` begins with, and its character.
@@ -211,6 +250,10 @@ struct Reader {
     thread: Option<ThreadId>,
     /// Counts that were no whole numbers.
     rounded: u64,
+    comment_count: u64,
+    /// Lines that are a stack and a count.
+    stack_count: u64,
+    bad_lines: BadLines,
 }
 
 struct Level {
@@ -222,7 +265,12 @@ struct Level {
 impl Reader {
     #[inline]
     fn line(&mut self, line: &[u8]) -> Result<(), &'static str> {
+        if line.starts_with(COMMENT) {
+            self.comment_count += 1;
+            return Ok(());
+        }
         let Some((stack, count)) = split_count(line)? else { return Ok(()) };
+        self.stack_count += 1;
         let count = match count {
             Count::Whole(count) => count,
             Count::Rounded(count) => {
@@ -314,8 +362,15 @@ impl Reader {
         self.filler.thread_with_id(&unescape(name), id.unwrap_or(0))
     }
 
-    fn finish(mut self) -> Profile {
+    /// The profile; `cut_line` is the last one, where it has no end.
+    fn finish(mut self, cut_line: Option<usize>) -> Profile {
         self.filler.note(self.rounded, "count", "counts", "with decimals rounded");
+        self.filler.note(self.comment_count, "comment", "comments", "passed over");
+        self.filler.profile.notes.extend(self.bad_lines.note());
+        if let Some(line) = cut_line.filter(|_| self.stack_count > 0) {
+            let note = format!("line {line} has no end: the file may be cut off there");
+            self.filler.profile.notes.push(note);
+        }
         self.filler.finish()
     }
 }

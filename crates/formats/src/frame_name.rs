@@ -36,7 +36,11 @@ impl<'a> FrameName<'a> {
         }
         let (head, signature) = split_signature(text);
         let (class, method) = split_method(head);
-        let class = if is_class(class) { source_form(class) } else { Cow::Borrowed(class) };
+        let is_java = line.is_some() || !signature.is_empty();
+        let class = match is_class(class) && (is_java || is_internal_form(class)) {
+            true => source_form(class),
+            false => Cow::Borrowed(class),
+        };
         Self { class, method, signature, line: line.unwrap_or(Line::Unknown) }
     }
 
@@ -190,6 +194,16 @@ fn is_class(text: &str) -> bool {
         && !text.contains([' ', ':', ';', '(', ')', '<', '>', '`', '\\', '~', '*', '&'])
 }
 
+/// Whether the slashes of `class` are the JVM's: Go's packages (`github.com/a/b`, `net/http`) have
+/// some, too.
+fn is_internal_form(class: &str) -> bool {
+    // A hidden class's number can be behind a dot.
+    let class = class.rsplit_once(".0x").map_or(class, |(class, _)| class);
+    let simple = class.rsplit('/').next().unwrap_or_default();
+    let is_hidden = simple.starts_with(|c: char| c.is_ascii_digit());
+    !class.contains('.') && (is_hidden || simple.contains(|c: char| c.is_uppercase() || c == '$'))
+}
+
 /// Slashes as dots, but for the one before a hidden class's number.
 fn source_form(class: &str) -> Cow<'_, str> {
     if !class.contains('/') {
@@ -237,6 +251,11 @@ mod tests {
             ("void a.B.c", "a.B", "c", "", Line::Unknown),
             ("A$$Lambda$14/0x00ff.run", "A$$Lambda$14/0x00ff", "run", "", Line::Unknown),
             ("p/A$$Lambda.0x00ff.run", "p.A$$Lambda.0x00ff", "run", "", Line::Unknown),
+            ("net/http.Get", "net/http", "Get", "", Line::Unknown),
+            ("net/http.(*conn).serve", "net/http", "(*conn).serve", "", Line::Unknown),
+            ("internal/abi.Kind.String", "internal/abi.Kind", "String", "", Line::Unknown),
+            ("a.com/b/C.d", "a.com/b/C", "d", "", Line::Unknown),
+            ("a/b.c_[j]", "a.b", "c", "", Line::Compiled),
             ("T.f(java.lang.String)", "T", "f(java.lang.String)", "", Line::Unknown),
             ("T.f:0", "T", "f:0", "", Line::Unknown),
             ("start_thread", "", "start_thread", "", Line::Unknown),

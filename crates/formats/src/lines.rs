@@ -32,3 +32,36 @@ pub(crate) fn each(
         take(line).map_err(|expected| Error::Line { line: number, expected })?;
     }
 }
+
+/// Lines that cannot be understood, of a text in which each line stands for itself.
+#[derive(Debug, Default)]
+pub(crate) struct BadLines {
+    count: u64,
+    /// The first of them, and what was expected there.
+    first: Option<(usize, &'static str)>,
+}
+
+impl BadLines {
+    #[cold]
+    pub(crate) fn add(&mut self, line: usize, expected: &'static str) {
+        self.count += 1;
+        self.first.get_or_insert((line, expected));
+    }
+
+    /// The error of a file with so many good lines, where that is not of this format.
+    pub(crate) fn error(&self, good_count: u64) -> Option<Error> {
+        let (line, expected) = self.first.filter(|_| self.count > good_count)?;
+        Some(Error::Line { line, expected })
+    }
+
+    /// What is said of them where the others are read.
+    pub(crate) fn note(&self) -> Option<String> {
+        let (line, expected) = self.first?;
+        Some(match self.count {
+            1 => format!("line {line} passed over: expected {expected}"),
+            count => {
+                format!("{count} lines passed over, the first is line {line}: expected {expected}")
+            }
+        })
+    }
+}

@@ -28,7 +28,9 @@ pub fn recognise(head: &[u8]) -> bool {
     let mut lines = lines.filter(|line| !line.trim_ascii().is_empty() && !line.starts_with(b"#"));
     let first = lines.next().filter(|line| !line.starts_with(b"\t"));
     first.and_then(sample_head).is_some_and(|head| {
-        let is_frame = |line: &[u8]| line.starts_with(b"\t") && frame(line).is_some();
+        let is_frame = |line: &[u8]| {
+            line.first().is_some_and(u8::is_ascii_whitespace) && frame(line).is_some()
+        };
         (head.has_time && !head.event.is_empty()) || lines.next().is_some_and(is_frame)
     })
 }
@@ -97,10 +99,7 @@ impl Reader {
             return Ok(());
         }
         if line.starts_with(b"\t") {
-            if self.sample.is_none() {
-                let event = self.event(b"");
-                self.sample = Some(Sample { thread: None, event, period: None, is_sure: true });
-            }
+            self.begin_without_head();
             match frame(line) {
                 Some((symbol, file)) => self.push_frame(symbol, file),
                 None => self.passed_over += 1,
@@ -110,7 +109,17 @@ impl Reader {
         if line.starts_with(b"#") {
             return Ok(());
         }
-        let Some(head) = sample_head(line) else {
+        let head = sample_head(line);
+        // Frames can be behind blanks, or with no indentation: but not where a sample begins.
+        if (self.sample.is_some() || head.is_none())
+            && !head.as_ref().is_some_and(Head::is_sure)
+            && let Some((symbol, file)) = frame(line)
+        {
+            self.begin_without_head();
+            self.push_frame(symbol, file);
+            return Ok(());
+        }
+        let Some(head) = head else {
             self.passed_over += 1;
             return Ok(());
         };
@@ -123,6 +132,14 @@ impl Reader {
         self.begin_sample(&head)
     }
 
+    /// Begins a sample of no thread, where none is begun.
+    fn begin_without_head(&mut self) {
+        if self.sample.is_none() {
+            let event = self.event(b"");
+            self.sample = Some(Sample { thread: None, event, period: None, is_sure: true });
+        }
+    }
+
     fn begin_sample(&mut self, head: &Head<'_>) -> Result<(), &'static str> {
         let command = self.filler.name(head.command);
         let tid = number(head.tid).ok_or("the number of a thread below 2^64")?;
@@ -132,8 +149,7 @@ impl Reader {
             None => None,
         };
         let event = self.event(head.event);
-        let is_sure = head.has_time || !head.event.is_empty();
-        self.sample = Some(Sample { thread, event, period, is_sure });
+        self.sample = Some(Sample { thread, event, period, is_sure: head.is_sure() });
         // Without call paths the only frame is on the same line.
         if let Some((symbol, file)) = frame(head.rest) {
             self.push_frame(symbol, file);
@@ -288,6 +304,13 @@ struct Head<'a> {
     rest: &'a [u8],
 }
 
+impl Head<'_> {
+    /// Whether the line can be nothing else.
+    fn is_sure(&self) -> bool {
+        self.has_time || !self.event.is_empty()
+    }
+}
+
 /// Takes `command pid/tid [cpu] flags time: period event: rest` apart, of which only the command
 /// and one of the numbers must be there. The command can have spaces.
 fn sample_head(line: &[u8]) -> Option<Head<'_>> {
@@ -433,7 +456,31 @@ fn number(digits: &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use perk_profile::Value;
+
     use super::*;
+
+    #[test]
+    fn any_indentation_is_read() {
+        let tabs = "# captured\njava 7/8 [001] 5.25: 3 cycles:u: \n\t     7f f+0x1 (/a.so)\n\
+                    \tffffffff81a0 main (/b (x).so)\n\njava 7/8 5.5: 3 cycles:u: \n\t 7f f (/a.so)\n";
+        let shown = |text: &str| {
+            assert!(recognise(text.as_bytes()), "{text}");
+            let profile = read(text.as_bytes()).unwrap();
+            assert_eq!(profile.notes, [""; 0], "{text}");
+            let mut out = Vec::new();
+            crate::collapsed::write(&profile, Value::Samples, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let expected = shown(tabs);
+        assert!(expected.contains(";main;f 1\n"), "{expected}");
+        for indentation in ["    ", " ", "", " \t", "\t\t"] {
+            assert_eq!(shown(&tabs.replace('\t', indentation)), expected, "{indentation:?}");
+        }
+        // simpleperf's script parts command and thread by a tab.
+        let text = "com.app\t8 [002] 5.25: 3 cpu-cycles:\n    00007f0012345678 f (/a.so)\n\n";
+        assert_eq!(shown(text), "[com.app];f 1\n");
+    }
 
     fn text(bytes: &[u8]) -> &str {
         std::str::from_utf8(bytes).unwrap()

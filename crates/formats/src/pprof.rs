@@ -23,6 +23,8 @@ const CLASS_LABEL: &str = "class";
 const NO_STACK: &str = "[no stack]";
 /// Stands for the stacks of samples that the profile counts and does not list.
 const BELOW_CUTOFF: &str = "[below cutoff]";
+/// Stands for a name that the file has lost.
+const UNKNOWN: &str = "[unknown]";
 /// The mappings of perk's own files: frames that are neither of the others, native methods, and
 /// compiled code without a line.
 const JAVA: &str = "java";

@@ -1,6 +1,7 @@
 //! Profiles of speedscope: JSON, as <https://www.speedscope.app/file-format-schema.json> has it.
 //! `docs/formats/speedscope.md` has the details.
 
+mod cut;
 mod file;
 mod read;
 mod write;

@@ -80,10 +80,47 @@ fn takes_windows_line_ends_blank_lines_and_no_last_newline() {
 }
 
 #[test]
+fn single_bad_lines_and_comments_are_passed_over_and_told() {
+    let text = "# a comment 3\na.b 1\n\na.b\n#\na.c 2\na.d -1\na.e 4\n";
+    let profile = read(text.as_bytes()).unwrap();
+    assert_eq!(written(&profile), "a.b 1\na.c 2\na.e 4\n");
+    let bad =
+        "2 lines passed over, the first is line 4: expected frames, a space and a count of samples";
+    assert_eq!(profile.notes, ["2 comments passed over", bad]);
+    let profile = read(&b"a.b 1\nx 1.2.3\n"[..]).unwrap();
+    let bad = "line 2 passed over: expected a number of samples, 0 or more, at the end";
+    assert_eq!(profile.notes, [bad]);
+    assert!(recognise(b"# eventName 1\n#\n\na.b 1\n") && !recognise(b"# only 1\n# comments 2\n"));
+}
+
+#[test]
+fn a_file_without_its_end_is_read_as_far_as_it_is_whole() {
+    let profile = read(&b"a.b 1\na.c 2\na.d"[..]).unwrap();
+    assert_eq!(written(&profile), "a.b 1\na.c 2\n");
+    let cut = "line 3 has no end: the file may be cut off there";
+    let bad = "line 3 passed over: expected frames, a space and a count of samples";
+    assert_eq!(profile.notes, [bad, cut]);
+    assert_eq!(read(&b"a.b 1\na.c 2"[..]).unwrap().notes, [cut.replace('3', "2")]);
+}
+
+#[test]
+fn a_frame_that_begins_like_a_comment_is_escaped() {
+    let text = written(&profile_of(&[(None, vec![(String::new(), "#a".to_owned())], 1)]));
+    check(&text, "\\u0023a 1\n");
+}
+
+#[test]
+fn slashes_of_other_languages_stay() {
+    let text = "github.com/a/b.(*T).Get;net/http.(*conn).serve;gopkg.in/yaml.v3.Get;net/http.Get;\
+                example.org/start;java/util/Map.get 1\n";
+    check(text, &text.replace("java/util/Map", "java.util.Map"));
+}
+
+#[test]
 fn tells_where_a_line_is_bad() {
-    check_error(b"a.b 1\n\na.b\n", 3, "frames, a space and a count of samples");
+    check_error(b"\na.b\n", 2, "frames, a space and a count of samples");
     for bad in ["-1", "1.5.", "x", "nan", "inf", "+1", "1e99"] {
-        let text = format!("a.b 1\r\na.b {bad}");
+        let text = format!("\r\na.b {bad}");
         check_error(text.as_bytes(), 2, "a number of samples, 0 or more, at the end");
     }
     check_error(b" 5", 1, "frames before the count of samples");
@@ -104,6 +141,15 @@ fn a_bracketed_frame_alone_is_no_thread() {
     let profile = read(&b"[GC] 1\n"[..]).unwrap();
     assert!(profile.threads.is_empty());
     assert_eq!(written(&profile), "[GC] 1\n");
+}
+
+#[test]
+fn the_middle_of_deep_stacks_can_be_left_out() {
+    let profile = read(&b"a;b;c;d;e;f 1\na;b;c;d;e 2\n"[..]).unwrap();
+    let mut out = Vec::new();
+    write_limited(&profile, Value::Samples, Some(5), &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert_eq!(text, "a;b;c;d;e 2\na;b;[frames left out];d;e;f 1\n");
 }
 
 #[test]

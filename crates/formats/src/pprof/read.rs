@@ -8,11 +8,12 @@ use perk_profile::{
 };
 
 use super::samples::Samples;
-use super::tables::{Location, Tables, entry};
+use super::tables::{Function, Location, Tables, entry};
 use super::types::{self, ValueType};
 use super::wire::{Field, Message, Wire};
 use super::{
     ACCOUNTING, BELOW_CUTOFF, CLASS_LABEL, COMMENT, COMPILED, NATIVE, NO_STACK, SITES_INTERVAL,
+    UNKNOWN,
 };
 use crate::columns::{self, Place};
 use crate::fill::Filler;
@@ -36,6 +37,9 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
         let Some((number, field)) = wire.next()? else { break };
         file.add(number, field, offset)?;
     }
+    if wire.is_cut() {
+        file.cut(wire.offset())?;
+    }
     let (frames, methods) = (KeyedMap::default(), KeyedMap::default());
     Builder { file, filler: Filler::default(), frames, methods }.build()
 }
@@ -43,6 +47,8 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
 /// A file as it is read.
 #[derive(Debug, Default)]
 struct File {
+    /// Where its end is lost.
+    cut: Option<usize>,
     types: Vec<(u64, u64)>,
     samples: Samples,
     tables: Tables,
@@ -85,6 +91,21 @@ impl File {
             }
             _ => self.unknown_field_count += 1,
         }
+        Ok(())
+    }
+
+    /// Takes it that the file ends at `offset`, in the middle of a field. Without the names of what it
+    /// counts its samples say nothing.
+    fn cut(&mut self, offset: usize) -> Result<(), Error> {
+        let strings = &self.tables.strings;
+        let is_named =
+            |&(name, unit): &(u64, u64)| strings.get(name).is_some() && strings.get(unit).is_some();
+        if self.types.is_empty() || !self.types.iter().all(is_named) {
+            let expected = "the rest of the file: it is cut off before the names of what it counts";
+            return Err(Error::Offset { offset, expected });
+        }
+        self.tables.strings.is_cut = true;
+        self.cut = Some(offset);
         Ok(())
     }
 
@@ -199,8 +220,13 @@ impl Builder {
 
     fn frames_of(&mut self, id: u64) -> Result<Vec<FrameId>, Error> {
         let expected = "an entry of this id, as samples name it";
-        let location =
-            *self.file.tables.locations.get(&id).ok_or(entry("location", id, expected))?;
+        let location = match self.file.tables.locations.get(&id) {
+            Some(&location) => location,
+            None if self.file.cut.is_some() => {
+                return Ok(vec![self.filler.frame("", UNKNOWN, "", Line::Unknown)]);
+            }
+            None => return Err(entry("location", id, expected)),
+        };
         let tables = &self.file.tables;
         let mapping = tables.mappings.get(&location.mapping).copied().unwrap_or_default();
         let file = tables.strings.of(mapping.file, "mapping", location.mapping)?;
@@ -230,12 +256,17 @@ impl Builder {
     fn method(&mut self, id: u64) -> Result<MethodId, Error> {
         let tables = &self.file.tables;
         let expected = "an entry of this id, as locations name it";
-        let function = tables.functions.get(&id).ok_or(entry("function", id, expected))?;
+        let function = match tables.functions.get(&id) {
+            Some(function) => function,
+            None if self.file.cut.is_some() => &Function::default(),
+            None => return Err(entry("function", id, expected)),
+        };
         let text = |index| tables.strings.of(index, "function", id);
         let (full, system, source) =
             (text(function.name)?, text(function.system_name)?, text(function.file)?);
         let full = if full.is_empty() { &system } else { &full };
-        let (class, method) = name::split(full);
+        let is_lost = full.is_empty() && self.file.cut.is_some();
+        let (class, method) = if is_lost { ("", UNKNOWN) } else { name::split(full) };
         let signature = system.strip_prefix(full.as_str()).filter(|it| it.starts_with('('));
         let symbols = &mut self.filler.profile.symbols;
         let class = symbols.class(class);
@@ -322,6 +353,9 @@ impl Builder {
             if !pattern.is_empty() {
                 profile.notes.push(format!("{field} passed over: {pattern}"));
             }
+        }
+        if let Some(offset) = file.cut {
+            profile.notes.push(format!("cut off at byte {offset}: what is lost is {UNKNOWN}"));
         }
         let negative = file.samples.negative_count;
         if negative > 0 {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use perk_profile::{KeyedMap, mutf8};
 
+use super::UNKNOWN;
 use super::wire::{Field, Message};
 use crate::Error;
 
@@ -13,6 +14,8 @@ pub(super) struct Strings {
     bytes: Vec<u8>,
     /// `ends[i]` is where string `i` ends; it begins where the one before ends.
     ends: Vec<usize>,
+    /// The file has lost its end: texts may be missing.
+    pub(super) is_cut: bool,
 }
 
 impl Strings {
@@ -35,7 +38,8 @@ impl Strings {
     /// As [`Strings::get`], for entry `id` of `table`.
     pub(super) fn of(&self, index: u64, table: &'static str, id: u64) -> Result<String, Error> {
         let expected = "indexes of the string table";
-        self.get(index).map(Cow::into_owned).ok_or(entry(table, id, expected))
+        let text = self.get(index).or(self.is_cut.then_some(Cow::Borrowed(UNKNOWN)));
+        text.map(Cow::into_owned).ok_or(entry(table, id, expected))
     }
 }
 

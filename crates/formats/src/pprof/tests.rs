@@ -277,11 +277,13 @@ fn says_what_is_wrong() {
         assert_eq!(read(bytes).unwrap_err().to_string(), message);
     }
     let strings = ["a.x", "samples", "count"];
-    check(b"x", "byte 1: expected a varint of at most ten bytes, within the message");
     check(b"\x0B", "byte 1: expected a field of type 0, 1, 2 or 5");
     check(b"\0\0", "byte 0: expected a field's number, from 1");
     check(b"\x10\0", "byte 0: expected a field of the type that pprof gives it");
-    check(b"\x12\x05\x0A\x09", "byte 4: expected the rest of a field");
+    let cut =
+        "byte 0: expected the rest of the file: it is cut off before the names of what it counts";
+    check(b"x", cut);
+    check(b"\x12\x05\x0A\x09", cut);
     check(b"\x12\x02\x0A\x09", "byte 3: expected a length within the message");
     let bytes = file(&strings, |file| {
         value_type(file, 2, 3);
@@ -343,6 +345,28 @@ fn everything_survives() {
     let class = sites.rows[0].class;
     assert_eq!(read.symbols.class_name(class), "java.util.Map$Entry[]");
     assert_eq!(written(&read), written(&profile));
+}
+
+#[test]
+fn a_cut_file_is_read_as_far_as_it_is_whole() {
+    let bytes = file(&["a.x", "samples", "count", "b.y"], |file| {
+        value_type(file, 2, 3);
+        sample(file, &[4, 1], &[3]);
+        sample(file, &[1], &[1]);
+        function(file, 1);
+        function(file, 4);
+    });
+    let whole = "# samples Count\na.x 1\na.x;b.y 3\n";
+    assert_eq!(fixture::text(&read(&bytes[..]).unwrap()), whole);
+    // The last name is five bytes of the file.
+    for end in bytes.len() - 4..bytes.len() {
+        let profile = read(&bytes[..end]).unwrap();
+        assert_eq!(fixture::text(&profile), whole.replace("b.y", "[unknown]"));
+        let note = format!("cut off at byte {}: what is lost is [unknown]", bytes.len() - 5);
+        assert_eq!(profile.notes, [note]);
+    }
+    let error = read(&bytes[..bytes.len() - 6]).unwrap_err().to_string();
+    assert!(error.ends_with("it is cut off before the names of what it counts"), "{error}");
 }
 
 #[test]

@@ -105,11 +105,12 @@ pub(super) struct Wire<R> {
     end: usize,
     /// The place of `start` in the file.
     offset: usize,
+    is_cut: bool,
 }
 
 impl<R: Read> Wire<R> {
     pub(super) fn new(input: R) -> Self {
-        Self { input, buffer: vec![0; BUFFER_BYTES], start: 0, end: 0, offset: 0 }
+        Self { input, buffer: vec![0; BUFFER_BYTES], start: 0, end: 0, offset: 0, is_cut: false }
     }
 
     /// Where the next field begins.
@@ -117,18 +118,28 @@ impl<R: Read> Wire<R> {
         self.offset
     }
 
-    /// The number and the content of the next field; `None` at the end of the input.
+    /// Whether the input ended in the middle of a field, which begins at [`Wire::offset`].
+    pub(super) fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// The number and the content of the next field; `None` where the input has no more of them
+    /// that are whole.
     #[inline]
     pub(super) fn next(&mut self) -> Result<Option<(u64, Field<'_>)>, Error> {
         if self.end - self.start < HEAD_BYTES {
             self.fill(HEAD_BYTES)?;
+            if self.is_head_cut() {
+                self.is_cut = true;
+                return Ok(None);
+            }
         }
         let length = self.field_bytes()?;
         if self.end - self.start < length {
             self.fill(length)?;
             if self.end - self.start < length {
-                let offset = self.offset + (self.end - self.start);
-                return Err(Error::Offset { offset, expected: "the rest of a field" });
+                self.is_cut = true;
+                return Ok(None);
             }
         }
         let bytes = &self.buffer[self.start..self.start + length];
@@ -136,6 +147,16 @@ impl<R: Read> Wire<R> {
         self.start += length;
         self.offset += length;
         message.next()
+    }
+
+    /// Whether the input ends in the tag or the length of the next field.
+    fn is_head_cut(&self) -> bool {
+        let bytes = &self.buffer[self.start..self.end];
+        let is_open = |bytes: &[u8]| bytes.len() < 10 && bytes.iter().all(|&byte| byte >= 0x80);
+        match varint(bytes) {
+            None => !bytes.is_empty() && is_open(bytes),
+            Some((tag, length)) => matches!(tag & 7, 0 | 2) && is_open(&bytes[length..]),
+        }
     }
 
     /// The length of the next field with its head, as the head says it.
@@ -246,8 +267,7 @@ mod tests {
     #[test]
     fn lengths_are_not_believed() {
         let mut wire = Wire::new(&[0x0A, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F, 1][..]);
-        let error = wire.next().unwrap_err();
-        assert_eq!(error, Error::Offset { offset: 10, expected: "the rest of a field" });
+        assert!(matches!(wire.next(), Ok(None)) && wire.is_cut());
         assert_eq!(wire.buffer.len(), BUFFER_BYTES);
         let mut wire = Wire::new(&[0x0A; 12][..]);
         assert!(wire.next().is_ok());
@@ -266,6 +286,21 @@ mod tests {
         let Ok(Some((6, Field::Bytes(read)))) = wire.next() else { panic!() };
         assert_eq!(read.bytes, long);
         assert!(matches!(wire.next(), Ok(Some((9, Field::Varint(1))))));
-        assert!(matches!(wire.next(), Ok(None)));
+        assert!(matches!(wire.next(), Ok(None)) && !wire.is_cut());
+    }
+
+    #[test]
+    fn what_is_cut_off_ends_with_its_last_whole_field() {
+        let mut encoder = Encoder::default();
+        encoder.number(9, 300);
+        encoder.bytes(600, &[7; 200]);
+        for end in 1..encoder.bytes.len() {
+            let mut wire = Wire::new(&encoder.bytes[..end]);
+            let mut count = 0;
+            while wire.next().unwrap().is_some() {
+                count += 1;
+            }
+            assert_eq!((count, wire.is_cut()), (usize::from(end >= 3), end != 3), "{end} bytes");
+        }
     }
 }

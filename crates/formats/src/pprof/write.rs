@@ -12,6 +12,7 @@ use super::{
     SITES_INTERVAL, THREAD_LABEL,
 };
 use crate::columns::{self, Column, Place, Quantity};
+use crate::deep::{LEFT_OUT, Stacks};
 use crate::name;
 
 /// The mappings, which tell native and compiled frames from others; the first is the program's.
@@ -65,11 +66,15 @@ fn write_samples(
     }
     let (thread_key, class_key) = (tables.string(THREAD_LABEL), tables.string(CLASS_LABEL));
     let profile = tables.profile;
+    let stacks = Stacks::new(profile);
     let mut locations = Vec::new();
     for (&(trace, class), numbers) in &samples {
         let trace = profile.get_trace(trace);
         locations.clear();
-        locations.extend(profile.tree.frames(trace.node).map(|frame| tables.frame(frame)));
+        locations.extend(stacks.frames(trace.node).map(|frame| match frame {
+            Some(frame) => tables.frame(frame),
+            None => tables.location(Location::LeftOut),
+        }));
         if locations.is_empty() {
             locations.push(tables.location(Location::NoStack));
         }
@@ -170,6 +175,7 @@ enum Location {
     Line { method: MethodId, line: Line },
     NoStack,
     BelowCutoff,
+    LeftOut,
 }
 
 /// The tables to which samples refer. Ids begin with 1.
@@ -237,6 +243,7 @@ impl<'a> Tables<'a> {
                 Location::Line { method, line } => ((Some(method), ""), line),
                 Location::NoStack => ((None, NO_STACK), Line::Unknown),
                 Location::BelowCutoff => ((None, BELOW_CUTOFF), Line::Unknown),
+                Location::LeftOut => ((None, LEFT_OUT), Line::Unknown),
             };
             let next = function_ids.len() as u64 + 1;
             let id = *function_ids.entry(function).or_insert(next);

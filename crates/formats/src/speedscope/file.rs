@@ -214,9 +214,9 @@ pub(super) struct Events {
 #[derive(Debug, Deserialize)]
 struct Event {
     #[serde(rename = "type")]
-    kind: EventKind,
-    frame: u64,
-    at: f64,
+    kind: Option<EventKind>,
+    frame: Option<u64>,
+    at: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -241,18 +241,25 @@ impl<'de> Deserialize<'de> for Events {
                 let mut events = Events::default();
                 let (mut node, mut before) = (ROOT, f64::NEG_INFINITY);
                 while let Some(event) = list.next_element::<Event>()? {
-                    if event.at < before {
+                    let Event { kind: Some(kind), frame: Some(frame), at: Some(at) } = event else {
+                        // The last one of a file that is cut off.
+                        if list.next_element::<Event>()?.is_none() {
+                            break;
+                        }
+                        return Err(A::Error::custom("an event without its type, frame or time"));
+                    };
+                    if at < before {
                         return Err(A::Error::custom("an event before the one in front of it"));
                     }
                     if node != ROOT {
                         events.own.resize(events.stacks.len(), 0.0);
-                        events.own[node as usize] += event.at - before;
+                        events.own[node as usize] += at - before;
                     }
-                    before = event.at;
-                    let (parent, frame) = events.stacks.get(node);
-                    node = match event.kind {
-                        EventKind::Open => events.stacks.child(node, event.frame),
-                        EventKind::Close if node != ROOT && frame == event.frame => parent,
+                    before = at;
+                    let (parent, innermost) = events.stacks.get(node);
+                    node = match kind {
+                        EventKind::Open => events.stacks.child(node, frame),
+                        EventKind::Close if node != ROOT && innermost == frame => parent,
                         EventKind::Close => {
                             let what = "the end of a frame that is not the innermost";
                             return Err(A::Error::custom(what));

@@ -7,6 +7,7 @@ use perk_profile::{
     Timestamp, Unit,
 };
 
+use super::cut::Completed;
 use super::file::{self, File, Frame, Kind, Weight};
 use super::{BELOW_CUTOFF, NO_STACK};
 use crate::columns::{self, Column, Intervals, Place, Quantity};
@@ -27,15 +28,17 @@ pub fn read(mut input: impl Read) -> Result<Profile, Error> {
     if head == BYTE_ORDER_MARK {
         head.clear();
     }
-    let input = BufReader::with_capacity(1 << 16, Cursor::new(head).chain(input));
-    let file: File = serde_json::from_reader(input).map_err(|error| {
+    let mut input = Completed::new(Cursor::new(head).chain(input));
+    let file = serde_json::from_reader(BufReader::with_capacity(1 << 16, &mut input));
+    let is_cut = input.is_cut();
+    let file: File = file.map_err(|error| {
         if error.is_io() {
             return io::Error::from(error).into();
         }
-        let message = format!("not speedscope's JSON: {error}");
-        Error::Input { kind: io::ErrorKind::InvalidData, message }
+        let what = if is_cut { "speedscope's JSON is cut off" } else { "not speedscope's JSON" };
+        Error::Input { kind: io::ErrorKind::InvalidData, message: format!("{what}: {error}") }
     })?;
-    Reader::default().read(file)
+    Reader { is_cut, ..Reader::default() }.read(file)
 }
 
 /// What a frame of the file is in the profile.
@@ -55,6 +58,10 @@ struct Reader {
     rounded_count: u64,
     negative_count: u64,
     open_count: u64,
+    /// The file has lost its end.
+    is_cut: bool,
+    /// Samples whose weights are lost.
+    lost_count: u64,
 }
 
 impl Reader {
@@ -150,8 +157,11 @@ impl Reader {
         });
         if let Some(samples) = profile.samples {
             let places = self.places(&samples.stacks, thread)?;
-            let weights = profile.weights.ok_or_else(|| error("weights"))?;
-            if weights.len() != samples.nodes.len() {
+            let cut_weights = self.is_cut.then(Vec::new);
+            let weights = profile.weights.or(cut_weights).ok_or_else(|| error("weights"))?;
+            if self.is_cut {
+                self.lost_count += samples.nodes.len().saturating_sub(weights.len()) as u64;
+            } else if weights.len() != samples.nodes.len() {
                 return Err(error("as many weights as samples"));
             }
             for (node, weight) in samples.nodes.into_iter().zip(weights) {
@@ -165,7 +175,7 @@ impl Reader {
                 let number = self.number(Weight::Other(own), factor);
                 self.columns[at].add(place, number);
             }
-        } else {
+        } else if !self.is_cut {
             return Err(error("samples or events"));
         }
         Ok(())
@@ -220,10 +230,14 @@ impl Reader {
             (self.rounded_count, "weights rounded to whole numbers"),
             (self.negative_count, "negative weights counted as 0"),
             (self.open_count, "frames without an end counted up to the last event"),
+            (self.lost_count, "samples without a weight passed over"),
         ] {
             if count > 0 {
                 self.filler.profile.notes.push(format!("{count} {what}"));
             }
+        }
+        if self.is_cut {
+            self.filler.profile.notes.push("the file is cut off: what is whole is read".to_owned());
         }
     }
 }

@@ -157,13 +157,48 @@ fn everything_survives() {
 }
 
 #[test]
+fn a_cut_file_is_read_as_far_as_it_is_whole() {
+    let cut_after = |profiles: &str, end: &str| {
+        let file = file(profiles);
+        let at = file.rfind(end).unwrap() + end.len();
+        let profile = read(&file.as_bytes()[..at]).unwrap();
+        (fixture::text(&profile), profile.notes)
+    };
+    let note = "the file is cut off: what is whole is read".to_owned();
+    let samples =
+        r#"{"type":"sampled","unit":"none","samples":[[0,1],[0],[1]],"weights":[4,5,67]}"#;
+    let (text, notes) = cut_after(samples, ",6");
+    assert_eq!(text, "# samples Count\na.x 5\na.x;b.y 4\n");
+    assert_eq!(notes, ["1 samples without a weight passed over", &note]);
+    let (text, notes) = cut_after(samples, "[1]]");
+    assert_eq!(text, "");
+    assert_eq!(notes, ["3 samples without a weight passed over", &note]);
+    let turned = r#"{"type":"sampled","unit":"none","weights":[4,5,67],"samples":[[0,1],[0],[1]]}"#;
+    assert_eq!(cut_after(turned, ",[1").0, "# samples Count\na.x 5\na.x;b.y 4\n");
+    let events = r#"{"type":"evented","unit":"none","events":[{"type":"O","frame":0,"at":1},
+        {"type":"O","frame":1,"at":3},{"type":"C","frame":1,"at":4},{"type":"C","frame":0,"at":9}]}"#;
+    let (text, notes) = cut_after(events, r#""frame":0"#);
+    assert_eq!(text, "# samples Count\na.x 2\na.x;b.y 1\n");
+    assert_eq!(notes, ["1 frames without an end counted up to the last event", &note]);
+}
+
+#[test]
 fn cut_anywhere_it_says_so_and_flipped_bits_do_no_harm() {
     let mut profile = fixture::everything();
     profile.accounting = None;
     let text = written(&profile);
     let end = text.trim_end().len();
+    let mut read_count = 0;
     for at in (0..end).step_by(5) {
-        assert!(read(&text.as_bytes()[..at]).is_err(), "{at}");
+        match read(&text.as_bytes()[..at]) {
+            Ok(profile) => {
+                read_count += 1;
+                assert!(profile.notes.last().unwrap().starts_with("the file is cut off"), "{at}");
+            }
+            Err(error) => {
+                assert!(at == 0 || error.to_string().contains("cut off"), "{at}: {error}")
+            }
+        }
         for bit in [0, 1, 4, 7] {
             let mut damaged = text.clone().into_bytes();
             damaged[at] ^= 1 << bit;
@@ -172,6 +207,7 @@ fn cut_anywhere_it_says_so_and_flipped_bits_do_no_harm() {
             }
         }
     }
+    assert!(read_count > end / 20, "{read_count} of {end} bytes");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::{BELOW_CUTOFF, NO_STACK, SCHEMA};
 use crate::columns::{self, Column, Place, Quantity};
+use crate::deep::{LEFT_OUT, Stacks};
 use crate::name;
 
 /// Writes all numbers that `profile` has by call path: a profile for each, and in each thread.
@@ -20,22 +21,33 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     if !program.is_empty() {
         write!(out, ",\"name\":{}", json!(program))?;
     }
-    write!(out, ",\"activeProfileIndex\":0,\"perk\":{},\"profiles\":[", run(profile))?;
-    let mut frames = Frames { profile, table: Vec::new(), ids: KeyedMap::default() };
+    write!(out, ",\"activeProfileIndex\":0,\"perk\":{}", run(profile))?;
+    let stacks = Stacks::new(profile);
+    let mut frames = Frames { profile, stacks, table: Vec::new(), ids: KeyedMap::default() };
+    let columns = columns::of_profile(profile);
+    // The frames come first: a file that is cut off has its names.
+    let mut stack = Vec::new();
+    for column in &columns {
+        column.rows.iter().for_each(|&(place, _)| frames.stack(Some(place), &mut stack));
+        if column.unlisted() > 0 {
+            frames.stack(None, &mut stack);
+        }
+    }
+    out.write_all(b",\"shared\":{\"frames\":[")?;
+    for (index, &key) in frames.table.iter().enumerate() {
+        let separator = if index > 0 { ",\n" } else { "\n" };
+        write!(out, "{separator}{}", frames.json(key))?;
+    }
+    out.write_all(b"\n]},\"profiles\":[")?;
     let mut separator = "\n";
-    for column in columns::of_profile(profile) {
+    for column in columns {
         for (thread, stacks) in by_thread(profile, &column) {
             out.write_all(separator.as_bytes())?;
             write_profile(&column.quantity, thread, &stacks, &mut frames, out)?;
             separator = ",\n";
         }
     }
-    out.write_all(b"\n],\"shared\":{\"frames\":[")?;
-    for (index, &key) in frames.table.iter().enumerate() {
-        let separator = if index > 0 { ",\n" } else { "\n" };
-        write!(out, "{separator}{}", frames.json(key))?;
-    }
-    out.write_all(b"\n]}}\n")
+    out.write_all(b"\n]}\n")
 }
 
 /// What only perk reads.
@@ -63,6 +75,7 @@ enum Key {
     Objects(ClassId),
     NoStack,
     BelowCutoff,
+    LeftOut,
 }
 
 /// Numbers by place; those without one belong to traces that are not listed.
@@ -121,6 +134,7 @@ fn write_profile(
 /// The frames that samples refer to.
 struct Frames<'a> {
     profile: &'a Profile,
+    stacks: Stacks<'a>,
     table: Vec<Key>,
     ids: KeyedMap<Key, usize>,
 }
@@ -136,17 +150,17 @@ impl Frames<'_> {
         let profile = self.profile;
         stack.extend(class.map(|class| self.id(Key::Objects(class))));
         let objects = stack.len();
-        stack.extend(profile.frames(trace).map(|frame| self.id(Key::Frame(frame))));
+        let table = &mut self.table;
+        let ids = &mut self.ids;
+        let frames = self.stacks.frames(profile.get_trace(trace).node);
+        stack.extend(frames.map(|frame| id(table, ids, frame.map_or(Key::LeftOut, Key::Frame))));
         if stack.len() == objects {
             stack.push(self.id(Key::NoStack));
         }
     }
 
     fn id(&mut self, key: Key) -> usize {
-        *self.ids.entry(key).or_insert_with(|| {
-            self.table.push(key);
-            self.table.len() - 1
-        })
+        id(&mut self.table, &mut self.ids, key)
     }
 
     fn json(&self, key: Key) -> Json {
@@ -154,6 +168,7 @@ impl Frames<'_> {
         let frame = match key {
             Key::NoStack => return json!({ "name": NO_STACK }),
             Key::BelowCutoff => return json!({ "name": BELOW_CUTOFF }),
+            Key::LeftOut => return json!({ "name": LEFT_OUT }),
             Key::Objects(class) => {
                 return json!({ "name": symbols.class_name(class), "perk": { "kind": "objects" } });
             }
@@ -176,4 +191,11 @@ impl Frames<'_> {
         }
         json
     }
+}
+
+fn id(table: &mut Vec<Key>, ids: &mut KeyedMap<Key, usize>, key: Key) -> usize {
+    *ids.entry(key).or_insert_with(|| {
+        table.push(key);
+        table.len() - 1
+    })
 }
