@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, Write};
 
 use anyhow::{Context, bail};
+use perk_profile::Value;
 
 use crate::args::ConvertArgs;
 use crate::form::Form;
@@ -46,6 +47,16 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
             .context("cannot write to stdout")?;
     } else {
         target.write_value(&profile, value, &title)?;
+    }
+    if form.has_one_value() && Value::first_of(&profile).is_none() {
+        let name = display_name(&args.file);
+        talk::say(format_args!("{name} has no numbers by call path: nothing is in the output"));
+    }
+    if let Some(limit) = form.frame_limit(&profile) {
+        talk::say(format_args!(
+            "stacks of more than {limit} frames are too many to be written whole: the middle of each \
+             is [frames left out]; html and hprof hold all"
+        ));
     }
     let losses = form.losses(&profile, value);
     if !losses.is_empty() {

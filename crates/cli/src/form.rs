@@ -6,11 +6,11 @@ use std::path::Path;
 use anyhow::Context;
 use clap::ValueEnum;
 use perk_formats::{
-    async_profiler, collapsed, flamegraph, jamaica, jfr, perf_script, pprof, shared_fields,
+    async_profiler, collapsed, deep, flamegraph, jamaica, jfr, perf_script, pprof, shared_fields,
     speedscope, svg, xprof,
 };
 use perk_hprof::{Format, aprof, ascii, old};
-use perk_profile::{Event, Line, Profile, Value};
+use perk_profile::{Event, Line, NodeId, Profile, Value};
 
 use crate::packing::Packing;
 
@@ -215,6 +215,11 @@ impl Form {
         !matches!(self, Form::Html | Form::Svg | Form::Pprof | Form::Speedscope | Form::Jfr)
     }
 
+    /// Whether a file of this form is one table of its own kind; its writer says what it misses.
+    fn is_table(self) -> bool {
+        matches!(self, Form::Old | Form::Aprof | Form::Xprof | Form::Jamaica | Form::Fields)
+    }
+
     /// Whether a file of this form shows one value of each call path.
     pub(crate) fn has_one_value(self) -> bool {
         matches!(self, Form::Collapsed | Form::Html | Form::Svg)
@@ -228,6 +233,7 @@ impl Form {
         title: &str,
         out: &mut dyn Write,
     ) -> io::Result<()> {
+        self.check_content(profile)?;
         match self {
             Form::Text | Form::Binary | Form::Old => {
                 perk_hprof::write(profile, self.format_of(profile), out)
@@ -268,41 +274,57 @@ impl Form {
         }
     }
 
+    /// Fails where nothing that `profile` has would be in the file.
+    fn check_content(self, profile: &Profile) -> io::Result<()> {
+        if self.is_table() {
+            return Ok(());
+        }
+        let (held, lost): (Vec<_>, Vec<_>) =
+            Content::all_of(profile).into_iter().partition(|content| content.is_held_by(self));
+        if !held.is_empty() || lost.is_empty() {
+            return Ok(());
+        }
+        let lost: Vec<_> = lost.into_iter().map(Content::title).collect();
+        let lost = lost.join(" and ");
+        Err(refusal(format!("{}: no place for {lost}; the profile has nothing else", self.title())))
+    }
+
+    /// How many frames this form has of each stack of `profile`; `None` where it has all.
+    pub(crate) fn frame_limit(self, profile: &Profile) -> Option<usize> {
+        let is_limited = matches!(self, Form::Collapsed | Form::Pprof | Form::Speedscope);
+        is_limited.then(|| deep::limit(profile)).flatten()
+    }
+
     /// What of `profile` this form has no place for, where it shows `value`.
     pub(crate) fn losses(self, profile: &Profile, value: Option<Value>) -> Vec<&'static str> {
-        let mut times = profile.monitor_times().flat_map(|section| &section.rows);
-        let has_fields = profile.field_accesses().is_some();
+        let lost = Content::all_of(profile).into_iter().filter(|content| !content.is_held_by(self));
+        let lost = lost.map(Content::title);
         match self {
             Form::Text => {
+                let mut times = profile.monitor_times().flat_map(|section| &section.rows);
                 let has_waits = times.any(|row| row.waits.is_waiting());
                 let mut samples = profile.cpu_samples().flat_map(|section| &section.rows);
                 let is_empty = |trace| profile.frames(trace).next().is_none();
-                let lost = [
+                let others = [
                     (samples.any(|row| is_empty(row.0)), "samples without a stack"),
                     (has_waits, "how long threads waited to be notified"),
-                    (profile.measures().next().is_some(), "what other tools measured"),
-                    (profile.heaps().next().is_some(), "heap dumps by class"),
-                    (has_fields, "field accesses"),
                     (profile.events.iter().any(is_summary), "heap summaries"),
                     (
                         profile.sites().is_some_and(|sites| !sites.known.live),
                         "that live objects are not known",
                     ),
                 ];
-                return lost.into_iter().filter_map(|(lost, what)| lost.then_some(what)).collect();
+                let others = others.into_iter().filter_map(|(lost, what)| lost.then_some(what));
+                return others.chain(lost).collect();
             }
-            Form::Binary if !has_fields => return Vec::new(),
-            Form::Binary => return vec!["field accesses"],
-            Form::Fields => return Vec::new(),
-            Form::Pprof | Form::Speedscope => {
-                return if has_monitors(profile) { vec!["monitors"] } else { Vec::new() };
-            }
+            Form::Binary | Form::Pprof | Form::Speedscope | Form::Fields => return lost.collect(),
             _ => {}
         }
         let symbols = &profile.symbols;
-        let has_lines = profile.traces().iter().any(|trace| {
-            let mut frames = profile.tree.frames(trace.node);
-            frames.any(|frame| matches!(symbols.get_frame(frame).line, Line::Number(_)))
+        let mut frames = (1..profile.tree.len()).map(NodeId::new);
+        let has_lines = frames.any(|node| {
+            let frame = profile.tree.frame(node).map(|frame| symbols.get_frame(frame));
+            frame.is_some_and(|frame| matches!(frame.line, Line::Number(_)))
         });
         let value = match self {
             Form::Aprof => Some(Value::Allocated),
@@ -319,13 +341,11 @@ impl Form {
             (is_other(Value::Calls), "numbers of calls"),
             (is_other(Value::Allocated), "allocations"),
             (is_other(Value::Live) && value == Some(Value::Allocated), "live objects"),
-            (has_monitors(profile), "monitors"),
-            (profile.heaps().next().is_some(), "heap dumps by class"),
-            (has_fields, "field accesses"),
-            (self != Form::Html && profile.accounting.is_some(), "the accounting"),
         ]
         .into_iter()
         .filter_map(|(lost, what)| lost.then_some(what))
+        .chain(lost)
+        .chain((self != Form::Html && profile.accounting.is_some()).then_some("the accounting"))
         .collect()
     }
 }
@@ -334,8 +354,69 @@ fn is_summary(event: &Event) -> bool {
     matches!(event, Event::HeapSummary(_))
 }
 
-fn has_monitors(profile: &Profile) -> bool {
-    profile.monitor_times().next().is_some() || profile.monitor_dumps().next().is_some()
+/// A kind of what profiles hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Content {
+    /// Samples, calls and allocations, each by call path.
+    Values,
+    Measures,
+    Edges,
+    Monitors,
+    Heaps,
+    Fields,
+}
+
+impl Content {
+    const ALL: [Content; 6] = [
+        Content::Values,
+        Content::Measures,
+        Content::Edges,
+        Content::Monitors,
+        Content::Heaps,
+        Content::Fields,
+    ];
+
+    fn all_of(profile: &Profile) -> Vec<Self> {
+        Self::ALL.into_iter().filter(|content| content.is_in(profile)).collect()
+    }
+
+    fn is_in(self, profile: &Profile) -> bool {
+        match self {
+            Content::Values => Value::OWN.into_iter().any(|value| value.is_in(profile)),
+            Content::Measures => profile.measures().next().is_some(),
+            Content::Edges => profile.call_edges().next().is_some(),
+            Content::Monitors => {
+                profile.monitor_times().next().is_some() || profile.monitor_dumps().next().is_some()
+            }
+            Content::Heaps => profile.heaps().next().is_some(),
+            Content::Fields => profile.field_accesses().is_some(),
+        }
+    }
+
+    /// What is said of it where it is lost.
+    fn title(self) -> &'static str {
+        match self {
+            Content::Values => "numbers by call path",
+            Content::Measures => "what other tools measured",
+            Content::Edges => "calls by callee and caller",
+            Content::Monitors => "monitors",
+            Content::Heaps => "heap dumps by class",
+            Content::Fields => "field accesses",
+        }
+    }
+
+    /// Whether files of this form have a place for it.
+    fn is_held_by(self, form: Form) -> bool {
+        match form {
+            Form::Text => !matches!(self, Content::Measures | Content::Heaps | Content::Fields),
+            Form::Binary => self != Content::Fields,
+            Form::Fields => self == Content::Fields,
+            _ if form.is_table() => {
+                !matches!(self, Content::Monitors | Content::Heaps | Content::Fields)
+            }
+            _ => matches!(self, Content::Values | Content::Measures),
+        }
+    }
 }
 
 /// The error of a form that cannot hold a profile.
@@ -350,10 +431,7 @@ fn shown(profile: &Profile, value: Option<Value>) -> io::Result<Value> {
             Err(refusal(format!("the profile has no {} by call path", value.name(profile))))
         }
         Some(value) => Ok(value),
-        // A profile without any sample is shown as empty; what has no paths cannot be.
-        None if profile.call_edges().next().is_some() => {
-            Err(refusal("the profile has callers and callees, and no call paths"))
-        }
+        // A profile of nothing is shown as empty.
         None => Ok(Value::Samples),
     }
 }

@@ -13,7 +13,7 @@ use perk_profile::Profile;
 use crate::form::{Form, HEAD_BYTES};
 use crate::packing::{Cut, Packing};
 use crate::show::printable;
-use crate::talk;
+use crate::{talk, utf16};
 
 /// The most bytes that are read where nothing else is said: more than any profile, and less than
 /// what a small file made to do harm unpacks to.
@@ -84,7 +84,8 @@ fn read_source(source: impl Read + 'static, name: &str, args: &ReadArgs) -> anyh
         Some(fault) => format!("cannot read {name}: {fault}"),
         None => format!("cannot read {name}"),
     };
-    let mut source = unpack(source, args.max_bytes, &cut).with_context(cannot_read)?;
+    let mut bounded = unpack(source, args.max_bytes, &cut).with_context(cannot_read)?;
+    let mut source = utf16::decode(&mut bounded).with_context(cannot_read)?;
     // The head first: what is no profile may be endless.
     let head = read_head(&mut source, HEAD_BYTES).with_context(|| format!("cannot read {name}"))?;
     if head.is_empty() {
@@ -102,7 +103,8 @@ fn read_source(source: impl Read + 'static, name: &str, args: &ReadArgs) -> anyh
         true => form.read(whole),
         false => form.read(CutIsEnd(whole)),
     };
-    let mut profile = profile.with_context(|| match source.has_failed {
+    drop(source);
+    let mut profile = profile.with_context(|| match bounded.has_failed {
         true => cannot_read(),
         false => format!("{name}: bad {} file", form.title()),
     })?;
@@ -143,7 +145,7 @@ fn unpack(
 }
 
 /// The first bytes: of what is cut off, those that are there, if there are any.
-fn read_head(source: &mut impl Read, bytes: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn read_head(source: &mut impl Read, bytes: u64) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     match source.take(bytes).read_to_end(&mut head) {
         Err(error) if error.kind() != io::ErrorKind::UnexpectedEof || head.is_empty() => Err(error),

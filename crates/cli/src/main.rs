@@ -16,6 +16,7 @@ mod report;
 mod run;
 mod show;
 mod talk;
+mod utf16;
 mod value;
 mod view;
 

@@ -77,7 +77,12 @@ impl Packing {
             Packing::Gzip => {
                 Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 16, source)))
             }
-            Packing::Zstd => Box::new(zstd::Decoder::new(source)?),
+            Packing::Zstd => {
+                let mut decoder = zstd::Decoder::new(source)?;
+                // What `zstd --long=31` needs; memory is taken as far as the data fills it.
+                decoder.window_log_max(31)?;
+                Box::new(decoder)
+            }
         };
         Ok(Box::new(Unpacked { source, packing: self, cut: cut.clone() }))
     }
@@ -189,6 +194,19 @@ mod tests {
         let packed = Packing::join(Path::new("a.12.pb"), Some(Packing::Gzip));
         assert_eq!(packed, Path::new("a.12.pb.gz"));
         assert_eq!(Packing::join(Path::new("a.pb"), None), Path::new("a.pb"));
+    }
+
+    #[test]
+    fn the_longest_windows_of_zstd_are_unpacked() {
+        let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+        encoder.long_distance_matching(true).unwrap();
+        encoder.window_log(31).unwrap();
+        encoder.write_all(b"main;a 1\n").unwrap();
+        let packed = encoder.finish().unwrap();
+        let mut text = String::new();
+        let mut source = Packing::Zstd.unpack(io::Cursor::new(packed), &Cut::default()).unwrap();
+        source.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "main;a 1\n");
     }
 
     #[test]

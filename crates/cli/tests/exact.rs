@@ -323,6 +323,6 @@ fn tables_of_classes_and_of_callers() {
     }
     assert_refused(
         &folder.run(&["convert", "old.hprof", "-o", "x.html"]),
-        &["cannot write x.html", "no call paths"],
+        &["cannot write x.html", "no place for calls by callee and caller"],
     );
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::util::{Folder, stderr, stdout};
 
 /// A file of testdata.
-fn testdata(name: &str) -> String {
+pub(crate) fn testdata(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name).display().to_string()
 }
 

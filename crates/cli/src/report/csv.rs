@@ -16,7 +16,7 @@ use super::callers::Callers;
 use super::numbers::View;
 use super::{Content, tree};
 use crate::args::{ReportArgs, TreeOrder};
-use crate::show;
+use crate::{show, talk};
 
 /// Titles and rows.
 struct Sheet {
@@ -176,6 +176,10 @@ fn lines(view: &View<'_>) -> Sheet {
 
 fn top_down(content: &Content<'_>, view: &View<'_>, min: f64) -> Sheet {
     let lines = tree::lines(content, &tree::Weights::new(content, view), min);
+    let left_out: usize = lines.iter().map(|line| line.left_out).sum();
+    if left_out > 0 {
+        talk::say(format_args!("{left_out} levels of one callee each are left out of the tree"));
+    }
     let labels = view.labels(lines.iter().map(|line| line.method));
     let titles = [
         texts(["value", "depth", "is_recursive"]),

@@ -14,6 +14,10 @@ use crate::show::{self, Screen, bytes, percent};
 /// Levels shown by blanks; from there on a number says how deep a line is.
 const INDENTED: usize = 24;
 
+/// Methods with one callee each, and no more of their own, are shown up to this number in a row;
+/// the rest of so long a chain tells nothing.
+const CHAIN: usize = 64;
+
 /// What a tree is weighed by.
 #[derive(Debug)]
 pub(super) struct Weights<'a> {
@@ -27,6 +31,8 @@ pub(super) struct Weights<'a> {
 pub(super) struct Line {
     /// How many methods are above.
     pub(super) depth: usize,
+    /// As many of those right above are left out, as each has the next as its one callee.
+    pub(super) left_out: usize,
     pub(super) method: MethodId,
     /// Whether the method calls itself here.
     pub(super) is_recursive: bool,
@@ -67,20 +73,32 @@ pub(super) fn lines(content: &Content<'_>, weights: &Weights<'_>, min: f64) -> V
     let kept = |branches: Vec<Branch>, depth: usize| {
         let weighed = branches.into_iter().map(|branch| {
             let total = sum(&columns.total, &branch.tops);
-            (total, depth, branch)
+            Open { total, depth, branch, chain: 0 }
         });
         let mut kept: Vec<_> = weighed
-            .filter(|(total, _, branch)| *total as f64 >= least && has_happened(*total, branch))
+            .filter(|it| it.total as f64 >= least && has_happened(it.total, &it.branch))
             .collect();
         // The heaviest is last, where the stack is read.
-        kept.sort_by_cached_key(|(total, _, branch)| {
-            (*total, Reverse(symbols.method_name(branch.method)), Reverse(branch.method))
+        kept.sort_by_cached_key(|it| {
+            let method = it.branch.method;
+            (it.total, Reverse(symbols.method_name(method)), Reverse(method))
         });
         kept
     };
     let mut lines = Vec::new();
     let mut open = kept(content.tree.roots(), 0);
-    while let Some((total, depth, branch)) = open.pop() {
+    while let Some(Open { total, depth, branch, chain }) = open.pop() {
+        let own = sum(&columns.own, &branch.nodes);
+        let mut below = kept(content.tree.below(&branch), depth + 1);
+        match below.as_mut_slice() {
+            [one] if own == 0 && one.total == total => one.chain = chain + 1,
+            _ => {}
+        }
+        let is_left_out = chain >= CHAIN && below.iter().any(|it| it.chain > 0);
+        open.extend(below);
+        if is_left_out {
+            continue;
+        }
         let allocated = content.objects.as_ref().map(|objects| {
             let mut allocated = Allocations::default();
             branch.tops.iter().for_each(|top| allocated.add(objects.columns.total[top.index()]));
@@ -88,9 +106,10 @@ pub(super) fn lines(content: &Content<'_>, weights: &Weights<'_>, min: f64) -> V
         });
         lines.push(Line {
             depth,
+            left_out: chain.saturating_sub(CHAIN),
             method: branch.method,
             is_recursive: branch.nodes.len() > branch.tops.len(),
-            own: sum(&columns.own, &branch.nodes),
+            own,
             total,
             inferred: inferred.as_ref().map_or(0, |it| sum(&it.total, &branch.tops)),
             // A branch that is there for what is below it has no calls of its own in the file.
@@ -99,9 +118,17 @@ pub(super) fn lines(content: &Content<'_>, weights: &Weights<'_>, min: f64) -> V
                 .filter(|count| *count > 0),
             allocated,
         });
-        open.extend(kept(content.tree.below(&branch), depth + 1));
     }
     lines
+}
+
+/// A branch whose line comes later.
+struct Open {
+    total: u64,
+    depth: usize,
+    branch: Branch,
+    /// How many methods above it have one callee each.
+    chain: usize,
 }
 
 /// The tree as text; empty where no branch is left.
@@ -129,6 +156,9 @@ pub(super) fn section(content: &Content<'_>, view: &View<'_>, min: f64, screen: 
             0 => {}
             inferred if inferred == line.total => name += " [inferred]",
             inferred => name += &format!(" [{} % inferred]", percent(inferred, line.total)),
+        }
+        if line.left_out > 0 {
+            name += &format!(" [{} levels above of one callee each left out]", line.left_out);
         }
         cells.push(name);
         Row { cells, below: Vec::new() }

@@ -1,0 +1,153 @@
+//! `perk convert`: what a form cannot hold is refused or named, texts of all encodings are read, and
+//! deep stacks do not grow.
+
+use std::fs;
+
+use perk_profile::{
+    CallEdge, CallEdges, Event, HeapClassRow, HeapHistogram, LockKind, MonitorRow, MonitorTimes,
+    Profile, Waits,
+};
+
+use crate::exact::{path, push_sites, write};
+use crate::foreign::testdata;
+use crate::util::{Folder, assert_refused, stderr, stdout};
+
+const FORMS: [&str; 12] = [
+    "txt",
+    "hprof",
+    "prof",
+    "aprof",
+    "xprof",
+    "jamaica",
+    "fields",
+    "collapsed",
+    "html",
+    "svg",
+    "pb",
+    "speedscope.json",
+];
+
+/// A profile of nothing but what `fill` puts into it.
+fn only(folder: &Folder, name: &str, fill: impl FnOnce(&mut Profile)) {
+    let mut profile = Profile::default();
+    fill(&mut profile);
+    write(folder, name, &profile);
+}
+
+#[test]
+fn what_a_form_cannot_hold_is_refused() {
+    let folder = Folder::new();
+    only(&folder, "heap", |profile| {
+        let class = profile.symbols.class("java.lang.String");
+        let row = HeapClassRow { class, instance_count: 2, shallow_bytes: 48 };
+        let heap = HeapHistogram { rows: vec![row], ..HeapHistogram::default() };
+        profile.events.push(Event::Heap(heap));
+    });
+    only(&folder, "monitors", |profile| {
+        let node = path(profile, "T.main");
+        let (trace, class) = (profile.trace(node, None), profile.symbols.class("T"));
+        let waits = Waits { blocked_count: 1, blocked_ns: 5_000_000, ..Waits::default() };
+        let rows = vec![MonitorRow { trace, class, kind: LockKind::Monitor, waits }];
+        let times = MonitorTimes { total_ns: 5_000_000, rows, written: None };
+        profile.events.push(Event::MonitorTimes(times));
+    });
+    only(&folder, "edges", |profile| {
+        let node = path(profile, "T.main");
+        let frame = profile.tree.frame(node).unwrap();
+        let callee = Some(profile.symbols.get_frame(frame).method);
+        let edge = CallEdge { callee, caller: None, thread: None, count: 3, total_ns: 4_000_000 };
+        profile.events.push(Event::CallEdges(CallEdges { rows: vec![edge], written: None }));
+    });
+    only(&folder, "sites", |profile| push_sites(profile, &[("T", "T.main;T.f", [64, 4, 16, 1])]));
+    folder.file("samples", "T.main;T.f 3\n");
+    folder.run(&["convert", &testdata("shared-fields/seed.tsv"), "-o", "clean.fields"]);
+    fs::rename(folder.join("clean.fields"), folder.join("fields")).unwrap();
+    let by_path = ["txt", "hprof", "collapsed", "html", "svg", "pb", "speedscope.json"];
+    for (profile, held_by) in [
+        ("heap", vec!["hprof"]),
+        ("monitors", vec!["txt", "hprof"]),
+        ("edges", vec!["txt", "hprof", "prof"]),
+        ("sites", [&by_path[..], &["aprof", "jamaica"]].concat()),
+        ("samples", [&by_path[..], &["xprof"]].concat()),
+        ("fields", vec!["fields"]),
+    ] {
+        for form in FORMS {
+            let name = format!("{profile}.{form}");
+            let output = folder.run(&["convert", profile, "-o", &name]);
+            if held_by.contains(&form) {
+                assert_eq!(output.status.code(), Some(0), "{name}: {}", stderr(&output));
+                assert!(fs::metadata(folder.join(&name)).unwrap().len() > 0, "{name}");
+                continue;
+            }
+            assert_refused(&output, &[&name]);
+            assert!(!folder.join(&name).exists(), "{name}");
+        }
+    }
+    let output = folder.run(&["convert", "fields", "-o", "x.hprof"]);
+    let expected = "perk: cannot write x.hprof: HPROF binary: no place for field accesses; the \
+                    profile has nothing else\n";
+    assert_eq!(stderr(&output), expected);
+    // To stdout nothing is written either.
+    assert_refused(&folder.run(&["convert", "heap", "--to", "html", "-o", "-"]), &["heap dumps"]);
+}
+
+#[test]
+fn what_is_lost_beside_what_is_held_is_named() {
+    let folder = Folder::new();
+    only(&folder, "both", |profile| {
+        push_sites(profile, &[("T", "T.main;T.f", [64, 4, 16, 1])]);
+        profile.events.push(Event::Heap(HeapHistogram::default()));
+    });
+    for form in ["txt", "collapsed", "html", "svg", "pb", "speedscope.json", "aprof", "jamaica"] {
+        let output = folder.run(&["convert", "both", "-o", &format!("x.{form}")]);
+        assert_eq!(output.status.code(), Some(0), "{form}: {}", stderr(&output));
+        let text = stderr(&output);
+        assert!(text.contains("left out, as ") && text.contains("heap dumps by class"), "{text}");
+        assert_eq!(text.lines().count(), 1, "{form}: {text}");
+    }
+    let output = folder.run(&["convert", "both", "-o", "x.hprof"]);
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+}
+
+#[test]
+fn texts_of_windows_programs_are_read() {
+    let folder = Folder::new();
+    let stacks = "[main];T.größe;T.f 3\r\n[main];T.größe 4\r\n";
+    folder.file("utf8", stacks);
+    let report = |name: &str| {
+        let output = folder.run(&["report", name]);
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", stderr(&output));
+        stdout(&output).split_once('\n').unwrap().1.to_owned()
+    };
+    let expected = report("utf8");
+    assert!(expected.contains("T.größe"), "{expected}");
+    folder.run(&["convert", "utf8", "-o", "utf8.txt"]);
+    folder.run(&["convert", "utf8", "-o", "utf8.speedscope.json"]);
+    for name in ["utf8", "utf8.txt", "utf8.speedscope.json"] {
+        let text = fs::read_to_string(folder.join(name)).unwrap();
+        let units: Vec<u16> = std::iter::once(0xFEFF).chain(text.encode_utf16()).collect();
+        for bytes in [u16::to_le_bytes, u16::to_be_bytes] {
+            folder.file("x", units.iter().copied().flat_map(bytes).collect::<Vec<u8>>());
+            assert_eq!(report("x"), report(name), "{name}");
+        }
+        folder.file("x", format!("\u{FEFF}{text}"));
+        assert_eq!(report("x"), report(name), "{name}");
+    }
+}
+
+#[test]
+fn long_chains_of_calls_are_left_out_of_the_tree() {
+    let folder = Folder::new();
+    let stack = |first: usize| -> String {
+        let frames: Vec<_> = (0..500).map(|level| format!("T.f{first}_{level}")).collect();
+        format!("{};T.end{first} 10\n", frames.join(";"))
+    };
+    folder.file("a", [stack(1), stack(2)].concat());
+    let output = folder.run(&["report", "--tree", "a"]);
+    let text = stdout(&output);
+    assert!(text.contains("500: T.end1 [436 levels above of one callee each left out]"), "{text}");
+    assert!(text.contains("63: T.f1_63\n") && !text.contains("T.f1_64\n"), "{text}");
+    let csv = folder.run(&["report", "--csv", "--tree", "a"]);
+    assert_eq!(stderr(&csv), "perk: 872 levels of one callee each are left out of the tree\n");
+    assert_eq!(stdout(&csv).lines().count(), 1 + 2 * (501 - 436));
+}
