@@ -125,8 +125,9 @@ impl<W: Write> Writer<W> {
     /// frame are left out, of the total as well: the original counts none, and readers look for a
     /// method in each row.
     pub fn cpu_samples(&mut self, profile: &Profile, samples: &CpuSamples) -> io::Result<()> {
+        type Rows = Vec<(TraceId, u64)>;
         let stamp = date(samples.written, profile).ctime();
-        let (rows, without): (Vec<(TraceId, u64)>, Vec<(TraceId, u64)>) =
+        let (rows, without): (Rows, Rows) =
             samples.rows.iter().partition(|row| profile.frames(row.0).next().is_some());
         let without = without.iter().map(|row| row.1).fold(0, u64::saturating_add);
         let total = samples.total.saturating_sub(without);
