@@ -9,6 +9,7 @@ mod fuzz;
 mod jvmti;
 mod readers;
 mod roundtrip;
+mod soak;
 mod workspace;
 
 use std::env;
@@ -37,6 +38,9 @@ usage: cargo run -p xtask -- COMMAND
   readers [--visualvm JAR] [--slurp PROGRAM]
                       heap dumps of perk's agent read by VisualVM's library (Debian's package visualvm) and
                       by the crate hprof-slurp: the number of objects of each class must be equal
+  soak [--seconds N] [--jdk HOME]
+                      programs under perk, with Flight Recorder and the Vector API: they print what they
+                      print without
   fuzz [FORMAT] [--seconds N] [--seed N]
                       the readers of all formats on files broken at random: no panic, no hang
   roundtrip-jdk JAVA_HOME [--modules java.base|all]
@@ -57,6 +61,7 @@ fn main() -> ExitCode {
         ["bench", rest @ ..] => bench::run(rest),
         ["conform", rest @ ..] => conform::run(rest),
         ["readers", rest @ ..] => readers::run(rest),
+        ["soak", rest @ ..] => soak::run(rest),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["roundtrip-jdk", rest @ ..] => roundtrip::run(rest),
         ["jvmti", java_home] => jvmti::generate(Path::new(java_home)),

@@ -26,7 +26,7 @@ use crate::session::{Session, Wanted};
 pub(crate) fn register(
     jvmti: Jvmti,
     hook: Option<Jvmti>,
-    with_locks: bool,
+    with_natives: bool,
 ) -> Result<(), jvmtiError> {
     jvmti.set_callbacks(&jvmtiEventCallbacks {
         VMStart: Some(vm_start),
@@ -52,7 +52,7 @@ pub(crate) fn register(
         jvmti.enable(JVMTI_EVENT_VM_START)?;
         hook::begin(hook, &of_hook())?;
     }
-    if with_locks {
+    if with_natives {
         jvmti.enable(JVMTI_EVENT_NATIVE_METHOD_BIND)?;
     }
     jvmti.enable(JVMTI_EVENT_VM_INIT)?;
@@ -165,10 +165,12 @@ unsafe extern "system" fn class_file_load_hook(
         if !jni.is_null() && hook::move_last(unsafe { Jni::from_raw(jni) }, &of_hook()) {
             return;
         }
-        // SAFETY: the JVM passes the bytes of the class, and places for new ones.
+        // SAFETY: the JVM passes the bytes of the class, places for new ones, and a reference to a
+        // class or null.
         unsafe {
             let bytes = std::slice::from_raw_parts(bytes, length.unsigned_abs() as usize);
-            let Some(changed) = session.transform(bytes, redefined.is_null()) else { return };
+            let redefined = Borrowed::from_raw(redefined);
+            let Some(changed) = session.transform(bytes, redefined) else { return };
             let Ok(length) = jint::try_from(changed.len()) else { return };
             if let Some(copy) = Jvmti::from_raw(env).copy(&changed) {
                 *new_length = length;
@@ -277,7 +279,9 @@ unsafe extern "system" fn native_method_bind(
     };
     let exact = Session::current().and_then(|it| it.exact.map(|exact| (it, exact)));
     contain(Feature::Monitors, || {
-        if let Some(instead) = bind(jvmti, jni, method, address) {
+        if Session::current().is_some_and(Session::records_locks)
+            && let Some(instead) = bind(jvmti, jni, method, address)
+        {
             *new_address = instead;
             if exact.is_none() {
                 let _ = jvmti.disable(JVMTI_EVENT_NATIVE_METHOD_BIND);

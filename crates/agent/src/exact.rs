@@ -9,20 +9,24 @@
 
 mod classes;
 mod clock;
+mod hidden;
 pub(crate) mod hook;
 mod interception;
 mod natives;
+mod reflection;
 mod sites;
 mod trampolines;
 mod tree;
 
-use std::ffi::c_void;
+use std::ffi::{CString, c_void};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
 
 use perk_control::options::{Clock as ClockOption, Options, TimingMethod};
-use perk_instrument::{Patterns, Probes};
+use perk_instrument::fields::{OBJECT_RECORD, THREAD_STACK, THREAD_TREE};
+use perk_instrument::{Names, Patterns, Probes};
 use perk_jvmti_sys::JVMTI_EVENT_NATIVE_METHOD_BIND;
 use perk_jvmti_sys::jni_sys::jvalue;
 use perk_profile::{Accounting, SKIPPED_SEPARATOR, mutf8};
@@ -137,8 +141,10 @@ impl ExactEngine {
         let with_paths = sites.as_ref().is_some_and(AllocationSites::with_paths);
         let lines = with_paths && options.lineno;
         let unwinding = !include.is_empty() || !exclude.is_empty();
-        let object_record = sites.as_ref().is_some_and(AllocationSites::has_field);
-        let probes = Probes { unwinding, lines, heap: sites.is_some(), object_record };
+        // Drawn: the standard library's hash maps have a secret of their own.
+        let names = Names::ending_with(RandomState::new().build_hasher().finish());
+        let object_record = with_paths;
+        let probes = Probes { unwinding, lines, heap: sites.is_some(), object_record, names };
         let mut depth = 0;
         if with_calls {
             depth = options.timing_depth;
@@ -191,8 +197,13 @@ impl ExactEngine {
         }
         let _ = self.helper_methods.set(self.jvmti.class_methods(helper).unwrap_or_default());
         let class = jni.find_class(c"java/lang/Thread").ok_or("no java.lang.Thread")?;
-        let field = |name| jni.long_field(&class, name).ok_or("no fields in java.lang.Thread");
-        let fields = Fields { stack: field(c"$perkStack")?, tree: field(c"$perkTree")? };
+        let field = |plain| {
+            let name = CString::new(self.names().of(plain)).ok()?;
+            jni.long_field(&class, &name)
+        };
+        let (stack, tree) =
+            field(THREAD_STACK).zip(field(THREAD_TREE)).ok_or("no fields in java.lang.Thread")?;
+        let fields = Fields { stack, tree };
         let _ = self.fields.set(fields);
         if matches!(self.timing, Timing::CpuTick | Timing::WallTick) {
             let started = self.clock.start(self.timing == Timing::CpuTick);
@@ -226,6 +237,16 @@ impl ExactEngine {
         self.helper_methods.get().map_or(&[], Vec::as_slice)
     }
 
+    /// The names of what is added to the JVM.
+    fn names(&self) -> Names {
+        self.classes.names()
+    }
+
+    /// Whether objects hold the index of their record.
+    pub(crate) fn with_records(&self) -> bool {
+        self.sites.as_ref().is_some_and(AllocationSites::with_paths)
+    }
+
     /// Whether allocations are counted.
     pub(crate) fn counts_allocations(&self) -> bool {
         self.sites.is_some()
@@ -233,13 +254,12 @@ impl ExactEngine {
 
     /// Whether calls of native methods are counted.
     pub(crate) fn counts_natives(&self) -> bool {
-        let with_paths = self.sites.as_ref().is_some_and(AllocationSites::with_paths);
-        self.with_calls || with_paths
+        self.with_calls || self.with_records()
     }
 
     /// The JVM binds a native method: answers what to bind in the place of its function.
     pub(crate) fn bind(
-        &self,
+        &'static self,
         recorder: &Mutex<Recorder>,
         jni: Jni<'_>,
         method: MethodRef,
@@ -251,6 +271,10 @@ impl ExactEngine {
         if class == "sun/instrument/InstrumentationImpl" {
             let (name, signature) = self.jvmti.method_name(method).ok()?;
             return hook::watched(&name, &signature, function);
+        }
+        if class == hidden::CLASS && self.with_records() {
+            let (name, signature) = self.jvmti.method_name(method).ok()?;
+            return hidden::bind(self, &name, &signature, function);
         }
         if !self.classes.counts_natives_of(&mutf8::encode(class)) {
             return None;
@@ -294,18 +318,22 @@ impl ExactEngine {
         }
     }
 
-    /// A class file with its probes; `None` leaves it as it is. A class that is there already, which
-    /// another agent changes, is to have the same as before.
+    /// A class file with its probes; `None` leaves it as it is. `redefined` is the class that there
+    /// is already, whose fields must stay the same.
     pub(crate) fn transform(
         &self,
         recorder: &Mutex<Recorder>,
         bytes: &[u8],
-        is_new: bool,
+        redefined: Option<Borrowed<'_>>,
     ) -> Option<Vec<u8>> {
         if hook::is_done(bytes) {
             return None;
         }
-        self.classes.transform(recorder, bytes, is_new)
+        let has_record = redefined.map(|class| {
+            let name = self.names().of(OBJECT_RECORD);
+            self.jvmti.declared_int_field(&class, &name).is_some()
+        });
+        self.classes.transform(recorder, bytes, has_record)
     }
 
     /// The calling thread has reached its first probe; answers its tree, or 0.
@@ -380,9 +408,9 @@ impl ExactEngine {
 
     /// The number of a class; 0 if it gets none.
     fn class_number(&self, jni: Jni<'_>, class: &Borrowed<'_>) -> u32 {
-        match (&self.sites, Session::current()) {
-            (Some(sites), Some(session)) => {
-                sites.number(jni, &self.classes, &session.recorder, class)
+        match (&self.sites, Session::current(), self.helper.get()) {
+            (Some(sites), Some(session), Some(&helper)) => {
+                sites.number(jni, helper, &self.classes, &session.recorder, class)
             }
             _ => 0,
         }

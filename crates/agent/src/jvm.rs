@@ -6,6 +6,7 @@ mod heap;
 mod jni;
 mod management;
 mod monitors;
+mod reflection;
 mod refs;
 mod table;
 

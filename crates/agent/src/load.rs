@@ -137,6 +137,8 @@ fn load(new_jvmti: impl Fn() -> Option<Jvmti>, options: &str) -> Result<(), Stop
     let engine: &'static dyn Engine = Box::leak(Box::new(engine));
     let monitors = Monitors::new(jvmti, &options);
     let with_locks = monitors.is_some() && options.locks;
+    // Hidden classes get their field where a native method defines them.
+    let with_natives = with_locks || exact.is_some_and(ExactEngine::with_records);
     let recorder = Recorder::new(&options, output);
     let listener = connection.map(Listener::new);
     let parts = Parts { engine, exact, allocations, monitors, heap_dumps, listener };
@@ -145,7 +147,7 @@ fn load(new_jvmti: impl Fn() -> Option<Jvmti>, options: &str) -> Result<(), Stop
     }
     os::at_exit(end_behind_the_jvm);
     let hook = exact.map(|_| new_jvmti().ok_or_else(none)).transpose()?;
-    callbacks::register(jvmti, hook, with_locks)
+    callbacks::register(jvmti, hook, with_natives)
         .map_err(|error| refused(format!("the JVM refused perk's events: {error}")))
 }
 

@@ -218,8 +218,17 @@ impl Session {
     }
 
     /// A class file as it is to be loaded; `None` leaves it as it is.
-    pub(crate) fn transform(&self, bytes: &[u8], is_new: bool) -> Option<Vec<u8>> {
-        self.exact?.transform(&self.recorder, bytes, is_new)
+    pub(crate) fn transform(
+        &self,
+        bytes: &[u8],
+        redefined: Option<Borrowed<'_>>,
+    ) -> Option<Vec<u8>> {
+        self.exact?.transform(&self.recorder, bytes, redefined)
+    }
+
+    /// Whether the waiting for locks of `java.util.concurrent` is recorded.
+    pub(crate) fn records_locks(&self) -> bool {
+        self.monitors.is_some() && self.options.locks
     }
 
     /// Whether every loaded class is told to the file.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::pool::ConstantPool;
+use crate::pool::{COUNT_AT, ConstantPool, tag};
 use crate::reader::Reader;
 use crate::{Code, Error};
 
@@ -13,6 +13,8 @@ const MAGIC: u32 = 0xCAFE_BABE;
 pub mod access {
     /// Accessible from everywhere.
     pub const PUBLIC: u16 = 0x0001;
+    /// Accessible from its class only.
+    pub const PRIVATE: u16 = 0x0002;
     /// Belongs to the class, not to an object.
     pub const STATIC: u16 = 0x0008;
     /// A method that holds a monitor while it runs.
@@ -39,8 +41,6 @@ pub struct ClassFile<'a> {
     pool: ConstantPool<'a>,
     interfaces: Range<usize>,
     fields: Vec<Entry>,
-    /// Bytes from the beginning of the file to the end of the last field.
-    fields_end: usize,
     methods: Vec<Entry>,
     /// Bytes from the beginning of the file to the class's own attributes.
     attributes_at: usize,
@@ -84,12 +84,32 @@ impl<'a> ClassFile<'a> {
         reader.take(interfaces.len(), "the interfaces")?;
         let mut names = CodeName::new(&pool);
         let fields = entries(&mut reader, &mut names)?;
-        let fields_end = reader.at();
         let methods = entries(&mut reader, &mut names)?;
         let attributes_at = reader.at();
         skip_attributes(&mut reader, |_, _| Ok(()))?;
         reader.expect_end("the end of the class file")?;
-        Ok(Self { bytes, pool, interfaces, fields, fields_end, methods, attributes_at })
+        Ok(Self { bytes, pool, interfaces, fields, methods, attributes_at })
+    }
+
+    /// The file with other texts in its constant pool: `renamed` is asked for each, and answers none
+    /// for those that stay.
+    pub fn with_texts(&self, renamed: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Vec<u8> {
+        let pool = &self.pool;
+        let mut bytes = self.bytes[..COUNT_AT + 2].to_vec();
+        for index in 1..pool.count() {
+            let text = pool.utf8(index).ok().and_then(&renamed);
+            match text.and_then(|text| Some((u16::try_from(text.len()).ok()?, text))) {
+                Some((length, text)) => {
+                    bytes.push(tag::UTF8);
+                    bytes.extend(length.to_be_bytes());
+                    bytes.extend(text);
+                }
+                // A constant of eight bytes takes two indexes.
+                None => bytes.extend(pool.constant(index).unwrap_or_default()),
+            }
+        }
+        bytes.extend(&self.bytes[pool.end()..]);
+        bytes
     }
 
     /// The whole file.
@@ -165,11 +185,6 @@ impl<'a> ClassFile<'a> {
     /// Bytes from the beginning of the file to the count of fields.
     pub(crate) fn field_count_at(&self) -> usize {
         self.interfaces.end
-    }
-
-    /// Bytes from the beginning of the file to the end of the fields.
-    pub(crate) fn fields_end(&self) -> usize {
-        self.fields_end
     }
 
     /// The big-endian value at an offset that parsing has found to be there.

@@ -62,7 +62,8 @@ impl<'c> ClassEditor<'c> {
         &mut self.pool
     }
 
-    /// Adds a field without attributes behind the class's own (JVM specification 4.5).
+    /// Adds a field without attributes before the class's own, and behind those added so far (JVM
+    /// specification 4.5).
     ///
     /// # Errors
     ///
@@ -73,13 +74,45 @@ impl<'c> ClassEditor<'c> {
         name: impl AsRef<[u8]>,
         descriptor: impl AsRef<[u8]>,
     ) -> Result<(), PoolError> {
+        self.add_field_with(access_flags, name, descriptor, &[])
+    }
+
+    /// As [`add_field`](Self::add_field), with an annotation that has no elements, by the descriptor
+    /// of its type (JVM specification 4.7.16).
+    ///
+    /// # Errors
+    ///
+    /// As of that.
+    pub fn add_annotated_field(
+        &mut self,
+        access_flags: u16,
+        name: impl AsRef<[u8]>,
+        descriptor: impl AsRef<[u8]>,
+        annotation: impl AsRef<[u8]>,
+    ) -> Result<(), PoolError> {
+        let attribute = self.pool.utf8("RuntimeVisibleAnnotations")?;
+        let annotation = self.pool.utf8(annotation)?;
+        // The attribute's length is six bytes: one annotation, its type, no elements.
+        let contents = [attribute, 0, 6, 1, annotation, 0];
+        self.add_field_with(access_flags, name, descriptor, &contents)
+    }
+
+    /// Adds a field with an attribute, or none.
+    fn add_field_with(
+        &mut self,
+        access_flags: u16,
+        name: impl AsRef<[u8]>,
+        descriptor: impl AsRef<[u8]>,
+        attribute: &[u16],
+    ) -> Result<(), PoolError> {
         let count = self.class.fields().len() + usize::from(self.field_count);
         if count >= usize::from(u16::MAX) {
             return Err(PoolError::Full);
         }
         let name = self.pool.utf8(name)?;
         let descriptor = self.pool.utf8(descriptor)?;
-        for value in [access_flags, name, descriptor, 0] {
+        let attribute_count = u16::from(!attribute.is_empty());
+        for value in [access_flags, name, descriptor, attribute_count].iter().chain(attribute) {
             self.fields.extend(value.to_be_bytes());
         }
         self.field_count += 1;
@@ -133,7 +166,7 @@ impl<'c> ClassEditor<'c> {
         let field_count = self.class.fields().len() as u16 + self.field_count;
         let at = self.class.field_count_at();
         out.replace(at..at + 2, &field_count.to_be_bytes());
-        out.insert(self.class.fields_end(), &self.fields);
+        out.insert(at + 2, &self.fields);
         // Stable: of two edits of one method the second stays behind the first.
         self.replaced.sort_by_key(|it| it.original.start);
         for (index, Replaced { original, new }) in self.replaced.iter().enumerate() {

@@ -20,7 +20,7 @@ mod threads;
 
 use std::path::PathBuf;
 
-use perk_profile::{Profile, ThreadId, TraceId};
+use perk_profile::{Profile, StrId, ThreadId, TraceId};
 
 pub use field::FieldType;
 pub use records::{
@@ -51,12 +51,15 @@ pub const FILLER_CLASSES: [&str; 3] = [
 /// Traces and threads are those of the profile that the file is written from; what the answers name
 /// is written before the first record that refers to it.
 pub trait Context {
-    /// The trace on which the object was allocated that has this number in its injected record
-    /// field; asked only where the field is not 0.
-    fn object_trace(&mut self, profile: &mut Profile, record: u32) -> Option<TraceId>;
+    /// The trace on which the object of a class, by its name in source form, was allocated that has
+    /// this number in its injected record field; asked only where the field is not 0. It is whatever
+    /// stands there in the program's heap.
+    fn object_trace(&mut self, profile: &mut Profile, class: StrId, record: u32)
+    -> Option<TraceId>;
 
-    /// The trace on which the array at this address of the JVM's dump was allocated.
-    fn array_trace(&mut self, profile: &mut Profile, address: u64) -> Option<TraceId>;
+    /// The trace on which the array, or object without such a field, at this address of the JVM's
+    /// dump was allocated.
+    fn kept_trace(&mut self, profile: &mut Profile, address: u64) -> Option<TraceId>;
 
     /// The thread whose `java.lang.Thread` has this `tid`. The file must have its START THREAD.
     fn thread(&mut self, profile: &mut Profile, tid: u64) -> Option<ThreadId>;

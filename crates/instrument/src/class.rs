@@ -8,9 +8,15 @@ use crate::annotations::Marks;
 use crate::helper::{Calls, HELPER, Helper};
 use crate::probe::What;
 use crate::scan::{Kinds, Scanner};
-use crate::{Instrumented, MethodName, Methods, Probes, fields, fresh};
+use crate::{Instrumented, MethodName, Methods, Names, Probes, fields, fresh, record};
 
 const VIRTUAL_THREAD: &[u8] = b"java/lang/VirtualThread";
+
+/// The flags of the fields that classes get.
+pub(crate) const ADDED: u16 = access::PRIVATE | access::TRANSIENT | access::SYNTHETIC;
+
+/// What holds its first value other than 0 for good: a constant to the JIT compilers.
+const STABLE: &str = "Ljdk/internal/vm/annotation/Stable;";
 
 /// Puts probes into a class file, and fields into classes of the JVM.
 ///
@@ -30,11 +36,14 @@ pub fn instrument(
     }
     let is_selected = methods.selected(name);
     let mut editor = ClassEditor::new(&class);
-    let mut is_edited = add_fields(&mut editor, name, probes, &mut instrumented.skipped);
+    let mut is_edited = probes.object_record
+        && record::has_record(&class)?
+        && record::add_record(&mut editor, probes.names);
+    is_edited |= add_fields(&mut editor, name, probes.names, &mut instrumented.skipped);
     if is_selected || probes.heap || name == VIRTUAL_THREAD {
         let source = source_file(&class);
         let mut scanner = Scanner::new(&class, name);
-        let mut calls = Calls::default();
+        let mut calls = Calls::new(probes.names);
         for (index, method) in class.methods().enumerate() {
             let Some(code) = method.code()? else { continue };
             let member = MethodName {
@@ -83,7 +92,7 @@ pub fn instrument(
 /// Classes that run below the probes: the helper, what it calls, and what moves a virtual thread's
 /// frames. A module has no code.
 fn is_untouched(class: &[u8]) -> bool {
-    class == HELPER.as_bytes()
+    class.starts_with(HELPER.as_bytes())
         || class == b"jdk/internal/misc/Unsafe"
         || class.starts_with(b"jdk/internal/vm/Continuation")
         || class == b"module-info"
@@ -155,22 +164,28 @@ fn plan(
 fn add_fields(
     editor: &mut ClassEditor<'_>,
     class: &[u8],
-    probes: Probes,
+    names: Names,
     skipped: &mut Vec<(Vec<u8>, String)>,
 ) -> bool {
-    let added: &[(&str, &str)] = match class {
-        b"java/lang/Thread" => &[(fields::THREAD_STACK, "J"), (fields::THREAD_TREE, "J")],
-        b"java/lang/Class" => &[(fields::CLASS_NUMBER, "I")],
-        b"java/lang/Object" if probes.object_record => &[(fields::OBJECT_RECORD, "I")],
-        _ => &[],
-    };
-    let flags = access::PUBLIC | access::TRANSIENT | access::SYNTHETIC;
-    for (name, descriptor) in added {
-        if let Err(error) = editor.add_field(flags, name, descriptor) {
-            skipped.push((name.as_bytes().to_vec(), error.to_string()));
+    let mut add = |plain: &str, is_stable: bool| {
+        let name = names.of(plain);
+        let added = match is_stable {
+            true => editor.add_annotated_field(ADDED, name, "J", STABLE),
+            false => editor.add_field(ADDED, name, "J"),
+        };
+        if let Err(error) = added {
+            skipped.push((plain.as_bytes().to_vec(), error.to_string()));
         }
+    };
+    match class {
+        b"java/lang/Thread" => {
+            add(fields::THREAD_STACK, false);
+            add(fields::THREAD_TREE, false);
+        }
+        b"java/lang/Class" => add(fields::CLASS_RECORDS, true),
+        _ => return false,
     }
-    !added.is_empty()
+    true
 }
 
 /// The file that a class says it was compiled from (JVM specification 4.7.10).

@@ -2,7 +2,9 @@
 
 use perk_classfile::{PoolEditor, PoolError, opcode};
 
-/// The internal name of the class whose methods all probes call.
+use crate::Names;
+
+/// The plain internal name of the class whose methods all probes call.
 pub const HELPER: &str = "java/lang/PerkProbes";
 
 /// Name and descriptor of every method of [`HELPER`] that probes call. All are static.
@@ -64,10 +66,18 @@ impl Helper {
 }
 
 /// The calls of the helper's methods; the class gets the constants of those that are used.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Calls([Option<[u8; 3]>; METHODS.len()]);
+#[derive(Clone, Debug)]
+pub(crate) struct Calls {
+    names: Names,
+    known: [Option<[u8; 3]>; METHODS.len()],
+}
 
 impl Calls {
+    /// None so far, of the helper with these names.
+    pub(crate) fn new(names: Names) -> Self {
+        Self { names, known: [None; METHODS.len()] }
+    }
+
     /// The instruction that calls a method.
     pub(crate) fn get(
         &mut self,
@@ -75,12 +85,13 @@ impl Calls {
         pool: &mut PoolEditor<'_>,
     ) -> Result<[u8; 3], PoolError> {
         let at = usize::from(helper.0);
-        if let Some(call) = self.0[at] {
+        if let Some(call) = self.known[at] {
             return Ok(call);
         }
         let (name, descriptor) = METHODS[at];
-        let [high, low] = pool.method_ref(HELPER, name, descriptor)?.to_be_bytes();
-        Ok(*self.0[at].insert([opcode::INVOKESTATIC, high, low]))
+        let helper = self.names.of(HELPER);
+        let [high, low] = pool.method_ref(helper, name, descriptor)?.to_be_bytes();
+        Ok(*self.known[at].insert([opcode::INVOKESTATIC, high, low]))
     }
 }
 

@@ -37,26 +37,31 @@ mod fresh;
 mod helper;
 pub mod layout;
 mod leaves;
+mod names;
 mod patterns;
 mod probe;
+mod record;
 mod scan;
 
 pub use class::instrument;
 pub use helper::{HELPER, METHODS as HELPER_METHODS};
 pub use leaves::{Leaf, Leaves, leaves};
+pub use names::Names;
 pub use patterns::{PatternError, Patterns};
 pub use perk_classfile::{ClassFile, Error};
+pub use record::with_record;
 
-/// The fields that classes of the JVM get. All are public, transient and synthetic.
+/// The plain names of the fields that classes get, before their own. All are private, transient and
+/// synthetic.
 pub mod fields {
     /// A `long` of `java/lang/Thread`.
     pub const THREAD_STACK: &str = "$perkStack";
     /// A `long` of `java/lang/Thread`.
     pub const THREAD_TREE: &str = "$perkTree";
-    /// An `int` of `java/lang/Class`.
-    pub const CLASS_NUMBER: &str = "$perkNumber";
-    /// An `int` of `java/lang/Object`, if [`Probes::object_record`](super::Probes) says so. Arrays
-    /// do not have it: their length is in its place.
+    /// A `long` of `java/lang/Class`, which is written once: what is known of the class's objects.
+    pub const CLASS_RECORDS: &str = "$perkRecords";
+    /// An `int` of most classes right below `java/lang/Object`, and so of those below them, if
+    /// [`Probes::object_record`](super::Probes) says so.
     pub const OBJECT_RECORD: &str = "$perkRecord";
 }
 
@@ -70,8 +75,10 @@ pub struct Probes {
     pub lines: bool,
     /// Those that tell of each object and array made.
     pub heap: bool,
-    /// Whether `java/lang/Object` gets its field.
+    /// Whether objects get a field for their record.
     pub object_record: bool,
+    /// The names of what is added.
+    pub names: Names,
 }
 
 /// A method by its names, in modified UTF-8 as class files have them.

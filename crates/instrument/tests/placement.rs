@@ -6,12 +6,21 @@ mod support;
 use std::fs;
 
 use perk_classfile::{ClassFile, Instruction, Operands, opcode};
-use perk_instrument::{Error, HELPER, Instrumented, Probes, fields, instrument, leaves};
-use perk_testkit::{fixture, jdk};
+use perk_instrument::{
+    Error, HELPER, Instrumented, Names, Probes, fields, instrument, leaves, with_record,
+};
+use perk_testkit::{fixture, jdk, workspace};
 use support::{Numbers, image};
 
-const ALL: Probes = Probes { unwinding: true, lines: true, heap: true, object_record: true };
-const CALLS: Probes = Probes { unwinding: true, lines: false, heap: false, object_record: false };
+const ALL: Probes =
+    Probes { unwinding: true, lines: true, heap: true, object_record: true, names: Names::PLAIN };
+const CALLS: Probes = Probes {
+    unwinding: true,
+    lines: false,
+    heap: false,
+    object_record: false,
+    names: Names::PLAIN,
+};
 
 /// A class compiled from source text.
 fn compile(class: &str, text: &str) -> Vec<u8> {
@@ -199,15 +208,68 @@ fn constructors_of_classes_not_selected_are_leaves() {
 fn the_classes_of_the_jvm_get_their_fields() {
     let added = |class: &str, probes| {
         let bytes = base_class(class);
-        let known = field_names(&bytes).len();
-        place(&bytes, probes).bytes.map(|bytes| field_names(&bytes).split_off(known))
+        let known = field_names(&bytes);
+        let mut names = place(&bytes, probes).bytes.map_or(known.clone(), |it| field_names(&it));
+        // They stand before the class's own.
+        assert_eq!(names.split_off(names.len() - known.len()), known);
+        names
     };
-    let thread = Some([fields::THREAD_STACK, fields::THREAD_TREE].map(str::to_owned).to_vec());
+    let (record, thread) = (fields::OBJECT_RECORD, [fields::THREAD_STACK, fields::THREAD_TREE]);
     assert_eq!(added("java/lang/Thread", CALLS), thread);
-    assert_eq!(added("java/lang/Class", CALLS), Some(vec![fields::CLASS_NUMBER.to_owned()]));
-    assert_eq!(added("java/lang/Object", ALL), Some(vec![fields::OBJECT_RECORD.to_owned()]));
-    assert_eq!(added("java/lang/Object", CALLS), Some(vec![]));
-    assert_eq!(added("java/lang/String", ALL), Some(vec![]));
+    assert_eq!(added("java/lang/Thread", ALL), [record, thread[0], thread[1]]);
+    assert_eq!(added("java/lang/Class", CALLS), [fields::CLASS_RECORDS]);
+    assert_eq!(added("java/lang/Class", ALL), [record, fields::CLASS_RECORDS]);
+    for class in ["java/lang/String", "java/lang/Throwable", "java/math/BigInteger"] {
+        assert_eq!(added(class, ALL), [record], "{class}");
+        assert_eq!(added(class, CALLS), [""; 0], "{class}");
+    }
+    // There is one in a class above, or the JVM or its JIT compiler knows the class's fields; or it
+    // has no objects.
+    for class in [
+        "java/lang/Object",
+        "java/lang/Exception",
+        "java/lang/Runnable",
+        "java/lang/Number",
+        "java/lang/Integer",
+        "java/lang/Boolean",
+        "jdk/internal/vm/StackChunk",
+        "jdk/internal/vm/Continuation",
+        "jdk/internal/vm/vector/VectorSupport$VectorPayload",
+        "jdk/internal/vm/vector/VectorSupport$Vector",
+        "jdk/internal/event/Event",
+    ] {
+        assert_eq!(added(class, ALL), [""; 0], "{class}");
+    }
+}
+
+#[test]
+fn hidden_classes_get_the_field_for_records_only() {
+    let bytes = compile("Simple", "public class Simple { int x; int get() { return x; } }");
+    let names = Names::ending_with(0x2a);
+    let added = with_record(&bytes, names).unwrap().unwrap();
+    assert_eq!(field_names(&added), ["$perkRecord000000000000002a", "x"]);
+    assert_eq!(calls(&added, "get"), [""; 0]);
+    assert!(names.is_field("$perkRecord000000000000002a"));
+    assert!(!names.is_field("$perkRecord"));
+    for class in ["java/lang/Runnable", "java/lang/Error", "java/lang/Long"] {
+        assert_eq!(with_record(&base_class(class), names).unwrap(), None, "{class}");
+    }
+}
+
+#[test]
+fn the_helper_gets_its_name() {
+    let helper = workspace().join("crates/agent/src/exact/PerkProbes.class");
+    let names = Names::ending_with(u64::MAX);
+    let helper = names.give_to(&fs::read(helper).unwrap()).unwrap();
+    let class = ClassFile::parse(&helper).unwrap();
+    assert_eq!(class.name(), Ok(&b"java/lang/PerkProbesffffffffffffffff"[..]));
+    let texts = (1..class.pool().count()).filter_map(|index| class.pool().utf8(index).ok());
+    let texts: Vec<_> = texts.map(String::from_utf8_lossy).collect();
+    let mut ours: Vec<_> = texts.iter().filter(|text| text.starts_with("$perk")).collect();
+    ours.sort_unstable();
+    let plain = ["$perkRecord", "$perkRecords", "$perkStack", "$perkTree"];
+    assert_eq!(ours, plain.map(|name| format!("{name}ffffffffffffffff")).each_ref());
+    assert!(!texts.iter().any(|text| text.contains("PerkProbes;")));
 }
 
 #[test]

@@ -6,14 +6,15 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use perk_instrument::{Probes, instrument};
+use perk_instrument::{Names, Probes, instrument};
 use perk_testkit::{JavaRun, Jdk, jdk};
 use support::{Numbers, image, round_trip};
 
 /// What `Scenario.java` is to tell.
 const EXPECTED: &str = include_str!("java/Scenario.txt");
 
-const PROBES: Probes = Probes { unwinding: true, lines: true, heap: true, object_record: false };
+const PROBES: Probes =
+    Probes { unwinding: true, lines: true, heap: true, object_record: false, names: Names::PLAIN };
 
 /// The program with all probes, and the classes of java.base that it cannot do without.
 struct Scenario {

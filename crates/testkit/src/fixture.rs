@@ -25,7 +25,17 @@ pub fn fixtures() -> PathBuf {
             sources.push(Source::read(&path));
         }
     }
-    compile(sources, OLDEST_RELEASE)
+    compile(sources, OLDEST_RELEASE, None)
+}
+
+/// The class folder of `java` files that need a module of the compiler's JDK which is no part of a
+/// release, such as an incubating one.
+///
+/// # Panics
+///
+/// If they do not compile, or there is no compiler.
+pub fn compile_with_module(module: &str, files: &[&Path]) -> PathBuf {
+    compile(files.iter().map(|file| Source::read(file)).collect(), OLDEST_RELEASE, Some(module))
 }
 
 /// The class folder of `java` files.
@@ -43,7 +53,7 @@ pub fn compile_files(files: &[&Path]) -> PathBuf {
 ///
 /// If they do not compile, or there is no compiler.
 pub fn compile_files_for(release: u32, files: &[&Path]) -> PathBuf {
-    compile(files.iter().map(|file| Source::read(file)).collect(), release)
+    compile(files.iter().map(|file| Source::read(file)).collect(), release, None)
 }
 
 /// The class folder of one source text whose public class is `class`.
@@ -61,7 +71,8 @@ pub fn compile_text(class: &str, text: &str) -> PathBuf {
 ///
 /// If it does not compile, or there is no compiler.
 pub fn compile_text_for(release: u32, class: &str, text: &str) -> PathBuf {
-    compile(vec![Source { file_name: format!("{class}.java"), text: text.to_owned() }], release)
+    let source = Source { file_name: format!("{class}.java"), text: text.to_owned() };
+    compile(vec![source], release, None)
 }
 
 struct Source {
@@ -79,7 +90,7 @@ impl Source {
 
 /// Compiles into a folder named by the content. Several processes may do so at once: each compiles
 /// into a folder of its own, and the first to rename it wins.
-fn compile(mut sources: Vec<Source>, release: u32) -> PathBuf {
+fn compile(mut sources: Vec<Source>, release: u32, module: Option<&str>) -> PathBuf {
     sources.sort_by(|a, b| a.file_name.cmp(&b.file_name));
     let compiler = jdk::compiler();
     let cache = cache_folder();
@@ -92,8 +103,15 @@ fn compile(mut sources: Vec<Source>, release: u32) -> PathBuf {
     let work = tempfile::tempdir_in(&cache).expect("a folder to compile in");
     let out = work.path().join("classes");
     let mut javac = Command::new(compiler.javac());
+    let release = release.to_string();
+    match module {
+        None => javac.args(["--release", &release]),
+        Some(module) => {
+            javac.args(["--add-modules", module, "-source", &release, "-target", &release])
+        }
+    };
     // Releases older than its own are taken with a warning.
-    javac.args(["--release", &release.to_string(), "-Xlint:-options", "-nowarn"]);
+    javac.args(["-Xlint:-options", "-nowarn"]);
     javac.args(["-g", "-encoding", "UTF-8", "-d"]).arg(&out);
     for source in &sources {
         let path = work.path().join(&source.file_name);

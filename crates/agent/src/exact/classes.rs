@@ -6,7 +6,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use perk_instrument::layout::{Fields, Jvm};
-use perk_instrument::{Leaves, MethodName, Methods, Patterns, Probes, instrument, leaves};
+use perk_instrument::{
+    Leaves, MethodName, Methods, Names, Patterns, Probes, instrument, leaves, with_record,
+};
 use perk_profile::{ClassId, Method, mutf8};
 use rustc_hash::FxHashMap;
 
@@ -87,13 +89,27 @@ impl Classes {
         }
     }
 
-    /// The class with its probes; `None` leaves it as it is.
+    /// The names of what is added.
+    pub(super) fn names(&self) -> Names {
+        self.probes.names
+    }
+
+    /// A hidden class with the field for its objects' record and nothing else; `None` leaves it as
+    /// it is.
+    pub(super) fn transform_hidden(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        // What is wrong with it the JVM will say.
+        with_record(bytes, self.names()).ok().flatten()
+    }
+
+    /// The class with its probes; `None` leaves it as it is. One that is redefined must keep the
+    /// fields that it has: whether that for records is among them is told then.
     pub(super) fn transform(
         &self,
         recorder: &Mutex<Recorder>,
         bytes: &[u8],
-        is_new: bool,
+        has_record: Option<bool>,
     ) -> Option<Vec<u8>> {
+        let is_new = has_record.is_none();
         let begin_ns = os::thread_cpu_ns();
         if self.with_calls
             && let Ok(found) = leaves(bytes)
@@ -103,7 +119,9 @@ impl Classes {
             lock(&self.leaves).insert(class, Some(found));
         }
         let mut view = View { classes: self, recorder, class: None, is_excluded: false };
-        let result = instrument(bytes, self.probes, &mut view);
+        let object_record = self.probes.object_record && has_record.unwrap_or(true);
+        let probes = Probes { object_record, ..self.probes };
+        let result = instrument(bytes, probes, &mut view);
         let counts = &self.counts;
         counts.excluded_classes.fetch_add((is_new && view.is_excluded).into(), Relaxed);
         let bytes = match result {

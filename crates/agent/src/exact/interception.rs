@@ -4,14 +4,14 @@
 //! Not among them are those that run a constructor (`NewObject`, `NewDirectByteBuffer`): the probe
 //! in `Object.<init>` counts what they make.
 //!
-//! One native method is exchanged as well, `Unsafe.allocateInstance`: see [`exchange_natives`].
+//! One native method is exchanged as well, `Unsafe.allocateInstance`: see [`ALLOCATE`].
 
-use std::ffi::{CStr, c_char};
+use std::ffi::c_char;
 use std::mem::replace;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
-use perk_jvmti_sys::jni_sys::{JNIEnv, JNINativeMethod, jchar, jclass, jint, jobject, jsize};
+use perk_jvmti_sys::jni_sys::{JNIEnv, jchar, jclass, jobject, jsize};
 
 use super::ExactEngine;
 use crate::guard::{Feature, contain, is_guarded};
@@ -50,33 +50,14 @@ pub(super) fn begin(
     result.map_err(|error| format!("the JVM keeps its JNI functions: {error}"))
 }
 
-/// The natives that a class of java.base is about to bind, with another `Unsafe.allocateInstance`;
-/// `None` if it is not among them.
-///
-/// It is counted behind its calls, and the JVM tells of each object besides, which takes as long as
-/// ten such calls. JNI's function does the same and is not told of.
-///
-/// # Safety
-/// The arguments must be those of `RegisterNatives`.
-pub(super) unsafe fn exchange_natives(
-    methods: *const JNINativeMethod,
-    count: jint,
-) -> Option<Vec<JNINativeMethod>> {
-    // SAFETY: the caller's promise: there are so many methods, with names and signatures.
-    unsafe {
-        let count = usize::try_from(count).ok().filter(|_| !methods.is_null())?;
-        let mut methods = std::slice::from_raw_parts(methods, count).to_vec();
-        let method = methods.iter_mut().find(|method| {
-            CStr::from_ptr(method.name) == c"allocateInstance"
-                && CStr::from_ptr(method.signature) == c"(Ljava/lang/Class;)Ljava/lang/Object;"
-        })?;
-        method.fnPtr = allocate_instance as *mut _;
-        Some(methods)
-    }
-}
+/// Name and signature of `Unsafe.allocateInstance`. It is counted behind its calls, and the JVM tells
+/// of each object besides, which takes as long as ten such calls. JNI's function does the same and is
+/// not told of.
+pub(super) const ALLOCATE: (&str, &str) =
+    ("allocateInstance", "(Ljava/lang/Class;)Ljava/lang/Object;");
 
-/// `Unsafe.allocateInstance`
-unsafe extern "system" fn allocate_instance(
+/// In the place of the function of [`ALLOCATE`].
+pub(super) unsafe extern "system" fn allocate_instance(
     env: *mut JNIEnv,
     _: jobject,
     class: jclass,

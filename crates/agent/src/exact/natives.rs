@@ -1,9 +1,9 @@
 //! The helper class and the functions behind its native methods.
 
-use std::ffi::{CStr, CString, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use perk_jvmti_sys::jni_sys::{
     JNI_ERR, JNIEnv, JNINativeMethod, jboolean, jclass, jint, jlong, jobject,
@@ -11,9 +11,9 @@ use perk_jvmti_sys::jni_sys::{
 
 use super::ExactEngine;
 use super::clock::Clock;
-use super::interception;
 use super::sites::{Kept, Key};
 use super::tree::Tree;
+use super::{interception, reflection};
 use crate::guard::{Feature, contain};
 use crate::jvm::{Borrowed, Functions, Global, Jni, Jvmti};
 
@@ -35,6 +35,8 @@ struct Binding {
     register_natives: RegisterNatives,
     is_begun: AtomicBool,
     is_bound: AtomicBool,
+    /// How many of the methods are bound that are exchanged for others: see [`exchange`].
+    exchanged_count: AtomicUsize,
 }
 
 /// `RegisterNatives`
@@ -50,8 +52,11 @@ pub(super) fn define_helper(
     if ENGINE.set(engine).is_err() {
         return Err("it is there already".to_owned());
     }
-    let name = CString::new(perk_instrument::HELPER).map_err(|error| error.to_string())?;
-    let helper = jni.define_class(&name, HELPER_CLASS).ok_or("the JVM refused the helper class")?;
+    let names = engine.names();
+    let name =
+        CString::new(names.of(perk_instrument::HELPER)).map_err(|error| error.to_string())?;
+    let class = names.give_to(HELPER_CLASS).map_err(|error| error.to_string())?;
+    let helper = jni.define_class(&name, &class).ok_or("the JVM refused the helper class")?;
     let helper = jni.global(&helper).ok_or("no global reference")?;
     let intercept = |functions: &mut Functions| {
         let _ = BINDING.set(Binding {
@@ -60,6 +65,7 @@ pub(super) fn define_helper(
             register_natives: functions.RegisterNatives,
             is_begun: AtomicBool::new(false),
             is_bound: AtomicBool::new(false),
+            exchanged_count: AtomicUsize::new(0),
         });
         functions.RegisterNatives = register_natives;
     };
@@ -126,18 +132,48 @@ unsafe extern "system" fn register_natives(
             // SAFETY: the environment is that of the calling thread.
             binding.bind(unsafe { Jni::from_raw(env) });
         }
-        let counts_allocations = ENGINE.get().is_some_and(|it| it.counts_allocations());
-        if counts_allocations {
-            // SAFETY: the caller's arguments are for this function.
-            exchanged = unsafe { interception::exchange_natives(methods, count) };
-        }
-        if is_bound() && (exchanged.is_some() || !counts_allocations) {
+        let Some(&engine) = ENGINE.get() else { return };
+        // SAFETY: the caller's arguments are for this function.
+        exchanged = unsafe { exchange(engine, methods, count) };
+        let one_more = usize::from(exchanged.is_some());
+        let exchanged_count = binding.exchanged_count.fetch_add(one_more, Relaxed) + one_more;
+        if is_bound() && exchanged_count == 1 + usize::from(engine.counts_allocations()) {
             binding.leave();
         }
     });
     let methods = exchanged.as_ref().map_or(methods, |methods| methods.as_ptr());
     // SAFETY: the caller's arguments are for this function.
     unsafe { (binding.register_natives)(env, class, methods, count) }
+}
+
+/// The natives that a class of java.base is about to bind, with another function for one of them;
+/// `None` if it has none that is to be another. Each class does this once.
+///
+/// # Safety
+/// The arguments must be those of `RegisterNatives`.
+unsafe fn exchange(
+    engine: &ExactEngine,
+    methods: *const JNINativeMethod,
+    count: jint,
+) -> Option<Vec<JNINativeMethod>> {
+    // SAFETY: the caller's promise: there are so many methods, with names and signatures.
+    unsafe {
+        let count = usize::try_from(count).ok().filter(|_| !methods.is_null())?;
+        let mut methods = std::slice::from_raw_parts(methods, count).to_vec();
+        let text = |text: *const c_char| CStr::from_ptr(text).to_str().unwrap_or_default();
+        let is_exchanged = methods.iter_mut().any(|method| {
+            let known = (text(method.name), text(method.signature));
+            if known == reflection::METHOD {
+                method.fnPtr = reflection::exchange(engine.names(), method.fnPtr);
+            } else if known == interception::ALLOCATE && engine.counts_allocations() {
+                method.fnPtr = interception::allocate_instance as *mut c_void;
+            } else {
+                return false;
+            }
+            true
+        });
+        is_exchanged.then_some(methods)
+    }
 }
 
 /// Runs `body` with the engine; after a fault the answer is `otherwise`.

@@ -2,23 +2,27 @@
 //!
 //! A *site* is a class allocated on a line of a node of a call tree; its counts are a record in
 //! native memory ([`records`]), which probes write to. Objects hold the index of their record in a
-//! field that perk adds to `java.lang.Object`, from which a walk of the heap tells what is live.
-//! Arrays have no such field: weak references are kept of them, in the tree of the thread that made
-//! them; and of objects, too, where the JVM cannot have the field.
+//! field that perk adds to the class right below `java.lang.Object` ([`fields`]), from which a walk of
+//! the heap tells what is live. Arrays have no such field, nor have objects of a few classes: weak
+//! references are kept of them, in the tree of the thread that made them.
 
+mod fields;
 mod fillers;
 mod live;
 mod records;
 mod sizes;
 
+use std::ffi::CString;
 use std::sync::{Mutex, OnceLock};
 
 use perk_control::options::Options;
+use perk_instrument::fields::{CLASS_RECORDS, OBJECT_RECORD};
 use perk_instrument::layout::FieldKind;
 use perk_jvmti_sys::jni_sys::jvalue;
 use perk_profile::{Allocations, ClassId};
 use rustc_hash::FxHashMap;
 
+use self::fields::RecordFields;
 use self::fillers::Fillers;
 pub(super) use self::live::{Keeper, Kept};
 use self::live::{Sum, Walk};
@@ -26,13 +30,10 @@ pub(super) use self::records::{Key, Records};
 use self::sizes::{Sizes, Source};
 use super::classes::Classes;
 use super::tree::{SitePaths, Tree};
-use crate::jvm::{IntField, Jni, Jvmti, MethodRef, NewObject, Reference, Vm, bool_flag};
+use crate::jvm::{IntField, Jni, Jvmti, LongField, MethodRef, NewObject, Reference, Vm};
 use crate::recorder::{Recorder, entry};
 use crate::resolve::class_id;
 use crate::session::lock;
-
-/// The first JDK that runs with a field in `java.lang.Object` whatever its flags are.
-const FIRST_JDK_WITHOUT_LIMITS: u32 = 18;
 
 /// Instances of these are larger than their fields: see [`perk_instrument::layout`].
 const OWN_SIZES: [&str; 2] = ["java.lang.Class", "jdk.internal.vm.StackChunk"];
@@ -47,11 +48,35 @@ pub(super) struct AllocationSites {
     probed: Mutex<FxHashMap<MethodRef, bool>>,
     sizes: OnceLock<Mutex<Sizes>>,
     vm: OnceLock<Vm>,
-    /// That in which objects hold the index of their record.
-    field: OnceLock<IntField>,
+    /// What classes hold: see [`Known`].
+    class_field: OnceLock<LongField>,
+    fields: Mutex<RecordFields>,
     live: Mutex<Live>,
     feature_version: u32,
     fillers: Mutex<Fillers>,
+}
+
+/// What is known of a class: what its field of perk's holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Known {
+    /// That of the profile and one, as 0 means none.
+    number: u32,
+    /// Where its objects hold the index of their record; 0 where they do not.
+    offset: u32,
+}
+
+impl Known {
+    fn from_field(value: i64) -> Self {
+        Self { number: value as u32, offset: (value as u64 >> 32) as u32 }
+    }
+
+    fn to_field(self) -> i64 {
+        i64::from(self.offset) << 32 | i64::from(self.number)
+    }
+
+    fn class(self) -> ClassId {
+        ClassId::new(self.number.wrapping_sub(1) as usize)
+    }
 }
 
 /// What was found to be live, the last time it was looked for.
@@ -63,15 +88,11 @@ struct Live {
     others: Vec<(ClassId, Allocations)>,
 }
 
-/// How it is found out what is live.
+/// Whether it is found out what is live; the numbers are those of PerkProbes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Liveness {
-    /// Not at all.
-    Unknown,
-    /// Objects hold the index of their record, arrays have weak references.
-    Field,
-    /// All have weak references.
-    References,
+    Unknown = 1,
+    Known = 2,
 }
 
 /// The objects of a program, by site.
@@ -95,15 +116,7 @@ impl AllocationSites {
         }
         let version = jvmti.system_property(c"java.vm.specification.version");
         let feature_version = version.and_then(|it| it.parse().ok()).unwrap_or(0);
-        let may_have_field = || {
-            feature_version >= FIRST_JDK_WITHOUT_LIMITS
-                || bool_flag(c"UseCompressedClassPointers") != Some(false)
-        };
-        let liveness = match with_sites {
-            false => Liveness::Unknown,
-            true if may_have_field() => Liveness::Field,
-            true => Liveness::References,
-        };
+        let liveness = if with_sites { Liveness::Known } else { Liveness::Unknown };
         let records = Records::reserve()
             .map_err(|error| format!("perk has no memory for allocation records: {error}"))?;
         Ok(Some(Self {
@@ -113,21 +126,18 @@ impl AllocationSites {
             probed: Mutex::default(),
             sizes: OnceLock::new(),
             vm: OnceLock::new(),
-            field: OnceLock::new(),
+            class_field: OnceLock::new(),
+            fields: Mutex::default(),
             live: Mutex::default(),
             feature_version,
             fillers: Mutex::default(),
         }))
     }
 
-    /// Whether it is counted where objects come from, not only of what class they are.
+    /// Whether it is counted where objects come from, not only of what class they are. Then it is
+    /// known, too, what of them is live: objects are to hold the index of their record.
     pub(super) fn with_paths(&self) -> bool {
-        self.liveness != Liveness::Unknown
-    }
-
-    /// Whether objects are to hold the index of their record.
-    pub(super) fn has_field(&self) -> bool {
-        self.liveness == Liveness::Field
+        self.liveness == Liveness::Known
     }
 
     /// Tells the helper class where records are, before it starts.
@@ -139,15 +149,14 @@ impl AllocationSites {
         recorder: &Mutex<Recorder>,
     ) -> Result<(), String> {
         let jvm = self.jvmti.object_layout(jni).ok_or("the JVM does not tell sizes")?;
-        let keeps = match self.liveness {
-            Liveness::Unknown => 1,
-            Liveness::Field => 2,
-            Liveness::References => 3,
-        };
+        let class = jni.find_class(c"java/lang/Class").ok_or("no java.lang.Class")?;
+        let name =
+            CString::new(classes.names().of(CLASS_RECORDS)).map_err(|error| error.to_string())?;
+        let field = jni.long_field(&class, &name);
+        let _ = self.class_field.set(field.ok_or("no field in java.lang.Class")?);
         let arguments = [
             jvalue { j: self.records.address() as i64 },
-            jvalue { i: self.has_field().into() },
-            jvalue { i: keeps },
+            jvalue { i: self.liveness as i32 },
             jvalue { i: jvm.alignment_bytes as i32 },
             jvalue { i: jvm.array_base_bytes(FieldKind::OneByte) as i32 },
             jvalue { i: jvm.array_base_bytes(FieldKind::EightBytes) as i32 },
@@ -158,16 +167,11 @@ impl AllocationSites {
         // SAFETY: the arguments are those of the helper's method.
         unsafe { jni.call_static_long(helper, c"startClones", c"(JI)J", &clones) }
             .ok_or("the helper class does not count clones")?;
-        let signature = c"(JIIIIII)J";
+        let signature = c"(JIIIII)J";
         // SAFETY: the arguments are those of the helper's method.
         unsafe { jni.call_static_long(helper, c"startSites", signature, &arguments) }
             .ok_or("the helper class does not count allocations")?;
         let _ = self.sizes.set(Mutex::new(Sizes::new(jvm)));
-        if self.has_field() {
-            let object = jni.find_class(c"java/lang/Object").ok_or("no java.lang.Object")?;
-            let field = jni.int_field(&object, c"$perkRecord");
-            let _ = self.field.set(field.ok_or("no field in java.lang.Object")?);
-        }
         let _ = self.vm.set(jni.vm().ok_or("no JVM")?);
         if self.with_paths() {
             let source = Source { jvmti: self.jvmti, jni, classes, recorder };
@@ -180,14 +184,45 @@ impl AllocationSites {
     pub(super) fn number(
         &self,
         jni: Jni<'_>,
+        helper: &dyn Reference,
         classes: &Classes,
         recorder: &Mutex<Recorder>,
         class: &(impl Reference + ?Sized),
     ) -> u32 {
-        let Some(sizes) = self.sizes.get() else { return 0 };
+        let (Some(sizes), Some(&class_field)) = (self.sizes.get(), self.class_field.get()) else {
+            return 0;
+        };
+        let known = self.known(jni, class);
+        if known.number != 0 {
+            return known.number;
+        }
+        // Before anything is locked: what it takes may have objects made, which come here, too.
+        let field = self.with_paths().then(|| {
+            let name = classes.names().of(OBJECT_RECORD);
+            fields::find(self.jvmti, jni, helper, class, &name)
+        });
         // Held all the time, so that no class gets two numbers.
         let source = Source { jvmti: self.jvmti, jni, classes, recorder };
-        lock(sizes).add(&source, class).index() as u32 + 1
+        let number = lock(sizes).add(&source, class).index() as u32 + 1;
+        let offset = field.flatten().map_or(0, |field| field.offset);
+        let known = Known { number, offset };
+        lock(&self.fields).add(known.class(), field.flatten());
+        // SAFETY: the field is that of java.lang.Class, and this is a class.
+        unsafe { jni.set_long(class, class_field, known.to_field()) };
+        number
+    }
+
+    /// What is known of a class so far.
+    fn known(&self, jni: Jni<'_>, class: &(impl Reference + ?Sized)) -> Known {
+        // SAFETY: the field is that of java.lang.Class, and this is a class.
+        let value = |&field| unsafe { jni.get_long(class, field) };
+        Known::from_field(self.class_field.get().map_or(0, value))
+    }
+
+    /// The field in which an object of a class holds the index of its record.
+    fn record_field(&self, jni: Jni<'_>, made: &NewObject<'_>) -> Option<IntField> {
+        let known = self.known(jni, &made.class);
+        lock(&self.fields).get(known.class(), known.offset)
     }
 
     /// The index of the record of a site.
@@ -210,12 +245,13 @@ impl AllocationSites {
         class: u32,
         made: &NewObject<'_>,
     ) -> bool {
-        let bytes = self.kept_bytes(class, made);
-        match (self.liveness, self.field.get()) {
-            (Liveness::Unknown, _) => false,
-            // SAFETY: the field is that of java.lang.Object, and this is no array.
-            (_, Some(&field)) if bytes == 0 => unsafe { jni.get_int(&made.object, field) != 0 },
-            _ => tree.sites().keeper.keeps(jni, &made.object, bytes),
+        if self.liveness == Liveness::Unknown {
+            return false;
+        }
+        match self.record_field(jni, made) {
+            // SAFETY: the field is one of the object's class.
+            Some(field) => unsafe { jni.get_int(&made.object, field) != 0 },
+            None => tree.sites().keeper.keeps(jni, &made.object, self.kept_bytes(class, made)),
         }
     }
 
@@ -224,17 +260,13 @@ impl AllocationSites {
         let record = self.record(tree, key);
         let bytes = self.kept_bytes(key.class, made);
         self.records.count(record, bytes);
-        match self.liveness {
-            Liveness::Field if bytes == 0 => {
-                if let Some(&field) = self.field.get() {
-                    // SAFETY: the field is that of java.lang.Object, and this is no array.
-                    unsafe { jni.set_int(&made.object, field, record as i32) };
-                }
-            }
-            Liveness::Field | Liveness::References => {
-                tree.sites().keeper.keep(jni, &made.object, Kept { record, bytes });
-            }
-            Liveness::Unknown => {}
+        if self.liveness == Liveness::Unknown {
+            return;
+        }
+        match self.record_field(jni, made) {
+            // SAFETY: the field is one of the object's class.
+            Some(field) => unsafe { jni.set_int(&made.object, field, record as i32) },
+            None => tree.sites().keeper.keep(jni, &made.object, Kept { record, bytes }),
         }
     }
 
@@ -284,15 +316,14 @@ impl AllocationSites {
         // Their tags tell the walk what is what.
         let loaded = loaded.iter().map(|class| (class_id(self.jvmti, recorder, class).0, class));
         let loaded: FxHashMap<_, _> = loaded.collect();
-        let walk = Walk::of(self.jvmti, self.has_field());
+        let has_field = lock(&self.fields).by_number();
+        let walk = Walk::of(self.jvmti, &self.records, &has_field);
         let mut sites: Vec<Sum> = walk.by_record.iter().map(|&it| Sum::objects(it)).collect();
         for tree in trees {
             for kept in tree.sites().keeper.live(jni) {
                 entry(&mut sites, kept.record as usize).add(1, kept.bytes);
             }
         }
-        // No more than there are: of what the field holds nothing is taken for granted.
-        sites.truncate(self.records.len());
         let mut others = walk.by_class;
         for (record, sum) in sites.iter().enumerate().skip(1) {
             let class = self.records.key(record as u32).class;

@@ -494,11 +494,11 @@ impl Inner {
 
     /// The stack that a frame is of, which is the last one but where a thread could not go on.
     fn stack_of(&self, top: u64) -> StackOf<'_> {
-        let holds = |stack: &&Box<[AtomicU64]>| {
+        let holds = |stack: &[AtomicU64]| {
             let begin = stack.as_ptr() as u64;
-            (begin..begin + size_of_val(&***stack) as u64).contains(&top)
+            (begin..begin + size_of_val(stack) as u64).contains(&top)
         };
-        let words = self.outgrown.iter().find(holds).unwrap_or(&self.stack);
+        let words = self.outgrown.iter().find(|stack| holds(stack)).unwrap_or(&self.stack);
         let depth = (top - words.as_ptr() as u64) as usize / FRAME_BYTES;
         StackOf { words, depth }
     }

@@ -185,6 +185,27 @@ impl Jvmti {
         self,
         class: &(impl Reference + ?Sized),
     ) -> Result<Vec<(String, String)>, jvmtiError> {
+        let fields = self.declared_fields(class)?;
+        Ok(fields.into_iter().map(|(_, name, descriptor)| (name, descriptor)).collect())
+    }
+
+    /// An `int` that a class declares and its objects have.
+    pub(crate) fn declared_int_field(
+        self,
+        class: &(impl Reference + ?Sized),
+        wanted: &str,
+    ) -> Option<IntField> {
+        let fields = self.declared_fields(class).ok()?;
+        let is_wanted = |name: &str, descriptor: &str| name == wanted && descriptor == "I";
+        let field = fields.into_iter().find(|(_, name, it)| is_wanted(name, it));
+        field.map(|(field, ..)| IntField(field))
+    }
+
+    /// The fields that a class declares and its objects have, with name and descriptor.
+    fn declared_fields(
+        self,
+        class: &(impl Reference + ?Sized),
+    ) -> Result<Vec<(jfieldID, String, String)>, jvmtiError> {
         let (mut count, mut fields): (_, *mut jfieldID) = (0, null_mut());
         let (env, class) = (self.raw(), class.raw());
         // SAFETY: the environment and reference are valid; the array has `count` entries, which are
@@ -200,7 +221,7 @@ impl Jvmti {
                 let name = self.take_string(name).unwrap_or_default();
                 let descriptor = self.take_string(descriptor).unwrap_or_default();
                 if flags & STATIC == 0 {
-                    found.push((name, descriptor));
+                    found.push((field, name, descriptor));
                 }
             }
             self.free(fields);

@@ -1,6 +1,7 @@
 //! JNI references with owners.
 
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 
 use perk_jvmti_sys::jni_sys::{JNIEnv, jobject};
 
@@ -54,6 +55,11 @@ impl Local<'_> {
     /// The same reference, as long as this one lives.
     pub(crate) fn borrowed(&self) -> Borrowed<'_> {
         Borrowed(self.object, PhantomData)
+    }
+
+    /// The raw reference, which is the caller's to delete.
+    pub(crate) fn into_raw(self) -> jobject {
+        ManuallyDrop::new(self).object
     }
 }
 

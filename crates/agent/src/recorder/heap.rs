@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 use perk_hprof::heap::{ClassFields, Context, FieldType, HeapCounts, HeapOptions};
-use perk_profile::{ClassId, Profile, ThreadId, TraceId};
+use perk_profile::{ClassId, Profile, StrId, ThreadId, TraceId};
 use rustc_hash::FxHashMap;
 
 use super::{File, Recorder};
@@ -62,14 +62,22 @@ impl Recorder {
 }
 
 impl Context for Known<'_> {
-    fn object_trace(&mut self, profile: &mut Profile, record: u32) -> Option<TraceId> {
+    fn object_trace(
+        &mut self,
+        profile: &mut Profile,
+        class: StrId,
+        record: u32,
+    ) -> Option<TraceId> {
         let known = self.sites.get(record as usize).copied().flatten();
+        let is_of_class = |id| profile.symbols.get_class(id).name == class;
+        let known = known.filter(|&(id, _)| is_of_class(id));
         Some(known.map_or_else(|| profile.system_trace(), |(_, trace)| trace))
     }
 
-    fn array_trace(&mut self, profile: &mut Profile, address: u64) -> Option<TraceId> {
+    fn kept_trace(&mut self, profile: &mut Profile, address: u64) -> Option<TraceId> {
         let record = self.arrays.get(&address).copied().unwrap_or(0);
-        self.object_trace(profile, record)
+        let known = self.sites.get(record as usize).copied().flatten();
+        Some(known.map_or_else(|| profile.system_trace(), |(_, trace)| trace))
     }
 
     fn thread(&mut self, _: &mut Profile, tid: u64) -> Option<ThreadId> {

@@ -11,7 +11,7 @@ use super::{ClassDump, ClassFields, Context, FieldType};
 pub(super) const ID_BYTES: usize = 8;
 /// How the names of fields begin that perk gave to classes.
 const OWN_FIELD: &str = "$perk";
-/// The one of them that tells an object's record.
+/// How the name of the one begins that tells an object's record.
 const RECORD_FIELD: &str = "$perkRecord";
 /// The static pseudo field that holds an `Object[]` with the objects of the class's constant pool.
 const RESOLVED_REFERENCES: &str = "<resolved_references>";
@@ -298,7 +298,9 @@ impl Classes {
             let is_thread = class.loader == 0 && text(class.name) == "java.lang.Thread";
             for field in &class.fields {
                 match (text(field.name), field.field) {
-                    (RECORD_FIELD, FieldType::Int) => layout.record_at = Some(layout.stream_bytes),
+                    (name, FieldType::Int) if name.starts_with(RECORD_FIELD) => {
+                        layout.record_at = Some(layout.stream_bytes);
+                    }
                     ("tid", FieldType::Long) if is_thread => {
                         layout.tid_at = Some(layout.stream_bytes);
                     }

@@ -246,13 +246,13 @@ impl Rewrite<'_> {
             dump.threads.tid(id, number(&values[at..at + 8]));
         }
         let mut trace = NO_TRACE;
-        if self.options.with_traces
-            && let Some(at) = layout.record_at
-        {
-            let record = number(&values[at..at + 4]) as u32;
-            if record != 0
-                && let Some(found) = self.context.object_trace(self.profile, record)
-            {
+        if self.options.with_traces {
+            let found = match layout.record_at.map(|at| number(&values[at..at + 4]) as u32) {
+                Some(0) => None,
+                Some(record) => self.context.object_trace(self.profile, class.name, record),
+                None => self.context.kept_trace(self.profile, id),
+            };
+            if let Some(found) = found {
                 trace = self.trace(sink, found)?;
             }
         }
@@ -272,7 +272,7 @@ impl Rewrite<'_> {
             self.write_classes(dump, sink)?;
         }
         if self.options.with_traces
-            && let Some(found) = self.context.array_trace(self.profile, array.id)
+            && let Some(found) = self.context.kept_trace(self.profile, array.id)
         {
             array.trace = self.trace(sink, found)?;
         }

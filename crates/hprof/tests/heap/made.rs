@@ -99,8 +99,8 @@ fn instance(object: u64, class: u64, values: &[u8]) -> Vec<u8> {
     [&[0x21][..], &id(object), &u4(1), &id(class), &length, values].concat()
 }
 
-/// A dump as perk's own fields make it, with an array of so many bytes: each object has a record,
-/// threads have two fields more.
+/// A dump as perk's own fields make it, with an array of so many bytes: objects have a record in
+/// the class below that of all objects, threads have two fields more.
 pub(crate) fn dump_of(large_bytes: usize) -> Vec<u8> {
     let mut dump = Dump::new();
     dump.load(1, OBJECT, "java/lang/Object");
@@ -114,15 +114,22 @@ pub(crate) fn dump_of(large_bytes: usize) -> Vec<u8> {
     dump.record(0x05, &[u4(1), u4(0), u4(0)].concat());
     dump.record(0x05, &[&u4(2)[..], &u4(1), &u4(1), &id(1)].concat());
     // The classes below stand before those above.
+    let point = [("$perkRecord1f", 10), ("x", 10), ("y", 11), ("last", 2)];
     let mut first = dump.class(CHILD, POINT, 33, &[("z", 4), ("name", 2)]);
-    first.extend(dump.class(POINT, OBJECT, 24, &[("x", 10), ("y", 11), ("last", 2)]));
-    let thread = [("tid", 11), ("$perkStack", 11), ("daemon", 4), ("$perkTree", 11)];
+    first.extend(dump.class(POINT, OBJECT, 24, &point));
+    let thread = [
+        ("$perkRecord1f", 10),
+        ("$perkStack1f", 11),
+        ("$perkTree1f", 11),
+        ("tid", 11),
+        ("daemon", 4),
+    ];
     first.extend(dump.class(THREAD, OBJECT, 29, &thread));
-    first.extend(dump.class(OBJECT, 0, 4, &[("$perkRecord", 10)]));
-    first.extend(dump.class(OBJECT_ARRAY, OBJECT, 4, &[]));
+    first.extend(dump.class(OBJECT, 0, 0, &[]));
+    first.extend(dump.class(OBJECT_ARRAY, OBJECT, 0, &[]));
     dump.record(0x1C, &first);
-    let main = [&id(1)[..], &id(0xdead), &[1], &id(0xbeef), &u4(0)].concat();
-    let child = [&[1][..], &id(MAIN), &u4(5), &id(6), &id(ARRAY), &u4(7)].concat();
+    let main = [&u4(0)[..], &id(0xdead), &id(0xbeef), &id(1), &[1]].concat();
+    let child = [&[1][..], &id(MAIN), &u4(7), &u4(5), &id(6), &id(ARRAY)].concat();
     let array = [&[0x22][..], &id(ARRAY), &u4(1), &u4(3), &id(OBJECT_ARRAY)].concat();
     let array = [&array[..], &id(MAIN), &id(0), &id(0)].concat();
     let second = [instance(MAIN, THREAD, &main), instance(CHILD_OBJECT, CHILD, &child), array];

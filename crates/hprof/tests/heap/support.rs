@@ -8,7 +8,7 @@ use perk_hprof::heap::{
     ClassFields, Context, Elements, FieldType, HeapCounts, HeapOptions, Record, Root, Stream,
 };
 use perk_hprof::{BinaryForm, Format, Writer};
-use perk_profile::{Profile, Thread, ThreadId, TraceId, mutf8};
+use perk_profile::{Profile, StrId, Thread, ThreadId, TraceId, mutf8};
 use perk_testkit::Jdk;
 
 /// What a file of heap dumps holds; the last of several dumps where they tell the same ids.
@@ -175,12 +175,18 @@ pub(crate) struct Known {
 }
 
 impl Context for Known {
-    fn object_trace(&mut self, _: &mut Profile, record: u32) -> Option<TraceId> {
+    fn object_trace(
+        &mut self,
+        profile: &mut Profile,
+        class: StrId,
+        record: u32,
+    ) -> Option<TraceId> {
         assert_ne!(record, 0);
+        assert_eq!(profile.symbols.strings.get(class), "my.Point$Child");
         self.record_trace.filter(|_| record == 7)
     }
 
-    fn array_trace(&mut self, _: &mut Profile, address: u64) -> Option<TraceId> {
+    fn kept_trace(&mut self, _: &mut Profile, address: u64) -> Option<TraceId> {
         self.array_trace.filter(|(id, _)| *id == address).map(|(_, trace)| trace)
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use perk_classfile::{ClassEditor, ClassFile, MethodEdit, Reach, opcode};
 use perk_instrument::{
-    Error, HELPER, Instrumented, Leaves, MethodName, Methods, Probes, instrument, leaves,
+    Error, HELPER, Instrumented, Leaves, MethodName, Methods, Names, Probes, instrument, leaves,
 };
 use perk_testkit::{JavaRun, Jdk, workspace};
 
@@ -31,12 +31,24 @@ enum Calls {
     All,
 }
 
-const NONE: Probes = Probes { unwinding: false, lines: false, heap: false, object_record: false };
+const NONE: Probes = Probes {
+    unwinding: false,
+    lines: false,
+    heap: false,
+    object_record: false,
+    names: Names::PLAIN,
+};
 
 /// Calls, lines, unwinding, allocations, and the field for an object's record.
 pub(crate) const EVERYTHING: Kind = Kind {
     name: "everything",
-    probes: Probes { unwinding: true, lines: true, heap: true, object_record: true },
+    probes: Probes {
+        unwinding: true,
+        lines: true,
+        heap: true,
+        object_record: true,
+        names: Names::PLAIN,
+    },
     calls: Calls::All,
 };
 

@@ -86,11 +86,15 @@ public final class PerkProbes {
 
     /** Where allocation records begin. No site has the first one, and what it counts is nothing. */
     @Stable private static long RECORDS;
-    @Stable private static long NUMBER_FIELD;
-    /** Where objects hold the index of their record; -1 where they do not. */
-    @Stable private static long RECORD_FIELD;
-    /** 1, or 2 where the agent keeps weak references to arrays, or 3 where to objects, too. */
-    @Stable private static int KEEPS;
+    /**
+     * Where classes hold their number, and above {@link #OFFSET_SHIFT} where their objects hold the
+     * index of their record; 0 where they have no field for it. It is written once, and stable: where
+     * the JIT compilers know the class they know both.
+     */
+    @Stable private static long RECORDS_FIELD;
+    private static final int OFFSET_SHIFT = 32;
+    /** 1, or 2 where it is looked for what of all that is live. */
+    @Stable private static int LIVENESS;
     /** What sizes are multiples of, less one. */
     @Stable private static long ALIGNMENT_MASK;
     /** Where the elements of an array begin that have up to four bytes, or eight. */
@@ -125,16 +129,15 @@ public final class PerkProbes {
 
     /**
      * Allocations are counted, too; called before {@link #start}. To find what of them is live,
-     * objects hold the index of their record if {@code holds} is not 0, or the agent keeps weak
-     * references to them. Where arrays begin is asked of the agent: Unsafe's answer was an int
-     * before JDK 25, and is a long.
+     * objects hold the index of their record, and the agent keeps weak references to arrays and to
+     * objects that have no field for it. Where arrays begin is asked of the agent: Unsafe's answer
+     * was an int before JDK 25, and is a long.
      */
     private static long startSites(
-            long records, int holds, int keeps, int alignment, int base, int base8, int reference) {
+            long records, int liveness, int alignment, int base, int base8, int reference) {
         Unsafe unsafe = Unsafe.getUnsafe();
-        NUMBER_FIELD = unsafe.objectFieldOffset(Class.class, "$perkNumber");
-        RECORD_FIELD = holds == 0 ? -1 : unsafe.objectFieldOffset(Object.class, "$perkRecord");
-        KEEPS = keeps;
+        RECORDS_FIELD = unsafe.objectFieldOffset(Class.class, "$perkRecords");
+        LIVENESS = liveness;
         ALIGNMENT_MASK = alignment - 1;
         BASE = base;
         BASE8 = base8;
@@ -151,6 +154,11 @@ public final class PerkProbes {
         return 0;
     }
 
+    /** Where the objects of a class that declares a field for their record have it. */
+    private static long offset(Class<?> type) {
+        return Unsafe.getUnsafe().objectFieldOffset(type, "$perkRecord");
+    }
+
     /** A tree for the calling thread, or 0 if it gets none. */
     private static native long begin(Thread thread);
 
@@ -163,7 +171,7 @@ public final class PerkProbes {
     /** The frame to go on with where a method returns or catches, from the top outward. */
     private static native long unwind(long tree, long top, int method, boolean leave, long now);
 
-    /** The number of a class that has none yet; 0 if it gets none. */
+    /** The number of a class that has none yet, which holds it then; 0 if it gets none. */
     private static native int number(Class<?> type);
 
     /** Whether the clone() of a class is Object's. */
@@ -299,14 +307,17 @@ public final class PerkProbes {
     public static void allocated(Object object) {
         if (U != null) {
             Thread thread = Thread.currentThread();
-            int index = site(thread, object.getClass());
+            Class<?> type = object.getClass();
+            int index = site(thread, type);
             long record = RECORDS + ((long) index << RECORD_SHIFT);
             U.putLong(null, record + RECORD_COUNT, U.getLong(null, record + RECORD_COUNT) + 1);
-            if (RECORD_FIELD != -1) {
-                U.putInt(object, RECORD_FIELD, index);
-            }
-            if (KEEPS == 3) {
-                keepSafely(thread, object, index, 0);
+            if (LIVENESS == 2) {
+                long offset = U.getLong(type, RECORDS_FIELD) >>> OFFSET_SHIFT;
+                if (offset != 0) {
+                    U.putInt(object, offset, index);
+                } else {
+                    keepSafely(thread, object, index, 0);
+                }
             }
         }
     }
@@ -486,7 +497,7 @@ public final class PerkProbes {
         long bytes = end + ALIGNMENT_MASK & ~ALIGNMENT_MASK;
         U.putLong(null, record + RECORD_COUNT, U.getLong(null, record + RECORD_COUNT) + 1);
         U.putLong(null, record + RECORD_BYTES, U.getLong(null, record + RECORD_BYTES) + bytes);
-        if (KEEPS >= 2) {
+        if (LIVENESS == 2) {
             keepSafely(thread, array, index, bytes);
         }
     }
@@ -504,7 +515,8 @@ public final class PerkProbes {
         long top = U.getLong(thread, STACK_FIELD) ^ UNBORN;
         int index = U.getInt(null, U.getLong(null, top + FRAME_NODE) + SITE);
         long record = RECORDS + ((long) index << RECORD_SHIFT);
-        int differs = U.getInt(null, record + RECORD_CLASS) ^ U.getInt(type, NUMBER_FIELD);
+        int number = (int) U.getLong(type, RECORDS_FIELD);
+        int differs = U.getInt(null, record + RECORD_CLASS) ^ number;
         if (LINES == 2) {
             differs |= U.getChar(null, record + RECORD_LINE) ^ U.getChar(null, top + FRAME_LINE);
         }
@@ -549,12 +561,8 @@ public final class PerkProbes {
 
     /** The number of a class; 0 if it gets none. */
     private static int numberOf(Class<?> type) {
-        int number = U.getInt(type, NUMBER_FIELD);
-        if (number == 0) {
-            number = number(type);
-            U.putInt(type, NUMBER_FIELD, number);
-        }
-        return number;
+        int number = (int) U.getLong(type, RECORDS_FIELD);
+        return number == 0 ? number(type) : number;
     }
 
     @ForceInline

@@ -8,6 +8,7 @@ use perk_jvmti_sys::{
     jvmtiHeapReferenceInfo, jvmtiHeapReferenceKind, jvmtiPrimitiveType,
 };
 
+use super::Records;
 use crate::jvm::{Jni, Jvmti, Reference, Weak};
 use crate::recorder::entry;
 
@@ -116,39 +117,47 @@ impl Sum {
 }
 
 /// The objects of a heap, reachable or not yet collected.
-#[derive(Debug, Default)]
-pub(super) struct Walk {
+#[derive(Debug)]
+pub(super) struct Walk<'a> {
+    records: &'a Records,
+    /// Whether objects hold the index of their record, by the number of their class.
+    has_field: &'a [bool],
     /// By the tag of the class, which is the number of the class. Sizes are those with perk's field.
     pub(super) by_class: Vec<Sum>,
     /// By the index of the record.
     pub(super) by_record: Vec<u64>,
-    /// The object that the walk is at: its field with the lowest number so far, and what is in it.
-    field: Option<(jint, i32)>,
+    /// The object that the walk is at, if it has the field: the number of its class, and of its
+    /// fields the one with the lowest number so far, and what is in it.
+    at: Option<(u32, jint, i32)>,
 }
 
-impl Walk {
-    /// Walks the heap, and where `fields` says so looks at what record objects name.
-    pub(super) fn of(jvmti: Jvmti, fields: bool) -> Self {
-        let mut walk = Self::default();
+impl<'a> Walk<'a> {
+    /// Walks the heap, and looks at what record objects name.
+    pub(super) fn of(jvmti: Jvmti, records: &'a Records, has_field: &'a [bool]) -> Self {
+        let none =
+            || Self { records, has_field, by_class: Vec::new(), by_record: Vec::new(), at: None };
+        let mut walk = none();
         let callbacks = jvmtiHeapCallbacks {
             heap_iteration_callback: Some(object),
-            primitive_field_callback: fields.then_some(field as _),
+            primitive_field_callback: Some(field),
             ..Default::default()
         };
         // SAFETY: the callbacks are passed a walk, by the thread that has it borrowed.
         let walked =
             unsafe { jvmti.iterate_through_heap(&callbacks, std::ptr::from_mut(&mut walk).cast()) };
         if walked.is_err() {
-            return Self::default();
+            return none();
         }
         walk.leave();
         walk
     }
 
-    /// Books the object that the walk was at.
+    /// Books the object that the walk was at. Of what it holds nothing is taken for granted: it must
+    /// be a record, and one of the object's class.
     fn leave(&mut self) {
-        if let Some((_, record)) = self.field.take()
-            && record > 0
+        if let Some((class, _, record)) = self.at.take()
+            && let Ok(record) = u32::try_from(record)
+            && self.records.is_of_class(record, class)
         {
             *entry(&mut self.by_record, record as usize) += 1;
         }
@@ -164,7 +173,7 @@ unsafe extern "system" fn object(
     walk: *mut c_void,
 ) -> jint {
     // SAFETY: `Walk::of` passed it.
-    let walk = unsafe { &mut *walk.cast::<Walk>() };
+    let walk = unsafe { &mut *walk.cast::<Walk<'_>>() };
     walk.leave();
     if let Ok(class) = u32::try_from(class_tag) {
         entry(&mut walk.by_class, class as usize).add(1, size.unsigned_abs());
@@ -172,28 +181,29 @@ unsafe extern "system" fn object(
     JVMTI_VISIT_OBJECTS
 }
 
-/// A primitive field of that object. The one of java.lang.Object has the lowest number of all that
-/// are no static ones: fields of superclasses come before those of subclasses (JVMTI, "Heap
-/// Callback: Field Index").
+/// A primitive field of that object. perk's is the first that the topmost of its classes declares
+/// which declares any, and so has the lowest number of all that are no static ones: fields of
+/// superclasses come before those of subclasses (JVMTI, "Heap Callback: Field Index").
 unsafe extern "system" fn field(
     kind: jvmtiHeapReferenceKind,
     info: *const jvmtiHeapReferenceInfo,
-    _: jlong,
+    class_tag: jlong,
     _: *mut jlong,
     value: jvalue,
     value_type: jvmtiPrimitiveType,
     walk: *mut c_void,
 ) -> jint {
     // SAFETY: `Walk::of` passed it.
-    let walk = unsafe { &mut *walk.cast::<Walk>() };
-    if kind == JVMTI_HEAP_REFERENCE_FIELD {
+    let walk = unsafe { &mut *walk.cast::<Walk<'_>>() };
+    let class = u32::try_from(class_tag).unwrap_or(0);
+    if kind == JVMTI_HEAP_REFERENCE_FIELD && walk.has_field.get(class as usize) == Some(&true) {
         // SAFETY: this is the information for fields; the type tells which value there is.
         let (index, value) = unsafe {
             let is_int = value_type == JVMTI_PRIMITIVE_TYPE_INT;
             ((*info).field.index, if is_int { value.i } else { 0 })
         };
-        if walk.field.is_none_or(|(lowest, _)| index < lowest) {
-            walk.field = Some((index, value));
+        if walk.at.is_none_or(|(_, lowest, _)| index < lowest) {
+            walk.at = Some((class, index, value));
         }
     }
     JVMTI_VISIT_OBJECTS

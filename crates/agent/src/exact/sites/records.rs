@@ -110,6 +110,11 @@ impl Records {
         }
     }
 
+    /// Whether there is a record with this index, and it is for objects of a class.
+    pub(super) fn is_of_class(&self, index: u32, class: u32) -> bool {
+        index != 0 && (index as usize) < self.len() && self.key(index).class == class
+    }
+
     /// The objects and bytes counted so far.
     pub(super) fn counts(&self, index: u32) -> (u64, u64) {
         let record = &self.all[index as usize];

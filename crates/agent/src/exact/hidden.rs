@@ -1,0 +1,111 @@
+//! Hidden classes, of lambdas for example. No agent is shown them; but their bytes are an argument of a
+//! native method of the JDK, in whose place is one of perk's, which adds the field for the record of
+//! their objects. They get no probes.
+
+use std::ffi::c_void;
+use std::mem::transmute;
+use std::sync::OnceLock;
+
+use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jbyteArray, jclass, jint, jobject, jstring};
+
+use super::ExactEngine;
+use crate::guard::{Feature, guard};
+use crate::jvm::{Borrowed, Jni, Reference};
+
+/// The class that has the method, by its internal name.
+pub(super) const CLASS: &str = "java/lang/ClassLoader";
+const NAME: &str = "defineClass0";
+const SIGNATURE: &str = "(Ljava/lang/ClassLoader;Ljava/lang/Class;Ljava/lang/String;[BII\
+    Ljava/security/ProtectionDomain;ZILjava/lang/Object;)Ljava/lang/Class;";
+
+/// The method's function.
+type Define = unsafe extern "system" fn(
+    env: *mut JNIEnv,
+    class: jclass,
+    loader: jobject,
+    lookup: jclass,
+    name: jstring,
+    bytes: jbyteArray,
+    offset: jint,
+    length: jint,
+    domain: jobject,
+    initializes: jboolean,
+    flags: jint,
+    data: jobject,
+) -> jclass;
+
+static DEFINING: OnceLock<Defining> = OnceLock::new();
+
+struct Defining {
+    engine: &'static ExactEngine,
+    /// The function that was there before.
+    define: Define,
+}
+
+/// The JVM binds a method of [`CLASS`]: answers what to bind in the place of its function.
+pub(super) fn bind(
+    engine: &'static ExactEngine,
+    name: &str,
+    signature: &str,
+    function: *mut c_void,
+) -> Option<*mut c_void> {
+    if (name, signature) != (NAME, SIGNATURE) {
+        return None;
+    }
+    // SAFETY: it is the function of the method that has this name and signature.
+    let define = unsafe { transmute::<*mut c_void, Define>(function) };
+    DEFINING.get_or_init(|| Defining { engine, define });
+    Some(define_class as *mut c_void)
+}
+
+/// In the place of that function.
+unsafe extern "system" fn define_class(
+    env: *mut JNIEnv,
+    class: jclass,
+    loader: jobject,
+    lookup: jclass,
+    name: jstring,
+    bytes: jbyteArray,
+    offset: jint,
+    length: jint,
+    domain: jobject,
+    initializes: jboolean,
+    flags: jint,
+    data: jobject,
+) -> jclass {
+    let Some(defining) = DEFINING.get() else { return std::ptr::null_mut() };
+    let mut changed = None;
+    // What is made here is not the program's.
+    guard(Feature::Probes, || {
+        // SAFETY: the JVM passes the calling thread's environment and an array, or null.
+        let (jni, bytes) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(bytes)) };
+        if let Some(bytes) = bytes
+            // SAFETY: by the method's signature it is an array of bytes.
+            && let Some(original) = unsafe { jni.bytes_of(&bytes, offset, length) }
+            && let Some(class) = defining.engine.classes.transform_hidden(&original)
+        {
+            changed = jni.array_of_bytes(&class).map(|array| (array, class.len() as jint));
+        }
+    });
+    let (bytes, offset, length) = match &changed {
+        Some((array, length)) => (array.raw(), 0, *length),
+        None => (bytes, offset, length),
+    };
+    // SAFETY: the arguments are the caller's, but for the class, which is the same with a field more.
+    unsafe {
+        (defining.define)(
+            env,
+            class,
+            loader,
+            lookup,
+            name,
+            bytes,
+            offset,
+            length,
+            domain,
+            initializes,
+            flags,
+            data,
+        )
+    }
+}

@@ -1,0 +1,67 @@
+//! The fields in which objects hold the index of their record.
+
+use perk_jvmti_sys::jni_sys::jvalue;
+use perk_profile::ClassId;
+use rustc_hash::FxHashMap;
+
+use crate::jvm::{IntField, Jni, Jvmti, Reference};
+
+/// The field of a class's objects, its own or that of a class above it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RecordField {
+    field: IntField,
+    /// Where it is in an object; not 0.
+    pub(super) offset: u32,
+}
+
+/// Those of classes. Classes of several loaders can have one name, and differ.
+#[derive(Debug, Default)]
+pub(super) struct RecordFields {
+    by_offset: FxHashMap<(ClassId, u32), IntField>,
+    /// Whether all classes of the name have one.
+    is_with: FxHashMap<ClassId, bool>,
+}
+
+impl RecordFields {
+    /// Adds that of a class, or that it has none.
+    pub(super) fn add(&mut self, class: ClassId, field: Option<RecordField>) {
+        *self.is_with.entry(class).or_insert(true) &= field.is_some();
+        if let Some(RecordField { field, offset }) = field {
+            self.by_offset.insert((class, offset), field);
+        }
+    }
+
+    /// That at an offset.
+    pub(super) fn get(&self, class: ClassId, offset: u32) -> Option<IntField> {
+        self.by_offset.get(&(class, offset)).copied()
+    }
+
+    /// Whether objects have one, by the number of their class.
+    pub(super) fn by_number(&self) -> Vec<bool> {
+        let mut has_field = Vec::new();
+        for (class, is_with) in &self.is_with {
+            *crate::recorder::entry(&mut has_field, class.index() + 1) = *is_with;
+        }
+        has_field
+    }
+}
+
+/// Finds that of a class whose objects there are, by its name.
+pub(super) fn find(
+    jvmti: Jvmti,
+    jni: Jni<'_>,
+    helper: &dyn Reference,
+    class: &(impl Reference + ?Sized),
+    name: &str,
+) -> Option<RecordField> {
+    if let Some(field) = jvmti.declared_int_field(class, name) {
+        let arguments = [jvalue { l: class.raw() }];
+        let signature = c"(Ljava/lang/Class;)J";
+        // SAFETY: the arguments are those of the helper's method.
+        let offset = unsafe { jni.call_static_long(helper, c"offset", signature, &arguments) };
+        let offset = u32::try_from(offset?).ok().filter(|&offset| offset != 0)?;
+        return Some(RecordField { field, offset });
+    }
+    let superclass = jni.superclass(class)?;
+    find(jvmti, jni, helper, &superclass, name)
+}

@@ -1,0 +1,114 @@
+//! What native methods that deal with classes and their fields need of JNI.
+
+use std::ptr::null_mut;
+
+use perk_jvmti_sys::jni_sys::jint;
+
+use super::{Borrowed, Jni, Local, Reference};
+
+/// Names with more characters are not looked at: perk's are shorter.
+const LONGEST_NAME: usize = 40;
+
+impl<'a> Jni<'a> {
+    /// A part of an array of bytes; `None` if it does not have that.
+    ///
+    /// # Safety
+    /// The array must be one of bytes.
+    pub(crate) unsafe fn bytes_of(
+        self,
+        array: &Borrowed<'_>,
+        offset: jint,
+        length: jint,
+    ) -> Option<Vec<u8>> {
+        let env = self.raw();
+        let mut bytes = vec![0_u8; usize::try_from(length).ok()?];
+        // SAFETY: the environment is this thread's; the caller's promise; there is room for the part,
+        // and JNI checks whether the array has it.
+        unsafe {
+            let to = bytes.as_mut_ptr().cast();
+            ((**env).v1_1.GetByteArrayRegion)(env, array.raw(), offset, length, to);
+        }
+        let is_whole = !self.is_throwing();
+        self.clear_exception();
+        is_whole.then_some(bytes)
+    }
+
+    /// A new array of these bytes.
+    pub(crate) fn array_of_bytes(self, bytes: &[u8]) -> Option<Local<'a>> {
+        let (env, length) = (self.raw(), jint::try_from(bytes.len()).ok()?);
+        // SAFETY: the environment is this thread's; the new reference is ours, and the array is as
+        // long as the bytes.
+        unsafe {
+            let array = self.checked(((**env).v1_2.NewByteArray)(env, length))?;
+            let from = bytes.as_ptr().cast();
+            ((**env).v1_1.SetByteArrayRegion)(env, array.raw(), 0, length, from);
+            Some(array)
+        }
+    }
+
+    /// An array of `java.lang.reflect.Field` without those whose names are left out; `None` if that
+    /// is none of them.
+    ///
+    /// # Safety
+    /// The array must be one of fields, and the thread must have no exception.
+    pub(crate) unsafe fn without_fields(
+        self,
+        fields: &Borrowed<'_>,
+        is_left_out: impl Fn(&str) -> bool,
+    ) -> Option<Local<'a>> {
+        let env = self.raw();
+        // SAFETY: the environment is this thread's; the caller's promise; indexes are below the
+        // array's length, new references are ours.
+        unsafe {
+            let count = ((**env).v1_1.GetArrayLength)(env, fields.raw());
+            let get = (**env).v1_1.GetObjectArrayElement;
+            let field = |index| Local::from_raw(self, get(env, fields.raw(), index));
+            if count == 0 {
+                return None;
+            }
+            let class = self.class_of(&field(0)?)?;
+            let signature = c"Ljava/lang/String;".as_ptr();
+            let find = (**env).v1_1.GetFieldID;
+            let name_field = find(env, class.raw(), c"name".as_ptr(), signature);
+            if name_field.is_null() {
+                self.clear_exception();
+                return None;
+            }
+            let is_kept = |index: &jint| {
+                let Some(field) = field(*index) else { return true };
+                let name = ((**env).v1_1.GetObjectField)(env, field.raw(), name_field);
+                let name = Local::from_raw(self, name).and_then(|name| self.short_text(&name));
+                !name.is_some_and(|name| is_left_out(&name))
+            };
+            let kept: Vec<_> = (0..count).filter(is_kept).collect();
+            let kept_count = kept.len() as jint;
+            if kept_count == count {
+                return None;
+            }
+            let new = (**env).v1_2.NewObjectArray;
+            let others = self.checked(new(env, kept_count, class.raw(), null_mut()))?;
+            for (at, index) in (0..).zip(kept) {
+                let field = field(index)?;
+                ((**env).v1_1.SetObjectArrayElement)(env, others.raw(), at, field.raw());
+            }
+            Some(others)
+        }
+    }
+
+    /// A string of no more than [`LONGEST_NAME`] characters.
+    ///
+    /// # Safety
+    /// The object must be a string.
+    unsafe fn short_text(self, string: &Local<'_>) -> Option<String> {
+        let env = self.raw();
+        // SAFETY: the environment is this thread's; the caller's promise; there is room for so many
+        // characters.
+        unsafe {
+            let length = ((**env).v1_1.GetStringLength)(env, string.raw());
+            let mut text = [0; LONGEST_NAME];
+            let text = text.get_mut(..usize::try_from(length).ok()?)?;
+            ((**env).v1_2.GetStringRegion)(env, string.raw(), 0, length, text.as_mut_ptr());
+            String::from_utf16(text).ok()
+        }
+    }
+}
