@@ -46,7 +46,7 @@ fn assert_totals(jdk: &Jdk, agent: &JavaRun, allowed_share: f64) {
         all += bytes;
         found_all += found;
     }
-    println!("{report}");
+    eprintln!("{report}");
     let differs = found_all.abs_diff(all) as f64 / all as f64;
     assert!(differs < allowed_share, "{differs}: {found_all} of {all} bytes:\n{report}");
 }
