@@ -224,6 +224,18 @@ impl<'c> Member<'c> {
         self.class.pool.utf8(self.entry.descriptor)
     }
 
+    /// The descriptor of a method.
+    ///
+    /// # Errors
+    ///
+    /// If it is not one (JVM specification 4.3.3).
+    pub(crate) fn method_descriptor(&self) -> Result<&'c [u8], Error> {
+        let descriptor = self.descriptor()?;
+        let index = self.entry.descriptor;
+        let error = || self.class.pool.not(index, "a method's descriptor");
+        is_method_descriptor(descriptor).then_some(descriptor).ok_or_else(error)
+    }
+
     /// Its attributes.
     pub fn attributes(&self) -> Attributes<'c> {
         let bytes = &self.class.bytes[..self.entry.end as usize];
@@ -244,6 +256,33 @@ impl<'c> Member<'c> {
     /// Where the whole attribute `Code` is in the file.
     pub(crate) fn code_attribute(&self) -> Option<Range<usize>> {
         self.entry.code.as_ref().map(|range| range.start as usize..range.end as usize)
+    }
+}
+
+fn is_method_descriptor(text: &[u8]) -> bool {
+    let Some(mut left) = text.strip_prefix(b"(") else { return false };
+    loop {
+        if let Some(returned) = left.strip_prefix(b")") {
+            return returned == b"V" || after_type(returned) == Some(b"");
+        }
+        match after_type(left) {
+            Some(others) => left = others,
+            None => return false,
+        }
+    }
+}
+
+/// What follows the descriptor of a type (JVM specification 4.3.2); `None` if there is none.
+fn after_type(text: &[u8]) -> Option<&[u8]> {
+    let dimensions = text.iter().take_while(|it| **it == b'[').count();
+    let (first, others) = text[dimensions..].split_first()?;
+    match first {
+        b'B' | b'C' | b'D' | b'F' | b'I' | b'J' | b'S' | b'Z' => Some(others),
+        b'L' => {
+            let end = others.iter().position(|it| *it == b';').filter(|end| *end > 0)?;
+            Some(&others[end + 1..])
+        }
+        _ => None,
     }
 }
 

@@ -58,7 +58,8 @@ impl<'c> Code<'c> {
         let count = reader.u16("the length of the exception table")?;
         let exceptions = reader.take(usize::from(count) * 8, "the exception table")?;
         let attributes = reader.clone();
-        skip_attributes(&mut reader, |_, _| Ok(()))?;
+        // A JVM refuses attributes without a name, also those that it would pass over.
+        skip_attributes(&mut reader, |name, _| class.pool().utf8(name).map(|_| ()))?;
         reader.expect_end("the end of the attribute Code")?;
         Ok(Self { class, max_stack, max_locals, bytes, offset, exceptions, attributes })
     }

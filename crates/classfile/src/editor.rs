@@ -147,7 +147,7 @@ impl<'c> ClassEditor<'c> {
         let signature = Signature {
             class: self.class.name()?,
             name: method.name()?,
-            descriptor: method.descriptor()?,
+            descriptor: method.method_descriptor()?,
             is_static: method.access_flags() & access::STATIC != 0,
         };
         let (pool, out) = (&mut self.pool, &mut self.code);

@@ -138,7 +138,8 @@ impl<'a> ConstantPool<'a> {
         }
     }
 
-    fn not(&self, index: u16, expected: &'static str) -> Error {
+    /// The error of a constant that is not as it should be.
+    pub(crate) fn not(&self, index: u16, expected: &'static str) -> Error {
         let offset = self.offsets.get(usize::from(index)).filter(|&&offset| offset != 0);
         let offset = offset.map_or(self.bytes.len(), |&offset| offset as usize);
         Error::Constant { offset, index, expected }

@@ -82,7 +82,7 @@ impl Splicer {
             match attribute.name {
                 b"LineNumberTable" => tables::write_line_numbers(reader, layout, out)?,
                 b"LocalVariableTable" | b"LocalVariableTypeTable" => {
-                    tables::write_local_variables(reader, layout, out)?;
+                    tables::write_local_variables(reader, code.max_locals(), layout, out)?;
                 }
                 b"StackMapTable" => {
                     has_frames = true;

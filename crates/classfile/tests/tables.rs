@@ -53,10 +53,15 @@ fn line_numbers_are_told_as_they_are_in_the_file() {
 #[test]
 fn local_variables_keep_what_they_cover() {
     for name in ["LocalVariableTable", "LocalVariableTypeTable"] {
-        let body = straight(name, words(&[3, 0, 2, 7, 8, 0, 2, 3, 7, 8, 1, 2, 0, 7, 8, 2]));
+        let table = words(&[3, 0, 2, 7, 8, 0, 2, 3, 7, 8, 1, 2, 0, 7, 8, 2]);
+        let body = Body { max_locals: 3, ..straight(name, table) };
         let new = edited(&body, at_2);
         let expected = words(&[3, 0, 2, 7, 8, 0, 2, 8, 7, 8, 1, 2, 0, 7, 8, 2]);
         assert_eq!(contents(&new), expected, "{name}");
+        // A JVM refuses a variable that the method does not have.
+        let fewer = Body { max_locals: 2, ..body };
+        let skipped = edit(&class_of(&fewer), at_2).skipped;
+        assert!(matches!(skipped[0].reason, SkipReason::Malformed(_)), "{name}: {skipped:?}");
     }
 }
 

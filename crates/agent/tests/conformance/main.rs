@@ -55,9 +55,6 @@ fn conforms_on(jdk: &Jdk) {
                         let text = what.downcast_ref::<String>().map_or("it panics", |it| it);
                         found.fault(text.to_owned());
                     }
-                    for n in &found.seen {
-                        eprintln!("SEEN {n} {}", case.name);
-                    }
                     let mut results = results.lock().expect("no panic");
                     results.0.append(&mut found.seen);
                     let faults = found.faults.iter();

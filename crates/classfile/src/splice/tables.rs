@@ -4,7 +4,7 @@ use super::contained::Trailer;
 use super::layout::Layout;
 use super::{limit, push_u16};
 use crate::reader::Reader;
-use crate::{Code, MethodEdit, SkipReason};
+use crate::{Code, Error, MethodEdit, SkipReason};
 
 /// Appends the exception table: the entries of code that is contained, the method's own, and those of
 /// the handler of all exceptions.
@@ -77,9 +77,11 @@ pub(super) fn write_line_numbers(
 }
 
 /// Appends the contents of a LocalVariableTable (JVM specification 4.7.13) or
-/// LocalVariableTypeTable (4.7.14), which have the same form.
+/// LocalVariableTypeTable (4.7.14), which have the same form. The new code may have more local
+/// variables than `max_locals`, but not these.
 pub(super) fn write_local_variables(
     mut reader: Reader<'_>,
+    max_locals: u16,
     layout: &Layout,
     out: &mut Vec<u8>,
 ) -> Result<(), SkipReason> {
@@ -87,7 +89,14 @@ pub(super) fn write_local_variables(
     push_u16(out, count);
     for _ in 0..count {
         write_range(&mut reader, layout, out)?;
-        out.extend_from_slice(reader.take(6, "a local variable")?);
+        out.extend_from_slice(reader.take(4, "a local variable")?);
+        let at = reader.at();
+        let index = reader.u16("the index of a local variable")?;
+        if index >= max_locals {
+            let expected = "the index of a local variable of the method";
+            return Err(Error::Unexpected { offset: at, expected, found: index.into() }.into());
+        }
+        push_u16(out, index);
     }
     reader.expect_end("the end of the local variables")?;
     Ok(())

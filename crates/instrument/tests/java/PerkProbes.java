@@ -27,6 +27,8 @@ public final class PerkProbes {
     private static Thread recorded;
     private static StringBuilder log;
     private static Class<?> counted;
+    /** Whether the next array made by reflection is counted by who asked for it. */
+    private static boolean withheld;
     private static final int[] methods = new int[MAX_DEPTH];
     private static final int[] callLines = new int[MAX_DEPTH];
 
@@ -167,6 +169,32 @@ public final class PerkProbes {
         made("array", array);
     }
 
+    /** What the JVM makes for an exception is none of what tests count. */
+    public static void traced(Throwable exception) {
+    }
+
+    public static void withhold() {
+        if (isRecorded()) {
+            withheld = true;
+        }
+    }
+
+    public static void reflected(Object array) {
+        if (isRecorded() && withheld) {
+            withheld = false;
+        } else {
+            made("reflected", array);
+        }
+    }
+
+    public static void cloned(Object from, Object clone) {
+        cloned(from.getClass(), clone);
+    }
+
+    public static void clonedAbove(Object clone, Class<?> type) {
+        cloned(type.getSuperclass(), clone);
+    }
+
     public static void mounted(Thread thread) {
         if (Thread.currentThread() == thread) {
             mounted++;
@@ -179,9 +207,13 @@ public final class PerkProbes {
         }
     }
 
+    private static boolean isRecorded() {
+        return recorded != null && Thread.currentThread() == recorded;
+    }
+
     /** Whether the current thread is the one; probes of what is called from here do nothing then. */
     private static boolean begins() {
-        if (recorded == null || Thread.currentThread() != recorded) {
+        if (!isRecorded()) {
             return false;
         }
         recorded = null;
@@ -211,6 +243,29 @@ public final class PerkProbes {
         }
         repaired += depth - 1 - at;
         depth = at + 1;
+    }
+
+    /** The clone() of a class has returned something, which it has made if it is that of Object. */
+    private static void cloned(Class<?> type, Object clone) {
+        if (clone != null && begins()) {
+            boolean isMade = inheritsClone(type);
+            ends();
+            if (isMade) {
+                made("cloned", clone);
+            }
+        }
+    }
+
+    private static boolean inheritsClone(Class<?> type) {
+        for (Class<?> it = type; it != Object.class; it = it.getSuperclass()) {
+            try {
+                it.getDeclaredMethod("clone");
+                return false;
+            } catch (NoSuchMethodException e) {
+                // It is inherited.
+            }
+        }
+        return true;
     }
 
     private static void made(String what, Object object) {
