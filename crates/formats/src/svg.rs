@@ -40,13 +40,13 @@ pub fn write(profile: &Profile, value: Value, title: &str, out: &mut dyn Write) 
     let graph = Graph::new(profile, value, |part| Label::new(profile, part));
     let nodes = graph.nodes.iter().map(|node| Pair {
         level: node.level,
-        label: graph.labels[node.label],
+        label: node.label,
         before: 0,
         after: node.self_count,
     });
     let colours = Packages::new(&graph);
-    let picture = Picture::new(nodes.collect(), shown_as(profile, value));
-    picture.write(title, false, |frame| colours.of(&frame.label), out)
+    let picture = Picture::new(nodes, &graph.labels, shown_as(profile, value));
+    picture.write(title, false, |frame| colours.of(picture.label(frame)), out)
 }
 
 /// Writes two profiles as one picture: frames are as wide as their numbers after, coloured by how
@@ -64,10 +64,21 @@ pub fn write_pair(
         let profile = profiles[side];
         Graph::new(profile, values[side], |part| Label::new(profile, part))
     });
-    let picture = Picture::new(pairs(&before, &after), shown_as(profiles[1], values[1]));
+    let pairs = pairs(&before, &after);
+    let mut labels: Vec<Label<'_>> = Vec::new();
+    let mut known: KeyedMap<Label<'_>, usize> = KeyedMap::default();
+    let nodes = pairs.into_iter().map(|Pair { level, label, before, after }| {
+        let label = *known.entry(label).or_insert_with(|| {
+            labels.push(label);
+            labels.len() - 1
+        });
+        Pair { level, label, before, after }
+    });
+    let nodes: Vec<_> = nodes.collect();
+    let picture = Picture::new(nodes, &labels, shown_as(profiles[1], values[1]));
     let title = format!("{} → {}", titles[0], titles[1]);
     let [all_before, all_after] = [picture.frames[0].before, picture.frames[0].after];
-    let colour = |frame: &Frame<'_>| {
+    let colour = |frame: &Frame| {
         let share = |count, all: u64| count as f64 / all.max(1) as f64;
         let (before, after) = (share(frame.before, all_before), share(frame.after, all_after));
         let points = after - before;
@@ -89,11 +100,12 @@ fn shown_as(profile: &Profile, value: Value) -> (String, Unit) {
     (value.name(profile).to_owned(), value.unit(profile))
 }
 
-/// A frame and all below it.
-struct Frame<'a> {
+/// A frame and all below it. There can be many millions.
+struct Frame {
     /// From 0; that of everything is the one on level 0.
-    level: usize,
-    label: Label<'a>,
+    level: u32,
+    /// The label's place among the picture's.
+    label: u32,
     before: u64,
     after: u64,
     own: u64,
@@ -104,61 +116,75 @@ struct Frame<'a> {
 struct Picture<'a> {
     value: String,
     unit: Unit,
+    /// The first is that of everything.
+    labels: Vec<Label<'a>>,
     /// In preorder; the first is everything.
-    frames: Vec<Frame<'a>>,
+    frames: Vec<Frame>,
 }
 
 impl<'a> Picture<'a> {
-    fn new(nodes: Vec<Pair<Label<'a>>>, (value, unit): (String, Unit)) -> Self {
+    /// The picture of nodes in preorder, whose labels are places in `labels`.
+    fn new(
+        nodes: impl IntoIterator<Item = Pair<usize>>,
+        labels: &[Label<'a>],
+        (value, unit): (String, Unit),
+    ) -> Self {
         let all = Label { class: "", name: "all", signature: "", kind: Kind::Thread };
-        let frame = |level, label, before, after| Frame {
-            level,
-            label,
+        let labels = [&[all], labels].concat();
+        // More nodes than 32 bits count do not fit into memory.
+        let frame = |level: usize, label: usize, before, after| Frame {
+            level: level as u32,
+            label: label as u32,
             before,
             after,
             own: after,
             start: 0,
         };
-        let mut frames = vec![frame(0, all, 0, 0)];
-        frames.extend(nodes.iter().map(|it| frame(it.level + 1, it.label, it.before, it.after)));
-        let mut path: Vec<usize> = Vec::new();
+        let mut frames = vec![frame(0, 0, 0, 0)];
+        let nodes = nodes.into_iter();
+        frames.extend(nodes.map(|it| frame(it.level + 1, it.label + 1, it.before, it.after)));
+        let mut path: Vec<u32> = Vec::new();
         let mut parents = vec![0; frames.len()];
         for (index, frame) in frames.iter().enumerate() {
-            path.truncate(frame.level);
+            path.truncate(frame.level as usize);
             parents[index] = path.last().copied().unwrap_or(0);
-            path.push(index);
+            path.push(index as u32);
         }
         for index in (1..frames.len()).rev() {
             let (before, after) = (frames[index].before, frames[index].after);
-            let parent = &mut frames[parents[index]];
+            let parent = &mut frames[parents[index] as usize];
             parent.before = parent.before.saturating_add(before);
             parent.after = parent.after.saturating_add(after);
         }
         let mut free = vec![0_u64; frames.len()];
         for index in 1..frames.len() {
-            let parent = parents[index];
+            let parent = parents[index] as usize;
             frames[index].start = free[parent];
             free[index] = free[parent];
             free[parent] = free[parent].saturating_add(frames[index].after);
         }
-        Self { value, unit, frames }
+        Self { value, unit, labels, frames }
+    }
+
+    fn label(&self, frame: &Frame) -> &Label<'a> {
+        &self.labels[frame.label as usize]
     }
 
     fn write(
         &self,
         title: &str,
         is_compared: bool,
-        colour: impl Fn(&Frame<'a>) -> String,
+        colour: impl Fn(&Frame) -> String,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let all = self.frames[0].after;
         let scale = (WIDTH - 2.0 * MARGIN) / all.max(1) as f64;
-        let is_drawn = |frame: &&Frame<'_>| {
+        let is_drawn = |frame: &&Frame| {
             frame.level == 0 || frame.after > 0 && frame.after as f64 * scale >= NARROWEST
         };
         let drawn = || self.frames.iter().filter(is_drawn);
         let depth = drawn().map(|frame| frame.level + 1).max().unwrap_or(1);
-        let height = HEAD + depth as f64 * ROW + MARGIN;
+        let height = HEAD + f64::from(depth) * ROW + MARGIN;
         let left_out = self.frames.len() - drawn().count();
         writeln!(
             out,
@@ -182,7 +208,7 @@ impl<'a> Picture<'a> {
         )?;
         for frame in drawn() {
             let (x, width) = (MARGIN + frame.start as f64 * scale, frame.after as f64 * scale);
-            let y = HEAD + frame.level as f64 * ROW;
+            let y = HEAD + f64::from(frame.level) * ROW;
             writeln!(
                 out,
                 "<g><title>{}</title><rect x=\"{x:.2}\" y=\"{y}\" width=\"{width:.2}\" \
@@ -190,21 +216,21 @@ impl<'a> Picture<'a> {
                 escape(&self.told(frame, is_compared)),
                 ROW - 1.0,
                 colour(frame),
-                text(&frame.label, x, y, width)
+                text(self.label(frame), x, y, width)
             )?;
         }
         writeln!(out, "</svg>")
     }
 
     /// What the pointer shows: the name and the numbers.
-    fn told(&self, frame: &Frame<'_>, is_compared: bool) -> String {
+    fn told(&self, frame: &Frame, is_compared: bool) -> String {
         let all = &self.frames[0];
         let amount = |count, all| {
             format!("{} ({} %)", units::amount(count, self.unit), units::percent(count, all))
         };
         let mut told = format!(
             "{} — {} {}, self {}",
-            full_name(&frame.label),
+            full_name(self.label(frame)),
             self.value,
             amount(frame.after, all.after),
             amount(frame.own, all.after)
