@@ -13,7 +13,7 @@ use perk_profile::Profile;
 use perk_testkit::{JavaRun, Jdk, Outcome, Signal, jdk};
 
 use support::text::Text;
-use support::{FILE, assert_near, checked, progress, run, sampled, samples_where};
+use support::{FILE, assert_near, checked, progress, run, run_by_threads, sampled, samples_where};
 
 /// Names of threads and `class.method`s.
 fn names(profile: &Profile) -> (BTreeSet<String>, BTreeSet<String>) {
@@ -103,22 +103,20 @@ fn stacks_of_any_depth_are_walked() {
 #[test]
 fn threads_that_come_and_go_fast_are_all_told() {
     jdk::each(|jdk| {
+        let (options, main) = (",interval=1,depth=16,cutoff=0", "ManyThreads");
+        let (outcome, text) = run(jdk, &format!("{options},thread=y"), main, &["2000", "0"]);
+        assert_quiet(&outcome);
+        let threads = text.threads.iter();
+        let short = threads.filter(|(_, thread)| thread.name.starts_with("short-"));
+        let short: Vec<u32> = short.map(|(serial, _)| *serial).collect();
+        assert_eq!(short.len(), 2000);
+        let ended: BTreeSet<&u32> = text.ended.iter().collect();
+        assert!(short.iter().all(|serial| ended.contains(serial)));
         for cpu_ms in ["0", "2"] {
-            let options = ",interval=1,thread=y,depth=16,cutoff=0";
-            let (outcome, text) = run(jdk, options, "ManyThreads", &["2000", cpu_ms]);
+            let (outcome, _, samples) =
+                run_by_threads(jdk, options, main, &["2000", cpu_ms], "short-");
             assert_quiet(&outcome);
-            let short: Vec<u32> = text
-                .threads
-                .iter()
-                .filter(|(_, thread)| thread.name.starts_with("short-"))
-                .map(|(serial, _)| *serial)
-                .collect();
-            assert_eq!(short.len(), 2000);
-            let ended: BTreeSet<&u32> = text.ended.iter().collect();
-            assert!(short.iter().all(|serial| ended.contains(serial)));
-            let sampled_ns = samples_where(&text, |trace| {
-                trace.thread.is_some_and(|serial| short.binary_search(&serial).is_ok())
-            }) * 1_000_000;
+            let sampled_ns = samples * 1_000_000;
             // 2000 random parts of a millisecond add up to 13 of deviation. What the JVM does before
             // a thread's start is told is in the program's number only: half of the shortest.
             let threads_ns = outcome.number("threads_cpu_ns");

@@ -7,7 +7,7 @@ mod support;
 use perk_testkit::jdk;
 
 use support::text::Text;
-use support::{assert_near, checked, run, sampled, samples_where, self_counts};
+use support::{assert_near, checked, run, run_by_threads, sampled, samples_where, self_counts};
 
 /// Samples of traces that one method is on.
 fn samples_below(text: &Text, method: &str) -> u64 {
@@ -58,20 +58,17 @@ fn methods_get_their_shares() {
 #[test]
 fn threads_shorter_than_a_tick_are_counted() {
     jdk::each(|jdk| {
-        let options = ",depth=64,thread=y,cutoff=0,interval=2";
-        let (outcome, text) = run(jdk, options, "ManyThreads", &["2000", "1"]);
+        let (options, args) = (",depth=64,cutoff=0,interval=2", ["2000", "1"]);
+        let (outcome, profile, of_threads) =
+            run_by_threads(jdk, options, "ManyThreads", &args, "short-");
         let threads_ns = outcome.number("threads_cpu_ns");
         assert!(threads_ns >= 2_000_000_000);
-        let of_threads = samples_where(&text, |trace| {
-            let thread = trace.thread.and_then(|serial| text.threads.get(&serial));
-            thread.is_some_and(|thread| thread.name.starts_with("short-"))
-        });
         // 2,000 random halves of an interval have a deviation of 22 samples; a thread's start and
         // end cost some more than it sees itself.
         let slack = 5 * 22 * 2_000_000;
         assert_near(of_threads * 2_000_000, threads_ns, 10, slack, "short threads");
-        let started = text.threads.values().filter(|it| it.name.starts_with("short-")).count();
-        assert_eq!(started, 2000);
+        let names = profile.threads.iter().map(|thread| profile.symbols.strings.get(thread.name));
+        assert_eq!(names.filter(|name| name.starts_with("short-")).count(), 2000);
     });
 }
 

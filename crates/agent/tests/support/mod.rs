@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use perk_control::{DumpPart, messages};
+use perk_profile::{Profile, TraceId};
 use perk_testkit::{JavaRun, Jdk, Outcome, workspace};
 
 use text::{Text, Trace};
@@ -42,6 +43,29 @@ pub(crate) fn checked(outcome: &Outcome) -> Text {
         Ok(text) => text,
         Err(what) => panic!("{FILE}: {what}\n{}", outcome.report()),
     }
+}
+
+/// Runs a program with `format=p`; its profile, and the samples of the threads whose names begin so.
+/// Samples without a stack are nobody's, and counted as theirs: other threads have few.
+#[track_caller]
+pub(crate) fn run_by_threads(
+    jdk: &Jdk,
+    options: &str,
+    main: &str,
+    args: &[&str],
+    threads: &str,
+) -> (Outcome, Profile, u64) {
+    let outcome = sampled(jdk, &format!(",thread=y,format=p{options}")).main(main).args(args).run();
+    outcome.assert_success();
+    let profile = perk_hprof::read(outcome.bytes(FILE)).unwrap();
+    let is_theirs = |trace: &TraceId| {
+        let thread = profile.get_trace(*trace).thread;
+        thread.is_some_and(|thread| profile.thread_name(thread).starts_with(threads))
+    };
+    let rows = profile.cpu_samples().flat_map(|samples| &samples.rows);
+    let theirs: u64 = rows.filter(|(trace, _)| is_theirs(trace)).map(|(_, count)| count).sum();
+    let without_stack = profile.accounting.as_ref().unwrap().unattributed_count;
+    (outcome, profile, theirs + without_stack)
 }
 
 /// A file of the original agent.

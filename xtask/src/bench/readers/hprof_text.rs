@@ -59,12 +59,17 @@ impl Text<'_> {
         self.line(&format!("SITES BEGIN (ordered by live bytes) {DATE}"))?;
         self.line("          percent          live          alloc'ed  stack class")?;
         self.line(" rank   self  accum     bytes objs     bytes  objs trace name")?;
-        for row in 0..rows {
+        let objects: Vec<_> = (0..rows).map(|_| self.stacks.number(500)).collect();
+        let total = objects.iter().sum::<u64>().max(1) as f64;
+        let mut sum = 0;
+        for (row, objects) in objects.into_iter().enumerate() {
             let (rank, trace, class) = (row + 1, 300_001 + first + row, self.tops[row].class());
-            let objects = self.stacks.number(500);
             let [live, bytes] = [objects * 24, objects * 96];
+            sum += objects;
+            let [own, accumulated] = [objects, sum].map(|it| 100.0 * it as f64 / total);
             self.line(&format!(
-                "{rank:5}  0.01%  0.01% {live:9} {objects:4} {bytes:9} {:5} {trace:5} {class}",
+                "{rank:5} {own:5.2}% {accumulated:5.2}% {live:9} {objects:4} {bytes:9} {:5} {trace:5} \
+                 {class}",
                 objects * 4
             ))?;
         }
