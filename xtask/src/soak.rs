@@ -41,7 +41,7 @@ const PROGRAMS: [(&str, &[&str]); 5] = [
     ("Recorded", &[]),
     ("Boxes", &[]),
     ("AllocationKinds", &["2000"]),
-    ("CallsLanguage", &[]),
+    ("CallCounts", &["3000"]),
 ];
 /// Where there is a compiler.
 const WITH_COMPILER: (&str, &[&str]) = ("CompileInProcess", &["100"]);
