@@ -54,6 +54,8 @@ pub use record::with_record;
 /// The plain names of the fields that classes get, before their own. All are private, transient and
 /// synthetic.
 pub mod fields {
+    /// The names of all of them begin so.
+    pub const PREFIX: &str = "$perk";
     /// A `long` of `java/lang/Thread`.
     pub const THREAD_STACK: &str = "$perkStack";
     /// A `long` of `java/lang/Thread`.

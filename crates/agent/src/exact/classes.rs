@@ -127,11 +127,8 @@ impl Classes {
         let bytes = match result {
             Ok(done) if !is_new => done.bytes,
             Ok(done) => {
-                let class = perk_instrument::ClassFile::parse(bytes);
-                let class = class.as_ref().ok().and_then(|it| it.name().ok()).unwrap_or_default();
-                let class = mutf8::decode(class).replace('/', ".");
-                for (method, reason) in &done.skipped {
-                    self.skip(&format!("{class}.{}", mutf8::decode(method)), reason);
+                if !done.skipped.is_empty() {
+                    self.skip_all(bytes, &done.skipped);
                 }
                 counts.methods.fetch_add(done.method_count as u64, Relaxed);
                 counts.classes.fetch_add((done.method_count > 0).into(), Relaxed);
@@ -145,6 +142,16 @@ impl Classes {
         };
         counts.cpu_ns.fetch_add(os::thread_cpu_ns().saturating_sub(begin_ns), Relaxed);
         bytes
+    }
+
+    /// Methods of a class have no probes; each with the reason.
+    fn skip_all(&self, class: &[u8], methods: &[(Vec<u8>, String)]) {
+        let class = perk_instrument::ClassFile::parse(class);
+        let class = class.as_ref().ok().and_then(|it| it.name().ok()).unwrap_or_default();
+        let class = mutf8::decode(class).replace('/', ".");
+        for (method, reason) in methods {
+            self.skip(&format!("{class}.{}", mutf8::decode(method)), reason);
+        }
     }
 
     /// A method has no probes, for a reason.

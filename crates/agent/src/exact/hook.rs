@@ -15,6 +15,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 use std::sync::{Mutex, TryLockError};
 
+use perk_instrument::{HELPER, fields};
 use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jlong, jobject};
 use perk_jvmti_sys::{
     Capabilities, Capability, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, jvmtiError, jvmtiEventCallbacks,
@@ -88,11 +89,8 @@ pub(crate) fn move_last(jni: Jni<'_>, callbacks: &jvmtiEventCallbacks) -> bool {
 /// Whether a class file has been through the hook already.
 pub(crate) fn is_done(bytes: &[u8]) -> bool {
     let has = |text: &str| bytes.windows(text.len()).any(|it| it == text.as_bytes());
-    HAS_MOVED.load(Relaxed) && (has(perk_instrument::HELPER) || has(PREFIX))
+    HAS_MOVED.load(Relaxed) && (has(HELPER) || has(fields::PREFIX))
 }
-
-/// Of the names of perk's fields.
-const PREFIX: &str = "$perk";
 
 /// The JVM binds a native method of `sun.instrument.InstrumentationImpl`: what to bind in its place.
 pub(super) fn watched(name: &str, signature: &str, function: *mut c_void) -> Option<*mut c_void> {

@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use perk_instrument::fields::PREFIX;
 use perk_instrument::layout::{FieldKind, Fields, Jvm, Layout};
 use perk_profile::ClassId;
 use rustc_hash::FxHashMap;
@@ -10,9 +11,6 @@ use crate::exact::classes::Classes;
 use crate::jvm::{Jni, Jvmti, Reference};
 use crate::recorder::Recorder;
 use crate::resolve::class_id;
-
-/// How the names of perk's own fields begin.
-const OWN_FIELD: &str = "$perk";
 
 /// What is known of classes.
 #[derive(Debug)]
@@ -75,6 +73,6 @@ impl Sizes {
 /// The fields that a class declares for its instances, as far as the JVM tells them.
 fn fields_by_jvmti(jvmti: Jvmti, class: &(impl Reference + ?Sized)) -> Fields {
     let fields = jvmti.instance_fields(class).unwrap_or_default();
-    let fields = fields.iter().filter(|(name, _)| !name.starts_with(OWN_FIELD));
+    let fields = fields.iter().filter(|(name, _)| !name.starts_with(PREFIX));
     fields.filter_map(|(_, it)| FieldKind::of_descriptor(it.as_bytes())).collect()
 }
