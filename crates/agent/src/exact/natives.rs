@@ -286,7 +286,7 @@ extern "system" fn keep(
         let (jni, object, tree) =
             unsafe { (Jni::from_raw(env), Borrowed::from_raw(object), Tree::at(tree as u64)) };
         if let Some(object) = object {
-            let kept = Kept { record: record as u32, bytes: bytes as u64 };
+            let kept = Kept::new(record as u32, bytes as u64);
             tree.sites().keeper.keep(jni, &object, kept);
         }
     });

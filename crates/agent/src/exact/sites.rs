@@ -266,7 +266,7 @@ impl AllocationSites {
         match self.record_field(jni, made) {
             // SAFETY: the field is one of the object's class.
             Some(field) => unsafe { jni.set_int(&made.object, field, record as i32) },
-            None => tree.sites().keeper.keep(jni, &made.object, Kept { record, bytes }),
+            None => tree.sites().keeper.keep(jni, &made.object, Kept::new(record, bytes)),
         }
     }
 
@@ -321,7 +321,7 @@ impl AllocationSites {
         let mut sites: Vec<Sum> = walk.by_record.iter().map(|&it| Sum::objects(it)).collect();
         for tree in trees {
             for kept in tree.sites().keeper.live(jni) {
-                entry(&mut sites, kept.record as usize).add(1, kept.bytes);
+                entry(&mut sites, kept.record as usize).add(1, kept.bytes());
             }
         }
         let mut others = walk.by_class;

@@ -143,6 +143,16 @@ impl Weak {
         unsafe { ((self.0 as usize & !KIND) as *const u64).read_volatile() }
     }
 
+    /// Whether a collector has cleared it: its object is gone. To look costs a tenth of
+    /// [`Jni::is_gone`], which also knows of objects that a collector at work has found dead.
+    pub(crate) fn is_cleared(&self) -> bool {
+        /// No object lies below. What collectors put into references besides addresses, as ZGC's
+        /// colours in a null, is below this or above the address.
+        const LEAST_ADDRESS: u64 = 1 << 16;
+        // SAFETY: a weak reference is valid until it is deleted.
+        unsafe { self.address() < LEAST_ADDRESS }
+    }
+
     /// The raw reference; never null. It is no [`Reference`], as its object may be gone.
     pub(super) fn raw(&self) -> jobject {
         self.0

@@ -44,7 +44,7 @@ impl Fillers {
             let id = class_id(jvmti, recorder, &class).0;
             let bytes = jvmti.object_bytes(&object).unwrap_or(0);
             for (_, keeper) in shared.iter_mut().filter(|(shared, _)| *shared == id) {
-                keeper.keep(jni, &object, Kept { record: 0, bytes });
+                keeper.keep(jni, &object, Kept::new(0, bytes));
             }
         }
         Self { shared }
@@ -54,7 +54,7 @@ impl Fillers {
     pub(super) fn remove(&mut self, source: &Source<'_>, others: &mut [Sum]) {
         for (class, keeper) in &mut self.shared {
             let mut living = Sum::default();
-            keeper.live(source.jni).for_each(|kept| living.add(1, kept.bytes));
+            keeper.live(source.jni).for_each(|kept| living.add(1, kept.bytes()));
             if let Some(sum) = others.get_mut(class.index() + 1) {
                 *sum = sum.least(living);
             }

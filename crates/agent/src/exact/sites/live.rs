@@ -30,8 +30,23 @@ pub(in crate::exact) struct Keeper {
 pub(in crate::exact) struct Kept {
     /// The index of its record.
     pub(in crate::exact) record: u32,
+    /// In units of [`LEAST_ALIGNMENT`]: many are kept, and no array has 2^32 of them.
+    size: u32,
+}
+
+/// What sizes are multiples of, on every JVM.
+const LEAST_ALIGNMENT: u64 = 8;
+
+impl Kept {
+    /// The size is that of an array; 0 for an object.
+    pub(in crate::exact) fn new(record: u32, bytes: u64) -> Self {
+        Self { record, size: (bytes / LEAST_ALIGNMENT) as u32 }
+    }
+
     /// The size of an array; 0 for an object.
-    pub(in crate::exact) bytes: u64,
+    pub(super) fn bytes(self) -> u64 {
+        u64::from(self.size) * LEAST_ALIGNMENT
+    }
 }
 
 impl Keeper {
@@ -43,7 +58,7 @@ impl Keeper {
         kept: Kept,
     ) {
         if self.all.len() >= self.next_sweep.max(FIRST_SWEEP) {
-            self.sweep(jni);
+            self.sweep(jni, Weak::is_cleared);
             self.next_sweep = 2 * self.all.len();
         }
         if let Some(weak) = jni.weak(object) {
@@ -59,12 +74,12 @@ impl Keeper {
         bytes: u64,
     ) -> bool {
         let last = self.all.iter().rev().take(LOOKED_BACK);
-        last.filter(|(_, kept)| kept.bytes == bytes).any(|(weak, _)| jni.is_of(weak, object))
+        last.filter(|(_, kept)| kept.bytes() == bytes).any(|(weak, _)| jni.is_of(weak, object))
     }
 
     /// Deletes the references to what is gone.
-    fn sweep(&mut self, jni: Jni<'_>) {
-        for (weak, _) in self.all.extract_if(.., |(weak, _)| jni.is_gone(weak)) {
+    fn sweep(&mut self, jni: Jni<'_>, is_gone: impl Fn(&Weak) -> bool) {
+        for (weak, _) in self.all.extract_if(.., |(weak, _)| is_gone(weak)) {
             jni.delete_weak(weak);
         }
     }
@@ -81,7 +96,7 @@ impl Keeper {
 
     /// All that is there.
     pub(super) fn live(&mut self, jni: Jni<'_>) -> impl Iterator<Item = Kept> {
-        self.sweep(jni);
+        self.sweep(jni, |weak| jni.is_gone(weak));
         self.all.iter().map(|(_, kept)| *kept)
     }
 }
