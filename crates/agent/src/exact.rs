@@ -331,7 +331,8 @@ impl ExactEngine {
         }
         let has_record = redefined.map(|class| {
             let name = self.names().of(OBJECT_RECORD);
-            self.jvmti.declared_int_field(&class, &name).is_some()
+            // One that does not tell has what a new one gets.
+            self.jvmti.declared_int_field(&class, &name).map_or(true, |field| field.is_some())
         });
         self.classes.transform(recorder, bytes, has_record)
     }

@@ -189,16 +189,17 @@ impl Jvmti {
         Ok(fields.into_iter().map(|(_, name, descriptor)| (name, descriptor)).collect())
     }
 
-    /// An `int` that a class declares and its objects have.
+    /// An `int` that a class declares and its objects have. A class that was not linked yet does not
+    /// tell.
     pub(crate) fn declared_int_field(
         self,
         class: &(impl Reference + ?Sized),
         wanted: &str,
-    ) -> Option<IntField> {
-        let fields = self.declared_fields(class).ok()?;
+    ) -> Result<Option<IntField>, jvmtiError> {
+        let fields = self.declared_fields(class)?;
         let is_wanted = |name: &str, descriptor: &str| name == wanted && descriptor == "I";
         let field = fields.into_iter().find(|(_, name, it)| is_wanted(name, it));
-        field.map(|(field, ..)| IntField(field))
+        Ok(field.map(|(field, ..)| IntField(field)))
     }
 
     /// The fields that a class declares and its objects have, with name and descriptor.

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use perk_testkit::{JavaRun, Jdk, Outcome, fixture, jdk};
 
-use crate::{PAIRS, by_method, counted, pairs, profile};
+use crate::{accounting, by_method, pairs, profile};
 
 /// Where Debian's libjacoco-java and what it needs are.
 const JAVA_LIBRARIES: &str = "/usr/share/java";
@@ -18,11 +18,15 @@ const JACOCO: [&str; 6] = [
     "asm-analysis.jar",
 ];
 
+/// What is called, and by whom.
+const CALLS: &str = "cpu=times,depth=2";
+
 /// An agent of classes that are elsewhere.
 fn agent_jar(folder: &Path, class: &str, class_path: &[PathBuf]) -> String {
     let manifest = folder.join("manifest");
     let (jar, tool) = (folder.join("agent.jar"), jdk::compiler().javac().with_file_name("jar"));
-    let mut text = format!("Premain-Class: {class}\nCan-Retransform-Classes: true\n");
+    let mut text = format!("Premain-Class: {class}\n");
+    text += "Can-Retransform-Classes: true\nCan-Redefine-Classes: true\n";
     let urls = class_path.iter().map(|path| format!(" file://{}", path.display()));
     let line = format!("Class-Path:{}", urls.collect::<String>());
     // A line has 72 bytes at most, and goes on after a blank.
@@ -44,10 +48,10 @@ fn three_ways(
     run: impl Fn(JavaRun) -> JavaRun,
 ) -> [Outcome; 3] {
     let with_agent = |it: JavaRun| run(it.jvm_arg(format!("-javaagent:{agent}")));
-    let perk = format!("cpu=times,format=p,cutoff=0,file={}{options}", crate::FILE);
+    let perk = format!("{options},format=p,cutoff=0,file={}", crate::FILE);
     let outcomes = [
         with_agent(JavaRun::new(jdk)).run(),
-        with_agent(counted(jdk, options)).run(),
+        with_agent(JavaRun::new(jdk).agent(&perk)).run(),
         with_agent(JavaRun::new(jdk)).agent(&perk).run(),
     ];
     outcomes.iter().for_each(Outcome::assert_success);
@@ -60,7 +64,7 @@ fn transformers_get_the_original_classes() {
     let classes = fixture::fixtures().join("");
     let jar = agent_jar(folder.path(), "TransformingAgent", &[classes]);
     jdk::each(|jdk| {
-        for options in [PAIRS, ",depth=2,heap=sites"] {
+        for options in [CALLS, "cpu=times,heap=sites,depth=2"] {
             let main = |run: JavaRun| run.main("TransformingAgent");
             let [plain, before, after] = three_ways(jdk, options, &jar, main);
             for outcome in [before, after] {
@@ -70,6 +74,43 @@ fn transformers_get_the_original_classes() {
                 let pairs = pairs(&profile);
                 let calls = by_method(&pairs);
                 assert_eq!(calls["TransformingAgent$Late.run"], 2, "{}", outcome.report());
+            }
+        }
+    });
+}
+
+/// The JVM takes a class again only with the fields that it has.
+#[test]
+fn classes_are_redefined_as_without_perk() {
+    let folder = tempfile::tempdir().unwrap();
+    let classes = fixture::fixtures().join("");
+    let jar = agent_jar(folder.path(), "RedefiningAgent", &[classes]);
+    jdk::each(|jdk| {
+        for options in ["heap=sites,depth=2", "cpu=times,heap=sites,depth=2", CALLS] {
+            let main = |run: JavaRun| run.main("RedefiningAgent");
+            let [plain, before, after] = three_ways(jdk, options, &jar, main);
+            for outcome in [before, after] {
+                assert_eq!(outcome.stdout, plain.stdout, "{options}: {}", outcome.report());
+                let profile = profile(&outcome);
+                assert_eq!(accounting(&profile).fault_count, 0, "{}", outcome.report());
+                let Some(sites) = profile.sites() else { continue };
+                // Made before each change and after the last, of which some are kept.
+                for (class, kept, others) in [
+                    ("Plain", 250, 5),
+                    ("Below", 250, 5),
+                    ("Pair", 250, 5),
+                    ("Failure", 250, 5),
+                    ("Early", 50, 0),
+                ] {
+                    let name = format!("RedefiningAgent${class}");
+                    let rows = sites.rows.iter();
+                    let rows = rows.filter(|it| profile.symbols.class_name(it.class) == name);
+                    let rows: Vec<_> = rows.map(|it| it.objects).collect();
+                    let allocated: u64 = rows.iter().map(|it| it.allocated_count).sum();
+                    let live: u64 = rows.iter().map(|it| it.live_count).sum();
+                    assert_eq!(allocated, kept + others, "{name}, {}", outcome.report());
+                    assert!((kept..=allocated).contains(&live), "{name}: {live} are live");
+                }
             }
         }
     });
@@ -97,7 +138,7 @@ fn coverage_is_that_of_a_run_without_perk() {
     jdk::each(|jdk| {
         let agent = format!("{jar}=destfile=jacoco.exec,includes=Covered");
         let main = |run: JavaRun| run.classes(&classes).main("Covered");
-        let outcomes = three_ways(jdk, PAIRS, &agent, main);
+        let outcomes = three_ways(jdk, CALLS, &agent, main);
         let covered = outcomes.each_ref().map(|it| coverage(it.bytes("jacoco.exec")));
         assert_eq!(covered[0], covered[1]);
         assert_eq!(covered[0], covered[2]);

@@ -54,7 +54,7 @@ pub(super) fn find(
     class: &(impl Reference + ?Sized),
     name: &str,
 ) -> Option<RecordField> {
-    if let Some(field) = jvmti.declared_int_field(class, name) {
+    if let Ok(Some(field)) = jvmti.declared_int_field(class, name) {
         let arguments = [jvalue { l: class.raw() }];
         let signature = c"(Ljava/lang/Class;)J";
         // SAFETY: the arguments are those of the helper's method.
