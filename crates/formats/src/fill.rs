@@ -28,8 +28,6 @@ pub(crate) struct Filler {
 struct Counts {
     of_trace: Vec<u64>,
     total: u64,
-    /// The total is more than a number holds.
-    is_full: bool,
 }
 
 impl Counts {
@@ -48,7 +46,6 @@ impl Counts {
     }
 
     fn add_to_total(&mut self, count: u64) {
-        self.is_full |= self.total.checked_add(count).is_none();
         self.total = self.total.saturating_add(count);
     }
 
@@ -179,10 +176,6 @@ impl Filler {
 
     /// The profile.
     pub(crate) fn finish(mut self) -> Profile {
-        let is_full = |counts: &Counts| counts.is_full;
-        if is_full(&self.samples) || self.measures.iter().any(|(_, counts)| is_full(counts)) {
-            self.profile.notes.push("the sum of the counts stops at 2^64 - 1".to_owned());
-        }
         let what = "not UTF-8: the bytes are shown as \\xFF";
         self.note(self.bad_names, "name is", "names are", what);
         let mut events = Vec::new();

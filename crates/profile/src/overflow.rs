@@ -4,8 +4,8 @@ use crate::{Event, Profile};
 
 impl Profile {
     /// What has a sum that is larger than numbers can be: it stops at 2^64 - 1, here and in reports.
-    pub fn overflown(&self) -> Vec<&'static str> {
-        let mut sums: Vec<(&'static str, u64)> = Vec::new();
+    pub fn overflown(&self) -> Vec<&str> {
+        let mut sums: Vec<(&str, u64)> = Vec::new();
         let mut add = |name, numbers: &mut dyn Iterator<Item = u64>| {
             let sum = numbers.fold(0, u64::saturating_add);
             match sums.iter_mut().find(|known| known.0 == name) {
@@ -35,10 +35,7 @@ impl Profile {
                 }
                 Event::Measure(it) => {
                     let listed = it.rows.iter().map(|row| row.1).fold(0, u64::saturating_add);
-                    // Those of other names are no part of the same sum.
-                    if it.total.max(listed) == u64::MAX {
-                        add("what other tools measured", &mut [u64::MAX].into_iter());
-                    }
+                    add(&it.name, &mut [it.total.max(listed)].into_iter());
                 }
                 _ => {}
             }
@@ -57,7 +54,7 @@ impl Profile {
 
 #[cfg(test)]
 mod tests {
-    use crate::{CpuSamples, Event, Profile};
+    use crate::{CpuSamples, Event, Measure, Profile};
 
     #[test]
     fn sums_of_several_sections_are_told() {
@@ -75,5 +72,12 @@ mod tests {
         assert_eq!(profile.overflown(), [""; 0]);
         profile.events.push(section(2));
         assert_eq!(profile.overflown(), ["samples"]);
+        let measure = |name: &str| {
+            Event::Measure(Measure { name: name.to_owned(), total: half, ..Measure::default() })
+        };
+        profile.events = vec![measure("cycles"), measure("misses")];
+        assert_eq!(profile.overflown(), [""; 0], "two sums");
+        profile.events.push(measure("cycles"));
+        assert_eq!(profile.overflown(), ["cycles"]);
     }
 }
