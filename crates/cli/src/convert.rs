@@ -52,11 +52,8 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
         let name = display_name(&args.file);
         talk::say(format_args!("{name} has no numbers by call path: nothing is in the output"));
     }
-    if let Some(limit) = form.frame_limit(&profile) {
-        talk::say(format_args!(
-            "stacks of more than {limit} frames are too many to be written whole: the middle of each \
-             is [frames left out]; html and hprof hold all"
-        ));
+    if let Some(note) = form.depth_note(&[&profile]) {
+        talk::say(format_args!("{note}"));
     }
     let losses = form.losses(&profile, value);
     if !losses.is_empty() {

@@ -6,11 +6,11 @@ use std::path::Path;
 use anyhow::Context;
 use clap::ValueEnum;
 use perk_formats::{
-    async_profiler, collapsed, deep, flamegraph, jamaica, jfr, perf_script, pprof, shared_fields,
+    async_profiler, collapsed, flamegraph, jamaica, jfr, perf_script, pprof, shared_fields,
     speedscope, svg, xprof,
 };
 use perk_hprof::{Format, aprof, ascii, old};
-use perk_profile::{Event, Line, NodeId, Profile, Value};
+use perk_profile::{Event, Line, NodeId, Profile, Value, deep};
 
 use crate::packing::Packing;
 
@@ -261,7 +261,8 @@ impl Form {
         }
     }
 
-    /// Which of its formats this form has `profile` in: the plain one, where that holds it.
+    /// Which of its formats this form has `profile` in: the plain one, where that holds it and does
+    /// not write each of very deep stacks whole.
     fn format_of(self, profile: &Profile) -> Format {
         let has_calls = profile.call_edges().next().is_some();
         match self {
@@ -269,7 +270,9 @@ impl Form {
             // What `cpu=old` writes alone has no header.
             Form::Text if has_calls && Format::Old.holds(profile).is_ok() => Format::Old,
             Form::Text => Format::Ascii,
-            _ if Format::Binary.holds(profile).is_ok() => Format::Binary,
+            _ if Format::Binary.holds(profile).is_ok() && deep::limit(&[profile]).is_none() => {
+                Format::Binary
+            }
             _ => Format::Extended,
         }
     }
@@ -289,10 +292,29 @@ impl Form {
         Err(refusal(format!("{}: no place for {lost}; the profile has nothing else", self.title())))
     }
 
-    /// How many frames this form has of each stack of `profile`; `None` where it has all.
-    pub(crate) fn frame_limit(self, profile: &Profile) -> Option<usize> {
-        let is_limited = matches!(self, Form::Collapsed | Form::Pprof | Form::Speedscope);
-        is_limited.then(|| deep::limit(profile)).flatten()
+    /// What this form leaves out of very deep stacks of `profiles`, in a sentence.
+    pub(crate) fn depth_note(self, profiles: &[&Profile]) -> Option<String> {
+        match self {
+            Form::Collapsed | Form::Pprof | Form::Speedscope => deep::limit(profiles).map(|limit| {
+                format!(
+                    "stacks of more than {limit} frames are too many to be written whole: the \
+                     middle of each is [frames left out]"
+                )
+            }),
+            Form::Text => deep::limit(profiles).map(|limit| {
+                format!(
+                    "stacks of more than {limit} frames are too many to be written whole: traces \
+                     have the inner {limit}"
+                )
+            }),
+            Form::Html | Form::Svg => deep::levels(profiles).map(|levels| {
+                format!(
+                    "stacks are more than {levels} frames deep: a frame of the graph stands for the \
+                     middle of chains of one callee each, and one for what is deeper"
+                )
+            }),
+            _ => None,
+        }
     }
 
     /// What of `profile` this form has no place for, where it shows `value`.

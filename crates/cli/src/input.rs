@@ -33,11 +33,14 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "64g",
           hide_default_value = true)]
     pub(crate) max_bytes: u64,
+    /// Show samples whose stack is not known, too: as [no stack], where the accounting tells of them
+    #[arg(long)]
+    pub(crate) unattributed: bool,
 }
 
 impl Default for ReadArgs {
     fn default() -> Self {
-        Self { from: None, max_bytes: MAX_BYTES }
+        Self { from: None, max_bytes: MAX_BYTES, unattributed: false }
     }
 }
 
@@ -66,12 +69,14 @@ pub(crate) fn read(path: &Path, args: &ReadArgs) -> anyhow::Result<Input> {
     bar.finish_and_clear();
     let mut input = input?;
     let profile = &mut input.profile;
-    // Readers that add up while they read tell it themselves.
-    if !profile.notes.iter().any(|note| note.ends_with("stops at 2^64 - 1")) {
-        for what in profile.overflown() {
-            profile.notes.push(format!("the sum of the {what} stops at 2^64 - 1"));
-        }
+    if args.unattributed && !profile.book_unattributed() {
+        let note = "the file has no accounting to tell of samples without a stack";
+        profile.notes.push(note.to_owned());
     }
+    let overflown = profile.overflown().into_iter();
+    let notes: Vec<_> =
+        overflown.map(|what| format!("the sum of the {what} stops at 2^64 - 1")).collect();
+    profile.notes.extend(notes);
     for note in &input.profile.notes {
         talk::say(format_args!("{name}: {}", printable(note)));
     }

@@ -404,7 +404,9 @@ fn write_views(
         .filter(|_| calls.is_none() && (args.edges || args.method.is_some()))
         .map(|view| Callers::new(content, view));
     let objects = content.objects.as_ref();
-    add(args.lines, view.map(|view| view.line_table(top, &screen)), "call traces");
+    if args.lines {
+        add(true, view.map(|view| view.line_table(top, &screen)), "call traces");
+    }
     if let Some(order) = args.tree {
         let tree = view.map(|view| match order {
             TreeOrder::TopDown => tree::section(content, view, args.min, &screen),

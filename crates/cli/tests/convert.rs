@@ -151,3 +151,54 @@ fn long_chains_of_calls_are_left_out_of_the_tree() {
     assert_eq!(stderr(&csv), "perk: 872 levels of one callee each are left out of the tree\n");
     assert_eq!(stdout(&csv).lines().count(), 1 + 2 * (501 - 436));
 }
+
+#[test]
+fn flame_graphs_of_deep_stacks_are_folded() {
+    let folder = Folder::new();
+    let stack = |first: usize| -> String {
+        let frames: Vec<_> = (0..4000).map(|level| format!("T.f{first}_{level}")).collect();
+        format!("{};T.end 10\n", frames.join(";"))
+    };
+    // Calls that nest 4000 deep, with a sample at each level.
+    let mut levels: Vec<String> = Vec::new();
+    let lines = (0..4000).map(|level| {
+        levels.push(format!("T.g{level}"));
+        format!("{} 1\n", levels.join(";"))
+    });
+    folder.file("levels", lines.collect::<String>());
+    folder.file("chains", [stack(1), stack(2)].concat());
+    for (profile, text, absent, row) in [
+        ("chains", "[3937 frames left out]", "T.f1_2000", "T.end"),
+        ("levels", "[1500 deeper frames]", "T.g2500", "[1500 deeper frames]"),
+    ] {
+        let pair = ["diff", profile, profile];
+        for (command, name) in [
+            (&["convert", profile][..], "o.svg"),
+            (&["convert", profile], "o.html"),
+            (&pair, "d.svg"),
+            (&pair, "d.html"),
+        ] {
+            let output = folder.run(&[command, &["-o", name]].concat());
+            let said = stderr(&output);
+            assert_eq!(output.status.code(), Some(0), "{name}: {said}");
+            assert!(said.contains("stacks are more than 2500 frames deep"), "{name}: {said}");
+            let graph = fs::read_to_string(folder.join(name)).unwrap();
+            assert!(graph.contains(text) && !graph.contains(absent), "{name}");
+            assert!(graph.len() < 2_000_000, "{name}: {} bytes", graph.len());
+        }
+        let report = stdout(&folder.run(&["report", "--value", "samples", "o.html"]));
+        assert!(report.contains(row), "{report}");
+    }
+}
+
+#[test]
+fn one_deep_stack_is_written_whole() {
+    let folder = Folder::new();
+    let names: Vec<_> = (0..20_000).map(|level| format!("T.f{level}")).collect();
+    let stack = format!("{} 1\n", names.join(";"));
+    folder.file("a", &stack);
+    folder.run(&["convert", "a", "-o", "a.speedscope.json"]);
+    let output = folder.run(&["convert", "a.speedscope.json", "-o", "b.collapsed"]);
+    assert_eq!(stderr(&output), "");
+    assert_eq!(fs::read_to_string(folder.join("b.collapsed")).unwrap(), stack);
+}

@@ -121,6 +121,33 @@ fn table_and_files() {
     });
 }
 
+/// Threads that end before they are met running: their CPU time has no stack.
+#[test]
+fn samples_without_a_stack_are_shown_where_asked_for() {
+    let jdk = jdk::compiler();
+    let folder = Folder::new();
+    let [java, classes] = [jdk.java(), fixture::fixtures()].map(|it| it.display().to_string());
+    let command = [&java, "-cp", &classes, "ManyThreads", "300", "3"].map(str::to_owned);
+    let output = perk_run(&folder, &["-o", "o.hprof", "-o", "o.txt"], &command);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let json = |file: &str, options: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&report(&folder, file, &[&["--json"], options].concat())).unwrap()
+    };
+    let without = json("o.hprof", &[]);
+    let listed = without["sample_count"].as_u64().unwrap();
+    let lost = without["accounting"]["unattributed_count"].as_u64().unwrap();
+    assert!(lost > 0, "{without}");
+    assert!(!report(&folder, "o.hprof", &[]).contains("[no stack]"));
+    assert_eq!(json("o.hprof", &["--unattributed"])["sample_count"], listed + lost);
+    assert!(report(&folder, "o.hprof", &["--unattributed"]).contains("[no stack]"));
+    let convert = ["convert", "o.hprof", "--unattributed", "-o", "o.collapsed"];
+    assert!(folder.run(&convert).status.success());
+    let text = fs::read_to_string(folder.join("o.collapsed")).unwrap();
+    assert!(text.contains(&format!("[no stack] {lost}\n")), "{text}");
+    let refused = folder.run(&["report", "--unattributed", "o.collapsed"]);
+    assert!(stderr(&refused).contains("has no accounting"), "{}", stderr(&refused));
+}
+
 #[test]
 fn without_a_file_name() {
     jdk::each(|jdk| {

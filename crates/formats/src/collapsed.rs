@@ -6,13 +6,13 @@ use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
 use perk_hprof::LineReader;
-use perk_profile::{FrameId, KeyedMap, NodeId, Profile, ThreadId, Value};
+use perk_profile::{FrameId, KeyedMap, NodeId, Profile, ThreadId, Value, deep};
 
 use crate::Error;
-use crate::deep::{self, LEFT_OUT};
+use crate::deep::LEFT_OUT;
 use crate::fill::Filler;
 use crate::frame_name::{FrameName, split_id};
-use crate::graph::{Graph, Part, pairs};
+use crate::graph::{Graph, Pairs, Part};
 use crate::lines::BadLines;
 
 /// Stands for the stack of samples that have none.
@@ -31,7 +31,7 @@ const LONG_HEAD_BYTES: usize = 4096;
 /// Writes what `profile` has of `value`: frames merged by class and method name, lines sorted frame
 /// by frame; of allocations the class is the last frame.
 pub fn write(profile: &Profile, value: Value, out: &mut dyn Write) -> io::Result<()> {
-    write_limited(profile, value, deep::limit(profile), out)
+    write_limited(profile, value, deep::limit(&[profile]), out)
 }
 
 fn write_limited(
@@ -41,29 +41,53 @@ fn write_limited(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let graph = Graph::new(profile, value, |part| text(profile, part));
-    let mut line = String::new();
-    let mut ends: Vec<usize> = Vec::new();
+    let mut path = Path::new(limit);
     for node in &graph.nodes {
-        ends.truncate(node.level);
-        line.truncate(ends.last().copied().unwrap_or(0));
-        if node.level > 0 {
-            line.push(';');
-        }
-        line.push_str(&graph.labels[node.label]);
-        ends.push(line.len());
+        path.go(node.level, &graph.labels[node.label as usize]);
         if node.self_count > 0 {
-            match limit.filter(|&limit| ends.len() > limit) {
-                None => out.write_all(line.as_bytes())?,
-                Some(limit) => {
-                    let outer = &line[..ends[limit / 2 - 1]];
-                    let inner = &line[ends[ends.len() - (limit - limit / 2) - 1]..];
-                    write!(out, "{outer};{LEFT_OUT}{inner}")?;
-                }
-            }
+            path.write(out)?;
             writeln!(out, " {}", node.self_count)?;
         }
     }
     Ok(())
+}
+
+/// The stack down to a node of a tree.
+struct Path {
+    stack: String,
+    /// Where the name of each frame ends.
+    ends: Vec<usize>,
+    /// How many frames are written of a stack.
+    limit: Option<usize>,
+}
+
+impl Path {
+    fn new(limit: Option<usize>) -> Self {
+        Self { stack: String::new(), ends: Vec::new(), limit }
+    }
+
+    /// Goes to a node below so many others, the next in preorder.
+    fn go(&mut self, level: u32, name: &str) {
+        self.ends.truncate(level as usize);
+        self.stack.truncate(self.ends.last().copied().unwrap_or(0));
+        if level > 0 {
+            self.stack.push(';');
+        }
+        self.stack.push_str(name);
+        self.ends.push(self.stack.len());
+    }
+
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Self { stack, ends, limit } = self;
+        match limit.filter(|&limit| ends.len() > limit) {
+            None => out.write_all(stack.as_bytes()),
+            Some(limit) => {
+                let outer = &stack[..ends[limit / 2 - 1]];
+                let inner = &stack[ends[ends.len() - (limit - limit / 2) - 1]..];
+                write!(out, "{outer};{LEFT_OUT}{inner}")
+            }
+        }
+    }
 }
 
 /// Writes two profiles as `difffolded.pl` does: a line a stack, with what it has before and after.
@@ -80,18 +104,13 @@ pub fn write_pair(
         let profile = profiles[side];
         Graph::new(profile, values[side], |part| text(profile, part))
     });
-    let mut line = String::new();
-    let mut ends: Vec<usize> = Vec::new();
-    for pair in pairs(&before, &after) {
-        ends.truncate(pair.level);
-        line.truncate(ends.last().copied().unwrap_or(0));
-        if pair.level > 0 {
-            line.push(';');
-        }
-        line.push_str(&pair.label);
-        ends.push(line.len());
-        if pair.before > 0 || pair.after > 0 {
-            writeln!(out, "{line} {} {}", pair.before, pair.after)?;
+    let mut path = Path::new(deep::limit(&profiles));
+    let Pairs { labels, nodes } = Pairs::new(before, after);
+    for node in nodes {
+        path.go(node.level, &labels[node.label as usize]);
+        if node.before > 0 || node.after > 0 {
+            path.write(out)?;
+            writeln!(out, " {} {}", node.before, node.after)?;
         }
     }
     Ok(())

@@ -1,48 +1,11 @@
-//! Stacks in forms that write each of them whole. A chain of calls of which every frame ends a stack
-//! makes files that grow with the square of its depth, so of deep stacks the middle is left out
-//! where all together are more than anybody can use.
+//! Stacks in forms that write each of them whole: of deep ones the middle is left out where all
+//! together are more than anybody can use.
 
+use perk_profile::deep::{depths, limit};
 use perk_profile::{FrameId, NodeId, Profile};
 
 /// Stands for the frames that are left out.
 pub(crate) const LEFT_OUT: &str = "[frames left out]";
-/// As many frames are written, however deep the stacks are.
-const MANY_FRAMES: usize = 100_000_000;
-/// Stacks of so many frames are written whole, unless there are so many that no tool reads them.
-const WHOLE_FRAMES: usize = 1024;
-/// The most frames that are written of stacks of up to [`WHOLE_FRAMES`].
-const MOST_FRAMES: usize = 1_000_000_000;
-
-/// How many frames are written of each stack of `profile` by the forms that write stacks whole;
-/// `None` where all are.
-pub fn limit(profile: &Profile) -> Option<usize> {
-    limit_of(profile, MANY_FRAMES)
-}
-
-fn limit_of(profile: &Profile, many_frames: usize) -> Option<usize> {
-    let depths = depths(profile);
-    let mut depths: Vec<u32> =
-        profile.traces().iter().map(|trace| depths[trace.node.index()]).collect();
-    let sum = |limit: usize| depths.iter().map(|&depth| (depth as usize).min(limit)).sum::<usize>();
-    if sum(usize::MAX) <= many_frames {
-        return None;
-    }
-    let limit = (many_frames / depths.len()).max(WHOLE_FRAMES);
-    let limit = if sum(limit) <= MOST_FRAMES { limit } else { MOST_FRAMES / depths.len() };
-    depths.sort_unstable();
-    depths.last().is_some_and(|&deepest| deepest as usize > limit).then_some(limit.max(2))
-}
-
-/// The number of frames of each node.
-fn depths(profile: &Profile) -> Vec<u32> {
-    let mut depths = vec![0; profile.tree.len()];
-    for index in 1..depths.len() {
-        let parent = profile.tree.parent(NodeId::new(index)).unwrap_or(profile.tree.root());
-        depths[index] = depths[parent.index()] + 1;
-    }
-    depths
-}
-
 /// The frames of stacks as they are written.
 #[derive(Debug)]
 pub(crate) struct Stacks<'a> {
@@ -60,7 +23,7 @@ struct Limit {
 
 impl<'a> Stacks<'a> {
     pub(crate) fn new(profile: &'a Profile) -> Self {
-        Self::with_limit(profile, limit(profile))
+        Self::with_limit(profile, limit(&[profile]))
     }
 
     fn with_limit(profile: &'a Profile, limit: Option<usize>) -> Self {
@@ -98,17 +61,13 @@ mod tests {
 
     #[test]
     fn the_middle_of_deep_stacks_is_left_out() {
-        let text: String = (1..=3000_usize)
+        let text: String = (1..=2000_usize)
             .map(|depth| {
                 let frames: Vec<_> = (0..depth).map(|level| format!("f{level}")).collect();
                 format!("{} 1\n", frames.join(";"))
             })
             .collect();
         let profile = collapsed::read(text.as_bytes()).unwrap();
-        assert_eq!(limit(&profile), None, "4.5 million frames are not too many");
-        // One more trace is that of no stack.
-        assert_eq!(limit_of(&profile, 4_000_000), Some(4_000_000 / 3001));
-        assert_eq!(limit_of(&profile, 1_000_000), Some(WHOLE_FRAMES));
         let stacks = Stacks::with_limit(&profile, Some(5));
         let shown = |depth: usize| -> Vec<String> {
             let node = profile.traces()[depth].node;

@@ -4,13 +4,13 @@
 use std::io::{self, Write};
 
 use perk_profile::{
-    Accounting, FrameId, KeyedMap, Line, NodeId, Profile, ThreadId, Timestamp, Value, units,
+    Accounting, FrameId, KeyedMap, Line, NodeId, Profile, ThreadId, Timestamp, Value, deep, units,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::fill::Filler;
-use crate::graph::{Graph, Part, index, pairs};
+use crate::graph::{Graph, Pair, Pairs, Part, index};
 
 const PAGE: &str = include_str!("flamegraph.html");
 const STYLE: &str = include_str!("flamegraph.css");
@@ -162,6 +162,7 @@ pub(crate) enum Kind {
     NoStack,
     BelowCutoff,
     Objects,
+    LeftOut,
 }
 
 impl From<Kind> for u8 {
@@ -174,15 +175,16 @@ impl TryFrom<u8> for Kind {
     type Error = &'static str;
 
     fn try_from(code: u8) -> Result<Self, Self::Error> {
-        const ALL: [Kind; 6] = [
+        const ALL: [Kind; 7] = [
             Kind::Java,
             Kind::Native,
             Kind::Thread,
             Kind::NoStack,
             Kind::BelowCutoff,
             Kind::Objects,
+            Kind::LeftOut,
         ];
-        ALL.into_iter().find(|&kind| kind as u8 == code).ok_or("a kind of frame, 0 to 5")
+        ALL.into_iter().find(|&kind| kind as u8 == code).ok_or("a kind of frame, 0 to 6")
     }
 }
 
@@ -196,14 +198,18 @@ pub(crate) struct Label<'a> {
 }
 
 impl<'a> Label<'a> {
+    /// The label of what is no method.
+    pub(crate) fn named(kind: Kind, name: &'a str) -> Self {
+        Self { class: "", name, signature: "", kind }
+    }
+
     pub(crate) fn new(profile: &'a Profile, part: Part) -> Self {
         let strings = &profile.symbols.strings;
-        let named = |kind, name| Label { class: "", name, signature: "", kind };
         match part {
-            Part::Thread(name) => named(Kind::Thread, strings.get(name)),
-            Part::Objects(name) => named(Kind::Objects, strings.get(name)),
-            Part::NoStack => named(Kind::NoStack, "[no stack]"),
-            Part::BelowCutoff => named(Kind::BelowCutoff, "[below cutoff]"),
+            Part::Thread(name) => Self::named(Kind::Thread, strings.get(name)),
+            Part::Objects(name) => Self::named(Kind::Objects, strings.get(name)),
+            Part::NoStack => Self::named(Kind::NoStack, "[no stack]"),
+            Part::BelowCutoff => Self::named(Kind::BelowCutoff, "[below cutoff]"),
             Part::Method { id, native } => {
                 let method = profile.symbols.get_method(id);
                 Label {
@@ -260,28 +266,11 @@ impl<'a> Tables<'a> {
     }
 }
 
-impl Nodes {
-    /// Adds a node below so many others; `before` is where the node before was.
-    fn push(&mut self, above: usize, before: &mut i64, frame: u32, self_count: u64) {
-        let level = i64::try_from(above + 1).expect("a level is less than 2^32");
-        self.level.push(level - *before);
-        self.frame.push(frame);
-        self.self_count.push(self_count);
-        *before = level;
-    }
-}
-
 impl Data {
     fn new(profile: &Profile, value: Value, title: &str) -> Self {
-        let graph = Graph::new(profile, value, |part| Label::new(profile, part));
         let mut data = Self::of_profile(profile, value, title);
-        let mut tables = Tables::default();
-        let frames: Vec<u32> = graph.labels.iter().map(|&label| tables.frame(label)).collect();
-        let mut before = 0;
-        for node in &graph.nodes {
-            data.nodes.push(node.level, &mut before, frames[node.label], node.self_count);
-        }
-        (data.strings, data.frames) = (tables.strings, tables.frames);
+        let label = |part| Label::new(profile, part);
+        data.set_tree(Pairs::from(Graph::new(profile, value, label)), deep::levels(&[profile]));
         data
     }
 
@@ -292,14 +281,28 @@ impl Data {
         });
         let mut data = Self::of_profile(profiles[1], values[1], titles[1]);
         data.before = Some(titles[0].to_owned());
-        let mut tables = Tables::default();
-        let mut level = 0;
-        for pair in pairs(&before, &after) {
-            data.nodes.push(pair.level, &mut level, tables.frame(pair.label), pair.after);
-            data.nodes.before.push(pair.before);
-        }
-        (data.strings, data.frames) = (tables.strings, tables.frames);
+        data.set_tree(Pairs::new(before, after), deep::levels(&profiles));
         data
+    }
+
+    fn set_tree(&mut self, mut tree: Pairs<Label<'_>>, levels: Option<usize>) {
+        let left_out = tree.fold(levels);
+        let left_out = left_out.iter().map(|text| Label::named(Kind::LeftOut, text));
+        let mut tables = Tables::default();
+        let labels = tree.labels.into_iter().chain(left_out);
+        let frames: Vec<u32> = labels.map(|label| tables.frame(label)).collect();
+        let mut above = 0;
+        for Pair { level, label, before, after } in tree.nodes {
+            let level = i64::from(level) + 1;
+            self.nodes.level.push(level - above);
+            self.nodes.frame.push(frames[label as usize]);
+            self.nodes.self_count.push(after);
+            if self.before.is_some() {
+                self.nodes.before.push(before);
+            }
+            above = level;
+        }
+        (self.strings, self.frames) = (tables.strings, tables.frames);
     }
 
     /// All but the tree.
@@ -390,13 +393,15 @@ impl Data {
             let name = string("frames.name", index, name)?;
             let signature = string("frames.signature", index, signature)?;
             steps.push(match kind {
-                Kind::Java => Step::Frame(filler.frame(class, name, signature, Line::Unknown)),
+                Kind::Java | Kind::LeftOut => {
+                    Step::Frame(filler.frame(class, name, signature, Line::Unknown))
+                }
                 Kind::Native => Step::Frame(filler.frame(class, name, signature, Line::Native)),
                 Kind::Thread => Step::Thread(filler.thread(name)),
                 Kind::NoStack => Step::NoStack,
                 Kind::BelowCutoff => Step::BelowCutoff,
                 Kind::Objects => {
-                    let expected = "a kind of frame that samples have, 0 to 4";
+                    let expected = "a kind of frame that samples have: not 5";
                     return Err(Error::Entry { table: "frames.kind", index, expected });
                 }
             });

@@ -6,8 +6,8 @@ const TEXT_FROM = 24;
 const FONT = `12px ${getComputedStyle(document.documentElement).getPropertyValue("--sans")}`;
 // Neighbours in rank are far apart on the wheel.
 const HUES = [250, 60, 155, 340, 210, 30, 115, 305, 185, 5, 85, 275];
-const SORTS = ["program", "JDK", "lambda or hidden class", "native", "generated", "thread", "no stack", "objects"];
-const SORT_COLOURS = [2, 0, 7, 1, 10, -1, -1, 3];
+const SORTS = ["program", "JDK", "lambda or hidden class", "native", "generated", "thread", "no stack", "objects", "left out"];
+const SORT_COLOURS = [2, 0, 7, 1, 10, -1, -1, 3, -1];
 
 // A colour is its place in HUES, or one of these.
 const OTHER = HUES.length;
@@ -97,7 +97,7 @@ class Chart {
     const sums = new Map();
     const groups = model.names.map((name, frame) => {
       const sort = sortOf(name);
-      const inPackage = mode === "package" && !["thread", "no stack", "objects"].includes(sort);
+      const inPackage = mode === "package" && !["thread", "no stack", "objects", "left out"].includes(sort);
       const group = inPackage ? name.package || "no package" : sort;
       sums.set(group, (sums.get(group) ?? 0) + samples[frame]);
       return group;

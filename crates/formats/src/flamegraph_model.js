@@ -1,7 +1,7 @@
 // The tree in typed arrays. Node 0 is the root (all samples, or what else is shown); the others follow in preorder, so a
 // subtree is the range from a node to its `next`.
 
-const KIND = { java: 0, native: 1, thread: 2, noStack: 3, belowCutoff: 4, objects: 5 };
+const KIND = { java: 0, native: 1, thread: 2, noStack: 3, belowCutoff: 4, objects: 5, leftOut: 6 };
 
 class Model {
   constructor(data) {
@@ -189,6 +189,7 @@ function sortOf(name) {
   if (name.kind === KIND.thread) return "thread";
   if (isLost(name)) return "no stack";
   if (name.kind === KIND.objects) return "objects";
+  if (name.kind === KIND.leftOut) return "left out";
   if (name.kind === KIND.native) return "native";
   const { className, method } = name;
   if (/\$\$Lambda|[./]0x[0-9a-f]+$|LambdaForm/.test(className) || method.startsWith("lambda$")) {

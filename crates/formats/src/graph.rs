@@ -1,6 +1,8 @@
 //! The numbers of a profile as one tree of labels: lines and traces merged, threads on the first
 //! level, siblings in the order of their labels. Every writer of a merged tree starts here.
 
+mod fold;
+
 use std::cmp::Ordering;
 use std::hash::Hash;
 
@@ -32,9 +34,9 @@ pub(crate) struct Graph<L> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     /// How many nodes are above it.
-    pub(crate) level: usize,
+    pub(crate) level: u32,
     /// Its label's place in the graph's table.
-    pub(crate) label: usize,
+    pub(crate) label: u32,
     /// The samples, or what else is shown, that end here.
     pub(crate) self_count: u64,
 }
@@ -86,59 +88,106 @@ impl<L: Clone + Ord + Hash> Graph<L> {
     }
 }
 
-/// A node of two trees laid on each other.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Pair<L> {
+/// A node of two trees laid on each other. There can be many millions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pair {
     /// How many nodes are above it.
-    pub(crate) level: usize,
-    pub(crate) label: L,
+    pub(crate) level: u32,
+    /// Its label's place in the table.
+    pub(crate) label: u32,
     /// What ends here in the first tree.
     pub(crate) before: u64,
     /// What ends here in the second tree.
     pub(crate) after: u64,
 }
 
-/// Two trees laid on each other: all nodes of both, in preorder.
-pub(crate) fn pairs<L: Clone + Ord>(before: &Graph<L>, after: &Graph<L>) -> Vec<Pair<L>> {
-    let mut pairs = Vec::with_capacity(before.nodes.len().max(after.nodes.len()));
-    let (mut left, mut right) = (before.nodes.iter().peekable(), after.nodes.iter().peekable());
-    loop {
-        // Both stand below the same parent: of the deeper one alone there are more children.
-        let order = match (left.peek(), right.peek()) {
-            (None, None) => return pairs,
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (Some(a), Some(b)) => {
-                let labels = || before.labels[a.label].cmp(&after.labels[b.label]);
-                b.level.cmp(&a.level).then_with(labels)
-            }
+/// Two trees laid on each other: all nodes of both.
+#[derive(Debug)]
+pub(crate) struct Pairs<L> {
+    pub(crate) labels: Vec<L>,
+    /// In preorder.
+    pub(crate) nodes: Vec<Pair>,
+}
+
+/// A tree alone: the one before has nothing.
+impl<L> From<Graph<L>> for Pairs<L> {
+    fn from(graph: Graph<L>) -> Self {
+        let pair =
+            |Node { level, label, self_count }| Pair { level, label, before: 0, after: self_count };
+        Self { nodes: graph.nodes.into_iter().map(pair).collect(), labels: graph.labels }
+    }
+}
+
+impl<L: Clone + Ord + Hash> Pairs<L> {
+    /// Lays two trees on each other.
+    pub(crate) fn new(before: Graph<L>, after: Graph<L>) -> Self {
+        let mut labels = before.labels;
+        let mut known: KeyedMap<L, u32> = KeyedMap::default();
+        known.extend(labels.iter().cloned().zip(0..));
+        let places = after.labels.into_iter().map(|label| {
+            *known.entry(label).or_insert_with_key(|label| {
+                labels.push(label.clone());
+                index(labels.len() - 1)
+            })
+        });
+        let places: Vec<u32> = places.collect();
+        let ranks = ranks(&labels);
+        let mut nodes = Vec::with_capacity(before.nodes.len().max(after.nodes.len()));
+        let mut left = before.nodes.into_iter().peekable();
+        let place = |node: Node| Node { label: places[node.label as usize], ..node };
+        let mut right = after.nodes.into_iter().map(place).peekable();
+        let alone = |node: Node| Pair {
+            level: node.level,
+            label: node.label,
+            before: node.self_count,
+            after: 0,
         };
-        let mut add = |graph: &Graph<L>, node: &Node, before, after| {
-            let label = graph.labels[node.label].clone();
-            pairs.push(Pair { level: node.level, label, before, after });
-        };
-        match order {
-            Ordering::Equal => {
-                if let (Some(a), Some(b)) = (left.next(), right.next()) {
-                    add(before, a, a.self_count, b.self_count);
+        let new = |node: Node| Pair { before: 0, after: node.self_count, ..alone(node) };
+        loop {
+            // Both stand below the same parent: of the deeper one alone there are more children.
+            let order = match (left.peek(), right.peek()) {
+                (None, None) => return Self { labels, nodes },
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(a), Some(b)) => {
+                    let rank = |node: &Node| ranks[node.label as usize];
+                    b.level.cmp(&a.level).then_with(|| rank(a).cmp(&rank(b)))
                 }
-            }
-            Ordering::Less => {
-                let Some(top) = left.next() else { continue };
-                add(before, top, top.self_count, 0);
-                while let Some(node) = left.next_if(|node| node.level > top.level) {
-                    add(before, node, node.self_count, 0);
+            };
+            match order {
+                Ordering::Equal => {
+                    if let (Some(a), Some(b)) = (left.next(), right.next()) {
+                        nodes.push(Pair { after: b.self_count, ..alone(a) });
+                    }
                 }
-            }
-            Ordering::Greater => {
-                let Some(top) = right.next() else { continue };
-                add(after, top, 0, top.self_count);
-                while let Some(node) = right.next_if(|node| node.level > top.level) {
-                    add(after, node, 0, node.self_count);
+                Ordering::Less => {
+                    let Some(top) = left.next() else { continue };
+                    nodes.push(alone(top));
+                    while let Some(node) = left.next_if(|node| node.level > top.level) {
+                        nodes.push(alone(node));
+                    }
+                }
+                Ordering::Greater => {
+                    let Some(top) = right.next() else { continue };
+                    nodes.push(new(top));
+                    while let Some(node) = right.next_if(|node| node.level > top.level) {
+                        nodes.push(new(node));
+                    }
                 }
             }
         }
     }
+}
+
+/// The place of each label among all in their order.
+fn ranks<L: Ord>(labels: &[L]) -> Vec<u32> {
+    let mut by_label: Vec<u32> = (0..index(labels.len())).collect();
+    by_label.sort_unstable_by_key(|&label| &labels[label as usize]);
+    let mut ranks = vec![0_u32; labels.len()];
+    for (rank, &label) in by_label.iter().enumerate() {
+        ranks[label as usize] = index(rank);
+    }
+    ranks
 }
 
 /// The node above all others while the graph is built; it is no part of the graph.
@@ -186,12 +235,7 @@ impl<L: Clone + Ord + Hash, F: Fn(Part) -> L> Builder<L, F> {
     }
 
     fn finish(self) -> Graph<L> {
-        let mut by_label: Vec<u32> = (0..index(self.labels.len())).collect();
-        by_label.sort_unstable_by_key(|&label| &self.labels[label as usize]);
-        let mut ranks = vec![0_u32; self.labels.len()];
-        for (rank, &label) in by_label.iter().enumerate() {
-            ranks[label as usize] = index(rank);
-        }
+        let ranks = ranks(&self.labels);
         // Parent, rank and node, last sibling first, as a stack gives them back in reverse.
         let mut edges: Vec<(u32, u32, u32)> = (1..self.nodes.len())
             .map(|node| {
@@ -205,10 +249,10 @@ impl<L: Clone + Ord + Hash, F: Fn(Part) -> L> Builder<L, F> {
             edges[begin..].iter().take_while(move |edge| edge.0 == node).map(|edge| edge.2)
         };
         let mut nodes = Vec::with_capacity(edges.len());
-        let mut open: Vec<(u32, usize)> = children(ROOT).map(|node| (node, 0)).collect();
+        let mut open: Vec<(u32, u32)> = children(ROOT).map(|node| (node, 0)).collect();
         while let Some((node, level)) = open.pop() {
             let (_, label, self_count) = self.nodes[node as usize];
-            nodes.push(Node { level, label: label as usize, self_count });
+            nodes.push(Node { level, label, self_count });
             open.extend(children(node).map(|child| (child, level + 1)));
         }
         Graph { labels: self.labels, nodes }
@@ -234,7 +278,7 @@ mod tests {
         let shown: Vec<_> = graph
             .nodes
             .iter()
-            .map(|node| (node.level, graph.labels[node.label].as_str(), node.self_count))
+            .map(|node| (node.level, graph.labels[node.label as usize].as_str(), node.self_count))
             .collect();
         assert_eq!(
             shown,
@@ -253,9 +297,10 @@ mod tests {
         };
         let before = graph("a;b;c 1\na;b;d 2\na;x 3\nz;y 4\n");
         let after = graph("a;b;d 20\na;b;e;f 30\na 40\nb;y 50\n");
-        let pairs = pairs(&before, &after);
+        let Pairs { labels, nodes } = Pairs::new(before, after);
+        let label = |it: &Pair| labels[it.label as usize].as_str();
         let shown: Vec<_> =
-            pairs.iter().map(|it| (it.level, it.label.as_str(), it.before, it.after)).collect();
+            nodes.iter().map(|it| (it.level, label(it), it.before, it.after)).collect();
         assert_eq!(
             shown,
             [

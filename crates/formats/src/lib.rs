@@ -6,7 +6,7 @@
 
 pub mod async_profiler;
 pub mod collapsed;
-pub mod deep;
+mod deep;
 pub mod flamegraph;
 pub mod jamaica;
 pub mod jfr;

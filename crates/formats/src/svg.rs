@@ -4,10 +4,10 @@
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
-use perk_profile::{KeyedMap, Profile, Unit, Value, names, units};
+use perk_profile::{KeyedMap, Profile, Unit, Value, deep, names, units};
 
 use crate::flamegraph::{Kind, Label};
-use crate::graph::{Graph, Pair, pairs};
+use crate::graph::{Graph, Pair, Pairs};
 
 /// The picture's width, in pixels.
 const WIDTH: f64 = 1200.0;
@@ -38,14 +38,10 @@ const LEAST_POINTS: f64 = 0.001;
 /// As `out` fails.
 pub fn write(profile: &Profile, value: Value, title: &str, out: &mut dyn Write) -> io::Result<()> {
     let graph = Graph::new(profile, value, |part| Label::new(profile, part));
-    let nodes = graph.nodes.iter().map(|node| Pair {
-        level: node.level,
-        label: node.label,
-        before: 0,
-        after: node.self_count,
-    });
     let colours = Packages::new(&graph);
-    let picture = Picture::new(nodes, &graph.labels, shown_as(profile, value));
+    let mut tree = Pairs::from(graph);
+    let left_out = tree.fold(deep::levels(&[profile]));
+    let picture = Picture::new(tree, &left_out, shown_as(profile, value));
     picture.write(title, false, |frame| colours.of(picture.label(frame)), out)
 }
 
@@ -64,18 +60,9 @@ pub fn write_pair(
         let profile = profiles[side];
         Graph::new(profile, values[side], |part| Label::new(profile, part))
     });
-    let pairs = pairs(&before, &after);
-    let mut labels: Vec<Label<'_>> = Vec::new();
-    let mut known: KeyedMap<Label<'_>, usize> = KeyedMap::default();
-    let nodes = pairs.into_iter().map(|Pair { level, label, before, after }| {
-        let label = *known.entry(label).or_insert_with(|| {
-            labels.push(label);
-            labels.len() - 1
-        });
-        Pair { level, label, before, after }
-    });
-    let nodes: Vec<_> = nodes.collect();
-    let picture = Picture::new(nodes, &labels, shown_as(profiles[1], values[1]));
+    let mut tree = Pairs::new(before, after);
+    let left_out = tree.fold(deep::levels(&profiles));
+    let picture = Picture::new(tree, &left_out, shown_as(profiles[1], values[1]));
     let title = format!("{} → {}", titles[0], titles[1]);
     let [all_before, all_after] = [picture.frames[0].before, picture.frames[0].after];
     let colour = |frame: &Frame| {
@@ -123,26 +110,23 @@ struct Picture<'a> {
 }
 
 impl<'a> Picture<'a> {
-    /// The picture of nodes in preorder, whose labels are places in `labels`.
-    fn new(
-        nodes: impl IntoIterator<Item = Pair<usize>>,
-        labels: &[Label<'a>],
-        (value, unit): (String, Unit),
-    ) -> Self {
-        let all = Label { class: "", name: "all", signature: "", kind: Kind::Thread };
-        let labels = [&[all], labels].concat();
-        // More nodes than 32 bits count do not fit into memory.
-        let frame = |level: usize, label: usize, before, after| Frame {
-            level: level as u32,
-            label: label as u32,
+    /// The picture of a tree, of which frames named `left_out` stand for others.
+    fn new(tree: Pairs<Label<'a>>, left_out: &'a [String], (value, unit): (String, Unit)) -> Self {
+        let mut labels = vec![Label::named(Kind::Thread, "all")];
+        labels.extend(tree.labels);
+        labels.extend(left_out.iter().map(|text| Label::named(Kind::LeftOut, text)));
+        let frame = |level, label, before, after| Frame {
+            level,
+            label,
             before,
             after,
             own: after,
             start: 0,
         };
         let mut frames = vec![frame(0, 0, 0, 0)];
-        let nodes = nodes.into_iter();
-        frames.extend(nodes.map(|it| frame(it.level + 1, it.label + 1, it.before, it.after)));
+        let inner =
+            |Pair { level, label, before, after }| frame(level + 1, label + 1, before, after);
+        frames.extend(tree.nodes.into_iter().map(inner));
         let mut path: Vec<u32> = Vec::new();
         let mut parents = vec![0; frames.len()];
         for (index, frame) in frames.iter().enumerate() {
@@ -273,7 +257,7 @@ impl<'a> Packages<'a> {
     fn new(graph: &Graph<Label<'a>>) -> Self {
         let mut sums: KeyedMap<&str, u64> = KeyedMap::default();
         for node in &graph.nodes {
-            let label = graph.labels[node.label];
+            let label = graph.labels[node.label as usize];
             if is_method(&label) {
                 let sum = sums.entry(names::package(label.class)).or_default();
                 *sum = sum.saturating_add(node.self_count);

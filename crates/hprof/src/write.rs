@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 
 use perk_profile::{
     CallEdges, ClassId, CpuSamples, CpuTimes, Event, HeapHistogram, HeapSummary, Measure,
-    MonitorDump, MonitorTimes, Profile, Sites, ThreadId, Timestamp, WaitEvent,
+    MonitorDump, MonitorTimes, Profile, Sites, ThreadId, Timestamp, WaitEvent, deep,
 };
 
 use crate::format::Section;
@@ -261,7 +261,8 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Writes a whole profile: its classes, then its events in order.
+/// Writes a whole profile: its classes, then its events in order. Where text would hold more frames
+/// than anybody can use ([`deep::limit`]), its traces are cut at the outer end.
 ///
 /// # Errors
 /// Before anything is written, what [`Format::holds`] says, as
@@ -273,6 +274,9 @@ pub fn write(profile: &Profile, format: Format, out: impl Write) -> io::Result<(
     }
     let begun_ms = date(None, profile).unix_ms;
     let mut writer = Writer::begin(out, format, profile)?;
+    if let (Writer::Ascii(text), Some(depth)) = (&mut writer, deep::limit(&[profile])) {
+        text.set_depth(depth);
+    }
     writer.accounting(profile)?;
     for (class, _) in profile.symbols.classes() {
         writer.load_class(profile, class)?;

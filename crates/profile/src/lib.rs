@@ -13,6 +13,7 @@ pub mod bottom_up;
 pub mod calls;
 pub mod columns;
 pub mod cut;
+pub mod deep;
 pub mod diff;
 pub mod exact;
 pub mod fields;

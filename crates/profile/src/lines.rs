@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use crate::top::Merged;
-use crate::{KeyedMap, Line, MethodId, Profile, TraceId};
+use crate::{FrameId, KeyedMap, Line, MethodId, Profile, TraceId};
 
 /// The numbers of one line of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,26 +24,27 @@ pub fn lines(profile: &Profile, rows: &[(TraceId, u64)]) -> Vec<LineRow> {
     let mut merged = Merged::new(profile);
     let mut lines: Vec<LineRow> = Vec::new();
     let mut places: KeyedMap<(MethodId, Line), usize> = KeyedMap::default();
-    // The last row that counted for a line, so that recursion counts once.
-    let mut seen: Vec<usize> = Vec::new();
-    for (number, &(trace, count)) in rows.iter().enumerate() {
-        for (depth, frame) in profile.frames(trace).enumerate() {
-            let frame = profile.symbols.get_frame(frame);
-            let method = merged.method(frame.method);
-            let place = *places.entry((method, frame.line)).or_insert_with(|| {
-                lines.push(LineRow { method, line: frame.line, own: 0, total: 0 });
-                seen.push(usize::MAX);
-                lines.len() - 1
-            });
-            let row = &mut lines[place];
-            if depth == 0 {
-                row.own = row.own.saturating_add(count);
-            }
-            if std::mem::replace(&mut seen[place], number) != number {
-                row.total = row.total.saturating_add(count);
-            }
+    let place_of = |index| {
+        let frame = profile.symbols.get_frame(FrameId::new(index));
+        let method = merged.method(frame.method);
+        *places.entry((method, frame.line)).or_insert_with(|| {
+            lines.push(LineRow { method, line: frame.line, own: 0, total: 0 });
+            lines.len() - 1
+        })
+    };
+    let place_of: Vec<usize> = (0..profile.symbols.frame_count()).map(place_of).collect();
+    let own = profile.sums_by_node(rows);
+    let totals = profile.tree.totals(&own);
+    let place = |frame: FrameId| place_of[frame.index()];
+    let line_count = lines.len();
+    profile.tree.walk(line_count, place, |node, place, is_outermost| {
+        let row = &mut lines[place];
+        row.own = row.own.saturating_add(own[node.index()]);
+        if is_outermost {
+            row.total = row.total.saturating_add(totals[node.index()]);
         }
-    }
+    });
+    lines.retain(|row| row.total > 0);
     lines.sort_by_key(|row| (Reverse((row.own, row.total)), row.method, row.line));
     lines
 }

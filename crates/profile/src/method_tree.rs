@@ -107,6 +107,24 @@ impl MethodTree {
         })
     }
 
+    /// The methods of a path, innermost first.
+    pub fn methods(&self, mut path: PathId) -> impl Iterator<Item = MethodId> + '_ {
+        std::iter::from_fn(move || {
+            let method = self.method(path)?;
+            path = self.parent(path);
+            Some(method)
+        })
+    }
+
+    /// How many methods each path has.
+    pub fn depths(&self) -> Vec<u32> {
+        let mut depths = vec![0; self.nodes.len()];
+        for index in 1..depths.len() {
+            depths[index] = depths[self.nodes[index].parent.index()] + 1;
+        }
+        depths
+    }
+
     /// How many nodes there are, the root among them.
     pub fn len(&self) -> usize {
         self.nodes.len()

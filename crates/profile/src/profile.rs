@@ -332,6 +332,34 @@ impl Profile {
         })
     }
 
+    /// Books the samples whose stack is not known on the trace without frames, where the accounting
+    /// alone has them. False where there is no accounting to tell of them.
+    pub fn book_unattributed(&mut self) -> bool {
+        let Some(accounting) = &self.accounting else { return false };
+        let is_booked = |row: &&(TraceId, u64)| self.get_trace(row.0).node == self.tree.root();
+        let rows = self.total_cpu_samples().rows;
+        let booked = rows.iter().filter(is_booked).map(|row| row.1).fold(0, u64::saturating_add);
+        let count = accounting.unattributed_count.saturating_sub(booked);
+        let row = (self.system_trace(), count);
+        let section = self.events.iter_mut().rev().find_map(|event| match event {
+            Event::CpuSamples(samples) => Some(samples),
+            _ => None,
+        });
+        match section {
+            _ if count == 0 => {}
+            Some(samples) => {
+                samples.total = samples.total.saturating_add(count);
+                samples.rows.push(row);
+            }
+            None => {
+                let rows = vec![row];
+                let samples = CpuSamples { total: count, rows, ..CpuSamples::default() };
+                self.events.push(Event::CpuSamples(samples));
+            }
+        }
+        true
+    }
+
     /// The samples of all sections added up, a row a trace, in trace order. (Each dump of an HPROF
     /// file begins anew from zero. What was asked for in between counts where it is the last.)
     pub fn total_cpu_samples(&self) -> CpuSamples {
@@ -349,6 +377,16 @@ impl Profile {
         CpuSamples { total, rows: self.sums_by_trace(rows), ..CpuSamples::default() }
     }
 
+    /// The numbers of the traces that end in each node of the tree.
+    pub(crate) fn sums_by_node(&self, rows: &[(TraceId, u64)]) -> Vec<u64> {
+        let mut sums = vec![0_u64; self.tree.len()];
+        for &(trace, number) in rows {
+            let sum = &mut sums[self.get_trace(trace).node.index()];
+            *sum = sum.saturating_add(number);
+        }
+        sums
+    }
+
     /// The numbers of each trace added up, in trace order; traces without any are left out.
     pub(crate) fn sums_by_trace(
         &self,
@@ -361,5 +399,27 @@ impl Profile {
         }
         let rows = sums.into_iter().enumerate().filter(|&(_, sum)| sum > 0);
         rows.map(|(index, sum)| (TraceId::new(index), sum)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::samples;
+
+    #[test]
+    fn samples_without_a_stack_are_booked_once() {
+        let mut profile = samples(&[("T.f<T.main", 5), ("", 1)]);
+        assert!(!profile.book_unattributed(), "nothing tells of them");
+        let accounting = Accounting { unattributed_count: 3, ..Accounting::default() };
+        profile.accounting = Some(accounting.clone());
+        for _ in 0..2 {
+            assert!(profile.book_unattributed());
+            let total = profile.total_cpu_samples();
+            assert_eq!((total.total, total.rows[0]), (8, (profile.system_trace(), 3)));
+        }
+        let mut alone = Profile { accounting: Some(accounting), ..Profile::default() };
+        alone.book_unattributed();
+        assert_eq!(alone.total_cpu_samples().rows, [(alone.system_trace(), 3)]);
     }
 }

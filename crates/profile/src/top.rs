@@ -1,8 +1,8 @@
-//! Which methods and call paths the samples fall on.
+//! Which methods the samples fall on.
 
 use std::cmp::Reverse;
 
-use crate::{CpuSamples, KeyedMap, MethodId, Profile, StrId, ThreadId, TraceId};
+use crate::{CpuSamples, FrameId, KeyedMap, MethodId, Profile, StrId, ThreadId, TraceId};
 
 /// One method's share of the samples, merged over all traces it occurs in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,15 +18,6 @@ pub struct MethodRow {
     pub traces: Vec<(TraceId, u64)>,
 }
 
-/// One path of methods from a thread's first frame to the top of the stack, lines left aside.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PathRow {
-    /// The methods, innermost first.
-    pub methods: Vec<MethodId>,
-    /// Samples taken at the path's top.
-    pub count: u64,
-}
-
 /// The samples of `samples` that `thread` had; all where it is `None`.
 pub fn of_thread(profile: &Profile, samples: &CpuSamples, thread: Option<ThreadId>) -> CpuSamples {
     let Some(thread) = thread else { return samples.clone() };
@@ -39,47 +30,38 @@ pub fn of_thread(profile: &Profile, samples: &CpuSamples, thread: Option<ThreadI
 /// All methods with at least one sample, by self count, then by total count, both descending.
 pub fn methods(profile: &Profile, samples: &CpuSamples) -> Vec<MethodRow> {
     let mut merged = Merged::new(profile);
-    let mut rows: Vec<MethodRow> = Vec::new();
-    let mut row_of: KeyedMap<MethodId, usize> = KeyedMap::default();
-    // The last trace that counted for a row, so that recursion counts once.
-    let mut seen: Vec<Option<TraceId>> = Vec::new();
+    let symbols = &profile.symbols;
+    let method_of: Vec<MethodId> = (0..symbols.frame_count())
+        .map(|index| merged.method(symbols.get_frame(FrameId::new(index)).method))
+        .collect();
+    let row = |index| MethodRow {
+        method: MethodId::new(index),
+        self_count: 0,
+        total_count: 0,
+        traces: Vec::new(),
+    };
+    let mut rows: Vec<MethodRow> = (0..symbols.method_count()).map(row).collect();
     for &(trace, count) in &samples.rows {
-        for (depth, frame) in profile.frames(trace).enumerate() {
-            let method = merged.method(profile.symbols.get_frame(frame).method);
-            let row = *row_of.entry(method).or_insert_with(|| {
-                let traces = Vec::new();
-                rows.push(MethodRow { method, self_count: 0, total_count: 0, traces });
-                seen.push(None);
-                rows.len() - 1
-            });
-            if depth == 0 {
-                rows[row].self_count = rows[row].self_count.saturating_add(count);
-                rows[row].traces.push((trace, count));
-            }
-            if seen[row].replace(trace) != Some(trace) {
-                rows[row].total_count = rows[row].total_count.saturating_add(count);
-            }
+        if let Some(frame) = profile.frames(trace).next() {
+            let row = &mut rows[method_of[frame.index()].index()];
+            row.self_count = row.self_count.saturating_add(count);
+            row.traces.push((trace, count));
         }
     }
+    let totals = profile.tree.totals(&profile.sums_by_node(&samples.rows));
+    let method = |frame: FrameId| method_of[frame.index()].index();
+    let row_count = rows.len();
+    profile.tree.walk(row_count, method, |node, method, is_outermost| {
+        if is_outermost {
+            let total = &mut rows[method].total_count;
+            *total = total.saturating_add(totals[node.index()]);
+        }
+    });
+    rows.retain(|row| row.total_count > 0);
     for row in &mut rows {
         row.traces.sort_by_key(|&(trace, count)| (Reverse(count), trace));
     }
     rows.sort_by_key(|row| (Reverse(row.self_count), Reverse(row.total_count), row.method));
-    rows
-}
-
-/// All distinct call paths with samples, most samples first.
-pub fn paths(profile: &Profile, samples: &CpuSamples) -> Vec<PathRow> {
-    let mut merged = Merged::new(profile);
-    let mut counts: KeyedMap<Vec<MethodId>, u64> = KeyedMap::default();
-    for &(trace, count) in &samples.rows {
-        let method_of = |frame| merged.method(profile.symbols.get_frame(frame).method);
-        let sum = counts.entry(profile.frames(trace).map(method_of).collect()).or_default();
-        *sum = sum.saturating_add(count);
-    }
-    let mut rows: Vec<PathRow> =
-        counts.into_iter().map(|(methods, count)| PathRow { methods, count }).collect();
-    rows.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.methods.cmp(&b.methods)));
     rows
 }
 
@@ -201,13 +183,6 @@ mod tests {
     fn recursion_counts_once() {
         let profile = profile(&[("fib<fib<fib<main", 4)]);
         assert_eq!(shown(&profile), [("T.fib".into(), 4, 4), ("T.main".into(), 0, 4)]);
-    }
-
-    #[test]
-    fn paths_are_ordered_by_samples() {
-        let profile = profile(&[("a<main", 1), ("b<main", 2)]);
-        let paths = paths(&profile, &profile.total_cpu_samples());
-        assert_eq!(paths.iter().map(|path| path.count).collect::<Vec<_>>(), [2, 1]);
     }
 
     #[test]

@@ -126,6 +126,53 @@ impl CallTree {
         (node != self.root()).then(|| self.nodes[node.index()])
     }
 
+    /// For each node the sum of `own` over the node and all below it.
+    pub fn totals(&self, own: &[u64]) -> Vec<u64> {
+        let mut totals = own.to_vec();
+        for index in (1..self.nodes.len()).rev() {
+            let parent = self.nodes[index].parent.index();
+            totals[parent] = totals[parent].saturating_add(totals[index]);
+        }
+        totals
+    }
+
+    /// Visits all nodes but the root, each after its parent, and says whether its frame's key, a
+    /// number below `key_count`, is there for the first time on its path.
+    pub fn walk(
+        &self,
+        key_count: usize,
+        key: impl Fn(FrameId) -> usize,
+        mut visit: impl FnMut(NodeId, usize, bool),
+    ) {
+        let root = self.root();
+        // The root where there is none: the root is nobody's child.
+        let mut first_child = vec![root; self.nodes.len()];
+        let mut next_sibling = first_child.clone();
+        for index in (1..self.nodes.len()).rev() {
+            let parent = self.nodes[index].parent.index();
+            next_sibling[index] = first_child[parent];
+            first_child[parent] = NodeId::new(index);
+        }
+        let key = |node: NodeId| key(self.nodes[node.index()].frame);
+        let mut open = vec![0_u32; key_count];
+        let mut at = root;
+        loop {
+            let mut next = first_child[at.index()];
+            while next == root {
+                if at == root {
+                    return;
+                }
+                open[key(at)] -= 1;
+                next = next_sibling[at.index()];
+                at = self.nodes[at.index()].parent;
+            }
+            at = next;
+            let open = &mut open[key(at)];
+            visit(at, key(at), *open == 0);
+            *open += 1;
+        }
+    }
+
     /// How many nodes there are, the root among them. A parent's index is below its children's.
     pub fn len(&self) -> usize {
         self.nodes.len()

@@ -10,7 +10,7 @@ use crate::args::{DiffArgs, Side};
 use crate::form::Form;
 use crate::input::is_stream;
 use crate::output::Target;
-use crate::value;
+use crate::{talk, value};
 
 /// Writes the graphs that `args` ask for.
 pub(super) fn write(
@@ -46,6 +46,9 @@ pub(super) fn write(
             write(&mut out).and_then(|()| out.flush()).context("cannot write to stdout")?;
         } else {
             Target::of_path(path)?.write_with(&write)?;
+        }
+        if let Some(note) = form.depth_note(&profiles) {
+            talk::say(format_args!("{note}"));
         }
     }
     Ok(())

@@ -7,8 +7,8 @@ mod values;
 use std::collections::HashMap;
 use std::io::Write;
 
-use perk_profile::top::{self, MethodRow, PathRow};
-use perk_profile::{Accounting, MethodId, Profile, ThreadId, columns};
+use perk_profile::top::{self, MethodRow};
+use perk_profile::{Accounting, MethodId, MethodTree, PathId, Profile, ThreadId, columns, deep};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -16,6 +16,8 @@ use super::{Content, Head, View, fields, head, heap, summaries};
 use crate::args::ReportArgs;
 use crate::input::Input;
 
+/// Stands for the outer frames of very deep paths.
+const LEFT_OUT: &str = "[frames left out]";
 /// The fields of the accounting that are text, whatever they look like.
 const TEXTS: [&str; 5] = ["program", "jvm", "engine", "clock", "timing"];
 
@@ -88,13 +90,19 @@ struct Path<'a> {
 }
 
 struct Frames<'a> {
-    methods: Vec<MethodId>,
+    tree: &'a MethodTree,
+    path: PathId,
     names: &'a [String],
+    /// As many are written.
+    limit: usize,
+    is_cut: bool,
 }
 
 impl Serialize for Frames<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.methods.iter().map(|method| &self.names[method.index()]))
+        let methods = self.tree.methods(self.path).take(self.limit);
+        let names = methods.map(|method| self.names[method.index()].as_str());
+        serializer.collect_seq(names.chain(self.is_cut.then_some(LEFT_OUT)))
     }
 }
 
@@ -129,7 +137,6 @@ pub(super) fn write(
     let view = content.samples();
     let samples = view.map(|view| &view.numbers);
     let methods = samples.map(|samples| top::methods(profile, samples)).unwrap_or_default();
-    let paths = samples.map(|samples| top::paths(profile, samples)).unwrap_or_default();
     let names = full_names(profile);
     let top = args.top.unwrap_or(usize::MAX);
     let head = Head::new(content, args.top.unwrap_or(head::MOST));
@@ -148,7 +155,7 @@ pub(super) fn write(
         methods: view.map_or_else(Vec::new, |view| {
             methods.iter().take(top).map(|row| method(content, view, row)).collect()
         }),
-        paths: paths.into_iter().take(top).map(|path| self::path(view, path, &names)).collect(),
+        paths: view.map_or_else(Vec::new, |view| paths(view, content.tree, &names, top)),
         threads: threads(profile, view, &names),
         values: content.values.iter().map(|it| values::table(content, it, &names, top)).collect(),
         calls: content.calls.as_ref().map(|calls| exact::calls(calls, &names, top)),
@@ -206,12 +213,28 @@ fn method<'a>(content: &Content<'a>, view: &View<'a>, row: &MethodRow) -> Method
     }
 }
 
-fn path<'a>(view: Option<&View<'_>>, path: PathRow, names: &'a [String]) -> Path<'a> {
-    Path {
-        self_count: path.count,
-        self_cpu_ns: view.and_then(|view| view.cpu_ns(path.count)),
-        frames: Frames { methods: path.methods, names },
-    }
+/// The paths with samples, most first. Of very deep ones, where all together are more than anybody
+/// can use, the outer frames are left out.
+fn paths<'a>(
+    view: &View<'_>,
+    tree: &'a MethodTree,
+    names: &'a [String],
+    top: usize,
+) -> Vec<Path<'a>> {
+    let depths = tree.depths();
+    let mut paths = view.columns().paths();
+    paths.truncate(top);
+    let limit = deep::limit_of_stacks(paths.iter().map(|path| depths[path.0.index()]));
+    let limit = limit.unwrap_or(usize::MAX);
+    let path = |(path, count): (PathId, u64)| {
+        let is_cut = depths[path.index()] as usize > limit;
+        Path {
+            self_count: count,
+            self_cpu_ns: view.cpu_ns(count),
+            frames: Frames { tree, path, names, limit, is_cut },
+        }
+    };
+    paths.into_iter().map(path).collect()
 }
 
 fn threads<'a>(

@@ -120,15 +120,8 @@ impl<'a> View<'a> {
 
     /// The paths with most of their own: the methods, innermost first, and the number.
     pub(super) fn paths(&self, top: usize) -> Vec<(Vec<MethodId>, u64)> {
-        let methods = |mut path| {
-            std::iter::from_fn(move || {
-                let method = self.tree.method(path)?;
-                path = self.tree.parent(path);
-                Some(method)
-            })
-        };
         let paths = self.columns().paths().into_iter().take(top);
-        paths.map(|(path, number)| (methods(path).collect(), number)).collect()
+        paths.map(|(path, number)| (self.tree.methods(path).collect(), number)).collect()
     }
 
     pub(super) fn lines(&self) -> Vec<LineRow> {

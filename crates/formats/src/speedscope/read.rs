@@ -156,7 +156,9 @@ impl Reader {
             self.columns.len() - 1
         });
         if let Some(samples) = profile.samples {
-            let places = self.places(&samples.stacks, thread)?;
+            let mut is_end = vec![false; samples.stacks.len()];
+            samples.nodes.iter().for_each(|&node| is_end[node as usize] = true);
+            let places = self.places(&samples.stacks, &is_end, thread)?;
             let cut_weights = self.is_cut.then(Vec::new);
             let weights = profile.weights.or(cut_weights).ok_or_else(|| error("weights"))?;
             if self.is_cut {
@@ -169,7 +171,8 @@ impl Reader {
                 self.columns[at].add(places[node as usize], number);
             }
         } else if let Some(events) = profile.events {
-            let places = self.places(&events.stacks, thread)?;
+            let is_end: Vec<bool> = events.own.iter().map(|&own| own != 0.0).collect();
+            let places = self.places(&events.stacks, &is_end, thread)?;
             self.open_count += events.open_count;
             for (place, own) in places.into_iter().zip(events.own) {
                 let number = self.number(Weight::Other(own), factor);
@@ -194,10 +197,12 @@ impl Reader {
         })
     }
 
-    /// The places of the nodes of `stacks`; `None` where the samples belong to no listed trace.
+    /// The places of those nodes of `stacks` that end one; `None` where the samples belong to no
+    /// listed trace.
     fn places(
         &mut self,
         stacks: &Stacks,
+        is_end: &[bool],
         thread: Option<ThreadId>,
     ) -> Result<Vec<Option<Place>>, Error> {
         let root = self.filler.profile.tree.root();
@@ -218,10 +223,10 @@ impl Reader {
                 Part::BelowCutoff => (above, class, is_listed && parent != ROOT),
             });
         }
-        let mut place = |(node, class, is_listed): (NodeId, Option<ClassId>, bool)| {
-            is_listed.then(|| (self.filler.profile.trace(node, thread), class))
+        let mut place = |((node, class, is_listed), is_end): (_, bool)| {
+            (is_listed && is_end).then(|| (self.filler.profile.trace(node, thread), class))
         };
-        Ok(nodes.into_iter().map(&mut place).collect())
+        Ok(nodes.into_iter().zip(is_end.iter().copied()).map(&mut place).collect())
     }
 
     /// Says what is passed over.

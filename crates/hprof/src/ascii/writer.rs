@@ -84,6 +84,8 @@ pub struct Writer<W: Write> {
     traces: Written,
     /// Sections that the next one counts again.
     interim_count: u32,
+    /// The most frames of a trace.
+    depth: usize,
 }
 
 impl<W: Write> Writer<W> {
@@ -101,7 +103,7 @@ impl<W: Write> Writer<W> {
             }
         }
         write!(out, "\n{PROSE_END}\n\n")?;
-        Ok(Self { out, traces: Written::default(), interim_count: 0 })
+        Ok(Self { out, traces: Written::default(), interim_count: 0, depth: usize::MAX })
     }
 
     /// Writes `THREAD START`.
@@ -250,7 +252,7 @@ impl<W: Write> Writer<W> {
         }
         writeln!(self.out)?;
         let mut empty = true;
-        for id in profile.tree.frames(trace.node) {
+        for id in profile.tree.frames(trace.node).take(self.depth) {
             empty = false;
             let frame = profile.symbols.get_frame(id);
             let source = profile.symbols.get_method(frame.method).source;
@@ -267,6 +269,11 @@ impl<W: Write> Writer<W> {
             writeln!(self.out, "\t<empty>")?;
         }
         Ok(())
+    }
+
+    /// Writes the inner frames of traces that have more than `depth`.
+    pub(crate) fn set_depth(&mut self, depth: usize) {
+        self.depth = depth;
     }
 
     /// The sink.
