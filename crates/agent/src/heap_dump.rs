@@ -18,7 +18,8 @@ use std::{fs, io};
 use perk_control::messages;
 use perk_control::options::{Format, Options, Output};
 use perk_files::PrivateFolder;
-use perk_hprof::heap::HeapOptions;
+use perk_hprof::heap::{HeapOptions, OwnFields};
+use perk_instrument::fields;
 use rustc_hash::FxHashMap;
 
 use self::growing::GrowingFile;
@@ -69,6 +70,7 @@ impl HeapDumps {
             lines: options.lineno,
             native_lines: options.format != Format::Ascii,
             folder: folder.to_owned(),
+            own_fields: OwnFields { prefix: fields::PREFIX, record: fields::OBJECT_RECORD },
         };
         let (dumper, sizes) = (OnceLock::new(), OnceLock::new());
         Some(Self { dumper, options, is_verbose, sizes })

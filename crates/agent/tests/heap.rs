@@ -224,6 +224,8 @@ fn it_is_what_the_jvm_s_own_dump_of_the_same_moment_has() {
         for (id, (elements, length, _)) in &theirs.arrays {
             match ours.arrays.get(id) {
                 Some(its) => assert_eq!((&its.0, &its.1), (elements, length)),
+                // Nothing refers to it.
+                None if *elements == Elements::Primitives(FieldType::Int) => {}
                 None => fillers.push("array"),
             }
         }
@@ -250,6 +252,51 @@ fn objects_are_on_the_traces_of_their_allocation() {
         let unknown = heap.traces.values().filter(|trace| NO_TRACES.contains(trace)).count();
         // What was there before the first probe.
         assert!(unknown < heap.traces.len(), "{unknown} of {}", heap.traces.len());
+    });
+}
+
+/// What collectors fill the gaps of the heap with was most of it: a thread's allocation buffer has
+/// megabytes that it never uses.
+#[test]
+fn fillers_are_no_objects() {
+    const THREADS: u64 = 100;
+    const ARRAYS: u64 = 1000 * THREADS;
+    // Header and four elements.
+    const BYTES: u64 = 32;
+    // The JDK's own.
+    const OTHERS: u64 = 100_000;
+    jdk::each(|jdk| {
+        for (collector, options) in [
+            ("G1", "heap=dump,format=b"),
+            ("Parallel", "heap=dump,format=b"),
+            ("Serial", "heap=dump,format=b"),
+            ("G1", "heap=all,format=b"),
+            ("Serial", "heap=dump"),
+        ] {
+            let what = format!("JDK {} {collector} {options}", jdk.version);
+            let run = JavaRun::new(jdk).agent(&format!("{options},file={FILE}"));
+            let run = run.jvm_arg("-Xms2g").jvm_arg(format!("-XX:+Use{collector}GC"));
+            let outcome = run.main("KeptByThreads").args([THREADS.to_string()]).run();
+            outcome.assert_success();
+            let arrays: Vec<(u64, u64)> = if options.ends_with('b') {
+                let heap = Heap::read(outcome.bytes(FILE));
+                let ints = Elements::Primitives(FieldType::Int);
+                let arrays = heap.arrays.into_values().filter(|it| it.0 == ints);
+                arrays.map(|(_, length, _)| (length.into(), 16 + 4 * u64::from(length))).collect()
+            } else {
+                let text = String::from_utf8_lossy(outcome.bytes(FILE));
+                let lines = text.lines().filter(|it| it.ends_with("elem type=int[])"));
+                let number = |line: &str, name: &str| -> u64 {
+                    let rest = line.split_once(name).unwrap().1;
+                    rest.split(',').next().unwrap().parse().unwrap()
+                };
+                lines.map(|it| (number(it, "nelems="), number(it, "sz="))).collect()
+            };
+            let kept = arrays.iter().filter(|(length, _)| *length == 4).count() as u64;
+            assert!((ARRAYS..ARRAYS + 500).contains(&kept), "{what}: {kept}");
+            let bytes: u64 = arrays.iter().map(|(_, bytes)| bytes).sum();
+            assert!((ARRAYS * BYTES..ARRAYS * BYTES + OTHERS).contains(&bytes), "{what}: {bytes}");
+        }
     });
 }
 

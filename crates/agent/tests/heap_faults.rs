@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::{fs, thread, time::Duration};
 
-use perk_testkit::hprof::{Heap, Recording, Section};
+use perk_testkit::hprof::{Contents, Heap, Recording, Section};
 use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, Signal, jdk};
 
 const FILE: &str = "o.hprof";
@@ -62,6 +62,65 @@ fn classes_are_loaded_while_the_heap_is_dumped() {
                 assert!(!loaders.is_empty() && different.len() == loaders.len());
             }
         }
+    });
+}
+
+/// Readers such as jhat look for threads and stacks where a root refers to them.
+#[test]
+fn threads_come_and_go_while_the_heap_is_dumped() {
+    jdk::each(|jdk| {
+        for options in ["heap=dump,format=b", "heap=all,format=b,thread=y", "heap=dump"] {
+            let coming = run(jdk, options, "ComingThreads").args(["4", "50"]).jvm_arg("-Xmx256m");
+            let mut running = coming.spawn();
+            running.wait_for_stdout("ready");
+            for _ in 0..8 {
+                running.signal(Signal::QUIT);
+                thread::sleep(Duration::from_millis(100));
+            }
+            let outcome = go(running);
+            let recording = recording(&outcome);
+            let parked_count = outcome.number("parked");
+            let heaps = heaps(&recording);
+            assert!(heaps.len() >= 2, "{options}: {} dumps", heaps.len());
+            let mut main_count = 0;
+            for heap in heaps {
+                let what = format!("JDK {} {options}", jdk.version);
+                assert!(heap.late.is_empty(), "{what}: {:?}", heap.late);
+                let stacks = heap.roots.iter().filter_map(|root| Some((root.thread?, root.trace?)));
+                let stacks: Vec<_> = stacks.filter(|it| it.0 != 200_000).collect();
+                assert!(!stacks.is_empty(), "{what}");
+                for (thread, trace) in &stacks {
+                    assert_eq!(recording.traces[trace].thread, Some(*thread), "{what}");
+                }
+                let is_of = |method: &str, trace: u32| {
+                    recording.frames(trace).iter().any(|it| it.method == method)
+                };
+                let count = |method| stacks.iter().filter(|it| is_of(method, it.1)).count() as u64;
+                main_count += count("ComingThreads.main");
+                // JDK 21 does not tell of parked virtual threads.
+                let expected = if jdk.version == 21 { 0 } else { parked_count };
+                assert_eq!(count("ComingThreads.park"), expected, "{what}");
+            }
+            assert!(main_count > 0, "JDK {} {options}", jdk.version);
+        }
+    });
+}
+
+/// An array that only a local variable of a virtual thread holds looks like a filler where the JVM does
+/// not tell what parked threads hold.
+#[test]
+fn what_parked_threads_hold_is_the_program_s() {
+    jdk::each(|jdk| {
+        let program = run(jdk, "heap=dump,format=b", "ComingThreads").args(["1", "50"]);
+        let mut running = program.spawn();
+        running.wait_for_stdout("ready");
+        running.signal(Signal::QUIT);
+        let outcome = go(running);
+        let recording = recording(&outcome);
+        let heap = heaps(&recording)[0];
+        let is_kept = |contents: &Contents| matches!(contents, Contents::Primitives(999, Some(_)));
+        let kept = heap.objects.values().filter(|it| it.class == "int[]" && is_kept(&it.contents));
+        assert_eq!(kept.count() as u64, outcome.number("parked"), "JDK {}", jdk.version);
     });
 }
 

@@ -3,12 +3,14 @@
 //!
 //! The JVM dumps its heap best: it knows every root and stops for no longer than it must. Its dump,
 //! which may still be growing, is read once, and each record goes on as perk's: with perk's names,
-//! serial numbers and traces, and without the fields that perk itself gave to classes. What is kept
-//! in memory is names, classes, threads and roots, and one segment. See
+//! serial numbers and traces, without the fields that perk itself gave to classes, and without what
+//! the JVM fills gaps of the heap with ([`fillers`]). What is kept in memory is names, classes,
+//! threads and roots, a bit for each place that something refers to, and one segment. See
 //! [`Writer::heap_dump`](crate::Writer::heap_dump); [`Stream`] alone serves who only reads.
 
 mod classes;
 mod field;
+mod fillers;
 mod records;
 mod rewrite;
 mod sizes;
@@ -38,7 +40,7 @@ pub(crate) use sub_records::sub;
 pub(crate) use tally::Tally;
 
 /// The classes of what the JVM fills gaps of the heap with (JDK 19 and later). Nobody has allocated
-/// it. In heap dumps its arrays have no class: the JVM writes them as `int[]`.
+/// it. In the JVM's heap dumps its arrays have no class: it writes them as `int[]`.
 pub const FILLER_CLASSES: [&str; 3] = [
     "jdk.internal.vm.FillerObject",
     "jdk.internal.vm.FillerElement[]",
@@ -65,11 +67,17 @@ pub trait Context {
     fn thread(&mut self, profile: &mut Profile, tid: u64) -> Option<ThreadId>;
 
     /// The `tid`s of the threads whose stacks the JVM's dump has, in its order and without virtual
-    /// ones, where they are known before the dump. Their stacks then stand before the heap: readers
-    /// look for them at the roots, which the dump may tell last. (What turns out otherwise stands
-    /// behind it.)
+    /// ones, where they are known before the dump. Stacks stand before the heap, as readers look for
+    /// them at the roots; which thread has which the dump may tell last. Threads that are not known
+    /// here then have no name but in the heap.
     fn stack_tids(&mut self) -> Option<Vec<u64>> {
         None
+    }
+
+    /// Whether the dump has among its roots what the frames of virtual threads refer to that no
+    /// carrier runs (JDK 22 and later).
+    fn roots_parked_frames(&self) -> bool {
+        true
     }
 
     /// The size of an instance as the JVM counts it, header and padding among it. `classes` are the
@@ -105,8 +113,20 @@ pub struct HeapOptions {
     pub lines: bool,
     /// Whether native methods are told by their lines, where frames have any.
     pub native_lines: bool,
-    /// A folder for a temporary file, for output that begins with what is known at its end.
+    /// A folder for temporary files: for arrays that may be fillers, and for output that begins with
+    /// what is known at its end.
     pub folder: PathBuf,
+    /// The fields that are not the program's.
+    pub own_fields: OwnFields,
+}
+
+/// How the names of the fields begin that perk gave to classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnFields {
+    /// All of them.
+    pub prefix: &'static str,
+    /// The one that tells an object's record.
+    pub record: &'static str,
 }
 
 /// What a heap dump held.

@@ -10,6 +10,8 @@ use rustc_hash::FxHashMap;
 use crate::jimage::Image;
 use crate::session::lock;
 
+const FIRST_JDK_WITH_PARKED_FRAMES: u32 = 22;
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Sizes {
@@ -36,6 +38,11 @@ impl Sizes {
             };
         }
         layout.instance_bytes()
+    }
+
+    /// Whether the JVM tells in its dumps what parked virtual threads refer to.
+    pub(crate) fn roots_parked_frames(&self) -> bool {
+        self.jvm.feature_version >= FIRST_JDK_WITH_PARKED_FRAMES
     }
 
     /// The size of an array.

@@ -88,6 +88,10 @@ impl Context for Known<'_> {
         self.stack_tids.take()
     }
 
+    fn roots_parked_frames(&self) -> bool {
+        self.sizes.roots_parked_frames()
+    }
+
     fn instance_bytes(&mut self, classes: &[ClassFields<'_>]) -> u64 {
         self.sizes.instance_bytes(classes)
     }

@@ -5,14 +5,14 @@ use std::ops::Range;
 
 use perk_profile::{KeyedMap, Profile, StrId, mutf8, names};
 
-use super::{ClassDump, ClassFields, Context, FieldType};
+use super::fillers::STACK_CHUNK;
+use super::{ClassDump, ClassFields, Context, FILLER_CLASSES, FieldType, OwnFields};
 
 /// The bytes of an id in the JVM's dump: its ids are addresses.
 pub(super) const ID_BYTES: usize = 8;
-/// How the names of fields begin that perk gave to classes.
-const OWN_FIELD: &str = "$perk";
-/// How the name of the one begins that tells an object's record.
-const RECORD_FIELD: &str = "$perkRecord";
+/// The classes of arrays that an `int[]` can be in.
+const HOLDERS_OF_INT_ARRAYS: [&str; 4] =
+    ["int[][]", "java.lang.Object[]", "java.lang.Cloneable[]", "java.io.Serializable[]"];
 /// The static pseudo field that holds an `Object[]` with the objects of the class's constant pool.
 const RESOLVED_REFERENCES: &str = "<resolved_references>";
 
@@ -58,6 +58,10 @@ pub(crate) struct HeapClass {
     pub(crate) id: u64,
     /// Its name in source form.
     pub(crate) name: StrId,
+    /// Whether its instances are fillers.
+    pub(super) is_filler: bool,
+    /// Whether it is a class of arrays that an `int[]` can be in.
+    pub(super) holds_int_arrays: bool,
     /// What CLASS DUMP said; all 0 until it has come.
     pub(crate) superclass: u64,
     pub(crate) loader: u64,
@@ -115,6 +119,8 @@ pub(crate) struct Layout {
     pub(super) record_at: Option<usize>,
     /// Where the `tid` of a `java.lang.Thread` is.
     pub(super) tid_at: Option<usize>,
+    /// Whether the instance holds frames of a virtual thread.
+    pub(super) is_stack_chunk: bool,
 }
 
 /// A field among the values of an instance.
@@ -129,8 +135,9 @@ pub(crate) struct PlacedField {
 }
 
 /// All classes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Classes {
+    own_fields: OwnFields,
     all: Vec<HeapClass>,
     by_id: KeyedMap<u64, u32>,
     /// The class asked for last: objects of a class often stand together.
@@ -138,6 +145,11 @@ pub(crate) struct Classes {
 }
 
 impl Classes {
+    /// No classes yet.
+    pub(super) fn new(own_fields: OwnFields) -> Self {
+        Self { own_fields, all: Vec::new(), by_id: KeyedMap::default(), last: (0, 0) }
+    }
+
     /// All classes that are dumped. (Of those that are not linked yet there is no more than LOAD
     /// CLASS.)
     pub(crate) fn dumped(&self) -> impl Iterator<Item = &HeapClass> {
@@ -165,13 +177,16 @@ impl Classes {
     }
 
     /// LOAD CLASS. False if the class was there already.
-    pub(super) fn load(&mut self, id: u64, name: StrId) -> bool {
+    pub(super) fn load(&mut self, profile: &Profile, id: u64, name: StrId) -> bool {
         let index = self.all.len() as u32;
         let is_new = *self.by_id.entry(id).or_insert(index) == index;
         if is_new {
+            let text = profile.symbols.strings.get(name);
             self.all.push(HeapClass {
                 id,
                 name,
+                is_filler: FILLER_CLASSES.contains(&text),
+                holds_int_arrays: HOLDERS_OF_INT_ARRAYS.contains(&text),
                 superclass: 0,
                 loader: 0,
                 signers: 0,
@@ -196,6 +211,7 @@ impl Classes {
         let Some(index) = self.index(dump.id) else {
             return Err(format!("no LOAD CLASS tells the name of class {:#x}", dump.id));
         };
+        let own_fields = self.own_fields;
         let class = &mut self.all[index];
         if class.is_dumped {
             return Err(format!("a second CLASS DUMP of class {:#x}", dump.id));
@@ -214,7 +230,7 @@ impl Classes {
             class.fields.push(Field { name: name(id)?, field, is_own: false });
         }
         let strings = &profile.symbols.strings;
-        let is_own = |name| strings.get(name).starts_with(OWN_FIELD);
+        let is_own = |name| strings.get(name).starts_with(own_fields.prefix);
         class.statics.retain(|&(name, ..)| !is_own(name));
         for field in &mut class.fields {
             field.is_own = is_own(field.name);
@@ -296,9 +312,10 @@ impl Classes {
         for (level, class) in self.above(profile, index)?.into_iter().enumerate() {
             let text = |name| profile.symbols.strings.get(name);
             let is_thread = class.loader == 0 && text(class.name) == "java.lang.Thread";
+            layout.is_stack_chunk |= text(class.name) == STACK_CHUNK;
             for field in &class.fields {
                 match (text(field.name), field.field) {
-                    (name, FieldType::Int) if name.starts_with(RECORD_FIELD) => {
+                    (name, FieldType::Int) if name.starts_with(self.own_fields.record) => {
                         layout.record_at = Some(layout.stream_bytes);
                     }
                     ("tid", FieldType::Long) if is_thread => {

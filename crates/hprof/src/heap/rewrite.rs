@@ -5,11 +5,12 @@ use std::io::{self, Read};
 use perk_profile::{Line, Profile, StrId, TraceId, mutf8};
 
 use super::classes::{ID_BYTES, Names, source_form};
+use super::fillers::Fillers;
 use super::records::number;
 use super::threads::{JvmFrame, RootedThread, Threads};
 use super::{
-    ClassDump, Classes, Context, Elements, HeapClass, HeapCounts, HeapOptions, Layout, Record,
-    Root, Stream,
+    ClassDump, Classes, Context, Elements, FieldType, HeapClass, HeapCounts, HeapOptions, Layout,
+    Record, Root, Stream,
 };
 use crate::{Error, ThreadStart};
 
@@ -32,6 +33,9 @@ pub(crate) struct ArrayHead {
 pub(crate) trait Sink {
     /// Whether the static fields of a class are needed after [`Sink::class`].
     const KEEPS_STATICS: bool;
+
+    /// Whether threads and traces that are told behind all objects stand before the heap all the same.
+    fn holds_heap_back(&self) -> bool;
 
     /// A class's address and name.
     fn load_class(&mut self, profile: &Profile, class: u64, name: StrId) -> io::Result<()>;
@@ -60,7 +64,7 @@ pub(crate) trait Sink {
     ) -> io::Result<()>;
     /// More elements of that array.
     fn more_elements(&mut self, elements: &[u8]) -> io::Result<()>;
-    /// The roots. The threads and traces that they name, which are known only now, come next.
+    /// The roots. If the sink holds the heap back the threads and traces that they name come next.
     fn roots(&mut self, roots: &[Root]) -> io::Result<()>;
     /// All else that comes last.
     fn end(
@@ -91,7 +95,7 @@ impl Rewrite<'_> {
             let what = format!("ids of {} bytes, expected {ID_BYTES}", header.id_bytes);
             return Err(stream.error(what));
         }
-        let mut dump = Dump::default();
+        let mut dump = Dump::new(self.options);
         loop {
             let offset = stream.offset();
             let Some(record) = stream.next()? else {
@@ -104,12 +108,15 @@ impl Rewrite<'_> {
         }
         let end = stream.offset();
         self.write_classes(&mut dump, sink).map_err(|fault| fault.at(end))?;
+        self.write_held(&mut dump, sink)?;
         let Dump { mut names, classes, threads, mut counts, .. } = dump;
         let (roots, threads) = threads
-            .resolve(self.profile, self.context, &mut names)
+            .resolve(self.profile, self.context, &mut names, sink.holds_heap_back())
             .map_err(|what| Fault::Data(what).at(end))?;
         sink.roots(&roots)?;
-        threads.iter().try_for_each(|thread| self.stack(sink, thread))?;
+        if sink.holds_heap_back() {
+            threads.iter().try_for_each(|thread| self.stack(sink, thread))?;
+        }
         counts.root_count = roots.len() as u64;
         counts.thread_count = threads.len() as u64;
         sink.end(self.profile, &roots, &classes, &counts)?;
@@ -131,8 +138,9 @@ impl Rewrite<'_> {
                 let array = ArrayHead { id, trace: NO_TRACE, elements, length, object_bytes: 0 };
                 self.array(dump, sink, array, bytes)
             }
-            Record::MoreElements(bytes) => Ok(sink.more_elements(bytes)?),
+            Record::MoreElements(bytes) => self.more_elements(dump, sink, bytes),
             Record::Root(root) => {
+                dump.fillers.referenced.insert(root.id);
                 dump.threads.root(root);
                 Ok(())
             }
@@ -150,7 +158,7 @@ impl Rewrite<'_> {
                 let name = source_form(&mutf8::decode(bytes));
                 let name = self.profile.symbols.strings.intern(&name);
                 dump.threads.class(serial, name);
-                if dump.classes.load(class, name) {
+                if dump.classes.load(self.profile, class, name) {
                     sink.load_class(self.profile, class, name)?;
                 }
                 Ok(())
@@ -178,14 +186,13 @@ impl Rewrite<'_> {
         }
     }
 
-    /// Writes the stacks of the threads that are known before the first segment.
+    /// Writes the stacks of threads before the first segment, unless there is time for that.
     fn stacks(&mut self, dump: &mut Dump, sink: &mut impl Sink) -> Result<(), Fault> {
-        if std::mem::replace(&mut dump.has_segment, true) {
+        if std::mem::replace(&mut dump.has_segment, true) || sink.holds_heap_back() {
             return Ok(());
         }
-        let Some(tids) = self.context.stack_tids() else { return Ok(()) };
-        let known = dump.threads.before_heap(self.profile, self.context, &mut dump.names, &tids);
-        for thread in &known.map_err(Fault::Data)? {
+        let told = dump.threads.before_heap(self.profile, self.context, &mut dump.names);
+        for thread in &told.map_err(Fault::Data)? {
             self.stack(sink, thread)?;
         }
         Ok(())
@@ -200,6 +207,8 @@ impl Rewrite<'_> {
     }
 
     fn class(&mut self, dump: &mut Dump, class: &ClassDump<'_>) -> Result<(), Fault> {
+        let statics = class.statics().filter(|it| it.value.field == FieldType::Object);
+        statics.for_each(|it| dump.fillers.referenced.insert(it.value.bits()));
         dump.classes.dump(self.profile, &mut dump.names, class).map_err(Fault::Data)?;
         dump.unwritten.push(class.id);
         dump.counts.class_count += 1;
@@ -242,6 +251,15 @@ impl Rewrite<'_> {
             let what = format!("an instance of {name} has {found} bytes, its fields {expected}");
             return Err(Fault::Data(what));
         }
+        if class.is_filler {
+            return Ok(());
+        }
+        for field in layout.references() {
+            dump.fillers.referenced.insert(number(&values[field.at..field.at + ID_BYTES]));
+        }
+        if layout.is_stack_chunk {
+            dump.fillers.has_hidden_references |= !self.context.roots_parked_frames();
+        }
         if let Some(at) = layout.tid_at {
             dump.threads.tid(id, number(&values[at..at + 8]));
         }
@@ -271,22 +289,74 @@ impl Rewrite<'_> {
         if !dump.unwritten.is_empty() {
             self.write_classes(dump, sink)?;
         }
+        let mut is_known = false;
         if self.options.with_traces
             && let Some(found) = self.context.kept_trace(self.profile, array.id)
         {
+            is_known = found != self.profile.system_trace();
             array.trace = self.trace(sink, found)?;
         }
-        array.object_bytes = self.context.array_bytes(array.elements.field_type(), array.length);
-        dump.counts.object_count += 1;
-        dump.counts.object_bytes += array.object_bytes;
+        if array.elements == Elements::Primitives(FieldType::Int)
+            && !is_known
+            && !dump.fillers.is_of_program(array.id)
+        {
+            dump.rest = Rest::Held;
+            return Ok(dump.fillers.hold(&self.options.folder, &array, elements)?);
+        }
+        self.count_array(&mut dump.counts, &mut array);
+        dump.rest = Rest::Written;
         let class = match array.elements {
             Elements::Objects(class) => {
                 let what = || format!("an array of class {class:#x}, which no record gives");
-                Some(dump.classes.get(class).ok_or_else(|| Fault::Data(what()))?)
+                let class = dump.classes.get(class).ok_or_else(|| Fault::Data(what()))?;
+                if class.holds_int_arrays {
+                    dump.rest = Rest::Looked;
+                    dump.fillers.refer(elements);
+                }
+                Some(class)
             }
             Elements::Primitives(_) => None,
         };
         Ok(sink.array(self.profile, &array, class, elements)?)
+    }
+
+    /// More elements of the array that came last.
+    fn more_elements(
+        &self,
+        dump: &mut Dump,
+        sink: &mut impl Sink,
+        elements: &[u8],
+    ) -> Result<(), Fault> {
+        match dump.rest {
+            Rest::Held => return Ok(dump.fillers.more_elements(elements)?),
+            Rest::Looked => dump.fillers.refer(elements),
+            Rest::Written => {}
+        }
+        Ok(sink.more_elements(elements)?)
+    }
+
+    fn count_array(&mut self, counts: &mut HeapCounts, array: &mut ArrayHead) {
+        array.object_bytes = self.context.array_bytes(array.elements.field_type(), array.length);
+        counts.object_count += 1;
+        counts.object_bytes += array.object_bytes;
+    }
+
+    /// Writes the arrays that have waited, but for fillers.
+    fn write_held(&mut self, dump: &mut Dump, sink: &mut impl Sink) -> io::Result<()> {
+        let Some(mut held) = dump.fillers.held()? else { return Ok(()) };
+        while let Some(mut array) = held.next()? {
+            if !dump.fillers.is_of_program(array.id) {
+                held.pass(&array)?;
+                continue;
+            }
+            self.count_array(&mut dump.counts, &mut array);
+            let mut is_begun = false;
+            held.elements(&array, |elements| match std::mem::replace(&mut is_begun, true) {
+                false => sink.array(self.profile, &array, None, elements),
+                true => sink.more_elements(elements),
+            })?;
+        }
+        Ok(())
     }
 
     /// The serial number of a trace, which the file has after this.
@@ -297,15 +367,42 @@ impl Rewrite<'_> {
 }
 
 /// What is kept of a dump while it is read.
-#[derive(Default)]
 struct Dump {
     names: Names,
     classes: Classes,
     threads: Threads,
+    fillers: Fillers,
     counts: HeapCounts,
     has_segment: bool,
+    /// What becomes of the elements of the array at hand.
+    rest: Rest,
     /// Classes whose CLASS DUMP has come and is not written yet.
     unwritten: Vec<u64>,
+}
+
+impl Dump {
+    fn new(options: &HeapOptions) -> Self {
+        Self {
+            names: Names::default(),
+            classes: Classes::new(options.own_fields),
+            threads: Threads::default(),
+            fillers: Fillers::default(),
+            counts: HeapCounts::default(),
+            has_segment: false,
+            rest: Rest::Written,
+            unwritten: Vec::new(),
+        }
+    }
+}
+
+/// What becomes of elements of arrays.
+#[derive(Clone, Copy)]
+enum Rest {
+    Written,
+    /// They are looked at, and written.
+    Looked,
+    /// They wait.
+    Held,
 }
 
 /// What went wrong with a record.

@@ -8,8 +8,11 @@ use super::{Context, JavaStack, Root, RootKind};
 
 /// The serial numbers of threads that the context does not know: this and their `tid`.
 const BY_TID: u32 = 1_000_000_000;
-/// Of threads of which not even that is known: this and the JVM's number for them in this dump.
-const BY_DUMP: u32 = 2_000_000_000;
+/// Of threads of which not even that is known: this and their number among these.
+const UNNAMED: u32 = 2_000_000_000;
+
+/// What threads are called of which nothing is known.
+const UNKNOWN: &str = "<unknown>";
 
 /// In whose `run` virtual threads begin.
 const VIRTUAL_THREAD: &str = "java.lang.VirtualThread";
@@ -26,6 +29,8 @@ pub(super) struct Threads {
     classes: KeyedMap<u32, StrId>,
     /// The `tid` of each `java.lang.Thread`, by its address.
     tids: KeyedMap<u64, u64>,
+    /// What the file has been told before the heap, by the JVM's trace.
+    told: KeyedMap<u32, RootedThread>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -70,26 +75,33 @@ impl Threads {
         self.tids.insert(address, tid);
     }
 
-    /// The threads with these `tid`s, and their stacks; none where the dump has not as many. (Between
-    /// the list and the dump a thread may have begun or ended.)
+    /// The stacks that stand before the heap, and whose they are as far as that is known already: the
+    /// context lists `tid`s, which are those of the dump if they are as many. (Between the list and the
+    /// dump a thread may have begun or ended.)
     pub(super) fn before_heap(
-        &self,
+        &mut self,
         profile: &mut Profile,
         context: &mut dyn Context,
         names: &mut Names,
-        tids: &[u64],
     ) -> Result<Vec<RootedThread>, String> {
-        let is_virtual = |trace: &u32| self.is_virtual(profile, names, *trace);
-        let stacks: Vec<_> = self.stacks.iter().copied().filter(|it| !is_virtual(it)).collect();
-        if stacks.len() != tids.len() {
-            return Ok(Vec::new());
-        }
-        let mut unknown = known_by_number(profile);
+        let kinds = self.stacks.iter().map(|&trace| self.is_virtual(profile, names, trace));
+        let kinds: Vec<bool> = kinds.collect();
+        let platform_count = kinds.iter().filter(|is_virtual| !**is_virtual).count();
+        let tids = context.stack_tids().filter(|tids| tids.len() == platform_count);
+        let mut tids = tids.unwrap_or_default().into_iter();
+        let mut strangers = Strangers::of(profile);
         let mut threads = Vec::new();
-        for (trace, &tid) in stacks.into_iter().zip(tids).filter(|(_, tid)| **tid != 0) {
-            let (thread, is_new) = thread(profile, context, &mut unknown, (0, Some(tid)), 0);
-            let trace = self.perk_trace(profile, names, trace, thread)?;
-            threads.push(RootedThread { thread, is_new, trace });
+        for (&jvm_trace, is_virtual) in self.stacks.iter().zip(kinds) {
+            let tid = if is_virtual { None } else { tids.next() }.filter(|&tid| tid != 0);
+            let (thread, is_new) = match (tid, is_virtual) {
+                (Some(tid), _) => strangers.thread(profile, context, 0, tid),
+                (None, true) => (strangers.unnamed(profile, 0, "<virtual thread>"), true),
+                (None, false) => (strangers.unnamed(profile, 0, UNKNOWN), true),
+            };
+            let trace = self.perk_trace(profile, names, jvm_trace, thread)?;
+            let told = RootedThread { thread, is_new, trace };
+            self.told.insert(jvm_trace, told);
+            threads.push(told);
         }
         Ok(threads)
     }
@@ -104,26 +116,41 @@ impl Threads {
         })
     }
 
-    /// Gives all roots perk's serial numbers. The second part is the threads among them.
+    /// Gives all roots perk's serial numbers. The second part is the threads among them, which may be
+    /// new to the file only if it `may_be_told` of them now. Roots of a thread that it does not know
+    /// are of no known kind.
     pub(super) fn resolve(
         mut self,
         profile: &mut Profile,
         context: &mut dyn Context,
         names: &mut Names,
+        may_be_told: bool,
     ) -> Result<(Vec<Root>, Vec<RootedThread>), String> {
         let mut roots = std::mem::take(&mut self.roots);
-        let mut unknown = known_by_number(profile);
+        let mut strangers = Strangers::of(profile);
         let mut serials = KeyedMap::default();
         let mut threads = Vec::new();
         for root in &mut roots {
             let RootKind::Thread { serial, trace } = &mut root.kind else { continue };
-            let tid = self.tids.get(&root.id).copied();
-            let (thread, is_new) = thread(profile, context, &mut unknown, (root.id, tid), *serial);
-            let trace_id = self.perk_trace(profile, names, *trace, thread)?;
-            threads.push(RootedThread { thread, is_new, trace: trace_id });
-            let perk_serial = profile.get_thread(thread).serial;
+            let rooted = match self.told.get(trace) {
+                Some(&told) => told,
+                None if may_be_told => {
+                    let (thread, is_new) = match self.tids.get(&root.id) {
+                        Some(&tid) => strangers.thread(profile, context, root.id, tid),
+                        None => (strangers.unnamed(profile, root.id, UNKNOWN), true),
+                    };
+                    let trace = self.perk_trace(profile, names, *trace, thread)?;
+                    RootedThread { thread, is_new, trace }
+                }
+                None => {
+                    root.kind = RootKind::Unknown;
+                    continue;
+                }
+            };
+            threads.push(rooted);
+            let perk_serial = profile.get_thread(rooted.thread).serial;
             serials.insert(*serial, perk_serial);
-            (*serial, *trace) = (perk_serial, profile.get_trace(trace_id).serial);
+            (*serial, *trace) = (perk_serial, profile.get_trace(rooted.trace).serial);
         }
         for root in &mut roots {
             let serial = match &mut root.kind {
@@ -133,7 +160,10 @@ impl Threads {
                 | RootKind::ThreadBlock(thread_serial) => thread_serial,
                 _ => continue,
             };
-            *serial = serials.get(serial).copied().unwrap_or(BY_DUMP + *serial % BY_TID);
+            match serials.get(serial) {
+                Some(&known) => *serial = known,
+                None => root.kind = RootKind::Unknown,
+            }
         }
         Ok((roots, threads))
     }
@@ -179,36 +209,56 @@ impl Threads {
     }
 }
 
-/// The thread of a `java.lang.Thread`, given by its address (0 if that is not known yet) and `tid`,
-/// and whether it is new to the profile.
-fn thread(
-    profile: &mut Profile,
-    context: &mut dyn Context,
-    unknown: &mut KeyedMap<u32, ThreadId>,
-    (address, tid): (u64, Option<u64>),
-    jvm_serial: u32,
-) -> (ThreadId, bool) {
-    if let Some(thread) = tid.and_then(|tid| context.thread(profile, tid)) {
-        return (thread, false);
-    }
-    let serial = match tid {
-        Some(tid) => BY_TID + (tid % u64::from(BY_TID)) as u32,
-        None => BY_DUMP + jvm_serial % BY_TID,
-    };
-    if let Some(&thread) = unknown.get(&serial) {
-        return (thread, false);
-    }
-    let name = tid.map_or_else(|| "<unknown>".to_owned(), |tid| format!("<tid {tid}>"));
-    let name = profile.symbols.strings.intern(&name);
-    let thread = Thread { serial, object_id: address, name, group: None, parent_group: None };
-    let thread = profile.push_thread(thread);
-    unknown.insert(serial, thread);
-    (thread, true)
+/// The threads that the context does not know.
+struct Strangers {
+    /// Those of this dump and earlier ones, by serial number.
+    by_tid: KeyedMap<u32, ThreadId>,
+    unnamed_count: u32,
 }
 
-/// The threads of earlier dumps that the context did not know.
-fn known_by_number(profile: &Profile) -> KeyedMap<u32, ThreadId> {
-    let threads = profile.threads.iter().enumerate();
-    let threads = threads.filter(|(_, thread)| (BY_TID..BY_DUMP).contains(&thread.serial));
-    threads.map(|(index, thread)| (thread.serial, ThreadId::new(index))).collect()
+impl Strangers {
+    fn of(profile: &Profile) -> Self {
+        let mut strangers = Self { by_tid: KeyedMap::default(), unnamed_count: 0 };
+        for (index, thread) in profile.threads.iter().enumerate() {
+            match thread.serial {
+                UNNAMED.. => strangers.unnamed_count += 1,
+                BY_TID.. => drop(strangers.by_tid.insert(thread.serial, ThreadId::new(index))),
+                _ => {}
+            }
+        }
+        strangers
+    }
+
+    /// The thread of a `java.lang.Thread`, given by its address (0 if that is not known yet) and
+    /// `tid`, and whether it is new to the profile.
+    fn thread(
+        &mut self,
+        profile: &mut Profile,
+        context: &mut dyn Context,
+        address: u64,
+        tid: u64,
+    ) -> (ThreadId, bool) {
+        if let Some(thread) = context.thread(profile, tid) {
+            return (thread, false);
+        }
+        let serial = BY_TID + (tid % u64::from(BY_TID)) as u32;
+        if let Some(&thread) = self.by_tid.get(&serial) {
+            return (thread, false);
+        }
+        let thread = push(profile, serial, address, &format!("<tid {tid}>"));
+        self.by_tid.insert(serial, thread);
+        (thread, true)
+    }
+
+    /// A new thread of which nothing is known but its stack.
+    fn unnamed(&mut self, profile: &mut Profile, address: u64, name: &str) -> ThreadId {
+        self.unnamed_count += 1;
+        push(profile, UNNAMED + self.unnamed_count, address, name)
+    }
+}
+
+fn push(profile: &mut Profile, serial: u32, address: u64, name: &str) -> ThreadId {
+    let name = profile.symbols.strings.intern(name);
+    let thread = Thread { serial, object_id: address, name, group: None, parent_group: None };
+    profile.push_thread(thread)
 }

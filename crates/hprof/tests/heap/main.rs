@@ -2,6 +2,7 @@
 //! by a parser of the text that was written from HPROF's manual.
 #![forbid(unsafe_code)]
 
+mod fillers;
 mod histogram;
 mod made;
 mod real;

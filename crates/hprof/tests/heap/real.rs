@@ -51,10 +51,11 @@ fn main_tid(jdk: &Jdk) -> u64 {
 fn nothing_of_the_heap_is_lost() {
     jdk::each(|jdk| {
         let dumped = dumped(jdk);
-        let jvm = Heap::read(File::open(&dumped.path).unwrap());
+        let jvm = Heap::read(File::open(&dumped.path).unwrap()).without_fillers();
         let (bytes, counts, known) = rewritten(
             &mut File::open(&dumped.path).unwrap(),
             main_tid(jdk),
+            &jvm.stack_tids(),
             Some(BinaryForm::default()),
             &options(),
         );
@@ -190,7 +191,7 @@ fn check_histogram(dumped: &Dumped, perk: &Heap) {
     let still = dumped.before.iter().filter(|(name, count)| dumped.after.get(*name) == Some(count));
     let mut checked = 0;
     for (name, &count) in still {
-        // Class objects are CLASS DUMPs. Arrays of int, or fillers, close the gaps of the heap.
+        // Class objects are CLASS DUMPs. Fillers are arrays of int, or of a class of their own.
         if name != "java.lang.Class" && name != "int[]" && !name.contains("Filler") {
             assert_eq!(counts.get(name), Some(&count), "{name}");
             checked += 1;
@@ -204,9 +205,9 @@ fn check_histogram(dumped: &Dumped, perk: &Heap) {
 fn text_tells_the_same_heap() {
     jdk::each(|jdk| {
         let dumped = dumped(jdk);
-        let jvm = Heap::read(File::open(&dumped.path).unwrap());
+        let jvm = Heap::read(File::open(&dumped.path).unwrap()).without_fillers();
         let mut input = File::open(&dumped.path).unwrap();
-        let (bytes, counts, _) = rewritten(&mut input, main_tid(jdk), None, &options());
+        let (bytes, counts, _) = rewritten(&mut input, main_tid(jdk), &[], None, &options());
         let file = String::from_utf8(bytes).unwrap();
         text::check(&file, &jvm, &counts);
         let profile = perk_hprof::read(file.as_bytes()).unwrap();
@@ -217,10 +218,10 @@ fn text_tells_the_same_heap() {
 #[test]
 fn old_readers_get_short_ids_and_one_record() {
     let dumped = dumped(jdk::version(17).unwrap());
-    let jvm = Heap::read(File::open(&dumped.path).unwrap());
+    let jvm = Heap::read(File::open(&dumped.path).unwrap()).without_fillers();
     let form = BinaryForm { id_size: IdSize::Four, version: Version::V1_0_1 };
     let mut input = File::open(&dumped.path).unwrap();
-    let (bytes, ..) = rewritten(&mut input, MAIN_TIDS[0], Some(form), &options());
+    let (bytes, ..) = rewritten(&mut input, MAIN_TIDS[0], &[], Some(form), &options());
     let perk = Heap::read(&bytes[..]);
     assert_eq!((&*perk.title, perk.id_bytes, perk.dump_count), ("JAVA PROFILE 1.0.1", 4, 1));
     assert_eq!(perk.segments.len(), 1);
@@ -258,11 +259,12 @@ fn old_readers_get_short_ids_and_one_record() {
 #[test]
 fn values_can_be_left_out() {
     let dumped = dumped(jdk::version(17).unwrap());
-    let jvm = Heap::read(File::open(&dumped.path).unwrap());
+    let jvm = Heap::read(File::open(&dumped.path).unwrap()).without_fillers();
     let mut options = options();
     (options.primitive_fields, options.primitive_arrays) = (false, false);
     let mut input = File::open(&dumped.path).unwrap();
-    let (bytes, ..) = rewritten(&mut input, MAIN_TIDS[0], Some(BinaryForm::default()), &options);
+    let form = Some(BinaryForm::default());
+    let (bytes, ..) = rewritten(&mut input, MAIN_TIDS[0], &[], form, &options);
     let perk = Heap::read(&bytes[..]);
     for &id in jvm.instances.keys() {
         for (there, here) in jvm.fields(id).into_iter().zip(perk.fields(id)) {
@@ -286,9 +288,13 @@ fn values_can_be_left_out() {
 fn a_file_has_several_dumps() {
     use perk_hprof::{Format, Writer};
     let dumped = dumped(jdk::version(17).unwrap());
+    let jvm = Heap::read(File::open(&dumped.path).unwrap());
     let (mut profile, main) = crate::support::profile_with_main();
-    let mut known =
-        crate::support::Known { main: Some((MAIN_TIDS[0], main)), ..Default::default() };
+    let mut known = crate::support::Known {
+        main: Some((MAIN_TIDS[0], main)),
+        stack_tids: Some(jvm.stack_tids()),
+        ..Default::default()
+    };
     let mut writer = Writer::begin(Vec::new(), Format::Binary, &profile).unwrap();
     let mut sizes = Vec::new();
     for _ in 0..3 {
@@ -297,7 +303,6 @@ fn a_file_has_several_dumps() {
         writer.heap_dump(&mut profile, &mut input, &options(), &mut known).unwrap();
         sizes.push(writer.out().len());
     }
-    let jvm = Heap::read(File::open(&dumped.path).unwrap());
     let perk = Heap::read(&writer.out()[..]);
     assert_eq!(perk.dump_count, 3);
     assert_eq!(perk.roots.len(), 3 * jvm.roots.len());
@@ -316,7 +321,8 @@ fn thread_count(roots: &[Root]) -> usize {
 fn frames_belong_to_threads_with_a_root() {
     let dumped = dumped(jdk::version(17).unwrap());
     let mut input = fs::File::open(&dumped.path).unwrap();
-    let (bytes, ..) = rewritten(&mut input, MAIN_TIDS[0], Some(BinaryForm::default()), &options());
+    let form = Some(BinaryForm::default());
+    let (bytes, ..) = rewritten(&mut input, MAIN_TIDS[0], &[], form, &options());
     let perk = Heap::read(&bytes[..]);
     let mut depths = BTreeMap::new();
     for root in &perk.roots {

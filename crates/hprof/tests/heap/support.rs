@@ -1,11 +1,12 @@
 //! A heap as a file tells it, and a context that knows little.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::process::Command;
 
 use perk_hprof::heap::{
-    ClassFields, Context, Elements, FieldType, HeapCounts, HeapOptions, Record, Root, Stream,
+    ClassFields, Context, Elements, FieldType, HeapCounts, HeapOptions, OwnFields, Record, Root,
+    RootKind, Stream,
 };
 use perk_hprof::{BinaryForm, Format, Writer};
 use perk_profile::{Profile, StrId, Thread, ThreadId, TraceId, mutf8};
@@ -144,6 +145,36 @@ impl Heap {
         ids.map(|id| id.iter().fold(0, |id, &byte| id << 8 | u64::from(byte))).collect()
     }
 
+    /// The `tid`s of the threads in the order of their stacks.
+    pub(crate) fn stack_tids(&self) -> Vec<u64> {
+        let thread = |root: &Root| match root.kind {
+            RootKind::Thread { trace, .. } => Some((trace, root.id)),
+            _ => None,
+        };
+        let by_trace: BTreeMap<_, _> = self.roots.iter().filter_map(thread).collect();
+        let tid = |thread: u64| self.fields(thread).into_iter().find(|it| it.0 == "tid").unwrap();
+        by_trace.into_values().map(|thread| tid(thread).2).collect()
+    }
+
+    /// Leaves out the arrays of `int` that nothing refers to.
+    pub(crate) fn without_fillers(mut self) -> Self {
+        let mut referenced: BTreeSet<u64> = self.roots.iter().map(|root| root.id).collect();
+        let statics = self.classes.values().flat_map(|class| &class.statics);
+        referenced.extend(statics.filter(|it| it.1 == FieldType::Object).map(|it| it.2));
+        for (id, (_, elements, _)) in &self.arrays {
+            if matches!(elements, Elements::Objects(_)) {
+                referenced.extend(self.references(*id));
+            }
+        }
+        for id in self.instances.keys() {
+            let fields = self.fields(*id).into_iter();
+            referenced.extend(fields.filter(|it| it.1 == FieldType::Object).map(|it| it.2));
+        }
+        let ints = Elements::Primitives(FieldType::Int);
+        self.arrays.retain(|id, (_, elements, _)| *elements != ints || referenced.contains(id));
+        self
+    }
+
     /// Instances and arrays by the name of their class, which is in the JVM's form or in source
     /// form.
     pub(crate) fn histogram(&self) -> BTreeMap<String, u64> {
@@ -168,6 +199,9 @@ pub(crate) const MAIN_TIDS: [u64; 2] = [1, 3];
 pub(crate) struct Known {
     /// The main thread by its `tid`.
     pub(crate) main: Option<(u64, ThreadId)>,
+    /// The `tid`s of all threads in the order of their stacks.
+    pub(crate) stack_tids: Option<Vec<u64>>,
+    pub(crate) hides_parked_frames: bool,
     pub(crate) record_trace: Option<TraceId>,
     pub(crate) array_trace: Option<(u64, TraceId)>,
     /// The fields of the classes that were asked for, by the name of the lowest.
@@ -194,6 +228,14 @@ impl Context for Known {
         self.main.filter(|main| main.0 == tid).map(|main| main.1)
     }
 
+    fn stack_tids(&mut self) -> Option<Vec<u64>> {
+        self.stack_tids.clone()
+    }
+
+    fn roots_parked_frames(&self) -> bool {
+        !self.hides_parked_frames
+    }
+
     fn instance_bytes(&mut self, classes: &[ClassFields<'_>]) -> u64 {
         let name = classes.last().unwrap().name.to_owned();
         let told = classes.iter();
@@ -216,6 +258,7 @@ pub(crate) fn options() -> HeapOptions {
         lines: true,
         native_lines: true,
         folder: std::env::temp_dir(),
+        own_fields: OwnFields { prefix: "$perk", record: "$perkRecord" },
     }
 }
 
@@ -233,11 +276,13 @@ pub(crate) fn profile_with_main() -> (Profile, ThreadId) {
 pub(crate) fn rewritten(
     input: &mut impl Read,
     main_tid: u64,
+    stack_tids: &[u64],
     form: Option<BinaryForm>,
     options: &HeapOptions,
 ) -> (Vec<u8>, HeapCounts, Known) {
     let (mut profile, main) = profile_with_main();
-    let mut known = Known { main: Some((main_tid, main)), ..Known::default() };
+    let stack_tids = Some(stack_tids.to_vec());
+    let mut known = Known { main: Some((main_tid, main)), stack_tids, ..Known::default() };
     let mut writer = match form {
         Some(form) => Writer::begin_binary(Vec::new(), form, &profile),
         None => Writer::begin(Vec::new(), Format::Ascii, &profile),

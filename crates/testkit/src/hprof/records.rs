@@ -306,11 +306,9 @@ impl Reader {
             if *kind == "JNI global ref" {
                 body.id()?;
             }
-            let is_known = |serial: &u32| {
-                let Recording { threads, traces, .. } = &self.recording;
-                threads.contains_key(serial) || traces.contains_key(serial)
-            };
-            heap.late.extend(thread.iter().chain(&trace).filter(|serial| !is_known(serial)));
+            let Recording { threads, traces, .. } = &self.recording;
+            heap.late.extend(thread.filter(|serial| !threads.contains_key(serial)));
+            heap.late.extend(trace.filter(|serial| !traces.contains_key(serial)));
             heap.roots.push(Root { object, kind, thread, trace });
             return Ok(());
         }

@@ -128,6 +128,10 @@ impl<W: Write> Section<'_, W> {
 impl<W: Write> Sink for Section<'_, W> {
     const KEEPS_STATICS: bool = true;
 
+    fn holds_heap_back(&self) -> bool {
+        true
+    }
+
     fn load_class(&mut self, _: &Profile, _: u64, _: StrId) -> io::Result<()> {
         Ok(())
     }

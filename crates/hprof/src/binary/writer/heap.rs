@@ -2,7 +2,7 @@
 //!
 //! VisualVM takes all from the first segment to the last for one sequence of sub-records, so nothing
 //! may stand between two of them: names, classes, the traces of objects and the stacks of threads come
-//! before the first, and what is known only at the end, the stacks of other threads, behind the last.
+//! before the first.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
@@ -253,6 +253,10 @@ impl<W: Write> Segments<'_, W> {
 
 impl<W: Write> Sink for Segments<'_, W> {
     const KEEPS_STATICS: bool = false;
+
+    fn holds_heap_back(&self) -> bool {
+        self.spool.is_some()
+    }
 
     fn load_class(&mut self, profile: &Profile, class: u64, name: StrId) -> io::Result<()> {
         let serial = FIRST_CLASS_SERIAL + self.writer.heap.class_count;
