@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use perk_instrument::layout;
 use perk_jvmti_sys::jni_sys::{jclass, jfieldID, jint, jlong, jmethodID, jobject};
 use perk_jvmti_sys::{
-    JVMTI_VISIT_OBJECTS, call, jthread, jvmtiError, jvmtiHeapCallbacks, jvmtiHeapReferenceInfo,
-    jvmtiHeapReferenceKind,
+    JVMTI_HEAP_FILTER_UNTAGGED, JVMTI_VISIT_OBJECTS, call, jthread, jvmtiError, jvmtiHeapCallbacks,
+    jvmtiHeapReferenceInfo, jvmtiHeapReferenceKind,
 };
 
 use super::{Borrowed, Jni, Jvmti, Local, MethodRef, Reference};
@@ -160,6 +160,63 @@ impl Jvmti {
         // SAFETY: the callback is passed the totals, and calls nothing of the JVM.
         unsafe { self.iterate_through_heap(&callbacks, std::ptr::from_mut(&mut totals).cast())? };
         Ok((totals.count, totals.bytes))
+    }
+
+    /// The number and size of the objects of a class that the program can reach. The class must have a
+    /// tag, its objects none.
+    pub(crate) fn reachable_totals(
+        self,
+        class: &(impl Reference + ?Sized),
+    ) -> Result<(u64, u64), jvmtiError> {
+        /// No class and no thread has this tag.
+        const FOUND: jlong = -1;
+        unsafe extern "system" fn reference(
+            _: jvmtiHeapReferenceKind,
+            _: *const jvmtiHeapReferenceInfo,
+            _: jlong,
+            _: jlong,
+            bytes: jlong,
+            tag: *mut jlong,
+            _: *mut jlong,
+            _: jint,
+            totals: *mut c_void,
+        ) -> jint {
+            // SAFETY: the tag is that of the object, the totals are what is passed below.
+            let (tag, totals) = unsafe { (&mut *tag, &mut *totals.cast::<(u64, u64)>()) };
+            if *tag == 0 {
+                *tag = FOUND;
+                totals.0 += 1;
+                totals.1 += bytes.unsigned_abs();
+            }
+            JVMTI_VISIT_OBJECTS
+        }
+        unsafe extern "system" fn forget(
+            _: jlong,
+            _: jlong,
+            tag: *mut jlong,
+            _: jint,
+            _: *mut c_void,
+        ) -> jint {
+            // SAFETY: the tag is that of the object.
+            unsafe { *tag = 0 };
+            0
+        }
+        let mut totals = (0, 0);
+        let (env, class) = (self.raw(), class.raw());
+        let found =
+            jvmtiHeapCallbacks { heap_reference_callback: Some(reference), ..Default::default() };
+        let forgotten =
+            jvmtiHeapCallbacks { heap_iteration_callback: Some(forget), ..Default::default() };
+        let argument = std::ptr::from_mut(&mut totals).cast();
+        // SAFETY: the environment and class are valid; no filter and no object means all objects of the
+        // class that can be reached; the callbacks call nothing of the JVM, and the totals live longer.
+        unsafe {
+            let walked = call!(env, FollowReferences, 0, class, null_mut(), &found, argument).ok();
+            let filter = JVMTI_HEAP_FILTER_UNTAGGED;
+            call!(env, IterateThroughHeap, filter, class, &forgotten, null_mut()).ok()?;
+            walked?;
+        }
+        Ok(totals)
     }
 
     /// The size of an object or array, with perk's field if it has that.

@@ -105,18 +105,27 @@ impl Session {
         Ok(())
     }
 
-    /// The number and size of all objects, without those that the JVM fills gaps with where these have
-    /// classes of their own.
+    /// The number and size of all objects, without those that the JVM fills gaps with. Where these have
+    /// no classes of their own they are `int[]` that cannot be reached.
     fn heap_totals(&self, jni: Jni<'_>) -> Result<(u64, u64), jvmtiError> {
         let classes = self.jvmti.loaded_classes(jni)?;
-        let classes = classes.iter().map(|class| class_id(self.jvmti, &self.recorder, class).0);
-        let classes: Vec<_> = classes.collect();
+        let ids = classes.iter().map(|class| class_id(self.jvmti, &self.recorder, class).0);
+        let ids: Vec<_> = ids.collect();
         let recorder = lock(&self.recorder);
         let name = |class: &ClassId| recorder.profile.symbols.class_name(*class);
-        let fillers = classes.iter().filter(|class| FILLER_CLASSES.contains(&name(class)));
-        let tags: Vec<_> = fillers.map(|class| class.index() as i64 + 1).collect();
+        let fillers = ids.iter().filter(|class| FILLER_CLASSES.contains(&name(class)));
+        let mut without: Vec<_> = fillers.copied().collect();
+        let shared = ids.iter().position(|class| name(class) == "int[]");
         drop(recorder);
-        self.jvmti.heap_totals(&tags)
+        let shared = shared.filter(|_| without.is_empty());
+        let (mut count, mut bytes) = (0, 0);
+        if let Some(place) = shared {
+            (count, bytes) = self.jvmti.reachable_totals(&classes[place])?;
+            without.push(ids[place]);
+        }
+        let without: Vec<_> = without.into_iter().map(|class| class.index() as i64 + 1).collect();
+        let others = self.jvmti.heap_totals(&without)?;
+        Ok((count + others.0, bytes + others.1))
     }
 
     /// Runs `body`, that asks for the recorder as it needs it, unless the JVM has begun to die or

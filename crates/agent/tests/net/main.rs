@@ -152,6 +152,33 @@ fn sites_are_written_as_asked_for() {
     });
 }
 
+/// Most of what threads have for their allocations is never used, and is nobody's.
+#[test]
+fn a_summary_of_the_heap_is_without_fillers() {
+    const THREADS: u64 = 100;
+    jdk::each(|jdk| {
+        let threads = THREADS.to_string();
+        let mut peer =
+            Peer::start(jdk, "cpu=samples,format=b", "KeptByThreads", &[&threads, "wait"]);
+        peer.running.wait_for_stdout("kept=");
+        let ask = |peer: &mut Peer| {
+            peer.ask(Command::HeapSummary, records::HEAP_SUMMARY).summaries.pop().unwrap()
+        };
+        let [bytes, count, ..] = ask(&mut peer);
+        // Header and four elements.
+        let (least_bytes, least_count) = (32 * 1000 * THREADS, 1000 * THREADS);
+        // The JDK's own, dead ones among them.
+        let (other_bytes, other_count) = (4_000_000, 100_000);
+        let what = format!("JDK {}: {bytes} bytes of {count} objects", jdk.version);
+        assert!((least_bytes..least_bytes + other_bytes).contains(&bytes), "{what}");
+        assert!((least_count..least_count + other_count).contains(&count), "{what}");
+        let again = ask(&mut peer)[1];
+        assert!(again >= count && again - count < 1000, "{what}, then {again}");
+        peer.stop();
+        peer.end().1.assert_success();
+    });
+}
+
 #[test]
 fn allocations_are_counted_when_told_to() {
     jdk::each(|jdk| {
