@@ -80,6 +80,22 @@ pub(crate) fn unsent_bytes(socket: BorrowedFd<'_>) -> usize {
     if result == 0 { usize::try_from(bytes).unwrap_or(0) } else { 0 }
 }
 
+/// The bytes that a socket's peer offers to take now; none where the kernel does not tell (Linux 5.4).
+pub(crate) fn peer_window(socket: BorrowedFd<'_>) -> Option<u64> {
+    /// Where `struct tcp_info` has `tcpi_snd_wnd`, of four bytes.
+    const PLACE: Range<usize> = 228..232;
+    let mut info = [0_u8; 256];
+    let mut length = info.len() as libc::socklen_t;
+    let (level, option) = (libc::IPPROTO_TCP, libc::TCP_INFO);
+    // SAFETY: the descriptor is open, and the kernel writes at most `length` bytes to `info`.
+    let result = unsafe {
+        let info = info.as_mut_ptr().cast();
+        libc::getsockopt(socket.as_raw_fd(), level, option, info, &mut length)
+    };
+    let bytes = info.get(PLACE).filter(|_| result == 0 && length as usize >= PLACE.end)?;
+    Some(u32::from_ne_bytes(bytes.try_into().ok()?).into())
+}
+
 /// Writes to stderr, whatever comes of it: there is nobody left to tell.
 pub(crate) fn say(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());

@@ -21,9 +21,12 @@ const PIECE_BYTES: usize = 64 << 10;
 const MOST_WAITING_BYTES: usize = 64 << 20;
 /// Who is patient waits while so much waits.
 const PATIENT_BYTES: usize = 4 << 20;
-/// A peer that takes nothing in this time does not read any more. The kernel of one that reads slowly
-/// takes nothing until a sixteenth of its buffer is free: at 20 kB/s that was up to 35 s.
-const STALL_TIMEOUT: Duration = Duration::from_secs(60);
+/// A peer that takes nothing for so long does not read any more, at the least and the most.
+const STALL_TIMEOUTS: (Duration, Duration) = (Duration::from_secs(15), Duration::from_secs(60));
+/// In between it is the time in which one that reads so slowly reads twice what its kernel has offered
+/// to take: once that is full it takes nothing until a part of it is free, which was up to 1.5 times the
+/// offer.
+const LEAST_BYTES_PER_S: u64 = 10_000;
 /// How often it is looked whether the peer takes anything: at first, and at most.
 const LOOK_INTERVALS: (Duration, Duration) =
     (Duration::from_micros(100), Duration::from_millis(100));
@@ -58,6 +61,8 @@ struct Queue {
     /// Bytes handed over and not taken by the kernel yet.
     waiting_bytes: usize,
     sent_bytes: u64,
+    /// The most that the peer's kernel has offered to take at once; none where that is not known.
+    window_bytes: Option<u64>,
     /// Nothing will be added.
     is_whole: bool,
     is_lost: bool,
@@ -191,6 +196,7 @@ impl Shared {
                 }
                 queue.waiting_bytes -= piece.len();
                 queue.sent_bytes += piece.len() as u64;
+                queue.window_bytes = queue.window_bytes.max(os::peer_window(self.stream.as_fd()));
                 self.queue_changed.notify_all();
             }
         }
@@ -222,8 +228,8 @@ impl Shared {
             let now = progress(&queue);
             if now != before {
                 (changed, before) = (Instant::now(), now);
-            } else if changed.elapsed() >= STALL_TIMEOUT {
-                let seconds = STALL_TIMEOUT.as_secs();
+            } else if changed.elapsed() >= stall_timeout(queue.window_bytes) {
+                let seconds = changed.elapsed().as_secs();
                 self.lose(&mut queue, &format!("it has not read for {seconds} s"));
             }
         }
@@ -248,4 +254,11 @@ impl Shared {
             self.peer
         ));
     }
+}
+
+/// How long a peer may take nothing whose kernel has offered to take so much at once.
+fn stall_timeout(window_bytes: Option<u64>) -> Duration {
+    let (least, most) = STALL_TIMEOUTS;
+    window_bytes
+        .map_or(most, |bytes| Duration::from_secs(bytes / LEAST_BYTES_PER_S).clamp(least, most))
 }
