@@ -55,20 +55,33 @@ impl MethodTree {
         let root = PathId::new(0);
         let top = Node { parent: root, method: None, first_child: root, next_sibling: root };
         let mut nodes = vec![top];
-        let mut paths = Vec::with_capacity(profile.tree.len());
+        let mut paths: Vec<PathId> = Vec::with_capacity(profile.tree.len());
+        // The children of each node but its first: most have one.
         let mut children: KeyedMap<(PathId, MethodId), PathId> = KeyedMap::default();
-        children.reserve(profile.tree.len());
         for index in 0..profile.tree.len() {
             let node = NodeId::new(index);
             let above = profile.tree.parent(node).zip(profile.tree.frame(node));
             paths.push(above.map_or(root, |(parent, frame)| {
                 let (parent, method) = (paths[parent.index()], methods[frame.index()]);
-                *children.entry((parent, method)).or_insert_with(|| {
+                let first = nodes[parent.index()].first_child;
+                if first != root && nodes[first.index()].method == Some(method) {
+                    return first;
+                }
+                let next = PathId::new(nodes.len());
+                let child = match first == root {
+                    true => next,
+                    false => *children.entry((parent, method)).or_insert(next),
+                };
+                if child == next {
                     nodes.push(Node { parent, method: Some(method), ..top });
-                    PathId::new(nodes.len() - 1)
-                })
+                }
+                if first == root {
+                    nodes[parent.index()].first_child = child;
+                }
+                child
             }));
         }
+        nodes.iter_mut().for_each(|node| node.first_child = root);
         for index in (1..nodes.len()).rev() {
             let parent = nodes[index].parent.index();
             nodes[index].next_sibling = nodes[parent].first_child;
