@@ -27,12 +27,18 @@ const OPTIONS: [&str; 6] = [
 ];
 
 /// Options of the JVM, in turns.
-const WAYS: [&[&str]; 5] = [
+const WAYS: [&[&str]; 11] = [
     &[],
     &["-XX:+UseSerialGC", "-Xmx256m"],
     &["-XX:+UseParallelGC", "-XX:-TieredCompilation"],
     &["-XX:+UseZGC"],
-    &["-XX:-UseCompressedClassPointers", "-Xlog:disable"],
+    &["-XX:+UseShenandoahGC"],
+    &["-XX:-UseCompressedClassPointers"],
+    &["-XX:-UseCompressedOops"],
+    &["-XX:ObjectAlignmentInBytes=16"],
+    &["-XX:+UseCompactObjectHeaders"],
+    &["-XX:+UseCompactObjectHeaders", "-XX:+UseZGC"],
+    &["-XX:TieredStopAtLevel=1", "-XX:-UseCompressedOops"],
 ];
 
 /// A program: its class and its arguments.

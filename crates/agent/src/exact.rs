@@ -304,8 +304,9 @@ impl ExactEngine {
     fn leave_native(&self, jni: Jni<'_>, number: u32) {
         let Some(thread) = self.jvmti.current_thread(jni) else { return };
         if let Some((tree, top)) = self.own_tree(jni, &thread.borrowed()) {
-            let top = tree.unwind(top, number, true, self.now_ns(tree));
-            self.set_top(jni, &thread, top);
+            let kept = tree.unwind(top, number, true, self.now_ns(tree));
+            self.set_top(jni, &thread, kept);
+            tree.clear(top, kept);
         }
     }
 

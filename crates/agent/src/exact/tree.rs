@@ -343,7 +343,8 @@ impl Tree {
     }
 
     /// The top of the stack after returning to `method`, which runs somewhere outward from `top`,
-    /// and with `leave` from it. If it does not run, nothing changes.
+    /// and with `leave` from it. If it does not run, nothing changes. The frames above are cleared
+    /// when the thread has that top ([`clear`](Self::clear)): in Java code an exception may come first.
     pub(super) fn unwind(&self, top: u64, method: u32, leave: bool, now_ns: u64) -> u64 {
         let inner = lock(&self.inner);
         let stack = inner.stack_of(top);
@@ -358,6 +359,14 @@ impl Tree {
             stack.frame(depth - 1).add_callee(took_ns);
         }
         stack.address(keep)
+    }
+
+    /// Clears the frames that were left, down to that above `kept`.
+    pub(super) fn clear(&self, top: u64, kept: u64) {
+        let inner = lock(&self.inner);
+        let stack = inner.stack_of(top);
+        let depth = stack.depth - (top - kept) as usize / FRAME_BYTES;
+        (depth + 1..=stack.depth).for_each(|depth| stack.frame(depth).clear());
     }
 
     /// What was counted since the last dump; `now_ns` is the time for calls that have not ended.

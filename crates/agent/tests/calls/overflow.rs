@@ -1,4 +1,5 @@
-//! Stack overflows: a probe may meet one where the program itself cannot.
+//! Exceptions that come in the midst of a probe: a stack overflow where the program itself has none, and
+//! that of `Thread.stop`.
 
 use perk_testkit::jdk;
 
@@ -22,6 +23,22 @@ fn the_program_stays_in_order() {
             }
             let profile = profile(&outcome);
             assert_eq!(accounting(&profile).fault_count, 0, "{FILE}, {way}");
+        }
+    });
+}
+
+/// JDK 17 is the last that has `Thread.stop`.
+#[test]
+fn threads_are_stopped_within_probes() {
+    jdk::each(|jdk| {
+        if jdk.version > 17 {
+            return;
+        }
+        for way in WAYS {
+            let outcome = counted(jdk, PAIRS).jvm_arg(way).main("Stopped").args(["150"]).run();
+            outcome.assert_success();
+            assert_eq!(outcome.stdout, "stopped\n", "{way}: {}", outcome.report());
+            assert_eq!(accounting(&profile(&outcome)).fault_count, 0, "{way}");
         }
     });
 }

@@ -264,9 +264,13 @@ public final class PerkProbes {
             U.putLong(null, node + TOTAL, U.getLong(null, node + TOTAL) + took);
             long outer = top - FRAME_BYTES + FRAME_CALLEES;
             U.putLong(null, outer, U.getLong(null, outer) + took);
+        }
+        // Before the frame is cleared: Thread.stop (JDK 17) can end this anywhere, and what is below
+        // the top must be whole.
+        U.putLong(thread, STACK_FIELD, top - FRAME_BYTES ^ UNBORN);
+        if (CLOCK != CLOCK_NONE) {
             U.putLong(null, top + FRAME_NODE, 0);
         }
-        U.putLong(thread, STACK_FIELD, top - FRAME_BYTES ^ UNBORN);
     }
 
     /** A method goes on in one of its exception handlers. */
@@ -695,7 +699,11 @@ public final class PerkProbes {
         if (top != UNBORN) {
             long now = CLOCK == CLOCK_NONE ? 0 : now(thread);
             long tree = U.getLong(thread, TREE_FIELD);
-            U.putLong(thread, STACK_FIELD, unwind(tree, top, method, leave, now) ^ UNBORN);
+            long kept = unwind(tree, top, method, leave, now);
+            U.putLong(thread, STACK_FIELD, kept ^ UNBORN);
+            for (long left = top; left > kept; left -= FRAME_BYTES) {
+                U.putLong(null, left + FRAME_NODE, 0);
+            }
         }
     }
 

@@ -118,7 +118,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Books its time on its node and leaves it; answers the time.
+    /// Books its time on its node; answers the time.
     pub(super) fn end(self, now_ns: u64) -> u64 {
         let (took_ns, callees_ns) = self.so_far(now_ns);
         // SAFETY: a used frame holds the address of a node.
@@ -126,7 +126,6 @@ impl<'a> Frame<'a> {
         let own_ns = node.self_ns.load(Relaxed).wrapping_add(took_ns).wrapping_sub(callees_ns);
         node.self_ns.store(own_ns, Relaxed);
         node.total_ns.store(node.total_ns.load(Relaxed).wrapping_add(took_ns), Relaxed);
-        self.clear();
         took_ns
     }
 
