@@ -4,16 +4,40 @@ use std::io::{self, Write};
 
 use perk_formats::{collapsed, pprof};
 
-use super::stacks::Stacks;
+use super::stacks::{Frame, Stacks};
 
 /// Writes about so many bytes: a profile of fifty thousand stacks, and its samples again and again.
 pub(super) fn generate(out: &mut dyn Write, bytes: u64) -> io::Result<()> {
-    const STACKS: usize = 50_000;
+    const STACKS: u64 = 50_000;
+    let whole = written(STACKS, Stacks::next)?;
+    out.write_all(&whole)?;
+    // A message in two pieces is the sum of both: the samples once more, without the tables.
+    let samples = samples(&whole);
+    let mut written = whole.len();
+    while (written as u64) < bytes && !samples.is_empty() {
+        out.write_all(&samples)?;
+        written += samples.len();
+    }
+    Ok(())
+}
+
+/// Writes about so many bytes, 40 MB at most: each sample has a stack of its own, of any methods.
+pub(super) fn generate_unique(out: &mut dyn Write, bytes: u64) -> io::Result<()> {
+    const MOST_BYTES: u64 = 40_000_000;
+    /// What the methods take, and a sample.
+    const TABLES: u64 = 400_000;
+    const SAMPLE: u64 = 41;
+    let stacks = bytes.min(MOST_BYTES).saturating_sub(TABLES) / SAMPLE;
+    out.write_all(&written(stacks, Stacks::any)?)
+}
+
+/// A profile of so many stacks.
+fn written(stack_count: u64, next: fn(&mut Stacks, &mut Vec<Frame>)) -> io::Result<Vec<u8>> {
     let mut text = String::new();
     let mut stacks = Stacks::new();
     let mut frames = Vec::new();
-    for _ in 0..STACKS {
-        stacks.next(&mut frames);
+    for _ in 0..stack_count {
+        next(&mut stacks, &mut frames);
         let start = text.len();
         for frame in &frames {
             let separator = if text.len() == start { "" } else { ";" };
@@ -24,15 +48,7 @@ pub(super) fn generate(out: &mut dyn Write, bytes: u64) -> io::Result<()> {
     let profile = collapsed::read(text.as_bytes()).map_err(io::Error::other)?;
     let mut whole = Vec::new();
     pprof::write(&profile, &mut whole)?;
-    out.write_all(&whole)?;
-    // A message in two pieces is the sum of both: the samples once more, without the tables.
-    let samples = samples(&whole);
-    let mut written = whole.len();
-    while (written as u64) < bytes && !samples.is_empty() {
-        out.write_all(&samples)?;
-        written += samples.len();
-    }
-    Ok(())
+    Ok(whole)
 }
 
 /// The fields of a profile that are samples: number 2, with a length.

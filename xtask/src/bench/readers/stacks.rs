@@ -75,6 +75,13 @@ impl Stacks {
             method = mix(method * CALLEES + call) % METHODS;
         }
     }
+
+    /// The frames of a stack of any methods, which shares next to nothing with others.
+    pub(super) fn any(&mut self, frames: &mut Vec<Frame>) {
+        frames.clear();
+        let depth = 4 + self.number(28);
+        frames.extend((0..depth).map(|_| Frame { method: self.number(METHODS), call: 0 }));
+    }
 }
 
 fn mix(value: u64) -> u64 {
