@@ -2,7 +2,7 @@
 //!
 //! 1. [`classes`] puts probes into each class that the JVM loads, from the first on.
 //! 2. The probes call a helper class in java.base ([`natives`]), which walks a tree of calling
-//!    contexts in native memory ([`tree`]), one for each thread that lives.
+//!    contexts in native memory ([`tree`]); [`threads`] gives each thread one.
 //!    Native methods have no code that could hold probes: [`trampolines`] count them.
 //! 3. [`clock`] keeps the time in words of memory that the probes read.
 //! 4. At a dump the trees' counts are booked on the profile, by the recorder.
@@ -15,6 +15,7 @@ mod interception;
 mod natives;
 mod reflection;
 mod sites;
+mod threads;
 mod trampolines;
 mod tree;
 
@@ -39,9 +40,7 @@ use self::sites::{AllocationSites, Key};
 use self::trampolines::Trampolines;
 pub(crate) use self::tree::{Calls, PathNode, SitePaths};
 use self::tree::{Contexts, Forest, Place, Tree};
-use crate::jvm::{
-    Borrowed, Global, Jni, Jvmti, Local, LongField, MethodRef, NewObject, Reference, bool_flag,
-};
+use crate::jvm::{Borrowed, Global, Jni, Jvmti, Local, LongField, MethodRef, NewObject, bool_flag};
 use crate::os;
 use crate::recorder::{ProbeCost, Recorder};
 use crate::roster::Slot;
@@ -154,7 +153,11 @@ impl ExactEngine {
         }
         Ok(Some(Self {
             jvmti,
-            forest: Forest::new(contexts(depth), options.max_nodes),
+            forest: Forest::new(
+                contexts(depth),
+                options.max_nodes,
+                matches!(timing, Timing::WallTick | Timing::WallExact),
+            ),
             clock: Box::leak(Box::new(Clock::new())),
             timing,
             lines,
@@ -310,15 +313,6 @@ impl ExactEngine {
         }
     }
 
-    /// Has the stack of a thread end at a frame of its own.
-    fn set_top(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized), top: u64) {
-        if let Some(fields) = self.fields.get() {
-            let value = (top ^ self.forest.unborn()) as i64;
-            // SAFETY: the field is java.lang.Thread's, and this is a thread.
-            unsafe { jni.set_long(thread, fields.stack, value) };
-        }
-    }
-
     /// A class file with its probes; `None` leaves it as it is. `redefined` is the class that there
     /// is already, whose fields must stay the same.
     pub(crate) fn transform(
@@ -336,69 +330,6 @@ impl ExactEngine {
             self.jvmti.declared_int_field(&class, &name).map_or(true, |field| field.is_some())
         });
         self.classes.transform(recorder, bytes, has_record)
-    }
-
-    /// The calling thread has reached its first probe; answers its tree, or 0.
-    fn begin(&self, is_virtual: bool) -> u64 {
-        if self.stopped.load(Relaxed) {
-            return 0;
-        }
-        let tree = self.forest.plant();
-        if is_virtual {
-            Clock::carries(tree.address());
-        } else {
-            self.clock.thread_began(tree);
-        }
-        tree.address()
-    }
-
-    /// The calling platform thread ends. Per thread, its calls are booked now, under `thread`.
-    pub(crate) fn thread_ended(
-        &self,
-        jni: Jni<'_>,
-        thread: &(impl Reference + ?Sized),
-        book: impl FnOnce(&Counted),
-    ) {
-        if let Some(tree) = self.clock.thread_ended() {
-            self.end(jni, thread, tree, book);
-        }
-    }
-
-    /// The calling virtual thread ends.
-    pub(crate) fn virtual_thread_ended(
-        &self,
-        jni: Jni<'_>,
-        thread: &(impl Reference + ?Sized),
-        book: impl FnOnce(&Counted),
-    ) {
-        let Some(fields) = self.fields.get() else { return };
-        // SAFETY: the fields are java.lang.Thread's, and this is a thread.
-        let tree = unsafe { jni.get_long(thread, fields.tree) };
-        if tree > 0 {
-            Clock::carries(0);
-            // SAFETY: the field holds what `begin` answered.
-            self.end(jni, thread, unsafe { Tree::at(tree as u64) }, book);
-        }
-    }
-
-    fn end(
-        &self,
-        jni: Jni<'_>,
-        thread: &(impl Reference + ?Sized),
-        tree: &'static Tree,
-        book: impl FnOnce(&Counted),
-    ) {
-        let Some(fields) = self.fields.get() else { return };
-        // SAFETY: the fields are java.lang.Thread's, and this is a thread.
-        unsafe {
-            jni.set_long(thread, fields.stack, 0);
-            jni.set_long(thread, fields.tree, ENDED);
-        }
-        if self.per_thread {
-            book(&self.count(tree, false));
-            tree.leave_sites();
-        }
-        self.forest.give_back(tree);
     }
 
     /// What a tree has counted.
@@ -461,31 +392,6 @@ impl ExactEngine {
             let place = unsafe { Tree::place_at(top) };
             let line = if self.lines { place.line } else { 0 };
             body(tree, place, Key { node: place.node, class, line });
-        }
-    }
-
-    /// The tree of the calling thread and the top of its stack, which begin here at the latest;
-    /// `None` if nothing is counted. PerkProbes.bottom does the same.
-    fn own_tree(&self, jni: Jni<'_>, thread: &Borrowed<'_>) -> Option<(&'static Tree, u64)> {
-        let fields = self.fields.get()?;
-        // SAFETY: the fields are java.lang.Thread's, and this is a thread; they hold what `begin`
-        // answered, and the top of its stack.
-        unsafe {
-            match jni.get_long(thread, fields.tree) {
-                ENDED => None,
-                0 => {
-                    let tree = self.begin(jni.is_virtual(thread));
-                    let tree = (tree != 0).then(|| Tree::at(tree))?;
-                    jni.set_long(thread, fields.tree, tree.address() as i64);
-                    let stack = tree.bottom() ^ self.forest.unborn();
-                    jni.set_long(thread, fields.stack, stack as i64);
-                    Some((tree, tree.bottom()))
-                }
-                tree => {
-                    let stack = jni.get_long(thread, fields.stack) as u64;
-                    Some((Tree::at(tree as u64), stack ^ self.forest.unborn()))
-                }
-            }
         }
     }
 
@@ -558,7 +464,7 @@ impl ExactEngine {
         if run(calls).is_none() {
             return;
         }
-        self.clock.lend(tree);
+        self.clock.carry(tree);
         // What the first calls took is left out: a dump begins where the last one ended.
         tree.calls(0, false);
         let mut least: Option<(i64, f64)> = None;
@@ -575,7 +481,9 @@ impl ExactEngine {
             // The JIT may be waiting for a CPU with what it makes of the probes.
             std::thread::sleep(CALIBRATION_PAUSE);
         }
-        self.clock.take_back();
+        if !self.clock.put_down() {
+            self.clock.thread_ended();
+        }
         let Some((least_ns, inside)) = least else { return };
         let call_ps = least_ns as f64 * 1000.0 / f64::from(calls);
         let cost = ProbeCost {

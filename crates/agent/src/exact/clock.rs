@@ -2,12 +2,12 @@
 //! asking the kernel. The difference of two reads is wrong by up to a tick either way, and right in
 //! the sum over many calls, as ticks come regardless of what the program does.
 //!
-//! CPU time has a word in each tree. A platform thread's time goes to its own tree, or to that of
-//! the virtual thread which it carries.
+//! CPU time has a word in each tree. A platform thread's time goes to its own tree, or while it
+//! carries a virtual thread to the tree in which that is counted.
 
 use std::cell::Cell;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::tree::Tree;
@@ -31,11 +31,14 @@ pub(super) struct Clock {
     cpu_ns: AtomicU64,
 }
 
-/// A platform thread that has a tree.
+/// A platform thread that has trees.
 #[derive(Debug)]
 pub(super) struct Carrier {
     tid: Tid,
-    own: &'static Tree,
+    /// Its own, once it has reached a probe.
+    own: OnceLock<&'static Tree>,
+    /// That of the virtual threads which it carries, once it has carried one.
+    guests: OnceLock<&'static Tree>,
     /// The tree of the virtual thread that it carries, or 0.
     carried: AtomicU64,
     pace: Mutex<Pace>,
@@ -112,55 +115,63 @@ impl Clock {
 
     /// The calling platform thread has got a tree.
     pub(super) fn thread_began(&self, tree: &'static Tree) {
-        let pace = Pace { read_ns: os::thread_cpu_ns(), idle_ticks: 0, wait_ticks: 0 };
-        let carrier: &'static Carrier = Box::leak(Box::new(Carrier {
-            tid: Tid::current(),
-            own: tree,
-            carried: AtomicU64::new(0),
-            pace: Mutex::new(pace),
-        }));
-        CARRIER.set(Some(carrier));
-        lock(&self.carriers).push(carrier);
+        let _ = self.carrier().own.set(tree);
     }
 
-    /// The calling platform thread ends; answers the tree it had.
-    pub(super) fn thread_ended(&self) -> Option<&'static Tree> {
-        let carrier = CARRIER.replace(None)?;
+    fn carrier(&self) -> &'static Carrier {
+        CARRIER.get().unwrap_or_else(|| {
+            let pace = Pace { read_ns: os::thread_cpu_ns(), idle_ticks: 0, wait_ticks: 0 };
+            let carrier: &'static Carrier = Box::leak(Box::new(Carrier {
+                tid: Tid::current(),
+                own: OnceLock::new(),
+                guests: OnceLock::new(),
+                carried: AtomicU64::new(0),
+                pace: Mutex::new(pace),
+            }));
+            CARRIER.set(Some(carrier));
+            lock(&self.carriers).push(carrier);
+            carrier
+        })
+    }
+
+    /// The calling platform thread ends; answers the trees it had: its own, and that of the virtual
+    /// threads which it carried.
+    pub(super) fn thread_ended(&self) -> (Option<&'static Tree>, Option<&'static Tree>) {
+        let Some(carrier) = CARRIER.replace(None) else { return (None, None) };
         carrier.read();
         lock(&self.carriers).retain(|it| !std::ptr::eq(*it, carrier));
-        let tree = carrier.own;
-        // SAFETY: it was made by `thread_began` out of a box, and the only list that knew it does no
+        let trees = (carrier.own.get().copied(), carrier.guests.get().copied());
+        // SAFETY: it was made by `carrier` out of a box, and the only list that knew it does no
         // longer.
         drop(unsafe { Box::from_raw(std::ptr::from_ref(carrier).cast_mut()) });
-        Some(tree)
+        trees
     }
 
-    /// Has the calling platform thread's time go to a tree for a while.
-    pub(super) fn lend(&self, tree: &'static Tree) {
-        if CARRIER.get().is_none() {
-            self.thread_began(tree);
-        }
-        Self::carries(tree.address());
+    /// The tree of the virtual threads that the calling platform thread carries.
+    pub(super) fn guests(&self, plant: impl FnOnce() -> &'static Tree) -> &'static Tree {
+        self.carrier().guests.get_or_init(plant)
     }
 
-    /// Ends what [`Clock::lend`] began.
-    pub(super) fn take_back(&self) {
-        let lent = CARRIER.get().map(|carrier| carrier.carried.swap(0, Relaxed));
-        if CARRIER.get().map(|carrier| carrier.own.address()) == lent {
-            self.thread_ended();
-        }
+    /// The calling platform thread now carries the virtual thread with this tree: its time goes to
+    /// that.
+    pub(super) fn carry(&self, tree: &'static Tree) {
+        self.carrier().carried.store(tree.address(), Relaxed);
     }
 
-    /// The calling platform thread now carries the virtual thread with this tree; 0 for none.
-    pub(super) fn carries(tree: u64) {
-        if let Some(carrier) = CARRIER.get() {
-            carrier.carried.store(tree, Relaxed);
+    /// It carries none any more. Answers whether it has a tree of its own; if not, it may be there for
+    /// that virtual thread alone.
+    pub(super) fn put_down(&self) -> bool {
+        let carrier = CARRIER.get();
+        if let Some(carrier) = carrier {
+            carrier.carried.store(0, Relaxed);
         }
+        carrier.is_some_and(|carrier| carrier.own.get().is_some())
     }
 
     /// The platform threads and their trees.
     pub(super) fn threads(&self) -> Vec<(Tid, &'static Tree)> {
-        lock(&self.carriers).iter().map(|carrier| (carrier.tid, carrier.own)).collect()
+        let carriers = lock(&self.carriers);
+        carriers.iter().filter_map(|it| Some((it.tid, *it.own.get()?))).collect()
     }
 }
 
@@ -187,11 +198,13 @@ impl Carrier {
         let spent_ns = cpu_ns.saturating_sub(pace.read_ns);
         pace.read_ns = cpu_ns;
         let tree = match self.carried.load(Relaxed) {
-            0 => self.own,
-            // SAFETY: Java code keeps the address of the tree that `begin` gave it.
-            carried => unsafe { Tree::at(carried) },
+            0 => self.own.get().copied(),
+            // SAFETY: `carry` has put it there.
+            carried => Some(unsafe { Tree::at(carried) }),
         };
-        tree.cpu_ns.fetch_add(spent_ns, Relaxed);
+        if let Some(tree) = tree {
+            tree.cpu_ns.fetch_add(spent_ns, Relaxed);
+        }
         spent_ns > 0
     }
 }

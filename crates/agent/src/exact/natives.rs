@@ -10,7 +10,6 @@ use perk_jvmti_sys::jni_sys::{
 };
 
 use super::ExactEngine;
-use super::clock::Clock;
 use super::sites::{Kept, Key};
 use super::tree::Tree;
 use super::{interception, reflection};
@@ -88,7 +87,8 @@ impl Binding {
             native(c"grow", c"(JJII)J", grow as *mut c_void),
             native(c"extend", c"(JJ)J", extend as *mut c_void),
             native(c"unwind", c"(JJIZJ)J", unwind as *mut c_void),
-            native(c"carry", c"(J)V", carry as *mut c_void),
+            native(c"mount", c"(Ljava/lang/Thread;)V", mount as *mut c_void),
+            native(c"unmount", c"(Ljava/lang/Thread;)V", unmount as *mut c_void),
             native(c"number", c"(Ljava/lang/Class;)I", number as *mut c_void),
             native(c"inherits", c"(Ljava/lang/Class;)Z", inherits as *mut c_void),
             native(c"record", c"(JJII)I", record as *mut c_void),
@@ -188,11 +188,11 @@ fn answer(otherwise: jlong, body: impl FnOnce(&'static ExactEngine) -> u64) -> j
 }
 
 extern "system" fn begin(env: *mut JNIEnv, _: jclass, thread: jobject) -> jlong {
-    answer(0, |engine| {
-        // SAFETY: the JVM passes the calling thread's environment and a reference to its object.
-        let (jni, thread) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(thread)) };
-        engine.begin(thread.is_some_and(|thread| jni.is_virtual(&thread)))
-    })
+    let mut top = ENGINE.get().map_or(0, |engine| engine.forest.unborn());
+    on_thread(env, thread, |engine, jni, thread| {
+        top = engine.begin(jni, thread).unwrap_or(top);
+    });
+    top as jlong
 }
 
 extern "system" fn grow(
@@ -235,9 +235,29 @@ extern "system" fn unwind(
     })
 }
 
-extern "system" fn carry(_: *mut JNIEnv, _: jclass, tree: jlong) {
-    // A virtual thread has no tree before its first probe, and -1 after its end.
-    Clock::carries(if tree > 0 { tree as u64 } else { 0 });
+extern "system" fn mount(env: *mut JNIEnv, _: jclass, thread: jobject) {
+    on_thread(env, thread, |engine, jni, thread| {
+        engine.mount(jni, thread);
+    });
+}
+
+extern "system" fn unmount(env: *mut JNIEnv, _: jclass, thread: jobject) {
+    on_thread(env, thread, |engine, jni, thread| engine.unmount(jni, thread));
+}
+
+/// Runs `body` with the engine and the calling thread.
+fn on_thread(
+    env: *mut JNIEnv,
+    thread: jobject,
+    body: impl FnOnce(&'static ExactEngine, Jni<'_>, &Borrowed<'_>),
+) {
+    contain(Feature::Probes, || {
+        // SAFETY: the JVM passes the calling thread's environment and a reference to its object.
+        let (jni, thread) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(thread)) };
+        if let (Some(engine), Some(thread)) = (ENGINE.get(), thread) {
+            body(engine, jni, &thread);
+        }
+    });
 }
 
 extern "system" fn number(env: *mut JNIEnv, _: jclass, class: jclass) -> jint {

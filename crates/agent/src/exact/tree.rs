@@ -3,26 +3,27 @@
 //!
 //! A tree belongs to one thread at a time. That thread alone writes to it, and does so without
 //! locks; what grows (nodes, the hash table, the stack) grows in here, called by that thread, under
-//! the tree's lock. A dump reads the counts of running threads as they are.
+//! the tree's lock. A dump reads the counts of running threads as they are. The virtual threads that
+//! one platform thread carries have a tree together, each as long as it is carried: see [`parked`].
 //!
 //! Not every call path gets a node of its own, as their number has no bound: see [`Contexts`]. A
 //! node's *context* is the node whose children are the calls from it: itself, or an earlier node
 //! that stands for the same context.
 
 mod memory;
+mod parked;
 mod sites;
+mod stack;
 mod suffixes;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use rustc_hash::FxHashMap;
-
 pub(super) use self::memory::Node;
 use self::memory::{
-    FRAME_BYTES, FRAME_WORDS, Frame, LINE_SHIFT, NO_METHOD, address, first_slot, new_chunk,
-    new_stack, new_table, node_at,
+    Frame, LINE_SHIFT, NO_METHOD, address, first_slot, new_chunk, new_stack, new_table, node_at,
 };
+pub(super) use self::parked::Parked;
 pub(super) use self::sites::Place;
 use self::sites::SiteTable;
 pub(crate) use self::sites::{PathNode, SitePaths};
@@ -54,6 +55,8 @@ pub(super) struct Forest {
     /// The frame of threads that have no stack.
     unborn: Box<[AtomicU64]>,
     max_nodes: u64,
+    /// Whether the time of threads goes on while they wait.
+    time_goes_on: bool,
     node_count: AtomicU64,
     trees: Mutex<Trees>,
 }
@@ -65,7 +68,7 @@ struct Trees {
     free: Vec<&'static Tree>,
 }
 
-/// One thread's tree. Java code knows the layout of what comes before `inner`.
+/// One thread's tree, or that of a platform thread's virtual threads. Java code knows the layout of what comes before `inner`.
 #[repr(C)]
 #[derive(Debug)]
 pub(super) struct Tree {
@@ -96,6 +99,9 @@ struct Inner {
     /// The smaller ones that it had before. A thread whose own stack overflows after it got a larger one
     /// here, and before it could write down where that is, goes on with what it had.
     outgrown: Vec<Box<[AtomicU64]>>,
+    /// The addresses of the virtual threads that are parked with nodes of this tree, where their time
+    /// goes on.
+    parked: Vec<u64>,
     /// Under this node stand methods whose path is not known, as there was no room for it.
     lost: Option<&'static Node>,
     /// The node that stands for a context, by its innermost frames' methods and lines.
@@ -149,7 +155,7 @@ impl Calls {
 impl Forest {
     /// A forest of at most so many nodes in all trees together, but for one for each method whose
     /// path is not known.
-    pub(super) fn new(contexts: Contexts, max_nodes: u64) -> Self {
+    pub(super) fn new(contexts: Contexts, max_nodes: u64, time_goes_on: bool) -> Self {
         let nil = &new_chunk(1)[0];
         nil.method.store(NO_METHOD, Relaxed);
         nil.first.store(address(nil), Relaxed);
@@ -157,7 +163,7 @@ impl Forest {
         let (node_count, trees) = (AtomicU64::new(0), Mutex::default());
         let unborn = new_stack(1);
         Frame::new(&unborn).begin(address(nil), address(nil));
-        Self { contexts, nil, unborn, max_nodes, node_count, trees }
+        Self { contexts, nil, unborn, max_nodes, time_goes_on, node_count, trees }
     }
 
     /// The address of the node that is nobody's child.
@@ -190,9 +196,8 @@ impl Forest {
         Box::leak(Box::new(Tree::new(self)))
     }
 
-    /// Takes back the tree of a thread that has ended, with what it has counted.
+    /// Takes back a tree that no thread uses any more, with what it has counted.
     pub(super) fn give_back(&self, tree: &'static Tree) {
-        lock(&tree.inner).leave_all();
         lock(&self.trees).free.push(tree);
     }
 
@@ -228,6 +233,7 @@ impl Tree {
                 table,
                 stack,
                 outgrown: Vec::new(),
+                parked: Vec::new(),
                 lost: None,
                 suffixes: Suffixes::default(),
                 seen: Vec::new(),
@@ -261,18 +267,21 @@ impl Tree {
 
     /// The child of a context for `method`, called from `line`, which the table does not have.
     pub(super) fn grow(&self, forest: &Forest, context: u64, method: u32, line: u16) -> u64 {
-        let mut inner = lock(&self.inner);
-        let mut key = (context, line);
+        self.add(&mut lock(&self.inner), forest, (context, line), method)
+    }
+
+    fn add(&self, inner: &mut Inner, forest: &Forest, key: (u64, u16), method: u32) -> u64 {
+        let mut key = key;
         if !forest.may_grow() {
             key = (inner.lost(forest), 0);
             if let Some(known) = inner.find(key, method) {
                 return known;
             }
         }
+        let (context, line) = key;
         let node = inner.new_node(forest, method, line, context);
-        node.caller.store(key.0 | u64::from(key.1) << LINE_SHIFT, Relaxed);
-        let its_context = if Some(key.0) == inner.lost.map(address) {
-            key.0
+        let its_context = if Some(context) == inner.lost.map(address) {
+            context
         } else {
             inner.context_of(forest.contexts, node)
         };
@@ -287,94 +296,13 @@ impl Tree {
         address(node)
     }
 
-    /// A method begins that the one at `top` calls, from `line`; answers the top of the stack now.
-    /// PerkProbes.enter does the same, but that it looks first where it expects the node.
-    pub(super) fn enter(
-        &self,
-        forest: &Forest,
-        top: u64,
-        method: u32,
-        line: u16,
-        now_ns: u64,
-    ) -> u64 {
-        let mut inner = lock(&self.inner);
-        let mut top = top;
-        let stack = inner.stack_of(top);
-        // SAFETY: a frame in use holds the address of a node.
-        let context = unsafe { node_at(stack.frame(stack.depth).node()) }.context.load(Relaxed);
-        if stack.is_full() {
-            drop(inner);
-            top = self.extend(top);
-            inner = lock(&self.inner);
-        }
-        let node = match inner.find((context, line), method) {
-            Some(known) => known,
-            None => {
-                drop(inner);
-                let node = self.grow(forest, context, method, line);
-                inner = lock(&self.inner);
-                node
-            }
-        };
-        // SAFETY: it is the address of a node.
-        let node = unsafe { node_at(node) };
-        let stack = inner.stack_of(top);
-        stack.frame(stack.depth).call(node);
-        stack.frame(stack.depth + 1).enter(node, forest.nil(), now_ns);
-        stack.address(stack.depth + 1)
-    }
-
-    /// Doubles the stack, which is full up to the frame at `top`; answers where that frame is now.
-    pub(super) fn extend(&self, top: u64) -> u64 {
-        let mut inner = lock(&self.inner);
-        let StackOf { depth, words } = inner.stack_of(top);
-        let mut larger = (words.len() == inner.stack.len()).then(|| new_stack(2 * (depth + 1)));
-        // All but the last word: the limit.
-        let used = &words[..(depth + 1) * FRAME_WORDS - 1];
-        for (new, old) in larger.as_deref().unwrap_or(&inner.stack).iter().zip(used) {
-            new.store(old.load(Relaxed), Relaxed);
-        }
-        if let Some(larger) = larger.take() {
-            let outgrown = std::mem::replace(&mut inner.stack, larger);
-            inner.outgrown.push(outgrown);
-        }
-        self.stack.store(inner.stack.as_ptr() as u64, Relaxed);
-        inner.stack.as_ptr() as u64 + (depth * FRAME_BYTES) as u64
-    }
-
-    /// The top of the stack after returning to `method`, which runs somewhere outward from `top`,
-    /// and with `leave` from it. If it does not run, nothing changes. The frames above are cleared
-    /// when the thread has that top ([`clear`](Self::clear)): in Java code an exception may come first.
-    pub(super) fn unwind(&self, top: u64, method: u32, leave: bool, now_ns: u64) -> u64 {
-        let inner = lock(&self.inner);
-        let stack = inner.stack_of(top);
-        let runs = |depth: &usize| {
-            // SAFETY: frames above the bottom hold addresses of nodes.
-            unsafe { node_at(stack.frame(*depth).node()) }.method.load(Relaxed) == method
-        };
-        let Some(found) = (1..=stack.depth).rev().find(runs) else { return top };
-        let keep = if leave { found - 1 } else { found };
-        for depth in (keep + 1..=stack.depth).rev() {
-            let took_ns = stack.frame(depth).end(now_ns);
-            stack.frame(depth - 1).add_callee(took_ns);
-        }
-        stack.address(keep)
-    }
-
-    /// Clears the frames that were left, down to that above `kept`.
-    pub(super) fn clear(&self, top: u64, kept: u64) {
-        let inner = lock(&self.inner);
-        let stack = inner.stack_of(top);
-        let depth = stack.depth - (top - kept) as usize / FRAME_BYTES;
-        (depth + 1..=stack.depth).for_each(|depth| stack.frame(depth).clear());
-    }
-
     /// What was counted since the last dump; `now_ns` is the time for calls that have not ended.
     /// Unless this is the `last` dump, the next one begins from here.
     pub(super) fn calls(&self, now_ns: u64, last: bool) -> Vec<Calls> {
         let mut inner = lock(&self.inner);
         let inner = &mut *inner;
         let running = inner.running(now_ns);
+        let waited = inner.waited(now_ns);
         let places = Places::of(&inner.chunks);
         if !last {
             inner.seen.resize(inner.count, Seen::default());
@@ -395,6 +323,11 @@ impl Tree {
                 now.self_ns = now.self_ns.saturating_sub(before.self_ns);
                 now.total_ns = now.total_ns.saturating_sub(before.total_ns);
             }
+            // It is booked now, and not again where they go on.
+            let (waited_self, waited_total) =
+                waited.get(&address(node)).copied().unwrap_or_default();
+            now.self_ns += waited_self;
+            now.total_ns += waited_total;
             // The root has no row.
             let parent = places.get(node.parent()).checked_sub(1).map(|it| it as u32);
             if let Some(parent) = parent {
@@ -495,65 +428,6 @@ impl Inner {
         for node in self.chunks.iter().flat_map(|chunk| chunk.iter()).take(self.count).skip(1) {
             self.put(node);
         }
-    }
-
-    fn frame(&self, depth: usize) -> Frame<'_> {
-        Frame::new(&self.stack[depth * FRAME_WORDS..][..FRAME_WORDS])
-    }
-
-    /// The stack that a frame is of, which is the last one but where a thread could not go on.
-    fn stack_of(&self, top: u64) -> StackOf<'_> {
-        let holds = |stack: &[AtomicU64]| {
-            let begin = stack.as_ptr() as u64;
-            (begin..begin + size_of_val(stack) as u64).contains(&top)
-        };
-        let words = self.outgrown.iter().find(|stack| holds(stack)).unwrap_or(&self.stack);
-        let depth = (top - words.as_ptr() as u64) as usize / FRAME_BYTES;
-        StackOf { words, depth }
-    }
-
-    /// The self and total times so far of the calls that have not ended, by node.
-    fn running(&self, now_ns: u64) -> FxHashMap<u64, (u64, u64)> {
-        let mut running: FxHashMap<u64, (u64, u64)> = FxHashMap::default();
-        let frames = (1..self.stack.len() / FRAME_WORDS).map(|depth| self.frame(depth));
-        let frames: Vec<_> = frames.take_while(|frame| frame.is_used()).collect();
-        let mut callee_ns = 0;
-        for frame in frames.iter().rev() {
-            let (took_ns, callees_ns) = frame.so_far(now_ns);
-            let times = running.entry(frame.node()).or_default();
-            times.0 += took_ns.saturating_sub(callees_ns + callee_ns);
-            times.1 += took_ns;
-            callee_ns = took_ns;
-        }
-        running
-    }
-
-    /// The thread has ended, whatever it was in.
-    fn leave_all(&mut self) {
-        self.outgrown.clear();
-        let frames = (1..self.stack.len() / FRAME_WORDS).map(|depth| self.frame(depth));
-        frames.take_while(Frame::is_used).for_each(|frame| frame.clear());
-    }
-}
-
-/// A stack, and how deep a frame is in it.
-#[derive(Clone, Copy, Debug)]
-struct StackOf<'a> {
-    words: &'a [AtomicU64],
-    depth: usize,
-}
-
-impl<'a> StackOf<'a> {
-    fn frame(self, depth: usize) -> Frame<'a> {
-        Frame::new(&self.words[depth * FRAME_WORDS..][..FRAME_WORDS])
-    }
-
-    fn address(self, depth: usize) -> u64 {
-        self.words.as_ptr() as u64 + (depth * FRAME_BYTES) as u64
-    }
-
-    fn is_full(self) -> bool {
-        (self.depth + 1) * FRAME_WORDS == self.words.len()
     }
 }
 

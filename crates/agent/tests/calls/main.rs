@@ -5,6 +5,7 @@
 
 mod classes;
 mod counts;
+mod crowds;
 mod jvms;
 mod natives;
 mod output;

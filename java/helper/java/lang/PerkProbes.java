@@ -9,9 +9,9 @@ import jdk.internal.vm.annotation.Stable;
  * What perk's probes call. The agent defines this class in java.base before the first Java code
  * runs, and starts it when the JVM is up; its bytes are part of the agent.
  *
- * Each thread has a tree of calling contexts and a stack of its own in the agent's native memory; a
- * field of java.lang.Thread holds the address of the stack's top. A probe reads and writes a few
- * words of them; it takes no lock, calls nothing and allocates nothing. A node's children are found,
+ * Each thread has a tree of calling contexts and a stack in the agent's native memory; a field of
+ * java.lang.Thread holds the address of the stack's top. A virtual thread has them as long as a
+ * platform thread carries it. A probe reads and writes a few words of them; it takes no lock, calls nothing and allocates nothing. A node's children are found,
  * in this order: as the one that came next the time before; in the tree's hash table; made by the
  * agent.
  *
@@ -58,7 +58,10 @@ public final class PerkProbes {
     private static final int RECORD_BYTES = 24;
     private static final int RECORD_SHIFT = 5;
 
-    /** In place of a tree: the thread has ended, what it still does is not counted. */
+    /**
+     * In place of a tree: the thread has ended, what it still does is not counted. A virtual thread
+     * that no platform thread carries has an odd number there, and no stack.
+     */
     private static final long ENDED = -1;
 
     private static final int CLOCK_NONE = 1;
@@ -159,7 +162,7 @@ public final class PerkProbes {
         return Unsafe.getUnsafe().objectFieldOffset(type, "$perkRecord");
     }
 
-    /** A tree for the calling thread, or 0 if it gets none. */
+    /** The top of the calling thread's new stack, or {@link #UNBORN} if nothing of it is counted. */
     private static native long begin(Thread thread);
 
     /** Makes the child of a context for a method called from a line. */
@@ -183,8 +186,11 @@ public final class PerkProbes {
     /** An object or array is to be looked after: is it live? */
     private static native void keep(long tree, Object object, int index, long bytes);
 
-    /** A virtual thread with this tree, or none, now uses the calling platform thread's time. */
-    private static native void carry(long tree);
+    /** The calling virtual thread goes on with the tree of a platform thread. */
+    private static native void mount(Thread thread);
+
+    /** The calling virtual thread leaves it. */
+    private static native void unmount(Thread thread);
 
     /** A method begins. */
     public static void enter(int method) {
@@ -295,15 +301,15 @@ public final class PerkProbes {
 
     /** The calling virtual thread now runs on a platform thread. */
     public static void mounted(Thread thread) {
-        if (U != null && CLOCK == CLOCK_CPU_TICK) {
-            carry(U.getLong(thread, TREE_FIELD));
+        if (U != null && U.getLong(thread, TREE_FIELD) > 0) {
+            mount(thread);
         }
     }
 
     /** The calling virtual thread is about to leave its platform thread. */
     public static void unmounted(Thread thread) {
-        if (U != null && CLOCK == CLOCK_CPU_TICK) {
-            carry(0);
+        if (U != null && U.getLong(thread, TREE_FIELD) > 0) {
+            unmount(thread);
         }
     }
 
@@ -642,20 +648,10 @@ public final class PerkProbes {
         return top == UNBORN ? bottom(thread) : top;
     }
 
-    /** The bottom of a thread's new stack, or {@link #UNBORN} if nothing of it is counted. */
+    /** The top of a thread's new stack, or {@link #UNBORN} if nothing of it is counted. */
     @DontInline
     private static long bottom(Thread thread) {
-        if (U.getLong(thread, TREE_FIELD) == ENDED) {
-            return UNBORN;
-        }
-        long tree = begin(thread);
-        if (tree == 0) {
-            return UNBORN;
-        }
-        long bottom = U.getLong(null, tree + TREE_STACK);
-        U.putLong(thread, TREE_FIELD, tree);
-        U.putLong(thread, STACK_FIELD, bottom ^ UNBORN);
-        return bottom;
+        return U.getLong(thread, TREE_FIELD) == ENDED ? UNBORN : begin(thread);
     }
 
     /** The child that was not foreseen. */

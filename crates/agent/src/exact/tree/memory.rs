@@ -43,6 +43,11 @@ impl Node {
     pub(super) fn line(&self) -> u16 {
         (self.caller.load(Relaxed) >> LINE_SHIFT) as u16
     }
+
+    /// Counts a call.
+    pub(super) fn call(&self) {
+        self.count.store(self.count.load(Relaxed) + 1, Relaxed);
+    }
 }
 
 /// A frame of the stack: node (0 for none), expected and last callee, start, time of callees, line
@@ -79,26 +84,30 @@ impl<'a> Frame<'a> {
         self.last.store(nil, Relaxed);
     }
 
-    /// Makes it that of a call of a node.
-    pub(super) fn enter(self, node: &Node, nil: u64, now_ns: u64) {
+    /// Makes it that of a call of a node, which is at a line.
+    pub(super) fn enter(self, node: &Node, line: u16, nil: u64, now_ns: u64) {
         self.node.store(address(node), Relaxed);
         self.next.store(node.first.load(Relaxed), Relaxed);
         self.last.store(nil, Relaxed);
         self.start_ns.store(now_ns, Relaxed);
         self.callees_ns.store(0, Relaxed);
         let last_word = self.last_word.load(Relaxed);
-        self.last_word.store(last_word & LIMIT, Relaxed);
+        self.last_word.store(last_word & LIMIT | u64::from(line), Relaxed);
     }
 
-    /// Counts a call of a node from it.
-    pub(super) fn call(self, node: &Node) {
-        node.count.store(node.count.load(Relaxed) + 1, Relaxed);
+    /// It has called a node.
+    pub(super) fn called(self, node: &Node) {
         self.next.store(node.next.load(Relaxed), Relaxed);
         self.last.store(address(node), Relaxed);
     }
 
     pub(super) fn node(self) -> u64 {
         self.node.load(Relaxed)
+    }
+
+    /// The node, and above [`LINE_SHIFT`] the line.
+    pub(super) fn position(self) -> u64 {
+        self.node() | self.last_word.load(Relaxed) << LINE_SHIFT
     }
 
     /// Whether a method runs in it.
