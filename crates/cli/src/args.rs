@@ -246,7 +246,7 @@ Examples:
   perk report --tree --min 2% app.hprof
   perk report --tree=bottom-up --focus 'com.acme.*' app.hprof
   perk report --method HashMap.get app.hprof
-  perk report --lines --value allocated app.hprof
+  perk report --lines --metric allocated app.hprof
   perk report --json app.hprof | jq -r '.methods[:5][] | [.self_count, .name] | @tsv'
   perk report --csv app.hprof > methods.csv
   ssh host cat app.hprof | perk report -
@@ -261,10 +261,10 @@ pub(crate) struct ReportArgs {
     pub(crate) read: ReadArgs,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
-    /// What is shown: samples, time, calls, allocated or live bytes, or what else the profile has
-    /// [default: each; in trees, the first of them that it has]
-    #[arg(long, value_name = "VALUE")]
-    pub(crate) value: Option<String>,
+    /// The metric to show: samples, time, calls, allocated, objects, live, blocked, waited, or another
+    /// that the profile has [default: each; in trees, the first of them that it has]
+    #[arg(long, visible_alias = "value", value_name = "NAME")]
+    pub(crate) metric: Option<String>,
     /// Leave cut traces as they are
     #[arg(long)]
     pub(crate) no_infer: bool,
@@ -413,9 +413,10 @@ pub(crate) struct DiffArgs {
     /// numbers a line (repeatable)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Vec<PathBuf>,
-    /// What the flame graph shows [default: the first value that both profiles have]
-    #[arg(long, value_name = "VALUE", requires = "output")]
-    pub(crate) value: Option<String>,
+    /// The metric to compare by method, and in the flame graph [default: those with a table of their
+    /// own; in the flame graph, the first that both profiles have]
+    #[arg(long, visible_alias = "value", value_name = "NAME")]
+    pub(crate) metric: Option<String>,
     /// Which profile's numbers are the widths of the flame graph
     #[arg(long, value_name = "SIDE", value_enum, default_value = "after", requires = "output")]
     pub(crate) by: Side,
@@ -436,7 +437,7 @@ pub(crate) enum Side {
 Examples:
   perk convert java.hprof.txt -o app.html
   perk convert app.hprof -o app.collapsed
-  perk convert app.hprof --value calls -o calls.html
+  perk convert app.hprof --metric calls -o calls.html
   perk convert app.hprof --focus Main.parse -o parse.html
   perk convert app.hprof --to collapsed -o - | grep Main.parse")]
 pub(crate) struct ConvertArgs {
@@ -451,10 +452,11 @@ pub(crate) struct ConvertArgs {
     /// The form to write; without it, the ending of the output file decides
     #[arg(long, value_name = "FORM", value_enum)]
     pub(crate) to: Option<Form>,
-    /// What collapsed stacks and flame graphs show: samples, time, calls, allocated or live bytes, or
-    /// what else the profile has [default: the first of them that it has]
-    #[arg(long, value_name = "VALUE")]
-    pub(crate) value: Option<String>,
+    /// The metric of collapsed stacks and flame graphs: samples, time, calls, allocated, objects,
+    /// live, blocked, waited, or another that the profile has [default: the first of them that it
+    /// has]
+    #[arg(long, visible_alias = "value", value_name = "NAME")]
+    pub(crate) metric: Option<String>,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
 }

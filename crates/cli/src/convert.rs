@@ -3,13 +3,13 @@
 use std::io::{self, BufWriter, Write};
 
 use anyhow::{Context, bail};
-use perk_profile::Value;
+use perk_profile::Metric;
 
 use crate::args::ConvertArgs;
 use crate::form::Form;
 use crate::input::{self, Input, display_name, is_stream};
 use crate::output::{self, Target};
-use crate::{talk, value};
+use crate::{metric, talk};
 
 /// Reads one file and writes another.
 pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
@@ -19,10 +19,10 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
         None if to_stdout => bail!("-o - has no ending: say the form with --to"),
         None => Form::of_path(&args.output)?,
     };
-    if let Some(name) = args.value.as_ref().filter(|_| !form.has_one_value()) {
+    if let Some(name) = args.metric.as_ref().filter(|_| !form.has_one_metric()) {
         let title = form.title();
         bail!(
-            "{title} holds whole profiles: --value {name} has a meaning for collapsed, html and svg"
+            "{title} holds whole profiles: --metric {name} has a meaning for collapsed, html and svg"
         );
     }
     let target = Target { path: args.output.clone(), form };
@@ -35,27 +35,27 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
     }
     let Input { profile, .. } = input::read(&args.file, &args.read)?;
     let profile = args.filter.apply(profile, &display_name(&args.file));
-    let value = args.value.as_deref().map(|name| value::find(&profile, name)).transpose()?;
+    let metric = args.metric.as_deref().map(|name| metric::find(&profile, name)).transpose()?;
     let title = match &profile.accounting {
         Some(accounting) if !accounting.program.is_empty() => accounting.program.clone(),
         _ => display_name(&args.file),
     };
     if to_stdout {
         let mut out = BufWriter::new(io::stdout().lock());
-        form.write(&profile, value, &title, &mut out)
+        form.write(&profile, metric.as_ref(), &title, &mut out)
             .and_then(|()| out.flush())
             .context("cannot write to stdout")?;
     } else {
-        target.write_value(&profile, value, &title)?;
+        target.write_metric(&profile, metric.as_ref(), &title)?;
     }
-    if form.has_one_value() && Value::first_of(&profile).is_none() {
+    if form.has_one_metric() && Metric::first_of(&profile).is_none() {
         let name = display_name(&args.file);
         talk::say(format_args!("{name} has no numbers by call path: nothing is in the output"));
     }
     if let Some(note) = form.depth_note(&[&profile]) {
         talk::say(format_args!("{note}"));
     }
-    let losses = form.losses(&profile, value);
+    let losses = form.losses(&profile, metric.as_ref());
     if !losses.is_empty() {
         let title = form.title();
         talk::say(format_args!("left out, as {title} has no place for it: {}", losses.join(", ")));

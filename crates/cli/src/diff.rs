@@ -10,11 +10,12 @@ use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use anyhow::bail;
-use perk_profile::diff::{Change, Diff, MeasureDiff, Samples};
-use perk_profile::{Allocations, FrameId, MethodId, Profile, Unit, Value, units};
+use perk_profile::diff::{Change, Diff, MetricDiff};
+use perk_profile::{Allocations, FrameId, MethodId, Metric, Profile, units};
 
 use crate::args::DiffArgs;
 use crate::input::{self, display_name, is_stream};
+use crate::metric;
 use crate::report::paths::middle_cut;
 use crate::report::table::{Row, Table};
 use crate::show::{self, Screen, bytes, duration, percent, printable};
@@ -35,7 +36,9 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     let before = args.filter.apply(before, &names[0]);
     let after = input::read(&args.after, &args.read)?.profile;
     let after = args.filter.apply(after, &names[1]);
-    let comparison = Comparison { names: [&names[0], &names[1]], diff: Diff::new(&before, &after) };
+    let asked = args.metric.as_deref().map(|name| metric::find(&before, name)).transpose()?;
+    let names = [&*names[0], &*names[1]];
+    let comparison = Comparison { names, asked, diff: Diff::new(&before, &after) };
     if comparison.diff.is_empty() {
         let [before, after] = [(comparison.names[0], &before), (comparison.names[1], &after)]
             .map(|(name, profile)| format!("{name} has {}", contents(profile)));
@@ -65,15 +68,16 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
 
 /// What a profile has, in words.
 fn contents(profile: &Profile) -> String {
-    let values = Value::all_of(profile).into_iter().map(|value| value.name(profile));
+    let metrics = Metric::all_of(profile).into_iter().filter(Metric::is_leading);
+    let metrics = metrics.map(|metric| metric.name().to_owned());
     let others = [
         (profile.call_edges().next().is_some(), "callers and callees"),
-        (profile.monitor_times().next().is_some(), "lock times"),
         (profile.heaps().next().is_some(), "a heap dump"),
         (profile.field_accesses().is_some(), "field accesses"),
     ];
-    let others = others.into_iter().filter_map(|(is_there, what)| is_there.then_some(what));
-    let parts: Vec<_> = values.chain(others).collect();
+    let others =
+        others.into_iter().filter_map(|(is_there, what)| is_there.then_some(what.to_owned()));
+    let parts: Vec<_> = metrics.chain(others).collect();
     if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
 }
 
@@ -81,10 +85,21 @@ fn contents(profile: &Profile) -> String {
 struct Comparison<'a> {
     /// The files.
     names: [&'a str; 2],
+    /// The metric that was asked for.
+    asked: Option<Metric>,
     diff: Diff,
 }
 
 impl Comparison<'_> {
+    /// The metrics that are compared by method: samples, those of other tools, and the one that was
+    /// asked for.
+    fn shown_metrics(&self) -> impl Iterator<Item = &MetricDiff> {
+        self.diff.metrics.iter().filter(|it| match &self.asked {
+            Some(asked) => it.metric == *asked,
+            None => it.metric == Metric::Samples || it.metric.is_other(),
+        })
+    }
+
     /// Whether calls differ, or allocations where they were all counted. What of them lives depends
     /// on when the JVM collected garbage last, and is left aside.
     fn differs(&self) -> bool {
@@ -103,7 +118,6 @@ impl Comparison<'_> {
     }
 
     fn text(&self, verdicts: &[Verdict], top: usize, screen: &Screen) -> String {
-        let diff = &self.diff;
         let mut sections = vec![self.summary()];
         if self.calls_differ() {
             sections.push(self.methods(top, screen));
@@ -113,14 +127,7 @@ impl Comparison<'_> {
             sections.push(self.classes(top, screen));
             sections.push(self.sites(top, screen));
         }
-        if let Some(rows) = &diff.samples {
-            let title = "Share of the samples by method (self)";
-            sections.push(self.shares(title, rows, diff.sample_count, Unit::Count, top, screen));
-        }
-        for MeasureDiff { name, unit, total, methods } in &diff.measures {
-            let title = format!("Share of {} by method (self)", printable(name));
-            sections.push(self.shares(&title, methods, *total, *unit, top, screen));
-        }
+        sections.extend(self.shown_metrics().map(|shown| self.shares(shown, top, screen)));
         sections.push(self.locks(top, screen));
         sections.push(self.heap(top, screen));
         if !verdicts.is_empty() {
@@ -170,17 +177,14 @@ impl Comparison<'_> {
                 same.push("allocations");
             }
         }
-        if diff.samples.is_some() {
-            let Change { before, after, .. } = diff.sample_count;
-            let counts = change(before, after, u64::to_string);
-            lines += &format!("samples    {counts}; methods are compared by their share\n");
-        }
-        for MeasureDiff { name, unit, total, .. } in &diff.measures {
-            let numbers = change(total.before, total.after, |&it| units::amount(it, *unit));
-            lines += &format!(
-                "{:<10} {numbers}; methods are compared by their share\n",
-                printable(name)
-            );
+        for MetricDiff { metric, total, .. } in self.shown_metrics() {
+            let shown = |&number: &u64| match metric {
+                Metric::Samples => number.to_string(),
+                metric => units::amount(number, metric.unit()),
+            };
+            let numbers = change(total.before, total.after, shown);
+            let name = printable(metric.name());
+            lines += &format!("{name:<10} {numbers}; methods are compared by their share\n");
         }
         if let Some(rows) = &diff.heap {
             let (before, after) = sums(rows, |objects| objects.shallow_bytes);
@@ -275,38 +279,39 @@ impl Comparison<'_> {
     /// Methods by how their share moved.
     fn shares(
         &self,
-        title: &str,
-        rows: &[Change<MethodId, Samples>],
-        all: Change<(), u64>,
-        unit: Unit,
+        MetricDiff { metric, total: all, methods }: &MetricDiff,
         top: usize,
         screen: &Screen,
     ) -> String {
+        let title = match metric {
+            Metric::Samples => "Share of the samples by method (self)".to_owned(),
+            metric => format!("Share of {} by method (self)", printable(metric.name())),
+        };
         let share =
             |count: u64, all: u64| if all == 0 { 0.0 } else { count as f64 * 100.0 / all as f64 };
-        let moved: Vec<_> = rows
+        let moved: Vec<_> = methods
             .iter()
             .map(|row| {
-                let from = share(row.before.self_count, all.before);
-                (row, share(row.after.self_count, all.after) - from)
+                let from = share(row.before.own, all.before);
+                (row, share(row.after.own, all.after) - from)
             })
             .filter(|&(_, moved)| moved != 0.0)
             .collect();
         let labels = self.labels(moved.iter().take(top).map(|(row, _)| row.key));
         let cells = moved.iter().take(top).map(|(row, moved)| {
             let cells = vec![
-                percent(row.before.self_count, all.before),
-                percent(row.after.self_count, all.after),
+                percent(row.before.own, all.before),
+                percent(row.after.own, all.after),
                 format!("{moved:+.2}"),
-                units::amount(row.before.self_count, unit),
-                units::amount(row.after.self_count, unit),
+                units::amount(row.before.own, metric.unit()),
+                units::amount(row.after.own, metric.unit()),
                 labels(row.key),
             ];
             Row { cells, below: Vec::new() }
         });
         let titles = vec!["before %", "after %", "points", "before", "after", "method"];
         let table = Table { titles, rows: cells.collect() }.render(screen);
-        section(title, moved.len(), top, &table, screen)
+        section(&title, moved.len(), top, &table, screen)
     }
 
     /// Locks by how the time moved that threads were blocked.

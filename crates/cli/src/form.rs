@@ -10,7 +10,7 @@ use perk_formats::{
     speedscope, svg, xprof,
 };
 use perk_hprof::{Format, aprof, ascii, old};
-use perk_profile::{Event, Line, NodeId, Profile, Value, deep};
+use perk_profile::{Event, Line, Metric, NodeId, Profile, deep};
 
 use crate::packing::Packing;
 
@@ -124,18 +124,20 @@ impl Form {
     /// What of a profile is lost in it, for `perk formats`; empty where nothing is.
     pub(crate) fn keeps(self) -> &'static str {
         match self {
-            Form::Text => "all but what other tools measured and heap dumps by class; times in ms",
+            Form::Text => "all but metrics of other tools and heap dumps by class; times in ms",
             Form::Binary => "everything but field accesses",
             Form::Old => "calls by callee and caller, times in ms",
             Form::Aprof => "objects and bytes by class",
             Form::Xprof => "samples by thread and method, without paths",
             Form::Jamaica => "calls and allocations by method and class, without paths",
             Form::Fields => "field accesses, object by object",
-            Form::Collapsed => "one value by call path, without lines and signatures",
-            Form::Html => "one value by call path, without lines",
-            Form::Svg => "one value by call path, as a picture",
-            Form::Pprof => "all values by call path, with lines; no total times, no monitors",
-            Form::Speedscope => "all values by call path, with lines; no total times, no monitors",
+            Form::Collapsed => "one metric by call path, without lines and signatures",
+            Form::Html => "one metric by call path, without lines",
+            Form::Svg => "one metric by call path, as a picture",
+            Form::Pprof => "all metrics by call path, with lines; no total times, no monitor dumps",
+            Form::Speedscope => {
+                "all metrics by call path, with lines; no total times, no monitor dumps"
+            }
             Form::Jfr => "samples, allocations, locks",
             Form::Perf | Form::Async => "samples and events by call path",
         }
@@ -220,16 +222,16 @@ impl Form {
         matches!(self, Form::Old | Form::Aprof | Form::Xprof | Form::Jamaica | Form::Fields)
     }
 
-    /// Whether a file of this form shows one value of each call path.
-    pub(crate) fn has_one_value(self) -> bool {
+    /// Whether a file of this form shows one metric of each call path.
+    pub(crate) fn has_one_metric(self) -> bool {
         matches!(self, Form::Collapsed | Form::Html | Form::Svg)
     }
 
-    /// Writes `profile` in this form; where it shows one value, that one, or the first there is.
+    /// Writes `profile` in this form; where it shows one metric, that one, or the first there is.
     pub(crate) fn write(
         self,
         profile: &Profile,
-        value: Option<Value>,
+        metric: Option<&Metric>,
         title: &str,
         out: &mut dyn Write,
     ) -> io::Result<()> {
@@ -244,10 +246,10 @@ impl Form {
                 })?;
                 aprof::write(out, &aprof::Table::of(profile, sites))
             }
-            Form::Collapsed => collapsed::write(profile, shown(profile, value)?, out),
-            Form::Html => flamegraph::write(profile, shown(profile, value)?, title, out),
-            Form::Svg => svg::write(profile, shown(profile, value)?, title, out),
-            Form::Xprof if !Value::Samples.is_in(profile) => {
+            Form::Collapsed => collapsed::write(profile, &shown(profile, metric)?, out),
+            Form::Html => flamegraph::write(profile, &shown(profile, metric)?, title, out),
+            Form::Svg => svg::write(profile, &shown(profile, metric)?, title, out),
+            Form::Xprof if !Metric::Samples.is_in(profile) => {
                 Err(refusal("the tables of -Xprof hold samples; the profile has none"))
             }
             Form::Xprof => xprof::write(profile, out),
@@ -282,12 +284,16 @@ impl Form {
         if self.is_table() {
             return Ok(());
         }
-        let (held, lost): (Vec<_>, Vec<_>) =
-            Content::all_of(profile).into_iter().partition(|content| content.is_held_by(self));
-        if !held.is_empty() || lost.is_empty() {
+        let metrics = Metric::all_of(profile);
+        let documents = Document::all_of(profile);
+        let is_held = metrics.iter().any(|metric| self.holds(metric))
+            || documents.iter().any(|document| document.is_held_by(self));
+        if is_held || metrics.is_empty() && documents.is_empty() {
             return Ok(());
         }
-        let lost: Vec<_> = lost.into_iter().map(Content::title).collect();
+        let metrics = metrics.iter().map(|metric| metric.name().to_owned());
+        let documents = documents.into_iter().map(|document| document.title().to_owned());
+        let lost: Vec<_> = metrics.chain(documents).collect();
         let lost = lost.join(" and ");
         Err(refusal(format!("{}: no place for {lost}; the profile has nothing else", self.title())))
     }
@@ -317,126 +323,123 @@ impl Form {
         }
     }
 
-    /// What of `profile` this form has no place for, where it shows `value`.
-    pub(crate) fn losses(self, profile: &Profile, value: Option<Value>) -> Vec<&'static str> {
-        let lost = Content::all_of(profile).into_iter().filter(|content| !content.is_held_by(self));
-        let lost = lost.map(Content::title);
-        match self {
-            Form::Text => {
-                let mut times = profile.monitor_times().flat_map(|section| &section.rows);
-                let has_waits = times.any(|row| row.waits.is_waiting());
-                let mut samples = profile.cpu_samples().flat_map(|section| &section.rows);
-                let is_empty = |trace| profile.frames(trace).next().is_none();
-                let others = [
-                    (samples.any(|row| is_empty(row.0)), "samples without a stack"),
-                    (has_waits, "how long threads waited to be notified"),
-                    (profile.events.iter().any(is_summary), "heap summaries"),
-                    (
-                        profile.sites().is_some_and(|sites| !sites.known.live),
-                        "that live objects are not known",
-                    ),
-                ];
-                let others = others.into_iter().filter_map(|(lost, what)| lost.then_some(what));
-                return others.chain(lost).collect();
-            }
-            Form::Binary | Form::Pprof | Form::Speedscope | Form::Fields => return lost.collect(),
-            _ => {}
-        }
+    /// What of `profile` this form has no place for, where it shows `metric`.
+    pub(crate) fn losses(self, profile: &Profile, metric: Option<&Metric>) -> Vec<String> {
+        let shown = metric.cloned().or_else(|| Metric::first_of(profile)).unwrap_or_default();
         let symbols = &profile.symbols;
         let mut frames = (1..profile.tree.len()).map(NodeId::new);
-        let has_lines = frames.any(|node| {
-            let frame = profile.tree.frame(node).map(|frame| symbols.get_frame(frame));
-            frame.is_some_and(|frame| matches!(frame.line, Line::Number(_)))
-        });
-        let value = match self {
-            Form::Aprof => Some(Value::Allocated),
-            Form::Xprof => Some(Value::Samples),
-            Form::Old => None,
-            _ => value.or_else(|| Value::first_of(profile)),
+        let mut has_lines = || {
+            frames.any(|node| {
+                let frame = profile.tree.frame(node).map(|frame| symbols.get_frame(frame));
+                frame.is_some_and(|frame| matches!(frame.line, Line::Number(_)))
+            })
         };
-        let is_other = |other| self != Form::Old && value != Some(other) && other.is_in(profile);
-        [
+        let has_edge_table = matches!(self, Form::Aprof | Form::Old | Form::Fields);
+        let mut samples = profile.cpu_samples().flat_map(|section| &section.rows);
+        let mut is_without_stack = || samples.any(|row| profile.frames(row.0).next().is_none());
+        let is_summary = |event: &Event| matches!(event, Event::HeapSummary(_));
+        let lost_metrics = Metric::all_of(profile).into_iter();
+        let lost_metrics =
+            lost_metrics.filter(|it| !self.holds(it) || self.has_one_metric() && *it != shown);
+        let lost_metrics: Vec<_> = lost_metrics.map(|it| it.name().to_owned()).collect();
+        let metrics = match &lost_metrics[..] {
+            [] => None,
+            [name] => Some(format!("the metric {name}")),
+            names => Some(format!("the metrics {}", names.join(", "))),
+        };
+        let others = [
             (matches!(self, Form::Aprof | Form::Xprof), "call paths"),
-            (self != Form::Aprof && self != Form::Old && has_lines, "source lines"),
-            (is_other(Value::Samples), "samples"),
-            (is_other(Value::Time), "call times"),
-            (is_other(Value::Calls), "numbers of calls"),
-            (is_other(Value::Allocated), "allocations"),
-            (is_other(Value::Live) && value == Some(Value::Allocated), "live objects"),
-        ]
-        .into_iter()
-        .filter_map(|(lost, what)| lost.then_some(what))
-        .chain(lost)
-        .chain((self != Form::Html && profile.accounting.is_some()).then_some("the accounting"))
-        .collect()
+            (!self.holds_lines() && !has_edge_table && has_lines(), "source lines"),
+            (self == Form::Text && is_without_stack(), "samples without a stack"),
+            (self == Form::Text && profile.events.iter().any(is_summary), "heap summaries"),
+            (
+                self == Form::Text && profile.sites().is_some_and(|sites| !sites.known.live),
+                "that live objects are not known",
+            ),
+        ];
+        let others = others.into_iter().filter_map(|(lost, what)| lost.then_some(what));
+        let documents = Document::all_of(profile).into_iter();
+        let documents = documents.filter(|it| !it.is_held_by(self)).map(Document::title);
+        let accounting =
+            (!self.holds_accounting() && profile.accounting.is_some()).then_some("the accounting");
+        let named = others.chain(documents).chain(accounting).map(str::to_owned);
+        metrics.into_iter().chain(named).collect()
+    }
+
+    /// Whether files of this form have a place for numbers of this metric. (Of those of one metric it
+    /// is the one that is chosen.)
+    fn holds(self, metric: &Metric) -> bool {
+        match self {
+            Form::Text => {
+                !metric.is_other() && !matches!(metric, Metric::WaitedTime | Metric::WaitCount)
+            }
+            Form::Aprof => matches!(metric, Metric::AllocatedBytes | Metric::AllocatedObjects),
+            Form::Xprof => *metric == Metric::Samples || metric.is_other(),
+            Form::Old => matches!(metric, Metric::Calls | Metric::SelfTime),
+            Form::Jamaica => {
+                metric.is_other()
+                    || matches!(
+                        metric,
+                        Metric::Calls | Metric::AllocatedBytes | Metric::AllocatedObjects
+                    )
+            }
+            Form::Fields => false,
+            _ => true,
+        }
+    }
+
+    fn holds_lines(self) -> bool {
+        matches!(self, Form::Text | Form::Binary | Form::Pprof | Form::Speedscope)
+    }
+
+    fn holds_accounting(self) -> bool {
+        self.holds_lines() || self == Form::Html
     }
 }
 
-fn is_summary(event: &Event) -> bool {
-    matches!(event, Event::HeapSummary(_))
-}
-
-/// A kind of what profiles hold.
+/// What profiles hold besides metrics by call path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Content {
-    /// Samples, calls and allocations, each by call path.
-    Values,
-    Measures,
+enum Document {
     Edges,
-    Monitors,
+    MonitorDumps,
     Heaps,
     Fields,
 }
 
-impl Content {
-    const ALL: [Content; 6] = [
-        Content::Values,
-        Content::Measures,
-        Content::Edges,
-        Content::Monitors,
-        Content::Heaps,
-        Content::Fields,
-    ];
+impl Document {
+    const ALL: [Document; 4] =
+        [Document::Edges, Document::MonitorDumps, Document::Heaps, Document::Fields];
 
     fn all_of(profile: &Profile) -> Vec<Self> {
-        Self::ALL.into_iter().filter(|content| content.is_in(profile)).collect()
+        Self::ALL.into_iter().filter(|document| document.is_in(profile)).collect()
     }
 
     fn is_in(self, profile: &Profile) -> bool {
         match self {
-            Content::Values => Value::OWN.into_iter().any(|value| value.is_in(profile)),
-            Content::Measures => profile.measures().next().is_some(),
-            Content::Edges => profile.call_edges().next().is_some(),
-            Content::Monitors => {
-                profile.monitor_times().next().is_some() || profile.monitor_dumps().next().is_some()
-            }
-            Content::Heaps => profile.heaps().next().is_some(),
-            Content::Fields => profile.field_accesses().is_some(),
+            Document::Edges => profile.call_edges().next().is_some(),
+            Document::MonitorDumps => profile.monitor_dumps().next().is_some(),
+            Document::Heaps => profile.heaps().next().is_some(),
+            Document::Fields => profile.field_accesses().is_some(),
         }
     }
 
-    /// What is said of it where it is lost.
+    /// Its name in messages.
     fn title(self) -> &'static str {
         match self {
-            Content::Values => "numbers by call path",
-            Content::Measures => "what other tools measured",
-            Content::Edges => "calls by callee and caller",
-            Content::Monitors => "monitors",
-            Content::Heaps => "heap dumps by class",
-            Content::Fields => "field accesses",
+            Document::Edges => "calls by callee and caller",
+            Document::MonitorDumps => "monitor dumps",
+            Document::Heaps => "heap dumps by class",
+            Document::Fields => "field accesses",
         }
     }
 
     /// Whether files of this form have a place for it.
     fn is_held_by(self, form: Form) -> bool {
         match form {
-            Form::Text => !matches!(self, Content::Measures | Content::Heaps | Content::Fields),
-            Form::Binary => self != Content::Fields,
-            Form::Fields => self == Content::Fields,
-            _ if form.is_table() => {
-                !matches!(self, Content::Monitors | Content::Heaps | Content::Fields)
-            }
-            _ => matches!(self, Content::Values | Content::Measures),
+            Form::Text => matches!(self, Document::Edges | Document::MonitorDumps),
+            Form::Binary => self != Document::Fields,
+            Form::Fields => self == Document::Fields,
+            _ => form.is_table() && self == Document::Edges,
         }
     }
 }
@@ -446,15 +449,14 @@ fn refusal(what: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, what.into())
 }
 
-/// The value to show: the one asked for, or the first there is.
-fn shown(profile: &Profile, value: Option<Value>) -> io::Result<Value> {
-    match value.or_else(|| Value::first_of(profile)) {
-        Some(value) if !value.is_in(profile) => {
-            Err(refusal(format!("the profile has no {} by call path", value.name(profile))))
+/// The metric to show: the one asked for, or the first there is.
+fn shown(profile: &Profile, metric: Option<&Metric>) -> io::Result<Metric> {
+    match metric.cloned().or_else(|| Metric::first_of(profile)) {
+        Some(metric) if !metric.is_in(profile) => {
+            Err(refusal(format!("the profile has no {} by call path", metric.name())))
         }
-        Some(value) => Ok(value),
         // A profile of nothing is shown as empty.
-        None => Ok(Value::Samples),
+        metric => Ok(metric.unwrap_or_default()),
     }
 }
 

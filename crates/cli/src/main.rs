@@ -10,6 +10,7 @@ mod diff;
 mod form;
 mod input;
 mod listen;
+mod metric;
 mod output;
 mod packing;
 mod report;
@@ -17,7 +18,6 @@ mod run;
 mod show;
 mod talk;
 mod utf16;
-mod value;
 mod view;
 
 use std::io::{self, Write};

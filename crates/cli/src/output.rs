@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use perk_files::{Access, Destination};
-use perk_profile::{Profile, Value};
+use perk_profile::{Metric, Profile};
 
 use crate::form::Form;
 use crate::packing::{Packer, Packing};
@@ -44,17 +44,17 @@ impl Target {
     /// Writes `profile`: under a temporary name in the same folder first, so that the final name
     /// has the old content or the new, and nothing between.
     pub(crate) fn write(&self, profile: &Profile, title: &str) -> anyhow::Result<()> {
-        self.write_value(profile, None, title)
+        self.write_metric(profile, None, title)
     }
 
-    /// As [`Target::write`]; where the form shows one value, that one.
-    pub(crate) fn write_value(
+    /// As [`Target::write`]; where the form shows one metric, that one.
+    pub(crate) fn write_metric(
         &self,
         profile: &Profile,
-        value: Option<Value>,
+        metric: Option<&Metric>,
         title: &str,
     ) -> anyhow::Result<()> {
-        self.write_with(&|out| self.form.write(profile, value, title, out))
+        self.write_with(&|out| self.form.write(profile, metric, title, out))
     }
 
     /// As [`Target::write`], of what `write` writes.

@@ -20,12 +20,12 @@ use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use anyhow::bail;
-use perk_profile::{Joined, MethodTree, NamePattern, Profile, Value, cut, top};
+use perk_profile::{Joined, MethodTree, Metric, NamePattern, Profile, cut, top};
 
 use crate::args::{ReportArgs, TreeOrder};
 use crate::input::{self, Input, display_name};
 use crate::show::{Screen, percent, plural, printable};
-use crate::{accounting, talk, value};
+use crate::{accounting, metric, talk};
 use allocations::Objects;
 use callers::Callers;
 use calls::Calls;
@@ -51,14 +51,15 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     }
     let mut input = input::read(&args.file, &args.read)?;
     let name = display_name(&args.file);
-    let value = args.value.as_deref().map(|it| value::find(&input.profile, it)).transpose()?;
+    let metric = args.metric.as_deref().map(|it| metric::find(&input.profile, it)).transpose()?;
     let mut joined = match args.no_infer {
         true => Joined::default(),
         false => cut::join(&mut input.profile),
     };
     let filtered = filter(args, &mut input, &mut joined, &name);
     let tree = MethodTree::new(&input.profile);
-    let content = Content { filtered, ..Content::of_value(&input.profile, &tree, &joined, value) };
+    let content =
+        Content { filtered, ..Content::of_metric(&input.profile, &tree, &joined, metric) };
     let mut out = BufWriter::new(io::stdout().lock());
     let mut missing = Vec::new();
     if args.json {
@@ -93,19 +94,17 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     Ok(if missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(NOTHING) })
 }
 
-/// Leaves in `input` what the options let through. Returns how much of each value that is, in a few
+/// Leaves in `input` what the options let through. Returns how much of each metric that is, in a few
 /// words; nothing where there is no filter.
 fn filter(args: &ReportArgs, input: &mut Input, joined: &mut Joined, name: &str) -> Vec<String> {
     let filter = args.filter.filter();
     if filter.is_empty() {
         return Vec::new();
     }
-    let before: Vec<_> = Value::all_of(&input.profile)
+    let before: Vec<_> = Metric::all_of(&input.profile)
         .into_iter()
-        .map(|value| {
-            let name = printable(value.name(&input.profile));
-            (value, name, value.weights(&input.profile).total)
-        })
+        .filter(Metric::is_leading)
+        .map(|metric| (metric.rows(&input.profile).total, metric))
         .collect();
     joined.without(&input.profile, &filter.hidden(&input.profile.symbols));
     input.profile = args.filter.apply(std::mem::take(&mut input.profile), name);
@@ -113,9 +112,9 @@ fn filter(args: &ReportArgs, input: &mut Input, joined: &mut Joined, name: &str)
         let names: Vec<_> = filter.hide.iter().map(|name| name.as_str()).collect();
         return vec![format!("the frames of {} are hidden", printable(&names.join(", ")))];
     }
-    let after = |(value, name, before): (Value, String, u64)| {
-        let total = value.weights(&input.profile).total;
-        format!("{} % of {name}", percent(total, before))
+    let after = |(before, metric): (u64, Metric)| {
+        let total = metric.rows(&input.profile).total;
+        format!("{} % of {}", percent(total, before), printable(metric.name()))
     };
     before.into_iter().map(after).collect()
 }
@@ -135,7 +134,7 @@ fn write_lines(lines: &[String], screen: &Screen, out: &mut dyn Write) -> io::Re
 pub(crate) fn summary(profile: &Profile, top: usize, screen: &Screen) -> Option<String> {
     let joined = Joined::default();
     let tree = MethodTree::new(profile);
-    let content = Content::of_value(profile, &tree, &joined, None);
+    let content = Content::of_metric(profile, &tree, &joined, None);
     let mut text = String::new();
     if let Some(samples) = content.samples() {
         text += &samples.table(&samples.methods(), By::Own, top, false, screen);
@@ -183,12 +182,12 @@ fn blocks<T>(rows: &[T], top: usize, block: impl Fn(&T) -> String) -> String {
 struct Content<'a> {
     profile: &'a Profile,
     joined: &'a Joined,
-    /// How much of each value a filter let through; empty where there is none.
+    /// How much of each metric a filter let through; empty where there is none.
     filtered: Vec<String>,
-    /// The numbers of each value, in order of interest.
-    values: Vec<View<'a>>,
-    /// The value that was asked for.
-    asked: Option<Value>,
+    /// The numbers of each leading metric and of the one that was asked for, in order of interest.
+    metrics: Vec<View<'a>>,
+    /// The metric that was asked for.
+    asked: Option<Metric>,
     calls: Option<Calls<'a>>,
     objects: Option<Objects<'a>>,
     contention: Option<Contention<'a>>,
@@ -198,19 +197,20 @@ struct Content<'a> {
 
 impl<'a> Content<'a> {
     /// What `profile` has; trees and the methods to begin with are by `asked`, or by the first
-    /// value there is.
-    fn of_value(
+    /// metric there is.
+    fn of_metric(
         profile: &'a Profile,
         tree: &'a MethodTree,
         joined: &'a Joined,
-        asked: Option<Value>,
+        asked: Option<Metric>,
     ) -> Self {
-        let values = Value::all_of(profile).into_iter();
+        let metrics = Metric::all_of(profile).into_iter();
+        let metrics = metrics.filter(|it| it.is_leading() || asked.as_ref() == Some(it));
         Self {
             profile,
             joined,
             filtered: Vec::new(),
-            values: values.map(|value| View::new(profile, tree, joined, value)).collect(),
+            metrics: metrics.map(|metric| View::new(profile, tree, joined, metric)).collect(),
             asked,
             calls: Calls::new(profile, tree),
             objects: Objects::new(profile, tree),
@@ -220,35 +220,35 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// The numbers of a value.
-    fn view(&self, value: Value) -> Option<&View<'a>> {
-        self.values.iter().find(|view| view.value == value)
+    /// The numbers of a metric.
+    fn view(&self, metric: &Metric) -> Option<&View<'a>> {
+        self.metrics.iter().find(|view| view.metric == *metric)
     }
 
     fn samples(&self) -> Option<&View<'a>> {
-        self.view(Value::Samples)
+        self.view(&Metric::Samples)
     }
 
     /// What trees and the methods to begin with are by.
     fn main_view(&self) -> Option<&View<'a>> {
-        match self.asked {
-            Some(value) => self.view(value),
-            None => self.values.first(),
+        match &self.asked {
+            Some(metric) => self.view(metric),
+            None => self.metrics.first(),
         }
     }
 
     /// What other tools measured.
-    fn measures(&self) -> impl Iterator<Item = &View<'a>> {
-        self.values.iter().filter(|view| matches!(view.value, Value::Measure(_)))
+    fn other_metrics(&self) -> impl Iterator<Item = &View<'a>> {
+        self.metrics.iter().filter(|view| view.metric.is_other())
     }
 
     /// Those of them that are of no call path.
     fn pathless(&self) -> impl Iterator<Item = &View<'a>> {
-        self.measures().filter(|view| !view.has_paths())
+        self.other_metrics().filter(|view| !view.has_paths())
     }
 
     fn is_empty(&self) -> bool {
-        self.values.is_empty()
+        self.metrics.is_empty()
             && self.calls.is_none()
             && self.objects.is_none()
             && self.contention.is_none()
@@ -262,7 +262,7 @@ impl<'a> Content<'a> {
         parts.extend(self.samples().map(View::total));
         parts.extend(self.calls.as_ref().map(Calls::total));
         parts.extend(self.objects.as_ref().map(Objects::total));
-        parts.extend(self.measures().filter(|view| view.has_paths()).map(View::total));
+        parts.extend(self.other_metrics().filter(|view| view.has_paths()).map(View::total));
         parts.extend(self.contention.as_ref().map(Contention::total));
         parts.extend(self.fields.as_ref().map(Fields::total));
         parts.extend(heap::total(self.profile));
@@ -279,7 +279,7 @@ impl<'a> Content<'a> {
             lines.push(format!("filtered: {}", self.filtered.join(", ")));
         }
         let part = self.objects.as_ref().and_then(Objects::part);
-        let is_main = self.main_view().is_some_and(|view| view.value == Value::Allocated);
+        let is_main = self.main_view().is_some_and(|view| view.metric == Metric::AllocatedBytes);
         if let Some(part) = part.filter(|_| is_main) {
             lines.push(format!("shares of allocated bytes are of the {part} that the file lists"));
         }
@@ -289,7 +289,7 @@ impl<'a> Content<'a> {
             if number > 0 {
                 let traces = plural(rows.len() as u64, "cut trace");
                 let share = view.percent(number);
-                let what = printable(view.name);
+                let what = printable(view.name());
                 lines.push(format!(
                     "inferred: the callers of {traces}, {share} % of {what} (see --no-infer)"
                 ));
@@ -299,7 +299,7 @@ impl<'a> Content<'a> {
     }
 }
 
-/// Everything there is; of the value alone that was asked for, if one was.
+/// Everything there is; of the metric alone that was asked for, if one was.
 fn write_all(
     args: &ReportArgs,
     content: &Content<'_>,
@@ -320,11 +320,11 @@ fn write_all(
         let rows = args.top.map(|top| top.min(head::MOST));
         sections.push(head.section(rows, line_count + 1, &screen));
     }
-    let is_asked = |value| content.asked.is_none_or(|asked| asked == value);
-    if let Some(view) = content.samples().filter(|_| is_asked(Value::Samples)) {
+    let is_asked = |metric: &Metric| content.asked.as_ref().is_none_or(|asked| asked == metric);
+    if let Some(view) = content.samples().filter(|_| is_asked(&Metric::Samples)) {
         sections.extend(view_sections(args, view, &screen));
     }
-    if let Some(calls) = content.calls.as_ref().filter(|_| is_asked(Value::Time)) {
+    if let Some(calls) = content.calls.as_ref().filter(|_| is_asked(&Metric::SelfTime)) {
         sections.push(calls.by_self(top, &screen));
         sections.push(calls.by_total(top, content.filtered.is_empty(), &screen));
         sections.push(calls.chatty(blocks, &screen));
@@ -340,17 +340,18 @@ fn write_all(
         }
         sections.push(summaries::table(content.profile, &screen));
     }
-    for view in &content.values {
-        let is_its = match view.value {
-            Value::Samples | Value::Time => false,
-            Value::Calls | Value::Allocated | Value::Live => content.asked == Some(view.value),
-            Value::Measure(_) => is_asked(view.value),
+    for view in &content.metrics {
+        let is_its = match view.metric {
+            Metric::Samples | Metric::SelfTime => false,
+            Metric::Other(..) => is_asked(&view.metric),
+            // Their own tables say more, unless one is asked for.
+            _ => content.asked.as_ref() == Some(&view.metric),
         };
         if is_its && view.has_paths() {
             sections.extend(view_sections(args, view, &screen));
         }
     }
-    let pathless: Vec<_> = content.pathless().filter(|view| is_asked(view.value)).collect();
+    let pathless: Vec<_> = content.pathless().filter(|view| is_asked(&view.metric)).collect();
     sections.push(totals::table(&pathless, top, &screen));
     sections.push(heap::tables(content.profile, top, &screen));
     if let Some(contention) = content.contention.as_ref().filter(|_| content.asked.is_none()) {
@@ -398,7 +399,7 @@ fn write_views(
         None => missing.push(format!("no {what}")),
     };
     let view = content.main_view();
-    // Counted calls say more of callers and callees than the numbers of any one value.
+    // Counted calls say more of callers and callees than the numbers of any one metric.
     let calls = content.calls.as_ref().filter(|_| content.asked.is_none());
     let callers = view
         .filter(|_| calls.is_none() && (args.edges || args.method.is_some()))
@@ -440,7 +441,7 @@ fn write_views(
     Ok(missing)
 }
 
-/// The tables of one value.
+/// The tables of one metric.
 fn view_sections(args: &ReportArgs, view: &View<'_>, screen: &Screen) -> Vec<String> {
     let top = args.top.unwrap_or(ROWS);
     let blocks = args.top.unwrap_or(BLOCKS);
@@ -498,7 +499,7 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use perk_profile::{Event, Frame, Line, Measure, Method, Unit};
+    use perk_profile::{Event, Frame, Line, Method, OtherMetric, Unit};
 
     use super::*;
     use crate::args::{Cli, Command};
@@ -523,7 +524,7 @@ mod tests {
         for (name, unit, number) in
             [("delay", Unit::Nanoseconds, 5_000_000), ("misses", Unit::Count, 7)]
         {
-            profile.events.push(Event::Measure(Measure {
+            profile.events.push(Event::Other(OtherMetric {
                 name: name.to_owned(),
                 unit,
                 total: 2 * number,
@@ -536,9 +537,9 @@ mod tests {
     fn shown(profile: &Profile, options: &[&str]) -> String {
         let joined = Joined::default();
         let args = args(options);
-        let value = args.value.as_ref().and_then(|name| Value::find(profile, name));
+        let metric = args.metric.as_ref().and_then(|name| Metric::find(profile, name));
         let tree = MethodTree::new(profile);
-        let content = Content::of_value(profile, &tree, &joined, value);
+        let content = Content::of_metric(profile, &tree, &joined, metric);
         let mut text = Vec::new();
         if args.csv {
             assert_eq!(csv::write(&content, &args, &mut text).unwrap(), None);
@@ -558,7 +559,7 @@ mod tests {
         assert!(text.contains("1   50.00  5 ms     25.00  2.5 ms    50.00  T.f\n"), "{text}");
         assert!(text.contains("\nTop methods by self: delay\n"), "{text}");
         assert!(text.contains("\nTop methods by total: misses\n"), "{text}");
-        let text = shown(&profile, &["--value", "misses"]);
+        let text = shown(&profile, &["--metric", "misses"]);
         assert!(text.contains("1   50.00     7     25.00     3.5    50.00  T.f\n"), "{text}");
         assert!(!text.contains("by self: delay"), "{text}");
     }
@@ -570,7 +571,7 @@ mod tests {
             ("delay", "self_ns,self_percent,total_ns,total_percent\ndelay,T.f,T,f,,,5000000,50.00"),
             ("misses", "self_count,self_percent,total_count,total_percent\nmisses,T.f,T,f,,,7"),
         ] {
-            let text = shown(&profile, &["--csv", "--value", value]);
+            let text = shown(&profile, &["--csv", "--metric", value]);
             assert!(text.contains(row), "{text}");
         }
     }

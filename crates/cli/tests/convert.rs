@@ -65,7 +65,7 @@ fn what_a_form_cannot_hold_is_refused() {
     let by_path = ["txt", "hprof", "collapsed", "html", "svg", "pb", "speedscope.json"];
     for (profile, held_by) in [
         ("heap", vec!["hprof"]),
-        ("monitors", vec!["txt", "hprof"]),
+        ("monitors", by_path.to_vec()),
         ("edges", vec!["txt", "hprof", "prof"]),
         ("sites", [&by_path[..], &["aprof", "jamaica"]].concat()),
         ("samples", [&by_path[..], &["xprof"]].concat()),

@@ -111,7 +111,7 @@ fn what_cannot_be_compared_is_an_error() {
     assert_refused(&check(&folder, &["before", "none"], 2), &["cannot read none"]);
     for (limit, part) in [
         ("calls", "calls>+5%"),
-        ("call>+5%", "allocated_bytes"),
+        ("call>+5%", "limits are on samples, time, calls, allocated, live"),
         ("calls(gone)>+0", "neither profile has that name"),
         ("samples>+0", "not in both profiles"),
     ] {
@@ -139,7 +139,7 @@ fn two_profiles_are_one_flame_graph() {
     assert!(read("d.collapsed").contains("T.main;T.f 60 30\n"));
     assert_refused(&folder.run(&[&["diff"], &both[..], &["-o", "x.txt"]].concat()), &[".svg"]);
     assert_refused(
-        &folder.run(&[&["diff"], &both[..], &["-o", "x.svg", "--value", "calls"]].concat()),
+        &folder.run(&[&["diff"], &both[..], &["-o", "x.svg", "--metric", "calls"]].concat()),
         &["no calls", "it has samples"],
     );
     // A page of two profiles is no profile.
@@ -158,7 +158,7 @@ fn what_other_tools_measured_is_compared() {
     check(&folder, &["--fail-on", "bytecodes(A.g)>+400%", "a.jamaica", "b.jamaica"], 0);
     let json = check(&folder, &["--json", "a.jamaica", "b.jamaica"], 0).stdout;
     let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
-    assert_eq!(json["measures"][0]["total"]["after"], 1800);
+    assert_eq!(json["metrics"][0]["total"]["after"], 1800);
     folder.file("c.collapsed", "T.main 5\n");
     assert_refused(
         &folder.run(&["diff", "a.jamaica", "c.collapsed"]),

@@ -257,28 +257,36 @@ fn one_value_of_each_path_is_written() {
     let folder = folder();
     let collapsed = |value: &str| {
         let output =
-            folder.run(&["convert", "p.hprof", "--to", "collapsed", "--value", value, "-o", "-"]);
+            folder.run(&["convert", "p.hprof", "--to", "collapsed", "--metric", value, "-o", "-"]);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         (stdout(&output), stderr(&output))
     };
     let (time, losses) = collapsed("time");
     assert!(time.contains("T.main;T.fib;T.get 40000000\n"), "{time}");
-    assert!(losses.contains("numbers of calls, allocations"), "{losses}");
+    assert!(
+        losses.contains("the metrics calls, allocated, live, objects, live_objects, source lines"),
+        "{losses}"
+    );
     assert!(collapsed("calls").0.contains("T.main;T.fib;T.fib 6\n"));
     assert!(collapsed("allocated").0.contains("T.main;T.fib;T.fib;byte[] 2000\n"));
     assert_eq!(collapsed("live").0, "T.main;T 2000\nT.main;T.fib;byte[] 600\n");
+    assert!(collapsed("objects").0.contains("T.main;T.fib;T.fib;byte[] "));
+    // The names of limits and of pprof mean the same.
+    for name in ["alloc_objects", "allocated_count"] {
+        assert_eq!(collapsed(name), collapsed("objects"), "{name}");
+    }
     let refused = |arguments: &[&str], parts: &[&str]| {
         assert_refused(&folder.run(&[&["convert", "p.hprof"], arguments].concat()), parts);
     };
     refused(
-        &["-o", "x.html", "--value", "samples"],
+        &["-o", "x.html", "--metric", "samples"],
         &["no samples", "time, calls, allocated, live"],
     );
-    refused(&["-o", "x.html", "--value", "bytes"], &["no bytes", "time, calls, allocated, live"]);
-    refused(&["-o", "x.txt", "--value", "time"], &["HPROF text holds whole profiles"]);
+    refused(&["-o", "x.html", "--metric", "bytes"], &["no bytes", "time, calls, allocated, live"]);
+    refused(&["-o", "x.txt", "--metric", "time"], &["HPROF text holds whole profiles"]);
     refused(&["-o", "x.prof"], &["cannot write x.prof", "cpu=old text"]);
     assert_eq!(folder.names(), ["p.hprof"]);
-    let output = folder.run(&["convert", "p.hprof", "-o", "x.html", "--value", "allocated"]);
+    let output = folder.run(&["convert", "p.hprof", "-o", "x.html", "--metric", "allocated"]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert_refused(&folder.run(&["report", "x.html"]), &["x.html: bad flame graph", "samples"]);
 }
@@ -287,7 +295,7 @@ fn one_value_of_each_path_is_written() {
 fn tables_of_classes_and_of_callers() {
     let folder = folder();
     let output = folder.run(&["convert", "p.hprof", "-o", "p.aprof"]);
-    assert!(stderr(&output).contains("call paths, call times, numbers of calls"));
+    assert!(stderr(&output).contains("the metrics time, calls, live, live_objects, call paths"));
     let text = report(&folder, &["p.aprof"]);
     assert!(text.starts_with("p.aprof: -Xaprof table, 10 kB allocated in 180 objects"), "{text}");
     // By class is all that it tells, and nothing of what lives.

@@ -36,7 +36,7 @@ fn jamaica_is_reported_and_converted() {
     let output = folder.run(&["convert", &file, "-o", "a.jamaica"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let output =
-        folder.run(&["convert", &file, "--value", "cycles", "--to", "collapsed", "-o", "-"]);
+        folder.run(&["convert", &file, "--metric", "cycles", "--to", "collapsed", "-o", "-"]);
     assert!(stdout(&output).contains("java.io.PrintStream.println "), "{}", stdout(&output));
     let output = folder.run(&["convert", &file, "--to", "collapsed", "-o", "-"]);
     let total: u64 = stdout(&output)

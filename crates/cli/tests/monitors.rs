@@ -149,7 +149,7 @@ fn files_of_the_original_tell_their_waits() {
 fn what_other_forms_leave_out_is_said() {
     let folder = deadlock();
     let output = folder.run(&["convert", "d.hprof", "-o", "d.txt"]);
-    assert!(stderr(&output).contains("how long threads waited to be notified"), "{output:?}");
+    assert!(stderr(&output).contains("the metrics waited, waits"), "{output:?}");
     let text = report(&folder, &["d.txt"]);
     assert!(text.contains("blocked 4 times for 400 ms, waited 0 times"), "{text}");
     assert!(text.contains("left waits for T$Fork, which right has"), "{text}");
@@ -174,4 +174,58 @@ fn a_program_s_locks_are_measured() {
             assert!(row.trim_start().starts_with("1  "), "{row}");
         }
     });
+}
+
+/// The tree of a program's lock times is in every form that has metrics by call path, and reads back
+/// from those that hold all of them.
+#[test]
+fn lock_times_are_in_every_view_and_form() {
+    jdk::each(|jdk| {
+        let folder = Folder::new();
+        let java = jdk.java().to_str().unwrap().to_owned();
+        let classes = fixture::fixtures().to_str().unwrap().to_owned();
+        let program = ["--", &java, "-cp", &classes, "Contention", "object", "4", "20"];
+        let run = ["run", "--cpu", "off", "--monitor", "-o", "o.hprof"];
+        let output = folder.run(&[&run[..], &program].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+
+        let stacks = |file: &str, metric: &str| {
+            let convert = ["convert", file, "--metric", metric, "--to", "collapsed", "-o", "-"];
+            let output = folder.run(&convert);
+            assert_eq!(output.status.code(), Some(0), "{file}: {}", stderr(&output));
+            stdout(&output)
+        };
+        let blocked = stacks("o.hprof", "blocked");
+        let is_of_lock =
+            |line: &str| line.contains("Contention") && line.contains(";Contention$Lock ");
+        assert!(blocked.lines().any(is_of_lock), "{blocked}");
+        for form in ["pb.gz", "speedscope.json"] {
+            let file = format!("o.{form}");
+            let output = folder.run(&["convert", "o.hprof", "-o", &file]);
+            assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+            for metric in ["blocked", "contentions", "waited", "waits"] {
+                let has = !stacks_or_none(&folder, "o.hprof", metric).is_empty();
+                if has {
+                    assert_eq!(stacks(&file, metric), stacks("o.hprof", metric), "{form} {metric}");
+                }
+            }
+        }
+        let page =
+            folder.run(&["convert", "o.hprof", "--metric", "blocked", "--to", "html", "-o", "-"]);
+        assert!(stdout(&page).contains(r#""value":"blocked","unit":"nanoseconds""#));
+        for view in ["--tree", "--lines", "--edges", "--csv", "--json"] {
+            let text = report(&folder, &["o.hprof", "--metric", "blocked", view]);
+            assert!(text.contains("Contention"), "{view}: {text}");
+        }
+        let diff = folder.run(&["diff", "o.hprof", "o.hprof", "--metric", "blocked"]);
+        assert!(stdout(&diff).contains("methods are compared by their share"), "{diff:?}");
+        let limit = ["diff", "o.hprof", "o.pb.gz", "--fail-on", "blocked>+0"];
+        assert_eq!(folder.run(&limit).status.code(), Some(0));
+    });
+}
+
+/// The collapsed stacks of a metric; nothing where the file does not have it.
+fn stacks_or_none(folder: &Folder, file: &str, metric: &str) -> String {
+    let output = folder.run(&["convert", file, "--metric", metric, "--to", "collapsed", "-o", "-"]);
+    stdout(&output)
 }

@@ -48,7 +48,7 @@ book.collapsed: collapsed stacks, 15813 samples
 inferred: the callers of 3 cut traces, 24.95 % of samples (see --no-infer)
 
 Where to begin
-Made twice as fast, a method saves halved; made free, self; never called, total.
+Saved: halved if the method runs twice as fast, total if nothing calls it.
 #  self %   self  halved %  halved  total %  method
 1   68.06  10763     34.03  5381.5    68.06  java.lang.FloatingDecimal.dtoa
         called by: java.lang.FloatingDecimal.<init> [15 % inferred]
@@ -160,7 +160,7 @@ fn every_value_has_every_view() {
         ("live", " 100.00  600 B    0 B      1       8 kB  T.main", "1  100.00  600 B"),
     ] {
         let view =
-            |view: &[&str]| report(&folder, &[&["p.hprof", "--value", value], view].concat());
+            |view: &[&str]| report(&folder, &[&["p.hprof", "--metric", value], view].concat());
         let text = view(&["--tree"]);
         assert!(text.contains(tree), "{value}: {text}");
         let text = view(&["--lines"]);
@@ -174,13 +174,15 @@ fn every_value_has_every_view() {
         assert!(text.contains("\nT.f: self ") && text.contains("caller\n"), "{value}: {text}");
         assert!(view(&["--edges"]).contains("T.main → T.f"), "{value}");
         assert!(view(&[]).contains("Where to begin\n"), "{value}");
+        let alias = report(&folder, &["p.hprof", "--value", value]);
+        assert_eq!(alias, view(&[]), "{value}");
         let csv = view(&["--csv"]);
-        assert!(csv.starts_with("value,name,class,method,signature,source,self_"), "{csv}");
+        assert!(csv.starts_with("metric,name,class,method,signature,source,self_"), "{csv}");
         assert!(csv.contains(&format!("\n{value},T.f,T,f,()V,T.java,")), "{csv}");
     }
     let json = json(&folder, &["p.hprof"]);
-    let values: Vec<_> = json["values"].as_array().unwrap().iter().collect();
-    let names: Vec<_> = values.iter().map(|it| (&it["value"], &it["unit"])).collect();
+    let values: Vec<_> = json["metrics"].as_array().unwrap().iter().collect();
+    let names: Vec<_> = values.iter().map(|it| (&it["metric"], &it["unit"])).collect();
     let expected =
         [("time", "nanoseconds"), ("calls", "count"), ("allocated", "bytes"), ("live", "bytes")];
     assert_eq!(names.len(), expected.len());
@@ -190,7 +192,7 @@ fn every_value_has_every_view() {
     assert_eq!(values[2]["lines"][0]["line"], 3);
     assert_eq!(values[2]["edges"][0]["caller"], "T.main()V");
     assert_refused(
-        &folder.run(&["report", "p.hprof", "--value", "misses"]),
+        &folder.run(&["report", "p.hprof", "--metric", "misses"]),
         &["no misses", "time, calls, allocated, live"],
     );
 }
@@ -238,12 +240,12 @@ fn csv_is_one_view_that_any_reader_takes() {
     for (view, first, row) in [
         (
             &[][..],
-            "value",
+            "metric",
             &["time", "\"T,x\".f", "\"T,x\"", "f", "()V", "T.java", "300000000"][..],
         ),
-        (&["--lines"], "value", &["time", "\"T,x\".f"]),
-        (&["--tree"], "value", &["time", "0", "false", "T.main"]),
-        (&["--tree=bottom-up"], "value", &["time", "0", "false", "\"T,x\".f"]),
+        (&["--lines"], "metric", &["time", "\"T,x\".f"]),
+        (&["--tree"], "metric", &["time", "0", "false", "T.main"]),
+        (&["--tree=bottom-up"], "metric", &["time", "0", "false", "\"T,x\".f"]),
         (&["--edges"], "caller", &["T.main", "\"T,x\".f", "2", "300000000"]),
         (&["--method", "main", "--top", "1"], "caller", &["T.main", "\"T,x\".f", "2"]),
         (

@@ -29,7 +29,7 @@ fn sites_have_the_shares_of_their_file() {
     assert!(text.contains(row), "{text}");
     assert!(text.contains("#  live %      live  live objects  allocated  objects  class\n"));
     assert!(text.contains("1   44.13    1.1 MB     22.06"), "{text}");
-    let by_allocated = report(&folder, &["--value", "allocated"], name);
+    let by_allocated = report(&folder, &["--metric", "allocated"], name);
     let condition = "shares of allocated bytes are of the 4 sites with 63.31 % of the live bytes \
                      that the file lists\n";
     assert!(by_allocated.contains(condition), "{by_allocated}");

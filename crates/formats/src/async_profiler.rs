@@ -14,8 +14,8 @@ use crate::lines::{self, TextEnd};
 
 /// How the text begins.
 const HEAD: &[u8] = b"--- Execution profile ---";
-/// The measure of how often something happened that is no time on a processor.
-const EVENTS_MEASURE: &str = "events";
+/// The metric of how often something happened that is no time on a processor.
+const EVENTS_METRIC: &str = "events";
 
 /// Whether a file that begins with `head` is of this format.
 pub fn recognise(head: &[u8]) -> bool {
@@ -189,12 +189,12 @@ impl Reader {
         if is_cpu(&self.unit) {
             filler.add(thread, node, samples);
         } else {
-            let events = filler.measure(EVENTS_MEASURE, Unit::Count);
-            filler.add_measure(events, thread, node, samples);
+            let events = filler.metric(EVENTS_METRIC, Unit::Count);
+            filler.add_metric(events, thread, node, samples);
         }
         let name = if self.unit.is_empty() { "counter" } else { &self.unit };
-        let measure = filler.measure(name, unit_of(name));
-        filler.add_measure(measure, thread, node, counter);
+        let metric = filler.metric(name, unit_of(name));
+        filler.add_metric(metric, thread, node, counter);
     }
 
     fn end_profile(&mut self) {
@@ -204,8 +204,8 @@ impl Reader {
         if rest > 0 && is_cpu(&self.unit) {
             self.filler.add_unlisted(rest);
         } else if rest > 0 {
-            let events = self.filler.measure(EVENTS_MEASURE, Unit::Count);
-            self.filler.add_unlisted_measure(events, rest);
+            let events = self.filler.metric(EVENTS_METRIC, Unit::Count);
+            self.filler.add_unlisted_metric(events, rest);
         }
     }
 

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
 use perk_hprof::LineReader;
-use perk_profile::{FrameId, KeyedMap, NodeId, Profile, ThreadId, Value, deep};
+use perk_profile::{FrameId, KeyedMap, Metric, NodeId, Profile, ThreadId, deep};
 
 use crate::Error;
 use crate::deep::LEFT_OUT;
@@ -28,19 +28,19 @@ const COMMENT: &[u8] = b"#";
 /// A line this long at a file's head need not be whole.
 const LONG_HEAD_BYTES: usize = 4096;
 
-/// Writes what `profile` has of `value`: frames merged by class and method name, lines sorted frame
-/// by frame; of allocations the class is the last frame.
-pub fn write(profile: &Profile, value: Value, out: &mut dyn Write) -> io::Result<()> {
-    write_limited(profile, value, deep::limit(&[profile]), out)
+/// Writes what `profile` has of `metric`: frames merged by class and method name, lines sorted frame
+/// by frame; of objects and locks the class is the last frame.
+pub fn write(profile: &Profile, metric: &Metric, out: &mut dyn Write) -> io::Result<()> {
+    write_limited(profile, metric, deep::limit(&[profile]), out)
 }
 
 fn write_limited(
     profile: &Profile,
-    value: Value,
+    metric: &Metric,
     limit: Option<usize>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let graph = Graph::new(profile, value, |part| text(profile, part));
+    let graph = Graph::new(profile, metric, |part| text(profile, part));
     let mut path = Path::new(limit);
     for node in &graph.nodes {
         path.go(node.level, &graph.labels[node.label as usize]);
@@ -91,18 +91,18 @@ impl Path {
 }
 
 /// Writes two profiles as `difffolded.pl` does: a line a stack, with what it has before and after.
-/// `values` are the same value in each.
+/// `metrics` are the same metric in each.
 ///
 /// # Errors
 /// As `out` fails.
 pub fn write_pair(
     profiles: [&Profile; 2],
-    values: [Value; 2],
+    metrics: [&Metric; 2],
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let [before, after] = [0, 1].map(|side| {
         let profile = profiles[side];
-        Graph::new(profile, values[side], |part| text(profile, part))
+        Graph::new(profile, metrics[side], |part| text(profile, part))
     });
     let mut path = Path::new(deep::limit(&profiles));
     let Pairs { labels, nodes } = Pairs::new(before, after);
@@ -167,7 +167,7 @@ fn text(profile: &Profile, part: Part) -> String {
             let method = profile.symbols.get_method(id);
             frame(profile.symbols.class_name(method.class), strings.get(method.name))
         }
-        Part::Objects(name) => escape(strings.get(name)).into_owned(),
+        Part::Class(name) => escape(strings.get(name)).into_owned(),
         Part::NoStack => NO_STACK.to_owned(),
         Part::BelowCutoff => BELOW_CUTOFF.to_owned(),
     }

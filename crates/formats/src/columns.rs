@@ -4,89 +4,49 @@
 use std::collections::BTreeMap;
 
 use perk_profile::{
-    Allocations, CallRow, ClassId, CpuSamples, CpuTimes, Event, KnownObjects, Measure, Profile,
-    Site, Sites, TraceId, Unit, Value,
+    Allocations, CallRow, ClassId, CpuSamples, CpuTimes, Event, KnownObjects, LockKind, Metric,
+    MetricRows, MonitorRow, MonitorTimes, OtherMetric, Profile, Site, Sites, TraceId, Unit, Waits,
 };
 
-/// The class of allocations of which the file does not tell it.
+/// The class of objects and locks that the file does not name.
 const UNKNOWN_CLASS: &str = "[unknown]";
 
-/// What a column counts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Quantity {
-    Samples,
-    Calls,
-    /// Of calls, in nanoseconds.
-    SelfTime,
-    AllocatedCount,
-    AllocatedBytes,
-    LiveCount,
-    LiveBytes,
-    Measure(String, Unit),
+/// The metrics of a file's columns, in the order in which they are written.
+const ORDER: [Metric; 11] = [
+    Metric::Samples,
+    Metric::Calls,
+    Metric::SelfTime,
+    Metric::AllocatedObjects,
+    Metric::AllocatedBytes,
+    Metric::LiveObjects,
+    Metric::LiveBytes,
+    Metric::BlockedCount,
+    Metric::BlockedTime,
+    Metric::WaitCount,
+    Metric::WaitedTime,
+];
+
+/// The metric of a file's column, by the names of all its columns: `time` is that of calls where the
+/// file has calls, `delay` that of locks where it has contentions.
+pub(crate) fn metric(name: &str, unit: Unit, all: &[&str]) -> Option<Metric> {
+    let mut own = ORDER.into_iter();
+    let metric = own.find(|it| it.file_name() == name && it.unit() == unit)?;
+    let needed = match metric {
+        Metric::SelfTime => Metric::Calls,
+        Metric::BlockedTime => Metric::BlockedCount,
+        Metric::WaitedTime => Metric::WaitCount,
+        _ => return Some(metric),
+    };
+    all.contains(&needed.file_name()).then_some(metric)
 }
 
-impl Quantity {
-    /// Those that are no measures, in the order in which they are written.
-    pub(crate) const OWN: [Quantity; 7] = [
-        Quantity::Samples,
-        Quantity::Calls,
-        Quantity::SelfTime,
-        Quantity::AllocatedCount,
-        Quantity::AllocatedBytes,
-        Quantity::LiveCount,
-        Quantity::LiveBytes,
-    ];
-
-    /// Its name in files, which is pprof's where pprof has one.
-    pub(crate) fn name(&self) -> &str {
-        match self {
-            Quantity::Samples => "samples",
-            Quantity::Calls => "calls",
-            Quantity::SelfTime => "time",
-            Quantity::AllocatedCount => "alloc_objects",
-            Quantity::AllocatedBytes => "alloc_space",
-            Quantity::LiveCount => "inuse_objects",
-            Quantity::LiveBytes => "inuse_space",
-            Quantity::Measure(name, _) => name,
-        }
-    }
-
-    /// The quantity of that name and unit that is no measure. Time is that of calls where the file
-    /// has calls.
-    pub(crate) fn own(name: &str, unit: Unit, has_calls: bool) -> Option<Self> {
-        let mut own = Self::OWN.into_iter();
-        own.find(|it| it.name() == name && it.unit() == unit)
-            .filter(|it| has_calls || *it != Quantity::SelfTime)
-    }
-
-    pub(crate) fn unit(&self) -> Unit {
-        match self {
-            Quantity::SelfTime => Unit::Nanoseconds,
-            Quantity::AllocatedBytes | Quantity::LiveBytes => Unit::Bytes,
-            Quantity::Measure(_, unit) => *unit,
-            _ => Unit::Count,
-        }
-    }
-
-    /// Where the numbers are of objects, which number of a site's.
-    pub(crate) fn of_objects(&self) -> Option<fn(&mut Allocations) -> &mut u64> {
-        match self {
-            Quantity::AllocatedCount => Some(|objects| &mut objects.allocated_count),
-            Quantity::AllocatedBytes => Some(|objects| &mut objects.allocated_bytes),
-            Quantity::LiveCount => Some(|objects| &mut objects.live_count),
-            Quantity::LiveBytes => Some(|objects| &mut objects.live_bytes),
-            _ => None,
-        }
-    }
-}
-
-/// A trace, and the class of its objects where they are what is counted.
+/// A trace, and the class of the objects or of the lock where the metric has one.
 pub(crate) type Place = (TraceId, Option<ClassId>);
 
-/// The numbers of one quantity.
+/// The numbers of one metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Column {
-    pub(crate) quantity: Quantity,
+    pub(crate) metric: Metric,
     /// Of all places, those that the file left out among them.
     pub(crate) total: u64,
     pub(crate) rows: Vec<(Place, u64)>,
@@ -94,8 +54,8 @@ pub(crate) struct Column {
 
 impl Column {
     /// A column with nothing in it.
-    pub(crate) fn new(quantity: Quantity) -> Self {
-        Self { quantity, total: 0, rows: Vec::new() }
+    pub(crate) fn new(metric: Metric) -> Self {
+        Self { metric, total: 0, rows: Vec::new() }
     }
 
     /// Adds a number, of no place where the file left that out.
@@ -138,45 +98,15 @@ fn sums<K: Copy + Ord>(mut rows: Vec<(K, u64)>) -> Vec<(K, u64)> {
 
 /// All numbers that `profile` has by call path.
 pub(crate) fn of_profile(profile: &Profile) -> Vec<Column> {
-    let mut columns = Vec::new();
-    for quantity in Quantity::OWN {
-        let column = match (&quantity, quantity.of_objects()) {
-            (_, Some(number)) => of_sites(profile, quantity, number),
-            (Quantity::Samples, _) => of_value(profile, quantity, Value::Samples),
-            (Quantity::Calls, _) => of_value(profile, quantity, Value::Calls),
-            _ => of_value(profile, quantity, Value::Time),
-        };
-        columns.push(column);
-    }
-    let is_measure = |value: &Value| matches!(value, Value::Measure(_));
-    for value in Value::all_of(profile).into_iter().filter(is_measure) {
-        let quantity = Quantity::Measure(value.name(profile).to_owned(), value.unit(profile));
-        columns.push(of_value(profile, quantity, value));
-    }
-    columns.retain(|column| column.total > 0);
-    columns
-}
-
-fn of_value(profile: &Profile, quantity: Quantity, value: Value) -> Column {
-    let weights = value.weights(profile);
-    let rows = weights.rows.into_iter().map(|(trace, class, number)| ((trace, class), number));
-    Column { quantity, total: weights.total, rows: rows.collect() }
-}
-
-fn of_sites(
-    profile: &Profile,
-    quantity: Quantity,
-    number: fn(&mut Allocations) -> &mut u64,
-) -> Column {
-    let mut column = Column::new(quantity);
-    let Some(sites) = profile.sites() else { return column };
-    for site in &sites.rows {
-        let place = (site.trace, Some(site.class));
-        column.add(Some(place), *number(&mut site.objects.clone()));
-    }
-    column.merge();
-    column.total = column.total.max(*number(&mut sites.total.clone()));
-    column
+    let others = Metric::all_of(profile).into_iter().filter(Metric::is_other);
+    let column = |metric: Metric| {
+        let MetricRows { total, rows } = metric.rows(profile);
+        let rows = rows.into_iter().filter(|row| row.2 > 0);
+        let rows = rows.map(|(trace, class, number)| ((trace, class), number)).collect();
+        Column { metric, total, rows }
+    };
+    let columns = ORDER.into_iter().chain(others).map(column);
+    columns.filter(|column| column.total > 0).collect()
 }
 
 /// What a reader knows of the numbers beside the columns.
@@ -188,38 +118,32 @@ pub(crate) struct Intervals {
     pub(crate) sites_bytes: Option<u64>,
 }
 
-/// Puts `columns` into `profile`: samples, calls with their times, sites and measures.
+/// Puts `columns` into `profile`: samples, calls with their times, sites, locks and other metrics.
 pub(crate) fn into_profile(profile: &mut Profile, columns: Vec<Column>, intervals: Intervals) {
     let mut calls: BTreeMap<TraceId, CallRow> = BTreeMap::new();
     let mut total_ns = 0_u64;
     let mut objects: BTreeMap<(TraceId, ClassId), Allocations> = BTreeMap::new();
     let mut total_objects = Allocations::default();
-    let mut measures = Vec::new();
-    let is_of_live = |it: &Column| matches!(it.quantity, Quantity::LiveBytes | Quantity::LiveCount);
+    let mut waits: BTreeMap<(TraceId, ClassId), Waits> = BTreeMap::new();
+    let mut blocked_ns = 0_u64;
+    let mut others = Vec::new();
+    let is_of_live = |it: &Column| matches!(it.metric, Metric::LiveBytes | Metric::LiveObjects);
     let known = KnownObjects { live: columns.iter().any(is_of_live), ..KnownObjects::default() };
     for column in columns {
         let total = column.total;
-        match (column.quantity.clone(), column.quantity.of_objects()) {
-            (_, Some(number)) => {
-                let sum = number(&mut total_objects);
-                *sum = sum.saturating_add(total);
-                for ((trace, class), count) in column.rows {
-                    let class = class.unwrap_or_else(|| profile.symbols.class(UNKNOWN_CLASS));
-                    let sum = number(objects.entry((trace, class)).or_default());
-                    *sum = sum.saturating_add(count);
-                }
-            }
-            (Quantity::Samples, _) => profile.events.push(Event::CpuSamples(CpuSamples {
+        match column.metric.clone() {
+            Metric::Samples => profile.events.push(Event::CpuSamples(CpuSamples {
                 total,
                 rows: column.by_trace(),
                 interval_ns: intervals.sample_ns,
                 ..CpuSamples::default()
             })),
-            (Quantity::Measure(name, unit), _) => {
-                measures.push(Measure { name, unit, total, rows: column.by_trace() });
+            Metric::Other(name, unit) => {
+                let name = name.to_string();
+                others.push(OtherMetric { name, unit, total, rows: column.by_trace() });
             }
-            (quantity, _) => {
-                let is_time = quantity == Quantity::SelfTime;
+            metric @ (Metric::SelfTime | Metric::Calls) => {
+                let is_time = metric == Metric::SelfTime;
                 if is_time {
                     total_ns = total_ns.saturating_add(total);
                 }
@@ -228,6 +152,18 @@ pub(crate) fn into_profile(profile: &mut Profile, columns: Vec<Column>, interval
                     let row = calls.entry(trace).or_insert(empty);
                     let sum = if is_time { &mut row.self_ns } else { &mut row.count };
                     *sum = sum.saturating_add(number);
+                }
+            }
+            metric => {
+                if let Some(number) = metric.of_objects() {
+                    let sum = number(&mut total_objects);
+                    *sum = sum.saturating_add(total);
+                    add_by_class(profile, &mut objects, column.rows, number);
+                } else if let Some(number) = metric.of_waits() {
+                    if metric == Metric::BlockedTime {
+                        blocked_ns = blocked_ns.saturating_add(total);
+                    }
+                    add_by_class(profile, &mut waits, column.rows, number);
                 }
             }
         }
@@ -250,5 +186,30 @@ pub(crate) fn into_profile(profile: &mut Profile, columns: Vec<Column>, interval
         sites.rank(0.0);
         profile.events.push(Event::Sites(sites));
     }
-    profile.events.extend(measures.into_iter().map(Event::Measure));
+    if !waits.is_empty() || blocked_ns > 0 {
+        let symbols = &profile.symbols;
+        let row = |((trace, class), waits)| {
+            let kind = LockKind::of_class(symbols.class_name(class));
+            MonitorRow { trace, class, kind, waits }
+        };
+        let rows = waits.into_iter().map(row).collect();
+        let mut times = MonitorTimes { total_ns: blocked_ns, rows, written: None };
+        times.rank(0.0);
+        profile.events.push(Event::MonitorTimes(times));
+    }
+    profile.events.extend(others.into_iter().map(Event::Other));
+}
+
+/// Adds the rows of a column to the sums by trace and class.
+fn add_by_class<S: Default>(
+    profile: &mut Profile,
+    sums: &mut BTreeMap<(TraceId, ClassId), S>,
+    rows: Vec<(Place, u64)>,
+    number: fn(&mut S) -> &mut u64,
+) {
+    for ((trace, class), count) in rows {
+        let class = class.unwrap_or_else(|| profile.symbols.class(UNKNOWN_CLASS));
+        let sum = number(sums.entry((trace, class)).or_default());
+        *sum = sum.saturating_add(count);
+    }
 }

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 
 use perk_profile::{
-    CpuSamples, Event, Frame, FrameId, KeyedMap, Line, Measure, Method, NodeId, Profile, StrId,
+    CpuSamples, Event, Frame, FrameId, KeyedMap, Line, Method, NodeId, OtherMetric, Profile, StrId,
     Thread, ThreadId, TraceId, Unit, mutf8,
 };
 
 /// The serial number of the first thread, as in HPROF files.
 const FIRST_THREAD: u32 = 200_001;
 
-/// A profile in the making, with one section of samples and any number of measures.
+/// A profile in the making, with one section of samples and any number of metrics.
 #[derive(Debug, Default)]
 pub(crate) struct Filler {
     pub(crate) profile: Profile,
@@ -18,7 +18,7 @@ pub(crate) struct Filler {
     pub(crate) interval_ns: Option<u64>,
     threads: KeyedMap<(StrId, u64), ThreadId>,
     samples: Counts,
-    measures: Vec<(Measure, Counts)>,
+    metrics: Vec<(OtherMetric, Counts)>,
     /// Names that are not UTF-8.
     bad_names: u64,
 }
@@ -55,9 +55,9 @@ impl Counts {
     }
 }
 
-/// One of a filler's measures.
+/// One of a filler's metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct MeasureId(usize);
+pub(crate) struct MetricId(usize);
 
 impl Filler {
     /// The thread of that name.
@@ -147,31 +147,31 @@ impl Filler {
         self.samples.add_to_total(count);
     }
 
-    /// The measure of that name.
-    pub(crate) fn measure(&mut self, name: &str, unit: Unit) -> MeasureId {
-        let known = self.measures.iter().position(|(measure, _)| measure.name == name);
-        MeasureId(known.unwrap_or_else(|| {
-            let measure = Measure { name: name.to_owned(), unit, ..Measure::default() };
-            self.measures.push((measure, Counts::default()));
-            self.measures.len() - 1
+    /// The metric of that name.
+    pub(crate) fn metric(&mut self, name: &str, unit: Unit) -> MetricId {
+        let known = self.metrics.iter().position(|(metric, _)| metric.name == name);
+        MetricId(known.unwrap_or_else(|| {
+            let metric = OtherMetric { name: name.to_owned(), unit, ..OtherMetric::default() };
+            self.metrics.push((metric, Counts::default()));
+            self.metrics.len() - 1
         }))
     }
 
-    /// Adds to the number that a call path has of a measure.
-    pub(crate) fn add_measure(
+    /// Adds to the number that a call path has of a metric.
+    pub(crate) fn add_metric(
         &mut self,
-        measure: MeasureId,
+        metric: MetricId,
         thread: Option<ThreadId>,
         node: NodeId,
         number: u64,
     ) {
         let trace = self.profile.trace(node, thread);
-        self.measures[measure.0].1.add(trace, number);
+        self.metrics[metric.0].1.add(trace, number);
     }
 
-    /// Adds to a measure what belongs to no trace of the profile.
-    pub(crate) fn add_unlisted_measure(&mut self, measure: MeasureId, number: u64) {
-        self.measures[measure.0].1.add_to_total(number);
+    /// Adds to a metric what belongs to no trace of the profile.
+    pub(crate) fn add_unlisted_metric(&mut self, metric: MetricId, number: u64) {
+        self.metrics[metric.0].1.add_to_total(number);
     }
 
     /// The profile.
@@ -179,7 +179,7 @@ impl Filler {
         let what = "not UTF-8: the bytes are shown as \\xFF";
         self.note(self.bad_names, "name is", "names are", what);
         let mut events = Vec::new();
-        if self.samples.total > 0 || self.measures.is_empty() {
+        if self.samples.total > 0 || self.metrics.is_empty() {
             events.push(Event::CpuSamples(CpuSamples {
                 total: self.samples.total,
                 rows: self.samples.rows(),
@@ -187,8 +187,8 @@ impl Filler {
                 ..CpuSamples::default()
             }));
         }
-        events.extend(self.measures.into_iter().map(|(measure, counts)| {
-            Event::Measure(Measure { total: counts.total, rows: counts.rows(), ..measure })
+        events.extend(self.metrics.into_iter().map(|(metric, counts)| {
+            Event::Other(OtherMetric { total: counts.total, rows: counts.rows(), ..metric })
         }));
         self.profile.events.extend(events);
         self.profile

@@ -1,20 +1,20 @@
 //! Profiles that the tests of several formats share.
 
 use perk_profile::{
-    Accounting, Allocations, CallRow, CpuTimes, Event, Frame, Line, Measure, Method, Profile, Site,
-    Sites, Timestamp, Unit, Value,
+    Accounting, Allocations, CallRow, CpuTimes, Event, Frame, Line, Method, Metric, OtherMetric,
+    Profile, Site, Sites, Timestamp, Unit,
 };
 use proptest::prelude::*;
 
 use crate::collapsed;
 use crate::fill::Filler;
 
-/// All values of a profile as collapsed stacks.
+/// All metrics of a profile as collapsed stacks.
 pub(crate) fn text(profile: &Profile) -> String {
     let mut text = Vec::new();
-    for value in Value::all_of(profile) {
-        text.extend(format!("# {} {:?}\n", value.name(profile), value.unit(profile)).bytes());
-        collapsed::write(profile, value, &mut text).unwrap();
+    for metric in Metric::all_of(profile) {
+        text.extend(format!("# {} {:?}\n", metric.name(), metric.unit()).bytes());
+        collapsed::write(profile, &metric, &mut text).unwrap();
     }
     String::from_utf8(text).unwrap()
 }
@@ -46,7 +46,7 @@ pub(crate) fn everything() -> Profile {
     profile.events.push(Event::Sites(sites));
     for (name, unit) in [("cache-misses", Unit::Count), ("delay", Unit::Nanoseconds)] {
         let rows = vec![(traces[1], 9)];
-        profile.events.push(Event::Measure(Measure { name: name.into(), unit, total: 12, rows }));
+        profile.events.push(Event::Other(OtherMetric { name: name.into(), unit, total: 12, rows }));
     }
     profile.accounting = Some(Accounting {
         program: "x.Main".into(),

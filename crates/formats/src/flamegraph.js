@@ -32,16 +32,24 @@ const percent = (part, whole) => `${(whole > 0 ? (100 * part) / whole : 0).toFix
 /** The noun of what is counted; null where numbers have a unit of their own. */
 const noun = { samples: "sample", calls: "call" }[value] ?? (data.unit === "count" ? value : null);
 /** What the page shows, for headings. */
-const what = { samples: "samples", calls: "calls", time: "time", allocated: "allocated bytes", live: "live bytes" }[value] ?? value;
+const what =
+  {
+    allocated: "allocated bytes",
+    live: "live bytes",
+    objects: "allocated objects",
+    live_objects: "live objects",
+    blocked: "time blocked",
+    waited: "time waited",
+  }[value] ?? value;
 
 /** A number of the page, as a person reads it: `1,000`, `12.5 ms`, `1.5 MiB`. */
 function amount(count) {
   if (noun) return number(count);
-  return value === "time" || data.unit === "nanoseconds" ? duration(count) : bytes(count);
+  return data.unit === "nanoseconds" ? duration(count) : bytes(count);
 }
 
 /** As `amount`, with what is counted: `1,000 samples`. */
-const amountOf = (count) => (!noun ? amount(count) : data.unit ? `${number(count)} ${value}` : counted(count, noun));
+const amountOf = (count) => (!noun ? amount(count) : data.unit ? `${number(count)} ${what}` : counted(count, noun));
 
 function duration(ns) {
   if (ns >= 1e9) return `${(ns / 1e9).toFixed(2)} s`;

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use perk_profile::{
-    Accounting, FrameId, KeyedMap, Line, NodeId, Profile, ThreadId, Timestamp, Value, deep, units,
+    Accounting, FrameId, KeyedMap, Line, Metric, NodeId, Profile, ThreadId, Timestamp, deep, units,
 };
 use serde::{Deserialize, Serialize};
 
@@ -25,10 +25,15 @@ const DATA_BEGIN: &str = "<script type=\"application/json\" id=\"perk-data\">";
 const DATA_END: &str = "</script>";
 const VERSION: u32 = 1;
 
-/// Writes what `profile` has of `value` as a page titled `title`: frames merged by method, below
-/// their threads where the traces have threads; of allocations the class is the last frame.
-pub fn write(profile: &Profile, value: Value, title: &str, out: &mut dyn Write) -> io::Result<()> {
-    write_page(&Data::new(profile, value, title), title, out)
+/// Writes what `profile` has of `metric` as a page titled `title`: frames merged by method, below
+/// their threads where the traces have threads; of objects and locks the class is the last frame.
+pub fn write(
+    profile: &Profile,
+    metric: &Metric,
+    title: &str,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    write_page(&Data::new(profile, metric, title), title, out)
 }
 
 fn write_page(data: &Data, title: &str, out: &mut dyn Write) -> io::Result<()> {
@@ -55,15 +60,15 @@ fn write_page(data: &Data, title: &str, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Writes two profiles as one page: frames are as wide as their numbers after, coloured by how their
-/// share changed. `titles` name the profiles; `values` are the same value in each.
+/// share changed. `titles` name the profiles; `metrics` are the same metric in each.
 pub fn write_pair(
     profiles: [&Profile; 2],
-    values: [Value; 2],
+    metrics: [&Metric; 2],
     titles: [&str; 2],
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let title = format!("{} → {}", titles[0], titles[1]);
-    write_page(&Data::of_pair(profiles, values, titles), &title, out)
+    write_page(&Data::of_pair(profiles, metrics, titles), &title, out)
 }
 
 /// Reads a page of samples that [`write()`] wrote: all that it shows. Pages of other values are
@@ -104,7 +109,7 @@ struct Data {
     /// The name of what is shown; pages of samples say nothing of it, as the first ones did.
     #[serde(default = "samples", skip_serializing_if = "is_samples")]
     value: String,
-    /// What the numbers are, where the name does not tell it: `count`, `nanoseconds`, `bytes`.
+    /// What the numbers count, of all but samples and calls: `count`, `nanoseconds`, `bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unit: Option<String>,
     title: String,
@@ -207,7 +212,7 @@ impl<'a> Label<'a> {
         let strings = &profile.symbols.strings;
         match part {
             Part::Thread(name) => Self::named(Kind::Thread, strings.get(name)),
-            Part::Objects(name) => Self::named(Kind::Objects, strings.get(name)),
+            Part::Class(name) => Self::named(Kind::Objects, strings.get(name)),
             Part::NoStack => Self::named(Kind::NoStack, "[no stack]"),
             Part::BelowCutoff => Self::named(Kind::BelowCutoff, "[below cutoff]"),
             Part::Method { id, native } => {
@@ -267,19 +272,19 @@ impl<'a> Tables<'a> {
 }
 
 impl Data {
-    fn new(profile: &Profile, value: Value, title: &str) -> Self {
-        let mut data = Self::of_profile(profile, value, title);
+    fn new(profile: &Profile, metric: &Metric, title: &str) -> Self {
+        let mut data = Self::of_profile(profile, metric, title);
         let label = |part| Label::new(profile, part);
-        data.set_tree(Pairs::from(Graph::new(profile, value, label)), deep::levels(&[profile]));
+        data.set_tree(Pairs::from(Graph::new(profile, metric, label)), deep::levels(&[profile]));
         data
     }
 
-    fn of_pair(profiles: [&Profile; 2], values: [Value; 2], titles: [&str; 2]) -> Self {
+    fn of_pair(profiles: [&Profile; 2], metrics: [&Metric; 2], titles: [&str; 2]) -> Self {
         let [before, after] = [0, 1].map(|side| {
             let profile = profiles[side];
-            Graph::new(profile, values[side], |part| Label::new(profile, part))
+            Graph::new(profile, metrics[side], |part| Label::new(profile, part))
         });
-        let mut data = Self::of_profile(profiles[1], values[1], titles[1]);
+        let mut data = Self::of_profile(profiles[1], metrics[1], titles[1]);
         data.before = Some(titles[0].to_owned());
         data.set_tree(Pairs::new(before, after), deep::levels(&profiles));
         data
@@ -306,11 +311,12 @@ impl Data {
     }
 
     /// All but the tree.
-    fn of_profile(profile: &Profile, value: Value, title: &str) -> Self {
+    fn of_profile(profile: &Profile, metric: &Metric, title: &str) -> Self {
+        let has_noun = matches!(metric, Metric::Samples | Metric::Calls);
         Self {
             version: VERSION,
-            value: value.name(profile).to_owned(),
-            unit: matches!(value, Value::Measure(_)).then(|| value.unit(profile).name().to_owned()),
+            value: metric.name().to_owned(),
+            unit: (!has_noun).then(|| metric.unit().name().to_owned()),
             title: title.to_owned(),
             before: None,
             created: profile.created.map(|stamp| (stamp.unix_ms, stamp.utc_offset_s)),
@@ -452,13 +458,13 @@ mod tests {
 
     fn page(profile: &Profile) -> Vec<u8> {
         let mut out = Vec::new();
-        write(profile, Value::Samples, "test", &mut out).unwrap();
+        write(profile, &Metric::Samples, "test", &mut out).unwrap();
         out
     }
 
     fn text(profile: &Profile) -> String {
         let mut out = Vec::new();
-        collapsed::write(profile, Value::Samples, &mut out).unwrap();
+        collapsed::write(profile, &Metric::Samples, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -521,7 +527,7 @@ mod tests {
         let mut profile = collapsed::read(format!("{name} 1\n").as_bytes()).unwrap();
         profile.accounting = Some(Accounting { jvm: name.into(), ..Accounting::default() });
         let mut out = Vec::new();
-        write(&profile, Value::Samples, name, &mut out).unwrap();
+        write(&profile, &Metric::Samples, name, &mut out).unwrap();
         let html = String::from_utf8(out).unwrap();
         assert!(!html.contains("alert(1)</script>"));
         assert_eq!(html.matches(DATA_BEGIN).count(), 1);
@@ -538,7 +544,7 @@ mod tests {
         let rows = vec![Site { class, trace, objects }];
         profile.events = vec![Event::Sites(Sites { total: objects, rows, ..Sites::default() })];
         let mut out = Vec::new();
-        write(&profile, Value::Allocated, "test", &mut out).unwrap();
+        write(&profile, &Metric::AllocatedBytes, "test", &mut out).unwrap();
         let html = String::from_utf8(out).unwrap();
         assert!(html.contains(r#""value":"allocated""#) && html.contains("byte[]"), "{html}");
         let error = read(html.as_bytes()).unwrap_err().to_string();
@@ -600,7 +606,7 @@ mod tests {
 
     #[test]
     fn cut_anywhere_it_says_so() {
-        let data = Data::new(&collapsed::read(SAMPLE.as_bytes()).unwrap(), Value::Samples, "");
+        let data = Data::new(&collapsed::read(SAMPLE.as_bytes()).unwrap(), &Metric::Samples, "");
         let page = with_json(&serde_json::to_string(&data).unwrap());
         assert!(read(&page).is_ok());
         let end = page.len() - "</script></html>".len();

@@ -6,7 +6,7 @@ mod fold;
 use std::cmp::Ordering;
 use std::hash::Hash;
 
-use perk_profile::{FrameId, KeyedMap, Line, MethodId, NodeId, Profile, StrId, Value};
+use perk_profile::{FrameId, KeyedMap, Line, MethodId, Metric, NodeId, Profile, StrId};
 
 /// What a node stands for, before a format gives it a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -15,8 +15,8 @@ pub(crate) enum Part {
     Thread(StrId),
     /// A method on the stack.
     Method { id: MethodId, native: bool },
-    /// The class of this name, of which objects were allocated.
-    Objects(StrId),
+    /// The class of this name: of objects that were allocated, or of a lock.
+    Class(StrId),
     /// What has no known stack.
     NoStack,
     /// What belongs to traces that the file left out.
@@ -42,15 +42,15 @@ pub(crate) struct Node {
 }
 
 impl<L: Clone + Ord + Hash> Graph<L> {
-    /// The tree of all that `profile` has of `value`, labelled by `label`.
-    pub(crate) fn new(profile: &Profile, value: Value, label: impl Fn(Part) -> L) -> Self {
+    /// The tree of all that `profile` has of `metric`, labelled by `label`.
+    pub(crate) fn new(profile: &Profile, metric: &Metric, label: impl Fn(Part) -> L) -> Self {
         let mut builder = Builder::new(label);
-        let weights = value.weights(profile);
+        let numbers = metric.rows(profile);
         let mut listed = 0_u64;
         // The nodes of the profile's tree that are in the graph already, and where.
         let mut known: KeyedMap<(Option<StrId>, NodeId), u32> = KeyedMap::default();
         let mut path: Vec<(NodeId, FrameId)> = Vec::new();
-        for &(trace, class, count) in &weights.rows {
+        for &(trace, class, count) in &numbers.rows {
             listed = listed.saturating_add(count);
             let trace = profile.get_trace(trace);
             let thread = trace.thread.map(|thread| profile.get_thread(thread).name);
@@ -76,13 +76,13 @@ impl<L: Clone + Ord + Hash> Graph<L> {
             }
             if let Some(class) = class {
                 let name = profile.symbols.get_class(class).name;
-                node = builder.child(node, Part::Objects(name));
+                node = builder.child(node, Part::Class(name));
             }
             builder.add(node, count);
         }
-        if weights.total > listed {
+        if numbers.total > listed {
             let node = builder.child(ROOT, Part::BelowCutoff);
-            builder.add(node, weights.total - listed);
+            builder.add(node, numbers.total - listed);
         }
         builder.finish()
     }
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn preorder_with_siblings_in_label_order() {
         let profile = collapsed::read(&b"b.x;c.y 1\na.x 2\nb.x 3\nb.x;a.y;a.z 4\n"[..]).unwrap();
-        let graph = Graph::new(&profile, Value::Samples, |part| match part {
+        let graph = Graph::new(&profile, &Metric::Samples, |part| match part {
             Part::Method { id, .. } => profile.symbols.method_name(id),
             _ => String::new(),
         });
@@ -290,7 +290,7 @@ mod tests {
     fn trees_are_laid_on_each_other() {
         let graph = |text: &str| {
             let profile = collapsed::read(text.as_bytes()).unwrap();
-            Graph::new(&profile, Value::Samples, |part| match part {
+            Graph::new(&profile, &Metric::Samples, |part| match part {
                 Part::Method { id, .. } => profile.symbols.method_name(id),
                 _ => String::new(),
             })
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn equal_labels_are_one_node() {
         let profile = collapsed::read(&b"a.x 1\nb.x 2\n"[..]).unwrap();
-        let graph = Graph::new(&profile, Value::Samples, |_| ());
+        let graph = Graph::new(&profile, &Metric::Samples, |_| ());
         assert_eq!(graph.nodes, [Node { level: 0, label: 0, self_count: 3 }]);
     }
 }

@@ -7,7 +7,7 @@ mod writer;
 use std::io::Read;
 
 use perk_profile::{
-    Allocations, CallRow, CpuTimes, Event, Frame, FrameId, KeyedMap, Line, Measure, Method,
+    Allocations, CallRow, CpuTimes, Event, Frame, FrameId, KeyedMap, Line, Method, OtherMetric,
     Profile, Site, Sites, Thread, ThreadId, TraceId, Unit,
 };
 
@@ -16,8 +16,8 @@ use lines::{Entry, Mode, Signature};
 
 pub use writer::write;
 
-/// The measures of a Jamaica profile, by what is counted.
-mod measure {
+/// The metrics of a Jamaica profile, by what is counted.
+mod metric {
     pub(super) const BYTECODES: &str = "bytecodes";
     pub(super) const CYCLES: &str = "cycles";
     pub(super) const NATIVE_CALLS: &str = "native calls";
@@ -76,8 +76,8 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
 #[derive(Default)]
 struct Reader {
     profile: Profile,
-    measures: Vec<Measure>,
-    /// The place of each trace in each measure.
+    metrics: Vec<OtherMetric>,
+    /// The place of each trace in each metric.
     places: KeyedMap<(usize, TraceId), usize>,
     calls: Vec<CallRow>,
     call_places: KeyedMap<TraceId, usize>,
@@ -114,7 +114,7 @@ impl Reader {
         match entry {
             Entry::Bytecodes { count, method } => {
                 let trace = self.method(method, Line::Unknown, None);
-                self.add(measure::BYTECODES, Unit::Count, trace, count);
+                self.add(metric::BYTECODES, Unit::Count, trace, count);
             }
             Entry::Cycles { count, method, mode } => {
                 let line = match mode {
@@ -126,15 +126,15 @@ impl Reader {
                     Some(Mode::Interpreted) | None => Line::Unknown,
                 };
                 let trace = self.method(method, line, None);
-                self.add(measure::CYCLES, Unit::Count, trace, count);
+                self.add(metric::CYCLES, Unit::Count, trace, count);
             }
             Entry::Native { count, method } => {
                 let trace = self.method(method, Line::Native, None);
-                self.add(measure::NATIVE_CALLS, Unit::Count, trace, count);
+                self.add(metric::NATIVE_CALLS, Unit::Count, trace, count);
             }
             Entry::NewArray { count, bci, method } => {
                 let trace = self.method(method, Line::Unknown, Some(bci));
-                self.add(measure::ARRAY_ALLOCATIONS, Unit::Count, trace, count);
+                self.add(metric::ARRAY_ALLOCATIONS, Unit::Count, trace, count);
             }
             Entry::Invoke { count, bci, caller, callee } => {
                 let caller = self.frame(caller, Line::Unknown, Some(bci));
@@ -160,25 +160,25 @@ impl Reader {
                 self.objects(class, objects);
             }
             Entry::HeapReferences { references, words } => {
-                self.add(measure::HEAP_REFERENCES, Unit::Count, system, references);
-                self.add(measure::HEAP_WORDS, Unit::Count, system, words);
+                self.add(metric::HEAP_REFERENCES, Unit::Count, system, references);
+                self.add(metric::HEAP_WORDS, Unit::Count, system, words);
             }
             Entry::Reflection { class } => {
                 let trace = self.class_trace(class);
-                self.set_most(measure::REFLECTION, Unit::Count, trace, 1);
+                self.set_most(metric::REFLECTION, Unit::Count, trace, 1);
             }
-            Entry::Threads { count } => self.set_most(measure::THREADS, Unit::Count, system, count),
+            Entry::Threads { count } => self.set_most(metric::THREADS, Unit::Count, system, count),
             Entry::Thread { priority, cycles, shares, c_stack_bytes, java_stack_bytes, name } => {
                 let thread = self.thread(name);
                 let root = self.profile.tree.root();
                 let trace = self.profile.trace(root, Some(thread));
-                self.add(measure::THREAD_CYCLES, Unit::Count, trace, cycles);
-                self.set_most(measure::THREAD_PRIORITY, Unit::Count, trace, priority);
-                for (name, share) in measure::THREAD_SHARES.into_iter().zip(shares) {
+                self.add(metric::THREAD_CYCLES, Unit::Count, trace, cycles);
+                self.set_most(metric::THREAD_PRIORITY, Unit::Count, trace, priority);
+                for (name, share) in metric::THREAD_SHARES.into_iter().zip(shares) {
                     self.set_most(name, Unit::Count, trace, share);
                 }
                 for (name, bytes) in
-                    [(measure::C_STACK, c_stack_bytes), (measure::JAVA_STACK, java_stack_bytes)]
+                    [(metric::C_STACK, c_stack_bytes), (metric::JAVA_STACK, java_stack_bytes)]
                 {
                     self.set_most(name, Unit::Bytes, trace, bytes);
                 }
@@ -186,17 +186,21 @@ impl Reader {
         }
     }
 
-    fn measure(&mut self, name: &str, unit: Unit) -> usize {
-        self.measures.iter().position(|measure| measure.name == name).unwrap_or_else(|| {
-            self.measures.push(Measure { name: name.to_owned(), unit, ..Measure::default() });
-            self.measures.len() - 1
+    fn metric(&mut self, name: &str, unit: Unit) -> usize {
+        self.metrics.iter().position(|metric| metric.name == name).unwrap_or_else(|| {
+            self.metrics.push(OtherMetric {
+                name: name.to_owned(),
+                unit,
+                ..OtherMetric::default()
+            });
+            self.metrics.len() - 1
         })
     }
 
-    /// The number of `trace` in a measure.
+    /// The number of `trace` in a metric.
     fn number(&mut self, name: &str, unit: Unit, trace: TraceId) -> (usize, usize) {
-        let index = self.measure(name, unit);
-        let rows = &mut self.measures[index].rows;
+        let index = self.metric(name, unit);
+        let rows = &mut self.metrics[index].rows;
         let place = *self.places.entry((index, trace)).or_insert_with(|| {
             rows.push((trace, 0));
             rows.len() - 1
@@ -206,20 +210,20 @@ impl Reader {
 
     fn add(&mut self, name: &str, unit: Unit, trace: TraceId, count: u64) {
         let (index, place) = self.number(name, unit, trace);
-        let number = &mut self.measures[index].rows[place].1;
+        let number = &mut self.metrics[index].rows[place].1;
         *number = number.saturating_add(count);
     }
 
     /// Of several runs the most counts.
     fn set_most(&mut self, name: &str, unit: Unit, trace: TraceId, count: u64) {
         let (index, place) = self.number(name, unit, trace);
-        let number = &mut self.measures[index].rows[place].1;
+        let number = &mut self.metrics[index].rows[place].1;
         *number = count.max(*number);
     }
 
     fn blocks(&mut self, class: &str, blocks: u64) {
         let trace = self.class_trace(class);
-        self.set_most(measure::BLOCKS, Unit::Count, trace, blocks);
+        self.set_most(metric::BLOCKS, Unit::Count, trace, blocks);
     }
 
     fn objects(&mut self, class: &str, objects: Allocations) {
@@ -287,15 +291,15 @@ impl Reader {
 
     fn finish(mut self) -> Profile {
         // What was executed first: it is what reports show where nothing else is asked for.
-        let rank = |measure: &Measure| {
-            let order = [measure::BYTECODES, measure::CYCLES, measure::NATIVE_CALLS];
-            order.iter().position(|&name| name == measure.name).unwrap_or(order.len())
+        let rank = |metric: &OtherMetric| {
+            let order = [metric::BYTECODES, metric::CYCLES, metric::NATIVE_CALLS];
+            order.iter().position(|&name| name == metric.name).unwrap_or(order.len())
         };
-        self.measures.sort_by_key(rank);
-        for mut measure in self.measures {
-            let numbers = measure.rows.iter().map(|row| row.1);
-            measure.total = numbers.fold(0, u64::saturating_add);
-            self.profile.events.push(Event::Measure(measure));
+        self.metrics.sort_by_key(rank);
+        for mut metric in self.metrics {
+            let numbers = metric.rows.iter().map(|row| row.1);
+            metric.total = numbers.fold(0, u64::saturating_add);
+            self.profile.events.push(Event::Other(metric));
         }
         if !self.calls.is_empty() {
             let times = CpuTimes { rows: self.calls, ..CpuTimes::default() };

@@ -8,7 +8,7 @@ use std::io::Read;
 use perk_profile::{FrameId, KeyedMap, Line, Profile, ThreadId, Unit};
 
 use crate::Error;
-use crate::fill::{Filler, MeasureId};
+use crate::fill::{Filler, MetricId};
 use crate::frame_name::FrameName;
 use crate::lines::{self, TextEnd};
 
@@ -36,7 +36,7 @@ pub fn recognise(head: &[u8]) -> bool {
 }
 
 /// Reads samples with their call paths, thread by thread. A sample of the first event of time on a
-/// processor is a CPU sample; what all events count is a measure each.
+/// processor is a CPU sample; what all events count is a metric each.
 ///
 /// # Errors
 /// [`Error::Line`] where a number is too large, and where the file has no sample.
@@ -87,7 +87,7 @@ struct Sample {
 
 #[derive(Clone, Copy, Default)]
 struct Event {
-    measure: Option<MeasureId>,
+    metric: Option<MetricId>,
     is_cpu: bool,
     is_time: bool,
 }
@@ -170,7 +170,7 @@ impl Reader {
         }
         if !name.is_empty() {
             let unit = if event.is_time { Unit::Nanoseconds } else { Unit::Count };
-            event.measure = Some(self.filler.measure(&text, unit));
+            event.metric = Some(self.filler.metric(&text, unit));
         }
         self.events.insert(name.into(), event);
         event
@@ -233,10 +233,10 @@ impl Reader {
                 ns.is_none() || self.filler.interval_ns.is_some_and(|it| Some(it) != ns);
             self.filler.interval_ns = ns;
         }
-        if let Some(measure) = event.measure
+        if let Some(metric) = event.metric
             && let Some(number) = period.or((!event.is_cpu && !event.is_time).then_some(1))
         {
-            self.filler.add_measure(measure, thread, node, number);
+            self.filler.add_metric(metric, thread, node, number);
         }
     }
 
@@ -456,7 +456,7 @@ fn number(digits: &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use perk_profile::Value;
+    use perk_profile::Metric;
 
     use super::*;
 
@@ -469,7 +469,7 @@ mod tests {
             let profile = read(text.as_bytes()).unwrap();
             assert_eq!(profile.notes, [""; 0], "{text}");
             let mut out = Vec::new();
-            crate::collapsed::write(&profile, Value::Samples, &mut out).unwrap();
+            crate::collapsed::write(&profile, &Metric::Samples, &mut out).unwrap();
             String::from_utf8(out).unwrap()
         };
         let expected = shown(tabs);

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
-use perk_profile::{KeyedMap, Profile, Unit, Value, deep, names, units};
+use perk_profile::{KeyedMap, Metric, Profile, Unit, deep, names, units};
 
 use crate::flamegraph::{Kind, Label};
 use crate::graph::{Graph, Pair, Pairs};
@@ -31,38 +31,43 @@ const CHANGES: [&str; 7] =
 /// Changes of less than this share of all are no changes.
 const LEAST_POINTS: f64 = 0.001;
 
-/// Writes what `profile` has of `value` as a picture titled `title`: frames merged by method, the
+/// Writes what `profile` has of `metric` as a picture titled `title`: frames merged by method, the
 /// callers on top.
 ///
 /// # Errors
 /// As `out` fails.
-pub fn write(profile: &Profile, value: Value, title: &str, out: &mut dyn Write) -> io::Result<()> {
-    let graph = Graph::new(profile, value, |part| Label::new(profile, part));
+pub fn write(
+    profile: &Profile,
+    metric: &Metric,
+    title: &str,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let graph = Graph::new(profile, metric, |part| Label::new(profile, part));
     let colours = Packages::new(&graph);
     let mut tree = Pairs::from(graph);
     let left_out = tree.fold(deep::levels(&[profile]));
-    let picture = Picture::new(tree, &left_out, shown_as(profile, value));
+    let picture = Picture::new(tree, &left_out, shown_as(metric));
     picture.write(title, false, |frame| colours.of(picture.label(frame)), out)
 }
 
 /// Writes two profiles as one picture: frames are as wide as their numbers after, coloured by how
-/// their share changed. `titles` name the profiles; `values` are the same value in each.
+/// their share changed. `titles` name the profiles; `metrics` are the same metric in each.
 ///
 /// # Errors
 /// As `out` fails.
 pub fn write_pair(
     profiles: [&Profile; 2],
-    values: [Value; 2],
+    metrics: [&Metric; 2],
     titles: [&str; 2],
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let [before, after] = [0, 1].map(|side| {
         let profile = profiles[side];
-        Graph::new(profile, values[side], |part| Label::new(profile, part))
+        Graph::new(profile, metrics[side], |part| Label::new(profile, part))
     });
     let mut tree = Pairs::new(before, after);
     let left_out = tree.fold(deep::levels(&profiles));
-    let picture = Picture::new(tree, &left_out, shown_as(profiles[1], values[1]));
+    let picture = Picture::new(tree, &left_out, shown_as(metrics[1]));
     let title = format!("{} → {}", titles[0], titles[1]);
     let [all_before, all_after] = [picture.frames[0].before, picture.frames[0].after];
     let colour = |frame: &Frame| {
@@ -83,8 +88,8 @@ pub fn write_pair(
 }
 
 /// The name of what is shown, and its unit.
-fn shown_as(profile: &Profile, value: Value) -> (String, Unit) {
-    (value.name(profile).to_owned(), value.unit(profile))
+fn shown_as(metric: &Metric) -> (String, Unit) {
+    (metric.name().to_owned(), metric.unit())
 }
 
 /// A frame and all below it. There can be many millions.
@@ -325,7 +330,7 @@ mod tests {
     fn picture(text: &str) -> String {
         let profile = collapsed::read(text.as_bytes()).unwrap();
         let mut out = Vec::new();
-        write(&profile, Value::Samples, "a <b> & c", &mut out).unwrap();
+        write(&profile, &Metric::Samples, "a <b> & c", &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -377,7 +382,7 @@ mod tests {
         assert!(xml.contains("; 20000 frames too narrow to be seen are left out"));
         assert_eq!(frames(&picture("T.a 1\n")).len(), 2);
         let mut out = Vec::new();
-        write(&Profile::default(), Value::Samples, "empty", &mut out).unwrap();
+        write(&Profile::default(), &Metric::Samples, "empty", &mut out).unwrap();
         assert_eq!(frames(&String::from_utf8(out).unwrap()).len(), 1);
     }
 
@@ -386,7 +391,7 @@ mod tests {
         let read = |text: &str| collapsed::read(text.as_bytes()).unwrap();
         let (before, after) = (read("T.a 50\nT.b 50\n"), read("T.a 150\nT.b 50\nT.c 0\n"));
         let mut out = Vec::new();
-        write_pair([&before, &after], [Value::Samples; 2], ["x", "y"], &mut out).unwrap();
+        write_pair([&before, &after], [&Metric::Samples; 2], ["x", "y"], &mut out).unwrap();
         let xml = String::from_utf8(out).unwrap();
         let frames = frames(&xml);
         assert_eq!(frames.len(), 3);

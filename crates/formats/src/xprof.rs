@@ -19,19 +19,19 @@ const RECEIVED: &str = "Received ticks";
 /// The frame around the stubs of the JVM's own runtime.
 const RUNTIME_STUB: &str = "[runtime stub]";
 
-/// The measure of the ticks of threads that were not running.
-const BLOCKED_MEASURE: &str = "blocked";
-/// The measure of the ticks in native code, which are among the samples.
-const NATIVE_MEASURE: &str = "native-ticks";
-/// The measure of the ticks of the global summary. Those of one kind, such as `Compilation`, are a
-/// measure of their own: a tick may be of several kinds or of none.
-const RECEIVED_MEASURE: &str = "received-ticks";
+/// The metric of the ticks of threads that were not running.
+const BLOCKED_METRIC: &str = "blocked";
+/// The metric of the ticks in native code, which are among the samples.
+const NATIVE_METRIC: &str = "native-ticks";
+/// The metric of the ticks of the global summary. Those of one kind, such as `Compilation`, are a
+/// metric of their own: a tick may be of several kinds or of none.
+const RECEIVED_METRIC: &str = "received-ticks";
 /// What stands between that name and a kind.
 const OF_KIND: &str = ": ";
-/// The measure of how long each thread ran.
-const ELAPSED_MEASURE: &str = "thread-elapsed";
-/// The measure of how long the program ran.
-const PROGRAM_MEASURE: &str = "program-elapsed";
+/// The metric of how long each thread ran.
+const ELAPSED_METRIC: &str = "thread-elapsed";
+/// The metric of how long the program ran.
+const PROGRAM_METRIC: &str = "program-elapsed";
 
 /// A table of methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

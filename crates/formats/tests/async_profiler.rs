@@ -3,7 +3,7 @@
 mod util;
 
 use perk_formats::{Error, async_profiler};
-use perk_profile::{Profile, Unit, Value};
+use perk_profile::{Metric, Profile, Unit};
 use proptest::prelude::*;
 use util::samples;
 
@@ -28,10 +28,13 @@ fn every_sample_is_there_once() {
     for name in FILES {
         let text = String::from_utf8(file(name)).unwrap();
         let profile = read(text.as_bytes());
-        let all =
-            if name == "alloc" { Value::find(&profile, "events").unwrap() } else { Value::Samples };
+        let all = if name == "alloc" {
+            Metric::find(&profile, "events").unwrap()
+        } else {
+            Metric::Samples
+        };
         // Of a thread that waits one sample is taken for many, and the summary counts that one.
-        let is_whole = all.weights(&profile).total == number(&text, "Total samples");
+        let is_whole = all.rows(&profile).total == number(&text, "Total samples");
         assert_eq!(is_whole, name != "wall", "{name}");
         assert!(profile.notes.is_empty(), "{name}: {:?}", profile.notes);
         assert!(async_profiler::recognise(text.as_bytes()), "{name}");
@@ -52,9 +55,9 @@ fn threads_and_times() {
     assert_eq!(paths[deflate], 9, "{paths:#?}");
     let thread = profile.threads.iter().find(|thread| thread.object_id == 6228).unwrap();
     assert_eq!(profile.symbols.strings.get(thread.name), "Wörker #1");
-    let ns = Value::find(&profile, "ns").unwrap();
-    assert_eq!(ns.unit(&profile), Unit::Nanoseconds);
-    let ns = ns.weights(&profile);
+    let ns = Metric::find(&profile, "ns").unwrap();
+    assert_eq!(ns.unit(), Unit::Nanoseconds);
+    let ns = ns.rows(&profile);
     let row = ns.rows.iter().find(|row| util::path(&profile, row.0) == deflate);
     assert_eq!(row.unwrap().2, 50_000_000);
 }
@@ -72,9 +75,9 @@ fn allocations_are_no_cpu_samples() {
     let text = String::from_utf8(file("alloc")).unwrap();
     let profile = read(text.as_bytes());
     assert_eq!(profile.cpu_samples().count(), 0);
-    let bytes = Value::find(&profile, "bytes").unwrap();
-    assert_eq!(bytes.unit(&profile), Unit::Bytes);
-    let weights = bytes.weights(&profile);
+    let bytes = Metric::find(&profile, "bytes").unwrap();
+    assert_eq!(bytes.unit(), Unit::Bytes);
+    let weights = bytes.rows(&profile);
     let row = weights.rows.iter().find(|row| row.2 == 13_312_000).unwrap();
     assert_eq!(util::path(&profile, row.0), "Work.main;Work$Box.grow;int[]");
 }

@@ -56,7 +56,7 @@ impl Page {
         let mut html = Vec::new();
         flamegraph::write(
             profile,
-            perk_profile::Value::Samples,
+            &perk_profile::Metric::Samples,
             "cpu samples of app.Main",
             &mut html,
         )

@@ -3,7 +3,7 @@
 mod util;
 
 use perk_formats::collapsed;
-use perk_profile::{Profile, Value};
+use perk_profile::{Metric, Profile};
 
 fn file(name: &str) -> String {
     String::from_utf8(util::testdata(&format!("collapsed/{name}.collapsed"))).unwrap()
@@ -11,7 +11,7 @@ fn file(name: &str) -> String {
 
 fn written(profile: &Profile) -> String {
     let mut out = Vec::new();
-    collapsed::write(profile, Value::Samples, &mut out).unwrap();
+    collapsed::write(profile, &Metric::Samples, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 

@@ -3,7 +3,7 @@
 mod util;
 
 use perk_formats::{Error, perf_script};
-use perk_profile::{Profile, Unit, Value};
+use perk_profile::{Metric, Profile, Unit};
 use proptest::prelude::*;
 use util::samples;
 
@@ -45,11 +45,11 @@ fn a_recording_of_jdk_17() {
 }
 
 #[test]
-fn several_events_are_measures_of_their_own() {
+fn several_events_are_metrics_of_their_own() {
     let text = String::from_utf8(file("events")).unwrap();
     let profile = read(text.as_bytes());
     let names: Vec<_> =
-        Value::all_of(&profile).iter().map(|value| value.name(&profile).to_owned()).collect();
+        Metric::all_of(&profile).iter().map(|metric| metric.name().to_owned()).collect();
     assert_eq!(names[0], "samples");
     for (event, unit) in [
         ("page-faults", Unit::Count),
@@ -57,8 +57,8 @@ fn several_events_are_measures_of_their_own() {
         ("cpu-clock", Unit::Nanoseconds),
         ("task-clock", Unit::Nanoseconds),
     ] {
-        let value = Value::find(&profile, event).unwrap();
-        assert_eq!(value.unit(&profile), unit, "{event}");
+        let metric = Metric::find(&profile, event).unwrap();
+        assert_eq!(metric.unit(), unit, "{event}");
         let periods: u64 = text
             .lines()
             .filter(|line| {
@@ -66,7 +66,7 @@ fn several_events_are_measures_of_their_own() {
             })
             .map(|line| line.split_whitespace().rev().nth(1).unwrap().parse::<u64>().unwrap())
             .sum();
-        assert_eq!(value.weights(&profile).total, periods, "{event}");
+        assert_eq!(metric.rows(&profile).total, periods, "{event}");
     }
     // The first of the two events of time is the samples.
     let first = if text.find("cpu-clock:") < text.find("task-clock:") {

@@ -3,7 +3,7 @@
 mod util;
 
 use perk_formats::{Error, xprof};
-use perk_profile::{Frame, Line, Measure, Method, Profile, Value};
+use perk_profile::{Frame, Line, Method, Metric, OtherMetric, Profile};
 use proptest::prelude::*;
 use util::{sample_paths, samples};
 
@@ -24,8 +24,8 @@ fn written(profile: &Profile) -> String {
     String::from_utf8(out).unwrap()
 }
 
-fn measure(profile: &Profile, name: &str) -> Measure {
-    profile.measures().find(|measure| measure.name == name).unwrap().clone()
+fn metric(profile: &Profile, name: &str) -> OtherMetric {
+    profile.other_metrics().find(|metric| metric.name == name).unwrap().clone()
 }
 
 /// The tables in `text`, without what the program printed, and rows of equal rank in one order.
@@ -66,7 +66,7 @@ fn a_file_of_jdk_1_3() {
     assert_eq!(all["main:java.lang.FDBigInt.quoRemIteration(c)"], 99);
     assert_eq!(all["main:java.lang.Double.doubleToLongBits(n)"], 11 + 8);
     // How many of these were in native code: 4, 14, 7; 0, 1, 0; 8, 3, …
-    assert_eq!(measure(&profile, "native-ticks").rows[0].1, 4);
+    assert_eq!(metric(&profile, "native-ticks").rows[0].1, 4);
     // No method calls itself.
     assert!(profile.traces().iter().all(|it| profile.tree.frames(it.node).count() <= 2));
     assert_eq!(all["main:[runtime stub];interpreter_entries(c)"], 1);
@@ -74,11 +74,11 @@ fn a_file_of_jdk_1_3() {
     // 736 ticks, of which the excerpt lists 23 + 4 + 4 + 14 + … + 86.
     assert_eq!(profile.total_cpu_samples().total, 736);
     assert_eq!(all["main:"], 736 - 27 - 18 - 10 - 99 - 72 - 67 - 19 - 5 - 4 - 1 - 97);
-    let received = measure(&profile, "received-ticks");
+    let received = metric(&profile, "received-ticks");
     assert_eq!((received.total, received.rows.len()), (754, 1));
-    assert_eq!(measure(&profile, "received-ticks: Received GC ticks").total, 14);
-    assert_eq!(measure(&profile, "thread-elapsed").total, 7_550_000_000);
-    assert_eq!(measure(&profile, "program-elapsed").total, 7_570_000_000);
+    assert_eq!(metric(&profile, "received-ticks: Received GC ticks").total, 14);
+    assert_eq!(metric(&profile, "thread-elapsed").total, 7_550_000_000);
+    assert_eq!(metric(&profile, "program-elapsed").total, 7_570_000_000);
     assert!(profile.notes.is_empty(), "{:?}", profile.notes);
 }
 
@@ -89,10 +89,10 @@ fn threads_of_one_name_are_told_apart_and_blocked_ones_are_no_samples() {
         .map(|index| profile.thread_name(perk_profile::ThreadId::new(index)))
         .collect();
     assert_eq!(names, ["main", "Wörker #1", "Wörker #1", "DestroyJavaVM"]);
-    let blocked = measure(&profile, "blocked");
+    let blocked = metric(&profile, "blocked");
     let blocked: Vec<_> = blocked.rows.iter().map(|row| row.1).collect();
     assert_eq!(blocked, [12, 11, 1]);
-    assert_eq!(Value::all_of(&profile).len(), 8);
+    assert_eq!(Metric::all_of(&profile).len(), 8);
     assert_eq!(sample_paths(&profile, "DestroyJavaVM"), Vec::<String>::new());
     assert_eq!(profile.notes, ["1 line that belongs to no table passed over"]);
 }

@@ -43,7 +43,7 @@ pub(crate) mod tag {
     pub(crate) const MONITOR_TIMES: u8 = 0xF7;
     pub(crate) const MONITOR_DUMP: u8 = 0xF8;
     pub(crate) const WAIT: u8 = 0xF9;
-    pub(crate) const MEASURE: u8 = 0xFA;
+    pub(crate) const METRIC: u8 = 0xFA;
     pub(crate) const HEAP_HISTOGRAM: u8 = 0xFB;
     pub(crate) const LARGE_HEAP_SUMMARY: u8 = 0xFC;
 
@@ -89,7 +89,7 @@ pub(crate) mod tag {
             MONITOR_TIMES => "MONITOR TIMES",
             MONITOR_DUMP => "MONITOR DUMP",
             WAIT => "WAIT",
-            MEASURE => "MEASURE",
+            METRIC => "METRIC",
             HEAP_HISTOGRAM => "HEAP HISTOGRAM",
             LARGE_HEAP_SUMMARY => "LARGE HEAP SUMMARY",
             _ => "of a kind unknown",
@@ -134,7 +134,7 @@ const FRAME: u64 = 0x7 << 32;
 /// Of frames that stand for a method and no place in it.
 const METHOD: u64 = 0x8 << 32;
 
-/// MEASURE: what is counted, by its number.
+/// METRIC: what is counted, by its number.
 const UNITS: [Unit; 3] = [Unit::Count, Unit::Nanoseconds, Unit::Bytes];
 
 /// ALL SITES: it is not known what lives.

@@ -28,7 +28,7 @@ pub(crate) enum Section {
     Sites,
     HeapDump,
     Monitors,
-    Measures,
+    OtherMetrics,
     HeapHistogram,
 }
 
@@ -98,7 +98,7 @@ impl Format {
     /// Whether sections of this kind are left out where they stand among others, as those who read
     /// text look for what it has.
     fn leaves_out(self, section: Section) -> bool {
-        self == Format::Ascii && matches!(section, Section::Measures | Section::HeapHistogram)
+        self == Format::Ascii && matches!(section, Section::OtherMetrics | Section::HeapHistogram)
     }
 
     /// The error of writing a section that this format does not hold.
@@ -162,7 +162,7 @@ impl Section {
         match event {
             Event::ThreadStart(_) | Event::ThreadEnd(_) => None,
             Event::ClassUnload(_) | Event::HeapSummary(_) => None,
-            Event::Measure(_) => Some(Self::Measures),
+            Event::Other(_) => Some(Self::OtherMetrics),
             Event::Heap(_) => Some(Self::HeapHistogram),
             Event::FieldAccesses(_) => None,
             Event::CpuSamples(_) => Some(Self::CpuSamples),
@@ -181,7 +181,7 @@ impl Section {
             Self::Sites => "allocation sites",
             Self::HeapDump => "heap dumps",
             Self::Monitors => "monitors",
-            Self::Measures => "what other tools measured",
+            Self::OtherMetrics => "what other tools measured",
             Self::HeapHistogram => "heap dumps by class",
         }
     }

@@ -3,8 +3,8 @@
 use std::io::{self, Read, Write};
 
 use perk_profile::{
-    CallEdges, ClassId, CpuSamples, CpuTimes, Event, HeapHistogram, HeapSummary, Measure,
-    MonitorDump, MonitorTimes, Profile, Sites, ThreadId, Timestamp, WaitEvent, deep,
+    CallEdges, ClassId, CpuSamples, CpuTimes, Event, HeapHistogram, HeapSummary, MonitorDump,
+    MonitorTimes, OtherMetric, Profile, Sites, ThreadId, Timestamp, WaitEvent, deep,
 };
 
 use crate::format::Section;
@@ -236,9 +236,9 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes what another tool measured. Text has no place for it and leaves it out.
-    pub fn measure(&mut self, profile: &Profile, measure: &Measure) -> io::Result<()> {
+    pub fn metric(&mut self, profile: &Profile, metric: &OtherMetric) -> io::Result<()> {
         match self {
-            Self::Binary(writer) => writer.measure(profile, measure),
+            Self::Binary(writer) => writer.metric(profile, metric),
             Self::Ascii(_) | Self::Old(_) => Ok(()),
         }
     }
@@ -300,7 +300,7 @@ pub fn write(profile: &Profile, format: Format, out: impl Write) -> io::Result<(
             Event::Wait(wait) => writer.wait(profile, wait)?,
             Event::MonitorTimes(times) => writer.monitor_times(profile, times)?,
             Event::MonitorDump(dump) => writer.monitor_dump(profile, dump)?,
-            Event::Measure(measure) => writer.measure(profile, measure)?,
+            Event::Other(metric) => writer.metric(profile, metric)?,
             Event::Heap(heap) => writer.heap_histogram(profile, heap)?,
             Event::FieldAccesses(_) => {}
         }
@@ -316,7 +316,7 @@ fn written(event: &Event) -> Option<Timestamp> {
         | Event::ClassUnload(_)
         | Event::Wait(_)
         | Event::FieldAccesses(_)
-        | Event::Measure(_) => None,
+        | Event::Other(_) => None,
         Event::Heap(heap) => heap.written,
         Event::HeapSummary(summary) => summary.written,
         Event::CpuSamples(samples) => samples.written,

@@ -8,10 +8,10 @@ use std::path::Path;
 use perk_hprof::{Error, Format};
 use perk_profile::{
     Allocations, CallEdge, CallEdges, CallRow, CpuSamples, CpuTimes, Event, Frame, FrameId,
-    HeapClassRow, HeapHistogram, HeapRoot, HeapSummary, KnownObjects, Line, LockKind, Measure,
-    Method, MethodId, Monitor, MonitorDump, MonitorRow, MonitorTimes, ObjectLayout, Profile, Site,
-    SiteSelection, Sites, Status, StrId, Thread, ThreadId, ThreadState, Timestamp, TraceId, Unit,
-    WaitEvent, WaitKind, Waits,
+    HeapClassRow, HeapHistogram, HeapRoot, HeapSummary, KnownObjects, Line, LockKind, Method,
+    MethodId, Monitor, MonitorDump, MonitorRow, MonitorTimes, ObjectLayout, OtherMetric, Profile,
+    Site, SiteSelection, Sites, Status, StrId, Thread, ThreadId, ThreadState, Timestamp, TraceId,
+    Unit, WaitEvent, WaitKind, Waits,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -359,7 +359,7 @@ fn build(plan: &Plan, format: Format) -> Profile {
             Step::Measured(name, unit, rows, more) => {
                 let rows = rows.iter().map(|(trace, count)| (*trace.get(&traces), *count));
                 let unit = [Unit::Count, Unit::Nanoseconds, Unit::Bytes][usize::from(*unit)];
-                Some(Event::Measure(Measure {
+                Some(Event::Other(OtherMetric {
                     name: name.clone(),
                     unit,
                     total: *more,
@@ -580,9 +580,9 @@ fn told(profile: &Profile) -> Vec<String> {
             format!("{} ns {:?} {rows:?}", times.total_ns, times.written)
         }
         Event::FieldAccesses(accesses) => format!("{accesses:?}"),
-        Event::Measure(measure) => {
-            let rows: Vec<_> = measure.rows.iter().map(row).collect();
-            format!("{} {:?} {} {rows:?}", measure.name, measure.unit, measure.total)
+        Event::Other(metric) => {
+            let rows: Vec<_> = metric.rows.iter().map(row).collect();
+            format!("{} {:?} {} {rows:?}", metric.name, metric.unit, metric.total)
         }
         Event::Heap(heap) => {
             let class = |row: &HeapClassRow| {

@@ -236,13 +236,13 @@ mod tests {
     use super::*;
     use crate::calls::CallColumns;
     use crate::fixture::{edges, push_sites, samples, times};
-    use crate::{Value, columns, cut};
+    use crate::{Metric, columns, cut};
 
-    fn advice(profile: &Profile, value: Value, joined: &Joined, count: usize) -> Vec<Advice> {
+    fn advice(profile: &Profile, metric: &Metric, joined: &Joined, count: usize) -> Vec<Advice> {
         let tree = MethodTree::new(profile);
         let calls = CallColumns::new(profile, &tree, None);
         let calls = CallTable::of_tree(profile, &tree, &calls);
-        let numbers = columns::numbers(profile, value);
+        let numbers = columns::numbers(profile, metric);
         let columns = Columns::of_rows(profile, &tree, &numbers.rows, numbers.total);
         of_numbers(profile, &tree, &columns, &numbers, joined, Some(&calls), count)
     }
@@ -266,7 +266,7 @@ mod tests {
         ]);
         let joined = cut::join(&mut profile);
         assert!(joined.is_empty() && joined.ambiguous_count == 1);
-        let all = advice(&profile, Value::Samples, &joined, 2);
+        let all = advice(&profile, &Metric::Samples, &joined, 2);
         assert_eq!(all.len(), 2);
         let leaf = &all[0];
         assert_eq!((leaf.own, leaf.half(), leaf.total, leaf.is_leaf()), (96, 48, 96, true));
@@ -287,7 +287,7 @@ mod tests {
     fn inferred_callers_are_told_apart() {
         let mut profile = samples(&[("T.f<T.g<T.main", 8), ("T.f", 3), ("T.f<T.g", 2)]);
         let joined = cut::join(&mut profile);
-        let all = advice(&profile, Value::Samples, &joined, 5);
+        let all = advice(&profile, &Metric::Samples, &joined, 5);
         // That f is called by g is known of the last, though not by whom g is.
         assert_eq!(callers(&profile, &all[0]), [("T.g".to_owned(), 13, 3)]);
     }
@@ -304,7 +304,7 @@ mod tests {
                 ("U", "T.f<T.main", [5, 1, 0, 0]),
             ],
         );
-        let all = advice(&profile, Value::Samples, &Joined::default(), 2);
+        let all = advice(&profile, &Metric::Samples, &Joined::default(), 2);
         let bytes = |advice: &Advice| {
             let name = |class| profile.symbols.class_name(class).to_owned();
             let rows = advice.allocated_bytes.iter();
@@ -321,7 +321,7 @@ mod tests {
             ("T.get<T.main", 1_000, 50_000),
             ("T.slow<T.main", 2, 900_000),
         ]);
-        let all = advice(&profile, Value::Time, &Joined::default(), 9);
+        let all = advice(&profile, &Metric::SelfTime, &Joined::default(), 9);
         let calls: Vec<_> = all.iter().map(|it| (it.calls.unwrap().count, it.is_chatty)).collect();
         assert_eq!(calls, [(2, false), (1, false), (1_000, true)]);
     }

@@ -86,11 +86,11 @@ fn branches<N: Ord>(
 mod tests {
     use super::*;
     use crate::fixture::samples;
-    use crate::{Columns, Profile, Value};
+    use crate::{Columns, Metric, Profile};
 
     fn shown(profile: &Profile, least: f64) -> Vec<String> {
         let tree = MethodTree::new(profile);
-        let columns = Columns::new(profile, &tree, Value::Samples, None);
+        let columns = Columns::new(profile, &tree, &Metric::Samples, None);
         let name = |method| profile.symbols.method_name(method);
         let shown = |line: &Line| {
             let recursion = if line.is_recursive { "*" } else { "" };
@@ -121,7 +121,7 @@ mod tests {
         let deep: Vec<_> = (0..50_000).map(|index| format!("T.m{}", index % 7)).collect();
         let profile = samples(&[(&deep.join("<"), 1)]);
         let tree = MethodTree::new(&profile);
-        let columns = Columns::new(&profile, &tree, Value::Samples, None);
+        let columns = Columns::new(&profile, &tree, &Metric::Samples, None);
         assert_eq!(lines(&tree, &columns.own, 1.0, |_| ()).len(), 50_000);
     }
 }

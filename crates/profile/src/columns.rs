@@ -1,13 +1,13 @@
-//! The numbers of any one value on the paths of a [`MethodTree`]: by path, by method, and by who
+//! The numbers of any one metric on the paths of a [`MethodTree`]: by path, by method, and by who
 //! calls whom.
 
 use std::cmp::Reverse;
 
 use crate::{
-    CpuSamples, KeyedMap, MethodId, MethodTree, PathId, Profile, ThreadId, TraceId, Value,
+    CpuSamples, KeyedMap, MethodId, MethodTree, Metric, PathId, Profile, ThreadId, TraceId,
 };
 
-/// One value's numbers by [`PathId`].
+/// One metric's numbers by [`PathId`].
 #[derive(Clone, Debug, Default)]
 pub struct Columns {
     /// What was measured with the path's last method on top of the stack.
@@ -42,29 +42,29 @@ pub struct Edge {
     pub total: u64,
 }
 
-/// The numbers of `value` by trace, a row a trace, in the form in which samples are kept.
-pub fn numbers(profile: &Profile, value: Value) -> CpuSamples {
-    let weights = value.weights(profile);
-    let mut rows: Vec<(TraceId, u64)> = Vec::with_capacity(weights.rows.len());
-    for (trace, _, number) in weights.rows {
+/// The numbers of `metric` by trace, a row per trace, in the form in which samples are kept.
+pub fn numbers(profile: &Profile, metric: &Metric) -> CpuSamples {
+    let numbers = metric.rows(profile);
+    let mut rows: Vec<(TraceId, u64)> = Vec::with_capacity(numbers.rows.len());
+    for (trace, _, number) in numbers.rows {
         match rows.last_mut() {
-            // Objects of several classes on one trace.
+            // Objects or locks of several classes on one trace.
             Some((last, sum)) if *last == trace => *sum = sum.saturating_add(number),
             _ => rows.push((trace, number)),
         }
     }
-    CpuSamples { total: weights.total, rows, ..CpuSamples::default() }
+    CpuSamples { total: numbers.total, rows, ..CpuSamples::default() }
 }
 
 impl Columns {
-    /// The numbers of `value`, those of `thread` alone where one is given.
+    /// The numbers of `metric`, those of `thread` alone where one is given.
     pub fn new(
         profile: &Profile,
         tree: &MethodTree,
-        value: Value,
+        metric: &Metric,
         thread: Option<ThreadId>,
     ) -> Self {
-        let mut numbers = numbers(profile, value);
+        let mut numbers = numbers(profile, metric);
         if thread.is_some() {
             numbers.rows.retain(|&(trace, _)| profile.get_trace(trace).thread == thread);
             numbers.total = numbers.rows.iter().map(|row| row.1).fold(0, u64::saturating_add);
@@ -140,9 +140,9 @@ mod tests {
     use super::*;
     use crate::fixture::{push_sites, samples};
 
-    fn columns(profile: &Profile, value: Value) -> (MethodTree, Columns) {
+    fn columns(profile: &Profile, metric: &Metric) -> (MethodTree, Columns) {
         let tree = MethodTree::new(profile);
-        let columns = Columns::new(profile, &tree, value, None);
+        let columns = Columns::new(profile, &tree, metric, None);
         (tree, columns)
     }
 
@@ -154,7 +154,7 @@ mod tests {
             ("T.leaf<T.main", 1),
             ("", 3),
         ]);
-        let (tree, columns) = columns(&profile, Value::Samples);
+        let (tree, columns) = columns(&profile, &Metric::Samples);
         assert_eq!(columns.all, 10);
         let name = |method| profile.symbols.method_name(method);
         let methods: Vec<_> = columns.methods(&tree).into_iter().collect();
@@ -191,16 +191,16 @@ mod tests {
         let mut profile = Profile::default();
         let path = "T.f<T.main";
         push_sites(&mut profile, &[("byte[]", path, [64, 2, 8, 1]), ("T", path, [16, 1, 0, 0])]);
-        assert_eq!(numbers(&profile, Value::Allocated).rows.len(), 1);
-        let (tree, columns) = columns(&profile, Value::Allocated);
+        assert_eq!(numbers(&profile, &Metric::AllocatedBytes).rows.len(), 1);
+        let (tree, columns) = columns(&profile, &Metric::AllocatedBytes);
         assert_eq!((columns.all, columns.methods(&tree)[0].own), (80, 80));
-        assert_eq!(self::columns(&profile, Value::Live).1.all, 8);
+        assert_eq!(self::columns(&profile, &Metric::LiveBytes).1.all, 8);
     }
 
     #[test]
     fn numbers_saturate() {
         let profile = samples(&[("T.f<T.main", u64::MAX / 2), ("T.g<T.main", u64::MAX / 2)]);
-        let (tree, mut columns) = columns(&profile, Value::Samples);
+        let (tree, mut columns) = columns(&profile, &Metric::Samples);
         columns.own[1] = u64::MAX;
         columns.total = tree.totals(&columns.own, |sum, more| *sum = sum.saturating_add(*more));
         assert_eq!(columns.methods(&tree).iter().map(|row| row.total).max(), Some(u64::MAX));

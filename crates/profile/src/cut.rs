@@ -9,7 +9,7 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 
 use crate::{
-    Columns, KeyedMap, MethodId, MethodTree, NodeId, PathId, Profile, Symbols, TraceId, Value,
+    Columns, KeyedMap, MethodId, MethodTree, Metric, NodeId, PathId, Profile, Symbols, TraceId,
 };
 
 /// This share of what was measured must agree about each caller.
@@ -67,11 +67,11 @@ impl Joined {
 /// lost: there only those with as many frames as the file's depth are cut.
 pub fn join(profile: &mut Profile) -> Joined {
     let cut = cut_traces(profile);
-    let Some(value) = Value::first_of(profile).filter(|_| !cut.is_empty()) else {
+    let Some(metric) = Metric::first_of(profile).filter(|_| !cut.is_empty()) else {
         return Joined::default();
     };
     let tree = MethodTree::new(profile);
-    let columns = Columns::new(profile, &tree, value, None);
+    let columns = Columns::new(profile, &tree, &metric, None);
     let path = |id| (id, tree.path(profile.get_trace(id).node));
     let cut = cut.into_iter().map(path).collect();
     let mut search = Search { tree: &tree, tops: tops(&tree), total: &columns.total, steps: 0 };
@@ -89,7 +89,7 @@ pub fn join(profile: &mut Profile) -> Joined {
             }
         }
     }
-    let nodes = heaviest_nodes(profile, &tree, value, callers.values().copied());
+    let nodes = heaviest_nodes(profile, &tree, &metric, callers.values().copied());
     let mut inferred = KeyedMap::default();
     profile.move_traces(|tree, id, trace| {
         let Some(path) = callers.get(&id) else { return trace.node };
@@ -293,7 +293,7 @@ impl Ends {
 fn heaviest_nodes(
     profile: &Profile,
     tree: &MethodTree,
-    value: Value,
+    metric: &Metric,
     paths: impl Iterator<Item = PathId>,
 ) -> KeyedMap<PathId, NodeId> {
     let root = profile.tree.root();
@@ -302,7 +302,7 @@ fn heaviest_nodes(
         return nodes;
     }
     let mut weights = vec![0_u64; profile.tree.len()];
-    for (trace, _, number) in value.weights(profile).rows {
+    for (trace, _, number) in metric.rows(profile).rows {
         let weight = &mut weights[profile.get_trace(trace).node.index()];
         *weight = weight.saturating_add(number);
     }

@@ -7,9 +7,8 @@ use std::hash::Hash;
 use crate::allocations::{self, SiteRow};
 use crate::calls::{CallColumns, CallTable};
 use crate::{
-    Allocations, CallTree, ClassId, CpuSamples, Frame, FrameId, HeapClassRow, KeyedMap, Line,
-    Method, MethodId, MethodTree, NodeId, Profile, StrId, Symbols, Unit, Value, Waits, monitors,
-    names, top,
+    Allocations, CallTree, ClassId, Frame, FrameId, HeapClassRow, KeyedMap, Line, Method, MethodId,
+    MethodTree, Metric, NodeId, Profile, StrId, Symbols, Waits, columns, monitors, names, top,
 };
 
 /// A number, or several, of one thing in both profiles.
@@ -34,13 +33,13 @@ pub struct Calls {
     pub total_ns: u64,
 }
 
-/// A method's samples.
+/// A method's numbers of one metric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Samples {
+pub struct MethodNumbers {
     /// Those with the method on top of the stack.
-    pub self_count: u64,
+    pub own: u64,
     /// Those with the method anywhere on the stack.
-    pub total_count: u64,
+    pub total: u64,
 }
 
 /// The objects of a class in a heap dump.
@@ -52,17 +51,15 @@ pub struct HeapObjects {
     pub shallow_bytes: u64,
 }
 
-/// What another tool measured, by method: shares compare, as of samples.
+/// The numbers of one metric by method, which are compared by their share of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MeasureDiff {
-    /// What is measured.
-    pub name: String,
-    /// What the numbers count.
-    pub unit: Unit,
+pub struct MetricDiff {
+    /// The metric.
+    pub metric: Metric,
     /// All of it, what has no stack among it.
     pub total: Change<(), u64>,
     /// By method.
-    pub methods: Vec<Change<MethodId, Samples>>,
+    pub methods: Vec<Change<MethodId, MethodNumbers>>,
 }
 
 /// A caller and a callee, each where it is known.
@@ -87,12 +84,8 @@ pub struct Diff {
     pub classes: Option<Vec<Change<ClassId, Allocations>>>,
     /// Allocations by class and path.
     pub sites: Option<Vec<Change<SiteKey, Allocations>>>,
-    /// Samples by method.
-    pub samples: Option<Vec<Change<MethodId, Samples>>>,
-    /// All samples, those without a stack among them.
-    pub sample_count: Change<(), u64>,
-    /// What both profiles have measured under one name.
-    pub measures: Vec<MeasureDiff>,
+    /// The metrics that both profiles have, but for calls and their times.
+    pub metrics: Vec<MetricDiff>,
     /// Waiting for locks, by the lock's class.
     pub locks: Option<Vec<Change<ClassId, Waits>>>,
     /// The objects of the last heap dump of each, by class.
@@ -152,17 +145,8 @@ impl Diff {
             diff.classes = Some(join(classes));
             diff.sites = Some(join(sites));
         }
-        if both(|profile| profile.cpu_samples().next().is_some()) {
-            let mut rows = Vec::new();
-            for (side, profile) in profiles.into_iter().enumerate() {
-                let samples = profile.total_cpu_samples();
-                *[&mut diff.sample_count.before, &mut diff.sample_count.after][side] =
-                    samples.total;
-                rows.extend(by_method(profile, &samples, side, &sides[side]));
-            }
-            diff.samples = Some(join(rows));
-        }
-        diff.measures = measures(profiles, &sides);
+        let common = common_metrics(profiles).into_iter();
+        diff.metrics = common.map(|metric| by_method(metric, profiles, &sides)).collect();
         if both(|profile| profile.monitor_times().next().is_some()) {
             let mut rows = Vec::new();
             for (side, profile) in profiles.into_iter().enumerate() {
@@ -217,20 +201,14 @@ impl Diff {
                 (moved(row), symbols.class_name(row.key.0).to_owned(), path)
             });
         }
-        let by_share = |rows: &mut Vec<Change<MethodId, Samples>>, all: Change<(), u64>| {
+        for MetricDiff { total, methods, .. } in &mut self.metrics {
             // Shares with a common denominator, so that no rounding decides.
             let scaled = |count: u64, other: u64| u128::from(count) * u128::from(other);
-            rows.sort_by_cached_key(|row| {
-                let moved = scaled(row.before.self_count, all.after)
-                    .abs_diff(scaled(row.after.self_count, all.before));
+            methods.sort_by_cached_key(|row| {
+                let moved = scaled(row.before.own, total.after)
+                    .abs_diff(scaled(row.after.own, total.before));
                 (Reverse(moved), method(row.key))
             });
-        };
-        if let Some(rows) = &mut self.samples {
-            by_share(rows, self.sample_count);
-        }
-        for measure in &mut self.measures {
-            by_share(&mut measure.methods, measure.total);
         }
         if let Some(rows) = &mut self.heap {
             rows.sort_by_cached_key(|row| {
@@ -247,54 +225,46 @@ impl Diff {
         }
     }
 
+    /// The numbers of a metric by method, where both profiles have it.
+    pub fn metric(&self, metric: &Metric) -> Option<&MetricDiff> {
+        self.metrics.iter().find(|it| it.metric == *metric)
+    }
+
     /// Whether there is nothing that both profiles have.
     pub fn is_empty(&self) -> bool {
         self.methods.is_none()
             && self.sites.is_none()
-            && self.samples.is_none()
-            && self.measures.is_empty()
+            && self.metrics.is_empty()
             && self.locks.is_none()
             && self.heap.is_none()
     }
 }
 
-/// The numbers of each method, by the comparison's ids.
-fn by_method(
-    profile: &Profile,
-    samples: &CpuSamples,
-    side: usize,
-    ids: &Side,
-) -> Vec<(MethodId, usize, Samples)> {
-    let rows = top::methods(profile, samples).into_iter().map(|row| {
-        let counts = Samples { self_count: row.self_count, total_count: row.total_count };
-        (ids.methods[row.method.index()], side, counts)
-    });
-    rows.collect()
+/// The metrics that are compared by method: samples where both profiles have a section of them, and
+/// what else both have.
+fn common_metrics([before, after]: [&Profile; 2]) -> Vec<Metric> {
+    let has_samples = |profile: &Profile| profile.cpu_samples().next().is_some();
+    let samples = (has_samples(before) && has_samples(after)).then_some(Metric::Samples);
+    let is_apart =
+        |metric: &Metric| matches!(metric, Metric::Samples | Metric::SelfTime | Metric::Calls);
+    let others = Metric::all_of(before).into_iter();
+    let others = others.filter(|metric| !is_apart(metric) && metric.is_in(after));
+    samples.into_iter().chain(others).collect()
 }
 
-/// The measures that both profiles have under one name.
-fn measures(profiles: [&Profile; 2], sides: &[Side; 2]) -> Vec<MeasureDiff> {
-    let [before, after] = profiles;
-    let measured = Value::all_of(before).into_iter().filter(|it| matches!(it, Value::Measure(_)));
-    let common = measured.filter_map(|value| {
-        let name = value.name(before);
-        let other = Value::find(after, name).filter(|other| matches!(other, Value::Measure(_)))?;
-        Some((name.to_owned(), value.unit(before), [value, other]))
-    });
-    let measure = |(name, unit, values): (String, Unit, [Value; 2])| {
-        let mut rows = Vec::new();
-        let mut total = Change::default();
-        for side in 0..2 {
-            let weights = values[side].weights(profiles[side]);
-            *[&mut total.before, &mut total.after][side] = weights.total;
-            let rows_of = weights.rows.iter().map(|&(trace, _, count)| (trace, count)).collect();
-            let samples =
-                CpuSamples { total: weights.total, rows: rows_of, ..CpuSamples::default() };
-            rows.extend(by_method(profiles[side], &samples, side, &sides[side]));
-        }
-        MeasureDiff { name, unit, total, methods: join(rows) }
-    };
-    common.map(measure).collect()
+/// The numbers of a metric that both profiles have, by method.
+fn by_method(metric: Metric, profiles: [&Profile; 2], sides: &[Side; 2]) -> MetricDiff {
+    let mut rows = Vec::new();
+    let mut total = Change::default();
+    for (side, profile) in profiles.into_iter().enumerate() {
+        let numbers = columns::numbers(profile, &metric);
+        *[&mut total.before, &mut total.after][side] = numbers.total;
+        rows.extend(top::methods(profile, &numbers).into_iter().map(|row| {
+            let numbers = MethodNumbers { own: row.self_count, total: row.total_count };
+            (sides[side].methods[row.method.index()], side, numbers)
+        }));
+    }
+    MetricDiff { metric, total, methods: join(rows) }
 }
 
 /// By how much allocations moved, for sorting.
@@ -349,10 +319,10 @@ impl Add for Calls {
     }
 }
 
-impl Add for Samples {
+impl Add for MethodNumbers {
     fn add(&mut self, other: Self) {
-        Add::add(&mut self.self_count, other.self_count);
-        Add::add(&mut self.total_count, other.total_count);
+        Add::add(&mut self.own, other.own);
+        Add::add(&mut self.total, other.total);
     }
 }
 
@@ -457,7 +427,7 @@ mod tests {
         assert!(methods.iter().all(|row| row.before.count == row.after.count));
         assert_eq!((methods[0].before.self_ns, methods[0].after.self_ns), (70, 80));
         assert!(diff.edges.unwrap().iter().all(|row| row.before == row.after));
-        assert_eq!((diff.sites, diff.samples), (None, None));
+        assert!(diff.sites.is_none() && diff.metrics.is_empty());
     }
 
     #[test]

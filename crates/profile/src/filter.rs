@@ -2,8 +2,8 @@
 //! frames taken out.
 
 use crate::{
-    Allocations, CallRow, CpuSamples, CpuTimes, Event, Measure, MethodId, MonitorTimes,
-    NamePattern, NodeId, Profile, Sites, Symbols, TraceId,
+    Allocations, CallRow, CpuSamples, CpuTimes, Event, MethodId, MonitorTimes, NamePattern, NodeId,
+    OtherMetric, Profile, Sites, Symbols, TraceId,
 };
 
 /// Which traces count, and which of their frames. Without any pattern everything does.
@@ -44,7 +44,7 @@ impl Filter {
                 Event::CpuTimes(section) => traces.times(section),
                 Event::Sites(section) => traces.sites(section),
                 Event::MonitorTimes(section) => traces.monitors(section),
-                Event::Measure(section) => traces.measure(section),
+                Event::Other(section) => traces.metric(section),
                 Event::CallEdges(edges) => {
                     passed_over += edges.rows.len();
                     return false;
@@ -124,7 +124,7 @@ impl Traces {
         self.numbers(&mut section.rows, &mut section.total);
     }
 
-    fn measure(&self, section: &mut Measure) {
+    fn metric(&self, section: &mut OtherMetric) {
         self.numbers(&mut section.rows, &mut section.total);
     }
 
@@ -171,7 +171,7 @@ fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{edges, push_measure, push_samples, push_sites, push_times};
+    use crate::fixture::{edges, push_metric, push_samples, push_sites, push_times};
 
     fn patterns(names: &[&str]) -> Vec<NamePattern> {
         names.iter().map(|name| NamePattern::new(name).unwrap()).collect()
@@ -186,14 +186,14 @@ mod tests {
         let mut profile = Profile::default();
         let paths = ["T.main", "T.leaf<T.a<T.main", "T.leaf<T.b<T.main", "T.a<T.main"];
         push_samples(&mut profile, &[(paths[0], 1), (paths[1], 2), (paths[2], 4), (paths[3], 8)]);
-        push_measure(&mut profile, "misses", &[(paths[1], 5), (paths[2], 7)]);
+        push_metric(&mut profile, "misses", &[(paths[1], 5), (paths[2], 7)]);
         let times = paths.map(|path| (path, None, 3, 10));
         push_times(&mut profile, &times);
         push_sites(&mut profile, &[("byte[]", paths[1], [64, 2, 32, 1]), ("T", paths[0], [8; 4])]);
         profile
     }
 
-    /// Samples, measure, self time, calls and allocated bytes by path.
+    /// Samples, metric, self time, calls and allocated bytes by path.
     fn shown(profile: &Profile) -> Vec<(String, u64, u64, u64, u64, u64)> {
         let mut rows: Vec<(String, u64, u64, u64, u64, u64)> = Vec::new();
         let path = |trace| {
@@ -212,7 +212,7 @@ mod tests {
         for &(trace, count) in profile.cpu_samples().flat_map(|it| &it.rows) {
             numbers.push((row(trace), [count, 0, 0, 0, 0]));
         }
-        for &(trace, count) in profile.measures().flat_map(|it| &it.rows) {
+        for &(trace, count) in profile.other_metrics().flat_map(|it| &it.rows) {
             numbers.push((row(trace), [0, count, 0, 0, 0]));
         }
         for it in profile.cpu_times().flat_map(|it| &it.rows) {
@@ -232,7 +232,7 @@ mod tests {
     fn totals(profile: &Profile) -> Vec<u64> {
         let total = |event: &Event| match event {
             Event::CpuSamples(it) => it.total,
-            Event::Measure(it) => it.total,
+            Event::Other(it) => it.total,
             Event::CpuTimes(it) => it.total_ns,
             Event::Sites(it) => it.total.allocated_bytes,
             _ => 0,

@@ -1,8 +1,8 @@
 //! Profiles for tests, written as stacks: `A.leaf:12<A.main`, innermost frame first.
 
 use crate::{
-    Allocations, CallEdge, CallEdges, CallRow, CpuSamples, CpuTimes, Event, Frame, Line, Measure,
-    Method, MethodId, NodeId, Profile, Site, Sites, Thread, ThreadId, TraceId,
+    Allocations, CallEdge, CallEdges, CallRow, CpuSamples, CpuTimes, Event, Frame, Line, Method,
+    MethodId, NodeId, OtherMetric, Profile, Site, Sites, Thread, ThreadId, TraceId,
 };
 
 /// The method `Class.name`.
@@ -60,10 +60,10 @@ pub(crate) fn samples(rows: &[(&str, u64)]) -> Profile {
 }
 
 /// Adds what another tool counted: stack and number.
-pub(crate) fn push_measure(profile: &mut Profile, name: &str, rows: &[(&str, u64)]) {
+pub(crate) fn push_metric(profile: &mut Profile, name: &str, rows: &[(&str, u64)]) {
     let (rows, total) = numbers(profile, rows);
-    let measure = Measure { name: name.to_owned(), total, rows, ..Measure::default() };
-    profile.events.push(Event::Measure(measure));
+    let metric = OtherMetric { name: name.to_owned(), total, rows, ..OtherMetric::default() };
+    profile.events.push(Event::Other(metric));
 }
 
 /// Adds a section of calls: stack, thread, number of calls, self time.

@@ -23,6 +23,7 @@ pub mod ids;
 pub mod keyed;
 pub mod lines;
 pub mod method_tree;
+pub mod metric;
 pub mod monitors;
 pub mod mutf8;
 pub mod names;
@@ -35,7 +36,6 @@ pub mod time;
 pub mod top;
 pub mod tree;
 pub mod units;
-pub mod value;
 
 #[cfg(test)]
 mod fixture;
@@ -53,6 +53,7 @@ pub use heap::{HeapClassRow, HeapHistogram, HeapRoot, ObjectLayout};
 pub use ids::{ClassId, FrameId, MethodId, NodeId, PathId, StrId, ThreadId, TraceId};
 pub use keyed::{KeyedMap, KeyedSet};
 pub use method_tree::MethodTree;
+pub use metric::{Metric, MetricRows, OtherMetric, Unit};
 pub use monitors::{
     LockKind, Monitor, MonitorDump, MonitorRow, MonitorTimes, Status, ThreadState, WaitEvent,
     WaitKind, Waits,
@@ -63,4 +64,3 @@ pub use strings::Interner;
 pub use symbols::{Class, Frame, Line, Method, Symbols};
 pub use time::Timestamp;
 pub use tree::CallTree;
-pub use value::{Measure, Unit, Value, Weights};

@@ -13,6 +13,17 @@ pub enum LockKind {
     Parking,
 }
 
+impl LockKind {
+    /// The kind of the locks of a class, where a file names the class alone: threads park for the
+    /// synchronizers of `java.util.concurrent`, and have monitors for all else.
+    pub fn of_class(name: &str) -> Self {
+        match name.starts_with("java.util.concurrent.") {
+            true => LockKind::Parking,
+            false => LockKind::Monitor,
+        }
+    }
+}
+
 /// Waiting since the last such section, by trace and class of the lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MonitorTimes {

@@ -33,7 +33,7 @@ impl Profile {
                     add("time blocked", &mut it.rows.iter().map(|row| row.waits.blocked_ns));
                     add("time waited", &mut it.rows.iter().map(|row| row.waits.waited_ns));
                 }
-                Event::Measure(it) => {
+                Event::Other(it) => {
                     let listed = it.rows.iter().map(|row| row.1).fold(0, u64::saturating_add);
                     add(&it.name, &mut [it.total.max(listed)].into_iter());
                 }
@@ -54,7 +54,7 @@ impl Profile {
 
 #[cfg(test)]
 mod tests {
-    use crate::{CpuSamples, Event, Measure, Profile};
+    use crate::{CpuSamples, Event, OtherMetric, Profile};
 
     #[test]
     fn sums_of_several_sections_are_told() {
@@ -73,7 +73,11 @@ mod tests {
         profile.events.push(section(2));
         assert_eq!(profile.overflown(), ["samples"]);
         let measure = |name: &str| {
-            Event::Measure(Measure { name: name.to_owned(), total: half, ..Measure::default() })
+            Event::Other(OtherMetric {
+                name: name.to_owned(),
+                total: half,
+                ..OtherMetric::default()
+            })
         };
         profile.events = vec![measure("cycles"), measure("misses")];
         assert_eq!(profile.overflown(), [""; 0], "two sums");

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use crate::{
     Accounting, CallEdges, CallTree, ClassId, CpuTimes, FieldAccesses, FrameId, HeapHistogram,
-    HeapSummary, KeyedMap, Measure, MonitorDump, MonitorTimes, NodeId, Sites, StrId, Symbols,
+    HeapSummary, KeyedMap, MonitorDump, MonitorTimes, NodeId, OtherMetric, Sites, StrId, Symbols,
     ThreadId, Timestamp, TraceId, WaitEvent,
 };
 
@@ -100,8 +100,8 @@ pub enum Event {
     MonitorDump(MonitorDump),
     /// The accesses to the fields of all objects.
     FieldAccesses(FieldAccesses),
-    /// Numbers of another tool's, by trace. Those of one name add up.
-    Measure(Measure),
+    /// Numbers of another tool, by trace. Those of one name add up.
+    Other(OtherMetric),
     /// What was in the heap, by class.
     Heap(HeapHistogram),
 }
@@ -288,9 +288,9 @@ impl Profile {
     }
 
     /// What other tools measured, in order.
-    pub fn measures(&self) -> impl Iterator<Item = &Measure> {
+    pub fn other_metrics(&self) -> impl Iterator<Item = &OtherMetric> {
         self.events.iter().filter_map(|event| match event {
-            Event::Measure(measure) => Some(measure),
+            Event::Other(other) => Some(other),
             _ => None,
         })
     }

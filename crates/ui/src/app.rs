@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use perk_profile::{Profile, ThreadId, Value, units};
+use perk_profile::{Metric, Profile, ThreadId, units};
 
 use crate::Key;
 use crate::flame::Flame;
@@ -80,14 +80,14 @@ pub(crate) struct Line {
 pub struct App<'a> {
     profile: &'a Profile,
     pub(crate) title: String,
-    pub(crate) values: Vec<Value>,
-    pub(crate) value: usize,
+    pub(crate) metrics: Vec<Metric>,
+    pub(crate) metric: usize,
     pub(crate) view: View,
     pub(crate) order: Order,
     pub(crate) mode: Mode,
     pub(crate) filter: Filter,
     pub(crate) graph: Graph,
-    /// All that the profile has of the value, whatever the filter.
+    /// All that the profile has of the metric, whatever the filter.
     pub(crate) whole: u64,
     flat: Vec<Flat>,
     tree: LazyTree,
@@ -106,15 +106,15 @@ pub struct App<'a> {
 impl<'a> App<'a> {
     /// A browser of `profile`, called `title`.
     pub fn new(profile: &'a Profile, title: &str) -> Self {
-        let values = Value::all_of(profile);
-        let value = values.first().copied().unwrap_or_default();
+        let metrics = Metric::all_of(profile);
+        let metric = metrics.first().cloned().unwrap_or_default();
         let filter = Filter::default();
-        let graph = Graph::new(profile, value, &filter);
+        let graph = Graph::new(profile, &metric, &filter);
         let mut app = Self {
             profile,
             title: units::printable(title),
-            values,
-            value: 0,
+            metrics,
+            metric: 0,
             view: View::Methods,
             order: Order::Own,
             mode: Mode::Browse,
@@ -142,35 +142,35 @@ impl<'a> App<'a> {
         self.is_done
     }
 
-    /// The value that is shown.
-    pub(crate) fn shown_value(&self) -> Value {
-        self.values.get(self.value).copied().unwrap_or_default()
+    /// The metric that is shown.
+    pub(crate) fn shown_metric(&self) -> &Metric {
+        self.metrics.get(self.metric).unwrap_or(&Metric::Samples)
     }
 
     /// Its name.
-    pub(crate) fn value_name(&self) -> &str {
-        self.shown_value().name(self.profile)
+    pub(crate) fn metric_name(&self) -> &str {
+        self.shown_metric().name()
     }
 
     /// `count` with its unit; of samples their time, too, where that is known.
     pub(crate) fn amount(&self, count: u64) -> String {
         let amount = units::amount(count, self.graph.unit);
-        match (self.shown_value(), self.profile.sample_interval_ns()) {
-            (Value::Samples, Some(ns)) => {
+        match (self.shown_metric(), self.profile.sample_interval_ns()) {
+            (Metric::Samples, Some(ns)) => {
                 format!("{amount} = {}", units::duration(count.saturating_mul(ns)))
             }
             _ => amount,
         }
     }
 
-    /// Computes what depends on value and filter anew.
+    /// Computes what depends on metric and filter anew.
     fn rebuild(&mut self) {
         let label = self.around.as_ref().map(|it| self.graph.label(it.label).to_owned());
-        let value = self.shown_value();
-        self.graph = Graph::new(self.profile, value, &self.filter);
+        let metric = self.shown_metric().clone();
+        self.graph = Graph::new(self.profile, &metric, &self.filter);
         self.whole = match self.filter == Filter::default() {
             true => self.graph.total(),
-            false => value.weights(self.profile).total,
+            false => metric.rows(self.profile).total,
         };
         self.tree = LazyTree::top_down(&self.graph);
         self.callers = LazyTree::bottom_up(&self.graph);
@@ -187,7 +187,7 @@ impl<'a> App<'a> {
         self.flat = self.graph.flat();
         self.sort();
         let mut counts = std::collections::BTreeMap::new();
-        for (trace, _, number) in self.shown_value().weights(self.profile).rows {
+        for (trace, _, number) in self.shown_metric().rows(self.profile).rows {
             if let Some(thread) = self.profile.get_trace(trace).thread {
                 let count: &mut u64 = counts.entry(thread).or_default();
                 *count = count.saturating_add(number);
@@ -391,12 +391,12 @@ impl<'a> App<'a> {
                 self.look(View::ALL[(self.view as usize + step) % View::ALL.len()]);
             }
             Key::Char(c @ ('v' | 'V')) => {
-                let count = self.values.len();
+                let count = self.metrics.len();
                 if count > 1 {
-                    self.value = (self.value + if c == 'v' { 1 } else { count - 1 }) % count;
+                    self.metric = (self.metric + if c == 'v' { 1 } else { count - 1 }) % count;
                     self.rebuild();
                 } else {
-                    self.message = format!("the profile has {} alone", self.value_name());
+                    self.message = format!("the profile has {} alone", self.metric_name());
                 }
             }
             Key::Char('s') => {

@@ -22,7 +22,7 @@ f            only paths through the selected method, or the selected thread
 Esc, F       everything again
 / n N        search, next, previous
 s            order methods by self, total, name
-v V          next, previous value: samples, time, calls, bytes
+v V          next, previous metric: samples, time, calls, bytes
 ?            this help
 q            leave";
 
@@ -61,9 +61,9 @@ pub fn draw(app: &mut App<'_>, colours: bool, frame: &mut Frame<'_>) {
 }
 
 fn header(app: &App<'_>, width: usize) -> TextLine<'static> {
-    let value = app.value_name().to_owned();
+    let metric = app.metric_name().to_owned();
     let shown = app.graph.total();
-    let mut right = format!("{value}: {}", app.amount(shown));
+    let mut right = format!("{metric}: {}", app.amount(shown));
     if shown != app.whole {
         right += &format!(" of {}", app.amount(app.whole));
     }
@@ -94,7 +94,7 @@ fn status(app: &App<'_>) -> TextLine<'static> {
         _ if !app.filter_text().is_empty() => {
             format!("only {} (Esc: everything)", app.filter_text())
         }
-        _ => "? help  / search  m method  f focus  v value  s sort  q leave".to_owned(),
+        _ => "? help  / search  m method  f focus  v metric  s sort  q leave".to_owned(),
     };
     TextLine::from(text)
 }

@@ -1,8 +1,8 @@
-//! One value of a profile as a tree of labels, and what is read from it at once.
+//! One metric of a profile as a tree of labels, and what is read from it at once.
 
 use std::cmp::Reverse;
 
-use perk_profile::{KeyedMap, NodeId, Profile, ThreadId, Unit, Value, names, units};
+use perk_profile::{KeyedMap, Metric, NodeId, Profile, ThreadId, Unit, names, units};
 
 /// Stands for the stack of numbers that have none.
 const NO_STACK: &str = "[no stack]";
@@ -55,9 +55,9 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    pub(crate) fn new(profile: &Profile, value: Value, filter: &Filter) -> Self {
+    pub(crate) fn new(profile: &Profile, metric: &Metric, filter: &Filter) -> Self {
         let mut builder = Builder::default();
-        builder.add_all(profile, value, filter);
+        builder.add_all(profile, metric, filter);
         let Builder { labels, mut nodes, .. } = builder;
         for index in (1..nodes.len()).rev() {
             let (total, parent) = (nodes[index].total, nodes[index].parent as usize);
@@ -86,7 +86,7 @@ impl Graph {
                 (Reverse(node.total), &labels[node.label as usize])
             });
         }
-        Self { labels, nodes, children, starts, unit: value.unit(profile) }
+        Self { labels, nodes, children, starts, unit: metric.unit() }
     }
 
     pub(crate) fn node(&self, index: u32) -> &Node {
@@ -178,14 +178,14 @@ impl Default for Builder {
 }
 
 impl Builder {
-    fn add_all(&mut self, profile: &Profile, value: Value, filter: &Filter) {
-        let weights = value.weights(profile);
+    fn add_all(&mut self, profile: &Profile, metric: &Metric, filter: &Filter) {
+        let numbers = metric.rows(profile);
         let mut method_labels: Vec<Option<u32>> = vec![None; profile.symbols.method_count()];
         // Where the nodes of the profile's tree are in this one.
         let mut known: KeyedMap<NodeId, u32> = KeyedMap::default();
         let mut path: Vec<(NodeId, u32)> = Vec::new();
         let mut listed = 0_u64;
-        for &(trace, class, number) in &weights.rows {
+        for &(trace, class, number) in &numbers.rows {
             listed = listed.saturating_add(number);
             let trace = profile.get_trace(trace);
             if filter.thread.is_some() && trace.thread != filter.thread {
@@ -220,10 +220,10 @@ impl Builder {
                 self.add(node, number);
             }
         }
-        if weights.total > listed && *filter == Filter::default() {
+        if numbers.total > listed && *filter == Filter::default() {
             let label = self.label(BELOW_CUTOFF.to_owned());
             let node = self.child(ROOT, label);
-            self.add(node, weights.total - listed);
+            self.add(node, numbers.total - listed);
         }
     }
 

@@ -150,7 +150,7 @@ fn search_goes_from_match_to_match() {
 }
 
 #[test]
-fn values_take_turns() {
+fn metrics_take_turns() {
     let mut profile = profile();
     let alone = after(&mut App::new(&profile, "x"), "v");
     assert_eq!(alone[23], "the profile has samples alone");
@@ -164,6 +164,7 @@ fn values_take_turns() {
     let allocated = after(&mut app, "v");
     assert!(allocated[0].ends_with("allocated: 4 MB"), "{allocated:?}");
     assert!(allocated[3].ends_with("byte[]"), "{allocated:?}");
+    assert!(after(&mut app, "v")[0].ends_with("objects: 2"));
     assert!(after(&mut app, "v")[0].ends_with("samples: 100"));
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use perk_profile::diff::{Calls, Change, HeapObjects, Samples};
+use perk_profile::diff::{Calls, Change, HeapObjects, MethodNumbers};
 use perk_profile::{Allocations, MethodId, Waits};
 
 use super::Comparison;
@@ -23,8 +23,7 @@ pub(super) fn write(
     let calls = |it: &Calls| {
         vec![("call_count", it.count), ("self_ns", it.self_ns), ("total_ns", it.total_ns)]
     };
-    let samples =
-        |it: &Samples| vec![("self_count", it.self_count), ("total_count", it.total_count)];
+    let numbers = |it: &MethodNumbers| vec![("self_count", it.own), ("total_count", it.total)];
     let objects = |it: &Allocations| {
         vec![
             ("allocated_bytes", it.allocated_bytes),
@@ -38,9 +37,8 @@ pub(super) fn write(
     let edge = |key: &(Option<MethodId>, Option<MethodId>)| (optional(key.1), optional(key.0));
     sheet.rows("edges", diff.edges.as_deref(), edge, |&count| vec![("call_count", count)])?;
     sheet.rows("allocations", diff.classes.as_deref(), |&key| class(key), objects)?;
-    sheet.rows("samples", diff.samples.as_deref(), |&key| name(key), samples)?;
-    for measure in &diff.measures {
-        sheet.rows(&measure.name, Some(&measure.methods), |&key| name(key), samples)?;
+    for shown in comparison.shown_metrics() {
+        sheet.rows(shown.metric.name(), Some(&shown.methods), |&key| name(key), numbers)?;
     }
     let waits = |it: &Waits| {
         vec![

@@ -4,13 +4,14 @@ use std::io::{self, BufWriter, Write};
 
 use anyhow::{Context, bail};
 use perk_formats::{collapsed, flamegraph, svg};
-use perk_profile::{Profile, Value};
+use perk_profile::{Metric, Profile};
 
 use crate::args::{DiffArgs, Side};
 use crate::form::Form;
 use crate::input::is_stream;
+use crate::metric;
 use crate::output::Target;
-use crate::{talk, value};
+use crate::talk;
 
 /// Writes the graphs that `args` ask for.
 pub(super) fn write(
@@ -18,8 +19,8 @@ pub(super) fn write(
     mut profiles: [&Profile; 2],
     mut names: [&str; 2],
 ) -> anyhow::Result<()> {
-    let mut values = match &args.value {
-        Some(name) => [value::find(profiles[0], name)?, value::find(profiles[1], name)?],
+    let mut metrics = match &args.metric {
+        Some(name) => [metric::find(profiles[0], name)?, metric::find(profiles[1], name)?],
         None => common(profiles).with_context(|| {
             format!("{} and {} have no numbers of one kind by call path", names[0], names[1])
         })?,
@@ -27,15 +28,16 @@ pub(super) fn write(
     if args.by == Side::Before {
         profiles.reverse();
         names.reverse();
-        values.reverse();
+        metrics.reverse();
     }
+    let metrics = [&metrics[0], &metrics[1]];
     for path in &args.output {
         let form = Form::of_path(path)?;
         let write = |out: &mut dyn Write| -> io::Result<()> {
             match form {
-                Form::Html => flamegraph::write_pair(profiles, values, names, out),
-                Form::Svg => svg::write_pair(profiles, values, names, out),
-                _ => collapsed::write_pair(profiles, values, out),
+                Form::Html => flamegraph::write_pair(profiles, metrics, names, out),
+                Form::Svg => svg::write_pair(profiles, metrics, names, out),
+                _ => collapsed::write_pair(profiles, metrics, out),
             }
         };
         if !matches!(form, Form::Html | Form::Svg | Form::Collapsed) {
@@ -54,8 +56,9 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The first value that both have.
-fn common(profiles: [&Profile; 2]) -> Option<[Value; 2]> {
-    let of = |value: Value| Value::find(profiles[1], value.name(profiles[0]));
-    Value::all_of(profiles[0]).into_iter().find_map(|value| Some([value, of(value)?]))
+/// The first metric that both have.
+fn common(profiles: [&Profile; 2]) -> Option<[Metric; 2]> {
+    let other = |metric: &Metric| Metric::find(profiles[1], metric.name());
+    let mut all = Metric::all_of(profiles[0]).into_iter();
+    all.find_map(|metric| other(&metric).map(|other| [metric, other]))
 }

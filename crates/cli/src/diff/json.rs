@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use perk_profile::diff::{Calls, Change, Diff, HeapObjects, Samples};
-use perk_profile::{Allocations, Line, MethodId, Waits};
+use perk_profile::diff::{Calls, Change, Diff, HeapObjects, MethodNumbers, MetricDiff};
+use perk_profile::{Allocations, Line, MethodId, Metric, Waits};
 use serde::Serialize;
 
 use super::Comparison;
@@ -23,9 +23,9 @@ struct Report<'a> {
     sites: Option<Vec<Row<Site, Objects>>>,
     sample_count: Option<Sides<u64>>,
     /// Of different numbers of samples: shares are what compares.
-    samples: Option<Vec<Row<Method, SampleNumbers>>>,
-    /// What both profiles measured under one name; shares compare.
-    measures: Vec<Measure>,
+    samples: Option<Vec<Row<Method, Numbers>>>,
+    /// Metrics of other tools, and the one that was asked for; shares compare.
+    metrics: Vec<MetricRows>,
     locks: Option<Vec<Row<Class, LockNumbers>>>,
     /// The objects of the last heap dump of each.
     heap: Option<Vec<Row<Class, HeapNumbers>>>,
@@ -38,11 +38,11 @@ struct HeapNumbers {
 }
 
 #[derive(Serialize)]
-struct Measure {
+struct MetricRows {
     name: String,
     unit: &'static str,
     total: Sides<u64>,
-    methods: Vec<Row<Method, SampleNumbers>>,
+    methods: Vec<Row<Method, Numbers>>,
 }
 
 #[derive(Serialize)]
@@ -112,7 +112,7 @@ struct CallNumbers {
 }
 
 #[derive(Serialize)]
-struct SampleNumbers {
+struct Numbers {
     self_count: u64,
     total_count: u64,
 }
@@ -135,6 +135,9 @@ pub(super) fn write(
     let diff = &comparison.diff;
     let symbols = &diff.symbols;
     let name = |id: MethodId| full_name(diff, id);
+    let by_method =
+        |it: &MetricDiff| changed(&it.methods, top, |&key| Method { name: name(key) }, numbers);
+    let samples = diff.metric(&Metric::Samples);
     let limit = |verdict: &Verdict| Limit {
         limit: verdict.limit.clone(),
         before: verdict.before,
@@ -173,24 +176,16 @@ pub(super) fn write(
             },
             objects,
         ),
-        sample_count: diff
-            .samples
-            .as_ref()
-            .map(|_| Sides { before: diff.sample_count.before, after: diff.sample_count.after }),
-        samples: rows(&diff.samples, top, |&key| Method { name: name(key) }, sample_numbers),
-        measures: diff
-            .measures
-            .iter()
-            .map(|measure| Measure {
-                name: measure.name.clone(),
-                unit: measure.unit.name(),
-                total: Sides { before: measure.total.before, after: measure.total.after },
-                methods: changed(
-                    &measure.methods,
-                    top,
-                    |&key| Method { name: name(key) },
-                    sample_numbers,
-                ),
+        sample_count: samples.map(|it| Sides { before: it.total.before, after: it.total.after }),
+        samples: samples.map(by_method),
+        metrics: comparison
+            .shown_metrics()
+            .filter(|it| it.metric != Metric::Samples)
+            .map(|it| MetricRows {
+                name: it.metric.name().to_owned(),
+                unit: it.metric.unit().name(),
+                total: Sides { before: it.total.before, after: it.total.after },
+                methods: by_method(it),
             })
             .collect(),
         locks: rows(&diff.locks, top, |&key| Class { class: class(key) }, lock_numbers),
@@ -246,9 +241,9 @@ fn call_numbers(calls: &Calls) -> CallNumbers {
     CallNumbers { call_count: count, self_ns, total_ns }
 }
 
-fn sample_numbers(samples: &Samples) -> SampleNumbers {
-    let &Samples { self_count, total_count } = samples;
-    SampleNumbers { self_count, total_count }
+fn numbers(numbers: &MethodNumbers) -> Numbers {
+    let &MethodNumbers { own, total } = numbers;
+    Numbers { self_count: own, total_count: total }
 }
 
 fn objects(objects: &Allocations) -> Objects {

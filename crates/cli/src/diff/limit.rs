@@ -3,23 +3,8 @@
 use std::fmt;
 
 use anyhow::bail;
-use perk_profile::diff::{Change, Diff, Samples};
-use perk_profile::{Allocations, ClassId, MethodId, NamePattern};
-
-/// What can be limited, besides what other tools measured.
-const METRICS: [&str; 11] = [
-    "calls",
-    "time",
-    "samples",
-    "allocated_bytes",
-    "allocated_count",
-    "live_bytes",
-    "live_count",
-    "lock_time",
-    "lock_count",
-    "heap_bytes",
-    "heap_count",
-];
+use perk_profile::diff::{Change, Diff, MethodNumbers};
+use perk_profile::{ClassId, MethodId, Metric, NamePattern, Unit};
 
 const USAGE: &str = "use NUMBER>+LIMIT or NUMBER<-LIMIT, such as calls>+5%, \
                      calls(com.acme.Foo.bar)>+0, allocated_bytes>+1% or time>+20ms";
@@ -28,28 +13,23 @@ const USAGE: &str = "use NUMBER>+LIMIT or NUMBER<-LIMIT, such as calls>+5%, \
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Limit {
     text: String,
-    metric: Metric,
+    limited: Limited,
     name: Option<NamePattern>,
     direction: Direction,
     bound: Bound,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Metric {
-    Calls,
-    SelfTime,
-    Samples,
-    AllocatedBytes,
-    AllocatedCount,
-    LiveBytes,
-    LiveCount,
-    LockTime,
-    LockCount,
+enum Limited {
+    Metric(Metric),
+    /// The bytes of the objects in the heap.
     HeapBytes,
+    /// The objects in the heap.
     HeapCount,
-    /// What another tool measured, by its name.
-    Measure(String),
 }
+
+/// The names of the limits on objects in the heap.
+const HEAP: [&str; 2] = ["heap_bytes", "heap_count"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Direction {
@@ -72,19 +52,6 @@ pub(super) struct Verdict {
     pub(super) before: u64,
     pub(super) after: u64,
     pub(super) is_exceeded: bool,
-}
-
-impl Metric {
-    /// The number, where it is one of allocations.
-    fn of(&self, objects: &Allocations) -> u64 {
-        match self {
-            Metric::AllocatedBytes => objects.allocated_bytes,
-            Metric::AllocatedCount => objects.allocated_count,
-            Metric::LiveBytes => objects.live_bytes,
-            Metric::LiveCount => objects.live_count,
-            _ => 0,
-        }
-    }
 }
 
 impl fmt::Display for Limit {
@@ -112,20 +79,14 @@ pub(crate) fn limit(text: &str) -> Result<Limit, String> {
         }
         None => (number.trim(), None),
     };
-    let metric = match number {
-        "calls" => Metric::Calls,
-        "time" | "self_ns" => Metric::SelfTime,
-        "samples" => Metric::Samples,
-        "allocated_bytes" => Metric::AllocatedBytes,
-        "allocated_count" => Metric::AllocatedCount,
-        "live_bytes" => Metric::LiveBytes,
-        "live_count" => Metric::LiveCount,
-        "lock_time" => Metric::LockTime,
-        "lock_count" => Metric::LockCount,
-        "heap_bytes" => Metric::HeapBytes,
-        "heap_count" => Metric::HeapCount,
+    let limited = match number {
         "" => return Err(error()),
-        name => Metric::Measure(name.to_owned()),
+        name if name == HEAP[0] => Limited::HeapBytes,
+        name if name == HEAP[1] => Limited::HeapCount,
+        // The unit of a metric of another tool is known when the profiles are.
+        name => Limited::Metric(
+            Metric::own(name).unwrap_or_else(|| Metric::other(name, Unit::Nanoseconds)),
+        ),
     };
     let bound = bound.trim();
     let bound = match bound.strip_suffix('%') {
@@ -136,15 +97,15 @@ pub(crate) fn limit(text: &str) -> Result<Limit, String> {
             }
             Bound::Percent(share)
         }
-        None => Bound::Amount(amount(bound, &metric).ok_or_else(error)?),
+        None => Bound::Amount(amount(bound, &limited).ok_or_else(error)?),
     };
-    Ok(Limit { text: text.to_owned(), metric, name, direction, bound })
+    Ok(Limit { text: text.to_owned(), limited, name, direction, bound })
 }
 
 /// A number; times may have a unit.
-fn amount(text: &str, metric: &Metric) -> Option<u64> {
+fn amount(text: &str, limited: &Limited) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let is_time = matches!(metric, Metric::SelfTime | Metric::LockTime | Metric::Measure(_));
+    let is_time = matches!(limited, Limited::Metric(it) if it.unit() == Unit::Nanoseconds);
     let factor = match &text[digits.len()..] {
         "" => 1,
         _ if !is_time => return None,
@@ -165,8 +126,10 @@ impl Limit {
     /// would never be passed.
     pub(super) fn check(&self, diff: &Diff) -> anyhow::Result<Verdict> {
         let Some((before, after, is_found)) = self.numbers(diff) else {
-            let names = diff.measures.iter().map(|measure| measure.name.as_str());
-            let known: Vec<_> = METRICS.into_iter().chain(names).collect();
+            let own = Metric::OWN.iter().map(Metric::name);
+            let others = diff.metrics.iter().filter(|it| it.metric.is_other());
+            let others = others.map(|it| it.metric.name());
+            let known: Vec<_> = own.chain(HEAP).chain(others).collect();
             bail!("--fail-on {self}: not in both profiles (limits are on {})", known.join(", "));
         };
         if !is_found {
@@ -188,7 +151,7 @@ impl Limit {
     /// The totals; with a name, what its methods have, after scaled to as much as before.
     fn shares(
         &self,
-        rows: &[Change<MethodId, Samples>],
+        rows: &[Change<MethodId, MethodNumbers>],
         all: Change<(), u64>,
         is_meant: impl Fn(MethodId) -> bool,
     ) -> (u64, u64, bool) {
@@ -196,7 +159,7 @@ impl Limit {
             return (all.before, all.after, true);
         }
         let rows = rows.iter().filter(|row| is_meant(row.key));
-        let (before, after, is_found) = sum(rows, |samples| samples.self_count);
+        let (before, after, is_found) = sum(rows, |numbers| numbers.own);
         let scaled = u128::from(after) * u128::from(all.before);
         let scaled = scaled.checked_div(u128::from(all.after)).unwrap_or(0);
         (before, u64::try_from(scaled).unwrap_or(u64::MAX), is_found)
@@ -210,48 +173,41 @@ impl Limit {
         let is_class = |class: ClassId| {
             self.name.as_ref().is_none_or(|name| name.matches(symbols.class_name(class)))
         };
-        match self.metric {
-            Metric::Calls => {
-                let rows = diff.methods.as_ref()?.iter().filter(|row| is_meant(row.key));
-                Some(sum(rows, |calls| calls.count))
-            }
-            Metric::SelfTime => {
-                let rows = diff.methods.as_ref()?.iter().filter(|row| is_meant(row.key));
-                Some(sum(rows, |calls| calls.self_ns))
-            }
-            Metric::Samples => {
-                let rows = diff.samples.as_ref()?;
-                Some(self.shares(rows, diff.sample_count, is_meant))
-            }
-            Metric::Measure(ref name) => {
-                let measure = diff.measures.iter().find(|measure| measure.name == *name)?;
-                Some(self.shares(&measure.methods, measure.total, is_meant))
-            }
-            Metric::LockTime | Metric::LockCount => {
-                let rows = diff.locks.as_ref()?.iter().filter(|row| is_class(row.key));
-                let (before, after, is_found) = sum(rows, |waits| match self.metric {
-                    Metric::LockTime => waits.blocked_ns,
-                    _ => waits.blocked_count,
-                });
-                Some((before, after, is_found || self.name.is_none()))
-            }
-            Metric::HeapBytes | Metric::HeapCount => {
+        let metric = match &self.limited {
+            Limited::Metric(metric) => metric,
+            heap => {
                 let rows = diff.heap.as_ref()?.iter().filter(|row| is_class(row.key));
-                let (before, after, is_found) = sum(rows, |objects| match self.metric {
-                    Metric::HeapBytes => objects.shallow_bytes,
+                let (before, after, is_found) = sum(rows, |objects| match heap {
+                    Limited::HeapBytes => objects.shallow_bytes,
                     _ => objects.instance_count,
                 });
-                Some((before, after, is_found || self.name.is_none()))
+                return Some((before, after, is_found || self.name.is_none()));
+            }
+        };
+        if let Some(number) = metric.of_waits() {
+            let rows = diff.locks.as_ref()?.iter().filter(|row| is_class(row.key));
+            let (before, after, is_found) = sum(rows, |waits| *number(&mut waits.clone()));
+            return Some((before, after, is_found || self.name.is_none()));
+        }
+        if let Some(number) = metric.of_objects() {
+            let rows = diff.sites.as_ref()?.iter().filter(|row| {
+                let (class, node) = row.key;
+                let is_class = |name: &NamePattern| name.matches(symbols.class_name(class));
+                let inner = diff.tree.frame(node).map(|frame| symbols.get_frame(frame).method);
+                self.name.as_ref().is_none_or(is_class) || inner.is_some_and(is_meant)
+            });
+            let (before, after, is_found) = sum(rows, |objects| *number(&mut objects.clone()));
+            return Some((before, after, is_found || self.name.is_none()));
+        }
+        match metric {
+            Metric::Calls | Metric::SelfTime => {
+                let is_time = *metric == Metric::SelfTime;
+                let rows = diff.methods.as_ref()?.iter().filter(|row| is_meant(row.key));
+                Some(sum(rows, |calls| if is_time { calls.self_ns } else { calls.count }))
             }
             _ => {
-                let rows = diff.sites.as_ref()?.iter().filter(|row| {
-                    let (class, node) = row.key;
-                    let is_class = |name: &NamePattern| name.matches(symbols.class_name(class));
-                    let inner = diff.tree.frame(node).map(|frame| symbols.get_frame(frame).method);
-                    self.name.as_ref().is_none_or(is_class) || inner.is_some_and(is_meant)
-                });
-                let (before, after, is_found) = sum(rows, |objects| self.metric.of(objects));
-                Some((before, after, is_found || self.name.is_none()))
+                let found = diff.metrics.iter().find(|it| it.metric.name() == metric.name())?;
+                Some(self.shares(&found.methods, found.total, is_meant))
             }
         }
     }
@@ -271,8 +227,8 @@ fn sum<'a, K: 'a, V: 'a>(
 
 #[cfg(test)]
 mod tests {
-    use perk_profile::diff::{Calls, HeapObjects, MeasureDiff};
-    use perk_profile::{Method, Symbols, Unit, Waits};
+    use perk_profile::diff::{Calls, HeapObjects, MetricDiff};
+    use perk_profile::{Allocations, Method, Symbols, Waits};
 
     use super::*;
 
@@ -292,20 +248,23 @@ mod tests {
             Change { key: bar, before: calls(10, 1_000), after: calls(10, 2_000) },
             Change { key: main, before: calls(90, 0), after: calls(95, 0) },
         ]);
-        let count = |self_count| Samples { self_count, total_count: self_count };
-        diff.samples = Some(vec![Change { key: bar, before: count(10), after: count(40) }]);
-        diff.sample_count = Change { key: (), before: 100, after: 200 };
+        let count = |own| MethodNumbers { own, total: own };
+        let samples = MetricDiff {
+            metric: Metric::Samples,
+            total: Change { key: (), before: 100, after: 200 },
+            methods: vec![Change { key: bar, before: count(10), after: count(40) }],
+        };
         let node = diff.tree.root();
         let class = diff.symbols.class("byte[]");
         let bytes = |allocated_bytes| Allocations { allocated_bytes, ..Allocations::default() };
         diff.sites =
             Some(vec![Change { key: (class, node), before: bytes(1_000), after: bytes(990) }]);
-        diff.measures = vec![MeasureDiff {
-            name: "cache-misses".to_owned(),
-            unit: Unit::Count,
+        let misses = MetricDiff {
+            metric: Metric::other("cache-misses", Unit::Count),
             total: Change { key: (), before: 1_000, after: 500 },
             methods: vec![Change { key: main, before: count(100), after: count(100) }],
-        }];
+        };
+        diff.metrics = vec![samples, misses];
         let blocked = |blocked_ns| Waits { blocked_ns, blocked_count: 1, ..Waits::default() };
         diff.locks =
             Some(vec![Change { key: class, before: blocked(5), after: blocked(9_000_000) }]);
@@ -344,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn measures_and_locks_have_limits() {
+    fn other_metrics_and_locks_have_limits() {
         check("cache-misses>+0", (1_000, 500), false);
         check("cache-misses<-40%", (1_000, 500), true);
         check("cache-misses(main)>+50%", (100, 200), true);

@@ -93,7 +93,7 @@ fn method(profile: &Profile, id: MethodId, name: &str) -> Vec<String> {
 
 /// Titles of numbers in a view's unit, and of what each stands for.
 fn number_titles<const N: usize>(view: &View<'_>, names: [&str; N]) -> Vec<String> {
-    let unit = suffix(view.unit);
+    let unit = suffix(view.unit());
     let mut titles = Vec::new();
     for name in names {
         titles.extend([format!("{name}_{unit}"), format!("{name}_percent")]);
@@ -118,7 +118,7 @@ fn methods(content: &Content<'_>) -> Option<Sheet> {
     let rows = view.methods();
     let labels = view.labels(rows.iter().map(|row| row.method));
     let titles = [
-        texts(["value"]),
+        texts(["metric"]),
         texts(METHOD),
         number_titles(view, ["self", "total"]),
         counts.map(|_| "call_count".to_owned()).into_iter().collect(),
@@ -127,7 +127,7 @@ fn methods(content: &Content<'_>) -> Option<Sheet> {
         .map(|calls| calls.table.methods.iter().map(|row| (row.method, row.count)).collect())
         .unwrap_or_default();
     let row = |row: &MethodRow| {
-        let mut cells = texts([view.name]);
+        let mut cells = texts([view.name()]);
         cells.extend(method(view.profile, row.method, &labels[&row.method]));
         let count = calls.get(&row.method).copied().unwrap_or(0);
         // What the file leaves out is not 0.
@@ -165,11 +165,11 @@ fn lines(view: &View<'_>) -> Sheet {
     let rows = view.lines();
     let labels = view.labels(rows.iter().map(|row| row.method));
     let titles =
-        [texts(["value"]), texts(METHOD), texts(["line"]), number_titles(view, ["self", "total"])];
+        [texts(["metric"]), texts(METHOD), texts(["line"]), number_titles(view, ["self", "total"])];
     let row = |row: &perk_profile::lines::LineRow| {
         let method = method(view.profile, row.method, &labels[&row.method]);
         let line = vec![line(row.line)];
-        [texts([view.name]), method, line, numbers(view, [row.own, row.total])].concat()
+        [texts([view.name()]), method, line, numbers(view, [row.own, row.total])].concat()
     };
     Sheet { titles: titles.concat(), rows: rows.iter().map(row).collect() }
 }
@@ -182,7 +182,7 @@ fn top_down(content: &Content<'_>, view: &View<'_>, min: f64) -> Sheet {
     }
     let labels = view.labels(lines.iter().map(|line| line.method));
     let titles = [
-        texts(["value", "depth", "is_recursive"]),
+        texts(["metric", "depth", "is_recursive"]),
         texts(METHOD),
         number_titles(view, ["self", "total", "inferred"]),
         texts(["call_count", "allocated_bytes", "allocated_count"]),
@@ -190,7 +190,7 @@ fn top_down(content: &Content<'_>, view: &View<'_>, min: f64) -> Sheet {
     let optional = |number: Option<u64>| number.map_or(String::new(), |it| it.to_string());
     let row = |line: &tree::Line| {
         [
-            vec![view.name.to_owned(), line.depth.to_string(), line.is_recursive.to_string()],
+            vec![view.name().to_owned(), line.depth.to_string(), line.is_recursive.to_string()],
             method(view.profile, line.method, &labels[&line.method]),
             numbers(view, [line.own, line.total, line.inferred]),
             vec![
@@ -208,10 +208,10 @@ fn bottom_up(content: &Content<'_>, view: &View<'_>, min: f64) -> Sheet {
     let lines = tree::bottom_up(content, view, min);
     let labels = view.labels(lines.iter().map(|line| line.method));
     let titles =
-        [texts(["value", "depth", "is_recursive"]), texts(METHOD), number_titles(view, ["self"])];
+        [texts(["metric", "depth", "is_recursive"]), texts(METHOD), number_titles(view, ["self"])];
     let row = |line: &perk_profile::bottom_up::Line| {
         [
-            vec![view.name.to_owned(), line.depth.to_string(), line.is_recursive.to_string()],
+            vec![view.name().to_owned(), line.depth.to_string(), line.is_recursive.to_string()],
             method(view.profile, line.method, &labels[&line.method]),
             numbers(view, [line.number]),
         ]
@@ -249,22 +249,22 @@ fn edges(content: &Content<'_>, args: &ReportArgs) -> Option<Sheet> {
     let labels = view.labels(known);
     let row = |edge: &Edge| {
         let caller = edge.caller.map_or("", |method| &labels[&method]);
-        let names = texts([view.name, caller, &labels[&edge.callee]]);
+        let names = texts([view.name(), caller, &labels[&edge.callee]]);
         [names, numbers(view, [edge.own, edge.total])].concat()
     };
-    let titles = [texts(["value", "caller", "callee"]), number_titles(view, ["self", "total"])];
+    let titles = [texts(["metric", "caller", "callee"]), number_titles(view, ["self", "total"])];
     Some(Sheet { titles: titles.concat(), rows: edges.iter().map(row).collect() })
 }
 
 fn threads(view: &View<'_>) -> Sheet {
     let titles =
-        [texts(["value", "thread_serial", "thread", "group"]), number_titles(view, ["self"])];
+        [texts(["metric", "thread_serial", "thread", "group"]), number_titles(view, ["self"])];
     let rows = top::threads(view.profile, &view.numbers);
     let row = |&(id, number): &(_, u64)| {
         let thread = view.profile.get_thread(id);
         let group = thread.group.map_or("", |id| view.profile.symbols.strings.get(id));
         let serial = thread.serial.to_string();
-        let thread = texts([view.name, &serial, view.profile.thread_name(id), group]);
+        let thread = texts([view.name(), &serial, view.profile.thread_name(id), group]);
         [thread, numbers(view, [number])].concat()
     };
     Sheet { titles: titles.concat(), rows: rows.iter().map(row).collect() }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use perk_profile::advice::{self, Advice, Caller};
-use perk_profile::{MethodId, Profile, Unit};
+use perk_profile::{MethodId, Metric, Profile, Unit};
 
 use super::Content;
 use super::numbers::View;
@@ -22,8 +22,6 @@ const HINTS: usize = 2;
 /// Columns by which hints are indented, and how long they are where lines have no limit.
 const INDENT: usize = 8;
 const WIDTH: usize = 120;
-const LEGEND: &str =
-    "Made twice as fast, a method saves halved; made free, self; never called, total.";
 
 /// The methods to begin with.
 #[derive(Debug)]
@@ -42,6 +40,10 @@ impl<'a> Head<'a> {
     pub(super) fn new(content: &'a Content<'_>, count: usize) -> Option<Self> {
         let profile = content.profile;
         let table = content.calls.as_ref().map(|calls| &calls.table);
+        // A method that waits for a lock is not where the lock is held.
+        if content.main_view().is_some_and(|view| view.metric.of_waits().is_some()) {
+            return None;
+        }
         let head = match (content.main_view(), table) {
             (Some(view), table) => {
                 let advice = advice::of_numbers(
@@ -54,7 +56,7 @@ impl<'a> Head<'a> {
                     count,
                 );
                 let total = view.numbers.total;
-                Self { profile, view: Some(view), unit: view.unit, total, advice }
+                Self { profile, view: Some(view), unit: view.unit(), total, advice }
             }
             (None, Some(table)) => {
                 let (unit, total) = match table.self_ns {
@@ -70,9 +72,9 @@ impl<'a> Head<'a> {
     }
 
     /// What the methods are judged by.
-    pub(super) fn value(&self) -> &str {
+    pub(super) fn metric(&self) -> &str {
         match (self.view, self.unit) {
-            (Some(view), _) => view.name,
+            (Some(view), _) => view.name(),
             (None, Unit::Nanoseconds) => "time",
             (None, _) => "calls",
         }
@@ -99,8 +101,23 @@ impl<'a> Head<'a> {
         }
         let titles = vec!["#", "self %", "self", "halved %", "halved", "total %", "method"];
         let heading = screen.heading("Where to begin");
-        let legend = screen.cut_end(LEGEND, 0);
+        let legend = screen.cut_end(self.legend(), 0);
         format!("{heading}\n{legend}\n{}", Table { titles, rows }.render(screen))
+    }
+
+    /// The meaning of the columns.
+    fn legend(&self) -> &'static str {
+        let is_samples = self.view.is_some_and(|view| view.metric == Metric::Samples);
+        let is_of_objects = self.view.is_some_and(|view| view.metric.of_objects().is_some());
+        match self.unit {
+            _ if is_of_objects => {
+                "Saved: halved if the method allocates half as much, total if nothing calls it."
+            }
+            Unit::Count if !is_samples => {
+                "Saved: halved if the method causes half as many, total if nothing calls it."
+            }
+            _ => "Saved: halved if the method runs twice as fast, total if nothing calls it.",
+        }
     }
 
     fn cells(
@@ -160,7 +177,7 @@ impl<'a> Head<'a> {
     ) -> Option<String> {
         let known: Vec<_> = advice.callers.iter().filter(|it| it.method.is_some()).collect();
         // Where calls are what is shown, their number stands above.
-        let calls = advice.calls.filter(|_| self.value() != "calls");
+        let calls = advice.calls.filter(|_| self.metric() != "calls");
         let calls = calls.map(|calls| match calls.self_ns {
             0 => plural(calls.count, "call"),
             _ => format!("{} of {}", plural(calls.count, "call"), super::calls::average(&calls)),

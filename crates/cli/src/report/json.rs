@@ -1,8 +1,8 @@
 //! The whole profile as JSON. Names of numbers end in their unit.
 
 mod exact;
+mod metrics;
 mod monitors;
-mod values;
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -25,10 +25,10 @@ const TEXTS: [&str; 5] = ["program", "jvm", "engine", "clock", "timing"];
 struct Report<'a> {
     file: &'a str,
     form: &'static str,
-    /// What of each value goes through the filter, in words.
+    /// What of each metric goes through the filter, in words.
     filtered: &'a [String],
     /// `None` where no trace was joined to another, or left as it is for more than one would fit.
-    inferred: Option<values::Inferred>,
+    inferred: Option<metrics::Inferred>,
     created_unix_ms: Option<u64>,
     depth: Option<u32>,
     sample_count: u64,
@@ -36,12 +36,12 @@ struct Report<'a> {
     listed_sample_count: u64,
     interval_ns: Option<u64>,
     /// `None` where nothing was measured by method.
-    where_to_begin: Option<values::Begin<'a>>,
+    where_to_begin: Option<metrics::Begin<'a>>,
     methods: Vec<Method<'a>>,
     paths: Vec<Path<'a>>,
     threads: Vec<Thread<'a>>,
     /// All that the profile has by call path, samples among it.
-    values: Vec<values::Table<'a>>,
+    metrics: Vec<metrics::Table<'a>>,
     /// `None` where the profile has counted no calls.
     calls: Option<exact::CallReport<'a>>,
     /// `None` where the profile has counted no allocations.
@@ -144,20 +144,24 @@ pub(super) fn write(
         file,
         form: input.form.ending(),
         filtered: &content.filtered,
-        inferred: values::inferred(content),
+        inferred: metrics::inferred(content),
         created_unix_ms: profile.created.map(|created| created.unix_ms),
         depth: profile.depth,
         sample_count: samples.map_or(0, |samples| samples.total),
         listed_sample_count: samples
             .map_or(0, |it| it.rows.iter().map(|row| row.1).fold(0, u64::saturating_add)),
         interval_ns: profile.sample_interval_ns(),
-        where_to_begin: head.as_ref().map(|head| values::begin(profile, head, &names)),
+        where_to_begin: head.as_ref().map(|head| metrics::begin(profile, head, &names)),
         methods: view.map_or_else(Vec::new, |view| {
             methods.iter().take(top).map(|row| method(content, view, row)).collect()
         }),
         paths: view.map_or_else(Vec::new, |view| paths(view, content.tree, &names, top)),
         threads: threads(profile, view, &names),
-        values: content.values.iter().map(|it| values::table(content, it, &names, top)).collect(),
+        metrics: content
+            .metrics
+            .iter()
+            .map(|it| metrics::table(content, it, &names, top))
+            .collect(),
         calls: content.calls.as_ref().map(|calls| exact::calls(calls, &names, top)),
         allocations: content
             .objects

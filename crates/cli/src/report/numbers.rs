@@ -1,4 +1,4 @@
-//! The numbers of one value (CPU samples, times, bytes, what else was measured) as tables.
+//! The numbers of one metric (CPU samples, times, bytes, what else was measured) as tables.
 
 use std::cell::OnceCell;
 use std::cmp::Reverse;
@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use perk_profile::columns::MethodRow;
 use perk_profile::lines::{self, LineRow};
 use perk_profile::{
-    Columns, CpuSamples, FrameId, Joined, MethodId, MethodTree, Profile, ThreadId, TraceId, Unit,
-    Value, columns, top,
+    Columns, CpuSamples, FrameId, Joined, MethodId, MethodTree, Metric, Profile, ThreadId, TraceId,
+    Unit, columns, top,
 };
 
 use super::paths;
@@ -65,15 +65,13 @@ impl Shown<'_> {
     }
 }
 
-/// A profile's numbers of one value, all or of one thread.
+/// A profile's numbers of one metric, all or of one thread.
 #[derive(Debug)]
 pub(super) struct View<'a> {
     pub(super) profile: &'a Profile,
     tree: &'a MethodTree,
     joined: &'a Joined,
-    pub(super) value: Value,
-    pub(super) name: &'a str,
-    pub(super) unit: Unit,
+    pub(super) metric: Metric,
     /// The numbers by trace.
     pub(super) numbers: CpuSamples,
     /// The CPU time a sample stands for, where it is known.
@@ -86,18 +84,26 @@ impl<'a> View<'a> {
         profile: &'a Profile,
         tree: &'a MethodTree,
         joined: &'a Joined,
-        value: Value,
+        metric: Metric,
     ) -> Self {
-        let interval_ns = profile.sample_interval_ns().filter(|_| value == Value::Samples);
-        let (name, unit) = (value.name(profile), value.unit(profile));
-        let numbers = columns::numbers(profile, value);
+        let interval_ns = profile.sample_interval_ns().filter(|_| metric == Metric::Samples);
+        let numbers = columns::numbers(profile, &metric);
         let columns = OnceCell::new();
-        Self { profile, tree, joined, value, name, unit, numbers, interval_ns, columns }
+        Self { profile, tree, joined, metric, numbers, interval_ns, columns }
     }
 
     pub(super) fn of_thread(&self, thread: ThreadId) -> Self {
         let numbers = top::of_thread(self.profile, &self.numbers, Some(thread));
-        Self { numbers, columns: OnceCell::new(), ..*self }
+        let metric = self.metric.clone();
+        Self { numbers, metric, columns: OnceCell::new(), ..*self }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.metric.name()
+    }
+
+    pub(super) fn unit(&self) -> Unit {
+        self.metric.unit()
     }
 
     /// Whether any of the numbers is of a call path.
@@ -136,7 +142,7 @@ impl<'a> View<'a> {
     pub(super) fn number(&self, number: u64) -> String {
         match self.cpu_ns(number) {
             Some(ns) => duration(ns),
-            None => show::number(number, self.unit),
+            None => show::number(number, self.unit()),
         }
     }
 
@@ -147,9 +153,9 @@ impl<'a> View<'a> {
 
     /// `Top methods by self`, and what it is of where that is not samples.
     pub(super) fn title(&self, title: &str) -> String {
-        match self.value {
-            Value::Samples => title.to_owned(),
-            _ => format!("{title}: {}", printable(self.name)),
+        match self.metric {
+            Metric::Samples => title.to_owned(),
+            _ => format!("{title}: {}", printable(self.name())),
         }
     }
 
@@ -162,7 +168,7 @@ impl<'a> View<'a> {
         }
         let listed = self.numbers.rows.iter().map(|row| row.1).fold(0, u64::saturating_add);
         if listed < total {
-            let hidden = show::number(total - listed, self.unit);
+            let hidden = show::number(total - listed, self.unit());
             text += &format!(", {hidden} of them below the file's cutoff");
         }
         text
@@ -170,9 +176,9 @@ impl<'a> View<'a> {
 
     /// `12 samples`, `12 ms of delay`
     fn quantity(&self, number: u64) -> String {
-        let name = printable(self.name);
-        match (self.value, self.unit) {
-            (Value::Samples, _) => plural(number, "sample"),
+        let name = printable(self.name());
+        match (&self.metric, self.unit()) {
+            (Metric::Samples, _) => plural(number, "sample"),
             (_, Unit::Count) => format!("{number} {name}"),
             (_, unit) => format!("{} of {name}", show::number(number, unit)),
         }
@@ -230,9 +236,9 @@ impl<'a> View<'a> {
         vec![
             (index + 1).to_string(),
             self.percent(own),
-            show::number(own, self.unit),
+            show::number(own, self.unit()),
             self.percent(total),
-            show::number(total, self.unit),
+            show::number(total, self.unit()),
         ]
     }
 

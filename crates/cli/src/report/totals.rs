@@ -16,9 +16,9 @@ pub(super) fn table(views: &[&View<'_>], top: usize, screen: &Screen) -> String 
         let threads = top::threads(view.profile, &view.numbers);
         let thread = |&(thread, count): &(_, u64)| {
             let name = printable(view.profile.thread_name(thread));
-            format!("{} of thread {name}", number(count, view.unit))
+            format!("{} of thread {name}", number(count, view.unit()))
         };
-        let cells = vec![number(view.numbers.total, view.unit), printable(view.name)];
+        let cells = vec![number(view.numbers.total, view.unit()), printable(view.name())];
         Row { cells, below: threads.iter().take(top).map(thread).collect() }
     };
     let rows = views.iter().map(row).collect();

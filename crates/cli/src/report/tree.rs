@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 
 use perk_profile::method_tree::Branch;
-use perk_profile::{Allocations, Columns, MethodId, PathId, Value, bottom_up};
+use perk_profile::{Allocations, Columns, MethodId, Metric, PathId, bottom_up};
 
 use super::Content;
 use super::numbers::View;
@@ -136,8 +136,8 @@ pub(super) fn section(content: &Content<'_>, view: &View<'_>, min: f64, screen: 
     let lines = lines(content, &Weights::new(content, view), min);
     let Some(first) = lines.first() else { return String::new() };
     // What the tree is weighed by needs no column of its own.
-    let has_calls = lines.iter().any(|it| it.call_count.is_some()) && view.value != Value::Calls;
-    let has_objects = first.allocated.is_some() && view.value != Value::Allocated;
+    let has_calls = lines.iter().any(|it| it.call_count.is_some()) && view.metric != Metric::Calls;
+    let has_objects = first.allocated.is_some() && view.metric != Metric::AllocatedBytes;
     let labels = view.labels(lines.iter().map(|line| line.method));
     let mut titles = vec!["total %", "total", "self"];
     titles.extend(has_calls.then_some("calls"));
@@ -200,10 +200,10 @@ pub(super) fn bottom_up_section(
 }
 
 fn heading(title: &str, view: &View<'_>, min: f64, screen: &Screen) -> String {
-    let what = match view.value {
-        Value::Allocated => "allocated bytes",
-        Value::Live => "live bytes",
-        _ => view.name,
+    let what = match view.metric {
+        Metric::AllocatedBytes => "allocated bytes",
+        Metric::LiveBytes => "live bytes",
+        _ => view.name(),
     };
     let what = show::printable(what);
     screen.heading(&format!("{title} {what}, branches below {min} % left out"))

@@ -137,7 +137,7 @@ impl Jvm {
             Event::CpuTimes(times) => times.rows.is_empty(),
             Event::CallEdges(edges) => edges.rows.is_empty(),
             Event::Sites(sites) => sites.rows.is_empty(),
-            Event::Wait(_) | Event::FieldAccesses(_) | Event::Measure(_) => false,
+            Event::Wait(_) | Event::FieldAccesses(_) | Event::Other(_) => false,
             Event::MonitorTimes(times) => times.rows.is_empty(),
             Event::MonitorDump(dump) => dump.monitors.is_empty(),
             Event::Heap(heap) => heap.rows.is_empty(),

@@ -9,7 +9,7 @@ use super::*;
 
 fn written(profile: &Profile) -> String {
     let mut out = Vec::new();
-    write(profile, Value::Samples, &mut out).unwrap();
+    write(profile, &Metric::Samples, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -43,21 +43,21 @@ fn every_value_has_its_numbers() {
         sites.total.add(objects);
         sites.rows.push(Site { class, trace, objects });
     }
-    assert_eq!(Value::first_of(&profile), Some(Value::Time));
+    assert_eq!(Metric::first_of(&profile), Some(Metric::SelfTime));
     profile.events.push(Event::Sites(sites));
-    let text = |value| {
+    let text = |metric| {
         let mut out = Vec::new();
-        write(&profile, value, &mut out).unwrap();
+        write(&profile, metric, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     };
-    assert_eq!(text(Value::Samples), "");
-    assert_eq!(text(Value::Time), "T.main 50\nT.main;T.f 700\n[below cutoff] 250\n");
-    assert_eq!(text(Value::Calls), "T.main 1\nT.main;T.f 10\n");
-    assert_eq!(text(Value::Allocated), "T.main;T.f;byte[] 72\n[no stack];byte[] 24\n");
-    assert_eq!(text(Value::Live), "T.main;T.f;byte[] 16\n[no stack];byte[] 24\n");
+    assert_eq!(text(&Metric::Samples), "");
+    assert_eq!(text(&Metric::SelfTime), "T.main 50\nT.main;T.f 700\n[below cutoff] 250\n");
+    assert_eq!(text(&Metric::Calls), "T.main 1\nT.main;T.f 10\n");
+    assert_eq!(text(&Metric::AllocatedBytes), "T.main;T.f;byte[] 72\n[no stack];byte[] 24\n");
+    assert_eq!(text(&Metric::LiveBytes), "T.main;T.f;byte[] 16\n[no stack];byte[] 24\n");
     profile.events.remove(0);
-    assert_eq!(Value::first_of(&profile), Some(Value::Allocated));
-    assert_eq!(Value::first_of(&Profile::default()), None);
+    assert_eq!(Metric::first_of(&profile), Some(Metric::AllocatedBytes));
+    assert_eq!(Metric::first_of(&Profile::default()), None);
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn two_profiles_are_two_columns() {
     let read = |text: &str| read(text.as_bytes()).unwrap();
     let (before, after) = (read("T.a;T.b 1\nT.c 2\n"), read("T.a;T.b 5\nT.a 3\nT.d 4\n"));
     let mut out = Vec::new();
-    write_pair([&before, &after], [Value::Samples; 2], &mut out).unwrap();
+    write_pair([&before, &after], [&Metric::Samples; 2], &mut out).unwrap();
     assert_eq!(String::from_utf8(out).unwrap(), "T.a 0 3\nT.a;T.b 1 5\nT.c 2 0\nT.d 0 4\n");
 }
 
@@ -147,7 +147,7 @@ fn a_bracketed_frame_alone_is_no_thread() {
 fn the_middle_of_deep_stacks_can_be_left_out() {
     let profile = read(&b"a;b;c;d;e;f 1\na;b;c;d;e 2\n"[..]).unwrap();
     let mut out = Vec::new();
-    write_limited(&profile, Value::Samples, Some(5), &mut out).unwrap();
+    write_limited(&profile, &Metric::Samples, Some(5), &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert_eq!(text, "a;b;c;d;e 2\na;b;[frames left out];d;e;f 1\n");
 }

@@ -131,7 +131,7 @@ impl Folded {
 
 #[cfg(test)]
 mod tests {
-    use perk_profile::Value;
+    use perk_profile::Metric;
 
     use super::super::{Graph, Part};
     use super::*;
@@ -140,7 +140,7 @@ mod tests {
     /// The graph of collapsed stacks after folding: level, label and number of each node.
     fn folded(text: &str, levels: u32, chain_end: usize) -> Vec<(u32, String, u64)> {
         let profile = collapsed::read(text.as_bytes()).unwrap();
-        let graph = Graph::new(&profile, Value::Samples, |part| match part {
+        let graph = Graph::new(&profile, &Metric::Samples, |part| match part {
             Part::Method { id, .. } => profile.symbols.method_name(id),
             _ => String::new(),
         });

@@ -1,6 +1,6 @@
 //! Tests of the reader and the writer.
 
-use perk_profile::Value;
+use perk_profile::{Metric, Unit};
 use proptest::prelude::*;
 
 use super::*;
@@ -33,15 +33,14 @@ fn written(profile: &Profile) -> String {
 }
 
 fn total(profile: &Profile, name: &str) -> u64 {
-    Value::find(profile, name).map_or(0, |value| value.weights(profile).total)
+    Metric::find(profile, name).map_or(0, |metric| metric.rows(profile).total)
 }
 
 #[test]
 fn the_manuals_lists_are_read() {
     let profile = read(SEED.as_bytes()).unwrap();
     assert_eq!(profile.notes, [""; 0]);
-    assert_eq!(Value::first_of(&profile), Some(Value::Measure(0)));
-    assert_eq!(Value::Measure(0).name(&profile), "bytecodes");
+    assert_eq!(Metric::first_of(&profile), Some(Metric::other("bytecodes", Unit::Count)));
     let sum = |keyword: &str| -> u64 {
         let rows = SEED.lines().filter_map(|line| line.strip_prefix(keyword));
         rows.map(|row| row.split_whitespace().next().unwrap().parse::<u64>().unwrap()).sum()

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use perk_profile::{FrameId, KeyedMap, Line, Profile, Symbols, TraceId, Value, allocations};
+use perk_profile::{FrameId, KeyedMap, Line, Metric, Profile, Symbols, TraceId, allocations};
 
-use super::{lines, measure};
+use super::{lines, metric};
 
 /// The size of a block where the profile does not tell it: Jamaica's own default.
 const BLOCK_BYTES: u64 = 32;
@@ -17,8 +17,8 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     let writer = Writer { profile };
     let mut text = String::new();
     writer.heap(&mut text);
-    writer.shares("PROFILE", measure::BYTECODES, &mut text);
-    for (trace, count) in writer.rows(measure::CYCLES) {
+    writer.shares("PROFILE", metric::BYTECODES, &mut text);
+    for (trace, count) in writer.rows(metric::CYCLES) {
         let Some(frame) = writer.top(trace) else { continue };
         let mode = match profile.symbols.get_frame(frame).line {
             Line::Compiled => "(compiled)",
@@ -28,13 +28,13 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
         text += &format!("PROFILE_CYCLES: {count:<11} {method}{mode}\n");
     }
     writer.invocations(&mut text);
-    writer.shares("PROFILE_NATIVE", measure::NATIVE_CALLS, &mut text);
-    for (trace, count) in writer.rows(measure::ARRAY_ALLOCATIONS) {
+    writer.shares("PROFILE_NATIVE", metric::NATIVE_CALLS, &mut text);
+    for (trace, count) in writer.rows(metric::ARRAY_ALLOCATIONS) {
         let Some(frame) = writer.top(trace) else { continue };
         let bci = bci(&profile.symbols, frame);
         text += &format!("PROFILE_NEWARRAY: {count} @ {bci} {}\n", method(&profile.symbols, frame));
     }
-    for (trace, _) in writer.rows(measure::REFLECTION) {
+    for (trace, _) in writer.rows(metric::REFLECTION) {
         let Some(frame) = writer.top(trace) else { continue };
         let class = class(&profile.symbols, frame);
         text += &format!("PROFILE_CLASS_USED_VIA_REFLECTION: {class}\n");
@@ -52,11 +52,11 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// The numbers of a measure, by trace.
+    /// The numbers of a metric, by trace.
     fn rows(&self, name: &str) -> Vec<(TraceId, u64)> {
-        let Some(value) = Value::find(self.profile, name) else { return Vec::new() };
-        let weights = value.weights(self.profile);
-        weights.rows.into_iter().map(|(trace, _, count)| (trace, count)).collect()
+        let Some(metric) = Metric::find(self.profile, name) else { return Vec::new() };
+        let numbers = metric.rows(self.profile);
+        numbers.rows.into_iter().map(|(trace, _, count)| (trace, count)).collect()
     }
 
     fn top(&self, trace: TraceId) -> Option<FrameId> {
@@ -78,7 +78,7 @@ impl Writer<'_> {
     fn heap(&self, text: &mut String) {
         let by_root = |name| self.rows(name).first().map(|row| row.1);
         if let Some((references, words)) =
-            by_root(measure::HEAP_REFERENCES).zip(by_root(measure::HEAP_WORDS))
+            by_root(metric::HEAP_REFERENCES).zip(by_root(metric::HEAP_WORDS))
         {
             let share = percent(references, words);
             *text += &format!("HEAP_REFS: {references} of {words} words ({share}%)\n");
@@ -86,7 +86,7 @@ impl Writer<'_> {
         let Some(sites) = self.profile.sites() else { return };
         let symbols = &self.profile.symbols;
         let mut blocks_of: KeyedMap<String, u64> = KeyedMap::default();
-        for (trace, blocks) in self.rows(measure::BLOCKS) {
+        for (trace, blocks) in self.rows(metric::BLOCKS) {
             if let Some(frame) = self.top(trace) {
                 blocks_of.insert(class(symbols, frame), blocks);
             }
@@ -149,10 +149,10 @@ impl Writer<'_> {
 
     fn threads(&self, text: &mut String) {
         let by_trace = |name| -> KeyedMap<_, _> { self.rows(name).into_iter().collect() };
-        let priorities = by_trace(measure::THREAD_PRIORITY);
-        let cycles = by_trace(measure::THREAD_CYCLES);
-        let shares = measure::THREAD_SHARES.map(by_trace);
-        let stacks = [measure::C_STACK, measure::JAVA_STACK].map(by_trace);
+        let priorities = by_trace(metric::THREAD_PRIORITY);
+        let cycles = by_trace(metric::THREAD_CYCLES);
+        let shares = metric::THREAD_SHARES.map(by_trace);
+        let stacks = [metric::C_STACK, metric::JAVA_STACK].map(by_trace);
         let mut traces: Vec<_> = priorities.keys().chain(cycles.keys()).copied().collect();
         traces.sort();
         traces.dedup();
@@ -169,7 +169,7 @@ impl Writer<'_> {
                 of(&cycles),
             );
         }
-        for (_, count) in self.rows(measure::THREADS) {
+        for (_, count) in self.rows(metric::THREADS) {
             *text += &format!("PROFILE_THREADS: {count}\n");
         }
     }

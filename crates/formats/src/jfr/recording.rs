@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use perk_profile::{
-    Allocations, ClassId, CpuSamples, Event, KeyedMap, KnownObjects, LockKind, Measure, MonitorRow,
-    MonitorTimes, Profile, Site, Sites, ThreadId, Timestamp, TraceId, Unit, Waits,
+    Allocations, ClassId, CpuSamples, Event, KeyedMap, KnownObjects, LockKind, MonitorRow,
+    MonitorTimes, OtherMetric, Profile, Site, Sites, ThreadId, Timestamp, TraceId, Unit, Waits,
 };
 
 use super::notes::Notes;
@@ -300,14 +300,14 @@ impl Recording {
         } else {
             self.cpu_samples(cpu_time);
             // They tell of the same time once more.
-            self.measure("execution samples", execution);
+            self.metric("execution samples", execution);
         }
         let native = std::mem::take(&mut self.native);
-        self.measure("native samples", native);
+        self.metric("native samples", native);
         let waiting = std::mem::take(&mut self.waiting);
-        self.measure("waiting samples", waiting);
+        self.metric("waiting samples", waiting);
         let wall_clock = std::mem::take(&mut self.wall_clock);
-        self.measure("wall-clock samples", wall_clock);
+        self.metric("wall-clock samples", wall_clock);
         self.sites();
         self.monitor_times();
         if self.max_truncated_depth > 0 {
@@ -317,11 +317,11 @@ impl Recording {
         self.profile
     }
 
-    fn measure(&mut self, name: &str, tally: Tally) {
+    fn metric(&mut self, name: &str, tally: Tally) {
         if tally.total > 0 {
             let (name, total) = (name.to_owned(), tally.total);
-            let measure = Measure { name, unit: Unit::Count, total, rows: tally.rows() };
-            self.profile.events.push(Event::Measure(measure));
+            let metric = OtherMetric { name, unit: Unit::Count, total, rows: tally.rows() };
+            self.profile.events.push(Event::Other(metric));
         }
     }
 
@@ -348,8 +348,8 @@ impl Recording {
         self.profile.events.push(Event::CpuSamples(samples));
         if interval_ns.is_none() && time.total > 0 {
             let (name, total) = ("CPU time".to_owned(), time.total);
-            let measure = Measure { name, unit: Unit::Nanoseconds, total, rows: time.rows() };
-            self.profile.events.push(Event::Measure(measure));
+            let metric = OtherMetric { name, unit: Unit::Nanoseconds, total, rows: time.rows() };
+            self.profile.events.push(Event::Other(metric));
         }
     }
 

@@ -99,7 +99,7 @@ fn cpu_time_alone_is_samples_where_it_is_whole_periods() {
 }
 
 #[test]
-fn allocations_are_sites_and_the_rest_measures() {
+fn allocations_are_sites_and_contentions_locks() {
     let strings = [
         "main.f",
         "alloc_objects",
@@ -144,7 +144,9 @@ fn allocations_are_sites_and_the_rest_measures() {
     let profile = read(&bytes[..]).unwrap();
     let expected = "# allocated Bytes\n[w\u{f6}rker];main.f;byte[] 96\nmain.f;[unknown] 8\n\
         # live Bytes\n[w\u{f6}rker];main.f;byte[] 48\n\
-        # contentions Count\n[w\u{f6}rker];main.f 5\n# delay Nanoseconds\n[w\u{f6}rker];main.f 7000\n";
+        # objects Count\n[w\u{f6}rker];main.f;byte[] 2\nmain.f;[unknown] 1\n\
+        # blocked Nanoseconds\n[w\u{f6}rker];main.f;byte[] 7000\n\
+        # contentions Count\n[w\u{f6}rker];main.f;byte[] 5\n";
     assert_eq!(fixture::text(&profile), expected);
     let sites = profile.sites().unwrap();
     assert_eq!((sites.total.allocated_count, sites.total.live_count), (3, 0));
@@ -236,8 +238,8 @@ fn files_of_the_go_runtime_have_the_numbers_that_its_own_tool_shows() {
     assert_eq!(heap.notes, ["labels passed over: bytes (of 9 samples)"]);
 
     let mutex = real(include_bytes!("../../../../testdata/pprof/mutex.pb.gz"));
-    let expected = "# contentions Count\nmain.main.func1;sync.(*Mutex).Unlock 79\n\
-        # delay Nanoseconds\nmain.main.func1;sync.(*Mutex).Unlock 91999024\n";
+    let expected = "# blocked Nanoseconds\nmain.main.func1;sync.(*Mutex).Unlock;[unknown] 91999024\n\
+        # contentions Count\nmain.main.func1;sync.(*Mutex).Unlock;[unknown] 79\n";
     assert_eq!(fixture::text(&mutex), expected);
 }
 

@@ -1,8 +1,8 @@
 //! What the values of a profile's samples mean: names and units as pprof's users write them.
 
-use perk_profile::{KeyedMap, Unit};
+use perk_profile::{KeyedMap, Metric, Unit};
 
-use crate::columns::{Column, Intervals, Place, Quantity};
+use crate::columns::{self, Column, Intervals, Place};
 
 /// The kind of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,12 +52,12 @@ pub(super) fn to_columns(
         sites_bytes: is_period(SPACE, Unit::Bytes).then_some(period).filter(|&bytes| bytes > 1),
     };
 
-    let has_calls = types.iter().any(|it| it.name == Quantity::Calls.name());
+    let names: Vec<&str> = types.iter().map(|it| it.name.as_str()).collect();
     let mut columns: Vec<Column> = Vec::new();
     for (index, (value_type, rows)) in types.iter().zip(rows).enumerate() {
         let (unit, factor) = unit(&value_type.unit);
-        let own = Quantity::own(&value_type.name, unit, has_calls);
-        let quantity = own.unwrap_or_else(|| {
+        let own = columns::metric(&value_type.name, unit, &names);
+        let metric = own.unwrap_or_else(|| {
             // Types that differ in the unit alone stay apart.
             let is_same = |other: &ValueType| other.name == value_type.name;
             let has_before = types[..index].iter().any(is_same);
@@ -65,9 +65,9 @@ pub(super) fn to_columns(
                 (false, name) if !name.is_empty() => name.to_owned(),
                 (_, name) => format!("{name}_{}", value_type.unit),
             };
-            Quantity::Measure(name, unit)
+            Metric::other(&name, unit)
         });
-        let mut column = Column::new(quantity);
+        let mut column = Column::new(metric);
         for (place, number) in rows {
             column.add(place, number.saturating_mul(factor));
         }
@@ -82,11 +82,10 @@ pub(super) fn to_columns(
 /// CPU time that is nothing but the samples times their interval is left out, and stands for the
 /// samples where there are none.
 fn join_cpu(columns: &mut Vec<Column>, intervals: &mut Intervals) {
-    let is_cpu = |column: &Column| {
-        column.quantity == Quantity::Measure(CPU.to_owned(), Unit::Nanoseconds) && column.total > 0
-    };
+    let cpu_time = Metric::other(CPU, Unit::Nanoseconds);
+    let is_cpu = |column: &Column| column.metric == cpu_time && column.total > 0;
     let Some(cpu) = columns.iter().position(is_cpu) else { return };
-    let samples = columns.iter().position(|column| column.quantity == Quantity::Samples);
+    let samples = columns.iter().position(|column| column.metric == Metric::Samples);
     match samples {
         Some(samples) => {
             let interval = ratio(&columns[cpu], &columns[samples]);
@@ -100,7 +99,7 @@ fn join_cpu(columns: &mut Vec<Column>, intervals: &mut Intervals) {
             let Some(ns) = intervals.sample_ns else { return };
             let is_whole = |number: u64| number.is_multiple_of(ns);
             if is_whole(column.total) && column.rows.iter().all(|row| is_whole(row.1)) {
-                column.quantity = Quantity::Samples;
+                column.metric = Metric::Samples;
                 column.total /= ns;
                 column.rows.iter_mut().for_each(|row| row.1 /= ns);
             }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use perk_profile::{Accounting, FrameId, KeyedMap, Line, MethodId, Profile, Unit, Value};
+use perk_profile::{Accounting, FrameId, KeyedMap, Line, MethodId, Metric, Profile, Unit};
 
 use super::types::{CPU, SPACE};
 use super::wire::Encoder;
@@ -11,7 +11,7 @@ use super::{
     ACCOUNTING, BELOW_CUTOFF, CLASS_LABEL, COMMENT, COMPILED, JAVA, NATIVE, NO_STACK,
     SITES_INTERVAL, THREAD_LABEL,
 };
-use crate::columns::{self, Column, Place, Quantity};
+use crate::columns::{self, Column, Place};
 use crate::deep::{LEFT_OUT, Stacks};
 use crate::name;
 
@@ -28,8 +28,8 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     let mut tables = Tables::new(profile);
     let mut file = Encoder::default();
     for column in &columns {
-        let name = tables.string(column.quantity.name());
-        let unit = tables.string(column.quantity.unit().name());
+        let name = tables.string(column.metric.file_name());
+        let unit = tables.string(column.metric.unit().name());
         value_type(&mut file, 1, name, unit);
     }
     write_samples(&columns, &mut tables, out, &mut file)?;
@@ -40,10 +40,10 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
 /// The columns of `profile`, and the CPU time of the samples where their interval is known.
 fn columns_of(profile: &Profile) -> Vec<Column> {
     let mut columns = columns::of_profile(profile);
-    let samples = columns.iter().position(|column| column.quantity == Quantity::Samples);
+    let samples = columns.iter().position(|column| column.metric == Metric::Samples);
     if let (Some(samples), Some(ns)) = (samples, profile.sample_interval_ns()) {
         let mut cpu = columns[samples].clone();
-        cpu.quantity = Quantity::Measure(CPU.to_owned(), Unit::Nanoseconds);
+        cpu.metric = Metric::other(CPU, Unit::Nanoseconds);
         cpu.total = cpu.total.saturating_mul(ns);
         cpu.rows.iter_mut().for_each(|row| row.1 = row.1.saturating_mul(ns));
         columns.insert(samples + 1, cpu);
@@ -118,7 +118,7 @@ fn write_run(profile: &Profile, columns: &[Column], tables: &mut Tables<'_>, fil
         let text = Accounting::to_text(accounting);
         comments.extend(text.lines().map(|line| format!("{ACCOUNTING}{line}")));
     }
-    let has_samples = columns.iter().any(|column| column.quantity == Quantity::Samples);
+    let has_samples = columns.iter().any(|column| column.metric == Metric::Samples);
     let sample_ns = profile.sample_interval_ns().filter(|_| has_samples);
     let sites_bytes = profile.sites().and_then(|sites| sites.sample_interval_bytes);
     let period = match (sample_ns, sites_bytes) {
@@ -138,19 +138,9 @@ fn write_run(profile: &Profile, columns: &[Column], tables: &mut Tables<'_>, fil
         let comments: Vec<_> = comments.iter().map(|comment| tables.string(comment)).collect();
         file.packed(13, comments);
     }
-    if let Some(value) = Value::first_of(profile) {
-        let quantity = match value {
-            Value::Samples => Quantity::Samples,
-            Value::Time => Quantity::SelfTime,
-            Value::Calls => Quantity::Calls,
-            Value::Allocated => Quantity::AllocatedBytes,
-            Value::Live => Quantity::LiveBytes,
-            Value::Measure(_) => {
-                Quantity::Measure(value.name(profile).to_owned(), value.unit(profile))
-            }
-        };
-        let is_timed = quantity == Quantity::Samples && sample_ns.is_some();
-        let shown = if is_timed { CPU } else { quantity.name() };
+    if let Some(metric) = Metric::first_of(profile) {
+        let is_timed = metric == Metric::Samples && sample_ns.is_some();
+        let shown = if is_timed { CPU } else { metric.file_name() };
         let shown = tables.string(shown);
         file.number(14, shown);
     }

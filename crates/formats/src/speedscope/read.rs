@@ -3,14 +3,14 @@
 use std::io::{self, BufReader, Cursor, Read};
 
 use perk_profile::{
-    Accounting, ClassId, Frame as ProfileFrame, FrameId, Line, Method, NodeId, Profile, ThreadId,
-    Timestamp, Unit,
+    Accounting, ClassId, Frame as ProfileFrame, FrameId, Line, Method, Metric, NodeId, Profile,
+    ThreadId, Timestamp, Unit,
 };
 
 use super::cut::Completed;
 use super::file::{self, File, Frame, Kind, Weight};
 use super::{BELOW_CUTOFF, NO_STACK};
-use crate::columns::{self, Column, Intervals, Place, Quantity};
+use crate::columns::{self, Column, Intervals, Place};
 use crate::fill::Filler;
 use crate::stacks::{ROOT, Stacks};
 use crate::{Error, name};
@@ -68,27 +68,26 @@ impl Reader {
     fn read(mut self, file: File) -> Result<Profile, Error> {
         self.parts = file.shared.frames.iter().map(|frame| self.part(frame)).collect();
         let mut run = file.perk.unwrap_or_default();
-        let has_calls = file
-            .profiles
-            .iter()
-            .any(|it| it.perk.as_ref().is_some_and(|more| more.value == Quantity::Calls.name()));
+        let values = file.profiles.iter().filter_map(|it| Some(it.perk.as_ref()?.value.clone()));
+        let values: Vec<String> = values.collect();
+        let names: Vec<&str> = values.iter().map(String::as_str).collect();
         let units: Vec<Unit> = file.profiles.iter().map(|profile| profile.unit().0).collect();
         let weight_ns = one_weight_ns(&file.profiles);
         for (index, profile) in file.profiles.into_iter().enumerate() {
             let (unit, mut factor) = profile.unit();
             let mut is_timed = false;
-            let (quantity, thread) = match &profile.perk {
+            let (metric, thread) = match &profile.perk {
                 Some(more) => {
-                    let own = Quantity::own(&more.value, unit, has_calls);
-                    let measure = || Quantity::Measure(more.value.clone(), unit);
-                    (own.unwrap_or_else(measure), more.thread.clone())
+                    let own = columns::metric(&more.value, unit, &names);
+                    let other = || Metric::other(&more.value, unit);
+                    (own.unwrap_or_else(other), more.thread.clone())
                 }
                 None => {
                     is_timed = unit == Unit::Nanoseconds && weight_ns.is_some();
                     let others = units.iter().filter(|&&other| other == unit).count();
                     let thread =
                         (others > 1 && !profile.name.is_empty()).then(|| profile.name.clone());
-                    (quantity_of(unit, is_timed), thread)
+                    (metric_of(unit, is_timed), thread)
                 }
             };
             let thread = thread.map(|name| self.filler.thread(&name));
@@ -96,7 +95,7 @@ impl Reader {
                 run.sample_interval_ns = weight_ns;
                 factor = 0;
             }
-            self.add(index, profile, thread, quantity, factor)?;
+            self.add(index, profile, thread, metric, factor)?;
         }
         self.tell();
         let mut profile = self.filler.profile;
@@ -146,13 +145,13 @@ impl Reader {
         index: usize,
         profile: file::Profile,
         thread: Option<ThreadId>,
-        quantity: Quantity,
+        metric: Metric,
         factor: u64,
     ) -> Result<(), Error> {
         let error = |expected| Error::Entry { table: "profiles", index, expected };
-        let at = self.columns.iter().position(|column| column.quantity == quantity);
+        let at = self.columns.iter().position(|column| column.metric == metric);
         let at = at.unwrap_or_else(|| {
-            self.columns.push(Column::new(quantity));
+            self.columns.push(Column::new(metric));
             self.columns.len() - 1
         });
         if let Some(samples) = profile.samples {
@@ -248,12 +247,12 @@ impl Reader {
 }
 
 /// What profiles of other tools count.
-fn quantity_of(unit: Unit, is_timed: bool) -> Quantity {
+fn metric_of(unit: Unit, is_timed: bool) -> Metric {
     match unit {
-        Unit::Count => Quantity::Samples,
-        Unit::Nanoseconds if is_timed => Quantity::Samples,
-        Unit::Nanoseconds => Quantity::Measure("time".to_owned(), unit),
-        Unit::Bytes => Quantity::Measure("bytes".to_owned(), unit),
+        Unit::Count => Metric::Samples,
+        Unit::Nanoseconds if is_timed => Metric::Samples,
+        Unit::Nanoseconds => Metric::other("time", unit),
+        Unit::Bytes => Metric::other("bytes", unit),
     }
 }
 

@@ -1,4 +1,4 @@
-use perk_profile::{Line, Profile, Unit, Value};
+use perk_profile::{Line, Metric, Profile, Unit};
 use proptest::prelude::*;
 
 use super::*;
@@ -70,7 +70,7 @@ fn events_give_the_time_in_each_stack() {
         "# time Nanoseconds\na.x 2500\na.x;b.y 4000\nc 1000\n# bytes Bytes\nb.y 9\n",
     );
     assert_eq!(profile.notes, ["2 frames without an end counted up to the last event"]);
-    assert_eq!(Value::first_of(&profile).unwrap().unit(&profile), Unit::Nanoseconds);
+    assert_eq!(Metric::first_of(&profile).unwrap().unit(), Unit::Nanoseconds);
 }
 
 #[test]

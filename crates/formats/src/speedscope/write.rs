@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use perk_profile::{Accounting, ClassId, FrameId, KeyedMap, Line, Profile, StrId, Unit};
+use perk_profile::{Accounting, ClassId, FrameId, KeyedMap, Line, Metric, Profile, StrId, Unit};
 use serde_json::{Value as Json, json};
 
 use super::{BELOW_CUTOFF, NO_STACK, SCHEMA};
-use crate::columns::{self, Column, Place, Quantity};
+use crate::columns::{self, Column, Place};
 use crate::deep::{LEFT_OUT, Stacks};
 use crate::name;
 
@@ -43,7 +43,7 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     for column in columns {
         for (thread, stacks) in by_thread(profile, &column) {
             out.write_all(separator.as_bytes())?;
-            write_profile(&column.quantity, thread, &stacks, &mut frames, out)?;
+            write_profile(&column.metric, thread, &stacks, &mut frames, out)?;
             separator = ",\n";
         }
     }
@@ -96,13 +96,13 @@ fn by_thread(profile: &Profile, column: &Column) -> BTreeMap<Option<StrId>, Weig
 }
 
 fn write_profile(
-    quantity: &Quantity,
+    metric: &Metric,
     thread: Option<StrId>,
     numbers: &Weighted,
     frames: &mut Frames<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let (value, unit) = (quantity.name(), quantity.unit());
+    let (value, unit) = (metric.file_name(), metric.unit());
     let thread = thread.map(|name| frames.profile.symbols.strings.get(name));
     let name = thread.map_or_else(|| value.to_owned(), |thread| format!("{value}: {thread}"));
     let mut more = json!({ "value": value });

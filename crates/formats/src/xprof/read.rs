@@ -3,8 +3,8 @@ use std::io::Read;
 use perk_profile::{FrameId, Line, NodeId, Profile, ThreadId, Unit};
 
 use super::{
-    BLOCKED, BLOCKED_MEASURE, ELAPSED_MEASURE, GLOBAL_HEAD, LOCAL_HEAD, NATIVE_MEASURE, OF_KIND,
-    PROGRAM_MEASURE, RECEIVED, RECEIVED_MEASURE, RUNTIME_STUB, THREAD_HEAD, Table,
+    BLOCKED, BLOCKED_METRIC, ELAPSED_METRIC, GLOBAL_HEAD, LOCAL_HEAD, NATIVE_METRIC, OF_KIND,
+    PROGRAM_METRIC, RECEIVED, RECEIVED_METRIC, RUNTIME_STUB, THREAD_HEAD, Table,
 };
 use crate::fill::Filler;
 use crate::frame_name::FrameName;
@@ -25,7 +25,7 @@ pub fn recognise(head: &[u8]) -> bool {
 /// Reads the tables among what a program printed.
 ///
 /// Each method is a trace of one frame: of an unknown line where it was interpreted, compiled, or
-/// native, as its table says. How many of its ticks were in native code is a measure.
+/// native, as its table says. How many of its ticks were in native code is a metric.
 ///
 /// # Errors
 /// [`Error::Line`] with the line that cannot be understood, or the last one where there is no table.
@@ -101,10 +101,10 @@ impl Reader {
     }
 
     fn elapsed(&mut self, thread: Option<ThreadId>, elapsed_ns: u64) {
-        let name = if thread.is_some() { ELAPSED_MEASURE } else { PROGRAM_MEASURE };
-        let measure = self.filler.measure(name, Unit::Nanoseconds);
+        let name = if thread.is_some() { ELAPSED_METRIC } else { PROGRAM_METRIC };
+        let metric = self.filler.metric(name, Unit::Nanoseconds);
         let root = self.filler.profile.tree.root();
-        self.filler.add_measure(measure, thread, root, elapsed_ns);
+        self.filler.add_metric(metric, thread, root, elapsed_ns);
     }
 
     fn row(&mut self, row: Row<'_>) {
@@ -114,8 +114,8 @@ impl Reader {
                 self.method(table, row.name, row.ticks, native)
             }
             (Section::Local, None) if row.name == BLOCKED.as_bytes() => {
-                let blocked = self.filler.measure(BLOCKED_MEASURE, Unit::Count);
-                self.filler.add_measure(blocked, self.thread, root, row.ticks);
+                let blocked = self.filler.metric(BLOCKED_METRIC, Unit::Count);
+                self.filler.add_metric(blocked, self.thread, root, row.ticks);
                 self.told(row.ticks);
             }
             (Section::Local, None) => {
@@ -148,8 +148,8 @@ impl Reader {
         self.samples(node, ticks);
         self.samples(node, native);
         if native > 0 {
-            let measure = self.filler.measure(NATIVE_MEASURE, Unit::Count);
-            self.filler.add_measure(measure, self.thread, node, native);
+            let metric = self.filler.metric(NATIVE_METRIC, Unit::Count);
+            self.filler.add_metric(metric, self.thread, node, native);
         }
     }
 
@@ -182,17 +182,17 @@ impl Reader {
     /// A row of the global summary: the ticks that the JVM received, or those of a kind.
     fn global(&mut self, row: Row<'_>) {
         let name = if row.name == RECEIVED.as_bytes() {
-            RECEIVED_MEASURE.to_owned()
+            RECEIVED_METRIC.to_owned()
         } else if self.kind_count < MOST_KINDS {
             self.kind_count += 1;
-            format!("{RECEIVED_MEASURE}{OF_KIND}{}", self.filler.name(row.name))
+            format!("{RECEIVED_METRIC}{OF_KIND}{}", self.filler.name(row.name))
         } else {
             self.passed_over += 1;
             return;
         };
-        let measure = self.filler.measure(&name, Unit::Count);
+        let metric = self.filler.metric(&name, Unit::Count);
         let root = self.filler.profile.tree.root();
-        self.filler.add_measure(measure, None, root, row.ticks);
+        self.filler.add_metric(metric, None, root, row.ticks);
     }
 
     fn end_thread(&mut self) {

@@ -3,11 +3,11 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use perk_profile::{FrameId, KeyedMap, Line, Measure, Profile, ThreadId, TraceId};
+use perk_profile::{FrameId, KeyedMap, Line, OtherMetric, Profile, ThreadId, TraceId};
 
 use super::{
-    BLOCKED, BLOCKED_MEASURE, ELAPSED_MEASURE, GLOBAL_HEAD, LOCAL_HEAD, NATIVE_MEASURE, OF_KIND,
-    PROGRAM_MEASURE, RECEIVED, RECEIVED_MEASURE, RUNTIME_STUB, THREAD_HEAD, Table,
+    BLOCKED, BLOCKED_METRIC, ELAPSED_METRIC, GLOBAL_HEAD, LOCAL_HEAD, NATIVE_METRIC, OF_KIND,
+    PROGRAM_METRIC, RECEIVED, RECEIVED_METRIC, RUNTIME_STUB, THREAD_HEAD, Table,
 };
 
 /// The name of the only section of a profile that does not tell threads apart.
@@ -24,18 +24,18 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     for (&thread, section) in &sections {
         section.write(profile, thread, interval_ns, out)?;
     }
-    let of_program = measures(profile, PROGRAM_MEASURE).map(|measure| measure.total).max();
+    let of_program = metrics(profile, PROGRAM_METRIC).map(|metric| metric.total).max();
     let longest = sections.values().map(|section| section.elapsed_ns(interval_ns)).max();
     let seconds = of_program.or(longest).unwrap_or(0) as f64 / 1e9;
     writeln!(out, "\n{GLOBAL_HEAD}{seconds:.2} seconds:")?;
     let ticks = sections.values().map(Section::ticks).fold(0, u64::saturating_add);
-    let received = measures(profile, RECEIVED_MEASURE).map(|it| it.total);
+    let received = metrics(profile, RECEIVED_METRIC).map(|it| it.total);
     let received = received.reduce(u64::saturating_add).unwrap_or(ticks);
     writeln!(out, "{}{RECEIVED}", plain_columns(received, received))?;
-    for measure in profile.measures() {
-        let kind = measure.name.strip_prefix(RECEIVED_MEASURE);
+    for metric in profile.other_metrics() {
+        let kind = metric.name.strip_prefix(RECEIVED_METRIC);
         if let Some(kind) = kind.and_then(|rest| rest.strip_prefix(OF_KIND)) {
-            writeln!(out, "{}{}", plain_columns(measure.total, received), one_line(kind))?;
+            writeln!(out, "{}{}", plain_columns(metric.total, received), one_line(kind))?;
         }
     }
     Ok(())
@@ -58,7 +58,7 @@ struct Section {
 fn sections(profile: &Profile) -> BTreeMap<Option<ThreadId>, Section> {
     let mut sections: BTreeMap<_, Section> = BTreeMap::new();
     let mut natives: Option<KeyedMap<TraceId, u64>> = None;
-    for &(trace, count) in measures(profile, NATIVE_MEASURE).flat_map(|measure| &measure.rows) {
+    for &(trace, count) in metrics(profile, NATIVE_METRIC).flat_map(|metric| &metric.rows) {
         let ticks = natives.get_or_insert_default().entry(trace).or_default();
         *ticks = ticks.saturating_add(count);
     }
@@ -67,11 +67,11 @@ fn sections(profile: &Profile) -> BTreeMap<Option<ThreadId>, Section> {
         let native = natives.as_ref().map(|it| it.get(&trace).copied().unwrap_or(0).min(count));
         section.add(profile, trace, count, native);
     }
-    for &(trace, count) in measures(profile, BLOCKED_MEASURE).flat_map(|measure| &measure.rows) {
+    for &(trace, count) in metrics(profile, BLOCKED_METRIC).flat_map(|metric| &metric.rows) {
         let section = sections.entry(profile.get_trace(trace).thread).or_default();
         section.blocked = section.blocked.saturating_add(count);
     }
-    for &(trace, ns) in measures(profile, ELAPSED_MEASURE).flat_map(|measure| &measure.rows) {
+    for &(trace, ns) in metrics(profile, ELAPSED_METRIC).flat_map(|metric| &metric.rows) {
         if let Some(section) = sections.get_mut(&profile.get_trace(trace).thread) {
             section.elapsed_ns = Some(section.elapsed_ns.unwrap_or(0).saturating_add(ns));
         }
@@ -188,8 +188,8 @@ fn percent(ticks: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { 100.0 * ticks as f64 / of as f64 }
 }
 
-fn measures<'a>(profile: &'a Profile, name: &'a str) -> impl Iterator<Item = &'a Measure> {
-    profile.measures().filter(move |measure| measure.name == name)
+fn metrics<'a>(profile: &'a Profile, name: &'a str) -> impl Iterator<Item = &'a OtherMetric> {
+    profile.other_metrics().filter(move |metric| metric.name == name)
 }
 
 /// The text of a frame `[text]` without a class.

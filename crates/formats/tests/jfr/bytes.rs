@@ -1,14 +1,14 @@
 //! Recordings made byte by byte: every part of the format, and what is wrong with files.
 
 use perk_formats::{Error, jfr};
-use perk_profile::{Event, Line, LockKind, Profile, Unit, Value};
+use perk_profile::{Event, Line, LockKind, Metric, Profile, Unit};
 use proptest::prelude::*;
 
 use super::build::How::{Array, Inline, Millis, Pooled, PooledArray};
 use super::build::{
     BOOLEAN, Bytes, CLASS, Chunk, FRAME, INT, LONG, METHOD, STACK, STATE, STRING, SYMBOL, THREAD,
 };
-use super::{has_note, measure, waits, weights};
+use super::{has_note, metric, waits, weights};
 
 const EXECUTION: i64 = 101;
 const CPU_TIME: i64 = 102;
@@ -131,12 +131,12 @@ fn check_rows(rows: &[(String, u64)], expected: &[(&str, u64)]) {
 fn check_full(profile: &Profile, times: u64) {
     let samples = [("main", 2), (MAIN, 1), (LEAF, 2), ("virtual threads;a.B.main:7", 1)]
         .map(|(path, count)| (path, count * times));
-    check_rows(&weights(profile, Value::Samples), &samples);
+    check_rows(&weights(profile, &Metric::Samples), &samples);
     assert!(profile.cpu_samples().all(|it| it.interval_ns == Some(20_000_000)));
-    check_rows(&measure(profile, "native samples"), &[(LEAF, times)]);
-    check_rows(&measure(profile, "waiting samples"), &[(LEAF, times)]);
+    check_rows(&metric(profile, "native samples"), &[(LEAF, times)]);
+    check_rows(&metric(profile, "waiting samples"), &[(LEAF, times)]);
     let site = &*format!("{LEAF};int[]");
-    check_rows(&weights(profile, Value::Allocated), &[(site, ((1 << 40) + 1000) * times)]);
+    check_rows(&weights(profile, &Metric::AllocatedBytes), &[(site, ((1 << 40) + 1000) * times)]);
     let blocked = waits(profile, "a.B", LockKind::Monitor);
     assert_eq!((blocked.blocked_count, blocked.blocked_ns), (times, 2_500_000 * times));
     let lock = "java.util.concurrent.locks.ReentrantLock$NonfairSync";
@@ -274,7 +274,7 @@ fn a_chunk_without_types_is_passed_over() {
     let mut chunk = unfinished(full(false));
     chunk.is_untyped = true;
     let profile = read(&chunk.finish());
-    assert_eq!(Value::all_of(&profile), []);
+    assert_eq!(Metric::all_of(&profile), []);
     assert!(has_note(&profile, "1 chunk of 18 events passed over"), "{:?}", profile.notes);
 }
 
@@ -293,7 +293,7 @@ fn strings_of_the_constant_pool_and_of_other_encodings() {
         sample(&mut chunk, thread, 2, 1);
     }
     let names = ["thread 7;a.B.main:7", "äz;a.B.main:7", "😀;a.B.main:7"].map(|name| (name, 1));
-    check_rows(&weights(&read(&chunk.finish()), Value::Samples), &names);
+    check_rows(&weights(&read(&chunk.finish()), &Metric::Samples), &names);
 }
 
 #[test]
@@ -304,18 +304,18 @@ fn cpu_time_samples_count_as_their_periods() {
         cpu_time(&mut chunk, failed, period_ms);
     }
     let profile = read(&chunk.finish());
-    check_rows(&weights(&profile, Value::Samples), &[("main", 1), (MAIN, 3)]);
+    check_rows(&weights(&profile, &Metric::Samples), &[("main", 1), (MAIN, 3)]);
     assert_eq!(profile.sample_interval_ns(), Some(10_000_000));
-    check_rows(&measure(&profile, "execution samples"), &[(MAIN, 1)]);
+    check_rows(&metric(&profile, "execution samples"), &[(MAIN, 1)]);
     assert!(has_note(&profile, "1 CPU-time sample failed: it has no stack"));
     assert!(has_note(&profile, "3 CPU-time samples are biased to safepoints"));
     // Where one period is no multiple of the other, samples are samples, and their time is told.
     cpu_time(&mut chunk, false, 15);
     let profile = read(&chunk.finish());
-    check_rows(&weights(&profile, Value::Samples), &[("main", 1), (MAIN, 3)]);
+    check_rows(&weights(&profile, &Metric::Samples), &[("main", 1), (MAIN, 3)]);
     assert_eq!(profile.sample_interval_ns(), None);
-    check_rows(&measure(&profile, "CPU time"), &[("main", 10_000_000), (MAIN, 45_000_000)]);
-    assert_eq!(Value::find(&profile, "CPU time").unwrap().unit(&profile), Unit::Nanoseconds);
+    check_rows(&metric(&profile, "CPU time"), &[("main", 10_000_000), (MAIN, 45_000_000)]);
+    assert_eq!(Metric::find(&profile, "CPU time").unwrap().unit(), Unit::Nanoseconds);
 }
 
 #[test]
@@ -342,7 +342,7 @@ fn allocations_by_buffer_are_taken_before_samples() {
     chunk.event(201, b.clone().long(1).long(2).long(2).long(16).long(1600));
     chunk.event(202, b.long(1).long(2).long(2).long(5000));
     let profile = read(&chunk.finish());
-    check_rows(&weights(&profile, Value::Allocated), &[(&format!("{MAIN};int[]"), 6600)]);
+    check_rows(&weights(&profile, &Metric::AllocatedBytes), &[(&format!("{MAIN};int[]"), 6600)]);
     let sites = profile.sites().unwrap();
     assert_eq!((sites.total.allocated_count, sites.sample_interval_bytes), (101, Some(3300)));
     assert!(has_note(&profile, "2 event types passed over, 3 events"), "{:?}", profile.notes);
@@ -368,7 +368,7 @@ fn fields_of_other_types_than_the_jdks_are_as_if_not_there() {
         [("stackTrace", INT, Inline), ("sampledThread", STRING, Array), ("state", INT, Inline)];
     chunk.add_type(EXECUTION, "jdk.ExecutionSample", &fields);
     chunk.event(EXECUTION, Bytes::default().int(1).int(1).text("x").int(1));
-    check_rows(&weights(&read(&chunk.finish()), Value::Samples), &[("", 1)]);
+    check_rows(&weights(&read(&chunk.finish()), &Metric::Samples), &[("", 1)]);
 }
 
 #[test]
@@ -460,7 +460,7 @@ fn numbers_beyond_all_bounds_are_the_most_there_is() {
     // Below 0 is as if not told.
     chunk.event(ALLOCATION, b().long(1).long(1).long(2).long(2).long(-1));
     let profile = read(&chunk.finish());
-    assert_eq!(Value::Allocated.weights(&profile).total, u64::MAX);
+    assert_eq!(Metric::AllocatedBytes.rows(&profile).total, u64::MAX);
     assert_eq!(waits(&profile, "a.B", LockKind::Monitor).blocked_ns, u64::MAX);
 }
 

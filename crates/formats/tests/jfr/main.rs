@@ -5,11 +5,11 @@ mod bytes;
 mod real;
 mod recorded;
 
-use perk_profile::{LockKind, Profile, Value, Waits};
+use perk_profile::{LockKind, Metric, Profile, Waits};
 
-/// The numbers of a value by thread and call path, outermost method first; a native method has `*`.
-fn weights(profile: &Profile, value: Value) -> Vec<(String, u64)> {
-    let weights = value.weights(profile);
+/// The numbers of a metric by thread and call path, outermost method first; a native method has `*`.
+fn weights(profile: &Profile, metric: &Metric) -> Vec<(String, u64)> {
+    let weights = metric.rows(profile);
     let mut rows: Vec<_> = weights
         .rows
         .iter()
@@ -38,8 +38,8 @@ fn frame(profile: &Profile, id: perk_profile::FrameId) -> String {
     profile.symbols.method_name(frame.method) + &line
 }
 
-fn measure(profile: &Profile, name: &str) -> Vec<(String, u64)> {
-    Value::find(profile, name).map(|value| weights(profile, value)).unwrap_or_default()
+fn metric(profile: &Profile, name: &str) -> Vec<(String, u64)> {
+    Metric::find(profile, name).map(|metric| weights(profile, &metric)).unwrap_or_default()
 }
 
 /// The waits by class of the lock.

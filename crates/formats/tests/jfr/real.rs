@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use perk_formats::jfr;
-use perk_profile::{LockKind, Profile, Value};
+use perk_profile::{LockKind, Metric, Profile};
 use perk_testkit::{JavaRun, Jdk, Signal, fixture, jdk, workspace};
 use serde_json::Value as Json;
 
@@ -111,7 +111,7 @@ fn sums(rows: impl Iterator<Item = (String, u64)>) -> BTreeMap<String, u64> {
 }
 
 /// What perk has, named as [`path`] names it.
-fn read(profile: &Profile, value: Value) -> BTreeMap<String, u64> {
+fn read(profile: &Profile, metric: &Metric) -> BTreeMap<String, u64> {
     let parts = |path: &str| {
         let parts = path.split(';').map(|part| match part.find(".0x") {
             // Class and address, the method behind.
@@ -123,7 +123,7 @@ fn read(profile: &Profile, value: Value) -> BTreeMap<String, u64> {
         });
         parts.collect::<Vec<_>>().join(";")
     };
-    sums(weights(profile, value).into_iter().map(|(path, count)| (parts(&path), count)))
+    sums(weights(profile, metric).into_iter().map(|(path, count)| (parts(&path), count)))
 }
 
 fn nanoseconds(duration: &Json) -> u64 {
@@ -148,11 +148,11 @@ fn check(jdk: &Jdk, bytes: &[u8]) -> (Profile, BTreeMap<String, Vec<Json>>) {
     let counted =
         |name: &str| sums(events[name].iter().map(|event| (path(event, "sampledThread"), 1)));
     let measured =
-        |name| Value::find(&profile, name).map(|it| read(&profile, it)).unwrap_or_default();
+        |name| Metric::find(&profile, name).map(|it| read(&profile, &it)).unwrap_or_default();
     let execution = counted("jdk.ExecutionSample");
     let cpu_time = &events["jdk.CPUTimeSample"];
     if cpu_time.is_empty() {
-        assert_eq!(read(&profile, Value::Samples), execution);
+        assert_eq!(read(&profile, &Metric::Samples), execution);
         assert_eq!(profile.sample_interval_ns(), Some(10_000_000));
     } else {
         assert_eq!(measured("execution samples"), execution);
@@ -161,7 +161,7 @@ fn check(jdk: &Jdk, bytes: &[u8]) -> (Profile, BTreeMap<String, Vec<Json>>) {
             let times = nanoseconds(&event["samplingPeriod"]) as f64 / interval_ns as f64;
             (path(event, "eventThread"), times.round() as u64)
         }));
-        assert_eq!(read(&profile, Value::Samples), weighted);
+        assert_eq!(read(&profile, &Metric::Samples), weighted);
     }
     assert_eq!(measured("native samples"), counted("jdk.NativeMethodSample"));
 
@@ -171,7 +171,7 @@ fn check(jdk: &Jdk, bytes: &[u8]) -> (Profile, BTreeMap<String, Vec<Json>>) {
         let path = format!("{};{class}", path(event, "eventThread"));
         (path, event["weight"].as_u64().expect("a weight"))
     }));
-    assert_eq!(read(&profile, Value::Allocated), weighted);
+    assert_eq!(read(&profile, &Metric::AllocatedBytes), weighted);
     for note in ["stack that is not in the file", "not as", "missing", "never finished"] {
         assert!(!has_note(&profile, note), "{:?}", profile.notes);
     }
@@ -233,7 +233,7 @@ fn the_recording_of_a_killed_jvm_is_read() {
         let dir = run.dir().to_owned();
         let bytes = chunk(&dir).unwrap();
         let profile = jfr::read(&*bytes).unwrap();
-        let has_paths = weights(&profile, Value::Samples)
+        let has_paths = weights(&profile, &Metric::Samples)
             .iter()
             .any(|(path, _)| path.contains("Recorded.compute"));
         assert!(has_paths, "JDK {}", jdk.version);

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use flate2::read::GzDecoder;
 use perk_formats::jfr;
-use perk_profile::{Event, LockKind, Profile, Value};
+use perk_profile::{Event, LockKind, Metric, Profile};
 
-use super::{has_note, measure, waits, weights};
+use super::{has_note, metric, waits, weights};
 
 const LOCK: &str = "java.util.concurrent.locks.ReentrantLock$NonfairSync";
 const NO_BLOCKER: &str = "java.util.concurrent.locks.LockSupport";
@@ -57,7 +57,7 @@ fn jdk_17() {
     let samples = profile.cpu_samples().next().unwrap();
     assert_eq!((samples.total, samples.interval_ns), (44, Some(10_000_000)));
     assert_eq!(profile.depth, Some(64));
-    assert_eq!(Value::Allocated.weights(&profile).total, 168_563_512);
+    assert_eq!(Metric::AllocatedBytes.rows(&profile).total, 168_563_512);
     let blocked = waits(&profile, "java.lang.Object", LockKind::Monitor);
     assert_eq!((blocked.blocked_count, blocked.blocked_ns / 1000), (3, 109_621));
     assert_eq!((blocked.wait_count, blocked.waited_ns / 1000), (3, 98_388));
@@ -86,8 +86,8 @@ fn jdk_25_with_cpu_time_samples() {
     let samples = profile.cpu_samples().next().unwrap();
     // 54 samples; two of them stand for two periods.
     assert_eq!((samples.total, samples.interval_ns), (56, Some(10_000_000)));
-    assert_eq!(total(&measure(&profile, "execution samples")), 63);
-    assert_eq!(Value::Allocated.weights(&profile).total, 194_833_536);
+    assert_eq!(total(&metric(&profile, "execution samples")), 63);
+    assert_eq!(Metric::AllocatedBytes.rows(&profile).total, 194_833_536);
     assert!(has_note(&profile, "26 events have stacks cut off"));
     assert!(has_note(&profile, "2 CPU-time samples were lost by the JVM"));
     assert!(has_note(&profile, "CPU-time samples are biased to safepoints"));
@@ -96,7 +96,7 @@ fn jdk_25_with_cpu_time_samples() {
 #[test]
 fn of_a_killed_jvm() {
     let profile = read("killed.jfr.gz");
-    assert_eq!(Value::Samples.weights(&profile).total, 60);
+    assert_eq!(Metric::Samples.rows(&profile).total, 60);
     assert!(has_note(&profile, "1 chunk was never finished"));
     assert!(!has_note(&profile, "stack that is not in the file"));
 }
@@ -120,7 +120,7 @@ fn by_async_profiler() {
     let profile = read("async-profiler.jfr.gz");
     let samples = profile.cpu_samples().next().unwrap();
     assert_eq!((samples.total, samples.interval_ns), (73, Some(5_000_000)));
-    assert_eq!(total(&measure(&profile, "wall-clock samples")), 940);
+    assert_eq!(total(&metric(&profile, "wall-clock samples")), 940);
     let sites = profile.sites().unwrap();
     assert_eq!(sites.total.allocated_bytes, 157_286_400);
     assert_eq!(sites.sample_interval_bytes, Some(524_288));
@@ -128,7 +128,7 @@ fn by_async_profiler() {
     assert_eq!((blocked.blocked_count, blocked.blocked_ns), (3, 90_393_520));
     assert_eq!(waits(&profile, LOCK, LockKind::Parking).blocked_ns, 100_456_514);
     // A native function has no class; its library stands where the source file does.
-    let native = weights(&profile, Value::Samples);
+    let native = weights(&profile, &Metric::Samples);
     assert!(native.iter().any(|(path, _)| path.contains(";start_thread*")), "{native:#?}");
     let has_library = |name: &str| profile.symbols.strings.lookup(name).is_some();
     assert!(has_library("libjvm.so"));

@@ -418,7 +418,7 @@ impl Reader {
 
     /// A section, and the time stamp of its record.
     fn section(&mut self, section: Event) {
-        if !matches!(section, Event::Measure(_)) {
+        if !matches!(section, Event::Other(_)) {
             self.sections_elapsed_us.push(self.elapsed_us);
         }
         self.profile.events.push(section);
@@ -493,7 +493,7 @@ impl Reader {
                 | Event::ClassUnload(_)
                 | Event::Wait(_)
                 | Event::FieldAccesses(_)
-                | Event::Measure(_) => continue,
+                | Event::Other(_) => continue,
                 Event::Heap(heap) => &mut heap.written,
                 Event::HeapSummary(summary) => &mut summary.written,
                 Event::CpuSamples(samples) => &mut samples.written,

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use perk_profile::profile::SYSTEM_TRACE;
 use perk_profile::{
     CallEdges, ClassId, CpuSamples, CpuTimes, FrameId, HeapHistogram, HeapSummary, KeyedMap, Line,
-    Measure, MethodId, Profile, Site, Sites, StrId, TraceId, mutf8,
+    MethodId, OtherMetric, Profile, Site, Sites, StrId, TraceId, mutf8,
 };
 
 use self::extended::Extended;
@@ -249,10 +249,10 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes what another tool measured, which only extended files hold.
-    pub fn measure(&mut self, profile: &Profile, measure: &Measure) -> io::Result<()> {
+    pub fn metric(&mut self, profile: &Profile, metric: &OtherMetric) -> io::Result<()> {
         match self.extended {
-            Some(_) => self.all_measures(profile, measure),
-            None => Err(Format::Binary.refusal(Section::Measures)),
+            Some(_) => self.all_metric_rows(profile, metric),
+            None => Err(Format::Binary.refusal(Section::OtherMetrics)),
         }
     }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use perk_profile::allocations::{self, MethodRow};
 use perk_profile::calls::{Edge, MethodCalls};
-use perk_profile::{FrameId, Line, MethodId, Profile, Unit, Value};
+use perk_profile::{FrameId, Line, MethodId, Metric, Profile, Unit};
 use serde::Serialize;
 
 use crate::report::Content;
@@ -240,15 +240,15 @@ pub(super) fn tree<'a>(
             .as_ref()
             .and_then(|objects| Some(numbers(line.allocated?, objects.known))),
     };
-    let unit = match (view.value, view.unit) {
-        (Value::Samples, _) => "samples",
-        (Value::Calls, _) => "calls",
+    let unit = match (&view.metric, view.unit()) {
+        (Metric::Samples, _) => "samples",
+        (Metric::Calls, _) => "calls",
         (_, Unit::Nanoseconds) => "ns",
         (_, Unit::Bytes) => "bytes",
         (_, Unit::Count) => "count",
     };
     let lines = lines.iter().map(line).collect();
-    Some(Tree { value: view.name, unit, min_percent: min, total: view.numbers.total, lines })
+    Some(Tree { value: view.name(), unit, min_percent: min, total: view.numbers.total, lines })
 }
 
 pub(super) fn frame<'a>(profile: &Profile, id: FrameId, names: &'a [String]) -> Frame<'a> {

@@ -2,8 +2,8 @@
 
 use perk_profile::{
     Allocations, CallEdge, CallEdges, CallRow, CpuSamples, CpuTimes, Event, HeapClassRow,
-    HeapHistogram, HeapRoot, HeapSummary, KnownObjects, Measure, MethodId, NodeId, ObjectLayout,
-    Site, SiteSelection, Sites, Trace, TraceId, mutf8,
+    HeapHistogram, HeapRoot, HeapSummary, KnownObjects, MethodId, NodeId, ObjectLayout,
+    OtherMetric, Site, SiteSelection, Sites, Trace, TraceId, mutf8,
 };
 
 use super::Reader;
@@ -59,7 +59,7 @@ impl Reader {
             tag::CALL_EDGES => self.call_edges(body, open)?,
             tag::MONITOR_TIMES => self.monitor_times(body, open)?,
             tag::MONITOR_DUMP => self.monitor_dump(body, open)?,
-            tag::MEASURE => self.measure(body, open)?,
+            tag::METRIC => self.metric(body, open)?,
             tag::HEAP_HISTOGRAM => self.heap_histogram(body, open, marks)?,
             _ => self.all_sites(body, open, marks)?,
         };
@@ -197,25 +197,25 @@ impl Reader {
         Ok(Event::Sites(sites))
     }
 
-    fn measure(&mut self, body: &mut Cursor<'_>, open: Option<Event>) -> Result<Event, Error> {
-        let mut measure = match open {
-            None => Measure::default(),
-            Some(Event::Measure(measure)) => measure,
-            Some(_) => return Err(interrupted(body, tag::MEASURE)),
+    fn metric(&mut self, body: &mut Cursor<'_>, open: Option<Event>) -> Result<Event, Error> {
+        let mut metric = match open {
+            None => OtherMetric::default(),
+            Some(Event::Other(metric)) => metric,
+            Some(_) => return Err(interrupted(body, tag::METRIC)),
         };
         let unit = body.u1("what is counted")?;
         let Some(&unit) = UNITS.get(usize::from(unit)) else {
             return Err(body.error(format!("{unit} is nothing that is counted")));
         };
-        measure.unit = unit;
+        metric.unit = unit;
         let length = body.u4("the length of a name")?;
-        measure.name = mutf8::decode(body.bytes(length as usize, "a name")?).into_owned();
-        measure.total = body.u8("the total")?;
+        metric.name = mutf8::decode(body.bytes(length as usize, "a name")?).into_owned();
+        metric.total = body.u8("the total")?;
         while !body.is_empty() {
             let trace = self.trace_of_number(body)?;
-            measure.rows.push((trace, body.u8("a trace's number")?));
+            metric.rows.push((trace, body.u8("a trace's number")?));
         }
-        Ok(Event::Measure(measure))
+        Ok(Event::Other(metric))
     }
 
     fn heap_histogram(

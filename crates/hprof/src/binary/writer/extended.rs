@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use perk_profile::{
     Allocations, CallEdges, CpuSamples, CpuTimes, HeapHistogram, HeapRoot, HeapSummary, Line,
-    Measure, MethodId, NodeId, Profile, Sites, Trace, TraceId, mutf8,
+    MethodId, NodeId, OtherMetric, Profile, Sites, Trace, TraceId, mutf8,
 };
 
 use super::{Body, Writer, class_serial, index};
@@ -92,13 +92,17 @@ impl<W: Write> Writer<W> {
         self.record_of(tag::LARGE_HEAP_SUMMARY, &body.bytes)
     }
 
-    pub(super) fn all_measures(&mut self, profile: &Profile, measure: &Measure) -> io::Result<()> {
+    pub(super) fn all_metric_rows(
+        &mut self,
+        profile: &Profile,
+        metric: &OtherMetric,
+    ) -> io::Result<()> {
         self.tree(profile)?;
-        let unit = UNITS.iter().position(|unit| *unit == measure.unit).unwrap_or(0);
-        let name = mutf8::encode(&measure.name);
+        let unit = UNITS.iter().position(|unit| *unit == metric.unit).unwrap_or(0);
+        let name = mutf8::encode(&metric.name);
         let head =
-            Body::default().u1(unit as u8).u4(name.len() as u32).bytes(&name).u8(measure.total);
-        self.rows(tag::MEASURE, &head, measure.rows.iter(), |body, &(trace, count)| {
+            Body::default().u1(unit as u8).u4(name.len() as u32).bytes(&name).u8(metric.total);
+        self.rows(tag::METRIC, &head, metric.rows.iter(), |body, &(trace, count)| {
             body.u4(number(trace)).u8(count)
         })
     }

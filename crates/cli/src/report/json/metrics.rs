@@ -1,4 +1,4 @@
-//! Each value's numbers by method, line, caller and thread, and the methods to begin with, as JSON.
+//! Each metric's numbers by method, line, caller and thread, and the methods to begin with, as JSON.
 
 use perk_profile::advice::Advice;
 use perk_profile::lines::LineRow;
@@ -22,8 +22,8 @@ pub(super) struct Inferred {
 /// The methods to begin with.
 #[derive(Serialize)]
 pub(super) struct Begin<'a> {
-    /// The value they are judged by, and what its numbers count.
-    value: String,
+    /// The metric they are judged by, and what its numbers count.
+    metric: String,
     unit: &'static str,
     total: u64,
     methods: Vec<Method<'a>>,
@@ -75,10 +75,10 @@ struct LineNumber {
     number: u64,
 }
 
-/// The numbers of one value.
+/// The numbers of one metric.
 #[derive(Serialize)]
 pub(super) struct Table<'a> {
-    value: &'a str,
+    metric: &'a str,
     unit: &'static str,
     total: u64,
     methods: Vec<Numbers<'a>>,
@@ -166,14 +166,14 @@ pub(super) fn begin<'a>(profile: &Profile, head: &Head<'_>, names: &'a [String])
         lines: advice.lines.iter().map(|&(line, number)| LineNumber { line, number }).collect(),
     };
     Begin {
-        value: head.value().to_owned(),
+        metric: head.metric().to_owned(),
         unit: head.unit.name(),
         total: head.total,
         methods: head.advice.iter().map(method).collect(),
     }
 }
 
-/// The numbers of `view`'s value; of each list the first `count` rows.
+/// The numbers of `view`'s metric; of each list the first `count` rows.
 pub(super) fn table<'a>(
     content: &Content<'_>,
     view: &'a View<'_>,
@@ -202,8 +202,8 @@ pub(super) fn table<'a>(
     };
     let thread = |(id, own)| Thread { serial: view.profile.get_thread(id).serial, own };
     Table {
-        value: view.name,
-        unit: view.unit.name(),
+        metric: view.name(),
+        unit: view.unit().name(),
         total: view.numbers.total,
         methods: callers.methods.iter().take(count).map(method).collect(),
         lines: view.lines().iter().take(count).map(line).collect(),
