@@ -14,6 +14,7 @@ pub(crate) mod hook;
 mod interception;
 mod natives;
 mod reflection;
+mod selection;
 mod sites;
 mod threads;
 mod trampolines;
@@ -27,14 +28,15 @@ use std::sync::{Mutex, OnceLock};
 
 use perk_control::options::{Clock as ClockOption, Options, TimingMethod};
 use perk_instrument::fields::{OBJECT_RECORD, THREAD_STACK, THREAD_TREE};
-use perk_instrument::{Names, Patterns, Probes};
+use perk_instrument::{Names, Probes};
 use perk_jvmti_sys::JVMTI_EVENT_NATIVE_METHOD_BIND;
 use perk_jvmti_sys::jni_sys::jvalue;
-use perk_profile::{Accounting, SKIPPED_SEPARATOR, mutf8};
+use perk_profile::{Accounting, NAME_SEPARATOR, mutf8};
 use rustc_hash::FxHashMap;
 
 use self::classes::Classes;
 use self::clock::Clock;
+use self::selection::Selection;
 pub(crate) use self::sites::Objects;
 use self::sites::{AllocationSites, Key};
 use self::trampolines::Trampolines;
@@ -130,16 +132,10 @@ impl ExactEngine {
             (TimingMethod::Tick, ClockOption::Cpu) => Timing::CpuTick,
             (TimingMethod::Tick, ClockOption::Wall) => Timing::WallTick,
         };
-        let patterns = |name: &str, globs: &[String]| {
-            let mut patterns = Patterns::default();
-            let added = globs.iter().try_for_each(|glob| patterns.add(glob));
-            added.map(|()| patterns).map_err(|error| format!("{name}: {error}"))
-        };
-        let include = patterns("include", &options.include)?;
-        let exclude = patterns("exclude", &options.exclude)?;
+        let selection = Selection::new(&options.include, &options.exclude);
         let with_paths = sites.as_ref().is_some_and(AllocationSites::with_paths);
         let lines = with_paths && options.lineno;
-        let unwinding = !include.is_empty() || !exclude.is_empty();
+        let unwinding = !selection.is_everything();
         // Drawn: the standard library's hash maps have a secret of their own.
         let names = Names::ending_with(RandomState::new().build_hasher().finish());
         let object_record = with_paths;
@@ -164,7 +160,7 @@ impl ExactEngine {
             per_thread: options.thread,
             with_calls,
             sites,
-            classes: Classes::new(probes, with_calls || with_paths, include, exclude, java_home),
+            classes: Classes::new(probes, with_calls || with_paths, selection, java_home),
             trampolines: Trampolines::default(),
             helper: OnceLock::new(),
             helper_methods: OnceLock::new(),
@@ -279,10 +275,10 @@ impl ExactEngine {
             let (name, signature) = self.jvmti.method_name(method).ok()?;
             return hidden::bind(self, &name, &signature, function);
         }
-        if !self.classes.counts_natives_of(&mutf8::encode(class)) {
+        let (name, signature) = self.jvmti.method_name(method).ok()?;
+        if !self.classes.counts_native(&mutf8::encode(class), &mutf8::encode(&name)) {
             return None;
         }
-        let (name, signature) = self.jvmti.method_name(method).ok()?;
         let number = self.classes.native_number(recorder, class, &name, &signature);
         let trampoline = self.trampolines.bind(number, &signature, function);
         if trampoline.is_none() {
@@ -559,8 +555,9 @@ impl ExactEngine {
         accounting.instrumented_method_count = read(&counts.methods);
         let skipped = self.classes.skipped();
         accounting.skipped_method_count = skipped.count;
-        accounting.skipped_methods = skipped.names.join(SKIPPED_SEPARATOR);
+        accounting.skipped_methods = skipped.names.join(NAME_SEPARATOR);
         accounting.excluded_class_count = read(&counts.excluded_classes);
+        accounting.unmatched_patterns = self.classes.unmatched_patterns().join(NAME_SEPARATOR);
         accounting.unseen_class_count = read(&self.unseen_class_count);
         accounting.instrument_cpu_ns = read(&counts.cpu_ns);
         accounting.perk_cpu_ns += self.clock.own_cpu_ns();

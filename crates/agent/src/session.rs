@@ -11,7 +11,7 @@ use std::time::Instant;
 use perk_control::messages::{self, DUMP_BEGIN, DUMP_END, DumpPart};
 use perk_control::options::{Classes, Format, Options, TimesForm};
 use perk_jvmti_sys::jvmtiError;
-use perk_profile::{Accounting, ClassId, SKIPPED_SEPARATOR, TraceId};
+use perk_profile::{Accounting, ClassId, NAME_SEPARATOR, TraceId};
 use rustc_hash::FxHashMap;
 
 use crate::engine::{AllocationSampler, Engine, Monitors};
@@ -393,12 +393,10 @@ impl Session {
         }
         rest.iter().for_each(|part| self.progress(part.progress()));
         let accounting = self.accounting();
-        let skipped = last.then(|| skipped_line(&accounting)).flatten();
+        let lines = if last { selection_lines(&accounting) } else { Vec::new() };
         let printed = lock(&self.recorder).dump(accounting, last);
         self.progress(DUMP_END);
-        if let Some(line) = skipped {
-            self.progress(&line);
-        }
+        lines.iter().for_each(|line| self.progress(line));
         if let Some(text) = printed {
             // All at once, so that the program's own lines do not come in between; and without the
             // recorder's lock, as nobody may be reading. A closed stdout has nobody who reads it.
@@ -532,11 +530,14 @@ impl Session {
     }
 }
 
-/// What is said of the methods without probes, if there are any.
-fn skipped_line(accounting: &Accounting) -> Option<String> {
-    let named: Vec<_> = accounting.skipped_methods.split(SKIPPED_SEPARATOR).collect();
+/// The lines on methods without probes and on patterns without a match, if there are any.
+fn selection_lines(accounting: &Accounting) -> Vec<String> {
+    let named: Vec<_> = accounting.skipped_methods.split(NAME_SEPARATOR).collect();
     let count = accounting.skipped_method_count;
-    (count > 0).then(|| messages::skipped_methods(count, &named))
+    let skipped = (count > 0).then(|| messages::skipped_methods(count, &named));
+    let patterns = &accounting.unmatched_patterns;
+    let unmatched = (!patterns.is_empty()).then(|| messages::unmatched_patterns(patterns));
+    skipped.into_iter().chain(unmatched).collect()
 }
 
 /// How a thread came to be watched.

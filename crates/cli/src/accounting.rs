@@ -1,6 +1,6 @@
 //! The accounting of a run, as people read it.
 
-use perk_profile::{Accounting, SKIPPED_SEPARATOR};
+use perk_profile::{Accounting, NAME_SEPARATOR};
 
 use crate::show::{bytes, duration, percent, plural, printable};
 
@@ -99,7 +99,11 @@ fn probes(a: &Accounting) -> Vec<String> {
     if !left_out.is_empty() {
         lines.push(line("", &format!("not in {}", left_out.join(", "))));
     }
-    let named = a.skipped_methods.split(SKIPPED_SEPARATOR).filter(|it| !it.is_empty());
+    if !a.unmatched_patterns.is_empty() {
+        let text = format!("no class or method has the name: {}", a.unmatched_patterns);
+        lines.push(line("", &text));
+    }
+    let named = a.skipped_methods.split(NAME_SEPARATOR).filter(|it| !it.is_empty());
     lines.extend(named.take(MOST_SKIPPED).map(|method| line("", &format!("  {method}"))));
     let cost = |ps: u64| format!("{:.1} ns", ps as f64 / 1e3);
     if a.probe_self_ps > 0 || a.probe_caller_ps > 0 {

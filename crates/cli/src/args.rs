@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use perk_control::options;
 use perk_profile::{Filter, NamePattern, Profile};
 
 use crate::diff::limit::{Limit, limit};
@@ -14,6 +15,7 @@ use crate::form::Form;
 use crate::input::{ReadArgs, size};
 use crate::listen::{address, command, time};
 use crate::report::{name_pattern, share};
+use crate::show::printable;
 use crate::talk;
 
 /// A profiler for the JVM: see where a Java program spends its time.
@@ -102,25 +104,25 @@ pub(crate) struct RunArgs {
     pub(crate) from_signal: bool,
     /// CPU time between two samples of a thread: 10ms, 500us, 1s [default: 10ms]
     #[arg(long, value_name = "TIME", value_parser = interval)]
-    pub(crate) interval: Option<String>,
+    pub(crate) interval: Option<u64>,
     /// How calls are timed [default: tick]
     #[arg(long, value_name = "METHOD", value_enum)]
     pub(crate) timing: Option<Timing>,
     /// The clock of call times [default: cpu, or wall with --timing exact]
     #[arg(long, value_name = "CLOCK", value_enum)]
     pub(crate) clock: Option<Clock>,
-    /// Count calls of these classes only: 'com.acme.*', '*Parser' (repeatable, or with commas)
-    #[arg(long, value_name = "GLOB", value_delimiter = ',', value_parser = glob)]
-    pub(crate) include: Vec<String>,
-    /// Count no calls of these classes (repeatable, or with commas)
-    #[arg(long, value_name = "GLOB", value_delimiter = ',', value_parser = glob)]
-    pub(crate) exclude: Vec<String>,
+    /// Count calls of these classes and methods only: 'com.acme.*', Foo.bar (repeatable, or with commas)
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = pattern)]
+    pub(crate) include: Vec<NamePattern>,
+    /// Count no calls of these classes and methods (repeatable, or with commas)
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = pattern)]
+    pub(crate) exclude: Vec<NamePattern>,
     /// Most nodes of the call trees; calls beyond are counted without their path [default: 8m]
     #[arg(long, value_name = "N", value_parser = count)]
-    pub(crate) max_nodes: Option<String>,
+    pub(crate) max_nodes: Option<u64>,
     /// Estimate --heap sites from a sample every so many bytes: 512k, 1m
     #[arg(long, value_name = "SIZE", value_parser = count)]
-    pub(crate) sample: Option<String>,
+    pub(crate) sample: Option<u64>,
     /// Collect garbage before --heap looks at the objects
     #[arg(long)]
     pub(crate) gc: bool,
@@ -314,13 +316,15 @@ pub(crate) struct ReportArgs {
 /// Which traces of a profile count.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct FilterArgs {
-    /// Only traces through this method: bar, Foo.bar, 'com.acme.*' (repeatable: through any of them)
+    /// Only traces through this method or class: bar, Foo.bar, Foo, 'com.acme.*' (repeatable: through
+    /// any of them)
     #[arg(long, value_name = "NAME", value_parser = name_pattern)]
     pub(crate) focus: Vec<NamePattern>,
-    /// No traces through this method (repeatable)
+    /// No traces through this method or class (repeatable)
     #[arg(long, value_name = "NAME", value_parser = name_pattern)]
     pub(crate) ignore: Vec<NamePattern>,
-    /// Take this method's frames out of traces; its numbers go to its caller (repeatable)
+    /// Take the frames of this method or class out of traces; their numbers go to the caller
+    /// (repeatable)
     #[arg(long, value_name = "NAME", value_parser = name_pattern)]
     pub(crate) hide: Vec<NamePattern>,
 }
@@ -332,10 +336,18 @@ impl FilterArgs {
         Filter { focus, ignore, hide }
     }
 
-    /// The part of the profile of that `name` that is let through. Says what has no traces to filter.
+    /// The part of the profile of that `name` that is let through. Says what has no traces to filter,
+    /// and which patterns mean nothing.
     pub(crate) fn apply(&self, profile: Profile, name: &str) -> Profile {
         let note_count = profile.notes.len();
-        let profile = self.filter().apply(profile);
+        let filter = self.filter();
+        for (option, pattern) in filter.unmatched(&profile.symbols) {
+            let pattern = printable(pattern.as_str());
+            talk::say(format_args!(
+                "--{option} {pattern}: no class or method of {name} has that name"
+            ));
+        }
+        let profile = filter.apply(profile);
         for note in &profile.notes[note_count..] {
             talk::say(format_args!("{name}: {note}"));
         }
@@ -488,34 +500,22 @@ pub(crate) struct AgentPathArgs {
     pub(crate) hprof: bool,
 }
 
-/// Takes what the agent takes; a number alone is milliseconds.
-fn interval(text: &str) -> Result<String, String> {
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let (number, unit) = text.split_at(digits);
-    let unit = if unit.is_empty() { "ms" } else { unit };
-    match (number.parse::<i32>(), unit) {
-        (Ok(1..), "us" | "ms" | "s") => Ok(format!("{number}{unit}")),
-        _ => Err("use a whole number and us, ms or s, such as 10ms".to_owned()),
-    }
+/// A time as the agent takes it, in nanoseconds.
+fn interval(text: &str) -> Result<u64, String> {
+    let error = "use a whole number and us, ms or s, such as 10ms";
+    options::interval_ns(text).ok_or_else(|| error.to_owned())
 }
 
-/// Takes what the agent takes: a whole number, `k` or `m` behind it.
-fn count(text: &str) -> Result<String, String> {
-    let number = text.strip_suffix(['k', 'm']).unwrap_or(text);
-    let is_plain = number.bytes().all(|byte| byte.is_ascii_digit());
-    match number.parse::<i32>() {
-        Ok(1..) if is_plain => Ok(text.to_owned()),
-        _ => Err("use a whole number, with k (1024) or m (1024 k) behind it, such as 512k".into()),
-    }
+/// A number as the agent takes it.
+fn count(text: &str) -> Result<u64, String> {
+    let error = "use a whole number, with k (1024) or m (1024 k) after it, such as 512k";
+    options::scaled(text).ok_or_else(|| error.to_owned())
 }
 
-/// A pattern for class names. The agent's options have a meaning for a colon and a comma.
-fn glob(text: &str) -> Result<String, String> {
-    let is_odd = |c: char| c.is_whitespace() || c.is_control() || "/\\;:,[]()<>\"'".contains(c);
-    if text.contains(is_odd) || text.split('.').any(str::is_empty) {
-        return Err("use a class name with dots, * for any part of it, such as com.acme.*".into());
-    }
-    Ok(text.to_owned())
+/// A name of classes or methods as the agent takes it.
+fn pattern(text: &str) -> Result<NamePattern, String> {
+    let error = "use a class or method with dots, * for any part of it, such as com.acme.*";
+    options::pattern(text).ok_or_else(|| error.to_owned())
 }
 
 #[cfg(test)]
@@ -531,8 +531,10 @@ mod tests {
 
     #[test]
     fn intervals() {
-        for (text, value) in [("10ms", "10ms"), ("1", "1ms"), ("500us", "500us"), ("2s", "2s")] {
-            assert_eq!(interval(text).as_deref(), Ok(value));
+        for (text, ns) in
+            [("10ms", 10_000_000), ("1", 1_000_000), ("500us", 500_000), ("2s", 2_000_000_000)]
+        {
+            assert_eq!(interval(text), Ok(ns));
         }
         for text in ["", "0", "0ms", "-1ms", "ms", "1.5ms", "1 ms", "10min", "99999999999ms"] {
             assert!(interval(text).is_err(), "{text}");
@@ -540,19 +542,19 @@ mod tests {
     }
 
     #[test]
-    fn counts_and_globs() {
-        for text in ["1", "512k", "8m", "2147483647m"] {
-            assert_eq!(count(text).as_deref(), Ok(text));
+    fn counts_and_patterns() {
+        for (text, number) in [("1", 1), ("512k", 512 << 10), ("8m", 8 << 20)] {
+            assert_eq!(count(text), Ok(number));
         }
-        for text in ["", "0", "k", "-1", "+1", "1.5m", "1g", "1 k", "1km", "2147483648"] {
+        for text in ["", "0", "k", "-1", "1.5m", "1g", "1 k", "1km", "2147483648"] {
             assert!(count(text).is_err(), "{text}");
         }
         for text in ["com.acme.*", "*Parser", "Größe$Inner"] {
-            assert_eq!(glob(text).as_deref(), Ok(text));
+            assert_eq!(pattern(text).unwrap().as_str(), text);
         }
         for text in ["", "a:b", "com/acme/Foo", "a b", "Lcom.acme.Foo;", "com..Foo", ".Foo", "a.[]"]
         {
-            assert!(glob(text).is_err(), "{text}");
+            assert!(pattern(text).is_err(), "{text}");
         }
     }
 

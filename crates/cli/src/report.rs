@@ -484,7 +484,8 @@ fn no_threads(screen: &Screen) -> String {
 
 /// A pattern on the command line.
 pub(crate) fn name_pattern(text: &str) -> Result<NamePattern, String> {
-    NamePattern::new(text).ok_or_else(|| "name a method: bar, Foo.bar, 'com.acme.*'".to_owned())
+    NamePattern::new(text)
+        .ok_or_else(|| "name a method or a class: bar, Foo.bar, Foo, 'com.acme.*'".to_owned())
 }
 
 /// A share on the command line, as `0.5%` or `0.5`, in percent.

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
             plan.program()
         ));
     }
-    let mut command = plan.command(&library, &analyses.agent_options(&folder));
+    let mut command = plan.command(&library, &analyses.agent_options(&folder).to_string());
     let ended =
         signals::run(&mut command).with_context(|| format!("cannot start {}", plan.program()))?;
     let outcome = folder.collect().with_context(|| {

@@ -324,3 +324,31 @@ fn the_first_screen_says_what_matters() {
     assert!(lines.iter().all(|line| line.chars().count() <= 80), "{text}");
     assert!(!report(&folder, &["p.collapsed"]).contains('\x1b'));
 }
+
+#[test]
+fn patterns_mean_classes_and_methods_alike() {
+    let folder = Folder::new();
+    folder.file(
+        "p.collapsed",
+        "T.main;java.util.HashMap.put;java.util.HashMap.hash 3\nT.main;T.f 5\n",
+    );
+    for (pattern, kept) in [
+        ("HashMap", "3 samples"),
+        ("java.util.HashMap", "3 samples"),
+        ("HashMap.put", "3 samples"),
+        ("put", "3 samples"),
+        ("java.util.*", "3 samples"),
+        ("T", "8 samples"),
+        ("T.f", "5 samples"),
+    ] {
+        let text = report(&folder, &["p.collapsed", "--focus", pattern]);
+        assert!(text.starts_with(&format!("p.collapsed: collapsed stacks, {kept}")), "{text}");
+    }
+    let text = report(&folder, &["p.collapsed", "--method", "HashMap"]);
+    assert!(text.contains("java.util.HashMap.put: ") && text.contains("HashMap.hash: "), "{text}");
+    // One that means nothing is reported beside one that does.
+    let output = folder.run(&["report", "p.collapsed", "--focus", "T", "--hide", "HashMapp"]);
+    assert_eq!(output.status.code(), Some(0));
+    let line = "perk: --hide HashMapp: no class or method of p.collapsed has that name\n";
+    assert_eq!(crate::util::stderr(&output), line);
+}

@@ -162,6 +162,11 @@ pub fn skipped_methods(count: u64, named: &[&str]) -> String {
     )
 }
 
+/// The patterns of `include` and `exclude` that meant nothing, as options.
+pub fn unmatched_patterns(patterns: &str) -> String {
+    format!("HPROF: no class or method has the name: {patterns}\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -26,11 +26,14 @@
 
 mod file_name;
 mod numbers;
+mod print;
 mod table;
 mod usage;
 
 pub use file_name::resolve_file_name;
+use perk_profile::NamePattern;
 use table::{Set, TABLE};
+pub use table::{interval_ns, pattern, scaled};
 pub use usage::{options_markdown, usage};
 
 /// The environment variable whose value is appended to the agent's options.
@@ -90,10 +93,10 @@ pub struct Options {
     pub clock: Option<Clock>,
     /// How calls are timed.
     pub timing: TimingMethod,
-    /// Globs of the classes whose calls are counted; empty means all.
-    pub include: Vec<String>,
-    /// Globs of classes whose calls are not counted.
-    pub exclude: Vec<String>,
+    /// The classes and methods whose calls are counted; empty means all.
+    pub include: Vec<NamePattern>,
+    /// The classes and methods whose calls are not counted.
+    pub exclude: Vec<NamePattern>,
     /// `heap=sites` takes one sample in so many bytes on average; `None` counts every allocation.
     pub heap_sample_bytes: Option<u64>,
     /// Garbage is collected before live objects are counted at a dump.

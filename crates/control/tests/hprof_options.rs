@@ -7,6 +7,7 @@ use perk_control::{
     Clock, Fatal, Format, OptionError, Options, Output, Parsed, TimesForm, TimingMethod,
     options_markdown, resolve_file_name, usage,
 };
+use perk_profile::NamePattern;
 use perk_testkit::golden::Golden;
 use proptest::prelude::*;
 
@@ -254,9 +255,9 @@ fn errors_without_a_recorded_case() {
         ("timing=y", "timing option value must be tick|exact|none"),
         ("clock=", "syntax error parsing clock=cpu|wall"),
         ("clock=real", "clock option value must be cpu|wall"),
-        ("include=", "syntax error parsing include=<glob>:<glob>"),
-        ("include=a.*:", "include option value must be class globs with : between them"),
-        ("exclude=a::b", "exclude option value must be class globs with : between them"),
+        ("include=", "syntax error parsing include=<name>:<name>"),
+        ("include=a.*:", "include option value must be class or method names with : between them"),
+        ("exclude=a::b", "exclude option value must be class or method names with : between them"),
         ("max-nodes=", "syntax error parsing max-nodes=DECIMAL"),
         ("max-nodes=0", "max-nodes option value must be decimal and > 0"),
         ("heap=sites,sample=1g", "sample option value must be decimal, > 0 and below 2048m"),
@@ -299,8 +300,11 @@ fn calls_have_a_clock() {
 #[test]
 fn globs_add_up() {
     let options = run_options("cpu=times,include=a.*,exclude=a.b.*:*Test,include=c.D:*$E");
-    assert_eq!(options.include, ["a.*", "c.D", "*$E"]);
-    assert_eq!(options.exclude, ["a.b.*", "*Test"]);
+    let names = |patterns: &[NamePattern]| -> Vec<String> {
+        patterns.iter().map(|it| it.as_str().to_owned()).collect()
+    };
+    assert_eq!(names(&options.include), ["a.*", "c.D", "*$E"]);
+    assert_eq!(names(&options.exclude), ["a.b.*", "*Test"]);
     assert!(run_options("cpu=times").include.is_empty());
 }
 

@@ -34,47 +34,48 @@ pub fn instrument(
     if is_untouched(name) {
         return Ok(instrumented);
     }
-    let is_selected = methods.selected(name);
     let mut editor = ClassEditor::new(&class);
     let mut is_edited = probes.object_record
         && record::has_record(&class)?
         && record::add_record(&mut editor, probes.names);
     is_edited |= add_fields(&mut editor, name, probes.names, &mut instrumented.skipped);
-    if is_selected || probes.heap || name == VIRTUAL_THREAD {
-        let source = source_file(&class);
-        let mut scanner = Scanner::new(&class, name);
-        let mut calls = Calls::new(probes.names);
-        for (index, method) in class.methods().enumerate() {
-            let Some(code) = method.code()? else { continue };
-            let member = MethodName {
-                class: name,
-                name: method.name()?,
-                descriptor: method.descriptor()?,
-                source,
-                is_native: false,
-            };
-            let marks = Marks::of(&class, &method);
-            let is_synchronized = method.access_flags() & access::SYNCHRONIZED != 0;
-            let kinds = kinds(&member, marks, is_synchronized, is_selected, probes);
-            plan(&mut scanner, &code, &member, kinds, probes, methods)?;
-            if scanner.plan.probes.is_empty() {
-                continue;
-            }
-            let skipped = |reason| ([member.name, member.descriptor].concat(), reason);
-            if let Err(reason) = scanner.plan.fit(&code) {
-                instrumented.skipped.push(skipped(reason));
-                continue;
-            }
-            let number = if kinds.calls { methods.number(&member) } else { 0 };
-            let Scanner { plan, edit, .. } = &mut scanner;
-            if let Err(full) = plan.write(&code, number, &mut calls, editor.pool(), edit) {
-                instrumented.skipped.push(skipped(full.to_string()));
-                continue;
-            }
-            if editor.edit_method(index, edit) {
-                is_edited = true;
-                instrumented.method_count += 1;
-            }
+    let source = source_file(&class);
+    let mut scanner = Scanner::new(&class, name);
+    let mut calls = Calls::new(probes.names);
+    for (index, method) in class.methods().enumerate() {
+        let is_selected = methods.selected(name, method.name()?);
+        if !(is_selected || probes.heap || name == VIRTUAL_THREAD) {
+            continue;
+        }
+        let Some(code) = method.code()? else { continue };
+        let member = MethodName {
+            class: name,
+            name: method.name()?,
+            descriptor: method.descriptor()?,
+            source,
+            is_native: false,
+        };
+        let marks = Marks::of(&class, &method);
+        let is_synchronized = method.access_flags() & access::SYNCHRONIZED != 0;
+        let kinds = kinds(&member, marks, is_synchronized, is_selected, probes);
+        plan(&mut scanner, &code, &member, kinds, probes, methods)?;
+        if scanner.plan.probes.is_empty() {
+            continue;
+        }
+        let skipped = |reason| ([member.name, member.descriptor].concat(), reason);
+        if let Err(reason) = scanner.plan.fit(&code) {
+            instrumented.skipped.push(skipped(reason));
+            continue;
+        }
+        let number = if kinds.calls { methods.number(&member) } else { 0 };
+        let Scanner { plan, edit, .. } = &mut scanner;
+        if let Err(full) = plan.write(&code, number, &mut calls, editor.pool(), edit) {
+            instrumented.skipped.push(skipped(full.to_string()));
+            continue;
+        }
+        if editor.edit_method(index, edit) {
+            is_edited = true;
+            instrumented.method_count += 1;
         }
     }
     let Edited { bytes, skipped } = editor.finish();

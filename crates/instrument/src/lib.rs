@@ -38,7 +38,6 @@ mod helper;
 pub mod layout;
 mod leaves;
 mod names;
-mod patterns;
 mod probe;
 mod record;
 mod scan;
@@ -47,7 +46,6 @@ pub use class::instrument;
 pub use helper::{HELPER, METHODS as HELPER_METHODS};
 pub use leaves::{Leaf, Leaves, leaves};
 pub use names::Names;
-pub use patterns::{PatternError, Patterns};
 pub use perk_classfile::{ClassFile, Error};
 pub use record::with_record;
 
@@ -105,7 +103,7 @@ pub trait Methods {
     fn number(&mut self, method: &MethodName<'_>) -> u32;
 
     /// Whether calls of exactly this target are counted at the call, because nothing can be counted
-    /// inside: it is native, the JIT replaces its code, or its class is not selected. `owner` is
+    /// inside: it is native, the JIT replaces its code, or it is not selected. `owner` is
     /// the class that the call names (`java/lang/Object` for arrays); the target may be inherited.
     fn leaf(
         &mut self,
@@ -115,8 +113,8 @@ pub trait Methods {
         is_virtual_dispatch: bool,
     ) -> bool;
 
-    /// Whether a class's methods are to be counted. Allocations are counted in every class.
-    fn selected(&mut self, class: &[u8]) -> bool;
+    /// Whether a method is to be counted. Allocations are counted in every method.
+    fn selected(&mut self, class: &[u8], method: &[u8]) -> bool;
 }
 
 /// What became of a class.

@@ -356,7 +356,7 @@ fn leaf(call: &Instruction<'_>, callee: MemberRef<'_>, methods: &mut dyn Methods
     let class = if is_array { OBJECT } else { class };
     let is_virtual = matches!(call.opcode, opcode::INVOKEVIRTUAL | opcode::INVOKEINTERFACE);
     let is_leaf = methods.leaf(class, name, descriptor, is_virtual && !is_array)
-        || name == b"<init>" && !methods.selected(class);
+        || name == b"<init>" && !methods.selected(class, name);
     let name = MethodName { class, name, descriptor, source: None, is_native: false };
     is_leaf.then(|| methods.number(&name))
 }

@@ -80,10 +80,13 @@ accounting! {
     instrumented_method_count: u64,
     /// Methods that no probe could be placed in (64 KB, or bytes that are no class file).
     skipped_method_count: u64,
-    /// The first of them, each with the reason after a colon, with [`SKIPPED_SEPARATOR`] between.
+    /// The first of them, each with the reason after a colon, with [`NAME_SEPARATOR`] between.
     skipped_methods: String,
     /// Classes left alone as `include` and `exclude` say.
     excluded_class_count: u64,
+    /// The patterns of `include` and `exclude` that no class or method had the name of, as options,
+    /// with [`NAME_SEPARATOR`] between.
+    unmatched_patterns: String,
     /// Classes that the JVM shows to no agent: the hidden ones behind lambdas and method handles.
     unseen_class_count: u64,
     /// CPU time of reading and writing class files.
@@ -111,8 +114,8 @@ accounting! {
     fault_count: u64,
 }
 
-/// Stands between the names of methods without probes.
-pub const SKIPPED_SEPARATOR: &str = "; ";
+/// Stands between names in one of these texts.
+pub const NAME_SEPARATOR: &str = "; ";
 
 fn line(text: &mut String, name: &str, value: &str) {
     let value = value.replace(['\n', '\r'], " ");

@@ -24,6 +24,19 @@ impl Filter {
         self.focus.is_empty() && self.ignore.is_empty() && self.hide.is_empty()
     }
 
+    /// The patterns that mean no method of a profile, each with its list's name.
+    pub fn unmatched<'a>(&'a self, symbols: &Symbols) -> Vec<(&'static str, &'a NamePattern)> {
+        let lists = [("focus", &self.focus), ("ignore", &self.ignore), ("hide", &self.hide)];
+        let all = lists
+            .into_iter()
+            .flat_map(|(list, patterns)| patterns.iter().map(move |it| (list, it)));
+        let mut methods = || (0..symbols.method_count()).map(MethodId::new);
+        let is_unmatched = |(_, pattern): &(_, &NamePattern)| {
+            !methods().any(|method| pattern.matches_method(symbols, method))
+        };
+        all.filter(is_unmatched).collect()
+    }
+
     /// Whether each method, by its index, is hidden.
     pub fn hidden(&self, symbols: &Symbols) -> Vec<bool> {
         matching(&self.hide, symbols)
@@ -156,10 +169,8 @@ impl Traces {
 /// Whether one of `patterns` means a method, by its index.
 fn matching(patterns: &[NamePattern], symbols: &Symbols) -> Vec<bool> {
     let is_meant = |index| {
-        !patterns.is_empty() && {
-            let name = symbols.method_name(MethodId::new(index));
-            patterns.iter().any(|pattern| pattern.matches(&name))
-        }
+        let method = MethodId::new(index);
+        patterns.iter().any(|pattern| pattern.matches_method(symbols, method))
     };
     (0..symbols.method_count()).map(is_meant).collect()
 }

@@ -40,7 +40,7 @@ pub mod units;
 #[cfg(test)]
 mod fixture;
 
-pub use accounting::{Accounting, SKIPPED_SEPARATOR};
+pub use accounting::{Accounting, NAME_SEPARATOR};
 pub use columns::Columns;
 pub use cut::Joined;
 pub use exact::{

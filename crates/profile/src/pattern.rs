@@ -1,9 +1,11 @@
-//! Patterns for the names of methods and classes.
+//! Patterns for the names of classes and methods: one grammar for every option that takes them.
 
 use crate::{MethodId, Symbols};
 
-/// A name, or the end of one from a dot on (`bar`, `Foo.bar`, `com.acme.Foo.bar`), where each `*`
-/// stands for any characters.
+/// A class or a method by its name, or by the end of its name from a dot on: `com.acme.Foo`, `Foo`,
+/// `Foo.bar`, `bar`. Each `*` stands for any characters: `com.acme.*`, `*Parser`, `*.get*`.
+///
+/// A class stands for all its methods, and for the classes inside of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamePattern {
     text: String,
@@ -20,15 +22,36 @@ impl NamePattern {
         &self.text
     }
 
-    /// Whether `name`, a class or `class.method`, is meant.
-    pub fn matches(&self, name: &str) -> bool {
-        let ends = name.match_indices(['.', '/']).map(|(at, _)| &name[at + 1..]);
-        std::iter::once(name).chain(ends).any(|end| matches_whole(&self.text, end))
+    /// The first character that no name of a Java class or method has, where there is one. (Other
+    /// languages' profiles have such names.)
+    pub fn odd_character(&self) -> Option<char> {
+        let is_odd =
+            |it: &char| it.is_whitespace() || it.is_control() || "/\\;:,[]()\"'".contains(*it);
+        self.text.chars().find(is_odd)
     }
 
-    /// Whether a method is meant.
+    /// Whether the class `name`, with dots, is meant, or one around it.
+    pub fn matches_class(&self, name: &str) -> bool {
+        let around = name.match_indices('$').map(|(at, _)| at).filter(|&at| at > 0);
+        let mut ends = std::iter::once(name.len()).chain(around);
+        ends.any(|end| self.matches_end(&name[..end]))
+    }
+
+    /// Whether the method `method` of `class` is meant, or its class.
+    pub fn matches(&self, class: &str, method: &str) -> bool {
+        self.matches_class(class) || self.matches_end(&format!("{class}.{method}"))
+    }
+
+    /// Whether a method of a profile is meant, or its class.
     pub fn matches_method(&self, symbols: &Symbols, method: MethodId) -> bool {
-        self.matches(&symbols.method_name(method))
+        let class = symbols.class_name(symbols.get_method(method).class);
+        self.matches_class(class) || self.matches_end(&symbols.method_name(method))
+    }
+
+    /// Whether the pattern stands for `name` or for an end of it from a dot on.
+    fn matches_end(&self, name: &str) -> bool {
+        let ends = name.match_indices(['.', '/']).map(|(at, _)| &name[at + 1..]);
+        std::iter::once(name).chain(ends).any(|end| matches_whole(&self.text, end))
     }
 }
 
@@ -50,14 +73,19 @@ fn matches_whole(pattern: &str, name: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn pattern(text: &str) -> NamePattern {
+        NamePattern::new(text).unwrap()
+    }
+
     #[test]
     fn names_and_their_ends_match() {
-        for (pattern, name, is_match) in [
+        for (text, name, is_match) in [
             ("com.acme.Foo.bar", "com.acme.Foo.bar", true),
             ("Foo.bar", "com.acme.Foo.bar", true),
             ("bar", "com.acme.Foo.bar", true),
             ("ar", "com.acme.Foo.bar", false),
-            ("Foo", "com.acme.Foo.bar", false),
+            ("Foo", "com.acme.Foo.bar", true),
+            ("acme", "com.acme.Foo.bar", false),
             ("com.acme.*", "com.acme.Foo.bar", true),
             ("com.acme.*", "com.acmex.Foo.bar", false),
             ("*.bar", "com.acme.Foo.bar", true),
@@ -65,12 +93,40 @@ mod tests {
             ("c*.F*.b*r", "com.acme.Foo.bar", true),
             ("c*.F*.b*z", "com.acme.Foo.bar", false),
             ("Foo.*", "com.acme.Foo.<init>", true),
-            ("aa*aa", "aaa", false),
-            ("byte[]", "byte[]", true),
-            ("*", "", true),
+            ("aa*aa", "aaa.b", false),
+            ("*", "Foo.bar", true),
         ] {
-            assert_eq!(NamePattern::new(pattern).unwrap().matches(name), is_match, "{pattern}");
+            let (class, method) = name.rsplit_once('.').unwrap();
+            assert_eq!(pattern(text).matches(class, method), is_match, "{text} {name}");
         }
         assert_eq!(NamePattern::new(""), None);
+    }
+
+    #[test]
+    fn a_class_stands_for_those_inside_of_it() {
+        for (text, class, is_match) in [
+            ("com.acme.Foo", "com.acme.Foo$Bar$1", true),
+            ("Foo$Bar", "com.acme.Foo$Bar$1", true),
+            ("Foo$Bar", "com.acme.Foo", false),
+            ("Foo", "com.acme.Foo$$Lambda/0x000012", true),
+            ("Foo", "com.acme.Food", false),
+            ("*Foo", "Foo$1", true),
+            ("*Foo", "Foo1", false),
+            ("$Proxy0", "$Proxy0", true),
+            ("byte[]", "byte[]", true),
+            ("\u{10400}ä", "p.\u{10400}ä", true),
+            ("bar", "com.acme.Foo", false),
+        ] {
+            assert_eq!(pattern(text).matches_class(class), is_match, "{text} {class}");
+        }
+        // A method of a class inside is not one of the class around it.
+        assert!(!pattern("Foo.bar").matches("com.acme.Foo$Bar", "bar"));
+    }
+
+    #[test]
+    fn characters_that_java_names_do_not_have() {
+        assert_eq!(pattern("com.acme.Foo$Bar.<init>*").odd_character(), None);
+        assert_eq!(pattern("com/acme/Foo").odd_character(), Some('/'));
+        assert_eq!(pattern("a b").odd_character(), Some(' '));
     }
 }

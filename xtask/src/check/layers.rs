@@ -12,7 +12,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("perk-classfile", &[]),
     ("perk-instrument", &["perk-classfile"]),
     ("perk-jvmti-sys", &[]),
-    ("perk-control", &[]),
+    ("perk-control", &["perk-profile"]),
     ("perk-files", &[]),
     ("perk-hprof", &["perk-files", "perk-profile"]),
     ("perk-formats", &["perk-hprof", "perk-profile"]),

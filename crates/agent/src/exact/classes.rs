@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use perk_instrument::layout::{Fields, Jvm};
 use perk_instrument::{
-    Leaves, MethodName, Methods, Names, Patterns, Probes, instrument, leaves, with_record,
+    Leaves, MethodName, Methods, Names, Probes, instrument, leaves, with_record,
 };
 use perk_profile::{ClassId, Method, mutf8};
 use rustc_hash::FxHashMap;
 
+use super::selection::Selection;
 use crate::jimage::Image;
 use crate::os;
 use crate::recorder::Recorder;
@@ -27,8 +28,7 @@ pub(super) struct Classes {
     probes: Probes,
     /// Whether calls are counted, not only what is allocated.
     with_calls: bool,
-    include: Patterns,
-    exclude: Patterns,
+    selection: Selection,
     image: Option<Image>,
     /// What is known of classes of the JDK and of those that were loaded; `None` for those of which
     /// nothing can be known.
@@ -74,15 +74,13 @@ impl Classes {
     pub(super) fn new(
         probes: Probes,
         with_calls: bool,
-        include: Patterns,
-        exclude: Patterns,
+        selection: Selection,
         java_home: &Path,
     ) -> Self {
         Self {
             probes,
             with_calls,
-            include,
-            exclude,
+            selection,
             image: Image::open(java_home),
             leaves: Mutex::default(),
             counts: Counts::default(),
@@ -115,15 +113,16 @@ impl Classes {
             && let Ok(found) = leaves(bytes)
         {
             let class = found.class.clone();
-            let found = LeafClass::new(found, self.counts_natives_of(&class));
+            let found = LeafClass::new(found, |name| self.counts_native(&class, name));
             lock(&self.leaves).insert(class, Some(found));
         }
-        let mut view = View { classes: self, recorder, class: None, is_excluded: false };
+        let mut view =
+            View { classes: self, recorder, class: None, has_selected: false, has_excluded: false };
         let object_record = self.probes.object_record && has_record.unwrap_or(true);
         let probes = Probes { object_record, ..self.probes };
         let result = instrument(bytes, probes, &mut view);
         let counts = &self.counts;
-        counts.excluded_classes.fetch_add((is_new && view.is_excluded).into(), Relaxed);
+        counts.excluded_classes.fetch_add((is_new && view.is_excluded()).into(), Relaxed);
         let bytes = match result {
             Ok(done) if !is_new => done.bytes,
             Ok(done) => {
@@ -173,16 +172,17 @@ impl Classes {
         self.image.as_ref()?.fields(name, jvm)
     }
 
-    fn is_selected(&self, class: &[u8]) -> bool {
-        (self.include.is_empty() || self.include.matches(class)) && !self.exclude.matches(class)
+    /// The patterns of `include` and `exclude` that no class or method had the name of.
+    pub(super) fn unmatched_patterns(&self) -> Vec<String> {
+        self.selection.unmatched()
     }
 
-    /// Whether the native methods of a class have trampolines: those of the program's classes have.
-    pub(super) fn counts_natives_of(&self, class: &[u8]) -> bool {
+    /// Whether a native method has a trampoline: those of the program's classes have.
+    pub(super) fn counts_native(&self, class: &[u8], method: &[u8]) -> bool {
         self.with_calls
-            && self.is_selected(class)
             && !class.starts_with(b"java/")
             && self.image.as_ref().is_some_and(|image| !image.has(class))
+            && self.selection.selects(class, method)
     }
 
     /// The number of a native method; the class's name is an internal one.
@@ -230,8 +230,8 @@ impl Classes {
     fn of_leaf(&self, method: &MethodName<'_>) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
         let &MethodName { class, name, descriptor, .. } = method;
         // Of other classes that are left out it would depend on which is loaded first.
-        let is_known =
-            self.is_selected(class) || self.image.as_ref().is_some_and(|it| it.has(class));
+        let is_known = self.selection.selects(class, name)
+            || self.image.as_ref().is_some_and(|it| it.has(class));
         let declared = is_known.then(|| self.declaration(class, name, descriptor)).flatten();
         let class = declared.map(|(class, _)| class)?;
         let source = self.source(&class);
@@ -251,18 +251,18 @@ impl Classes {
         }
         let read = || {
             let bytes = self.image.as_ref()?.class(class)?;
-            self::leaves(&bytes).ok().map(|it| LeafClass::new(it, false))
+            self::leaves(&bytes).ok().map(|it| LeafClass::new(it, |_| false))
         };
         leaves.entry(class.to_vec()).or_insert_with(read).as_ref().map(body)
     }
 }
 
 impl LeafClass {
-    /// What is known of a class whose native methods have trampolines, or do not.
-    fn new(leaves: Leaves, has_trampolines: bool) -> Self {
+    /// What is known of a class some of whose native methods, by name, have trampolines.
+    fn new(leaves: Leaves, has_trampoline: impl Fn(&[u8]) -> bool) -> Self {
         let methods = leaves.methods.into_iter().map(|it| {
             let leaf = Leaf { is_virtual: it.is_virtual };
-            let is_leaf = !(it.is_native && has_trampolines);
+            let is_leaf = !(it.is_native && has_trampoline(&it.name));
             ([it.name, it.descriptor].concat(), is_leaf.then_some(leaf))
         });
         let others = leaves.others.into_iter().map(|it| (it, None));
@@ -280,7 +280,16 @@ struct View<'a> {
     recorder: &'a Mutex<Recorder>,
     /// The class of the last method that got a number.
     class: Option<(Vec<u8>, ClassId)>,
-    is_excluded: bool,
+    /// Whether some of its methods are counted, and some are not.
+    has_selected: bool,
+    has_excluded: bool,
+}
+
+impl View<'_> {
+    /// Whether none of the class's methods is counted.
+    fn is_excluded(&self) -> bool {
+        self.has_excluded && !self.has_selected
+    }
 }
 
 impl Methods for View<'_> {
@@ -313,7 +322,7 @@ impl Methods for View<'_> {
         if NEVER_LEAVES.contains(&(owner, name)) || owner == b"jdk/internal/misc/Unsafe" {
             return false;
         }
-        if !owner.starts_with(b"[") && !self.classes.is_selected(owner) {
+        if !owner.starts_with(b"[") && !self.classes.selection.selects(owner, name) {
             return true;
         }
         let declared = self.classes.declaration(owner, name, descriptor);
@@ -321,12 +330,13 @@ impl Methods for View<'_> {
         leaf.is_some_and(|leaf| !is_virtual || !leaf.is_virtual)
     }
 
-    fn selected(&mut self, class: &[u8]) -> bool {
+    fn selected(&mut self, class: &[u8], method: &[u8]) -> bool {
         if !self.classes.with_calls {
             return false;
         }
-        let selected = self.classes.is_selected(class);
-        self.is_excluded |= !selected;
+        let selected = self.classes.selection.selects(class, method);
+        self.has_selected |= selected;
+        self.has_excluded |= !selected;
         selected
     }
 }

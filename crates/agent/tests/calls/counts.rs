@@ -69,6 +69,39 @@ fn exceptions_through_classes_that_are_not_counted() {
     });
 }
 
+/// A name, or its end from a dot on, is that of a class or of a method.
+#[test]
+fn methods_and_classes_are_chosen_by_name() {
+    let parts = ["Throwing"];
+    let all = expected(&parts);
+    let all = by_method(&all);
+    jdk::each(|jdk| {
+        let run = |options: &str| {
+            let outcome = of_parts(counted(jdk, options), &parts).run();
+            outcome.assert_success();
+            (pairs(&profile(&outcome)), outcome.stderr)
+        };
+        let (found, stderr) = run(",depth=2,include=everyLevel:HashMap.put:Gone,exclude=Never.*");
+        let found = by_method(&found);
+        let counted = |method| found.get(method).copied();
+        assert_eq!(counted("CallsThrowing.everyLevel"), Some(all["CallsThrowing.everyLevel"]));
+        assert!(counted("java.util.HashMap.put") > Some(0));
+        assert_eq!(counted("CallsThrowing.mutual"), None);
+        assert!(found.keys().all(|method| !method.starts_with("java.lang.Class")), "{found:?}");
+        let line = "HPROF: no class or method has the name: include=Gone; exclude=Never.*\n";
+        assert!(stderr.contains(line), "{stderr}");
+
+        // A class inside of another is meant with it.
+        let (found, stderr) = run(",depth=2,include=CallsThrowing,exclude=CallsThrowing.mutual");
+        let found = by_method(&found);
+        for method in ["CallsThrowing.everyLevel", "CallsThrowing.caught"] {
+            assert_eq!(found.get(method), Some(&all[method]), "{method}");
+        }
+        assert!(found.keys().any(|method| method.starts_with("CallsThrowing$Told.")), "{found:?}");
+        assert!(!stderr.contains("no class or method"), "{stderr}");
+    });
+}
+
 #[test]
 fn an_overflow_of_the_stack_is_survived() {
     let variable = ["CallsOverflow.down", "CallsOverflow.clean", "CallsOverflow.tidy"];

@@ -171,7 +171,7 @@ impl Limit {
         let is_meant =
             |method| self.name.as_ref().is_none_or(|name| name.matches_method(symbols, method));
         let is_class = |class: ClassId| {
-            self.name.as_ref().is_none_or(|name| name.matches(symbols.class_name(class)))
+            self.name.as_ref().is_none_or(|name| name.matches_class(symbols.class_name(class)))
         };
         let metric = match &self.limited {
             Limited::Metric(metric) => metric,
@@ -192,7 +192,7 @@ impl Limit {
         if let Some(number) = metric.of_objects() {
             let rows = diff.sites.as_ref()?.iter().filter(|row| {
                 let (class, node) = row.key;
-                let is_class = |name: &NamePattern| name.matches(symbols.class_name(class));
+                let is_class = |name: &NamePattern| name.matches_class(symbols.class_name(class));
                 let inner = diff.tree.frame(node).map(|frame| symbols.get_frame(frame).method);
                 self.name.as_ref().is_none_or(is_class) || inner.is_some_and(is_meant)
             });

@@ -1,6 +1,9 @@
-//! What the agent is told: the analyses of a command line, checked against each other.
+//! The agent's options: the analyses of a command line, checked against each other.
 
 use anyhow::bail;
+use perk_control::options::{
+    Classes, Clock as AgentClock, Cpu as AgentCpu, Format, Options, Output, TimesForm, TimingMethod,
+};
 use perk_profile::{
     Allocations, CallEdges, CpuSamples, CpuTimes, Event, MonitorTimes, Profile, Site, Sites,
 };
@@ -104,69 +107,57 @@ impl<'a> Analyses<'a> {
         profile
     }
 
-    /// Everything the agent is told.
-    pub(super) fn agent_options(&self, folder: &Folder) -> String {
+    /// The options of the agent: what was asked for, and for the rest its own defaults.
+    pub(super) fn agent_options(&self, folder: &Folder) -> Options {
         let args = self.args;
-        let thread = if args.threads { "y" } else { "n" };
-        let mut options = self.named();
-        // One glob an option: the agent's values have a longest length.
-        options.extend(args.include.iter().map(|glob| format!("include={glob}")));
-        options.extend(args.exclude.iter().map(|glob| format!("exclude={glob}")));
-        // Other tools do not take the records of format=p.
-        let format = if self.dump_heap() { "b" } else { "p" };
-        options.push(format!(
-            "depth={},thread={thread},cutoff=0,classes=used,format={format},verbose=n,file={}",
-            args.depth,
-            folder.file_option()
-        ));
-        options.join(",")
-    }
-
-    /// The options of what was asked for; for the rest the agent's own defaults are right.
-    fn named(&self) -> Vec<String> {
-        let args = self.args;
-        let cpu = match self.cpu {
-            Cpu::Samples => Some("cpu=samples"),
-            Cpu::Times => Some("cpu=times"),
-            Cpu::Old => Some("cpu=old"),
-            Cpu::Off => None,
-        };
-        let timing = args.timing.map(|timing| match timing {
-            Timing::Tick => "timing=tick",
-            Timing::Exact => "timing=exact",
-            Timing::None => "timing=none",
-        });
-        let clock = args.clock.map(|clock| match clock {
-            Clock::Cpu => "clock=cpu",
-            Clock::Wall => "clock=wall",
-        });
-        let heap = args.heap.map(|heap| match heap {
-            Heap::Sites => "heap=sites",
-            Heap::Dump => "heap=dump",
-            Heap::All => "heap=all",
-        });
-        let aprof =
-            args.aprof.then_some(if args.from_signal { "aprof=between" } else { "aprof=y" });
-        let monitor = (args.monitor || args.locks).then_some("monitor=y");
-        let locks = args.locks.then_some("locks=y");
-        let gc = args.gc.then_some("gc=y");
-        let words = [cpu, heap, aprof, monitor, locks, timing, clock, gc];
-        let values = [
-            ("interval", &args.interval),
-            ("max-nodes", &args.max_nodes),
-            ("sample", &args.sample),
-        ];
-        let words = words.into_iter().flatten().map(str::to_owned);
-        let valued =
-            |(name, value): (_, &Option<String>)| Some(format!("{name}={}", value.as_ref()?));
-        words.chain(values.into_iter().filter_map(valued)).collect()
+        let default = Options::default();
+        Options {
+            cpu: AgentCpu {
+                samples: self.cpu == Cpu::Samples,
+                times: match self.cpu {
+                    Cpu::Times => Some(TimesForm::Times),
+                    Cpu::Old => Some(TimesForm::Old),
+                    Cpu::Samples | Cpu::Off => None,
+                },
+            },
+            heap_dump: self.dump_heap(),
+            heap_sites: matches!(args.heap, Some(Heap::Sites | Heap::All)),
+            aprof: args.aprof,
+            aprof_between: args.aprof && args.from_signal,
+            monitor: args.monitor || args.locks,
+            locks: args.locks,
+            gc: args.gc,
+            timing: match args.timing {
+                None | Some(Timing::Tick) => TimingMethod::Tick,
+                Some(Timing::Exact) => TimingMethod::Exact,
+                Some(Timing::None) => TimingMethod::None,
+            },
+            clock: args.clock.map(|clock| match clock {
+                Clock::Cpu => AgentClock::Cpu,
+                Clock::Wall => AgentClock::Wall,
+            }),
+            interval_ns: args.interval.unwrap_or(default.interval_ns),
+            max_nodes: args.max_nodes.unwrap_or(default.max_nodes),
+            heap_sample_bytes: args.sample,
+            include: args.include.clone(),
+            exclude: args.exclude.clone(),
+            depth: args.depth,
+            thread: args.threads,
+            cutoff: 0.0,
+            classes: Classes::Used,
+            // Other tools do not take the records of format=p.
+            format: if self.dump_heap() { Format::Binary } else { Format::Extended },
+            verbose: false,
+            output: Output::File(folder.file_option()),
+            ..default
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use perk_control::{Format, Options, Parsed};
+    use perk_control::Parsed;
 
     use super::*;
     use crate::args::{Cli, Command};
@@ -179,52 +170,55 @@ mod tests {
         }
     }
 
-    /// What the agent is told, up to what every run has.
+    /// The agent's options, up to what every run has.
     #[track_caller]
-    fn told(arguments: &str) -> String {
+    fn printed(arguments: &str) -> String {
         let args = run_args(arguments);
         let folder = Folder::new().unwrap();
-        let text = Analyses::of(&args).unwrap().agent_options(&folder);
-        let Ok(Parsed::Run(options)) = Options::parse(&text, None) else { panic!("{text}") };
-        let (format, letter) = match options.heap_dump {
-            true => (Format::Binary, 'b'),
-            false => (Format::Extended, 'p'),
+        let options = Analyses::of(&args).unwrap().agent_options(&folder);
+        let text = options.to_string();
+        let Ok(Parsed::Run(parsed)) = Options::parse(&text, None) else { panic!("{text}") };
+        // Two fields follow from the others when they are read.
+        let Options { raw, timing_depth, .. } = parsed.clone();
+        assert_eq!(parsed, Options { raw, timing_depth, ..options }, "{text}");
+        let words: Vec<&str> = text.split(',').collect();
+        let is_always = |word: &&&str| {
+            let always = ["verbose=n", "cutoff=0", "classes=used", "format=", "file=/"];
+            !always.iter().any(|it| word.starts_with(it))
         };
-        assert_eq!((options.format, options.cutoff), (format, 0.0), "{text}");
-        let (told, always) = text.split_once(",cutoff=0,").unwrap();
-        let expected = format!("classes=used,format={letter},verbose=n,file=/");
-        assert!(always.starts_with(&expected), "{text}");
-        told.to_owned()
+        let shown: Vec<&str> = words.iter().filter(is_always).copied().collect();
+        assert_eq!(words.len() - shown.len(), 5, "{text}");
+        shown.join(",")
     }
 
     #[test]
-    fn the_agent_is_told_everything() {
+    fn the_agent_gets_everything() {
         for (arguments, options) in [
-            ("", "cpu=samples,depth=2048,thread=n"),
-            ("--threads --depth 7 --interval 500us", "cpu=samples,interval=500us,depth=7,thread=y"),
-            ("--cpu times", "cpu=times,depth=2048,thread=n"),
-            ("--heap dump --gc", "heap=dump,gc=y,depth=2048,thread=n"),
-            ("--heap all --cpu samples", "cpu=samples,heap=all,depth=2048,thread=n"),
-            ("--heap sites", "heap=sites,depth=2048,thread=n"),
-            ("--aprof", "aprof=y,depth=2048,thread=n"),
-            ("--monitor", "monitor=y,depth=2048,thread=n"),
-            ("--locks", "monitor=y,locks=y,depth=2048,thread=n"),
-            ("--cpu samples --monitor", "cpu=samples,monitor=y,depth=2048,thread=n"),
-            ("--aprof --from-signal", "aprof=between,depth=2048,thread=n"),
+            ("", "cpu=samples,depth=2048"),
+            ("--threads --depth 7 --interval 500us", "cpu=samples,thread=y,interval=500us,depth=7"),
+            ("--cpu times", "cpu=times,depth=2048"),
+            ("--heap dump --gc", "heap=dump,gc=y,depth=2048"),
+            ("--heap all --cpu samples", "cpu=samples,heap=all,depth=2048"),
+            ("--heap sites", "heap=sites,depth=2048"),
+            ("--aprof", "aprof=y,depth=2048"),
+            ("--monitor", "monitor=y,depth=2048"),
+            ("--locks", "monitor=y,locks=y,depth=2048"),
+            ("--cpu samples --monitor", "cpu=samples,monitor=y,depth=2048"),
+            ("--aprof --from-signal", "aprof=between,depth=2048"),
             (
                 "--cpu samples --heap sites --gc --sample 512k",
-                "cpu=samples,heap=sites,gc=y,sample=512k,depth=2048,thread=n",
+                "cpu=samples,heap=sites,gc=y,sample=512k,depth=2048",
             ),
             (
                 "--cpu old --timing exact --clock wall --max-nodes 16m",
-                "cpu=old,timing=exact,clock=wall,max-nodes=16m,depth=2048,thread=n",
+                "cpu=old,timing=exact,clock=wall,max-nodes=16m,depth=2048",
             ),
             (
                 "--cpu times --include a.*,b.C --exclude *Test --include $D",
-                "cpu=times,include=a.*,include=b.C,include=$D,exclude=*Test,depth=2048,thread=n",
+                "cpu=times,include=a.*,include=b.C,include=$D,exclude=*Test,depth=2048",
             ),
         ] {
-            assert_eq!(told(arguments), options, "{arguments}");
+            assert_eq!(printed(arguments), options, "{arguments}");
         }
     }
 

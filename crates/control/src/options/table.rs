@@ -1,5 +1,7 @@
 //! The table of options: the one place that says what exists, how it is written and what it means.
 
+use perk_profile::NamePattern;
+
 use super::numbers;
 use super::{Classes, Clock, Format, Options, TimesForm, TimingMethod};
 
@@ -80,11 +82,11 @@ const UNDOCUMENTED_NUMBER: Spec = Spec {
     ..BASE
 };
 
-const GLOBS: Spec = Spec {
-    values: "<glob>:<glob>",
+const PATTERNS: Spec = Spec {
+    values: "<name>:<name>",
     section: Section::Perk,
-    form: Some("<glob>:<glob>"),
-    rule: "class globs with : between them",
+    form: Some("<name>:<name>"),
+    rule: "class or method names with : between them",
     ..BASE
 };
 
@@ -322,17 +324,17 @@ pub(super) static TABLE: &[Spec] = &[
     },
     Spec {
         name: "include",
-        about: "classes to count calls of",
+        about: "classes, methods to count",
         default: "all",
-        set: Set::Value(|o, v| add_globs(&mut o.include, v)),
-        ..GLOBS
+        set: Set::Value(|o, v| add_patterns(&mut o.include, v)),
+        ..PATTERNS
     },
     Spec {
         name: "exclude",
-        about: "classes to count no calls of",
+        about: "classes, methods to leave out",
         default: "none",
-        set: Set::Value(|o, v| add_globs(&mut o.exclude, v)),
-        ..GLOBS
+        set: Set::Value(|o, v| add_patterns(&mut o.exclude, v)),
+        ..PATTERNS
     },
     Spec {
         name: "max-nodes",
@@ -342,7 +344,7 @@ pub(super) static TABLE: &[Spec] = &[
         section: Section::Perk,
         form: Some("DECIMAL"),
         rule: "decimal and > 0",
-        set: Set::Value(|o, v| numbers::scaled(v).map(|n| o.max_nodes = n)),
+        set: Set::Value(|o, v| scaled(v).map(|n| o.max_nodes = n)),
         ..BASE
     },
     Spec {
@@ -434,14 +436,20 @@ fn set_depth(options: &mut Options, value: &str) -> Option<()> {
 }
 
 fn set_interval(options: &mut Options, value: &str) -> Option<()> {
+    options.interval_ns = interval_ns(value)?;
+    Some(())
+}
+
+/// A time of `interval` in nanoseconds: a whole number above 0 with `us`, `ms` or `s` after it, of
+/// milliseconds without; `None` for what is not one.
+pub fn interval_ns(value: &str) -> Option<u64> {
     const UNITS: [(&str, u64); 3] = [("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
     let (number, unit_ns) = UNITS
         .iter()
         .find_map(|&(unit, unit_ns)| Some((value.strip_suffix(unit)?, unit_ns)))
         .unwrap_or((value, 1_000_000));
     let number = u64::try_from(numbers::decimal(number)?).ok().filter(|&n| n > 0)?;
-    options.interval_ns = number * unit_ns;
-    Some(())
+    Some(number * unit_ns)
 }
 
 fn set_cutoff(options: &mut Options, value: &str) -> Option<()> {
@@ -479,18 +487,29 @@ fn set_clock(options: &mut Options, value: &str) -> Option<()> {
     Some(())
 }
 
-/// A comma would end the value, so that a colon separates globs.
-fn add_globs(globs: &mut Vec<String>, value: &str) -> Option<()> {
-    if value.split(':').any(str::is_empty) {
-        return None;
-    }
-    globs.extend(value.split(':').map(str::to_owned));
+/// A comma would end the value, so that a colon separates patterns.
+fn add_patterns(patterns: &mut Vec<NamePattern>, value: &str) -> Option<()> {
+    let added: Option<Vec<_>> = value.split(':').map(pattern).collect();
+    patterns.extend(added?);
     Some(())
+}
+
+/// A pattern of `include` and `exclude`: a name that a class or method of Java can have, each `*` for
+/// any characters; `None` for what is not one.
+pub fn pattern(text: &str) -> Option<NamePattern> {
+    let pattern = NamePattern::new(text).filter(|it| it.odd_character().is_none())?;
+    (!text.split('.').any(str::is_empty)).then_some(pattern)
+}
+
+/// A number or size of `max-nodes` and `sample`: a whole number above 0, in units of 1024 with a `k`
+/// after it, of 1024 * 1024 with an `m`; `None` for what is not one.
+pub fn scaled(value: &str) -> Option<u64> {
+    numbers::scaled(value)
 }
 
 /// The JVM takes the interval as a signed number of 32 bits.
 fn set_sample(options: &mut Options, value: &str) -> Option<()> {
-    let bytes = numbers::scaled(value).filter(|&bytes| i32::try_from(bytes).is_ok())?;
+    let bytes = scaled(value).filter(|&bytes| i32::try_from(bytes).is_ok())?;
     options.heap_sample_bytes = Some(bytes);
     Some(())
 }

@@ -106,9 +106,11 @@ the name, before a `.txt` ending of text output and at the end of the name of bi
   `timing=none` only counts.
 - `clock=cpu` is the time a thread ran, `clock=wall` the time that passed, blocked and asleep
   included. With `timing=exact` the clock is `wall`, and `clock=cpu` is refused.
-- `include` and `exclude` take globs of class names, such as `com.acme.*:*Parser`, separated by a
-  colon as a comma would end the value. Calls of classes that are left out are not counted; what
-  they allocate is.
+- `include` and `exclude` take names of classes and methods, separated by a colon as a comma would end
+  the value: a whole name or its end from a dot on, with `*` for any characters, such as
+  `com.acme.*:Parser:HashMap.put`. A class stands for all its methods and for the classes inside of it.
+  What is left out is counted where it is called, and what it allocates is counted. A name that no
+  class or method has is reported on stderr at the end.
 - `sample` makes `heap=sites` an estimate from one sample in so many bytes allocated, on average;
   without it every allocation is counted. It is refused without `heap=sites`.
 - `gc=y` collects garbage before a dump, so that `heap=sites` counts no dead object as live.

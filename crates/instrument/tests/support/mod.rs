@@ -36,7 +36,7 @@ impl Methods for Numbers {
         round_trip::is_leaf(&self.leaves, owner, name, descriptor, is_virtual)
     }
 
-    fn selected(&mut self, class: &[u8]) -> bool {
+    fn selected(&mut self, class: &[u8], _: &[u8]) -> bool {
         let mut selected = self.selected.iter();
         self.selected.is_empty() || selected.any(|it| class.starts_with(it.as_bytes()))
     }

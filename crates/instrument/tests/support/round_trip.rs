@@ -141,10 +141,10 @@ impl Methods for Prober<'_> {
         if self.kind.calls == Calls::None || is_never_leaf(owner, name) {
             return false;
         }
-        !self.selected(owner) || is_leaf(self.leaves, owner, name, descriptor, is_virtual)
+        !self.selected(owner, name) || is_leaf(self.leaves, owner, name, descriptor, is_virtual)
     }
 
-    fn selected(&mut self, class: &[u8]) -> bool {
+    fn selected(&mut self, class: &[u8], _: &[u8]) -> bool {
         match self.kind.calls {
             Calls::None => false,
             Calls::Some => !class.starts_with(b"java/"),

@@ -1,0 +1,91 @@
+//! Which methods are counted: `include` and `exclude`.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use perk_profile::{NamePattern, mutf8};
+
+/// The methods that are counted. Without any pattern all are.
+#[derive(Debug, Default)]
+pub(super) struct Selection {
+    include: Vec<Chosen>,
+    exclude: Vec<Chosen>,
+}
+
+/// A pattern, and whether a class or method had its name.
+#[derive(Debug)]
+struct Chosen {
+    pattern: NamePattern,
+    has_matched: AtomicBool,
+}
+
+impl Selection {
+    pub(super) fn new(include: &[NamePattern], exclude: &[NamePattern]) -> Self {
+        let chosen = |patterns: &[NamePattern]| {
+            let chosen = |pattern: &NamePattern| Chosen {
+                pattern: pattern.clone(),
+                has_matched: AtomicBool::new(false),
+            };
+            patterns.iter().map(chosen).collect()
+        };
+        Self { include: chosen(include), exclude: chosen(exclude) }
+    }
+
+    /// Whether every method is counted.
+    pub(super) fn is_everything(&self) -> bool {
+        self.include.is_empty() && self.exclude.is_empty()
+    }
+
+    /// Whether a method is counted; the names are those of class files.
+    pub(super) fn selects(&self, class: &[u8], method: &[u8]) -> bool {
+        if self.is_everything() {
+            return true;
+        }
+        let class = mutf8::decode(class).replace('/', ".");
+        let method = mutf8::decode(method);
+        let is_meant = |patterns: &[Chosen]| {
+            // All are asked, as each is to know whether it means anything.
+            patterns.iter().fold(false, |is_meant, chosen| {
+                let has_matched = chosen.has_matched.load(Relaxed);
+                if is_meant && has_matched {
+                    return true;
+                }
+                let matches = chosen.pattern.matches(&class, &method);
+                if matches && !has_matched {
+                    chosen.has_matched.store(true, Relaxed);
+                }
+                is_meant || matches
+            })
+        };
+        let is_excluded = is_meant(&self.exclude);
+        (self.include.is_empty() || is_meant(&self.include)) && !is_excluded
+    }
+
+    /// The patterns that no class or method had the name of, as options.
+    pub(super) fn unmatched(&self) -> Vec<String> {
+        let lists = [("include", &self.include), ("exclude", &self.exclude)];
+        let all = lists.into_iter().flat_map(|(list, all)| all.iter().map(move |it| (list, it)));
+        let unmatched = all.filter(|(_, chosen)| !chosen.has_matched.load(Relaxed));
+        unmatched.map(|(list, it)| format!("{list}={}", it.pattern.as_str())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patterns(texts: &[&str]) -> Vec<NamePattern> {
+        texts.iter().filter_map(|text| NamePattern::new(text)).collect()
+    }
+
+    #[test]
+    fn what_matched_nothing_is_known() {
+        let include = patterns(&["Foo", "HashMap.put", "Gone"]);
+        let selection = Selection::new(&include, &patterns(&["Foo.not", "*Never"]));
+        assert!(selection.selects(b"a/Foo$In", b"m") && !selection.selects(b"a/Foo", b"not"));
+        assert!(selection.selects(b"java/util/HashMap", b"put"));
+        assert!(!selection.selects(b"java/util/HashMap", b"get"));
+        assert_eq!(selection.unmatched(), ["include=Gone", "exclude=*Never"]);
+        assert!(Selection::default().selects(b"A", b"b"));
+        assert!(Selection::default().unmatched().is_empty());
+    }
+}
