@@ -30,7 +30,7 @@ impl Filter {
         let all = lists
             .into_iter()
             .flat_map(|(list, patterns)| patterns.iter().map(move |it| (list, it)));
-        let mut methods = || (0..symbols.method_count()).map(MethodId::new);
+        let methods = || (0..symbols.method_count()).map(MethodId::new);
         let is_unmatched = |(_, pattern): &(_, &NamePattern)| {
             !methods().any(|method| pattern.matches_method(symbols, method))
         };
