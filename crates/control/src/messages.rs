@@ -1,4 +1,4 @@
-//! What the agent says on stderr once its options are understood: HPROF's texts and exit codes.
+//! The agent's messages on stderr after its options are parsed: HPROF's texts and exit codes.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::options::{Options, TimesForm};
 /// An error that ends the process. Its text is what goes to stderr, without the last newline.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Fatal {
-    /// The line that says what happened.
+    /// The message.
     pub text: String,
     /// The exit code.
     pub exit_code: i32,
@@ -73,7 +73,7 @@ pub fn address(host: &str, port: i32) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-/// What the agent says when it is told to end the program.
+/// The message before a command ends the program.
 pub const EXIT_LINE: &str = "HPROF: received exit event, exiting ...";
 
 /// An error in HPROF's form that need not end the process.
@@ -81,17 +81,17 @@ pub fn error_line(message: &str, location: &str) -> String {
     format!("HPROF ERROR: {message} [{location}]")
 }
 
-/// What `pause=y` prints before it waits.
+/// The message of `pause=y` before it waits.
 pub fn pause_line(pid: u32) -> String {
     format!("HPROF pause for PID {pid}")
 }
 
-/// What the progress line of a dump starts with (`verbose=y`).
+/// The beginning of a dump's progress line (`verbose=y`).
 pub const DUMP_BEGIN: &str = "Dumping";
-/// What the progress line of a dump ends with.
+/// The end of a dump's progress line.
 pub const DUMP_END: &str = " done.\n";
 
-/// What the progress line of a dump says of the heap each second, in megabytes of the JVM's dump.
+/// The part of a dump's progress line that is added each second: megabytes of the JVM's heap dump.
 pub fn heap_progress(bytes: u64) -> String {
     format!(" {} MB ...", bytes >> 20)
 }
@@ -131,7 +131,7 @@ impl DumpPart {
         .filter_map(|(wanted, part)| wanted.then_some(part))
     }
 
-    /// What the progress line says of this part.
+    /// The text of this part in the progress line.
     pub fn progress(self) -> &'static str {
         match self {
             DumpPart::Monitors => " contended monitor usage ...",
@@ -145,24 +145,25 @@ impl DumpPart {
     }
 }
 
-/// So many methods without probes are named on stderr.
+/// The number of methods without probes that are named on stderr.
 const MOST_NAMES: usize = 3;
 
-/// Which methods have no probes, and why; `named` are the first of `count`.
+/// The methods without probes, with their reasons; `named` are the first of `count`.
 pub fn skipped_methods(count: u64, named: &[&str]) -> String {
     let named = &named[..named.len().min(MOST_NAMES)];
-    let (methods, have) = if count == 1 { ("method", "has") } else { ("methods", "have") };
+    let methods = if count == 1 { "method" } else { "methods" };
     let more = match count.saturating_sub(named.len() as u64) {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
     let named = named.join("; ");
     format!(
-        "HPROF: {count} {methods} {have} no probes, and what they do is not counted: {named}{more}\n"
+        "HPROF: calls and allocations of {count} {methods} without probes are not counted: \
+         {named}{more}\n"
     )
 }
 
-/// The patterns of `include` and `exclude` that meant nothing, as options.
+/// The patterns of `include` and `exclude` without a match, as options.
 pub fn unmatched_patterns(patterns: &str) -> String {
     format!("HPROF: no class or method has the name: {patterns}\n")
 }
@@ -191,7 +192,8 @@ mod tests {
     fn methods_without_probes_are_named() {
         assert_eq!(
             skipped_methods(1, &["a.B.m()V: it is long"]),
-            "HPROF: 1 method has no probes, and what they do is not counted: a.B.m()V: it is long\n"
+            "HPROF: calls and allocations of 1 method without probes are not counted: \
+             a.B.m()V: it is long\n"
         );
         let line = skipped_methods(12, &["a: 1", "b: 2", "c: 3", "d: 4"]);
         assert!(line.ends_with("counted: a: 1; b: 2; c: 3; and 9 more\n"), "{line}");

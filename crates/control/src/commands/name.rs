@@ -24,14 +24,14 @@ const NAMES: [Name; 15] = [
         "write allocation sites: only those that changed since the last time, ordered by \
          allocated bytes, after a collection, those with a SHARE of the live bytes or more",
     ),
-    name("heap-summary", "", "tell how many objects and bytes there are"),
+    name("heap-summary", "", "show the number of objects and bytes"),
     name("exit", "", "end the program at once, with exit code 0 and no last dump"),
     name("dump-traces", "", "write the traces that are not written yet"),
     name("cpu-samples", "[=SHARE]", "write the CPU samples so far, those with a SHARE or more"),
     name("alloc-on", "", "count allocations again"),
-    name("alloc-off", "", "count no allocations"),
+    name("alloc-off", "", "stop counting allocations"),
     name("cpu-on", "[=THREAD]", "sample all threads, or the one with this id"),
-    name("cpu-off", "[=THREAD]", "sample no thread, or not the one with this id"),
+    name("cpu-off", "[=THREAD]", "stop sampling all threads, or the one with this id"),
     name("clear-cpu", "", "forget the CPU samples so far"),
     name("clear-sites", "", "count allocations from now on"),
     name("depth", "=N", "keep N frames of each trace"),
@@ -71,7 +71,7 @@ impl FromStr for Command {
             None => Ok(0.0),
             Some(text) => {
                 let share = text.parse::<f32>().ok().filter(|share| (0.0..=1.0).contains(share));
-                share.ok_or_else(|| format!("{text:?} is no share: use a number from 0 to 1"))
+                share.ok_or_else(|| format!("{text:?} is not a share: use a number from 0 to 1"))
             }
         };
         let threads = || match argument {
@@ -105,7 +105,7 @@ impl FromStr for Command {
 
 fn unknown(text: &str) -> String {
     let names: Vec<_> = NAMES.iter().map(|it| it.name).collect();
-    format!("{text:?} is no command; there are {}", names.join(", "))
+    format!("{text:?} is not a command; the commands are {}", names.join(", "))
 }
 
 /// A thread's id: the number in its THREAD START line, or in hexadecimal that of its object.
@@ -115,7 +115,7 @@ fn thread(text: &str) -> Result<u64, String> {
         None => text.parse(),
     };
     id.ok().filter(|&id| id != 0).ok_or_else(|| {
-        format!("{text:?} is no thread: use its number or, with 0x, its object's id")
+        format!("{text:?} is not a thread: use its number or, with 0x, its object's id")
     })
 }
 
@@ -150,17 +150,17 @@ mod tests {
     #[test]
     fn what_is_no_command_is_told() {
         for (text, message) in [
-            ("heap", "is no command; there are force-gc, dump-heap,"),
-            ("", "is no command"),
+            ("heap", "is not a command; the commands are force-gc, dump-heap,"),
+            ("", "is not a command"),
             ("depth", "should be depth=N"),
             ("depth=70000", "should be depth=N"),
             ("force-gc=1", "should be force-gc"),
             ("force-gc+gc", "should be force-gc"),
             ("alloc-sites+new", "should be alloc-sites[+changed]"),
-            ("alloc-sites=2", "is no share"),
-            ("cpu-samples=NaN", "is no share"),
-            ("cpu-on=0", "is no thread"),
-            ("cpu-on=main", "is no thread"),
+            ("alloc-sites=2", "is not a share"),
+            ("cpu-samples=NaN", "is not a share"),
+            ("cpu-on=0", "is not a thread"),
+            ("cpu-on=main", "is not a thread"),
         ] {
             let error = text.parse::<Command>().unwrap_err();
             assert!(error.contains(message), "{text}: {error}");

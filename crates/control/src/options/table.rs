@@ -303,7 +303,7 @@ pub(super) static TABLE: &[Spec] = &[
     Spec {
         name: "timing",
         values: "tick|exact|none",
-        about: "how calls are timed",
+        about: "timing of calls",
         default: "tick",
         section: Section::Perk,
         form: Some("tick|exact|none"),

@@ -57,7 +57,7 @@ perk's additions
         }
     }
     text.push_str("\nWarnings\n--------\n");
-    text.push_str("  - Samples are estimates; a method seen only a few times may be chance.\n");
+    text.push_str("  - Samples are estimates; a method with only a few samples may be chance.\n");
     text
 }
 
@@ -74,9 +74,9 @@ The names, values, defaults and messages are those of HPROF, the agent that JDK 
 with. `help` as the whole string prints a summary on stdout. The environment variable
 `_JAVA_HPROF_OPTIONS` is appended to the options after a comma.
 
-Nothing is trimmed and case matters. An option given twice means its last value, except that
+Blanks are kept and case matters. An option given twice has its last value, except that
 `heap`, `cpu`, `include` and `exclude` add up, and that `file` and `net` may appear only once
-between them. Giving no analysis (`heap`, `cpu`, `monitor`, `aprof`) means `heap=all`.
+between them. Without any analysis (`heap`, `cpu`, `monitor`, `aprof`) the default is `heap=all`.
 `cpu=times|old` and `monitor=y` cannot be used with `format=b`.
 
 A wrong option is one line on stderr and exit code 1, before the program starts:
@@ -101,33 +101,33 @@ A unit in `interval` is `us`, `ms` or `s`; a number without one is in millisecon
 and `m` 1024 * 1024. With `force=n` a file that exists is not overwritten: the process id goes into
 the name, before a `.txt` ending of text output and at the end of the name of binary output.
 
-- `timing=tick` reads a word of memory in which a thread of the agent's keeps the time, about 1 ns
-  a call; `timing=exact` reads `System.nanoTime` at each entry and exit, about 40 ns a call;
+- `timing=tick` reads a clock in memory that a thread of the agent updates, about 1 ns per call;
+  `timing=exact` reads `System.nanoTime` at each entry and exit, about 40 ns per call;
   `timing=none` only counts.
-- `clock=cpu` is the time a thread ran, `clock=wall` the time that passed, blocked and asleep
-  included. With `timing=exact` the clock is `wall`, and `clock=cpu` is refused.
+- `clock=cpu` is the CPU time of the thread, `clock=wall` the wall-clock time, including time
+  blocked and asleep. With `timing=exact` the clock is `wall`, and `clock=cpu` is refused.
 - `include` and `exclude` take names of classes and methods, separated by a colon as a comma would end
   the value: a whole name or its end from a dot on, with `*` for any characters, such as
-  `com.acme.*:Parser:HashMap.put`. A class stands for all its methods and for the classes inside of it.
-  What is left out is counted where it is called, and what it allocates is counted. A name that no
+  `com.acme.*:Parser:HashMap.put`. A class stands for all its methods and for its inner classes.
+  A method that is left out is counted at the call, and its allocations are counted. A name that no
   class or method has is reported on stderr at the end.
-- `sample` makes `heap=sites` an estimate from one sample in so many bytes allocated, on average;
+- `sample` makes `heap=sites` an estimate from one sample per so many bytes allocated, on average;
   without it every allocation is counted. It is refused without `heap=sites`.
 - `gc=y` collects garbage before a dump, so that `heap=sites` counts no dead object as live.
-- `locks=y` makes `monitor=y` look at what threads park for, too: the locks and queues of
+- `locks=y` makes `monitor=y` measure also how long threads park for the locks and queues of
   `java.util.concurrent`. It is refused without `monitor=y`.
-- `aprof=y` counts objects and bytes allocated of each class over the whole run, as the JVM's
+- `aprof=y` counts the objects and bytes allocated for each class over the whole run, as the JVM's
   `-Xaprof` did, and prints the table on stdout at exit; with `format=p` it is only in the file.
-- `aprof=between` prints that table on stdout at each dump, with what was allocated since the dump
-  before, or since the start: send SIGQUIT when the time to look at begins and when it ends. A line
-  above each table says from when to when it is. The file has the whole run, as with `aprof=y`.
+- `aprof=between` prints that table on stdout at each dump, with the allocations since the dump
+  before, or since the start. Send SIGQUIT when the period to measure begins and when it ends. A line
+  above each table gives its period. The file has the whole run, as with `aprof=y`.
 - `max-nodes` limits the call trees: calls on paths beyond it are counted by method alone.
-- `format=p` is HPROF binary with records of perk's own, in which every analysis keeps its full
-  depth; `perk report` and `perk convert` read it.
+- `format=p` is HPROF binary with records of perk's own, which keep the full depth of every analysis;
+  `perk report` and `perk convert` read it.
 
 ",
     );
-    push_table(&mut text, "Options HPROF took and did not list", section(Section::Undocumented));
+    push_table(&mut text, "Unlisted options of HPROF", section(Section::Undocumented));
     text.push('\n');
     push_table(&mut text, "Accepted without effect", section(Section::Obsolete));
     text.push_str("\n## Removed from HPROF itself\n\n");
