@@ -223,7 +223,7 @@ impl ExactEngine {
             trampolines::begin(self);
         }
         let enabled = self.jvmti.enable(JVMTI_EVENT_NATIVE_METHOD_BIND);
-        enabled.map_err(|error| format!("the JVM does not tell of native methods: {error}"))?;
+        enabled.map_err(|error| format!("the JVM does not report native methods: {error}"))?;
         // Those of agents before this one on the command line may have begun.
         hook::overtaken();
         // SAFETY: the arguments are those of the helper's method.

@@ -77,7 +77,7 @@ pub(crate) fn contain(feature: Feature, body: impl FnOnce()) {
     if OFF.load(Relaxed) & bit == 0 && catch_unwind(AssertUnwindSafe(body)).is_err() {
         OFF.fetch_or(bit, Relaxed);
         FAULTS.fetch_add(1, Relaxed);
-        os::say(&format!("HPROF ERROR: perk goes on without {feature:?} after this fault\n"));
+        os::say(&format!("HPROF ERROR: perk continues without {feature:?} after this fault\n"));
     }
 }
 

@@ -101,7 +101,7 @@ impl HeapDumps {
         arrays: impl FnOnce() -> FxHashMap<u64, u32> + Send,
     ) -> Result<(), String> {
         let dumper = *self.dumper.get().ok_or("this JVM has no writer of dumps that perk knows")?;
-        let sizes = self.sizes.get().ok_or("the JVM does not tell how it lays out objects")?;
+        let sizes = self.sizes.get().ok_or("the JVM does not report its layout of objects")?;
         // The JVM creates it by its name, which nobody else may have put anything under.
         let temporary = PrivateFolder::create(&self.options.folder, ".perk-");
         let temporary = temporary.map_err(|error| {

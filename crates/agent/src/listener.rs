@@ -79,8 +79,8 @@ impl Listener {
                 }
                 Ok(Received::Garbage { tag, length }) => {
                     return complain(format!(
-                        "{tag:#04x} with {length} bytes is no command, and nothing that follows \
-                         is taken for one"
+                        "{tag:#04x} with {length} bytes is not a command: the rest of the stream is \
+                         ignored"
                     ));
                 }
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {

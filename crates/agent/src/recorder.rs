@@ -310,13 +310,13 @@ impl Recorder {
     }
 }
 
-/// One line on stderr; the program goes on without a profile.
+/// One line on stderr; the program continues without a profile.
 fn cannot_write(name: &str, error: &io::Error, part: Option<String>) {
     // Who lost it has said so.
     if error.kind() == io::ErrorKind::NotConnected {
         return;
     }
-    let kept = part.map_or(String::new(), |part| format!("; what was written is in {part}"));
+    let kept = part.map_or(String::new(), |part| format!("; the part written is in {part}"));
     os::say(&format!("HPROF ERROR: can't write profile file: {name}: {error}{kept}\n"));
 }
 

@@ -486,7 +486,7 @@ fn a_socket_is_refused_before_the_program_starts() {
             let outcome = run.main("Sleeper").args(["0"]).run();
             outcome.assert_code(1);
             let line =
-                format!("HPROF ERROR: perk cannot write {file}: it is a socket, and no file\n");
+                format!("HPROF ERROR: perk cannot write {file}: it is a socket, not a file\n");
             assert_eq!((outcome.stdout.as_str(), outcome.stderr), ("", line));
         }
     });

@@ -109,7 +109,8 @@ fn probes(a: &Accounting) -> Vec<String> {
     if a.probe_self_ps > 0 || a.probe_caller_ps > 0 {
         let (own, caller) = (cost(a.probe_self_ps), cost(a.probe_caller_ps));
         let removed = duration(a.probe_removed_ns);
-        let text = format!("{own} a call, {caller} in its caller: {removed} taken off the times");
+        let text =
+            format!("{own} per call, {caller} in its caller: {removed} subtracted from the times");
         lines.push(line("", &text));
     }
     lines
@@ -228,7 +229,7 @@ mod tests {
                 "          not in 1 method that can take none, 1 class left out as asked, \
                  12 classes that the JVM hides",
                 "            a.B.c()V: it is long",
-                "          1.2 ns a call, 2.5 ns in its caller: 462 us taken off the times",
+                "          1.2 ns per call, 2.5 ns in its caller: 462 us subtracted from the times",
                 "threads   0 Java threads",
                 "CPU time  2.00 s in Java threads",
             ]

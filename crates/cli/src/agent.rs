@@ -60,7 +60,7 @@ fn bases() -> Vec<PathBuf> {
 fn place(base: &Path, folder: &Path, name: &str) -> anyhow::Result<()> {
     // HotSpot takes what follows the first `=` of `-agentpath:` for the options.
     if folder.as_os_str().as_bytes().contains(&b'=') {
-        bail!("the JVM takes no path with a =");
+        bail!("the JVM does not take a path with a =");
     }
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     for folder in [base, folder] {
@@ -78,7 +78,7 @@ fn place(base: &Path, folder: &Path, name: &str) -> anyhow::Result<()> {
         fs::remove_file(&file)?;
     }
     let Destination::File(mut part) = Destination::open(&file, Access::Owner)? else {
-        bail!("{} is no file", file.display());
+        bail!("{} is not a file", file.display());
     };
     part.file().write_all(LIBRARY)?;
     part.file().set_permissions(Permissions::from_mode(0o700))?;

@@ -30,15 +30,15 @@ pub(crate) struct Cli {
 const EXAMPLES: &str = "\
 Examples:
   perk run -- java -jar app.jar               profile a program, show its top methods
-  perk run -o app.html -- mvn -q test         any launcher; a flame graph for the browser
-  perk report java.hprof.txt                  what a profile says
-  perk diff before.hprof after.hprof          what changed: exact where the counts are
-  perk convert java.hprof.txt -o app.html     another form of the same profile
+  perk run -o app.html -- mvn -q test         profile any launcher, write a flame graph
+  perk report java.hprof.txt                  show a profile
+  perk diff before.hprof after.hprof          compare two profiles; counts exactly
+  perk convert java.hprof.txt -o app.html     write a profile in another form
 
-Exit code: 0, or 1 if a profile has nothing to report or two differ, or 2 after an error. `perk run` gives the
+Exit code: 0; 1 if a profile has nothing to report or two differ; 2 after an error. `perk run` returns the
 program's own.";
 
-/// What to do.
+/// The action.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(RunArgs),
@@ -77,124 +77,124 @@ Examples:
   perk run --locks -- java -jar app.jar
   perk run -- ./gradlew --no-daemon test
 
-Without -o the profile goes to perk-<main>-<pid>.txt in the working folder; one of --cpu times or
-old, --heap, --aprof, --monitor or --locks, which can be large as text, to perk-<main>-<pid>.hprof.
+Without -o the profile goes to perk-<main>-<pid>.txt in the working folder; a profile of --cpu times or
+old, --heap, --aprof, --monitor or --locks, which can be large as text, goes to perk-<main>-<pid>.hprof.
 Where the command starts several JVMs, each gets files of its own, with its process id before the ending.
 
-For what is allocated between two moments, use --aprof --from-signal and send SIGQUIT at both, to
-perk, which passes it on, or to the JVM. The JVM prints its threads at a SIGQUIT, too.")]
+For the allocations between two moments, use --aprof --from-signal and send SIGQUIT at both, to
+perk, which passes it on, or to the JVM. The JVM also prints its threads at a SIGQUIT.")]
 pub(crate) struct RunArgs {
-    /// How the program's time is measured [default: samples, or off with --heap, --aprof or --monitor]
+    /// Measurement of the program's time [default: samples, or off with --heap, --aprof or --monitor]
     #[arg(long, value_name = "KIND", value_enum)]
     pub(crate) cpu: Option<Cpu>,
-    /// What is measured of the program's objects
+    /// Measurement of the program's objects
     #[arg(long, value_name = "KIND", value_enum)]
     pub(crate) heap: Option<Heap>,
-    /// Count the objects and bytes allocated of each class
+    /// Count the objects and bytes allocated for each class
     #[arg(long)]
     pub(crate) aprof: bool,
     /// Measure how long threads wait to enter monitors (synchronized) and to be notified
     #[arg(long)]
     pub(crate) monitor: bool,
-    /// The same for what threads park for, too: the locks of java.util.concurrent
+    /// Measure also how long threads park for locks of java.util.concurrent; implies --monitor
     #[arg(long)]
     pub(crate) locks: bool,
-    /// At each SIGQUIT and at the end, print on stdout what --aprof counted since the last time
+    /// At each SIGQUIT and at the end, print on stdout the counts of --aprof since the last time
     #[arg(long)]
     pub(crate) from_signal: bool,
     /// CPU time between two samples of a thread: 10ms, 500us, 1s [default: 10ms]
     #[arg(long, value_name = "TIME", value_parser = interval)]
     pub(crate) interval: Option<u64>,
-    /// How calls are timed [default: tick]
+    /// Timing of calls [default: tick]
     #[arg(long, value_name = "METHOD", value_enum)]
     pub(crate) timing: Option<Timing>,
     /// The clock of call times [default: cpu, or wall with --timing exact]
     #[arg(long, value_name = "CLOCK", value_enum)]
     pub(crate) clock: Option<Clock>,
-    /// Count calls of these classes and methods only: 'com.acme.*', Foo.bar (repeatable, or with commas)
+    /// Count only calls of these classes and methods: 'com.acme.*', Foo.bar (repeatable, or with commas)
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = pattern)]
     pub(crate) include: Vec<NamePattern>,
-    /// Count no calls of these classes and methods (repeatable, or with commas)
+    /// Leave out calls of these classes and methods (repeatable, or with commas)
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = pattern)]
     pub(crate) exclude: Vec<NamePattern>,
-    /// Most nodes of the call trees; calls beyond are counted without their path [default: 8m]
+    /// Limit of call tree nodes; calls beyond it are counted without their path [default: 8m]
     #[arg(long, value_name = "N", value_parser = count)]
     pub(crate) max_nodes: Option<u64>,
-    /// Estimate --heap sites from a sample every so many bytes: 512k, 1m
+    /// Estimate --heap sites from one sample per SIZE bytes: 512k, 1m
     #[arg(long, value_name = "SIZE", value_parser = count)]
     pub(crate) sample: Option<u64>,
-    /// Collect garbage before --heap looks at the objects
+    /// Collect garbage before --heap reads the objects
     #[arg(long)]
     pub(crate) gc: bool,
     /// Frames to keep of each stack
     #[arg(long, value_name = "N", default_value_t = 2048,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
     pub(crate) depth: u32,
-    /// Keep the threads apart
+    /// Record each thread separately
     #[arg(long)]
     pub(crate) threads: bool,
     /// Rows of the table
     #[arg(long, value_name = "N", default_value_t = 15)]
     pub(crate) top: usize,
-    /// Show no table, only what went wrong
+    /// Show only errors, without a table
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// Write the profile here, in the form of the ending: .txt .hprof .prof .aprof .collapsed .html
     /// (repeatable)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Vec<PathBuf>,
-    /// The program to profile: `java` with its arguments, or whatever starts one
+    /// The program to profile: `java` with its arguments, or a command that starts it
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
 
-/// How the program's time is measured.
+/// Measurement of the program's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Cpu {
-    /// Stacks of the threads that use CPU time, each worth the time it stands for
+    /// Sample the stacks of threads that use CPU time
     Samples,
-    /// Every call counted and timed, by call path
+    /// Count and time every call, by call path
     Times,
-    /// Every call counted and timed, by caller and callee
+    /// Count and time every call, by caller and callee
     Old,
-    /// Not at all
+    /// Measure no time
     Off,
 }
 
-/// What is measured of the program's objects.
+/// Measurement of the program's objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Heap {
-    /// Objects and bytes by class and by where they were allocated, all of them and the live ones
+    /// Count allocated and live objects and bytes by class and allocation site
     Sites,
-    /// All objects at the end, as a heap dump (.hprof) for perk and for other tools
+    /// Dump all objects at the end, as a heap dump (.hprof) for perk and other tools
     Dump,
-    /// Both; each object of the dump on the stack that allocated it
+    /// Both; each object of the dump has the call trace of its allocation
     All,
 }
 
-/// How calls are timed.
+/// Timing of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Timing {
-    /// By a word of memory that a thread of the agent's keeps the time in: true in sums, cheap
+    /// Read a clock in memory that a thread of the agent updates: right in sums, cheap
     Tick,
-    /// By the JVM's nanosecond clock at each entry and exit: true for each call, dear
+    /// Read the JVM's nanosecond clock at each entry and exit: right per call, expensive
     Exact,
-    /// Not at all: calls are only counted
+    /// Count calls without timing them
     None,
 }
 
 /// The clock of call times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Clock {
-    /// The time a thread ran
+    /// CPU time of the thread
     Cpu,
-    /// The time that passed, blocked and asleep included
+    /// Wall-clock time, including time blocked and asleep
     Wall,
 }
 
 /// Receive the profile of an agent with net=host:port, and send it commands
 ///
-/// What comes is written to the file as it comes. Commands are typed, or given with --send; the
+/// Received data is written to the file at once. Type commands, or give them with --send; the
 /// command help lists them. Totals of the heap are printed on stdout.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -210,10 +210,10 @@ Commands:
   clear-sites, depth=N, exit, eof
 A THREAD is the number of its START record, or with 0x the id of its object.")]
 pub(crate) struct ListenArgs {
-    /// The port to listen at [default: one that is free]
+    /// The port to listen at [default: any free port]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(crate) port: u16,
-    /// The address to listen at; others than this machine's own let anybody connect
+    /// The address to listen at; with one that others can reach, anybody can connect
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = address)]
     pub(crate) bind: IpAddr,
     /// Write the profile here [default: perk-<port>.hprof, or .txt if it is text]
@@ -222,23 +222,23 @@ pub(crate) struct ListenArgs {
     /// Send these commands when the program has connected (repeatable, or with commas)
     #[arg(long, value_name = "COMMAND", value_delimiter = ',', value_parser = command)]
     pub(crate) send: Vec<perk_control::Command>,
-    /// Wait so long before each command of --send: 500ms, 2s
+    /// Wait this long before each command of --send: 500ms, 2s
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = time)]
     pub(crate) after: Duration,
-    /// Receive no more than this: 500m, 8g [default: 64g]
+    /// Receive at most this size: 500m, 8g [default: 64g]
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "64g",
           hide_default_value = true)]
     pub(crate) max_bytes: u64,
-    /// Give a program up from which nothing comes for so long: 500ms, 2s; 0s for no limit [default:
-    /// 60s for its header, no limit then]
+    /// Give up a program that sends nothing for this long: 500ms, 2s; 0s for no limit [default: 60s
+    /// for its header, no limit after that]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) idle_timeout: Option<Duration>,
 }
 
-/// Show what matters in a profile: where to begin, top methods, call paths, allocations, locks
+/// Show a profile: where to begin, top methods, call paths, allocations, locks
 ///
-/// Reads every form that perk reads; the content tells the form, not the name. Traces that were cut
-/// are joined to the longer ones that they are most likely the end of, and marked as inferred.
+/// Reads every form that perk reads; the content decides the form, not the name. Call traces that
+/// were cut are joined to the longer ones that they most likely belong to, and marked as inferred.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -253,8 +253,8 @@ Examples:
   perk report --csv app.hprof > methods.csv
   ssh host cat app.hprof | perk report -
 
-With --csv the view asked for is written, or the methods: --lines, --tree, --edges, --method, --threads,
---sites, --classes or --monitors.")]
+--csv writes the methods, or the view asked for: --lines, --tree, --edges, --method, --threads, --sites,
+--classes or --monitors.")]
 pub(crate) struct ReportArgs {
     /// The profile; - is stdin
     #[arg(value_name = "FILE")]
@@ -264,63 +264,63 @@ pub(crate) struct ReportArgs {
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
     /// The metric to show: samples, time, calls, allocated, objects, live, blocked, waited, or another
-    /// that the profile has [default: each; in trees, the first of them that it has]
+    /// that the profile has [default: each; in trees, the first that it has]
     #[arg(long, visible_alias = "value", value_name = "NAME")]
     pub(crate) metric: Option<String>,
-    /// Leave cut traces as they are
+    /// Leave cut traces unchanged
     #[arg(long)]
     pub(crate) no_infer: bool,
     /// Rows of each table [default: 15; with --json and --csv: all]
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
-    /// A table for each thread, too
+    /// Show also a table for each thread
     #[arg(long)]
     pub(crate) threads: bool,
-    /// Under each method the call traces it was on top of
+    /// Show also the call traces with each method on top
     #[arg(long)]
     pub(crate) traces: bool,
-    /// Only the methods by line
+    /// Show only the methods by line
     #[arg(long)]
     pub(crate) lines: bool,
-    /// Only the call tree, from the threads' first methods on, or from the top of the stacks outward
+    /// Show only the call tree, from the threads' first methods, or from the top of the stacks
     #[arg(long, value_name = "ORDER", value_enum, num_args = 0..=1, require_equals = true,
           default_missing_value = "top-down")]
     pub(crate) tree: Option<TreeOrder>,
     /// Leave branches below this share out of the call tree
     #[arg(long, value_name = "SHARE", default_value = "0.5%", value_parser = share)]
     pub(crate) min: f64,
-    /// Only who calls whom
+    /// Show only the pairs of caller and callee
     #[arg(long)]
     pub(crate) edges: bool,
-    /// Only this method, its callers and callees: bar, Foo.bar, 'com.acme.*'
+    /// Show only this method, its callers and callees: bar, Foo.bar, 'com.acme.*'
     #[arg(long, value_name = "NAME", value_parser = name_pattern)]
     pub(crate) method: Option<NamePattern>,
-    /// Only the allocation sites, with their call paths
+    /// Show only the allocation sites, with their call paths
     #[arg(long)]
     pub(crate) sites: bool,
-    /// Only the classes of the objects: of those allocated, and of those in heap dumps
+    /// Show only the classes of allocated objects and of objects in heap dumps
     #[arg(long)]
     pub(crate) classes: bool,
-    /// Only the locks that threads waited for, and deadlocks
+    /// Show only the locks that threads waited for, and deadlocks
     #[arg(long)]
     pub(crate) monitors: bool,
-    /// Everything as JSON: methods, paths, calls, allocations, threads, accounting
+    /// Write everything as JSON: methods, paths, calls, allocations, threads, accounting
     #[arg(long, conflicts_with_all = ["lines", "tree", "edges", "method", "sites", "classes",
                                       "monitors", "csv"])]
     pub(crate) json: bool,
-    /// One view as CSV: a line of titles, with units, and a line a row
+    /// Write one view as CSV: a line of titles, with units, and one line per row
     #[arg(long)]
     pub(crate) csv: bool,
 }
 
-/// Which traces of a profile count.
+/// The traces of a profile that count.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct FilterArgs {
-    /// Only traces through this method or class: bar, Foo.bar, Foo, 'com.acme.*' (repeatable: through
-    /// any of them)
+    /// Keep only traces through this method or class: bar, Foo.bar, Foo, 'com.acme.*' (repeatable:
+    /// through any of them)
     #[arg(long, value_name = "NAME", value_parser = name_pattern)]
     pub(crate) focus: Vec<NamePattern>,
-    /// No traces through this method or class (repeatable)
+    /// Drop traces through this method or class (repeatable)
     #[arg(long, value_name = "NAME", value_parser = name_pattern)]
     pub(crate) ignore: Vec<NamePattern>,
     /// Take the frames of this method or class out of traces; their numbers go to the caller
@@ -336,8 +336,8 @@ impl FilterArgs {
         Filter { focus, ignore, hide }
     }
 
-    /// The part of the profile of that `name` that is let through. Says what has no traces to filter,
-    /// and which patterns mean nothing.
+    /// The part of the profile of that `name` that passes. Reports sections without traces to filter,
+    /// and patterns without a match.
     pub(crate) fn apply(&self, profile: Profile, name: &str) -> Profile {
         let note_count = profile.notes.len();
         let filter = self.filter();
@@ -355,12 +355,12 @@ impl FilterArgs {
     }
 }
 
-/// Where a call tree begins.
+/// The beginning of a call tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TreeOrder {
-    /// The threads' first methods, and below each what it called
+    /// From the threads' first methods to their callees
     TopDown,
-    /// The methods on top of the stacks, and below each who called it
+    /// From the methods on top of the stacks to their callers
     BottomUp,
 }
 
@@ -382,7 +382,7 @@ impl ReportArgs {
 
 /// Compare two profiles
 ///
-/// Calls and allocations are compared exactly, samples by their share, and times are shown: they
+/// Calls and allocations are compared exactly, samples by their share. Times are only shown, as they
 /// differ from run to run. Lambdas of a class count as one. Without --fail-on the exit code is 1
 /// where calls or allocations differ; with it, where a limit is exceeded.
 #[derive(Debug, Args)]
@@ -393,11 +393,11 @@ Examples:
   perk diff --fail-on 'calls(com.acme.Foo.bar)>+0' before.hprof after.hprof
   perk diff before.hprof after.hprof -o diff.html
 
-A limit is a number, `>+` for growth or `<-` for shrinking, and by how much, as a number or in %:
+A limit is a metric, `>+` for growth or `<-` for shrinking, and an amount, as a number or in %. Metrics:
 calls, time (or self_ns; limits as 20ms), samples, allocated_bytes, allocated_count, live_bytes,
-live_count, lock_time, lock_count, heap_bytes, heap_count, or what another tool measured, by its name. With a NAME: of the
-methods of that name; of allocations, of the classes of that name and of what the methods of that
-name allocate; of locks, of the classes of that name. `samples(NAME)` is the share of all samples.")]
+live_count, lock_time, lock_count, heap_bytes, heap_count, or another tool's metric, by its name. A NAME
+selects the methods of that name; for allocations, the classes of that name and the allocations of the
+methods of that name; for locks, the classes of that name. `samples(NAME)` is the share of all samples.")]
 pub(crate) struct DiffArgs {
     /// The profile before
     #[arg(value_name = "BEFORE")]
@@ -413,23 +413,23 @@ pub(crate) struct DiffArgs {
     /// Rows of each table [default: 15; with --json: all]
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
-    /// All that differs as JSON
+    /// Write all differences as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// All that differs as CSV, a line a number
+    /// Write all differences as CSV, one line per number
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
-    /// Write both as one flame graph, coloured by what changed: .html, .svg, or .collapsed with two
-    /// numbers a line (repeatable)
+    /// Write both as one flame graph, coloured by the change: .html, .svg, or .collapsed with two
+    /// numbers per line (repeatable)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Vec<PathBuf>,
     /// The metric to compare by method, and in the flame graph [default: those with a table of their
     /// own; in the flame graph, the first that both profiles have]
     #[arg(long, visible_alias = "value", value_name = "NAME")]
     pub(crate) metric: Option<String>,
-    /// Which profile's numbers are the widths of the flame graph
+    /// The profile whose numbers are the widths of the flame graph
     #[arg(long, value_name = "SIDE", value_enum, default_value = "after", requires = "output")]
     pub(crate) by: Side,
 }
@@ -458,15 +458,14 @@ pub(crate) struct ConvertArgs {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) read: ReadArgs,
-    /// Where to; - is stdout
+    /// The file to write; - is stdout
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// The form to write; without it, the ending of the output file decides
     #[arg(long, value_name = "FORM", value_enum)]
     pub(crate) to: Option<Form>,
     /// The metric of collapsed stacks and flame graphs: samples, time, calls, allocated, objects,
-    /// live, blocked, waited, or another that the profile has [default: the first of them that it
-    /// has]
+    /// live, blocked, waited, or another that the profile has [default: the first that it has]
     #[arg(long, visible_alias = "value", value_name = "NAME")]
     pub(crate) metric: Option<String>,
     #[command(flatten)]
@@ -488,7 +487,7 @@ pub(crate) struct ViewArgs {
     pub(crate) read: ReadArgs,
 }
 
-/// Print where the agent is, for a java command line of your own
+/// Print the path of the agent, for a java command line of your own
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -500,19 +499,19 @@ pub(crate) struct AgentPathArgs {
     pub(crate) hprof: bool,
 }
 
-/// A time as the agent takes it, in nanoseconds.
+/// A time in the agent's syntax, in nanoseconds.
 fn interval(text: &str) -> Result<u64, String> {
     let error = "use a whole number and us, ms or s, such as 10ms";
     options::interval_ns(text).ok_or_else(|| error.to_owned())
 }
 
-/// A number as the agent takes it.
+/// A number in the agent's syntax.
 fn count(text: &str) -> Result<u64, String> {
     let error = "use a whole number, with k (1024) or m (1024 k) after it, such as 512k";
     options::scaled(text).ok_or_else(|| error.to_owned())
 }
 
-/// A name of classes or methods as the agent takes it.
+/// A name of classes or methods in the agent's syntax.
 fn pattern(text: &str) -> Result<NamePattern, String> {
     let error = "use a class or method with dots, * for any part of it, such as com.acme.*";
     options::pattern(text).ok_or_else(|| error.to_owned())

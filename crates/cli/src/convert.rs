@@ -16,14 +16,12 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
     let to_stdout = is_stream(&args.output);
     let form = match args.to {
         Some(form) => form,
-        None if to_stdout => bail!("-o - has no ending: say the form with --to"),
+        None if to_stdout => bail!("-o - has no ending: give the form with --to"),
         None => Form::of_path(&args.output)?,
     };
     if let Some(name) = args.metric.as_ref().filter(|_| !form.has_one_metric()) {
         let title = form.title();
-        bail!(
-            "{title} holds whole profiles: --metric {name} has a meaning for collapsed, html and svg"
-        );
+        bail!("{title} holds whole profiles: --metric {name} applies to collapsed, html and svg");
     }
     let target = Target { path: args.output.clone(), form };
     if !to_stdout {
@@ -50,7 +48,7 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
     }
     if form.has_one_metric() && Metric::first_of(&profile).is_none() {
         let name = display_name(&args.file);
-        talk::say(format_args!("{name} has no numbers by call path: nothing is in the output"));
+        talk::say(format_args!("{name} has no metric by call path: the output is empty"));
     }
     if let Some(note) = form.depth_note(&[&profile]) {
         talk::say(format_args!("{note}"));

@@ -42,7 +42,7 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     if comparison.diff.is_empty() {
         let [before, after] = [(comparison.names[0], &before), (comparison.names[1], &after)]
             .map(|(name, profile)| format!("{name} has {}", contents(profile)));
-        bail!("nothing of one kind to compare: {before}; {after}");
+        bail!("no common metric to compare: {before}; {after}");
     }
     if !args.output.is_empty() {
         graph::write(args, [&before, &after], comparison.names)?;
@@ -285,7 +285,7 @@ impl Comparison<'_> {
     ) -> String {
         let title = match metric {
             Metric::Samples => "Share of the samples by method (self)".to_owned(),
-            metric => format!("Share of {} by method (self)", printable(metric.name())),
+            metric => format!("Share of {} by method (self)", show::metric(metric)),
         };
         let share =
             |count: u64, all: u64| if all == 0 { 0.0 } else { count as f64 * 100.0 / all as f64 };

@@ -154,7 +154,7 @@ impl Form {
         written().find(|form| form.endings().iter().any(has)).with_context(|| {
             let endings: Vec<_> = written().map(Form::ending).collect();
             format!(
-                "{}: the ending says no form perk can write: use .{} or .{}",
+                "{}: cannot write a form with this ending: use .{} or .{}",
                 path.display(),
                 endings[..endings.len() - 1].join(", ."),
                 endings[endings.len() - 1]
@@ -316,7 +316,7 @@ impl Form {
             Form::Html | Form::Svg => deep::levels(profiles).map(|levels| {
                 format!(
                     "stacks are more than {levels} frames deep: a frame of the graph stands for the \
-                     middle of chains of one callee each, and one for what is deeper"
+                     middle of chains with one callee each, and one for deeper levels"
                 )
             }),
             _ => None,
@@ -354,7 +354,7 @@ impl Form {
             (self == Form::Text && profile.events.iter().any(is_summary), "heap summaries"),
             (
                 self == Form::Text && profile.sites().is_some_and(|sites| !sites.known.live),
-                "that live objects are not known",
+                "the mark that live objects are unknown",
             ),
         ];
         let others = others.into_iter().filter_map(|(lost, what)| lost.then_some(what));

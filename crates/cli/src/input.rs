@@ -26,14 +26,14 @@ const PROGRESS_AFTER: Duration = Duration::from_secs(1);
 /// How a file is read.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct ReadArgs {
-    /// The form of the file, where its content does not tell it or tells it wrongly
+    /// The form of the file, where its content does not identify it
     #[arg(long, value_name = "FORM", value_enum)]
     pub(crate) from: Option<Form>,
-    /// Read no more than this, unpacked: 500m, 8g [default: 64g]
+    /// Read at most this unpacked size: 500m, 8g [default: 64g]
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "64g",
           hide_default_value = true)]
     pub(crate) max_bytes: u64,
-    /// Show samples whose stack is not known, too: as [no stack], where the accounting tells of them
+    /// Show also samples whose stack is not known, as [no stack], where the accounting has them
     #[arg(long)]
     pub(crate) unattributed: bool,
 }
@@ -70,7 +70,7 @@ pub(crate) fn read(path: &Path, args: &ReadArgs) -> anyhow::Result<Input> {
     let mut input = input?;
     let profile = &mut input.profile;
     if args.unattributed && !profile.book_unattributed() {
-        let note = "the file has no accounting to tell of samples without a stack";
+        let note = "the file has no accounting of samples without a stack";
         profile.notes.push(note.to_owned());
     }
     let overflown = profile.overflown().into_iter();
@@ -99,8 +99,8 @@ fn read_source(source: impl Read + 'static, name: &str, args: &ReadArgs) -> anyh
     let Some(form) = args.from.or_else(|| Form::of_content(&head)) else {
         let begin = head[..head.len().min(NAMED_BYTES)].escape_ascii();
         bail!(
-            "{name} is in no form perk can read: it begins with \"{begin}\" (`perk formats` lists \
-             the forms)"
+            "{name} is not in a form that perk can read: it begins with \"{begin}\" (`perk formats` \
+             lists the forms)"
         );
     };
     let whole = Cursor::new(head).chain(&mut source);

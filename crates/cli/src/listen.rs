@@ -44,9 +44,7 @@ pub(crate) fn listen(args: &ListenArgs) -> anyhow::Result<ExitCode> {
     let address = listener.local_addr()?;
     talk::say(format_args!("listening at {address}; start java with the agent and net={address}"));
     if !args.bind.is_loopback() {
-        talk::say(format_args!(
-            "whoever can reach {address} can connect: nothing is asked of them"
-        ));
+        talk::say(format_args!("anybody who can reach {address} can connect, without a password"));
     }
     let (stream, from) = listener.accept().context("nobody connects")?;
     // The one program is here.
@@ -129,14 +127,14 @@ impl<'a> Received<'a> {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     return Err(self.silence());
                 }
-                Err(error) => return Err(error).context("the connection broke off"),
+                Err(error) => return Err(error).context("the connection was lost"),
             };
             let room = self.args.max_bytes - self.bytes - self.records.beginning_bytes();
             let new = &buffer[..count.min(usize::try_from(room).unwrap_or(usize::MAX))];
             self.keep(new)?;
             if new.len() < count {
                 let most = self.args.max_bytes;
-                bail!("more than {most} bytes come; --max-bytes allows more");
+                bail!("the peer sends more than {most} bytes; --max-bytes allows more");
             }
             self.progress.show(self.bytes, &self.records);
         }
@@ -155,10 +153,10 @@ impl<'a> Received<'a> {
     fn silence(&self) -> anyhow::Error {
         match self.args.idle_timeout {
             Some(limit) => {
-                anyhow!("nothing has come for {limit:?}; --idle-timeout allows more")
+                anyhow!("no data for {limit:?}; --idle-timeout allows more")
             }
             None => anyhow!(
-                "no header of a profile has come for {} s; --idle-timeout allows more",
+                "no header of a profile for {} s; --idle-timeout allows more",
                 HEADER_TIMEOUT.as_secs()
             ),
         }
@@ -186,7 +184,7 @@ impl<'a> Received<'a> {
             written.with_context(|| self.cannot_write())?;
             self.bytes += (before.len() + new.len()) as u64;
         }
-        checked.map_err(|what| anyhow!("what comes is no HPROF: {what}"))
+        checked.map_err(|what| anyhow!("the received data is not HPROF: {what}"))
     }
 
     /// Opens the file, or what else is meant by its name.
@@ -219,7 +217,7 @@ impl<'a> Received<'a> {
         // At a signal the connection is closed from here.
         let taken = if is_stopped { Ok(()) } else { taken };
         let Some(mut destination) = self.destination.take() else {
-            return taken.and_then(|()| bail!("nothing came that could be a profile"));
+            return taken.and_then(|()| bail!("no profile was received"));
         };
         let path = self.path.unwrap_or_default();
         let mut whole_bytes = self.bytes;
@@ -232,7 +230,9 @@ impl<'a> Received<'a> {
         }
         if whole_bytes < self.bytes {
             let left_out = show::bytes(self.bytes - whole_bytes);
-            talk::say(format_args!("it ends inside a record; {left_out} of that are left out"));
+            talk::say(format_args!(
+                "the profile ends inside a record; {left_out} of it are left out"
+            ));
         }
         let contents: Vec<_> =
             iter::once(show::bytes(whole_bytes)).chain(self.records.counted()).collect();

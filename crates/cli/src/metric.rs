@@ -14,7 +14,7 @@ pub(crate) fn find(profile: &Profile, name: &str) -> anyhow::Result<Metric> {
     let all = Metric::all_of(profile);
     let names: Vec<_> = all.iter().map(Metric::name).collect();
     if names.is_empty() {
-        bail!("the profile has no {name} by call path, nor anything else");
+        bail!("the profile has no {name} by call path, and no other metric");
     }
     bail!("the profile has no {name} by call path; it has {}", names.join(", "))
 }

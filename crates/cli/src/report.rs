@@ -24,7 +24,7 @@ use perk_profile::{Joined, MethodTree, Metric, NamePattern, Profile, cut, top};
 
 use crate::args::{ReportArgs, TreeOrder};
 use crate::input::{self, Input, display_name};
-use crate::show::{Screen, percent, plural, printable};
+use crate::show::{self, Screen, percent, plural, printable};
 use crate::{accounting, metric, talk};
 use allocations::Objects;
 use callers::Callers;
@@ -84,7 +84,7 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
         let what = if content.filtered.is_empty() {
             "nothing to report: no samples, calls, allocation sites, monitors or heap dumps"
         } else {
-            "nothing that goes through the filter"
+            "no numbers that pass the filter"
         };
         missing = vec![what.to_owned()];
     }
@@ -114,7 +114,7 @@ fn filter(args: &ReportArgs, input: &mut Input, joined: &mut Joined, name: &str)
     }
     let after = |(before, metric): (u64, Metric)| {
         let total = metric.rows(&input.profile).total;
-        format!("{} % of {}", percent(total, before), printable(metric.name()))
+        format!("{} % of {}", percent(total, before), show::metric(&metric))
     };
     before.into_iter().map(after).collect()
 }
@@ -289,9 +289,9 @@ impl<'a> Content<'a> {
             if number > 0 {
                 let traces = plural(rows.len() as u64, "cut trace");
                 let share = view.percent(number);
-                let what = printable(view.name());
+                let metric = show::metric(&view.metric);
                 lines.push(format!(
-                    "inferred: the callers of {traces}, {share} % of {what} (see --no-infer)"
+                    "inferred: the callers of {traces}, {share} % of {metric} (see --no-infer)"
                 ));
             }
         }
@@ -478,7 +478,7 @@ fn thread_sections(view: &View<'_>, top: usize, screen: &Screen) -> Vec<String> 
 
 /// What stands in the place of the threads' tables where there are none.
 fn no_threads(screen: &Screen) -> String {
-    let hint = "the profile does not tell threads apart (perk run --threads does)";
+    let hint = "the profile does not distinguish threads (perk run --threads does)";
     screen.wrap(&format!("{}: {hint}", screen.heading("Threads")), INDENT)
 }
 

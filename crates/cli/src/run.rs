@@ -44,7 +44,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     };
     if plan.route() == Route::Environment {
         say(format_args!(
-            "{} is not java itself: the agent goes to every JVM it starts, by JAVA_TOOL_OPTIONS",
+            "{} is not java itself: JAVA_TOOL_OPTIONS loads the agent into every JVM that it starts",
             plan.program()
         ));
     }
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let ended =
         signals::run(&mut command).with_context(|| format!("cannot start {}", plan.program()))?;
     let outcome = folder.collect().with_context(|| {
-        format!("cannot read what the agent wrote to {}", folder.path().display())
+        format!("cannot read the agent's output in {}", folder.path().display())
     })?;
     let mut finish =
         Finish { args, analyses, targets, folder: &folder, keep: false, failed: false };
@@ -131,7 +131,7 @@ impl Finish<'_> {
         for &pid in &outcome.incomplete {
             let why = if pid == ended.pid { ended.reason() } else { String::new() };
             say(format_args!(
-                "the JVM {pid} died before its profile was complete{why}: nothing of it is left"
+                "the JVM {pid} died before its profile was complete{why}: no part of it is left"
             ));
         }
         for &pid in &outcome.running {
@@ -178,7 +178,7 @@ impl Finish<'_> {
         if self.analyses.are_samples() {
             "it used too little CPU time for a sample"
         } else {
-            "nothing of what was asked for happened in it"
+            "none of the events asked for happened in it"
         }
     }
 

@@ -6,7 +6,7 @@ use std::env;
 use std::io::{IsTerminal, stderr, stdout};
 
 pub(crate) use perk_profile::units::{bytes, duration, percent, plural, printable};
-use perk_profile::{ClassId, FrameId, Line, MethodId, Symbols, Unit, names};
+use perk_profile::{ClassId, FrameId, Line, MethodId, Metric, Symbols, Unit, names};
 
 /// What the place a report goes to can take.
 #[derive(Clone, Copy, Debug, Default)]
@@ -167,6 +167,18 @@ pub(crate) fn place(symbols: &Symbols, method: MethodId, line: Line) -> String {
         (Line::Compiled | Line::Unknown, None) => String::new(),
     };
     printable(&place)
+}
+
+/// A metric in headings and sentences: `samples`, `allocated bytes`, `blocked time`.
+pub(crate) fn metric(metric: &Metric) -> String {
+    match metric {
+        Metric::AllocatedBytes => "allocated bytes".to_owned(),
+        Metric::LiveBytes => "live bytes".to_owned(),
+        Metric::LiveObjects => "live objects".to_owned(),
+        Metric::BlockedTime => "blocked time".to_owned(),
+        Metric::WaitedTime => "waited time".to_owned(),
+        other => printable(other.name()),
+    }
 }
 
 /// A cell of CSV: as [`printable`], and no formula for a spreadsheet, which takes an apostrophe before

@@ -145,10 +145,13 @@ fn long_chains_of_calls_are_left_out_of_the_tree() {
     folder.file("a", [stack(1), stack(2)].concat());
     let output = folder.run(&["report", "--tree", "a"]);
     let text = stdout(&output);
-    assert!(text.contains("500: T.end1 [436 levels above of one callee each left out]"), "{text}");
+    assert!(
+        text.contains("500: T.end1 [436 levels above with one callee each left out]"),
+        "{text}"
+    );
     assert!(text.contains("63: T.f1_63\n") && !text.contains("T.f1_64\n"), "{text}");
     let csv = folder.run(&["report", "--csv", "--tree", "a"]);
-    assert_eq!(stderr(&csv), "perk: 872 levels of one callee each are left out of the tree\n");
+    assert_eq!(stderr(&csv), "perk: 872 levels with one callee each are left out of the tree\n");
     assert_eq!(stdout(&csv).lines().count(), 1 + 2 * (501 - 436));
 }
 

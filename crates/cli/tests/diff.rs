@@ -106,7 +106,7 @@ fn samples_compare_by_share() {
 fn what_cannot_be_compared_is_an_error() {
     let folder = folder();
     folder.file("samples", "Main.main 50\n");
-    assert_refused(&check(&folder, &["before", "samples"], 2), &["nothing of one kind"]);
+    assert_refused(&check(&folder, &["before", "samples"], 2), &["no common metric"]);
     assert_refused(&check(&folder, &["-", "-"], 2), &["stdin"]);
     assert_refused(&check(&folder, &["before", "none"], 2), &["cannot read none"]);
     for (limit, part) in [
@@ -143,7 +143,7 @@ fn two_profiles_are_one_flame_graph() {
         &["no calls", "it has samples"],
     );
     // A page of two profiles is no profile.
-    assert_refused(&folder.run(&["report", "d.html"]), &["a comparison is none"]);
+    assert_refused(&folder.run(&["report", "d.html"]), &["not a comparison"]);
 }
 
 #[test]

@@ -185,7 +185,7 @@ total %   total    self  calls  allocated  method
     assert_has(
         &method,
         &[
-            "T.fib: 13 calls, self 860 ms (86.00 %), 66.2 ms a call, total 900 ms (90.00 %)",
+            "T.fib: 13 calls, self 860 ms (86.00 %), 66.2 ms per call, total 900 ms (90.00 %)",
             "69.23      9    56.00  560 ms  T.fib",
             "30.77      4    90.00  900 ms  T.main",
             "97.80    400     4.00   40 ms  T.get",

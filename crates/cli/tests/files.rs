@@ -96,7 +96,7 @@ fn options_of_the_report() {
     let text = stdout(&output);
     assert!(text.contains("60 samples in trace 3"), "{text}");
     assert!(text.contains("25 samples in 1 more trace"), "{text}");
-    assert!(text.contains("does not tell threads apart"), "{text}");
+    assert!(text.contains("does not distinguish threads"), "{text}");
     assert!(!text.contains("Types.of"), "{text}");
 }
 
@@ -118,13 +118,13 @@ fn what_is_no_profile_is_refused() {
     folder.file("page.html", "<!doctype html><title>x</title>");
     fs::create_dir(folder.join("folder")).unwrap();
     for (file, parts) in [
-        ("random", &["random is in no form perk can read", "perk formats"][..]),
+        ("random", &["random is not in a form that perk can read", "perk formats"][..]),
         ("empty", &["empty is empty"]),
-        ("text", &["text is in no form"]),
+        ("text", &["text is not in a form"]),
         ("page.html", &["page.html: bad flame graph file"]),
         ("folder", &["cannot read folder", "directory"]),
         ("missing", &["cannot read missing", "No such file"]),
-        ("/dev/zero", &["/dev/zero is in no form"]),
+        ("/dev/zero", &["/dev/zero is not in a form"]),
     ] {
         assert_refused(&folder.run(&["report", file]), parts);
         assert_refused(&folder.run(&["convert", file, "-o", "out.txt"]), parts);

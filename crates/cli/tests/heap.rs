@@ -119,5 +119,5 @@ fn a_heap_dump_that_is_cut_off_is_shown_as_far_as_it_goes() {
     assert_eq!(output.status.code(), Some(0));
     assert!(stderr(&output).contains("the file is cut off in"), "{}", stderr(&output));
     let text = stdout(&output);
-    assert!(text.contains("; the file is cut off, there were more\n"), "{text}");
+    assert!(text.contains("; the file is cut off, more objects are missing\n"), "{text}");
 }

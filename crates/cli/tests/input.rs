@@ -50,7 +50,7 @@ fn packed_files_are_read_as_what_they_hold() {
         assert_eq!(report(&folder, &[file]), plain, "{file}");
     }
     folder.file("deep", gzip(&gzip(&gzip(&gzip(STACKS.as_bytes())))));
-    assert_refused(&folder.run(&["report", "deep"]), &["deep is in no form", r"\x1f\x8b"]);
+    assert_refused(&folder.run(&["report", "deep"]), &["deep is not in a form", r"\x1f\x8b"]);
 }
 
 #[test]
@@ -194,7 +194,10 @@ fn a_bomb_stops_at_max_bytes() {
     folder.file("nothing.gz.gz", empty.repeat(MEMBERS));
     let limit = "more than 1048576 bytes; --max-bytes allows more";
     for (file, parts) in [
-        ("zeros.gz", &[r#"zeros.gz is in no form perk can read: it begins with "\x00\x00"#][..]),
+        (
+            "zeros.gz",
+            &[r#"zeros.gz is not in a form that perk can read: it begins with "\x00\x00"#][..],
+        ),
         ("lines.gz", &["cannot read lines.gz", limit]),
         ("lines.gz.gz", &["cannot read lines.gz.gz", limit]),
         ("nothing.gz.gz", &["cannot read nothing.gz.gz: more than", "--max-bytes allows more"]),
@@ -212,7 +215,7 @@ fn a_bomb_stops_at_max_bytes() {
 fn an_endless_pipe_stops_at_max_bytes() {
     let folder = Folder::new();
     for (text, parts) in [
-        ("y", &[r#"stdin is in no form perk can read: it begins with "y\ny\ny"#][..]),
+        ("y", &[r#"stdin is not in a form that perk can read: it begins with "y\ny\ny"#][..]),
         ("a;b 1", &["cannot read stdin: more than 1048576 bytes; --max-bytes allows more"]),
     ] {
         let mut yes = Command::new("yes").arg(text).stdout(Stdio::piped()).spawn().unwrap();
@@ -250,7 +253,7 @@ fn from_names_the_form() {
     folder.file("c", "Dear all,\nthe profile is late.\n");
     let plain = report(&folder, &["a"]);
     assert_eq!(report(&folder, &["a", "--from", "collapsed"]), plain);
-    assert_refused(&folder.run(&["report", "b"]), &["b is in no form perk can read"]);
+    assert_refused(&folder.run(&["report", "b"]), &["b is not in a form that perk can read"]);
     let output = folder.run(&["report", "b", "--from", "collapsed"]);
     assert!(stderr(&output).starts_with("perk: b: line 1 passed over: expected"), "{output:?}");
     assert_eq!(stdout(&output).split_once('\n').unwrap().1, plain);
@@ -283,7 +286,7 @@ fn files_of_other_kinds_are_named_by_their_first_bytes() {
         ("gz", b"\x1F", r"\x1f"),
     ] {
         folder.file(name, content);
-        let begin = format!("{name} is in no form perk can read: it begins with \"{begin}");
+        let begin = format!("{name} is not in a form that perk can read: it begins with \"{begin}");
         assert_refused(&folder.run(&["report", name]), &[&begin, "perk formats"]);
     }
     folder.file("elf", fs::read(PERK).unwrap());

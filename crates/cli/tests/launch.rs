@@ -17,7 +17,7 @@ fn refused_before_the_program_starts() {
     let touch = ["--", "touch", "started"];
     for (arguments, parts) in [
         (&["-o", "x.jfr"][..], &["x.jfr", ".txt, .hprof, ", " or .speedscope.json"][..]),
-        (&["-o", "x"], &["x: the ending"]),
+        (&["-o", "x"], &["x: cannot write a form with this ending"]),
         (&["-o", "no/x.txt"], &["cannot write no/x.txt"]),
         (&["-o", "folder.txt"], &["cannot write folder.txt", "folder"]),
         (&["-o", "a.txt", "-o", "a.txt"], &["a.txt", "twice"]),

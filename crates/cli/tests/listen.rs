@@ -86,8 +86,8 @@ fn a_profile_is_received_and_commands_go_back() {
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(told.lines().filter(|line| line.starts_with("heap: ")).count(), 2, "{told}");
     assert!(said.contains("connected from 127.0.0.1:"), "{said}");
-    assert!(said.contains("\"nonsense\" is no command; there are force-gc,"), "{said}");
-    assert!(said.contains("  heap-summary\n      tell how many"), "{said}");
+    assert!(said.contains("\"nonsense\" is not a command; the commands are force-gc,"), "{said}");
+    assert!(said.contains("  heap-summary\n      show the number"), "{said}");
     assert!(said.contains("2 ALLOC SITES, 2 HEAP SUMMARY, 2 CPU SAMPLES"), "{said}");
     assert_eq!(folder.names(), ["a.hprof"]);
     let report = folder.run(&["report", "a.hprof"]);
@@ -139,8 +139,8 @@ fn what_has_come_is_kept_at_a_signal() {
 fn what_is_no_profile_is_refused() {
     let huge = [HEADER, &[1, 0, 0, 0, 0, 255, 255, 255, 255]].concat();
     for (bytes, message, names) in [
-        (&b"GET / HTTP/1.1\r\n\r\n"[..], "no HPROF: it begins with \"GET / HTTP/1.1", vec![]),
-        (&b""[..], "nothing came that could be a profile", vec![]),
+        (&b"GET / HTTP/1.1\r\n\r\n"[..], "is not HPROF: it begins with \"GET / HTTP/1.1", vec![]),
+        (&b""[..], "no profile was received", vec![]),
         (&huge[..], "claims 4294967295 bytes", vec!["a.hprof".to_owned()]),
     ] {
         let listening = Listening::start(&["-o", "a.hprof"]);
@@ -162,7 +162,7 @@ fn records_that_are_not_whole_are_left_out() {
     drop(peer);
     let (folder, code, _, said) = listening.end();
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("ends inside a record; 11 B of that are left out"), "{said}");
+    assert!(said.contains("ends inside a record; 11 B of it are left out"), "{said}");
     assert_eq!(fs::read(folder.join("a.hprof")).unwrap(), HEADER);
 }
 
@@ -193,7 +193,7 @@ fn a_silent_peer_is_given_up() {
         peer.write_all(sent).unwrap();
         let (folder, code, _, said) = listening.end();
         assert_eq!(code, Some(2), "{said}");
-        assert!(said.contains("nothing has come for 300ms; --idle-timeout allows more"), "{said}");
+        assert!(said.contains("no data for 300ms; --idle-timeout allows more"), "{said}");
         assert_eq!(fs::read(folder.join("a.hprof")).ok().as_deref(), code_and_file);
     }
 }
@@ -219,7 +219,7 @@ fn no_more_is_received_than_allowed() {
         let _ = peer.write_all(&sent);
         let (folder, code, _, said) = listening.end();
         assert_eq!(code, Some(2), "{said}");
-        let what = format!("more than {most} bytes come; --max-bytes allows more");
+        let what = format!("the peer sends more than {most} bytes; --max-bytes allows more");
         assert!(said.contains(&what), "{said}");
         let length = fs::metadata(folder.join("a.hprof")).unwrap().len() as usize;
         let header_bytes = if kept == 0 { HEADER.len() - 15 } else { HEADER.len() };
@@ -231,7 +231,7 @@ fn no_more_is_received_than_allowed() {
 fn wrong_command_lines_are_refused() {
     let folder = Folder::new();
     for (arguments, parts) in [
-        (&["listen", "--send", "heap"][..], &["is no command; there are force-gc"][..]),
+        (&["listen", "--send", "heap"][..], &["is not a command; the commands are force-gc"][..]),
         (&["listen", "--after", "2"], &["use a whole number and ms or s"]),
         (&["listen", "--bind", "somewhere"], &["use an IP address"]),
         (&["listen", "--bind", "192.0.2.1"], &["cannot listen at 192.0.2.1:0"]),

@@ -164,7 +164,8 @@ fn every_value_has_every_view() {
         let text = view(&["--tree"]);
         assert!(text.contains(tree), "{value}: {text}");
         let text = view(&["--lines"]);
-        assert!(text.contains(&format!("Top lines by self: {value}\n")), "{text}");
+        let of_bytes = if matches!(value, "allocated" | "live") { " bytes" } else { "" };
+        assert!(text.contains(&format!("Top lines by self: {value}{of_bytes}\n")), "{text}");
         let row = text.lines().find(|row| row.trim_start().starts_with(line));
         assert!(row.is_some_and(|row| row.ends_with("T.f (T.java:3)")), "{value}: {text}");
         let text = view(&["--tree=bottom-up", "--min", "0"]);
@@ -213,7 +214,7 @@ fn filters_leave_a_part() {
     assert!(hide.contains("1   60.00     6    60.00      6  T.a"), "{hide}");
     let output = folder.run(&["report", "p.collapsed", "--ignore", "main"]);
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(stderr(&output), "perk: p.collapsed has nothing that goes through the filter\n");
+    assert_eq!(stderr(&output), "perk: p.collapsed has no numbers that pass the filter\n");
     assert_refused(&folder.run(&["report", "p.collapsed", "--focus", ""]), &["--focus", "Foo.bar"]);
     let output = folder.run(&[
         "convert",

@@ -82,8 +82,8 @@ fn the_tables_of_xprof_are_reported() {
     let text = report(&folder, &[], "xprof/threads.txt");
     assert!(text.contains("-Xprof text, 337 samples; 129 native-ticks\n"), "{text}");
     let numbers = "
-Numbers without call paths
-  total  what
+Metrics without call paths
+  total  metric
 26.63 s  thread-elapsed
         9.03 s of thread main
         8.81 s of thread Wörker #1

@@ -128,6 +128,6 @@ fn without_a_terminal_it_says_so() {
     folder.file("p.collapsed", STACKS);
     assert_refused(
         &folder.run(&["view", "p.collapsed"]),
-        &["stdout is no terminal", "perk report"],
+        &["stdout is not a terminal", "perk report"],
     );
 }

@@ -59,7 +59,7 @@ impl Place {
             Err(io::Error::new(ErrorKind::IsADirectory, "it is a folder"))
         } else {
             let what = if kind.is_socket() { "a socket" } else { "a block device" };
-            Err(io::Error::other(format!("it is {what}, and no file")))
+            Err(io::Error::other(format!("it is {what}, not a file")))
         }
     }
 }

@@ -163,7 +163,7 @@ fn what_is_no_file_is_refused_or_written_to() {
     let folder = folder();
     let socket = folder.path().join("socket");
     let _listener = UnixListener::bind(&socket).unwrap();
-    assert_eq!(refused(&socket).to_string(), "it is a socket, and no file");
+    assert_eq!(refused(&socket).to_string(), "it is a socket, not a file");
     assert_eq!(refused(folder.path()).to_string(), "it is a folder");
     for none in ["/", ".", "..", ""] {
         refused(Path::new(none));

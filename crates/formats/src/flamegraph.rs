@@ -92,11 +92,11 @@ pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
         return Err(Error::Offset { offset: begin, expected: "data of version 1" });
     }
     if data.before.is_some() {
-        let expected = "a page of one profile: a comparison is none";
+        let expected = "a page of one profile, not a comparison";
         return Err(Error::Offset { offset: begin, expected });
     }
     if !is_samples(&data.value) {
-        let expected = "samples: a page of times, calls or bytes has too little to be read back";
+        let expected = "samples: a page of another metric holds too little to be read back";
         return Err(Error::Offset { offset: begin, expected });
     }
     data.into_profile()

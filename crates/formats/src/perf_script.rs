@@ -48,7 +48,7 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
         reader.end_sample();
     }
     if reader.sample_count == 0 {
-        let expected = "a sample: command, thread, time and event, then a line a frame";
+        let expected = "a sample: command, thread, time and event, then a line per frame";
         return Err(Error::Line { line: line_count.max(1), expected });
     }
     Ok(reader.finish())
@@ -247,8 +247,8 @@ impl Reader {
         for (kind, count) in std::mem::take(&mut self.records) {
             self.filler.note(count, "record", "records", &format!("{kind} passed over"));
         }
-        let one = "line that is no part of a sample";
-        let many = "lines that are no part of a sample";
+        let one = "line that is not part of a sample";
+        let many = "lines that are not part of a sample";
         self.filler.note(self.passed_over, one, many, "passed over");
         self.filler.finish()
     }

@@ -161,10 +161,7 @@ impl Reader {
     fn finish(mut self) -> Profile {
         let notes = [
             (self.blank_count, "lines with blanks in the place of a TAB"),
-            (
-                self.odd_count,
-                "records whose names are not UTF-8: what is no character is shown as �",
-            ),
+            (self.odd_count, "records whose names are not UTF-8: invalid bytes are shown as �"),
         ];
         for (count, what) in notes {
             if count > 0 {

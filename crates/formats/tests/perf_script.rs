@@ -133,7 +133,7 @@ fn what_is_passed_over_is_told() {
         profile.notes,
         [
             "2 records PERF_RECORD_FORK passed over",
-            "3 lines that are no part of a sample passed over"
+            "3 lines that are not part of a sample passed over"
         ]
     );
     assert_eq!(samples(&profile)["java:f(n)"], 1);
@@ -145,7 +145,7 @@ fn faults_have_a_line() {
         let error = perf_script::read(text.as_bytes()).unwrap_err();
         assert_eq!(error, Error::Line { line, expected }, "{text}");
     };
-    let sample = "a sample: command, thread, time and event, then a line a frame";
+    let sample = "a sample: command, thread, time and event, then a line per frame";
     check("", 1, sample);
     check("\n\nx\n", 3, sample);
     let big = "18446744073709551616";

@@ -175,7 +175,7 @@ impl Reader {
             }
         }
         if reader.other_lines > 0 {
-            let what = "lines that the program printed were passed over";
+            let what = "lines of the program's own output were passed over";
             reader.notes.push(format!("{} {what}", reader.other_lines));
         }
         Ok(reader)
@@ -227,7 +227,7 @@ impl Reader {
         }
         self.tables.push(table);
         self.notes
-            .push(format!("the table is cut off in line {line}: its total is that of its rows"));
+            .push(format!("the table is cut off in line {line}: its total is the sum of its rows"));
     }
 }
 
@@ -347,7 +347,7 @@ ________________Size__Instances__Average__Class________________
         assert_eq!(table.total, row("", 2 * 23_916_904, 2 * 518_123));
         assert_eq!(
             profile.notes,
-            ["2 lines that the program printed were passed over", "2 tables were added up"]
+            ["2 lines of the program's own output were passed over", "2 tables were added up"]
         );
         assert!(recognise(JDK_1_3.as_bytes()) && !recognise(b"an Allocation profile (sizes"));
     }

@@ -181,7 +181,7 @@ impl Section {
             Self::Sites => "allocation sites",
             Self::HeapDump => "heap dumps",
             Self::Monitors => "monitors",
-            Self::OtherMetrics => "what other tools measured",
+            Self::OtherMetrics => "metrics of other tools",
             Self::HeapHistogram => "heap dumps by class",
         }
     }

@@ -206,7 +206,7 @@ HEAP DUMP END
         ]
     );
     assert_eq!(heap.roots, [(HeapRoot::JavaFrame, 1), (HeapRoot::Thread, 1)]);
-    assert_eq!(profile.notes, ["line 7: HEAP DUMP tells no sizes of its 1 classes"]);
+    assert_eq!(profile.notes, ["line 7: HEAP DUMP has no sizes of its 1 classes"]);
     let text = format!("{HEADER}HEAP DUMP BEGIN (1 objects, 1 bytes) x\nOBJ 1 (sz=x, class=a@1)\n");
     assert!(ascii::read(text.as_bytes()).is_err());
 }
@@ -328,8 +328,8 @@ fn excerpts_may_be_indented() {
             profile.notes,
             [
                 "1 line of dots where rows were left out",
-                "1 trace that a row refers to is not in the file: of a trace nothing but the \
-                 method on top is known, where a row names it"
+                "1 trace that a row refers to is not in the file: only the method on top of a \
+                 trace is known, where a row names it"
             ]
         );
     }
@@ -349,7 +349,7 @@ fn other_lines_are_told() {
     let profile = read(body);
     assert_eq!(
         profile.notes,
-        ["2 lines that are no records passed over, the first is line 7: \"HPROF said so\""]
+        ["2 lines that are not records passed over, the first is line 7: \"HPROF said so\""]
     );
     for (text, line) in [("# README\n\nmore\n", 1), ("\n\n\u{0}\u{1}\n", 3)] {
         let error = ascii::read(text.as_bytes()).unwrap_err();

@@ -396,7 +396,7 @@ impl<'a> App<'a> {
                     self.metric = (self.metric + if c == 'v' { 1 } else { count - 1 }) % count;
                     self.rebuild();
                 } else {
-                    self.message = format!("the profile has {} alone", self.metric_name());
+                    self.message = format!("the profile has only {}", self.metric_name());
                 }
             }
             Key::Char('s') => {

@@ -11,7 +11,7 @@ use crate::app::{Line, Mode, Order, View};
 use crate::{App, graph};
 
 const HELP: &str = "\
-1-6, Tab     views: methods, tree, callers, a method, threads, flame graph
+1-6, Tab     views: methods, tree, callers, one method, threads, flame graph
 arrows, hjkl move; right opens, left closes or goes to the parent
 PgUp PgDn    a screen up or down;  Home End (g G)  first and last line
 Enter        a method's callers and callees; open or close; zoom
@@ -128,7 +128,7 @@ fn draw_lines(app: &mut App<'_>, theme: Theme, area: Rect, frame: &mut Frame<'_>
     }
     if count == 0 {
         let what = match app.view {
-            View::Threads => "the profile does not tell threads apart",
+            View::Threads => "the profile does not distinguish threads",
             _ => "the profile has nothing to show here",
         };
         lines.push(TextLine::raw(what));

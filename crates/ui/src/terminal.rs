@@ -11,10 +11,10 @@ use crate::{App, Key, draw};
 /// Shows `profile` on the terminal until the user leaves.
 ///
 /// # Errors
-/// Where stdout is no terminal, or as the terminal fails.
+/// Where stdout is not a terminal, or as the terminal fails.
 pub fn run(profile: &Profile, title: &str) -> anyhow::Result<()> {
     if !stdout().is_terminal() {
-        bail!("stdout is no terminal: use perk report instead");
+        bail!("stdout is not a terminal: use perk report instead");
     }
     let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let mut app = App::new(profile, title);

@@ -153,7 +153,7 @@ fn search_goes_from_match_to_match() {
 fn metrics_take_turns() {
     let mut profile = profile();
     let alone = after(&mut App::new(&profile, "x"), "v");
-    assert_eq!(alone[23], "the profile has samples alone");
+    assert_eq!(alone[23], "the profile has only samples");
     let class = profile.symbols.class("byte[]");
     let objects =
         Allocations { allocated_bytes: 4_000_000, allocated_count: 2, ..Allocations::default() };

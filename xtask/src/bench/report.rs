@@ -76,7 +76,7 @@ pub(super) fn program(program: &Program, comparison: &Comparison, rounds: &[Roun
         text += "\nThe whole program:\n\n";
     }
     text += &outside(variants, rounds);
-    text += "\nWhat perk says of itself, next to the difference seen from outside (empty: a format \
+    text += "\nperk's own figures, next to the difference seen from outside (empty: a format \
              that does not hold it):\n\n";
     text += &inside(comparison, rounds);
     text

@@ -148,7 +148,7 @@ impl AllocationSites {
         classes: &Classes,
         recorder: &Mutex<Recorder>,
     ) -> Result<(), String> {
-        let jvm = self.jvmti.object_layout(jni).ok_or("the JVM does not tell sizes")?;
+        let jvm = self.jvmti.object_layout(jni).ok_or("the JVM does not report sizes")?;
         let class = jni.find_class(c"java/lang/Class").ok_or("no java.lang.Class")?;
         let name =
             CString::new(classes.names().of(CLASS_RECORDS)).map_err(|error| error.to_string())?;

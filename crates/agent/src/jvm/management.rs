@@ -55,7 +55,7 @@ impl HeapDumper {
     /// # Errors
     /// What the JVM said, for one line.
     pub(crate) fn dump(self, jni: Jni<'_>, file: &Path) -> Result<(), String> {
-        let no_name = || "the name of the temporary file cannot be told to the JVM".to_owned();
+        let no_name = || "the name of the temporary file cannot be passed to the JVM".to_owned();
         let name = file.to_str().and_then(|name| CString::new(name).ok()).ok_or_else(no_name)?;
         let name = jni.new_string(&name).ok_or_else(no_name)?;
         // SAFETY: the environment is this thread's, the reference valid.

@@ -250,7 +250,7 @@ impl Shared {
         let _ = self.stream.shutdown(Shutdown::Both);
         self.queue_changed.notify_all();
         os::say(&format!(
-            "HPROF ERROR: perk has lost {}: {why}; the program goes on without a profile\n",
+            "HPROF ERROR: perk has lost {}: {why}; the program continues without a profile\n",
             self.peer
         ));
     }

@@ -15,7 +15,7 @@ use crate::support::{progress, records};
 use crate::{SAMPLES, spinning, total};
 
 /// What the agent says of a peer that is gone.
-const LOST: &str = "; the program goes on without a profile\n";
+const LOST: &str = "; the program continues without a profile\n";
 const ERROR: &str = "HPROF ERROR: ";
 
 /// The CPU time that the agent's two threads of a connection have used, in ticks of 10 ms.
@@ -150,7 +150,7 @@ fn what_is_no_command_harms_nobody() {
         ([&[8, 0, 0, 0, 1, 0, 0, 0, 2, 0, 99][..], &samples].concat(), 1, "no option 99: "),
         ([&[9, 0, 0, 0, 1, 255, 255, 255, 255][..], &samples].concat(), 0, "4294967295 bytes"),
         ([&[5, 0, 0, 0, 1, 0, 0, 0, 7][..], &samples].concat(), 0, "0x05 with 7 bytes"),
-        (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".repeat(10_000), 0, "is no command, and nothing"),
+        (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".repeat(10_000), 0, "is not a command: the rest"),
         (samples[..5].to_vec(), 0, "last command is cut off"),
     ];
     for (bytes, answers, said) in cases {

@@ -22,7 +22,7 @@ pub(super) fn write(
     let mut metrics = match &args.metric {
         Some(name) => [metric::find(profiles[0], name)?, metric::find(profiles[1], name)?],
         None => common(profiles).with_context(|| {
-            format!("{} and {} have no numbers of one kind by call path", names[0], names[1])
+            format!("{} and {} have no common metric by call path", names[0], names[1])
         })?,
     };
     if args.by == Side::Before {

@@ -40,7 +40,7 @@ impl Sender {
                     _ if name == "help" => tell_names(),
                     Ok(command) if !self.send(command) => return,
                     Ok(_) => {}
-                    Err(what) => talk::say(format_args!("{what}; help tells more")),
+                    Err(what) => talk::say(format_args!("{what}; help lists the commands")),
                 }
             }
         }

@@ -74,7 +74,7 @@ impl<'a> Calls<'a> {
         let mut text = format!("{}\n", screen.heading(title));
         text += &self.methods(&self.table, &self.table.methods, top, screen);
         if self.table.is_recursion_counted_again && self.is_timed() {
-            let note = "The file has no call paths: self is worked out from the totals, and a \
+            let note = "The file has no call paths: self is computed from the totals, and a \
                         total counts recursive calls again.";
             text += &(screen.wrap(note, 0) + "\n");
         }
@@ -92,7 +92,7 @@ impl<'a> Calls<'a> {
         let mut text = format!("{}\n", screen.heading("Top methods by total"));
         text += &self.methods(&self.table, &rows, top, screen);
         if self.table.are_paths_cut && are_all_shown {
-            text += "The file's call paths are cut: a total has only what they show.\n";
+            text += "The file's call paths are cut: a total has only the part that they show.\n";
         }
         text
     }
@@ -218,7 +218,7 @@ impl<'a> Calls<'a> {
             }
             Row { cells, below }
         });
-        let title = "Chatty methods: many small calls, to be made fewer in their callers";
+        let title = "Chatty methods: many small calls, to be reduced in their callers";
         let table = Table { titles, rows: table_rows.collect() };
         format!("{}\n{}", screen.heading(title), table.render(screen))
     }
@@ -260,7 +260,7 @@ impl<'a> Calls<'a> {
         } else if self.is_timed() {
             let all_ns = self.all_ns();
             heading += &format!(
-                ", self {} ({} %), {} a call, total {} ({} %)",
+                ", self {} ({} %), {} per call, total {} ({} %)",
                 duration(row.self_ns),
                 percent(row.self_ns, all_ns),
                 average(row),

@@ -178,7 +178,7 @@ fn top_down(content: &Content<'_>, view: &View<'_>, min: f64) -> Sheet {
     let lines = tree::lines(content, &tree::Weights::new(content, view), min);
     let left_out: usize = lines.iter().map(|line| line.left_out).sum();
     if left_out > 0 {
-        talk::say(format_args!("{left_out} levels of one callee each are left out of the tree"));
+        talk::say(format_args!("{left_out} levels with one callee each are left out of the tree"));
     }
     let labels = view.labels(lines.iter().map(|line| line.method));
     let titles = [

@@ -118,7 +118,7 @@ fn table(
     });
     let titles = vec!["#", "bytes %", "bytes", "objects", "class"];
     let table = Table { titles, rows: rows.collect() }.render(screen);
-    let cut = if heap.is_cut { "; the file is cut off, there were more" } else { "" };
+    let cut = if heap.is_cut { "; the file is cut off, more objects are missing" } else { "" };
     let classes =
         format!("{} class{}", heap.rows.len(), if heap.rows.len() == 1 { "" } else { "es" });
     let heading = format!("{title}: {} of {classes}{cut}", amount(heap));
@@ -136,7 +136,7 @@ fn table(
 
 fn sizes(layout: ObjectLayout) -> String {
     let ObjectLayout { header_bytes, reference_bytes, alignment_bytes, .. } = layout;
-    let how = if layout.is_inferred { "as the objects' addresses tell" } else { "assumed" };
+    let how = if layout.is_inferred { "inferred from the objects' addresses" } else { "assumed" };
     format!(
         "Sizes: headers of {header_bytes}, references of {reference_bytes}, multiples of \
          {alignment_bytes} bytes ({how})\n"

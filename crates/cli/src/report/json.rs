@@ -111,7 +111,7 @@ struct Thread<'a> {
     serial: u32,
     name: &'a str,
     group: Option<&'a str>,
-    /// `None` where the profile does not tell threads apart.
+    /// `None` where the profile does not distinguish threads.
     sample_count: Option<u64>,
     cpu_ns: Option<u64>,
     methods: Vec<ThreadMethod<'a>>,

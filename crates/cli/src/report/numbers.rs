@@ -153,9 +153,9 @@ impl<'a> View<'a> {
 
     /// `Top methods by self`, and what it is of where that is not samples.
     pub(super) fn title(&self, title: &str) -> String {
-        match self.metric {
+        match &self.metric {
             Metric::Samples => title.to_owned(),
-            _ => format!("{title}: {}", printable(self.name())),
+            metric => format!("{title}: {}", show::metric(metric)),
         }
     }
 
@@ -176,7 +176,7 @@ impl<'a> View<'a> {
 
     /// `12 samples`, `12 ms of delay`
     fn quantity(&self, number: u64) -> String {
-        let name = printable(self.name());
+        let name = show::metric(&self.metric);
         match (&self.metric, self.unit()) {
             (Metric::Samples, _) => plural(number, "sample"),
             (_, Unit::Count) => format!("{number} {name}"),

@@ -1,4 +1,4 @@
-//! Numbers without call paths: what a file tells of the whole program, or of each thread.
+//! Metrics without call paths: what a file tells of the whole program, or of each thread.
 
 use perk_profile::top;
 
@@ -22,6 +22,6 @@ pub(super) fn table(views: &[&View<'_>], top: usize, screen: &Screen) -> String 
         Row { cells, below: threads.iter().take(top).map(thread).collect() }
     };
     let rows = views.iter().map(row).collect();
-    let table = Table { titles: vec!["total", "what"], rows };
-    screen.heading("Numbers without call paths") + "\n" + &table.render(screen)
+    let table = Table { titles: vec!["total", "metric"], rows };
+    screen.heading("Metrics without call paths") + "\n" + &table.render(screen)
 }

@@ -158,7 +158,7 @@ pub(super) fn section(content: &Content<'_>, view: &View<'_>, min: f64, screen: 
             inferred => name += &format!(" [{} % inferred]", percent(inferred, line.total)),
         }
         if line.left_out > 0 {
-            name += &format!(" [{} levels above of one callee each left out]", line.left_out);
+            name += &format!(" [{} levels above with one callee each left out]", line.left_out);
         }
         cells.push(name);
         Row { cells, below: Vec::new() }
@@ -200,13 +200,8 @@ pub(super) fn bottom_up_section(
 }
 
 fn heading(title: &str, view: &View<'_>, min: f64, screen: &Screen) -> String {
-    let what = match view.metric {
-        Metric::AllocatedBytes => "allocated bytes",
-        Metric::LiveBytes => "live bytes",
-        _ => view.name(),
-    };
-    let what = show::printable(what);
-    screen.heading(&format!("{title} {what}, branches below {min} % left out"))
+    let metric = show::metric(&view.metric);
+    screen.heading(&format!("{title} {metric}, branches below {min} % left out"))
 }
 
 fn indented(depth: usize, label: &str, is_recursive: bool) -> String {

@@ -49,7 +49,7 @@ impl<'a> Analyses<'a> {
             ("from-signal", args.from_signal, args.aprof, "--aprof"),
         ] {
             if is_given && !is_needed {
-                bail!("--{name} has a meaning only with {by}");
+                bail!("--{name} works only with {by}");
             }
         }
         if matches!(args.heap, Some(Heap::Dump | Heap::All))
@@ -229,24 +229,18 @@ mod tests {
                 "--cpu off",
                 "--cpu off leaves nothing to measure: add --heap sites, --aprof or --monitor",
             ),
-            ("--cpu times --interval 1ms", "--interval has a meaning only with --cpu samples"),
-            ("--aprof --interval 1ms", "--interval has a meaning only with --cpu samples"),
-            ("--timing none", "--timing has a meaning only with --cpu times or --cpu old"),
-            (
-                "--heap sites --clock wall",
-                "--clock has a meaning only with --cpu times or --cpu old",
-            ),
-            (
-                "--include a.*",
-                "--include has a meaning only with --cpu times, --cpu old or --heap sites",
-            ),
+            ("--cpu times --interval 1ms", "--interval works only with --cpu samples"),
+            ("--aprof --interval 1ms", "--interval works only with --cpu samples"),
+            ("--timing none", "--timing works only with --cpu times or --cpu old"),
+            ("--heap sites --clock wall", "--clock works only with --cpu times or --cpu old"),
+            ("--include a.*", "--include works only with --cpu times, --cpu old or --heap sites"),
             (
                 "--aprof --max-nodes 1m",
-                "--max-nodes has a meaning only with --cpu times, --cpu old or --heap sites",
+                "--max-nodes works only with --cpu times, --cpu old or --heap sites",
             ),
-            ("--sample 512k", "--sample has a meaning only with --heap sites"),
-            ("--aprof --gc", "--gc has a meaning only with --heap"),
-            ("--heap sites --from-signal", "--from-signal has a meaning only with --aprof"),
+            ("--sample 512k", "--sample works only with --heap sites"),
+            ("--aprof --gc", "--gc works only with --heap"),
+            ("--heap sites --from-signal", "--from-signal works only with --aprof"),
             (
                 "--cpu times --timing exact --clock cpu",
                 "--timing exact reads a wall clock: use --clock wall or --timing tick",

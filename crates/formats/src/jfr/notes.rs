@@ -76,8 +76,8 @@ impl Notes {
         };
         add(
             self.unfinished_chunk_count,
-            "chunk was never finished: what the JVM had not written is lost",
-            "chunks were never finished: what the JVM had not written is lost",
+            "chunk was never finished: its unwritten part is lost",
+            "chunks were never finished: their unwritten parts are lost",
         );
         add(
             self.missing_bytes,
@@ -97,8 +97,8 @@ impl Notes {
         }
         add(
             self.bad_checkpoint_count,
-            "checkpoint is not as its types say: constants behind the fault passed over",
-            "checkpoints are not as their types say: constants behind the faults passed over",
+            "checkpoint is not as its types say: constants after the fault passed over",
+            "checkpoints are not as their types say: constants after the faults passed over",
         );
         add(
             self.bad_event_count,
@@ -107,8 +107,8 @@ impl Notes {
         );
         add(
             self.lost_stack_count,
-            "event has a stack that is not in the file: booked without one",
-            "events have stacks that are not in the file: booked without one",
+            "event has a stack that is not in the file: counted without one",
+            "events have stacks that are not in the file: counted without one",
         );
         add(
             self.lost_thread_count,

@@ -101,7 +101,7 @@ impl File {
         let is_named =
             |&(name, unit): &(u64, u64)| strings.get(name).is_some() && strings.get(unit).is_some();
         if self.types.is_empty() || !self.types.iter().all(is_named) {
-            let expected = "the rest of the file: it is cut off before the names of what it counts";
+            let expected = "the rest of the file: it is cut off before the names of its metrics";
             return Err(Error::Offset { offset, expected });
         }
         self.tables.strings.is_cut = true;
@@ -355,7 +355,7 @@ impl Builder {
             }
         }
         if let Some(offset) = file.cut {
-            profile.notes.push(format!("cut off at byte {offset}: what is lost is {UNKNOWN}"));
+            profile.notes.push(format!("cut off at byte {offset}: lost names are {UNKNOWN}"));
         }
         let negative = file.samples.negative_count;
         if negative > 0 {

@@ -283,7 +283,7 @@ fn says_what_is_wrong() {
     check(b"\0\0", "byte 0: expected a field's number, from 1");
     check(b"\x10\0", "byte 0: expected a field of the type that pprof gives it");
     let cut =
-        "byte 0: expected the rest of the file: it is cut off before the names of what it counts";
+        "byte 0: expected the rest of the file: it is cut off before the names of its metrics";
     check(b"x", cut);
     check(b"\x12\x05\x0A\x09", cut);
     check(b"\x12\x02\x0A\x09", "byte 3: expected a length within the message");
@@ -364,11 +364,11 @@ fn a_cut_file_is_read_as_far_as_it_is_whole() {
     for end in bytes.len() - 4..bytes.len() {
         let profile = read(&bytes[..end]).unwrap();
         assert_eq!(fixture::text(&profile), whole.replace("b.y", "[unknown]"));
-        let note = format!("cut off at byte {}: what is lost is [unknown]", bytes.len() - 5);
+        let note = format!("cut off at byte {}: lost names are [unknown]", bytes.len() - 5);
         assert_eq!(profile.notes, [note]);
     }
     let error = read(&bytes[..bytes.len() - 6]).unwrap_err().to_string();
-    assert!(error.ends_with("it is cut off before the names of what it counts"), "{error}");
+    assert!(error.ends_with("it is cut off before the names of its metrics"), "{error}");
 }
 
 #[test]

@@ -249,7 +249,7 @@ impl<'de> Deserialize<'de> for Events {
                         return Err(A::Error::custom("an event without its type, frame or time"));
                     };
                     if at < before {
-                        return Err(A::Error::custom("an event before the one in front of it"));
+                        return Err(A::Error::custom("an event earlier than the one before it"));
                     }
                     if node != ROOT {
                         events.own.resize(events.stacks.len(), 0.0);

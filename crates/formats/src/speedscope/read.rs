@@ -241,7 +241,10 @@ impl Reader {
             }
         }
         if self.is_cut {
-            self.filler.profile.notes.push("the file is cut off: what is whole is read".to_owned());
+            self.filler
+                .profile
+                .notes
+                .push("the file is cut off: its whole part is read".to_owned());
         }
     }
 }

@@ -117,7 +117,7 @@ fn says_what_is_wrong() {
         (r#"{"type":"C","frame":0,"at":1}"#, "the end of a frame that is not the innermost"),
         (
             r#"{"type":"O","frame":0,"at":1},{"type":"O","frame":0,"at":0}"#,
-            "an event before the one in front of it",
+            "an event earlier than the one before it",
         ),
         (r#"{"type":"X","frame":0,"at":1}"#, "unknown variant `X`"),
     ] {
@@ -164,7 +164,7 @@ fn a_cut_file_is_read_as_far_as_it_is_whole() {
         let profile = read(&file.as_bytes()[..at]).unwrap();
         (fixture::text(&profile), profile.notes)
     };
-    let note = "the file is cut off: what is whole is read".to_owned();
+    let note = "the file is cut off: its whole part is read".to_owned();
     let samples =
         r#"{"type":"sampled","unit":"none","samples":[[0,1],[0],[1]],"weights":[4,5,67]}"#;
     let (text, notes) = cut_after(samples, ",6");

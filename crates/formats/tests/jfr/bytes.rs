@@ -147,7 +147,7 @@ fn check_full(profile: &Profile, times: u64) {
     let created = profile.created.unwrap();
     assert_eq!((created.unix_ms, created.utc_offset_s), (1_700_000_000_123, 3600));
     assert!(has_note(profile, "waits for locks shorter than 10 ms are not recorded"));
-    assert!(has_note(profile, "booked without one"));
+    assert!(has_note(profile, "counted without one"));
     assert!(has_note(profile, "cut off after 1 frames at most"));
     assert!(has_note(profile, "1 event type passed over"));
     assert_eq!(profile.notes.len(), 4, "{:?}", profile.notes);

@@ -326,7 +326,7 @@ impl Reader {
             profile.notes.push(format!("the file is cut off in line {line}"));
         } else if let Some(serial) = trace_left_open {
             let what = "no section follows that refers to it";
-            profile.notes.push(format!("the file ends behind TRACE {serial}: {what}"));
+            profile.notes.push(format!("the file ends after TRACE {serial}: {what}"));
         }
         Ok(profile)
     }

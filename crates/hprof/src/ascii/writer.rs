@@ -97,7 +97,7 @@ impl<W: Write> Writer<W> {
         writeln!(out, "JAVA PROFILE 1.0.1, created {}\n", date(None, profile).ctime())?;
         out.write_all(PROSE.as_bytes())?;
         if let Some(accounting) = &profile.accounting {
-            writeln!(out, "\nWhat was taken, what was lost and what perk itself cost:\n")?;
+            writeln!(out, "\nSamples taken and lost, and the cost of perk itself:\n")?;
             for line in accounting.to_text().lines() {
                 writeln!(out, "{ACCOUNTING}{line}")?;
             }

@@ -442,7 +442,7 @@ impl Reader {
         *self.classes.entry(serial).or_insert_with(|| {
             let array = if elements == OBJECT_ARRAY { "[]" } else { "" };
             let name = format!("<class {serial}>{array}");
-            self.profile.notes.push(format!("no LOAD CLASS tells the name of class {serial}"));
+            self.profile.notes.push(format!("no LOAD CLASS gives the name of class {serial}"));
             self.profile.symbols.class(&name)
         })
     }

@@ -209,7 +209,7 @@ impl Classes {
         dump: &ClassDump<'_>,
     ) -> Result<(), String> {
         let Some(index) = self.index(dump.id) else {
-            return Err(format!("no LOAD CLASS tells the name of class {:#x}", dump.id));
+            return Err(format!("no LOAD CLASS gives the name of class {:#x}", dump.id));
         };
         let own_fields = self.own_fields;
         let class = &mut self.all[index];
@@ -290,7 +290,7 @@ impl Classes {
         while let Some(class) = next {
             if !class.is_dumped || above.len() > self.all.len() {
                 let name = profile.symbols.strings.get(class.name);
-                return Err(format!("no CLASS DUMP tells the fields of {name}"));
+                return Err(format!("no CLASS DUMP gives the fields of {name}"));
             }
             above.push(class);
             next = match class.superclass {

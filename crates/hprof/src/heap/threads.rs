@@ -195,7 +195,7 @@ impl Threads {
         let frame =
             frame.ok_or_else(|| format!("a trace names frame {id:#x}, which no record gives"))?;
         let Some(&class) = self.classes.get(&frame.class_serial) else {
-            return Err(format!("no LOAD CLASS tells the name of class {}", frame.class_serial));
+            return Err(format!("no LOAD CLASS gives the name of class {}", frame.class_serial));
         };
         let class = profile.symbols.strings.get(class).to_owned();
         let class = profile.symbols.class(&class);

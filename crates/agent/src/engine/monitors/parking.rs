@@ -141,14 +141,14 @@ impl Monitors {
             return Ok(());
         }
         if PARK.load(Relaxed).is_null() {
-            return Err("this JVM does not tell where Unsafe.park is".to_owned());
+            return Err("this JVM does not report where Unsafe.park is".to_owned());
         }
         let parking = Parking::find(jni).ok_or("this JDK's LockSupport is not as perk knows it")?;
         let _ = self.parking.set(parking);
         if self.jvmti.has_virtual_threads() {
             // SAFETY: the functions are as HotSpot calls them for these events.
             let set = unsafe { self.jvmti.set_mount_events(virtual_mount, virtual_unmount) };
-            set.ok_or("this JVM does not tell when virtual threads park")?;
+            set.ok_or("this JVM does not report when virtual threads park")?;
         }
         Ok(())
     }

@@ -302,7 +302,7 @@ fn line_of(place: &str) -> Option<Line> {
 /// What was passed over, mended or is not there.
 #[derive(Default)]
 pub(super) struct Notes {
-    /// The first line that is no record: its number and beginning; and how many there are.
+    /// The first line that is not a record: its number and beginning; and how many there are.
     unknown: Option<(usize, String)>,
     unknown_count: usize,
     /// Lines of dots.
@@ -330,7 +330,7 @@ impl Notes {
         self.unknown_count += 1;
     }
 
-    /// The first line that is no record.
+    /// The first line that is not a record.
     pub(super) fn first_unknown(&self) -> Option<(usize, &str)> {
         self.unknown.as_ref().map(|(line, found)| (*line, found.as_str()))
     }
@@ -343,8 +343,11 @@ impl Notes {
     /// Adds a line for each that there is.
     pub(super) fn tell(&self, notes: &mut Vec<String>) {
         if let Some((line, found)) = &self.unknown {
-            let count =
-                count(self.unknown_count, "line that is no record", "lines that are no records");
+            let count = count(
+                self.unknown_count,
+                "line that is not a record",
+                "lines that are not records",
+            );
             notes.push(format!("{count} passed over, the first is line {line}: \"{found}\""));
         }
         if let Some((title, line)) = self.open_section {
@@ -357,13 +360,13 @@ impl Notes {
             }
         };
         tell(self.elided, "line of dots", "lines of dots", "where rows were left out");
-        let cut =
-            "cut off by the agent, which makes lines in 1,023 bytes: what stood behind is lost";
+        let cut = "cut off by the agent, which makes lines in 1,023 bytes: the rest is lost";
         tell(self.lost_ends, "line was", "lines were", cut);
-        tell(self.lost_lines, "such line", "such lines", "passed over: too little of it is there");
+        tell(self.lost_lines, "such line", "such lines", "passed over: too little of it is left");
         let wrapped = "negative, and taken as having grown over 2^31";
         tell(self.wrapped, "counter is", "counters are", wrapped);
-        let top = "not in the file: of a trace nothing but the method on top is known, where a row names it";
+        let top =
+            "not in the file: only the method on top of a trace is known, where a row names it";
         tell(
             self.missing_traces,
             "trace that a row refers to is",

@@ -96,7 +96,7 @@ impl Section for HeapDump {
             let instance_count = self.class_count;
             heap.rows.push(HeapClassRow { class, instance_count, shallow_bytes: 0 });
             profile.notes.push(format!(
-                "line {}: HEAP DUMP tells no sizes of its {instance_count} classes",
+                "line {}: HEAP DUMP has no sizes of its {instance_count} classes",
                 self.first_line
             ));
         }

@@ -203,9 +203,9 @@ impl Reader {
             Some(Event::Other(metric)) => metric,
             Some(_) => return Err(interrupted(body, tag::METRIC)),
         };
-        let unit = body.u1("what is counted")?;
+        let unit = body.u1("the unit of a metric")?;
         let Some(&unit) = UNITS.get(usize::from(unit)) else {
-            return Err(body.error(format!("{unit} is nothing that is counted")));
+            return Err(body.error(format!("{unit} is not the unit of a metric")));
         };
         metric.unit = unit;
         let length = body.u4("the length of a name")?;

@@ -12,9 +12,9 @@ use crate::binary::{monitors, tag};
 
 impl Reader {
     pub(super) fn wait(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
-        let kind = body.u1("what a thread does")?;
+        let kind = body.u1("an action of a thread")?;
         let Some(kind) = monitors::wait_kind(kind) else {
-            return Err(body.error(format!("{kind} is nothing that a thread does")));
+            return Err(body.error(format!("{kind} is not an action of a thread")));
         };
         let class = body.u4("a class's serial number")?;
         let class = (class != 0).then(|| self.class(class));
@@ -76,7 +76,7 @@ impl Reader {
         let trace = self.trace_of_number(body)?;
         let status = body.u1("a thread's status")?;
         let Some(status) = monitors::status(status) else {
-            return Err(body.error(format!("{status} is no status of a thread")));
+            return Err(body.error(format!("{status} is not a status of a thread")));
         };
         let flags = body.u1("a thread's flags")?;
         let has = |flag| flags & flag != 0;
@@ -106,7 +106,7 @@ impl Reader {
 
 fn lock_kind(body: &mut Cursor<'_>) -> Result<LockKind, Error> {
     let kind = body.u1("the kind of a lock")?;
-    monitors::lock_kind(kind).ok_or_else(|| body.error(format!("{kind} is no kind of a lock")))
+    monitors::lock_kind(kind).ok_or_else(|| body.error(format!("{kind} is not a kind of lock")))
 }
 
 /// A number of threads, and their serial numbers.
