@@ -1,24 +1,21 @@
-//! Both formats, by checkers that owe nothing to `perk_hprof`, on files of the original agent first
+//! Both formats, by the strict reader that is independent of `perk_hprof`, on files of the original agent first
 //! and then on perk's; and what `perk_hprof` reads of the same files.
 
 #![forbid(unsafe_code)]
 
 mod support;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use perk_profile::{Profile, top};
+use perk_testkit::hprof::{Recording, Section, Written};
 use perk_testkit::{JavaRun, Jdk, Outcome, jdk};
 
-use support::records::{self, Records};
-use support::text::{self, Text};
-use support::{golden, self_counts, total_counts};
+use support::{Counts, golden, read_perk_text, read_records, read_text, self_counts, total_counts};
 
 const GOLDEN_TEXTS: [&str; 3] =
     ["samples-cpu.txt", "samples-cpu-thread-lineno-n.txt", "sigquit-samples.txt"];
 const BINARY: &str = "o.hprof";
-
-type Counts = BTreeMap<String, u64>;
 
 /// Self and total samples by method, as the library reads them. In text, methods of one name are
 /// told apart by nothing.
@@ -45,82 +42,36 @@ fn assert_library_agrees(bytes: &[u8], own: Counts, total: Counts) -> Profile {
     profile
 }
 
-fn binary_run(jdk: &Jdk, options: &str, main: &str, args: &[&str]) -> (Outcome, Records) {
+fn binary_run(jdk: &Jdk, options: &str, main: &str, args: &[&str]) -> (Outcome, Recording) {
     let agent = format!("cpu=samples,format=b,file={BINARY}{options}");
     let outcome = JavaRun::new(jdk).agent(&agent).main(main).args(args).run();
     outcome.assert_success();
-    let records = records::check(outcome.bytes(BINARY));
+    let records = read_records(outcome.bytes(BINARY));
     let records = records.unwrap_or_else(|what| panic!("{what}\n{}", outcome.report()));
     (outcome, records)
 }
 
 /// The lines of the prose differ; everything behind it has the same layout.
 #[test]
-fn the_text_checker_takes_the_originals_files() {
+fn samples_of_the_originals_texts_are_counted_alike() {
     let mut sections = Vec::new();
     for name in GOLDEN_TEXTS {
         let bytes = golden(name);
-        let text = text::check(&bytes).unwrap_or_else(|what| panic!("{name}: {what}"));
-        assert_library_agrees(&bytes, self_counts(&text), total_counts(&text));
-        sections.extend(text.sections.iter().map(|section| section.total));
+        let text = read_text(&bytes).unwrap_or_else(|what| panic!("{name}: {what}"));
+        assert_library_agrees(&bytes, self_counts(&text, false), total_counts(&text, false));
+        sections.extend(text.samples().map(|samples| samples.total));
     }
     assert_eq!(sections, [32, 36, 47, 48, 84]);
 }
 
 #[test]
-fn the_text_checker_refuses_what_is_wrong() {
-    let file = String::from_utf8(golden("samples-cpu.txt")).unwrap();
-    assert!(text::check(file.as_bytes()).is_ok());
-    let row = "   1 40.62% 40.62%      13 300079 CpuRecursion.spin\n";
-    let second = "   2 15.62% 56.25%       5 300080 CpuRecursion.spin\n";
-    for (from, to) in [
-        ("JAVA PROFILE 1.0.1,", "JAVA PROFILE 1.0.2,"),
-        ("created Fri", "created Fry"),
-        ("\n--------\n\n", "\n--------\n"),
-        ("obj=50000186", "obj=0x50000186"),
-        ("id = 200001, ", "id=200001, "),
-        ("TRACE 300080:\n", "TRACE 300079:\n"),
-        ("TRACE 300080:\n", "TRACE 300080: \n"),
-        ("TRACE 300080:\n", "TRACE 300199:\n\t<empty>\nTRACE 300080:\n"),
-        ("\tCpuRecursion.spin(CpuRecursion.java:6)\n", "\tCpuRecursion.spin(CpuRecursion.java)\n"),
-        ("\tCpuRecursion.spin(CpuRecursion.java:6)\n", " CpuRecursion.spin(CpuRecursion.java:6)\n"),
-        (row, &row.replace("40.62% 40", "40.63% 40")),
-        (row, &row.replace("% 40.62%", "% 40.72%")),
-        (row, &row.replace("     13", "13")),
-        (row, &row.replace("   1 ", "   2 ")),
-        (row, &row.replace("spin", "leaf")),
-        (row, ""),
-        (second, &second.replace("300080", "300090")),
-        ("(total = 32)", "(total = 31)"),
-        ("rank   self  accum   count trace method\n", ""),
-        ("CPU SAMPLES END\n", ""),
-        ("CPU SAMPLES END\n", "CPU SAMPLES END"),
-    ] {
-        assert!(file.contains(from), "{from:?}");
-        let broken = file.replacen(from, to, 1);
-        assert!(text::check(broken.as_bytes()).is_err(), "{from:?} -> {to:?}");
-    }
-}
-
-#[test]
-fn the_record_walker_takes_the_originals_file() {
+fn samples_of_the_originals_records_are_counted_alike() {
     let bytes = golden("samples-b-cpu.hprof");
-    let records = records::check(&bytes).unwrap();
-    assert_eq!((records.id_bytes, records.flags, records.depth), (4, 2, 4));
+    let records = read_records(&bytes).unwrap();
+    assert_eq!((records.id_bytes, records.settings), (4, Some((2, 4))));
     assert_eq!(records.sections.len(), 1);
     assert!(records.classes.values().any(|name| name == "java.security.Principal[]"));
-    assert_library_agrees(&bytes, records.self_counts(true), records.total_counts(true));
-
-    // Each byte of a record's head, and of a serial number, matters.
-    let start = records.version.len() + 1 + 4 + 8;
-    for (offset, value) in [(0, b'j'), (start, 1), (start + 8, 7), (start + 8, 5)] {
-        let mut broken = bytes.clone();
-        broken[offset] = value;
-        assert!(records::check(&broken).is_err(), "{offset}");
-    }
-    assert!(records::check(&bytes[..bytes.len() - 1]).is_err());
-    let without_settings = [&bytes[..start], &bytes[start + 15..]].concat();
-    assert!(records::check(&without_settings).is_err());
+    assert_library_agrees(&bytes, self_counts(&records, true), total_counts(&records, true));
 }
 
 /// The method totals of a file whose text and records say the same.
@@ -130,10 +81,11 @@ fn text_is_laid_out_as_the_originals() {
         for options in ["", ",thread=y", ",depth=64,interval=1,cutoff=0", ",lineno=n"] {
             let (outcome, text) = support::run(jdk, options, "ManyThreads", &["10", "40"]);
             let bytes = outcome.bytes(support::FILE);
-            let profile = assert_library_agrees(bytes, self_counts(&text), total_counts(&text));
-            assert_eq!(profile.total_cpu_samples().total, text.total());
+            let profile =
+                assert_library_agrees(bytes, self_counts(&text, false), total_counts(&text, false));
+            assert_eq!(profile.total_cpu_samples().total, text.sample_count());
             assert_eq!(text.sections.len(), 1);
-            assert!(text.total() > 0);
+            assert!(text.sample_count() > 0);
             life_of_threads(&text);
         }
     });
@@ -141,13 +93,13 @@ fn text_is_laid_out_as_the_originals() {
 
 /// Started threads are told with group and end; those that live on are not ended.
 #[track_caller]
-fn life_of_threads(text: &Text) {
+fn life_of_threads(text: &Recording) {
     for index in 0..10 {
-        let serial = text.thread(&format!("short-{index}"));
+        let serial = text.thread_named(&format!("short-{index}"));
         assert_eq!(text.threads[&serial].group, "main");
         assert!(text.ended.contains(&serial), "short-{index}");
     }
-    let leaver = text.thread("DestroyJavaVM");
+    let leaver = text.thread_named("DestroyJavaVM");
     assert_eq!(text.threads[&leaver].group, "main");
     let serials: Vec<u32> = text.threads.keys().copied().collect();
     assert_eq!(serials[0], 200_001);
@@ -159,45 +111,45 @@ fn life_of_threads(text: &Text) {
 fn records_come_as_the_originals_do() {
     jdk::each(|jdk| {
         let (outcome, records) = binary_run(jdk, "", "ManyThreads", &["10", "40"]);
-        assert_eq!((records.flags, records.depth), (2, 4));
+        assert_eq!(records.settings, Some((2, 4)));
         assert!(records.created_ms > 1_700_000_000_000);
         for index in 0..10 {
             let name = format!("short-{index}");
             let (serial, thread) =
                 records.threads.iter().find(|(_, it)| it.name == name).expect(&name);
-            assert_eq!(thread.group.as_deref(), Some("main"));
-            assert_eq!(thread.parent.as_deref(), Some("system"));
+            assert_eq!(thread.group, "main");
+            assert_eq!(thread.parent, "system");
             assert!(records.ended.contains(serial));
         }
         assert!(!records.threads.values().any(|thread| thread.name.contains("perk")));
         let objects: BTreeSet<u64> = records.threads.values().map(|it| it.object).collect();
         assert_eq!(objects.len(), records.threads.len());
 
-        assert!(records.traces.values().all(|trace| trace.thread == 0 && trace.frames.len() <= 4));
-        let burn = records
-            .frames
-            .values()
-            .find(|frame| frame.method == "burn" && records.classes[&frame.class] == "ManyThreads");
-        let burn = burn.unwrap_or_else(|| panic!("{:?}", records.frames));
+        assert!(
+            records.traces.values().all(|trace| trace.thread.is_none() && trace.frames.len() <= 4)
+        );
+        let mut frames = records.traces.values().flat_map(|trace| &trace.frames);
+        let burn = frames.find(|frame| frame.method == "ManyThreads.burn");
+        let burn = burn.unwrap_or_else(|| panic!("{:?}", records.traces));
         assert_eq!(burn.signature.as_deref(), Some("(J)V"));
-        assert_eq!(burn.source.as_deref(), Some("ManyThreads.java"));
-        assert!((30..=40).contains(&burn.line), "{}", burn.line);
+        assert_eq!(burn.source, "ManyThreads.java");
+        assert!(burn.line.is_some_and(|line| (30..=40).contains(&line)), "{burn:?}");
 
         // The accounting is the only name that no record uses.
-        let unused = records.unused_names();
+        let unused = &records.loose_names;
         assert_eq!(unused.len(), 1, "{unused:?}");
-        assert!(unused[0].starts_with(b"perk accounting\n"));
+        assert!(unused[0].starts_with("perk accounting\n"));
 
         let bytes = outcome.bytes(BINARY);
         let profile =
-            assert_library_agrees(bytes, records.self_counts(true), records.total_counts(true));
+            assert_library_agrees(bytes, self_counts(&records, true), total_counts(&records, true));
 
         // The same as text, by the other checker.
         let mut written = Vec::new();
         perk_hprof::write(&profile, perk_hprof::Format::Ascii, &mut written).unwrap();
-        let text = text::check_as_perk(&written).unwrap();
-        assert_eq!(self_counts(&text), records.self_counts(false));
-        assert_eq!(total_counts(&text), records.total_counts(false));
+        let text = read_perk_text(&written).unwrap();
+        assert_eq!(self_counts(&text, false), self_counts(&records, false));
+        assert_eq!(total_counts(&text, false), total_counts(&records, false));
         assert_eq!(text.threads.len(), records.threads.len());
     });
 }
@@ -207,11 +159,9 @@ fn traces_of_threads_name_them_in_records() {
     jdk::each(|jdk| {
         let (_, records) = binary_run(jdk, ",thread=y", "Spin", &["300", "2"]);
         let sampled: BTreeSet<&str> = records
-            .sections
-            .iter()
-            .flat_map(|section| &section.rows)
-            .map(|(_, trace)| records.traces[trace].thread)
-            .map(|thread| records.threads[&thread].name.as_str())
+            .samples()
+            .flat_map(|samples| &samples.rows)
+            .map(|row| records.thread_of(row.trace).expect("a thread"))
             .collect();
         assert!(sampled.contains("spin-0") && sampled.contains("spin-1"), "{sampled:?}");
     });
@@ -229,16 +179,38 @@ fn classes_all_names_every_class_and_used_only_those_of_frames() {
         assert!(names.iter().all(shaped), "{:?}", names.iter().find(|name| !shaped(name)));
         assert!(!names.contains("int"), "primitive classes are not loaded");
         // Those that are there at VMInit come in one batch, before the first thread starts.
-        let first_thread = all.tags.iter().position(|tag| *tag == records::START_THREAD).unwrap();
-        let batch = all.tags[..first_thread].iter().filter(|tag| **tag == records::LOAD_CLASS);
-        assert!(batch.count() > 300);
-        assert!(all.tags[first_thread..].contains(&records::LOAD_CLASS));
+        let is_thread = |it: &Written| matches!(it, Written::Thread(_));
+        let is_class = |it: &&Written| matches!(it, Written::Class(_));
+        let first_thread = all.order.iter().position(is_thread).unwrap();
+        let (batch, later) = all.order.split_at(first_thread);
+        assert!(batch.iter().filter(is_class).count() > 300);
+        assert!(later.iter().any(|it| is_class(&it)));
 
         let (_, used) = binary_run(jdk, ",classes=used", "CpuBound", &["100"]);
-        let of_frames: BTreeSet<u32> = used.frames.values().map(|frame| frame.class).collect();
         let written: BTreeSet<u32> = used.classes.keys().copied().collect();
-        assert_eq!(written, of_frames);
+        assert_eq!(written, used.frame_classes);
         assert!(used.classes.values().any(|name| name == "CpuBound"));
+    });
+}
+
+#[test]
+fn ids_of_four_bytes_are_read_as_those_of_eight() {
+    jdk::each(|jdk| {
+        for classes in ["all", "used"] {
+            let options = format!(",idsize=4,classes={classes}");
+            let (outcome, records) = binary_run(jdk, &options, "CpuBound", &["300"]);
+            assert_eq!(records.id_bytes, 4);
+            let bytes = outcome.bytes(BINARY);
+            assert_library_agrees(bytes, self_counts(&records, true), total_counts(&records, true));
+        }
+        let agent = format!("heap=dump,format=b,idsize=4,file={BINARY}");
+        let run = JavaRun::new(jdk).agent(&agent).jvm_arg("-Xmx64m");
+        let outcome = run.file("go", "").main("HeapObjects").args(["1000"]).run();
+        outcome.assert_success();
+        let recording = Recording::read(outcome.bytes(BINARY)).unwrap();
+        let [Section::Heap(heap)] = &recording.sections[..] else { panic!("no heap dump") };
+        let nodes = heap.objects.values().filter(|it| it.class == "HeapObjects$Node");
+        assert_eq!((recording.id_bytes, nodes.count()), (4, 1000));
     });
 }
 
@@ -252,7 +224,7 @@ fn the_accounting_adds_up() {
         assert_eq!((told.pid, told.interval_ns), (outcome.pid, 1_000_000));
         assert_eq!(told.program, "ManyThreads 20 10");
         assert_eq!(told.engine, "polling");
-        assert_eq!(told.sample_count, u64::from(records.sections[0].total));
+        assert_eq!(told.sample_count, records.sample_count());
         assert!(told.thread_count >= records.threads.len() as u64);
         assert!(told.walk_count > 0 && told.walk_count >= told.failed_walk_count);
         assert!(told.perk_cpu_ns > 0 && told.perk_peak_bytes > 0);

@@ -12,10 +12,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use perk_control::Fatal;
+use perk_testkit::hprof::Recording;
 use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, Signal, agent, jdk, part_of};
 
-use support::text::{self, Text};
-use support::{FILE, INTERVAL_NS, Mount, assert_near, checked, progress, sampled, samples_where};
+use support::{
+    FILE, INTERVAL_NS, Mount, assert_near, checked, progress, read_perk_text, read_records,
+    sampled, samples_where,
+};
 
 const OLD_CONTENTS: &str = "old\n";
 const STOP: &str = "stop";
@@ -23,7 +26,7 @@ const SECTION_END: &str = "CPU SAMPLES END";
 
 /// Checks that [`FILE`] is whole and holds samples below a method.
 #[track_caller]
-fn assert_sampled(outcome: &Outcome, method: &str) -> Text {
+fn assert_sampled(outcome: &Outcome, method: &str) -> Recording {
     let text = checked(outcome);
     let samples = samples_where(&text, |trace| trace.has(method));
     assert!(samples > 0, "no {method} in {text:?}\n{}", outcome.report());
@@ -170,7 +173,7 @@ fn dumps_on_demand_show_what_came_since_the_last() {
             running.signal(Signal::QUIT);
             running.wait_until("a dump", |running| sections(running) == dump);
             let shown = fs::read(running.dir().join(FILE)).unwrap();
-            let text = text::check_as_perk(&shown).unwrap();
+            let text = read_perk_text(&shown).unwrap();
             assert_eq!(text.sections.len(), dump);
             assert!(shown.starts_with(&before), "a dump changed what stood before it");
             before = shown;
@@ -252,11 +255,11 @@ fn files_that_are_no_files() {
             assert_eq!(outcome.stderr, "");
             let profile = outcome.stdout.replacen("leaving\n", "", 1);
             assert_ne!(profile, outcome.stdout, "the program's own line is there");
-            text::check_as_perk(profile.as_bytes()).unwrap();
+            read_perk_text(profile.as_bytes()).unwrap();
         }
         let outcome = run("/dev/stderr");
         assert_eq!(outcome.stdout, "leaving\n");
-        text::check_as_perk(outcome.stderr.as_bytes()).unwrap();
+        read_perk_text(outcome.stderr.as_bytes()).unwrap();
 
         let after = ["/dev/null", "/dev/stdout", "/dev/stderr"].map(kind);
         assert_eq!(before, after);
@@ -274,7 +277,7 @@ fn a_pipe_is_written_to() {
         let running = JavaRun::new(jdk).agent(&options).main("CpuBound").args(["100"]).spawn();
         let bytes = fs::read(&pipe).unwrap();
         running.wait().assert_success();
-        support::records::check(&bytes).unwrap();
+        read_records(&bytes).unwrap();
         assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
     });
 }
@@ -347,7 +350,7 @@ fn a_file_that_fits_the_disk_once_is_written() {
         let outcome = run.main("CpuBound").args(["100"]).run();
         outcome.assert_success();
         assert_eq!(outcome.stderr, "");
-        support::records::check(&fs::read(&file).unwrap()).unwrap();
+        read_records(&fs::read(&file).unwrap()).unwrap();
         fs::remove_file(filler).unwrap();
     });
 }
@@ -399,7 +402,7 @@ fn two_programs_that_write_one_file_leave_a_whole_one() {
             let _ = fs::remove_file(folder.path().join(FILE));
             running.signal(Signal::QUIT);
             running.wait_until("a dump", |running| sections(running) == 1);
-            let shown = text::check_as_perk(&fs::read(folder.path().join(FILE)).unwrap());
+            let shown = read_perk_text(&fs::read(folder.path().join(FILE)).unwrap());
             assert_eq!(shown.unwrap().sections.len(), 1, "{index}");
         }
         for mut running in both {
@@ -469,7 +472,7 @@ fn links_are_followed_to_the_file() {
         symlink("sub/real.txt", &link).unwrap();
         let run = sampled(jdk, "").dir(folder.path()).main("CpuBound").args(["50"]);
         run.run().assert_success();
-        text::check_as_perk(&fs::read(&real).unwrap()).unwrap();
+        read_perk_text(&fs::read(&real).unwrap()).unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     });
 }
@@ -532,7 +535,7 @@ fn names_are_relative_to_the_folder_of_the_start() {
         let outcome = run.main("CpuBound").args(["50"]).run();
         outcome.assert_success();
         let file = folder.path().join(format!("sub/{}.txt", outcome.pid));
-        text::check_as_perk(&fs::read(file).unwrap()).unwrap();
+        read_perk_text(&fs::read(file).unwrap()).unwrap();
     });
 }
 
@@ -544,7 +547,7 @@ fn force_n_leaves_an_old_file_alone() {
         outcome.assert_success();
         assert_eq!(outcome.text(FILE), OLD_CONTENTS);
         let own = format!("o.{}.txt", outcome.pid);
-        text::check_as_perk(outcome.bytes(&own)).unwrap();
+        read_perk_text(outcome.bytes(&own)).unwrap();
         let outcome = sampled(jdk, ",force=n").main("CpuBound").args(["50"]).run();
         checked(&outcome);
         assert_only_file(&outcome);

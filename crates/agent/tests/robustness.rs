@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use perk_hprof::Format;
 use perk_profile::Profile;
+use perk_testkit::hprof::Recording;
 use perk_testkit::{JavaRun, Jdk, Outcome, Signal, jdk};
 
-use support::text::Text;
 use support::{FILE, assert_near, checked, progress, run, run_by_threads, sampled, samples_where};
 
 /// Names of threads and `class.method`s.
@@ -110,8 +110,7 @@ fn threads_that_come_and_go_fast_are_all_told() {
         let short = threads.filter(|(_, thread)| thread.name.starts_with("short-"));
         let short: Vec<u32> = short.map(|(serial, _)| *serial).collect();
         assert_eq!(short.len(), 2000);
-        let ended: BTreeSet<&u32> = text.ended.iter().collect();
-        assert!(short.iter().all(|serial| ended.contains(serial)));
+        assert!(short.iter().all(|serial| text.ended.contains(serial)));
         for cpu_ms in ["0", "2"] {
             let (outcome, _, samples) =
                 run_by_threads(jdk, options, main, &["2000", cpu_ms], "short-");
@@ -131,7 +130,7 @@ fn threads_that_come_and_go_fast_are_all_told() {
     });
 }
 
-fn virtual_samples(text: &Text) -> u64 {
+fn virtual_samples(text: &Recording) -> u64 {
     samples_where(text, |trace| trace.has("VirtualThreads.burnInVirtual"))
 }
 
@@ -150,7 +149,7 @@ fn virtual_threads_have_their_own_frames() {
         assert_eq!(outcome.value("virtual"), "yes");
         for text in [&together, &apart] {
             let burnt = virtual_samples(text);
-            assert!(burnt * 2 > text.total(), "{burnt} of {}", text.total());
+            assert!(burnt * 2 > text.sample_count(), "{burnt} of {}", text.sample_count());
             // A virtual thread's stack ends where it begins, the carrier's is below no frame of it.
             for trace in text.traces.values().filter(|it| it.has("VirtualThreads.burnInVirtual")) {
                 assert!(!trace.has("java.util.concurrent.ForkJoinWorkerThread.run"), "{trace:?}");
@@ -182,7 +181,7 @@ fn virtual_threads_that_mount_and_unmount_all_the_time() {
                 continue;
             }
             assert_eq!(outcome.number("ended"), 4000);
-            assert!(text.total() > 0);
+            assert!(text.sample_count() > 0);
             assert!(text.traces.values().any(|trace| trace.has("VirtualChurn.churn")));
         }
     });
@@ -298,7 +297,7 @@ fn a_compiler_is_profiled() {
         let text = checked(&outcome);
         let compiler = "com.sun.tools.javac.api.JavacTaskImpl.call";
         let compiling = samples_where(&text, |trace| trace.has(compiler));
-        assert!(compiling * 2 > text.total(), "{compiling} of {}", text.total());
+        assert!(compiling * 2 > text.sample_count(), "{compiling} of {}", text.sample_count());
         assert!(text.traces.len() > 100);
     });
 }

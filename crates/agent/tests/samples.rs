@@ -4,14 +4,20 @@
 
 mod support;
 
+use perk_testkit::hprof::{Costs, Recording, Section};
 use perk_testkit::jdk;
 
-use support::text::Text;
 use support::{assert_near, checked, run, run_by_threads, sampled, samples_where, self_counts};
 
 /// Samples of traces that one method is on.
-fn samples_below(text: &Text, method: &str) -> u64 {
+fn samples_below(text: &Recording, method: &str) -> u64 {
     samples_where(text, |trace| trace.has(method))
+}
+
+/// The only section.
+fn samples(text: &Recording) -> &Costs {
+    let [Section::CpuSamples(samples)] = &text.sections[..] else { panic!("{:?}", text.sections) };
+    samples
 }
 
 /// Between VMInit and the program's first line lie 10 to 60 ms of the main thread's time, which are
@@ -22,14 +28,14 @@ fn samples_add_up_to_the_cpu_time_of_a_busy_main() {
         for interval_ms in [1, 10] {
             let options = format!(",interval={interval_ms},cutoff=0");
             let (outcome, text) = run(jdk, &options, "CpuBound", &["1500"]);
-            let sampled_ns = text.total() * interval_ms * 1_000_000;
+            let sampled_ns = text.sample_count() * interval_ms * 1_000_000;
             let whole = outcome.number("main_cpu_ns");
             let program = whole - outcome.number("begin_cpu_ns");
             assert!(program >= 1_500_000_000);
             assert!(sampled_ns >= program * 9 / 10, "{sampled_ns} of {program}");
             assert!(sampled_ns <= whole * 11 / 10, "{sampled_ns} of {whole}");
-            let rows: u64 = text.counts().values().sum();
-            assert_eq!(rows, text.total());
+            let rows: u64 = text.samples_by_trace().values().sum();
+            assert_eq!(rows, text.sample_count());
             let of_main = samples_where(&text, support::in_main) * interval_ms * 1_000_000;
             assert_near(of_main, program, 10, 0, "main");
         }
@@ -44,7 +50,7 @@ fn methods_get_their_shares() {
         let run = sampled(jdk, ",interval=1,depth=1").jvm_arg("-XX:+UseG1GC");
         let outcome = run.main("CpuBound").args(["2000"]).run();
         outcome.assert_success();
-        let counts = self_counts(&checked(&outcome));
+        let counts = self_counts(&checked(&outcome), false);
         let (heavy, light) = (counts["CpuBound.heavy"], counts["CpuBound.light"]);
         let (heavy_ns, light_ns) = (outcome.number("heavy_cpu_ns"), outcome.number("light_cpu_ns"));
         let expected = heavy_ns * 100 / (heavy_ns + light_ns);
@@ -78,13 +84,13 @@ fn two_busy_threads_get_what_each_burned() {
         let (outcome, text) = run(jdk, ",thread=y,cutoff=0,interval=1", "Spin", &["1000", "2"]);
         let threads_ns = outcome.number("threads_cpu_ns");
         let of = |name: &str| {
-            let serial = text.thread(name);
+            let serial = text.thread_named(name);
             samples_where(&text, |trace| trace.thread == Some(serial)) * 1_000_000
         };
         let (first, second) = (of("spin-0"), of("spin-1"));
         assert!(first > 0 && second > 0);
         assert_near(first + second, threads_ns, 10, 0, "both");
-        let whole = text.total() * 1_000_000;
+        let whole = text.sample_count() * 1_000_000;
         assert!(whole >= first + second && whole <= threads_ns * 11 / 10 + 100_000_000, "{whole}");
     });
 }
@@ -110,14 +116,14 @@ fn idle_threads_have_no_samples() {
         assert_eq!(idle, 200);
         let waits = |method: &str| WAITS.iter().any(|start| method.starts_with(start));
         let waiting: Vec<_> =
-            self_counts(&text).into_iter().filter(|(method, _)| waits(method)).collect();
+            self_counts(&text, false).into_iter().filter(|(method, _)| waits(method)).collect();
         // To go to wait costs CPU time too, a few microseconds of each thread; and one sighting can
         // stand for some samples.
         assert!(waiting.iter().map(|(_, count)| count).sum::<u64>() <= 5, "{waiting:?}");
         let main_ns = samples_below(&text, "IdleThreads.burn") * 1_000_000;
         assert_near(main_ns, 1_000_000_000, 10, 0, "burn");
         assert!(outcome.number("main_cpu_ns") > 1_000_000_000);
-        let threads = text.total() * 1_000_000 - main_ns;
+        let threads = text.sample_count() * 1_000_000 - main_ns;
         // 200 threads cost their start, some 0.1 ms each, and main its own.
         assert!(threads <= 600_000_000, "{threads}");
     });
@@ -143,7 +149,7 @@ fn no_depth_means_no_samples() {
     jdk::each(|jdk| {
         for args in [["20", "10"], ["1", "100"]] {
             let (_, text) = run(jdk, ",depth=0,thread=y", "ManyThreads", &args);
-            assert_eq!(text.total(), 0);
+            assert_eq!(text.sample_count(), 0);
             assert_eq!(text.sections.len(), 1);
             assert!(text.traces.is_empty());
         }
@@ -156,7 +162,7 @@ fn depth_limits_the_frames() {
         let deepest = |depth: u32, args: &[&str]| {
             let options = format!(",depth={depth},cutoff=0,interval=1");
             let (_, text) = run(jdk, &options, "DeepRecursion", args);
-            let lengths = text.counts();
+            let lengths = text.samples_by_trace();
             let lengths = lengths.keys().map(|serial| text.traces[serial].frames.len());
             (lengths.max().unwrap(), text)
         };
@@ -186,20 +192,20 @@ fn the_cutoff_drops_rows_and_keeps_the_total() {
             let options = format!(",depth=1,interval=1,cutoff={cutoff}");
             run(jdk, &options, "IdleThreads", &["0", "500"]).1
         };
-        let rows = |text: &Text| text.sections[0].rows.iter().map(|row| row.count).sum::<u64>();
+        let rows = |text: &Recording| samples(text).rows.iter().map(|row| row.count).sum::<u64>();
         let all = cut("0");
-        assert_eq!(rows(&all), all.total());
-        assert!(all.sections[0].rows.len() > 2);
+        assert_eq!(rows(&all), all.sample_count());
+        assert!(samples(&all).rows.len() > 2);
         // One method has nearly all samples, at a few places; what starts the JVM has the rest.
         let some = cut("0.1");
-        assert!(!some.sections[0].rows.is_empty() && rows(&some) < some.total());
-        assert!(some.sections[0].rows.iter().all(|row| row.count * 10 >= some.total()));
+        assert!(!samples(&some).rows.is_empty() && rows(&some) < some.sample_count());
+        assert!(samples(&some).rows.iter().all(|row| row.count * 10 >= some.sample_count()));
         let half = cut("0.5");
-        assert!(half.sections[0].rows.iter().all(|row| row.count * 2 >= half.total()));
-        assert!(rows(&half) < half.total());
+        assert!(samples(&half).rows.iter().all(|row| row.count * 2 >= half.sample_count()));
+        assert!(rows(&half) < half.sample_count());
         let none = cut("2");
-        assert!(none.sections[0].rows.is_empty() && none.traces.is_empty());
-        assert!(none.total() >= 450, "{}", none.total());
+        assert!(samples(&none).rows.is_empty() && none.traces.is_empty());
+        assert!(none.sample_count() >= 450, "{}", none.sample_count());
     });
 }
 
@@ -209,15 +215,15 @@ fn lines_are_told_unless_they_are_not_wanted() {
         let lines = |options: &str| {
             let (_, text) = run(jdk, options, "CpuBound", &["300"]);
             let frames = text.traces.values().flat_map(|trace| &trace.frames);
-            let lines = frames.map(|frame| (frame.method.clone(), frame.line.clone()));
+            let lines = frames.map(|frame| (frame.method.clone(), frame.line, frame.is_native));
             lines.collect::<Vec<_>>()
         };
         let with = lines(",depth=64,interval=1,cutoff=0");
         let own: Vec<_> =
-            with.iter().filter(|(method, _)| method.starts_with("CpuBound.")).collect();
+            with.iter().filter(|(method, ..)| method.starts_with("CpuBound.")).collect();
         assert!(!own.is_empty());
-        for (method, line) in own {
-            let number: u32 = line.parse().unwrap_or_else(|_| panic!("{method}: {line}"));
+        for (method, line, _) in own {
+            let number = line.unwrap_or_else(|| panic!("{method} has no line"));
             let range = match method.as_str() {
                 "CpuBound.main" => 10..31,
                 "CpuBound.heavy" => 31..39,
@@ -228,8 +234,8 @@ fn lines_are_told_unless_they_are_not_wanted() {
         }
         let without = lines(",depth=64,interval=1,cutoff=0,lineno=n");
         assert!(!without.is_empty());
-        for (method, line) in without {
-            assert_eq!(line, "Unknown line", "{method}");
+        for (method, line, is_native) in without {
+            assert_eq!((line, is_native), (None, false), "{method}");
         }
     });
 }
@@ -244,7 +250,7 @@ fn threads_are_told_apart_only_when_wanted() {
         let (_, apart) = run(jdk, ",thread=y,cutoff=0", "Spin", &["300", "2"]);
         assert!(apart.traces.values().all(|trace| trace.thread.is_some()));
         for name in ["spin-0", "spin-1"] {
-            let serial = apart.thread(name);
+            let serial = apart.thread_named(name);
             assert!(apart.traces.values().any(|trace| trace.thread == Some(serial)), "{name}");
         }
     });

@@ -1,14 +1,16 @@
-//! HPROF files as their description has them, text and binary, read into one model: strict, and
-//! owing nothing to perk's own readers and writers.
+//! The strict reader of HPROF files, text and binary, for the tests of all crates: written from the
+//! format's description, into one model, and independent of perk's own readers and writers.
 //!
 //! Every line and every byte must be what the description allows: widths of columns, order of
 //! records, references only to what stands before. Both the original agent's files and perk's pass,
-//! which is what makes them comparable.
+//! which is what makes them comparable. `Recording::check_plain` and
+//! `Recording::check_perk` ask for more, of files of samples and sites and of perk's own.
 
 mod cursor;
 mod dump;
 mod heap;
 mod monitor;
+mod plain;
 mod records;
 mod table;
 mod text;
@@ -17,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use heap::{Class, Contents, Heap, Object, Root, Value};
 pub use monitor::{MonitorDump, MonitorEvent, MonitorTimes, OwnedMonitor, ThreadState};
+pub use records::tag;
 
 /// The serial number of the trace that has no frames. The original refers to it and never writes it.
 pub const SYSTEM_TRACE: u32 = 300_000;
@@ -33,6 +36,8 @@ pub struct Recording {
     pub version: String,
     /// The size of ids; 0 in text.
     pub id_bytes: usize,
+    /// When it was begun, in milliseconds since 1970 (binary).
+    pub created_ms: u64,
     /// Text between the header and the line of dashes.
     pub prelude: String,
     /// Flags and stack depth of CONTROL SETTINGS.
@@ -41,10 +46,18 @@ pub struct Recording {
     pub threads: BTreeMap<u32, Thread>,
     /// Serial numbers of the threads that ended.
     pub ended: BTreeSet<u32>,
+    /// Lines are cut off, as the original does with long ones (text).
+    pub has_cut_lines: bool,
     /// Names of the classes loaded, by serial number (binary).
     pub classes: BTreeMap<u32, String>,
     /// Serial numbers of classes that records refer to and that were not loaded before (binary).
     pub unknown_classes: BTreeSet<u32>,
+    /// Class objects of more than one class: their places in the heap change (binary).
+    pub shared_objects: BTreeSet<u64>,
+    /// Serial numbers of the classes that were unloaded (binary).
+    pub unloaded: BTreeSet<u32>,
+    /// Serial numbers of the classes that frames name (binary).
+    pub frame_classes: BTreeSet<u32>,
     /// Traces of the stacks at which classes were loaded (binary).
     pub load_traces: BTreeSet<u32>,
     /// Traces by serial number.
@@ -55,6 +68,23 @@ pub struct Recording {
     pub monitor_events: Vec<MonitorEvent>,
     /// Names that no record refers to (binary).
     pub loose_names: Vec<String>,
+    /// What was written in which order.
+    pub order: Vec<Written>,
+}
+
+/// A record, by its serial number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    /// The start of a thread.
+    Thread(u32),
+    /// The end of a thread.
+    ThreadEnd(u32),
+    /// A class (binary).
+    Class(u32),
+    /// A trace.
+    Trace(u32),
+    /// The section of that index.
+    Section(usize),
 }
 
 /// How a file is written.
@@ -78,6 +108,8 @@ pub struct Thread {
     pub name: String,
     /// The name of its group.
     pub group: String,
+    /// The name of that group's group (binary).
+    pub parent: String,
 }
 
 /// A stack.
@@ -94,6 +126,8 @@ pub struct Trace {
 pub struct Frame {
     /// `class.method`
     pub method: String,
+    /// The method's signature, where it is written (binary).
+    pub signature: Option<String>,
     /// The source file's name, or `<Unknown Source>`.
     pub source: String,
     /// The line's number; `None` for `Unknown line`, and for native methods in binary.
@@ -153,6 +187,8 @@ pub struct Costs {
 pub struct Cost {
     /// Its share of the total, in percent.
     pub percent: f64,
+    /// The share of all rows up to this one, as the row shows it (text).
+    pub accumulated: Option<f64>,
     /// Samples, or calls.
     pub count: u64,
     /// Serial number of the trace.
@@ -164,6 +200,8 @@ pub struct Cost {
 pub struct Sites {
     /// By allocated instead of live bytes.
     pub by_allocated: bool,
+    /// The flags of the record (binary).
+    pub flags: u16,
     /// The cutoff as it stands in the record (binary).
     pub cutoff_bits: u32,
     /// Live bytes and objects, allocated bytes and objects of all sites (binary).
@@ -264,6 +302,30 @@ impl Recording {
         }
         stacks.retain(|trace| !self.frames(*trace).is_empty());
         stacks
+    }
+
+    /// Adds a thread that no record has started before.
+    fn add_thread(&mut self, serial: u32, thread: Thread) -> Result<()> {
+        self.order.push(Written::Thread(serial));
+        let before = self.threads.insert(serial, thread);
+        ensure(before.is_none() && serial > 200_000, || format!("thread {serial} starts again"))
+    }
+
+    fn end_thread(&mut self, serial: u32) -> Result<()> {
+        self.order.push(Written::ThreadEnd(serial));
+        ensure(self.ended.insert(serial), || format!("thread {serial} ends twice"))
+    }
+
+    /// Adds a trace that was not written before.
+    fn add_trace(&mut self, serial: u32, trace: Trace) -> Result<()> {
+        self.order.push(Written::Trace(serial));
+        let before = self.traces.insert(serial, trace);
+        ensure(before.is_none(), || format!("trace {serial} again"))
+    }
+
+    fn add_section(&mut self, section: Section) {
+        self.order.push(Written::Section(self.sections.len()));
+        self.sections.push(section);
     }
 
     /// Fails unless a trace that something refers to stands before it.

@@ -31,6 +31,38 @@ fn text_of_samples() {
 }
 
 #[test]
+fn files_of_samples_alone_are_plain() {
+    let names = ["samples-cpu.txt", "samples-cpu-thread-lineno-n.txt", "sigquit-samples.txt"];
+    for name in [&names[..], &["samples-b-cpu.hprof"]].concat() {
+        read(name).check_plain().unwrap_or_else(|what| panic!("{name}: {what}"));
+    }
+    for name in ["times-cpu.txt", "sites-alloc-depth1.txt", "sites-b-arrays.hprof"] {
+        assert!(read(name).check_plain().is_err(), "{name}");
+    }
+}
+
+#[test]
+fn files_that_cannot_be_perks_are_refused() {
+    let file = String::from_utf8(golden("samples-cpu-thread-lineno-n.txt")).unwrap();
+    let check = |text: &str| Recording::read(text.as_bytes()).unwrap().check_perk();
+    check(&file).unwrap();
+    let end = "THREAD END (id = 200004)\n";
+    for (from, to) in [
+        ("id = 200001, name=\"main\"", "id = 200001, name=\"other\""),
+        ("name=\"DestroyJavaVM\"", "name=\"perk sampler\""),
+        ("name=\"DestroyJavaVM\"", "name=\"C1 CompilerThread0\""),
+        ("obj=500001e9", "obj=50000186"),
+        ("TRACE 300078: (thread=200001)", "TRACE 300078: (thread=200002)"),
+        (end, "THREAD END (id = 200005)\n"),
+    ] {
+        assert!(file.contains(from), "{from:?}");
+        assert!(check(&file.replacen(from, to, 1)).is_err(), "{from:?} -> {to:?}");
+    }
+    let twice = file.replacen(end, &end.repeat(2), 1);
+    assert!(Recording::read(twice.as_bytes()).is_err());
+}
+
+#[test]
 fn text_of_sites() {
     let recording = read("sites-alloc-depth1.txt");
     let [Section::Sites(sites)] = &recording.sections[..] else { panic!() };
@@ -65,6 +97,8 @@ fn the_table_of_calls() {
 #[test]
 fn text_that_differs_is_refused() {
     let file = String::from_utf8(golden("samples-cpu.txt")).unwrap();
+    Recording::read(file.as_bytes()).unwrap().check_plain().unwrap();
+    let second = "   2 15.62% 56.25%       5 300080 CpuRecursion.spin\n";
     let row = "   1 40.62% 40.62%      13 300079 CpuRecursion.spin\n";
     for (from, to) in [
         ("JAVA PROFILE 1.0.1,", "JAVA PROFILE 1.0.2,"),
@@ -74,13 +108,21 @@ fn text_that_differs_is_refused() {
         ("id = 200001, ", "id=200001, "),
         ("TRACE 300080:\n", "TRACE 300079:\n"),
         ("TRACE 300080:\n", "TRACE 300080: \n"),
+        ("TRACE 300080:\n", "TRACE 300199:\n\t<empty>\nTRACE 300080:\n"),
+        ("TRACE 300080:\n", "TRACE 299080:\n\t<empty>\nTRACE 300080:\n"),
+        ("CpuRecursion.java:6)\n", "CpuRecursion.java:6)\r\n"),
+        ("created Fri Nov 20 1", "created Fri Nov 20 3"),
+        ("created Fri Nov 20", "created Fri Nov 40"),
         ("\tCpuRecursion.spin(CpuRecursion.java:6)\n", "\tCpuRecursion.spin(CpuRecursion.java)\n"),
         ("\tCpuRecursion.spin(CpuRecursion.java:6)\n", " CpuRecursion.spin(CpuRecursion.java:6)\n"),
+        (row, &row.replace("40.62% 40", "40.63% 40")),
         (row, &row.replace("% 40.62%", "% 40.72%")),
         (row, &row.replace("     13", "13")),
         (row, &row.replace("   1 ", "   2 ")),
         (row, &row.replace("spin", "leaf")),
         (row, ""),
+        (second, &second.replace("300080", "300090")),
+        ("(total = 32)", "(total = 31)"),
         ("rank   self  accum   count trace method\n", ""),
         ("CPU SAMPLES END\n", ""),
         ("CPU SAMPLES END\n", "CPU SAMPLES END"),
@@ -88,7 +130,8 @@ fn text_that_differs_is_refused() {
     ] {
         assert!(file.contains(from), "{from:?}");
         let broken = file.replacen(from, to, 1);
-        assert!(Recording::read(broken.as_bytes()).is_err(), "{from:?} -> {to:?}");
+        let read = Recording::read(broken.as_bytes());
+        assert!(read.and_then(|it| it.check_plain()).is_err(), "{from:?} -> {to:?}");
     }
 }
 

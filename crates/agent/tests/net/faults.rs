@@ -7,11 +7,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use perk_control::Fatal;
-use perk_testkit::hprof::{Recording, Section};
+use perk_testkit::hprof::{Recording, Section, tag};
 use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, jdk};
 
 use crate::peer::Peer;
-use crate::support::{progress, records};
+use crate::support::{progress, read_records};
 use crate::{SAMPLES, spinning, total};
 
 /// What the agent says of a peer that is gone.
@@ -66,7 +66,7 @@ fn a_peer_that_sends_no_more_gets_all() {
         let (bytes, outcome) = peer.end();
         outcome.assert_success();
         assert_eq!(outcome.stderr, progress());
-        assert!(total(&records::check(&bytes).unwrap()) > 0);
+        assert!(total(&read_records(&bytes).unwrap()) > 0);
     });
 }
 
@@ -164,7 +164,7 @@ fn what_is_no_command_harms_nobody() {
         let (bytes, outcome) = peer.end();
         assert_unnoticed(&outcome, "ready\nmain_cpu_ns=");
         assert!(outcome.stderr.contains(said), "{said}: {}", outcome.report());
-        assert_eq!(records::check(&bytes).unwrap().sections.len(), answers + 1);
+        assert_eq!(read_records(&bytes).unwrap().sections.len(), answers + 1);
     }
 }
 
@@ -176,7 +176,7 @@ fn commands_without_end_are_obeyed_or_dropped() {
     // It reads nothing meanwhile; the agent must go on taking commands.
     peer.send_bytes(&burst);
     peer.wait_for("all answers", |bytes| {
-        let is_samples = |tag: &&u8| **tag == records::CPU_SAMPLES;
+        let is_samples = |it: &&u8| **it == tag::CPU_SAMPLES;
         crate::tags(bytes).iter().filter(is_samples).count() == 10_000
     });
     peer.stop();
@@ -193,7 +193,7 @@ fn commands_without_end_are_obeyed_or_dropped() {
 fn unknown_commands_without_end_are_not_all_told() {
     let mut peer = spinning(jdk::compiler(), ",cpu=samples");
     peer.send_bytes(&[9, 0, 0, 0, 1, 0, 0, 0, 0].repeat(1000));
-    peer.ask(SAMPLES, records::CPU_SAMPLES);
+    peer.ask(SAMPLES, tag::CPU_SAMPLES);
     peer.stop();
     let (_, outcome) = peer.end();
     outcome.assert_success();

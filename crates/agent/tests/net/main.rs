@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 use perk_control::Command;
 use perk_control::commands::{ThreadId, Threads};
 use perk_control::messages::EXIT_LINE;
+use perk_testkit::hprof::{Recording, Section, tag};
 use perk_testkit::{Jdk, Outcome, jdk};
 
 use peer::{Peer, tags};
-use support::records::{self, Records, Sites};
-use support::{progress, text};
+use support::{progress, read_perk_text, read_records};
 
 const SITES: Command = Command::AllocSites { flags: 0, cutoff: 0.0 };
 const SAMPLES: Command = Command::CpuSamples { cutoff: 0.0 };
@@ -24,26 +24,36 @@ const SAMPLES: Command = Command::CpuSamples { cutoff: 0.0 };
 const N: u64 = 1000;
 
 /// Live and allocated objects of a class in the last section, all sites together.
-fn objects(records: &Records, class: &str) -> (u64, u64) {
-    let sites = records.sites.last().expect("sites");
+fn objects(records: &Recording, class: &str) -> (u64, u64) {
+    let sites = records.sites().last().expect("sites");
     let rows = sites.rows.iter().filter(|row| row.class == class);
-    rows.fold((0, 0), |sum, row| (sum.0 + row.objects[1], sum.1 + row.objects[3]))
+    rows.fold((0, 0), |sum, row| (sum.0 + row.numbers[1], sum.1 + row.numbers[3]))
 }
 
-fn plain(records: &Records) -> (u64, u64) {
+fn plain(records: &Recording) -> (u64, u64) {
     objects(records, "AllocationsUntilStop$Plain")
 }
 
 /// The samples of the last section.
-fn total(records: &Records) -> u32 {
-    records.sections.last().expect("samples").total
+fn total(records: &Recording) -> u64 {
+    records.samples().last().expect("samples").total
+}
+
+/// The last summary of the heap.
+fn summary(records: &Recording) -> [u64; 4] {
+    let mut sections = records.sections.iter().rev();
+    let summary = sections.find_map(|section| match section {
+        Section::HeapSummary(summary) => Some(*summary),
+        _ => None,
+    });
+    summary.expect("a summary")
 }
 
 /// Asks for samples until there are so many.
-fn wait_for_samples(peer: &mut Peer, least: u32) -> u32 {
+fn wait_for_samples(peer: &mut Peer, least: u64) -> u64 {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
-        let samples = total(&peer.ask(SAMPLES, records::CPU_SAMPLES));
+        let samples = total(&peer.ask(SAMPLES, tag::CPU_SAMPLES));
         if samples >= least {
             return samples;
         }
@@ -85,20 +95,20 @@ fn header_and_records_come_at_once() {
         let (bytes, outcome) = peer.end();
         outcome.assert_success();
         assert_eq!(outcome.stderr, progress());
-        let text = text::check_as_perk(&bytes).unwrap_or_else(|what| panic!("{what}"));
+        let text = read_perk_text(&bytes).unwrap_or_else(|what| panic!("{what}"));
         assert_eq!(text.sections.len(), 1);
         assert_no_file(&outcome);
 
         let mut peer = spinning(jdk, ",cpu=samples");
         peer.take_all();
         let records = peer.records();
-        assert_eq!((records.flags, records.depth), (2, 4));
+        assert_eq!(records.settings, Some((2, 4)));
         assert!(records.threads.values().any(|thread| thread.name == "main"), "{records:?}");
         assert!(records.classes.values().any(|name| name == "java.lang.String[]"));
         peer.stop();
         let (bytes, outcome) = peer.end();
         outcome.assert_success();
-        let records = records::check(&bytes).unwrap();
+        let records = read_records(&bytes).unwrap();
         assert!(total(&records) > 0 && records.sections.len() == 1);
         let own = records.threads.values().find(|it| it.name.contains("HPROF"));
         assert_eq!(own, None);
@@ -110,45 +120,47 @@ fn names_and_ipv6_addresses_are_found() {
     let peer = Peer::start_at("[::1]:0", None, jdk::compiler(), "cpu=samples", "Sleeper", &["10"]);
     let (bytes, outcome) = peer.end();
     outcome.assert_success();
-    text::check_as_perk(&bytes).unwrap();
+    read_perk_text(&bytes).unwrap();
     let name = Some("localhost");
     let options = "cpu=samples,format=b";
     let peer = Peer::start_at("127.0.0.1:0", name, jdk::compiler(), options, "Sleeper", &["10"]);
     let (bytes, outcome) = peer.end();
     outcome.assert_success();
-    records::check(&bytes).unwrap();
+    read_records(&bytes).unwrap();
 }
 
 #[test]
 fn sites_are_written_as_asked_for() {
     jdk::each(|jdk| {
         let mut peer = allocating(jdk, "");
-        let records = peer.ask(SITES, records::ALLOC_SITES);
-        assert_eq!(records.flags, 1);
+        let records = peer.ask(SITES, tag::ALLOC_SITES);
+        assert_eq!(records.settings, Some((1, 4)));
         let (live, allocated) = plain(&records);
         assert_eq!(allocated, N);
         assert!((N / 2..=N).contains(&live), "{live}");
         // After a collection; sorted by what was allocated, which the checker holds it to.
         let flags = 6;
-        let records = peer.ask(Command::AllocSites { flags, cutoff: 0.0 }, records::ALLOC_SITES);
+        let records = peer.ask(Command::AllocSites { flags, cutoff: 0.0 }, tag::ALLOC_SITES);
         assert_eq!(plain(&records), (N / 2, N));
-        let Sites { total, flags, .. } = records.sites.last().unwrap().clone();
-        assert_eq!(flags, 6);
+        let sites = records.sites().last().unwrap();
+        assert_eq!(sites.flags, 6);
+        let allocated = sites.totals.unwrap()[3];
         // Nothing of that class has changed since.
         let flags = 1;
-        let records = peer.ask(Command::AllocSites { flags, cutoff: 0.0 }, records::ALLOC_SITES);
+        let records = peer.ask(Command::AllocSites { flags, cutoff: 0.0 }, tag::ALLOC_SITES);
         assert_eq!(plain(&records), (0, 0));
-        assert!(records.sites.last().unwrap().total[3] >= total[3]);
+        assert!(records.sites().last().unwrap().totals.unwrap()[3] >= allocated);
         let command = Command::AllocSites { flags: 0, cutoff: 0.5 };
-        let rows = peer.ask(command, records::ALLOC_SITES).sites.last().unwrap().rows.clone();
+        let records = peer.ask(command, tag::ALLOC_SITES);
+        let rows = &records.sites().last().unwrap().rows;
         assert!(rows.len() <= 2, "{rows:?}");
-        let records = peer.ask(Command::HeapSummary, records::HEAP_SUMMARY);
-        let [live_bytes, live_count, bytes, count] = records.summaries[0];
+        let records = peer.ask(Command::HeapSummary, tag::HEAP_SUMMARY);
+        let [live_bytes, live_count, bytes, count] = summary(&records);
         assert!(N <= live_count && live_count <= count && live_bytes <= bytes, "{records:?}");
         peer.stop();
         let (bytes, outcome) = peer.end();
         outcome.assert_success();
-        assert_eq!(plain(&records::check(&bytes).unwrap()).1, 2 * N);
+        assert_eq!(plain(&read_records(&bytes).unwrap()).1, 2 * N);
     });
 }
 
@@ -161,9 +173,7 @@ fn a_summary_of_the_heap_is_without_fillers() {
         let mut peer =
             Peer::start(jdk, "cpu=samples,format=b", "KeptByThreads", &[&threads, "wait"]);
         peer.running.wait_for_stdout("kept=");
-        let ask = |peer: &mut Peer| {
-            peer.ask(Command::HeapSummary, records::HEAP_SUMMARY).summaries.pop().unwrap()
-        };
+        let ask = |peer: &mut Peer| summary(&peer.ask(Command::HeapSummary, tag::HEAP_SUMMARY));
         let [bytes, count, ..] = ask(&mut peer);
         // Header and four elements.
         let (least_bytes, least_count) = (32 * 1000 * THREADS, 1000 * THREADS);
@@ -184,22 +194,22 @@ fn allocations_are_counted_when_told_to() {
     jdk::each(|jdk| {
         let mut peer = allocating(jdk, ",gc=y");
         peer.send(Command::AllocOff);
-        assert_eq!(plain(&peer.ask(SITES, records::ALLOC_SITES)).1, N);
+        assert_eq!(plain(&peer.ask(SITES, tag::ALLOC_SITES)).1, N);
         peer.stop();
         let (bytes, outcome) = peer.end();
         outcome.assert_success();
-        assert_eq!(plain(&records::check(&bytes).unwrap()), (N / 2, N), "allocated while off");
+        assert_eq!(plain(&read_records(&bytes).unwrap()), (N / 2, N), "allocated while off");
 
         let mut peer = allocating(jdk, "");
         peer.send(Command::AllocOff);
         peer.send(Command::AllocOn);
         peer.send(Command::ForceGc);
         peer.send(Command::ClearSites);
-        assert_eq!(plain(&peer.ask(SITES, records::ALLOC_SITES)), (N / 2, N / 2), "what lived");
+        assert_eq!(plain(&peer.ask(SITES, tag::ALLOC_SITES)), (N / 2, N / 2), "what lived");
         peer.stop();
         let (bytes, outcome) = peer.end();
         outcome.assert_success();
-        assert_eq!(plain(&records::check(&bytes).unwrap()).1, N / 2 + N);
+        assert_eq!(plain(&read_records(&bytes).unwrap()).1, N / 2 + N);
     });
 }
 
@@ -210,10 +220,10 @@ fn samples_are_written_and_go_on() {
         let first = wait_for_samples(&mut peer, 20);
         let second = wait_for_samples(&mut peer, first + 20);
         peer.send(Command::ClearCpu);
-        let after = total(&peer.ask(SAMPLES, records::CPU_SAMPLES));
+        let after = total(&peer.ask(SAMPLES, tag::CPU_SAMPLES));
         assert!(after < second, "{after} samples after {second}");
-        let records = peer.ask(Command::CpuSamples { cutoff: 0.9 }, records::CPU_SAMPLES);
-        assert!(records.sections.last().unwrap().rows.len() <= 1);
+        let records = peer.ask(Command::CpuSamples { cutoff: 0.9 }, tag::CPU_SAMPLES);
+        assert!(records.samples().last().unwrap().rows.len() <= 1);
         peer.stop();
         peer.end().1.assert_success();
     });
@@ -223,7 +233,7 @@ fn samples_are_written_and_go_on() {
 fn one_thread_or_all_are_sampled() {
     jdk::each(|jdk| {
         let mut peer = spinning(jdk, ",heap=sites");
-        assert_eq!(total(&peer.ask(SAMPLES, records::CPU_SAMPLES)), 0);
+        assert_eq!(total(&peer.ask(SAMPLES, tag::CPU_SAMPLES)), 0);
         let records = peer.records();
         let (&serial, main) = records.threads.iter().find(|(_, it)| it.name == "main").unwrap();
         let swapped = main.object.swap_bytes();
@@ -232,19 +242,19 @@ fn one_thread_or_all_are_sampled() {
             peer.send(Command::CpuOn(one));
             wait_for_samples(&mut peer, 1);
             peer.send(Command::CpuOff(one));
-            let before = total(&peer.ask(SAMPLES, records::CPU_SAMPLES));
+            let before = total(&peer.ask(SAMPLES, tag::CPU_SAMPLES));
             std::thread::sleep(Duration::from_millis(200));
             // One sample may have been on its way.
-            let after = total(&peer.ask(SAMPLES, records::CPU_SAMPLES));
+            let after = total(&peer.ask(SAMPLES, tag::CPU_SAMPLES));
             assert!(after <= before + 1, "{before} samples, then {after}");
             peer.send(Command::ClearCpu);
         }
         peer.send(Command::CpuOn(Threads::All));
         wait_for_samples(&mut peer, 20);
         peer.send(Command::CpuOff(Threads::All));
-        let before = total(&peer.ask(SAMPLES, records::CPU_SAMPLES));
+        let before = total(&peer.ask(SAMPLES, tag::CPU_SAMPLES));
         std::thread::sleep(Duration::from_millis(200));
-        assert!(total(&peer.ask(SAMPLES, records::CPU_SAMPLES)) <= before + 1);
+        assert!(total(&peer.ask(SAMPLES, tag::CPU_SAMPLES)) <= before + 1);
         // No such thread.
         peer.send(Command::CpuOff(Threads::One(ThreadId::from(0x77))));
         peer.stop();
@@ -252,8 +262,8 @@ fn one_thread_or_all_are_sampled() {
         outcome.assert_success();
         assert!(outcome.stderr.contains("HPROF ERROR: perk: no thread has the id 0x77\n"));
         // What CONTROL asked for is in the last dump, too.
-        let records = records::check(&bytes).unwrap();
-        assert!(records.tags.ends_with(&[records::CPU_SAMPLES]), "{:?}", records.tags.last());
+        read_records(&bytes).unwrap();
+        assert_eq!(tags(&bytes).last(), Some(&tag::CPU_SAMPLES));
     });
 }
 
@@ -266,9 +276,9 @@ fn ids_of_four_bytes_name_threads_too() {
     let id = u32::try_from(main.object).unwrap();
     // As the original's clients send it: off, for the thread with this id.
     peer.send_bytes(&[&[8, 0, 0, 0, 1, 0, 0, 0, 6, 0, 4][..], &id.to_le_bytes()].concat());
-    let before = total(&peer.ask(SAMPLES, records::CPU_SAMPLES));
+    let before = total(&peer.ask(SAMPLES, tag::CPU_SAMPLES));
     std::thread::sleep(Duration::from_millis(200));
-    assert!(total(&peer.ask(SAMPLES, records::CPU_SAMPLES)) <= before + 5, "{before}");
+    assert!(total(&peer.ask(SAMPLES, tag::CPU_SAMPLES)) <= before + 5, "{before}");
     peer.stop();
     let (_, outcome) = peer.end();
     assert_eq!(outcome.stderr, progress());
@@ -280,17 +290,16 @@ fn the_heap_is_dumped_whether_the_options_say_so_or_not() {
         let mut peer = spinning(jdk, ",cpu=samples");
         for number in 1..=2 {
             peer.send(Command::DumpHeap);
-            let ends = |bytes: &[u8]| {
-                tags(bytes).iter().filter(|tag| **tag == records::HEAP_DUMP_END).count()
-            };
+            let ends =
+                |bytes: &[u8]| tags(bytes).iter().filter(|it| **it == tag::HEAP_DUMP_END).count();
             peer.wait_for("a heap dump", |bytes| ends(bytes) == number);
         }
-        assert!(tags(&peer.received).contains(&records::HEAP_DUMP_SEGMENT));
+        assert!(tags(&peer.received).contains(&tag::HEAP_DUMP_SEGMENT));
         peer.stop();
         let (bytes, outcome) = peer.end();
         outcome.assert_success();
         assert_eq!(outcome.stderr, progress());
-        assert_eq!(tags(&bytes).last(), Some(&records::CPU_SAMPLES));
+        assert_eq!(tags(&bytes).last(), Some(&tag::CPU_SAMPLES));
         assert_no_file(&outcome);
     });
 }
@@ -303,7 +312,7 @@ fn traces_are_written_to_the_depth_asked_for() {
         // The first samples may be of threads that were not met running.
         while peer.records().traces.values().all(|trace| trace.frames.len() < 2) {
             assert!(Instant::now() < deadline, "no trace has two frames");
-            peer.ask(SAMPLES, records::CPU_SAMPLES);
+            peer.ask(SAMPLES, tag::CPU_SAMPLES);
         }
         peer.send(Command::Depth(1));
         // A walk may be on its way.
@@ -311,9 +320,9 @@ fn traces_are_written_to_the_depth_asked_for() {
         peer.send(Command::ClearCpu);
         std::thread::sleep(Duration::from_millis(300));
         peer.send(Command::DumpTraces);
-        let records = peer.ask(SAMPLES, records::CPU_SAMPLES);
-        let rows = &records.sections.last().unwrap().rows;
-        let deepest = rows.iter().map(|(_, trace)| &records.traces[trace]);
+        let records = peer.ask(SAMPLES, tag::CPU_SAMPLES);
+        let rows = &records.samples().last().unwrap().rows;
+        let deepest = rows.iter().map(|row| &records.traces[&row.trace]);
         let deepest = deepest.map(|trace| trace.frames.len()).max();
         assert_eq!(deepest, Some(1), "{rows:?}");
         peer.stop();
@@ -330,7 +339,7 @@ fn the_program_is_ended_when_told_to() {
         outcome.assert_success();
         assert_eq!(outcome.stderr, format!("{EXIT_LINE}\n"));
         assert_eq!(outcome.stdout, "ready\n");
-        let records = records::check(&bytes).unwrap();
+        let records = read_records(&bytes).unwrap();
         assert!(records.sections.is_empty(), "a dump that nobody asked for");
     });
 }
@@ -347,7 +356,7 @@ fn after_eof_commands_are_not_obeyed() {
         let (bytes, outcome) = peer.end();
         outcome.assert_success();
         assert_eq!(outcome.stderr, progress());
-        assert_eq!(records::check(&bytes).unwrap().sections.len(), 1);
+        assert_eq!(read_records(&bytes).unwrap().sections.len(), 1);
     });
 }
 
@@ -358,7 +367,7 @@ fn unloaded_classes_are_told() {
         let peer = Peer::start(jdk, options, "ClassUnloading", &["20"]);
         let (bytes, outcome) = peer.end();
         outcome.assert_success();
-        let records = records::check(&bytes).unwrap();
+        let records = read_records(&bytes).unwrap();
         let unloaded = records.unloaded.iter().map(|serial| &records.classes[serial]);
         let payloads = unloaded.filter(|name| *name == "ClassUnloading$Payload").count() as u64;
         let gone = outcome.number("unloaded");

@@ -5,9 +5,10 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use perk_control::Command;
+use perk_testkit::hprof::Recording;
 use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava};
 
-use crate::support::records::{self, Records};
+use crate::support::read_records;
 
 /// How long something that has to come is waited for.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -116,7 +117,7 @@ impl Peer {
 
     /// Sends a command, and waits until there are more records of a kind.
     #[track_caller]
-    pub(crate) fn ask(&mut self, command: Command, tag: u8) -> Records {
+    pub(crate) fn ask(&mut self, command: Command, tag: u8) -> Recording {
         let count = |bytes: &[u8]| tags(bytes).iter().filter(|it| **it == tag).count();
         let before = count(&self.received);
         self.send(command);
@@ -126,7 +127,7 @@ impl Peer {
 
     /// The records that are there.
     #[track_caller]
-    pub(crate) fn records(&self) -> Records {
+    pub(crate) fn records(&self) -> Recording {
         records(&self.received)
     }
 
@@ -175,9 +176,9 @@ pub(crate) fn tags(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[track_caller]
-fn records(bytes: &[u8]) -> Records {
+fn records(bytes: &[u8]) -> Recording {
     match walk(bytes) {
-        (tags, _) if tags.is_empty() => Records::default(),
-        (_, end) => records::check(&bytes[..end]).unwrap_or_else(|what| panic!("{what}")),
+        (tags, _) if tags.is_empty() => Recording::default(),
+        (_, end) => read_records(&bytes[..end]).unwrap_or_else(|what| panic!("{what}")),
     }
 }

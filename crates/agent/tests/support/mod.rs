@@ -1,21 +1,20 @@
-//! What the tests of the agent's files share: a checker of each format that owes nothing to
-//! `perk_hprof`, and short ways to run a program and to look at its samples.
+//! What the tests of the agent's files share: short ways to run a program, to check its file strictly
+//! and to look at its samples.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-pub(crate) mod records;
-pub(crate) mod text;
-
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use perk_control::{DumpPart, messages};
 use perk_profile::{Profile, TraceId};
+use perk_testkit::hprof::{Form, Frame, Recording, Trace};
 use perk_testkit::{JavaRun, Jdk, Outcome, workspace};
 
-use text::{Text, Trace};
+/// Samples by method.
+pub(crate) type Counts = BTreeMap<String, u64>;
 
 /// The file that runs write.
 pub(crate) const FILE: &str = "o.txt";
@@ -29,17 +28,43 @@ pub(crate) fn sampled(jdk: &Jdk, options: &str) -> JavaRun {
 
 /// Runs a program to a good end, and checks its file.
 #[track_caller]
-pub(crate) fn run(jdk: &Jdk, options: &str, main: &str, args: &[&str]) -> (Outcome, Text) {
+pub(crate) fn run(jdk: &Jdk, options: &str, main: &str, args: &[&str]) -> (Outcome, Recording) {
     let outcome = sampled(jdk, options).main(main).args(args).run();
     outcome.assert_success();
     let text = checked(&outcome);
     (outcome, text)
 }
 
+/// A file of text with samples alone, of the original's or of perk's.
+pub(crate) fn read_text(bytes: &[u8]) -> Result<Recording, String> {
+    read(bytes, Form::Text)
+}
+
+/// A file of text with samples alone that perk has written.
+pub(crate) fn read_perk_text(bytes: &[u8]) -> Result<Recording, String> {
+    let recording = read_text(bytes)?;
+    recording.check_perk()?;
+    Ok(recording)
+}
+
+/// Records of samples and sites, of the original's or of perk's.
+pub(crate) fn read_records(bytes: &[u8]) -> Result<Recording, String> {
+    read(bytes, Form::Binary)
+}
+
+fn read(bytes: &[u8], form: Form) -> Result<Recording, String> {
+    let recording = Recording::read(bytes)?;
+    if recording.form != form {
+        return Err(format!("{:?}, not {form:?}", recording.form));
+    }
+    recording.check_plain()?;
+    Ok(recording)
+}
+
 /// The text of [`FILE`], strictly checked.
 #[track_caller]
-pub(crate) fn checked(outcome: &Outcome) -> Text {
-    match text::check_as_perk(outcome.bytes(FILE)) {
+pub(crate) fn checked(outcome: &Outcome) -> Recording {
+    match read_perk_text(outcome.bytes(FILE)) {
         Ok(text) => text,
         Err(what) => panic!("{FILE}: {what}\n{}", outcome.report()),
     }
@@ -89,29 +114,36 @@ pub(crate) fn assert_near(found: u64, expected: u64, percent: u64, slack: u64, w
 }
 
 /// Samples of the traces that `wanted` picks.
-pub(crate) fn samples_where(text: &Text, wanted: impl Fn(&Trace) -> bool) -> u64 {
-    text.counts().iter().filter(|(serial, _)| wanted(&text.traces[serial])).map(|(_, n)| n).sum()
+pub(crate) fn samples_where(recording: &Recording, wanted: impl Fn(&Trace) -> bool) -> u64 {
+    let counts = recording.samples_by_trace();
+    counts.iter().filter(|(serial, _)| wanted(&recording.traces[serial])).map(|(_, n)| n).sum()
+}
+
+/// How a method is named: with its signature if the file has it and that is wanted.
+fn method(frame: &Frame, with_signature: bool) -> String {
+    let signature = frame.signature.as_deref().filter(|_| with_signature);
+    frame.method.clone() + signature.unwrap_or_default()
 }
 
 /// Samples by the method on top of the stack.
-pub(crate) fn self_counts(text: &Text) -> BTreeMap<String, u64> {
-    let mut counts = BTreeMap::new();
-    for (serial, count) in text.counts() {
-        *counts.entry(text.traces[&serial].top().to_owned()).or_default() += count;
+pub(crate) fn self_counts(recording: &Recording, with_signature: bool) -> Counts {
+    let mut counts = Counts::new();
+    for (serial, count) in recording.samples_by_trace() {
+        let top = recording.frames(serial).first();
+        let top = top.map_or("<empty trace>".to_owned(), |frame| method(frame, with_signature));
+        *counts.entry(top).or_default() += count;
     }
     counts
 }
 
 /// Samples by each method on the stack, recursion counted once.
-pub(crate) fn total_counts(text: &Text) -> BTreeMap<String, u64> {
-    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    for (serial, count) in text.counts() {
-        let mut methods: Vec<&str> =
-            text.traces[&serial].frames.iter().map(|frame| frame.method.as_str()).collect();
-        methods.sort_unstable();
-        methods.dedup();
+pub(crate) fn total_counts(recording: &Recording, with_signature: bool) -> Counts {
+    let mut counts = Counts::new();
+    for (serial, count) in recording.samples_by_trace() {
+        let frames = recording.frames(serial).iter();
+        let methods: BTreeSet<String> = frames.map(|frame| method(frame, with_signature)).collect();
         for method in methods {
-            *counts.entry(method.to_owned()).or_default() += count;
+            *counts.entry(method).or_default() += count;
         }
     }
     counts

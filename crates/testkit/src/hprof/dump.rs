@@ -77,7 +77,7 @@ impl Recording {
         let late_threads = threads.filter(|serial| !self.threads.contains_key(serial));
         let late_traces = heap.traces().filter(|serial| !self.traces.contains_key(serial));
         heap.late = late_threads.chain(late_traces).collect();
-        self.sections.push(Section::Heap(heap));
+        self.add_section(Section::Heap(heap));
         Ok(())
     }
 
@@ -100,7 +100,7 @@ impl Recording {
                 dump.monitors.push(owned_monitor(class, lines)?);
             }
         }
-        self.sections.push(Section::MonitorDump(dump));
+        self.add_section(Section::MonitorDump(dump));
         Ok(())
     }
 
@@ -125,7 +125,7 @@ impl Recording {
         }
         let in_order = times.rows.is_sorted_by(|a, b| a.percent >= b.percent);
         ensure(in_order, || "MONITOR TIME out of order".to_owned())?;
-        self.sections.push(Section::MonitorTimes(times));
+        self.add_section(Section::MonitorTimes(times));
         Ok(())
     }
 }

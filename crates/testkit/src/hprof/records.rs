@@ -2,26 +2,35 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use self::tag::{
+    ALLOC_SITES, CONTROL_SETTINGS, CPU_SAMPLES, END_THREAD, FRAME, HEAP_DUMP, HEAP_DUMP_END,
+    HEAP_DUMP_SEGMENT, HEAP_SUMMARY, LOAD_CLASS, START_THREAD, TRACE, UNLOAD_CLASS, UTF8,
+};
 use super::cursor::Cursor;
 use super::{
     Class, Contents, Cost, Costs, Form, Frame, Heap, Object, Recording, Result, Root, SYSTEM_TRACE,
-    Section, Site, Sites, Thread, Trace, Value, ensure,
+    Section, Site, Sites, Thread, Trace, Value, Written, ensure,
 };
 
-const UTF8: u8 = 0x01;
-const LOAD_CLASS: u8 = 0x02;
-const UNLOAD_CLASS: u8 = 0x03;
-const FRAME: u8 = 0x04;
-const TRACE: u8 = 0x05;
-const ALLOC_SITES: u8 = 0x06;
-const HEAP_SUMMARY: u8 = 0x07;
-const START_THREAD: u8 = 0x0A;
-const END_THREAD: u8 = 0x0B;
-const HEAP_DUMP: u8 = 0x0C;
-const CPU_SAMPLES: u8 = 0x0D;
-const CONTROL_SETTINGS: u8 = 0x0E;
-const HEAP_DUMP_SEGMENT: u8 = 0x1C;
-const HEAP_DUMP_END: u8 = 0x2C;
+/// Tags of records.
+pub mod tag {
+    #![allow(missing_docs, reason = "the description's own names")]
+
+    pub const UTF8: u8 = 0x01;
+    pub const LOAD_CLASS: u8 = 0x02;
+    pub const UNLOAD_CLASS: u8 = 0x03;
+    pub const FRAME: u8 = 0x04;
+    pub const TRACE: u8 = 0x05;
+    pub const ALLOC_SITES: u8 = 0x06;
+    pub const HEAP_SUMMARY: u8 = 0x07;
+    pub const START_THREAD: u8 = 0x0A;
+    pub const END_THREAD: u8 = 0x0B;
+    pub const HEAP_DUMP: u8 = 0x0C;
+    pub const CPU_SAMPLES: u8 = 0x0D;
+    pub const CONTROL_SETTINGS: u8 = 0x0E;
+    pub const HEAP_DUMP_SEGMENT: u8 = 0x1C;
+    pub const HEAP_DUMP_END: u8 = 0x2C;
+}
 
 /// Names of element types by their number; 2 stands for references.
 const ELEMENTS: [(u8, &str, usize); 8] = [
@@ -94,7 +103,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Recording> {
     input.id_bytes = id_bytes;
     let created_ms = input.u8()?;
     ensure(created_ms > 1_500_000_000_000, || format!("created at {created_ms} ms"))?;
-    let recording = Recording { form: Form::Binary, version, id_bytes, ..Recording::default() };
+    let recording =
+        Recording { form: Form::Binary, version, id_bytes, created_ms, ..Recording::default() };
     let mut reader = Reader { recording, ..Reader::default() };
     while !input.bytes.is_empty() {
         let at = bytes.len() - input.bytes.len();
@@ -140,22 +150,19 @@ impl Reader {
                 if !self.recording.classes.contains_key(&serial) {
                     self.recording.unknown_classes.insert(serial);
                 }
-                Ok(())
+                let is_new = self.recording.unloaded.insert(serial);
+                ensure(is_new, || format!("class {serial} is unloaded twice"))
             }
             FRAME => self.frame(body),
             TRACE => self.trace(body),
             ALLOC_SITES => self.alloc_sites(body),
             HEAP_SUMMARY => {
                 let numbers = [body.u4()?.into(), body.u4()?.into(), body.u8()?, body.u8()?];
-                self.recording.sections.push(Section::HeapSummary(numbers));
+                self.recording.add_section(Section::HeapSummary(numbers));
                 Ok(())
             }
             START_THREAD => self.start_thread(body),
-            END_THREAD => {
-                let serial = body.u4()?;
-                let is_new = self.recording.ended.insert(serial);
-                ensure(is_new, || format!("thread {serial} ends twice"))
-            }
+            END_THREAD => self.recording.end_thread(body.u4()?),
             CPU_SAMPLES => self.cpu_samples(body),
             CONTROL_SETTINGS => {
                 self.recording.settings = Some((body.u4()?, body.u2()?));
@@ -176,9 +183,11 @@ impl Reader {
         let name = body.take(body.bytes.len())?;
         ensure(!name.contains(&0), || "a NUL in a name".to_owned())?;
         let name = modified_utf8(name);
+        let before = self.names.insert(id, name);
         // perk writes its accounting anew at each dump.
-        let is_new = self.names.insert(id, name).is_none() || !self.used_names.contains(&id);
-        ensure(id != 0 && is_new, || format!("name {id:#x} again"))
+        let is_new = before.is_none_or(|name| name.starts_with("perk accounting\n"));
+        let is_used = self.used_names.contains(&id);
+        ensure(id != 0 && is_new && !is_used, || format!("name {id:#x} again"))
     }
 
     /// The name behind an id; 0 stands for none.
@@ -199,11 +208,16 @@ impl Reader {
             format!("a class name not in source form: {name}")
         })?;
         self.recording.load_traces.insert(trace);
-        self.class_names.insert(object, name.clone());
+        // In ids of four bytes perk has none for classes that are in no heap dump.
+        let is_nowhere = object == 0 && self.recording.id_bytes == 4;
+        ensure(object != 0 || is_nowhere, || format!("class {serial} without object"))?;
+        let before = self.class_names.insert(object, name.clone());
+        if before.is_some() && !is_nowhere {
+            self.recording.shared_objects.insert(object);
+        }
+        self.recording.order.push(Written::Class(serial));
         let before = self.recording.classes.insert(serial, name);
-        ensure(before.is_none() && serial >= 100_000 && object != 0, || {
-            format!("class {serial} again, or no class")
-        })
+        ensure(before.is_none() && serial >= 100_000, || format!("class {serial} again"))
     }
 
     fn frame(&mut self, body: &mut Cursor<'_>) -> Result<()> {
@@ -211,6 +225,7 @@ impl Reader {
         let method = self.name(body)?.ok_or("a method without a name")?;
         let (signature, source) = (self.name(body)?, self.name(body)?);
         let (class, line) = (body.u4()?, body.u4()?.cast_signed());
+        self.recording.frame_classes.insert(class);
         let class = self.recording.classes.get(&class);
         let class = class.ok_or("a frame before its class")?;
         ensure(line > 0 || [-1, -2, -3].contains(&line), || format!("line {line}"))?;
@@ -218,6 +233,7 @@ impl Reader {
         ensure(shaped, || format!("signature {signature:?}"))?;
         let frame = Frame {
             method: format!("{class}.{method}"),
+            signature,
             source: source.unwrap_or_else(|| "<Unknown Source>".to_owned()),
             line: u32::try_from(line).ok(),
             is_native: line == -3,
@@ -235,24 +251,24 @@ impl Reader {
         }
         let thread = (thread != 0).then_some(thread);
         let is_known = serial >= SYSTEM_TRACE || serial == 0 && frames.is_empty();
-        let before = self.recording.traces.insert(serial, Trace { thread, frames });
-        ensure(before.is_none() && is_known, || format!("trace {serial} again, or no trace"))
+        ensure(is_known, || format!("trace {serial}"))?;
+        self.recording.add_trace(serial, Trace { thread, frames })
     }
 
     fn start_thread(&mut self, body: &mut Cursor<'_>) -> Result<()> {
         let (serial, object, _trace) = (body.u4()?, body.id()?, body.u4()?);
         let name = self.name(body)?.ok_or("a thread without a name")?;
         let group = self.name(body)?.unwrap_or_default();
-        self.name(body)?;
-        let before = self.recording.threads.insert(serial, Thread { object, name, group });
-        ensure(before.is_none() && serial > 200_000, || format!("thread {serial} again"))
+        let parent = self.name(body)?.unwrap_or_default();
+        self.recording.add_thread(serial, Thread { object, name, group, parent })
     }
 
     fn alloc_sites(&mut self, body: &mut Cursor<'_>) -> Result<()> {
         let (flags, cutoff_bits) = (body.u2()?, body.u4()?);
         let totals = [body.u4()?.into(), body.u4()?.into(), body.u8()?, body.u8()?];
         let by_allocated = flags & 2 != 0;
-        let mut sites = Sites { by_allocated, cutoff_bits, totals: Some(totals), rows: Vec::new() };
+        let totals = Some(totals);
+        let mut sites = Sites { by_allocated, flags, cutoff_bits, totals, rows: Vec::new() };
         for _ in 0..body.u4()? {
             let (element, class, trace) = (body.u1()?, body.u4()?, body.u4()?);
             let numbers =
@@ -280,10 +296,10 @@ impl Reader {
         for _ in 0..body.u4()? {
             let (count, trace) = (u64::from(body.u4()?), body.u4()?);
             let percent = count as f64 * 100.0 / total as f64;
-            costs.rows.push(Cost { percent, count, trace });
+            costs.rows.push(Cost { percent, accumulated: None, count, trace });
         }
         self.recording.check_costs(&costs, "CPU SAMPLES")?;
-        self.recording.sections.push(Section::CpuSamples(costs));
+        self.recording.add_section(Section::CpuSamples(costs));
         Ok(())
     }
 
@@ -408,7 +424,7 @@ impl Reader {
         for trace in heap.traces() {
             self.recording.check_trace(trace)?;
         }
-        self.recording.sections.push(Section::Heap(heap));
+        self.recording.add_section(Section::Heap(heap));
         Ok(())
     }
 }

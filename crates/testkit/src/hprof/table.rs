@@ -30,7 +30,7 @@ impl Recording {
         let rows = lines.map(row).collect::<Result<Vec<Call>>>()?;
         let in_order = rows.is_sorted_by(|a, b| a.count >= b.count);
         ensure(in_order, || "rows of the table out of order".to_owned())?;
-        self.sections.push(Section::Calls(rows));
+        self.add_section(Section::Calls(rows));
         Ok(())
     }
 }

@@ -54,8 +54,10 @@ impl<'a> Lines<'a> {
 pub(super) fn read(bytes: &[u8]) -> Result<Recording> {
     let text = String::from_utf8_lossy(bytes);
     let body = text.strip_suffix('\n').ok_or("the last line has no end")?;
+    ensure(!body.contains('\r'), || "a carriage return".to_owned())?;
     let mut lines = Lines { all: body.split('\n').flat_map(whole_lines).collect(), next: 0 };
-    let mut recording = Recording { form: Form::Text, ..Recording::default() };
+    let has_cut_lines = lines.all.len() > body.split('\n').count();
+    let mut recording = Recording { form: Form::Text, has_cut_lines, ..Recording::default() };
     let has_header = text.starts_with("JAVA PROFILE ");
     let header = if has_header { recording.header(&mut lines) } else { Ok(()) };
     let read = header.and_then(|()| {
@@ -103,7 +105,9 @@ impl Recording {
                 line => prelude.push(line),
             }
         }
-        ensure(prelude.last() == Some(&""), || "no empty line before the dashes".to_owned())?;
+        ensure(prelude.len() > 1 && prelude.last() == Some(&""), || {
+            "no prose, or no empty line before the dashes".to_owned()
+        })?;
         ensure(lines.next()?.is_empty(), || "no empty line behind the dashes".to_owned())?;
         self.prelude = prelude.join("\n");
         Ok(())
@@ -114,19 +118,19 @@ impl Recording {
             self.thread_start(line)
         } else if let Some(rest) = lines.next_after("THREAD END (id = ") {
             let serial = number(rest.strip_suffix(')').ok_or("no closing parenthesis")?)?;
-            ensure(self.ended.insert(serial), || format!("thread {serial} ends twice"))
+            self.end_thread(serial)
         } else if let Some(rest) = lines.next_after("TRACE ") {
             self.trace(rest, lines)
         } else if let Some(rest) = lines.next_after("CPU SAMPLES BEGIN (total = ") {
             let costs = self.costs(rest, lines, "CPU SAMPLES END")?;
-            self.sections.push(Section::CpuSamples(costs));
+            self.add_section(Section::CpuSamples(costs));
             Ok(())
         } else if let Some(rest) = lines.next_after("CPU TIME (ms) BEGIN (total = ") {
             let costs = self.costs(rest, lines, "CPU TIME (ms) END")?;
-            self.sections.push(Section::CpuTimes(costs));
+            self.add_section(Section::CpuTimes(costs));
             Ok(())
         } else if let Some(rest) = lines.next_after("SITES BEGIN (ordered by ") {
-            self.sites(rest, lines)
+            self.site_rows(rest, lines)
         } else if lines.next_if(|line| line == table::TITLE.trim_end()).is_some() {
             self.table(lines)
         } else {
@@ -144,16 +148,14 @@ impl Recording {
         let (name, group) = match rest.strip_suffix("\")") {
             Some(rest) => rest.rsplit_once("\", group=\"").ok_or("a thread without group")?,
             None => {
-                let is_cut = line.len() == CUT_BYTES;
-                ensure(is_cut, || "a thread's line without end".to_owned())?;
+                self.has_cut_lines = line.len() == CUT_BYTES;
+                ensure(self.has_cut_lines, || "a thread's line without end".to_owned())?;
                 rest.split_once("\", group=\"").unwrap_or((rest, ""))
             }
         };
-        let serial = number(serial)?;
-        let thread =
-            Thread { object: hex(object)?, name: name.to_owned(), group: group.to_owned() };
-        let before = self.threads.insert(serial, thread);
-        ensure(before.is_none() && serial > 200_000, || format!("thread {serial} starts again"))
+        let (name, group) = (name.to_owned(), group.to_owned());
+        let thread = Thread { object: hex(object)?, name, group, parent: String::new() };
+        self.add_thread(number(serial)?, thread)
     }
 
     fn trace(&mut self, rest: &str, lines: &mut Lines<'_>) -> Result<()> {
@@ -175,8 +177,8 @@ impl Recording {
             }
         }
         ensure(is_empty == frames.is_empty(), || format!("trace {serial} has no line"))?;
-        let before = self.traces.insert(serial, Trace { thread, frames });
-        ensure(before.is_none() && serial >= LEAST_MARK, || format!("trace {serial} again"))
+        ensure(serial >= LEAST_MARK, || format!("trace {serial}"))?;
+        self.add_trace(serial, Trace { thread, frames })
     }
 
     /// Rows as `%4u %5.2f%% %5.2f%% %7u %5u %s`, up to `end`.
@@ -202,7 +204,8 @@ impl Recording {
             let top = self.frames(trace).first().map_or("<empty trace>", |frame| &frame.method);
             ensure(top == method, || format!("trace {trace} is {top}, not {method}"))?;
             let percent = sum.add(own, accumulated)?;
-            costs.rows.push(Cost { percent, count, trace });
+            let accumulated = Some(self::percent(accumulated)?);
+            costs.rows.push(Cost { percent, accumulated, count, trace });
         }
         ensure(!costs.rows.is_empty(), || "a title without rows".to_owned())?;
         self.check_costs(&costs, end)?;
@@ -210,7 +213,7 @@ impl Recording {
     }
 
     /// Rows as `%5u %5.2f%% %5.2f%% %9u %4u %9u %5u %5u %s`.
-    fn sites(&mut self, rest: &str, lines: &mut Lines<'_>) -> Result<()> {
+    fn site_rows(&mut self, rest: &str, lines: &mut Lines<'_>) -> Result<()> {
         let (order, written) = rest.split_once(" bytes) ").ok_or("no order and date")?;
         date(written)?;
         let by_allocated = order == "allocated";
@@ -253,7 +256,7 @@ impl Recording {
                 format!("more live than made: {row:?}")
             })?;
         }
-        self.sections.push(Section::Sites(sites));
+        self.add_section(Section::Sites(sites));
         Ok(())
     }
 }
@@ -316,7 +319,7 @@ fn frame(text: &str) -> Result<Frame> {
     let is_native = line == "Native method";
     let line = if is_native || line == "Unknown line" { None } else { Some(number(line)?) };
     let (method, source) = (method.to_owned(), source.to_owned());
-    Ok(Frame { method, source, line, is_native })
+    Ok(Frame { method, signature: None, source, line, is_native })
 }
 
 /// C's ctime: `Www Mmm dd hh:mm:ss yyyy`
@@ -329,7 +332,14 @@ pub(super) fn date(text: &str) -> Result<()> {
     let shape: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
     ensure(text.is_ascii() && text.len() == 24, bad)?;
     ensure(is_of(DAYS, &text[..3]) && is_of(MONTHS, &text[4..7]), bad)?;
-    ensure([" 00 00:00:00 0000", "  0 00:00:00 0000"].contains(&&shape[7..]), bad)
+    ensure([" 00 00:00:00 0000", "  0 00:00:00 0000"].contains(&&shape[7..]), bad)?;
+    let part = |from: usize, to: usize| text[from..to].trim_start().parse().unwrap_or(u32::MAX);
+    let in_range = (1..=31).contains(&part(8, 10))
+        && part(11, 13) < 24
+        && part(14, 16) < 60
+        && part(17, 19) < 61
+        && (2020..2200).contains(&part(20, 24));
+    ensure(in_range, bad)
 }
 
 /// A decimal number as `printf` writes it.
@@ -350,7 +360,8 @@ pub(super) fn hex(text: &str) -> Result<u64> {
 mod tests {
     use super::*;
 
-    const HEADER: &str = "JAVA PROFILE 1.0.1, created Sun Nov 22 05:34:20 2026\n\n\n--------\n\n";
+    const HEADER: &str =
+        "JAVA PROFILE 1.0.1, created Sun Nov 22 05:34:20 2026\n\nprose\n\n--------\n\n";
 
     /// The original cuts lines at 1023 bytes, and the next record stands on the same line; perk does
     /// not.
@@ -362,9 +373,12 @@ mod tests {
         let cut = read(format!("{HEADER}{}{next}", &start[..CUT_BYTES]).as_bytes()).unwrap();
         assert!(name.starts_with(&cut.threads[&200_002].name));
         assert_eq!(cut.threads[&200_003].name, "y");
+        assert!(cut.has_cut_lines && cut.check_plain().is_err());
         let whole = format!("{HEADER}{start}\", group=\"main\")\n{next}");
         let whole = read(whole.as_bytes()).unwrap();
         assert_eq!((&whole.threads[&200_002].name, whole.threads.len()), (&name, 2));
+        assert!(!whole.has_cut_lines);
+        whole.check_plain().unwrap();
         assert!(read(format!("{HEADER}{}\n{next}", &start[..900]).as_bytes()).is_err());
     }
 
