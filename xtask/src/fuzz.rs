@@ -1,5 +1,9 @@
-//! `xtask fuzz`: the readers of all formats, and of class files, on files broken at random. A reader may refuse what it
-//! is given; it must not panic, hang, or take memory that the file does not have.
+//! `xtask fuzz`: what reads foreign bytes, on files broken at random or on the files of a folder. A
+//! reader may refuse what it is given; it must not panic, hang, or take memory that the file does not
+//! have.
+
+mod class;
+mod targets;
 
 use std::io::{self, Write as _};
 use std::panic::{self, AssertUnwindSafe};
@@ -8,33 +12,11 @@ use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use anyhow::{Context, Result, bail, ensure};
-use perk_formats::{
-    async_profiler, collapsed, flamegraph, jamaica, jfr, perf_script, pprof, shared_fields,
-    speedscope, xprof,
-};
-use perk_hprof::aprof;
-use perk_testkit::fixture;
+use perk_control::Command;
+use perk_control::commands::Threads;
+use perk_testkit::{fixture, workspace};
 
-use crate::roundtrip;
-
-/// A reader: its name, and what runs it.
-type Reader = (&'static str, fn(&[u8]));
-
-const READERS: [Reader; 13] = [
-    ("hprof", |bytes| drop(perk_hprof::read(bytes))),
-    ("aprof", |bytes| drop(aprof::read(bytes))),
-    ("collapsed", |bytes| drop(collapsed::read(bytes))),
-    ("html", |bytes| drop(flamegraph::read(bytes))),
-    ("xprof", |bytes| drop(xprof::read(bytes))),
-    ("jamaica", |bytes| drop(jamaica::read(bytes))),
-    ("fields", |bytes| drop(shared_fields::read(bytes))),
-    ("pprof", |bytes| drop(pprof::read(bytes))),
-    ("speedscope", |bytes| drop(speedscope::read(bytes))),
-    ("jfr", |bytes| drop(jfr::read(bytes))),
-    ("perf", |bytes| drop(perf_script::read(bytes))),
-    ("async", |bytes| drop(async_profiler::read(bytes))),
-    ("class", roundtrip::try_bytes),
-];
+use targets::{TARGETS, Target};
 
 /// Larger files are no seeds: the time is better spent on more cases.
 const SEED_LIMIT_BYTES: u64 = 64 * 1024;
@@ -42,80 +24,152 @@ const SEED_LIMIT_BYTES: u64 = 64 * 1024;
 const CASE_LIMIT: Duration = Duration::from_secs(10);
 /// The process may grow by so much in a case.
 const GROWTH_LIMIT_BYTES: u64 = 1 << 30;
-const USAGE: &str = "fuzz [FORMAT] [--seconds N] [--seed N]";
+const USAGE: &str = "fuzz [TARGET] [--seconds N] [--seed N], or fuzz [TARGET] --corpus FILE|DIR";
 
-/// Fuzzes one reader, or each in turn.
+/// What option strings are made of.
+const OPTIONS: [&str; 4] = [
+    "cpu=samples,interval=500us,depth=64,thread=y,cutoff=0.01,format=b,idsize=4,version=1.0.1",
+    "cpu=times,timing=exact,clock=wall,include=a.B:c.*,exclude=x.Y.z,max-nodes=8m,lineno=n",
+    "heap=all,sample=512k,monitor=y,locks=y,gc=y,force=n,file=%p.txt,aprof=between",
+    "heap=sites,net=[::1]:4000,doe=n,verbose=n,classes=used",
+];
+
+#[derive(Debug)]
+struct Arguments<'a> {
+    target: Option<&'a str>,
+    time: Duration,
+    seed: u64,
+    corpus: Option<&'a Path>,
+}
+
+impl<'a> Arguments<'a> {
+    fn parse(arguments: &[&'a str]) -> Result<Self> {
+        let (mut target, mut seconds, mut seed, mut corpus) = (None, 10, 1, None);
+        let mut arguments = arguments.iter();
+        while let Some(&name) = arguments.next() {
+            let mut value = || arguments.next().with_context(|| format!("{name} needs a value"));
+            match name {
+                "--seconds" => seconds = value()?.parse().context("--seconds takes a number")?,
+                "--seed" => seed = value()?.parse().context("--seed takes a number")?,
+                "--corpus" => corpus = Some(Path::new(*value()?)),
+                name if !name.starts_with('-') => target = Some(name),
+                _ => bail!("unknown option {name}: {USAGE}"),
+            }
+        }
+        Ok(Self { target, time: Duration::from_secs(seconds), seed, corpus })
+    }
+
+    /// The target that is named, or each.
+    fn targets(&self) -> Result<Vec<Target>> {
+        let is_chosen = |target: &Target| self.target.is_none_or(|name| name == target.0);
+        let chosen: Vec<Target> = TARGETS.into_iter().filter(is_chosen).collect();
+        let names = || TARGETS.map(|target| target.0).join(", ");
+        ensure!(!chosen.is_empty(), "no such target; there are {}", names());
+        Ok(chosen)
+    }
+}
+
+/// Fuzzes one target, or each in turn; or runs the files of a folder through them.
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
-    let (mut only, mut seconds, mut seed) = (None, 10_u64, 1_u64);
-    let mut arguments = arguments.iter();
-    while let Some(&name) = arguments.next() {
-        let mut value = || arguments.next().with_context(|| format!("{name} needs a value"));
-        match name {
-            "--seconds" => seconds = value()?.parse().context("--seconds takes a number")?,
-            "--seed" => seed = value()?.parse().context("--seed takes a number")?,
-            name if !name.starts_with('-') => only = Some(name),
-            _ => bail!("unknown option {name}: {USAGE}"),
-        }
-    }
-    let chosen: Vec<_> =
-        READERS.iter().filter(|(name, _)| only.is_none_or(|only| only == *name)).collect();
-    ensure!(!chosen.is_empty(), "no such format; there are {}", READERS.map(|it| it.0).join(", "));
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has no parent")?;
-    let mut seeds = Vec::new();
-    collect(&root.join("testdata"), &mut seeds)?;
-    ensure!(!seeds.is_empty(), "no files in testdata");
-    let mut classes = Vec::new();
-    collect(
-        &fixture::compile_files(&[&root.join("crates/classfile/tests/java/Everything.java")]),
-        &mut classes,
-    )?;
-    // The panic is told with its case.
+    let arguments = Arguments::parse(arguments)?;
+    let targets = arguments.targets()?;
+    // A panic is shown with its case.
     panic::set_hook(Box::new(|_| {}));
-    for &&(name, read) in &chosen {
-        let seeds = if name == "class" { &classes } else { &seeds };
-        let count = fuzz(name, read, seeds, Duration::from_secs(seconds), seed)?;
-        writeln!(io::stdout(), "{name:<11} {count} cases, no fault")?;
+    match arguments.corpus {
+        Some(corpus) => replay(&targets, corpus),
+        None => break_at_random(&targets, &arguments),
     }
-    Ok(())
 }
 
-/// The content of all files below `folder` that are small enough.
-fn collect(folder: &Path, seeds: &mut Vec<Vec<u8>>) -> Result<()> {
-    let mut paths: Vec<PathBuf> =
-        fs::read_dir(folder)?.map(|entry| entry.map(|it| it.path())).collect::<Result<_, _>>()?;
-    paths.sort();
-    for path in paths {
-        let metadata = fs::metadata(&path)?;
-        if metadata.is_dir() {
-            collect(&path, seeds)?;
-        } else if metadata.len() <= SEED_LIMIT_BYTES {
-            seeds.push(fs::read(&path)?);
+/// Runs each file through each target.
+fn replay(targets: &[Target], corpus: &Path) -> Result<()> {
+    let files = files(corpus, u64::MAX)?;
+    ensure!(!files.is_empty(), "no files in {}", corpus.display());
+    let mut faults = 0;
+    for &(name, target) in targets {
+        let before = faults;
+        for file in &files {
+            let bytes = fs::read(file).with_context(|| file.display().to_string())?;
+            if let Some(fault) = fault_of(target, &bytes) {
+                writeln!(io::stdout(), "{name}: {fault}; the file is {}", file.display())?;
+                faults += 1;
+            }
+        }
+        if faults == before {
+            writeln!(io::stdout(), "{name:<12} {} files, no fault", files.len())?;
         }
     }
+    ensure!(faults == 0, "{faults} faults");
     Ok(())
 }
 
-fn fuzz(name: &str, read: fn(&[u8]), seeds: &[Vec<u8>], time: Duration, seed: u64) -> Result<u64> {
+fn break_at_random(targets: &[Target], arguments: &Arguments<'_>) -> Result<()> {
+    let files = contents(&workspace().join("testdata"))?;
+    let source = workspace().join("crates/classfile/tests/java/Everything.java");
+    let classes = contents(&fixture::compile_files(&[&source]))?;
+    let options: Vec<Vec<u8>> = OPTIONS.iter().map(|text| text.as_bytes().to_vec()).collect();
+    for &(name, target) in targets {
+        let seeds = match name {
+            "class" => &classes,
+            "options" => &options,
+            "commands" => &vec![commands()],
+            _ => &files,
+        };
+        let count = fuzz(name, target, seeds, arguments)?;
+        writeln!(io::stdout(), "{name:<12} {count} cases, no fault")?;
+    }
+    Ok(())
+}
+
+/// The bytes of some commands.
+fn commands() -> Vec<u8> {
+    [
+        Command::AllocSites { flags: 3, cutoff: 0.1 },
+        Command::HeapSummary,
+        Command::CpuOn(Threads::All),
+        Command::Depth(8),
+        Command::CpuSamples { cutoff: 0.1 },
+        Command::DumpTraces,
+        Command::Exit,
+    ]
+    .map(|command| command.encode(1))
+    .concat()
+}
+
+/// A file, or all files below a folder, of at most so many bytes.
+fn files(path: &Path, limit_bytes: u64) -> Result<Vec<PathBuf>> {
+    let metadata = fs::metadata(path).with_context(|| path.display().to_string())?;
+    if !metadata.is_dir() {
+        let is_small = metadata.len() <= limit_bytes;
+        return Ok(is_small.then(|| path.to_owned()).into_iter().collect());
+    }
+    let entries = fs::read_dir(path)?.map(|entry| entry.map(|it| it.path()));
+    let mut entries = entries.collect::<Result<Vec<_>, _>>()?;
+    entries.sort();
+    let nested = entries.iter().map(|path| files(path, limit_bytes)).collect::<Result<Vec<_>>>()?;
+    Ok(nested.concat())
+}
+
+/// The content of all files below a folder that are small enough.
+fn contents(folder: &Path) -> Result<Vec<Vec<u8>>> {
+    let files = files(folder, SEED_LIMIT_BYTES)?;
+    ensure!(!files.is_empty(), "no files in {}", folder.display());
+    Ok(files.iter().map(fs::read).collect::<Result<_, _>>()?)
+}
+
+fn fuzz(
+    name: &str,
+    target: fn(&[u8]),
+    seeds: &[Vec<u8>],
+    arguments: &Arguments<'_>,
+) -> Result<u64> {
+    let seed = arguments.seed;
     let mut random = Random(seed | 1);
     let begun = Instant::now();
     let mut count = 0;
-    while begun.elapsed() < time {
+    while begun.elapsed() < arguments.time {
         let bytes = case(seeds, &mut random);
-        let before = resident_bytes();
-        let started = Instant::now();
-        let result = panic::catch_unwind(AssertUnwindSafe(|| read(&bytes)));
-        let fault = if let Err(panic) = result {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-            Some(format!("panic: {}", text.unwrap_or("of no text")))
-        } else if started.elapsed() > CASE_LIMIT {
-            Some(format!("it took {:?}", started.elapsed()))
-        } else if resident_bytes().saturating_sub(before) > GROWTH_LIMIT_BYTES {
-            Some("it took more than 1 GiB of memory".to_owned())
-        } else {
-            None
-        };
-        if let Some(fault) = fault {
+        if let Some(fault) = fault_of(target, &bytes) {
             let path = env::temp_dir().join(format!("perk-fuzz-{name}-{seed}-{count}"));
             fs::write(&path, &bytes)?;
             bail!("{name}: {fault}; the file is {}", path.display());
@@ -123,6 +177,24 @@ fn fuzz(name: &str, read: fn(&[u8]), seeds: &[Vec<u8>], time: Duration, seed: u6
         count += 1;
     }
     Ok(count)
+}
+
+/// What is wrong with a target's work on a case.
+fn fault_of(target: fn(&[u8]), bytes: &[u8]) -> Option<String> {
+    let before = resident_bytes();
+    let started = Instant::now();
+    let result = panic::catch_unwind(AssertUnwindSafe(|| target(bytes)));
+    if let Err(panic) = result {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        Some(format!("panic: {}", text.unwrap_or("of no text")))
+    } else if started.elapsed() > CASE_LIMIT {
+        Some(format!("it took {:?}", started.elapsed()))
+    } else if resident_bytes().saturating_sub(before) > GROWTH_LIMIT_BYTES {
+        Some("it took more than 1 GiB of memory".to_owned())
+    } else {
+        None
+    }
 }
 
 /// A seed with a few things broken, or now and then bytes of no seed at all.
@@ -192,5 +264,33 @@ impl Random {
 
     fn below(&mut self, limit: usize) -> usize {
         (self.next() % limit.max(1) as u64) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The programs of `fuzz/` are made from the same list.
+    #[test]
+    fn cargo_fuzz_has_every_target() {
+        let manifest = fs::read_to_string(workspace().join("fuzz/Cargo.toml")).unwrap();
+        let names = manifest.split("[[bin]]").skip(1).map(|bin| {
+            let name = bin.lines().find_map(|line| line.strip_prefix("name = \"")).unwrap();
+            name.strip_suffix('"').unwrap()
+        });
+        assert_eq!(names.collect::<Vec<_>>(), TARGETS.map(|target| target.0));
+    }
+
+    #[test]
+    fn files_that_break_a_target_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("sub")).unwrap();
+        fs::write(folder.path().join("sub/crash"), "bad").unwrap();
+        fs::write(folder.path().join("whole"), "good").unwrap();
+        let target: Target = ("picky", |bytes| assert_ne!(bytes, b"bad"));
+        assert_eq!(replay(&[target], folder.path()).unwrap_err().to_string(), "1 faults");
+        replay(&[target], &folder.path().join("whole")).unwrap();
+        assert!(replay(&[target], &folder.path().join("none")).is_err());
     }
 }

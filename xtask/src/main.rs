@@ -41,8 +41,10 @@ usage: cargo run -p xtask -- COMMAND
   soak [--seconds N] [--jdk HOME]
                       programs under perk, with Flight Recorder and the Vector API: they print what they
                       print without
-  fuzz [FORMAT] [--seconds N] [--seed N]
-                      the readers of all formats on files broken at random: no panic, no hang
+  fuzz [TARGET] [--seconds N] [--seed N]
+                      what reads foreign bytes, on files broken at random: no panic, no hang
+  fuzz [TARGET] --corpus FILE|DIR
+                      the same on these files, such as those that cargo-fuzz has found
   roundtrip-jdk JAVA_HOME [--modules java.base|all]
                       read and write a JDK's classes, and run it with probes in all of them
   help                print this text

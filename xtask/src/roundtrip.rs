@@ -15,7 +15,7 @@ use perk_classfile::ClassFile;
 use perk_testkit::Jdk;
 
 use support::image::{self, Class};
-use support::round_trip::{self, KINDS, LeafTable, Probed, Prober};
+use support::round_trip::{self, KINDS, Probed};
 
 const USAGE: &str = "roundtrip-jdk JAVA_HOME [--modules java.base|all]";
 
@@ -35,14 +35,6 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
 }
 
 /// Does everything with classes, and tells of it on stderr. Returns how many failures it told of.
-/// Reads what may be a class, writes it again, and puts each kind of probe into it.
-pub(crate) fn try_bytes(bytes: &[u8]) {
-    drop([false, true].map(|all_code| round_trip::identical(bytes, all_code)));
-    for kind in KINDS {
-        drop(Prober::new(kind, &LeafTable::default()).instrument(bytes));
-    }
-}
-
 fn round_trip(jdk: &Jdk, classes: &[Class]) -> Result<usize> {
     let bytes: usize = classes.iter().map(|class| class.bytes.len()).sum();
     let (version, count) = (jdk.version, classes.len());

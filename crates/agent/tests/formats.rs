@@ -1,5 +1,5 @@
-//! Both formats, by the strict reader that is independent of `perk_hprof`, on files of the original agent first
-//! and then on perk's; and what `perk_hprof` reads of the same files.
+//! Both formats, by the strict reader that is independent of `perk_hprof`, on files of the original
+//! agent first and then on perk's; and what `perk_hprof` reads of the same files.
 
 #![forbid(unsafe_code)]
 
@@ -144,7 +144,7 @@ fn records_come_as_the_originals_do() {
         let profile =
             assert_library_agrees(bytes, self_counts(&records, true), total_counts(&records, true));
 
-        // The same as text, by the other checker.
+        // The same as text.
         let mut written = Vec::new();
         perk_hprof::write(&profile, perk_hprof::Format::Ascii, &mut written).unwrap();
         let text = read_perk_text(&written).unwrap();

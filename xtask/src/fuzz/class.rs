@@ -1,0 +1,116 @@
+//! Any bytes as a class file: they parse or are an error; what parses can be edited, parses again,
+//! and takes each kind of probe or is an error.
+
+use perk_classfile::{
+    ClassEditor, ClassFile, Code, Error, MethodEdit, Operands, PoolError, Reach, access, opcode,
+};
+use perk_instrument::{MethodName, Methods, Names, Probes, instrument};
+
+/// Panics where an edited class is not one.
+pub(super) fn edit_and_probe(bytes: &[u8]) {
+    let Ok(class) = ClassFile::parse(bytes) else { return };
+    assert_eq!(ClassEditor::new(&class).finish().bytes, bytes);
+    // Calls, allocations, and everything.
+    for (calls, heap) in [(true, false), (false, true), (true, true)] {
+        let [unwinding, lines, object_record] = [calls && heap; 3];
+        let probes = Probes { unwinding, lines, heap, object_record, names: Names::PLAIN };
+        let probed = instrument(bytes, probes, &mut All { calls });
+        if let Ok(Some(probed)) = probed.map(|it| it.bytes) {
+            ClassFile::parse(&probed).expect("a class with probes parses");
+        }
+    }
+    let Ok(edited) = edit_all(&class) else { return };
+    let again = ClassFile::parse(&edited).expect("an edited class parses");
+    assert_eq!(again.methods().len(), class.methods().len());
+    assert_eq!(again.fields().len(), class.fields().len() + 1);
+    for (before, after) in class.methods().zip(again.methods()) {
+        if let Ok(Some(_)) = before.code() {
+            after.code().expect("edited code parses").expect("edited code is there");
+        }
+    }
+}
+
+/// All methods, or none, have their calls counted, inside and where they are called.
+struct All {
+    calls: bool,
+}
+
+impl Methods for All {
+    fn number(&mut self, _: &MethodName<'_>) -> u32 {
+        1
+    }
+
+    fn leaf(&mut self, _: &[u8], _: &[u8], _: &[u8], _: bool) -> bool {
+        self.calls
+    }
+
+    fn selected(&mut self, _: &[u8], _: &[u8]) -> bool {
+        self.calls
+    }
+}
+
+/// Puts code at the places where probes go, and adds a field.
+fn edit_all(class: &ClassFile<'_>) -> Result<Vec<u8>, PoolError> {
+    let mut editor = ClassEditor::new(class);
+    editor.add_field(access::TRANSIENT | access::SYNTHETIC, "added", "I")?;
+    let [high, low] = editor.pool().method_ref("Probe", "probe", "()V")?.to_be_bytes();
+    let call = [opcode::INVOKESTATIC, high, low];
+    let mut edit = MethodEdit::new();
+    for (index, method) in class.methods().enumerate() {
+        let Ok(Some(code)) = method.code() else { continue };
+        edit.clear();
+        let is_constructor = method.name() == Ok(b"<init>");
+        if plan(&code, is_constructor, call, &mut edit).is_ok() {
+            editor.edit_method(index, &edit);
+        }
+    }
+    Ok(editor.finish().bytes)
+}
+
+fn plan(
+    code: &Code<'_>,
+    is_constructor: bool,
+    call: [u8; 3],
+    edit: &mut MethodEdit,
+) -> Result<(), Error> {
+    edit.insert(0, Reach::FallThrough, &call);
+    for instruction in code.instructions() {
+        let instruction = instruction?;
+        let mut insert_at = |target: i32| {
+            if let Ok(pc) = u16::try_from(target) {
+                edit.insert(pc, Reach::All, &call);
+            }
+        };
+        match instruction.operands() {
+            Operands::Branch(target) => insert_at(target),
+            Operands::Switch(switch) => {
+                insert_at(switch.default_target());
+                switch.cases().for_each(|(_, target)| insert_at(target));
+            }
+            _ => {}
+        }
+        if instruction.is_return() {
+            edit.insert_contained(instruction.pc, &call);
+        }
+        if instruction.is_invoke() {
+            edit.insert(instruction.pc, Reach::All, &call);
+        }
+        if instruction.is_invoke() || instruction.opcode == opcode::NEW {
+            edit.insert(instruction.next_pc(), Reach::FallThrough, &call);
+        }
+    }
+    for handler in code.exception_table() {
+        edit.insert_contained(handler.handler_pc, &call);
+    }
+    for line in code.line_numbers()? {
+        edit.insert(line.start_pc, Reach::All, &call);
+    }
+    let start = if is_constructor { code.after_this_call() } else { Some(0) };
+    if let Some(start) = start {
+        edit.catch_all(0, &call);
+        edit.cover(start..code.end_pc());
+    }
+    edit.need_stack(2);
+    edit.add_locals(1);
+    Ok(())
+}
