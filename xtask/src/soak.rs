@@ -42,9 +42,10 @@ const WAYS: [&[&str]; 11] = [
 ];
 
 /// A program: its class and its arguments.
-const PROGRAMS: [(&str, &[&str]); 5] = [
+const PROGRAMS: [(&str, &[&str]); 6] = [
     ("Reflective", &[]),
     ("Recorded", &[]),
+    ("RecordedIo", &[]),
     ("Boxes", &[]),
     ("AllocationKinds", &["2000"]),
     ("CallCounts", &["3000"]),
@@ -132,6 +133,16 @@ fn programs_of(jdk: &Jdk, vectors: &Path) -> Result<Vec<Program>> {
     programs.collect()
 }
 
+/// A program's output without the numbers of its lambdas' classes: they tell how many the threads of
+/// Flight Recorder had made before.
+fn without_numbers(text: &str) -> String {
+    let mut parts = text.split("$$Lambda$");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |sum, part| {
+        sum + "$$Lambda$" + part.trim_start_matches(|it: char| it.is_ascii_digit())
+    })
+}
+
 impl Program {
     /// Runs it under perk.
     fn run(&self, way: &[&str], options: &str) -> Result<()> {
@@ -142,7 +153,8 @@ impl Program {
             return Ok(());
         }
         ensure!(outcome.code() == Some(0), "{what}: {}", outcome.report());
-        ensure!(outcome.stdout == self.plain.stdout, "{what}: {}", outcome.report());
+        let is_same = without_numbers(&outcome.stdout) == without_numbers(&self.plain.stdout);
+        ensure!(is_same, "{what}: {}", outcome.report());
         let profile = perk_hprof::read(outcome.bytes(FILE)).with_context(|| what.clone())?;
         let fault_count = profile.accounting.map_or(0, |it| it.fault_count);
         ensure!(fault_count == 0, "{what}: {fault_count} faults of perk");

@@ -87,6 +87,21 @@ fn flight_recorder_records() {
     });
 }
 
+/// On JDK 17 it copies methods of `java.io`, probes and all, into methods that go on with the same
+/// parameters.
+#[test]
+fn flight_recorder_records_input_and_output() {
+    jdk::each(|jdk| {
+        let run = JavaRun::new(jdk).main("RecordedIo");
+        let plain = run.run();
+        plain.assert_success();
+        assert!(plain.stdout.ends_with(" events=true\n"), "{}", plain.report());
+        for options in ["cpu=times", "heap=sites", "cpu=times,heap=sites,include=java.io.*"] {
+            assert_same(&run, &plain, options);
+        }
+    });
+}
+
 #[test]
 fn virtual_threads_may_wait_at_a_dump() {
     const COUNT: u64 = 2000;

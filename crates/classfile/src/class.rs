@@ -250,7 +250,9 @@ impl<'c> Member<'c> {
     pub fn code(&self) -> Result<Option<Code<'c>>, Error> {
         let Some(attribute) = self.code_attribute() else { return Ok(None) };
         let bytes = &self.class.bytes[..attribute.end];
-        Code::parse(self.class, Reader::new(bytes, attribute.start + HEADER)).map(Some)
+        let receiver = u16::from(self.access_flags() & access::STATIC == 0);
+        let words = receiver + parameter_words(self.descriptor()?);
+        Code::parse(self.class, words, Reader::new(bytes, attribute.start + HEADER)).map(Some)
     }
 
     /// Where the whole attribute `Code` is in the file.
@@ -270,6 +272,17 @@ fn is_method_descriptor(text: &[u8]) -> bool {
             None => return false,
         }
     }
+}
+
+/// The words that the parameters of a method take.
+fn parameter_words(descriptor: &[u8]) -> u16 {
+    let Some(mut left) = descriptor.strip_prefix(b"(") else { return 0 };
+    let mut words = 0;
+    while let Some(others) = after_type(left) {
+        words += if left.starts_with(b"J") || left.starts_with(b"D") { 2 } else { 1 };
+        left = others;
+    }
+    words
 }
 
 /// What follows the descriptor of a type (JVM specification 4.3.2); `None` if there is none.

@@ -13,6 +13,7 @@ pub struct Code<'c> {
     class: &'c ClassFile<'c>,
     max_stack: u16,
     max_locals: u16,
+    parameter_words: u16,
     bytes: &'c [u8],
     /// Bytes from the beginning of the file to the first instruction.
     offset: usize,
@@ -43,8 +44,12 @@ pub struct LineNumber {
 }
 
 impl<'c> Code<'c> {
-    /// Parses the contents of the attribute.
-    pub(crate) fn parse(class: &'c ClassFile<'c>, mut reader: Reader<'c>) -> Result<Self, Error> {
+    /// Parses the contents of the attribute of a method with so many words of parameters.
+    pub(crate) fn parse(
+        class: &'c ClassFile<'c>,
+        parameter_words: u16,
+        mut reader: Reader<'c>,
+    ) -> Result<Self, Error> {
         let max_stack = reader.u16("max_stack")?;
         let max_locals = reader.u16("max_locals")?;
         let at = reader.at();
@@ -61,7 +66,17 @@ impl<'c> Code<'c> {
         // A JVM refuses attributes without a name, also those that it would pass over.
         skip_attributes(&mut reader, |name, _| class.pool().utf8(name).map(|_| ()))?;
         reader.expect_end("the end of the attribute Code")?;
-        Ok(Self { class, max_stack, max_locals, bytes, offset, exceptions, attributes })
+        let code = Self {
+            class,
+            max_stack,
+            max_locals,
+            parameter_words,
+            bytes,
+            offset,
+            exceptions,
+            attributes,
+        };
+        Ok(code)
     }
 
     /// The class it belongs to.
@@ -77,6 +92,11 @@ impl<'c> Code<'c> {
     /// The count of words for local variables, parameters included.
     pub fn max_locals(&self) -> u16 {
         self.max_locals
+    }
+
+    /// The words of local variables that the parameters take, the object itself among them.
+    pub(crate) fn parameter_words(&self) -> u16 {
+        self.parameter_words
     }
 
     /// The instructions' bytes: 1 to 65,535.

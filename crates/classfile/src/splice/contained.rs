@@ -24,6 +24,12 @@ const LONG: u8 = 1;
 const DOUBLE: u8 = 3;
 const REFERENCE: u8 = 4;
 
+/// The last words of a method's own local variables. Parameters are left alone: Flight Recorder of
+/// JDK 17 copies whole methods into others that go on with the same parameters.
+fn reused(code: &Code<'_>, words: u16) -> u16 {
+    code.max_locals().saturating_sub(words).max(code.parameter_words())
+}
+
 impl Kept {
     /// What is there before an instruction that returns, or at an exception handler.
     pub(super) fn before(
@@ -40,8 +46,8 @@ impl Kept {
                 let mut table = code.exception_table();
                 let is_covered = table.any(|it| (it.start_pc..it.end_pc).contains(&instruction.pc));
                 // The method needs its own local variables no more, unless a handler could.
-                let used = if is_covered { free } else { code.max_locals().saturating_sub(words) };
-                Self::Value { kind, local: used }
+                let local = if is_covered { free } else { reused(code, words) };
+                Self::Value { kind, local }
             }
             _ => Self::Value { kind: REFERENCE, local: free },
         }
@@ -49,7 +55,7 @@ impl Kept {
 
     /// An exception, where no local variable of the method will be needed any more.
     pub(super) fn last_exception(code: &Code<'_>) -> Self {
-        Self::Value { kind: REFERENCE, local: code.max_locals().saturating_sub(1) }
+        Self::Value { kind: REFERENCE, local: reused(code, 1) }
     }
 
     /// How many words of local variables there must be.
