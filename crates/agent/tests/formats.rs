@@ -7,7 +7,7 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use perk_profile::{Profile, top};
+use perk_profile::Profile;
 use perk_testkit::hprof::{Recording, Section, Written};
 use perk_testkit::{JavaRun, Jdk, Outcome, jdk};
 
@@ -22,14 +22,21 @@ const BINARY: &str = "o.hprof";
 fn library_counts(profile: &Profile) -> (Counts, Counts) {
     let samples = profile.total_cpu_samples();
     let (mut own, mut total) = (Counts::new(), Counts::new());
-    for row in top::methods(profile, &samples) {
-        let signature = profile.symbols.get_method(row.method).signature;
+    let name = |frame| {
+        let method = profile.symbols.get_frame(frame).method;
+        let signature = profile.symbols.get_method(method).signature;
         let signature = signature.map_or("", |it| profile.symbols.strings.get(it));
-        let name = profile.symbols.method_name(row.method) + signature;
-        if row.self_count > 0 {
-            *own.entry(name.clone()).or_default() += row.self_count;
+        profile.symbols.method_name(method) + signature
+    };
+    for (trace, count) in samples.rows {
+        let names: Vec<String> = profile.frames(trace).map(name).collect();
+        if let Some(innermost) = names.first() {
+            *own.entry(innermost.clone()).or_default() += count;
         }
-        *total.entry(name).or_default() += row.total_count;
+        // Recursion counts once.
+        for name in names.into_iter().collect::<BTreeSet<_>>() {
+            *total.entry(name).or_default() += count;
+        }
     }
     (own, total)
 }

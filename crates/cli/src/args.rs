@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use perk_analysis::Filter;
 use perk_control::options;
-use perk_profile::{Filter, NamePattern, Profile};
+use perk_profile::{NamePattern, Profile};
 
 use crate::diff::limit::{Limit, limit};
 use crate::form::Form;

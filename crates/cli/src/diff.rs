@@ -10,7 +10,7 @@ use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use anyhow::bail;
-use perk_profile::diff::{Change, Diff, MetricDiff};
+use perk_analysis::diff::{Change, Diff, MetricDiff};
 use perk_profile::{Allocations, FrameId, MethodId, Metric, Profile, units};
 
 use crate::args::DiffArgs;

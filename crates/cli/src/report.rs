@@ -20,7 +20,8 @@ use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use anyhow::bail;
-use perk_profile::{Joined, MethodTree, Metric, NamePattern, Profile, cut, top};
+use perk_analysis::{Joined, MethodTree, cut, top};
+use perk_profile::{Metric, NamePattern, Profile};
 
 use crate::args::{ReportArgs, TreeOrder};
 use crate::input::{self, Input, display_name};

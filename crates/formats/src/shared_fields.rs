@@ -262,7 +262,13 @@ mod tests {
         assert_eq!((sum.owner_read_count, sum.owner_write_count), (29, 10));
         assert_eq!(profile.symbols.class_name(rows[1].class), "char[]");
         assert_eq!(rows[1].sum().total(), 107);
-        assert_eq!(accesses.by_class().iter().map(|row| row.shared_count).sum::<u64>(), 0);
+        assert_eq!(
+            perk_analysis::objects::by_class(accesses)
+                .iter()
+                .map(|row| row.shared_count)
+                .sum::<u64>(),
+            0
+        );
         // The document's own damage: blanks where a TAB was.
         assert_eq!(profile.notes, ["1 lines with blanks in the place of a TAB"]);
         let again = written(&profile);
@@ -276,7 +282,10 @@ mod tests {
         let profile = read(text.as_bytes()).unwrap();
         let accesses = profile.field_accesses().unwrap();
         assert_eq!((accesses.rows().len(), accesses.object_count()), (2, 1001));
-        assert_eq!(accesses.by_class()[0].counts.other_write_count, 4 * 1000 + 5);
+        assert_eq!(
+            perk_analysis::objects::by_class(accesses)[0].counts.other_write_count,
+            4 * 1000 + 5
+        );
         assert_eq!(written(&profile), text);
         assert_eq!(profile.notes, [""; 0]);
     }

@@ -1,6 +1,6 @@
 //! Profiles for tests, written as stacks: `A.leaf:12<A.main`, innermost frame first.
 
-use crate::{
+use perk_profile::{
     Allocations, CallEdge, CallEdges, CallRow, CpuSamples, CpuTimes, Event, Frame, Line, Method,
     MethodId, NodeId, OtherMetric, Profile, Site, Sites, Thread, ThreadId, TraceId,
 };

@@ -35,7 +35,7 @@ ids! {
     FrameId,
     /// A node of the [`CallTree`](crate::CallTree).
     NodeId,
-    /// A node of a [`MethodTree`](crate::MethodTree).
+    /// A node of a `MethodTree` of `perk-analysis`.
     PathId,
     /// A thread of a [`Profile`](crate::Profile).
     ThreadId,

@@ -1,28 +1,17 @@
 //! The profile model that perk's agent and tools share: symbols (classes, methods, frames), the
-//! calling-context tree, threads, traces, samples, the accounting of a run, and the analyses that
-//! need nothing but these. No input or output happens here: engines and readers fill a
-//! [`Profile`], writers and reports read it.
+//! calling-context tree, threads, traces, metrics by trace, and the accounting of a run. No input or
+//! output happens here: engines and readers fill a [`Profile`], writers and analyses read it.
 //!
 //! Counts are plain numbers (`_count`), times are nanoseconds (`_ns`), sizes are bytes (`_bytes`).
 #![forbid(unsafe_code)]
 
 pub mod accounting;
-pub mod advice;
-pub mod allocations;
-pub mod bottom_up;
-pub mod calls;
-pub mod columns;
-pub mod cut;
 pub mod deep;
-pub mod diff;
 pub mod exact;
 pub mod fields;
-pub mod filter;
 pub mod heap;
 pub mod ids;
 pub mod keyed;
-pub mod lines;
-pub mod method_tree;
 pub mod metric;
 pub mod monitors;
 pub mod mutf8;
@@ -33,26 +22,24 @@ pub mod profile;
 pub mod strings;
 pub mod symbols;
 pub mod time;
-pub mod top;
 pub mod tree;
 pub mod units;
 
+// The fixture is that of the tests of `perk-analysis`, too.
+#[cfg(test)]
+extern crate self as perk_profile;
 #[cfg(test)]
 mod fixture;
 
 pub use accounting::{Accounting, NAME_SEPARATOR};
-pub use columns::Columns;
-pub use cut::Joined;
 pub use exact::{
     Allocations, CallEdge, CallEdges, CallRow, CpuTimes, HeapSummary, KnownObjects, Site,
     SiteSelection, Sites,
 };
 pub use fields::{AllocationSite, Field, FieldAccesses, FieldCounts};
-pub use filter::Filter;
 pub use heap::{HeapClassRow, HeapHistogram, HeapRoot, ObjectLayout};
 pub use ids::{ClassId, FrameId, MethodId, NodeId, PathId, StrId, ThreadId, TraceId};
 pub use keyed::{KeyedMap, KeyedSet};
-pub use method_tree::MethodTree;
 pub use metric::{Metric, MetricRows, OtherMetric, Unit};
 pub use monitors::{
     LockKind, Monitor, MonitorDump, MonitorRow, MonitorTimes, Status, ThreadState, WaitEvent,

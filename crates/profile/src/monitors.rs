@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use crate::{ClassId, KeyedMap, KeyedSet, NodeId, Profile, StrId, ThreadId, Timestamp, TraceId};
+use crate::{ClassId, KeyedMap, KeyedSet, Timestamp, TraceId};
 
 /// What kind of lock threads wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,7 +84,7 @@ impl Waits {
     }
 
     /// What rows are ordered by: most time blocked first, then most blocked, then most time waited.
-    fn order(&self) -> impl Ord + use<> {
+    pub fn order(&self) -> impl Ord + use<> {
         Reverse((self.blocked_ns, self.blocked_count, self.waited_ns, self.wait_count))
     }
 }
@@ -285,74 +285,11 @@ impl MonitorDump {
     }
 }
 
-/// The waiting of one method's path for locks of one class, all sections and threads together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ContentionRow {
-    /// The class of the lock; of several with the same name the first.
-    pub class: ClassId,
-    /// What kind of lock it is.
-    pub kind: LockKind,
-    /// Where threads waited, with lines; the root where that is not known.
-    pub node: NodeId,
-    /// How often, and how long.
-    pub waits: Waits,
-}
-
-/// Where threads waited, most time blocked first.
-pub fn contention(profile: &Profile) -> Vec<ContentionRow> {
-    let mut rows = merge(profile, |row| profile.get_trace(row.trace).node);
-    rows.sort_by_key(|&(node, class, kind, waits)| (waits.order(), node, class, kind));
-    rows.into_iter()
-        .map(|(node, class, kind, waits)| ContentionRow { class, kind, node, waits })
-        .collect()
-}
-
-/// The classes of the locks that threads waited for, most time blocked first.
-pub fn lock_classes(profile: &Profile) -> Vec<(ClassId, LockKind, Waits)> {
-    let rows = merge(profile, |_| ());
-    let mut rows: Vec<_> =
-        rows.into_iter().map(|((), class, kind, waits)| (class, kind, waits)).collect();
-    rows.sort_by_key(|&(class, kind, waits)| (waits.order(), class, kind));
-    rows
-}
-
-/// How long the threads of a profile per thread waited, most time blocked first.
-pub fn waiting_threads(profile: &Profile) -> Vec<(ThreadId, Waits)> {
-    let mut sums: KeyedMap<ThreadId, Waits> = KeyedMap::default();
-    for row in profile.monitor_times().flat_map(|section| &section.rows) {
-        if let Some(thread) = profile.get_trace(row.trace).thread {
-            sums.entry(thread).or_default().add(row.waits);
-        }
-    }
-    let mut rows: Vec<_> = sums.into_iter().collect();
-    rows.sort_by_key(|&(thread, waits)| (waits.order(), thread));
-    rows
-}
-
-/// The rows of all sections added up by class name, kind and `key`.
-fn merge<K: Copy + Eq + std::hash::Hash>(
-    profile: &Profile,
-    key: impl Fn(&MonitorRow) -> K,
-) -> Vec<(K, ClassId, LockKind, Waits)> {
-    let mut rows: Vec<(K, ClassId, LockKind, Waits)> = Vec::new();
-    let mut places: KeyedMap<(StrId, LockKind, K), usize> = KeyedMap::default();
-    for row in profile.monitor_times().flat_map(|section| &section.rows) {
-        let name = profile.symbols.get_class(row.class).name;
-        let key = key(row);
-        let place = *places.entry((name, row.kind, key)).or_insert_with(|| {
-            rows.push((key, row.class, row.kind, Waits::default()));
-            rows.len() - 1
-        });
-        rows[place].3.add(row.waits);
-    }
-    rows
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Event;
     use crate::fixture::stack;
+    use crate::{Event, Profile};
 
     fn waits(blocked_count: u64, blocked_ns: u64, wait_count: u64, waited_ns: u64) -> Waits {
         Waits { blocked_count, blocked_ns, wait_count, waited_ns }
@@ -391,21 +328,6 @@ mod tests {
         times.rank(0.01);
         assert_eq!(blocked(&times), [995, 0]);
         assert_eq!(times.total_ns, 1000);
-    }
-
-    #[test]
-    fn sections_add_up() {
-        let mut profile = Profile::default();
-        section(&mut profile, &[("A", "T.f<T.main", waits(1, 10, 0, 0))]);
-        section(
-            &mut profile,
-            &[("A", "T.f<T.main", waits(2, 20, 1, 5)), ("B", "T.f<T.main", waits(1, 90, 0, 0))],
-        );
-        let rows = contention(&profile);
-        let name = |class| profile.symbols.class_name(class);
-        assert_eq!((name(rows[0].class), rows[0].waits), ("B", waits(1, 90, 0, 0)));
-        assert_eq!((name(rows[1].class), rows[1].waits), ("A", waits(3, 30, 1, 5)));
-        assert_eq!(lock_classes(&profile).len(), 2);
     }
 
     fn monitor(class: ClassId, owner: Option<u32>, blocked: &[u32]) -> Monitor {

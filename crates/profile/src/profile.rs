@@ -378,7 +378,7 @@ impl Profile {
     }
 
     /// The numbers of the traces that end in each node of the tree.
-    pub(crate) fn sums_by_node(&self, rows: &[(TraceId, u64)]) -> Vec<u64> {
+    pub fn sums_by_node(&self, rows: &[(TraceId, u64)]) -> Vec<u64> {
         let mut sums = vec![0_u64; self.tree.len()];
         for &(trace, number) in rows {
             let sum = &mut sums[self.get_trace(trace).node.index()];

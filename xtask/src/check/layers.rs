@@ -9,13 +9,14 @@ use crate::workspace::{Kind, Metadata, Package};
 /// What each crate may use of the workspace: arrows point down only.
 const LAYERS: &[(&str, &[&str])] = &[
     ("perk-profile", &[]),
+    ("perk-analysis", &["perk-profile"]),
     ("perk-classfile", &[]),
     ("perk-instrument", &["perk-classfile"]),
     ("perk-jvmti-sys", &[]),
     ("perk-control", &["perk-profile"]),
     ("perk-files", &[]),
     ("perk-hprof", &["perk-files", "perk-profile"]),
-    ("perk-formats", &["perk-hprof", "perk-profile"]),
+    ("perk-formats", &["perk-analysis", "perk-hprof", "perk-profile"]),
     (
         "perk-agent",
         &[
@@ -27,10 +28,18 @@ const LAYERS: &[(&str, &[&str])] = &[
             "perk-files",
         ],
     ),
-    ("perk-ui", &["perk-formats", "perk-hprof", "perk-profile"]),
+    ("perk-ui", &["perk-analysis", "perk-formats", "perk-hprof", "perk-profile"]),
     (
         "perk-cli",
-        &["perk-ui", "perk-formats", "perk-hprof", "perk-profile", "perk-control", "perk-files"],
+        &[
+            "perk-ui",
+            "perk-analysis",
+            "perk-formats",
+            "perk-hprof",
+            "perk-profile",
+            "perk-control",
+            "perk-files",
+        ],
     ),
     ("perk-testkit", &["perk-control"]),
     (

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use perk_profile::diff::{Calls, Change, HeapObjects, MethodNumbers};
+use perk_analysis::diff::{Calls, Change, HeapObjects, MethodNumbers};
 use perk_profile::{Allocations, MethodId, Waits};
 
 use super::Comparison;

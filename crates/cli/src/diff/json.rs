@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use perk_profile::diff::{Calls, Change, Diff, HeapObjects, MethodNumbers, MetricDiff};
+use perk_analysis::diff::{Calls, Change, Diff, HeapObjects, MethodNumbers, MetricDiff};
 use perk_profile::{Allocations, Line, MethodId, Metric, Waits};
 use serde::Serialize;
 

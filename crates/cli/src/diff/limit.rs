@@ -3,7 +3,7 @@
 use std::fmt;
 
 use anyhow::bail;
-use perk_profile::diff::{Change, Diff, MethodNumbers};
+use perk_analysis::diff::{Change, Diff, MethodNumbers};
 use perk_profile::{ClassId, MethodId, Metric, NamePattern, Unit};
 
 const USAGE: &str = "use NUMBER>+LIMIT or NUMBER<-LIMIT, such as calls>+5%, \
@@ -227,7 +227,7 @@ fn sum<'a, K: 'a, V: 'a>(
 
 #[cfg(test)]
 mod tests {
-    use perk_profile::diff::{Calls, HeapObjects, MetricDiff};
+    use perk_analysis::diff::{Calls, HeapObjects, MetricDiff};
     use perk_profile::{Allocations, Method, Symbols, Waits};
 
     use super::*;

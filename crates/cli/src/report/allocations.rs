@@ -1,7 +1,8 @@
 //! Allocations as tables.
 
-use perk_profile::allocations::{self, AllocationColumns};
-use perk_profile::{Allocations, FrameId, MethodTree, Profile, Sites};
+use perk_analysis::MethodTree;
+use perk_analysis::allocations::{self, AllocationColumns};
+use perk_profile::{Allocations, FrameId, Profile, Sites};
 
 use super::paths;
 use super::table::{Row, Table};

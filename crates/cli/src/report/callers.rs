@@ -1,6 +1,6 @@
 //! Who calls whom, by the numbers of any value: for all methods, or for those of a name.
 
-use perk_profile::columns::{Edge, MethodRow};
+use perk_analysis::columns::{Edge, MethodRow};
 use perk_profile::{MethodId, NamePattern};
 
 use super::Content;

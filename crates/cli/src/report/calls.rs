@@ -1,7 +1,8 @@
 //! Exact calls as tables.
 
-use perk_profile::calls::{CallColumns, CallTable, Edge, MethodCalls};
-use perk_profile::{MethodId, MethodTree, NamePattern, Profile, ThreadId};
+use perk_analysis::MethodTree;
+use perk_analysis::calls::{CallColumns, CallTable, Edge, MethodCalls};
+use perk_profile::{MethodId, NamePattern, Profile, ThreadId};
 
 use super::no_threads;
 use super::table::{Row, Table};

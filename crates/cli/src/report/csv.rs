@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::io::Write;
 
-use perk_profile::allocations;
-use perk_profile::columns::{Edge, MethodRow};
-use perk_profile::fields::ObjectsRow;
+use perk_analysis::allocations;
+use perk_analysis::columns::{Edge, MethodRow};
+use perk_analysis::locks as lock_times;
+use perk_analysis::objects::{self, ObjectsRow};
+use perk_analysis::{calls, top};
 use perk_profile::{
-    Allocations, ClassId, Field, FrameId, Line, LockKind, MethodId, Profile, Unit, Waits, calls,
-    monitors, top,
+    Allocations, ClassId, Field, FrameId, Line, LockKind, MethodId, Profile, Unit, Waits,
 };
 
 use super::allocations::{Known, Objects};
@@ -166,7 +167,7 @@ fn lines(view: &View<'_>) -> Sheet {
     let labels = view.labels(rows.iter().map(|row| row.method));
     let titles =
         [texts(["metric"]), texts(METHOD), texts(["line"]), number_titles(view, ["self", "total"])];
-    let row = |row: &perk_profile::lines::LineRow| {
+    let row = |row: &perk_analysis::lines::LineRow| {
         let method = method(view.profile, row.method, &labels[&row.method]);
         let line = vec![line(row.line)];
         [texts([view.name()]), method, line, numbers(view, [row.own, row.total])].concat()
@@ -209,7 +210,7 @@ fn bottom_up(content: &Content<'_>, view: &View<'_>, min: f64) -> Sheet {
     let labels = view.labels(lines.iter().map(|line| line.method));
     let titles =
         [texts(["metric", "depth", "is_recursive"]), texts(METHOD), number_titles(view, ["self"])];
-    let row = |line: &perk_profile::bottom_up::Line| {
+    let row = |line: &perk_analysis::bottom_up::Line| {
         [
             vec![view.name().to_owned(), line.depth.to_string(), line.is_recursive.to_string()],
             method(view.profile, line.method, &labels[&line.method]),
@@ -356,13 +357,13 @@ fn fields(content: &Content<'_>) -> Option<Sheet> {
         "owner_write_count",
         "other_write_count",
     ]);
-    Some(Sheet { titles, rows: accesses.by_field().iter().map(row).collect() })
+    Some(Sheet { titles, rows: objects::by_field(accesses).iter().map(row).collect() })
 }
 
 fn locks(content: &Content<'_>) -> Option<Sheet> {
     content.contention.as_ref()?;
     let profile = content.profile;
-    let row = |row: &monitors::ContentionRow| {
+    let row = |row: &lock_times::ContentionRow| {
         let Waits { blocked_count, blocked_ns, wait_count, waited_ns } = row.waits;
         let kind = match row.kind {
             LockKind::Monitor => "monitor",
@@ -382,5 +383,5 @@ fn locks(content: &Content<'_>) -> Option<Sheet> {
         "waited_ns",
         "frames",
     ]);
-    Some(Sheet { titles, rows: monitors::contention(profile).iter().map(row).collect() })
+    Some(Sheet { titles, rows: lock_times::contention(profile).iter().map(row).collect() })
 }

@@ -1,6 +1,6 @@
 //! Accesses to the fields of objects, as tables and as JSON.
 
-use perk_profile::fields::ObjectsRow;
+use perk_analysis::objects::{self, ObjectsRow};
 use perk_profile::{AllocationSite, Field, FieldAccesses, FieldCounts, Profile, names};
 use serde::Serialize;
 
@@ -34,21 +34,21 @@ impl<'a> Fields<'a> {
 
     /// The classes with most objects.
     pub(super) fn classes(&self, top: usize, screen: &Screen) -> String {
-        let rows = self.accesses.by_class();
+        let rows = objects::by_class(self.accesses);
         let name = |row: &ObjectsRow<_>| printable(self.profile.symbols.class_name(row.key));
         table("Top classes by objects", &rows, "class", name, top, screen)
     }
 
     /// The fields with most accesses.
     pub(super) fn fields(&self, top: usize, screen: &Screen) -> String {
-        let rows = self.accesses.by_field();
+        let rows = objects::by_field(self.accesses);
         let name = |row: &ObjectsRow<_>| printable(&self.field_name(row.key));
         table("Top fields by accesses", &rows, "field", name, top, screen)
     }
 
     /// The fields that other threads accessed in most objects.
     pub(super) fn shared_fields(&self, top: usize, screen: &Screen) -> String {
-        let mut rows = self.accesses.by_field();
+        let mut rows = objects::by_field(self.accesses);
         rows.retain(|row| row.shared_count > 0);
         rows.sort_by_key(|row| std::cmp::Reverse(row.shared_count));
         let name = |row: &ObjectsRow<_>| printable(&self.field_name(row.key));
@@ -57,7 +57,7 @@ impl<'a> Fields<'a> {
 
     /// The sites that allocated most objects.
     pub(super) fn sites(&self, top: usize, screen: &Screen) -> String {
-        let rows = self.accesses.by_site();
+        let rows = objects::by_site(self.accesses);
         let symbols = &self.profile.symbols;
         let name = |row: &ObjectsRow<_>| {
             let (site, class): (Option<AllocationSite>, _) = row.key;
@@ -107,7 +107,7 @@ impl<'a> Fields<'a> {
                 })
                 .collect(),
         });
-        let classes = accesses.by_class();
+        let classes = objects::by_class(accesses);
         let classes = classes.iter().map(|row| Class {
             class: profile.symbols.class_name(row.key),
             object_count: row.object_count,

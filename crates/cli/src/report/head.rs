@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use perk_profile::advice::{self, Advice, Caller};
+use perk_analysis::advice::{self, Advice, Caller};
 use perk_profile::{MethodId, Metric, Profile, Unit};
 
 use super::Content;

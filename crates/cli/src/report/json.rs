@@ -7,8 +7,9 @@ mod monitors;
 use std::collections::HashMap;
 use std::io::Write;
 
-use perk_profile::top::{self, MethodRow};
-use perk_profile::{Accounting, MethodId, MethodTree, PathId, Profile, ThreadId, columns, deep};
+use perk_analysis::top::{self, MethodRow};
+use perk_analysis::{MethodTree, columns};
+use perk_profile::{Accounting, MethodId, PathId, Profile, ThreadId, deep};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 

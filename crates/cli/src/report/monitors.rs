@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use perk_profile::monitors::{self, DeadlockLink};
+use perk_analysis::locks;
+use perk_profile::monitors::DeadlockLink;
 use perk_profile::{
     ClassId, Event, FrameId, LockKind, Monitor, MonitorDump, Profile, ThreadState, TraceId,
     WaitKind, Waits,
@@ -126,7 +127,7 @@ impl<'a> Contention<'a> {
 
     /// The classes of locks with most time blocked.
     pub(super) fn locks(&self, top: usize, screen: &Screen) -> String {
-        let mut rows = monitors::lock_classes(self.profile);
+        let mut rows = locks::lock_classes(self.profile);
         if !rows.iter().any(|(_, _, waits)| waits.is_waiting()) {
             self.add_waits_told(&mut rows);
         }
@@ -156,7 +157,7 @@ impl<'a> Contention<'a> {
 
     /// The call paths with most time blocked.
     pub(super) fn paths(&self, top: usize, screen: &Screen) -> String {
-        let rows = monitors::contention(self.profile);
+        let rows = locks::contention(self.profile);
         if rows.is_empty() {
             return String::new();
         }
@@ -172,7 +173,7 @@ impl<'a> Contention<'a> {
 
     /// The threads with most time blocked, where the profile tells threads apart.
     pub(super) fn threads(&self, top: usize, screen: &Screen) -> String {
-        let rows = monitors::waiting_threads(self.profile);
+        let rows = locks::waiting_threads(self.profile);
         if rows.is_empty() {
             return String::new();
         }

@@ -4,12 +4,10 @@ use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use perk_profile::columns::MethodRow;
-use perk_profile::lines::{self, LineRow};
-use perk_profile::{
-    Columns, CpuSamples, FrameId, Joined, MethodId, MethodTree, Metric, Profile, ThreadId, TraceId,
-    Unit, columns, top,
-};
+use perk_analysis::columns::MethodRow;
+use perk_analysis::lines::{self, LineRow};
+use perk_analysis::{Columns, Joined, MethodTree, columns, top};
+use perk_profile::{CpuSamples, FrameId, MethodId, Metric, Profile, ThreadId, TraceId, Unit};
 
 use super::paths;
 use super::table::{Row, Table};

@@ -1,6 +1,6 @@
 //! Metrics without call paths: what a file tells of the whole program, or of each thread.
 
-use perk_profile::top;
+use perk_analysis::top;
 
 use super::numbers::View;
 use super::table::{Row, Table};

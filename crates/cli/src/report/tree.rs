@@ -3,8 +3,9 @@
 
 use std::cmp::Reverse;
 
-use perk_profile::method_tree::Branch;
-use perk_profile::{Allocations, Columns, MethodId, Metric, PathId, bottom_up};
+use perk_analysis::method_tree::Branch;
+use perk_analysis::{Columns, bottom_up};
+use perk_profile::{Allocations, MethodId, Metric, PathId};
 
 use super::Content;
 use super::numbers::View;

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use perk_profile::{FrameId, KeyedMap, Line, Metric, Profile, Symbols, TraceId, allocations};
+use perk_analysis::allocations;
+use perk_profile::{FrameId, KeyedMap, Line, Metric, Profile, Symbols, TraceId};
 
 use super::{lines, metric};
 

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use perk_profile::allocations::{self, MethodRow};
-use perk_profile::calls::{Edge, MethodCalls};
+use perk_analysis::allocations::{self, MethodRow};
+use perk_analysis::calls::{Edge, MethodCalls};
 use perk_profile::{FrameId, Line, MethodId, Metric, Profile, Unit};
 use serde::Serialize;
 

@@ -1,8 +1,9 @@
 //! Each metric's numbers by method, line, caller and thread, and the methods to begin with, as JSON.
 
-use perk_profile::advice::Advice;
-use perk_profile::lines::LineRow;
-use perk_profile::{Line, MethodId, Profile, columns, top};
+use perk_analysis::advice::Advice;
+use perk_analysis::lines::LineRow;
+use perk_analysis::{columns, top};
+use perk_profile::{Line, MethodId, Profile};
 use serde::Serialize;
 
 use crate::report::callers::Callers;

@@ -1,5 +1,6 @@
 //! Waiting for locks, deadlocks and dumps of threads as JSON.
 
+use perk_analysis::locks;
 use perk_profile::monitors;
 use perk_profile::{ClassId, LockKind, MonitorDump, Profile, Waits};
 use serde::Serialize;
@@ -91,8 +92,8 @@ pub(super) fn report<'a>(
     let class = |class: ClassId| profile.symbols.class_name(class);
     let lock =
         |id, kind, waits| Lock { class: class(id), kind: kind_name(kind), waits: numbers(waits) };
-    let locks = monitors::lock_classes(profile).into_iter().take(top);
-    let paths = monitors::contention(profile).into_iter().take(top);
+    let locks = locks::lock_classes(profile).into_iter().take(top);
+    let paths = locks::contention(profile).into_iter().take(top);
     let told = classes_waited_for(profile).into_iter().take(top);
     let deadlocks = contention.deadlocks().into_iter().map(|deadlock| {
         let link = |link: &monitors::DeadlockLink| {

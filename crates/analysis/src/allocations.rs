@@ -2,10 +2,11 @@
 
 use std::cmp::Reverse;
 
-use crate::{
-    Allocations, ClassId, KeyedMap, MethodId, MethodTree, NodeId, PathId, Profile, Site, Sites,
-    StrId,
+use perk_profile::{
+    Allocations, ClassId, KeyedMap, MethodId, NodeId, PathId, Profile, Site, Sites, StrId,
 };
+
+use crate::MethodTree;
 
 /// The objects of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,8 +145,8 @@ fn merge<K: Copy + Eq + std::hash::Hash>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Event;
     use crate::fixture::push_sites;
+    use perk_profile::Event;
 
     fn profile() -> Profile {
         let mut profile = Profile::default();

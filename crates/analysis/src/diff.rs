@@ -6,10 +6,12 @@ use std::hash::Hash;
 
 use crate::allocations::{self, SiteRow};
 use crate::calls::{CallColumns, CallTable};
-use crate::{
+use perk_profile::{
     Allocations, CallTree, ClassId, Frame, FrameId, HeapClassRow, KeyedMap, Line, Method, MethodId,
-    MethodTree, Metric, NodeId, Profile, StrId, Symbols, Waits, columns, monitors, names, top,
+    Metric, NodeId, Profile, StrId, Symbols, Waits, names,
 };
+
+use crate::{MethodTree, columns, locks, top};
 
 /// A number, or several, of one thing in both profiles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -150,7 +152,7 @@ impl Diff {
         if both(|profile| profile.monitor_times().next().is_some()) {
             let mut rows = Vec::new();
             for (side, profile) in profiles.into_iter().enumerate() {
-                for (class, _, waits) in monitors::lock_classes(profile) {
+                for (class, _, waits) in locks::lock_classes(profile) {
                     rows.push((sides[side].classes[class.index()], side, waits));
                 }
             }

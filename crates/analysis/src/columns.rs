@@ -3,9 +3,9 @@
 
 use std::cmp::Reverse;
 
-use crate::{
-    CpuSamples, KeyedMap, MethodId, MethodTree, Metric, PathId, Profile, ThreadId, TraceId,
-};
+use perk_profile::{CpuSamples, KeyedMap, MethodId, Metric, PathId, Profile, ThreadId, TraceId};
+
+use crate::MethodTree;
 
 /// One metric's numbers by [`PathId`].
 #[derive(Clone, Debug, Default)]

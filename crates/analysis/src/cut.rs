@@ -8,9 +8,9 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use crate::{
-    Columns, KeyedMap, MethodId, MethodTree, Metric, NodeId, PathId, Profile, Symbols, TraceId,
-};
+use perk_profile::{KeyedMap, MethodId, Metric, NodeId, PathId, Profile, Symbols, TraceId};
+
+use crate::{Columns, MethodTree};
 
 /// This share of what was measured must agree about each caller.
 const AGREED: f64 = 0.75;
@@ -324,8 +324,8 @@ fn heaviest_nodes(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Accounting;
     use crate::fixture::samples;
+    use perk_profile::Accounting;
 
     /// The frames of each trace with samples, inferred ones behind a bar.
     fn joined(mut profile: Profile) -> (Vec<String>, usize) {

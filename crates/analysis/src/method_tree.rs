@@ -3,7 +3,7 @@
 //! column each with an entry for every node.
 
 use crate::top::Merged;
-use crate::{FrameId, KeyedMap, MethodId, NodeId, PathId, Profile};
+use perk_profile::{FrameId, KeyedMap, MethodId, NodeId, PathId, Profile};
 
 /// All paths of methods of a profile. A parent's index is below its children's.
 #[derive(Clone, Debug)]

@@ -3,7 +3,9 @@
 use std::cmp::Reverse;
 
 use crate::top::Merged;
-use crate::{KeyedMap, MethodId, MethodTree, NamePattern, PathId, Profile, ThreadId};
+use perk_profile::{KeyedMap, MethodId, NamePattern, PathId, Profile, ThreadId};
+
+use crate::MethodTree;
 
 /// A method with this share of all calls or more can be chatty.
 const CHATTY_SHARE: f64 = 0.01;

@@ -5,10 +5,11 @@ use std::cmp::Reverse;
 
 use crate::calls::{CallTable, MethodCalls};
 use crate::top::Merged;
-use crate::{
-    ClassId, Columns, CpuSamples, Joined, KeyedMap, KeyedSet, Line, MethodId, MethodTree, PathId,
-    Profile, StrId, TraceId,
+use perk_profile::{
+    ClassId, CpuSamples, KeyedMap, KeyedSet, Line, MethodId, PathId, Profile, StrId, TraceId,
 };
+
+use crate::{Columns, Joined, MethodTree};
 
 /// A method with this share of its total on top of the stack calls nothing that matters.
 const LEAF: f64 = 0.9;
@@ -236,7 +237,9 @@ mod tests {
     use super::*;
     use crate::calls::CallColumns;
     use crate::fixture::{edges, push_sites, samples, times};
-    use crate::{Metric, columns, cut};
+    use perk_profile::Metric;
+
+    use crate::{columns, cut};
 
     fn advice(profile: &Profile, metric: &Metric, joined: &Joined, count: usize) -> Vec<Advice> {
         let tree = MethodTree::new(profile);

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use crate::top::Merged;
-use crate::{FrameId, KeyedMap, Line, MethodId, Profile, TraceId};
+use perk_profile::{FrameId, KeyedMap, Line, MethodId, Profile, TraceId};
 
 /// The numbers of one line of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

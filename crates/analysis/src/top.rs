@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use crate::{CpuSamples, FrameId, KeyedMap, MethodId, Profile, StrId, ThreadId, TraceId};
+use perk_profile::{CpuSamples, FrameId, KeyedMap, MethodId, Profile, StrId, ThreadId, TraceId};
 
 /// One method's share of the samples, merged over all traces it occurs in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,7 +114,7 @@ impl<'a> Merged<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Event, Frame, Line, Method, Thread};
+    use perk_profile::{Event, Frame, Line, Method, Thread};
 
     /// A profile of the given stacks (methods innermost first, as in `a<b<main`) and counts.
     fn profile(stacks: &[(&str, u64)]) -> Profile {

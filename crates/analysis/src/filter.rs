@@ -1,7 +1,7 @@
 //! Profiles of a part of what was measured: traces through some methods, without others, or with
 //! frames taken out.
 
-use crate::{
+use perk_profile::{
     Allocations, CallRow, CpuSamples, CpuTimes, Event, MethodId, MonitorTimes, NamePattern, NodeId,
     OtherMetric, Profile, Sites, Symbols, TraceId,
 };

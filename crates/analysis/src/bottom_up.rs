@@ -3,7 +3,9 @@
 
 use std::cmp::Reverse;
 
-use crate::{KeyedMap, MethodId, MethodTree, PathId};
+use perk_profile::{KeyedMap, MethodId, PathId};
+
+use crate::MethodTree;
 
 /// A line of the tree: a method, and above it those that it was called by to reach the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +88,9 @@ fn branches<N: Ord>(
 mod tests {
     use super::*;
     use crate::fixture::samples;
-    use crate::{Columns, Metric, Profile};
+    use perk_profile::{Metric, Profile};
+
+    use crate::Columns;
 
     fn shown(profile: &Profile, least: f64) -> Vec<String> {
         let tree = MethodTree::new(profile);
