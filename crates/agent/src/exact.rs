@@ -41,7 +41,7 @@ pub(crate) use self::sites::Objects;
 use self::sites::{AllocationSites, Key};
 use self::trampolines::Trampolines;
 pub(crate) use self::tree::{Calls, PathNode, SitePaths};
-use self::tree::{Contexts, Forest, Place, Tree};
+use self::tree::{Contexts, Place, Tree, TreePool};
 use crate::jvm::{Borrowed, Global, Jni, Jvmti, Local, LongField, MethodRef, NewObject, bool_flag};
 use crate::os;
 use crate::recorder::{ProbeCost, Recorder};
@@ -68,7 +68,7 @@ const WHOLE_DEPTH: u32 = 256;
 #[derive(Debug)]
 pub(crate) struct ExactEngine {
     jvmti: Jvmti,
-    forest: Forest,
+    pool: TreePool,
     clock: &'static Clock,
     timing: Timing,
     lines: bool,
@@ -149,7 +149,7 @@ impl ExactEngine {
         }
         Ok(Some(Self {
             jvmti,
-            forest: Forest::new(
+            pool: TreePool::new(
                 contexts(depth),
                 options.max_nodes,
                 matches!(timing, Timing::WallTick | Timing::WallExact),
@@ -216,8 +216,8 @@ impl ExactEngine {
             jvalue { i: self.timing as i32 },
             jvalue { i: if self.lines { 2 } else { 1 } },
             jvalue { j: self.clock.wall_word() as i64 },
-            jvalue { j: self.forest.nil() as i64 },
-            jvalue { j: self.forest.unborn() as i64 },
+            jvalue { j: self.pool.nil() as i64 },
+            jvalue { j: self.pool.unborn() as i64 },
         ];
         if self.counts_natives() {
             trampolines::begin(self);
@@ -294,7 +294,7 @@ impl ExactEngine {
         let Some((tree, top)) = self.own_tree(jni, &thread.borrowed()) else { return false };
         // SAFETY: it is the top of the calling thread's stack.
         let line = if self.lines { unsafe { Tree::place_at(top) }.line } else { 0 };
-        let top = tree.enter(&self.forest, top, number, line, self.now_ns(tree));
+        let top = tree.enter(&self.pool, top, number, line, self.now_ns(tree));
         self.set_top(jni, &thread, top);
         true
     }
@@ -359,7 +359,7 @@ impl ExactEngine {
             return;
         }
         self.at_place(jni, made, |tree, place, key| {
-            let has_called = place.last != self.forest.nil();
+            let has_called = place.last != self.pool.nil();
             if !has_called || !sites.is_counted(jni, tree, key.class, made) {
                 sites.count(jni, tree, key, made);
             }
@@ -394,7 +394,7 @@ impl ExactEngine {
     /// Finds out which objects are live, for the dump that follows.
     pub(crate) fn settle(&self, recorder: &Mutex<Recorder>) {
         if let Some(sites) = &self.sites {
-            sites.settle(&self.classes, recorder, &self.forest.trees());
+            sites.settle(&self.classes, recorder, &self.pool.trees());
         }
     }
 
@@ -408,7 +408,7 @@ impl ExactEngine {
         if !has_addresses.iter().any(|flag| bool_flag(flag) == Some(true)) {
             return FxHashMap::default();
         }
-        let trees = self.forest.trees();
+        let trees = self.pool.trees();
         let sites = trees.iter().filter_map(|tree| tree.try_sites());
         // SAFETY: the caller's promise, and the collector's kind.
         sites.flat_map(|sites| unsafe { sites.keeper.addresses() }.collect::<Vec<_>>()).collect()
@@ -446,7 +446,7 @@ impl ExactEngine {
         if self.timing == Timing::None || self.calibration.get().is_some() {
             return;
         }
-        let tree = self.forest.scratch();
+        let tree = self.pool.scratch();
         let run = |calls: i32| {
             let tree = jvalue { j: tree.address() as i64 };
             let arguments = [tree, jvalue { i: CALIBRATION_METHOD }, jvalue { i: calls }];
@@ -516,7 +516,7 @@ impl ExactEngine {
     ) {
         self.clock.refresh();
         let threads = self.clock.threads();
-        for tree in self.forest.trees() {
+        for tree in self.pool.trees() {
             let owner = threads.iter().find(|(_, own)| std::ptr::eq(*own, tree));
             let thread = owner.and_then(|&(tid, _)| slot(tid));
             book(thread, &self.count(tree, last));
@@ -550,7 +550,7 @@ impl ExactEngine {
         accounting.probe_caller_ps = cost.caller_ps;
         accounting.clock = clock.to_owned();
         accounting.timing = timing.to_owned();
-        accounting.call_node_count = self.forest.node_count();
+        accounting.call_node_count = self.pool.node_count();
         accounting.instrumented_class_count = read(&counts.classes);
         accounting.instrumented_method_count = read(&counts.methods);
         let skipped = self.classes.skipped();

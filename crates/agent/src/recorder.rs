@@ -237,7 +237,7 @@ impl Recorder {
         match self.times {
             Some(TimesForm::Times) => {
                 let times = self.take_times();
-                self.write(|writer, profile, _| writer.cpu_times(profile, &times));
+                self.write(|writer, profile, _| writer.call_times(profile, &times));
             }
             Some(TimesForm::Old) => {
                 let edges = self.take_edges();

@@ -80,7 +80,7 @@ fn made(profile: &Profile) -> BTreeMap<(String, String), Allocations> {
 /// Calls by the name of the method.
 fn calls(profile: &Profile) -> BTreeMap<String, u64> {
     let mut calls = BTreeMap::new();
-    for row in profile.cpu_times().flat_map(|times| &times.rows) {
+    for row in profile.call_times().flat_map(|times| &times.rows) {
         let top = names(profile, row.trace).swap_remove(0);
         *calls.entry(top).or_default() += row.count;
     }

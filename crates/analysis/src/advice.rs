@@ -9,7 +9,7 @@ use perk_profile::{
     ClassId, CpuSamples, KeyedMap, KeyedSet, Line, MethodId, PathId, Profile, StrId, TraceId,
 };
 
-use crate::{Columns, Joined, MethodTree};
+use crate::{Columns, InferredCallers, MethodTree};
 
 /// A method with this share of its total on top of the stack calls nothing that matters.
 const LEAF: f64 = 0.9;
@@ -81,7 +81,7 @@ pub fn of_numbers(
     tree: &MethodTree,
     columns: &Columns,
     numbers: &CpuSamples,
-    joined: &Joined,
+    joined: &InferredCallers,
     calls: Option<&CallTable>,
     count: usize,
 ) -> Vec<Advice> {
@@ -156,7 +156,7 @@ fn add_callers(tree: &MethodTree, columns: &Columns, places: &Places, all: &mut 
 fn add_inferred(
     profile: &Profile,
     rows: &[(TraceId, u64)],
-    joined: &Joined,
+    joined: &InferredCallers,
     places: &Places,
     all: &mut [Advice],
 ) {
@@ -239,9 +239,14 @@ mod tests {
     use crate::fixture::{edges, push_sites, samples, times};
     use perk_profile::Metric;
 
-    use crate::{columns, cut};
+    use crate::{columns, inferred};
 
-    fn advice(profile: &Profile, metric: &Metric, joined: &Joined, count: usize) -> Vec<Advice> {
+    fn advice(
+        profile: &Profile,
+        metric: &Metric,
+        joined: &InferredCallers,
+        count: usize,
+    ) -> Vec<Advice> {
         let tree = MethodTree::new(profile);
         let calls = CallColumns::new(profile, &tree, None);
         let calls = CallTable::of_tree(profile, &tree, &calls);
@@ -267,7 +272,7 @@ mod tests {
             ("T.a<T.main", 5),
             ("T.leaf:5<T.main", 1),
         ]);
-        let joined = cut::join(&mut profile);
+        let joined = inferred::infer(&mut profile);
         assert!(joined.is_empty() && joined.ambiguous_count == 1);
         let all = advice(&profile, &Metric::Samples, &joined, 2);
         assert_eq!(all.len(), 2);
@@ -289,7 +294,7 @@ mod tests {
     #[test]
     fn inferred_callers_are_told_apart() {
         let mut profile = samples(&[("T.f<T.g<T.main", 8), ("T.f", 3), ("T.f<T.g", 2)]);
-        let joined = cut::join(&mut profile);
+        let joined = inferred::infer(&mut profile);
         let all = advice(&profile, &Metric::Samples, &joined, 5);
         // That f is called by g is known of the last, though not by whom g is.
         assert_eq!(callers(&profile, &all[0]), [("T.g".to_owned(), 13, 3)]);
@@ -307,7 +312,7 @@ mod tests {
                 ("U", "T.f<T.main", [5, 1, 0, 0]),
             ],
         );
-        let all = advice(&profile, &Metric::Samples, &Joined::default(), 2);
+        let all = advice(&profile, &Metric::Samples, &InferredCallers::default(), 2);
         let bytes = |advice: &Advice| {
             let name = |class| profile.symbols.class_name(class).to_owned();
             let rows = advice.allocated_bytes.iter();
@@ -324,7 +329,7 @@ mod tests {
             ("T.get<T.main", 1_000, 50_000),
             ("T.slow<T.main", 2, 900_000),
         ]);
-        let all = advice(&profile, &Metric::SelfTime, &Joined::default(), 9);
+        let all = advice(&profile, &Metric::SelfTime, &InferredCallers::default(), 9);
         let calls: Vec<_> = all.iter().map(|it| (it.calls.unwrap().count, it.is_chatty)).collect();
         assert_eq!(calls, [(2, false), (1, false), (1_000, true)]);
     }

@@ -31,7 +31,7 @@ impl CallColumns {
     pub fn new(profile: &Profile, tree: &MethodTree, thread: Option<ThreadId>) -> Self {
         let mut counts = vec![0_u64; tree.len()];
         let mut self_ns = vec![0_u64; tree.len()];
-        for row in profile.cpu_times().flat_map(|times| &times.rows) {
+        for row in profile.call_times().flat_map(|times| &times.rows) {
             let trace = profile.get_trace(row.trace);
             if thread.is_none() || trace.thread == thread {
                 let path = tree.path(trace.node).index();

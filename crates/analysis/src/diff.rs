@@ -284,12 +284,12 @@ fn method_key(symbols: &Symbols, id: MethodId) -> (String, Option<String>) {
 
 /// Whether a profile has counted calls.
 fn has_calls(profile: &Profile) -> bool {
-    profile.cpu_times().next().is_some() || profile.call_edges().next().is_some()
+    profile.call_times().next().is_some() || profile.call_edges().next().is_some()
 }
 
 /// The calls of a profile, from whichever sections it has.
 fn calls(profile: &Profile) -> CallTable {
-    if profile.cpu_times().next().is_none() {
+    if profile.call_times().next().is_none() {
         return CallTable::of_edges(profile);
     }
     let tree = MethodTree::new(profile);

@@ -2,8 +2,8 @@
 //! frames taken out.
 
 use perk_profile::{
-    Allocations, CallRow, CpuSamples, CpuTimes, Event, MethodId, MonitorTimes, NamePattern, NodeId,
-    OtherMetric, Profile, Sites, Symbols, TraceId,
+    Allocations, CallRow, CallTimes, CpuSamples, Event, MethodId, MonitorTimes, NamePattern,
+    NodeId, OtherMetric, Profile, Sites, Symbols, TraceId,
 };
 
 /// Which traces count, and which of their frames. Without any pattern everything does.
@@ -54,7 +54,7 @@ impl Filter {
         profile.events.retain_mut(|event| {
             match event {
                 Event::CpuSamples(section) => traces.samples(section),
-                Event::CpuTimes(section) => traces.times(section),
+                Event::CallTimes(section) => traces.times(section),
                 Event::Sites(section) => traces.sites(section),
                 Event::MonitorTimes(section) => traces.monitors(section),
                 Event::Other(section) => traces.metric(section),
@@ -141,7 +141,7 @@ impl Traces {
         self.numbers(&mut section.rows, &mut section.total);
     }
 
-    fn times(&self, section: &mut CpuTimes) {
+    fn times(&self, section: &mut CallTimes) {
         section.rows.retain(|row| self.keeps(row.trace));
         let hidden = section.rows.iter_mut().filter(|row| self.is_hidden[row.trace.index()]);
         hidden.for_each(|row| *row = CallRow { count: 0, total_ns: 0, ..*row });
@@ -226,7 +226,7 @@ mod tests {
         for &(trace, count) in profile.other_metrics().flat_map(|it| &it.rows) {
             numbers.push((row(trace), [0, count, 0, 0, 0]));
         }
-        for it in profile.cpu_times().flat_map(|it| &it.rows) {
+        for it in profile.call_times().flat_map(|it| &it.rows) {
             numbers.push((row(it.trace), [0, 0, it.self_ns, it.count, 0]));
         }
         for site in &profile.sites().unwrap().rows {
@@ -244,7 +244,7 @@ mod tests {
         let total = |event: &Event| match event {
             Event::CpuSamples(it) => it.total,
             Event::Other(it) => it.total,
-            Event::CpuTimes(it) => it.total_ns,
+            Event::CallTimes(it) => it.total_ns,
             Event::Sites(it) => it.total.allocated_bytes,
             _ => 0,
         };

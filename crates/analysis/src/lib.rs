@@ -10,9 +10,9 @@ pub mod allocations;
 pub mod bottom_up;
 pub mod calls;
 pub mod columns;
-pub mod cut;
 pub mod diff;
 pub mod filter;
+pub mod inferred;
 pub mod lines;
 pub mod locks;
 pub mod method_tree;
@@ -20,10 +20,9 @@ pub mod objects;
 pub mod top;
 
 #[cfg(test)]
-#[path = "../../profile/src/fixture.rs"]
 mod fixture;
 
 pub use columns::Columns;
-pub use cut::Joined;
 pub use filter::Filter;
+pub use inferred::InferredCallers;
 pub use method_tree::MethodTree;

@@ -12,7 +12,7 @@ use perk_control::options;
 use perk_profile::{NamePattern, Profile};
 
 use crate::diff::limit::{Limit, limit};
-use crate::form::Form;
+use crate::file_format::FileFormat;
 use crate::input::{ReadArgs, size};
 use crate::listen::{address, command, time};
 use crate::report::{name_pattern, share};
@@ -464,7 +464,7 @@ pub(crate) struct ConvertArgs {
     pub(crate) output: PathBuf,
     /// The form to write; without it, the ending of the output file decides
     #[arg(long, value_name = "FORM", value_enum)]
-    pub(crate) to: Option<Form>,
+    pub(crate) to: Option<FileFormat>,
     /// The metric of collapsed stacks and flame graphs: samples, time, calls, allocated, objects,
     /// live, blocked, waited, or another that the profile has [default: the first that it has]
     #[arg(long, visible_alias = "value", value_name = "NAME")]

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use perk_profile::Metric;
 
 use crate::args::ConvertArgs;
-use crate::form::Form;
+use crate::file_format::FileFormat;
 use crate::input::{self, Input, display_name, is_stream};
 use crate::output::{self, Target};
 use crate::{metric, talk};
@@ -17,7 +17,7 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
     let form = match args.to {
         Some(form) => form,
         None if to_stdout => bail!("-o - has no ending: give the form with --to"),
-        None => Form::of_path(&args.output)?,
+        None => FileFormat::of_path(&args.output)?,
     };
     if let Some(name) = args.metric.as_ref().filter(|_| !form.has_one_metric()) {
         let title = form.title();

@@ -10,7 +10,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use perk_profile::Profile;
 
-use crate::form::{Form, HEAD_BYTES};
+use crate::file_format::{FileFormat, HEAD_BYTES};
 use crate::packing::{Cut, Packing};
 use crate::show::printable;
 use crate::{talk, utf16};
@@ -28,7 +28,7 @@ const PROGRESS_AFTER: Duration = Duration::from_secs(1);
 pub(crate) struct ReadArgs {
     /// The form of the file, where its content does not identify it
     #[arg(long, value_name = "FORM", value_enum)]
-    pub(crate) from: Option<Form>,
+    pub(crate) from: Option<FileFormat>,
     /// Read at most this unpacked size: 500m, 8g [default: 64g]
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "64g",
           hide_default_value = true)]
@@ -47,7 +47,7 @@ impl Default for ReadArgs {
 /// A profile and the form it came in.
 #[derive(Debug)]
 pub(crate) struct Input {
-    pub(crate) form: Form,
+    pub(crate) form: FileFormat,
     pub(crate) profile: Profile,
 }
 
@@ -96,7 +96,7 @@ fn read_source(source: impl Read + 'static, name: &str, args: &ReadArgs) -> anyh
     if head.is_empty() {
         bail!("{name} is empty");
     }
-    let Some(form) = args.from.or_else(|| Form::of_content(&head)) else {
+    let Some(form) = args.from.or_else(|| FileFormat::of_content(&head)) else {
         let begin = head[..head.len().min(NAMED_BYTES)].escape_ascii();
         bail!(
             "{name} is not in a form that perk can read: it begins with \"{begin}\" (`perk formats` \

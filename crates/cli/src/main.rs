@@ -7,7 +7,7 @@ mod agent;
 mod args;
 mod convert;
 mod diff;
-mod form;
+mod file_format;
 mod input;
 mod listen;
 mod metric;
@@ -28,7 +28,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, ValueEnum};
 
 use args::{Cli, Command};
-use form::Form;
+use file_format::FileFormat;
 
 /// The exit code after an error.
 const ERROR: u8 = 2;
@@ -85,7 +85,7 @@ fn formats() -> String {
         "form", "ending", "reads", "writes", "what"
     );
     let yes = |is_it| if is_it { "yes" } else { "-" };
-    for &form in Form::value_variants() {
+    for &form in FileFormat::value_variants() {
         let (reads, writes) = (yes(form.is_read()), yes(form.is_written()));
         let (name, ending, title) = (form.name(), form.ending(), form.title());
         let keeps = form.keeps();

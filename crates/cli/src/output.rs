@@ -9,7 +9,7 @@ use anyhow::Context;
 use perk_files::{Access, Destination};
 use perk_profile::{Metric, Profile};
 
-use crate::form::Form;
+use crate::file_format::FileFormat;
 use crate::packing::{Packer, Packing};
 
 /// What writes a file.
@@ -19,13 +19,13 @@ pub(crate) type Writing<'a> = dyn Fn(&mut dyn Write) -> io::Result<()> + 'a;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) path: PathBuf,
-    pub(crate) form: Form,
+    pub(crate) form: FileFormat,
 }
 
 impl Target {
     /// The target `path`, in the form of its ending.
     pub(crate) fn of_path(path: &Path) -> anyhow::Result<Self> {
-        Ok(Self { form: Form::of_path(path)?, path: path.to_owned() })
+        Ok(Self { form: FileFormat::of_path(path)?, path: path.to_owned() })
     }
 
     /// Fails if the file could not be written as things are now.
@@ -121,7 +121,7 @@ mod tests {
         let profile = Profile::default();
         assert!(target(&full).check().is_ok());
         // HPROF text has a header, so that something is written.
-        let full = Target { form: Form::Text, path: full };
+        let full = Target { form: FileFormat::Text, path: full };
         let error = full.write(&profile, "x").unwrap_err();
         assert!(format!("{error:#}").contains("No space left"), "{error:#}");
         assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 1);

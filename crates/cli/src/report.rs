@@ -20,7 +20,7 @@ use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use anyhow::bail;
-use perk_analysis::{Joined, MethodTree, cut, top};
+use perk_analysis::{InferredCallers, MethodTree, inferred, top};
 use perk_profile::{Metric, NamePattern, Profile};
 
 use crate::args::{ReportArgs, TreeOrder};
@@ -54,8 +54,8 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let name = display_name(&args.file);
     let metric = args.metric.as_deref().map(|it| metric::find(&input.profile, it)).transpose()?;
     let mut joined = match args.no_infer {
-        true => Joined::default(),
-        false => cut::join(&mut input.profile),
+        true => InferredCallers::default(),
+        false => inferred::infer(&mut input.profile),
     };
     let filtered = filter(args, &mut input, &mut joined, &name);
     let tree = MethodTree::new(&input.profile);
@@ -97,7 +97,12 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
 
 /// Leaves in `input` what the options let through. Returns how much of each metric that is, in a few
 /// words; nothing where there is no filter.
-fn filter(args: &ReportArgs, input: &mut Input, joined: &mut Joined, name: &str) -> Vec<String> {
+fn filter(
+    args: &ReportArgs,
+    input: &mut Input,
+    joined: &mut InferredCallers,
+    name: &str,
+) -> Vec<String> {
     let filter = args.filter.filter();
     if filter.is_empty() {
         return Vec::new();
@@ -133,7 +138,7 @@ fn write_lines(lines: &[String], screen: &Screen, out: &mut dyn Write) -> io::Re
 
 /// The first tables of everything a profile has, for the end of a run; `None` where it has nothing.
 pub(crate) fn summary(profile: &Profile, top: usize, screen: &Screen) -> Option<String> {
-    let joined = Joined::default();
+    let joined = InferredCallers::default();
     let tree = MethodTree::new(profile);
     let content = Content::of_metric(profile, &tree, &joined, None);
     let mut text = String::new();
@@ -182,7 +187,7 @@ fn blocks<T>(rows: &[T], top: usize, block: impl Fn(&T) -> String) -> String {
 #[derive(Debug)]
 struct Content<'a> {
     profile: &'a Profile,
-    joined: &'a Joined,
+    joined: &'a InferredCallers,
     /// How much of each metric a filter let through; empty where there is none.
     filtered: Vec<String>,
     /// The numbers of each leading metric and of the one that was asked for, in order of interest.
@@ -202,7 +207,7 @@ impl<'a> Content<'a> {
     fn of_metric(
         profile: &'a Profile,
         tree: &'a MethodTree,
-        joined: &'a Joined,
+        joined: &'a InferredCallers,
         asked: Option<Metric>,
     ) -> Self {
         let metrics = Metric::all_of(profile).into_iter();
@@ -537,7 +542,7 @@ mod tests {
     }
 
     fn shown(profile: &Profile, options: &[&str]) -> String {
-        let joined = Joined::default();
+        let joined = InferredCallers::default();
         let args = args(options);
         let metric = args.metric.as_ref().and_then(|name| Metric::find(profile, name));
         let tree = MethodTree::new(profile);

@@ -15,7 +15,7 @@ use anyhow::{Context, bail};
 use perk_profile::Profile;
 
 use crate::args::RunArgs;
-use crate::form::Form;
+use crate::file_format::FileFormat;
 use crate::output::{self, Target};
 use crate::report;
 use crate::show::{Screen, printable};
@@ -31,13 +31,13 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let analyses = Analyses::of(args)?;
     let targets = targets(&args.output, &analyses.sketch())?;
     if !analyses.have_profile()
-        && let Some(target) = targets.iter().find(|target| target.form != Form::Binary)
+        && let Some(target) = targets.iter().find(|target| target.form != FileFormat::Binary)
     {
         bail!("{}: a heap dump is written as .hprof", target.path.display());
     }
     let plan = Plan::new(&args.command)?;
     let library = agent::library()?;
-    let folder = match targets.iter().find(|target| target.form == Form::Binary) {
+    let folder = match targets.iter().find(|target| target.form == FileFormat::Binary) {
         Some(target) if analyses.dump_heap() => Folder::beside(&target.path)?,
         None if analyses.dump_heap() && targets.is_empty() => Folder::beside(Path::new("."))?,
         _ => Folder::new()?,
@@ -185,7 +185,8 @@ impl Finish<'_> {
     /// The files; where one cannot be written, the agent's own is kept.
     fn write(&mut self, jvm: &Jvm, is_one_of_several: bool) {
         let default = || {
-            let form = if self.analyses.are_samples() { Form::Text } else { Form::Binary };
+            let form =
+                if self.analyses.are_samples() { FileFormat::Text } else { FileFormat::Binary };
             let (name, ending) = (short_name(jvm.program()), form.ending());
             Target { path: PathBuf::from(format!("perk-{name}-{}.{ending}", jvm.pid)), form }
         };
@@ -198,7 +199,7 @@ impl Finish<'_> {
         };
         for target in targets {
             let path = target.path.display();
-            let written = if self.analyses.dump_heap() && target.form == Form::Binary {
+            let written = if self.analyses.dump_heap() && target.form == FileFormat::Binary {
                 perk_files::give(&jvm.file, &target.path)
                     .with_context(|| format!("cannot write {path}"))
             } else {

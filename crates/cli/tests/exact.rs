@@ -3,7 +3,7 @@
 
 use perk_hprof::Format;
 use perk_profile::{
-    Accounting, Allocations, CallEdge, CallEdges, CallRow, CpuTimes, Event, Frame, Line, Method,
+    Accounting, Allocations, CallEdge, CallEdges, CallRow, CallTimes, Event, Frame, Line, Method,
     MethodId, NodeId, Profile, Site, Sites,
 };
 
@@ -47,7 +47,7 @@ pub(crate) fn push_times(profile: &mut Profile, rows: &[(&str, u64, u64)]) {
     };
     let rows: Vec<_> = rows.iter().map(row).collect();
     let total_ns = rows.iter().map(|row| row.self_ns).sum();
-    profile.events.push(Event::CpuTimes(CpuTimes { total_ns, rows, written: None }));
+    profile.events.push(Event::CallTimes(CallTimes { total_ns, rows, written: None }));
 }
 
 /// Adds sites: a class, a path, and bytes and number of all objects and of the live ones.
@@ -137,7 +137,7 @@ fn the_report_shows_calls_and_allocations() {
 fn numbers_that_were_cut_are_absent() {
     let mut profile = Profile::default();
     push_times(&mut profile, &[("T.main;T.mid;T.leaf", 3, 97)]);
-    let Some(Event::CpuTimes(times)) = profile.events.first_mut() else { panic!() };
+    let Some(Event::CallTimes(times)) = profile.events.first_mut() else { panic!() };
     times.total_ns = 100_000_000;
     let folder = Folder::new();
     write(&folder, "cut.perk", &profile);

@@ -8,7 +8,7 @@ use std::io::Read;
 use perk_profile::{FrameId, KeyedMap, Profile, ThreadId, Unit};
 
 use crate::Error;
-use crate::fill::Filler;
+use crate::builder::ProfileBuilder;
 use crate::frame_name::{self, FrameName};
 use crate::lines::{self, TextEnd};
 
@@ -59,7 +59,7 @@ struct Numbers {
 
 #[derive(Default)]
 struct Reader {
-    filler: Filler,
+    builder: ProfileBuilder,
     part: Part,
     /// All samples that the summary tells of.
     total: u64,
@@ -121,8 +121,8 @@ impl Reader {
             (b"Total samples", Some(count)) => self.total = self.total.saturating_add(count),
             (b"Total samples", None) => return Err("a number of samples below 2^64"),
             (_, Some(count)) => {
-                let why = format!("without a whole stack: {}", self.filler.name(label));
-                self.filler.note(count, "sample", "samples", &why);
+                let why = format!("without a whole stack: {}", self.builder.name(label));
+                self.builder.note(count, "sample", "samples", &why);
             }
             (_, None) => self.passed_over += 1,
         }
@@ -132,7 +132,7 @@ impl Reader {
     fn set_unit(&mut self, unit: &[u8]) {
         // An old trace tells none.
         if !unit.is_empty() && unit != self.unit.as_bytes() {
-            self.unit = self.filler.name(unit).into_owned();
+            self.unit = self.builder.name(unit).into_owned();
         }
     }
 
@@ -142,9 +142,9 @@ impl Reader {
             leaf.counter = leaf.counter.saturating_add(self.numbers.counter);
             leaf.samples = leaf.samples.saturating_add(self.numbers.samples);
         }
-        let text = self.filler.name(name);
+        let text = self.builder.name(name);
         match frame_name::thread(&text) {
-            Some((thread, id)) => self.thread = Some(self.filler.thread_with_id(thread, id)),
+            Some((thread, id)) => self.thread = Some(self.builder.thread_with_id(thread, id)),
             None => {
                 let frame = self.new_frame(&text);
                 self.stack.push(frame);
@@ -154,7 +154,7 @@ impl Reader {
 
     fn new_frame(&mut self, text: &str) -> FrameId {
         let FrameName { class, method, signature, line } = FrameName::of(text);
-        self.filler.frame(&class, method, &signature, line)
+        self.builder.frame(&class, method, &signature, line)
     }
 
     fn end_trace(&mut self) {
@@ -175,7 +175,7 @@ impl Reader {
             samples: numbers.samples.saturating_sub(told.samples),
         };
         if rest != Numbers::default() {
-            let text = self.filler.name(name);
+            let text = self.builder.name(name);
             let frame = self.new_frame(&text);
             self.add(None, &[frame], rest);
         }
@@ -183,18 +183,18 @@ impl Reader {
 
     fn add(&mut self, thread: Option<ThreadId>, frames: &[FrameId], numbers: Numbers) {
         let Numbers { counter, samples } = numbers;
-        let filler = &mut self.filler;
-        let node = filler.profile.tree.insert(frames.iter().copied()).node;
+        let builder = &mut self.builder;
+        let node = builder.profile.tree.insert(frames.iter().copied()).node;
         self.listed = self.listed.saturating_add(samples);
         if is_cpu(&self.unit) {
-            filler.add(thread, node, samples);
+            builder.add(thread, node, samples);
         } else {
-            let events = filler.metric(EVENTS_METRIC, Unit::Count);
-            filler.add_metric(events, thread, node, samples);
+            let events = builder.metric(EVENTS_METRIC, Unit::Count);
+            builder.add_metric(events, thread, node, samples);
         }
         let name = if self.unit.is_empty() { "counter" } else { &self.unit };
-        let metric = filler.metric(name, unit_of(name));
-        filler.add_metric(metric, thread, node, counter);
+        let metric = builder.metric(name, unit_of(name));
+        builder.add_metric(metric, thread, node, counter);
     }
 
     fn end_profile(&mut self) {
@@ -202,17 +202,17 @@ impl Reader {
         self.leaves.clear();
         let rest = std::mem::take(&mut self.total).saturating_sub(std::mem::take(&mut self.listed));
         if rest > 0 && is_cpu(&self.unit) {
-            self.filler.add_unlisted(rest);
+            self.builder.add_unlisted(rest);
         } else if rest > 0 {
-            let events = self.filler.metric(EVENTS_METRIC, Unit::Count);
-            self.filler.add_unlisted_metric(events, rest);
+            let events = self.builder.metric(EVENTS_METRIC, Unit::Count);
+            self.builder.add_unlisted_metric(events, rest);
         }
     }
 
     fn finish(mut self) -> Profile {
         self.end_profile();
-        self.filler.note(self.passed_over, "line", "lines", "of other text passed over");
-        self.filler.finish()
+        self.builder.note(self.passed_over, "line", "lines", "of other text passed over");
+        self.builder.finish()
     }
 }
 

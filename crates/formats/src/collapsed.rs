@@ -9,8 +9,8 @@ use perk_hprof::LineReader;
 use perk_profile::{FrameId, KeyedMap, Metric, NodeId, Profile, ThreadId, deep};
 
 use crate::Error;
+use crate::builder::ProfileBuilder;
 use crate::deep::LEFT_OUT;
-use crate::fill::Filler;
 use crate::frame_name::{FrameName, split_id};
 use crate::graph::{Graph, Pairs, Part};
 use crate::lines::BadLines;
@@ -260,7 +260,7 @@ fn unescape(text: &str) -> Cow<'_, str> {
 /// Stacks are mostly like the one before: only what differs is looked up.
 #[derive(Default)]
 struct Reader {
-    filler: Filler,
+    builder: ProfileBuilder,
     frames: KeyedMap<Box<[u8]>, FrameId>,
     /// The stack before, as far as `levels` tell of it.
     stack: Vec<u8>,
@@ -298,11 +298,11 @@ impl Reader {
             }
         };
         if stack == BELOW_CUTOFF.as_bytes() {
-            self.filler.add_unlisted(count);
+            self.builder.add_unlisted(count);
             return Ok(());
         }
         let node = self.node(stack);
-        self.filler.add(self.thread, node, count);
+        self.builder.add(self.thread, node, count);
         Ok(())
     }
 
@@ -310,7 +310,7 @@ impl Reader {
     fn node(&mut self, stack: &[u8]) -> NodeId {
         let same = common_prefix(&self.stack, stack);
         self.keep_levels(stack, same);
-        let mut node = self.filler.profile.tree.root();
+        let mut node = self.builder.profile.tree.root();
         let mut begin = 0;
         if let Some(last) = self.levels.last() {
             node = last.node;
@@ -330,7 +330,7 @@ impl Reader {
                 self.thread = Some(self.thread_of(&name[1..name.len() - 1]));
             } else {
                 let frame = self.frame(name);
-                node = self.filler.child(node, frame);
+                node = self.builder.child(node, frame);
             }
             self.levels.push(Level { end, node });
             begin = end + 1;
@@ -368,29 +368,29 @@ impl Reader {
 
     #[cold]
     fn new_frame(&mut self, name: &[u8]) -> FrameId {
-        let text = self.filler.name(name);
+        let text = self.builder.name(name);
         let FrameName { class, method, signature, line } = FrameName::of(&text);
-        let frame = self.filler.frame(&unescape(&class), &unescape(method), &signature, line);
+        let frame = self.builder.frame(&unescape(&class), &unescape(method), &signature, line);
         self.frames.insert(name.into(), frame);
         frame
     }
 
     fn thread_of(&mut self, name: &[u8]) -> ThreadId {
-        let text = self.filler.name(name);
+        let text = self.builder.name(name);
         let (name, id) = split_id(&text);
-        self.filler.thread_with_id(&unescape(name), id.unwrap_or(0))
+        self.builder.thread_with_id(&unescape(name), id.unwrap_or(0))
     }
 
     /// The profile; `cut_line` is the last one, where it has no end.
     fn finish(mut self, cut_line: Option<usize>) -> Profile {
-        self.filler.note(self.rounded, "count", "counts", "with decimals rounded");
-        self.filler.note(self.comment_count, "comment", "comments", "passed over");
-        self.filler.profile.notes.extend(self.bad_lines.note());
+        self.builder.note(self.rounded, "count", "counts", "with decimals rounded");
+        self.builder.note(self.comment_count, "comment", "comments", "passed over");
+        self.builder.profile.notes.extend(self.bad_lines.note());
         if let Some(line) = cut_line.filter(|_| self.stack_count > 0) {
             let note = format!("line {line} has no end: the file may be cut off there");
-            self.filler.profile.notes.push(note);
+            self.builder.profile.notes.push(note);
         }
-        self.filler.finish()
+        self.builder.finish()
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use perk_profile::{
-    Allocations, CallRow, ClassId, CpuSamples, CpuTimes, Event, KnownObjects, LockKind, Metric,
+    Allocations, CallRow, CallTimes, ClassId, CpuSamples, Event, KnownObjects, LockKind, Metric,
     MetricRows, MonitorRow, MonitorTimes, OtherMetric, Profile, Site, Sites, TraceId, Unit, Waits,
 };
 
@@ -170,9 +170,9 @@ pub(crate) fn into_profile(profile: &mut Profile, columns: Vec<Column>, interval
     }
     if !calls.is_empty() || total_ns > 0 {
         let mut times =
-            CpuTimes { total_ns, rows: calls.into_values().collect(), ..CpuTimes::default() };
+            CallTimes { total_ns, rows: calls.into_values().collect(), ..CallTimes::default() };
         times.rank(0.0);
-        profile.events.push(Event::CpuTimes(times));
+        profile.events.push(Event::CallTimes(times));
     }
     if total_objects != Allocations::default() {
         let site = |((trace, class), objects)| Site { class, trace, objects };

@@ -1,13 +1,13 @@
 //! Profiles that the tests of several formats share.
 
 use perk_profile::{
-    Accounting, Allocations, CallRow, CpuTimes, Event, Frame, Line, Method, Metric, OtherMetric,
+    Accounting, Allocations, CallRow, CallTimes, Event, Frame, Line, Method, Metric, OtherMetric,
     Profile, Site, Sites, Timestamp, Unit,
 };
 use proptest::prelude::*;
 
+use crate::builder::ProfileBuilder;
 use crate::collapsed;
-use crate::fill::Filler;
 
 /// All metrics of a profile as collapsed stacks.
 pub(crate) fn text(profile: &Profile) -> String {
@@ -33,7 +33,7 @@ pub(crate) fn everything() -> Profile {
         total_ns: 0,
     };
     let rows = vec![row(0, 10, 700), row(1, 1, 50)];
-    profile.events.push(Event::CpuTimes(CpuTimes { total_ns: 800, rows, written: None }));
+    profile.events.push(Event::CallTimes(CallTimes { total_ns: 800, rows, written: None }));
     let objects =
         Allocations { live_bytes: 16, live_count: 1, allocated_bytes: 72, allocated_count: 4 };
     let class = profile.symbols.class("java.util.Map$Entry[]");
@@ -63,12 +63,12 @@ pub(crate) fn everything() -> Profile {
 pub(crate) type Stack = (Option<String>, Vec<(String, String, String, Option<String>, i32)>, u64);
 
 pub(crate) fn of_stacks(stacks: &[Stack]) -> Profile {
-    let mut filler = Filler::default();
+    let mut builder = ProfileBuilder::default();
     for (thread, frames, count) in stacks {
-        let thread = thread.as_ref().map(|name| filler.thread(name));
+        let thread = thread.as_ref().map(|name| builder.thread(name));
         let mut stack = Vec::new();
         for (class, method, signature, source, line) in frames {
-            let symbols = &mut filler.profile.symbols;
+            let symbols = &mut builder.profile.symbols;
             let class = symbols.class(class);
             let name = symbols.strings.intern(method);
             let signature = (!signature.is_empty()).then(|| symbols.strings.intern(signature));
@@ -77,10 +77,10 @@ pub(crate) fn of_stacks(stacks: &[Stack]) -> Profile {
             let line = Line::from_hprof(*line);
             stack.push(symbols.frame(Frame { method, bci: None, line }));
         }
-        let node = filler.profile.tree.insert(stack).node;
-        filler.add(thread, node, *count);
+        let node = builder.profile.tree.insert(stack).node;
+        builder.add(thread, node, *count);
     }
-    filler.finish()
+    builder.finish()
 }
 
 /// The stacks of a profile with all that is told of their frames, sorted.

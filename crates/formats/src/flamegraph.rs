@@ -9,7 +9,7 @@ use perk_profile::{
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::fill::Filler;
+use crate::builder::ProfileBuilder;
 use crate::graph::{Graph, Pair, Pairs, Part, index};
 
 const PAGE: &str = include_str!("flamegraph.html");
@@ -330,8 +330,8 @@ impl Data {
     }
 
     fn into_profile(self) -> Result<Profile, Error> {
-        let mut filler = Filler::default();
-        let steps = self.steps(&mut filler)?;
+        let mut builder = ProfileBuilder::default();
+        let steps = self.steps(&mut builder)?;
         let nodes = self.nodes;
         same_length("nodes.frame", nodes.frame.len(), nodes.level.len())?;
         same_length("nodes.self", nodes.self_count.len(), nodes.level.len())?;
@@ -358,7 +358,7 @@ impl Data {
                 Step::Thread(id) if above == 0 => thread = Some(id),
                 Step::Thread(_) => return Err(error("nodes.frame", "threads on level 1 only")),
                 Step::Frame(frame) => {
-                    let tree = &mut filler.profile.tree;
+                    let tree = &mut builder.profile.tree;
                     let parent = path.last().copied().unwrap_or(tree.root());
                     path.push(tree.insert_below(parent, [frame]).node);
                 }
@@ -366,14 +366,14 @@ impl Data {
             }
             match (step, nodes.self_count[index]) {
                 (_, 0) => {}
-                (Step::BelowCutoff, count) => filler.add_unlisted(count),
+                (Step::BelowCutoff, count) => builder.add_unlisted(count),
                 (_, count) => {
-                    let node = path.last().copied().unwrap_or(filler.profile.tree.root());
-                    filler.add(thread, node, count);
+                    let node = path.last().copied().unwrap_or(builder.profile.tree.root());
+                    builder.add(thread, node, count);
                 }
             }
         }
-        let mut profile = filler.finish();
+        let mut profile = builder.finish();
         let stamp = |(unix_ms, utc_offset_s)| Timestamp { unix_ms, utc_offset_s };
         profile.created = self.created.map(stamp);
         profile.depth = self.depth;
@@ -382,8 +382,8 @@ impl Data {
         Ok(profile)
     }
 
-    /// What each entry of `frames` is in the profile that `filler` makes.
-    fn steps(&self, filler: &mut Filler) -> Result<Vec<Step>, Error> {
+    /// What each entry of `frames` is in the profile that `builder` makes.
+    fn steps(&self, builder: &mut ProfileBuilder) -> Result<Vec<Step>, Error> {
         let Frames { kind, class, name, signature } = &self.frames;
         same_length("frames.class", class.len(), kind.len())?;
         same_length("frames.name", name.len(), kind.len())?;
@@ -400,10 +400,10 @@ impl Data {
             let signature = string("frames.signature", index, signature)?;
             steps.push(match kind {
                 Kind::Java | Kind::LeftOut => {
-                    Step::Frame(filler.frame(class, name, signature, Line::Unknown))
+                    Step::Frame(builder.frame(class, name, signature, Line::Unknown))
                 }
-                Kind::Native => Step::Frame(filler.frame(class, name, signature, Line::Native)),
-                Kind::Thread => Step::Thread(filler.thread(name)),
+                Kind::Native => Step::Frame(builder.frame(class, name, signature, Line::Native)),
+                Kind::Thread => Step::Thread(builder.thread(name)),
                 Kind::NoStack => Step::NoStack,
                 Kind::BelowCutoff => Step::BelowCutoff,
                 Kind::Objects => {
@@ -498,15 +498,15 @@ mod tests {
 
     #[test]
     fn keeps_signatures_and_native_methods_and_merges_lines() {
-        let mut filler = Filler::default();
+        let mut builder = ProfileBuilder::default();
         for (signature, line) in
             [("(I)V", Line::Number(1)), ("(I)V", Line::Number(2)), ("(J)V", Line::Native)]
         {
-            let frame = filler.frame("T", "f", signature, line);
-            let node = filler.profile.tree.insert([frame]).node;
-            filler.add(None, node, 1);
+            let frame = builder.frame("T", "f", signature, line);
+            let node = builder.profile.tree.insert([frame]).node;
+            builder.add(None, node, 1);
         }
-        let profile = filler.finish();
+        let profile = builder.finish();
         let read = read(&page(&profile)).unwrap();
         let shown: Vec<_> = read
             .total_cpu_samples()

@@ -7,7 +7,7 @@ mod writer;
 use std::io::Read;
 
 use perk_profile::{
-    Allocations, CallRow, CpuTimes, Event, Frame, FrameId, KeyedMap, Line, Method, OtherMetric,
+    Allocations, CallRow, CallTimes, Event, Frame, FrameId, KeyedMap, Line, Method, OtherMetric,
     Profile, Site, Sites, Thread, ThreadId, TraceId, Unit,
 };
 
@@ -302,8 +302,8 @@ impl Reader {
             self.profile.events.push(Event::Other(metric));
         }
         if !self.calls.is_empty() {
-            let times = CpuTimes { rows: self.calls, ..CpuTimes::default() };
-            self.profile.events.push(Event::CpuTimes(times));
+            let times = CallTimes { rows: self.calls, ..CallTimes::default() };
+            self.profile.events.push(Event::CallTimes(times));
         }
         if !self.sites.rows.is_empty() {
             self.profile.events.push(Event::Sites(self.sites));

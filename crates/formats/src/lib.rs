@@ -17,8 +17,8 @@ pub mod speedscope;
 pub mod svg;
 pub mod xprof;
 
+mod builder;
 mod columns;
-mod fill;
 #[cfg(test)]
 mod fixture;
 mod frame_name;

@@ -8,7 +8,7 @@ use std::io::Read;
 use perk_profile::{FrameId, KeyedMap, Line, Profile, ThreadId, Unit};
 
 use crate::Error;
-use crate::fill::{Filler, MetricId};
+use crate::builder::{MetricId, ProfileBuilder};
 use crate::frame_name::FrameName;
 use crate::lines::{self, TextEnd};
 
@@ -56,7 +56,7 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
 
 #[derive(Default)]
 struct Reader {
-    filler: Filler,
+    builder: ProfileBuilder,
     sample: Option<Sample>,
     sample_count: u64,
     /// The frames of the sample, from the innermost outward.
@@ -125,7 +125,7 @@ impl Reader {
         };
         self.end_sample();
         if head.event.starts_with(RECORD) {
-            let kind = self.filler.name(head.event).into_owned();
+            let kind = self.builder.name(head.event).into_owned();
             *self.records.entry(kind).or_default() += 1;
             return Ok(());
         }
@@ -141,9 +141,9 @@ impl Reader {
     }
 
     fn begin_sample(&mut self, head: &Head<'_>) -> Result<(), &'static str> {
-        let command = self.filler.name(head.command);
+        let command = self.builder.name(head.command);
         let tid = number(head.tid).ok_or("the number of a thread below 2^64")?;
-        let thread = Some(self.filler.thread_with_id(&command, tid));
+        let thread = Some(self.builder.thread_with_id(&command, tid));
         let period = match head.period {
             Some(digits) => Some(number(digits).ok_or("a count of the event below 2^64")?),
             None => None,
@@ -161,7 +161,7 @@ impl Reader {
         if let Some(&event) = self.events.get(name) {
             return event;
         }
-        let text = self.filler.name(name);
+        let text = self.builder.name(name);
         let base = base_of(&text);
         let mut event = Event { is_time: base.ends_with("-clock"), ..Event::default() };
         if name.is_empty() || (CPU_EVENTS.contains(&base) && !self.has_cpu_event) {
@@ -170,7 +170,7 @@ impl Reader {
         }
         if !name.is_empty() {
             let unit = if event.is_time { Unit::Nanoseconds } else { Unit::Count };
-            event.metric = Some(self.filler.metric(&text, unit));
+            event.metric = Some(self.builder.metric(&text, unit));
         }
         self.events.insert(name.into(), event);
         event
@@ -192,8 +192,8 @@ impl Reader {
 
     /// The frames of a symbol, the innermost first: more than one where others are inlined.
     fn new_frames(&mut self, symbol: &[u8], file: &[u8]) -> Vec<FrameId> {
-        let symbol = self.filler.name(symbol).into_owned();
-        let file = self.filler.name(file).into_owned();
+        let symbol = self.builder.name(symbol).into_owned();
+        let file = self.builder.name(file).into_owned();
         let kind = Code::of(&file);
         if symbol == UNKNOWN {
             let base = file.rsplit('/').next().unwrap_or_default().trim_matches(['[', ']']);
@@ -201,16 +201,16 @@ impl Reader {
                 Code::Native if !base.is_empty() && file != UNKNOWN => format!("[{base}]"),
                 _ => UNKNOWN.to_owned(),
             };
-            return vec![self.filler.frame("", &name, "", kind.line())];
+            return vec![self.builder.frame("", &name, "", kind.line())];
         }
         if kind == Code::Native {
-            return vec![self.filler.frame("", &symbol, "", Line::Native)];
+            return vec![self.builder.frame("", &symbol, "", Line::Native)];
         }
         let parts = symbol.split("->").map(|part| {
             let FrameName { class, method, signature, line } = FrameName::of(part);
             let is_compiled = line == Line::Unknown && part != "Interpreter";
             let line = if is_compiled { kind.line() } else { line };
-            self.filler.frame(&class, method, &signature, line)
+            self.builder.frame(&class, method, &signature, line)
         });
         let mut frames: Vec<_> = parts.collect();
         frames.reverse();
@@ -224,33 +224,33 @@ impl Reader {
             return;
         }
         let frames = self.stack.drain(..).rev();
-        let node = self.filler.profile.tree.insert(frames).node;
+        let node = self.builder.profile.tree.insert(frames).node;
         self.sample_count += 1;
         if event.is_cpu {
-            self.filler.add(thread, node, 1);
+            self.builder.add(thread, node, 1);
             let ns = period.filter(|_| event.is_time);
             self.is_uneven |=
-                ns.is_none() || self.filler.interval_ns.is_some_and(|it| Some(it) != ns);
-            self.filler.interval_ns = ns;
+                ns.is_none() || self.builder.interval_ns.is_some_and(|it| Some(it) != ns);
+            self.builder.interval_ns = ns;
         }
         if let Some(metric) = event.metric
             && let Some(number) = period.or((!event.is_cpu && !event.is_time).then_some(1))
         {
-            self.filler.add_metric(metric, thread, node, number);
+            self.builder.add_metric(metric, thread, node, number);
         }
     }
 
     fn finish(mut self) -> Profile {
         if self.is_uneven {
-            self.filler.interval_ns = None;
+            self.builder.interval_ns = None;
         }
         for (kind, count) in std::mem::take(&mut self.records) {
-            self.filler.note(count, "record", "records", &format!("{kind} passed over"));
+            self.builder.note(count, "record", "records", &format!("{kind} passed over"));
         }
         let one = "line that is not part of a sample";
         let many = "lines that are not part of a sample";
-        self.filler.note(self.passed_over, one, many, "passed over");
-        self.filler.finish()
+        self.builder.note(self.passed_over, one, many, "passed over");
+        self.builder.finish()
     }
 }
 

@@ -23,7 +23,7 @@ pub enum Format {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Section {
     CpuSamples,
-    CpuTimes,
+    CallTimes,
     CallEdges,
     Sites,
     HeapDump,
@@ -166,7 +166,7 @@ impl Section {
             Event::Heap(_) => Some(Self::HeapHistogram),
             Event::FieldAccesses(_) => None,
             Event::CpuSamples(_) => Some(Self::CpuSamples),
-            Event::CpuTimes(_) => Some(Self::CpuTimes),
+            Event::CallTimes(_) => Some(Self::CallTimes),
             Event::CallEdges(_) => Some(Self::CallEdges),
             Event::Sites(_) => Some(Self::Sites),
             Event::Wait(_) | Event::MonitorTimes(_) | Event::MonitorDump(_) => Some(Self::Monitors),
@@ -176,7 +176,7 @@ impl Section {
     fn title(self) -> &'static str {
         match self {
             Self::CpuSamples => "CPU samples",
-            Self::CpuTimes => "call times",
+            Self::CallTimes => "call times",
             Self::CallEdges => "calls by callee and caller",
             Self::Sites => "allocation sites",
             Self::HeapDump => "heap dumps",
@@ -189,7 +189,7 @@ impl Section {
 
 #[cfg(test)]
 mod tests {
-    use perk_profile::{CallEdges, CpuTimes, Sites};
+    use perk_profile::{CallEdges, CallTimes, Sites};
 
     use super::*;
 
@@ -225,7 +225,7 @@ mod tests {
             profile.events.push(event);
             profile
         };
-        let times = with(Event::CpuTimes(CpuTimes::default()));
+        let times = with(Event::CallTimes(CallTimes::default()));
         let edges = with(Event::CallEdges(CallEdges::default()));
         let sites = with(Event::Sites(Sites::default()));
         assert_eq!(

@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 
 use perk_profile::{
-    CallEdges, ClassId, CpuSamples, CpuTimes, Event, HeapHistogram, HeapSummary, MonitorDump,
+    CallEdges, CallTimes, ClassId, CpuSamples, Event, HeapHistogram, HeapSummary, MonitorDump,
     MonitorTimes, OtherMetric, Profile, Sites, ThreadId, Timestamp, WaitEvent, deep,
 };
 
@@ -128,12 +128,12 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes a section of call times, and before it those of its traces that are not written yet.
-    /// The rows are taken as they are: see [`CpuTimes::rank`].
-    pub fn cpu_times(&mut self, profile: &Profile, times: &CpuTimes) -> io::Result<()> {
+    /// The rows are taken as they are: see [`CallTimes::rank`].
+    pub fn call_times(&mut self, profile: &Profile, times: &CallTimes) -> io::Result<()> {
         match self {
-            Self::Ascii(writer) => writer.cpu_times(profile, times),
-            Self::Binary(writer) => writer.cpu_times(profile, times),
-            Self::Old(_) => Err(Format::Old.refusal(Section::CpuTimes)),
+            Self::Ascii(writer) => writer.call_times(profile, times),
+            Self::Binary(writer) => writer.call_times(profile, times),
+            Self::Old(_) => Err(Format::Old.refusal(Section::CallTimes)),
         }
     }
 
@@ -294,7 +294,7 @@ pub fn write(profile: &Profile, format: Format, out: impl Write) -> io::Result<(
             Event::ClassUnload(class) => writer.unload_class(*class)?,
             Event::HeapSummary(summary) => writer.heap_summary(summary)?,
             Event::CpuSamples(samples) => writer.cpu_samples(profile, samples)?,
-            Event::CpuTimes(times) => writer.cpu_times(profile, times)?,
+            Event::CallTimes(times) => writer.call_times(profile, times)?,
             Event::CallEdges(edges) => writer.call_edges(profile, edges)?,
             Event::Sites(sites) => writer.sites(profile, sites)?,
             Event::Wait(wait) => writer.wait(profile, wait)?,
@@ -320,7 +320,7 @@ fn written(event: &Event) -> Option<Timestamp> {
         Event::Heap(heap) => heap.written,
         Event::HeapSummary(summary) => summary.written,
         Event::CpuSamples(samples) => samples.written,
-        Event::CpuTimes(times) => times.written,
+        Event::CallTimes(times) => times.written,
         Event::CallEdges(edges) => edges.written,
         Event::Sites(sites) => sites.written,
         Event::MonitorTimes(times) => times.written,

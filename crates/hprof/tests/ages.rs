@@ -321,7 +321,7 @@ fn excerpts_may_be_indented() {
         let frame = profile.frames(sites.rows[0].trace).next().unwrap();
         let method = profile.symbols.get_frame(frame).method;
         assert_eq!(profile.symbols.method_name(method), "a.B.<init>");
-        let times = profile.cpu_times().next().unwrap();
+        let times = profile.call_times().next().unwrap();
         let row = times.rows[0];
         assert_eq!((times.rows.len(), row.count, row.self_ns), (1, 7, 100_000_000));
         assert_eq!(

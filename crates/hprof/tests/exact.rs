@@ -51,7 +51,7 @@ fn call(profile: &Profile, row: &CallRow) -> (f64, u64, u32, String) {
 #[test]
 fn text_of_call_times() {
     let profile = read(TIMES);
-    let times = profile.cpu_times().next().unwrap();
+    let times = profile.call_times().next().unwrap();
     assert_eq!(times.total_ns, 814_000_000);
     let first: Vec<_> = times.rows[..6].iter().map(|row| call(&profile, row)).collect();
     let spin = "CpuRecursion.spin".to_owned();
@@ -81,13 +81,13 @@ fn call_times_add_up() {
         [(TIMES, 814, 3710), (TIMES_BY_THREAD, 766, 2984), (TIMES_WITHOUT_FRAMES, 808, 18_896)]
     {
         let profile = read(name);
-        let times = profile.cpu_times().next().unwrap();
+        let times = profile.call_times().next().unwrap();
         let sum_ns: u64 = times.rows.iter().map(|row| row.self_ns).sum();
         assert_eq!((sum_ns, times.total_ns), (total_ms * 1_000_000, total_ms * 1_000_000));
         assert_eq!(times.rows.iter().map(|row| row.count).sum::<u64>(), count, "{name}");
     }
     let profile = read(TIMES_BY_THREAD);
-    let trace = profile.get_trace(profile.cpu_times().next().unwrap().rows[0].trace);
+    let trace = profile.get_trace(profile.call_times().next().unwrap().rows[0].trace);
     assert_eq!(profile.thread_name(trace.thread.unwrap()), "main");
 }
 
@@ -227,7 +227,7 @@ fn told(profile: &Profile) -> Vec<String> {
     let mut told = Vec::new();
     for event in &profile.events {
         match event {
-            Event::CpuTimes(times) => {
+            Event::CallTimes(times) => {
                 told.push(format!("{} ns", times.total_ns));
                 let row = |row: &CallRow| format!("{:?}", call(profile, row));
                 told.extend(times.rows.iter().map(row));
@@ -266,15 +266,15 @@ fn extended_files_hold_all_of_it() {
 #[test]
 fn extended_sections_of_many_rows_are_several_records() {
     let mut profile = read(TIMES);
-    let row = profile.cpu_times().next().unwrap().rows[0];
+    let row = profile.call_times().next().unwrap().rows[0];
     let rows: Vec<_> = (0..200_000).map(|count| CallRow { count, ..row }).collect();
     for event in &mut profile.events {
-        if let Event::CpuTimes(times) = event {
+        if let Event::CallTimes(times) = event {
             times.rows.clone_from(&rows);
         }
     }
     let counts = |profile: &Profile| -> Vec<u64> {
-        profile.cpu_times().flat_map(|times| &times.rows).map(|row| row.count).collect()
+        profile.call_times().flat_map(|times| &times.rows).map(|row| row.count).collect()
     };
     let bytes = written(&profile, Format::Extended);
     let mut at = 19 + 4 + 8;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use perk_hprof::{Error, Format};
 use perk_profile::{
-    Allocations, CallEdge, CallEdges, CallRow, CpuSamples, CpuTimes, Event, Frame, FrameId,
+    Allocations, CallEdge, CallEdges, CallRow, CallTimes, CpuSamples, Event, Frame, FrameId,
     HeapClassRow, HeapHistogram, HeapRoot, HeapSummary, KnownObjects, Line, LockKind, Method,
     MethodId, Monitor, MonitorDump, MonitorRow, MonitorTimes, ObjectLayout, OtherMetric, Profile,
     Site, SiteSelection, Sites, Status, StrId, Thread, ThreadId, ThreadState, Timestamp, TraceId,
@@ -295,9 +295,9 @@ fn build(plan: &Plan, format: Format) -> Profile {
                 let self_ns = rows.iter().map(|row| row.self_ns);
                 let total_ns = self_ns.fold(time(*more), u64::saturating_add);
                 let written = Some(stamp(plan.created_s + seconds));
-                let mut times = CpuTimes { total_ns, rows, written };
+                let mut times = CallTimes { total_ns, rows, written };
                 times.rank(0.0);
-                Some(Event::CpuTimes(times))
+                Some(Event::CallTimes(times))
             }
             Step::Edges(rows, seconds) => {
                 let method = |index: &Option<Index>| index.map(|index| *index.get(&methods));
@@ -525,7 +525,7 @@ fn told(profile: &Profile) -> Vec<String> {
             let rows: Vec<_> = samples.rows.iter().map(row).collect();
             format!("{} {} {:?} {rows:?}", samples.total, samples.is_interim, samples.written)
         }
-        Event::CpuTimes(times) => {
+        Event::CallTimes(times) => {
             let rows: Vec<_> = times
                 .rows
                 .iter()
@@ -623,7 +623,7 @@ fn told(profile: &Profile) -> Vec<String> {
 fn numbers(profile: &Profile) -> Vec<String> {
     let serial = |id: TraceId| profile.get_trace(id).serial;
     let event = |event: &Event| match event {
-        Event::CpuTimes(times) => {
+        Event::CallTimes(times) => {
             let row = |row: &CallRow| (serial(row.trace), row.count, row.self_ns, row.total_ns);
             let rows: Vec<_> = times.rows.iter().map(row).collect();
             Some(format!("{} ns {rows:?}", times.total_ns))

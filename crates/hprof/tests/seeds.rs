@@ -94,7 +94,7 @@ fn cpu_samples_and_times_of_the_manuals() {
     let rows = samples(&profile);
     assert_eq!((rows.len(), rows[0], rows[9]), (10, (300_187, 229, 1), (300_175, 3, 1)));
     let profile = read("manual5-cpu-time.txt");
-    let times = profile.cpu_times().next().unwrap();
+    let times = profile.call_times().next().unwrap();
     assert_eq!((times.rows.len(), times.total_ns), (10, 2_082_665_289_000_000));
     assert_eq!(times.rows[5].count, 36);
     let share = times.rows[0].self_ns as f64 / times.total_ns as f64;

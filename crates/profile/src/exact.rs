@@ -11,7 +11,7 @@ use crate::{ClassId, MethodId, ThreadId, Timestamp, TraceId};
 /// its outer call. So the sum of the self times of a node's subtree, which reports show as its total, has
 /// each moment once, also under recursion; [`CallRow::total_ns`] has it once for each call around it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CpuTimes {
+pub struct CallTimes {
     /// The self times of all traces, in nanoseconds, those of rows below the file's cutoff among
     /// them.
     pub total_ns: u64,
@@ -36,7 +36,7 @@ pub struct CallRow {
     pub total_ns: u64,
 }
 
-impl CpuTimes {
+impl CallTimes {
     /// Orders the rows as HPROF prints them: most self time first, then most calls, then in order of
     /// trace; and drops those whose share of the total is below `cutoff`. Where nothing was timed
     /// the calls are the shares.
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn calls_are_ranked_by_self_time_and_cut() {
         let rows = vec![call(1, 9, 10), call(2, 1, 80), call(3, 2, 10), call(4, 100, 0)];
-        let mut times = CpuTimes { total_ns: 100, rows, written: None };
+        let mut times = CallTimes { total_ns: 100, rows, written: None };
         times.rank(0.0);
         assert_eq!(
             times.rows.iter().map(|row| row.trace.index()).collect::<Vec<_>>(),
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn untimed_calls_are_ranked_and_cut_by_count() {
         let rows = vec![call(1, 1, 0), call(2, 99, 0)];
-        let mut times = CpuTimes { total_ns: 0, rows, written: None };
+        let mut times = CallTimes { total_ns: 0, rows, written: None };
         times.rank(0.5);
         assert_eq!(times.rows, [call(2, 99, 0)]);
     }

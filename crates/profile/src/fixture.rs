@@ -1,9 +1,6 @@
 //! Profiles for tests, written as stacks: `A.leaf:12<A.main`, innermost frame first.
 
-use perk_profile::{
-    Allocations, CallEdge, CallEdges, CallRow, CpuSamples, CpuTimes, Event, Frame, Line, Method,
-    MethodId, NodeId, OtherMetric, Profile, Site, Sites, Thread, ThreadId, TraceId,
-};
+use perk_profile::{CpuSamples, Event, Frame, Line, Method, MethodId, NodeId, Profile, TraceId};
 
 /// The method `Class.name`.
 pub(crate) fn method(profile: &mut Profile, name: &str) -> MethodId {
@@ -30,15 +27,8 @@ pub(crate) fn stack(profile: &mut Profile, stack: &str) -> NodeId {
     profile.tree.insert(frames).node
 }
 
-/// A new thread.
-pub(crate) fn thread(profile: &mut Profile, name: &str) -> ThreadId {
-    let name = profile.symbols.strings.intern(name);
-    let serial = 200_001 + u32::try_from(profile.threads.len()).unwrap();
-    profile.push_thread(Thread { serial, object_id: 1, name, group: None, parent_group: None })
-}
-
 /// The traces of stacks, with a number each, and their total.
-fn numbers(profile: &mut Profile, rows: &[(&str, u64)]) -> (Vec<(TraceId, u64)>, u64) {
+pub(crate) fn numbers(profile: &mut Profile, rows: &[(&str, u64)]) -> (Vec<(TraceId, u64)>, u64) {
     let trace = |&(path, count): &(&str, u64)| {
         let node = stack(profile, path);
         (profile.trace(node, None), count)
@@ -56,62 +46,5 @@ pub(crate) fn push_samples(profile: &mut Profile, rows: &[(&str, u64)]) {
 pub(crate) fn samples(rows: &[(&str, u64)]) -> Profile {
     let mut profile = Profile::default();
     push_samples(&mut profile, rows);
-    profile
-}
-
-/// Adds what another tool counted: stack and number.
-pub(crate) fn push_metric(profile: &mut Profile, name: &str, rows: &[(&str, u64)]) {
-    let (rows, total) = numbers(profile, rows);
-    let metric = OtherMetric { name: name.to_owned(), total, rows, ..OtherMetric::default() };
-    profile.events.push(Event::Other(metric));
-}
-
-/// Adds a section of calls: stack, thread, number of calls, self time.
-pub(crate) fn push_times(profile: &mut Profile, rows: &[(&str, Option<ThreadId>, u64, u64)]) {
-    let rows: Vec<_> = rows
-        .iter()
-        .map(|&(path, thread, count, self_ns)| {
-            let node = stack(profile, path);
-            CallRow { trace: profile.trace(node, thread), count, self_ns, total_ns: 0 }
-        })
-        .collect();
-    let total_ns = rows.iter().map(|row| row.self_ns).sum();
-    profile.events.push(Event::CpuTimes(CpuTimes { total_ns, rows, written: None }));
-}
-
-/// A profile of the calls of one thread.
-pub(crate) fn times(rows: &[(&str, u64, u64)]) -> Profile {
-    let mut profile = Profile::default();
-    let rows: Vec<_> = rows.iter().map(|&(path, calls, ns)| (path, None, calls, ns)).collect();
-    push_times(&mut profile, &rows);
-    profile
-}
-
-/// Adds a section of sites: class, stack, and of objects allocated and live the bytes and number.
-pub(crate) fn push_sites(profile: &mut Profile, rows: &[(&str, &str, [u64; 4])]) {
-    let mut sites = Sites::default();
-    for &(class, path, numbers) in rows {
-        let [allocated_bytes, allocated_count, live_bytes, live_count] = numbers;
-        let node = stack(profile, path);
-        let trace = profile.trace(node, None);
-        let class = profile.symbols.class(class);
-        let objects = Allocations { live_bytes, live_count, allocated_bytes, allocated_count };
-        sites.total.add(objects);
-        sites.rows.push(Site { class, trace, objects });
-    }
-    profile.events.push(Event::Sites(sites));
-}
-
-/// A profile of callees, callers, calls and total times; an empty name is a method not known.
-pub(crate) fn edges(rows: &[(&str, &str, u64, u64)]) -> Profile {
-    let mut profile = Profile::default();
-    let rows = rows
-        .iter()
-        .map(|&(callee, caller, count, total_ns)| {
-            let mut known = |name: &str| (!name.is_empty()).then(|| method(&mut profile, name));
-            CallEdge { callee: known(callee), caller: known(caller), thread: None, count, total_ns }
-        })
-        .collect();
-    profile.events.push(Event::CallEdges(CallEdges { rows, written: None }));
     profile
 }

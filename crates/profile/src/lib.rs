@@ -33,7 +33,7 @@ mod fixture;
 
 pub use accounting::{Accounting, NAME_SEPARATOR};
 pub use exact::{
-    Allocations, CallEdge, CallEdges, CallRow, CpuTimes, HeapSummary, KnownObjects, Site,
+    Allocations, CallEdge, CallEdges, CallRow, CallTimes, HeapSummary, KnownObjects, Site,
     SiteSelection, Sites,
 };
 pub use fields::{AllocationSite, Field, FieldAccesses, FieldCounts};

@@ -244,9 +244,9 @@ impl Metric {
         match self {
             Metric::Samples => profile.total_cpu_samples().total > 0,
             Metric::SelfTime => profile
-                .cpu_times()
+                .call_times()
                 .any(|it| it.total_ns > 0 || it.rows.iter().any(|row| row.self_ns > 0)),
-            Metric::Calls => profile.cpu_times().any(|it| it.rows.iter().any(|row| row.count > 0)),
+            Metric::Calls => profile.call_times().any(|it| it.rows.iter().any(|row| row.count > 0)),
             Metric::Other(name, _) => profile.other_metrics().any(|it| {
                 it.name == **name && (it.total > 0 || it.rows.iter().any(|row| row.1 > 0))
             }),
@@ -279,10 +279,10 @@ impl Metric {
             Metric::SelfTime | Metric::Calls => {
                 let is_time = *self == Metric::SelfTime;
                 let of_row = |row: &CallRow| if is_time { row.self_ns } else { row.count };
-                let rows = profile.cpu_times().flat_map(|times| &times.rows);
+                let rows = profile.call_times().flat_map(|times| &times.rows);
                 numbers.rows = by_trace(profile, rows.map(|row| (row.trace, of_row(row))));
                 if is_time {
-                    numbers.total = sum(profile.cpu_times().map(|times| times.total_ns));
+                    numbers.total = sum(profile.call_times().map(|times| times.total_ns));
                 }
             }
             Metric::Other(name, _) => {

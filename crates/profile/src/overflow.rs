@@ -19,7 +19,7 @@ impl Profile {
                     let listed = it.rows.iter().map(|row| row.1).fold(0, u64::saturating_add);
                     add("samples", &mut [it.total.max(listed)].into_iter());
                 }
-                Event::CpuTimes(it) => {
+                Event::CallTimes(it) => {
                     let listed = it.rows.iter().map(|row| row.self_ns);
                     let listed = listed.fold(0, u64::saturating_add);
                     add("time", &mut [it.total_ns.max(listed)].into_iter());

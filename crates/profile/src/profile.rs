@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use crate::{
-    Accounting, CallEdges, CallTree, ClassId, CpuTimes, FieldAccesses, FrameId, HeapHistogram,
+    Accounting, CallEdges, CallTimes, CallTree, ClassId, FieldAccesses, FrameId, HeapHistogram,
     HeapSummary, KeyedMap, MonitorDump, MonitorTimes, NodeId, OtherMetric, Sites, StrId, Symbols,
     ThreadId, Timestamp, TraceId, WaitEvent,
 };
@@ -85,7 +85,7 @@ pub enum Event {
     /// The CPU samples since the last such event.
     CpuSamples(CpuSamples),
     /// The calls since the last such event.
-    CpuTimes(CpuTimes),
+    CallTimes(CallTimes),
     /// The calls since the last such event, by callee and caller.
     CallEdges(CallEdges),
     /// The allocations since the program's start.
@@ -256,9 +256,9 @@ impl Profile {
     }
 
     /// The sections of call times, in order. Each counts from the one before on.
-    pub fn cpu_times(&self) -> impl Iterator<Item = &CpuTimes> {
+    pub fn call_times(&self) -> impl Iterator<Item = &CallTimes> {
         self.events.iter().filter_map(|event| match event {
-            Event::CpuTimes(times) => Some(times),
+            Event::CallTimes(times) => Some(times),
             _ => None,
         })
     }

@@ -142,7 +142,7 @@ pub enum Section {
     /// CPU SAMPLES.
     CpuSamples(Costs),
     /// CPU TIME (ms).
-    CpuTimes(Costs),
+    CallTimes(Costs),
     /// SITES, or ALLOC SITES.
     Sites(Sites),
     /// The table of `cpu=old`.
@@ -162,7 +162,7 @@ impl Section {
     pub fn title(&self) -> &'static str {
         match self {
             Section::CpuSamples(_) => "CPU SAMPLES",
-            Section::CpuTimes(_) => "CPU TIME",
+            Section::CallTimes(_) => "CPU TIME",
             Section::Sites(_) => "SITES",
             Section::Calls(_) => "count callee caller time",
             Section::Heap(_) => "HEAP DUMP",
@@ -271,7 +271,7 @@ impl Recording {
         let mut loose: BTreeSet<u32> = traces.filter(|it| *it > SYSTEM_TRACE).collect();
         for section in &self.sections {
             let used: Vec<u32> = match section {
-                Section::CpuSamples(costs) | Section::CpuTimes(costs) => {
+                Section::CpuSamples(costs) | Section::CallTimes(costs) => {
                     costs.rows.iter().map(|row| row.trace).collect()
                 }
                 Section::Sites(sites) => sites.rows.iter().map(|row| row.trace).collect(),

@@ -179,7 +179,7 @@ impl RandomProgram {
         let name = |method: &str| method.split('(').next().unwrap_or_default().to_owned();
         for section in &recording.sections {
             match section {
-                Section::CpuTimes(times) => {
+                Section::CallTimes(times) => {
                     for row in &times.rows {
                         if let [callee, caller, ..] = recording.frames(row.trace) {
                             add(&callee.method, &caller.method, row.count);

@@ -148,8 +148,8 @@ impl Clock {
     }
 
     /// The tree of the virtual threads that the calling platform thread carries.
-    pub(super) fn guests(&self, plant: impl FnOnce() -> &'static Tree) -> &'static Tree {
-        self.carrier().guests.get_or_init(plant)
+    pub(super) fn guests(&self, acquire: impl FnOnce() -> &'static Tree) -> &'static Tree {
+        self.carrier().guests.get_or_init(acquire)
     }
 
     /// The calling platform thread now carries the virtual thread with this tree: its time goes to

@@ -188,7 +188,7 @@ fn answer(otherwise: jlong, body: impl FnOnce(&'static ExactEngine) -> u64) -> j
 }
 
 extern "system" fn begin(env: *mut JNIEnv, _: jclass, thread: jobject) -> jlong {
-    let mut top = ENGINE.get().map_or(0, |engine| engine.forest.unborn());
+    let mut top = ENGINE.get().map_or(0, |engine| engine.pool.unborn());
     on_thread(env, thread, |engine, jni, thread| {
         top = engine.begin(jni, thread).unwrap_or(top);
     });
@@ -207,7 +207,7 @@ extern "system" fn grow(
     answer(context, |engine| {
         // SAFETY: Java code passes the tree that `begin` gave its thread.
         let tree = unsafe { Tree::at(tree as u64) };
-        tree.grow(&engine.forest, context as u64, method as u32, line as u16)
+        tree.grow(&engine.pool, context as u64, method as u32, line as u16)
     })
 }
 

@@ -34,7 +34,7 @@ impl ExactEngine {
         let is_virtual = jni.is_virtual(thread);
         let tree = match is_virtual && !self.per_thread {
             true => self.guests(),
-            false => self.forest.plant(),
+            false => self.pool.acquire(),
         };
         if is_virtual {
             self.clock.carry(tree);
@@ -47,7 +47,7 @@ impl ExactEngine {
 
     /// The tree of the virtual threads that the calling platform thread carries.
     fn guests(&self) -> &'static Tree {
-        self.clock.guests(|| self.forest.plant())
+        self.clock.guests(|| self.pool.acquire())
     }
 
     /// The calling virtual thread has come to a platform thread; answers the top of its stack.
@@ -56,7 +56,7 @@ impl ExactEngine {
         // SAFETY: `unmount` has put it there, and there will be another value in a moment.
         let parked = unsafe { Parked::from_address(address) };
         let tree = if self.per_thread { parked.home() } else { self.guests() };
-        let top = tree.resume(&self.forest, &parked, self.now_ns(tree));
+        let top = tree.resume(&self.pool, &parked, self.now_ns(tree));
         self.hold(jni, thread, tree.address() as i64, top);
         self.clock.carry(tree);
         Some(top)
@@ -66,8 +66,8 @@ impl ExactEngine {
     pub(super) fn unmount(&self, jni: Jni<'_>, thread: &Borrowed<'_>) {
         let Holds::Tree(tree) = self.holds(jni, thread) else { return };
         self.clock.put_down();
-        let parked = tree.park(&self.forest, self.top(jni, thread), self.now_ns(tree));
-        self.hold(jni, thread, parked as i64, self.forest.unborn());
+        let parked = tree.park(&self.pool, self.top(jni, thread), self.now_ns(tree));
+        self.hold(jni, thread, parked as i64, self.pool.unborn());
     }
 
     /// The calling platform thread ends. Per thread, its calls are booked now, under `thread`.
@@ -81,7 +81,7 @@ impl ExactEngine {
         if let Some(own) = own {
             self.end(jni, thread, own, book);
         }
-        [own, guests].into_iter().flatten().for_each(|tree| self.forest.give_back(tree));
+        [own, guests].into_iter().flatten().for_each(|tree| self.pool.release(tree));
     }
 
     /// The calling virtual thread ends.
@@ -94,13 +94,13 @@ impl ExactEngine {
         if let Holds::Tree(tree) = self.holds(jni, thread) {
             self.end(jni, thread, tree, book);
             if self.per_thread {
-                self.forest.give_back(tree);
+                self.pool.release(tree);
             }
             // Where virtual threads have platform threads of their own, the JVM tells of no other end.
             if !self.clock.put_down()
                 && let (_, Some(guests)) = self.clock.thread_ended()
             {
-                self.forest.give_back(guests);
+                self.pool.release(guests);
             }
         }
     }
@@ -113,7 +113,7 @@ impl ExactEngine {
         book: impl FnOnce(&Counted),
     ) {
         tree.leave_all(self.top(jni, thread), self.now_ns(tree));
-        self.hold(jni, thread, ENDED, self.forest.unborn());
+        self.hold(jni, thread, ENDED, self.pool.unborn());
         if self.per_thread {
             book(&self.count(tree, false));
             tree.leave_sites();
@@ -155,7 +155,7 @@ impl ExactEngine {
     fn top(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) -> u64 {
         // SAFETY: the field is java.lang.Thread's, and this is a thread.
         let top = |fields: &Fields| unsafe { jni.get_long(thread, fields.stack) };
-        self.fields.get().map_or(0, top) as u64 ^ self.forest.unborn()
+        self.fields.get().map_or(0, top) as u64 ^ self.pool.unborn()
     }
 
     /// Sets what a thread holds.
@@ -170,7 +170,7 @@ impl ExactEngine {
     /// Sets the top of a thread's stack.
     pub(super) fn set_top(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized), top: u64) {
         if let Some(fields) = self.fields.get() {
-            let value = (top ^ self.forest.unborn()) as i64;
+            let value = (top ^ self.pool.unborn()) as i64;
             // SAFETY: the field is java.lang.Thread's, and this is a thread.
             unsafe { jni.set_long(thread, fields.stack, value) };
         }

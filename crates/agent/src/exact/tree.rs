@@ -48,7 +48,7 @@ pub(crate) enum Contexts {
 
 /// The trees of all threads.
 #[derive(Debug)]
-pub(super) struct Forest {
+pub(super) struct TreePool {
     contexts: Contexts,
     /// The node that is nobody's child.
     nil: &'static Node,
@@ -152,8 +152,8 @@ impl Calls {
     }
 }
 
-impl Forest {
-    /// A forest of at most so many nodes in all trees together, but for one for each method whose
+impl TreePool {
+    /// A pool of at most so many nodes in all trees together, but for one for each method whose
     /// path is not known.
     pub(super) fn new(contexts: Contexts, max_nodes: u64, time_goes_on: bool) -> Self {
         let nil = &new_chunk(1)[0];
@@ -182,7 +182,7 @@ impl Forest {
     }
 
     /// A tree for a thread that begins.
-    pub(super) fn plant(&self) -> &'static Tree {
+    pub(super) fn acquire(&self) -> &'static Tree {
         let free = lock(&self.trees).free.pop();
         free.unwrap_or_else(|| {
             let tree = self.scratch();
@@ -197,7 +197,7 @@ impl Forest {
     }
 
     /// Takes back a tree that no thread uses any more, with what it has counted.
-    pub(super) fn give_back(&self, tree: &'static Tree) {
+    pub(super) fn release(&self, tree: &'static Tree) {
         lock(&self.trees).free.push(tree);
     }
 
@@ -212,7 +212,7 @@ impl Forest {
 }
 
 impl Tree {
-    fn new(forest: &Forest) -> Self {
+    fn new(pool: &TreePool) -> Self {
         let (table, stack) = (new_table(FIRST_TABLE), new_stack(FIRST_STACK));
         let site_table = SiteTable::new();
         let (sites, sites_mask) = site_table.words();
@@ -240,8 +240,8 @@ impl Tree {
             }),
         };
         let mut inner = lock(&tree.inner);
-        let root = inner.new_node(forest, NO_METHOD, 0, 0);
-        inner.frame(0).begin(address(root), forest.nil());
+        let root = inner.new_node(pool, NO_METHOD, 0, 0);
+        inner.frame(0).begin(address(root), pool.nil());
         drop(inner);
         tree
     }
@@ -266,24 +266,24 @@ impl Tree {
     }
 
     /// The child of a context for `method`, called from `line`, which the table does not have.
-    pub(super) fn grow(&self, forest: &Forest, context: u64, method: u32, line: u16) -> u64 {
-        self.add(&mut lock(&self.inner), forest, (context, line), method)
+    pub(super) fn grow(&self, pool: &TreePool, context: u64, method: u32, line: u16) -> u64 {
+        self.add(&mut lock(&self.inner), pool, (context, line), method)
     }
 
-    fn add(&self, inner: &mut Inner, forest: &Forest, key: (u64, u16), method: u32) -> u64 {
+    fn add(&self, inner: &mut Inner, pool: &TreePool, key: (u64, u16), method: u32) -> u64 {
         let mut key = key;
-        if !forest.may_grow() {
-            key = (inner.lost(forest), 0);
+        if !pool.may_grow() {
+            key = (inner.lost(pool), 0);
             if let Some(known) = inner.find(key, method) {
                 return known;
             }
         }
         let (context, line) = key;
-        let node = inner.new_node(forest, method, line, context);
+        let node = inner.new_node(pool, method, line, context);
         let its_context = if Some(context) == inner.lost.map(address) {
             context
         } else {
-            inner.context_of(forest.contexts, node)
+            inner.context_of(pool.contexts, node)
         };
         node.context.store(its_context, Relaxed);
         if inner.count * 4 > inner.table.len() * 3 {
@@ -348,7 +348,7 @@ impl Tree {
 }
 
 impl Inner {
-    fn new_node(&mut self, forest: &Forest, method: u32, line: u16, parent: u64) -> &'static Node {
+    fn new_node(&mut self, pool: &TreePool, method: u32, line: u16, parent: u64) -> &'static Node {
         if self.chunks.last().is_none_or(|chunk| chunk.len() == self.used) {
             // A fourth more: most trees are small, and there are as many as threads.
             let size = (self.count / 4).next_multiple_of(FIRST_CHUNK);
@@ -359,21 +359,21 @@ impl Inner {
         let node = &chunk[self.used];
         self.used += 1;
         self.count += 1;
-        forest.node_count.fetch_add(1, Relaxed);
+        pool.node_count.fetch_add(1, Relaxed);
         node.method.store(method, Relaxed);
         node.caller.store(parent | u64::from(line) << LINE_SHIFT, Relaxed);
         node.context.store(address(node), Relaxed);
-        node.first.store(forest.nil(), Relaxed);
-        node.next.store(forest.nil(), Relaxed);
+        node.first.store(pool.nil(), Relaxed);
+        node.next.store(pool.nil(), Relaxed);
         node
     }
 
     /// The node of paths that are not known.
-    fn lost(&mut self, forest: &Forest) -> u64 {
+    fn lost(&mut self, pool: &TreePool) -> u64 {
         let root = address(&self.chunks[0][0]);
         let lost = match self.lost {
             Some(node) => node,
-            None => self.new_node(forest, Calls::LOST, 0, root),
+            None => self.new_node(pool, Calls::LOST, 0, root),
         };
         self.lost = Some(lost);
         address(lost)

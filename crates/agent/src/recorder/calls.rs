@@ -1,7 +1,7 @@
 //! Books the exact engine's counts on the profile.
 
 use perk_profile::{
-    CallEdge, CallEdges, CallRow, CpuTimes, Frame, FrameId, Line, Method, MethodId, NodeId,
+    CallEdge, CallEdges, CallRow, CallTimes, Frame, FrameId, Line, Method, MethodId, NodeId,
     ThreadId, TraceId,
 };
 use rustc_hash::FxHashMap;
@@ -98,7 +98,7 @@ impl Recorder {
     }
 
     /// The section of calls by trace; the next one begins from zero.
-    pub(super) fn take_times(&mut self) -> CpuTimes {
+    pub(super) fn take_times(&mut self) -> CallTimes {
         let rows = std::mem::take(&mut self.calls.rows);
         let total_ns = rows.iter().map(|row| row.self_ns).sum();
         let rows = rows.iter().enumerate().filter(|(_, row)| row.count > 0 || row.self_ns > 0);
@@ -108,7 +108,7 @@ impl Recorder {
             self_ns: row.self_ns,
             total_ns: row.total_ns,
         });
-        let mut times = CpuTimes { total_ns, rows: rows.collect(), written: Some(now()) };
+        let mut times = CallTimes { total_ns, rows: rows.collect(), written: Some(now()) };
         times.rank(self.cutoff);
         times
     }

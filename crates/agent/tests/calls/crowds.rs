@@ -96,7 +96,7 @@ fn virtual_threads_that_wait_take_little() {
             assert!(ended_kb < most_kb, "{ended_kb} kB\n{}", outcome.report());
             let profile = profile(&outcome);
             assert_counts(&profile, WAITING, SHORTS);
-            assert_eq!(profile.cpu_times().count(), 2);
+            assert_eq!(profile.call_times().count(), 2);
             if with_sites {
                 assert_eq!(arrays_made(&profile), WAITING);
             }
@@ -137,7 +137,7 @@ fn the_time_that_virtual_threads_wait_is_told_once() {
                     profile.symbols.method_name(it) == "java.lang.VirtualThread.yieldContinuation"
                 })
             };
-            let dumps_ms = profile.cpu_times().map(|times| {
+            let dumps_ms = profile.call_times().map(|times| {
                 let rows = times.rows.iter().filter(|row| waits(row.trace));
                 rows.map(|row| row.self_ns).sum::<u64>() / 1_000_000
             });
@@ -184,7 +184,7 @@ fn virtual_threads_have_cpu_time_where_their_platform_threads_are_not_counted() 
         let outcome = run.main("VirtualThreads").args(["2", "2000"]).run();
         outcome.assert_success();
         let profile = profile(&outcome);
-        let rows = profile.cpu_times().flat_map(|times| &times.rows).filter(|row| {
+        let rows = profile.call_times().flat_map(|times| &times.rows).filter(|row| {
             let method = methods(&profile, row.trace).next();
             method
                 .is_some_and(|it| profile.symbols.method_name(it) == "VirtualThreads.burnInVirtual")

@@ -129,7 +129,7 @@ fn has_all(outcome: &Outcome, options: &str) {
         (asked.heap_dump, has(|it| matches!(it, Event::Heap(_)))),
         (asked.heap_sites || asked.aprof, has(|it| matches!(it, Event::Sites(_)))),
         (asked.cpu.samples, has(|it| matches!(it, Event::CpuSamples(_)))),
-        (asked.cpu.times == Some(TimesForm::Times), has(|it| matches!(it, Event::CpuTimes(_)))),
+        (asked.cpu.times == Some(TimesForm::Times), has(|it| matches!(it, Event::CallTimes(_)))),
         (asked.cpu.times == Some(TimesForm::Old), has(|it| matches!(it, Event::CallEdges(_)))),
     ];
     for (index, (is_asked_for, is_there)) in sections.into_iter().enumerate() {

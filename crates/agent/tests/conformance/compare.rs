@@ -166,7 +166,7 @@ fn contents(
         (Ok(_), Err(what)) => return found.fault(format!("the recorded {name}: {what}")),
         (Err(what), _) => return found.fault(format!("{name}: {what}")),
     };
-    let is_cut = |section: &Section| matches!(section, Section::CpuTimes(_) | Section::Sites(_));
+    let is_cut = |section: &Section| matches!(section, Section::CallTimes(_) | Section::Sites(_));
     if !perk.sections.iter().any(is_cut) {
         return sections::compare(case, &perk, &original, None, found);
     }

@@ -43,7 +43,7 @@ fn shares_of_nothing_are_nothing() {
         let run = JavaRun::new(jdk).agent(&format!("cpu=times,timing=none,cutoff=0,file={FILE}"));
         let outcome = run.main("Work").run();
         let recording = Recording::read(outcome.bytes(FILE)).unwrap();
-        let [Section::CpuTimes(times)] = &recording.sections[..] else { panic!() };
+        let [Section::CallTimes(times)] = &recording.sections[..] else { panic!() };
         assert_eq!(times.total, 0);
         assert!(times.rows.len() > 100);
         assert!(times.rows.iter().all(|row| row.percent == 0.0 && row.count > 0));

@@ -217,7 +217,7 @@ fn calls_are_counted_as_ever() {
     jdk::each(|jdk| {
         let profile = read(&counted(jdk, ",cpu=times").run());
         assert_made(&profile, &usual(jdk), "cpu=times");
-        let times = profile.cpu_times().next().expect("a section of times");
+        let times = profile.call_times().next().expect("a section of times");
         let of_takes = times.rows.iter().filter(|row| {
             let frame = profile.frames(row.trace).next().map(|id| profile.symbols.get_frame(id));
             frame.is_some_and(|it| {

@@ -7,7 +7,7 @@ use perk_formats::{collapsed, flamegraph, svg};
 use perk_profile::{Metric, Profile};
 
 use crate::args::{DiffArgs, Side};
-use crate::form::Form;
+use crate::file_format::FileFormat;
 use crate::input::is_stream;
 use crate::metric;
 use crate::output::Target;
@@ -32,15 +32,15 @@ pub(super) fn write(
     }
     let metrics = [&metrics[0], &metrics[1]];
     for path in &args.output {
-        let form = Form::of_path(path)?;
+        let form = FileFormat::of_path(path)?;
         let write = |out: &mut dyn Write| -> io::Result<()> {
             match form {
-                Form::Html => flamegraph::write_pair(profiles, metrics, names, out),
-                Form::Svg => svg::write_pair(profiles, metrics, names, out),
+                FileFormat::Html => flamegraph::write_pair(profiles, metrics, names, out),
+                FileFormat::Svg => svg::write_pair(profiles, metrics, names, out),
                 _ => collapsed::write_pair(profiles, metrics, out),
             }
         };
-        if !matches!(form, Form::Html | Form::Svg | Form::Collapsed) {
+        if !matches!(form, FileFormat::Html | FileFormat::Svg | FileFormat::Collapsed) {
             bail!("{}: a comparison is written as .html, .svg or .collapsed", path.display());
         }
         if is_stream(path) {

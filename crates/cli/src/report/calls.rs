@@ -27,7 +27,7 @@ pub(super) struct Calls<'a> {
 impl<'a> Calls<'a> {
     /// The calls of `profile`; `None` where it has none.
     pub(super) fn new(profile: &'a Profile, tree: &MethodTree) -> Option<Self> {
-        if profile.cpu_times().next().is_some() {
+        if profile.call_times().next().is_some() {
             let columns = CallColumns::new(profile, tree, None);
             let table = CallTable::of_tree(profile, tree, &columns);
             return Some(Self { profile, columns: Some(columns), table });
@@ -52,7 +52,7 @@ impl<'a> Calls<'a> {
 
     /// The time of all calls, those that the file does not list among them, in nanoseconds.
     pub(super) fn all_ns(&self) -> u64 {
-        let sections = self.profile.cpu_times().map(|times| times.total_ns);
+        let sections = self.profile.call_times().map(|times| times.total_ns);
         sections.fold(0, u64::saturating_add).max(self.table.self_ns)
     }
 
@@ -150,7 +150,7 @@ impl<'a> Calls<'a> {
             (thread, CallTable::of_tree(self.profile, tree, &columns))
         };
         let mut has_calls = vec![false; self.profile.threads.len()];
-        for row in self.profile.cpu_times().flat_map(|times| &times.rows) {
+        for row in self.profile.call_times().flat_map(|times| &times.rows) {
             if let Some(thread) = self.profile.get_trace(row.trace).thread {
                 has_calls[thread.index()] = true;
             }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use perk_analysis::columns::MethodRow;
 use perk_analysis::lines::{self, LineRow};
-use perk_analysis::{Columns, Joined, MethodTree, columns, top};
+use perk_analysis::{Columns, InferredCallers, MethodTree, columns, top};
 use perk_profile::{CpuSamples, FrameId, MethodId, Metric, Profile, ThreadId, TraceId, Unit};
 
 use super::paths;
@@ -68,7 +68,7 @@ impl Shown<'_> {
 pub(super) struct View<'a> {
     pub(super) profile: &'a Profile,
     tree: &'a MethodTree,
-    joined: &'a Joined,
+    joined: &'a InferredCallers,
     pub(super) metric: Metric,
     /// The numbers by trace.
     pub(super) numbers: CpuSamples,
@@ -81,7 +81,7 @@ impl<'a> View<'a> {
     pub(super) fn new(
         profile: &'a Profile,
         tree: &'a MethodTree,
-        joined: &'a Joined,
+        joined: &'a InferredCallers,
         metric: Metric,
     ) -> Self {
         let interval_ns = profile.sample_interval_ns().filter(|_| metric == Metric::Samples);

@@ -5,7 +5,7 @@ use perk_control::options::{
     Classes, Clock as AgentClock, Cpu as AgentCpu, Format, Options, Output, TimesForm, TimingMethod,
 };
 use perk_profile::{
-    Allocations, CallEdges, CpuSamples, CpuTimes, Event, MonitorTimes, Profile, Site, Sites,
+    Allocations, CallEdges, CallTimes, CpuSamples, Event, MonitorTimes, Profile, Site, Sites,
 };
 
 use super::outcome::Folder;
@@ -89,7 +89,7 @@ impl<'a> Analyses<'a> {
         let mut profile = Profile::default();
         match self.cpu {
             Cpu::Samples => profile.events.push(Event::CpuSamples(CpuSamples::default())),
-            Cpu::Times => profile.events.push(Event::CpuTimes(CpuTimes::default())),
+            Cpu::Times => profile.events.push(Event::CallTimes(CallTimes::default())),
             Cpu::Old => profile.events.push(Event::CallEdges(CallEdges::default())),
             Cpu::Off => {}
         }

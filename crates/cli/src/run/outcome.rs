@@ -134,7 +134,7 @@ impl Jvm {
             Event::ThreadStart(_) | Event::ThreadEnd(_) | Event::ClassUnload(_) => true,
             Event::HeapSummary(_) => false,
             Event::CpuSamples(samples) => samples.total == 0,
-            Event::CpuTimes(times) => times.rows.is_empty(),
+            Event::CallTimes(times) => times.rows.is_empty(),
             Event::CallEdges(edges) => edges.rows.is_empty(),
             Event::Sites(sites) => sites.rows.is_empty(),
             Event::Wait(_) | Event::FieldAccesses(_) | Event::Other(_) => false,

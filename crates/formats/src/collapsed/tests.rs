@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use perk_profile::{Allocations, CallRow, CpuTimes, Event, Line, Site, Sites};
+use perk_profile::{Allocations, CallRow, CallTimes, Event, Line, Site, Sites};
 use proptest::prelude::*;
 
 use super::*;
@@ -32,8 +32,8 @@ fn every_value_has_its_numbers() {
     let traces: Vec<_> = profile.total_cpu_samples().rows.iter().map(|row| row.0).collect();
     let rows = [(traces[0], 10, 700), (traces[1], 1, 50)];
     let rows = rows.map(|(trace, count, self_ns)| CallRow { trace, count, self_ns, total_ns: 0 });
-    let times = CpuTimes { total_ns: 1_000, rows: rows.to_vec(), written: None };
-    profile.events = vec![Event::CpuTimes(times)];
+    let times = CallTimes { total_ns: 1_000, rows: rows.to_vec(), written: None };
+    profile.events = vec![Event::CallTimes(times)];
     let class = profile.symbols.class("byte[]");
     let mut sites = Sites::default();
     for (trace, allocated_bytes, live_bytes) in
@@ -251,17 +251,17 @@ fn names_survive_escaping() {
 type Stack = (Option<String>, Vec<(String, String)>, u64);
 
 fn profile_of(stacks: &[Stack]) -> Profile {
-    let mut filler = Filler::default();
+    let mut builder = ProfileBuilder::default();
     for (thread, frames, count) in stacks {
-        let thread = thread.as_ref().map(|name| filler.thread(name));
+        let thread = thread.as_ref().map(|name| builder.thread(name));
         let stack: Vec<_> = frames
             .iter()
-            .map(|(class, name)| filler.frame(class, name, "", Line::Number(1)))
+            .map(|(class, name)| builder.frame(class, name, "", Line::Number(1)))
             .collect();
-        let node = filler.profile.tree.insert(stack).node;
-        filler.add(thread, node, *count);
+        let node = builder.profile.tree.insert(stack).node;
+        builder.add(thread, node, *count);
     }
-    filler.finish()
+    builder.finish()
 }
 
 fn name() -> impl Strategy<Value = String> {

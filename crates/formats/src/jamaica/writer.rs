@@ -125,7 +125,7 @@ impl Writer<'_> {
     fn invocations(&self, text: &mut String) {
         let symbols = &self.profile.symbols;
         let mut counts: KeyedMap<(String, i32, String), u64> = KeyedMap::default();
-        for row in self.profile.cpu_times().flat_map(|times| &times.rows) {
+        for row in self.profile.call_times().flat_map(|times| &times.rows) {
             let mut frames = self.profile.frames(row.trace);
             let Some((callee, caller)) = frames.next().zip(frames.next()) else { continue };
             let key = (method(symbols, caller), bci(symbols, caller), method(symbols, callee));

@@ -15,8 +15,8 @@ use super::{
     ACCOUNTING, BELOW_CUTOFF, CLASS_LABEL, COMMENT, COMPILED, NATIVE, NO_STACK, SITES_INTERVAL,
     UNKNOWN,
 };
+use crate::builder::ProfileBuilder;
 use crate::columns::{self, Place};
-use crate::fill::Filler;
 use crate::stacks::ROOT;
 use crate::{Error, name};
 
@@ -41,7 +41,7 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
         file.cut(wire.offset())?;
     }
     let (frames, methods) = (KeyedMap::default(), KeyedMap::default());
-    Builder { file, filler: Filler::default(), frames, methods }.build()
+    Builder { file, builder: ProfileBuilder::default(), frames, methods }.build()
 }
 
 /// A file as it is read.
@@ -136,7 +136,7 @@ type Labels = (Option<ThreadId>, Option<ClassId>);
 
 struct Builder {
     file: File,
-    filler: Filler,
+    builder: ProfileBuilder,
     /// The frames of a location, the innermost first.
     frames: KeyedMap<u64, Vec<FrameId>>,
     /// By the ids of functions.
@@ -157,7 +157,7 @@ impl Builder {
         for (row, &(node, set)) in self.file.samples.rows.iter().enumerate() {
             let (thread, class) = labels[set as usize];
             let place: Option<Place> = match stacks[node as usize] {
-                Stack::Node(node) => Some((self.filler.profile.trace(node, thread), class)),
+                Stack::Node(node) => Some((self.builder.profile.trace(node, thread), class)),
                 Stack::BelowCutoff => None,
             };
             let numbers = &self.file.samples.numbers[row * width..][..width];
@@ -171,7 +171,7 @@ impl Builder {
         let period = u64::try_from(self.file.period).unwrap_or(0);
         let (columns, mut intervals) = types::to_columns(&types, columns, &period_type, period);
         self.tell(&mut intervals)?;
-        let mut profile = self.filler.profile;
+        let mut profile = self.builder.profile;
         columns::into_profile(&mut profile, columns, intervals);
         Ok(profile)
     }
@@ -188,7 +188,7 @@ impl Builder {
 
     /// Where the samples of each node of the file's stacks go.
     fn stacks(&mut self) -> Result<Vec<Stack>, Error> {
-        let root = self.filler.profile.tree.root();
+        let root = self.builder.profile.tree.root();
         let mut stacks = vec![Stack::Node(root)];
         let nodes = std::mem::take(&mut self.file.samples.stacks);
         for (parent, id) in nodes.iter() {
@@ -201,7 +201,7 @@ impl Builder {
                 Stack::Node(node) => node,
                 Stack::BelowCutoff => root,
             };
-            let profile = &mut self.filler.profile;
+            let profile = &mut self.builder.profile;
             let special = (parent == ROOT && frames.len() == 1).then(|| {
                 let method = profile.symbols.get_frame(frames[0]).method;
                 profile.symbols.method_name(method)
@@ -223,7 +223,7 @@ impl Builder {
         let location = match self.file.tables.locations.get(&id) {
             Some(&location) => location,
             None if self.file.cut.is_some() => {
-                return Ok(vec![self.filler.frame("", UNKNOWN, "", Line::Unknown)]);
+                return Ok(vec![self.builder.frame("", UNKNOWN, "", Line::Unknown)]);
             }
             None => return Err(entry("location", id, expected)),
         };
@@ -232,7 +232,7 @@ impl Builder {
         let file = tables.strings.of(mapping.file, "mapping", location.mapping)?;
         if tables.lines(location).is_empty() {
             let name = address_name(location, mapping.start, mapping.file_offset, &file);
-            return Ok(vec![self.filler.frame("", &name, "", Line::Unknown)]);
+            return Ok(vec![self.builder.frame("", &name, "", Line::Unknown)]);
         }
         let lines = tables.lines(location).to_vec();
         let mut frames = Vec::with_capacity(lines.len());
@@ -247,7 +247,7 @@ impl Builder {
                 Some(&method) => method,
                 None => self.method(id)?,
             };
-            let symbols = &mut self.filler.profile.symbols;
+            let symbols = &mut self.builder.profile.symbols;
             frames.push(symbols.frame(Frame { method, bci: None, line }));
         }
         Ok(frames)
@@ -268,7 +268,7 @@ impl Builder {
         let is_lost = full.is_empty() && self.file.cut.is_some();
         let (class, method) = if is_lost { ("", UNKNOWN) } else { name::split(full) };
         let signature = system.strip_prefix(full.as_str()).filter(|it| it.starts_with('('));
-        let symbols = &mut self.filler.profile.symbols;
+        let symbols = &mut self.builder.profile.symbols;
         let class = symbols.class(class);
         let strings = &mut symbols.strings;
         let name = strings.intern(method);
@@ -291,9 +291,9 @@ impl Builder {
                 let name = strings.of(key, "label", key)?;
                 let text = strings.of(text, "label", text)?;
                 if thread.is_none() && THREAD_LABELS.contains(&name.as_str()) {
-                    thread = Some(self.filler.thread(&text));
+                    thread = Some(self.builder.thread(&text));
                 } else if class.is_none() && name == CLASS_LABEL {
-                    class = Some(self.filler.profile.symbols.class(&text));
+                    class = Some(self.builder.profile.symbols.class(&text));
                 } else {
                     *passed_over.entry(key).or_default() += uses;
                 }
@@ -311,14 +311,14 @@ impl Builder {
         }
         if !told.is_empty() {
             let note = format!("labels passed over: {}", told.join(", "));
-            self.filler.profile.notes.push(note);
+            self.builder.profile.notes.push(note);
         }
         Ok(labels)
     }
 
     /// Keeps what the file says of itself, and says what is passed over.
     fn tell(&mut self, intervals: &mut columns::Intervals) -> Result<(), Error> {
-        let (file, profile) = (&self.file, &mut self.filler.profile);
+        let (file, profile) = (&self.file, &mut self.builder.profile);
         let unix_ms = u64::try_from(file.time_ns / 1_000_000).unwrap_or(0);
         profile.created = (unix_ms > 0).then_some(Timestamp { unix_ms, utc_offset_s: 0 });
         let mut accounting = String::new();

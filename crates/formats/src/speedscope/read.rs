@@ -10,8 +10,8 @@ use perk_profile::{
 use super::cut::Completed;
 use super::file::{self, File, Frame, Kind, Weight};
 use super::{BELOW_CUTOFF, NO_STACK};
+use crate::builder::ProfileBuilder;
 use crate::columns::{self, Column, Intervals, Place};
-use crate::fill::Filler;
 use crate::stacks::{ROOT, Stacks};
 use crate::{Error, name};
 
@@ -52,7 +52,7 @@ enum Part {
 
 #[derive(Debug, Default)]
 struct Reader {
-    filler: Filler,
+    builder: ProfileBuilder,
     parts: Vec<Part>,
     columns: Vec<Column>,
     rounded_count: u64,
@@ -90,7 +90,7 @@ impl Reader {
                     (metric_of(unit, is_timed), thread)
                 }
             };
-            let thread = thread.map(|name| self.filler.thread(&name));
+            let thread = thread.map(|name| self.builder.thread(&name));
             if is_timed {
                 run.sample_interval_ns = weight_ns;
                 factor = 0;
@@ -98,7 +98,7 @@ impl Reader {
             self.add(index, profile, thread, metric, factor)?;
         }
         self.tell();
-        let mut profile = self.filler.profile;
+        let mut profile = self.builder.profile;
         let stamp = |(unix_ms, utc_offset_s)| Timestamp { unix_ms, utc_offset_s };
         profile.created = run.created.map(stamp);
         profile.accounting = run.accounting.as_deref().map(Accounting::from_text);
@@ -112,7 +112,7 @@ impl Reader {
     fn part(&mut self, frame: &Frame) -> Part {
         match (frame.perk.kind, frame.name.as_str()) {
             (Kind::Objects, class) => {
-                return Part::Objects(self.filler.profile.symbols.class(class));
+                return Part::Objects(self.builder.profile.symbols.class(class));
             }
             (_, NO_STACK) => return Part::NoStack,
             (_, BELOW_CUTOFF) => return Part::BelowCutoff,
@@ -126,7 +126,7 @@ impl Reader {
             _ => Line::Unknown,
         };
         let (class, method) = name::split(&frame.name);
-        let symbols = &mut self.filler.profile.symbols;
+        let symbols = &mut self.builder.profile.symbols;
         let class = symbols.class(class);
         let name = symbols.strings.intern(method);
         let mut text = |text: &Option<String>| {
@@ -204,7 +204,7 @@ impl Reader {
         is_end: &[bool],
         thread: Option<ThreadId>,
     ) -> Result<Vec<Option<Place>>, Error> {
-        let root = self.filler.profile.tree.root();
+        let root = self.builder.profile.tree.root();
         let mut nodes: Vec<(NodeId, Option<ClassId>, bool)> = vec![(root, None, true)];
         for (parent, index) in stacks.iter() {
             let index = usize::try_from(index).unwrap_or(usize::MAX);
@@ -214,7 +214,7 @@ impl Reader {
             let (above, class, is_listed) = nodes[parent as usize];
             nodes.push(match part {
                 Part::Frame(frame) => {
-                    let tree = &mut self.filler.profile.tree;
+                    let tree = &mut self.builder.profile.tree;
                     (tree.insert_below(above, [frame]).node, class, is_listed)
                 }
                 Part::Objects(class) => (above, Some(class), is_listed),
@@ -223,7 +223,7 @@ impl Reader {
             });
         }
         let mut place = |((node, class, is_listed), is_end): (_, bool)| {
-            (is_listed && is_end).then(|| (self.filler.profile.trace(node, thread), class))
+            (is_listed && is_end).then(|| (self.builder.profile.trace(node, thread), class))
         };
         Ok(nodes.into_iter().zip(is_end.iter().copied()).map(&mut place).collect())
     }
@@ -237,11 +237,11 @@ impl Reader {
             (self.lost_count, "samples without a weight passed over"),
         ] {
             if count > 0 {
-                self.filler.profile.notes.push(format!("{count} {what}"));
+                self.builder.profile.notes.push(format!("{count} {what}"));
             }
         }
         if self.is_cut {
-            self.filler
+            self.builder
                 .profile
                 .notes
                 .push("the file is cut off: its whole part is read".to_owned());

@@ -6,7 +6,7 @@ use super::{
     BLOCKED, BLOCKED_METRIC, ELAPSED_METRIC, GLOBAL_HEAD, LOCAL_HEAD, NATIVE_METRIC, OF_KIND,
     PROGRAM_METRIC, RECEIVED, RECEIVED_METRIC, RUNTIME_STUB, THREAD_HEAD, Table,
 };
-use crate::fill::Filler;
+use crate::builder::ProfileBuilder;
 use crate::frame_name::FrameName;
 use crate::{Error, lines};
 
@@ -52,7 +52,7 @@ enum Section {
 
 #[derive(Default)]
 struct Reader {
-    filler: Filler,
+    builder: ProfileBuilder,
     section: Section,
     thread: Option<ThreadId>,
     /// The ticks of the thread that no row has told of so far.
@@ -73,8 +73,8 @@ impl Reader {
         }
         if let Some(ThreadHead { elapsed_ns, ticks, name }) = thread_head(line)? {
             self.end_thread();
-            let name = self.filler.name(name).into_owned();
-            let thread = self.filler.new_thread(&name);
+            let name = self.builder.name(name).into_owned();
+            let thread = self.builder.new_thread(&name);
             self.thread = Some(thread);
             self.rest = ticks;
             self.section = Section::Local;
@@ -102,20 +102,20 @@ impl Reader {
 
     fn elapsed(&mut self, thread: Option<ThreadId>, elapsed_ns: u64) {
         let name = if thread.is_some() { ELAPSED_METRIC } else { PROGRAM_METRIC };
-        let metric = self.filler.metric(name, Unit::Nanoseconds);
-        let root = self.filler.profile.tree.root();
-        self.filler.add_metric(metric, thread, root, elapsed_ns);
+        let metric = self.builder.metric(name, Unit::Nanoseconds);
+        let root = self.builder.profile.tree.root();
+        self.builder.add_metric(metric, thread, root, elapsed_ns);
     }
 
     fn row(&mut self, row: Row<'_>) {
-        let root = self.filler.profile.tree.root();
+        let root = self.builder.profile.tree.root();
         match (self.section, row.native) {
             (Section::Table(table), Some(native)) => {
                 self.method(table, row.name, row.ticks, native)
             }
             (Section::Local, None) if row.name == BLOCKED.as_bytes() => {
-                let blocked = self.filler.metric(BLOCKED_METRIC, Unit::Count);
-                self.filler.add_metric(blocked, self.thread, root, row.ticks);
+                let blocked = self.builder.metric(BLOCKED_METRIC, Unit::Count);
+                self.builder.add_metric(blocked, self.thread, root, row.ticks);
                 self.told(row.ticks);
             }
             (Section::Local, None) => {
@@ -133,43 +133,43 @@ impl Reader {
             // The rows that the table leaves out are what the thread has more.
             return;
         }
-        let mut node = self.filler.profile.tree.root();
+        let mut node = self.builder.profile.tree.root();
         let line = match table {
             Table::Interpreted => Line::Unknown,
             Table::Compiled | Table::RuntimeStub => Line::Compiled,
             Table::Stub => Line::Native,
         };
         if table == Table::RuntimeStub {
-            let frame = self.filler.frame("", RUNTIME_STUB, "", Line::Unknown);
-            node = self.filler.child(node, frame);
+            let frame = self.builder.frame("", RUNTIME_STUB, "", Line::Unknown);
+            node = self.builder.child(node, frame);
         }
         let frame = self.frame(name, line);
-        let node = self.filler.child(node, frame);
+        let node = self.builder.child(node, frame);
         self.samples(node, ticks);
         self.samples(node, native);
         if native > 0 {
-            let metric = self.filler.metric(NATIVE_METRIC, Unit::Count);
-            self.filler.add_metric(metric, self.thread, node, native);
+            let metric = self.builder.metric(NATIVE_METRIC, Unit::Count);
+            self.builder.add_metric(metric, self.thread, node, native);
         }
     }
 
     fn frame(&mut self, name: &[u8], line: Line) -> FrameId {
-        let text = self.filler.name(name);
+        let text = self.builder.name(name);
         let FrameName { class, method, signature, .. } = FrameName::of(&text);
-        self.filler.frame(&class, method, &signature, line)
+        self.builder.frame(&class, method, &signature, line)
     }
 
     /// The node of a label that is no method.
     fn label(&mut self, label: &[u8]) -> NodeId {
-        let label = format!("[{}]", self.filler.name(label));
-        let frame = self.filler.frame("", &label, "", Line::Unknown);
-        let root = self.filler.profile.tree.root();
-        self.filler.child(root, frame)
+        let label = format!("[{}]", self.builder.name(label));
+        let frame = self.builder.frame("", &label, "", Line::Unknown);
+        let root = self.builder.profile.tree.root();
+        self.builder.child(root, frame)
     }
 
     fn samples(&mut self, node: NodeId, ticks: u64) {
         if ticks > 0 {
-            self.filler.add(self.thread, node, ticks);
+            self.builder.add(self.thread, node, ticks);
             self.told(ticks);
         }
     }
@@ -185,34 +185,34 @@ impl Reader {
             RECEIVED_METRIC.to_owned()
         } else if self.kind_count < MOST_KINDS {
             self.kind_count += 1;
-            format!("{RECEIVED_METRIC}{OF_KIND}{}", self.filler.name(row.name))
+            format!("{RECEIVED_METRIC}{OF_KIND}{}", self.builder.name(row.name))
         } else {
             self.passed_over += 1;
             return;
         };
-        let metric = self.filler.metric(&name, Unit::Count);
-        let root = self.filler.profile.tree.root();
-        self.filler.add_metric(metric, None, root, row.ticks);
+        let metric = self.builder.metric(&name, Unit::Count);
+        let root = self.builder.profile.tree.root();
+        self.builder.add_metric(metric, None, root, row.ticks);
     }
 
     fn end_thread(&mut self) {
         let rest = std::mem::take(&mut self.rest);
         if self.thread.is_some() && rest > 0 && rest != u64::MAX {
-            let root = self.filler.profile.tree.root();
-            self.filler.add(self.thread, root, rest);
+            let root = self.builder.profile.tree.root();
+            self.builder.add(self.thread, root, rest);
         }
     }
 
     fn finish(mut self) -> Profile {
         self.end_thread();
         let one = "line that belongs";
-        self.filler.note(self.passed_over, one, "lines that belong", "to no table passed over");
+        self.builder.note(self.passed_over, one, "lines that belong", "to no table passed over");
         let what = "more ticks in the tables than in the title";
-        self.filler.note(self.overfull, "thread has", "threads have", what);
+        self.builder.note(self.overfull, "thread has", "threads have", what);
         if !self.has_global {
-            self.filler.profile.notes.push("the file ends without a global summary".to_owned());
+            self.builder.profile.notes.push("the file ends without a global summary".to_owned());
         }
-        self.filler.finish()
+        self.builder.finish()
     }
 }
 

@@ -5,7 +5,7 @@ mod monitors;
 
 use std::io::{self, Write};
 
-use perk_profile::{CpuSamples, CpuTimes, FrameId, Line, Profile, Sites, TraceId};
+use perk_profile::{CallTimes, CpuSamples, FrameId, Line, Profile, Sites, TraceId};
 
 use super::{
     ACCOUNTING, BY_ALLOCATED, BY_LIVE, ESTIMATE, ESTIMATE_SERIAL, INTERIM, INTERIM_SERIAL,
@@ -148,7 +148,7 @@ impl<W: Write> Writer<W> {
     /// Writes the traces that are new, in the rows' order, and `CPU TIME (ms)`. The total is in
     /// whole milliseconds, the rows' times are percentages of the exact one; of less than half a
     /// millisecond all are 0.
-    pub fn cpu_times(&mut self, profile: &Profile, times: &CpuTimes) -> io::Result<()> {
+    pub fn call_times(&mut self, profile: &Profile, times: &CallTimes) -> io::Result<()> {
         let (stamp, total_ms) = (date(times.written, profile).ctime(), to_ms(times.total_ns));
         self.traces(profile, times.rows.iter().map(|row| row.trace))?;
         writeln!(self.out, "CPU TIME (ms) BEGIN (total = {total_ms}) {stamp}")?;

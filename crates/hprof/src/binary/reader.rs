@@ -497,7 +497,7 @@ impl Reader {
                 Event::Heap(heap) => &mut heap.written,
                 Event::HeapSummary(summary) => &mut summary.written,
                 Event::CpuSamples(samples) => &mut samples.written,
-                Event::CpuTimes(times) => &mut times.written,
+                Event::CallTimes(times) => &mut times.written,
                 Event::CallEdges(edges) => &mut edges.written,
                 Event::Sites(sites) => &mut sites.written,
                 Event::MonitorTimes(times) => &mut times.written,

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use perk_profile::profile::SYSTEM_TRACE;
 use perk_profile::{
-    CallEdges, ClassId, CpuSamples, CpuTimes, FrameId, HeapHistogram, HeapSummary, KeyedMap, Line,
+    CallEdges, CallTimes, ClassId, CpuSamples, FrameId, HeapHistogram, HeapSummary, KeyedMap, Line,
     MethodId, OtherMetric, Profile, Site, Sites, StrId, TraceId, mutf8,
 };
 
@@ -176,10 +176,10 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes call times, which only extended files hold.
-    pub fn cpu_times(&mut self, profile: &Profile, times: &CpuTimes) -> io::Result<()> {
+    pub fn call_times(&mut self, profile: &Profile, times: &CallTimes) -> io::Result<()> {
         match self.extended {
             Some(_) => self.all_cpu_times(profile, times),
-            None => Err(Format::Binary.refusal(Section::CpuTimes)),
+            None => Err(Format::Binary.refusal(Section::CallTimes)),
         }
     }
 

@@ -127,7 +127,7 @@ impl Recording {
             Ok(())
         } else if let Some(rest) = lines.next_after("CPU TIME (ms) BEGIN (total = ") {
             let costs = self.costs(rest, lines, "CPU TIME (ms) END")?;
-            self.add_section(Section::CpuTimes(costs));
+            self.add_section(Section::CallTimes(costs));
             Ok(())
         } else if let Some(rest) = lines.next_after("SITES BEGIN (ordered by ") {
             self.site_rows(rest, lines)

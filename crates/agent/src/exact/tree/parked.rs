@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use super::memory::{LINE_SHIFT, node_at};
 use super::stack::Times;
-use super::{Forest, Inner, Tree};
+use super::{Inner, Tree, TreePool};
 use crate::session::lock;
 
 /// What tells the address of one from that of a tree, which is even.
@@ -57,7 +57,7 @@ impl Parked {
 
 impl Tree {
     /// The virtual thread at `top` leaves its platform thread; answers the address of what is kept.
-    pub(in crate::exact) fn park(&'static self, forest: &Forest, top: u64, now_ns: u64) -> u64 {
+    pub(in crate::exact) fn park(&'static self, pool: &TreePool, top: u64, now_ns: u64) -> u64 {
         let inner = &mut *lock(&self.inner);
         let stack = inner.stack_of(top);
         let frames = (1..=stack.depth).map(|depth| stack.frame(depth).position()).collect();
@@ -74,16 +74,16 @@ impl Tree {
             place: AtomicUsize::new(inner.parked.len()),
         });
         let address = parked.into_address();
-        if forest.time_goes_on {
+        if pool.time_goes_on {
             inner.parked.push(address);
         }
         address
     }
 
     /// A virtual thread goes on here; answers the top of its stack.
-    pub(in crate::exact) fn resume(&self, forest: &Forest, parked: &Parked, now_ns: u64) -> u64 {
+    pub(in crate::exact) fn resume(&self, pool: &TreePool, parked: &Parked, now_ns: u64) -> u64 {
         let mut start_ns = now_ns;
-        if forest.time_goes_on {
+        if pool.time_goes_on {
             lock(&parked.home.inner).forget_parked(parked);
             start_ns = parked.until_ns.load(Relaxed);
         }
@@ -97,13 +97,13 @@ impl Tree {
             if !is_home {
                 let caller = inner.frame(depth).node();
                 let method = node.method.load(Relaxed);
-                let own = self.child(inner, forest, caller, method, line);
+                let own = self.child(inner, pool, caller, method, line);
                 // SAFETY: it is that of a node.
                 node = unsafe { node_at(own) };
             }
             line = (frame >> LINE_SHIFT) as u16;
             inner.frame(depth).called(node);
-            inner.frame(depth + 1).enter(node, line, forest.nil(), start_ns);
+            inner.frame(depth + 1).enter(node, line, pool.nil(), start_ns);
         }
         self.withheld.store(parked.withheld, Relaxed);
         inner.address(parked.frames.len())

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use rustc_hash::FxHashMap;
 
 use super::memory::{FRAME_BYTES, FRAME_WORDS, Frame, new_stack, node_at};
-use super::{Forest, Inner, Tree};
+use super::{Inner, Tree, TreePool};
 use crate::session::lock;
 
 /// The self and total times of calls, by node.
@@ -47,7 +47,7 @@ impl Tree {
     /// PerkProbes.enter does the same, but that it looks first where it expects the node.
     pub(in crate::exact) fn enter(
         &self,
-        forest: &Forest,
+        pool: &TreePool,
         top: u64,
         method: u32,
         line: u16,
@@ -57,14 +57,14 @@ impl Tree {
         let stack = inner.stack_of(top);
         let caller = stack.frame(stack.depth).node();
         let is_full = stack.is_full();
-        let node = self.child(inner, forest, caller, method, line);
+        let node = self.child(inner, pool, caller, method, line);
         let top = if is_full { self.double(inner, top) } else { top };
         // SAFETY: it is the address of a node.
         let node = unsafe { node_at(node) };
         node.call();
         let stack = inner.stack_of(top);
         stack.frame(stack.depth).called(node);
-        stack.frame(stack.depth + 1).enter(node, 0, forest.nil(), now_ns);
+        stack.frame(stack.depth + 1).enter(node, 0, pool.nil(), now_ns);
         stack.address(stack.depth + 1)
     }
 
@@ -72,14 +72,14 @@ impl Tree {
     pub(super) fn child(
         &self,
         inner: &mut Inner,
-        forest: &Forest,
+        pool: &TreePool,
         caller: u64,
         method: u32,
         line: u16,
     ) -> u64 {
         // SAFETY: a frame in use holds the address of a node.
         let key = (unsafe { node_at(caller) }.context.load(Relaxed), line);
-        inner.find(key, method).unwrap_or_else(|| self.add(inner, forest, key, method))
+        inner.find(key, method).unwrap_or_else(|| self.add(inner, pool, key, method))
     }
 
     /// Doubles the stack, which is full up to the frame at `top`; answers where that frame is now.

@@ -54,7 +54,7 @@ pub(super) fn compare_samples(
 fn calls(case: &Case, recording: &Recording) -> BTreeMap<String, (u64, f64)> {
     let mut calls: BTreeMap<String, (u64, f64)> = BTreeMap::new();
     for section in &recording.sections {
-        let Section::CpuTimes(costs) = section else { continue };
+        let Section::CallTimes(costs) = section else { continue };
         for row in &costs.rows {
             if stacks::begins_own(case, recording, row.trace) {
                 let key = stacks::own(case, recording, row.trace, Detail::Lines);

@@ -262,7 +262,7 @@ impl Contents {
             });
             match profile.events.get_mut(event) {
                 Some(Event::CpuSamples(samples)) => samples.rows[row].0 = trace,
-                Some(Event::CpuTimes(times)) => times.rows[row].trace = trace,
+                Some(Event::CallTimes(times)) => times.rows[row].trace = trace,
                 Some(Event::Sites(sites)) => sites.rows[row].trace = trace,
                 Some(Event::MonitorTimes(times)) => times.rows[row].trace = trace,
                 Some(Event::MonitorDump(dump)) => dump.threads[row].trace = trace,

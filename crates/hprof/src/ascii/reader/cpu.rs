@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use perk_profile::{CallRow, CpuSamples, CpuTimes, Event, Frame, Line};
+use perk_profile::{CallRow, CallTimes, CpuSamples, Event, Frame, Line};
 
 use super::Section;
 use super::contents::Contents;
@@ -160,7 +160,7 @@ impl Section for Samples {
 
 /// CPU TIME.
 pub(super) struct Times {
-    times: CpuTimes,
+    times: CallTimes,
     sum_ns: u64,
 }
 
@@ -168,7 +168,7 @@ impl Times {
     /// `rest` stands after the total.
     pub(super) fn new(total_ms: u64, rest: &[u8]) -> Self {
         let total_ns = from_ms(total_ms);
-        Self { times: CpuTimes { total_ns, rows: Vec::new(), written: date(rest) }, sum_ns: 0 }
+        Self { times: CallTimes { total_ns, rows: Vec::new(), written: date(rest) }, sum_ns: 0 }
     }
 }
 
@@ -199,6 +199,6 @@ impl Section for Times {
     }
 
     fn close(self: Box<Self>, contents: &mut Contents) {
-        contents.profile.events.push(Event::CpuTimes(self.times));
+        contents.profile.events.push(Event::CallTimes(self.times));
     }
 }

@@ -1,7 +1,7 @@
 //! Reads the records that extended files have beside HPROF's.
 
 use perk_profile::{
-    Allocations, CallEdge, CallEdges, CallRow, CpuSamples, CpuTimes, Event, HeapClassRow,
+    Allocations, CallEdge, CallEdges, CallRow, CallTimes, CpuSamples, Event, HeapClassRow,
     HeapHistogram, HeapRoot, HeapSummary, KnownObjects, MethodId, NodeId, ObjectLayout,
     OtherMetric, Site, SiteSelection, Sites, Trace, TraceId, mutf8,
 };
@@ -55,7 +55,7 @@ impl Reader {
         let open = self.extended.as_mut().and_then(|extended| extended.open.take());
         let section = match tag {
             tag::ALL_CPU_SAMPLES => self.all_cpu_samples(body, open, marks & 2 != 0)?,
-            tag::CPU_TIMES => self.cpu_times(body, open)?,
+            tag::CPU_TIMES => self.call_times(body, open)?,
             tag::CALL_EDGES => self.call_edges(body, open)?,
             tag::MONITOR_TIMES => self.monitor_times(body, open)?,
             tag::MONITOR_DUMP => self.monitor_dump(body, open)?,
@@ -136,10 +136,10 @@ impl Reader {
         Ok(Event::CpuSamples(samples))
     }
 
-    fn cpu_times(&mut self, body: &mut Cursor<'_>, open: Option<Event>) -> Result<Event, Error> {
+    fn call_times(&mut self, body: &mut Cursor<'_>, open: Option<Event>) -> Result<Event, Error> {
         let mut times = match open {
-            None => CpuTimes::default(),
-            Some(Event::CpuTimes(times)) => times,
+            None => CallTimes::default(),
+            Some(Event::CallTimes(times)) => times,
             Some(_) => return Err(interrupted(body, tag::CPU_TIMES)),
         };
         times.total_ns = body.u8("the total of the times")?;
@@ -149,7 +149,7 @@ impl Reader {
             let total_ns = body.u8("a trace's total time")?;
             times.rows.push(CallRow { trace, count, self_ns, total_ns });
         }
-        Ok(Event::CpuTimes(times))
+        Ok(Event::CallTimes(times))
     }
 
     fn call_edges(&mut self, body: &mut Cursor<'_>, open: Option<Event>) -> Result<Event, Error> {

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use perk_profile::{
-    Allocations, CallEdges, CpuSamples, CpuTimes, HeapHistogram, HeapRoot, HeapSummary, Line,
+    Allocations, CallEdges, CallTimes, CpuSamples, HeapHistogram, HeapRoot, HeapSummary, Line,
     MethodId, NodeId, OtherMetric, Profile, Sites, Trace, TraceId, mutf8,
 };
 
@@ -48,7 +48,7 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    pub(super) fn all_cpu_times(&mut self, profile: &Profile, times: &CpuTimes) -> io::Result<()> {
+    pub(super) fn all_cpu_times(&mut self, profile: &Profile, times: &CallTimes) -> io::Result<()> {
         self.tree(profile)?;
         let head = Body::default().u8(times.total_ns);
         self.rows(tag::CPU_TIMES, &head, times.rows.iter(), |body, row| {

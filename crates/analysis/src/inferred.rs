@@ -19,14 +19,14 @@ const MOST_STEPS: usize = 10_000_000;
 
 /// Which traces of a profile were joined: the outer frames of these are inferred, not measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Joined {
+pub struct InferredCallers {
     /// How many of its outer frames are inferred, by trace.
     inferred: KeyedMap<TraceId, usize>,
     /// Cut traces with callers that do not agree: they stay as they are.
     pub ambiguous_count: usize,
 }
 
-impl Joined {
+impl InferredCallers {
     /// Whether nothing was joined.
     pub fn is_empty(&self) -> bool {
         self.inferred.is_empty()
@@ -65,10 +65,10 @@ impl Joined {
 ///
 /// Traces are as long as they were recorded in perk's own files, which have an account of what was
 /// lost: there only those with as many frames as the file's depth are cut.
-pub fn join(profile: &mut Profile) -> Joined {
+pub fn infer(profile: &mut Profile) -> InferredCallers {
     let cut = cut_traces(profile);
     let Some(metric) = Metric::first_of(profile).filter(|_| !cut.is_empty()) else {
-        return Joined::default();
+        return InferredCallers::default();
     };
     let tree = MethodTree::new(profile);
     let columns = Columns::new(profile, &tree, &metric, None);
@@ -78,7 +78,7 @@ pub fn join(profile: &mut Profile) -> Joined {
     let mut callers: KeyedMap<TraceId, PathId> = KeyedMap::default();
     let mut ambiguous_count = 0;
     for (top, traces) in search.by_top(&cut) {
-        let Some(matches) = search.matches(top, &traces) else { return Joined::default() };
+        let Some(matches) = search.matches(top, &traces) else { return InferredCallers::default() };
         for (trace, ends) in matches {
             match ends.callers(&search) {
                 Answer::None => {}
@@ -98,7 +98,7 @@ pub fn join(profile: &mut Profile) -> Joined {
         inferred.insert(id, tree.depth(node));
         tree.insert_below(node, frames.into_iter().rev()).node
     });
-    Joined { inferred, ambiguous_count }
+    InferredCallers { inferred, ambiguous_count }
 }
 
 /// The traces whose outer frames are missing.
@@ -329,7 +329,7 @@ mod tests {
 
     /// The frames of each trace with samples, inferred ones behind a bar.
     fn joined(mut profile: Profile) -> (Vec<String>, usize) {
-        let joined = join(&mut profile);
+        let joined = infer(&mut profile);
         let shown = |&(trace, count): &(TraceId, u64)| {
             let frames: Vec<_> = profile.frames(trace).collect();
             let names: Vec<_> = frames
@@ -424,7 +424,7 @@ mod tests {
     #[test]
     fn hidden_frames_are_not_counted() {
         let mut profile = samples(&[("T.f", 1), ("T.f<T.g<T.h<T.main", 1)]);
-        let mut joined = join(&mut profile);
+        let mut joined = infer(&mut profile);
         let trace = profile.total_cpu_samples().rows[0].0;
         assert_eq!(joined.inferred_frame_count(trace), 3);
         let hidden = (0..profile.symbols.method_count())
@@ -441,6 +441,6 @@ mod tests {
         let deep = vec!["T.f"; 100_000].join("<");
         let other = format!("{deep}<T.main");
         let mut profile = samples(&[(&deep, 1), (&other, 1)]);
-        assert!(join(&mut profile).is_empty());
+        assert!(infer(&mut profile).is_empty());
     }
 }

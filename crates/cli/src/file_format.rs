@@ -16,7 +16,7 @@ use crate::packing::Packing;
 
 /// A form of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Form {
+pub(crate) enum FileFormat {
     /// HPROF text, as `java.hprof.txt`
     #[value(name = "txt")]
     Text,
@@ -58,25 +58,25 @@ type Recognise = fn(&[u8]) -> bool;
 /// How much of a file is looked at to tell its form.
 pub(crate) const HEAD_BYTES: u64 = 64 * 1024;
 
-impl Form {
+impl FileFormat {
     /// The endings of its files, without the dot.
     fn endings(self) -> &'static [&'static str] {
         match self {
-            Form::Text => &["txt"],
-            Form::Binary => &["hprof"],
-            Form::Old => &["prof"],
-            Form::Aprof => &["aprof"],
-            Form::Xprof => &["xprof"],
-            Form::Jamaica => &["jamaica"],
-            Form::Fields => &["fields", "tsv"],
-            Form::Collapsed => &["collapsed", "folded"],
-            Form::Html => &["html"],
-            Form::Svg => &["svg"],
-            Form::Pprof => &["pb", "pprof"],
-            Form::Speedscope => &["speedscope.json", "speedscope"],
-            Form::Jfr => &["jfr"],
-            Form::Perf => &["perf"],
-            Form::Async => &["async"],
+            FileFormat::Text => &["txt"],
+            FileFormat::Binary => &["hprof"],
+            FileFormat::Old => &["prof"],
+            FileFormat::Aprof => &["aprof"],
+            FileFormat::Xprof => &["xprof"],
+            FileFormat::Jamaica => &["jamaica"],
+            FileFormat::Fields => &["fields", "tsv"],
+            FileFormat::Collapsed => &["collapsed", "folded"],
+            FileFormat::Html => &["html"],
+            FileFormat::Svg => &["svg"],
+            FileFormat::Pprof => &["pb", "pprof"],
+            FileFormat::Speedscope => &["speedscope.json", "speedscope"],
+            FileFormat::Jfr => &["jfr"],
+            FileFormat::Perf => &["perf"],
+            FileFormat::Async => &["async"],
         }
     }
 
@@ -93,66 +93,71 @@ impl Form {
     /// What people call it.
     pub(crate) fn title(self) -> &'static str {
         match self {
-            Form::Text => "HPROF text",
-            Form::Binary => "HPROF binary",
-            Form::Old => "cpu=old text",
-            Form::Aprof => "-Xaprof table",
-            Form::Xprof => "-Xprof text",
-            Form::Jamaica => "JamaicaVM profile",
-            Form::Fields => "shared fields",
-            Form::Collapsed => "collapsed stacks",
-            Form::Html => "flame graph",
-            Form::Svg => "flame graph picture",
-            Form::Pprof => "pprof",
-            Form::Speedscope => "speedscope",
-            Form::Jfr => "JFR recording",
-            Form::Perf => "perf script",
-            Form::Async => "async-profiler text",
+            FileFormat::Text => "HPROF text",
+            FileFormat::Binary => "HPROF binary",
+            FileFormat::Old => "cpu=old text",
+            FileFormat::Aprof => "-Xaprof table",
+            FileFormat::Xprof => "-Xprof text",
+            FileFormat::Jamaica => "JamaicaVM profile",
+            FileFormat::Fields => "shared fields",
+            FileFormat::Collapsed => "collapsed stacks",
+            FileFormat::Html => "flame graph",
+            FileFormat::Svg => "flame graph picture",
+            FileFormat::Pprof => "pprof",
+            FileFormat::Speedscope => "speedscope",
+            FileFormat::Jfr => "JFR recording",
+            FileFormat::Perf => "perf script",
+            FileFormat::Async => "async-profiler text",
         }
     }
 
     /// Whether perk reads it.
     pub(crate) fn is_read(self) -> bool {
-        self != Form::Svg
+        self != FileFormat::Svg
     }
 
     /// Whether perk writes it.
     pub(crate) fn is_written(self) -> bool {
-        !matches!(self, Form::Jfr | Form::Perf | Form::Async)
+        !matches!(self, FileFormat::Jfr | FileFormat::Perf | FileFormat::Async)
     }
 
     /// What of a profile is lost in it, for `perk formats`; empty where nothing is.
     pub(crate) fn keeps(self) -> &'static str {
         match self {
-            Form::Text => "all but metrics of other tools and heap dumps by class; times in ms",
-            Form::Binary => "everything but field accesses",
-            Form::Old => "calls by callee and caller, times in ms",
-            Form::Aprof => "objects and bytes by class",
-            Form::Xprof => "samples by thread and method, without paths",
-            Form::Jamaica => "calls and allocations by method and class, without paths",
-            Form::Fields => "field accesses, object by object",
-            Form::Collapsed => "one metric by call path, without lines and signatures",
-            Form::Html => "one metric by call path, without lines",
-            Form::Svg => "one metric by call path, as a picture",
-            Form::Pprof => "all metrics by call path, with lines; no total times, no monitor dumps",
-            Form::Speedscope => {
+            FileFormat::Text => {
+                "all but metrics of other tools and heap dumps by class; times in ms"
+            }
+            FileFormat::Binary => "everything but field accesses",
+            FileFormat::Old => "calls by callee and caller, times in ms",
+            FileFormat::Aprof => "objects and bytes by class",
+            FileFormat::Xprof => "samples by thread and method, without paths",
+            FileFormat::Jamaica => "calls and allocations by method and class, without paths",
+            FileFormat::Fields => "field accesses, object by object",
+            FileFormat::Collapsed => "one metric by call path, without lines and signatures",
+            FileFormat::Html => "one metric by call path, without lines",
+            FileFormat::Svg => "one metric by call path, as a picture",
+            FileFormat::Pprof => {
                 "all metrics by call path, with lines; no total times, no monitor dumps"
             }
-            Form::Jfr => "samples, allocations, locks",
-            Form::Perf | Form::Async => "samples and events by call path",
+            FileFormat::Speedscope => {
+                "all metrics by call path, with lines; no total times, no monitor dumps"
+            }
+            FileFormat::Jfr => "samples, allocations, locks",
+            FileFormat::Perf | FileFormat::Async => "samples and events by call path",
         }
     }
 
     /// The form that a file name's ending stands for, which the ending of a packing may follow.
-    pub(crate) fn of_path(path: &Path) -> anyhow::Result<Form> {
+    pub(crate) fn of_path(path: &Path) -> anyhow::Result<FileFormat> {
         let name = Packing::split(path).0;
         let name = name.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-        let written = || Form::value_variants().iter().copied().filter(|form| form.is_written());
+        let written =
+            || FileFormat::value_variants().iter().copied().filter(|form| form.is_written());
         let has = |ending: &&str| {
             name.strip_suffix(*ending).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
         };
         written().find(|form| form.endings().iter().any(has)).with_context(|| {
-            let endings: Vec<_> = written().map(Form::ending).collect();
+            let endings: Vec<_> = written().map(FileFormat::ending).collect();
             format!(
                 "{}: cannot write a form with this ending: use .{} or .{}",
                 path.display(),
@@ -163,28 +168,28 @@ impl Form {
     }
 
     /// The form of a file that begins with `head`.
-    pub(crate) fn of_content(head: &[u8]) -> Option<Form> {
-        let by_head: [(Recognise, Form); 9] = [
-            (jfr::recognise, Form::Jfr),
-            (aprof::recognise, Form::Aprof),
-            (is_html, Form::Html),
-            (speedscope::recognise, Form::Speedscope),
-            (jamaica::recognise, Form::Jamaica),
-            (xprof::recognise, Form::Xprof),
-            (async_profiler::recognise, Form::Async),
-            (perf_script::recognise, Form::Perf),
-            (shared_fields::recognise, Form::Fields),
+    pub(crate) fn of_content(head: &[u8]) -> Option<FileFormat> {
+        let by_head: [(Recognise, FileFormat); 9] = [
+            (jfr::recognise, FileFormat::Jfr),
+            (aprof::recognise, FileFormat::Aprof),
+            (is_html, FileFormat::Html),
+            (speedscope::recognise, FileFormat::Speedscope),
+            (jamaica::recognise, FileFormat::Jamaica),
+            (xprof::recognise, FileFormat::Xprof),
+            (async_profiler::recognise, FileFormat::Async),
+            (perf_script::recognise, FileFormat::Perf),
+            (shared_fields::recognise, FileFormat::Fields),
         ];
         match perk_hprof::recognise(head) {
-            Some(Format::Ascii) => return Some(Form::Text),
-            Some(Format::Binary | Format::Extended) => return Some(Form::Binary),
-            Some(Format::Old) => return Some(Form::Old),
+            Some(Format::Ascii) => return Some(FileFormat::Text),
+            Some(Format::Binary | Format::Extended) => return Some(FileFormat::Binary),
+            Some(Format::Old) => return Some(FileFormat::Old),
             None => {}
         }
         let found = by_head.iter().find(|(recognise, _)| recognise(head)).map(|&(_, form)| form);
         found
-            .or_else(|| collapsed::recognise(head).then_some(Form::Collapsed))
-            .or_else(|| pprof::recognise(head).then_some(Form::Pprof))
+            .or_else(|| collapsed::recognise(head).then_some(FileFormat::Collapsed))
+            .or_else(|| pprof::recognise(head).then_some(FileFormat::Pprof))
     }
 
     /// Reads a file of this form.
@@ -194,37 +199,51 @@ impl Form {
             input.read_to_end(&mut bytes).map(|_| bytes)
         };
         Ok(match self {
-            Form::Text => ascii::read(input)?,
-            Form::Binary => perk_hprof::binary::read(input)?,
-            Form::Old => old::read(input)?,
-            Form::Aprof => aprof::read(input)?,
-            Form::Collapsed => collapsed::read(input)?,
-            Form::Html => flamegraph::read(&whole()?)?,
-            Form::Xprof => xprof::read(input)?,
-            Form::Jamaica => jamaica::read(input)?,
-            Form::Fields => shared_fields::read(input)?,
-            Form::Pprof => pprof::read(input)?,
-            Form::Speedscope => speedscope::read(input)?,
-            Form::Jfr => jfr::read(input)?,
-            Form::Perf => perf_script::read(input)?,
-            Form::Async => async_profiler::read(input)?,
-            Form::Svg => anyhow::bail!("perk writes pictures and cannot read them"),
+            FileFormat::Text => ascii::read(input)?,
+            FileFormat::Binary => perk_hprof::binary::read(input)?,
+            FileFormat::Old => old::read(input)?,
+            FileFormat::Aprof => aprof::read(input)?,
+            FileFormat::Collapsed => collapsed::read(input)?,
+            FileFormat::Html => flamegraph::read(&whole()?)?,
+            FileFormat::Xprof => xprof::read(input)?,
+            FileFormat::Jamaica => jamaica::read(input)?,
+            FileFormat::Fields => shared_fields::read(input)?,
+            FileFormat::Pprof => pprof::read(input)?,
+            FileFormat::Speedscope => speedscope::read(input)?,
+            FileFormat::Jfr => jfr::read(input)?,
+            FileFormat::Perf => perf_script::read(input)?,
+            FileFormat::Async => async_profiler::read(input)?,
+            FileFormat::Svg => anyhow::bail!("perk writes pictures and cannot read them"),
         })
     }
 
     /// Whether the reader tells input that fails at its end (`UnexpectedEof`) from input that ends.
     pub(crate) fn knows_cuts(self) -> bool {
-        !matches!(self, Form::Html | Form::Svg | Form::Pprof | Form::Speedscope | Form::Jfr)
+        !matches!(
+            self,
+            FileFormat::Html
+                | FileFormat::Svg
+                | FileFormat::Pprof
+                | FileFormat::Speedscope
+                | FileFormat::Jfr
+        )
     }
 
     /// Whether a file of this form is one table of its own kind; its writer says what it misses.
     fn is_table(self) -> bool {
-        matches!(self, Form::Old | Form::Aprof | Form::Xprof | Form::Jamaica | Form::Fields)
+        matches!(
+            self,
+            FileFormat::Old
+                | FileFormat::Aprof
+                | FileFormat::Xprof
+                | FileFormat::Jamaica
+                | FileFormat::Fields
+        )
     }
 
     /// Whether a file of this form shows one metric of each call path.
     pub(crate) fn has_one_metric(self) -> bool {
-        matches!(self, Form::Collapsed | Form::Html | Form::Svg)
+        matches!(self, FileFormat::Collapsed | FileFormat::Html | FileFormat::Svg)
     }
 
     /// Writes `profile` in this form; where it shows one metric, that one, or the first there is.
@@ -237,27 +256,27 @@ impl Form {
     ) -> io::Result<()> {
         self.check_content(profile)?;
         match self {
-            Form::Text | Form::Binary | Form::Old => {
+            FileFormat::Text | FileFormat::Binary | FileFormat::Old => {
                 perk_hprof::write(profile, self.format_of(profile), out)
             }
-            Form::Aprof => {
+            FileFormat::Aprof => {
                 let sites = profile.sites().ok_or_else(|| {
                     refusal("the -Xaprof table holds allocations; the profile has none")
                 })?;
                 aprof::write(out, &aprof::Table::of(profile, sites))
             }
-            Form::Collapsed => collapsed::write(profile, &shown(profile, metric)?, out),
-            Form::Html => flamegraph::write(profile, &shown(profile, metric)?, title, out),
-            Form::Svg => svg::write(profile, &shown(profile, metric)?, title, out),
-            Form::Xprof if !Metric::Samples.is_in(profile) => {
+            FileFormat::Collapsed => collapsed::write(profile, &shown(profile, metric)?, out),
+            FileFormat::Html => flamegraph::write(profile, &shown(profile, metric)?, title, out),
+            FileFormat::Svg => svg::write(profile, &shown(profile, metric)?, title, out),
+            FileFormat::Xprof if !Metric::Samples.is_in(profile) => {
                 Err(refusal("the tables of -Xprof hold samples; the profile has none"))
             }
-            Form::Xprof => xprof::write(profile, out),
-            Form::Jamaica => jamaica::write(profile, out),
-            Form::Fields => shared_fields::write(profile, out),
-            Form::Pprof => pprof::write(profile, out),
-            Form::Speedscope => speedscope::write(profile, out),
-            Form::Jfr | Form::Perf | Form::Async => {
+            FileFormat::Xprof => xprof::write(profile, out),
+            FileFormat::Jamaica => jamaica::write(profile, out),
+            FileFormat::Fields => shared_fields::write(profile, out),
+            FileFormat::Pprof => pprof::write(profile, out),
+            FileFormat::Speedscope => speedscope::write(profile, out),
+            FileFormat::Jfr | FileFormat::Perf | FileFormat::Async => {
                 Err(refusal(format!("perk reads {} and does not write it", self.title())))
             }
         }
@@ -268,10 +287,10 @@ impl Form {
     fn format_of(self, profile: &Profile) -> Format {
         let has_calls = profile.call_edges().next().is_some();
         match self {
-            Form::Old => Format::Old,
+            FileFormat::Old => Format::Old,
             // What `cpu=old` writes alone has no header.
-            Form::Text if has_calls && Format::Old.holds(profile).is_ok() => Format::Old,
-            Form::Text => Format::Ascii,
+            FileFormat::Text if has_calls && Format::Old.holds(profile).is_ok() => Format::Old,
+            FileFormat::Text => Format::Ascii,
             _ if Format::Binary.holds(profile).is_ok() && deep::limit(&[profile]).is_none() => {
                 Format::Binary
             }
@@ -301,19 +320,19 @@ impl Form {
     /// What this form leaves out of very deep stacks of `profiles`, in a sentence.
     pub(crate) fn depth_note(self, profiles: &[&Profile]) -> Option<String> {
         match self {
-            Form::Collapsed | Form::Pprof | Form::Speedscope => deep::limit(profiles).map(|limit| {
+            FileFormat::Collapsed | FileFormat::Pprof | FileFormat::Speedscope => deep::limit(profiles).map(|limit| {
                 format!(
                     "stacks of more than {limit} frames are too many to be written whole: the \
                      middle of each is [frames left out]"
                 )
             }),
-            Form::Text => deep::limit(profiles).map(|limit| {
+            FileFormat::Text => deep::limit(profiles).map(|limit| {
                 format!(
                     "stacks of more than {limit} frames are too many to be written whole: traces \
                      have the inner {limit}"
                 )
             }),
-            Form::Html | Form::Svg => deep::levels(profiles).map(|levels| {
+            FileFormat::Html | FileFormat::Svg => deep::levels(profiles).map(|levels| {
                 format!(
                     "stacks are more than {levels} frames deep: a frame of the graph stands for the \
                      middle of chains with one callee each, and one for deeper levels"
@@ -334,7 +353,8 @@ impl Form {
                 frame.is_some_and(|frame| matches!(frame.line, Line::Number(_)))
             })
         };
-        let has_edge_table = matches!(self, Form::Aprof | Form::Old | Form::Fields);
+        let has_edge_table =
+            matches!(self, FileFormat::Aprof | FileFormat::Old | FileFormat::Fields);
         let mut samples = profile.cpu_samples().flat_map(|section| &section.rows);
         let mut is_without_stack = || samples.any(|row| profile.frames(row.0).next().is_none());
         let is_summary = |event: &Event| matches!(event, Event::HeapSummary(_));
@@ -348,12 +368,12 @@ impl Form {
             names => Some(format!("the metrics {}", names.join(", "))),
         };
         let others = [
-            (matches!(self, Form::Aprof | Form::Xprof), "call paths"),
+            (matches!(self, FileFormat::Aprof | FileFormat::Xprof), "call paths"),
             (!self.holds_lines() && !has_edge_table && has_lines(), "source lines"),
-            (self == Form::Text && is_without_stack(), "samples without a stack"),
-            (self == Form::Text && profile.events.iter().any(is_summary), "heap summaries"),
+            (self == FileFormat::Text && is_without_stack(), "samples without a stack"),
+            (self == FileFormat::Text && profile.events.iter().any(is_summary), "heap summaries"),
             (
-                self == Form::Text && profile.sites().is_some_and(|sites| !sites.known.live),
+                self == FileFormat::Text && profile.sites().is_some_and(|sites| !sites.known.live),
                 "the mark that live objects are unknown",
             ),
         ];
@@ -370,30 +390,35 @@ impl Form {
     /// is the one that is chosen.)
     fn holds(self, metric: &Metric) -> bool {
         match self {
-            Form::Text => {
+            FileFormat::Text => {
                 !metric.is_other() && !matches!(metric, Metric::WaitedTime | Metric::WaitCount)
             }
-            Form::Aprof => matches!(metric, Metric::AllocatedBytes | Metric::AllocatedObjects),
-            Form::Xprof => *metric == Metric::Samples || metric.is_other(),
-            Form::Old => matches!(metric, Metric::Calls | Metric::SelfTime),
-            Form::Jamaica => {
+            FileFormat::Aprof => {
+                matches!(metric, Metric::AllocatedBytes | Metric::AllocatedObjects)
+            }
+            FileFormat::Xprof => *metric == Metric::Samples || metric.is_other(),
+            FileFormat::Old => matches!(metric, Metric::Calls | Metric::SelfTime),
+            FileFormat::Jamaica => {
                 metric.is_other()
                     || matches!(
                         metric,
                         Metric::Calls | Metric::AllocatedBytes | Metric::AllocatedObjects
                     )
             }
-            Form::Fields => false,
+            FileFormat::Fields => false,
             _ => true,
         }
     }
 
     fn holds_lines(self) -> bool {
-        matches!(self, Form::Text | Form::Binary | Form::Pprof | Form::Speedscope)
+        matches!(
+            self,
+            FileFormat::Text | FileFormat::Binary | FileFormat::Pprof | FileFormat::Speedscope
+        )
     }
 
     fn holds_accounting(self) -> bool {
-        self.holds_lines() || self == Form::Html
+        self.holds_lines() || self == FileFormat::Html
     }
 }
 
@@ -434,11 +459,11 @@ impl Document {
     }
 
     /// Whether files of this form have a place for it.
-    fn is_held_by(self, form: Form) -> bool {
+    fn is_held_by(self, form: FileFormat) -> bool {
         match form {
-            Form::Text => matches!(self, Document::Edges | Document::MonitorDumps),
-            Form::Binary => self != Document::Fields,
-            Form::Fields => self == Document::Fields,
+            FileFormat::Text => matches!(self, Document::Edges | Document::MonitorDumps),
+            FileFormat::Binary => self != Document::Fields,
+            FileFormat::Fields => self == Document::Fields,
             _ => form.is_table() && self == Document::Edges,
         }
     }
@@ -471,25 +496,31 @@ mod tests {
 
     #[test]
     fn the_content_decides() {
-        let check = |head: &[u8], form| assert_eq!(Form::of_content(head), form, "{head:?}");
-        check(b"JAVA PROFILE 1.0.1, created Fri", Some(Form::Text));
-        check(b"JAVA PROFILE 1.0.1\0\0\0\0\x08", Some(Form::Binary));
-        check(b"count callee caller time\n", Some(Form::Old));
-        check(b"CPU SAMPLES BEGIN (total = 9) Wed Jan 12 11:26:47 2000\n", Some(Form::Text));
-        check(b"in prose:\n\nTRACE 204:\njava/lang/A.f(A.java:1)\n", Some(Form::Text));
-        check(b"handles_used: 1174, handles_free: 339046", Some(Form::Old));
+        let check = |head: &[u8], form| assert_eq!(FileFormat::of_content(head), form, "{head:?}");
+        check(b"JAVA PROFILE 1.0.1, created Fri", Some(FileFormat::Text));
+        check(b"JAVA PROFILE 1.0.1\0\0\0\0\x08", Some(FileFormat::Binary));
+        check(b"count callee caller time\n", Some(FileFormat::Old));
+        check(b"CPU SAMPLES BEGIN (total = 9) Wed Jan 12 11:26:47 2000\n", Some(FileFormat::Text));
+        check(b"in prose:\n\nTRACE 204:\njava/lang/A.f(A.java:1)\n", Some(FileFormat::Text));
+        check(b"handles_used: 1174, handles_free: 339046", Some(FileFormat::Old));
         check(
             b"its output\nAllocation profile (sizes in bytes, cutoff = 0 bytes):\n",
-            Some(Form::Aprof),
+            Some(FileFormat::Aprof),
         );
-        check(b"\nAllocation profile (sizes in bytes, cutoff = 0 bytes):\n", Some(Form::Aprof));
-        check(b"main;a;b 12\n", Some(Form::Collapsed));
-        check(b"FLR\0\0\x02\0\x01", Some(Form::Jfr));
-        check(b"a 1", Some(Form::Collapsed));
-        check(b"\n<!DOCTYPE html><title>", Some(Form::Html));
-        check(b"done 5\n\nFlat profile of 1.50 secs (9 total ticks): main\n", Some(Form::Xprof));
-        check(b"--- Execution profile ---\nTotal samples : 9\n", Some(Form::Async));
-        check(b"java 7 5.25: 3 cycles:u: \n\t7f f (x)\n", Some(Form::Perf));
+        check(
+            b"\nAllocation profile (sizes in bytes, cutoff = 0 bytes):\n",
+            Some(FileFormat::Aprof),
+        );
+        check(b"main;a;b 12\n", Some(FileFormat::Collapsed));
+        check(b"FLR\0\0\x02\0\x01", Some(FileFormat::Jfr));
+        check(b"a 1", Some(FileFormat::Collapsed));
+        check(b"\n<!DOCTYPE html><title>", Some(FileFormat::Html));
+        check(
+            b"done 5\n\nFlat profile of 1.50 secs (9 total ticks): main\n",
+            Some(FileFormat::Xprof),
+        );
+        check(b"--- Execution profile ---\nTotal samples : 9\n", Some(FileFormat::Async));
+        check(b"java 7 5.25: 3 cycles:u: \n\t7f f (x)\n", Some(FileFormat::Perf));
         for head in [&b""[..], b"JAVA PROF", b"# README\n", b"a;b\nc 1\n", b"\xff\xfe 12\n"] {
             check(head, None);
         }
@@ -498,20 +529,20 @@ mod tests {
     #[test]
     fn an_ending_decides() {
         for (path, form) in [
-            ("a.txt", Form::Text),
-            ("java.hprof", Form::Binary),
-            ("java.prof", Form::Old),
-            ("java.aprof", Form::Aprof),
-            ("/x/a.b.collapsed", Form::Collapsed),
-            ("a.HTML", Form::Html),
-            ("a.speedscope.json", Form::Speedscope),
-            ("a.pb.gz", Form::Pprof),
-            ("a.TXT.zst", Form::Text),
+            ("a.txt", FileFormat::Text),
+            ("java.hprof", FileFormat::Binary),
+            ("java.prof", FileFormat::Old),
+            ("java.aprof", FileFormat::Aprof),
+            ("/x/a.b.collapsed", FileFormat::Collapsed),
+            ("a.HTML", FileFormat::Html),
+            ("a.speedscope.json", FileFormat::Speedscope),
+            ("a.pb.gz", FileFormat::Pprof),
+            ("a.TXT.zst", FileFormat::Text),
         ] {
-            assert_eq!(Form::of_path(Path::new(path)).unwrap(), form, "{path}");
+            assert_eq!(FileFormat::of_path(Path::new(path)).unwrap(), form, "{path}");
         }
         for path in ["a", "a.jfr", ".txt", "txt", "a.gz", "a.txt.gz.gz"] {
-            assert!(Form::of_path(Path::new(path)).is_err(), "{path}");
+            assert!(FileFormat::of_path(Path::new(path)).is_err(), "{path}");
         }
     }
 }

@@ -12,7 +12,7 @@ const FIRST_THREAD: u32 = 200_001;
 
 /// A profile in the making, with one section of samples and any number of metrics.
 #[derive(Debug, Default)]
-pub(crate) struct Filler {
+pub(crate) struct ProfileBuilder {
     pub(crate) profile: Profile,
     /// The time that one sample stands for, in nanoseconds, where the file tells it.
     pub(crate) interval_ns: Option<u64>,
@@ -55,11 +55,11 @@ impl Counts {
     }
 }
 
-/// One of a filler's metrics.
+/// One of a builder's metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MetricId(usize);
 
-impl Filler {
+impl ProfileBuilder {
     /// The thread of that name.
     pub(crate) fn thread(&mut self, name: &str) -> ThreadId {
         self.thread_with_id(name, 0)
