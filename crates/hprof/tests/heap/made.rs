@@ -401,8 +401,8 @@ fn fault(bytes: &[u8]) -> Option<String> {
         let dumped = writer.heap_dump(&mut profile, &mut &bytes[..], &options(), known);
         dumped.err().map(|error| error.to_string())
     });
-    // Text looks at the stacks of threads last.
-    assert_eq!(faults[0].is_some(), faults[1].is_some(), "{faults:?}");
+    // Binary declares every stack before the roots; text looks at those that a root refers to.
+    assert!(faults[0].is_some() || faults[1].is_none(), "{faults:?}");
     if let Ok((_, mut stream)) = Stream::new(bytes) {
         while let Ok(Some(_)) = stream.next() {}
     }
