@@ -202,7 +202,8 @@ fn an_empty_profile_has_views_too() {
     let mut app = App::new(&profile, "x");
     for view in ["1", "2", "3", "4", "5", "6"] {
         let screen = after(&mut app, view);
-        let says = |line: &String| line.contains("nothing to show") || line.contains("not distinguish");
+        let says =
+            |line: &String| line.contains("nothing to show") || line.contains("not distinguish");
         assert!(screen.iter().any(says), "{screen:?}");
     }
 }
