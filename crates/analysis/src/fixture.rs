@@ -8,7 +8,9 @@ use perk_profile::{
     Thread, ThreadId,
 };
 
-pub(crate) use self::model::{method, numbers, push_samples, samples, stack};
+pub(crate) use self::model::{
+    method, numbers, push_monitor_times, push_samples, samples, stack, waits,
+};
 
 /// A new thread.
 pub(crate) fn thread(profile: &mut Profile, name: &str) -> ThreadId {

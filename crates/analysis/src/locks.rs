@@ -69,32 +69,14 @@ fn merge<K: Copy + Eq + std::hash::Hash>(
 
 #[cfg(test)]
 mod tests {
-    use perk_profile::{Event, MonitorTimes};
-
     use super::*;
-    use crate::fixture::stack;
-
-    fn waits(blocked_count: u64, blocked_ns: u64, wait_count: u64, waited_ns: u64) -> Waits {
-        Waits { blocked_count, blocked_ns, wait_count, waited_ns }
-    }
-
-    fn section(profile: &mut Profile, rows: &[(&str, &str, Waits)]) {
-        let mut times = MonitorTimes::default();
-        for &(class, path, waits) in rows {
-            let node = stack(profile, path);
-            let trace = profile.trace(node, None);
-            let class = profile.symbols.class(class);
-            times.total_ns += waits.blocked_ns;
-            times.rows.push(MonitorRow { trace, class, kind: LockKind::Monitor, waits });
-        }
-        profile.events.push(Event::MonitorTimes(times));
-    }
+    use crate::fixture::{push_monitor_times, waits};
 
     #[test]
     fn sections_add_up() {
         let mut profile = Profile::default();
-        section(&mut profile, &[("A", "T.f<T.main", waits(1, 10, 0, 0))]);
-        section(
+        push_monitor_times(&mut profile, &[("A", "T.f<T.main", waits(1, 10, 0, 0))]);
+        push_monitor_times(
             &mut profile,
             &[("A", "T.f<T.main", waits(2, 20, 1, 5)), ("B", "T.f<T.main", waits(1, 90, 0, 0))],
         );

@@ -1,6 +1,9 @@
 //! Profiles for tests, written as stacks: `A.leaf:12<A.main`, innermost frame first.
 
-use perk_profile::{CpuSamples, Event, Frame, Line, Method, MethodId, NodeId, Profile, TraceId};
+use perk_profile::{
+    CpuSamples, Event, Frame, Line, LockKind, Method, MethodId, MonitorRow, MonitorTimes, NodeId,
+    Profile, TraceId, Waits,
+};
 
 /// The method `Class.name`.
 pub(crate) fn method(profile: &mut Profile, name: &str) -> MethodId {
@@ -47,4 +50,22 @@ pub(crate) fn samples(rows: &[(&str, u64)]) -> Profile {
     let mut profile = Profile::default();
     push_samples(&mut profile, rows);
     profile
+}
+
+/// Waits, and how long they took in nanoseconds.
+pub(crate) fn waits(blocked_count: u64, blocked_ns: u64, wait_count: u64, waited_ns: u64) -> Waits {
+    Waits { blocked_count, blocked_ns, wait_count, waited_ns }
+}
+
+/// Adds a section of waits for monitors: class, stack and waits.
+pub(crate) fn push_monitor_times(profile: &mut Profile, rows: &[(&str, &str, Waits)]) {
+    let mut times = MonitorTimes::default();
+    for &(class, path, waits) in rows {
+        let node = stack(profile, path);
+        let trace = profile.trace(node, None);
+        let class = profile.symbols.class(class);
+        times.total_ns += waits.blocked_ns;
+        times.rows.push(MonitorRow { trace, class, kind: LockKind::Monitor, waits });
+    }
+    profile.events.push(Event::MonitorTimes(times));
 }

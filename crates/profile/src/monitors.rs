@@ -288,29 +288,13 @@ impl MonitorDump {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::stack;
+    use crate::fixture::{push_monitor_times, waits};
     use crate::{Event, Profile};
-
-    fn waits(blocked_count: u64, blocked_ns: u64, wait_count: u64, waited_ns: u64) -> Waits {
-        Waits { blocked_count, blocked_ns, wait_count, waited_ns }
-    }
-
-    fn section(profile: &mut Profile, rows: &[(&str, &str, Waits)]) {
-        let mut times = MonitorTimes::default();
-        for &(class, path, waits) in rows {
-            let node = stack(profile, path);
-            let trace = profile.trace(node, None);
-            let class = profile.symbols.class(class);
-            times.total_ns += waits.blocked_ns;
-            times.rows.push(MonitorRow { trace, class, kind: LockKind::Monitor, waits });
-        }
-        profile.events.push(Event::MonitorTimes(times));
-    }
 
     #[test]
     fn most_time_blocked_comes_first_and_little_is_cut() {
         let mut profile = Profile::default();
-        section(
+        push_monitor_times(
             &mut profile,
             &[
                 ("A", "T.f", waits(0, 0, 2, 900)),
