@@ -275,8 +275,12 @@ impl ExactEngine {
             let (name, signature) = self.jvmti.method_name(method).ok()?;
             return hidden::bind(self, &name, &signature, function);
         }
+        let class_name = mutf8::encode(class);
+        if !self.classes.counts_natives_of(&class_name) {
+            return None;
+        }
         let (name, signature) = self.jvmti.method_name(method).ok()?;
-        if !self.classes.counts_native(&mutf8::encode(class), &mutf8::encode(&name)) {
+        if !self.classes.selects(&class_name, &mutf8::encode(&name)) {
             return None;
         }
         let number = self.classes.native_number(recorder, class, &name, &signature);

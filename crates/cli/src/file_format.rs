@@ -353,7 +353,7 @@ impl FileFormat {
                 frame.is_some_and(|frame| matches!(frame.line, Line::Number(_)))
             })
         };
-        let has_edge_table =
+        let has_no_frames =
             matches!(self, FileFormat::Aprof | FileFormat::Old | FileFormat::Fields);
         let mut samples = profile.cpu_samples().flat_map(|section| &section.rows);
         let mut is_without_stack = || samples.any(|row| profile.frames(row.0).next().is_none());
@@ -369,7 +369,7 @@ impl FileFormat {
         };
         let others = [
             (matches!(self, FileFormat::Aprof | FileFormat::Xprof), "call paths"),
-            (!self.holds_lines() && !has_edge_table && has_lines(), "source lines"),
+            (!self.holds_lines() && !has_no_frames && has_lines(), "source lines"),
             (self == FileFormat::Text && is_without_stack(), "samples without a stack"),
             (self == FileFormat::Text && profile.events.iter().any(is_summary), "heap summaries"),
             (

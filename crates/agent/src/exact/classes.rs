@@ -113,7 +113,8 @@ impl Classes {
             && let Ok(found) = leaves(bytes)
         {
             let class = found.class.clone();
-            let found = LeafClass::new(found, |name| self.counts_native(&class, name));
+            let counts_natives = self.counts_natives_of(&class);
+            let found = LeafClass::new(found, |name| counts_natives && self.selects(&class, name));
             lock(&self.leaves).insert(class, Some(found));
         }
         let mut view =
@@ -177,12 +178,16 @@ impl Classes {
         self.selection.unmatched()
     }
 
-    /// Whether a native method has a trampoline: those of the program's classes have.
-    pub(super) fn counts_native(&self, class: &[u8], method: &[u8]) -> bool {
+    /// Whether the native methods of a class can have trampolines: those of the program's classes.
+    pub(super) fn counts_natives_of(&self, class: &[u8]) -> bool {
         self.with_calls
             && !class.starts_with(b"java/")
             && self.image.as_ref().is_some_and(|image| !image.has(class))
-            && self.selection.selects(class, method)
+    }
+
+    /// Whether the calls of a method are to be counted.
+    pub(super) fn selects(&self, class: &[u8], method: &[u8]) -> bool {
+        self.selection.selects(class, method)
     }
 
     /// The number of a native method; the class's name is an internal one.
@@ -322,7 +327,7 @@ impl Methods for View<'_> {
         if NEVER_LEAVES.contains(&(owner, name)) || owner == b"jdk/internal/misc/Unsafe" {
             return false;
         }
-        if !owner.starts_with(b"[") && !self.classes.selection.selects(owner, name) {
+        if !owner.starts_with(b"[") && !self.classes.selects(owner, name) {
             return true;
         }
         let declared = self.classes.declaration(owner, name, descriptor);
@@ -334,7 +339,7 @@ impl Methods for View<'_> {
         if !self.classes.with_calls {
             return false;
         }
-        let selected = self.classes.selection.selects(class, method);
+        let selected = self.classes.selects(class, method);
         self.has_selected |= selected;
         self.has_excluded |= !selected;
         selected
