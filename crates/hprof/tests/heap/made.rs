@@ -397,7 +397,7 @@ fn fault(bytes: &[u8]) -> Option<String> {
             None => Writer::begin(io::sink(), Format::Ascii, &profile),
         }
         .unwrap();
-        let known = &mut Known::default();
+        let known = &mut Known { is_broken: true, ..Known::default() };
         let dumped = writer.heap_dump(&mut profile, &mut &bytes[..], &options(), known);
         dumped.err().map(|error| error.to_string())
     });

@@ -206,6 +206,8 @@ pub(crate) struct Known {
     pub(crate) array_trace: Option<(u64, TraceId)>,
     /// The fields of the classes that were asked for, by the name of the lowest.
     pub(crate) asked: BTreeMap<String, Vec<(String, bool, Vec<FieldType>)>>,
+    /// The dump is broken: two classes may have one name, and any class may have records.
+    pub(crate) is_broken: bool,
 }
 
 impl Context for Known {
@@ -216,7 +218,8 @@ impl Context for Known {
         record: u32,
     ) -> Option<TraceId> {
         assert_ne!(record, 0);
-        assert_eq!(profile.symbols.strings.get(class), "my.Point$Child");
+        let name = profile.symbols.strings.get(class);
+        assert!(self.is_broken || name == "my.Point$Child", "{name}");
         self.record_trace.filter(|_| record == 7)
     }
 
@@ -240,7 +243,8 @@ impl Context for Known {
         let name = classes.last().unwrap().name.to_owned();
         let told = classes.iter();
         let told = told.map(|it| (it.name.to_owned(), it.is_of_boot_loader, it.fields.clone()));
-        assert_eq!(self.asked.insert(name, told.collect()), None, "asked twice");
+        let before = self.asked.insert(name, told.collect());
+        assert!(self.is_broken || before.is_none(), "asked twice: {before:?}");
         let fields = classes.iter().flat_map(|class| &class.fields);
         (12 + fields.map(|field| field.bytes(4) as u64).sum::<u64>()).next_multiple_of(8)
     }
