@@ -22,11 +22,11 @@ mod tree;
 
 use std::ffi::{CString, c_void};
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
 
 use perk_control::options::{Clock as ClockOption, Options, TimingMethod};
+use perk_hotspot::PLAIN_ADDRESS_FLAGS;
 use perk_instrument::fields::{OBJECT_RECORD, THREAD_STACK, THREAD_TREE};
 use perk_instrument::{Names, Probes};
 use perk_jvmti_sys::JVMTI_EVENT_NATIVE_METHOD_BIND;
@@ -42,7 +42,9 @@ use self::sites::{AllocationSites, Key};
 use self::trampolines::Trampolines;
 pub(crate) use self::tree::{Calls, PathNode, SitePaths};
 use self::tree::{Contexts, Place, Tree, TreePool};
-use crate::jvm::{Borrowed, Global, Jni, Jvmti, Local, LongField, MethodRef, NewObject, bool_flag};
+use crate::jvm::{
+    Borrowed, Global, Image, Jni, Jvmti, Local, LongField, MethodRef, NewObject, bool_flag,
+};
 use crate::os;
 use crate::recorder::{ProbeCost, Recorder};
 use crate::roster::Slot;
@@ -115,11 +117,7 @@ impl ExactEngine {
     ///
     /// # Errors
     /// What is wrong with the options, for one line.
-    pub(crate) fn new(
-        jvmti: Jvmti,
-        options: &Options,
-        java_home: &Path,
-    ) -> Result<Option<Self>, String> {
+    pub(crate) fn new(jvmti: Jvmti, options: &Options) -> Result<Option<Self>, String> {
         let with_calls = options.cpu.times.is_some();
         let sites = AllocationSites::new(jvmti, options)?;
         if !with_calls && sites.is_none() {
@@ -160,7 +158,7 @@ impl ExactEngine {
             per_thread: options.thread,
             with_calls,
             sites,
-            classes: Classes::new(probes, with_calls || with_paths, selection, java_home),
+            classes: Classes::new(probes, with_calls || with_paths, selection, Image::of(jvmti)),
             trampolines: Trampolines::default(),
             helper: OnceLock::new(),
             helper_methods: OnceLock::new(),
@@ -408,8 +406,7 @@ impl ExactEngine {
     /// # Safety
     /// The JVM must stand still.
     pub(crate) unsafe fn array_records(&self) -> FxHashMap<u64, u32> {
-        let has_addresses = [c"UseSerialGC", c"UseParallelGC", c"UseG1GC"];
-        if !has_addresses.iter().any(|flag| bool_flag(flag) == Some(true)) {
+        if !PLAIN_ADDRESS_FLAGS.iter().any(|flag| bool_flag(flag) == Some(true)) {
             return FxHashMap::default();
         }
         let trees = self.pool.trees();

@@ -25,7 +25,7 @@ use rustc_hash::FxHashMap;
 use self::growing::GrowingFile;
 pub(crate) use self::sizes::Sizes;
 use crate::guard::{Feature, guard, unheard};
-use crate::jvm::{HeapDumper, Jni, Jvmti};
+use crate::jvm::{HeapDumper, Image, Jni, Jvmti};
 use crate::os;
 use crate::recorder::Recorder;
 use crate::session::lock;
@@ -81,9 +81,8 @@ impl HeapDumps {
         if let Some(dumper) = HeapDumper::find(jni) {
             let _ = self.dumper.set(dumper);
         }
-        let java_home = jvmti.system_property(c"java.home").unwrap_or_default();
         if let Some(jvm) = jvmti.object_layout(jni) {
-            let _ = self.sizes.set(Sizes::new(jvm, Path::new(&java_home)));
+            let _ = self.sizes.set(Sizes::new(jvm, Image::of(jvmti)));
         }
     }
 

@@ -3,6 +3,7 @@
 mod env;
 mod flags;
 mod heap;
+mod image;
 mod jni;
 mod management;
 mod monitors;
@@ -13,6 +14,7 @@ mod table;
 pub(crate) use env::{Jvmti, LineTable, MethodRef, StackFrame, ThreadInfo, VirtualThreadFunction};
 pub(crate) use flags::bool_flag;
 pub(crate) use heap::{BytesField, IntField, NewObject};
+pub(crate) use image::Image;
 pub(crate) use jni::{Jni, LongField, Vm};
 pub(crate) use management::HeapDumper;
 pub(crate) use monitors::{ObjectField, ThreadMoment};

@@ -16,7 +16,6 @@ mod engine;
 mod exact;
 mod guard;
 mod heap_dump;
-mod jimage;
 mod jvm;
 mod listener;
 mod load;

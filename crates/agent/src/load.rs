@@ -4,7 +4,7 @@
 use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use perk_control::messages::{Fatal, pause_line};
@@ -116,8 +116,7 @@ fn load(new_jvmti: impl Fn() -> Option<Jvmti>, options: &str) -> Result<(), Stop
     if options.pause {
         pause();
     }
-    let java_home = PathBuf::from(jvmti.system_property(c"java.home").unwrap_or_default());
-    let exact = ExactEngine::new(jvmti, &options, &java_home).map_err(refused)?;
+    let exact = ExactEngine::new(jvmti, &options).map_err(refused)?;
     let exact = exact.map(|engine| &*Box::leak(Box::new(engine)));
     let sampling = options.heap_sample_bytes.is_some();
     let tells_unloads = options.format == Format::Binary;

@@ -39,15 +39,6 @@ pub(crate) use rewrite::{ArrayHead, Rewrite, Sink};
 pub(crate) use sub_records::sub;
 pub(crate) use tally::Tally;
 
-/// The classes of what the JVM fills gaps of the heap with (JDK 19 and later). Nobody has allocated
-/// it. In the JVM's heap dumps its arrays have no class: it writes them as `int[]`.
-pub const FILLER_CLASSES: [&str; 3] = [
-    "jdk.internal.vm.FillerObject",
-    "jdk.internal.vm.FillerElement[]",
-    // JDK 19 and 20.
-    "jdk.internal.vm.FillerArray",
-];
-
 /// What the JVM's dump does not tell.
 ///
 /// Traces and threads are those of the profile that the file is written from; what the answers name

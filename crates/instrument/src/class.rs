@@ -3,8 +3,8 @@
 use perk_classfile::{
     ClassEditor, ClassFile, Code, Edited, Error, Member, Reach, SkipReason, access,
 };
+use perk_hotspot::annotations::Marks;
 
-use crate::annotations::Marks;
 use crate::helper::{Calls, HELPER, Helper};
 use crate::probe::What;
 use crate::scan::{Kinds, Scanner};

@@ -1,8 +1,8 @@
 //! The methods of a class whose calls can only be counted at the call.
 
 use perk_classfile::{ClassFile, Error, access};
+use perk_hotspot::annotations::Marks;
 
-use crate::annotations::Marks;
 use crate::class::source_file;
 
 /// Access flags after which a method cannot be overridden (JVM specification table 4.6-A).

@@ -31,11 +31,9 @@
 //! that calls them is the innermost one of its name, as all later calls of it have told.
 #![forbid(unsafe_code)]
 
-mod annotations;
 mod class;
 mod fresh;
 mod helper;
-pub mod layout;
 mod leaves;
 mod names;
 mod probe;

@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use perk_control::options::{Format, Options};
+use perk_hotspot::since;
 use perk_jvmti_sys::{Capability, jvmtiFrameInfo};
 use perk_profile::{ClassId, LockKind, MonitorRow, TraceId, WaitEvent, WaitKind, Waits};
 use rustc_hash::FxHashMap;
@@ -133,7 +134,7 @@ impl Monitors {
             with_parking: options.locks,
             parking: OnceLock::new(),
             virtual_thread: jvmti.virtual_thread_function(),
-            asks_virtual: answers_for_virtual(jvmti),
+            asks_virtual: jvmti.feature_version() >= since::MONITORS_OF_VIRTUAL_THREADS,
             rows: Mutex::default(),
             waiting: Mutex::default(),
             lines: Mutex::default(),
@@ -317,14 +318,6 @@ impl Monitors {
         });
         rows.filter(|row| row.waits != Waits::default()).collect()
     }
-}
-
-/// JDK 21 and 22 answer with references of the carrier's and not of the thread's that asks, which are
-/// not valid there.
-fn answers_for_virtual(jvmti: Jvmti) -> bool {
-    const FIRST_VERSION: u32 = 23;
-    let version = jvmti.system_property(c"java.vm.specification.version");
-    version.and_then(|version| version.parse().ok()).is_some_and(|it: u32| it >= FIRST_VERSION)
 }
 
 impl Waiting {

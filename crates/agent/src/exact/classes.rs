@@ -1,11 +1,10 @@
 //! Class files on their way into the JVM: the numbers of their methods, and which of the methods
 //! that they call must be counted at the call.
 
-use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use perk_instrument::layout::{Fields, Jvm};
+use perk_hotspot::layout::{Fields, Jvm};
 use perk_instrument::{
     Leaves, MethodName, Methods, Names, Probes, instrument, leaves, with_record,
 };
@@ -13,7 +12,7 @@ use perk_profile::{ClassId, Method, mutf8};
 use rustc_hash::FxHashMap;
 
 use super::selection::Selection;
-use crate::jimage::Image;
+use crate::jvm::Image;
 use crate::os;
 use crate::recorder::Recorder;
 use crate::session::lock;
@@ -29,7 +28,7 @@ pub(super) struct Classes {
     /// Whether calls are counted, not only what is allocated.
     with_calls: bool,
     selection: Selection,
-    image: Option<Image>,
+    image: Option<&'static Image>,
     /// What is known of classes of the JDK and of those that were loaded; `None` for those of which
     /// nothing can be known.
     leaves: Mutex<FxHashMap<Vec<u8>, Option<LeafClass>>>,
@@ -75,13 +74,13 @@ impl Classes {
         probes: Probes,
         with_calls: bool,
         selection: Selection,
-        java_home: &Path,
+        image: Option<&'static Image>,
     ) -> Self {
         Self {
             probes,
             with_calls,
             selection,
-            image: Image::open(java_home),
+            image,
             leaves: Mutex::default(),
             counts: Counts::default(),
         }
@@ -170,7 +169,7 @@ impl Classes {
 
     /// The fields of a class of the JDK.
     pub(super) fn boot_fields(&self, name: &[u8], jvm: &Jvm) -> Option<Fields> {
-        self.image.as_ref()?.fields(name, jvm)
+        self.image?.fields(name, jvm)
     }
 
     /// The patterns of `include` and `exclude` that no class or method had the name of.
@@ -182,7 +181,7 @@ impl Classes {
     pub(super) fn counts_natives_of(&self, class: &[u8]) -> bool {
         self.with_calls
             && !class.starts_with(b"java/")
-            && self.image.as_ref().is_some_and(|image| !image.has(class))
+            && self.image.is_some_and(|image| !image.has(class))
     }
 
     /// Whether the calls of a method are to be counted.
@@ -235,8 +234,8 @@ impl Classes {
     fn of_leaf(&self, method: &MethodName<'_>) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
         let &MethodName { class, name, descriptor, .. } = method;
         // Of other classes that are left out it would depend on which is loaded first.
-        let is_known = self.selection.selects(class, name)
-            || self.image.as_ref().is_some_and(|it| it.has(class));
+        let is_known =
+            self.selection.selects(class, name) || self.image.is_some_and(|it| it.has(class));
         let declared = is_known.then(|| self.declaration(class, name, descriptor)).flatten();
         let class = declared.map(|(class, _)| class)?;
         let source = self.source(&class);
@@ -255,7 +254,7 @@ impl Classes {
             return known.as_ref().map(body);
         }
         let read = || {
-            let bytes = self.image.as_ref()?.class(class)?;
+            let bytes = self.image?.class(class)?;
             self::leaves(&bytes).ok().map(|it| LeafClass::new(it, |_| false))
         };
         leaves.entry(class.to_vec()).or_insert_with(read).as_ref().map(body)

@@ -16,8 +16,9 @@ use std::ffi::CString;
 use std::sync::{Mutex, OnceLock};
 
 use perk_control::options::Options;
+use perk_hotspot::CLASSES_WITH_OWN_SIZES;
+use perk_hotspot::layout::FieldKind;
 use perk_instrument::fields::{CLASS_RECORDS, OBJECT_RECORD};
-use perk_instrument::layout::FieldKind;
 use perk_jvmti_sys::jni_sys::jvalue;
 use perk_profile::{Allocations, ClassId};
 use rustc_hash::FxHashMap;
@@ -35,9 +36,6 @@ use crate::recorder::{Recorder, entry};
 use crate::resolve::class_id;
 use crate::session::lock;
 
-/// Instances of these are larger than their fields: see [`perk_instrument::layout`].
-const OWN_SIZES: [&str; 2] = ["java.lang.Class", "jdk.internal.vm.StackChunk"];
-
 /// See the module.
 #[derive(Debug)]
 pub(super) struct AllocationSites {
@@ -52,7 +50,6 @@ pub(super) struct AllocationSites {
     class_field: OnceLock<LongField>,
     fields: Mutex<RecordFields>,
     live: Mutex<Live>,
-    feature_version: u32,
     fillers: Mutex<Fillers>,
 }
 
@@ -114,8 +111,6 @@ impl AllocationSites {
         if !with_sites && !options.aprof {
             return Ok(None);
         }
-        let version = jvmti.system_property(c"java.vm.specification.version");
-        let feature_version = version.and_then(|it| it.parse().ok()).unwrap_or(0);
         let liveness = if with_sites { Liveness::Known } else { Liveness::Unknown };
         let records = Records::reserve()
             .map_err(|error| format!("perk has no memory for allocation records: {error}"))?;
@@ -129,7 +124,6 @@ impl AllocationSites {
             class_field: OnceLock::new(),
             fields: Mutex::default(),
             live: Mutex::default(),
-            feature_version,
             fillers: Mutex::default(),
         }))
     }
@@ -175,7 +169,7 @@ impl AllocationSites {
         let _ = self.vm.set(jni.vm().ok_or("no JVM")?);
         if self.with_paths() {
             let source = Source { jvmti: self.jvmti, jni, classes, recorder };
-            *lock(&self.fillers) = Fillers::vm_init(&source, self.feature_version);
+            *lock(&self.fillers) = Fillers::vm_init(&source, jvm.feature_version);
         }
         Ok(())
     }
@@ -349,7 +343,7 @@ impl AllocationSites {
     }
 
     fn has_own_sizes(&self, class: ClassId, recorder: &Mutex<Recorder>) -> bool {
-        OWN_SIZES.contains(&lock(recorder).profile.symbols.class_name(class))
+        CLASSES_WITH_OWN_SIZES.contains(&lock(recorder).profile.symbols.class_name(class))
     }
 
     /// All objects up to now, with what was found to be live.

@@ -1,30 +1,28 @@
 //! The sizes of objects as the JVM counts them without perk, by the fields that a heap dump tells.
 
-use std::path::Path;
 use std::sync::Mutex;
 
+use perk_hotspot::layout::{Fields, Jvm, Layout};
+use perk_hotspot::since;
 use perk_hprof::heap::{ClassFields, FieldType};
-use perk_instrument::layout::{FieldKind, Fields, Jvm, Layout};
 use rustc_hash::FxHashMap;
 
-use crate::jimage::Image;
+use crate::jvm::Image;
 use crate::session::lock;
-
-const FIRST_JDK_WITH_PARKED_FRAMES: u32 = 22;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Sizes {
     jvm: Jvm,
     /// The class files of the JDK tell of what is laid out in a way of its own.
-    image: Option<Image>,
+    image: Option<&'static Image>,
     /// Those of the JDK's classes, by name.
     of_boot_loader: Mutex<FxHashMap<String, Option<Fields>>>,
 }
 
 impl Sizes {
-    pub(super) fn new(jvm: Jvm, java_home: &Path) -> Self {
-        Self { jvm, image: Image::open(java_home), of_boot_loader: Mutex::default() }
+    pub(super) fn new(jvm: Jvm, image: Option<&'static Image>) -> Self {
+        Self { jvm, image, of_boot_loader: Mutex::default() }
     }
 
     /// The size of an instance of the last of these classes, of which each is the next one's
@@ -34,7 +32,9 @@ impl Sizes {
         for class in classes.iter().skip(1) {
             layout = match self.boot_fields(class) {
                 Some(fields) => layout.subclass(&self.jvm, &fields),
-                None => layout.subclass(&self.jvm, &class.fields.iter().map(kind).collect()),
+                None => {
+                    layout.subclass(&self.jvm, &class.fields.iter().map(|it| it.kind()).collect())
+                }
             };
         }
         layout.instance_bytes()
@@ -42,30 +42,20 @@ impl Sizes {
 
     /// Whether the JVM tells in its dumps what parked virtual threads refer to.
     pub(crate) fn roots_parked_frames(&self) -> bool {
-        self.jvm.feature_version >= FIRST_JDK_WITH_PARKED_FRAMES
+        self.jvm.feature_version >= since::PARKED_FRAMES_IN_DUMPS
     }
 
     /// The size of an array.
     pub(crate) fn array_bytes(&self, element: FieldType, length: u32) -> u64 {
-        self.jvm.array_bytes(kind(&element), length)
+        self.jvm.array_bytes(element.kind(), length)
     }
 
     fn boot_fields(&self, class: &ClassFields<'_>) -> Option<Fields> {
-        let image = self.image.as_ref().filter(|_| class.is_of_boot_loader)?;
+        let image = self.image.filter(|_| class.is_of_boot_loader)?;
         let mut known = lock(&self.of_boot_loader);
         let fields = known
             .entry(class.name.to_owned())
             .or_insert_with(|| image.fields(class.name.replace('.', "/").as_bytes(), &self.jvm));
         fields.clone()
-    }
-}
-
-fn kind(field: &FieldType) -> FieldKind {
-    match field {
-        FieldType::Object => FieldKind::Reference,
-        FieldType::Boolean | FieldType::Byte => FieldKind::OneByte,
-        FieldType::Char | FieldType::Short => FieldKind::TwoBytes,
-        FieldType::Int | FieldType::Float => FieldKind::FourBytes,
-        FieldType::Long | FieldType::Double => FieldKind::EightBytes,
     }
 }

@@ -174,6 +174,12 @@ impl Jvmti {
         }
     }
 
+    /// The feature version of the JVM, as 17; 0 if that is not known.
+    pub(crate) fn feature_version(self) -> u32 {
+        let version = self.system_property(c"java.vm.specification.version");
+        version.and_then(|version| version.parse().ok()).unwrap_or(0)
+    }
+
     /// A thread's name and groups.
     pub(crate) fn thread_info(
         self,

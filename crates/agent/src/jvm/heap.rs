@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
-use perk_instrument::layout;
+use perk_hotspot::layout;
 use perk_jvmti_sys::jni_sys::{jclass, jfieldID, jint, jlong, jmethodID, jobject};
 use perk_jvmti_sys::{
     JVMTI_HEAP_FILTER_UNTAGGED, JVMTI_VISIT_OBJECTS, call, jthread, jvmtiError, jvmtiHeapCallbacks,
@@ -15,8 +15,6 @@ use super::{Borrowed, Jni, Jvmti, Local, MethodRef, Reference};
 
 /// `ACC_STATIC` (JVM specification, table 4.5-A).
 const STATIC: i32 = 0x0008;
-/// The largest alignment that the JVM can be told to use.
-const MOST_ALIGNMENT_BYTES: i32 = 256;
 
 /// A new object or array, and the thread that it was made for.
 #[derive(Clone, Copy, Debug)]
@@ -113,22 +111,12 @@ impl Jvmti {
     }
 
     fn measured_layout(self, jni: Jni<'_>) -> Option<layout::Jvm> {
-        let version = self.system_property(c"java.vm.specification.version")?;
         let bytes = |array: Option<Local<'_>>| u32::try_from(self.object_bytes(&array?)?).ok();
-        let of_bytes = |length| bytes(jni.new_byte_array(length));
-        let least_bytes = of_bytes(0)?;
-        // So many fit into what is left behind the length.
-        let fitting = (1..=MOST_ALIGNMENT_BYTES).find(|&it| of_bytes(it) != Some(least_bytes))? - 1;
-        let next_bytes = of_bytes(fitting + 1)?;
-        let reference_bytes = |length| bytes(jni.new_object_array(length));
-        let references_bytes =
-            reference_bytes(MOST_ALIGNMENT_BYTES)?.checked_sub(reference_bytes(0)?)?;
-        Some(layout::Jvm {
-            feature_version: version.parse().ok()?,
-            header_bytes: header_bytes(least_bytes - fitting.unsigned_abs()),
-            oop_bytes: references_bytes / MOST_ALIGNMENT_BYTES.unsigned_abs(),
-            alignment_bytes: next_bytes - least_bytes,
-        })
+        layout::Jvm::measured(
+            self.feature_version(),
+            |length| bytes(jni.new_byte_array(length)),
+            |length| bytes(jni.new_object_array(length)),
+        )
     }
 
     /// The number and size of all objects in the heap, reachable or not yet collected, but for those of
@@ -443,13 +431,3 @@ pub(crate) struct IntField(jfieldID);
 unsafe impl Send for IntField {}
 // SAFETY: as above.
 unsafe impl Sync for IntField {}
-
-/// The header of an object, by where the elements of a `byte[]` begin: behind the header and a
-/// length of four bytes, and before JDK 23 at a multiple of eight.
-fn header_bytes(byte_array_base: u32) -> u32 {
-    match byte_array_base {
-        20.. => 16,
-        16.. => 12,
-        _ => 8,
-    }
-}

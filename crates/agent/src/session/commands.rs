@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use perk_control::commands::{Command, ThreadId, Threads};
 use perk_control::messages::EXIT_LINE;
-use perk_hprof::heap::FILLER_CLASSES;
+use perk_hotspot::FILLER_CLASSES;
 use perk_jvmti_sys::jvmtiError;
 use perk_profile::{ClassId, SiteSelection};
 

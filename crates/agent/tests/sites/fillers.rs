@@ -1,6 +1,6 @@
 //! What collectors fill the gaps of the heap with is nobody's.
 
-use perk_instrument::layout::FieldKind::FourBytes;
+use perk_hotspot::layout::FieldKind::FourBytes;
 use perk_testkit::{JavaRun, Jdk, jdk};
 
 use crate::Kind::Array;

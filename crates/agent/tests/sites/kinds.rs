@@ -1,7 +1,7 @@
 //! All ways in which Java code makes objects.
 
-use perk_instrument::layout::FieldKind::{EightBytes, FourBytes, OneByte, Reference, TwoBytes};
-use perk_instrument::layout::Jvm;
+use perk_hotspot::layout::FieldKind::{EightBytes, FourBytes, OneByte, Reference, TwoBytes};
+use perk_hotspot::layout::Jvm;
 use perk_profile::{Allocations, Line, Profile, Site};
 use perk_testkit::{JavaRun, Jdk, Signal, jdk, workspace};
 
@@ -123,13 +123,13 @@ fn by_every_compiler() {
 fn sizes_are_those_of_the_jvm_without_perk() {
     jdk::each(|jdk| {
         let usual = usual(jdk);
-        let wide = Jvm { header_bytes: 16, oop_bytes: 8, ..usual };
+        let wide = Jvm::new(jdk.version, 16, 8, 8);
         for (flags, jvm) in [
             (&["-XX:-UseCompressedOops"][..], Jvm { oop_bytes: 8, ..usual }),
             (&["-XX:-UseCompressedOops", "-XX:-UseCompressedClassPointers"], wide),
-            (&["-XX:-UseCompressedClassPointers"], Jvm { header_bytes: 16, ..usual }),
+            (&["-XX:-UseCompressedClassPointers"], Jvm::new(jdk.version, 16, 4, 8)),
             (&["-XX:ObjectAlignmentInBytes=16"], Jvm { alignment_bytes: 16, ..usual }),
-            (&["-XX:+UseCompactObjectHeaders"], Jvm { header_bytes: 8, ..usual }),
+            (&["-XX:+UseCompactObjectHeaders"], Jvm::new(jdk.version, 8, 4, 8)),
         ] {
             assert_made_with(jdk, &jvm, flags);
         }

@@ -8,7 +8,7 @@ mod kinds;
 mod natives;
 mod totals;
 
-use perk_instrument::layout::{FieldKind, Fields, Jvm, Layout};
+use perk_hotspot::layout::{FieldKind, Fields, Jvm, Layout};
 use perk_profile::{Allocations, Line, Profile, Site};
 use perk_testkit::{JavaRun, Jdk, Outcome};
 
@@ -79,5 +79,5 @@ fn made(profile: &Profile, program: &str, method: &str, class: &str) -> Allocati
 }
 
 fn usual(jdk: &Jdk) -> Jvm {
-    Jvm { feature_version: jdk.version, header_bytes: 12, oop_bytes: 4, alignment_bytes: 8 }
+    Jvm::new(jdk.version, 12, 4, 8)
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use perk_instrument::layout::FieldKind::{EightBytes, FourBytes, OneByte, Reference, TwoBytes};
+use perk_hotspot::layout::FieldKind::{EightBytes, FourBytes, OneByte, Reference, TwoBytes};
 use perk_profile::{Allocations, Profile};
 use perk_testkit::{JavaRun, Jdk, Outcome, jdk, native_library};
 

@@ -217,7 +217,7 @@ impl Reader {
         if let Some(fault) = fault.filter(|_| self.tally.is_empty() && self.has_no_section()) {
             return Err(fault);
         }
-        let heap = self.tally.finish(&mut self.profile, self.id_bytes, !self.is_of_agent);
+        let heap = self.tally.finish(&mut self.profile, !self.is_of_agent);
         if !heaps.is_empty() {
             let names = heaps.iter().map(|&name| self.profile.symbols.strings.get(name));
             let names = names.collect::<Vec<_>>().join(", ");

@@ -3,10 +3,11 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use perk_hotspot::FILLER_CLASSES;
 use perk_profile::{KeyedMap, Profile, StrId, mutf8, names};
 
 use super::fillers::STACK_CHUNK;
-use super::{ClassDump, ClassFields, Context, FILLER_CLASSES, FieldType, OwnFields};
+use super::{ClassDump, ClassFields, Context, FieldType, OwnFields};
 
 /// The bytes of an id in the JVM's dump: its ids are addresses.
 pub(super) const ID_BYTES: usize = 8;

@@ -1,5 +1,7 @@
 //! The types of fields and of arrays' elements.
 
+use perk_hotspot::layout::FieldKind;
+
 /// A type by HPROF's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -54,6 +56,17 @@ impl FieldType {
             Self::Char | Self::Short => 2,
             Self::Float | Self::Int => 4,
             Self::Double | Self::Long => 8,
+        }
+    }
+
+    /// What its place in an object depends on.
+    pub fn kind(self) -> FieldKind {
+        match self {
+            Self::Object => FieldKind::Reference,
+            Self::Boolean | Self::Byte => FieldKind::OneByte,
+            Self::Char | Self::Short => FieldKind::TwoBytes,
+            Self::Float | Self::Int => FieldKind::FourBytes,
+            Self::Double | Self::Long => FieldKind::EightBytes,
         }
     }
 

@@ -5,9 +5,10 @@
 //! objects of a class is their size, unless the heap is full of holes or the dump in another order
 //! than that of addresses (ZGC's is).
 
+use perk_hotspot::layout::{FieldCounts, FieldKind, Layout};
 use perk_profile::{ClassId, HeapClassRow, HeapHistogram, HeapRoot, KeyedMap, Profile};
 
-use super::sizes::{FieldCounts, Lengths, Placed, Rule, Sizes};
+use super::sizes::{Lengths, Sizes};
 use super::skim::Objects;
 use super::{ClassDump, FieldType, RootKind};
 
@@ -175,8 +176,8 @@ impl Tally {
     /// CLASS DUMP. The second part is the static fields that the JVM's own are not among.
     pub(crate) fn class(&mut self, dump: &ClassDump<'_>, statics: impl Iterator<Item = FieldType>) {
         let index = self.index(dump.id);
-        let fields = FieldCounts::of(dump.fields().map(|(_, field)| field));
-        let statics = FieldCounts::of(statics);
+        let fields = dump.fields().map(|(_, field)| field.kind()).collect();
+        let statics = statics.map(FieldType::kind).collect();
         let ClassDump { superclass, instance_bytes, .. } = *dump;
         let dumped = Dumped { superclass, instance_bytes, fields, statics };
         self.classes[index as usize].dump = Some(dumped);
@@ -203,12 +204,7 @@ impl Tally {
     /// Ends the dump. What LOAD CLASS told is kept for the next one.
     ///
     /// `is_of_jvm`: the JVM wrote it, with all fields that its objects have.
-    pub(crate) fn finish(
-        &mut self,
-        profile: &mut Profile,
-        id_bytes: usize,
-        is_of_jvm: bool,
-    ) -> HeapHistogram {
+    pub(crate) fn finish(&mut self, profile: &mut Profile, is_of_jvm: bool) -> HeapHistogram {
         let (sizes, trusted) = match self.is_android {
             true => (Sizes::android(), u64::MAX),
             false => (self.sizes(), self.trusted_gap_count(is_of_jvm)),
@@ -224,23 +220,23 @@ impl Tally {
             let told_bytes = told_bytes.filter(|&bytes| self.is_android && bytes > 0);
             let own_bytes = match &layouts[index] {
                 _ if let Some(bytes) = told_bytes => {
-                    u64::from(bytes).next_multiple_of(sizes.layout.alignment_bytes.into())
+                    u64::from(bytes).next_multiple_of(sizes.jvm.alignment_bytes.into())
                 }
-                Some(placed) => sizes.instance_bytes(placed),
-                None => (u64::from(sizes.layout.header_bytes) + u64::from(class.value_bytes))
-                    .next_multiple_of(sizes.layout.alignment_bytes.into()),
+                Some(layout) => layout.instance_bytes(),
+                None => (u64::from(sizes.jvm.header_bytes) + u64::from(class.value_bytes))
+                    .next_multiple_of(sizes.jvm.alignment_bytes.into()),
             };
             let mut instance_count = class.count;
             let mut shallow_bytes = class.count.saturating_mul(own_bytes);
             if of_classes == Some(index) {
                 for dumped in self.classes.iter().filter_map(|class| class.dump) {
                     instance_count += 1;
-                    shallow_bytes += sizes.class_bytes(own_bytes, &dumped.statics);
+                    shallow_bytes += sizes.jvm.class_bytes(own_bytes, &dumped.statics);
                 }
             }
             if let Some(arrays) = &class.arrays {
                 instance_count += arrays.count;
-                let bytes = sizes.array_bytes(arrays, sizes.layout.reference_bytes);
+                let bytes = sizes.array_bytes(arrays, FieldKind::Reference);
                 shallow_bytes = shallow_bytes.saturating_add(bytes);
             }
             if instance_count > 0 {
@@ -255,13 +251,13 @@ impl Tally {
             rows.push(HeapClassRow {
                 class: profile.symbols.class(&format!("{name}[]")),
                 instance_count: arrays.count,
-                shallow_bytes: sizes.array_bytes(arrays, element.bytes(id_bytes) as u32),
+                shallow_bytes: sizes.array_bytes(arrays, element.kind()),
             });
         }
         let roots = HeapRoot::ALL.into_iter().zip(self.roots).filter(|&(_, count)| count > 0);
         let roots = roots.collect();
         self.forget();
-        let layout = Some(sizes.layout);
+        let layout = Some(sizes.layout());
         let mut heap = HeapHistogram { rows, roots, layout, ..HeapHistogram::default() };
         heap.rank();
         heap
@@ -361,29 +357,29 @@ impl Tally {
         else {
             return sizes;
         };
-        let layout = &mut sizes.layout;
-        (layout.array_header_bytes, layout.header_bytes) = (array_header_bytes, header_bytes);
-        layout.alignment_bytes = alignment_bytes;
+        let jvm = &mut sizes.jvm;
+        (jvm.array_header_bytes, jvm.header_bytes) = (array_header_bytes, header_bytes);
+        jvm.alignment_bytes = alignment_bytes;
         let slack = self.reference_slack;
         let mut is_wide = slack < i64::MAX && slack >= i64::from(array_header_bytes);
-        layout.is_inferred = self.density() >= DENSE;
-        if !layout.is_inferred {
+        sizes.is_inferred = self.density() >= DENSE;
+        if !sizes.is_inferred {
             // What cannot be is known all the same.
-            let most = Sizes::assumed().layout;
-            layout.array_header_bytes = array_header_bytes.min(most.array_header_bytes);
-            layout.header_bytes = header_bytes.min(most.header_bytes);
+            let most = Sizes::assumed().jvm;
+            jvm.array_header_bytes = array_header_bytes.min(most.array_header_bytes);
+            jvm.header_bytes = header_bytes.min(most.header_bytes);
             is_wide &= self.id_bits >= WIDE_FROM;
         }
-        layout.reference_bytes = if is_wide { 8 } else { 4 };
-        let stacked = Sizes { rule: Rule::Stacked, ..sizes };
+        sizes.jvm.oop_bytes = if is_wide { 8 } else { 4 };
+        let stacked = sizes.stacking();
         if self.agreeing(&stacked) > self.agreeing(&sizes) { stacked } else { sizes }
     }
 
     /// How many classes have instances as large as the rules say.
     fn agreeing(&self, sizes: &Sizes) -> usize {
         let layouts = self.layouts(sizes, u64::MAX);
-        let agrees = |(class, placed): &(&Class, &Option<Placed>)| {
-            placed.as_ref().is_some_and(|placed| sizes.instance_bytes(placed) == class.gap)
+        let agrees = |(class, layout): &(&Class, &Option<Layout>)| {
+            layout.as_ref().is_some_and(|layout| layout.instance_bytes() == class.gap)
         };
         self.classes.iter().zip(&layouts).filter(agrees).count()
     }
@@ -400,8 +396,8 @@ impl Tally {
 
     /// Where the fields of each class end; `None` where its CLASS DUMP has not come, or that of one
     /// above it. Distances found `trusted` times and more tell of fields that the JVM does not.
-    fn layouts(&self, sizes: &Sizes, trusted: u64) -> Vec<Option<Placed>> {
-        let mut layouts: Vec<Option<Placed>> = vec![None; self.classes.len()];
+    fn layouts(&self, sizes: &Sizes, trusted: u64) -> Vec<Option<Layout>> {
+        let mut layouts: Vec<Option<Layout>> = vec![None; self.classes.len()];
         // Classes that are looked for already: above those of which nothing is found nothing is.
         let mut is_seen = vec![false; self.classes.len()];
         let mut chain: Vec<usize> = Vec::new();
@@ -410,8 +406,8 @@ impl Tally {
             let mut at = Some(index);
             let mut above = None;
             while let Some(index) = at {
-                if let Some(placed) = &layouts[index] {
-                    above = Some(placed.clone());
+                if let Some(layout) = &layouts[index] {
+                    above = Some(layout.clone());
                     break;
                 }
                 let Some(dump) = &self.classes[index].dump else { break };
@@ -420,7 +416,7 @@ impl Tally {
                 }
                 chain.push(index);
                 if dump.superclass == 0 {
-                    above = Some(sizes.root());
+                    above = Some(Layout::object(&sizes.jvm));
                     break;
                 }
                 at = self.by_id.get(&dump.superclass).map(|&index| index as usize);
@@ -428,11 +424,11 @@ impl Tally {
             let Some(mut above) = above else { continue };
             for &index in chain.iter().rev() {
                 let Some(dump) = &self.classes[index].dump else { break };
-                above = sizes.place(&above, &dump.fields);
-                if trusted < u64::MAX && sizes.layout.is_inferred {
+                above = above.with_counts(&sizes.jvm, &dump.fields);
+                if trusted < u64::MAX && sizes.is_inferred {
                     let class = &self.classes[index];
                     let most = if class.gap_count < trusted { 0 } else { HIDDEN_BYTES };
-                    sizes.correct(&mut above, class.gap, most);
+                    above.correct(&sizes.jvm, class.gap, most);
                 }
                 layouts[index] = Some(above.clone());
             }

@@ -5,7 +5,7 @@
 //! too. All objects of these that are made from VMInit on are counted by probes: what no probe has
 //! counted and was not there at VMInit is a filler.
 
-use perk_hprof::heap::FILLER_CLASSES;
+use perk_hotspot::{FILLER_CLASSES, SHARED_FILLER_CLASSES, since};
 use perk_profile::ClassId;
 
 use super::live::{Keeper, Kept, Sum};
@@ -13,11 +13,6 @@ use super::sizes::Source;
 use crate::jvm::Reference;
 use crate::resolve::class_id;
 use crate::session::lock;
-
-/// The first JDK whose fillers have classes of their own.
-const FIRST_JDK_WITH_CLASSES: u32 = 19;
-/// The classes of fillers before.
-const SHARED_CLASSES: [&std::ffi::CStr; 2] = [c"[I", c"java/lang/Object"];
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -29,11 +24,12 @@ pub(super) struct Fillers {
 impl Fillers {
     /// Looks what is there at VMInit.
     pub(super) fn vm_init(source: &Source<'_>, feature_version: u32) -> Self {
-        if feature_version >= FIRST_JDK_WITH_CLASSES {
+        if feature_version >= since::FILLER_CLASSES {
             return Self::default();
         }
         let Source { jvmti, jni, recorder, .. } = *source;
-        let classes: Vec<_> = SHARED_CLASSES.iter().filter_map(|it| jni.find_class(it)).collect();
+        let classes: Vec<_> =
+            SHARED_FILLER_CLASSES.iter().filter_map(|it| jni.find_class(it)).collect();
         let mut shared: Vec<_> = classes
             .iter()
             .map(|class| (class_id(jvmti, recorder, class).0, Keeper::default()))

@@ -2,8 +2,8 @@
 
 use std::sync::Mutex;
 
+use perk_hotspot::layout::{FieldKind, Fields, Jvm, Layout};
 use perk_instrument::fields::PREFIX;
-use perk_instrument::layout::{FieldKind, Fields, Jvm, Layout};
 use perk_profile::ClassId;
 use rustc_hash::FxHashMap;
 

@@ -5,9 +5,12 @@ use std::ffi::{CString, OsStr, c_char, c_int, c_longlong, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::NonNull;
+use std::sync::OnceLock;
 
+use perk_hotspot::layout::{Fields, Jvm};
 use perk_instrument::ClassFile;
-use perk_instrument::layout::{Fields, Jvm};
+
+use super::Jvmti;
 
 type Open = unsafe extern "C" fn(*const c_char, *mut c_int) -> *mut c_void;
 type PackageToModule = unsafe extern "C" fn(*mut c_void, *const c_char) -> *const c_char;
@@ -39,8 +42,14 @@ unsafe impl Sync for Image {}
 const MAX_CLASS_BYTES: c_longlong = 64 << 20;
 
 impl Image {
-    /// Opens the image of the JDK at `java_home`; `None` if it has none that can be read.
-    pub(crate) fn open(java_home: &Path) -> Option<Self> {
+    /// The image of the JDK that runs; `None` if it has none that can be read.
+    pub(crate) fn of(jvmti: Jvmti) -> Option<&'static Self> {
+        static IMAGE: OnceLock<Option<Image>> = OnceLock::new();
+        let open = || Self::open(Path::new(&jvmti.system_property(c"java.home")?));
+        IMAGE.get_or_init(open).as_ref()
+    }
+
+    fn open(java_home: &Path) -> Option<Self> {
         let text = |path: &Path| CString::new(path.as_os_str().as_bytes()).ok();
         let library = text(&java_home.join("lib/libjimage.so"))?;
         let modules = text(&java_home.join("lib/modules"))?;

@@ -1,28 +1,30 @@
 //! How large objects are, and where their fields are, in a HotSpot JVM without perk.
 //!
-//! perk adds a field to `java/lang/Object`, which makes some objects larger than they would be;
-//! reports tell the sizes of the JVM as it is without that. HotSpot places the fields of a class
-//! behind and between those of its superclass: a [`Layout`] is what must be known of the latter.
+//! perk adds fields to classes, which makes some objects larger than they would be; reports show the
+//! sizes of the JVM as it is without them. HotSpot places the fields of a class after and between
+//! those of its superclass: a [`Layout`] is what must be known of the latter.
 //!
 //! The rules are those of HotSpot's `fieldLayoutBuilder.cpp` from JDK 15 on, with its options
 //! `EnableContended`, `RestrictContended`, `ContendedPaddingWidth` and `UseEmptySlotsInSupers` at
-//! their defaults, in a JVM that has Flight Recorder, started or not.
+//! their defaults, in a JVM that has Flight Recorder, started or not. Where only the number and types
+//! of fields are known ([`FieldCounts`]), the rules of older JVMs are known, too.
 //!
-//! Two classes have larger instances than a layout says: behind the fields of `java/lang/Class`
-//! are the static fields of the class that an instance stands for, and behind those of
-//! `jdk/internal/vm/StackChunk` are stack frames.
+//! Two classes have larger instances than a layout says:
+//! [`CLASSES_WITH_OWN_SIZES`](crate::CLASSES_WITH_OWN_SIZES).
 
+mod counts;
 mod fields;
 
 use std::borrow::Cow;
 
+pub use counts::FieldCounts;
 pub use fields::{FieldKind, Fields};
 
 /// HotSpot aligns the ends of fields to this before it aligns objects.
 const WORD_BYTES: u64 = 8;
 
 /// The bytes between contended fields and all others (`ContendedPaddingWidth`).
-const CONTENDED_PADDING_BYTES: u64 = 128;
+pub const CONTENDED_PADDING_BYTES: u64 = 128;
 
 /// From this version on a class whose superclass ends with a reference begins with its references.
 const REFERENCES_FIRST_SINCE: u32 = 25;
@@ -30,14 +32,19 @@ const REFERENCES_FIRST_SINCE: u32 = 25;
 /// From this version on the elements of an array need not begin at a multiple of eight bytes.
 const PACKED_ARRAYS_SINCE: u32 = 23;
 
+/// From this version on fields of a class fill gaps between those of its superclasses.
+const PACKED_FIELDS_SINCE: u32 = 15;
+
 /// What the layout of objects depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jvm {
-    /// The feature version, 15 or higher. 17, 21 and 25 are tested.
+    /// The feature version. 17, 21 and 25 are tested.
     pub feature_version: u32,
-    /// The header of an object that is no array: 12, 16 with `-XX:-UseCompressedClassPointers`,
+    /// The header of an object that is not an array: 12, 16 with `-XX:-UseCompressedClassPointers`,
     /// 8 with `-XX:+UseCompactObjectHeaders`.
     pub header_bytes: u32,
+    /// Where the elements of an array of bytes begin.
+    pub array_header_bytes: u32,
     /// A reference: 4, or 8 with `-XX:-UseCompressedOops`.
     pub oop_bytes: u32,
     /// What the sizes of objects are multiples of (`ObjectAlignmentInBytes`): a power of 2, at
@@ -46,14 +53,55 @@ pub struct Jvm {
 }
 
 impl Jvm {
+    /// A JVM of 64 bits.
+    pub fn new(
+        feature_version: u32,
+        header_bytes: u32,
+        oop_bytes: u32,
+        alignment_bytes: u32,
+    ) -> Self {
+        let packed_bytes = header_bytes + 4;
+        let array_header_bytes = match feature_version {
+            PACKED_ARRAYS_SINCE.. => packed_bytes,
+            _ => packed_bytes.next_multiple_of(WORD_BYTES as u32),
+        };
+        Self { feature_version, header_bytes, array_header_bytes, oop_bytes, alignment_bytes }
+    }
+
+    /// The JVM that has arrays of these sizes; `None` if an array cannot be measured.
+    ///
+    /// `byte_array` gives the size of a `byte[]` of a length, `object_array` that of an `Object[]`.
+    pub fn measured(
+        feature_version: u32,
+        byte_array: impl Fn(i32) -> Option<u32>,
+        object_array: impl Fn(i32) -> Option<u32>,
+    ) -> Option<Self> {
+        /// The largest alignment that the JVM can be told to use.
+        const MOST_ALIGNMENT_BYTES: i32 = 256;
+        let least_bytes = byte_array(0)?;
+        // So many fit into what is left after the length.
+        let fitting =
+            (1..=MOST_ALIGNMENT_BYTES).find(|&it| byte_array(it) != Some(least_bytes))? - 1;
+        let next_bytes = byte_array(fitting + 1)?;
+        let references_bytes = object_array(MOST_ALIGNMENT_BYTES)?.checked_sub(object_array(0)?)?;
+        let array_header_bytes = least_bytes.checked_sub(fitting.unsigned_abs())?;
+        Some(Self {
+            feature_version,
+            // The length of four bytes is between, and before JDK 23 what is left of a word.
+            header_bytes: match array_header_bytes {
+                20.. => 16,
+                16.. => 12,
+                _ => 8,
+            },
+            array_header_bytes,
+            oop_bytes: references_bytes / MOST_ALIGNMENT_BYTES.unsigned_abs(),
+            alignment_bytes: next_bytes - least_bytes,
+        })
+    }
+
     /// Where the elements of an array begin.
     pub fn array_base_bytes(&self, element: FieldKind) -> u64 {
-        let header_bytes = u64::from(self.header_bytes) + 4;
-        if self.feature_version < PACKED_ARRAYS_SINCE {
-            align(header_bytes, WORD_BYTES)
-        } else {
-            align(header_bytes, element.bytes(self))
-        }
+        align(self.array_header_bytes.into(), element.bytes(self))
     }
 
     /// The size of an array.
@@ -63,7 +111,7 @@ impl Jvm {
     }
 
     /// The size of an object whose last byte in use is before `end`.
-    fn object_bytes(&self, end: u64) -> u64 {
+    pub fn object_bytes(&self, end: u64) -> u64 {
         align(align(end, WORD_BYTES), self.alignment_bytes.into())
     }
 }
@@ -74,7 +122,7 @@ pub struct Layout {
     /// The bytes between the fields that fields of subclasses may use, in the order of their
     /// offsets.
     gaps: Vec<Gap>,
-    /// The first byte behind the last field.
+    /// The first byte after the last field.
     end: u64,
     instance_bytes: u64,
     has_fields: bool,
@@ -113,7 +161,7 @@ impl Layout {
     }
 
     /// The offsets of the class's own fields in its instances, in bytes and in the order of
-    /// `fields`: those of the class file, and behind them those that the JVM adds.
+    /// `fields`: those of the class file, and after them those that the JVM adds.
     ///
     /// The order of fields of the same size is that of the class file, which HotSpot does not
     /// promise.
@@ -171,13 +219,13 @@ impl Layout {
 }
 
 /// The places for the fields of a class, some of them taken.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Places {
     /// Where fields may go, in the order of their offsets.
     gaps: Vec<Gap>,
     /// Where a field goes that fits into no gap.
     next: u64,
-    /// The first byte behind the last field.
+    /// The first byte after the last field.
     end: u64,
     ends_with_reference: bool,
     /// Whether gaps stay empty.
@@ -201,7 +249,7 @@ impl Places {
         places
     }
 
-    /// Leaves a padding free: what is behind it is not near to what is before it.
+    /// Leaves a padding free: what is after it is not near to what is before it.
     fn begin_contended(&mut self) {
         self.gaps.clear();
         self.keeps_gaps = true;
@@ -211,26 +259,29 @@ impl Places {
     /// Puts a field into the smallest gap that it fits into, the last of several, or at the end.
     fn take(&mut self, kind: FieldKind, jvm: &Jvm) -> u64 {
         let bytes = kind.bytes(jvm);
-        let fitting = self.gaps.iter().enumerate().rev();
-        let fitting = fitting.filter(|(_, gap)| align(gap.start, bytes) + bytes <= gap.end);
-        let Some((index, &gap)) = fitting.min_by_key(|(_, gap)| gap.end - gap.start) else {
-            return self.append(kind, bytes);
-        };
-        let offset = align(gap.start, bytes);
-        let before = Gap { start: gap.start, end: offset };
-        let behind = Gap { start: offset + bytes, end: gap.end };
-        let left = [before, behind].into_iter().filter(|gap| gap.start < gap.end);
-        self.gaps.splice(index..=index, left);
-        offset
+        self.fill(bytes).unwrap_or_else(|| self.append(kind, bytes, 1))
     }
 
-    /// Puts a field at the end.
-    fn append(&mut self, kind: FieldKind, bytes: u64) -> u64 {
+    /// Puts a field into the smallest gap that it fits into, the last of several.
+    fn fill(&mut self, bytes: u64) -> Option<u64> {
+        let fitting = self.gaps.iter().enumerate().rev();
+        let fitting = fitting.filter(|(_, gap)| align(gap.start, bytes) + bytes <= gap.end);
+        let (index, &gap) = fitting.min_by_key(|(_, gap)| gap.end - gap.start)?;
+        let offset = align(gap.start, bytes);
+        let before = Gap { start: gap.start, end: offset };
+        let after = Gap { start: offset + bytes, end: gap.end };
+        let left = [before, after].into_iter().filter(|gap| gap.start < gap.end);
+        self.gaps.splice(index..=index, left);
+        Some(offset)
+    }
+
+    /// Puts so many fields at the end; answers where the first of them is.
+    fn append(&mut self, kind: FieldKind, bytes: u64, count: u32) -> u64 {
         let offset = align(self.next, bytes);
         if offset > self.next && !self.keeps_gaps {
             self.gaps.push(Gap { start: self.next, end: offset });
         }
-        self.next = offset + bytes;
+        self.next = offset + bytes * u64::from(count);
         self.end = self.next;
         self.ends_with_reference = kind == FieldKind::Reference;
         offset
@@ -247,8 +298,13 @@ mod tests {
     use super::*;
     use FieldKind::{EightBytes, FourBytes, OneByte, Reference};
 
-    const JVM: Jvm =
-        Jvm { feature_version: 21, header_bytes: 12, oop_bytes: 4, alignment_bytes: 8 };
+    const JVM: Jvm = Jvm {
+        feature_version: 21,
+        header_bytes: 12,
+        array_header_bytes: 16,
+        oop_bytes: 4,
+        alignment_bytes: 8,
+    };
 
     #[test]
     fn gaps_are_filled_by_subclasses() {
@@ -276,11 +332,27 @@ mod tests {
 
     #[test]
     fn arrays() {
+        assert_eq!(Jvm::new(21, 12, 4, 8), JVM);
         assert_eq!(JVM.array_bytes(OneByte, 0), 16);
         assert_eq!(JVM.array_bytes(Reference, 5), 40);
         assert_eq!(JVM.array_bytes(EightBytes, u32::MAX), 16 + 8 * u64::from(u32::MAX));
-        let compact = Jvm { feature_version: 25, header_bytes: 8, ..JVM };
+        let compact = Jvm::new(25, 8, 4, 8);
         assert_eq!(compact.array_bytes(OneByte, 4), 16);
         assert_eq!(compact.array_base_bytes(EightBytes), 16);
+    }
+
+    #[test]
+    fn a_jvm_is_known_by_the_sizes_of_its_arrays() {
+        for (version, header) in [(17, 12), (17, 16), (25, 12), (25, 16), (25, 8)] {
+            for (oop, alignment) in [(4, 8), (8, 8), (4, 16), (4, 256)] {
+                let jvm = Jvm::new(version, header, oop, alignment);
+                let bytes = |element, length: i32| {
+                    u32::try_from(jvm.array_bytes(element, length.unsigned_abs())).ok()
+                };
+                let found = |length| bytes(OneByte, length);
+                assert_eq!(Jvm::measured(version, found, |it| bytes(Reference, it)), Some(jvm));
+            }
+        }
+        assert_eq!(Jvm::measured(17, |_| None, |_| Some(16)), None);
     }
 }

@@ -1,21 +1,21 @@
-//! Annotations, as far as the JVM and perk heed them: those that decide which probes a method can
-//! have, and where a field is placed.
+//! Annotations that HotSpot heeds: those that decide which probes a method can have, and where a field
+//! is placed.
 
 use perk_classfile::{Attributes, ClassFile, ConstantPool, Member};
 
-/// What a method's annotations say.
+/// What the annotations of a method say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Marks {
+pub struct Marks {
     /// A JIT may replace its code: `@IntrinsicCandidate`.
-    pub(crate) is_intrinsic: bool,
+    pub is_intrinsic: bool,
     /// It changes what thread is the current one: `@ChangesCurrentThread`,
     /// `@JvmtiMountTransition`.
-    pub(crate) switches_thread: bool,
+    pub switches_thread: bool,
 }
 
 impl Marks {
     /// Those of a method.
-    pub(crate) fn of(class: &ClassFile<'_>, method: &Member<'_>) -> Self {
+    pub fn of(class: &ClassFile<'_>, method: &Member<'_>) -> Self {
         let mut marks = Self::default();
         for annotation in annotations(method.attributes(), class.pool()) {
             match annotation.jvm_name() {
@@ -32,23 +32,23 @@ impl Marks {
 
 /// An annotation that is visible at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Annotation<'a> {
+pub struct Annotation<'a> {
     /// The descriptor of its type.
     descriptor: &'a [u8],
     /// The index in the constant pool of the string that its element `value` is, if it is one.
-    pub(crate) value: Option<u16>,
+    pub value: Option<u16>,
 }
 
 impl<'a> Annotation<'a> {
     /// The name of its type without the package, if it is one of those that are meant for the JVM.
-    pub(crate) fn jvm_name(&self) -> Option<&'a [u8]> {
+    pub fn jvm_name(&self) -> Option<&'a [u8]> {
         self.descriptor.strip_prefix(b"Ljdk/internal/vm/annotation/")?.strip_suffix(b";")
     }
 }
 
 /// The annotations of a class, field or method. What cannot be read ends them: a JVM does not
 /// refuse it either.
-pub(crate) fn annotations<'a>(
+pub fn annotations<'a>(
     attributes: Attributes<'a>,
     pool: &'a ConstantPool<'a>,
 ) -> impl Iterator<Item = Annotation<'a>> {

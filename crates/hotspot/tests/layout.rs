@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use perk_classfile::{ClassFile, Member, access};
-use perk_instrument::layout::{FieldKind, Fields, Jvm, Layout};
+use perk_hotspot::layout::{FieldKind, Fields, Jvm, Layout};
 use perk_testkit::{JavaRun, Jdk, fixture, jdk};
 use tempfile::TempDir;
 
@@ -37,12 +37,8 @@ fn jvm(jdk: &Jdk, options: &[&str]) -> Jvm {
         (false, true) => 16,
         (false, false) => 12,
     };
-    Jvm {
-        feature_version: jdk.version,
-        header_bytes,
-        oop_bytes: if has(FULL_OOPS) { 8 } else { 4 },
-        alignment_bytes: if has(ALIGN_16) { 16 } else { 8 },
-    }
+    let oop_bytes = if has(FULL_OOPS) { 8 } else { 4 };
+    Jvm::new(jdk.version, header_bytes, oop_bytes, if has(ALIGN_16) { 16 } else { 8 })
 }
 
 /// A program that asks the JVM it runs in; its jar is its agent too.
@@ -54,7 +50,7 @@ impl Sizes {
     fn compile() -> Sizes {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
-        let source = perk_testkit::workspace().join("crates/instrument/tests/java/Sizes.java");
+        let source = perk_testkit::workspace().join("crates/hotspot/tests/java/Sizes.java");
         let mut javac = Command::new(jdk::compiler().javac());
         javac.args(["--add-exports", "java.base/jdk.internal.misc=ALL-UNNAMED", "-d"]);
         assert!(javac.arg(path("classes")).arg(source).status().unwrap().success());
