@@ -3,6 +3,7 @@
 //! A check returns one line for each broken promise, which says what to do about it.
 
 mod agent;
+pub(crate) mod formats;
 mod layers;
 
 use anyhow::{Result, bail};
@@ -10,8 +11,9 @@ use anyhow::{Result, bail};
 use crate::workspace::Metadata;
 
 /// The checks by name, in the order in which they run.
-const CHECKS: [(&str, Check); 3] = [
+const CHECKS: [(&str, Check); 4] = [
     ("layers", layers::check),
+    ("formats", formats::check),
     ("agent-deps", agent::check_deps),
     ("agent-size", agent::check_size),
 ];
@@ -49,6 +51,7 @@ mod tests {
     fn the_cheap_checks_pass() {
         let metadata = Metadata::load().unwrap();
         assert_eq!(layers::check(&metadata).unwrap(), [""; 0]);
+        assert_eq!(formats::check(&metadata).unwrap(), [""; 0]);
         assert_eq!(agent::check_deps(&metadata).unwrap(), [""; 0]);
     }
 

@@ -12,7 +12,7 @@ use perk_control::options;
 use perk_profile::{NamePattern, Profile};
 
 use crate::diff::limit::{Limit, limit};
-use crate::file_format::FileFormat;
+use crate::file_format::{Format, written_format};
 use crate::input::{ReadArgs, size};
 use crate::listen::{address, command, time};
 use crate::report::{name_pattern, share};
@@ -463,8 +463,8 @@ pub(crate) struct ConvertArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// The form to write; without it, the ending of the output file decides
-    #[arg(long, value_name = "FORM", value_enum)]
-    pub(crate) to: Option<FileFormat>,
+    #[arg(long, value_name = "FORM", value_parser = written_format())]
+    pub(crate) to: Option<Format>,
     /// The metric of collapsed stacks and flame graphs: samples, time, calls, allocated, objects,
     /// live, blocked, waited, or another that the profile has [default: the first that it has]
     #[arg(long, visible_alias = "value", value_name = "NAME")]

@@ -3,10 +3,11 @@
 use std::io::{self, BufWriter, Write};
 
 use anyhow::{Context, bail};
+use perk_formats::View;
 use perk_profile::Metric;
 
 use crate::args::ConvertArgs;
-use crate::file_format::FileFormat;
+use crate::file_format;
 use crate::input::{self, Input, display_name, is_stream};
 use crate::output::{self, Target};
 use crate::{metric, talk};
@@ -17,11 +18,12 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
     let form = match args.to {
         Some(form) => form,
         None if to_stdout => bail!("-o - has no ending: give the form with --to"),
-        None => FileFormat::of_path(&args.output)?,
+        None => file_format::of_path(&args.output)?,
     };
     if let Some(name) = args.metric.as_ref().filter(|_| !form.has_one_metric()) {
         let title = form.title();
-        bail!("{title} holds whole profiles: --metric {name} applies to collapsed, html and svg");
+        let others = file_format::list(|it| it.has_one_metric(), |it| it.name().to_owned(), "and");
+        bail!("{title} holds whole profiles: --metric {name} applies to {others}");
     }
     let target = Target { path: args.output.clone(), form };
     if !to_stdout {
@@ -38,13 +40,14 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
         Some(accounting) if !accounting.program.is_empty() => accounting.program.clone(),
         _ => display_name(&args.file),
     };
+    let view = View { metric: metric.as_ref(), ..View::new(&profile, &title) };
     if to_stdout {
         let mut out = BufWriter::new(io::stdout().lock());
-        form.write(&profile, metric.as_ref(), &title, &mut out)
+        form.write_view(&view, &mut out)
             .and_then(|()| out.flush())
             .context("cannot write to stdout")?;
     } else {
-        target.write_metric(&profile, metric.as_ref(), &title)?;
+        target.write(&view)?;
     }
     if form.has_one_metric() && Metric::first_of(&profile).is_none() {
         let name = display_name(&args.file);
@@ -53,7 +56,7 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
     if let Some(note) = form.depth_note(&[&profile]) {
         talk::say(format_args!("{note}"));
     }
-    let losses = form.losses(&profile, metric.as_ref());
+    let losses = form.losses(&view);
     if !losses.is_empty() {
         let title = form.title();
         talk::say(format_args!("left out, as {title} has no place for it: {}", losses.join(", ")));

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use perk_formats::{HEAD_BYTES, Reading};
 use perk_profile::Profile;
 
-use crate::file_format::{FileFormat, HEAD_BYTES};
+use crate::file_format::{Format, read_format};
 use crate::packing::{Cut, Packing};
 use crate::show::printable;
 use crate::{talk, utf16};
@@ -27,8 +28,8 @@ const PROGRESS_AFTER: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct ReadArgs {
     /// The form of the file, where its content does not identify it
-    #[arg(long, value_name = "FORM", value_enum)]
-    pub(crate) from: Option<FileFormat>,
+    #[arg(long, value_name = "FORM", value_parser = read_format())]
+    pub(crate) from: Option<Format>,
     /// Read at most this unpacked size: 500m, 8g [default: 64g]
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "64g",
           hide_default_value = true)]
@@ -47,7 +48,7 @@ impl Default for ReadArgs {
 /// A profile and the form it came in.
 #[derive(Debug)]
 pub(crate) struct Input {
-    pub(crate) form: FileFormat,
+    pub(crate) form: Format,
     pub(crate) profile: Profile,
 }
 
@@ -96,17 +97,17 @@ fn read_source(source: impl Read + 'static, name: &str, args: &ReadArgs) -> anyh
     if head.is_empty() {
         bail!("{name} is empty");
     }
-    let Some(form) = args.from.or_else(|| FileFormat::of_content(&head)) else {
+    let Some(form) = args.from.or_else(|| perk_formats::recognise(&head)) else {
         let begin = head[..head.len().min(NAMED_BYTES)].escape_ascii();
         bail!(
             "{name} is not in a form that perk can read: it begins with \"{begin}\" (`perk formats` \
              lists the forms)"
         );
     };
-    let whole = Cursor::new(head).chain(&mut source);
-    let profile = match form.knows_cuts() {
-        true => form.read(whole),
-        false => form.read(CutIsEnd(whole)),
+    let mut whole = Cursor::new(head).chain(&mut source);
+    let profile = match form.facts().reading {
+        Reading::ToCut => form.read(&mut whole),
+        Reading::ToEnd | Reading::Never => form.read(&mut CutIsEnd(whole)),
     };
     drop(source);
     let mut profile = profile.with_context(|| match bounded.has_failed {

@@ -25,10 +25,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, ValueEnum};
+use clap::{CommandFactory, Parser};
 
 use args::{Cli, Command};
-use file_format::FileFormat;
 
 /// The exit code after an error.
 const ERROR: u8 = 2;
@@ -56,7 +55,7 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::Diff(args) => diff::diff(&args),
         Command::Convert(args) => convert::convert(&args).map(|()| ExitCode::SUCCESS),
         Command::View(args) => view::view(&args).map(|()| ExitCode::SUCCESS),
-        Command::Formats => print(formats().as_bytes()),
+        Command::Formats => print(perk_formats::table().as_bytes()),
         Command::AgentPath(args) => {
             let path = if args.hprof { agent::hprof_folder()? } else { agent::library()? };
             let mut line = path.as_os_str().as_bytes().to_vec();
@@ -76,22 +75,6 @@ fn print(data: &[u8]) -> anyhow::Result<ExitCode> {
     out.write_all(data)?;
     out.flush()?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The table of `perk formats`.
-fn formats() -> String {
-    let mut table = format!(
-        "{:<11} {:<16} {:<5} {:<6}  {:<20} keeps\n",
-        "form", "ending", "reads", "writes", "what"
-    );
-    let yes = |is_it| if is_it { "yes" } else { "-" };
-    for &form in FileFormat::value_variants() {
-        let (reads, writes) = (yes(form.is_read()), yes(form.is_written()));
-        let (name, ending, title) = (form.name(), form.ending(), form.title());
-        let keeps = form.keeps();
-        table += &format!("{name:<11} .{ending:<15} {reads:<5} {writes:<6}  {title:<20} {keeps}\n");
-    }
-    table
 }
 
 /// Help goes to stdout; of a wrong command line the first paragraph goes to stderr, as one line.

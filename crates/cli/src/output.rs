@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use perk_files::{Access, Destination};
-use perk_profile::{Metric, Profile};
+use perk_formats::View;
 
-use crate::file_format::FileFormat;
+use crate::file_format::{self, Format};
 use crate::packing::{Packer, Packing};
 
 /// What writes a file.
@@ -19,13 +19,13 @@ pub(crate) type Writing<'a> = dyn Fn(&mut dyn Write) -> io::Result<()> + 'a;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) path: PathBuf,
-    pub(crate) form: FileFormat,
+    pub(crate) form: Format,
 }
 
 impl Target {
     /// The target `path`, in the form of its ending.
     pub(crate) fn of_path(path: &Path) -> anyhow::Result<Self> {
-        Ok(Self { form: FileFormat::of_path(path)?, path: path.to_owned() })
+        Ok(Self { form: file_format::of_path(path)?, path: path.to_owned() })
     }
 
     /// Fails if the file could not be written as things are now.
@@ -41,20 +41,10 @@ impl Target {
         Self { path, form: self.form }
     }
 
-    /// Writes `profile`: under a temporary name in the same folder first, so that the final name
-    /// has the old content or the new, and nothing between.
-    pub(crate) fn write(&self, profile: &Profile, title: &str) -> anyhow::Result<()> {
-        self.write_metric(profile, None, title)
-    }
-
-    /// As [`Target::write`]; where the form shows one metric, that one.
-    pub(crate) fn write_metric(
-        &self,
-        profile: &Profile,
-        metric: Option<&Metric>,
-        title: &str,
-    ) -> anyhow::Result<()> {
-        self.write_with(&|out| self.form.write(profile, metric, title, out))
+    /// Writes what is shown of a profile: under a temporary name in the same folder first, so that
+    /// the final name has the old content or the new, and nothing between.
+    pub(crate) fn write(&self, view: &View<'_>) -> anyhow::Result<()> {
+        self.write_with(&|out| self.form.write_view(view, out))
     }
 
     /// As [`Target::write`], of what `write` writes.
@@ -88,6 +78,8 @@ pub(crate) fn is_same_file(a: &Path, b: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use perk_profile::Profile;
+
     use super::*;
 
     fn target(path: &Path) -> Target {
@@ -121,8 +113,8 @@ mod tests {
         let profile = Profile::default();
         assert!(target(&full).check().is_ok());
         // HPROF text has a header, so that something is written.
-        let full = Target { form: FileFormat::Text, path: full };
-        let error = full.write(&profile, "x").unwrap_err();
+        let full = Target { form: file_format::of_path(Path::new("a.txt")).unwrap(), path: full };
+        let error = full.write(&View::new(&profile, "x")).unwrap_err();
         assert!(format!("{error:#}").contains("No space left"), "{error:#}");
         assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 1);
     }
@@ -134,7 +126,7 @@ mod tests {
         fs::File::create(&real).unwrap();
         let link = temp.path().join("link.txt");
         std::os::unix::fs::symlink(&real, &link).unwrap();
-        target(&link).write(&Profile::default(), "x").unwrap();
+        target(&link).write(&View::new(&Profile::default(), "x")).unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert!(fs::metadata(&real).unwrap().len() > 0);
         assert!(is_same_file(&real, &link));

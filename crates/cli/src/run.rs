@@ -12,10 +12,11 @@ use std::process::{ExitCode, ExitStatus};
 use std::{fs, io};
 
 use anyhow::{Context, bail};
+use perk_formats::View;
+use perk_formats::hprof::{BINARY, TEXT};
 use perk_profile::Profile;
 
 use crate::args::RunArgs;
-use crate::file_format::FileFormat;
 use crate::output::{self, Target};
 use crate::report;
 use crate::show::{Screen, printable};
@@ -31,13 +32,13 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let analyses = Analyses::of(args)?;
     let targets = targets(&args.output, &analyses.sketch())?;
     if !analyses.have_profile()
-        && let Some(target) = targets.iter().find(|target| target.form != FileFormat::Binary)
+        && let Some(target) = targets.iter().find(|target| target.form != BINARY)
     {
         bail!("{}: a heap dump is written as .hprof", target.path.display());
     }
     let plan = Plan::new(&args.command)?;
     let library = agent::library()?;
-    let folder = match targets.iter().find(|target| target.form == FileFormat::Binary) {
+    let folder = match targets.iter().find(|target| target.form == BINARY) {
         Some(target) if analyses.dump_heap() => Folder::beside(&target.path)?,
         None if analyses.dump_heap() && targets.is_empty() => Folder::beside(Path::new("."))?,
         _ => Folder::new()?,
@@ -85,7 +86,7 @@ fn targets(paths: &[PathBuf], sketch: &Profile) -> anyhow::Result<Vec<Target>> {
     for path in paths {
         let target = Target::of_path(path)?;
         target.check()?;
-        let held = target.form.write(sketch, None, "", &mut io::sink());
+        let held = target.form.write_view(&View::new(sketch, ""), &mut io::sink());
         held.with_context(|| format!("cannot write {}", path.display()))?;
         if !seen.insert(path) {
             bail!("{}: named twice with -o", path.display());
@@ -185,8 +186,7 @@ impl Finish<'_> {
     /// The files; where one cannot be written, the agent's own is kept.
     fn write(&mut self, jvm: &Jvm, is_one_of_several: bool) {
         let default = || {
-            let form =
-                if self.analyses.are_samples() { FileFormat::Text } else { FileFormat::Binary };
+            let form = if self.analyses.are_samples() { TEXT } else { BINARY };
             let (name, ending) = (short_name(jvm.program()), form.ending());
             Target { path: PathBuf::from(format!("perk-{name}-{}.{ending}", jvm.pid)), form }
         };
@@ -199,11 +199,11 @@ impl Finish<'_> {
         };
         for target in targets {
             let path = target.path.display();
-            let written = if self.analyses.dump_heap() && target.form == FileFormat::Binary {
+            let written = if self.analyses.dump_heap() && target.form == BINARY {
                 perk_files::give(&jvm.file, &target.path)
                     .with_context(|| format!("cannot write {path}"))
             } else {
-                target.write(&jvm.profile, &jvm.name())
+                target.write(&View::new(&jvm.profile, &jvm.name()))
             };
             match written {
                 Ok(()) if self.args.quiet => {}

@@ -180,7 +180,7 @@ fn outputs_that_cannot_be() {
     for (arguments, parts) in [
         (
             &["p.txt", "-o", "x.jfr"][..],
-            &["x.jfr", "use .txt, .hprof, .prof, .aprof, ", " or .speedscope.json"][..],
+            &["x.jfr", "use .txt, .hprof, .prof, .aprof, .html, ", " or .pb"][..],
         ),
         (&["p.txt", "-o", "no/x.txt"], &["cannot write no/x.txt", "No such file"]),
         (&["p.txt", "-o", "p.txt"], &["p.txt is both input and output"]),

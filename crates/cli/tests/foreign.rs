@@ -45,15 +45,3 @@ fn jamaica_is_reported_and_converted() {
         .sum();
     assert_eq!(total, 58_526_278);
 }
-
-#[test]
-fn the_table_of_formats_is_in_the_docs() {
-    let folder = Folder::new();
-    let table = stdout(&folder.run(&["formats"]));
-    let page = testdata("../docs/formats/README.md");
-    let page = std::fs::read_to_string(page).unwrap();
-    assert!(
-        page.contains(&table),
-        "docs/formats/README.md lacks what perk formats prints:\n{table}"
-    );
-}

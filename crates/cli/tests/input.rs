@@ -263,7 +263,7 @@ fn from_names_the_form() {
         ("a", "html", &["a: bad flame graph file"]),
         ("a", "pprof", &["a: bad pprof file: byte 0: expected"]),
         ("a", "speedscope", &["a: bad speedscope file: not speedscope's JSON", "line 1 column 1"]),
-        ("a", "svg", &["cannot read"]),
+        ("a", "svg", &["svg", "possible values"]),
         ("a", "nothing", &["nothing", "possible values"]),
     ] {
         let output = folder.run(&["report", file, "--from", form]);

@@ -97,7 +97,7 @@ fn assert_hot(text: &str) {
 fn table_and_files() {
     jdk::each(|jdk| {
         let folder = Folder::new();
-        let files = ["o.txt", "o.hprof", "o.collapsed", "o.html"];
+        let files = ["o.txt", "o.hprof", "o.collapsed", "o.html", "o.xprof"];
         let options = files.map(|file| ["-o", file]).concat();
         let output = perk_run(&folder, &options, &work(jdk, &["600"]));
         let text = stderr(&output);
@@ -110,7 +110,7 @@ fn table_and_files() {
         for file in files {
             assert_hot(&report(&folder, file, &[]));
         }
-        assert_eq!(folder.names().len(), 4);
+        assert_eq!(folder.names().len(), files.len());
         let json = report(&folder, "o.hprof", &["--json"]);
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(json["accounting"]["pid"], pid_in(&stdout(&output)));

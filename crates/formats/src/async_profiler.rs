@@ -9,6 +9,7 @@ use perk_profile::{FrameId, KeyedMap, Profile, ThreadId, Unit};
 
 use crate::Error;
 use crate::builder::ProfileBuilder;
+use crate::file_format::{Facts, FileFormat, Reading};
 use crate::frame_name::{self, FrameName};
 use crate::lines::{self, TextEnd};
 
@@ -16,6 +17,31 @@ use crate::lines::{self, TextEnd};
 const HEAD: &[u8] = b"--- Execution profile ---";
 /// The metric of how often something happened that is no time on a processor.
 const EVENTS_METRIC: &str = "events";
+
+pub(crate) struct AsyncProfiler;
+
+impl FileFormat for AsyncProfiler {
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "async",
+            title: "async-profiler text",
+            about: "The text of async-profiler: `flat` and `traces`",
+            endings: &["async"],
+            page: "async-profiler.md",
+            keeps: "samples and events by call path",
+            reading: Reading::ToCut,
+            written: None,
+        }
+    }
+
+    fn recognise(&self, head: &[u8]) -> bool {
+        recognise(head)
+    }
+
+    fn read(&self, input: &mut dyn Read) -> Result<Profile, Error> {
+        read(input)
+    }
+}
 
 /// Whether a file that begins with `head` is of this format.
 pub fn recognise(head: &[u8]) -> bool {

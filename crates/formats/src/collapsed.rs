@@ -6,13 +6,14 @@ use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
 use perk_hprof::LineReader;
-use perk_profile::{FrameId, KeyedMap, Metric, NodeId, Profile, ThreadId, deep};
+use perk_profile::{FrameId, KeyedMap, NodeId, Profile, ThreadId, deep};
 
 use crate::Error;
 use crate::builder::ProfileBuilder;
 use crate::deep::LEFT_OUT;
+use crate::file_format::{Depth, Detail, Facts, FileFormat, Holds, Metrics, Reading, View};
 use crate::frame_name::{FrameName, split_id};
-use crate::graph::{Graph, Pairs, Part};
+use crate::graph::{Pair, Pairs, Part};
 use crate::lines::BadLines;
 
 /// Stands for the stack of samples that have none.
@@ -28,25 +29,63 @@ const COMMENT: &[u8] = b"#";
 /// A line this long at a file's head need not be whole.
 const LONG_HEAD_BYTES: usize = 4096;
 
-/// Writes what `profile` has of `metric`: frames merged by class and method name, lines sorted frame
-/// by frame; of objects and locks the class is the last frame.
-pub fn write(profile: &Profile, metric: &Metric, out: &mut dyn Write) -> io::Result<()> {
-    write_limited(profile, metric, deep::limit(&[profile]), out)
+pub(crate) struct Collapsed;
+
+impl FileFormat for Collapsed {
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "collapsed",
+            title: "collapsed stacks",
+            about: "One line a call path: `main;a;b 12`",
+            endings: &["collapsed", "folded"],
+            page: "collapsed.md",
+            keeps: "one metric by call path, without lines and signatures",
+            reading: Reading::ToCut,
+            written: Some(Holds {
+                metrics: Metrics::One,
+                detail: Detail::Paths,
+                documents: &[],
+                accounting: false,
+                depth: Depth::Ends,
+            }),
+        }
+    }
+
+    fn recognise(&self, head: &[u8]) -> bool {
+        recognise(head)
+    }
+
+    fn read(&self, input: &mut dyn Read) -> Result<Profile, Error> {
+        read(input)
+    }
+
+    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        write(view, out)
+    }
 }
 
-fn write_limited(
-    profile: &Profile,
-    metric: &Metric,
-    limit: Option<usize>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let graph = Graph::new(profile, metric, |part| text(profile, part));
+/// Writes what is shown of a profile: frames merged by class and method name, lines sorted frame by
+/// frame; of objects and locks the class is the last frame. Of two profiles a line has both numbers,
+/// as those of `difffolded.pl`.
+///
+/// # Errors
+/// As `out` fails; of kind `InvalidInput` where the profile does not have the metric.
+pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    write_limited(view, deep::limit(&view.profiles()), out)
+}
+
+fn write_limited(view: &View<'_>, limit: Option<usize>, out: &mut dyn Write) -> io::Result<()> {
     let mut path = Path::new(limit);
-    for node in &graph.nodes {
-        path.go(node.level, &graph.labels[node.label as usize]);
-        if node.self_count > 0 {
-            path.write(out)?;
-            writeln!(out, " {}", node.self_count)?;
+    let Pairs { labels, nodes } = Pairs::of(view, text)?;
+    for Pair { level, label, before, after } in nodes {
+        path.go(level, &labels[label as usize]);
+        if before == 0 && after == 0 {
+            continue;
+        }
+        path.write(out)?;
+        match view.before {
+            None => writeln!(out, " {after}")?,
+            Some(_) => writeln!(out, " {before} {after}")?,
         }
     }
     Ok(())
@@ -88,32 +127,6 @@ impl Path {
             }
         }
     }
-}
-
-/// Writes two profiles as `difffolded.pl` does: a line a stack, with what it has before and after.
-/// `metrics` are the same metric in each.
-///
-/// # Errors
-/// As `out` fails.
-pub fn write_pair(
-    profiles: [&Profile; 2],
-    metrics: [&Metric; 2],
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let [before, after] = [0, 1].map(|side| {
-        let profile = profiles[side];
-        Graph::new(profile, metrics[side], |part| text(profile, part))
-    });
-    let mut path = Path::new(deep::limit(&profiles));
-    let Pairs { labels, nodes } = Pairs::new(before, after);
-    for node in nodes {
-        path.go(node.level, &labels[node.label as usize]);
-        if node.before > 0 || node.after > 0 {
-            path.write(out)?;
-            writeln!(out, " {} {}", node.before, node.after)?;
-        }
-    }
-    Ok(())
 }
 
 /// Whether a file that begins with `head` is of this format: its first line that is no comment, as

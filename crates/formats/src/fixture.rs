@@ -7,14 +7,14 @@ use perk_profile::{
 use proptest::prelude::*;
 
 use crate::builder::ProfileBuilder;
-use crate::collapsed;
+use crate::{View, collapsed};
 
 /// All metrics of a profile as collapsed stacks.
 pub(crate) fn text(profile: &Profile) -> String {
     let mut text = Vec::new();
     for metric in Metric::all_of(profile) {
         text.extend(format!("# {} {:?}\n", metric.name(), metric.unit()).bytes());
-        collapsed::write(profile, &metric, &mut text).unwrap();
+        collapsed::write(&View::new(profile, "").with_metric(&metric), &mut text).unwrap();
     }
     String::from_utf8(text).unwrap()
 }

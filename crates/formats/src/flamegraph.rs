@@ -1,7 +1,7 @@
 //! Flame graphs: one HTML file that shows the samples in any browser, without a network, and that
 //! can be read back. `docs/formats/flamegraph.md` describes the embedded data.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
 use perk_profile::{
     Accounting, FrameId, KeyedMap, Line, Metric, NodeId, Profile, ThreadId, Timestamp, deep, units,
@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::builder::ProfileBuilder;
-use crate::graph::{Graph, Pair, Pairs, Part, index};
+use crate::file_format::{Depth, Detail, Facts, FileFormat, Holds, Metrics, Reading, View};
+use crate::graph::{Pair, Pairs, Part, index};
 
 const PAGE: &str = include_str!("flamegraph.html");
 const STYLE: &str = include_str!("flamegraph.css");
@@ -25,26 +26,59 @@ const DATA_BEGIN: &str = "<script type=\"application/json\" id=\"perk-data\">";
 const DATA_END: &str = "</script>";
 const VERSION: u32 = 1;
 
-/// Writes what `profile` has of `metric` as a page titled `title`: frames merged by method, below
-/// their threads where the traces have threads; of objects and locks the class is the last frame.
-pub fn write(
-    profile: &Profile,
-    metric: &Metric,
-    title: &str,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    write_page(&Data::new(profile, metric, title), title, out)
+pub(crate) struct FlameGraph;
+
+impl FileFormat for FlameGraph {
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "html",
+            title: "flame graph",
+            about: "Flame graph, one HTML file that needs no network",
+            endings: &["html"],
+            page: "flamegraph.md",
+            keeps: "one metric by call path, without lines",
+            reading: Reading::ToEnd,
+            written: Some(Holds {
+                metrics: Metrics::One,
+                detail: Detail::Paths,
+                documents: &[],
+                accounting: true,
+                depth: Depth::Folded,
+            }),
+        }
+    }
+
+    fn recognise(&self, head: &[u8]) -> bool {
+        let text = head.trim_ascii_start();
+        text.get(..14).is_some_and(|start| start.eq_ignore_ascii_case(b"<!doctype html"))
+    }
+
+    fn read(&self, input: &mut dyn Read) -> Result<Profile, Error> {
+        let mut bytes = Vec::new();
+        input.read_to_end(&mut bytes)?;
+        read(&bytes)
+    }
+
+    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        write(view, out)
+    }
 }
 
-fn write_page(data: &Data, title: &str, out: &mut dyn Write) -> io::Result<()> {
-    let data = serde_json::to_string(data)?;
+/// Writes what is shown of a profile as a page: frames merged by method, below their threads where
+/// the traces have threads; of objects and locks the class is the last frame. Of two profiles frames
+/// are as wide as their numbers after, coloured by how their share changed.
+///
+/// # Errors
+/// As `out` fails; of kind `InvalidInput` where the profile does not have the metric.
+pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let data = serde_json::to_string(&Data::new(view)?)?;
     // In JSON, `<` stands in strings only. Without it nothing can end or nest the script element.
     let data = data.replace('<', "\\u003c");
     for (index, piece) in PAGE.split("{{").enumerate() {
         let text = match piece.split_once("}}") {
             Some((name, text)) if index > 0 => {
                 match name {
-                    "title" => write!(out, "{}", escape_html(title))?,
+                    "title" => write!(out, "{}", escape_html(&view.heading()))?,
                     "style" => write!(out, "{STYLE}")?,
                     "data" => write!(out, "{DATA_BEGIN}{data}{DATA_END}")?,
                     "script" => SCRIPTS.iter().try_for_each(|script| write!(out, "{script}"))?,
@@ -57,18 +91,6 @@ fn write_page(data: &Data, title: &str, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(text.as_bytes())?;
     }
     Ok(())
-}
-
-/// Writes two profiles as one page: frames are as wide as their numbers after, coloured by how their
-/// share changed. `titles` name the profiles; `metrics` are the same metric in each.
-pub fn write_pair(
-    profiles: [&Profile; 2],
-    metrics: [&Metric; 2],
-    titles: [&str; 2],
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let title = format!("{} → {}", titles[0], titles[1]);
-    write_page(&Data::of_pair(profiles, metrics, titles), &title, out)
 }
 
 /// Reads a page of samples that [`write()`] wrote: all that it shows. Pages of other values are
@@ -272,22 +294,11 @@ impl<'a> Tables<'a> {
 }
 
 impl Data {
-    fn new(profile: &Profile, metric: &Metric, title: &str) -> Self {
-        let mut data = Self::of_profile(profile, metric, title);
-        let label = |part| Label::new(profile, part);
-        data.set_tree(Pairs::from(Graph::new(profile, metric, label)), deep::levels(&[profile]));
-        data
-    }
-
-    fn of_pair(profiles: [&Profile; 2], metrics: [&Metric; 2], titles: [&str; 2]) -> Self {
-        let [before, after] = [0, 1].map(|side| {
-            let profile = profiles[side];
-            Graph::new(profile, metrics[side], |part| Label::new(profile, part))
-        });
-        let mut data = Self::of_profile(profiles[1], metrics[1], titles[1]);
-        data.before = Some(titles[0].to_owned());
-        data.set_tree(Pairs::new(before, after), deep::levels(&profiles));
-        data
+    fn new(view: &View<'_>) -> io::Result<Self> {
+        let mut data = Self::of_profile(view.profile, &view.metric()?, view.title);
+        data.before = view.before.map(|before| before.title.to_owned());
+        data.set_tree(Pairs::of(view, Label::new)?, deep::levels(&view.profiles()));
+        Ok(data)
     }
 
     fn set_tree(&mut self, mut tree: Pairs<Label<'_>>, levels: Option<usize>) {
@@ -458,13 +469,13 @@ mod tests {
 
     fn page(profile: &Profile) -> Vec<u8> {
         let mut out = Vec::new();
-        write(profile, &Metric::Samples, "test", &mut out).unwrap();
+        write(&View::new(profile, "test"), &mut out).unwrap();
         out
     }
 
     fn text(profile: &Profile) -> String {
         let mut out = Vec::new();
-        collapsed::write(profile, &Metric::Samples, &mut out).unwrap();
+        collapsed::write(&View::new(profile, ""), &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -527,7 +538,7 @@ mod tests {
         let mut profile = collapsed::read(format!("{name} 1\n").as_bytes()).unwrap();
         profile.accounting = Some(Accounting { jvm: name.into(), ..Accounting::default() });
         let mut out = Vec::new();
-        write(&profile, &Metric::Samples, name, &mut out).unwrap();
+        write(&View::new(&profile, name), &mut out).unwrap();
         let html = String::from_utf8(out).unwrap();
         assert!(!html.contains("alert(1)</script>"));
         assert_eq!(html.matches(DATA_BEGIN).count(), 1);
@@ -544,7 +555,7 @@ mod tests {
         let rows = vec![Site { class, trace, objects }];
         profile.events = vec![Event::Sites(Sites { total: objects, rows, ..Sites::default() })];
         let mut out = Vec::new();
-        write(&profile, &Metric::AllocatedBytes, "test", &mut out).unwrap();
+        write(&View::new(&profile, "test").with_metric(&Metric::AllocatedBytes), &mut out).unwrap();
         let html = String::from_utf8(out).unwrap();
         assert!(html.contains(r#""value":"allocated""#) && html.contains("byte[]"), "{html}");
         let error = read(html.as_bytes()).unwrap_err().to_string();
@@ -606,7 +617,8 @@ mod tests {
 
     #[test]
     fn cut_anywhere_it_says_so() {
-        let data = Data::new(&collapsed::read(SAMPLE.as_bytes()).unwrap(), &Metric::Samples, "");
+        let profile = collapsed::read(SAMPLE.as_bytes()).unwrap();
+        let data = Data::new(&View::new(&profile, "")).unwrap();
         let page = with_json(&serde_json::to_string(&data).unwrap());
         assert!(read(&page).is_ok());
         let end = page.len() - "</script></html>".len();

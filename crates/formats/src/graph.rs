@@ -5,8 +5,11 @@ mod fold;
 
 use std::cmp::Ordering;
 use std::hash::Hash;
+use std::io;
 
 use perk_profile::{FrameId, KeyedMap, Line, MethodId, Metric, NodeId, Profile, StrId};
+
+use crate::file_format::View;
 
 /// What a node stands for, before a format gives it a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -107,6 +110,19 @@ pub(crate) struct Pairs<L> {
     pub(crate) labels: Vec<L>,
     /// In preorder.
     pub(crate) nodes: Vec<Pair>,
+}
+
+impl<'a, L: Clone + Ord + Hash> Pairs<L> {
+    /// The tree of what is shown: of the profile alone, or of two laid on each other.
+    pub(crate) fn of(view: &View<'a>, label: impl Fn(&'a Profile, Part) -> L) -> io::Result<Self> {
+        let graph = |view: &View<'a>| -> io::Result<_> {
+            Ok(Graph::new(view.profile, &view.metric()?, |part| label(view.profile, part)))
+        };
+        match view.before {
+            None => Ok(graph(view)?.into()),
+            Some(before) => Ok(Self::new(graph(before)?, graph(view)?)),
+        }
+    }
 }
 
 /// A tree alone: the one before has nothing.

@@ -4,14 +4,17 @@
 mod lines;
 mod writer;
 
-use std::io::Read;
+use std::io::{self, Read, Write};
 
 use perk_profile::{
-    Allocations, CallRow, CallTimes, Event, Frame, FrameId, KeyedMap, Line, Method, OtherMetric,
-    Profile, Site, Sites, Thread, ThreadId, TraceId, Unit,
+    Allocations, CallRow, CallTimes, Event, Frame, FrameId, KeyedMap, Line, Method, Metric,
+    OtherMetric, Profile, Site, Sites, Thread, ThreadId, TraceId, Unit,
 };
 
 use crate::Error;
+use crate::file_format::{
+    Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading, View,
+};
 use lines::{Entry, Mode, Signature};
 
 pub use writer::write;
@@ -38,6 +41,26 @@ mod metric {
     pub(super) const C_STACK: &str = "thread C stack bytes";
     pub(super) const JAVA_STACK: &str = "thread Java stack bytes";
     pub(super) const BLOCKS: &str = "blocks per object";
+
+    /// Whether a Jamaica profile has a metric of this name.
+    pub(super) fn is_own(name: &str) -> bool {
+        const OTHERS: [&str; 13] = [
+            BYTECODES,
+            CYCLES,
+            NATIVE_CALLS,
+            ARRAY_ALLOCATIONS,
+            REFLECTION,
+            HEAP_REFERENCES,
+            HEAP_WORDS,
+            THREADS,
+            THREAD_CYCLES,
+            THREAD_PRIORITY,
+            C_STACK,
+            JAVA_STACK,
+            BLOCKS,
+        ];
+        OTHERS.contains(&name) || THREAD_SHARES.contains(&name)
+    }
 }
 
 /// How a line of a Jamaica profile begins.
@@ -54,6 +77,53 @@ const KEYWORDS: [&str; 11] = [
     "PROFILE_THREAD",
     "PROFILE_THREADS",
 ];
+
+pub(crate) struct Jamaica;
+
+impl FileFormat for Jamaica {
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "jamaica",
+            title: "JamaicaVM profile",
+            about: "JamaicaVM's profile",
+            endings: &["jamaica"],
+            page: "jamaica.md",
+            keeps: "calls and allocations by method and class, without paths",
+            reading: Reading::ToCut,
+            written: Some(Holds {
+                metrics: Metrics::Table,
+                detail: Detail::Methods,
+                documents: &[Document::Edges],
+                accounting: false,
+                depth: Depth::Whole,
+            }),
+        }
+    }
+
+    fn recognise(&self, head: &[u8]) -> bool {
+        recognise(head)
+    }
+
+    fn read(&self, input: &mut dyn Read) -> Result<Profile, Error> {
+        read(input)
+    }
+
+    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        write(view.profile, out)
+    }
+
+    fn holds(&self, metric: &Metric) -> bool {
+        let of_jvm = matches!(
+            metric,
+            Metric::Calls
+                | Metric::AllocatedBytes
+                | Metric::AllocatedObjects
+                | Metric::LiveBytes
+                | Metric::LiveObjects
+        );
+        of_jvm || metric.is_other() && metric::is_own(metric.name())
+    }
+}
 
 /// Whether a file that begins with `head` is such a profile.
 pub fn recognise(head: &[u8]) -> bool {

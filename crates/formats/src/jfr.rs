@@ -20,11 +20,37 @@ use std::io::Read;
 use perk_profile::Profile;
 
 use crate::Error;
+use crate::file_format::{Facts, FileFormat, Reading};
 use cursor::Fault;
 use recording::Recording;
 use source::{Chunk, Source};
 use types::LastTypes;
 use view::{Contents, View};
+
+pub(crate) struct Jfr;
+
+impl FileFormat for Jfr {
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "jfr",
+            title: "JFR recording",
+            about: "A recording of the JDK's Flight Recorder",
+            endings: &["jfr"],
+            page: "jfr.md",
+            keeps: "samples, allocations, locks",
+            reading: Reading::ToEnd,
+            written: None,
+        }
+    }
+
+    fn recognise(&self, head: &[u8]) -> bool {
+        recognise(head)
+    }
+
+    fn read(&self, input: &mut dyn Read) -> Result<Profile, Error> {
+        read(input)
+    }
+}
 
 /// Whether a file that begins with `head` is a recording.
 pub fn recognise(head: &[u8]) -> bool {

@@ -1,13 +1,16 @@
-//! Profile formats other than HPROF, each a module with a `write` and a `read`.
+//! Profile formats: each is a module that implements [`FileFormat`], and a line of [`FORMATS`].
+//! HPROF's own readers and writers are those of `perk-hprof`.
 //!
-//! Readers take any bytes: what they cannot read is an [`Error`] that says where it stands and
-//! what was expected there.
+//! Readers take any bytes. Input that they cannot read is an [`Error`] with the place and with what
+//! was expected there.
 #![forbid(unsafe_code)]
 
 pub mod async_profiler;
 pub mod collapsed;
 mod deep;
+mod file_format;
 pub mod flamegraph;
+pub mod hprof;
 pub mod jamaica;
 pub mod jfr;
 pub mod perf_script;
@@ -25,12 +28,25 @@ mod frame_name;
 mod graph;
 mod lines;
 mod name;
+mod registry;
 mod stacks;
+
+pub use file_format::{Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading, View};
+pub use registry::{FORMATS, HEAD_BYTES, by_name, recognise, table};
 
 /// Why a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// An HPROF file, or one of its tables, cannot be read.
+    #[error(transparent)]
+    Hprof(#[from] perk_hprof::Error),
+    /// perk does not read this format.
+    #[error("perk writes {title} and does not read it")]
+    WrittenOnly {
+        /// The format's name in messages.
+        title: &'static str,
+    },
     /// The input cannot be read on.
     #[error("{message}")]
     Input {

@@ -9,6 +9,7 @@ use perk_profile::{FrameId, KeyedMap, Line, Profile, ThreadId, Unit};
 
 use crate::Error;
 use crate::builder::{MetricId, ProfileBuilder};
+use crate::file_format::{Facts, FileFormat, Reading};
 use crate::frame_name::FrameName;
 use crate::lines::{self, TextEnd};
 
@@ -20,6 +21,31 @@ const UNKNOWN: &str = "[unknown]";
 const RECORD: &[u8] = b"PERF_RECORD_";
 /// How many lines at a file's head are looked at.
 const HEAD_LINES: usize = 100;
+
+pub(crate) struct PerfScript;
+
+impl FileFormat for PerfScript {
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "perf",
+            title: "perf script",
+            about: "The output of `perf script`",
+            endings: &["perf"],
+            page: "perf-script.md",
+            keeps: "samples and events by call path",
+            reading: Reading::ToCut,
+            written: None,
+        }
+    }
+
+    fn recognise(&self, head: &[u8]) -> bool {
+        recognise(head)
+    }
+
+    fn read(&self, input: &mut dyn Read) -> Result<Profile, Error> {
+        read(input)
+    }
+}
 
 /// Whether a file that begins with `head` is of this format: its first line that is no comment is
 /// the head of a sample, with a time and an event or with a frame behind it.
@@ -456,8 +482,6 @@ fn number(digits: &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use perk_profile::Metric;
-
     use super::*;
 
     #[test]
@@ -469,7 +493,7 @@ mod tests {
             let profile = read(text.as_bytes()).unwrap();
             assert_eq!(profile.notes, [""; 0], "{text}");
             let mut out = Vec::new();
-            crate::collapsed::write(&profile, &Metric::Samples, &mut out).unwrap();
+            crate::collapsed::write(&crate::View::new(&profile, ""), &mut out).unwrap();
             String::from_utf8(out).unwrap()
         };
         let expected = shown(tabs);

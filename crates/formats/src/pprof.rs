@@ -1,5 +1,11 @@
 //! Profiles of pprof: `profile.proto`, a protocol buffer. `docs/formats/pprof.md` has the details.
 
+use std::io::{self, Read, Write};
+
+use perk_profile::Profile;
+
+use crate::Error;
+use crate::file_format::{Depth, Detail, Facts, FileFormat, Holds, Metrics, Reading, View};
 mod read;
 mod samples;
 mod tables;
@@ -36,6 +42,41 @@ const ACCOUNTING: &str = "perk ";
 const SITES_INTERVAL: &str = "perk sites.sample_interval_bytes=";
 /// How a note begins that holds a comment of another tool's.
 const COMMENT: &str = "comment: ";
+
+pub(crate) struct Pprof;
+
+impl FileFormat for Pprof {
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "pprof",
+            title: "pprof",
+            about: "pprof's profile.proto",
+            endings: &["pb", "pprof"],
+            page: "pprof.md",
+            keeps: "all metrics by call path, with lines; no total times, no monitor dumps",
+            reading: Reading::ToEnd,
+            written: Some(Holds {
+                metrics: Metrics::All,
+                detail: Detail::Lines,
+                documents: &[],
+                accounting: true,
+                depth: Depth::Ends,
+            }),
+        }
+    }
+
+    fn recognise(&self, head: &[u8]) -> bool {
+        recognise(head)
+    }
+
+    fn read(&self, input: &mut dyn Read) -> Result<Profile, Error> {
+        read(input)
+    }
+
+    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        write(view.profile, out)
+    }
+}
 
 /// Whether a file that begins with `head` is of this format: all fields that can be seen are those
 /// of a profile, the kinds of its values among them.

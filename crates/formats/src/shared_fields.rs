@@ -6,10 +6,14 @@ use std::io::{self, Read, Write};
 
 use perk_hprof::LineReader;
 use perk_profile::{
-    AllocationSite, Event, Field, FieldAccesses, FieldCounts, KeyedMap, Profile, StrId, names,
+    AllocationSite, Event, Field, FieldAccesses, FieldCounts, KeyedMap, Metric, Profile, StrId,
+    names,
 };
 
 use crate::Error;
+use crate::file_format::{
+    Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading, View, refusal,
+};
 
 /// Parts the components of sites and fields: FILE SEPARATOR.
 const SEPARATOR: char = '\x1c';
@@ -22,6 +26,45 @@ const HEAD: &str = "an object's allocation site (class, method, descriptor and i
                     0x1C, or ?), a TAB and its class";
 const FIELD: &str = "a field (class, name and descriptor, parted by 0x1C) and four numbers, \
                      parted by TABs, or an empty line";
+
+pub(crate) struct SharedFields;
+
+impl FileFormat for SharedFields {
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "fields",
+            title: "shared fields",
+            about: "Accesses to the fields of each object: the Shared Fields Analysis",
+            endings: &["fields", "tsv"],
+            page: "shared-fields.md",
+            keeps: "field accesses, object by object",
+            reading: Reading::ToCut,
+            written: Some(Holds {
+                metrics: Metrics::Table,
+                detail: Detail::None,
+                documents: &[Document::Fields],
+                accounting: false,
+                depth: Depth::Whole,
+            }),
+        }
+    }
+
+    fn recognise(&self, head: &[u8]) -> bool {
+        recognise(head)
+    }
+
+    fn read(&self, input: &mut dyn Read) -> Result<Profile, Error> {
+        read(input)
+    }
+
+    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        write(view.profile, out)
+    }
+
+    fn holds(&self, _metric: &Metric) -> bool {
+        false
+    }
+}
 
 /// Whether a file that begins with `head` is such a profile.
 pub fn recognise(head: &[u8]) -> bool {
@@ -38,8 +81,7 @@ pub fn recognise(head: &[u8]) -> bool {
 /// As `out` fails; of kind `InvalidInput` where the profile has no such accesses.
 pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     let accesses = profile.field_accesses().ok_or_else(|| {
-        let what = "shared fields hold the accesses to objects' fields; the profile has none";
-        io::Error::new(io::ErrorKind::InvalidInput, what)
+        refusal("shared fields hold the accesses to objects' fields; the profile has none")
     })?;
     let text = |id: StrId| profile.symbols.strings.get(id);
     let mut record = String::new();

@@ -1,6 +1,12 @@
 //! Profiles of speedscope: JSON, as <https://www.speedscope.app/file-format-schema.json> has it.
 //! `docs/formats/speedscope.md` has the details.
 
+use std::io::{self, Read, Write};
+
+use perk_profile::Profile;
+
+use crate::Error;
+use crate::file_format::{Depth, Detail, Facts, FileFormat, Holds, Metrics, Reading, View};
 mod cut;
 mod file;
 mod read;
@@ -18,6 +24,41 @@ const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 const NO_STACK: &str = "[no stack]";
 /// Stands for the stacks of samples that the profile counts and does not list.
 const BELOW_CUTOFF: &str = "[below cutoff]";
+
+pub(crate) struct Speedscope;
+
+impl FileFormat for Speedscope {
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "speedscope",
+            title: "speedscope",
+            about: "speedscope's JSON",
+            endings: &["speedscope.json", "speedscope"],
+            page: "speedscope.md",
+            keeps: "all metrics by call path, with lines; no total times, no monitor dumps",
+            reading: Reading::ToEnd,
+            written: Some(Holds {
+                metrics: Metrics::All,
+                detail: Detail::Lines,
+                documents: &[],
+                accounting: true,
+                depth: Depth::Ends,
+            }),
+        }
+    }
+
+    fn recognise(&self, head: &[u8]) -> bool {
+        recognise(head)
+    }
+
+    fn read(&self, input: &mut dyn Read) -> Result<Profile, Error> {
+        read(input)
+    }
+
+    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        write(view.profile, out)
+    }
+}
 
 /// Whether a file that begins with `head` is of this format: a JSON object that names the schema,
 /// or has its kinds of profiles.

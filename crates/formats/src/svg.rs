@@ -4,10 +4,11 @@
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
-use perk_profile::{KeyedMap, Metric, Profile, Unit, deep, names, units};
+use perk_profile::{KeyedMap, Metric, deep, names, units};
 
+use crate::file_format::{Depth, Detail, Facts, FileFormat, Holds, Metrics, Reading, View};
 use crate::flamegraph::{Kind, Label};
-use crate::graph::{Graph, Pair, Pairs};
+use crate::graph::{Pair, Pairs};
 
 /// The picture's width, in pixels.
 const WIDTH: f64 = 1200.0;
@@ -31,65 +32,54 @@ const CHANGES: [&str; 7] =
 /// Changes of less than this share of all are no changes.
 const LEAST_POINTS: f64 = 0.001;
 
-/// Writes what `profile` has of `metric` as a picture titled `title`: frames merged by method, the
-/// callers on top.
-///
-/// # Errors
-/// As `out` fails.
-pub fn write(
-    profile: &Profile,
-    metric: &Metric,
-    title: &str,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let graph = Graph::new(profile, metric, |part| Label::new(profile, part));
-    let colours = Packages::new(&graph);
-    let mut tree = Pairs::from(graph);
-    let left_out = tree.fold(deep::levels(&[profile]));
-    let picture = Picture::new(tree, &left_out, shown_as(metric));
-    picture.write(title, false, |frame| colours.of(picture.label(frame)), out)
+pub(crate) struct Svg;
+
+impl FileFormat for Svg {
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "svg",
+            title: "flame graph picture",
+            about: "Flame graph, one picture",
+            endings: &["svg"],
+            page: "svg.md",
+            keeps: "one metric by call path, as a picture",
+            reading: Reading::Never,
+            written: Some(Holds {
+                metrics: Metrics::One,
+                detail: Detail::Paths,
+                documents: &[],
+                accounting: false,
+                depth: Depth::Folded,
+            }),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        write(view, out)
+    }
 }
 
-/// Writes two profiles as one picture: frames are as wide as their numbers after, coloured by how
-/// their share changed. `titles` name the profiles; `metrics` are the same metric in each.
+/// Writes what is shown of a profile as a picture: frames merged by method, the callers on top. Of
+/// two profiles frames are as wide as their numbers after, coloured by how their share changed.
 ///
 /// # Errors
-/// As `out` fails.
-pub fn write_pair(
-    profiles: [&Profile; 2],
-    metrics: [&Metric; 2],
-    titles: [&str; 2],
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let [before, after] = [0, 1].map(|side| {
-        let profile = profiles[side];
-        Graph::new(profile, metrics[side], |part| Label::new(profile, part))
-    });
-    let mut tree = Pairs::new(before, after);
-    let left_out = tree.fold(deep::levels(&profiles));
-    let picture = Picture::new(tree, &left_out, shown_as(metrics[1]));
-    let title = format!("{} → {}", titles[0], titles[1]);
-    let [all_before, all_after] = [picture.frames[0].before, picture.frames[0].after];
-    let colour = |frame: &Frame| {
-        let share = |count, all: u64| count as f64 / all.max(1) as f64;
-        let (before, after) = (share(frame.before, all_before), share(frame.after, all_after));
-        let points = after - before;
-        let relative = points.abs() / before.max(after).max(f64::MIN_POSITIVE);
-        let step = match relative {
-            _ if points.abs() < LEAST_POINTS => 0,
-            ..0.05 => 0,
-            0.05..0.25 => 1,
-            0.25..0.6 => 2,
-            _ => 3,
-        };
-        CHANGES[if points < 0.0 { 3 - step } else { 3 + step }].to_owned()
+/// As `out` fails; of kind `InvalidInput` where the profile does not have the metric.
+pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut tree = Pairs::of(view, Label::new)?;
+    let colours = match view.before {
+        None => Colours::Packages(packages(&tree)),
+        Some(_) => Colours::Changes,
     };
-    picture.write(&title, true, colour, out)
+    let left_out = tree.fold(deep::levels(&view.profiles()));
+    Picture::new(tree, &left_out, &view.metric()?).write(&view.heading(), &colours, out)
 }
 
-/// The name of what is shown, and its unit.
-fn shown_as(metric: &Metric) -> (String, Unit) {
-    (metric.name().to_owned(), metric.unit())
+/// How frames are coloured.
+enum Colours<'a> {
+    /// By their package.
+    Packages(KeyedMap<&'a str, String>),
+    /// By the change of their share.
+    Changes,
 }
 
 /// A frame and all below it. There can be many millions.
@@ -106,8 +96,7 @@ struct Frame {
 }
 
 struct Picture<'a> {
-    value: String,
-    unit: Unit,
+    metric: Metric,
     /// The first is that of everything.
     labels: Vec<Label<'a>>,
     /// In preorder; the first is everything.
@@ -116,7 +105,7 @@ struct Picture<'a> {
 
 impl<'a> Picture<'a> {
     /// The picture of a tree, of which frames named `left_out` stand for others.
-    fn new(tree: Pairs<Label<'a>>, left_out: &'a [String], (value, unit): (String, Unit)) -> Self {
+    fn new(tree: Pairs<Label<'a>>, left_out: &'a [String], metric: &Metric) -> Self {
         let mut labels = vec![Label::named(Kind::Thread, "all")];
         labels.extend(tree.labels);
         labels.extend(left_out.iter().map(|text| Label::named(Kind::LeftOut, text)));
@@ -152,20 +141,14 @@ impl<'a> Picture<'a> {
             free[index] = free[parent];
             free[parent] = free[parent].saturating_add(frames[index].after);
         }
-        Self { value, unit, labels, frames }
+        Self { metric: metric.clone(), labels, frames }
     }
 
     fn label(&self, frame: &Frame) -> &Label<'a> {
         &self.labels[frame.label as usize]
     }
 
-    fn write(
-        &self,
-        title: &str,
-        is_compared: bool,
-        colour: impl Fn(&Frame) -> String,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
+    fn write(&self, title: &str, colours: &Colours<'_>, out: &mut dyn Write) -> io::Result<()> {
         let all = self.frames[0].after;
         let scale = (WIDTH - 2.0 * MARGIN) / all.max(1) as f64;
         let is_drawn = |frame: &&Frame| {
@@ -185,8 +168,8 @@ impl<'a> Picture<'a> {
         writeln!(
             out,
             "<desc>{}: {}; {left_out} frames too narrow to be seen are left out</desc>",
-            escape(&self.value),
-            units::amount(all, self.unit)
+            escape(self.metric.name()),
+            units::amount(all, self.metric.unit())
         )?;
         writeln!(out, "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>")?;
         let middle = WIDTH / 2.0;
@@ -202,32 +185,48 @@ impl<'a> Picture<'a> {
                 out,
                 "<g><title>{}</title><rect x=\"{x:.2}\" y=\"{y}\" width=\"{width:.2}\" \
                  height=\"{}\" fill=\"{}\" rx=\"1\"/>{}</g>",
-                escape(&self.told(frame, is_compared)),
+                escape(&self.tip(frame, colours)),
                 ROW - 1.0,
-                colour(frame),
+                self.colour(frame, colours),
                 text(self.label(frame), x, y, width)
             )?;
         }
         writeln!(out, "</svg>")
     }
 
-    /// What the pointer shows: the name and the numbers.
-    fn told(&self, frame: &Frame, is_compared: bool) -> String {
+    /// The text of the frame under the pointer: its name and numbers.
+    fn tip(&self, frame: &Frame, colours: &Colours<'_>) -> String {
         let all = &self.frames[0];
         let amount = |count, all| {
-            format!("{} ({} %)", units::amount(count, self.unit), units::percent(count, all))
+            let amount = units::amount(count, self.metric.unit());
+            format!("{amount} ({} %)", units::percent(count, all))
         };
-        let mut told = format!(
+        let mut tip = format!(
             "{} — {} {}, self {}",
             full_name(self.label(frame)),
-            self.value,
+            self.metric.name(),
             amount(frame.after, all.after),
             amount(frame.own, all.after)
         );
-        if is_compared {
-            told += &format!("; before {}", amount(frame.before, all.before));
+        if matches!(colours, Colours::Changes) {
+            tip += &format!("; before {}", amount(frame.before, all.before));
         }
-        told
+        tip
+    }
+
+    fn colour<'b>(&self, frame: &Frame, colours: &'b Colours<'_>) -> &'b str {
+        match colours {
+            Colours::Packages(packages) => {
+                let label = self.label(frame);
+                let colour = packages.get(names::package(label.class));
+                colour.filter(|_| is_method(label)).map_or(PLAIN, String::as_str)
+            }
+            Colours::Changes => {
+                let all = &self.frames[0];
+                let share = |count, all: u64| count as f64 / all.max(1) as f64;
+                change_colour(share(frame.before, all.before), share(frame.after, all.after))
+            }
+        }
     }
 }
 
@@ -256,28 +255,33 @@ fn full_name(label: &Label<'_>) -> String {
 }
 
 /// The colours of packages, those with most on top of the stack first.
-struct Packages<'a>(KeyedMap<&'a str, String>);
-
-impl<'a> Packages<'a> {
-    fn new(graph: &Graph<Label<'a>>) -> Self {
-        let mut sums: KeyedMap<&str, u64> = KeyedMap::default();
-        for node in &graph.nodes {
-            let label = graph.labels[node.label as usize];
-            if is_method(&label) {
-                let sum = sums.entry(names::package(label.class)).or_default();
-                *sum = sum.saturating_add(node.self_count);
-            }
+fn packages<'a>(tree: &Pairs<Label<'a>>) -> KeyedMap<&'a str, String> {
+    let mut sums: KeyedMap<&str, u64> = KeyedMap::default();
+    for node in &tree.nodes {
+        let label = tree.labels[node.label as usize];
+        if is_method(&label) {
+            let sum = sums.entry(names::package(label.class)).or_default();
+            *sum = sum.saturating_add(node.after);
         }
-        let mut ranked: Vec<_> = sums.into_iter().collect();
-        ranked.sort_by_key(|&(package, sum)| (Reverse(sum), package));
-        let ranked = ranked.into_iter().zip(HUES);
-        Self(ranked.map(|((package, _), hue)| (package, pastel(hue))).collect())
     }
+    let mut ranked: Vec<_> = sums.into_iter().collect();
+    ranked.sort_by_key(|&(package, sum)| (Reverse(sum), package));
+    let ranked = ranked.into_iter().zip(HUES);
+    ranked.map(|((package, _), hue)| (package, pastel(hue))).collect()
+}
 
-    fn of(&self, label: &Label<'_>) -> String {
-        let colour = self.0.get(names::package(label.class)).filter(|_| is_method(label));
-        colour.map_or(PLAIN, String::as_str).to_owned()
-    }
+/// The colour of a share that changed.
+fn change_colour(before: f64, after: f64) -> &'static str {
+    let points = after - before;
+    let relative = points.abs() / before.max(after).max(f64::MIN_POSITIVE);
+    let step = match relative {
+        _ if points.abs() < LEAST_POINTS => 0,
+        ..0.05 => 0,
+        0.05..0.25 => 1,
+        0.25..0.6 => 2,
+        _ => 3,
+    };
+    CHANGES[if points < 0.0 { 3 - step } else { 3 + step }]
 }
 
 fn is_method(label: &Label<'_>) -> bool {
@@ -322,6 +326,7 @@ fn escape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use perk_profile::Profile;
     use roxmltree::{Document, Node};
 
     use super::*;
@@ -330,7 +335,7 @@ mod tests {
     fn picture(text: &str) -> String {
         let profile = collapsed::read(text.as_bytes()).unwrap();
         let mut out = Vec::new();
-        write(&profile, &Metric::Samples, "a <b> & c", &mut out).unwrap();
+        write(&View::new(&profile, "a <b> & c"), &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -382,7 +387,7 @@ mod tests {
         assert!(xml.contains("; 20000 frames too narrow to be seen are left out"));
         assert_eq!(frames(&picture("T.a 1\n")).len(), 2);
         let mut out = Vec::new();
-        write(&Profile::default(), &Metric::Samples, "empty", &mut out).unwrap();
+        write(&View::new(&Profile::default(), "empty"), &mut out).unwrap();
         assert_eq!(frames(&String::from_utf8(out).unwrap()).len(), 1);
     }
 
@@ -391,7 +396,9 @@ mod tests {
         let read = |text: &str| collapsed::read(text.as_bytes()).unwrap();
         let (before, after) = (read("T.a 50\nT.b 50\n"), read("T.a 150\nT.b 50\nT.c 0\n"));
         let mut out = Vec::new();
-        write_pair([&before, &after], [&Metric::Samples; 2], ["x", "y"], &mut out).unwrap();
+        let before = View::new(&before, "x");
+        let view = View { before: Some(&before), ..View::new(&after, "y") };
+        write(&view, &mut out).unwrap();
         let xml = String::from_utf8(out).unwrap();
         let frames = frames(&xml);
         assert_eq!(frames.len(), 3);

@@ -2,11 +2,63 @@
 //!
 //! Source of the format: what JVMs of these ages print; see `docs/formats/xprof.md`.
 
+use std::io::{self, Read, Write};
+
+use perk_profile::{Metric, Profile};
+
+use crate::Error;
+use crate::file_format::{
+    Depth, Detail, Facts, FileFormat, Holds, Metrics, Reading, View, refusal,
+};
 mod read;
 mod write;
 
 pub use read::{read, recognise};
 pub use write::write;
+
+pub(crate) struct Xprof;
+
+impl FileFormat for Xprof {
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "xprof",
+            title: "-Xprof text",
+            about: "Ticks by method and thread, as `-Xprof` printed them",
+            endings: &["xprof"],
+            page: "xprof.md",
+            keeps: "samples by thread and method, without paths",
+            reading: Reading::ToCut,
+            written: Some(Holds {
+                metrics: Metrics::Table,
+                detail: Detail::Methods,
+                documents: &[],
+                accounting: false,
+                depth: Depth::Whole,
+            }),
+        }
+    }
+
+    fn recognise(&self, head: &[u8]) -> bool {
+        recognise(head)
+    }
+
+    fn read(&self, input: &mut dyn Read) -> Result<Profile, Error> {
+        read(input)
+    }
+
+    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        if !Metric::Samples.is_in(view.profile) {
+            return Err(refusal("the tables of -Xprof hold samples; the profile has none"));
+        }
+        write(view.profile, out)
+    }
+
+    fn holds(&self, metric: &Metric) -> bool {
+        let own = [BLOCKED_METRIC, NATIVE_METRIC, ELAPSED_METRIC, PROGRAM_METRIC];
+        let is_own = |name: &str| own.contains(&name) || name.starts_with(RECEIVED_METRIC);
+        *metric == Metric::Samples || metric.is_other() && is_own(metric.name())
+    }
+}
 
 /// How the profile of a thread begins.
 const THREAD_HEAD: &str = "Flat profile of ";

@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
-use perk_formats::{collapsed, flamegraph};
+use perk_formats::{View, collapsed, flamegraph};
 use perk_profile::{Accounting, Line, Method, Profile};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -54,13 +54,7 @@ impl Page {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("graph.html");
         let mut html = Vec::new();
-        flamegraph::write(
-            profile,
-            &perk_profile::Metric::Samples,
-            "cpu samples of app.Main",
-            &mut html,
-        )
-        .unwrap();
+        flamegraph::write(&View::new(profile, "cpu samples of app.Main"), &mut html).unwrap();
         std::fs::write(&path, html).unwrap();
         browser.open("about:blank");
         // What the browser's start page asked for is no request of ours.

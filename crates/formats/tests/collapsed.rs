@@ -2,8 +2,8 @@
 
 mod util;
 
-use perk_formats::collapsed;
-use perk_profile::{Metric, Profile};
+use perk_formats::{View, collapsed};
+use perk_profile::Profile;
 
 fn file(name: &str) -> String {
     String::from_utf8(util::testdata(&format!("collapsed/{name}.collapsed"))).unwrap()
@@ -11,7 +11,7 @@ fn file(name: &str) -> String {
 
 fn written(profile: &Profile) -> String {
     let mut out = Vec::new();
-    collapsed::write(profile, &Metric::Samples, &mut out).unwrap();
+    collapsed::write(&View::new(profile, ""), &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 

@@ -1,14 +1,11 @@
 //! Two profiles as one flame graph.
 
-use std::io::{self, BufWriter, Write};
-
 use anyhow::{Context, bail};
-use perk_formats::{collapsed, flamegraph, svg};
+use perk_formats::View;
 use perk_profile::{Metric, Profile};
 
 use crate::args::{DiffArgs, Side};
-use crate::file_format::FileFormat;
-use crate::input::is_stream;
+use crate::file_format;
 use crate::metric;
 use crate::output::Target;
 use crate::talk;
@@ -30,25 +27,21 @@ pub(super) fn write(
         names.reverse();
         metrics.reverse();
     }
-    let metrics = [&metrics[0], &metrics[1]];
+    let view = |side: usize| View::new(profiles[side], names[side]).with_metric(&metrics[side]);
+    let before = view(0);
+    let view = View { before: Some(&before), ..view(1) };
     for path in &args.output {
-        let form = FileFormat::of_path(path)?;
-        let write = |out: &mut dyn Write| -> io::Result<()> {
-            match form {
-                FileFormat::Html => flamegraph::write_pair(profiles, metrics, names, out),
-                FileFormat::Svg => svg::write_pair(profiles, metrics, names, out),
-                _ => collapsed::write_pair(profiles, metrics, out),
-            }
-        };
-        if !matches!(form, FileFormat::Html | FileFormat::Svg | FileFormat::Collapsed) {
-            bail!("{}: a comparison is written as .html, .svg or .collapsed", path.display());
+        let target = Target::of_path(path)?;
+        let form = target.form;
+        if !form.has_one_metric() {
+            let endings = file_format::list(
+                |format| format.has_one_metric(),
+                |format| format!(".{}", format.ending()),
+                "or",
+            );
+            bail!("{}: a comparison is written as {endings}", path.display());
         }
-        if is_stream(path) {
-            let mut out = BufWriter::new(io::stdout().lock());
-            write(&mut out).and_then(|()| out.flush()).context("cannot write to stdout")?;
-        } else {
-            Target::of_path(path)?.write_with(&write)?;
-        }
+        target.write(&view)?;
         if let Some(note) = form.depth_note(&profiles) {
             talk::say(format_args!("{note}"));
         }

@@ -88,7 +88,10 @@ impl<'a> Analyses<'a> {
     pub(super) fn sketch(&self) -> Profile {
         let mut profile = Profile::default();
         match self.cpu {
-            Cpu::Samples => profile.events.push(Event::CpuSamples(CpuSamples::default())),
+            Cpu::Samples => {
+                let samples = CpuSamples { total: 1, ..CpuSamples::default() };
+                profile.events.push(Event::CpuSamples(samples));
+            }
             Cpu::Times => profile.events.push(Event::CallTimes(CallTimes::default())),
             Cpu::Old => profile.events.push(Event::CallEdges(CallEdges::default())),
             Cpu::Off => {}

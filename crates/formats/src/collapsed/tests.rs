@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use perk_profile::{Allocations, CallRow, CallTimes, Event, Line, Site, Sites};
+use perk_profile::{Allocations, CallRow, CallTimes, Event, Line, Metric, Site, Sites};
 use proptest::prelude::*;
 
 use super::*;
 
 fn written(profile: &Profile) -> String {
     let mut out = Vec::new();
-    write(profile, &Metric::Samples, &mut out).unwrap();
+    write(&View::new(profile, ""), &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -47,10 +47,12 @@ fn every_value_has_its_numbers() {
     profile.events.push(Event::Sites(sites));
     let text = |metric| {
         let mut out = Vec::new();
-        write(&profile, metric, &mut out).unwrap();
-        String::from_utf8(out).unwrap()
+        write(&View::new(&profile, "").with_metric(metric), &mut out)?;
+        Ok::<_, io::Error>(String::from_utf8(out).unwrap())
     };
-    assert_eq!(text(&Metric::Samples), "");
+    let error = text(&Metric::Samples).unwrap_err().to_string();
+    assert_eq!(error, "the profile has no samples by call path");
+    let text = |metric| text(metric).unwrap();
     assert_eq!(text(&Metric::SelfTime), "T.main 50\nT.main;T.f 700\n[below cutoff] 250\n");
     assert_eq!(text(&Metric::Calls), "T.main 1\nT.main;T.f 10\n");
     assert_eq!(text(&Metric::AllocatedBytes), "T.main;T.f;byte[] 72\n[no stack];byte[] 24\n");
@@ -65,7 +67,9 @@ fn two_profiles_are_two_columns() {
     let read = |text: &str| read(text.as_bytes()).unwrap();
     let (before, after) = (read("T.a;T.b 1\nT.c 2\n"), read("T.a;T.b 5\nT.a 3\nT.d 4\n"));
     let mut out = Vec::new();
-    write_pair([&before, &after], [&Metric::Samples; 2], &mut out).unwrap();
+    let before = View::new(&before, "");
+    let view = View { before: Some(&before), ..View::new(&after, "") };
+    write(&view, &mut out).unwrap();
     assert_eq!(String::from_utf8(out).unwrap(), "T.a 0 3\nT.a;T.b 1 5\nT.c 2 0\nT.d 0 4\n");
 }
 
@@ -147,7 +151,7 @@ fn a_bracketed_frame_alone_is_no_thread() {
 fn the_middle_of_deep_stacks_can_be_left_out() {
     let profile = read(&b"a;b;c;d;e;f 1\na;b;c;d;e 2\n"[..]).unwrap();
     let mut out = Vec::new();
-    write_limited(&profile, &Metric::Samples, Some(5), &mut out).unwrap();
+    write_limited(&View::new(&profile, ""), Some(5), &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert_eq!(text, "a;b;c;d;e 2\na;b;[frames left out];d;e;f 1\n");
 }

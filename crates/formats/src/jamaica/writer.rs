@@ -6,6 +6,7 @@ use perk_analysis::allocations;
 use perk_profile::{FrameId, KeyedMap, Line, Metric, Profile, Symbols, TraceId};
 
 use super::{lines, metric};
+use crate::file_format::refusal;
 
 /// The size of a block where the profile does not tell it: Jamaica's own default.
 const BLOCK_BYTES: u64 = 32;
@@ -43,7 +44,7 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     writer.threads(&mut text);
     if text.is_empty() {
         let what = "JamaicaVM's profile holds bytecodes, calls and objects; the profile has none";
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        return Err(refusal(what));
     }
     out.write_all(text.as_bytes())
 }

@@ -1,0 +1,420 @@
+//! The trait of file formats, and what is computed from it: whether a file can hold anything of a
+//! profile, and what of a profile it leaves out.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+
+use perk_profile::{Line, Metric, NodeId, Profile, deep};
+
+use crate::Error;
+
+/// A format of profile files. A new one is a module with an implementation, a line in
+/// [`FORMATS`](crate::FORMATS) and a page in `docs/formats`.
+pub trait FileFormat: Sync {
+    /// Its names, and the parts of a profile that its files hold.
+    fn facts(&self) -> &'static Facts;
+
+    /// Whether a file that begins with `head` is of this format, where the formats before it in
+    /// [`FORMATS`](crate::FORMATS) do not recognise it.
+    fn recognise(&self, _head: &[u8]) -> bool {
+        false
+    }
+
+    /// Reads a profile.
+    ///
+    /// # Errors
+    /// [`Error`] with the place of the first thing that cannot be understood, or as `input` fails.
+    fn read(&self, _input: &mut dyn Read) -> Result<Profile, Error> {
+        Err(Error::WrittenOnly { title: self.facts().title })
+    }
+
+    /// Writes a profile: see [`write`](dyn FileFormat::write_view).
+    ///
+    /// # Errors
+    /// As `out` fails; of kind `InvalidInput` where the format cannot hold the profile.
+    fn write(&self, _view: &View<'_>, _out: &mut dyn Write) -> io::Result<()> {
+        Err(refusal(format!("perk reads {} and does not write it", self.facts().title)))
+    }
+
+    /// Whether its files have a place for numbers of this metric. (Those of one metric have it for
+    /// the one that is chosen.)
+    fn holds(&self, _metric: &Metric) -> bool {
+        true
+    }
+
+    /// What else of `profile` its files have no place for.
+    fn special_losses(&self, _profile: &Profile) -> Vec<&'static str> {
+        Vec::new()
+    }
+}
+
+/// The fixed facts of a format.
+#[derive(Debug)]
+pub struct Facts {
+    /// Its name in options: `collapsed`.
+    pub name: &'static str,
+    /// Its name in messages: `collapsed stacks`.
+    pub title: &'static str,
+    /// A line of help.
+    pub about: &'static str,
+    /// The endings of its files, without the dot. perk gives its own files the first.
+    pub endings: &'static [&'static str],
+    /// Its page in `docs/formats`.
+    pub page: &'static str,
+    /// The parts of a profile that its files hold, for the table of formats.
+    pub keeps: &'static str,
+    /// How perk reads it.
+    pub reading: Reading,
+    /// What perk writes; `None` where it writes none.
+    pub written: Option<Holds>,
+}
+
+/// How a format is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Not at all.
+    Never,
+    /// To the end of the input, however it ends.
+    ToEnd,
+    /// To the end of the input. The reader distinguishes input that fails there (`UnexpectedEof`)
+    /// from input that ends.
+    ToCut,
+}
+
+/// The parts of a profile that files of a format hold, besides its metrics.
+#[derive(Debug)]
+pub struct Holds {
+    /// Which metrics are in a file.
+    pub metrics: Metrics,
+    /// How much of a stack its numbers stand at.
+    pub detail: Detail,
+    /// What is not a number at a call path.
+    pub documents: &'static [Document],
+    /// Whether the accounting of the run has a place.
+    pub accounting: bool,
+    /// How very deep stacks are written.
+    pub depth: Depth,
+}
+
+/// Which metrics are in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Metrics {
+    /// All that the format holds.
+    All,
+    /// One of them.
+    One,
+    /// Those of one table. Its writer refuses profiles that have nothing for it.
+    Table,
+}
+
+/// How much of a stack the numbers of a file stand at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Call paths with source lines.
+    Lines,
+    /// Call paths of methods.
+    Paths,
+    /// Methods without their callers.
+    Methods,
+    /// None: classes, objects, pairs of methods.
+    None,
+}
+
+/// How a format writes very deep stacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// Whole.
+    Whole,
+    /// Their inner frames.
+    Inner,
+    /// Without their middle.
+    Ends,
+    /// As a tree of limited height.
+    Folded,
+}
+
+/// A part of profiles that is not a metric by call path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Document {
+    /// Calls by callee and caller.
+    Edges,
+    /// Dumps of threads and monitors.
+    MonitorDumps,
+    /// Heap dumps by class.
+    Heaps,
+    /// Accesses to fields.
+    Fields,
+}
+
+impl Document {
+    const ALL: [Document; 4] =
+        [Document::Edges, Document::MonitorDumps, Document::Heaps, Document::Fields];
+
+    fn all_of(profile: &Profile) -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|document| document.is_in(profile))
+    }
+
+    fn is_in(self, profile: &Profile) -> bool {
+        match self {
+            Document::Edges => profile.call_edges().next().is_some(),
+            Document::MonitorDumps => profile.monitor_dumps().next().is_some(),
+            Document::Heaps => profile.heaps().next().is_some(),
+            Document::Fields => profile.field_accesses().is_some(),
+        }
+    }
+
+    /// Its name in messages.
+    fn title(self) -> &'static str {
+        match self {
+            Document::Edges => "calls by callee and caller",
+            Document::MonitorDumps => "monitor dumps",
+            Document::Heaps => "heap dumps by class",
+            Document::Fields => "field accesses",
+        }
+    }
+}
+
+/// A profile to write, and what of it is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// The profile.
+    pub profile: &'a Profile,
+    /// The metric in files of one metric; `None` for the first that the profile has.
+    pub metric: Option<&'a Metric>,
+    /// The name of the profile, for readers.
+    pub title: &'a str,
+    /// The profile that it is compared with, in files of one metric.
+    pub before: Option<&'a View<'a>>,
+}
+
+impl<'a> View<'a> {
+    /// All of `profile`.
+    pub fn new(profile: &'a Profile, title: &'a str) -> Self {
+        Self { profile, metric: None, title, before: None }
+    }
+
+    /// Shows `metric`, where files show one.
+    #[must_use]
+    pub fn with_metric(self, metric: &'a Metric) -> Self {
+        Self { metric: Some(metric), ..self }
+    }
+
+    /// The metric to show. A profile of nothing is shown as empty.
+    ///
+    /// # Errors
+    /// Of kind `InvalidInput` where the profile does not have the one that is chosen.
+    pub(crate) fn metric(&self) -> io::Result<Metric> {
+        match self.metric {
+            Some(metric) if !metric.is_in(self.profile) => {
+                Err(refusal(format!("the profile has no {} by call path", metric.name())))
+            }
+            Some(metric) => Ok(metric.clone()),
+            None => Ok(Metric::first_of(self.profile).unwrap_or_default()),
+        }
+    }
+
+    /// Its title, or those of both profiles.
+    pub(crate) fn heading(&self) -> String {
+        match self.before {
+            None => self.title.to_owned(),
+            Some(before) => format!("{} → {}", before.title, self.title),
+        }
+    }
+
+    /// The profiles: the one before, where there is one, and this one.
+    pub fn profiles(&self) -> Vec<&'a Profile> {
+        self.before.iter().map(|before| before.profile).chain([self.profile]).collect()
+    }
+}
+
+impl dyn FileFormat {
+    /// Its name in options.
+    pub fn name(&self) -> &'static str {
+        self.facts().name
+    }
+
+    /// Its name in messages.
+    pub fn title(&self) -> &'static str {
+        self.facts().title
+    }
+
+    /// The ending that perk gives its files, without the dot.
+    pub fn ending(&self) -> &'static str {
+        self.facts().endings[0]
+    }
+
+    /// Whether perk reads it.
+    pub fn is_read(&self) -> bool {
+        self.facts().reading != Reading::Never
+    }
+
+    /// Whether perk writes it.
+    pub fn is_written(&self) -> bool {
+        self.facts().written.is_some()
+    }
+
+    /// Whether its files show one metric, of one profile or of two.
+    pub fn has_one_metric(&self) -> bool {
+        self.facts().written.as_ref().is_some_and(|it| it.metrics == Metrics::One)
+    }
+
+    /// Writes what is shown of a profile.
+    ///
+    /// # Errors
+    /// As [`FileFormat::write`]; of kind `InvalidInput` also where nothing that the profile has
+    /// would be in the file.
+    pub fn write_view(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let profile = view.profile;
+        if let Some(holds) = self.facts().written.as_ref().filter(|it| it.metrics != Metrics::Table)
+        {
+            let metrics = Metric::all_of(profile);
+            let documents: Vec<_> = Document::all_of(profile).collect();
+            let is_held = metrics.iter().any(|metric| self.holds(metric))
+                || documents.iter().any(|document| holds.documents.contains(document));
+            let mut all: Vec<&str> = metrics.iter().map(|metric| metric.name()).collect();
+            all.extend(documents.iter().map(|document| document.title()));
+            if !is_held && !all.is_empty() {
+                let (title, lost) = (self.title(), all.join(" and "));
+                let what = format!("{title}: no place for {lost}; the profile has nothing else");
+                return Err(refusal(what));
+            }
+        }
+        self.write(view, out)
+    }
+
+    /// The parts of a profile that a file of what is shown does not hold.
+    pub fn losses(&self, view: &View<'_>) -> Vec<String> {
+        let profile = view.profile;
+        let Some(holds) = &self.facts().written else { return Vec::new() };
+        let shown = view.metric.cloned().or_else(|| Metric::first_of(profile)).unwrap_or_default();
+        let is_held = |it: &Metric| self.holds(it) && (!self.has_one_metric() || *it == shown);
+        let metrics = Metric::all_of(profile);
+        let metrics: Vec<_> = metrics.iter().filter(|it| !is_held(it)).map(Metric::name).collect();
+        let metrics = match &metrics[..] {
+            [] => None,
+            [name] => Some(format!("the metric {name}")),
+            names => Some(format!("the metrics {}", names.join(", "))),
+        };
+        let has_no_paths = matches!(holds.detail, Detail::Methods | Detail::None);
+        let has_no_lines = matches!(holds.detail, Detail::Paths | Detail::Methods);
+        let paths = (has_no_paths && has_paths(profile)).then_some("call paths");
+        let lines = (has_no_lines && has_lines(profile)).then_some("source lines");
+        let documents = Document::all_of(profile).filter(|it| !holds.documents.contains(it));
+        let accounting =
+            (!holds.accounting && profile.accounting.is_some()).then_some("the accounting");
+        let others = paths.into_iter().chain(lines).chain(self.special_losses(profile));
+        let others = others.chain(documents.map(Document::title)).chain(accounting);
+        metrics.into_iter().chain(others.map(str::to_owned)).collect()
+    }
+
+    /// What its files leave out of very deep stacks of `profiles`, in a sentence.
+    pub fn depth_note(&self, profiles: &[&Profile]) -> Option<String> {
+        match self.facts().written.as_ref()?.depth {
+            Depth::Whole => None,
+            Depth::Ends => deep::limit(profiles).map(|limit| {
+                format!(
+                    "stacks of more than {limit} frames are too many to be written whole: the \
+                     middle of each is [frames left out]"
+                )
+            }),
+            Depth::Inner => deep::limit(profiles).map(|limit| {
+                format!(
+                    "stacks of more than {limit} frames are too many to be written whole: traces \
+                     have the inner {limit}"
+                )
+            }),
+            Depth::Folded => deep::levels(profiles).map(|levels| {
+                format!(
+                    "stacks are more than {levels} frames deep: a frame of the graph stands for the \
+                     middle of chains with one callee each, and one for deeper levels"
+                )
+            }),
+        }
+    }
+}
+
+impl fmt::Debug for dyn FileFormat {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+impl PartialEq for dyn FileFormat {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for dyn FileFormat {}
+
+fn has_paths(profile: &Profile) -> bool {
+    let tree = &profile.tree;
+    (1..tree.len()).any(|index| tree.parent(NodeId::new(index)) != Some(tree.root()))
+}
+
+fn has_lines(profile: &Profile) -> bool {
+    let mut frames = (1..profile.tree.len()).filter_map(|it| profile.tree.frame(NodeId::new(it)));
+    frames.any(|frame| matches!(profile.symbols.get_frame(frame).line, Line::Number(_)))
+}
+
+/// The error of a format that cannot hold a profile.
+pub(crate) fn refusal(what: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use perk_profile::{
+        Event, HeapHistogram, LockKind, MonitorDump, MonitorRow, MonitorTimes, Waits,
+    };
+
+    use super::*;
+    use crate::{FORMATS, fixture};
+
+    #[test]
+    fn files_hold_what_their_format_says() {
+        let mut profile = fixture::everything();
+        // pprof's name of the time of waits for locks.
+        profile.events.retain(|event| !matches!(event, Event::Other(it) if it.name == "delay"));
+        for event in &mut profile.events {
+            // Text has milliseconds.
+            if let Event::CallTimes(times) = event {
+                times.rows.iter_mut().for_each(|row| row.self_ns *= 1_000_000);
+                times.total_ns *= 1_000_000;
+            }
+        }
+        let class = profile.symbols.class("T");
+        let trace = profile.total_cpu_samples().rows[0].0;
+        let waits =
+            Waits { blocked_count: 1, blocked_ns: 5_000_000, wait_count: 2, waited_ns: 3_000_000 };
+        let rows = vec![MonitorRow { trace, class, kind: LockKind::Monitor, waits }];
+        let times = MonitorTimes { total_ns: 5_000_000, rows, written: None };
+        profile.events.push(Event::MonitorTimes(times));
+        profile.events.push(Event::MonitorDump(MonitorDump::default()));
+        profile.events.push(Event::Heap(HeapHistogram::default()));
+        let view = View::new(&profile, "");
+        let mut refused = Vec::new();
+        for format in FORMATS.into_iter().filter(|format| format.is_read()) {
+            let Some(holds) = &format.facts().written else { continue };
+            let mut file = Vec::new();
+            if format.write_view(&view, &mut file).is_err() {
+                refused.push(format.name());
+                continue;
+            }
+            let read = format.read(&mut &file[..]).unwrap();
+            let metrics = Metric::all_of(&read);
+            for metric in Metric::all_of(&profile) {
+                let is_shown = metric == Metric::Samples || !format.has_one_metric();
+                let is_held = format.holds(&metric) && is_shown;
+                assert_eq!(metrics.contains(&metric), is_held, "{format:?}: {metric:?}");
+            }
+            for document in Document::all_of(&profile) {
+                let is_held = holds.documents.contains(&document);
+                assert_eq!(document.is_in(&read), is_held, "{format:?}: {document:?}");
+            }
+            assert_eq!(read.accounting.is_some(), holds.accounting, "{format:?}");
+            assert!(has_paths(&read) || matches!(holds.detail, Detail::Methods | Detail::None));
+        }
+        assert_eq!(refused, ["prof", "fields"]);
+    }
+}

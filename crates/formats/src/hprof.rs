@@ -1,0 +1,194 @@
+//! The formats of `perk-hprof`: text, records, and the tables of `cpu=old` and `-Xaprof`.
+
+use std::io::{self, Read, Write};
+
+use perk_hprof::{Format, aprof, ascii, binary, old};
+use perk_profile::{Event, Metric, Profile, deep};
+
+use crate::Error;
+use crate::file_format::{
+    Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading, View, refusal,
+};
+
+/// HPROF text.
+pub static TEXT: &dyn FileFormat = &Text;
+
+pub(crate) struct Text;
+
+impl FileFormat for Text {
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "txt",
+            title: "HPROF text",
+            about: "HPROF text, as `java.hprof.txt`",
+            endings: &["txt"],
+            page: "hprof.md",
+            keeps: "all but metrics of other tools and heap dumps by class; times in ms",
+            reading: Reading::ToCut,
+            written: Some(Holds {
+                metrics: Metrics::All,
+                detail: Detail::Lines,
+                documents: &[Document::Edges, Document::MonitorDumps],
+                accounting: true,
+                depth: Depth::Inner,
+            }),
+        }
+    }
+
+    fn recognise(&self, head: &[u8]) -> bool {
+        perk_hprof::recognise(head) == Some(Format::Ascii)
+    }
+
+    fn read(&self, input: &mut dyn Read) -> Result<Profile, Error> {
+        Ok(ascii::read(input)?)
+    }
+
+    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let profile = view.profile;
+        // What `cpu=old` writes alone has no header.
+        let is_old = profile.call_edges().next().is_some() && Format::Old.holds(profile).is_ok();
+        perk_hprof::write(profile, if is_old { Format::Old } else { Format::Ascii }, out)
+    }
+
+    fn holds(&self, metric: &Metric) -> bool {
+        !metric.is_other() && !matches!(metric, Metric::WaitedTime | Metric::WaitCount)
+    }
+
+    fn special_losses(&self, profile: &Profile) -> Vec<&'static str> {
+        let mut samples = profile.cpu_samples().flat_map(|section| &section.rows);
+        let is_summary = |event: &Event| matches!(event, Event::HeapSummary(_));
+        let losses = [
+            (samples.any(|row| profile.frames(row.0).next().is_none()), "samples without a stack"),
+            (profile.events.iter().any(is_summary), "heap summaries"),
+            (
+                profile.sites().is_some_and(|sites| !sites.known.live),
+                "the mark that live objects are unknown",
+            ),
+        ];
+        losses.into_iter().filter_map(|(is_lost, what)| is_lost.then_some(what)).collect()
+    }
+}
+
+/// HPROF binary.
+pub static BINARY: &dyn FileFormat = &Binary;
+
+pub(crate) struct Binary;
+
+impl FileFormat for Binary {
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "hprof",
+            title: "HPROF binary",
+            about: "HPROF binary, as `format=b` gives it; call times in records of perk's own",
+            endings: &["hprof"],
+            page: "hprof.md",
+            keeps: "everything but field accesses",
+            reading: Reading::ToCut,
+            written: Some(Holds {
+                metrics: Metrics::All,
+                detail: Detail::Lines,
+                documents: &[Document::Edges, Document::MonitorDumps, Document::Heaps],
+                accounting: true,
+                depth: Depth::Whole,
+            }),
+        }
+    }
+
+    fn recognise(&self, head: &[u8]) -> bool {
+        matches!(perk_hprof::recognise(head), Some(Format::Binary | Format::Extended))
+    }
+
+    fn read(&self, input: &mut dyn Read) -> Result<Profile, Error> {
+        Ok(binary::read(input)?)
+    }
+
+    /// Writes plain records where they hold all and no deep stacks have to be written whole, and
+    /// perk's own among them elsewhere.
+    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let profile = view.profile;
+        let is_plain = Format::Binary.holds(profile).is_ok() && deep::limit(&[profile]).is_none();
+        perk_hprof::write(profile, if is_plain { Format::Binary } else { Format::Extended }, out)
+    }
+}
+
+pub(crate) struct Old;
+
+impl FileFormat for Old {
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "prof",
+            title: "cpu=old text",
+            about: "Callees, callers, calls and times, as `cpu=old` and `java -prof` give them",
+            endings: &["prof"],
+            page: "old.md",
+            keeps: "calls by callee and caller, times in ms",
+            reading: Reading::ToCut,
+            written: Some(Holds {
+                metrics: Metrics::Table,
+                detail: Detail::None,
+                documents: &[Document::Edges],
+                accounting: false,
+                depth: Depth::Whole,
+            }),
+        }
+    }
+
+    fn recognise(&self, head: &[u8]) -> bool {
+        perk_hprof::recognise(head) == Some(Format::Old)
+    }
+
+    fn read(&self, input: &mut dyn Read) -> Result<Profile, Error> {
+        Ok(old::read(input)?)
+    }
+
+    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        perk_hprof::write(view.profile, Format::Old, out)
+    }
+
+    fn holds(&self, metric: &Metric) -> bool {
+        matches!(metric, Metric::Calls | Metric::SelfTime)
+    }
+}
+
+pub(crate) struct Aprof;
+
+impl FileFormat for Aprof {
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "aprof",
+            title: "-Xaprof table",
+            about: "Allocations by class, as `-Xaprof` printed them",
+            endings: &["aprof"],
+            page: "aprof.md",
+            keeps: "objects and bytes by class",
+            reading: Reading::ToCut,
+            written: Some(Holds {
+                metrics: Metrics::Table,
+                detail: Detail::None,
+                documents: &[],
+                accounting: false,
+                depth: Depth::Whole,
+            }),
+        }
+    }
+
+    fn recognise(&self, head: &[u8]) -> bool {
+        aprof::recognise(head)
+    }
+
+    fn read(&self, input: &mut dyn Read) -> Result<Profile, Error> {
+        Ok(aprof::read(input)?)
+    }
+
+    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let profile = view.profile;
+        let sites = profile
+            .sites()
+            .ok_or_else(|| refusal("the -Xaprof table holds allocations; the profile has none"))?;
+        aprof::write(out, &aprof::Table::of(profile, sites))
+    }
+
+    fn holds(&self, metric: &Metric) -> bool {
+        matches!(metric, Metric::AllocatedBytes | Metric::AllocatedObjects)
+    }
+}
