@@ -13,6 +13,7 @@ pub mod columns;
 pub mod diff;
 pub mod filter;
 pub mod inferred;
+pub mod label_tree;
 pub mod lines;
 pub mod locks;
 pub mod method_tree;

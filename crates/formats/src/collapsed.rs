@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
+use perk_analysis::label_tree::{LevelNode, LevelTree, Part};
 use perk_hprof::LineReader;
 use perk_profile::{FrameId, KeyedMap, NodeId, Profile, ThreadId, deep};
 
@@ -13,7 +14,6 @@ use crate::builder::ProfileBuilder;
 use crate::deep::LEFT_OUT;
 use crate::file_format::{Depth, Detail, Facts, FileFormat, Holds, Metrics, Reading, View};
 use crate::frame_name::{FrameName, split_id};
-use crate::graph::{Pair, Pairs, Part};
 use crate::lines::BadLines;
 
 /// Stands for the stack of samples that have none.
@@ -76,8 +76,8 @@ pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
 
 fn write_limited(view: &View<'_>, limit: Option<usize>, out: &mut dyn Write) -> io::Result<()> {
     let mut path = Path::new(limit);
-    let Pairs { labels, nodes } = Pairs::of(view, text)?;
-    for Pair { level, label, before, after } in nodes {
+    let LevelTree { labels, nodes } = view.tree(text)?;
+    for LevelNode { level, label, before, after } in nodes {
         path.go(level, &labels[label as usize]);
         if before == 0 && after == 0 {
             continue;

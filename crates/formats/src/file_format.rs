@@ -2,8 +2,10 @@
 //! profile, and what of a profile it leaves out.
 
 use std::fmt;
+use std::hash::Hash;
 use std::io::{self, Read, Write};
 
+use perk_analysis::label_tree::{LevelTree, Part};
 use perk_profile::{Line, Metric, NodeId, Profile, deep};
 
 use crate::Error;
@@ -210,6 +212,21 @@ impl<'a> View<'a> {
             }
             Some(metric) => Ok(metric.clone()),
             None => Ok(Metric::first_of(self.profile).unwrap_or_default()),
+        }
+    }
+
+    /// The tree of what is shown: of the profile alone, or of two laid on each other.
+    pub(crate) fn tree<L: Clone + Ord + Hash>(
+        &self,
+        label: impl Fn(&'a Profile, Part) -> L,
+    ) -> io::Result<LevelTree<L>> {
+        let tree = |view: &View<'a>| -> io::Result<_> {
+            let metric = view.metric()?;
+            Ok(LevelTree::new(view.profile, &metric, |part| label(view.profile, part)))
+        };
+        match self.before {
+            None => tree(self),
+            Some(before) => Ok(LevelTree::compare(tree(before)?, tree(self)?)),
         }
     }
 

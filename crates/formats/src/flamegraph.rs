@@ -3,6 +3,7 @@
 
 use std::io::{self, Read, Write};
 
+use perk_analysis::label_tree::{LevelNode, LevelTree, Part};
 use perk_profile::{
     Accounting, FrameId, KeyedMap, Line, Metric, NodeId, Profile, ThreadId, Timestamp, deep, units,
 };
@@ -11,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::builder::ProfileBuilder;
 use crate::file_format::{Depth, Detail, Facts, FileFormat, Holds, Metrics, Reading, View};
-use crate::graph::{Pair, Pairs, Part, index};
 
 const PAGE: &str = include_str!("flamegraph.html");
 const STYLE: &str = include_str!("flamegraph.css");
@@ -297,18 +297,18 @@ impl Data {
     fn new(view: &View<'_>) -> io::Result<Self> {
         let mut data = Self::of_profile(view.profile, &view.metric()?, view.title);
         data.before = view.before.map(|before| before.title.to_owned());
-        data.set_tree(Pairs::of(view, Label::new)?, deep::levels(&view.profiles()));
+        data.set_tree(view.tree(Label::new)?, deep::levels(&view.profiles()));
         Ok(data)
     }
 
-    fn set_tree(&mut self, mut tree: Pairs<Label<'_>>, levels: Option<usize>) {
+    fn set_tree(&mut self, mut tree: LevelTree<Label<'_>>, levels: Option<usize>) {
         let left_out = tree.fold(levels);
         let left_out = left_out.iter().map(|text| Label::named(Kind::LeftOut, text));
         let mut tables = Tables::default();
         let labels = tree.labels.into_iter().chain(left_out);
         let frames: Vec<u32> = labels.map(|label| tables.frame(label)).collect();
         let mut above = 0;
-        for Pair { level, label, before, after } in tree.nodes {
+        for LevelNode { level, label, before, after } in tree.nodes {
             let level = i64::from(level) + 1;
             self.nodes.level.push(level - above);
             self.nodes.frame.push(frames[label as usize]);
@@ -434,6 +434,10 @@ enum Step {
     Frame(FrameId),
     NoStack,
     BelowCutoff,
+}
+
+fn index(index: usize) -> u32 {
+    u32::try_from(index).expect("a profile's tables hold less than 2^32 entries")
 }
 
 fn same_length(table: &'static str, length: usize, expected: usize) -> Result<(), Error> {

@@ -25,7 +25,6 @@ mod columns;
 #[cfg(test)]
 mod fixture;
 mod frame_name;
-mod graph;
 mod lines;
 mod name;
 mod registry;

@@ -4,11 +4,11 @@
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
+use perk_analysis::label_tree::{LevelNode, LevelTree};
 use perk_profile::{KeyedMap, Metric, deep, names, units};
 
 use crate::file_format::{Depth, Detail, Facts, FileFormat, Holds, Metrics, Reading, View};
 use crate::flamegraph::{Kind, Label};
-use crate::graph::{Pair, Pairs};
 
 /// The picture's width, in pixels.
 const WIDTH: f64 = 1200.0;
@@ -65,7 +65,7 @@ impl FileFormat for Svg {
 /// # Errors
 /// As `out` fails; of kind `InvalidInput` where the profile does not have the metric.
 pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut tree = Pairs::of(view, Label::new)?;
+    let mut tree = view.tree(Label::new)?;
     let colours = match view.before {
         None => Colours::Packages(packages(&tree)),
         Some(_) => Colours::Changes,
@@ -105,7 +105,7 @@ struct Picture<'a> {
 
 impl<'a> Picture<'a> {
     /// The picture of a tree, of which frames named `left_out` stand for others.
-    fn new(tree: Pairs<Label<'a>>, left_out: &'a [String], metric: &Metric) -> Self {
+    fn new(tree: LevelTree<Label<'a>>, left_out: &'a [String], metric: &Metric) -> Self {
         let mut labels = vec![Label::named(Kind::Thread, "all")];
         labels.extend(tree.labels);
         labels.extend(left_out.iter().map(|text| Label::named(Kind::LeftOut, text)));
@@ -119,7 +119,7 @@ impl<'a> Picture<'a> {
         };
         let mut frames = vec![frame(0, 0, 0, 0)];
         let inner =
-            |Pair { level, label, before, after }| frame(level + 1, label + 1, before, after);
+            |LevelNode { level, label, before, after }| frame(level + 1, label + 1, before, after);
         frames.extend(tree.nodes.into_iter().map(inner));
         let mut path: Vec<u32> = Vec::new();
         let mut parents = vec![0; frames.len()];
@@ -255,7 +255,7 @@ fn full_name(label: &Label<'_>) -> String {
 }
 
 /// The colours of packages, those with most on top of the stack first.
-fn packages<'a>(tree: &Pairs<Label<'a>>) -> KeyedMap<&'a str, String> {
+fn packages<'a>(tree: &LevelTree<Label<'a>>) -> KeyedMap<&'a str, String> {
     let mut sums: KeyedMap<&str, u64> = KeyedMap::default();
     for node in &tree.nodes {
         let label = tree.labels[node.label as usize];

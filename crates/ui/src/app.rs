@@ -2,11 +2,12 @@
 
 use std::cmp::Reverse;
 
-use perk_profile::{Metric, Profile, ThreadId, units};
+use perk_analysis::label_tree::{Flat, ROOT, RankedTree, Scope};
+use perk_profile::{Metric, Profile, ThreadId, Unit, units};
 
 use crate::Key;
 use crate::flame::Flame;
-use crate::graph::{Filter, Flat, Graph};
+use crate::label;
 use crate::lazy::{Direction, LazyTree};
 use crate::list::Cursor;
 
@@ -85,9 +86,9 @@ pub struct App<'a> {
     pub(crate) view: View,
     pub(crate) order: Order,
     pub(crate) mode: Mode,
-    pub(crate) filter: Filter,
-    pub(crate) graph: Graph,
-    /// All that the profile has of the metric, whatever the filter.
+    pub(crate) scope: Scope<String>,
+    pub(crate) ranked: RankedTree<String>,
+    /// All that the profile has of the metric, whatever the scope.
     pub(crate) whole: u64,
     flat: Vec<Flat>,
     tree: LazyTree,
@@ -108,8 +109,8 @@ impl<'a> App<'a> {
     pub fn new(profile: &'a Profile, title: &str) -> Self {
         let metrics = Metric::all_of(profile);
         let metric = metrics.first().cloned().unwrap_or_default();
-        let filter = Filter::default();
-        let graph = Graph::new(profile, &metric, &filter);
+        let scope = Scope::default();
+        let ranked = ranked(profile, &metric, &scope);
         let mut app = Self {
             profile,
             title: units::printable(title),
@@ -118,15 +119,15 @@ impl<'a> App<'a> {
             view: View::Methods,
             order: Order::Own,
             mode: Mode::Browse,
-            filter,
-            whole: graph.total(),
+            scope,
+            whole: ranked.total(),
             flat: Vec::new(),
-            tree: LazyTree::top_down(&graph),
-            callers: LazyTree::bottom_up(&graph),
+            tree: LazyTree::top_down(&ranked),
+            callers: LazyTree::bottom_up(&ranked),
             around: None,
             threads: Vec::new(),
-            flame: Flame::new(&graph),
-            graph,
+            flame: Flame::new(&ranked),
+            ranked,
             cursors: [Cursor::default(); View::ALL.len()],
             search: String::new(),
             message: String::new(),
@@ -147,6 +148,11 @@ impl<'a> App<'a> {
         self.metrics.get(self.metric).unwrap_or(&Metric::Samples)
     }
 
+    /// The unit of its numbers.
+    pub(crate) fn unit(&self) -> Unit {
+        self.shown_metric().unit()
+    }
+
     /// Its name.
     pub(crate) fn metric_name(&self) -> &str {
         self.shown_metric().name()
@@ -154,7 +160,7 @@ impl<'a> App<'a> {
 
     /// `count` with its unit; of samples their time, too, where that is known.
     pub(crate) fn amount(&self, count: u64) -> String {
-        let amount = units::amount(count, self.graph.unit);
+        let amount = units::amount(count, self.unit());
         match (self.shown_metric(), self.profile.sample_interval_ns()) {
             (Metric::Samples, Some(ns)) => {
                 format!("{amount} = {}", units::duration(count.saturating_mul(ns)))
@@ -163,28 +169,28 @@ impl<'a> App<'a> {
         }
     }
 
-    /// Computes what depends on metric and filter anew.
+    /// Computes what depends on metric and scope anew.
     fn rebuild(&mut self) {
-        let label = self.around.as_ref().map(|it| self.graph.label(it.label).to_owned());
+        let label = self.around.as_ref().map(|it| self.ranked.label(it.label).to_owned());
         let metric = self.shown_metric().clone();
-        self.graph = Graph::new(self.profile, &metric, &self.filter);
-        self.whole = match self.filter == Filter::default() {
-            true => self.graph.total(),
+        self.ranked = ranked(self.profile, &metric, &self.scope);
+        self.whole = match self.scope == Scope::default() {
+            true => self.ranked.total(),
             false => metric.rows(self.profile).total,
         };
-        self.tree = LazyTree::top_down(&self.graph);
-        self.callers = LazyTree::bottom_up(&self.graph);
-        self.flame = Flame::new(&self.graph);
+        self.tree = LazyTree::top_down(&self.ranked);
+        self.callers = LazyTree::bottom_up(&self.ranked);
+        self.flame = Flame::new(&self.ranked);
         self.around = None;
         self.cursors = [Cursor::default(); View::ALL.len()];
         self.refill();
-        if let Some(label) = label.and_then(|it| self.graph.labels.iter().position(|l| *l == it)) {
+        if let Some(label) = label.and_then(|it| self.ranked.labels.iter().position(|l| *l == it)) {
             self.look_around(label as u32);
         }
     }
 
     fn refill(&mut self) {
-        self.flat = self.graph.flat();
+        self.flat = self.ranked.flat();
         self.sort();
         let mut counts = std::collections::BTreeMap::new();
         for (trace, _, number) in self.shown_metric().rows(self.profile).rows {
@@ -198,7 +204,7 @@ impl<'a> App<'a> {
     }
 
     fn sort(&mut self) {
-        let labels = &self.graph.labels;
+        let labels = &self.ranked.labels;
         let name = |row: &Flat| labels[row.label as usize].clone();
         match self.order {
             Order::Own => {
@@ -214,8 +220,8 @@ impl<'a> App<'a> {
     fn look_around(&mut self, label: u32) {
         self.around = Some(Around {
             label,
-            callers: LazyTree::around(&self.graph, label, Direction::Up),
-            callees: LazyTree::around(&self.graph, label, Direction::Down),
+            callers: LazyTree::around(&self.ranked, label, Direction::Up),
+            callees: LazyTree::around(&self.ranked, label, Direction::Down),
         });
         self.cursors[View::Method as usize] = Cursor { at: 1, top: 0 };
     }
@@ -242,7 +248,7 @@ impl<'a> App<'a> {
             total: line.total,
             level: line.level,
             is_open: line.is_open,
-            text: self.graph.label(line.label).to_owned(),
+            text: self.ranked.label(line.label).to_owned(),
         };
         let plain = |own, total, text: &str| Line {
             is_heading: false,
@@ -255,7 +261,7 @@ impl<'a> App<'a> {
         match (self.view, &self.around) {
             (View::Methods, _) => {
                 let row = self.flat[index];
-                plain(row.own, row.total, self.graph.label(row.label))
+                plain(row.own, row.total, self.ranked.label(row.label))
             }
             (View::Tree, _) => of_tree(&self.tree.lines()[index]),
             (View::Callers, _) => of_tree(&self.callers.lines()[index]),
@@ -267,7 +273,7 @@ impl<'a> App<'a> {
                 let callers = around.callers.lines();
                 let heading = |text: &str| Line {
                     is_heading: true,
-                    ..plain(0, 0, &format!("{text} {}", self.graph.label(around.label)))
+                    ..plain(0, 0, &format!("{text} {}", self.ranked.label(around.label)))
                 };
                 match index.checked_sub(callers.len() + 1) {
                     None if index == 0 => heading("Callers of"),
@@ -318,7 +324,7 @@ impl<'a> App<'a> {
             View::Threads => None,
             View::Flame => {
                 let selected = self.flame.selected;
-                (selected != crate::graph::ROOT).then(|| self.graph.node(selected).label)
+                (selected != ROOT).then(|| self.ranked.node(selected).label)
             }
         }
     }
@@ -342,7 +348,7 @@ impl<'a> App<'a> {
         (place < tree.lines().len()).then_some((tree, place))
     }
 
-    fn change_tree(&mut self, change: impl FnOnce(&mut LazyTree, &Graph, usize)) {
+    fn change_tree(&mut self, change: impl FnOnce(&mut LazyTree, &RankedTree<String>, usize)) {
         let Some((tree, place)) = self.open_tree() else { return };
         let node = tree.lines()[place].node;
         let at = self.at();
@@ -353,7 +359,7 @@ impl<'a> App<'a> {
             (_, Some(around)) => &mut around.callees,
             (_, None) => return,
         };
-        change(tree, &self.graph, node);
+        change(tree, &self.ranked, node);
     }
 
     /// Does what a key is for.
@@ -411,8 +417,8 @@ impl<'a> App<'a> {
             Key::Char('m') => self.look_at_selected(),
             Key::Char('f') => self.focus(),
             Key::Escape | Key::Char('F') => {
-                if self.filter != Filter::default() {
-                    self.filter = Filter::default();
+                if self.scope != Scope::default() {
+                    self.scope = Scope::default();
                     self.rebuild();
                 } else if !self.search.is_empty() {
                     self.search.clear();
@@ -439,14 +445,14 @@ impl<'a> App<'a> {
     }
 
     fn browse_flame(&mut self, key: Key) {
-        let graph = &self.graph;
+        let ranked = &self.ranked;
         match key {
-            Key::Up | Key::Char('k') => self.flame.up(graph),
-            Key::Down | Key::Char('j') => self.flame.down(graph),
-            Key::Left | Key::Char('h') => self.flame.aside(graph, -1),
-            Key::Right | Key::Char('l') => self.flame.aside(graph, 1),
-            Key::Enter | Key::Char(' ') => self.flame.zoom(graph),
-            Key::Home | Key::Char('g') => self.flame = Flame::new(graph),
+            Key::Up | Key::Char('k') => self.flame.up(ranked),
+            Key::Down | Key::Char('j') => self.flame.down(ranked),
+            Key::Left | Key::Char('h') => self.flame.aside(ranked, -1),
+            Key::Right | Key::Char('l') => self.flame.aside(ranked, 1),
+            Key::Enter | Key::Char(' ') => self.flame.zoom(ranked),
+            Key::Home | Key::Char('g') => self.flame = Flame::new(ranked),
             _ => {}
         }
     }
@@ -475,21 +481,21 @@ impl<'a> App<'a> {
     fn focus(&mut self) {
         if self.view == View::Threads {
             let Some(&(thread, _)) = self.threads.get(self.at()) else { return };
-            self.filter.thread = Some(thread);
+            self.scope.thread = Some(thread);
             self.rebuild();
             self.view = View::Methods;
         } else if let Some(label) = self.selected() {
-            self.filter.focus = Some(self.graph.label(label).to_owned());
+            self.scope.through = Some(self.ranked.label(label).to_owned());
             self.rebuild();
         }
     }
 
-    /// What the filter leaves, for a person; empty where it leaves everything.
-    pub(crate) fn filter_text(&self) -> String {
-        let thread = self.filter.thread.map(|id| units::printable(self.profile.thread_name(id)));
+    /// The parts of the profile that are shown, in words; empty where all are.
+    pub(crate) fn scope_text(&self) -> String {
+        let thread = self.scope.thread.map(|id| units::printable(self.profile.thread_name(id)));
         let mut parts: Vec<String> =
             thread.into_iter().map(|name| format!("thread {name}")).collect();
-        parts.extend(self.filter.focus.iter().map(|name| format!("through {name}")));
+        parts.extend(self.scope.through.iter().map(|name| format!("through {name}")));
         parts.join(", ")
     }
 
@@ -520,7 +526,7 @@ impl<'a> App<'a> {
             return;
         }
         if self.view == View::Flame {
-            let count = self.graph.labels.iter().filter(|label| self.is_match(label)).count();
+            let count = self.ranked.labels.iter().filter(|label| self.is_match(label)).count();
             self.message = format!("{count} methods match");
             return;
         }
@@ -537,4 +543,9 @@ impl<'a> App<'a> {
             None => self.message = format!("no line here has \"{}\"", self.search),
         }
     }
+}
+
+/// The tree of the methods and classes of a part of `profile`.
+fn ranked(profile: &Profile, metric: &Metric, scope: &Scope<String>) -> RankedTree<String> {
+    RankedTree::new(profile, metric, scope, |part| label::of_part(profile, part))
 }

@@ -1,5 +1,6 @@
 //! Draws the browser.
 
+use perk_analysis::label_tree::ROOT;
 use perk_profile::units;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -7,8 +8,8 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line as TextLine, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
+use crate::App;
 use crate::app::{Line, Mode, Order, View};
-use crate::{App, graph};
 
 const HELP: &str = "\
 1-6, Tab     views: methods, tree, callers, one method, threads, flame graph
@@ -62,7 +63,7 @@ pub fn draw(app: &mut App<'_>, colours: bool, frame: &mut Frame<'_>) {
 
 fn header(app: &App<'_>, width: usize) -> TextLine<'static> {
     let metric = app.metric_name().to_owned();
-    let shown = app.graph.total();
+    let shown = app.ranked.total();
     let mut right = format!("{metric}: {}", app.amount(shown));
     if shown != app.whole {
         right += &format!(" of {}", app.amount(app.whole));
@@ -91,8 +92,8 @@ fn status(app: &App<'_>) -> TextLine<'static> {
     let text = match &app.mode {
         Mode::Search(text) => format!("/{text}█"),
         _ if !app.message.is_empty() => app.message.clone(),
-        _ if !app.filter_text().is_empty() => {
-            format!("only {} (Esc: everything)", app.filter_text())
+        _ if !app.scope_text().is_empty() => {
+            format!("only {} (Esc: everything)", app.scope_text())
         }
         _ => "? help  / search  m method  f focus  v metric  s sort  q leave".to_owned(),
     };
@@ -141,7 +142,7 @@ fn draw_line(app: &App<'_>, theme: Theme, line: &Line, width: usize) -> TextLine
         let bold = Style::new().add_modifier(Modifier::BOLD);
         return TextLine::styled(keep_end(&line.text, width), bold);
     }
-    let unit = app.graph.unit;
+    let unit = app.unit();
     let numbers = format!(
         "{:>8} {:>9}  {:>8} {:>9}   ",
         units::percent(line.own, app.whole),
@@ -179,9 +180,9 @@ fn draw_flame(app: &mut App<'_>, theme: Theme, area: Rect, frame: &mut Frame<'_>
     let (width, height) = (usize::from(area.width), usize::from(area.height));
     const PALETTE: [Color; 5] =
         [Color::Red, Color::Yellow, Color::Green, Color::Cyan, Color::Magenta];
-    for block in app.flame.blocks(&app.graph, width, height.saturating_sub(1)) {
-        let node = app.graph.node(block.node);
-        let label = app.graph.label(node.label);
+    for block in app.flame.blocks(&app.ranked, width, height.saturating_sub(1)) {
+        let node = app.ranked.node(block.node);
+        let label = app.ranked.label(node.label);
         let is_selected = block.node == app.flame.selected;
         let colour = PALETTE[label.bytes().map(usize::from).sum::<usize>() % PALETTE.len()];
         let mut style = match (theme.colours, block.level % 2 == 0) {
@@ -210,16 +211,16 @@ fn draw_flame(app: &mut App<'_>, theme: Theme, area: Rect, frame: &mut Frame<'_>
         frame.render_widget(Paragraph::new(Span::styled(text, style)), place);
     }
     let selected = app.flame.selected;
-    if selected == graph::ROOT {
+    if selected == ROOT {
         frame.render_widget(Paragraph::new("the profile has nothing to show here"), area);
         return;
     }
-    let node = app.graph.node(selected);
+    let node = app.ranked.node(selected);
     let told = format!(
         "{} % total, {} % self: {}",
         units::percent(node.total, app.whole),
         units::percent(node.own, app.whole),
-        app.graph.label(node.label)
+        app.ranked.label(node.label)
     );
     let place = Rect { y: area.y + area.height - 1, height: 1, ..area };
     let bold = Style::new().add_modifier(Modifier::BOLD);

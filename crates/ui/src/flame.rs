@@ -1,6 +1,6 @@
 //! A flame graph in characters: one line a level, the root's children on top.
 
-use crate::graph::{Graph, ROOT};
+use perk_analysis::label_tree::{ROOT, RankedTree};
 
 /// A frame on the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,19 +23,24 @@ pub(crate) struct Flame {
 
 impl Flame {
     /// Selects the heaviest frame, where there is any.
-    pub(crate) fn new(graph: &Graph) -> Self {
-        let selected = graph.children(ROOT).first().copied().unwrap_or(ROOT);
+    pub(crate) fn new(ranked: &RankedTree<String>) -> Self {
+        let selected = ranked.children(ROOT).first().copied().unwrap_or(ROOT);
         Self { zoom: ROOT, selected }
     }
 
     /// The blocks of a screen of `width` columns and `height` lines. Those above what is zoomed in
     /// on come first, as wide as the screen.
-    pub(crate) fn blocks(&self, graph: &Graph, width: usize, height: usize) -> Vec<Block> {
+    pub(crate) fn blocks(
+        &self,
+        ranked: &RankedTree<String>,
+        width: usize,
+        height: usize,
+    ) -> Vec<Block> {
         let mut above = Vec::new();
         let mut at = self.zoom;
         while at != ROOT {
             above.push(at);
-            at = graph.node(at).parent;
+            at = ranked.node(at).parent;
         }
         above.reverse();
         // At least half of the screen is for what is below.
@@ -46,7 +51,7 @@ impl Flame {
             .map(|(level, &node)| Block { node, x: 0, width, level })
             .collect();
         let first = blocks.len();
-        let total = graph.node(self.zoom).total.max(1);
+        let total = ranked.node(self.zoom).total.max(1);
         let column = |number: u64| (number as u128 * width as u128 / u128::from(total)) as usize;
         // A node, where it begins, and its level.
         let mut open = vec![(self.zoom, 0_u64, first)];
@@ -55,8 +60,8 @@ impl Flame {
                 continue;
             }
             let mut start = start;
-            for &child in graph.children(node) {
-                let end = start.saturating_add(graph.node(child).total);
+            for &child in ranked.children(node) {
+                let end = start.saturating_add(ranked.node(child).total);
                 let (x, end_x) = (column(start), column(end));
                 if end_x > x {
                     blocks.push(Block { node: child, x, width: end_x - x, level });
@@ -69,23 +74,23 @@ impl Flame {
     }
 
     /// Selects the parent, where it is shown.
-    pub(crate) fn up(&mut self, graph: &Graph) {
-        let parent = graph.node(self.selected).parent;
+    pub(crate) fn up(&mut self, ranked: &RankedTree<String>) {
+        let parent = ranked.node(self.selected).parent;
         if parent != ROOT {
             self.selected = parent;
         }
     }
 
     /// Selects the heaviest child.
-    pub(crate) fn down(&mut self, graph: &Graph) {
-        if let Some(&child) = graph.children(self.selected).first() {
+    pub(crate) fn down(&mut self, ranked: &RankedTree<String>) {
+        if let Some(&child) = ranked.children(self.selected).first() {
             self.selected = child;
         }
     }
 
     /// Selects the sibling before or behind.
-    pub(crate) fn aside(&mut self, graph: &Graph, by: isize) {
-        let siblings = graph.children(graph.node(self.selected).parent);
+    pub(crate) fn aside(&mut self, ranked: &RankedTree<String>, by: isize) {
+        let siblings = ranked.children(ranked.node(self.selected).parent);
         if let Some(place) = siblings.iter().position(|&it| it == self.selected) {
             let place = place.saturating_add_signed(by).min(siblings.len() - 1);
             self.selected = siblings[place];
@@ -93,8 +98,8 @@ impl Flame {
     }
 
     /// Zooms in on what is selected; out where it is zoomed in on already.
-    pub(crate) fn zoom(&mut self, graph: &Graph) {
+    pub(crate) fn zoom(&mut self, ranked: &RankedTree<String>) {
         self.zoom =
-            if self.zoom == self.selected { graph.node(self.zoom).parent } else { self.selected };
+            if self.zoom == self.selected { ranked.node(self.zoom).parent } else { self.selected };
     }
 }

@@ -2,9 +2,8 @@
 
 use std::cmp::Reverse;
 
+use perk_analysis::label_tree::{ROOT, RankedTree};
 use perk_profile::KeyedMap;
-
-use crate::graph::{Graph, ROOT};
 
 /// Which way a tree grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +20,7 @@ struct Node {
     level: usize,
     own: u64,
     total: u64,
-    /// The graph's nodes that it stands for; growing up, with what each of them weighs.
+    /// The nodes of the ranked tree that it stands for; growing up, with what each of them weighs.
     items: Vec<(u32, u64)>,
     parent: Option<usize>,
     children: Option<Vec<usize>>,
@@ -51,31 +50,35 @@ pub(crate) struct LazyTree {
 }
 
 impl LazyTree {
-    /// The whole graph from its root down.
-    pub(crate) fn top_down(graph: &Graph) -> Self {
-        Self::new(graph, Direction::Down, graph.children(ROOT).iter().map(|&it| (it, 0)))
+    /// The whole tree from its root down.
+    pub(crate) fn top_down(ranked: &RankedTree<String>) -> Self {
+        Self::new(ranked, Direction::Down, ranked.children(ROOT).iter().map(|&it| (it, 0)))
     }
 
-    /// The whole graph from where its numbers end up.
-    pub(crate) fn bottom_up(graph: &Graph) -> Self {
-        let ends = graph.nodes.iter().enumerate().skip(1).filter(|(_, node)| node.own > 0);
-        Self::new(graph, Direction::Up, ends.map(|(index, node)| (index as u32, node.own)))
+    /// The whole tree from where its numbers end up.
+    pub(crate) fn bottom_up(ranked: &RankedTree<String>) -> Self {
+        let ends = ranked.nodes.iter().enumerate().skip(1).filter(|(_, node)| node.own > 0);
+        Self::new(ranked, Direction::Up, ends.map(|(index, node)| (index as u32, node.own)))
     }
 
     /// What calls a label, or what it calls.
-    pub(crate) fn around(graph: &Graph, label: u32, direction: Direction) -> Self {
-        let items = graph.outermost(label).into_iter().map(|it| (it, graph.node(it).total));
-        let mut tree = Self::new(graph, direction, items);
+    pub(crate) fn around(ranked: &RankedTree<String>, label: u32, direction: Direction) -> Self {
+        let items = ranked.outermost(label).into_iter().map(|it| (it, ranked.node(it).total));
+        let mut tree = Self::new(ranked, direction, items);
         for root in tree.roots.clone() {
-            tree.open(graph, root);
+            tree.open(ranked, root);
         }
         tree
     }
 
-    fn new(graph: &Graph, direction: Direction, items: impl Iterator<Item = (u32, u64)>) -> Self {
+    fn new(
+        ranked: &RankedTree<String>,
+        direction: Direction,
+        items: impl Iterator<Item = (u32, u64)>,
+    ) -> Self {
         let mut tree = Self { direction, nodes: Vec::new(), roots: Vec::new(), lines: Vec::new() };
-        tree.roots = tree.group(graph, items, None);
-        tree.layout(graph);
+        tree.roots = tree.group(ranked, items, None);
+        tree.layout(ranked);
         tree
     }
 
@@ -85,30 +88,30 @@ impl LazyTree {
     }
 
     /// Opens a closed node, closes an open one.
-    pub(crate) fn toggle(&mut self, graph: &Graph, node: usize) {
-        if self.nodes[node].is_open { self.close(graph, node) } else { self.open(graph, node) }
+    pub(crate) fn toggle(&mut self, ranked: &RankedTree<String>, node: usize) {
+        if self.nodes[node].is_open { self.close(ranked, node) } else { self.open(ranked, node) }
     }
 
-    pub(crate) fn open(&mut self, graph: &Graph, node: usize) {
-        self.grow(graph, node);
+    pub(crate) fn open(&mut self, ranked: &RankedTree<String>, node: usize) {
+        self.grow(ranked, node);
         self.nodes[node].is_open = true;
-        self.layout(graph);
+        self.layout(ranked);
     }
 
-    pub(crate) fn close(&mut self, graph: &Graph, node: usize) {
+    pub(crate) fn close(&mut self, ranked: &RankedTree<String>, node: usize) {
         self.nodes[node].is_open = false;
-        self.layout(graph);
+        self.layout(ranked);
     }
 
     /// Opens the heaviest child, its heaviest child, and so on.
-    pub(crate) fn open_heaviest(&mut self, graph: &Graph, node: usize) {
+    pub(crate) fn open_heaviest(&mut self, ranked: &RankedTree<String>, node: usize) {
         let mut next = Some(node);
         while let Some(node) = next {
-            self.grow(graph, node);
+            self.grow(ranked, node);
             self.nodes[node].is_open = true;
             next = self.nodes[node].children.as_ref().and_then(|it| it.first().copied());
         }
-        self.layout(graph);
+        self.layout(ranked);
     }
 
     /// The line of the node that `node` is below.
@@ -117,29 +120,29 @@ impl LazyTree {
         self.lines.iter().position(|line| line.node == parent)
     }
 
-    fn grow(&mut self, graph: &Graph, node: usize) {
+    fn grow(&mut self, ranked: &RankedTree<String>, node: usize) {
         if self.nodes[node].children.is_some() {
             return;
         }
         let items = &self.nodes[node].items;
         let next: Vec<(u32, u64)> = match self.direction {
             Direction::Down => {
-                let children = items.iter().flat_map(|&(item, _)| graph.children(item));
+                let children = items.iter().flat_map(|&(item, _)| ranked.children(item));
                 children.map(|&child| (child, 0)).collect()
             }
             Direction::Up => {
-                let parent = |&(item, weight): &(u32, u64)| (graph.node(item).parent, weight);
+                let parent = |&(item, weight): &(u32, u64)| (ranked.node(item).parent, weight);
                 items.iter().map(parent).filter(|&(parent, _)| parent != ROOT).collect()
             }
         };
-        let children = self.group(graph, next.into_iter(), Some(node));
+        let children = self.group(ranked, next.into_iter(), Some(node));
         self.nodes[node].children = Some(children);
     }
 
     /// New nodes for `items`, one a label, most first.
     fn group(
         &mut self,
-        graph: &Graph,
+        ranked: &RankedTree<String>,
         items: impl Iterator<Item = (u32, u64)>,
         parent: Option<usize>,
     ) -> Vec<usize> {
@@ -147,8 +150,8 @@ impl LazyTree {
         let mut of_label: KeyedMap<u32, usize> = KeyedMap::default();
         let mut group = Vec::new();
         for (item, weight) in items {
-            let graph_node = graph.node(item);
-            let label = graph_node.label;
+            let ranked_node = ranked.node(item);
+            let label = ranked_node.label;
             let place = *of_label.entry(label).or_insert_with(|| {
                 let (items, children) = (Vec::new(), None);
                 let is_open = false;
@@ -167,30 +170,31 @@ impl LazyTree {
             });
             let node = &mut self.nodes[place];
             let (own, total) = match self.direction {
-                Direction::Down => (graph_node.own, graph_node.total),
+                Direction::Down => (ranked_node.own, ranked_node.total),
                 Direction::Up => (weight, weight),
             };
             node.own = node.own.saturating_add(own);
             node.total = node.total.saturating_add(total);
             node.items.push((item, weight));
         }
-        group.sort_by_key(|&it| (Reverse(self.nodes[it].total), graph.label(self.nodes[it].label)));
+        group
+            .sort_by_key(|&it| (Reverse(self.nodes[it].total), ranked.label(self.nodes[it].label)));
         group
     }
 
-    fn has_children(&self, graph: &Graph, node: &Node) -> bool {
+    fn has_children(&self, ranked: &RankedTree<String>, node: &Node) -> bool {
         match (&node.children, self.direction) {
             (Some(children), _) => !children.is_empty(),
             (None, Direction::Down) => {
-                node.items.iter().any(|&(item, _)| !graph.children(item).is_empty())
+                node.items.iter().any(|&(item, _)| !ranked.children(item).is_empty())
             }
             (None, Direction::Up) => {
-                node.items.iter().any(|&(item, _)| graph.node(item).parent != ROOT)
+                node.items.iter().any(|&(item, _)| ranked.node(item).parent != ROOT)
             }
         }
     }
 
-    fn layout(&mut self, graph: &Graph) {
+    fn layout(&mut self, ranked: &RankedTree<String>) {
         let mut lines = std::mem::take(&mut self.lines);
         lines.clear();
         let mut open: Vec<usize> = self.roots.iter().rev().copied().collect();
@@ -202,7 +206,7 @@ impl LazyTree {
                 level: node.level,
                 own: node.own,
                 total: node.total,
-                is_open: self.has_children(graph, node).then_some(node.is_open),
+                is_open: self.has_children(ranked, node).then_some(node.is_open),
             });
             if let Some(children) = node.children.as_ref().filter(|_| node.is_open) {
                 open.extend(children.iter().rev());

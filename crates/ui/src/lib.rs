@@ -7,8 +7,8 @@
 mod app;
 mod draw;
 mod flame;
-mod graph;
 mod keys;
+mod label;
 mod lazy;
 mod list;
 mod terminal;

@@ -1,19 +1,19 @@
-//! Graphs of very deep stacks, made as deep as a picture can show.
+//! Trees of very deep stacks, made as deep as a picture can show.
 
 use std::iter::repeat_n;
 use std::mem;
 
-use super::{Pair, Pairs, index};
+use super::{LevelNode, LevelTree, index};
 
 /// So many frames are shown at each end of a chain: frames with one callee each and nothing of their
 /// own.
 const CHAIN_END: usize = 32;
 
-impl<L> Pairs<L> {
-    /// Makes the graph `levels` deep, where that is a number: leaves out the middle of long chains,
+impl<L> LevelTree<L> {
+    /// Makes the tree `levels` deep, where that is a number: leaves out the middle of long chains,
     /// and what is still too deep after that. A node stands for what is left out and has its
     /// numbers. Returns the labels of these nodes: their places in the table are after all others.
-    pub(crate) fn fold(&mut self, levels: Option<usize>) -> Vec<String> {
+    pub fn fold(&mut self, levels: Option<usize>) -> Vec<String> {
         levels.map_or_else(Vec::new, |levels| self.fold_to(index(levels), CHAIN_END))
     }
 
@@ -34,7 +34,7 @@ impl<L> Pairs<L> {
                 shifts.push(shift + index(middle.count - 1));
                 at += middle.count;
             } else {
-                folded.push(Pair { level, ..node });
+                folded.push(LevelNode { level, ..node });
                 shifts.push(shift);
                 at += 1;
             }
@@ -52,7 +52,7 @@ struct Middle {
 }
 
 /// The middles of all chains of `nodes` that are longer than their two ends.
-fn middles(nodes: &[Pair], chain_end: usize) -> Vec<Middle> {
+fn middles(nodes: &[LevelNode], chain_end: usize) -> Vec<Middle> {
     let mut has_branches = vec![false; nodes.len()];
     let mut path: Vec<usize> = Vec::new();
     for (at, node) in nodes.iter().enumerate() {
@@ -85,7 +85,7 @@ fn middles(nodes: &[Pair], chain_end: usize) -> Vec<Middle> {
 #[derive(Default)]
 struct Folded {
     levels: u32,
-    nodes: Vec<Pair>,
+    nodes: Vec<LevelNode>,
     first_label: u32,
     texts: Vec<String>,
     /// What is too deep below the last node, and in how many frames.
@@ -93,7 +93,7 @@ struct Folded {
 }
 
 impl Folded {
-    fn push(&mut self, node: Pair) {
+    fn push(&mut self, node: LevelNode) {
         if node.level < self.levels {
             self.flush();
             self.nodes.push(node);
@@ -125,7 +125,7 @@ impl Folded {
     fn stand_in(&mut self, level: u32, text: String, before: u64, after: u64) {
         let label = self.first_label + index(self.texts.len());
         self.texts.push(text);
-        self.nodes.push(Pair { level, label, before, after });
+        self.nodes.push(LevelNode { level, label, before, after });
     }
 }
 
@@ -133,22 +133,17 @@ impl Folded {
 mod tests {
     use perk_profile::Metric;
 
-    use super::super::{Graph, Part};
+    use super::super::{name, stacks};
     use super::*;
-    use crate::collapsed;
 
-    /// The graph of collapsed stacks after folding: level, label and number of each node.
+    /// The tree of collapsed stacks after folding: level, label and number of each node.
     fn folded(text: &str, levels: u32, chain_end: usize) -> Vec<(u32, String, u64)> {
-        let profile = collapsed::read(text.as_bytes()).unwrap();
-        let graph = Graph::new(&profile, &Metric::Samples, |part| match part {
-            Part::Method { id, .. } => profile.symbols.method_name(id),
-            _ => String::new(),
-        });
-        let mut pairs = Pairs::from(graph);
-        let texts = pairs.fold_to(levels, chain_end);
-        pairs.labels.extend(texts);
-        let label = |node: &Pair| pairs.labels[node.label as usize].clone();
-        pairs.nodes.iter().map(|node| (node.level, label(node), node.after)).collect()
+        let profile = stacks(text);
+        let mut tree = LevelTree::new(&profile, &Metric::Samples, |part| name(&profile, part));
+        let texts = tree.fold_to(levels, chain_end);
+        tree.labels.extend(texts);
+        let label = |node: &LevelNode| tree.labels[node.label as usize].clone();
+        tree.nodes.iter().map(|node| (node.level, label(node), node.after)).collect()
     }
 
     fn shown(nodes: &[(u32, String, u64)]) -> Vec<(u32, &str, u64)> {

@@ -1,0 +1,209 @@
+//! The numbers of a metric as a tree of labels: the lines and copies of a method, and whatever else
+//! has the same label, are one node. Whoever shows a tree says what the labels are.
+//!
+//! [`LevelTree`] is what files are written from: siblings in the order of their labels, one profile
+//! or two laid on each other, very deep chains folded. [`RankedTree`] is what is browsed: siblings by
+//! their totals.
+
+mod fold;
+mod levels;
+mod ranked;
+
+use std::hash::Hash;
+
+use perk_profile::{FrameId, KeyedMap, Line, MethodId, Metric, NodeId, Profile, StrId, ThreadId};
+
+pub use levels::{LevelNode, LevelTree};
+pub use ranked::{Flat, RankedNode, RankedTree};
+
+/// The node above all others. It has no label.
+pub const ROOT: u32 = 0;
+
+/// What a node stands for, before it has a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// All that ran in the threads of this name.
+    Thread(StrId),
+    /// A method on the stack.
+    Method {
+        /// The method.
+        id: MethodId,
+        /// Whether the frame is that of a native method.
+        native: bool,
+    },
+    /// The class of this name: of objects that were allocated, or of a lock.
+    Class(StrId),
+    /// What has no known stack.
+    NoStack,
+    /// What belongs to traces that the file left out.
+    BelowCutoff,
+}
+
+/// The part of a profile that a tree is of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scope<L> {
+    /// Whether threads are the first level.
+    pub by_thread: bool,
+    /// Only what ran in this thread.
+    pub thread: Option<ThreadId>,
+    /// Only paths through this label.
+    pub through: Option<L>,
+}
+
+/// A tree of labels `L`. Parts with equal labels below one parent are one node.
+#[derive(Debug)]
+struct LabelTree<L> {
+    labels: Vec<L>,
+    /// A parent's index is below its children's; the first is [`ROOT`].
+    nodes: Vec<LabelNode>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct LabelNode {
+    parent: u32,
+    label: u32,
+    /// What ends here.
+    own: u64,
+}
+
+impl<L: Clone + Ord + Hash> LabelTree<L> {
+    /// The tree of what `profile` has of `metric`, labelled by `label`.
+    fn new(
+        profile: &Profile,
+        metric: &Metric,
+        scope: &Scope<L>,
+        label: impl Fn(Part) -> L,
+    ) -> Self {
+        let mut builder = Builder::new(label);
+        let numbers = metric.rows(profile);
+        let mut listed = 0_u64;
+        // The nodes of the profile's tree that are in this one already, and where.
+        let mut known: KeyedMap<(Option<StrId>, NodeId), u32> = KeyedMap::default();
+        let mut path: Vec<(NodeId, FrameId)> = Vec::new();
+        for &(trace, class, number) in &numbers.rows {
+            listed = listed.saturating_add(number);
+            let trace = profile.get_trace(trace);
+            if scope.thread.is_some() && trace.thread != scope.thread {
+                continue;
+            }
+            let thread = trace.thread.filter(|_| scope.by_thread);
+            let thread = thread.map(|thread| profile.get_thread(thread).name);
+            let base = thread.map_or(ROOT, |name| builder.child(ROOT, Part::Thread(name)));
+            let mut node = base;
+            let mut at = trace.node;
+            while let Some(frame) = profile.tree.frame(at) {
+                if let Some(&there) = known.get(&(thread, at)) {
+                    node = there;
+                    break;
+                }
+                path.push((at, frame));
+                at = profile.tree.parent(at).unwrap_or(profile.tree.root());
+            }
+            while let Some((at, frame)) = path.pop() {
+                let frame = profile.symbols.get_frame(frame);
+                let part = Part::Method { id: frame.method, native: frame.line == Line::Native };
+                node = builder.child(node, part);
+                known.insert((thread, at), node);
+            }
+            if node == base {
+                node = builder.child(base, Part::NoStack);
+            }
+            if let Some(class) = class {
+                let name = profile.symbols.get_class(class).name;
+                node = builder.child(node, Part::Class(name));
+            }
+            if scope.through.as_ref().is_none_or(|label| builder.is_through(node, label)) {
+                builder.add(node, number);
+            }
+        }
+        if numbers.total > listed && scope.thread.is_none() && scope.through.is_none() {
+            let node = builder.child(ROOT, Part::BelowCutoff);
+            builder.add(node, numbers.total - listed);
+        }
+        Self { labels: builder.labels, nodes: builder.nodes }
+    }
+}
+
+struct Builder<L, F> {
+    label: F,
+    labels: Vec<L>,
+    label_ids: KeyedMap<L, u32>,
+    part_ids: KeyedMap<Part, u32>,
+    nodes: Vec<LabelNode>,
+    children: KeyedMap<(u32, u32), u32>,
+}
+
+impl<L: Clone + Ord + Hash, F: Fn(Part) -> L> Builder<L, F> {
+    fn new(label: F) -> Self {
+        Self {
+            label,
+            labels: Vec::new(),
+            label_ids: KeyedMap::default(),
+            part_ids: KeyedMap::default(),
+            nodes: vec![LabelNode { parent: ROOT, label: 0, own: 0 }],
+            children: KeyedMap::default(),
+        }
+    }
+
+    fn child(&mut self, parent: u32, part: Part) -> u32 {
+        let label = *self.part_ids.entry(part).or_insert_with(|| {
+            let label = (self.label)(part);
+            *self.label_ids.entry(label).or_insert_with_key(|label| {
+                self.labels.push(label.clone());
+                index(self.labels.len() - 1)
+            })
+        });
+        *self.children.entry((parent, label)).or_insert_with(|| {
+            self.nodes.push(LabelNode { parent, label, own: 0 });
+            index(self.nodes.len() - 1)
+        })
+    }
+
+    fn add(&mut self, node: u32, number: u64) {
+        let own = &mut self.nodes[node as usize].own;
+        *own = own.saturating_add(number);
+    }
+
+    fn is_through(&self, mut node: u32, label: &L) -> bool {
+        while node != ROOT {
+            let LabelNode { parent, label: at, .. } = self.nodes[node as usize];
+            if self.labels[at as usize] == *label {
+                return true;
+            }
+            node = parent;
+        }
+        false
+    }
+}
+
+fn index(index: usize) -> u32 {
+    u32::try_from(index).expect("a profile's tables hold less than 2^32 entries")
+}
+
+/// The labels of the tests: the names of methods, and of threads in brackets.
+#[cfg(test)]
+fn name(profile: &Profile, part: Part) -> String {
+    match part {
+        Part::Thread(name) => format!("[{}]", profile.symbols.strings.get(name)),
+        Part::Method { id, .. } => {
+            profile.symbols.method_name(id).trim_start_matches("T.").to_owned()
+        }
+        Part::Class(name) => profile.symbols.strings.get(name).to_owned(),
+        Part::NoStack | Part::BelowCutoff => format!("{part:?}"),
+    }
+}
+
+/// A profile of collapsed stacks: `outer;inner 3`.
+#[cfg(test)]
+fn stacks(text: &str) -> Profile {
+    let stacks: Vec<_> = text
+        .lines()
+        .map(|line| {
+            let (stack, count) = line.split_once(' ').unwrap();
+            let frames: Vec<_> = stack.rsplit(';').map(|name| format!("T.{name}")).collect();
+            (frames.join("<"), count.parse().unwrap())
+        })
+        .collect();
+    let stacks: Vec<_> = stacks.iter().map(|(stack, count)| (stack.as_str(), *count)).collect();
+    crate::fixture::samples(&stacks)
+}

@@ -1,0 +1,33 @@
+//! The names of methods, classes and of what has none, as the browser shows them.
+
+use perk_analysis::label_tree::Part;
+use perk_profile::{MethodId, Profile, names, units};
+
+/// The label of a part of a stack.
+pub(crate) fn of_part(profile: &Profile, part: Part) -> String {
+    let strings = &profile.symbols.strings;
+    match part {
+        Part::Thread(name) | Part::Class(name) => units::printable(strings.get(name)),
+        Part::Method { id, .. } => of_method(profile, id),
+        Part::NoStack => "[no stack]".to_owned(),
+        Part::BelowCutoff => "[below cutoff]".to_owned(),
+    }
+}
+
+/// `class.method(int, String)`, the parameters where the profile has them.
+fn of_method(profile: &Profile, id: MethodId) -> String {
+    let symbols = &profile.symbols;
+    let name = symbols.method_name(id);
+    if name.is_empty() {
+        return "[unknown]".to_owned();
+    }
+    let signature = symbols.get_method(id).signature.map_or("", |id| symbols.strings.get(id));
+    let parameters = match names::parameters(signature) {
+        Some(types) => {
+            let simple = |name: &String| name.rsplit('.').next().unwrap_or(name).to_owned();
+            format!("({})", types.iter().map(simple).collect::<Vec<_>>().join(", "))
+        }
+        None => String::new(),
+    };
+    units::printable(&(name + &parameters))
+}
