@@ -1,8 +1,7 @@
 //! The accounting of a run, as people read it.
 
+use perk_profile::units::{bytes, duration, percent, plural, printable};
 use perk_profile::{Accounting, NAME_SEPARATOR};
-
-use crate::show::{bytes, duration, percent, plural, printable};
 
 /// What was taken, lost and spent, in aligned lines.
 pub(crate) fn lines(accounting: &Accounting) -> Vec<String> {

@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use perk_analysis::Filter;
 use perk_control::options;
+use perk_profile::units::printable;
 use perk_profile::{NamePattern, Profile};
 
 use crate::diff::limit::{Limit, limit};
@@ -16,7 +17,6 @@ use crate::file_format::{Format, written_format};
 use crate::input::{ReadArgs, size};
 use crate::listen::{address, command, time};
 use crate::report::{name_pattern, share};
-use crate::show::printable;
 use crate::talk;
 
 /// A profiler for the JVM: see where a Java program spends its time.
@@ -363,22 +363,6 @@ pub(crate) enum TreeOrder {
     TopDown,
     /// From the methods on top of the stacks to their callers
     BottomUp,
-}
-
-impl ReportArgs {
-    /// How many views the options name.
-    pub(crate) fn view_count(&self) -> usize {
-        let views = [
-            self.lines,
-            self.tree.is_some(),
-            self.edges,
-            self.method.is_some(),
-            self.sites,
-            self.classes,
-            self.monitors,
-        ];
-        views.into_iter().filter(|&is_asked_for| is_asked_for).count()
-    }
 }
 
 /// Compare two profiles

@@ -1,25 +1,24 @@
 //! `perk diff`: what changed from one profile to another. Counts are compared exactly, samples by
 //! their share, times are shown. A flame graph shows both at once.
 
-mod csv;
 mod graph;
-mod json;
 pub(crate) mod limit;
+mod lists;
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use anyhow::bail;
 use perk_analysis::diff::{Change, Diff, MetricDiff};
-use perk_profile::{Allocations, FrameId, MethodId, Metric, Profile, units};
+use perk_profile::units::{amount, bytes, duration, printable};
+use perk_profile::{Allocations, Metric, Profile};
+use perk_render::{Column, Json, Part, Screen, Table};
 
 use crate::args::DiffArgs;
 use crate::input::{self, display_name, is_stream};
 use crate::metric;
-use crate::report::paths::middle_cut;
-use crate::report::table::{Row, Table};
-use crate::show::{self, Screen, bytes, duration, percent, printable};
 use limit::Verdict;
+use lists::List;
 
 /// Rows of a table, where `--top` does not say it.
 const ROWS: usize = 15;
@@ -50,10 +49,11 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     let verdicts = args.fail_on.iter().map(|limit| limit.check(&comparison.diff));
     let verdicts = verdicts.collect::<anyhow::Result<Vec<_>>>()?;
     let mut out = BufWriter::new(io::stdout().lock());
+    let all = args.top.unwrap_or(usize::MAX);
     if args.csv {
-        csv::write(&comparison, args.top.unwrap_or(usize::MAX), &mut out)?;
+        comparison.csv(all).csv(usize::MAX, &mut out)?;
     } else if args.json {
-        json::write(&comparison, &verdicts, args.top.unwrap_or(usize::MAX), &mut out)?;
+        comparison.json(&verdicts, all).write(&mut out)?;
     } else {
         let top = args.top.unwrap_or(ROWS);
         out.write_all(comparison.text(&verdicts, top, &Screen::of_stdout()).as_bytes())?;
@@ -118,33 +118,83 @@ impl Comparison<'_> {
     }
 
     fn text(&self, verdicts: &[Verdict], top: usize, screen: &Screen) -> String {
-        let mut sections = vec![self.summary()];
-        if self.calls_differ() {
-            sections.push(self.methods(top, screen));
-            sections.push(self.edges(top, screen));
-        }
-        if self.allocations_differ() {
-            sections.push(self.classes(top, screen));
-            sections.push(self.sites(top, screen));
-        }
-        sections.extend(self.shown_metrics().map(|shown| self.shares(shown, top, screen)));
-        sections.push(self.locks(top, screen));
-        sections.push(self.heap(top, screen));
+        let diff = &self.diff;
+        let metrics = self.shown_metrics().map(|shown| Some(List::metric(diff, shown)));
+        let before = [List::calls(diff), List::edges(diff), List::classes(diff), List::sites(diff)];
+        let after = [List::locks(diff), List::heap(diff)];
+        let lists = before.into_iter().chain(metrics).chain(after).flatten();
+        let mut sections: Vec<_> = lists.map(|list| list.section(top)).collect();
         if !verdicts.is_empty() {
             let line = |verdict: &Verdict| {
                 let state = if verdict.is_exceeded { "EXCEEDED" } else { "kept" };
-                let (before, after) = (verdict.before, verdict.after);
-                format!(
-                    "{state:<8}  {}: {}\n",
-                    verdict.limit,
-                    change(before, after, u64::to_string)
-                )
+                let numbers = change(verdict.before, verdict.after, u64::to_string);
+                Part::Sentence(format!("{state:<8}  {}: {numbers}", verdict.limit))
             };
-            let lines: String = verdicts.iter().map(line).collect();
-            sections.push(format!("{}\n{lines}", screen.heading("Limits")));
+            let heading = Part::Heading("Limits".to_owned());
+            sections.push([heading].into_iter().chain(verdicts.iter().map(line)).collect());
         }
-        sections.retain(|section| !section.is_empty());
-        sections.join("\n")
+        match perk_render::text(sections, screen) {
+            text if text.is_empty() => self.summary(),
+            text => format!("{}\n{text}", self.summary()),
+        }
+    }
+
+    /// A row for each number of each thing that differs, of each kind of thing at most `top`.
+    fn csv(&self, top: usize) -> Table<'_> {
+        let diff = &self.diff;
+        let metrics = self.shown_metrics().map(|shown| Some(List::metric(diff, shown)));
+        let before = [List::calls(diff), List::edges(diff), List::classes(diff)];
+        let after = [List::locks(diff), List::heap(diff)];
+        let lists = before.into_iter().chain(metrics).chain(after).flatten();
+        let rows: Vec<_> = lists.flat_map(|list| list.csv(top)).collect();
+        let columns = ["kind", "name", "caller", "number", "before", "after"].map(Column::other);
+        Table::new(&diff.symbols, "", columns.to_vec(), rows)
+    }
+
+    /// Everything that differs, of each list at most `top` rows.
+    fn json<'t>(&'t self, verdicts: &'t [Verdict], top: usize) -> Json<'t> {
+        let diff = &self.diff;
+        let list = |list: Option<List<'t>>| Json::from(list.map(|list| list.json(top)));
+        let sides = |Change { before, after, .. }: &Change<(), u64>| {
+            Json::object([("before", (*before).into()), ("after", (*after).into())])
+        };
+        let limit = |verdict: &'t Verdict| {
+            Json::object([
+                ("limit", verdict.limit.as_str().into()),
+                ("before", verdict.before.into()),
+                ("after", verdict.after.into()),
+                ("is_exceeded", verdict.is_exceeded.into()),
+            ])
+        };
+        let samples = diff.metric(&Metric::Samples);
+        let metrics = self.shown_metrics().filter(|it| it.metric != Metric::Samples).map(|it| {
+            Json::object([
+                ("name", it.metric.name().into()),
+                ("unit", it.metric.unit().name().into()),
+                ("total", sides(&it.total)),
+                ("methods", List::metric(diff, it).json(top)),
+            ])
+        });
+        Json::object([
+            ("before", self.names[0].into()),
+            ("after", self.names[1].into()),
+            // Whether calls or allocations that were counted exactly differ.
+            ("differs", self.differs().into()),
+            ("is_estimated", diff.is_estimated.into()),
+            ("limits", Json::list(verdicts.iter().map(limit))),
+            ("calls", list(List::calls(diff))),
+            ("edges", list(List::edges(diff))),
+            ("classes", list(List::classes(diff))),
+            ("sites", list(List::sites(diff))),
+            ("sample_count", samples.map(|it| sides(&it.total)).into()),
+            // Of different numbers of samples: shares are what compares.
+            ("samples", list(samples.map(|it| List::metric(diff, it)))),
+            // Metrics of other tools, and the one that was asked for; shares compare.
+            ("metrics", Json::list(metrics)),
+            ("locks", list(List::locks(diff))),
+            // The objects of the last heap dump of each.
+            ("heap", list(List::heap(diff))),
+        ])
     }
 
     /// What is the same in a line; what is not, in a line each.
@@ -180,7 +230,7 @@ impl Comparison<'_> {
         for MetricDiff { metric, total, .. } in self.shown_metrics() {
             let shown = |&number: &u64| match metric {
                 Metric::Samples => number.to_string(),
-                metric => units::amount(number, metric.unit()),
+                metric => amount(number, metric.unit()),
             };
             let numbers = change(total.before, total.after, shown);
             let name = printable(metric.name());
@@ -205,199 +255,10 @@ impl Comparison<'_> {
         let [before, after] = self.names;
         format!("{before} → {after}\n{lines}")
     }
-
-    fn methods(&self, top: usize, screen: &Screen) -> String {
-        let rows = self.diff.methods.iter().flatten();
-        let rows: Vec<_> = rows.filter(|row| row.before.count != row.after.count).collect();
-        let labels = self.labels(rows.iter().take(top).map(|row| row.key));
-        let is_timed = rows.iter().any(|row| row.before.self_ns.max(row.after.self_ns) > 0);
-        let mut titles = vec!["before", "after", "change", "change %"];
-        if is_timed {
-            titles.extend(["self before", "self after"]);
-        }
-        titles.push("method");
-        let cells = rows.iter().take(top).map(|row| {
-            let mut cells = counts(row.before.count, row.after.count);
-            if is_timed {
-                cells.extend([row.before.self_ns, row.after.self_ns].map(duration));
-            }
-            cells.push(labels(row.key));
-            Row { cells, below: Vec::new() }
-        });
-        let table = Table { titles, rows: cells.collect() }.render(screen);
-        section("Calls by method", rows.len(), top, &table, screen)
-    }
-
-    fn edges(&self, top: usize, screen: &Screen) -> String {
-        let rows = self.diff.edges.iter().flatten();
-        let rows: Vec<_> = rows.filter(|row| row.before != row.after).collect();
-        let shown = rows.iter().take(top).flat_map(|row| [row.key.0, row.key.1]).flatten();
-        let labels = self.labels(shown);
-        let name = |id: Option<MethodId>| id.map_or("[not known]".to_owned(), &labels);
-        let cells = rows.iter().take(top).map(|row| {
-            let mut cells = counts(row.before, row.after);
-            cells.push(format!("{} → {}", name(row.key.0), name(row.key.1)));
-            Row { cells, below: Vec::new() }
-        });
-        let titles = vec!["before", "after", "change", "change %", "caller → callee"];
-        let table = Table { titles, rows: cells.collect() }.render(screen);
-        section("Calls by caller and callee", rows.len(), top, &table, screen)
-    }
-
-    fn classes(&self, top: usize, screen: &Screen) -> String {
-        let rows = self.diff.classes.iter().flatten();
-        let rows: Vec<_> =
-            rows.filter(|row| allocated(&row.before) != allocated(&row.after)).collect();
-        let shown = rows.iter().take(top).map(|row| {
-            let class = printable(self.diff.symbols.class_name(row.key));
-            Row { cells: objects(&row.before, &row.after, class), below: Vec::new() }
-        });
-        let table = Table { titles: OBJECTS.to_vec(), rows: shown.collect() }.render(screen);
-        section(&self.title("Allocations by class"), rows.len(), top, &table, screen)
-    }
-
-    fn sites(&self, top: usize, screen: &Screen) -> String {
-        let Diff { symbols, tree, sites, .. } = &self.diff;
-        let rows = sites.iter().flatten();
-        let rows: Vec<_> =
-            rows.filter(|row| allocated(&row.before) != allocated(&row.after)).collect();
-        let shown = rows.iter().take(top).map(|row| {
-            let class = printable(symbols.class_name(row.key.0));
-            let frames: Vec<_> = tree.frames(row.key.1).collect();
-            let below = middle_cut(&frames, |&id: &FrameId| show::frame(symbols, id));
-            Row { cells: objects(&row.before, &row.after, class), below }
-        });
-        let table = Table { titles: OBJECTS.to_vec(), rows: shown.collect() }.render(screen);
-        section(&self.title("Allocations by site"), rows.len(), top, &table, screen)
-    }
-
-    fn title(&self, title: &str) -> String {
-        let of = if self.diff.is_estimated { " (estimates)" } else { "" };
-        format!("{title}{of}")
-    }
-
-    /// Methods by how their share moved.
-    fn shares(
-        &self,
-        MetricDiff { metric, total: all, methods }: &MetricDiff,
-        top: usize,
-        screen: &Screen,
-    ) -> String {
-        let title = match metric {
-            Metric::Samples => "Share of the samples by method (self)".to_owned(),
-            metric => format!("Share of {} by method (self)", show::metric(metric)),
-        };
-        let share =
-            |count: u64, all: u64| if all == 0 { 0.0 } else { count as f64 * 100.0 / all as f64 };
-        let moved: Vec<_> = methods
-            .iter()
-            .map(|row| {
-                let from = share(row.before.own, all.before);
-                (row, share(row.after.own, all.after) - from)
-            })
-            .filter(|&(_, moved)| moved != 0.0)
-            .collect();
-        let labels = self.labels(moved.iter().take(top).map(|(row, _)| row.key));
-        let cells = moved.iter().take(top).map(|(row, moved)| {
-            let cells = vec![
-                percent(row.before.own, all.before),
-                percent(row.after.own, all.after),
-                format!("{moved:+.2}"),
-                units::amount(row.before.own, metric.unit()),
-                units::amount(row.after.own, metric.unit()),
-                labels(row.key),
-            ];
-            Row { cells, below: Vec::new() }
-        });
-        let titles = vec!["before %", "after %", "points", "before", "after", "method"];
-        let table = Table { titles, rows: cells.collect() }.render(screen);
-        section(&title, moved.len(), top, &table, screen)
-    }
-
-    /// Locks by how the time moved that threads were blocked.
-    fn locks(&self, top: usize, screen: &Screen) -> String {
-        let rows = self.diff.locks.iter().flatten();
-        let rows: Vec<_> = rows.filter(|row| row.before != row.after).collect();
-        let cells = rows.iter().take(top).map(|row| {
-            let (before, after) = (&row.before, &row.after);
-            let cells = vec![
-                duration(before.blocked_ns),
-                duration(after.blocked_ns),
-                relative(before.blocked_ns, after.blocked_ns),
-                before.blocked_count.to_string(),
-                after.blocked_count.to_string(),
-                printable(self.diff.symbols.class_name(row.key)),
-            ];
-            Row { cells, below: Vec::new() }
-        });
-        let titles =
-            vec!["blocked before", "after", "change %", "times before", "after", "lock of class"];
-        let table = Table { titles, rows: cells.collect() }.render(screen);
-        section("Waiting for locks by class", rows.len(), top, &table, screen)
-    }
-
-    /// Classes by how the bytes of their objects in the heap moved.
-    fn heap(&self, top: usize, screen: &Screen) -> String {
-        let rows = self.diff.heap.iter().flatten();
-        let rows: Vec<_> = rows.filter(|row| row.before != row.after).collect();
-        let cells = rows.iter().take(top).map(|row| {
-            let (before, after) = (&row.before, &row.after);
-            let cells = vec![
-                bytes(before.shallow_bytes),
-                bytes(after.shallow_bytes),
-                relative(before.shallow_bytes, after.shallow_bytes),
-                before.instance_count.to_string(),
-                after.instance_count.to_string(),
-                difference(before.instance_count, after.instance_count),
-                printable(self.diff.symbols.class_name(row.key)),
-            ];
-            Row { cells, below: Vec::new() }
-        });
-        let table = Table { titles: OBJECTS.to_vec(), rows: cells.collect() }.render(screen);
-        section("Objects in the heap by class", rows.len(), top, &table, screen)
-    }
-
-    fn labels(&self, methods: impl Iterator<Item = MethodId>) -> impl Fn(MethodId) -> String {
-        let labels = show::labels(&self.diff.symbols, methods);
-        move |method| labels[&method].clone()
-    }
-}
-
-/// The titles of a table of allocations.
-const OBJECTS: [&str; 7] =
-    ["before", "after", "change %", "objects before", "objects after", "change", "class"];
-
-fn objects(before: &Allocations, after: &Allocations, class: String) -> Vec<String> {
-    vec![
-        bytes(before.allocated_bytes),
-        bytes(after.allocated_bytes),
-        relative(before.allocated_bytes, after.allocated_bytes),
-        before.allocated_count.to_string(),
-        after.allocated_count.to_string(),
-        difference(before.allocated_count, after.allocated_count),
-        class,
-    ]
 }
 
 fn allocated(objects: &Allocations) -> (u64, u64) {
     (objects.allocated_bytes, objects.allocated_count)
-}
-
-/// A table with its title, unless it is empty, and how many rows it leaves out.
-fn section(title: &str, count: usize, top: usize, table: &str, screen: &Screen) -> String {
-    if count == 0 {
-        return String::new();
-    }
-    let mut text = format!("{}\n{table}", screen.heading(title));
-    if count > top {
-        text += &format!("and {} more (--top)\n", count - top);
-    }
-    text
-}
-
-/// Before, after, and the difference in two ways.
-fn counts(before: u64, after: u64) -> Vec<String> {
-    vec![before.to_string(), after.to_string(), difference(before, after), relative(before, after)]
 }
 
 /// `+5`, `-3`, `0`

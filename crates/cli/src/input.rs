@@ -10,10 +10,10 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use perk_formats::{HEAD_BYTES, Reading};
 use perk_profile::Profile;
+use perk_profile::units::printable;
 
 use crate::file_format::{Format, read_format};
 use crate::packing::{Cut, Packing};
-use crate::show::printable;
 use crate::{talk, utf16};
 
 /// The most bytes that are read where nothing else is said: more than any profile, and less than

@@ -16,6 +16,7 @@ use std::{iter, mem, thread};
 use anyhow::{Context, anyhow, bail};
 use perk_control::Command;
 use perk_files::{Access, Destination};
+use perk_profile::units::{self, plural};
 use rustix::net::sockopt;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -23,7 +24,7 @@ use signal_hook::iterator::Signals;
 use self::commands::Sender;
 use self::records::{Kind, Record, Records};
 use crate::args::ListenArgs;
-use crate::{output, show, talk};
+use crate::{output, talk};
 
 /// How often the line on a terminal changes.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
@@ -229,13 +230,13 @@ impl<'a> Received<'a> {
             })?;
         }
         if whole_bytes < self.bytes {
-            let left_out = show::bytes(self.bytes - whole_bytes);
+            let left_out = units::bytes(self.bytes - whole_bytes);
             talk::say(format_args!(
                 "the profile ends inside a record; {left_out} of it are left out"
             ));
         }
         let contents: Vec<_> =
-            iter::once(show::bytes(whole_bytes)).chain(self.records.counted()).collect();
+            iter::once(units::bytes(whole_bytes)).chain(self.records.counted()).collect();
         talk::say(format_args!("wrote {} ({})", path.display(), contents.join(", ")));
         taken.map(|()| ExitCode::SUCCESS)
     }
@@ -245,7 +246,7 @@ impl<'a> Received<'a> {
 fn tell(record: Record) {
     let Record::HeapSummary { live_bytes, live_count, allocated_bytes, allocated_count } = record;
     let (live, allocated) =
-        (show::plural(live_count.into(), "object"), show::plural(allocated_count, "object"));
+        (plural(live_count.into(), "object"), plural(allocated_count, "object"));
     // A closed stdout has nobody who reads it.
     let _ = writeln!(
         stdout(),
@@ -269,7 +270,7 @@ impl Progress {
         let is_due = self.shown.is_none_or(|shown| shown.elapsed() >= PROGRESS_INTERVAL);
         if self.is_terminal && is_due {
             let contents: Vec<_> =
-                iter::once(show::bytes(bytes)).chain(records.counted()).collect();
+                iter::once(units::bytes(bytes)).chain(records.counted()).collect();
             talk::print(format_args!("\r\x1b[Kperk: {}", contents.join(", ")));
             (self.shown, self.is_visible) = (Some(Instant::now()), true);
         }

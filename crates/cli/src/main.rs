@@ -15,7 +15,6 @@ mod output;
 mod packing;
 mod report;
 mod run;
-mod show;
 mod talk;
 mod utf16;
 mod view;
@@ -99,7 +98,7 @@ fn usage(error: &clap::Error) -> ExitCode {
 /// `text` with each line break and the blanks around it as one blank.
 fn one_line(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    show::printable(&lines.collect::<Vec<_>>().join(" "))
+    perk_profile::units::printable(&lines.collect::<Vec<_>>().join(" "))
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -1,58 +1,59 @@
-//! `perk report`: what a profile says, as tables or as JSON.
+//! `perk report`: a profile as tables, as CSV or as JSON.
 
 mod allocations;
-mod callers;
 mod calls;
-mod csv;
 mod fields;
 mod head;
 mod heap;
 mod json;
+mod metric;
 mod monitors;
-mod numbers;
-pub(crate) mod paths;
-mod summaries;
-pub(crate) mod table;
-mod totals;
 mod tree;
+mod views;
 
+use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use anyhow::bail;
-use perk_analysis::{InferredCallers, MethodTree, inferred, top};
-use perk_profile::{Metric, NamePattern, Profile};
+use perk_analysis::{InferredCallers, MethodTree, inferred};
+use perk_profile::units::{percent, plural, printable};
+use perk_profile::{MethodId, Metric, NamePattern, Profile};
+use perk_render::{Part, Screen, Section, Table};
 
-use crate::args::{ReportArgs, TreeOrder};
+use crate::args::ReportArgs;
 use crate::input::{self, Input, display_name};
-use crate::show::{self, Screen, percent, plural, printable};
-use crate::{accounting, metric, talk};
+use crate::{accounting, talk};
 use allocations::Objects;
-use callers::Callers;
 use calls::Calls;
 use fields::Fields;
 use head::Head;
+use metric::MetricView;
 use monitors::Contention;
-use numbers::{By, View};
+use views::Ask;
 
-/// Rows of a table, where `--top` does not say it.
+/// Rows of a table without `--top`.
 const ROWS: usize = 15;
-/// Rows with lines below them, where `--top` does not say it.
+/// Rows with lines below them without `--top`.
 const BLOCKS: usize = 5;
 /// Columns by which the first lines go on further in, and those of the accounting.
 const INDENT: usize = 4;
 const ACCOUNTS: usize = 10;
+/// Stands for the caller of a thread's first method.
+const NO_CALLER: &str = "[thread start, or not known]";
 /// The exit code where there is nothing to report.
 const NOTHING: u8 = 1;
 
 /// Reads a file and reports on stdout.
 pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
-    if args.csv && args.view_count() > 1 {
+    let ask = Ask::new(args);
+    if args.csv && ask.views.len() > 1 {
         bail!("--csv shows one view: ask for one of them");
     }
     let mut input = input::read(&args.file, &args.read)?;
     let name = display_name(&args.file);
-    let metric = args.metric.as_deref().map(|it| metric::find(&input.profile, it)).transpose()?;
+    let metric =
+        args.metric.as_deref().map(|it| crate::metric::find(&input.profile, it)).transpose()?;
     let mut joined = match args.no_infer {
         true => InferredCallers::default(),
         false => inferred::infer(&mut input.profile),
@@ -64,21 +65,19 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let mut out = BufWriter::new(io::stdout().lock());
     let mut missing = Vec::new();
     if args.json {
-        json::write(&input, &name, &content, args, &mut out)?;
+        let head = Head::new(&content, args.top.unwrap_or(head::MOST));
+        let top = args.top.unwrap_or(usize::MAX);
+        let file = (&*name, input.form.ending());
+        json::report(&content, file, head.as_ref(), top, ask.min).write(&mut out)?;
     } else if args.csv {
         for line in content.conditions() {
             talk::say(format_args!("{name}: {line}"));
         }
-        missing.extend(csv::write(&content, args, &mut out)?);
+        missing.extend(write_csv(&content, &ask, &mut out)?);
     } else {
         let mut lines = vec![format!("{name}: {}, {}", input.form.title(), content.total())];
         lines.extend(content.conditions());
-        if args.view_count() > 0 {
-            write_lines(&lines, &Screen::of_stdout(), &mut out)?;
-            missing = write_views(args, &content, &mut out)?;
-        } else {
-            write_all(args, &content, lines, &mut out)?;
-        }
+        missing = write_text(&content, &ask, lines, &mut out)?;
     }
     out.flush()?;
     if content.is_empty() {
@@ -93,6 +92,62 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
         talk::say(format_args!("{name} has {what}"));
     }
     Ok(if missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(NOTHING) })
+}
+
+/// Writes the view asked for, or the methods. Returns what is missing.
+fn write_csv(
+    content: &Content<'_>,
+    ask: &Ask<'_>,
+    out: &mut dyn Write,
+) -> io::Result<Option<String>> {
+    let view = ask.csv_view();
+    let mut table = view.table(content, ask);
+    if table.as_mut().is_none_or(Table::is_empty) {
+        return Ok(Some(format!("no {}", view.title())));
+    }
+    table.map(|table| table.csv(ask.top.unwrap_or(usize::MAX), out)).transpose()?;
+    Ok(None)
+}
+
+/// Writes the views asked for, or everything. Returns what is missing.
+fn write_text(
+    content: &Content<'_>,
+    ask: &Ask<'_>,
+    mut lines: Vec<String>,
+    out: &mut dyn Write,
+) -> io::Result<Vec<String>> {
+    let screen = Screen::of_stdout();
+    if !ask.views.is_empty() {
+        write_lines(&lines, &screen, out)?;
+        let mut missing = Vec::new();
+        for view in &ask.views {
+            match perk_render::text(view.sections(content, ask), &screen) {
+                text if text.is_empty() => missing.push(format!("no {}", view.title())),
+                text => write!(out, "\n{text}")?,
+            }
+        }
+        return Ok(missing);
+    }
+    let accounting = content.profile.accounting.as_ref();
+    if let Some(accounting) = accounting {
+        let jvm = format!(" (pid {}, {})", accounting.pid, printable(&accounting.jvm));
+        let program = screen.cut_end(&printable(&accounting.program), jvm.chars().count());
+        lines.insert(1, format!("{program}{jvm}"));
+    }
+    let used = write_lines(&lines, &screen, out)? + 1;
+    let head = Head::new(content, head::MOST);
+    let sections = views::everything(content, head.as_ref(), ask, used, &screen);
+    let text = perk_render::text(sections, &screen);
+    if !text.is_empty() {
+        write!(out, "\n{text}")?;
+    }
+    if let Some(accounting) = accounting {
+        writeln!(out, "\n{}", screen.heading("Accounting"))?;
+        for line in accounting::lines(accounting) {
+            writeln!(out, "{}", screen.wrap(&line, ACCOUNTS))?;
+        }
+    }
+    Ok(Vec::new())
 }
 
 /// Leaves in `input` what the options let through. Returns how much of each metric that is, in a few
@@ -120,7 +175,7 @@ fn filter(
     }
     let after = |(before, metric): (u64, Metric)| {
         let total = metric.rows(&input.profile).total;
-        format!("{} % of {}", percent(total, before), show::metric(&metric))
+        format!("{} % of {}", percent(total, before), perk_render::metric(&metric))
     };
     before.into_iter().map(after).collect()
 }
@@ -141,46 +196,22 @@ pub(crate) fn summary(profile: &Profile, top: usize, screen: &Screen) -> Option<
     let joined = InferredCallers::default();
     let tree = MethodTree::new(profile);
     let content = Content::of_metric(profile, &tree, &joined, None);
-    let mut text = String::new();
-    if let Some(samples) = content.samples() {
-        text += &samples.table(&samples.methods(), By::Own, top, false, screen);
-    }
-    if let Some(calls) = &content.calls {
-        section(&mut text, &calls.by_self(top, screen));
-        section(&mut text, &calls.chatty(top.min(BLOCKS), screen));
-    }
-    if let Some(objects) = &content.objects {
-        section(&mut text, &objects.sites(top.min(BLOCKS), screen));
-        section(&mut text, &objects.classes(top, screen));
-    }
-    section(&mut text, &heap::tables(profile, top, screen));
-    if let Some(contention) = &content.contention {
-        section(&mut text, &contention.deadlock_lines(screen));
-        section(&mut text, &contention.locks(top, screen));
-        section(&mut text, &contention.paths(top.min(BLOCKS), screen));
-    }
-    (!content.is_empty()).then_some(text)
-}
-
-/// Adds a section, behind an empty line where it is not the first.
-fn section(text: &mut String, section: &str) {
-    if !text.is_empty() && !section.is_empty() {
-        text.push('\n');
-    }
-    text.push_str(section);
+    (!content.is_empty()).then(|| perk_render::text(views::first(&content, top), screen))
 }
 
 /// The blocks of the first rows, and how many more there are.
-fn blocks<T>(rows: &[T], top: usize, block: impl Fn(&T) -> String) -> String {
-    let mut text = String::new();
-    for row in rows.iter().take(top) {
-        section(&mut text, &block(row));
-    }
+fn blocks<'t, T>(rows: &[T], top: usize, block: impl Fn(&T) -> Section<'t>) -> Vec<Section<'t>> {
+    let mut blocks: Vec<_> = rows.iter().take(top).map(block).collect();
     if rows.len() > top {
         let more = plural((rows.len() - top) as u64, "more method");
-        text += &format!("\nand {more} (--top)\n");
+        blocks.push(vec![Part::Sentence(format!("and {more} (--top)"))]);
     }
-    text
+    blocks
+}
+
+/// Stands in the place of the threads' tables where there are none.
+fn no_threads<'t>() -> Part<'t> {
+    Part::Remark("Threads", "the profile does not distinguish threads (perk run --threads does)")
 }
 
 /// Everything a profile has.
@@ -191,7 +222,7 @@ struct Content<'a> {
     /// How much of each metric a filter let through; empty where there is none.
     filtered: Vec<String>,
     /// The numbers of each leading metric and of the one that was asked for, in order of interest.
-    metrics: Vec<View<'a>>,
+    metrics: Vec<MetricView<'a>>,
     /// The metric that was asked for.
     asked: Option<Metric>,
     calls: Option<Calls<'a>>,
@@ -216,7 +247,7 @@ impl<'a> Content<'a> {
             profile,
             joined,
             filtered: Vec::new(),
-            metrics: metrics.map(|metric| View::new(profile, tree, joined, metric)).collect(),
+            metrics: metrics.map(|metric| MetricView::new(profile, tree, joined, metric)).collect(),
             asked,
             calls: Calls::new(profile, tree),
             objects: Objects::new(profile, tree),
@@ -227,16 +258,16 @@ impl<'a> Content<'a> {
     }
 
     /// The numbers of a metric.
-    fn view(&self, metric: &Metric) -> Option<&View<'a>> {
+    fn view(&self, metric: &Metric) -> Option<&MetricView<'a>> {
         self.metrics.iter().find(|view| view.metric == *metric)
     }
 
-    fn samples(&self) -> Option<&View<'a>> {
+    fn samples(&self) -> Option<&MetricView<'a>> {
         self.view(&Metric::Samples)
     }
 
     /// What trees and the methods to begin with are by.
-    fn main_view(&self) -> Option<&View<'a>> {
+    fn main_view(&self) -> Option<&MetricView<'a>> {
         match &self.asked {
             Some(metric) => self.view(metric),
             None => self.metrics.first(),
@@ -244,13 +275,33 @@ impl<'a> Content<'a> {
     }
 
     /// What other tools measured.
-    fn other_metrics(&self) -> impl Iterator<Item = &View<'a>> {
+    fn other_metrics(&self) -> impl Iterator<Item = &MetricView<'a>> {
         self.metrics.iter().filter(|view| view.metric.is_other())
     }
 
-    /// Those of them that are of no call path.
-    fn pathless(&self) -> impl Iterator<Item = &View<'a>> {
-        self.other_metrics().filter(|view| !view.has_paths())
+    /// The calls of each method, where they were counted by call path.
+    fn call_counts(&self) -> Option<HashMap<MethodId, u64>> {
+        let calls = self.calls.as_ref().filter(|calls| calls.columns.is_some())?;
+        Some(calls.table.methods.iter().map(|row| (row.method, row.count)).collect())
+    }
+
+    /// Counted calls, unless a metric is asked for: they say more of callers and callees than the
+    /// numbers of any one metric.
+    fn edge_calls(&self) -> Option<&Calls<'a>> {
+        self.calls.as_ref().filter(|_| self.asked.is_none())
+    }
+
+    /// Callers and callees: all, or those with a method of `pattern`.
+    fn edges(&self, pattern: Option<&NamePattern>) -> Option<Table<'_>> {
+        match self.edge_calls() {
+            Some(calls) => Some(calls.edges(pattern)),
+            None => self.main_view().map(|view| view.edge_table(pattern)),
+        }
+    }
+
+    /// The allocation sites, where any is known.
+    fn sites(&self) -> Option<Table<'_>> {
+        self.objects.as_ref().filter(|objects| objects.has_sites).map(|objects| objects.sites())
     }
 
     fn is_empty(&self) -> bool {
@@ -265,10 +316,10 @@ impl<'a> Content<'a> {
     /// What there is, in a line: `12 samples of 10 ms = 120 ms of CPU time`.
     fn total(&self) -> String {
         let mut parts = Vec::new();
-        parts.extend(self.samples().map(View::total));
+        parts.extend(self.samples().map(MetricView::total));
         parts.extend(self.calls.as_ref().map(Calls::total));
         parts.extend(self.objects.as_ref().map(Objects::total));
-        parts.extend(self.other_metrics().filter(|view| view.has_paths()).map(View::total));
+        parts.extend(self.other_metrics().filter(|view| view.has_paths()).map(MetricView::total));
         parts.extend(self.contention.as_ref().map(Contention::total));
         parts.extend(self.fields.as_ref().map(Fields::total));
         parts.extend(heap::total(self.profile));
@@ -294,8 +345,8 @@ impl<'a> Content<'a> {
             let number = rows.iter().map(|row| row.1).fold(0, u64::saturating_add);
             if number > 0 {
                 let traces = plural(rows.len() as u64, "cut trace");
-                let share = view.percent(number);
-                let metric = show::metric(&view.metric);
+                let share = percent(number, view.numbers.total);
+                let metric = perk_render::metric(&view.metric);
                 lines.push(format!(
                     "inferred: the callers of {traces}, {share} % of {metric} (see --no-infer)"
                 ));
@@ -303,189 +354,6 @@ impl<'a> Content<'a> {
         }
         lines
     }
-}
-
-/// Everything there is; of the metric alone that was asked for, if one was.
-fn write_all(
-    args: &ReportArgs,
-    content: &Content<'_>,
-    mut lines: Vec<String>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let screen = Screen::of_stdout();
-    let top = args.top.unwrap_or(ROWS);
-    let blocks = args.top.unwrap_or(BLOCKS);
-    if let Some(accounting) = &content.profile.accounting {
-        let jvm = format!(" (pid {}, {})", accounting.pid, printable(&accounting.jvm));
-        let program = screen.cut_end(&printable(&accounting.program), jvm.chars().count());
-        lines.insert(1, format!("{program}{jvm}"));
-    }
-    let line_count = write_lines(&lines, &screen, out)?;
-    let mut sections = Vec::new();
-    if let Some(head) = Head::new(content, head::MOST) {
-        let rows = args.top.map(|top| top.min(head::MOST));
-        sections.push(head.section(rows, line_count + 1, &screen));
-    }
-    let is_asked = |metric: &Metric| content.asked.as_ref().is_none_or(|asked| asked == metric);
-    if let Some(view) = content.samples().filter(|_| is_asked(&Metric::Samples)) {
-        sections.extend(view_sections(args, view, &screen));
-    }
-    if let Some(calls) = content.calls.as_ref().filter(|_| is_asked(&Metric::SelfTime)) {
-        sections.push(calls.by_self(top, &screen));
-        sections.push(calls.by_total(top, content.filtered.is_empty(), &screen));
-        sections.push(calls.chatty(blocks, &screen));
-        if args.threads {
-            sections.extend(calls.threads(content.tree, blocks, &screen));
-        }
-    }
-    if content.asked.is_none() {
-        if let Some(objects) = &content.objects {
-            sections.push(objects.sites(blocks, &screen));
-            sections.push(objects.classes(top, &screen));
-            sections.push(objects.methods(content.tree, top, &screen));
-        }
-        sections.push(summaries::table(content.profile, &screen));
-    }
-    for view in &content.metrics {
-        let is_its = match view.metric {
-            Metric::Samples | Metric::SelfTime => false,
-            Metric::Other(..) => is_asked(&view.metric),
-            // Their own tables say more, unless one is asked for.
-            _ => content.asked.as_ref() == Some(&view.metric),
-        };
-        if is_its && view.has_paths() {
-            sections.extend(view_sections(args, view, &screen));
-        }
-    }
-    let pathless: Vec<_> = content.pathless().filter(|view| is_asked(&view.metric)).collect();
-    sections.push(totals::table(&pathless, top, &screen));
-    sections.push(heap::tables(content.profile, top, &screen));
-    if let Some(contention) = content.contention.as_ref().filter(|_| content.asked.is_none()) {
-        sections.push(contention.deadlock_lines(&screen));
-        sections.push(contention.locks(top, &screen));
-        sections.push(contention.paths(blocks, &screen));
-        if args.threads {
-            sections.push(contention.threads(top, &screen));
-        }
-        sections.push(contention.last_dump(blocks, &screen));
-    }
-    if let Some(fields) = content.fields.as_ref().filter(|_| content.asked.is_none()) {
-        sections.push(fields.shared_fields(top, &screen));
-        sections.push(fields.classes(top, &screen));
-        sections.push(fields.fields(top, &screen));
-        sections.push(fields.sites(top, &screen));
-    }
-    for section in sections.iter().filter(|section| !section.is_empty()) {
-        write!(out, "\n{section}")?;
-    }
-    if let Some(accounting) = &content.profile.accounting {
-        writeln!(out, "\n{}", screen.heading("Accounting"))?;
-        for line in accounting::lines(accounting) {
-            writeln!(out, "{}", screen.wrap(&line, ACCOUNTS))?;
-        }
-    }
-    Ok(())
-}
-
-/// The views that the options name. Returns what there is nothing of.
-fn write_views(
-    args: &ReportArgs,
-    content: &Content<'_>,
-    out: &mut dyn Write,
-) -> io::Result<Vec<String>> {
-    let screen = Screen::of_stdout();
-    let top = args.top.unwrap_or(ROWS);
-    let mut missing = Vec::new();
-    let mut sections = Vec::new();
-    let mut add = |wanted: bool, section: Option<String>, what: &str| match section
-        .filter(|section| !section.is_empty())
-    {
-        _ if !wanted => {}
-        Some(section) => sections.push(section),
-        None => missing.push(format!("no {what}")),
-    };
-    let view = content.main_view();
-    // Counted calls say more of callers and callees than the numbers of any one metric.
-    let calls = content.calls.as_ref().filter(|_| content.asked.is_none());
-    let callers = view
-        .filter(|_| calls.is_none() && (args.edges || args.method.is_some()))
-        .map(|view| Callers::new(content, view));
-    let objects = content.objects.as_ref();
-    if args.lines {
-        add(true, view.map(|view| view.line_table(top, &screen)), "call traces");
-    }
-    if let Some(order) = args.tree {
-        let tree = view.map(|view| match order {
-            TreeOrder::TopDown => tree::section(content, view, args.min, &screen),
-            TreeOrder::BottomUp => tree::bottom_up_section(content, view, args.min, &screen),
-        });
-        add(true, tree, "call tree");
-    }
-    if args.edges {
-        let edges = calls.map(|calls| calls.edges(top, &screen));
-        add(true, edges.or_else(|| Some(callers.as_ref()?.all(top, &screen))), "calls");
-    }
-    if let Some(name) = &args.method {
-        let found = calls.map(|calls| calls.butterflies(name, top, &screen));
-        let found = found.or_else(|| Some(callers.as_ref()?.butterflies(name, top, &screen)));
-        add(true, found, &format!("calls of {}", name.as_str()));
-    }
-    add(args.sites, objects.map(|objects| objects.sites(top, &screen)), "allocation sites");
-    let heaps = heap::tables(content.profile, top, &screen);
-    if objects.is_some() || heaps.is_empty() {
-        let classes = objects.map(|objects| objects.classes(top, &screen));
-        add(args.classes, classes, "allocation sites");
-    }
-    add(args.classes && !heaps.is_empty(), Some(heaps), "heap dumps");
-    if args.monitors {
-        let contention = content.contention.as_ref();
-        add(true, contention.map(|it| it.views(top, &screen)), "monitors");
-    }
-    for section in sections {
-        write!(out, "\n{section}")?;
-    }
-    Ok(missing)
-}
-
-/// The tables of one metric.
-fn view_sections(args: &ReportArgs, view: &View<'_>, screen: &Screen) -> Vec<String> {
-    let top = args.top.unwrap_or(ROWS);
-    let blocks = args.top.unwrap_or(BLOCKS);
-    let methods = view.methods();
-    let section =
-        |title: &str, table: String| format!("{}\n{table}", screen.heading(&view.title(title)));
-    let by_self = view.table(&methods, By::Own, top, args.traces, screen);
-    let by_total = view.table(&methods, By::Total, top, false, screen);
-    let mut sections = vec![
-        section("Top methods by self", by_self),
-        section("Top methods by total", by_total),
-        section("Top call paths, innermost frame first", paths::blocks(view, blocks, screen)),
-    ];
-    if args.threads {
-        sections.extend(thread_sections(view, blocks, screen));
-    }
-    sections
-}
-
-fn thread_sections(view: &View<'_>, top: usize, screen: &Screen) -> Vec<String> {
-    let threads = top::threads(view.profile, &view.numbers);
-    if threads.is_empty() {
-        return vec![no_threads(screen) + "\n"];
-    }
-    let section = |(thread, number)| {
-        let name = printable(view.profile.thread_name(thread));
-        let heading = format!("Thread {name}: {}", view.amount(number));
-        let of_thread = view.of_thread(thread);
-        let table = of_thread.table(&of_thread.methods(), By::Own, top, false, screen);
-        format!("{}\n{table}", screen.heading(&heading))
-    };
-    threads.into_iter().map(section).collect()
-}
-
-/// What stands in the place of the threads' tables where there are none.
-fn no_threads(screen: &Screen) -> String {
-    let hint = "the profile does not distinguish threads (perk run --threads does)";
-    screen.wrap(&format!("{}: {hint}", screen.heading("Threads")), INDENT)
 }
 
 /// A pattern on the command line.
@@ -547,11 +415,12 @@ mod tests {
         let metric = args.metric.as_ref().and_then(|name| Metric::find(profile, name));
         let tree = MethodTree::new(profile);
         let content = Content::of_metric(profile, &tree, &joined, metric);
+        let ask = Ask::new(&args);
         let mut text = Vec::new();
         if args.csv {
-            assert_eq!(csv::write(&content, &args, &mut text).unwrap(), None);
+            assert_eq!(write_csv(&content, &ask, &mut text).unwrap(), None);
         } else {
-            write_all(&args, &content, vec![content.total()], &mut text).unwrap();
+            write_text(&content, &ask, vec![content.total()], &mut text).unwrap();
         }
         String::from_utf8(text).unwrap()
     }

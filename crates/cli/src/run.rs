@@ -15,11 +15,12 @@ use anyhow::{Context, bail};
 use perk_formats::View;
 use perk_formats::hprof::{BINARY, TEXT};
 use perk_profile::Profile;
+use perk_profile::units::printable;
+use perk_render::Screen;
 
 use crate::args::RunArgs;
 use crate::output::{self, Target};
 use crate::report;
-use crate::show::{Screen, printable};
 use crate::talk::say;
 use crate::{ERROR, accounting, agent, talk};
 use command::{Plan, Route};

@@ -3,7 +3,7 @@
 use std::fmt::Arguments;
 use std::io::{Write, stderr};
 
-use crate::show::printable;
+use perk_profile::units::printable;
 
 /// Says a line that is meant for a person: `perk: …`. What could harm a terminal, as it may stand in
 /// the name of a file, is escaped.

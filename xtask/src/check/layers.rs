@@ -30,11 +30,13 @@ const LAYERS: &[(&str, &[&str])] = &[
             "perk-files",
         ],
     ),
+    ("perk-render", &["perk-profile"]),
     ("perk-ui", &["perk-analysis", "perk-formats", "perk-hprof", "perk-profile"]),
     (
         "perk-cli",
         &[
             "perk-ui",
+            "perk-render",
             "perk-analysis",
             "perk-formats",
             "perk-hprof",

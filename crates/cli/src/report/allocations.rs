@@ -1,12 +1,10 @@
-//! Allocations as tables.
+//! Allocations by site, class and method.
 
 use perk_analysis::MethodTree;
-use perk_analysis::allocations::{self, AllocationColumns};
-use perk_profile::{Allocations, FrameId, Profile, Sites};
-
-use super::paths;
-use super::table::{Row, Table};
-use crate::show::{self, Screen, bytes, percent, plural};
+use perk_analysis::allocations::{self, AllocationColumns, MethodRow};
+use perk_profile::units::{bytes, percent, plural};
+use perk_profile::{Allocations, Profile, Sites, Unit};
+use perk_render::{Cell, Column, Json, Row, Table};
 
 /// Stands for the path where it is not known, and that of others is.
 const NO_PATH: &str = "[site not known]";
@@ -15,24 +13,18 @@ const NO_PATH: &str = "[site not known]";
 #[derive(Debug)]
 pub(super) struct Objects<'a> {
     profile: &'a Profile,
-    pub(super) section: &'a Sites,
+    section: &'a Sites,
     /// By node of the profile's [`MethodTree`].
     pub(super) columns: AllocationColumns,
     /// Whether it is known of some objects where they were made.
-    has_sites: bool,
+    pub(super) has_sites: bool,
     /// The objects of the rows.
     listed: Allocations,
     /// Whether shares are of the live bytes, and lists in their order: see [`Sites::is_by_live`].
     is_by_live: bool,
-    /// Whether it is known what was allocated, and what of it lives.
-    pub(super) known: Known,
-}
-
-/// Which numbers are known: others are left out, as zeros would be wrong.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
-    pub(super) allocated: bool,
-    pub(super) live: bool,
+    /// Whether it is known what was allocated, and what of it lives: zeros would be wrong.
+    is_allocated_known: bool,
+    is_live_known: bool,
 }
 
 impl<'a> Objects<'a> {
@@ -41,18 +33,23 @@ impl<'a> Objects<'a> {
         let section = profile.sites()?;
         let columns = AllocationColumns::new(profile, tree, section);
         let has_sites = section.rows.iter().any(|row| profile.frames(row.trace).next().is_some());
-        let listed = section.listed();
-        let known = Known { allocated: true, live: true };
-        let is_by_live = section.is_by_live();
-        let mut objects = Self { profile, section, columns, has_sites, listed, is_by_live, known };
-        let all = objects.all();
-        objects.known = Known {
-            // What lives was allocated.
-            allocated: (all.allocated_bytes, all.live_bytes) == (0, 0) || all.allocated_bytes > 0,
-            // A table by class, or one without numbers of objects, does not tell what lives.
-            live: section.known.live && (has_sites && all.allocated_count > 0)
-                || all.live_count > 0,
+        let mut objects = Self {
+            profile,
+            section,
+            columns,
+            has_sites,
+            listed: section.listed(),
+            is_by_live: section.is_by_live(),
+            is_allocated_known: true,
+            is_live_known: true,
         };
+        let all = objects.all();
+        // What lives was allocated.
+        objects.is_allocated_known =
+            (all.allocated_bytes, all.live_bytes) == (0, 0) || all.allocated_bytes > 0;
+        // A table by class, or one without numbers of objects, does not say what lives.
+        objects.is_live_known =
+            section.known.live && (has_sites && all.allocated_count > 0) || all.live_count > 0;
         Some(objects)
     }
 
@@ -62,7 +59,7 @@ impl<'a> Objects<'a> {
         let mut total = String::new();
         let mut objects = self.all();
         if self.section.rows.is_empty() && objects == Allocations::default() {
-            // All sites were below the cutoff, or there are none: the file does not tell.
+            // All sites were below the cutoff, or there are none: the file does not say.
             return "no allocation sites listed".to_owned();
         }
         if let Some(sites) = self.part() {
@@ -75,17 +72,17 @@ impl<'a> Objects<'a> {
             count => format!("{} {what} in {}", bytes(size), plural(count, "object")),
         };
         let mut amounts = Vec::new();
-        if self.known.allocated {
+        if self.is_allocated_known {
             amounts.push(amount(objects.allocated_bytes, objects.allocated_count, "allocated"));
         }
-        if self.known.live {
+        if self.is_live_known {
             let objects_live = plural(objects.live_count, "object");
             amounts.push(format!("{} live in {objects_live}", bytes(objects.live_bytes)));
         }
         total + about + &amounts.join(", ")
     }
 
-    /// `4 sites with 63.31 % of the live bytes`, where the file leaves out others and tells nothing
+    /// `4 sites with 63.31 % of the live bytes`, where the file leaves out others and has nothing
     /// of them but that.
     pub(super) fn part(&self) -> Option<String> {
         let sites = plural(self.section.rows.len() as u64, "site");
@@ -94,7 +91,7 @@ impl<'a> Objects<'a> {
     }
 
     /// All objects, those of sites that the file does not list among them as far as they are known.
-    pub(super) fn all(&self) -> Allocations {
+    fn all(&self) -> Allocations {
         let (total, listed) = (self.section.total, self.listed);
         Allocations {
             live_bytes: total.live_bytes.max(listed.live_bytes),
@@ -104,121 +101,148 @@ impl<'a> Objects<'a> {
         }
     }
 
-    /// The objects of the rows.
-    pub(super) fn listed(&self) -> Allocations {
-        self.listed
-    }
-
     /// The bytes that shares are of.
     fn size(&self, objects: &Allocations) -> u64 {
         if self.is_by_live { objects.live_bytes } else { objects.allocated_bytes }
     }
 
-    /// What part of all these objects are.
-    fn share(&self, objects: &Allocations) -> String {
-        percent(self.size(objects), self.size(&self.all()))
+    fn heading(&self, title: &str) -> String {
+        match self.section.sample_interval_bytes {
+            Some(interval) => format!("{title} (estimates: one sample every {})", bytes(interval)),
+            None => title.to_owned(),
+        }
     }
 
     fn order(&self) -> &'static str {
         if self.is_by_live { "live" } else { "allocated" }
     }
 
-    fn heading(&self, title: &str, screen: &Screen) -> String {
-        let mut title = title.to_owned();
-        if let Some(interval) = self.section.sample_interval_bytes {
-            title += &format!(" (estimates: one sample every {})", bytes(interval));
-        }
-        screen.heading(&title) + "\n"
+    /// The columns of objects.
+    fn numbers(&self) -> [Column; 4] {
+        let total = self.size(&self.all());
+        let number = |id, unit, is_known: bool, position: u8, heading| {
+            let column = Column::number(id, unit).of(total);
+            if is_known { column.at(position, heading) } else { column }
+        };
+        let (first, second) = if self.is_by_live { (3, 1) } else { (1, 3) };
+        let (allocated, live) = (self.is_allocated_known, self.is_live_known);
+        let mut columns = [
+            number("allocated_bytes", Unit::Bytes, allocated, first, "allocated"),
+            number("allocated_count", Unit::Count, allocated, first + 1, "objects"),
+            number("live_bytes", Unit::Bytes, live, second, "live"),
+            number("live_count", Unit::Count, live, second + 1, "live objects"),
+        ];
+        let (index, share) = if self.is_by_live { (2, "live %") } else { (0, "alloc %") };
+        columns[index] = columns[index].clone().share_at(0, share);
+        columns
     }
 
-    /// The sites with most bytes, each with its call path; nothing where none is known.
-    pub(super) fn sites(&self, top: usize, screen: &Screen) -> String {
-        if !self.has_sites {
-            return String::new();
-        }
-        let rows = allocations::sites(self.profile, self.section);
-        let symbols = &self.profile.symbols;
-        let rows = rows.iter().take(top).enumerate().map(|(index, row)| {
-            let class = show::class(symbols, row.class);
-            let frames: Vec<_> = self.profile.tree.frames(row.node).collect();
-            let mut below = paths::middle_cut(&frames, |&id: &FrameId| show::frame(symbols, id));
-            if below.is_empty() {
-                below.push(NO_PATH.to_owned());
-            }
-            Row { cells: self.cells(index, &row.objects, class), below }
+    /// The cells of these columns.
+    fn cells<'t>(&self, objects: &Allocations) -> [Cell<'t>; 4] {
+        let Allocations { live_bytes, live_count, allocated_bytes, allocated_count } = *objects;
+        let cell = |cell, is_known: bool| if is_known { cell } else { Cell::Missing("") };
+        [
+            cell(Cell::Number(allocated_bytes), self.is_allocated_known),
+            cell(object_count(allocated_count, allocated_bytes), self.is_allocated_known),
+            cell(Cell::Number(live_bytes), self.is_live_known),
+            cell(object_count(live_count, live_bytes), self.is_live_known),
+        ]
+    }
+
+    /// These columns as members of an object.
+    fn members<'t>(
+        &self,
+        objects: &Allocations,
+    ) -> impl Iterator<Item = (&'static str, Json<'t>)> + use<'t> {
+        let cells = self.cells(objects).map(|cell| cell.as_number());
+        self.numbers().into_iter().zip(cells).map(|(column, number)| (column.id(), number.into()))
+    }
+
+    /// These columns as an object.
+    pub(super) fn json<'t>(&self, objects: &Allocations) -> Json<'t> {
+        Json::object(self.members(objects))
+    }
+
+    /// The sites with most bytes, each with its call path.
+    pub(super) fn sites(&self) -> Table<'_> {
+        let mut columns = vec![Column::other("class").name("class")];
+        columns.extend(self.numbers());
+        columns.push(Column::path(NO_PATH));
+        let rows = allocations::sites(self.profile, self.section).into_iter().map(|row| {
+            let path = Cell::Path(self.profile.tree.frames(row.node).collect());
+            let cells = [Cell::Class(row.class)].into_iter().chain(self.cells(&row.objects));
+            Row::new(cells.chain([path]).collect())
         });
-        let table = Table { titles: self.titles("class"), rows: rows.collect() };
-        self.heading("Top allocation sites, innermost frame first", screen) + &table.render(screen)
+        let heading = self.heading("Top allocation sites, innermost frame first");
+        Table::new(&self.profile.symbols, heading, columns, rows).ranked()
     }
 
     /// The classes with most bytes.
-    pub(super) fn classes(&self, top: usize, screen: &Screen) -> String {
-        let rows = allocations::classes(self.profile, self.section);
-        if rows.is_empty() {
-            return String::new();
-        }
-        let rows = rows.iter().take(top).enumerate().map(|(index, row)| {
-            let class = show::class(&self.profile.symbols, row.class);
-            Row { cells: self.cells(index, &row.objects, class), below: Vec::new() }
+    pub(super) fn classes(&self) -> Table<'_> {
+        let mut columns = vec![Column::other("class").json("name").name("class")];
+        columns.extend(self.numbers());
+        let rows = allocations::classes(self.profile, self.section).into_iter().map(|row| {
+            let cells = [Cell::Class(row.class)].into_iter().chain(self.cells(&row.objects));
+            Row::new(cells.collect())
         });
-        let table = Table { titles: self.titles("class"), rows: rows.collect() };
-        let title = format!("Top classes by {} bytes", self.order());
-        self.heading(&title, screen) + &table.render(screen)
+        let heading = self.heading(&format!("Top classes by {} bytes", self.order()));
+        Table::new(&self.profile.symbols, heading, columns, rows).ranked()
     }
 
-    /// The methods that allocated most themselves, or most of what lives; nothing where none is known.
-    pub(super) fn methods(&self, tree: &MethodTree, top: usize, screen: &Screen) -> String {
-        if !self.has_sites {
-            return String::new();
-        }
-        let rows = self.columns.methods(tree);
-        let rows = &rows[..rows.len().min(top)];
-        let labels = show::labels(&self.profile.symbols, rows.iter().map(|row| row.method));
-        let rows = rows.iter().enumerate().map(|(index, row)| {
-            let cells = vec![
-                (index + 1).to_string(),
-                self.share(&row.own),
-                bytes(self.size(&row.own)),
-                match self.is_by_live {
-                    true => object_count(row.own.live_count, row.own.live_bytes),
-                    false => object_count(row.own.allocated_count, row.own.allocated_bytes),
-                },
-                self.share(&row.total),
-                bytes(self.size(&row.total)),
-                labels[&row.method].clone(),
-            ];
-            Row { cells, below: Vec::new() }
-        });
-        let titles = vec!["#", "self %", "self", "objects", "total %", "total", "method"];
-        let table = Table { titles, rows: rows.collect() };
-        let title = format!("Top methods by {} bytes", self.order());
-        self.heading(&title, screen) + &table.render(screen)
-    }
-
-    fn titles(&self, last: &'static str) -> Vec<&'static str> {
-        let allocated: &[_] = if self.known.allocated { &["allocated", "objects"] } else { &[] };
-        let live: &[_] = if self.known.live { &["live", "live objects"] } else { &[] };
-        match self.is_by_live {
-            true => [&["#", "live %"], live, allocated, &[last]].concat(),
-            false => [&["#", "alloc %"], allocated, live, &[last]].concat(),
-        }
-    }
-
-    fn cells(&self, index: usize, objects: &Allocations, name: String) -> Vec<String> {
-        let columns = |is_known: bool, size: u64, count: u64| match is_known {
-            true => vec![bytes(size), object_count(count, size)],
-            false => Vec::new(),
+    /// The methods that allocated most themselves, or most of what lives.
+    pub(super) fn methods(&self, tree: &MethodTree) -> Table<'_> {
+        let total = self.size(&self.all());
+        let size = |position, heading, share| {
+            let column = Column::number("", Unit::Bytes).no_json().no_csv().of(total);
+            column.share_at(position, share).at(position + 1, heading)
         };
-        let Allocations { live_bytes, live_count, allocated_bytes, allocated_count } = *objects;
-        let allocated = columns(self.known.allocated, allocated_bytes, allocated_count);
-        let live = columns(self.known.live, live_bytes, live_count);
-        let (first, second) = if self.is_by_live { (live, allocated) } else { (allocated, live) };
-        let head = vec![(index + 1).to_string(), self.share(objects)];
-        [head, first, second, vec![name]].concat()
+        let columns = vec![
+            Column::method().name("method"),
+            size(0, "self", "self %"),
+            Column::words().at(2, "objects"),
+            size(3, "total", "total %"),
+            Column::other("self").no_csv(),
+            Column::other("total").no_csv(),
+        ];
+        let rows =
+            self.columns.methods(tree).into_iter().map(|MethodRow { method, own, total }| {
+                Row::new(vec![
+                    Cell::Method(method),
+                    Cell::Number(self.size(&own)),
+                    match self.is_by_live {
+                        true => object_count(own.live_count, own.live_bytes),
+                        false => object_count(own.allocated_count, own.allocated_bytes),
+                    },
+                    Cell::Number(self.size(&total)),
+                    Cell::Json(self.json(&own)),
+                    Cell::Json(self.json(&total)),
+                ])
+            });
+        let heading = self.heading(&format!("Top methods by {} bytes", self.order()));
+        Table::new(&self.profile.symbols, heading, columns, rows).ranked()
+    }
+
+    /// All allocations; of each list the first `top` rows.
+    pub(super) fn report(&self, tree: &MethodTree, top: usize) -> Json<'_> {
+        let is_partial = self.part().is_some();
+        // Of the sites that the file lists.
+        let listed = if is_partial { self.listed } else { self.all() };
+        let all_live_bytes = self.is_live_known.then_some(self.all().live_bytes);
+        let sample_interval_bytes = self.section.sample_interval_bytes;
+        let members = [
+            ("is_partial", is_partial.into()),
+            ("all_live_bytes", all_live_bytes.into()),
+            ("is_estimated", sample_interval_bytes.is_some().into()),
+            ("sample_interval_bytes", sample_interval_bytes.into()),
+            ("classes", self.classes().top(top).into()),
+            ("sites", self.sites().top(top).into()),
+            ("methods", self.methods(tree).top(top).into()),
+        ];
+        Json::object(self.members(&listed).chain(members))
     }
 }
 
-/// How many objects there are; some files tell their bytes alone.
-fn object_count(count: u64, size: u64) -> String {
-    if count == 0 && size > 0 { "-".to_owned() } else { count.to_string() }
+/// A number of objects; some files have their bytes alone.
+fn object_count<'t>(count: u64, size: u64) -> Cell<'t> {
+    if count == 0 && size > 0 { Cell::Worded(0, "-".to_owned()) } else { Cell::Number(count) }
 }

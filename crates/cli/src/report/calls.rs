@@ -1,17 +1,19 @@
-//! Exact calls as tables.
+//! Exact calls.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::rc::Rc;
 
 use perk_analysis::MethodTree;
-use perk_analysis::calls::{CallColumns, CallTable, Edge, MethodCalls};
-use perk_profile::{MethodId, NamePattern, Profile, ThreadId};
+use perk_analysis::calls::{CallColumns, CallTable, Chatty, Edge, MethodCalls};
+use perk_profile::units::{duration, percent, plural, printable};
+use perk_profile::{MethodId, NamePattern, Profile, ThreadId, Unit};
+use perk_render::{Cell, Column, Json, Part, Row, Section, Table};
 
-use super::no_threads;
-use super::table::{Row, Table};
-use crate::show::{self, Screen, duration, percent, plural, printable};
+use super::{NO_CALLER, no_threads};
 
 /// Callers shown under a chatty method.
 const CALLERS: usize = 4;
-/// Stands for the caller of a thread's first method.
-const NO_CALLER: &str = "[thread start, or not known]";
 /// Stands for a method that is not known.
 const UNKNOWN: &str = "[unknown]";
 
@@ -37,7 +39,7 @@ impl<'a> Calls<'a> {
     }
 
     /// Whether the calls have times.
-    pub(super) fn is_timed(&self) -> bool {
+    fn is_timed(&self) -> bool {
         self.table.self_ns > 0
     }
 
@@ -51,7 +53,7 @@ impl<'a> Calls<'a> {
     }
 
     /// The time of all calls, those that the file does not list among them, in nanoseconds.
-    pub(super) fn all_ns(&self) -> u64 {
+    fn all_ns(&self) -> u64 {
         let sections = self.profile.call_times().map(|times| times.total_ns);
         sections.fold(0, u64::saturating_add).max(self.table.self_ns)
     }
@@ -69,86 +71,68 @@ impl<'a> Calls<'a> {
         text
     }
 
-    /// The methods with most time of their own.
-    pub(super) fn by_self(&self, top: usize, screen: &Screen) -> String {
-        let title = if self.is_timed() { "Top methods by self" } else { "Top methods by calls" };
-        let mut text = format!("{}\n", screen.heading(title));
-        text += &self.methods(&self.table, &self.table.methods, top, screen);
-        if self.table.is_recursion_counted_again && self.is_timed() {
-            let note = "The file has no call paths: self is computed from the totals, and a \
-                        total counts recursive calls again.";
-            text += &(screen.wrap(note, 0) + "\n");
+    /// The methods with most time of their own, or with most calls where nothing was timed.
+    pub(super) fn by_self(&self) -> Table<'_> {
+        let heading = if self.is_timed() { "Top methods by self" } else { "Top methods by calls" };
+        let table = self.methods(heading.to_owned(), &self.table, self.table.methods.clone());
+        match self.table.is_recursion_counted_again && self.is_timed() {
+            true => table.note(
+                "The file has no call paths: self is computed from the totals, and a total counts \
+                 recursive calls again.",
+            ),
+            false => table,
         }
-        text
     }
 
-    /// The methods with most time in all; empty where nothing was timed. Where not all traces are
+    /// The methods with most time in all; `None` where nothing was timed. Where not all traces are
     /// shown, their paths have gaps that say nothing of the file.
-    pub(super) fn by_total(&self, top: usize, are_all_shown: bool, screen: &Screen) -> String {
-        if !self.is_timed() {
-            return String::new();
-        }
+    pub(super) fn by_total(&self, are_all_shown: bool) -> Option<Table<'_>> {
         let mut rows = self.table.methods.clone();
-        rows.sort_by_key(|row| std::cmp::Reverse(row.total_ns));
-        let mut text = format!("{}\n", screen.heading("Top methods by total"));
-        text += &self.methods(&self.table, &rows, top, screen);
-        if self.table.are_paths_cut && are_all_shown {
-            text += "The file's call paths are cut: a total has only the part that they show.\n";
-        }
-        text
+        rows.sort_by_key(|row| Reverse(row.total_ns));
+        let table = self.methods("Top methods by total".to_owned(), &self.table, rows);
+        let table = match self.table.are_paths_cut && are_all_shown {
+            true => table
+                .note("The file's call paths are cut: a total has only the part that they show."),
+            false => table,
+        };
+        self.is_timed().then_some(table)
     }
 
-    fn methods(
-        &self,
-        table: &CallTable,
-        rows: &[MethodCalls],
-        top: usize,
-        screen: &Screen,
-    ) -> String {
-        let rows = &rows[..rows.len().min(top)];
-        let labels = show::labels(&self.profile.symbols, rows.iter().map(|row| row.method));
-        let is_timed = table.self_ns > 0;
-        let mut titles = vec!["#"];
+    /// Methods of all calls, or of those of one thread.
+    fn methods<'t>(&self, heading: String, table: &CallTable, rows: Vec<MethodCalls>) -> Table<'t>
+    where
+        'a: 't,
+    {
+        let (is_timed, is_all_timed) = (table.self_ns > 0, self.is_timed());
+        let all_ns = if std::ptr::eq(table, &self.table) { self.all_ns() } else { table.self_ns };
+        let mut own = Column::number("self_ns", Unit::Nanoseconds).of(all_ns);
+        let mut total = Column::number("total_ns", Unit::Nanoseconds).of(all_ns);
+        let mut average = Column::words();
         if is_timed {
-            titles.extend(["self %", "self", "total %", "total", "average"]);
+            own = own.share_at(0, "self %").at(1, "self");
+            total = total.share_at(2, "total %").at(3, "total");
+            average = average.at(4, "average");
         }
-        titles.extend(["calls %", "calls", "method"]);
-        let all_ns = self.all_ns_of(table);
-        let rows = rows.iter().enumerate().map(|(index, row)| {
+        let count = Column::number("call_count", Unit::Count).of(table.count);
+        let count = count.share_at(5, "calls %").at(6, "calls");
+        let columns = vec![Column::method().name("method"), count, own, total, average];
+        let rows = rows.into_iter().map(move |row| {
             // What was cut off is not 0.
-            let own = |cell: String| if row.is_listed() { cell } else { String::new() };
-            let mut cells = vec![(index + 1).to_string()];
-            if is_timed {
-                cells.extend([
-                    own(percent(row.self_ns, all_ns)),
-                    own(duration(row.self_ns)),
-                    percent(row.total_ns, all_ns),
-                    duration(row.total_ns),
-                    own(average(row)),
-                ]);
-            }
-            cells.extend([
-                own(percent(row.count, table.count)),
-                own(row.count.to_string()),
-                labels[&row.method].clone(),
-            ]);
-            Row { cells, below: Vec::new() }
+            let own = |cell| if row.is_listed() { cell } else { Cell::Missing("") };
+            let timed = |ns| Cell::optional(is_all_timed.then_some(ns));
+            Row::new(vec![
+                Cell::Method(row.method),
+                own(Cell::Number(row.count)),
+                own(timed(row.self_ns)),
+                timed(row.total_ns),
+                own(Cell::text(average_text(&row))),
+            ])
         });
-        Table { titles, rows: rows.collect() }.render(screen)
-    }
-
-    /// What the shares of a table are of: of all calls, or of those of one thread.
-    fn all_ns_of(&self, table: &CallTable) -> u64 {
-        if std::ptr::eq(table, &self.table) { self.all_ns() } else { table.self_ns }
+        Table::new(&self.profile.symbols, heading, columns, rows).ranked()
     }
 
     /// A table for each thread, most time first.
-    pub(super) fn threads(&self, tree: &MethodTree, top: usize, screen: &Screen) -> Vec<String> {
-        let of_thread = |index| {
-            let thread = ThreadId::new(index);
-            let columns = CallColumns::new(self.profile, tree, Some(thread));
-            (thread, CallTable::of_tree(self.profile, tree, &columns))
-        };
+    pub(super) fn by_thread(&self, tree: &MethodTree, top: usize) -> Vec<Section<'_>> {
         let mut has_calls = vec![false; self.profile.threads.len()];
         for row in self.profile.call_times().flat_map(|times| &times.rows) {
             if let Some(thread) = self.profile.get_trace(row.trace).thread {
@@ -157,15 +141,17 @@ impl<'a> Calls<'a> {
         }
         let mut threads: Vec<_> = (0..has_calls.len())
             .filter(|&index| has_calls[index])
-            .map(of_thread)
+            .map(|index| {
+                let thread = ThreadId::new(index);
+                let columns = CallColumns::new(self.profile, tree, Some(thread));
+                (thread, CallTable::of_tree(self.profile, tree, &columns))
+            })
             .filter(|(_, table)| table.count > 0)
             .collect();
         if threads.is_empty() {
-            return vec![no_threads(screen) + "\n"];
+            return vec![vec![no_threads()]];
         }
-        threads.sort_by_key(|(thread, table)| {
-            std::cmp::Reverse((table.self_ns, table.count, *thread))
-        });
+        threads.sort_by_key(|(thread, table)| Reverse((table.self_ns, table.count, *thread)));
         let section = |(thread, table): &(ThreadId, CallTable)| {
             let name = printable(self.profile.thread_name(*thread));
             let mut heading = format!("Thread {name}: {}", plural(table.count, "call"));
@@ -173,147 +159,166 @@ impl<'a> Calls<'a> {
                 let share = percent(table.self_ns, self.all_ns());
                 heading += &format!(", {} ({share} %)", duration(table.self_ns));
             }
-            let rows = self.methods(table, &table.methods, top, screen);
-            format!("{}\n{rows}", screen.heading(&heading))
+            vec![Part::Table(self.methods(heading, table, table.methods.clone()).top(top))]
         };
         threads.iter().map(section).collect()
     }
 
-    /// The methods whose calls are many and small, with their callers; empty where there is none.
-    pub(super) fn chatty(&self, top: usize, screen: &Screen) -> String {
+    /// The first `top` methods whose calls are many and small, with their callers.
+    pub(super) fn chatty(&self, top: usize) -> Table<'_> {
+        let mut average = Column::number("average_self_ns", Unit::Nanoseconds);
+        let mut own = Column::words();
+        if self.is_timed() {
+            (average, own) = (average.at(2, "average"), own.at(3, "self"));
+        }
+        let count = Column::number("call_count", Unit::Count).of(self.table.count);
+        let columns = vec![
+            Column::method().name("method"),
+            count.share_at(0, "calls %").at(1, "calls"),
+            average,
+            own,
+            Column::other("callers").no_csv(),
+        ];
         let mut rows = self.table.chatty();
         rows.truncate(top);
-        if rows.is_empty() {
-            return String::new();
-        }
         let shown = rows.iter().flat_map(|row| {
             let callers = row.callers.iter().take(CALLERS).filter_map(|edge| edge.caller);
             callers.chain([row.row.method])
         });
-        let labels = show::labels(&self.profile.symbols, shown);
-        let mut titles = vec!["#", "calls %", "calls"];
-        if self.is_timed() {
-            titles.extend(["average", "self"]);
-        }
-        titles.push("method");
-        let table_rows = rows.iter().enumerate().map(|(index, chatty)| {
-            let row = chatty.row;
-            let mut cells = vec![
-                (index + 1).to_string(),
-                percent(row.count, self.table.count),
-                row.count.to_string(),
-            ];
-            if self.is_timed() {
-                cells.extend([average(&row), duration(row.self_ns)]);
-            }
-            cells.push(labels[&row.method].clone());
-            let by = |edge: &Edge| {
-                let caller = edge.caller.map_or(NO_CALLER, |method| &labels[&method]);
-                let share = percent(edge.count, row.count);
-                format!("{share} % {} by {caller}", plural(edge.count, "call"))
+        let labels = Rc::new(perk_render::labels(&self.profile.symbols, shown));
+        let table_labels = Rc::clone(&labels);
+        let row = move |Chatty { row, callers }: Chatty| {
+            let average = Cell::Worded(row.average_ns(), average_text(&row));
+            let below = caller_lines(&row, &callers, &labels);
+            let count = Column::number("call_count", Unit::Count);
+            let caller = |edge: Edge| {
+                Row::new(vec![Cell::method_or(edge.caller, NO_CALLER), Cell::Number(edge.count)])
             };
-            let mut below: Vec<_> = chatty.callers.iter().take(CALLERS).map(by).collect();
-            let hidden = chatty.callers.len().saturating_sub(CALLERS) as u64;
-            if hidden > 0 {
-                below.push(format!("and {}", plural(hidden, "more caller")));
-            }
-            Row { cells, below }
-        });
-        let title = "Chatty methods: many small calls, to be reduced in their callers";
-        let table = Table { titles, rows: table_rows.collect() };
-        format!("{}\n{}", screen.heading(title), table.render(screen))
+            let callers = callers.into_iter().map(caller);
+            let callers =
+                Table::new(&self.profile.symbols, "", vec![Column::other("name"), count], callers);
+            Row::new(vec![
+                Cell::Method(row.method),
+                Cell::Number(row.count),
+                if self.is_timed() { average } else { Cell::Missing("") },
+                Cell::text(duration(row.self_ns)),
+                Cell::Json(callers.into()),
+            ])
+            .below(below)
+        };
+        let heading = "Chatty methods: many small calls, to be reduced in their callers";
+        let rows = rows.into_iter().map(row);
+        let table = Table::new(&self.profile.symbols, heading, columns, rows);
+        table.labelled(&table_labels).ranked()
     }
 
-    /// Who calls whom, most calls first.
-    pub(super) fn edges(&self, top: usize, screen: &Screen) -> String {
-        let edges: Vec<_> = self.table.edges.iter().take(top).copied().collect();
-        let known = edges.iter().flat_map(|edge| [edge.caller, edge.callee]).flatten();
-        let labels = show::labels(&self.profile.symbols, known);
-        let name = |edge: &Edge| {
-            let caller = edge.caller.map_or(NO_CALLER, |method| &labels[&method]);
-            let callee = edge.callee.map_or(UNKNOWN, |method| &labels[&method]);
-            format!("{caller} → {callee}")
+    /// Callers and callees, most calls first: all, or those with a method of `pattern`.
+    pub(super) fn edges(&self, pattern: Option<&NamePattern>) -> Table<'_> {
+        let symbols = &self.profile.symbols;
+        let mut edges = self.table.edges.clone();
+        edges.retain(|edge| {
+            let mut methods = edge.caller.into_iter().chain(edge.callee);
+            pattern.is_none_or(|it| methods.any(|method| it.matches_method(symbols, method)))
+        });
+        self.table_of("Top call edges by calls", edges, self.table.count, [true; 2])
+    }
+
+    /// Callers and callees of `count` calls. Text shows the callers, the callees or both.
+    fn table_of(&self, heading: &str, edges: Vec<Edge>, count: u64, sides: [bool; 2]) -> Table<'_> {
+        let is_timed = self.is_timed();
+        let calls = Column::number("call_count", Unit::Count).of(count);
+        let mut total = Column::number("total_ns", Unit::Nanoseconds).of(self.all_ns());
+        if is_timed {
+            total = total.share_at(2, "total %").at(3, "total");
+        }
+        let columns = vec![
+            Column::other("caller").name_if(sides[0], "caller"),
+            Column::other("callee").name_if(sides[1], "callee"),
+            calls.share_at(0, "calls %").at(1, "calls"),
+            total,
+        ];
+        let row = move |edge: Edge| {
+            Row::new(vec![
+                Cell::method_or(edge.caller, NO_CALLER),
+                Cell::method_or(edge.callee, UNKNOWN),
+                Cell::optional((edge.count > 0).then_some(edge.count)),
+                Cell::optional(is_timed.then_some(edge.total_ns)),
+            ])
         };
-        let table = self.edge_table(&edges, self.table.count, "caller → callee", name, screen);
-        format!("{}\n{table}", screen.heading("Top call edges by calls"))
+        Table::new(&self.profile.symbols, heading, columns, edges.into_iter().map(row))
     }
 
     /// For each method that `pattern` means, at most `top` of them: its numbers, its callers and
-    /// its callees. Empty where there is none.
-    pub(super) fn butterflies(&self, pattern: &NamePattern, top: usize, screen: &Screen) -> String {
+    /// its callees.
+    pub(super) fn butterflies(&self, pattern: &NamePattern, top: usize) -> Vec<Section<'_>> {
         let rows = self.table.matching(self.profile, pattern);
-        super::blocks(&rows, top, |row| self.butterfly(row, top, screen))
+        super::blocks(&rows, top, |row| self.butterfly(row, top))
     }
 
-    fn butterfly(&self, row: &MethodCalls, top: usize, screen: &Screen) -> String {
-        let symbols = &self.profile.symbols;
+    fn butterfly(&self, row: &MethodCalls, top: usize) -> Section<'_> {
         let callers = self.table.callers(row.method);
         let callees = self.table.callees(row.method);
+        let (called, calls) = (sum(&callers), sum(&callees));
         let known = callers.iter().chain(&callees).flat_map(|edge| [edge.caller, edge.callee]);
-        let labels = show::labels(symbols, known.flatten().chain([row.method]));
-        let mut heading = format!("{}: {}", labels[&row.method], plural(row.count, "call"));
-        if !row.is_listed() {
-            let (total, share) = (duration(row.total_ns), percent(row.total_ns, self.all_ns()));
-            heading = format!("{}: not in the file's rows", labels[&row.method]);
-            if self.is_timed() {
-                heading += &format!(", total {total} ({share} %)");
-            }
-        } else if self.is_timed() {
-            let all_ns = self.all_ns();
-            heading += &format!(
-                ", self {} ({} %), {} per call, total {} ({} %)",
-                duration(row.self_ns),
-                percent(row.self_ns, all_ns),
-                average(row),
-                duration(row.total_ns),
-                percent(row.total_ns, all_ns)
-            );
-        }
-        let mut text = screen.heading(&heading) + "\n";
-        let name = |method: Option<MethodId>, unknown: &str| {
-            method.map_or(unknown.to_owned(), |method| labels[&method].clone())
+        let known = known.flatten().chain([row.method]);
+        let labels = Rc::new(perk_render::labels(&self.profile.symbols, known));
+        let table = |edges, count, sides| {
+            Part::Table(self.table_of("", edges, count, sides).labelled(&labels).top(top))
         };
-        let caller = |edge: &Edge| name(edge.caller, NO_CALLER);
-        let called = sum(&callers);
-        let callers = &callers[..callers.len().min(top)];
-        text += &self.edge_table(callers, called, "caller", caller, screen);
-        if !callees.is_empty() {
-            let callee = |edge: &Edge| name(edge.callee, UNKNOWN);
-            let calls = sum(&callees);
-            let callees = &callees[..callees.len().min(top)];
-            text += &self.edge_table(callees, calls, "callee", callee, screen);
-        }
-        text
+        vec![
+            Part::Heading(format!("{}: {}", labels[&row.method], self.amount(row))),
+            table(callers, called, [true, false]),
+            table(callees, calls, [false, true]),
+        ]
     }
 
-    fn edge_table(
-        &self,
-        edges: &[Edge],
-        count: u64,
-        title: &'static str,
-        name: impl Fn(&Edge) -> String,
-        screen: &Screen,
-    ) -> String {
-        let is_timed = self.is_timed();
-        let mut titles = vec!["calls %", "calls"];
-        if is_timed {
-            titles.extend(["total %", "total"]);
+    /// The numbers of a method in words.
+    fn amount(&self, row: &MethodCalls) -> String {
+        let (own, total) = (duration(row.self_ns), duration(row.total_ns));
+        let [own_share, total_share] =
+            [row.self_ns, row.total_ns].map(|ns| percent(ns, self.all_ns()));
+        match (row.is_listed(), self.is_timed()) {
+            (false, false) => "not in the file's rows".to_owned(),
+            (false, true) => format!("not in the file's rows, total {total} ({total_share} %)"),
+            (true, false) => plural(row.count, "call"),
+            (true, true) => format!(
+                "{}, self {own} ({own_share} %), {} per call, total {total} ({total_share} %)",
+                plural(row.count, "call"),
+                average_text(row)
+            ),
         }
-        titles.push(title);
-        let rows = edges.iter().map(|edge| {
-            let mut cells = match edge.count {
-                0 => vec![String::new(); 2],
-                calls => vec![percent(calls, count), calls.to_string()],
-            };
-            if is_timed {
-                let share = percent(edge.total_ns, self.all_ns());
-                cells.extend([share, duration(edge.total_ns)]);
-            }
-            cells.push(name(edge));
-            Row { cells, below: Vec::new() }
-        });
-        Table { titles, rows: rows.collect() }.render(screen)
     }
+
+    /// All calls; of each list the first `top` rows.
+    pub(super) fn report(&self, top: usize) -> Json<'_> {
+        Json::object([
+            ("count", self.table.count.into()),
+            ("self_ns", self.is_timed().then(|| self.all_ns()).into()),
+            ("is_recursion_counted_again", self.table.is_recursion_counted_again.into()),
+            ("methods", self.by_self().top(top).into()),
+            ("edges", self.edges(None).top(top).into()),
+            ("chatty", self.chatty(top).into()),
+        ])
+    }
+}
+
+/// The first callers of a chatty method.
+fn caller_lines(
+    row: &MethodCalls,
+    callers: &[Edge],
+    labels: &HashMap<MethodId, String>,
+) -> Vec<String> {
+    let by = |edge: &Edge| {
+        let caller = edge.caller.map_or(NO_CALLER, |method| &labels[&method]);
+        let share = percent(edge.count, row.count);
+        format!("{share} % {} by {caller}", plural(edge.count, "call"))
+    };
+    let mut below: Vec<_> = callers.iter().take(CALLERS).map(by).collect();
+    let hidden = callers.len().saturating_sub(CALLERS) as u64;
+    if hidden > 0 {
+        below.push(format!("and {}", plural(hidden, "more caller")));
+    }
+    below
 }
 
 fn sum(edges: &[Edge]) -> u64 {
@@ -321,7 +326,7 @@ fn sum(edges: &[Edge]) -> u64 {
 }
 
 /// The self time of a call on average; where it is less than a nanosecond, with a decimal.
-pub(super) fn average(row: &MethodCalls) -> String {
+pub(super) fn average_text(row: &MethodCalls) -> String {
     match row.average_ns() {
         0 if row.self_ns > 0 && row.count > 0 => {
             format!("{:.1} ns", row.self_ns as f64 / row.count as f64)

@@ -1,11 +1,11 @@
-//! Accesses to the fields of objects, as tables and as JSON.
+//! Accesses to the fields of objects.
+
+use std::cmp::Reverse;
 
 use perk_analysis::objects::{self, ObjectsRow};
-use perk_profile::{AllocationSite, Field, FieldAccesses, FieldCounts, Profile, names};
-use serde::Serialize;
-
-use super::table::{Row, Table};
-use crate::show::{Screen, percent, plural, printable};
+use perk_profile::units::{percent, plural};
+use perk_profile::{AllocationSite, ClassId, Field, FieldAccesses, Profile, Unit, names};
+use perk_render::{Cell, Column, Json, Row, Table};
 
 /// Stands for the site of objects whose allocation was not seen.
 const NO_SITE: &str = "[site not known]";
@@ -32,43 +32,83 @@ impl<'a> Fields<'a> {
         format!("{}, {shared} of them shared between threads ({share} %)", plural(count, "object"))
     }
 
-    /// The classes with most objects.
-    pub(super) fn classes(&self, top: usize, screen: &Screen) -> String {
-        let rows = objects::by_class(self.accesses);
-        let name = |row: &ObjectsRow<_>| printable(self.profile.symbols.class_name(row.key));
-        table("Top classes by objects", &rows, "class", name, top, screen)
-    }
-
-    /// The fields with most accesses.
-    pub(super) fn fields(&self, top: usize, screen: &Screen) -> String {
-        let rows = objects::by_field(self.accesses);
-        let name = |row: &ObjectsRow<_>| printable(&self.field_name(row.key));
-        table("Top fields by accesses", &rows, "field", name, top, screen)
-    }
-
-    /// The fields that other threads accessed in most objects.
-    pub(super) fn shared_fields(&self, top: usize, screen: &Screen) -> String {
-        let mut rows = objects::by_field(self.accesses);
-        rows.retain(|row| row.shared_count > 0);
-        rows.sort_by_key(|row| std::cmp::Reverse(row.shared_count));
-        let name = |row: &ObjectsRow<_>| printable(&self.field_name(row.key));
-        table("Top shared fields by objects", &rows, "field", name, top, screen)
-    }
-
-    /// The sites that allocated most objects.
-    pub(super) fn sites(&self, top: usize, screen: &Screen) -> String {
-        let rows = objects::by_site(self.accesses);
+    /// The classes with most objects, the fields that other threads accessed in most objects, the
+    /// fields with most accesses, and the sites that allocated most objects.
+    pub(super) fn tables(&self) -> [Table<'_>; 4] {
         let symbols = &self.profile.symbols;
-        let name = |row: &ObjectsRow<_>| {
-            let (site, class): (Option<AllocationSite>, _) = row.key;
+        let mut shared = objects::by_field(self.accesses);
+        shared.retain(|row| row.shared_count > 0);
+        shared.sort_by_key(|row| Reverse(row.shared_count));
+        let field = |row: &ObjectsRow<_>| vec![Cell::text(self.field_name(row.key))];
+        let site = |row: &ObjectsRow<(Option<AllocationSite>, ClassId)>| {
+            let (site, class) = row.key;
             let site = site.map_or_else(|| NO_SITE.to_owned(), |site| site.name(symbols));
-            printable(&format!("{} at {site}", symbols.class_name(class)))
+            vec![Cell::text(format!("{} at {site}", symbols.class_name(class)))]
         };
-        table("Top allocation sites by objects", &rows, "class and site", name, top, screen)
+        let name = |heading| vec![Column::words().name(heading)];
+        let fields = objects::by_field(self.accesses);
+        let sites = objects::by_site(self.accesses);
+        [
+            self.table("Top shared fields by objects", name("field"), shared, field),
+            self.classes(),
+            self.table("Top fields by accesses", name("field"), fields, field),
+            self.table("Top allocation sites by objects", name("class and site"), sites, site),
+        ]
+    }
+
+    /// The classes with most objects.
+    fn classes(&self) -> Table<'_> {
+        let class = |row: &ObjectsRow<ClassId>| vec![Cell::Class(row.key)];
+        let columns = vec![Column::other("class").name("class")];
+        self.table("Top classes by objects", columns, objects::by_class(self.accesses), class)
+    }
+
+    /// The fields of objects of each class, with the accesses to all objects together.
+    pub(super) fn fields(&self) -> Table<'_> {
+        let symbols = &self.profile.symbols;
+        let field = |row: &ObjectsRow<(ClassId, Field)>| {
+            let (class, field) = row.key;
+            let names = [field.class, field.name, field.descriptor];
+            let names = names.map(|id| Cell::text(symbols.strings.get(id)));
+            [Cell::Class(class)].into_iter().chain(names).collect()
+        };
+        let columns = ["class", "field_class", "field", "descriptor"].map(Column::other).to_vec();
+        self.table("", columns, objects::by_field(self.accesses), field)
+    }
+
+    /// A table of objects, whose first columns are `columns` with the cells of `names`.
+    fn table<'t, K: 't>(
+        &'t self,
+        heading: &str,
+        mut columns: Vec<Column>,
+        rows: Vec<ObjectsRow<K>>,
+        names: impl Fn(&ObjectsRow<K>) -> Vec<Cell<'t>> + 't,
+    ) -> Table<'t> {
+        columns.extend([
+            Column::number("object_count", Unit::Count).at(0, "objects"),
+            Column::number("accessed_count", Unit::Count),
+            Column::words().at(1, "untouched"),
+            Column::number("shared_count", Unit::Count).at(2, "shared"),
+            Column::words().at(3, "shared %"),
+        ]);
+        columns.extend(counts());
+        let rows = rows.into_iter().map(move |row| {
+            let mut cells = names(&row);
+            cells.extend([
+                Cell::Number(row.object_count),
+                Cell::Number(row.accessed_count),
+                Cell::Number(row.object_count - row.accessed_count),
+                Cell::Number(row.shared_count),
+                Cell::Share(row.shared_count, row.object_count),
+            ]);
+            cells.extend(row.counts.numbers().map(Cell::Number));
+            Row::new(cells)
+        });
+        Table::new(&self.profile.symbols, heading, columns, rows).ranked()
     }
 
     /// `java.nio.HeapByteBuffer: int java.nio.Buffer.limit`
-    fn field_name(&self, (class, field): (perk_profile::ClassId, Field)) -> String {
+    fn field_name(&self, (class, field): (ClassId, Field)) -> String {
         let symbols = &self.profile.symbols;
         let text = |id| symbols.strings.get(id);
         let class = symbols.class_name(class);
@@ -81,151 +121,55 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Everything, row by row.
-    pub(super) fn report(&self) -> FieldReport<'a> {
-        let (profile, accesses) = (self.profile, self.accesses);
-        let text = |id| profile.symbols.strings.get(id);
-        let objects = accesses.rows().map(|row| Objects {
-            class: profile.symbols.class_name(row.class),
-            site: row.site.map(|site| Site {
-                class: text(site.class),
-                method: text(site.method),
-                descriptor: text(site.descriptor),
-                index: site.index,
-            }),
-            object_count: row.object_count,
-            is_shared: row.is_shared(),
-            fields: row
-                .fields
-                .iter()
-                .zip(row.counts)
-                .map(|(field, counts)| Accessed {
-                    class: text(field.class),
-                    name: text(field.name),
-                    descriptor: text(field.descriptor),
-                    counts: Counts::of(counts),
-                })
-                .collect(),
+    /// Everything, row by row. Objects that are alike are one entry.
+    pub(super) fn report(&self) -> Json<'_> {
+        Json::object([
+            ("object_count", self.accesses.object_count().into()),
+            ("classes", self.classes().into()),
+            ("objects", self.objects().into()),
+        ])
+    }
+
+    fn objects(&self) -> Table<'_> {
+        let symbols = &self.profile.symbols;
+        let text = |id| symbols.strings.get(id);
+        let rows = self.accesses.rows().map(move |row| {
+            let site = row.site.map(|site| {
+                Json::object([
+                    ("class", text(site.class).into()),
+                    ("method", text(site.method).into()),
+                    ("descriptor", text(site.descriptor).into()),
+                    ("index", Json::Signed(site.index.into())),
+                ])
+            });
+            // The accesses to each field of one object.
+            let accesses = row.fields.iter().zip(row.counts).map(move |(field, counts)| {
+                let names = [field.class, field.name, field.descriptor];
+                let names = names.map(|id| Cell::text(text(id)));
+                Row::new(names.into_iter().chain(counts.numbers().map(Cell::Number)).collect())
+            });
+            let names = ["class", "name", "descriptor"].map(Column::other).into_iter();
+            let fields = Table::new(symbols, "", names.chain(counts()).collect(), accesses);
+            Row::new(vec![
+                Cell::Class(row.class),
+                Cell::Json(site.into()),
+                Cell::Number(row.object_count),
+                Cell::Bool(row.is_shared()),
+                Cell::Json(fields.into()),
+            ])
         });
-        let classes = objects::by_class(accesses);
-        let classes = classes.iter().map(|row| Class {
-            class: profile.symbols.class_name(row.key),
-            object_count: row.object_count,
-            accessed_count: row.accessed_count,
-            shared_count: row.shared_count,
-            counts: Counts::of(&row.counts),
-        });
-        FieldReport {
-            object_count: accesses.object_count(),
-            classes: classes.collect(),
-            objects: objects.collect(),
-        }
+        let keys = ["class", "site", "object_count", "is_shared", "fields"];
+        Table::new(symbols, "", keys.map(Column::other).to_vec(), rows)
     }
 }
 
-fn table<K>(
-    title: &str,
-    rows: &[ObjectsRow<K>],
-    what: &'static str,
-    name: impl Fn(&ObjectsRow<K>) -> String,
-    top: usize,
-    screen: &Screen,
-) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let cells = |(index, row): (usize, &ObjectsRow<K>)| {
-        let numbers = [
-            index as u64 + 1,
-            row.object_count,
-            row.object_count - row.accessed_count,
-            row.shared_count,
-        ];
-        let mut cells: Vec<_> = numbers.iter().map(u64::to_string).collect();
-        cells.push(percent(row.shared_count, row.object_count));
-        cells.extend(row.counts.numbers().iter().map(u64::to_string));
-        cells.push(name(row));
-        Row { cells, below: Vec::new() }
-    };
-    let rows = rows.iter().take(top).enumerate().map(cells).collect();
-    let titles = vec![
-        "#",
-        "objects",
-        "untouched",
-        "shared",
-        "shared %",
-        "reads",
-        "by others",
-        "writes",
-        "by others",
-        what,
-    ];
-    screen.heading(title) + "\n" + &Table { titles, rows }.render(screen)
-}
-
-/// Field accesses as JSON. Objects that are alike are one entry.
-#[derive(Serialize)]
-pub(super) struct FieldReport<'a> {
-    object_count: u64,
-    classes: Vec<Class<'a>>,
-    objects: Vec<Objects<'a>>,
-}
-
-#[derive(Serialize)]
-struct Class<'a> {
-    class: &'a str,
-    object_count: u64,
-    /// Objects with an access to any field.
-    accessed_count: u64,
-    /// Objects that another thread than their own accessed.
-    shared_count: u64,
-    #[serde(flatten)]
-    counts: Counts,
-}
-
-#[derive(Serialize)]
-struct Objects<'a> {
-    class: &'a str,
-    site: Option<Site<'a>>,
-    object_count: u64,
-    is_shared: bool,
-    /// The accesses to each field of one object.
-    fields: Vec<Accessed<'a>>,
-}
-
-#[derive(Serialize)]
-struct Site<'a> {
-    class: &'a str,
-    method: &'a str,
-    descriptor: &'a str,
-    index: i32,
-}
-
-#[derive(Serialize)]
-struct Accessed<'a> {
-    class: &'a str,
-    name: &'a str,
-    descriptor: &'a str,
-    #[serde(flatten)]
-    counts: Counts,
-}
-
-#[derive(Serialize)]
-struct Counts {
-    owner_read_count: u64,
-    other_read_count: u64,
-    owner_write_count: u64,
-    other_write_count: u64,
-}
-
-impl Counts {
-    fn of(counts: &FieldCounts) -> Self {
-        let &FieldCounts {
-            owner_read_count,
-            other_read_count,
-            owner_write_count,
-            other_write_count,
-        } = counts;
-        Self { owner_read_count, other_read_count, owner_write_count, other_write_count }
-    }
+/// The columns of [`FieldCounts::numbers`](perk_profile::FieldCounts::numbers).
+fn counts() -> [Column; 4] {
+    [
+        (4, "owner_read_count", "reads"),
+        (5, "other_read_count", "by others"),
+        (6, "owner_write_count", "writes"),
+        (7, "other_write_count", "by others"),
+    ]
+    .map(|(position, id, heading)| Column::number(id, Unit::Count).at(position, heading))
 }

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use perk_analysis::advice::{self, Advice, Caller};
+use perk_profile::units::{amount, bytes, duration, plural};
 use perk_profile::{MethodId, Metric, Profile, Unit};
+use perk_render::{Cell, Column, Json, Row, Screen, Table};
 
 use super::Content;
-use super::numbers::View;
-use super::table::{Row, Table};
-use crate::show::{self, Screen, bytes, duration, percent, plural};
+use super::metric::MetricView;
 
 /// The lines of the smallest terminal: the table and what is before it fit there.
 const LINES: usize = 24;
@@ -28,11 +28,12 @@ const WIDTH: usize = 120;
 pub(super) struct Head<'a> {
     profile: &'a Profile,
     /// What they are judged by; `None` where a file has callers and callees and no paths.
-    view: Option<&'a View<'a>>,
-    pub(super) unit: Unit,
+    view: Option<&'a MetricView<'a>>,
+    unit: Unit,
     /// Of everything.
-    pub(super) total: u64,
-    pub(super) advice: Vec<Advice>,
+    total: u64,
+    advice: Vec<Advice>,
+    labels: HashMap<MethodId, String>,
 }
 
 impl<'a> Head<'a> {
@@ -44,7 +45,7 @@ impl<'a> Head<'a> {
         if content.main_view().is_some_and(|view| view.metric.of_waits().is_some()) {
             return None;
         }
-        let head = match (content.main_view(), table) {
+        let (view, unit, total, advice) = match (content.main_view(), table) {
             (Some(view), table) => {
                 let advice = advice::of_numbers(
                     profile,
@@ -55,24 +56,27 @@ impl<'a> Head<'a> {
                     table,
                     count,
                 );
-                let total = view.numbers.total;
-                Self { profile, view: Some(view), unit: view.unit(), total, advice }
+                (Some(view), view.unit(), view.numbers.total, advice)
             }
             (None, Some(table)) => {
                 let (unit, total) = match table.self_ns {
                     0 => (Unit::Count, table.count),
                     ns => (Unit::Nanoseconds, ns),
                 };
-                let advice = advice::of_calls(table, count);
-                Self { profile, view: None, unit, total, advice }
+                (None, unit, total, advice::of_calls(table, count))
             }
             (None, None) => return None,
         };
-        (!head.advice.is_empty()).then_some(head)
+        let methods = advice.iter().flat_map(|advice| {
+            let callers = advice.callers.iter().filter_map(|caller| caller.method);
+            callers.chain([advice.method])
+        });
+        let labels = perk_render::labels(&profile.symbols, methods);
+        (!advice.is_empty()).then_some(Self { profile, view, unit, total, advice, labels })
     }
 
     /// What the methods are judged by.
-    pub(super) fn metric(&self) -> &str {
+    fn metric(&self) -> &str {
         match (self.view, self.unit) {
             (Some(view), _) => view.name(),
             (None, Unit::Nanoseconds) => "time",
@@ -81,28 +85,97 @@ impl<'a> Head<'a> {
     }
 
     /// The table: `top` rows, or as many as fit below `used` lines.
-    pub(super) fn section(&self, top: Option<usize>, used: usize, screen: &Screen) -> String {
-        let rows = self.advice.iter().flat_map(|advice| {
-            let callers = advice.callers.iter().filter_map(|caller| caller.method);
-            callers.chain([advice.method])
-        });
-        let labels = show::labels(&self.profile.symbols, rows);
+    pub(super) fn section(&self, top: Option<usize>, used: usize, screen: &Screen) -> Table<'_> {
         let mut left = LINES.saturating_sub(used + 3);
         let mut rows = Vec::new();
         for (index, advice) in self.advice.iter().enumerate().take(top.unwrap_or(MOST)) {
-            let below = self.hints(advice, &labels, screen);
+            let below = self.hints(advice, screen);
             let lines = 1 + below.len();
             let is_worth_it = lines <= left && advice.own as f64 >= WORTH * self.total as f64;
             if top.is_none() && index >= LEAST && !is_worth_it {
                 break;
             }
             left = left.saturating_sub(lines);
-            rows.push(Row { cells: self.cells(index, advice, &labels), below });
+            rows.push(self.row(advice).below(below));
         }
-        let titles = vec!["#", "self %", "self", "halved %", "halved", "total %", "method"];
-        let heading = screen.heading("Where to begin");
-        let legend = screen.cut_end(self.legend(), 0);
-        format!("{heading}\n{legend}\n{}", Table { titles, rows }.render(screen))
+        self.table(rows).legend(self.legend())
+    }
+
+    /// The metric, and the methods, as many as there are.
+    pub(super) fn report(&self) -> Json<'_> {
+        Json::object([
+            ("metric", self.metric().into()),
+            ("unit", self.unit.name().into()),
+            ("total", self.total.into()),
+            ("methods", self.table(self.advice.iter().map(|advice| self.row(advice))).into()),
+        ])
+    }
+
+    fn table<'t>(&'t self, rows: impl IntoIterator<Item = Row<'t>, IntoIter: 't>) -> Table<'t> {
+        let columns = vec![
+            Column::method(),
+            Column::other("label").name("method"),
+            // The most that making it faster can save.
+            Column::other("self").at(1, "self"),
+            Column::other("self_percent").at(0, "self %"),
+            // What making it twice as fast saves.
+            Column::other("halved").at(3, "halved"),
+            Column::other("halved_percent").at(2, "halved %"),
+            // The most that not calling it can save.
+            Column::other("total"),
+            Column::other("total_percent").at(4, "total %"),
+            Column::other("is_leaf"),
+            // Its calls are so many and so small that only fewer of them can help.
+            Column::other("is_chatty"),
+            Column::number("call_count", Unit::Count),
+            Column::number("average_self_ns", Unit::Nanoseconds),
+            Column::other("callers"),
+            Column::other("allocated"),
+            Column::other("lines"),
+        ];
+        Table::new(&self.profile.symbols, "Where to begin", columns, rows).ranked()
+    }
+
+    fn row(&self, advice: &Advice) -> Row<'_> {
+        let &Advice { method, own, total, calls, .. } = advice;
+        let average = calls.filter(|it| it.self_ns > 0).map(|it| it.average_ns());
+        Row::new(vec![
+            Cell::Method(method),
+            Cell::text(self.labels[&method].clone()),
+            Cell::Worded(own, self.number(own)),
+            Cell::Share(own, self.total),
+            Cell::Worded(advice.half(), self.half(advice)),
+            // Not of the half that is shown, which may be rounded.
+            Cell::Share(own, self.total.saturating_mul(2)),
+            Cell::Number(total),
+            Cell::Share(total, self.total),
+            Cell::Bool(advice.is_leaf()),
+            Cell::Bool(advice.is_chatty),
+            Cell::optional(calls.map(|calls| calls.count)),
+            Cell::optional(average),
+            self.list(["name", "number", "inferred"], &advice.callers, |it| {
+                let name = Cell::method_or(it.method, "");
+                vec![name, Cell::Number(it.number), Cell::Number(it.inferred)]
+            }),
+            self.list(["class", "allocated_bytes"], &advice.allocated_bytes, |&(class, bytes)| {
+                vec![Cell::Class(class), Cell::Number(bytes)]
+            }),
+            self.list(["line", "number"], &advice.lines, |&(line, number)| {
+                vec![Cell::Number(line.into()), Cell::Number(number)]
+            }),
+        ])
+    }
+
+    /// A list inside a row.
+    fn list<'t, T, const N: usize>(
+        &'t self,
+        keys: [&'static str; N],
+        items: &[T],
+        cells: impl Fn(&T) -> Vec<Cell<'t>>,
+    ) -> Cell<'t> {
+        let rows: Vec<_> = items.iter().map(|item| Row::new(cells(item))).collect();
+        let columns = keys.map(Column::other).to_vec();
+        Cell::Json(Table::new(&self.profile.symbols, "", columns, rows).into())
     }
 
     /// The meaning of the columns.
@@ -120,26 +193,8 @@ impl<'a> Head<'a> {
         }
     }
 
-    fn cells(
-        &self,
-        index: usize,
-        advice: &Advice,
-        labels: &HashMap<MethodId, String>,
-    ) -> Vec<String> {
-        vec![
-            (index + 1).to_string(),
-            percent(advice.own, self.total),
-            self.number(advice.own),
-            // Not of the half that is shown, which may be rounded.
-            percent(advice.own, self.total.saturating_mul(2)),
-            self.half(advice),
-            percent(advice.total, self.total),
-            labels[&advice.method].clone(),
-        ]
-    }
-
     fn number(&self, number: u64) -> String {
-        self.view.map_or_else(|| show::number(number, self.unit), |view| view.number(number))
+        self.view.map_or_else(|| amount(number, self.unit), |view| view.number(number))
     }
 
     /// What half of a method's own work would save.
@@ -154,14 +209,9 @@ impl<'a> Head<'a> {
         }
     }
 
-    fn hints(
-        &self,
-        advice: &Advice,
-        labels: &HashMap<MethodId, String>,
-        screen: &Screen,
-    ) -> Vec<String> {
+    fn hints(&self, advice: &Advice, screen: &Screen) -> Vec<String> {
         let hints = [
-            self.callers(advice, labels, screen),
+            self.callers(advice, screen),
             self.allocated(advice, screen),
             self.lines(advice, screen),
         ];
@@ -169,18 +219,15 @@ impl<'a> Head<'a> {
     }
 
     /// Who calls a method, and how often where that is known.
-    fn callers(
-        &self,
-        advice: &Advice,
-        labels: &HashMap<MethodId, String>,
-        screen: &Screen,
-    ) -> Option<String> {
+    fn callers(&self, advice: &Advice, screen: &Screen) -> Option<String> {
         let known: Vec<_> = advice.callers.iter().filter(|it| it.method.is_some()).collect();
         // Where calls are what is shown, their number stands above.
         let calls = advice.calls.filter(|_| self.metric() != "calls");
         let calls = calls.map(|calls| match calls.self_ns {
             0 => plural(calls.count, "call"),
-            _ => format!("{} of {}", plural(calls.count, "call"), super::calls::average(&calls)),
+            _ => {
+                format!("{} of {}", plural(calls.count, "call"), super::calls::average_text(&calls))
+            }
         });
         // Where the calls are what costs, callers are the place to save.
         let is_saved_above = advice.is_chatty || (advice.is_leaf() && known.len() > 1);
@@ -193,7 +240,7 @@ impl<'a> Head<'a> {
         };
         let all = advice.callers.iter().map(|it| it.number).fold(0, u64::saturating_add);
         let caller = |caller: &&Caller| {
-            let label = caller.method.map_or("", |method| &labels[&method]);
+            let label = caller.method.map_or("", |method| &self.labels[&method]);
             let inferred = match caller.inferred {
                 0 => String::new(),
                 inferred if inferred == caller.number => " [inferred]".to_owned(),
@@ -208,7 +255,7 @@ impl<'a> Head<'a> {
     fn allocated(&self, advice: &Advice, screen: &Screen) -> Option<String> {
         let class = |&(class, size): &(_, u64)| {
             (
-                format!("{} of {}", bytes(size), show::class(&self.profile.symbols, class)),
+                format!("{} of {}", bytes(size), perk_render::class(&self.profile.symbols, class)),
                 String::new(),
             )
         };

@@ -1,77 +1,8 @@
-//! What heap dumps held, by class.
+//! Heap dumps by class, and totals of the heap.
 
-use perk_profile::{HeapHistogram, ObjectLayout, Profile};
-use serde::Serialize;
-
-use super::table::{Row, Table};
-use crate::show::{Screen, bytes, percent, plural, printable};
-
-/// A dump, as JSON.
-#[derive(Debug, Serialize)]
-pub(super) struct Dump<'a> {
-    after_ms: u64,
-    object_count: u64,
-    object_bytes: u64,
-    /// The file ends inside the dump.
-    is_cut: bool,
-    layout: Option<Layout>,
-    roots: Vec<Roots>,
-    classes: Vec<Class<'a>>,
-}
-
-/// How the sizes of objects were found.
-#[derive(Debug, Serialize)]
-struct Layout {
-    header_bytes: u32,
-    array_header_bytes: u32,
-    reference_bytes: u32,
-    alignment_bytes: u32,
-    /// By the objects' addresses; otherwise it is assumed.
-    is_inferred: bool,
-}
-
-#[derive(Debug, Serialize)]
-struct Roots {
-    kind: &'static str,
-    count: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct Class<'a> {
-    class: &'a str,
-    instance_count: u64,
-    shallow_bytes: u64,
-}
-
-/// All that the profile has, in order; of each the first `top` classes.
-pub(super) fn of(profile: &Profile, top: usize) -> Vec<Dump<'_>> {
-    let begun_ms = profile.created.map_or(0, |it| it.unix_ms);
-    let dump = |heap: &HeapHistogram| Dump {
-        after_ms: heap.written.map_or(0, |it| it.unix_ms.saturating_sub(begun_ms)),
-        object_count: heap.object_count(),
-        object_bytes: heap.object_bytes(),
-        is_cut: heap.is_cut,
-        layout: heap.layout.map(|it| Layout {
-            header_bytes: it.header_bytes,
-            array_header_bytes: it.array_header_bytes,
-            reference_bytes: it.reference_bytes,
-            alignment_bytes: it.alignment_bytes,
-            is_inferred: it.is_inferred,
-        }),
-        roots: heap.roots.iter().map(|&(kind, count)| Roots { kind: kind.name(), count }).collect(),
-        classes: ranked(heap)
-            .rows
-            .iter()
-            .take(top)
-            .map(|row| Class {
-                class: profile.symbols.class_name(row.class),
-                instance_count: row.instance_count,
-                shallow_bytes: row.shallow_bytes,
-            })
-            .collect(),
-    };
-    profile.heaps().map(dump).collect()
-}
+use perk_profile::units::{bytes, duration, plural};
+use perk_profile::{Event, HeapHistogram, HeapSummary, ObjectLayout, Profile, Unit};
+use perk_render::{Cell, Column, Json, Row, Table};
 
 /// `2 heap dumps, the last of 15769249 objects = 891.6 MB`; `None` where there are none.
 pub(super) fn total(profile: &Profile) -> Option<String> {
@@ -83,55 +14,59 @@ pub(super) fn total(profile: &Profile) -> Option<String> {
     })
 }
 
-/// A table for each dump; empty where there are none.
-pub(super) fn tables(profile: &Profile, top: usize, screen: &Screen) -> String {
-    let count = profile.heaps().count();
-    let tables = profile.heaps().enumerate().map(|(index, heap)| {
-        let title = if count == 1 {
-            "Heap dump".to_owned()
-        } else {
-            format!("Heap dump {} of {count}", index + 1)
-        };
-        table(profile, heap, &title, top, screen)
+/// The classes of some dumps, which are numbered from 1, those with most bytes first.
+fn classes<'t>(
+    profile: &'t Profile,
+    heading: String,
+    heaps: impl IntoIterator<Item = (usize, HeapHistogram), IntoIter: 't>,
+    all: u64,
+) -> Table<'t> {
+    let columns = vec![
+        Column::number("dump", Unit::Count).no_json(),
+        Column::other("class").name("class"),
+        Column::number("instance_count", Unit::Count).at(2, "objects"),
+        Column::number("shallow_bytes", Unit::Bytes).of(all).share_at(0, "bytes %").at(1, "bytes"),
+    ];
+    let rows = heaps.into_iter().flat_map(|(index, mut heap)| {
+        heap.rank();
+        heap.rows.into_iter().map(move |row| {
+            Row::new(vec![
+                Cell::Number(index as u64 + 1),
+                Cell::Class(row.class),
+                Cell::Number(row.instance_count),
+                Cell::Number(row.shallow_bytes),
+            ])
+        })
     });
-    tables.collect::<Vec<_>>().join("\n")
+    Table::new(&profile.symbols, heading, columns, rows).ranked()
 }
 
-fn table(
-    profile: &Profile,
-    heap: &HeapHistogram,
-    title: &str,
-    top: usize,
-    screen: &Screen,
-) -> String {
-    let all = heap.object_bytes();
-    let heap = &ranked(heap);
-    let rows = heap.rows.iter().take(top).enumerate().map(|(index, row)| {
-        let cells = vec![
-            (index + 1).to_string(),
-            percent(row.shallow_bytes, all),
-            bytes(row.shallow_bytes),
-            row.instance_count.to_string(),
-            printable(profile.symbols.class_name(row.class)),
-        ];
-        Row { cells, below: Vec::new() }
-    });
-    let titles = vec!["#", "bytes %", "bytes", "objects", "class"];
-    let table = Table { titles, rows: rows.collect() }.render(screen);
-    let cut = if heap.is_cut { "; the file is cut off, more objects are missing" } else { "" };
-    let classes =
-        format!("{} class{}", heap.rows.len(), if heap.rows.len() == 1 { "" } else { "es" });
-    let heading = format!("{title}: {} of {classes}{cut}", amount(heap));
-    let mut text = format!("{}\n{table}", screen.heading(&heading));
-    if !heap.roots.is_empty() {
+/// The classes of all dumps.
+pub(super) fn all_classes(profile: &Profile) -> Table<'_> {
+    classes(profile, String::new(), profile.heaps().cloned().enumerate(), 0)
+}
+
+/// A table for each dump.
+pub(super) fn tables(profile: &Profile) -> impl Iterator<Item = Table<'_>> {
+    let count = profile.heaps().count();
+    profile.heaps().enumerate().map(move |(index, heap)| {
+        let number = if count == 1 { String::new() } else { format!(" {} of {count}", index + 1) };
+        let cut = if heap.is_cut { "; the file is cut off, more objects are missing" } else { "" };
+        let class = if heap.rows.len() == 1 { "class" } else { "classes" };
+        let heading =
+            format!("Heap dump{number}: {} of {} {class}{cut}", amount(heap), heap.rows.len());
+        let heaps = [(index, heap.clone())];
+        let mut table = classes(profile, heading, heaps, heap.object_bytes());
         let roots: Vec<_> =
             heap.roots.iter().map(|(kind, count)| format!("{count} {}", kind.name())).collect();
-        text += &format!("Roots: {}\n", roots.join(", "));
-    }
-    if let Some(layout) = heap.layout {
-        text += &sizes(layout);
-    }
-    text
+        if !roots.is_empty() {
+            table = table.note(format!("Roots: {}", roots.join(", ")));
+        }
+        match heap.layout {
+            Some(layout) => table.note(sizes(layout)),
+            None => table,
+        }
+    })
 }
 
 fn sizes(layout: ObjectLayout) -> String {
@@ -139,7 +74,7 @@ fn sizes(layout: ObjectLayout) -> String {
     let how = if layout.is_inferred { "inferred from the objects' addresses" } else { "assumed" };
     format!(
         "Sizes: headers of {header_bytes}, references of {reference_bytes}, multiples of \
-         {alignment_bytes} bytes ({how})\n"
+         {alignment_bytes} bytes ({how})"
     )
 }
 
@@ -148,9 +83,69 @@ fn amount(heap: &HeapHistogram) -> String {
     format!("{} = {}", plural(heap.object_count(), "object"), bytes(heap.object_bytes()))
 }
 
-/// The classes with most bytes first.
-fn ranked(heap: &HeapHistogram) -> HeapHistogram {
-    let mut heap = heap.clone();
-    heap.rank();
-    heap
+/// All dumps, in order; of each the first `top` classes.
+pub(super) fn report(profile: &Profile, top: usize) -> Json<'_> {
+    let begun_ms = begun_ms(profile);
+    Json::list(profile.heaps().enumerate().map(|(index, heap)| {
+        // How the sizes of objects were found.
+        let layout = heap.layout.map(|it| {
+            Json::object([
+                ("header_bytes", it.header_bytes.into()),
+                ("array_header_bytes", it.array_header_bytes.into()),
+                ("reference_bytes", it.reference_bytes.into()),
+                ("alignment_bytes", it.alignment_bytes.into()),
+                ("is_inferred", it.is_inferred.into()),
+            ])
+        });
+        let roots = heap.roots.iter().map(|&(kind, count)| {
+            Json::object([("kind", kind.name().into()), ("count", count.into())])
+        });
+        let after_ms = heap.written.map_or(0, |it| it.unix_ms.saturating_sub(begun_ms));
+        let classes = classes(profile, String::new(), [(index, heap.clone())], 0);
+        Json::object([
+            ("after_ms", after_ms.into()),
+            ("object_count", heap.object_count().into()),
+            ("object_bytes", heap.object_bytes().into()),
+            ("is_cut", heap.is_cut.into()),
+            ("layout", layout.into()),
+            ("roots", Json::list(roots)),
+            ("classes", classes.top(top).into()),
+        ])
+    }))
+}
+
+/// The heap's totals, as a peer asked the agent for them.
+pub(super) fn summaries(profile: &Profile) -> Table<'_> {
+    let begun_ms = begun_ms(profile);
+    let summaries = profile.events.iter().filter_map(|event| match event {
+        Event::HeapSummary(summary) => Some(summary),
+        _ => None,
+    });
+    let columns = vec![
+        Column::other("after_ms").name("after"),
+        Column::number("live_bytes", Unit::Bytes).at(0, "live"),
+        Column::number("live_count", Unit::Count).at(1, "live objects"),
+        Column::number("allocated_bytes", Unit::Bytes).at(2, "allocated"),
+        Column::number("allocated_count", Unit::Count).at(3, "objects"),
+    ];
+    let rows = summaries.map(move |&HeapSummary { objects, written }| {
+        // What lives was allocated.
+        let is_known = objects.allocated_bytes >= objects.live_bytes;
+        let optional = |number: Option<u64>| number.map_or(Cell::Missing("-"), Cell::Number);
+        Row::new(vec![
+            written.map_or(Cell::Missing("-"), |it| {
+                let after_ms = it.unix_ms.saturating_sub(begun_ms);
+                Cell::Worded(after_ms, duration(after_ms.saturating_mul(1_000_000)))
+            }),
+            Cell::Number(objects.live_bytes),
+            Cell::Number(objects.live_count),
+            optional(is_known.then_some(objects.allocated_bytes)),
+            optional(is_known.then_some(objects.allocated_count)),
+        ])
+    });
+    Table::new(&profile.symbols, "Heap summaries", columns, rows)
+}
+
+fn begun_ms(profile: &Profile) -> u64 {
+    profile.created.map_or(0, |it| it.unix_ms)
 }

@@ -1,288 +1,210 @@
 //! The whole profile as JSON. Names of numbers end in their unit.
 
-mod exact;
-mod metrics;
-mod monitors;
+use std::collections::{BTreeMap, HashMap};
 
-use std::collections::HashMap;
-use std::io::Write;
+use perk_analysis::top;
+use perk_profile::{Accounting, PathId, Profile, ThreadId, Unit, deep};
+use perk_render::{Cell, Column, Json, Row, Table};
 
-use perk_analysis::top::{self, MethodRow};
-use perk_analysis::{MethodTree, columns};
-use perk_profile::{Accounting, MethodId, PathId, Profile, ThreadId, deep};
-use serde::{Serialize, Serializer};
-use serde_json::{Map, Value};
-
-use super::{Content, Head, View, fields, head, heap, summaries};
-use crate::args::ReportArgs;
-use crate::input::Input;
+use super::metric::MetricView;
+use super::{Content, Head, heap, tree};
 
 /// Stands for the outer frames of very deep paths.
 const LEFT_OUT: &str = "[frames left out]";
 /// The fields of the accounting that are text, whatever they look like.
 const TEXTS: [&str; 5] = ["program", "jvm", "engine", "clock", "timing"];
 
-#[derive(Serialize)]
-struct Report<'a> {
-    file: &'a str,
-    form: &'static str,
-    /// What of each metric goes through the filter, in words.
-    filtered: &'a [String],
-    /// `None` where no trace was joined to another, or left as it is for more than one would fit.
-    inferred: Option<metrics::Inferred>,
-    created_unix_ms: Option<u64>,
-    depth: Option<u32>,
-    sample_count: u64,
-    /// Less than all where the file has a cutoff.
-    listed_sample_count: u64,
-    interval_ns: Option<u64>,
-    /// `None` where nothing was measured by method.
-    where_to_begin: Option<metrics::Begin<'a>>,
-    methods: Vec<Method<'a>>,
-    paths: Vec<Path<'a>>,
-    threads: Vec<Thread<'a>>,
-    /// All that the profile has by call path, samples among it.
-    metrics: Vec<metrics::Table<'a>>,
-    /// `None` where the profile has counted no calls.
-    calls: Option<exact::CallReport<'a>>,
-    /// `None` where the profile has counted no allocations.
-    allocations: Option<exact::AllocationReport<'a>>,
-    /// The heap's totals, as they were asked for.
-    heap_summaries: Vec<summaries::Summary>,
-    heap_dumps: Vec<heap::Dump<'a>>,
-    /// `None` where the profile has nothing of monitors.
-    monitors: Option<monitors::MonitorReport<'a>>,
-    /// `None` where the profile has no accesses to fields.
-    field_accesses: Option<fields::FieldReport<'a>>,
-    /// `None` where the profile has no call paths.
-    tree: Option<exact::Tree<'a>>,
-    accounting: Option<Map<String, Value>>,
-}
-
-#[derive(Serialize)]
-struct Method<'a> {
-    name: String,
-    class: &'a str,
-    method: &'a str,
-    signature: Option<&'a str>,
-    source: Option<&'a str>,
-    self_count: u64,
-    total_count: u64,
-    self_cpu_ns: Option<u64>,
-    total_cpu_ns: Option<u64>,
-    traces: Vec<Trace>,
-}
-
-#[derive(Serialize)]
-struct Trace {
-    serial: u32,
-    thread_serial: Option<u32>,
-    self_count: u64,
-    /// So many of its outer frames are no part of the file.
-    inferred_frame_count: usize,
-}
-
-#[derive(Serialize)]
-struct Path<'a> {
-    self_count: u64,
-    self_cpu_ns: Option<u64>,
-    /// Innermost first, `class.method` and signature.
-    frames: Frames<'a>,
-}
-
-struct Frames<'a> {
-    tree: &'a MethodTree,
-    path: PathId,
-    names: &'a [String],
-    /// As many are written.
-    limit: usize,
-    is_cut: bool,
-}
-
-impl Serialize for Frames<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let methods = self.tree.methods(self.path).take(self.limit);
-        let names = methods.map(|method| self.names[method.index()].as_str());
-        serializer.collect_seq(names.chain(self.is_cut.then_some(LEFT_OUT)))
-    }
-}
-
-#[derive(Serialize)]
-struct Thread<'a> {
-    serial: u32,
-    name: &'a str,
-    group: Option<&'a str>,
-    /// `None` where the profile does not distinguish threads.
-    sample_count: Option<u64>,
-    cpu_ns: Option<u64>,
-    methods: Vec<ThreadMethod<'a>>,
-}
-
-#[derive(Serialize)]
-struct ThreadMethod<'a> {
-    /// `class.method` and signature.
-    name: &'a str,
-    self_count: u64,
-    total_count: u64,
-}
-
-/// Writes the report; of each list the first `--top` rows alone, where it is given.
-pub(super) fn write(
-    input: &Input,
-    file: &str,
-    content: &Content<'_>,
-    args: &ReportArgs,
-    out: &mut dyn Write,
-) -> anyhow::Result<()> {
+/// The report of a file; of each list the first `top` rows alone, where it is given.
+pub(super) fn report<'a>(
+    content: &'a Content<'_>,
+    (file, form): (&'a str, &'a str),
+    head: Option<&'a Head<'_>>,
+    top: usize,
+    min: f64,
+) -> Json<'a> {
     let profile = content.profile;
     let view = content.samples();
-    let samples = view.map(|view| &view.numbers);
-    let methods = samples.map(|samples| top::methods(profile, samples)).unwrap_or_default();
-    let names = full_names(profile);
-    let top = args.top.unwrap_or(usize::MAX);
-    let head = Head::new(content, args.top.unwrap_or(head::MOST));
-    let report = Report {
-        file,
-        form: input.form.ending(),
-        filtered: &content.filtered,
-        inferred: metrics::inferred(content),
-        created_unix_ms: profile.created.map(|created| created.unix_ms),
-        depth: profile.depth,
-        sample_count: samples.map_or(0, |samples| samples.total),
-        listed_sample_count: samples
-            .map_or(0, |it| it.rows.iter().map(|row| row.1).fold(0, u64::saturating_add)),
-        interval_ns: profile.sample_interval_ns(),
-        where_to_begin: head.as_ref().map(|head| metrics::begin(profile, head, &names)),
-        methods: view.map_or_else(Vec::new, |view| {
-            methods.iter().take(top).map(|row| method(content, view, row)).collect()
-        }),
-        paths: view.map_or_else(Vec::new, |view| paths(view, content.tree, &names, top)),
-        threads: threads(profile, view, &names),
-        metrics: content
-            .metrics
-            .iter()
-            .map(|it| metrics::table(content, it, &names, top))
-            .collect(),
-        calls: content.calls.as_ref().map(|calls| exact::calls(calls, &names, top)),
-        allocations: content
-            .objects
-            .as_ref()
-            .map(|objects| exact::objects(content, objects, &names, top)),
-        heap_summaries: summaries::of(profile),
-        heap_dumps: heap::of(profile, top),
-        monitors: content
-            .contention
-            .as_ref()
-            .map(|contention| monitors::report(profile, contention, &names, top)),
-        field_accesses: content.fields.as_ref().map(fields::Fields::report),
-        tree: exact::tree(content, &names, args.min),
-        accounting: profile.accounting.as_ref().map(accounting),
-    };
-    serde_json::to_writer_pretty(&mut *out, &report)?;
-    out.write_all(b"\n")?;
-    Ok(())
+    Json::object([
+        ("file", file.into()),
+        ("form", form.into()),
+        // How much of each metric passes the filter, in words.
+        ("filtered", Json::list(content.filtered.iter().map(String::as_str))),
+        ("inferred", inferred(content)),
+        ("created_unix_ms", profile.created.map(|created| created.unix_ms).into()),
+        ("depth", profile.depth.into()),
+        ("sample_count", view.map_or(0, |view| view.numbers.total).into()),
+        // Less than all where the file has a cutoff.
+        ("listed_sample_count", view.map_or(0, MetricView::listed).into()),
+        ("interval_ns", profile.sample_interval_ns().into()),
+        ("where_to_begin", head.map(Head::report).into()),
+        ("methods", list(view.map(|view| methods(content, view).top(top)))),
+        ("paths", list(view.map(|view| paths(content, view, top)))),
+        ("threads", threads(profile, view).into()),
+        ("metrics", Json::list(content.metrics.iter().map(|view| metric(view, top)))),
+        ("calls", content.calls.as_ref().map(|it| it.report(top)).into()),
+        ("allocations", content.objects.as_ref().map(|it| it.report(content.tree, top)).into()),
+        ("heap_summaries", heap::summaries(profile).into()),
+        ("heap_dumps", heap::report(profile, top)),
+        ("monitors", content.contention.as_ref().map(|it| it.report(top)).into()),
+        ("field_accesses", content.fields.as_ref().map(|it| it.report()).into()),
+        ("tree", content.main_view().map(|view| call_tree(content, view, min)).into()),
+        ("accounting", profile.accounting.as_ref().map(accounting).into()),
+    ])
 }
 
-/// The name and signature of each method, by its index.
-fn full_names(profile: &Profile) -> Vec<String> {
-    let symbols = &profile.symbols;
-    let name = |index| {
-        let id = MethodId::new(index);
-        let signature = symbols.get_method(id).signature;
-        symbols.method_name(id) + signature.map_or("", |signature| symbols.strings.get(signature))
-    };
-    (0..symbols.method_count()).map(name).collect()
+/// The rows of a table; none where there is no table.
+fn list(table: Option<Table<'_>>) -> Json<'_> {
+    table.map_or(Json::List(Vec::new()), Json::Table)
 }
 
-fn method<'a>(content: &Content<'a>, view: &View<'a>, row: &MethodRow) -> Method<'a> {
-    let symbols = &view.profile.symbols;
-    let method = symbols.get_method(row.method);
-    let text = |id| symbols.strings.get(id);
-    let trace = |&(id, self_count)| {
-        let trace = view.profile.get_trace(id);
-        let thread = trace.thread.map(|thread| view.profile.get_thread(thread).serial);
-        let inferred_frame_count = content.joined.inferred_frame_count(id);
-        Trace { serial: trace.serial, thread_serial: thread, self_count, inferred_frame_count }
-    };
-    Method {
-        name: symbols.method_name(row.method),
-        class: symbols.class_name(method.class),
-        method: text(method.name),
-        signature: method.signature.map(text),
-        source: method.source.map(text),
-        self_count: row.self_count,
-        total_count: row.total_count,
-        self_cpu_ns: view.cpu_ns(row.self_count),
-        total_cpu_ns: view.cpu_ns(row.total_count),
-        traces: row.traces.iter().map(trace).collect(),
+/// The traces that were cut: how many were joined to the longer traces that they most likely are the
+/// end of, and how many were not, as longer traces differ about their callers.
+fn inferred<'t>(content: &Content<'_>) -> Json<'t> {
+    let joined = content.joined;
+    match (joined.len(), joined.ambiguous_count) {
+        (0, 0) => Json::Null,
+        (traces, ambiguous) => Json::object([
+            ("trace_count", traces.into()),
+            ("ambiguous_trace_count", ambiguous.into()),
+        ]),
     }
 }
 
-/// The paths with samples, most first. Of very deep ones, where all together are more than anybody
-/// can use, the outer frames are left out.
-fn paths<'a>(
-    view: &View<'_>,
-    tree: &'a MethodTree,
-    names: &'a [String],
-    top: usize,
-) -> Vec<Path<'a>> {
+/// The methods by their samples, each with the traces that have it on top.
+fn methods<'t>(content: &'t Content<'_>, view: &'t MetricView<'_>) -> Table<'t> {
+    let profile = content.profile;
+    let symbols = &profile.symbols;
+    let keys = ["name", "class", "method", "signature", "source"].map(Column::other);
+    let counts = ["self_count", "total_count"].map(|id| Column::number(id, Unit::Count));
+    let times = ["self_cpu_ns", "total_cpu_ns"].map(|id| Column::number(id, Unit::Nanoseconds));
+    let columns = keys.into_iter().chain(counts).chain(times).chain([Column::other("traces")]);
+    let rows = top::methods(profile, &view.numbers).into_iter().map(|row| {
+        let method = symbols.get_method(row.method);
+        let text =
+            |id: Option<_>| id.map_or(Cell::Missing(""), |id| Cell::text(symbols.strings.get(id)));
+        let time = |count| Cell::optional(view.cpu_ns(count));
+        let traces = row.traces.into_iter().map(|(id, self_count)| {
+            let trace = profile.get_trace(id);
+            let thread = trace.thread.map(|thread| profile.get_thread(thread).serial);
+            Json::object([
+                ("serial", trace.serial.into()),
+                ("thread_serial", thread.into()),
+                ("self_count", self_count.into()),
+                // As many of its outer frames are not in the file.
+                ("inferred_frame_count", content.joined.inferred_frame_count(id).into()),
+            ])
+        });
+        Row::new(vec![
+            Cell::text(symbols.method_name(row.method)),
+            Cell::text(symbols.class_name(method.class)),
+            text(Some(method.name)),
+            text(method.signature),
+            text(method.source),
+            Cell::Number(row.self_count),
+            Cell::Number(row.total_count),
+            time(row.self_count),
+            time(row.total_count),
+            Cell::Json(Json::list(traces)),
+        ])
+    });
+    Table::new(symbols, "", columns.collect(), rows)
+}
+
+/// The first `top` paths with samples, most first. Of very deep ones, where all together are more
+/// than anybody can use, the outer frames are left out.
+fn paths<'t>(content: &'t Content<'_>, view: &'t MetricView<'_>, top: usize) -> Table<'t> {
+    let (tree, symbols) = (content.tree, &content.profile.symbols);
     let depths = tree.depths();
     let mut paths = view.columns().paths();
     paths.truncate(top);
     let limit = deep::limit_of_stacks(paths.iter().map(|path| depths[path.0.index()]));
     let limit = limit.unwrap_or(usize::MAX);
-    let path = |(path, count): (PathId, u64)| {
+    let rows = paths.into_iter().map(move |(path, count): (PathId, u64)| {
         let is_cut = depths[path.index()] as usize > limit;
-        Path {
-            self_count: count,
-            self_cpu_ns: view.cpu_ns(count),
-            frames: Frames { tree, path, names, limit, is_cut },
-        }
-    };
-    paths.into_iter().map(path).collect()
+        let methods = tree.methods(path).take(limit);
+        let names = methods.map(|method| Json::from(perk_render::full_name(symbols, method)));
+        let names = names.chain(is_cut.then(|| LEFT_OUT.into()));
+        Row::new(vec![
+            Cell::Number(count),
+            Cell::optional(view.cpu_ns(count)),
+            Cell::Json(Json::list(names)),
+        ])
+    });
+    let columns = vec![
+        Column::number("self_count", Unit::Count),
+        Column::number("self_cpu_ns", Unit::Nanoseconds),
+        Column::other("frames"),
+    ];
+    Table::new(symbols, "", columns, rows)
 }
 
-fn threads<'a>(
-    profile: &'a Profile,
-    view: Option<&View<'a>>,
-    names: &'a [String],
-) -> Vec<Thread<'a>> {
+/// All threads, each with its samples and methods where the profile distinguishes threads.
+fn threads<'t>(profile: &'t Profile, view: Option<&'t MetricView<'_>>) -> Table<'t> {
     let counts = view.map(|view| top::threads(profile, &view.numbers)).unwrap_or_default();
     let counts: HashMap<_, _> = counts.into_iter().collect();
-    let text = |id| profile.symbols.strings.get(id);
-    let describe = |(index, thread): (usize, &perk_profile::Thread)| {
+    let symbols = &profile.symbols;
+    let rows = profile.threads.iter().enumerate().map(move |(index, thread)| {
         let id = ThreadId::new(index);
         let count = (!counts.is_empty()).then(|| counts.get(&id).copied().unwrap_or(0));
         let of_thread = count.filter(|&count| count > 0).and(view);
         let methods = of_thread.map(|view| view.of_thread(id).methods()).unwrap_or_default();
-        Thread {
-            serial: thread.serial,
-            name: text(thread.name),
-            group: thread.group.map(text),
-            sample_count: count,
-            cpu_ns: count.zip(view).and_then(|(count, view)| view.cpu_ns(count)),
-            methods: methods.iter().map(|row| thread_method(row, names)).collect(),
-        }
-    };
-    profile.threads.iter().enumerate().map(describe).collect()
+        let methods = methods.into_iter().map(|row| {
+            Row::new(vec![Cell::Method(row.method), Cell::Number(row.own), Cell::Number(row.total)])
+        });
+        let counts = ["self_count", "total_count"].map(|id| Column::number(id, Unit::Count));
+        let columns = [Column::method()].into_iter().chain(counts).collect();
+        let group = thread.group.map(|id| Cell::text(symbols.strings.get(id)));
+        Row::new(vec![
+            Cell::Number(thread.serial.into()),
+            Cell::text(symbols.strings.get(thread.name)),
+            group.unwrap_or(Cell::Missing("")),
+            Cell::optional(count),
+            Cell::optional(count.zip(view).and_then(|(count, view)| view.cpu_ns(count))),
+            Cell::Json(Table::new(symbols, "", columns, methods).into()),
+        ])
+    });
+    let keys = ["serial", "name", "group", "sample_count", "cpu_ns", "methods"];
+    Table::new(symbols, "", keys.map(Column::other).to_vec(), rows)
 }
 
-fn thread_method<'a>(row: &columns::MethodRow, names: &'a [String]) -> ThreadMethod<'a> {
-    let name = &names[row.method.index()];
-    ThreadMethod { name, self_count: row.own, total_count: row.total }
+/// The numbers of one metric; of each list the first `top` rows.
+fn metric<'t>(view: &'t MetricView<'_>, top: usize) -> Json<'t> {
+    Json::object([
+        ("metric", view.name().into()),
+        ("unit", view.unit().name().into()),
+        ("total", view.numbers.total.into()),
+        ("methods", view.all_methods(None).top(top).into()),
+        ("lines", view.lines().top(top).into()),
+        ("edges", view.edge_table(None).top(top).into()),
+        ("threads", view.threads().into()),
+    ])
 }
 
-fn accounting(accounting: &Accounting) -> Map<String, Value> {
+/// The call tree without the branches below `min` percent.
+fn call_tree<'t>(content: &'t Content<'_>, view: &'t MetricView<'_>, min: f64) -> Json<'t> {
+    Json::object([
+        ("value", view.name().into()),
+        ("unit", tree::unit(view).into()),
+        ("min_percent", Json::Float(min)),
+        ("total", view.numbers.total.into()),
+        // Each row after the one it is below; of two on the same level the heavier first.
+        ("lines", tree::top_down(content, view, min).0.into()),
+    ])
+}
+
+fn accounting<'t>(accounting: &Accounting) -> Json<'t> {
     let text = accounting.to_text();
     let fields = text.lines().filter_map(|line| line.split_once('='));
     let value = |name, value: &str| match value.parse::<i128>() {
         Ok(number) if !TEXTS.contains(&name) => match u64::try_from(number) {
             Ok(number) => number.into(),
-            Err(_) => i64::try_from(number).map_or_else(|_| value.into(), Value::from),
+            Err(_) => i64::try_from(number).map_or_else(|_| value.to_owned().into(), Json::Signed),
         },
-        _ => value.into(),
+        _ => value.to_owned().into(),
     };
-    fields.map(|(name, text)| (name.to_owned(), value(name, text))).collect()
+    let fields: BTreeMap<_, _> =
+        fields.map(|(name, text)| (name.to_owned(), value(name, text))).collect();
+    Json::object(fields)
 }
 
 #[cfg(test)]
@@ -297,7 +219,9 @@ mod tests {
             process_cpu_ns: u64::MAX,
             ..Accounting::default()
         };
-        let map = super::accounting(&accounting);
+        let mut text = Vec::new();
+        super::accounting(&accounting).write(&mut text).unwrap();
+        let map: serde_json::Value = serde_json::from_slice(&text).unwrap();
         assert_eq!(map["program"], "42");
         assert_eq!(map["utc_offset_s"], -3600);
         assert_eq!(map["process_cpu_ns"], u64::MAX);

@@ -1,17 +1,16 @@
-//! Waiting for locks and for each other, as tables; deadlocks by name.
+//! Waiting for locks and for each other; deadlocks by name; dumps of threads.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use perk_analysis::locks;
 use perk_profile::monitors::DeadlockLink;
+use perk_profile::units::{duration, plural, printable};
 use perk_profile::{
-    ClassId, Event, FrameId, LockKind, Monitor, MonitorDump, Profile, ThreadState, TraceId,
+    ClassId, Event, FrameId, LockKind, Monitor, MonitorDump, NodeId, Profile, ThreadState, Unit,
     WaitKind, Waits,
 };
-
-use super::paths;
-use super::table::{Row, Table};
-use crate::show::{self, Screen, duration, percent, plural, printable};
+use perk_render::{Cell, Column, Json, Part, Row, Section, Table};
 
 /// Stands for the path where it is not known.
 const NO_PATH: &str = "[path not known]";
@@ -23,15 +22,15 @@ const NAMED: usize = 4;
 pub(super) struct Contention<'a> {
     profile: &'a Profile,
     /// Of all rows.
-    pub(super) waits: Waits,
+    waits: Waits,
     names: HashMap<u32, &'a str>,
 }
 
 /// A circle of threads, in the dump that shows it.
 #[derive(Debug)]
-pub(super) struct Deadlock<'a> {
-    pub(super) dump: &'a MonitorDump,
-    pub(super) links: Vec<DeadlockLink>,
+struct Deadlock<'a> {
+    dump: &'a MonitorDump,
+    links: Vec<DeadlockLink>,
 }
 
 impl<'a> Contention<'a> {
@@ -74,21 +73,8 @@ impl<'a> Contention<'a> {
         text
     }
 
-    /// All tables.
-    pub(super) fn views(&self, top: usize, screen: &Screen) -> String {
-        let views = [
-            self.deadlock_lines(screen),
-            self.locks(top, screen),
-            self.paths(top, screen),
-            self.threads(top, screen),
-            self.last_dump(top, screen),
-        ];
-        let views: Vec<_> = views.into_iter().filter(|view| !view.is_empty()).collect();
-        views.join("\n")
-    }
-
     /// The deadlocks of all dumps, each where it is seen first.
-    pub(super) fn deadlocks(&self) -> Vec<Deadlock<'a>> {
+    fn deadlocks(&self) -> Vec<Deadlock<'a>> {
         let mut seen = HashSet::new();
         let mut deadlocks = Vec::new();
         for dump in self.profile.monitor_dumps() {
@@ -102,52 +88,77 @@ impl<'a> Contention<'a> {
         deadlocks
     }
 
-    /// Each deadlock: who waits for what, who has it, and where they are.
-    pub(super) fn deadlock_lines(&self, screen: &Screen) -> String {
-        const INDENT: &str = "      ";
-        let mut text = String::new();
+    /// Each deadlock: the threads, the locks they wait for, the owners, and their frames.
+    pub(super) fn deadlock_lines(&self) -> Section<'_> {
+        let mut parts = Vec::new();
         for (index, deadlock) in self.deadlocks().iter().enumerate() {
             let threads = plural(deadlock.links.len() as u64, "thread");
-            let heading = format!("Deadlock {} of {threads}", index + 1);
-            text += &(screen.heading(&heading) + "\n");
+            parts.push(Part::Heading(format!("Deadlock {} of {threads}", index + 1)));
             for link in &deadlock.links {
                 let monitor = &deadlock.dump.monitors[link.monitor];
                 let owner = monitor.owner.map_or(String::new(), |owner| self.thread(owner));
                 let (thread, lock) = (self.thread(link.thread), self.lock(monitor));
-                let line = format!("{thread} waits for {lock}, which {owner} has");
-                text += &format!("  {}\n", screen.cut_end(&line, 2));
+                let sentence = format!("  {thread} waits for {lock}, which {owner} has");
+                parts.push(Part::Sentence(sentence));
                 let state = deadlock.dump.threads.iter().find(|it| it.serial == link.thread);
-                for line in state.map(|state| self.frames(state.trace)).unwrap_or_default() {
-                    text += &format!("{INDENT}{}\n", screen.cut(&line, INDENT.len()));
-                }
+                parts.extend(state.map(|state| Part::Names(self.frames(state))));
             }
         }
-        text
+        parts
+    }
+
+    /// A table of locks: by class, or with the paths that waited for them.
+    fn lock_table<'t>(
+        &'t self,
+        heading: &str,
+        rows: impl IntoIterator<Item = (ClassId, LockKind, Waits, Option<NodeId>), IntoIter: 't>,
+    ) -> Table<'t> {
+        let mut columns = vec![Column::other("class").name("lock"), Column::other("kind")];
+        columns.extend(self.columns());
+        let mut rows = rows.into_iter().peekable();
+        if rows.peek().is_some_and(|row| row.3.is_some()) {
+            columns.push(Column::path(NO_PATH));
+        }
+        let rows = rows.map(|(class, kind, waits, node)| {
+            let names = [Cell::Class(class), Cell::text(kind_name(kind))];
+            let path = node.map(|node| Cell::Path(self.profile.tree.frames(node).collect()));
+            Row::new(names.into_iter().chain(cells(waits)).chain(path).collect()).suffix(match kind
+            {
+                LockKind::Monitor => "",
+                LockKind::Parking => " (parking)",
+            })
+        });
+        Table::new(&self.profile.symbols, heading, columns, rows).ranked()
+    }
+
+    /// The columns of waits.
+    fn columns(&self) -> [Column; 4] {
+        let blocked = Column::number("blocked_ns", Unit::Nanoseconds).of(self.waits.blocked_ns);
+        [
+            Column::number("blocked_count", Unit::Count).at(2, "times"),
+            blocked.share_at(0, "blocked %").at(1, "blocked"),
+            Column::number("wait_count", Unit::Count).at(4, "times"),
+            Column::number("waited_ns", Unit::Nanoseconds).at(3, "waited"),
+        ]
     }
 
     /// The classes of locks with most time blocked.
-    pub(super) fn locks(&self, top: usize, screen: &Screen) -> String {
+    pub(super) fn locks(&self) -> Table<'_> {
         let mut rows = locks::lock_classes(self.profile);
         if !rows.iter().any(|(_, _, waits)| waits.is_waiting()) {
             self.add_waits_told(&mut rows);
         }
-        if rows.is_empty() {
-            return String::new();
-        }
-        let rows = rows.iter().take(top).enumerate().map(|(index, &(class, kind, waits))| Row {
-            cells: self.cells(index, waits, self.class(class, kind)),
-            below: Vec::new(),
-        });
-        let table = Table { titles: titles("lock"), rows: rows.collect() };
-        screen.heading("Top locks by blocked time") + "\n" + &table.render(screen)
+        let rows = rows.into_iter().map(|(class, kind, waits)| (class, kind, waits, None));
+        self.lock_table("Top locks by blocked time", rows)
     }
 
     /// Adds what text files tell of waits as they happen, without a call path.
     fn add_waits_told(&self, rows: &mut Vec<(ClassId, LockKind, Waits)>) {
+        let name = |class| self.profile.symbols.class_name(class);
         for (class, waits) in classes_waited_for(self.profile) {
-            let known = rows.iter_mut().find(|(known, kind, _)| {
-                *kind == LockKind::Monitor && self.name_of(*known) == self.name_of(class)
-            });
+            let known = rows
+                .iter_mut()
+                .find(|(known, kind, _)| *kind == LockKind::Monitor && name(*known) == name(class));
             match known {
                 Some((.., sum)) => sum.add(waits),
                 None => rows.push((class, LockKind::Monitor, waits)),
@@ -156,71 +167,55 @@ impl<'a> Contention<'a> {
     }
 
     /// The call paths with most time blocked.
-    pub(super) fn paths(&self, top: usize, screen: &Screen) -> String {
-        let rows = locks::contention(self.profile);
-        if rows.is_empty() {
-            return String::new();
-        }
-        let rows = rows.iter().take(top).enumerate().map(|(index, row)| Row {
-            cells: self.cells(index, row.waits, self.class(row.class, row.kind)),
-            below: self.frames_of(self.profile.tree.frames(row.node)),
-        });
-        let table = Table { titles: titles("lock"), rows: rows.collect() };
-        screen.heading("Top waiting call paths, innermost frame first")
-            + "\n"
-            + &table.render(screen)
+    pub(super) fn paths(&self) -> Table<'_> {
+        let rows = locks::contention(self.profile).into_iter();
+        let rows = rows.map(|row| (row.class, row.kind, row.waits, Some(row.node)));
+        self.lock_table("Top waiting call paths, innermost frame first", rows)
     }
 
     /// The threads with most time blocked, where the profile tells threads apart.
-    pub(super) fn threads(&self, top: usize, screen: &Screen) -> String {
-        let rows = locks::waiting_threads(self.profile);
-        if rows.is_empty() {
-            return String::new();
-        }
-        let rows = rows.iter().take(top).enumerate().map(|(index, &(thread, waits))| {
-            let name = printable(self.profile.thread_name(thread));
-            Row { cells: self.cells(index, waits, name), below: Vec::new() }
+    pub(super) fn threads(&self) -> Table<'_> {
+        let columns = [Column::other("thread").name("thread")].into_iter().chain(self.columns());
+        let rows = locks::waiting_threads(self.profile).into_iter().map(|(thread, waits)| {
+            let name = Cell::text(self.profile.thread_name(thread));
+            Row::new([name].into_iter().chain(cells(waits)).collect())
         });
-        let table = Table { titles: titles("thread"), rows: rows.collect() };
-        screen.heading("Threads by blocked time") + "\n" + &table.render(screen)
+        let symbols = &self.profile.symbols;
+        Table::new(symbols, "Threads by blocked time", columns.collect(), rows).ranked()
     }
 
     /// The monitors of the last dump that somebody waits for, those with most threads first.
-    pub(super) fn last_dump(&self, top: usize, screen: &Screen) -> String {
-        let Some(dump) = self.profile.monitor_dumps().last() else { return String::new() };
+    pub(super) fn last_dump(&self) -> Option<Table<'_>> {
+        let dump = self.profile.monitor_dumps().last()?;
         let mut monitors: Vec<_> = dump.monitors.iter().collect();
         monitors.retain(|it| !it.blocked.is_empty() || !it.waiting.is_empty());
-        if monitors.is_empty() {
-            return String::new();
-        }
-        monitors.sort_by_key(|it| std::cmp::Reverse((it.blocked.len(), it.waiting.len())));
-        let rows = monitors.into_iter().take(top).map(|monitor| {
+        monitors.sort_by_key(|it| Reverse((it.blocked.len(), it.waiting.len())));
+        let rows = monitors.into_iter().map(|monitor| {
             let mut below = Vec::new();
             if let Some(owner) = monitor.owner {
                 let state = dump.threads.iter().find(|state| state.serial == owner);
                 below.push(format!("{} has it{}", self.thread(owner), entered(monitor)));
-                below.extend(state.map(|state| self.place(state)));
+                below.extend(state.map(|state| self.position(state)));
             }
-            for (threads, what) in
-                [(&monitor.blocked, "wants it"), (&monitor.waiting, "waits to be notified")]
-            {
-                below.extend(self.named(threads, what));
-            }
-            let counts = [monitor.blocked.len(), monitor.waiting.len()].map(|it| it.to_string());
-            let [blocked, waiting] = counts;
-            Row { cells: vec![blocked, waiting, self.lock(monitor)], below }
+            below.extend(self.named(&monitor.blocked, "wants it"));
+            below.extend(self.named(&monitor.waiting, "waits to be notified"));
+            let counts = [&monitor.blocked, &monitor.waiting].map(|it| it.len() as u64);
+            let [blocked, waiting] = counts.map(Cell::Number);
+            Row::new(vec![blocked, waiting, Cell::text(self.lock(monitor))]).below(below)
         });
-        let titles = vec!["blocked", "waiting", "lock"];
-        let table = Table { titles, rows: rows.collect() };
-        screen.heading("Threads at locks when it was dumped last") + "\n" + &table.render(screen)
+        let columns = vec![
+            Column::words().at(0, "blocked"),
+            Column::words().at(1, "waiting"),
+            Column::words().name("lock"),
+        ];
+        let heading = "Threads at locks when it was dumped last";
+        Some(Table::new(&self.profile.symbols, heading, columns, rows))
     }
 
     fn named(&self, threads: &[u32], what: &str) -> Vec<String> {
-        let mut lines: Vec<_> = threads
-            .iter()
-            .take(NAMED)
-            .map(|&thread| format!("{} {what}", self.thread(thread)))
-            .collect();
+        let shown = threads.iter().take(NAMED);
+        let mut lines: Vec<_> =
+            shown.map(|&thread| format!("{} {what}", self.thread(thread))).collect();
         if threads.len() > NAMED {
             lines.push(format!("… and {} more", threads.len() - NAMED));
         }
@@ -228,54 +223,24 @@ impl<'a> Contention<'a> {
     }
 
     /// `  in Main.run (Main.java:12), sleeping`
-    fn place(&self, state: &ThreadState) -> String {
+    fn position(&self, state: &ThreadState) -> String {
         let top = self.profile.frames(state.trace).next();
-        let place = top
-            .map_or_else(|| NO_PATH.to_owned(), |frame| show::frame(&self.profile.symbols, frame));
-        format!("  in {place}, {}", state.status.title())
+        let frame = top.map(|frame| perk_render::frame(&self.profile.symbols, frame));
+        format!("  in {}, {}", frame.as_deref().unwrap_or(NO_PATH), state.status.title())
     }
 
-    fn frames(&self, trace: TraceId) -> Vec<String> {
-        self.frames_of(self.profile.frames(trace))
-    }
-
-    fn frames_of(&self, frames: impl Iterator<Item = FrameId>) -> Vec<String> {
-        let frames: Vec<_> = frames.collect();
-        let symbols = &self.profile.symbols;
-        let mut lines = paths::middle_cut(&frames, |&frame| show::frame(symbols, frame));
-        if lines.is_empty() {
-            lines.push(NO_PATH.to_owned());
-        }
-        lines
-    }
-
-    fn cells(&self, index: usize, waits: Waits, name: String) -> Vec<String> {
-        vec![
-            (index + 1).to_string(),
-            percent(waits.blocked_ns, self.waits.blocked_ns),
-            duration(waits.blocked_ns),
-            waits.blocked_count.to_string(),
-            duration(waits.waited_ns),
-            waits.wait_count.to_string(),
-            name,
-        ]
-    }
-
-    fn name_of(&self, class: ClassId) -> &'a str {
-        self.profile.symbols.class_name(class)
-    }
-
-    fn class(&self, class: ClassId, kind: LockKind) -> String {
-        let name = printable(self.name_of(class));
-        match kind {
-            LockKind::Monitor => name,
-            LockKind::Parking => name + " (parking)",
+    fn frames(&self, state: &ThreadState) -> Vec<String> {
+        let frames: Vec<_> = self.profile.frames(state.trace).collect();
+        let line = |&frame: &FrameId| perk_render::frame(&self.profile.symbols, frame);
+        match frames.is_empty() {
+            true => vec![NO_PATH.to_owned()],
+            false => perk_render::middle_cut(&frames, line),
         }
     }
 
     /// A lock as `Object.toString` shows it, if its identity is known.
-    pub(super) fn lock(&self, monitor: &Monitor) -> String {
-        let name = printable(self.name_of(monitor.class));
+    fn lock(&self, monitor: &Monitor) -> String {
+        let name = perk_render::class(&self.profile.symbols, monitor.class);
         match monitor.identity {
             Some(identity) => format!("{name}@{identity:x}"),
             None => name,
@@ -283,11 +248,104 @@ impl<'a> Contention<'a> {
     }
 
     /// A thread's name, or its number where it has none.
-    pub(super) fn thread(&self, serial: u32) -> String {
+    fn thread(&self, serial: u32) -> String {
         match self.names.get(&serial) {
             Some(name) if !name.is_empty() => printable(name),
             _ => format!("thread {serial}"),
         }
+    }
+
+    /// Everything; of each list by time the first `top` rows.
+    pub(super) fn report(&self, top: usize) -> Json<'_> {
+        let locks = locks::lock_classes(self.profile).into_iter();
+        let locks = locks.map(|(class, kind, waits)| (class, kind, waits, None));
+        let told = classes_waited_for(self.profile).into_iter();
+        let told = told.map(|(class, waits)| (class, LockKind::Monitor, waits, None));
+        let waits = self.columns().into_iter().zip(cells(self.waits));
+        let waits = waits.map(|(column, cell)| (column.id(), cell.as_number().into()));
+        let dumps = self.profile.monitor_dumps();
+        let deadlocks = self.deadlocks().into_iter();
+        Json::object(waits.chain([
+            ("locks", self.lock_table("", locks).top(top).into()),
+            ("paths", self.paths().top(top).into()),
+            ("waits_told", self.lock_table("", told).top(top).into()),
+            ("dumps", Json::list(dumps.map(|dump| self.dump(dump)))),
+            ("deadlocks", Json::list(deadlocks.map(|deadlock| self.links(deadlock)))),
+        ]))
+    }
+
+    fn dump(&self, dump: &'a MonitorDump) -> Json<'_> {
+        let symbols = &self.profile.symbols;
+        let keys = ["serial", "name", "status", "is_suspended", "is_interrupted", "is_in_native"];
+        let columns = keys.map(Column::other).into_iter().chain([Column::path("")]);
+        let threads = dump.threads.iter().map(|state| {
+            Row::new(vec![
+                Cell::Number(state.serial.into()),
+                Cell::text(self.thread(state.serial)),
+                Cell::text(state.status.title()),
+                Cell::Bool(state.is_suspended),
+                Cell::Bool(state.is_interrupted),
+                Cell::Bool(state.is_in_native),
+                Cell::Path(self.profile.frames(state.trace).collect()),
+            ])
+        });
+        let threads = Table::new(symbols, "", columns.collect(), threads);
+        let keys = [
+            "class",
+            "kind",
+            "identity",
+            "owner_serial",
+            "entry_count",
+            "blocked_serials",
+            "waiting_serials",
+        ];
+        let monitors = dump.monitors.iter().map(|monitor| {
+            let serials = |threads: &[u32]| Cell::Json(Json::list(threads.iter().copied()));
+            Row::new(vec![
+                Cell::Class(monitor.class),
+                Cell::text(kind_name(monitor.kind)),
+                Cell::optional(monitor.identity.map(u64::from)),
+                Cell::optional(monitor.owner.map(u64::from)),
+                Cell::Number(monitor.entry_count.into()),
+                serials(&monitor.blocked),
+                serials(&monitor.waiting),
+            ])
+        });
+        let monitors = Table::new(symbols, "", keys.map(Column::other).to_vec(), monitors);
+        Json::object([
+            ("written_unix_ms", dump.written.map(|written| written.unix_ms).into()),
+            ("threads", threads.into()),
+            ("monitors", monitors.into()),
+        ])
+    }
+
+    fn links(&self, deadlock: Deadlock<'a>) -> Table<'_> {
+        let keys =
+            ["thread_serial", "thread", "waits_for_class", "waits_for_identity", "owner_serial"];
+        let rows = deadlock.links.into_iter().map(move |link| {
+            let monitor = &deadlock.dump.monitors[link.monitor];
+            Row::new(vec![
+                Cell::Number(link.thread.into()),
+                Cell::text(self.thread(link.thread)),
+                Cell::Class(monitor.class),
+                Cell::optional(monitor.identity.map(u64::from)),
+                Cell::optional(monitor.owner.map(u64::from)),
+            ])
+        });
+        Table::new(&self.profile.symbols, "", keys.map(Column::other).to_vec(), rows)
+    }
+}
+
+/// The cells of the columns of waits.
+fn cells<'t>(waits: Waits) -> [Cell<'t>; 4] {
+    let Waits { blocked_count, blocked_ns, wait_count, waited_ns } = waits;
+    [blocked_count, blocked_ns, wait_count, waited_ns].map(Cell::Number)
+}
+
+fn kind_name(kind: LockKind) -> &'static str {
+    match kind {
+        LockKind::Monitor => "monitor",
+        LockKind::Parking => "parking",
     }
 }
 
@@ -298,12 +356,8 @@ fn entered(monitor: &Monitor) -> String {
     }
 }
 
-fn titles(last: &'static str) -> Vec<&'static str> {
-    vec!["#", "blocked %", "blocked", "times", "waited", "times", last]
-}
-
 /// What text files tell of waits as they happen, by class.
-pub(super) fn classes_waited_for(profile: &Profile) -> Vec<(ClassId, Waits)> {
+fn classes_waited_for(profile: &Profile) -> Vec<(ClassId, Waits)> {
     let mut sums: Vec<(ClassId, Waits)> = Vec::new();
     for event in &profile.events {
         let Event::Wait(wait) = event else { continue };

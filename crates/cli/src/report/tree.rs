@@ -1,66 +1,44 @@
-//! The call tree: from the threads' first methods on, by what they cost; or from the top of the
-//! stacks outward, by who called.
+//! The call tree: from the threads' first methods on, by their totals; or from the top of the
+//! stacks outward, by caller.
 
 use std::cmp::Reverse;
 
+use perk_analysis::bottom_up;
 use perk_analysis::method_tree::Branch;
-use perk_analysis::{Columns, bottom_up};
-use perk_profile::{Allocations, MethodId, Metric, PathId};
+use perk_profile::units::percent;
+use perk_profile::{Allocations, MethodId, Metric, PathId, Unit};
+use perk_render::{Cell, Column, Json, Row, Table};
 
 use super::Content;
-use super::numbers::View;
-use super::table::{Row, Table};
-use crate::show::{self, Screen, bytes, percent};
-
-/// Levels shown by blanks; from there on a number says how deep a line is.
-const INDENTED: usize = 24;
+use super::metric::MetricView;
 
 /// Methods with one callee each, and no more of their own, are shown up to this number in a row;
-/// the rest of so long a chain tells nothing.
+/// the rest of so long a chain says nothing.
 const CHAIN: usize = 64;
 
-/// What a tree is weighed by.
+/// A row of the tree: a path of methods, direct recursion folded.
 #[derive(Debug)]
-pub(super) struct Weights<'a> {
-    columns: &'a Columns,
-    /// Of traces that were joined to others.
-    inferred: Option<Columns>,
-}
-
-/// A line of the tree: a path of methods, direct recursion folded.
-#[derive(Debug)]
-pub(super) struct Line {
+struct TreeRow {
     /// How many methods are above.
-    pub(super) depth: usize,
+    depth: usize,
     /// As many of those right above are left out, as each has the next as its one callee.
-    pub(super) left_out: usize,
-    pub(super) method: MethodId,
+    left_out: usize,
+    method: MethodId,
     /// Whether the method calls itself here.
-    pub(super) is_recursive: bool,
-    pub(super) own: u64,
-    pub(super) total: u64,
+    is_recursive: bool,
+    own: u64,
+    total: u64,
     /// As much of the total is here by inference.
-    pub(super) inferred: u64,
+    inferred: u64,
     /// `None` where calls were not counted.
-    pub(super) call_count: Option<u64>,
-    /// What it and all below allocated; `None` where allocations were not counted.
-    pub(super) allocated: Option<Allocations>,
+    call_count: Option<u64>,
+    /// Allocations of the path and all below; `None` where allocations were not counted.
+    allocated: Option<Allocations>,
 }
 
-impl<'a> Weights<'a> {
-    pub(super) fn new(content: &Content<'_>, view: &'a View<'_>) -> Self {
-        let joined = content.joined;
-        let inferred = (!joined.is_empty()).then(|| {
-            let rows = joined.rows(&view.numbers.rows);
-            Columns::of_rows(content.profile, content.tree, &rows, view.numbers.total)
-        });
-        Self { columns: view.columns(), inferred }
-    }
-}
-
-/// The lines of branches with `min` percent of all weight or more, heaviest first.
-pub(super) fn lines(content: &Content<'_>, weights: &Weights<'_>, min: f64) -> Vec<Line> {
-    let Weights { columns, inferred } = weights;
+/// The rows of branches with `min` percent of all weight or more, heaviest first.
+fn rows(content: &Content<'_>, view: &MetricView<'_>, min: f64) -> Vec<TreeRow> {
+    let (columns, inferred) = (view.columns(), view.inferred());
     let least = columns.all as f64 * min / 100.0;
     let sum = |column: &[u64], nodes: &[PathId]| {
         nodes.iter().fold(0_u64, |sum, node| sum.saturating_add(column[node.index()]))
@@ -86,7 +64,7 @@ pub(super) fn lines(content: &Content<'_>, weights: &Weights<'_>, min: f64) -> V
         });
         kept
     };
-    let mut lines = Vec::new();
+    let mut rows = Vec::new();
     let mut open = kept(content.tree.roots(), 0);
     while let Some(Open { total, depth, branch, chain }) = open.pop() {
         let own = sum(&columns.own, &branch.nodes);
@@ -105,7 +83,7 @@ pub(super) fn lines(content: &Content<'_>, weights: &Weights<'_>, min: f64) -> V
             branch.tops.iter().for_each(|top| allocated.add(objects.columns.total[top.index()]));
             allocated
         });
-        lines.push(Line {
+        rows.push(TreeRow {
             depth,
             left_out: chain.saturating_sub(CHAIN),
             method: branch.method,
@@ -120,10 +98,10 @@ pub(super) fn lines(content: &Content<'_>, weights: &Weights<'_>, min: f64) -> V
             allocated,
         });
     }
-    lines
+    rows
 }
 
-/// A branch whose line comes later.
+/// A branch whose row comes later.
 struct Open {
     total: u64,
     depth: usize,
@@ -132,84 +110,118 @@ struct Open {
     chain: usize,
 }
 
-/// The tree as text; empty where no branch is left.
-pub(super) fn section(content: &Content<'_>, view: &View<'_>, min: f64, screen: &Screen) -> String {
-    let lines = lines(content, &Weights::new(content, view), min);
-    let Some(first) = lines.first() else { return String::new() };
-    // What the tree is weighed by needs no column of its own.
-    let has_calls = lines.iter().any(|it| it.call_count.is_some()) && view.metric != Metric::Calls;
-    let has_objects = first.allocated.is_some() && view.metric != Metric::AllocatedBytes;
-    let labels = view.labels(lines.iter().map(|line| line.method));
-    let mut titles = vec!["total %", "total", "self"];
-    titles.extend(has_calls.then_some("calls"));
-    titles.extend(has_objects.then_some("allocated"));
-    titles.push("method");
-    let rows = lines.iter().map(|line| {
-        let mut cells =
-            vec![view.percent(line.total), view.number(line.total), view.number(line.own)];
-        if has_calls {
-            cells.push(line.call_count.map_or(String::new(), |count| count.to_string()));
-        }
-        let allocated = line.allocated.filter(|_| has_objects);
-        cells.extend(allocated.map(|allocated| bytes(allocated.allocated_bytes)));
-        let mut name = indented(line.depth, &labels[&line.method], line.is_recursive);
-        match line.inferred {
-            0 => {}
-            inferred if inferred == line.total => name += " [inferred]",
-            inferred => name += &format!(" [{} % inferred]", percent(inferred, line.total)),
-        }
-        if line.left_out > 0 {
-            name += &format!(" [{} levels above with one callee each left out]", line.left_out);
-        }
-        cells.push(name);
-        Row { cells, below: Vec::new() }
-    });
-    let table = Table { titles, rows: rows.collect() };
-    format!("{}\n{}", heading("Call tree by", view, min, screen), table.render(screen))
-}
-
-/// The lines of the tree from the top of the stacks outward.
-pub(super) fn bottom_up(content: &Content<'_>, view: &View<'_>, min: f64) -> Vec<bottom_up::Line> {
-    let columns = view.columns();
-    let name = |method| content.profile.symbols.method_name(method);
-    let least = columns.all as f64 * min / 100.0;
-    bottom_up::lines(content.tree, &columns.own, least, name)
-}
-
-/// This tree as text; empty where no branch is left.
-pub(super) fn bottom_up_section(
-    content: &Content<'_>,
-    view: &View<'_>,
+/// The tree from the threads' first methods on, and how many levels are left out of it.
+pub(super) fn top_down<'t>(
+    content: &'t Content<'_>,
+    view: &'t MetricView<'_>,
     min: f64,
-    screen: &Screen,
-) -> String {
-    let lines = bottom_up(content, view, min);
-    if lines.is_empty() {
-        return String::new();
+) -> (Table<'t>, usize) {
+    let rows = rows(content, view, min);
+    let left_out = rows.iter().map(|row| row.left_out).sum();
+    // What the tree is weighed by needs no column of its own.
+    let has_calls = rows.iter().any(|it| it.call_count.is_some()) && view.metric != Metric::Calls;
+    let has_objects = content.objects.is_some() && view.metric != Metric::AllocatedBytes;
+    let mut call_count = Column::number("call_count", Unit::Count);
+    if has_calls {
+        call_count = call_count.at(3, "calls");
     }
-    let labels = view.labels(lines.iter().map(|line| line.method));
-    let rows = lines.iter().map(|line| {
-        let name = indented(line.depth, &labels[&line.method], line.is_recursive);
-        Row {
-            cells: vec![view.percent(line.number), view.number(line.number), name],
-            below: Vec::new(),
+    let mut allocated = Column::number("allocated_bytes", Unit::Bytes).no_json();
+    if has_objects {
+        allocated = allocated.at(4, "allocated");
+    }
+    let (method, is_recursive) = (Column::method().name("method"), Column::other("is_recursive"));
+    let columns = vec![
+        MetricView::metric_column(),
+        Column::number("depth", Unit::Count),
+        is_recursive.clone().no_json(),
+        method.json("method"),
+        is_recursive.no_csv(),
+        view.measure("self").time_at(2, "self"),
+        view.measure("total").share_at(0, "total %").time_at(1, "total"),
+        view.measure("inferred").json("inferred_total"),
+        call_count,
+        allocated,
+        Column::number("allocated_count", Unit::Count).no_json(),
+        Column::other("allocated").no_csv(),
+    ];
+    let row = move |row: TreeRow| {
+        let mut suffix = recursion(row.is_recursive).to_owned();
+        match row.inferred {
+            0 => {}
+            inferred if inferred == row.total => suffix += " [inferred]",
+            inferred => suffix += &format!(" [{} % inferred]", percent(inferred, row.total)),
         }
-    });
-    let table =
-        Table { titles: vec!["self %", "self", "method, callers below"], rows: rows.collect() };
-    format!("{}\n{}", heading("Callers by self", view, min, screen), table.render(screen))
-}
-
-fn heading(title: &str, view: &View<'_>, min: f64, screen: &Screen) -> String {
-    let metric = show::metric(&view.metric);
-    screen.heading(&format!("{title} {metric}, branches below {min} % left out"))
-}
-
-fn indented(depth: usize, label: &str, is_recursive: bool) -> String {
-    let indent = match depth {
-        0..=INDENTED => " ".repeat(depth),
-        depth => format!("{}{depth}: ", " ".repeat(INDENTED)),
+        if row.left_out > 0 {
+            suffix += &format!(" [{} levels above with one callee each left out]", row.left_out);
+        }
+        let objects = content.objects.as_ref().zip(row.allocated);
+        let allocated = objects.map(|(objects, allocated)| objects.json(&allocated));
+        let cells = vec![
+            Cell::text(view.name()),
+            Cell::Number(row.depth as u64),
+            Cell::Bool(row.is_recursive),
+            Cell::Method(row.method),
+            Cell::Bool(row.is_recursive),
+            Cell::Number(row.own),
+            Cell::Number(row.total),
+            Cell::Number(row.inferred),
+            Cell::optional(row.call_count),
+            Cell::optional(row.allocated.map(|it| it.allocated_bytes)),
+            Cell::optional(row.allocated.map(|it| it.allocated_count)),
+            Cell::Json(allocated.unwrap_or(Json::Null)),
+        ];
+        Row::new(cells).at_depth(row.depth).suffix(suffix)
     };
-    let recursion = if is_recursive { " (recursive)" } else { "" };
-    format!("{indent}{label}{recursion}")
+    let heading = heading("Call tree by", view, min);
+    (Table::new(&content.profile.symbols, heading, columns, rows.into_iter().map(row)), left_out)
+}
+
+/// The tree from the top of the stacks outward.
+pub(super) fn bottom_up<'t>(
+    content: &'t Content<'_>,
+    view: &'t MetricView<'_>,
+    min: f64,
+) -> Table<'t> {
+    let symbols = &content.profile.symbols;
+    let columns = view.columns();
+    let least = columns.all as f64 * min / 100.0;
+    let rows = bottom_up::lines(content.tree, &columns.own, least, |id| symbols.method_name(id));
+    let columns = vec![
+        MetricView::metric_column(),
+        Column::number("depth", Unit::Count),
+        Column::other("is_recursive"),
+        Column::method().name("method, callers below"),
+        view.measure("self").share_at(0, "self %").time_at(1, "self"),
+    ];
+    let rows = rows.into_iter().map(|row| {
+        let cells = vec![
+            Cell::text(view.name()),
+            Cell::Number(row.depth as u64),
+            Cell::Bool(row.is_recursive),
+            Cell::Method(row.method),
+            Cell::Number(row.number),
+        ];
+        Row::new(cells).at_depth(row.depth).suffix(recursion(row.is_recursive))
+    });
+    Table::new(symbols, heading("Callers by self", view, min), columns, rows)
+}
+
+fn heading(title: &str, view: &MetricView<'_>, min: f64) -> String {
+    let metric = perk_render::metric(&view.metric);
+    format!("{title} {metric}, branches below {min} % left out")
+}
+
+fn recursion(is_recursive: bool) -> &'static str {
+    if is_recursive { " (recursive)" } else { "" }
+}
+
+/// The unit of a tree's numbers in JSON: `ns`, `calls`, `samples`, `bytes` or `count`.
+pub(super) fn unit(view: &MetricView<'_>) -> &'static str {
+    match (&view.metric, view.unit()) {
+        (Metric::Samples, _) => "samples",
+        (Metric::Calls, _) => "calls",
+        (_, Unit::Nanoseconds) => "ns",
+        (_, Unit::Bytes) => "bytes",
+        (_, Unit::Count) => "count",
+    }
 }

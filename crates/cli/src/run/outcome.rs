@@ -7,11 +7,12 @@ use std::{env, fs, io};
 
 use anyhow::{Context, bail};
 use perk_files::PrivateFolder;
+use perk_profile::units::printable;
 use perk_profile::{Event, Profile};
+use perk_render::Screen;
 use rustix::process::{Pid, test_kill_process};
 
 use crate::input::{self, ReadArgs};
-use crate::show::{Screen, printable};
 
 /// The folder the agents write to. It goes when it is dropped.
 #[derive(Debug)]

@@ -1,0 +1,438 @@
+//! The numbers of one metric: CPU samples, times, bytes, measurements of other tools.
+
+use std::cell::OnceCell;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use perk_analysis::columns::{self, Columns, Edge, MethodRow};
+use perk_analysis::lines::{self, LineRow};
+use perk_analysis::{InferredCallers, MethodTree, top};
+use perk_profile::units::{amount, duration, percent, plural, printable};
+use perk_profile::{
+    CpuSamples, FrameId, Line, MethodId, Metric, NamePattern, Profile, ThreadId, TraceId, Unit,
+};
+use perk_render::{Cell, Column, Part, Row, Section, Table};
+
+use super::{NO_CALLER, no_threads};
+
+/// Stands for the method where the stack is not known.
+const NO_STACK: &str = "[no stack]";
+
+/// The order of a table of methods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// The number with the method on top of the stack; methods without any are left out.
+    Own,
+    /// The number with the method anywhere on the stack.
+    Total,
+}
+
+/// A profile's numbers of one metric, all or of one thread.
+#[derive(Debug)]
+pub(super) struct MetricView<'a> {
+    pub(super) profile: &'a Profile,
+    tree: &'a MethodTree,
+    joined: &'a InferredCallers,
+    pub(super) metric: Metric,
+    /// The numbers by trace.
+    pub(super) numbers: CpuSamples,
+    /// The CPU time a sample stands for, where it is known.
+    interval_ns: Option<u64>,
+    columns: OnceCell<Columns>,
+}
+
+impl<'a> MetricView<'a> {
+    pub(super) fn new(
+        profile: &'a Profile,
+        tree: &'a MethodTree,
+        joined: &'a InferredCallers,
+        metric: Metric,
+    ) -> Self {
+        let interval_ns = profile.sample_interval_ns().filter(|_| metric == Metric::Samples);
+        let numbers = columns::numbers(profile, &metric);
+        let columns = OnceCell::new();
+        Self { profile, tree, joined, metric, numbers, interval_ns, columns }
+    }
+
+    pub(super) fn of_thread(&self, thread: ThreadId) -> Self {
+        let numbers = top::of_thread(self.profile, &self.numbers, Some(thread));
+        let metric = self.metric.clone();
+        Self { numbers, metric, columns: OnceCell::new(), ..*self }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.metric.name()
+    }
+
+    pub(super) fn unit(&self) -> Unit {
+        self.metric.unit()
+    }
+
+    /// Whether any of the numbers is of a call path.
+    pub(super) fn has_paths(&self) -> bool {
+        self.numbers.rows.iter().any(|row| self.profile.frames(row.0).next().is_some())
+    }
+
+    /// The numbers by path.
+    pub(super) fn columns(&self) -> &Columns {
+        self.columns.get_or_init(|| {
+            let CpuSamples { total, rows, .. } = &self.numbers;
+            Columns::of_rows(self.profile, self.tree, rows, *total)
+        })
+    }
+
+    /// The numbers of traces that were joined to others, by path.
+    pub(super) fn inferred(&self) -> Option<Columns> {
+        (!self.joined.is_empty()).then(|| {
+            let rows = self.joined.rows(&self.numbers.rows);
+            Columns::of_rows(self.profile, self.tree, &rows, self.numbers.total)
+        })
+    }
+
+    /// The methods, by self.
+    pub(super) fn methods(&self) -> Vec<MethodRow> {
+        self.columns().methods(self.tree)
+    }
+
+    pub(super) fn cpu_ns(&self, count: u64) -> Option<u64> {
+        self.interval_ns.map(|interval| count.saturating_mul(interval))
+    }
+
+    /// A number for people: its time where a sample stands for one.
+    pub(super) fn number(&self, number: u64) -> String {
+        match self.cpu_ns(number) {
+            Some(ns) => duration(ns),
+            None => amount(number, self.unit()),
+        }
+    }
+
+    /// `Top methods by self`, and the metric where that is not samples.
+    pub(super) fn title(&self, title: &str) -> String {
+        match &self.metric {
+            Metric::Samples => title.to_owned(),
+            metric => format!("{title}: {}", perk_render::metric(metric)),
+        }
+    }
+
+    /// `12 samples of 10 ms = 120 ms of CPU time`
+    pub(super) fn total(&self) -> String {
+        let total = self.numbers.total;
+        let mut text = quantity(&self.metric, total);
+        if let Some((interval, cpu)) = self.interval_ns.zip(self.cpu_ns(total)) {
+            text += &format!(" of {} = {} of CPU time", duration(interval), duration(cpu));
+        }
+        let listed = self.listed();
+        if listed < total {
+            let hidden = amount(total - listed, self.unit());
+            text += &format!(", {hidden} of them below the file's cutoff");
+        }
+        text
+    }
+
+    /// The sum of the rows: less than all where the file has a cutoff.
+    pub(super) fn listed(&self) -> u64 {
+        self.numbers.rows.iter().map(|row| row.1).fold(0, u64::saturating_add)
+    }
+
+    /// `12 samples (3.40 %), 120 ms`
+    fn amount(&self, number: u64) -> String {
+        let share = percent(number, self.numbers.total);
+        let mut text = format!("{} ({share} %)", quantity(&self.metric, number));
+        if let Some(cpu) = self.cpu_ns(number) {
+            text += &format!(", {}", duration(cpu));
+        }
+        text
+    }
+
+    /// The column of the metric's name, which CSV has first.
+    pub(super) fn metric_column() -> Column {
+        Column::other("metric").no_json()
+    }
+
+    /// A column of the metric's numbers.
+    pub(super) fn measure(&self, id: &'static str) -> Column {
+        Column::measure(id, self.unit(), self.numbers.total, self.interval_ns)
+    }
+
+    /// The columns `self` and `total`, with the time of `by` where a sample stands for one.
+    fn own_and_total(&self, by: By) -> [Column; 2] {
+        let mut own = self.measure("self").share_at(0, "self %").at(1, "self");
+        let mut total = self.measure("total").share_at(2, "total %").at(3, "total");
+        if self.interval_ns.is_some() {
+            match by {
+                By::Own => own = own.time_at(4, "self time"),
+                By::Total => total = total.time_at(4, "total time"),
+            }
+        }
+        [own, total]
+    }
+
+    /// The methods by self, `calls` among their numbers; what the file leaves out is missing.
+    pub(super) fn all_methods(&self, calls: Option<HashMap<MethodId, u64>>) -> Table<'_> {
+        let rows = self.methods();
+        let mut columns = vec![Self::metric_column(), Column::method().name("method")];
+        columns.extend(self.own_and_total(By::Own));
+        if calls.is_some() {
+            columns.push(Column::number("call_count", Unit::Count).no_json());
+        }
+        let rows = rows.into_iter().map(move |row| {
+            let count = calls.as_ref().map(|it| it.get(&row.method).copied().unwrap_or(0));
+            let is_listed = count.is_none_or(|count| count > 0) || row.own > 0;
+            let shown = |number| Cell::optional(Some(number).filter(|_| is_listed));
+            let name = Cell::Method(row.method);
+            let mut cells =
+                vec![Cell::text(self.name()), name, shown(row.own), Cell::Number(row.total)];
+            cells.extend(count.map(shown));
+            Row::new(cells)
+        });
+        Table::new(&self.profile.symbols, "", columns, rows)
+    }
+
+    /// The methods by self or by total, and the number without a stack; with `traces`, the first
+    /// `traces` call traces that each method has on top.
+    pub(super) fn top_methods<'t>(&self, heading: &str, by: By, traces: Option<usize>) -> Table<'t>
+    where
+        'a: 't,
+    {
+        let mut rows = self.methods();
+        match by {
+            By::Own => rows.retain(|row| row.own > 0),
+            // A stable sort: where totals are equal, more of its own comes first.
+            By::Total => rows.sort_by_key(|row| Reverse(row.total)),
+        }
+        let mut rows: Vec<_> =
+            rows.into_iter().map(|row| (Some(row.method), row.own, row.total)).collect();
+        let stackless = self.columns().own[self.tree.root().index()];
+        if stackless > 0 {
+            let number = |row: &(_, u64, u64)| if by == By::Own { row.1 } else { row.2 };
+            let before = rows.iter().take_while(|row| number(row) >= stackless).count();
+            rows.insert(before, (None, stackless, stackless));
+        }
+        let methods = rows.iter().filter_map(|row| row.0);
+        let labels = Rc::new(perk_render::labels(&self.profile.symbols, methods));
+        let of_methods = traces.map(|top| {
+            let rows = top::methods(self.profile, &self.numbers).into_iter();
+            let traces: HashMap<_, _> = rows.map(|row| (row.method, row.traces)).collect();
+            (top, traces)
+        });
+        let (profile, joined, metric) = (self.profile, self.joined, self.metric.clone());
+        let rows = rows.into_iter().map(move |(method, own, total)| {
+            let name = Cell::method_or(method, NO_STACK);
+            let traces = of_methods.as_ref().zip(method).and_then(|((top, of_methods), method)| {
+                Some(trace_lines(profile, joined, &metric, of_methods.get(&method)?, *top))
+            });
+            let row = Row::new(vec![name, Cell::Number(own), Cell::Number(total)]);
+            row.below(traces.unwrap_or_default())
+        });
+        let columns = [Column::method().name("method")].into_iter().chain(self.own_and_total(by));
+        Table::new(&self.profile.symbols, self.title(heading), columns.collect(), rows)
+            .labelled(&labels)
+            .ranked()
+    }
+
+    /// The lines with most of their own, and the others after them.
+    pub(super) fn lines(&self) -> Table<'_> {
+        let symbols = &self.profile.symbols;
+        let [own, total] = self.own_and_total(By::Own);
+        let (method, line) = (Column::method().name("line"), Column::other("line"));
+        let columns =
+            vec![Self::metric_column(), method, line.clone().no_json(), own, total, line.no_csv()];
+        let rows = lines::lines(self.profile, &self.numbers.rows).into_iter();
+        let rows = rows.map(move |LineRow { method, line, own, total }| {
+            let number = || match line {
+                Line::Number(line) => Cell::Number(line.into()),
+                _ => Cell::Missing(""),
+            };
+            let numbers = [number(), Cell::Number(own), Cell::Number(total), number()];
+            let names = [Cell::text(self.name()), Cell::Method(method)];
+            Row::new(names.into_iter().chain(numbers).collect())
+                .suffix(perk_render::place(symbols, method, line))
+        });
+        Table::new(symbols, self.title("Top lines by self"), columns, rows).ranked()
+    }
+
+    /// Callers and callees, by total.
+    fn edges(&self) -> Vec<Edge> {
+        self.columns().edges(self.tree)
+    }
+
+    /// Callers and callees as a table: all, or those with a method of `pattern`.
+    pub(super) fn edge_table(&self, pattern: Option<&NamePattern>) -> Table<'_> {
+        let symbols = &self.profile.symbols;
+        let mut edges = self.edges();
+        edges.retain(|edge| {
+            let mut methods = edge.caller.into_iter().chain([edge.callee]);
+            pattern.is_none_or(|it| methods.any(|method| it.matches_method(symbols, method)))
+        });
+        self.table_of(&self.title("Top call edges by total"), edges, [true; 2])
+    }
+
+    /// Text shows the callers, the callees or both.
+    fn table_of(&self, heading: &str, edges: Vec<Edge>, sides: [bool; 2]) -> Table<'_> {
+        let columns = vec![
+            Self::metric_column(),
+            Column::other("caller").name_if(sides[0], "caller"),
+            Column::other("callee").name_if(sides[1], "callee"),
+            self.measure("self").time_at(2, "self"),
+            self.measure("total").share_at(0, "total %").time_at(1, "total"),
+        ];
+        let row = |edge: Edge| {
+            let metric = Cell::text(self.name());
+            let methods = [Cell::method_or(edge.caller, NO_CALLER), Cell::Method(edge.callee)];
+            let numbers = [Cell::Number(edge.own), Cell::Number(edge.total)];
+            Row::new([metric].into_iter().chain(methods).chain(numbers).collect())
+        };
+        Table::new(&self.profile.symbols, heading, columns, edges.into_iter().map(row))
+    }
+
+    /// For each method that `pattern` means, at most `top` of them: its numbers, its callers and
+    /// its callees.
+    pub(super) fn butterflies(&self, pattern: &NamePattern, top: usize) -> Vec<Section<'_>> {
+        let symbols = &self.profile.symbols;
+        let edges = self.edges();
+        let mut methods = self.methods();
+        methods.retain(|row| pattern.matches_method(symbols, row.method));
+        super::blocks(&methods, top, |row| {
+            let mut callers: Vec<_> = edges.clone();
+            callers.retain(|edge| edge.callee == row.method);
+            let mut callees: Vec<_> = edges.clone();
+            callees.retain(|edge| edge.caller == Some(row.method));
+            let (own, total) = (self.amount(row.own), self.amount(row.total));
+            let shown = callers.iter().take(top).filter_map(|edge| edge.caller);
+            let shown = shown.chain(callees.iter().take(top).map(|edge| edge.callee));
+            let labels = Rc::new(perk_render::labels(symbols, shown.chain([row.method])));
+            let label = &labels[&row.method];
+            let table = |edges, sides| {
+                Part::Table(self.table_of("", edges, sides).labelled(&labels).top(top))
+            };
+            vec![
+                Part::Heading(format!("{label}: self {own}, total {total}")),
+                table(callers, [true, false]),
+                table(callees, [false, true]),
+            ]
+        })
+    }
+
+    /// The threads, most first.
+    pub(super) fn threads(&self) -> Table<'_> {
+        let columns = vec![
+            Self::metric_column(),
+            Column::number("thread_serial", Unit::Count).json("serial"),
+            Column::other("thread").no_json(),
+            Column::other("group").no_json(),
+            self.measure("self"),
+        ];
+        let symbols = &self.profile.symbols;
+        let rows = top::threads(self.profile, &self.numbers).into_iter().map(|(id, number)| {
+            let thread = self.profile.get_thread(id);
+            Row::new(vec![
+                Cell::text(self.name()),
+                Cell::Number(thread.serial.into()),
+                Cell::text(self.profile.thread_name(id)),
+                Cell::text(thread.group.map_or("", |id| symbols.strings.get(id))),
+                Cell::Number(number),
+            ])
+        });
+        Table::new(symbols, "", columns, rows)
+    }
+
+    /// A table of methods for each thread.
+    pub(super) fn by_thread(&self, top: usize) -> Vec<Section<'_>> {
+        let section = |(thread, number)| {
+            let name = printable(self.profile.thread_name(thread));
+            let of_thread = self.of_thread(thread);
+            let mut table = of_thread.top_methods("", By::Own, None).top(top);
+            table.heading = format!("Thread {name}: {}", self.amount(number));
+            vec![Part::Table(table)]
+        };
+        let threads = top::threads(self.profile, &self.numbers);
+        match threads.is_empty() {
+            true => vec![vec![no_threads()]],
+            false => threads.into_iter().map(section).collect(),
+        }
+    }
+
+    /// The paths with most of their own, each with its number.
+    pub(super) fn paths(&self, top: usize) -> Section<'_> {
+        let paths = self.columns().paths().into_iter().take(top);
+        let paths: Vec<(Vec<MethodId>, u64)> =
+            paths.map(|(path, number)| (self.tree.methods(path).collect(), number)).collect();
+        let methods = paths.iter().flat_map(|(methods, _)| methods.iter().copied());
+        let labels = perk_render::labels(&self.profile.symbols, methods);
+        let heading = self.title("Top call paths, innermost frame first");
+        let mut parts = vec![Part::Heading(heading)];
+        for (index, (methods, number)) in paths.iter().enumerate() {
+            parts.push(Part::Sentence(format!("{:>3}.  {}", index + 1, self.amount(*number))));
+            let mut frames = perk_render::middle_cut(methods, |method| labels[method].clone());
+            if frames.is_empty() {
+                frames.push(NO_STACK.to_owned());
+            }
+            parts.push(Part::Names(frames));
+        }
+        parts
+    }
+}
+
+/// `12 samples`, `12 ms of delay`
+fn quantity(metric: &Metric, number: u64) -> String {
+    let name = perk_render::metric(metric);
+    match (metric, metric.unit()) {
+        (Metric::Samples, _) => plural(number, "sample"),
+        (_, Unit::Count) => format!("{number} {name}"),
+        (_, unit) => format!("{} of {name}", amount(number, unit)),
+    }
+}
+
+/// The first `top` traces of a method, each with its number and its frames.
+fn trace_lines(
+    profile: &Profile,
+    joined: &InferredCallers,
+    metric: &Metric,
+    traces: &[(TraceId, u64)],
+    top: usize,
+) -> Vec<String> {
+    let mut lines = Vec::new();
+    let (shown, hidden) = traces.split_at(traces.len().min(top));
+    for &(id, count) in shown {
+        let trace = profile.get_trace(id);
+        let mut line = format!("{} in trace {}", quantity(metric, count), trace.serial);
+        if let Some(thread) = trace.thread {
+            line += &format!(" of thread {}", printable(profile.thread_name(thread)));
+        }
+        lines.push(line);
+        let frames: Vec<_> = profile.frames(id).collect();
+        let known = frames.len().saturating_sub(joined.inferred_frame_count(id));
+        let frames: Vec<_> =
+            frames.into_iter().enumerate().map(|(at, frame)| (frame, at >= known)).collect();
+        let shown = |&(frame, is_inferred): &(FrameId, bool)| {
+            let inferred = if is_inferred { " [inferred]" } else { "" };
+            perk_render::frame(&profile.symbols, frame) + inferred
+        };
+        let frames = perk_render::middle_cut(&frames, shown).into_iter();
+        lines.extend(frames.map(|line| format!("  {line}")));
+    }
+    if !hidden.is_empty() {
+        let count = hidden.iter().map(|&(_, count)| count).fold(0, u64::saturating_add);
+        let traces = plural(hidden.len() as u64, "more trace");
+        lines.push(format!("{} in {traces}", quantity(metric, count)));
+    }
+    lines
+}
+
+/// The metrics without call paths, with the numbers of the first `top` threads where they have some.
+pub(super) fn totals<'t>(views: Vec<&'t MetricView<'_>>, top: usize) -> Option<Table<'t>> {
+    let symbols = &views.first()?.profile.symbols;
+    let columns = vec![Column::words().at(0, "total"), Column::words().name("metric")];
+    let rows = views.into_iter().map(move |view| {
+        let threads = top::threads(view.profile, &view.numbers);
+        let thread = |&(thread, count): &(_, u64)| {
+            let name = printable(view.profile.thread_name(thread));
+            format!("{} of thread {name}", amount(count, view.unit()))
+        };
+        let total = Cell::text(amount(view.numbers.total, view.unit()));
+        Row::new(vec![total, Cell::text(view.name())])
+            .below(threads.iter().take(top).map(thread).collect())
+    });
+    Some(Table::new(symbols, "Metrics without call paths", columns, rows))
+}

@@ -1,0 +1,260 @@
+//! What the options ask for: which views, how much of each, in which form.
+
+use perk_profile::{Metric, NamePattern};
+use perk_render::{Part, Screen, Section, Table};
+
+use super::metric::{By, MetricView, totals};
+use super::{BLOCKS, Content, Head, ROWS, head, heap, tree};
+use crate::args::{ReportArgs, TreeOrder};
+use crate::talk;
+
+/// What a report shows.
+#[derive(Debug)]
+pub(super) struct Ask<'a> {
+    /// The views that the options name; everything where they name none.
+    pub(super) views: Vec<View<'a>>,
+    /// The rows that `--top` asks for.
+    pub(super) top: Option<usize>,
+    /// Branches below this share are left out of trees, in percent.
+    pub(super) min: f64,
+    threads: bool,
+    traces: bool,
+}
+
+/// A view that an option names.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum View<'a> {
+    Methods,
+    Threads,
+    Lines,
+    Tree(TreeOrder),
+    Edges,
+    Callers(&'a NamePattern),
+    Sites,
+    Classes,
+    Monitors,
+}
+
+impl<'a> Ask<'a> {
+    pub(super) fn new(args: &'a ReportArgs) -> Self {
+        let views = [
+            args.lines.then_some(View::Lines),
+            args.tree.map(View::Tree),
+            args.edges.then_some(View::Edges),
+            args.method.as_ref().map(View::Callers),
+            args.sites.then_some(View::Sites),
+            args.classes.then_some(View::Classes),
+            args.monitors.then_some(View::Monitors),
+        ];
+        Self {
+            views: views.into_iter().flatten().collect(),
+            top: args.top,
+            min: args.min,
+            threads: args.threads,
+            traces: args.traces,
+        }
+    }
+
+    fn rows(&self) -> usize {
+        self.top.unwrap_or(ROWS)
+    }
+
+    /// Rows of tables with lines below each.
+    fn blocks(&self) -> usize {
+        self.top.unwrap_or(BLOCKS)
+    }
+
+    /// The view that CSV has.
+    pub(super) fn csv_view(&self) -> View<'a> {
+        let whole = if self.threads { View::Threads } else { View::Methods };
+        self.views.first().copied().unwrap_or(whole)
+    }
+}
+
+impl View<'_> {
+    /// What a profile without it lacks.
+    pub(super) fn title(self) -> String {
+        match self {
+            View::Methods => "methods",
+            View::Lines | View::Threads => "call traces",
+            View::Tree(_) => "call tree",
+            View::Edges => "calls",
+            View::Callers(name) => return format!("calls of {}", name.as_str()),
+            View::Sites | View::Classes => "allocation sites",
+            View::Monitors => "monitors",
+        }
+        .to_owned()
+    }
+
+    /// The view as one table with all rows; `None` where there is nothing of it.
+    pub(super) fn table<'t>(self, content: &'t Content<'_>, ask: &Ask<'_>) -> Option<Table<'t>> {
+        let (view, objects) = (content.main_view(), content.objects.as_ref());
+        let heaps = || content.profile.heaps().next().map(|_| heap::all_classes(content.profile));
+        match self {
+            View::Methods => {
+                let calls = content.calls.as_ref();
+                let methods = match view {
+                    Some(view) => Some(view.all_methods(content.call_counts())),
+                    None => calls.map(|calls| calls.by_self()),
+                };
+                methods.or_else(heaps).or_else(|| Some(content.fields.as_ref()?.fields()))
+            }
+            View::Threads => view.map(MetricView::threads),
+            View::Lines => view.map(MetricView::lines),
+            View::Tree(TreeOrder::TopDown) => view.map(|view| {
+                let (table, left_out) = tree::top_down(content, view, ask.min);
+                if left_out > 0 {
+                    let levels = "levels with one callee each are left out of the tree";
+                    talk::say(format_args!("{left_out} {levels}"));
+                }
+                table
+            }),
+            View::Tree(TreeOrder::BottomUp) => {
+                view.map(|view| tree::bottom_up(content, view, ask.min))
+            }
+            View::Edges => content.edges(None),
+            View::Callers(name) => content.edges(Some(name)),
+            View::Sites => objects.map(|objects| objects.sites()),
+            View::Classes => objects.map(|objects| objects.classes()).or_else(heaps),
+            View::Monitors => content.contention.as_ref().map(|it| it.paths()),
+        }
+    }
+
+    /// The view for people.
+    pub(super) fn sections<'t>(self, content: &'t Content<'_>, ask: &Ask<'_>) -> Vec<Section<'t>> {
+        let top = ask.rows();
+        let view = content.main_view();
+        match self {
+            View::Tree(TreeOrder::TopDown) => {
+                sections(view.map(|view| tree::top_down(content, view, ask.min).0))
+            }
+            View::Tree(_) => sections(self.table(content, ask)),
+            View::Callers(name) => match (content.edge_calls(), view) {
+                (Some(calls), _) => calls.butterflies(name, top),
+                (None, Some(view)) => view.butterflies(name, top),
+                (None, None) => Vec::new(),
+            },
+            View::Sites => sections(content.sites().map(|it| it.top(top))),
+            View::Classes => {
+                let classes = content.objects.as_ref().map(|objects| objects.classes());
+                let heaps = heap::tables(content.profile);
+                sections(classes.into_iter().chain(heaps).map(|it| it.top(top)))
+            }
+            View::Monitors => monitors(content, top, top, true),
+            View::Methods | View::Threads | View::Lines | View::Edges => {
+                sections(self.table(content, ask).map(|it| it.top(top)))
+            }
+        }
+    }
+}
+
+/// A section for each table.
+fn sections<'t>(tables: impl IntoIterator<Item = Table<'t>>) -> Vec<Section<'t>> {
+    tables.into_iter().map(|table| vec![Part::Table(table)]).collect()
+}
+
+/// Everything there is; of the metric alone that was asked for, if one was. `used` lines of the
+/// screen are above it.
+pub(super) fn everything<'t>(
+    content: &'t Content<'_>,
+    head: Option<&'t Head<'_>>,
+    ask: &Ask<'_>,
+    used: usize,
+    screen: &Screen,
+) -> Vec<Section<'t>> {
+    let (top, blocks) = (ask.rows(), ask.blocks());
+    let rows = ask.top.map(|top| top.min(head::MOST));
+    let mut all = sections(head.map(|head| head.section(rows, used, screen)));
+    let is_asked = |metric: &Metric| content.asked.as_ref().is_none_or(|asked| asked == metric);
+    if let Some(view) = content.samples().filter(|_| is_asked(&Metric::Samples)) {
+        all.extend(of_metric(view, ask));
+    }
+    if let Some(calls) = content.calls.as_ref().filter(|_| is_asked(&Metric::SelfTime)) {
+        all.extend(sections([calls.by_self().top(top)]));
+        all.extend(sections(calls.by_total(content.filtered.is_empty()).map(|it| it.top(top))));
+        all.extend(sections([calls.chatty(blocks)]));
+        if ask.threads {
+            all.extend(calls.by_thread(content.tree, blocks));
+        }
+    }
+    if content.asked.is_none() {
+        all.extend(sections(content.sites().map(|it| it.top(blocks))));
+        let objects = content.objects.as_ref();
+        all.extend(sections(objects.map(|objects| objects.classes().top(top))));
+        let methods = objects.filter(|it| it.has_sites).map(|it| it.methods(content.tree));
+        all.extend(sections(methods.map(|it| it.top(top))));
+        all.extend(sections([heap::summaries(content.profile)]));
+    }
+    for view in &content.metrics {
+        let is_its = match view.metric {
+            Metric::Samples | Metric::SelfTime => false,
+            Metric::Other(..) => is_asked(&view.metric),
+            // Their own tables say more, unless one is asked for.
+            _ => content.asked.as_ref() == Some(&view.metric),
+        };
+        if is_its && view.has_paths() {
+            all.extend(of_metric(view, ask));
+        }
+    }
+    let pathless = content.other_metrics().filter(|view| !view.has_paths());
+    all.extend(sections(totals(pathless.filter(|it| is_asked(&it.metric)).collect(), top)));
+    all.extend(sections(heap::tables(content.profile).map(|it| it.top(top))));
+    if content.asked.is_none() {
+        all.extend(monitors(content, top, blocks, ask.threads));
+        let fields = content.fields.as_ref().map(|fields| fields.tables());
+        all.extend(sections(fields.into_iter().flatten().map(|it| it.top(top))));
+    }
+    all
+}
+
+/// The first tables of everything, for the end of a run.
+pub(super) fn first<'t>(content: &'t Content<'_>, top: usize) -> Vec<Section<'t>> {
+    let blocks = top.min(BLOCKS);
+    let samples = content.samples().map(|view| {
+        let mut table = view.top_methods("", By::Own, None);
+        table.heading.clear();
+        table.top(top)
+    });
+    let mut all = sections(samples);
+    if let Some(calls) = &content.calls {
+        all.extend(sections([calls.by_self().top(top), calls.chatty(blocks)]));
+    }
+    all.extend(sections(content.sites().map(|it| it.top(blocks))));
+    all.extend(sections(content.objects.as_ref().map(|objects| objects.classes().top(top))));
+    all.extend(sections(heap::tables(content.profile).map(|it| it.top(top))));
+    if let Some(contention) = &content.contention {
+        all.push(contention.deadlock_lines());
+        all.extend(sections([contention.locks().top(top), contention.paths().top(blocks)]));
+    }
+    all
+}
+
+/// The tables of one metric.
+fn of_metric<'t>(view: &'t MetricView<'_>, ask: &Ask<'_>) -> Vec<Section<'t>> {
+    let (top, blocks) = (ask.rows(), ask.blocks());
+    let traces = ask.traces.then_some(top);
+    let mut all = sections([
+        view.top_methods("Top methods by self", By::Own, traces).top(top),
+        view.top_methods("Top methods by total", By::Total, None).top(top),
+    ]);
+    all.push(view.paths(blocks));
+    if ask.threads {
+        all.extend(view.by_thread(blocks));
+    }
+    all
+}
+
+/// The locks that threads waited for.
+fn monitors<'t>(
+    content: &'t Content<'_>,
+    top: usize,
+    blocks: usize,
+    threads: bool,
+) -> Vec<Section<'t>> {
+    let Some(contention) = &content.contention else { return Vec::new() };
+    let mut all = vec![contention.deadlock_lines()];
+    all.extend(sections([contention.locks().top(top), contention.paths().top(blocks)]));
+    all.extend(sections(threads.then(|| contention.threads().top(top))));
+    all.extend(sections(contention.last_dump().map(|it| it.top(blocks))));
+    all
+}

@@ -1,0 +1,21 @@
+//! Rendering: typed tables and documents as text for people, as CSV and as JSON.
+//!
+//! An analysis defines the columns of a [`Table`] once: the key of a number with its unit, its heading,
+//! the total that its shares are of. The renderers do the rest: escaping, alignment, the width of the
+//! screen, names of methods. Nothing here reads files or knows where a number comes from.
+#![forbid(unsafe_code)]
+
+mod cell;
+mod csv;
+mod json;
+mod names;
+mod screen;
+mod table;
+mod text;
+
+pub use cell::{Cell, Row};
+pub use json::Json;
+pub use names::{class, class_name, frame, full_name, labels, metric, place};
+pub use screen::Screen;
+pub use table::{Column, Table};
+pub use text::{Part, Section, middle_cut, text};

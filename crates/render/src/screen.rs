@@ -1,0 +1,109 @@
+//! The terminal or file that text goes to: its width, and what it can show.
+
+use std::env;
+use std::io::{IsTerminal, stderr, stdout};
+
+/// The width of a terminal, and whether it shows bold text; a file has neither.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Screen {
+    /// Columns; `None` where lines may be of any length.
+    pub width: Option<usize>,
+    /// Whether escape sequences for bold text are welcome.
+    pub bold: bool,
+}
+
+impl Screen {
+    /// The screen of stdout.
+    pub fn of_stdout() -> Self {
+        Self::new(stdout().is_terminal(), terminal_size::terminal_size_of(stdout()))
+    }
+
+    /// The screen of stderr.
+    pub fn of_stderr() -> Self {
+        Self::new(stderr().is_terminal(), terminal_size::terminal_size_of(stderr()))
+    }
+
+    fn new(is_terminal: bool, size: Option<(terminal_size::Width, terminal_size::Height)>) -> Self {
+        let colourless = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || env::var_os("TERM").is_some_and(|term| term == "dumb");
+        // A terminal that says it has no columns does not know.
+        let width = size.map(|(width, _)| usize::from(width.0)).filter(|&width| width > 0);
+        Self { width, bold: is_terminal && !colourless }
+    }
+
+    /// A heading.
+    pub fn heading(&self, text: &str) -> String {
+        if self.bold { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    /// As much of a name's end as fits beside `used` columns.
+    pub fn cut(&self, name: &str, used: usize) -> String {
+        const LONGEST: usize = 1000;
+        let room = self.room(used, LONGEST);
+        let length = name.chars().count();
+        if length <= room {
+            return name.to_owned();
+        }
+        std::iter::once('…').chain(name.chars().skip(length - room + 1)).collect()
+    }
+
+    /// As much of a command line's beginning as fits beside `used` columns.
+    pub fn cut_end(&self, line: &str, used: usize) -> String {
+        const LONGEST: usize = 200;
+        let room = self.room(used, LONGEST);
+        if line.chars().count() <= room {
+            return line.to_owned();
+        }
+        line.chars().take(room - 1).chain(['…']).collect()
+    }
+
+    /// Text as lines that fit, broken at blanks, those behind the first by `indent` further in.
+    pub fn wrap(&self, text: &str, indent: usize) -> String {
+        let Some(width) = self.width else { return text.to_owned() };
+        let mut wrapped = String::new();
+        let mut column = 0;
+        for word in text.split_inclusive(' ') {
+            let length = word.trim_end().chars().count();
+            if column > indent && column + length > width {
+                wrapped.truncate(wrapped.trim_end().len());
+                wrapped.push('\n');
+                wrapped += &" ".repeat(indent);
+                column = indent;
+            }
+            wrapped += word;
+            column += word.chars().count();
+        }
+        wrapped
+    }
+
+    fn room(&self, used: usize, longest: usize) -> usize {
+        const LEAST: usize = 12;
+        self.width.map_or(longest, |width| width.saturating_sub(used).max(LEAST)).min(longest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_keep_their_end() {
+        let screen = Screen { width: Some(40), bold: false };
+        let cut = screen.cut("org.example.deep.package.Name.method", 10);
+        assert_eq!(cut, "…mple.deep.package.Name.method");
+        assert_eq!(cut.chars().count(), 30);
+        assert_eq!(Screen::default().cut(&"x".repeat(60_000), 0).chars().count(), 1000);
+        assert_eq!(screen.cut("short", 39), "short");
+        assert_eq!(screen.cut_end("java -jar some/application.jar", 20), "java -jar some/appl…");
+    }
+
+    #[test]
+    fn text_is_broken_at_blanks() {
+        let screen = Screen { width: Some(20), bold: false };
+        let text = "perk      a word and others, averyverylongwordthatfitsnowhere on";
+        let lines = "perk      a word and\n          others,\n          \
+                     averyverylongwordthatfitsnowhere\n          on";
+        assert_eq!(screen.wrap(text, 10), lines);
+        assert_eq!(Screen::default().wrap(text, 10), text);
+    }
+}

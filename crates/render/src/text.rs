@@ -1,0 +1,317 @@
+//! Sections of tables and lines as text, no wider than the screen.
+
+use perk_profile::units::{amount, duration, percent, printable};
+use perk_profile::{FrameId, Symbols, Unit};
+
+use crate::table::{Aspect, Kind, Labels};
+use crate::{Cell, Column, Row, Screen, Table};
+
+/// A terminal has this much room for the last column, if it can be had by leaving out shares: all of
+/// them but the first stand beside the numbers they are of.
+const NAME: usize = 28;
+const GAP: &str = "  ";
+/// Columns by which lines below a row are indented.
+const INDENT: &str = "        ";
+/// Columns by which names in lines of their own are.
+const NAMES_INDENT: &str = "      ";
+/// Columns by which the lines of a sentence after the first are.
+const SENTENCE_INDENT: usize = 4;
+/// Levels of a tree shown by blanks; from there on a number shows the depth of a row.
+const INDENTED: usize = 24;
+/// Frames shown at a long path's inner end and at its outer end.
+const INNER: usize = 9;
+const OUTER: usize = 3;
+
+/// Parts that belong together: an empty line separates sections.
+pub type Section<'a> = Vec<Part<'a>>;
+
+/// A part of a section.
+#[derive(Debug)]
+pub enum Part<'a> {
+    /// A heading.
+    Heading(String),
+    /// A table; nothing where it has no rows.
+    Table(Table<'a>),
+    /// A sentence, broken at blanks.
+    Sentence(String),
+    /// A heading and a sentence in the same lines.
+    Remark(&'static str, &'static str),
+    /// Names, further in, each cut at its beginning.
+    Names(Vec<String>),
+}
+
+/// The sections as text; empty where there is nothing in them.
+pub fn text<'a>(sections: impl IntoIterator<Item = Section<'a>>, screen: &Screen) -> String {
+    let sections = sections
+        .into_iter()
+        .map(|section| section.into_iter().map(|part| part.text(screen)).collect::<String>());
+    let sections: Vec<_> = sections.filter(|section| !section.is_empty()).collect();
+    sections.join("\n")
+}
+
+impl Part<'_> {
+    fn text(self, screen: &Screen) -> String {
+        match self {
+            Part::Heading(heading) => screen.heading(&heading) + "\n",
+            Part::Table(table) => table.text(screen),
+            Part::Sentence(sentence) => screen.wrap(&sentence, SENTENCE_INDENT) + "\n",
+            Part::Remark(heading, sentence) => {
+                let text = format!("{}: {sentence}", screen.heading(heading));
+                screen.wrap(&text, SENTENCE_INDENT) + "\n"
+            }
+            Part::Names(names) => indented(&names, NAMES_INDENT, screen),
+        }
+    }
+}
+
+fn indented(names: &[String], indent: &str, screen: &Screen) -> String {
+    let line = |name: &String| format!("{indent}{}\n", screen.cut(name, indent.len()));
+    names.iter().map(line).collect()
+}
+
+/// A column as text shows it.
+struct Shown<'t> {
+    heading: &'t str,
+    column: &'t Column,
+    index: usize,
+    aspect: Aspect,
+}
+
+impl Table<'_> {
+    /// All columns at their right edge, the name last and at its left.
+    fn text(mut self, screen: &Screen) -> String {
+        let rows: Vec<Row<'_>> = self.rows.by_ref().collect();
+        if rows.is_empty() {
+            return String::new();
+        }
+        let labels = self.labels(&rows);
+        let mut shown: Vec<_> = self
+            .columns
+            .iter()
+            .enumerate()
+            .flat_map(|(index, column)| {
+                column.shown.iter().map(move |(position, heading, aspect)| {
+                    (*position, Shown { heading, column, index, aspect: *aspect })
+                })
+            })
+            .collect();
+        shown.sort_by_key(|it| it.0);
+        let (names, shown): (Vec<_>, Vec<_>) =
+            shown.into_iter().map(|it| it.1).partition(|it| it.aspect == Aspect::Name);
+        let show =
+            |row: &Row<'_>, it: &Shown<'_>| it.text(&row.cells[it.index], self.symbols, &labels);
+        let join = |names: Vec<String>| names.join(" → ");
+        let rank = self.is_ranked.then(|| "#".to_owned());
+        let mut lines: Vec<Vec<String>> = Vec::with_capacity(rows.len() + 1);
+        let headings = shown.iter().map(|it| it.heading.to_owned());
+        let name = join(names.iter().map(|it| it.heading.to_owned()).collect());
+        lines.push(rank.into_iter().chain(headings).chain([name]).collect());
+        for (index, row) in rows.iter().enumerate() {
+            let rank = self.is_ranked.then(|| (index + 1).to_string());
+            let cells = shown.iter().map(|it| show(row, it));
+            let name = join(names.iter().map(|it| show(row, it)).collect());
+            let name = match row.depth {
+                depth @ 0..=INDENTED => " ".repeat(depth) + &name,
+                depth => format!("{}{depth}: {name}", " ".repeat(INDENTED)),
+            };
+            lines.push(rank.into_iter().chain(cells).chain([name + &row.suffix]).collect());
+        }
+        let mut text = String::new();
+        if !self.heading.is_empty() {
+            text += &(screen.heading(&self.heading) + "\n");
+        }
+        if let Some(legend) = self.legend {
+            text += &(screen.cut_end(legend, 0) + "\n");
+        }
+        let mut lines = aligned(lines, screen).into_iter();
+        let titles = lines.next().unwrap_or_default();
+        text += &(screen.heading(&titles) + "\n");
+        for (line, row) in lines.zip(rows) {
+            text += &(line + "\n");
+            let paths = self.columns.iter().zip(&row.cells);
+            for below in paths.filter_map(|(column, cell)| self.path(column, cell)) {
+                text += &indented(&below, INDENT, screen);
+            }
+            text += &indented(&row.below, INDENT, screen);
+        }
+        for note in &self.notes {
+            text += &(screen.wrap(note, 0) + "\n");
+        }
+        text
+    }
+
+    /// The frames of a path as lines.
+    fn path(&self, column: &Column, cell: &Cell<'_>) -> Option<Vec<String>> {
+        let (Kind::Path(unknown), Cell::Path(frames)) = (column.kind, cell) else { return None };
+        let lines = middle_cut(frames, |&id: &FrameId| crate::frame(self.symbols, id));
+        Some(if frames.is_empty() && !unknown.is_empty() {
+            vec![unknown.to_owned()]
+        } else {
+            lines
+        })
+    }
+}
+
+impl Shown<'_> {
+    fn text(&self, cell: &Cell<'_>, symbols: &Symbols, labels: &Labels) -> String {
+        let (unit, each_ns) = match self.column.kind {
+            Kind::Measure { unit, each_ns } => (unit, each_ns),
+            Kind::Number(unit) => (unit, None),
+            _ => (Unit::Count, None),
+        };
+        match (cell, self.aspect) {
+            (Cell::Missing(words), _) => (*words).to_owned(),
+            (Cell::Number(number) | Cell::Worded(number, _), Aspect::Share) => {
+                percent(*number, self.column.total)
+            }
+            (Cell::Number(number), Aspect::Time) => match each_ns {
+                Some(each) => duration(number.saturating_mul(each)),
+                None => amount(*number, unit),
+            },
+            (Cell::Number(number), _) => amount(*number, unit),
+            (Cell::Worded(_, words), _) => words.clone(),
+            (Cell::Share(part, total), _) => percent(*part, *total),
+            (Cell::Bool(is_so), _) => is_so.to_string(),
+            (Cell::Text(text), _) => printable(text),
+            (Cell::Method(method), _) => labels[method].clone(),
+            (Cell::Class(class), _) => crate::class(symbols, *class),
+            (Cell::Path(_) | Cell::Json(_), _) => String::new(),
+        }
+    }
+}
+
+/// The lines of a table, the first of them its titles, no wider than the screen. Shares make room for
+/// names.
+fn aligned(mut lines: Vec<Vec<String>>, screen: &Screen) -> Vec<String> {
+    let last = lines[0].len() - 1;
+    let width = |column: usize| lines.iter().map(|cells| cells[column].chars().count()).max();
+    let mut shown: Vec<_> = (0..last).map(|column| (column, width(column).unwrap_or(0))).collect();
+    let used = |shown: &[(usize, usize)]| -> usize {
+        shown.iter().map(|(_, width)| width + GAP.len()).sum()
+    };
+    while screen.width.is_some_and(|width| used(&shown) + NAME > width) {
+        let is_share = |&(column, _): &(usize, usize)| lines[0][column].ends_with('%');
+        let first = shown.iter().position(is_share);
+        let Some(spare) = shown.iter().rposition(is_share).filter(|&it| Some(it) != first) else {
+            break;
+        };
+        shown.remove(spare);
+    }
+    let line = |cells: &mut Vec<String>| {
+        let mut line = String::new();
+        for &(column, width) in &shown {
+            line += &format!("{:>width$}{GAP}", cells[column]);
+        }
+        line + &screen.cut(&cells[last], used(&shown))
+    };
+    lines.iter_mut().map(line).collect()
+}
+
+/// The items as lines, equal ones in a row as one; of many, the first and the last ones and how many
+/// are between.
+pub fn middle_cut<T>(items: &[T], line: impl Fn(&T) -> String) -> Vec<String> {
+    let mut runs: Vec<(String, usize)> = Vec::new();
+    for item in items {
+        let line = line(item);
+        match runs.last_mut() {
+            Some((last, count)) if *last == line => *count += 1,
+            _ => runs.push((line, 1)),
+        }
+    }
+    let between = INNER..runs.len().saturating_sub(OUTER).max(INNER);
+    // A line that says `1 more frame` would be no shorter than the frame.
+    let cut = between.len() > 1;
+    let hidden: usize = runs[..between.end.min(runs.len())].iter().skip(INNER).map(|it| it.1).sum();
+    let mut lines = Vec::new();
+    for (index, (line, count)) in runs.into_iter().enumerate() {
+        match count {
+            _ if cut && between.contains(&index) => {
+                if index == between.start {
+                    lines.push(format!("… {hidden} more frames …"));
+                }
+            }
+            1 => lines.push(line),
+            _ => lines.push(format!("{line} × {count}")),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(titles: &[&'static str], rows: &[(&[&str], &[&str])], width: Option<usize>) -> String {
+        let symbols = Symbols::default();
+        let (last, numbers) = titles.split_last().unwrap();
+        let numbers = (0..).zip(numbers);
+        let columns = numbers.map(|(position, &title)| Column::words().at(position, title));
+        let rows = rows.iter().map(|(cells, below)| {
+            let cells = cells.iter().map(|&cell| Cell::text(cell)).collect();
+            Row::new(cells).below(below.iter().map(|&line| line.to_owned()).collect())
+        });
+        let columns = columns.chain([Column::words().name(*last)]).collect();
+        let table = Table::new(&symbols, "", columns, rows).ranked();
+        text([vec![Part::Table(table)]], &Screen { width, bold: false })
+    }
+
+    const ROWS: [(&[&str], &[&str]); 2] =
+        [(&["12345", "a.B.c"], &["5 samples"]), (&["1", "org.example.Main$Inner.method"], &[])];
+
+    #[test]
+    fn numbers_stand_at_their_right_edge() {
+        assert_eq!(
+            shown(&["self", "method"], &ROWS, None),
+            concat!(
+                "#   self  method\n",
+                "1  12345  a.B.c\n",
+                "        5 samples\n",
+                "2      1  org.example.Main$Inner.method\n",
+            )
+        );
+    }
+
+    #[test]
+    fn shares_make_room_for_names() {
+        let titles = ["self %", "self", "total %", "total", "calls %", "calls", "method"];
+        let cells = ["1.00", "12 ms", "2.00", "24 ms", "3.00", "36", "org.example.Main.method"];
+        let text = |width| shown(&titles, &[(&cells, &[])], width);
+        let shares = |width| text(width).lines().next().unwrap().matches('%').count();
+        assert_eq!([shares(None), shares(Some(78)), shares(Some(77))], [3, 3, 2]);
+        assert_eq!([shares(Some(69)), shares(Some(68)), shares(Some(20))], [2, 1, 1]);
+        assert!(text(Some(69)).contains(cells[6]));
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_screen() {
+        let text = shown(&["self", "method"], &ROWS, Some(33));
+        assert!(text.lines().all(|line| line.chars().count() <= 33), "{text}");
+        assert!(text.contains("…mple.Main$Inner.method"), "{text}");
+    }
+
+    #[test]
+    fn tables_without_rows_and_empty_sections_are_left_out() {
+        assert_eq!(shown(&["self", "method"], &[], None), "");
+        let sections = [vec![], vec![Part::Sentence("one".into())], vec![Part::Names(vec![])]];
+        assert_eq!(text(sections, &Screen::default()), "one\n");
+    }
+
+    #[test]
+    fn long_paths_keep_both_ends() {
+        let shown = |count: u32| {
+            let items: Vec<_> = (0..count).collect();
+            middle_cut(&items, u32::to_string)
+        };
+        assert_eq!(shown(0).len(), 0);
+        assert_eq!(shown(13).len(), 13);
+        let long = shown(100);
+        assert_eq!(long.len(), 13);
+        assert_eq!((&*long[0], &*long[9], &*long[12]), ("0", "… 88 more frames …", "99"));
+    }
+
+    #[test]
+    fn recursion_is_one_line() {
+        let frames = ["fib", "fib", "fib", "a", "main"];
+        assert_eq!(middle_cut(&frames, |it| it.to_string()), ["fib × 3", "a", "main"]);
+    }
+}
