@@ -5,15 +5,17 @@
 mod agent;
 pub(crate) mod formats;
 mod layers;
+mod rooms;
 
 use anyhow::{Result, bail};
 
 use crate::workspace::Metadata;
 
 /// The checks by name, in the order in which they run.
-const CHECKS: [(&str, Check); 4] = [
+const CHECKS: [(&str, Check); 5] = [
     ("layers", layers::check),
     ("formats", formats::check),
+    ("rooms", rooms::check),
     ("agent-deps", agent::check_deps),
     ("agent-size", agent::check_size),
 ];
@@ -52,6 +54,7 @@ mod tests {
         let metadata = Metadata::load().unwrap();
         assert_eq!(layers::check(&metadata).unwrap(), [""; 0]);
         assert_eq!(formats::check(&metadata).unwrap(), [""; 0]);
+        assert_eq!(rooms::check(&metadata).unwrap(), [""; 0]);
         assert_eq!(agent::check_deps(&metadata).unwrap(), [""; 0]);
     }
 

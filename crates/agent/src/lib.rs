@@ -1,21 +1,24 @@
 //! `libperk.so`: perk's JVMTI agent, which also answers to the name and options of HPROF.
 //!
 //! How a sample gets from the JVM to the file:
-//! 1. [`load`] parses the options, opens the output and asks the JVM for events;
-//! 2. [`callbacks`] receives the events, each through [`guard`], and tells the [`session`];
-//! 3. an [`engine`] finds out which thread burned CPU time and walks its stack;
+//! 1. [`load`] parses the options, opens the output, makes the [`analyses`] and asks the JVM for
+//!    what they need;
+//! 2. [`events`] receives the events, each through [`guard`], and passes them on: threads that come
+//!    and go to the [`session`], which keeps the registry of [`threads`], others to the analyses;
+//! 3. the analysis [`polling`](analyses::polling) finds out which thread burned CPU time and walks
+//!    its stack;
 //! 4. [`resolve`] turns the frames into symbols, [`recorder`] books the sample on the profile;
 //! 5. at a dump the recorder writes the profile through `perk_hprof` into [`output`]: a file, or a
 //!    socket, over which a [`listener`] takes commands.
 //!
 //! Invariants: nothing in here ends the program but the errors HPROF ends it with, before it
-//! starts; no JVM function is called while the recorder or the table of threads is locked.
+//! starts; no JVM function is called while the recorder or the registry of threads is locked.
 
-mod callbacks;
-mod engine;
-mod exact;
+mod analyses;
+mod common;
+mod events;
 mod guard;
-mod heap_dump;
+mod hook;
 mod jvm;
 mod listener;
 mod load;
@@ -26,6 +29,8 @@ mod recorder;
 mod resolve;
 mod roster;
 mod session;
+mod sync;
+mod threads;
 
 #[global_allocator]
 static ALLOCATOR: memory::Counting = memory::Counting;

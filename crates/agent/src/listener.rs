@@ -8,11 +8,11 @@ use perk_control::commands::{self, Command, Received};
 use perk_jvmti_sys::JvmtiEnv;
 use perk_jvmti_sys::jni_sys::JNIEnv;
 
+use crate::common::Common;
 use crate::guard::{Feature, guard};
-use crate::jvm::{Global, Jni, Jvmti, Reference};
+use crate::jvm::Jni;
 use crate::os;
 use crate::output::Connection;
-use crate::session::Session;
 
 /// Room for the local references of a command.
 const LOCALS: u8 = 64;
@@ -22,14 +22,18 @@ const MOST_COMPLAINTS: u32 = 10;
 /// See the module.
 pub(crate) struct Listener {
     connection: Connection,
-    /// The Java object of the thread.
-    thread: OnceLock<Global>,
-    session: OnceLock<&'static Session>,
+    obedient: OnceLock<&'static dyn Obedient>,
+}
+
+/// Who obeys commands.
+pub(crate) trait Obedient: Send + Sync {
+    /// Does what a command says, and returns when it is done. What it answers has been handed over.
+    fn obey(&'static self, jni: Jni<'_>, command: Command);
 }
 
 impl Listener {
     pub(crate) fn new(connection: Connection) -> Self {
-        Self { connection, thread: OnceLock::new(), session: OnceLock::new() }
+        Self { connection, obedient: OnceLock::new() }
     }
 
     /// Begins to take commands.
@@ -38,25 +42,18 @@ impl Listener {
     /// What the JVM refused, for one line on stderr.
     pub(crate) fn start(
         &'static self,
-        jvmti: Jvmti,
+        common: &Common,
         jni: Jni<'_>,
-        session: &'static Session,
+        obedient: &'static dyn Obedient,
     ) -> Result<(), String> {
-        let group = jvmti.top_thread_group(jni).ok_or("no top thread group")?;
-        let thread = jni.new_thread(&group, c"HPROF listener thread").ok_or("no Thread object")?;
-        let _ = self.thread.set(jni.global(&thread).ok_or("no global reference")?);
-        let _ = self.session.set(session);
-        let started = jvmti.run_agent_thread(&thread, listener_main, self);
+        let thread = common.threads.new_own(jni, c"HPROF listener thread")?;
+        let _ = self.obedient.set(obedient);
+        let started = common.jvmti.run_agent_thread(thread, listener_main, self);
         started.map_err(|error| format!("RunAgentThread: {error}"))
     }
 
-    /// Whether a thread is the listener's, which is never reported.
-    pub(crate) fn is_own_thread(&self, jni: Jni<'_>, thread: &dyn Reference) -> bool {
-        self.thread.get().is_some_and(|own| jni.same(own, thread))
-    }
-
     /// Obeys until there is nothing more to come.
-    fn run(&self, session: &'static Session, jni: Jni<'_>) {
+    fn run(&self, obedient: &'static dyn Obedient, jni: Jni<'_>) {
         let mut source = BufReader::new(&self.connection);
         let mut complaints = 0;
         let mut complain = |what: String| {
@@ -69,7 +66,7 @@ impl Listener {
             match commands::read(&mut source) {
                 Ok(Received::Command(Command::Eof) | Received::End) => return,
                 Ok(Received::Command(command)) => guard(Feature::Commands, || {
-                    jni.with_room(LOCALS, || session.obey(jni, command));
+                    jni.with_room(LOCALS, || obedient.obey(jni, command));
                 }),
                 Ok(Received::UnknownTag(tag)) => {
                     complain(format!("there is no command {tag}: it is passed over"));
@@ -99,7 +96,7 @@ unsafe extern "system" fn listener_main(_: JvmtiEnv, env: *mut JNIEnv, listener:
     let listener: &'static Listener = unsafe { &*listener.cast_const().cast() };
     // SAFETY: the JVM gives the agent thread its own environment, valid until we return.
     let jni = unsafe { Jni::from_raw(env) };
-    if let Some(session) = listener.session.get() {
-        listener.run(session, jni);
+    if let Some(obedient) = listener.obedient.get() {
+        listener.run(*obedient, jni);
     }
 }

@@ -9,24 +9,28 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use perk_control::messages::{Fatal, pause_line};
 use perk_control::options::{
-    Format, OPTIONS_VARIABLE, OptionError, Options, Output as OutputOption, Parsed,
+    OPTIONS_VARIABLE, OptionError, Options, Output as OutputOption, Parsed,
 };
 use perk_control::{resolve_file_name, usage};
 use perk_files::Access;
 use perk_jvmti_sys::jni_sys::{JNI_OK, JavaVM, jint};
-use perk_jvmti_sys::{Capabilities, Capability};
 use perk_profile::mutf8;
 
-use crate::engine::{AllocationSampler, Engine, Monitors, PollingEngine};
-use crate::exact::ExactEngine;
+use crate::analyses::Analysis;
+use crate::analyses::allocations::AllocationSampler;
+use crate::analyses::exact::ExactEngine;
+use crate::analyses::heap_dump::{ArrayRecords, HeapDumps};
+use crate::analyses::monitors::Monitors;
+use crate::analyses::polling::Polling;
+use crate::common::Common;
 use crate::guard::{Feature, guard, install_panic_line};
-use crate::heap_dump::HeapDumps;
 use crate::jvm::Jvmti;
 use crate::listener::Listener;
 use crate::output::{Connection, Output};
 use crate::recorder::Recorder;
-use crate::session::{Parts, Session};
-use crate::{callbacks, os};
+use crate::session::{self, Session};
+use crate::sync::lock;
+use crate::{events, os};
 
 static LOADED: AtomicBool = AtomicBool::new(false);
 
@@ -116,38 +120,68 @@ fn load(new_jvmti: impl Fn() -> Option<Jvmti>, options: &str) -> Result<(), Stop
     if options.pause {
         pause();
     }
-    let exact = ExactEngine::new(jvmti, &options).map_err(refused)?;
-    let exact = exact.map(|engine| &*Box::leak(Box::new(engine)));
-    let sampling = options.heap_sample_bytes.is_some();
-    let tells_unloads = options.format == Format::Binary;
-    let of_monitors = Monitors::capabilities(&options);
-    add_capabilities(jvmti, exact, sampling, of_monitors, tells_unloads).map_err(refused)?;
-    let sampler = |interval_bytes| AllocationSampler::new(jvmti, interval_bytes, options.depth);
-    let allocations = options.heap_sample_bytes.map(sampler).transpose().map_err(refused)?;
     let target = resolve_file_name(&options, std::process::id(), |path| path.exists());
     // Relative names mean the folder of now: the program may go elsewhere.
     let target = std::path::absolute(&target).unwrap_or(target);
-    let folder = target.parent().map_or_else(std::env::temp_dir, Path::to_owned);
-    let heap_dumps = HeapDumps::new(&options, &folder);
     let (output, connection) = create(&options, &target)?;
-    // Where it takes no samples it keeps track of threads.
-    let (depth, samples) = (options.depth, options.cpu.samples);
-    let engine = PollingEngine::new(jvmti, options.interval_ns, depth, samples);
-    let engine: &'static dyn Engine = Box::leak(Box::new(engine));
-    let monitors = Monitors::new(jvmti, &options);
-    let with_locks = monitors.is_some() && options.locks;
-    // Hidden classes get their field where a native method defines them.
-    let with_natives = with_locks || exact.is_some_and(ExactEngine::with_records);
     let recorder = Recorder::new(&options, output);
-    let listener = connection.map(Listener::new);
-    let parts = Parts { engine, exact, allocations, monitors, heap_dumps, listener };
-    if Session::install(jvmti, options, parts, recorder).is_none() {
-        return Err(Fatal::loaded_twice().into());
-    }
+    let common: &'static Common = Box::leak(Box::new(Common::new(jvmti, options, recorder)));
+    let began = begin(common, &target, connection, new_jvmti);
+    began.map_err(|reason| {
+        lock(common.recorder).discard_unbegun();
+        Stop::Line(format!("HPROF ERROR: {reason}"), 1)
+    })?;
     os::at_exit(end_behind_the_jvm);
-    let hook = exact.map(|_| new_jvmti().ok_or_else(none)).transpose()?;
-    callbacks::register(jvmti, hook, with_natives)
-        .map_err(|error| refused(format!("the JVM refused perk's events: {error}")))
+    Ok(())
+}
+
+/// Makes the session, and asks the JVM for what it needs.
+fn begin(
+    common: &'static Common,
+    target: &Path,
+    connection: Option<Connection>,
+    new_jvmti: impl Fn() -> Option<Jvmti>,
+) -> Result<(), String> {
+    let analyses = analyses(common, target)?;
+    let mut needs = vec![session::needs(&common.options)];
+    needs.extend(analyses.iter().map(|analysis| analysis.needs()));
+    events::add_capabilities(common.jvmti, &needs)
+        .map_err(|error| format!("the JVM refused perk's capabilities: {error}"))?;
+    analyses.iter().try_for_each(|analysis| analysis.loaded())?;
+    let session = Session::install(common, analyses, connection.map(Listener::new));
+    let session = session.ok_or("perk is loaded already")?;
+    events::register(session, new_jvmti)
+        .map_err(|error| format!("the JVM refused perk's events: {error}"))
+}
+
+/// What the options ask for, in the order in which it is called.
+fn analyses(common: &'static Common, target: &Path) -> Result<Vec<&'static dyn Analysis>, String> {
+    fn leak<T: Analysis>(analysis: T) -> &'static T {
+        Box::leak(Box::new(analysis))
+    }
+    let options = &common.options;
+    // It may ask for samples and dumps later.
+    let has_peer = matches!(options.output, OutputOption::Net { .. });
+    let mut analyses: Vec<&'static dyn Analysis> = Vec::new();
+    if options.cpu.samples || has_peer {
+        analyses.push(leak(Polling::new(common)));
+    }
+    let exact = ExactEngine::new(common)?.map(leak);
+    if let Some(exact) = exact {
+        analyses.push(exact);
+    }
+    if let Some(interval_bytes) = options.heap_sample_bytes {
+        analyses.push(leak(AllocationSampler::new(common, interval_bytes)));
+    }
+    if options.monitor {
+        analyses.push(leak(Monitors::new(common, exact.is_none())));
+    }
+    if options.heap_dump || has_peer {
+        let arrays = exact.filter(|_| options.heap_sites).map(|exact| exact as &dyn ArrayRecords);
+        let folder = target.parent().map_or_else(std::env::temp_dir, Path::to_owned);
+        analyses.push(leak(HeapDumps::new(common, arrays, &folder)));
+    }
+    Ok(analyses)
 }
 
 /// Another JVM's JVMTI may do most of what is needed, but is not what the numbers were checked on.
@@ -167,44 +201,6 @@ fn check_jvm(jvmti: Jvmti) -> Result<(), String> {
             if is_other { Err(format!("perk needs HotSpot; this is {name}")) } else { Ok(()) }
         }
     }
-}
-
-/// Takes what the analysis needs, and what makes it better where the JVM has it.
-fn add_capabilities(
-    jvmti: Jvmti,
-    exact: Option<&ExactEngine>,
-    sampling_allocations: bool,
-    of_monitors: Vec<Capability>,
-    tells_unloads: bool,
-) -> Result<(), String> {
-    let mut needed = vec![
-        Capability::CanGetSourceFileName,
-        Capability::CanGetLineNumbers,
-        Capability::CanGetThreadCpuTime,
-        Capability::CanTagObjects,
-    ];
-    if let Some(exact) = exact {
-        needed.extend([
-            Capability::CanGenerateEarlyVmstart,
-            Capability::CanGenerateNativeMethodBindEvents,
-        ]);
-        if exact.counts_allocations() {
-            needed.push(Capability::CanGenerateVmObjectAllocEvents);
-            needed.push(Capability::CanGenerateGarbageCollectionEvents);
-        }
-    }
-    if sampling_allocations {
-        needed.push(Capability::CanGenerateSampledObjectAllocEvents);
-    }
-    needed.extend(of_monitors);
-    if tells_unloads {
-        needed.push(Capability::CanGenerateObjectFreeEvents);
-    }
-    let wished = [Capability::CanSupportVirtualThreads];
-    let refused = |error| format!("the JVM refused perk's capabilities: {error}");
-    jvmti.add_capabilities(needed.into_iter().collect()).map_err(refused)?;
-    let wished: Capabilities = jvmti.potential(wished.into_iter().collect()).map_err(refused)?;
-    jvmti.add_capabilities(wished).map_err(refused)
 }
 
 /// Opens the file, or connects to the peer, that the options name.
@@ -234,7 +230,7 @@ fn create(options: &Options, target: &Path) -> Result<(Output, Option<Connection
     }
     let port_number = u16::try_from(*port).map_err(io::Error::other);
     let connected = port_number.and_then(|port| Connection::open(host, port));
-    let opened = connected.and_then(|it| Ok((Output::Net(it.outbox()?), Some(it))));
+    let opened = connected.and_then(|it| Ok((Output::Net(it.outbox(output_lost)?), Some(it))));
     opened.map_err(|_| Fatal::cannot_connect(host, *port).into())
 }
 
@@ -251,6 +247,13 @@ fn can_be_made(name: &Path) -> bool {
 fn pause() {
     os::say(&format!("{}\n", pause_line(std::process::id())));
     std::thread::sleep(std::time::Duration::from_secs(600));
+}
+
+/// Nobody reads what is written any more.
+fn output_lost() {
+    if let Some(session) = Session::current() {
+        session.stop();
+    }
 }
 
 /// Native code that calls `exit` skips the JVM's death: what was recorded is saved all the same.

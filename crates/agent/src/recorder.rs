@@ -5,10 +5,12 @@
 
 mod answers;
 mod calls;
+mod counted;
 mod heap;
 mod monitors;
 mod objects;
 mod sites;
+mod sizes;
 
 use std::io;
 use std::time::{Instant, SystemTime};
@@ -23,8 +25,11 @@ use perk_profile::{
 
 use self::calls::CallBook;
 pub(crate) use self::calls::ProbeCost;
+pub(crate) use self::counted::{Calls, Objects, PathNode, PathSite, SitePaths};
+pub(crate) use self::heap::ThreadList;
 use self::objects::ObjectBook;
 use self::sites::SiteBook;
+pub(crate) use self::sizes::Sizes;
 use crate::jvm::ThreadInfo;
 use crate::os;
 use crate::output::Output;

@@ -8,13 +8,14 @@ use rustc_hash::FxHashMap;
 
 use crate::jvm::{Jni, Jvmti, LineTable, MethodRef, Reference, StackFrame};
 use crate::recorder::Recorder;
-use crate::session::lock;
+use crate::sync::lock;
 
 /// Asks the JVM about methods, and knows those it has asked about. Its lock is not held while it
 /// asks: a thread that is suspended meanwhile keeps no other waiting.
 #[derive(Debug)]
 pub(crate) struct Resolver {
     jvmti: Jvmti,
+    recorder: &'static Mutex<Recorder>,
     with_lines: bool,
     tells_native: bool,
     known: Mutex<Known>,
@@ -34,18 +35,18 @@ struct ResolvedMethod {
 
 impl Resolver {
     /// With lines or without; `tells_native` where native methods are to be told by theirs.
-    pub(crate) fn new(jvmti: Jvmti, with_lines: bool, tells_native: bool) -> Self {
+    pub(crate) fn new(
+        jvmti: Jvmti,
+        recorder: &'static Mutex<Recorder>,
+        with_lines: bool,
+        tells_native: bool,
+    ) -> Self {
         let tells_native = with_lines && tells_native;
-        Self { jvmti, with_lines, tells_native, known: Mutex::default() }
+        Self { jvmti, recorder, with_lines, tells_native, known: Mutex::default() }
     }
 
     /// The symbols of a stack, in its order.
-    pub(crate) fn frames(
-        &self,
-        jni: Jni<'_>,
-        recorder: &Mutex<Recorder>,
-        stack: &[StackFrame],
-    ) -> Vec<FrameId> {
+    pub(crate) fn frames(&self, jni: Jni<'_>, stack: &[StackFrame]) -> Vec<FrameId> {
         let mut ids = Vec::with_capacity(stack.len());
         loop {
             let known = lock(&self.known);
@@ -53,14 +54,14 @@ impl Resolver {
             ids.extend(rest.iter().map_while(|frame| known.frames.get(frame)));
             drop(known);
             let Some(&unknown) = stack.get(ids.len()) else { return ids };
-            ids.push(self.resolve(jni, recorder, unknown));
+            ids.push(self.resolve(jni, unknown));
         }
     }
 
     /// The symbol of a frame that was not met before.
-    fn resolve(&self, jni: Jni<'_>, recorder: &Mutex<Recorder>, frame: StackFrame) -> FrameId {
+    fn resolve(&self, jni: Jni<'_>, frame: StackFrame) -> FrameId {
         let is_known = lock(&self.known).methods.contains_key(&frame.method);
-        let asked = (!is_known).then(|| self.ask(jni, recorder, frame.method));
+        let asked = (!is_known).then(|| self.ask(jni, frame.method));
         let mut known = lock(&self.known);
         if let Some(asked) = asked {
             // Another thread may have asked at the same time; its answer stays.
@@ -74,14 +75,14 @@ impl Resolver {
         };
         let bci = i32::try_from(frame.bci).ok();
         let symbol = perk_profile::Frame { method: method.id, bci, line };
-        let id = lock(recorder).profile.symbols.frame(symbol);
+        let id = lock(self.recorder).profile.symbols.frame(symbol);
         known.frames.insert(frame, id);
         id
     }
 
     /// What the JVM says of a method.
-    fn ask(&self, jni: Jni<'_>, recorder: &Mutex<Recorder>, method: MethodRef) -> ResolvedMethod {
-        let (jvmti, with_lines) = (self.jvmti, self.with_lines);
+    fn ask(&self, jni: Jni<'_>, method: MethodRef) -> ResolvedMethod {
+        let Self { jvmti, recorder, with_lines, .. } = *self;
         // A class can be unloaded between the walk and now; the JVM then knows no names.
         let names = jvmti.method_name(method).ok();
         let class = jvmti.declaring_class(jni, method).ok();

@@ -14,7 +14,7 @@ const PUBLIC: u16 = 0x0001;
 const SYNCHRONIZED: u16 = 0x0020;
 
 fn carried() -> Vec<u8> {
-    let file = workspace().join("crates/agent/src/exact/PerkProbes.class");
+    let file = workspace().join("crates/agent/src/analyses/exact/PerkProbes.class");
     std::fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
 }
 

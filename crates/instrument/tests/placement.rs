@@ -258,7 +258,7 @@ fn hidden_classes_get_the_field_for_records_only() {
 
 #[test]
 fn the_helper_gets_its_name() {
-    let helper = workspace().join("crates/agent/src/exact/PerkProbes.class");
+    let helper = workspace().join("crates/agent/src/analyses/exact/PerkProbes.class");
     let names = Names::ending_with(u64::MAX);
     let helper = names.give_to(&fs::read(helper).unwrap()).unwrap();
     let class = ClassFile::parse(&helper).unwrap();

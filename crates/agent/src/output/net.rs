@@ -11,7 +11,7 @@ use std::{mem, thread};
 use perk_control::messages::address;
 
 use crate::os;
-use crate::session::{Session, lock};
+use crate::sync::lock;
 
 /// How long one address is tried.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -90,14 +90,14 @@ impl Connection {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// The end to write to, and a thread that sends what is written.
-    pub(crate) fn outbox(&self) -> io::Result<Outbox> {
+    /// The end to write to, and a thread that sends what is written. It calls `lost` when nobody is
+    /// there any more to send anything to.
+    pub(crate) fn outbox(&self, lost: fn()) -> io::Result<Outbox> {
         let shared = Arc::clone(&self.shared);
         let send = move || {
             shared.send();
-            let is_lost = lock(&shared.queue).is_lost;
-            if let Some(session) = Session::current().filter(|_| is_lost) {
-                session.output_lost();
+            if lock(&shared.queue).is_lost {
+                lost();
             }
         };
         let sender = thread::Builder::new().name("perk sender".to_owned());

@@ -6,8 +6,8 @@ use perk_profile::{
 };
 use rustc_hash::FxHashMap;
 
+use super::counted::Calls;
 use super::{Recorder, entry, now};
-use crate::exact::Calls;
 use crate::roster::Slot;
 
 /// The frame under which methods stand whose path is not known, because the tree was full.

@@ -6,8 +6,17 @@ use perk_hprof::heap::{ClassFields, Context, FieldType, HeapCounts, HeapOptions}
 use perk_profile::{ClassId, Profile, StrId, ThreadId, TraceId};
 use rustc_hash::FxHashMap;
 
+use super::sizes::Sizes;
 use super::{File, Recorder};
-use crate::heap_dump::{Sizes, ThreadList};
+
+/// The platform threads, in the order in which the JVM keeps them, right before a dump.
+#[derive(Debug, Default)]
+pub(crate) struct ThreadList {
+    /// What the JVM's dump tells them by.
+    pub(crate) tids: Vec<u64>,
+    /// The recorder's count of starts and ends before they were listed.
+    pub(crate) turnover: u64,
+}
 
 /// What the recorder knows that the JVM's dump does not tell.
 struct Known<'a> {

@@ -10,8 +10,8 @@ use perk_profile::{
 };
 use rustc_hash::FxHashMap;
 
+use super::counted::{Calls, Objects, PathNode, SitePaths};
 use super::{Recorder, entry};
-use crate::exact::{Calls, Objects, PathNode, SitePaths};
 use crate::roster::Slot;
 
 /// What is known of the exact engine's sites.

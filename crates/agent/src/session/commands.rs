@@ -9,16 +9,17 @@ use perk_hotspot::FILLER_CLASSES;
 use perk_jvmti_sys::jvmtiError;
 use perk_profile::{ClassId, SiteSelection};
 
-use super::{Session, lock};
+use super::Session;
+use crate::analyses::Order;
 use crate::jvm::Jni;
+use crate::listener::Obedient;
 use crate::os;
 use crate::recorder::Recorder;
-use crate::resolve::class_id;
 use crate::roster::Slot;
+use crate::sync::lock;
 
-impl Session {
-    /// Does what a command says, and returns when it is done. What it answers has been handed over.
-    pub(crate) fn obey(&'static self, jni: Jni<'_>, command: Command) {
+impl Obedient for Session {
+    fn obey(&'static self, jni: Jni<'_>, command: Command) {
         if self.is_dying.load(Relaxed) {
             return;
         }
@@ -26,23 +27,25 @@ impl Session {
             os::say(&format!("HPROF ERROR: perk: {reason}\n"));
         }
     }
+}
 
+impl Session {
     fn try_to_obey(&'static self, jni: Jni<'_>, command: Command) -> Result<(), String> {
         match command {
             // No dump may wait for it: while the JVM dies it may never return.
-            Command::ForceGc => self.jvmti.force_garbage_collection(),
+            Command::ForceGc => self.common.jvmti.force_garbage_collection(),
             Command::DumpHeap => {
-                let heap_dumps =
-                    self.heap_dumps.as_ref().ok_or("this JVM's heap cannot be dumped")?;
+                let mut done = Ok(());
                 self.answer(|session, _| {
                     session.gather_objects();
-                    session.dump_heap(heap_dumps, jni);
+                    done = session.order(jni, Order::DumpHeap);
                 });
+                done?;
             }
             Command::AllocSites { flags, cutoff } => {
                 let selection = SiteSelection::from_flags(flags);
                 if selection.after_gc {
-                    self.jvmti.force_garbage_collection();
+                    self.common.jvmti.force_garbage_collection();
                 }
                 self.answer(|session, recorder| {
                     session.gather_objects();
@@ -51,7 +54,7 @@ impl Session {
             }
             Command::HeapSummary => {
                 // Where nobody knows the sites of objects, what lives now is what is known.
-                let live = match self.options.heap_sites {
+                let live = match self.common.options.heap_sites {
                     true => None,
                     false => Some(self.heap_totals(jni).map_err(|it| it.to_string())?),
                 };
@@ -62,15 +65,15 @@ impl Session {
             }
             Command::Exit => self.exit(jni),
             Command::DumpTraces => self.answer(|session, recorder| {
-                session.gather(false);
+                session.settle(false);
                 recorder().answer_traces();
             }),
             Command::CpuSamples { cutoff } => self.answer(|session, recorder| {
-                session.engine.settle(session);
+                session.settle(false);
                 recorder().answer_samples(cutoff.into());
             }),
             Command::AllocOn | Command::AllocOff | Command::ClearSites => {
-                if !self.options.heap_sites && !self.options.aprof {
+                if !self.common.options.heap_sites && !self.common.options.aprof {
                     return Err("without heap=sites no allocations are counted".to_owned());
                 }
                 self.answer(|session, recorder| {
@@ -83,35 +86,39 @@ impl Session {
                 });
             }
             Command::CpuOn(threads) => {
-                self.engine.set_sampled(jni, self, self.slot_of(threads)?, true)?;
-                lock(&self.recorder).begin_samples();
+                let thread = self.slot_of(threads)?;
+                self.order(jni, Order::Sample { thread, is_sampled: true })?;
+                lock(self.common.recorder).begin_samples();
             }
             Command::CpuOff(threads) => {
-                self.engine.set_sampled(jni, self, self.slot_of(threads)?, false)?;
+                let thread = self.slot_of(threads)?;
+                self.order(jni, Order::Sample { thread, is_sampled: false })?;
             }
             Command::ClearCpu => self.answer(|session, recorder| {
-                session.gather(false);
+                session.settle(false);
                 recorder().clear_cpu();
             }),
             Command::Depth(depth) => {
-                self.engine.set_depth(depth.into());
-                if let Some(allocations) = &self.allocations {
-                    allocations.set_depth(depth.into());
-                }
-                lock(&self.recorder).set_depth(depth.into());
+                self.order(jni, Order::Depth(depth.into()))?;
+                lock(self.common.recorder).set_depth(depth.into());
             }
             Command::Eof => {}
         }
         Ok(())
     }
 
+    /// Asks all analyses for something.
+    fn order(&self, jni: Jni<'_>, order: Order) -> Result<(), String> {
+        self.analyses.iter().try_for_each(|analysis| analysis.obey(jni, order))
+    }
+
     /// The number and size of all objects, without those that the JVM fills gaps with. Where these have
     /// no classes of their own they are `int[]` that cannot be reached.
     fn heap_totals(&self, jni: Jni<'_>) -> Result<(u64, u64), jvmtiError> {
-        let classes = self.jvmti.loaded_classes(jni)?;
-        let ids = classes.iter().map(|class| class_id(self.jvmti, &self.recorder, class).0);
+        let classes = self.common.jvmti.loaded_classes(jni)?;
+        let ids = classes.iter().map(|class| self.common.class(class));
         let ids: Vec<_> = ids.collect();
-        let recorder = lock(&self.recorder);
+        let recorder = lock(self.common.recorder);
         let name = |class: &ClassId| recorder.profile.symbols.class_name(*class);
         let fillers = ids.iter().filter(|class| FILLER_CLASSES.contains(&name(class)));
         let mut without: Vec<_> = fillers.copied().collect();
@@ -120,11 +127,11 @@ impl Session {
         let shared = shared.filter(|_| without.is_empty());
         let (mut count, mut bytes) = (0, 0);
         if let Some(place) = shared {
-            (count, bytes) = self.jvmti.reachable_totals(&classes[place])?;
+            (count, bytes) = self.common.jvmti.reachable_totals(&classes[place])?;
             without.push(ids[place]);
         }
         let without: Vec<_> = without.into_iter().map(|class| class.index() as i64 + 1).collect();
-        let others = self.jvmti.heap_totals(&without)?;
+        let others = self.common.jvmti.heap_totals(&without)?;
         Ok((count + others.0, bytes + others.1))
     }
 
@@ -135,24 +142,24 @@ impl Session {
         body: impl FnOnce(&'static Self, &dyn Fn() -> MutexGuard<'static, Recorder>),
     ) {
         let _dumping = lock(&self.dumping);
-        if self.is_dying.load(Relaxed) || !lock(&self.recorder).is_begun() {
+        if self.is_dying.load(Relaxed) || !lock(self.common.recorder).is_begun() {
             return;
         }
-        body(self, &|| lock(&self.recorder));
+        body(self, &|| lock(self.common.recorder));
         // What was gathered and not written will be gathered again.
-        lock(&self.recorder).forget_sites();
+        lock(self.common.recorder).forget_sites();
     }
 
     /// Books all there is, with the objects that live now.
     fn gather_objects(&self) {
-        self.settle_allocations(false);
-        self.gather(false);
+        self.survey();
+        self.settle(false);
     }
 
     /// The thread that a command means; `None` for all.
     fn slot_of(&self, threads: Threads) -> Result<Option<Slot>, String> {
         let find = |id: ThreadId| {
-            let recorder = lock(&self.recorder);
+            let recorder = lock(self.common.recorder);
             id.readings().into_iter().find_map(|reading| recorder.find_thread(reading))
         };
         match threads {
@@ -169,15 +176,10 @@ impl Session {
         os::say(&format!("{EXIT_LINE}\n"));
         {
             let _dumping = lock(&self.dumping);
-            lock(&self.recorder).finish();
+            lock(self.common.recorder).finish();
         }
         jni.halt();
         // It does not return, unless Java cannot be called.
         std::process::exit(0);
-    }
-
-    /// Nobody reads what is written any more: what costs something and can be stopped stops.
-    pub(crate) fn output_lost(&self) {
-        self.engine.stop();
     }
 }

@@ -191,7 +191,7 @@ impl Probed {
         let (patched, programs) = (folder.join("patched"), folder.join("programs"));
         // While there is nothing that is patched: the compiler reads no newer classes than its own.
         super::program(&patched, &programs, "LinkAll.java");
-        let helper = workspace().join("crates/agent/src/exact/PerkProbes.class");
+        let helper = workspace().join("crates/agent/src/analyses/exact/PerkProbes.class");
         let helper = Class {
             module: "java.base".into(),
             name: HELPER.into(),

@@ -1,0 +1,310 @@
+//! Sampled allocations: HotSpot's own sampler (JEP 331) picks objects, the agent asks where each
+//! came from and keeps a weak reference to it, so that it can tell later whether it lives.
+//!
+//! The sampler lets a random number of bytes pass between samples, exponential with the interval as
+//! its mean, each thread on its own. So an object of `s` bytes is picked with the probability
+//! `1 - exp(-s / interval)`, and counted as often as there are objects for each that is picked: the
+//! sums are unbiased, whatever the objects' sizes. Events come on the allocating thread, in the
+//! middle of its work: no lock is held while the JVM is asked, and none is waited for long.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
+use std::time::{Duration, Instant};
+
+use perk_jvmti_sys::{JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, jvmtiFrameInfo};
+use perk_profile::{Accounting, Allocations, ClassId, TraceId};
+use rustc_hash::FxHashMap;
+
+use super::{Analysis, Event, Needs, Order};
+use crate::common::{Common, limited};
+use crate::guard::Feature;
+use crate::jvm::{Jni, NewObject, StackFrame, Vm, Weak};
+use crate::sync::lock;
+
+/// Fewer references than these are not swept before a dump.
+const MIN_SWEPT: usize = 1 << 10;
+/// How long a dump waits for a sweep that another thread is at.
+const SWEEP_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct AllocationSampler {
+    common: &'static Common,
+    /// Bytes from sample to sample on average; never 0.
+    interval_bytes: u64,
+    /// Frames of a walk.
+    depth: AtomicU32,
+    vm: OnceLock<Vm>,
+    table: Mutex<Table>,
+    /// Held by the one thread that may delete references.
+    sweeping: Mutex<()>,
+    /// The buffers of walks, used again and again.
+    buffers: Mutex<Vec<Buffers>>,
+    sample_count: AtomicU64,
+    failed_walk_count: AtomicU64,
+}
+
+/// What a walk needs.
+#[derive(Debug, Default)]
+struct Buffers {
+    frames: Vec<jvmtiFrameInfo>,
+    stack: Vec<StackFrame>,
+}
+
+/// What was sampled so far.
+#[derive(Debug, Default)]
+struct Table {
+    rows: Vec<Row>,
+    by_site: FxHashMap<(ClassId, TraceId), usize>,
+    /// Sampled objects that lived when they were looked at last.
+    live: Vec<Live>,
+    /// How many the last sweep left.
+    swept: usize,
+}
+
+#[derive(Debug)]
+struct Row {
+    class: ClassId,
+    trace: TraceId,
+    allocated: Estimate,
+}
+
+#[derive(Debug)]
+struct Live {
+    object: Weak,
+    row: usize,
+    size_bytes: u64,
+}
+
+/// Objects that samples stand for; a sample stands for fractions, too.
+#[derive(Clone, Copy, Debug, Default)]
+struct Estimate {
+    count: f64,
+    bytes: f64,
+}
+
+thread_local! {
+    /// Whether this thread books a sample: what the JVM allocates for that is not sampled.
+    static BOOKING: Cell<bool> = const { Cell::new(false) };
+}
+
+impl AllocationSampler {
+    pub(crate) fn new(common: &'static Common, interval_bytes: u64) -> Self {
+        Self {
+            common,
+            interval_bytes,
+            depth: AtomicU32::new(common.depth()),
+            vm: OnceLock::new(),
+            table: Mutex::default(),
+            sweeping: Mutex::new(()),
+            buffers: Mutex::default(),
+            sample_count: AtomicU64::new(0),
+            failed_walk_count: AtomicU64::new(0),
+        }
+    }
+
+    /// A thread that sweeps could have been suspended, so that this does not wait for ever.
+    fn wait_for_sweeping(&self) -> Option<MutexGuard<'_, ()>> {
+        let deadline = Instant::now() + SWEEP_TIMEOUT;
+        loop {
+            match self.sweeping.try_lock() {
+                Ok(sweeping) => return Some(sweeping),
+                Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) if Instant::now() >= deadline => return None,
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+
+    /// Drops the objects that are gone. A sweep comes whenever the list has doubled, so that the
+    /// list is never longer than twice what lives, and sweeping costs a sample next to nothing.
+    fn sweep(&self, jni: Jni<'_>, _sweeping: &MutexGuard<'_, ()>) {
+        // SAFETY: references are deleted below and nowhere else, by one thread at a time.
+        let alias = |live: &Live| unsafe { live.object.alias() };
+        let objects: Vec<Weak> = lock(&self.table).live.iter().map(alias).collect();
+        let gone: Vec<bool> = objects.iter().map(|object| jni.is_gone(object)).collect();
+        for dead in lock(&self.table).remove(&gone) {
+            jni.delete_weak(dead.object);
+        }
+    }
+
+    /// The estimates for each site, since the program's start.
+    fn sites(&self) -> Vec<(ClassId, TraceId, Allocations)> {
+        let table = lock(&self.table);
+        let mut live = vec![Estimate::default(); table.rows.len()];
+        for object in &table.live {
+            live[object.row].add(Estimate::of(object.size_bytes, self.interval_bytes));
+        }
+        let rows = table.rows.iter().zip(live);
+        rows.map(|(row, live)| (row.class, row.trace, allocations(row.allocated, live))).collect()
+    }
+}
+
+impl Analysis for AllocationSampler {
+    fn name(&self) -> Option<&'static str> {
+        Some("allocation sampling")
+    }
+
+    fn feature(&self) -> Feature {
+        Feature::Sampling
+    }
+
+    fn task(&self) -> &'static str {
+        "sample allocations"
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { later_events: vec![Event::ObjectSampled], ..Needs::default() }
+    }
+
+    fn loaded(&'static self) -> Result<(), String> {
+        // The threads that begin later keep the interval.
+        let set = self.common.jvmti.set_heap_sampling_interval(self.interval_bytes);
+        set.map_err(|error| format!("the JVM refused to sample allocations: {error}"))
+    }
+
+    fn begin(&'static self, jni: Jni<'_>) -> Result<(), String> {
+        let vm = jni.vm().ok_or("no JVM")?;
+        let _ = self.vm.set(vm);
+        let enabled = self.common.jvmti.enable(JVMTI_EVENT_SAMPLED_OBJECT_ALLOC);
+        enabled.map_err(|error| format!("the JVM refused the event: {error}"))
+    }
+
+    fn object_sampled(&self, jni: Jni<'_>, picked: &NewObject<'_>) {
+        if BOOKING.replace(true) {
+            return;
+        }
+        let common = self.common;
+        self.sample_count.fetch_add(1, Relaxed);
+        let reused = lock(&self.buffers).pop();
+        let mut buffers = reused.unwrap_or_default();
+        let Buffers { frames, stack } = &mut buffers;
+        // SAFETY: a frame is a number and a pointer; zeroes are valid.
+        frames.resize(self.depth.load(Relaxed) as usize, unsafe { std::mem::zeroed() });
+        if common.jvmti.stack(&picked.thread, frames, stack).is_err() {
+            self.failed_walk_count.fetch_add(1, Relaxed);
+        }
+        let class = common.class(&picked.class);
+        let slot = || common.threads.slot(jni, &picked.thread);
+        let thread = common.options.thread.then(slot).flatten();
+        let site = (class, common.trace(jni, thread, stack));
+        let object = jni.weak(&picked.object);
+        let sample = Estimate::of(picked.size_bytes, self.interval_bytes);
+        let due = lock(&self.table).add(site, sample, picked.size_bytes, object);
+        lock(&self.buffers).push(buffers);
+        // If it is taken, another thread is at it.
+        if due && let Ok(sweeping) = self.sweeping.try_lock() {
+            self.sweep(jni, &sweeping);
+        }
+        BOOKING.set(false);
+    }
+
+    fn obey(&'static self, _: Jni<'_>, order: Order) -> Result<(), String> {
+        if let Order::Depth(depth) = order {
+            self.depth.store(limited(depth), Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Where the JVM cannot be asked any more, those count as live that were found so last.
+    fn survey(&self) {
+        let Some(jni) = self.vm.get().and_then(Vm::jni) else { return };
+        if let Some(sweeping) = self.wait_for_sweeping() {
+            self.sweep(jni, &sweeping);
+        }
+    }
+
+    fn settle(&self, _: bool) {
+        let sites = self.sites();
+        let mut recorder = lock(self.common.recorder);
+        for (class, trace, objects) in sites {
+            recorder.book_site(class, trace, objects);
+        }
+    }
+
+    fn account(&self, accounting: &mut Accounting) {
+        accounting.allocation_sample_count += self.sample_count.load(Relaxed);
+        accounting.failed_walk_count += self.failed_walk_count.load(Relaxed);
+    }
+}
+
+// SAFETY: the frames hold method ids, which are numbers to everyone but the JVM.
+unsafe impl Send for Buffers {}
+
+impl Table {
+    /// Adds a sample; answers whether it is time to sweep.
+    fn add(
+        &mut self,
+        (class, trace): (ClassId, TraceId),
+        sample: Estimate,
+        size_bytes: u64,
+        object: Option<Weak>,
+    ) -> bool {
+        let row = *self.by_site.entry((class, trace)).or_insert_with(|| {
+            self.rows.push(Row { class, trace, allocated: Estimate::default() });
+            self.rows.len() - 1
+        });
+        self.rows[row].allocated.add(sample);
+        self.live.extend(object.map(|object| Live { object, row, size_bytes }));
+        self.live.len() >= 2 * self.swept.max(MIN_SWEPT / 2)
+    }
+
+    /// Takes out the objects that are gone; `gone` tells it of the first ones.
+    fn remove(&mut self, gone: &[bool]) -> Vec<Live> {
+        let mut gone = gone.iter();
+        let dead = self.live.extract_if(.., |_| gone.next().is_some_and(|&gone| gone)).collect();
+        self.swept = self.live.len();
+        dead
+    }
+}
+
+impl Estimate {
+    /// What a sampled object of `size_bytes` stands for.
+    fn of(size_bytes: u64, interval_bytes: u64) -> Self {
+        let intervals = size_bytes as f64 / interval_bytes as f64;
+        // `exp_m1` keeps the digits that `1 - exp` would lose for small objects.
+        let count = -1.0 / (-intervals).exp_m1();
+        Self { count, bytes: count * size_bytes as f64 }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.bytes += other.bytes;
+    }
+}
+
+fn allocations(allocated: Estimate, live: Estimate) -> Allocations {
+    // The same summands in another order can end a digit higher.
+    let live =
+        Estimate { count: live.count.min(allocated.count), bytes: live.bytes.min(allocated.bytes) };
+    Allocations {
+        live_bytes: live.bytes.round() as u64,
+        live_count: live.count.round() as u64,
+        allocated_bytes: allocated.bytes.round() as u64,
+        allocated_count: allocated.count.round() as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_stands_for_as_many_as_its_chance_says() {
+        let small = Estimate::of(16, 512 << 10);
+        assert!((small.count - (32_768.0 + 0.5)).abs() < 0.01, "{small:?}");
+        assert!((small.bytes - 16.0 * small.count).abs() < 1e-6);
+        // Larger than the interval by far: sampled for sure.
+        assert_eq!(Estimate::of(64 << 20, 512 << 10).count, 1.0);
+    }
+
+    #[test]
+    fn live_is_never_more_than_allocated() {
+        let allocated = Estimate { count: 2.5, bytes: 40.0 };
+        let live = Estimate { count: 2.500_000_1, bytes: 40.000_000_1 };
+        let row = allocations(allocated, live);
+        assert_eq!((row.live_bytes, row.live_count), (row.allocated_bytes, row.allocated_count));
+        assert_eq!((row.allocated_bytes, row.allocated_count), (40, 3));
+    }
+}

@@ -1,0 +1,346 @@
+//! Class files on their way into the JVM: the numbers of their methods, and which of the methods
+//! that they call must be counted at the call.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use perk_hotspot::layout::{Fields, Jvm};
+use perk_instrument::{
+    Leaves, MethodName, Methods, Names, Probes, instrument, leaves, with_record,
+};
+use perk_profile::{ClassId, Method, mutf8};
+use rustc_hash::FxHashMap;
+
+use super::selection::Selection;
+use crate::jvm::Image;
+use crate::os;
+use crate::recorder::Recorder;
+use crate::sync::lock;
+
+/// Called everywhere, and compiled to one instruction or part of the probes themselves.
+const NEVER_LEAVES: [(&[u8], &[u8]); 2] =
+    [(b"java/lang/Thread", b"currentThread"), (b"java/lang/Object", b"getClass")];
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Classes {
+    probes: Probes,
+    /// Whether calls are counted, not only what is allocated.
+    with_calls: bool,
+    selection: Selection,
+    image: Option<&'static Image>,
+    /// What is known of classes of the JDK and of those that were loaded; `None` for those of which
+    /// nothing can be known.
+    leaves: Mutex<FxHashMap<Vec<u8>, Option<LeafClass>>>,
+    pub(super) counts: Counts,
+}
+
+/// What the accounting tells.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) classes: AtomicU64,
+    pub(super) methods: AtomicU64,
+    skipped: Mutex<SkippedMethods>,
+    pub(super) excluded_classes: AtomicU64,
+    pub(super) cpu_ns: AtomicU64,
+}
+
+/// The methods that should have probes and have none.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SkippedMethods {
+    pub(super) count: u64,
+    /// The first ones, each with the reason.
+    pub(super) names: Vec<String>,
+}
+
+/// So many methods without probes are named.
+const MOST_NAMES: usize = 100;
+
+#[derive(Debug)]
+struct LeafClass {
+    super_class: Option<Vec<u8>>,
+    source: Option<Vec<u8>>,
+    /// By name with descriptor; none for those that are counted inside, or by a trampoline.
+    methods: FxHashMap<Vec<u8>, Option<Leaf>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Leaf {
+    is_virtual: bool,
+}
+
+impl Classes {
+    pub(super) fn new(
+        probes: Probes,
+        with_calls: bool,
+        selection: Selection,
+        image: Option<&'static Image>,
+    ) -> Self {
+        Self {
+            probes,
+            with_calls,
+            selection,
+            image,
+            leaves: Mutex::default(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// The names of what is added.
+    pub(super) fn names(&self) -> Names {
+        self.probes.names
+    }
+
+    /// A hidden class with the field for its objects' record and nothing else; `None` leaves it as
+    /// it is.
+    pub(super) fn transform_hidden(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        // What is wrong with it the JVM will say.
+        with_record(bytes, self.names()).ok().flatten()
+    }
+
+    /// The class with its probes; `None` leaves it as it is. One that is redefined must keep the
+    /// fields that it has: whether that for records is among them is told then.
+    pub(super) fn transform(
+        &self,
+        recorder: &Mutex<Recorder>,
+        bytes: &[u8],
+        has_record: Option<bool>,
+    ) -> Option<Vec<u8>> {
+        let is_new = has_record.is_none();
+        let begin_ns = os::thread_cpu_ns();
+        if self.with_calls
+            && let Ok(found) = leaves(bytes)
+        {
+            let class = found.class.clone();
+            let counts_natives = self.counts_natives_of(&class);
+            let found = LeafClass::new(found, |name| counts_natives && self.selects(&class, name));
+            lock(&self.leaves).insert(class, Some(found));
+        }
+        let mut view =
+            View { classes: self, recorder, class: None, has_selected: false, has_excluded: false };
+        let object_record = self.probes.object_record && has_record.unwrap_or(true);
+        let probes = Probes { object_record, ..self.probes };
+        let result = instrument(bytes, probes, &mut view);
+        let counts = &self.counts;
+        counts.excluded_classes.fetch_add((is_new && view.is_excluded()).into(), Relaxed);
+        let bytes = match result {
+            Ok(done) if !is_new => done.bytes,
+            Ok(done) => {
+                if !done.skipped.is_empty() {
+                    self.skip_all(bytes, &done.skipped);
+                }
+                counts.methods.fetch_add(done.method_count as u64, Relaxed);
+                counts.classes.fetch_add((done.method_count > 0).into(), Relaxed);
+                done.bytes
+            }
+            // The JVM will say what is wrong with it.
+            Err(error) => {
+                self.skip("a class file", &error.to_string());
+                None
+            }
+        };
+        counts.cpu_ns.fetch_add(os::thread_cpu_ns().saturating_sub(begin_ns), Relaxed);
+        bytes
+    }
+
+    /// Methods of a class have no probes; each with the reason.
+    fn skip_all(&self, class: &[u8], methods: &[(Vec<u8>, String)]) {
+        let class = perk_instrument::ClassFile::parse(class);
+        let class = class.as_ref().ok().and_then(|it| it.name().ok()).unwrap_or_default();
+        let class = mutf8::decode(class).replace('/', ".");
+        for (method, reason) in methods {
+            self.skip(&format!("{class}.{}", mutf8::decode(method)), reason);
+        }
+    }
+
+    /// A method has no probes, for a reason.
+    pub(super) fn skip(&self, method: &str, reason: &str) {
+        let mut skipped = lock(&self.counts.skipped);
+        skipped.count += 1;
+        if skipped.names.len() < MOST_NAMES {
+            skipped.names.push(format!("{method}: {reason}"));
+        }
+    }
+
+    /// The methods that have no probes.
+    pub(super) fn skipped(&self) -> SkippedMethods {
+        lock(&self.counts.skipped).clone()
+    }
+
+    /// The fields of a class of the JDK.
+    pub(super) fn boot_fields(&self, name: &[u8], jvm: &Jvm) -> Option<Fields> {
+        self.image?.fields(name, jvm)
+    }
+
+    /// The patterns of `include` and `exclude` that no class or method had the name of.
+    pub(super) fn unmatched_patterns(&self) -> Vec<String> {
+        self.selection.unmatched()
+    }
+
+    /// Whether the native methods of a class can have trampolines: those of the program's classes.
+    pub(super) fn counts_natives_of(&self, class: &[u8]) -> bool {
+        self.with_calls
+            && !class.starts_with(b"java/")
+            && self.image.is_some_and(|image| !image.has(class))
+    }
+
+    /// Whether the calls of a method are to be counted.
+    pub(super) fn selects(&self, class: &[u8], method: &[u8]) -> bool {
+        self.selection.selects(class, method)
+    }
+
+    /// The number of a native method; the class's name is an internal one.
+    pub(super) fn native_number(
+        &self,
+        recorder: &Mutex<Recorder>,
+        class: &str,
+        name: &str,
+        signature: &str,
+    ) -> u32 {
+        let source = self.source(class.as_bytes());
+        let symbols = &mut lock(recorder).profile.symbols;
+        let class = symbols.class(&class.replace('/', "."));
+        let (name, signature) = (symbols.strings.intern(name), symbols.strings.intern(signature));
+        let source = source.map(|it| symbols.strings.intern(&mutf8::decode(&it)));
+        let method = Method { class, name, signature: Some(signature), source };
+        symbols.method(method).index() as u32
+    }
+
+    /// The class that declares a method, which is `owner` or one of those above it, and what is known
+    /// of the method if it is a leaf.
+    fn declaration(
+        &self,
+        owner: &[u8],
+        name: &[u8],
+        descriptor: &[u8],
+    ) -> Option<(Vec<u8>, Option<Leaf>)> {
+        let method = [name, descriptor].concat();
+        let is_inherited = name != b"<init>";
+        let mut class = owner.to_vec();
+        loop {
+            let super_class =
+                self.with_known(&class, |known| match known.methods.get(&method) {
+                    Some(leaf) => Err(*leaf),
+                    None => Ok(known.super_class.clone().filter(|_| is_inherited)),
+                })?;
+            match super_class {
+                Err(leaf) => return Some((class, leaf)),
+                Ok(super_class) => class = super_class?,
+            }
+        }
+    }
+
+    /// The class that declares a method, and its file.
+    fn of_leaf(&self, method: &MethodName<'_>) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+        let &MethodName { class, name, descriptor, .. } = method;
+        // Of other classes that are left out it would depend on which is loaded first.
+        let is_known =
+            self.selection.selects(class, name) || self.image.is_some_and(|it| it.has(class));
+        let declared = is_known.then(|| self.declaration(class, name, descriptor)).flatten();
+        let class = declared.map(|(class, _)| class)?;
+        let source = self.source(&class);
+        Some((class, source))
+    }
+
+    /// The file that a class was compiled from, where that is known.
+    fn source(&self, class: &[u8]) -> Option<Vec<u8>> {
+        self.with_known(class, |known| known.source.clone())?
+    }
+
+    /// What `body` makes of what is known of a class; `None` where nothing is.
+    fn with_known<T>(&self, class: &[u8], body: impl FnOnce(&LeafClass) -> T) -> Option<T> {
+        let mut leaves = lock(&self.leaves);
+        if let Some(known) = leaves.get(class) {
+            return known.as_ref().map(body);
+        }
+        let read = || {
+            let bytes = self.image?.class(class)?;
+            self::leaves(&bytes).ok().map(|it| LeafClass::new(it, |_| false))
+        };
+        leaves.entry(class.to_vec()).or_insert_with(read).as_ref().map(body)
+    }
+}
+
+impl LeafClass {
+    /// What is known of a class some of whose native methods, by name, have trampolines.
+    fn new(leaves: Leaves, has_trampoline: impl Fn(&[u8]) -> bool) -> Self {
+        let methods = leaves.methods.into_iter().map(|it| {
+            let leaf = Leaf { is_virtual: it.is_virtual };
+            let is_leaf = !(it.is_native && has_trampoline(&it.name));
+            ([it.name, it.descriptor].concat(), is_leaf.then_some(leaf))
+        });
+        let others = leaves.others.into_iter().map(|it| (it, None));
+        Self {
+            super_class: leaves.super_class,
+            source: leaves.source,
+            methods: methods.chain(others).collect(),
+        }
+    }
+}
+
+/// One class file's view of all.
+struct View<'a> {
+    classes: &'a Classes,
+    recorder: &'a Mutex<Recorder>,
+    /// The class of the last method that got a number.
+    class: Option<(Vec<u8>, ClassId)>,
+    /// Whether some of its methods are counted, and some are not.
+    has_selected: bool,
+    has_excluded: bool,
+}
+
+impl View<'_> {
+    /// Whether none of the class's methods is counted.
+    fn is_excluded(&self) -> bool {
+        self.has_excluded && !self.has_selected
+    }
+}
+
+impl Methods for View<'_> {
+    fn number(&mut self, method: &MethodName<'_>) -> u32 {
+        // A leaf is told by the class that the call names, and without a file.
+        let of_leaf = method.source.is_none().then(|| self.classes.of_leaf(method)).flatten();
+        let (class_name, source) = match &of_leaf {
+            Some((class, source)) => (class.as_slice(), source.as_deref()),
+            None => (method.class, method.source),
+        };
+        let symbols = &mut lock(self.recorder).profile.symbols;
+        let class = match &self.class {
+            Some((name, id)) if name == class_name => *id,
+            _ => {
+                let id = symbols.class(&mutf8::decode(class_name).replace('/', "."));
+                self.class = Some((class_name.to_vec(), id));
+                id
+            }
+        };
+        let mut text = |bytes: &[u8]| symbols.strings.intern(&mutf8::decode(bytes));
+        let (name, signature) = (text(method.name), Some(text(method.descriptor)));
+        let source = source.map(text);
+        symbols.method(Method { class, name, signature, source }).index() as u32
+    }
+
+    fn leaf(&mut self, owner: &[u8], name: &[u8], descriptor: &[u8], is_virtual: bool) -> bool {
+        if !self.classes.with_calls {
+            return false;
+        }
+        if NEVER_LEAVES.contains(&(owner, name)) || owner == b"jdk/internal/misc/Unsafe" {
+            return false;
+        }
+        if !owner.starts_with(b"[") && !self.classes.selects(owner, name) {
+            return true;
+        }
+        let declared = self.classes.declaration(owner, name, descriptor);
+        let leaf = declared.and_then(|(_, leaf)| leaf);
+        leaf.is_some_and(|leaf| !is_virtual || !leaf.is_virtual)
+    }
+
+    fn selected(&mut self, class: &[u8], method: &[u8]) -> bool {
+        if !self.classes.with_calls {
+            return false;
+        }
+        let selected = self.classes.selects(class, method);
+        self.has_selected |= selected;
+        self.has_excluded |= !selected;
+        selected
+    }
+}

@@ -1,0 +1,368 @@
+//! Allocation sites: what was allocated where, counted by the probes, and what of it is live.
+//!
+//! A *site* is a class allocated on a line of a node of a call tree; its counts are a record in
+//! native memory ([`records`]), which probes write to. Objects hold the index of their record in a
+//! field that perk adds to the class right below `java.lang.Object` ([`fields`]), from which a walk of
+//! the heap tells what is live. Arrays have no such field, nor have objects of a few classes: weak
+//! references are kept of them, in the tree of the thread that made them.
+
+mod fields;
+mod fillers;
+mod live;
+mod records;
+mod sizes;
+
+use std::ffi::CString;
+use std::sync::{Mutex, OnceLock};
+
+use perk_control::options::Options;
+use perk_hotspot::CLASSES_WITH_OWN_SIZES;
+use perk_hotspot::layout::FieldKind;
+use perk_instrument::fields::{CLASS_RECORDS, OBJECT_RECORD};
+use perk_jvmti_sys::jni_sys::jvalue;
+use perk_profile::{Allocations, ClassId};
+use rustc_hash::FxHashMap;
+
+use self::fields::RecordFields;
+use self::fillers::Fillers;
+pub(super) use self::live::{Keeper, Kept};
+use self::live::{Sum, Walk};
+pub(super) use self::records::{Key, Records};
+use self::sizes::{Sizes, Source};
+use super::classes::Classes;
+use super::tree::Tree;
+use crate::jvm::{IntField, Jni, Jvmti, LongField, MethodRef, NewObject, Reference, Vm};
+use crate::recorder::{Objects, Recorder, SitePaths, entry};
+use crate::resolve::class_id;
+use crate::sync::lock;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct AllocationSites {
+    jvmti: Jvmti,
+    records: Records,
+    liveness: Liveness,
+    /// What the JVM allocates in these methods is counted by a probe.
+    probed: Mutex<FxHashMap<MethodRef, bool>>,
+    sizes: OnceLock<Mutex<Sizes>>,
+    vm: OnceLock<Vm>,
+    /// What classes hold: see [`Known`].
+    class_field: OnceLock<LongField>,
+    fields: Mutex<RecordFields>,
+    live: Mutex<Live>,
+    fillers: Mutex<Fillers>,
+}
+
+/// What is known of a class: what its field of perk's holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Known {
+    /// That of the profile and one, as 0 means none.
+    number: u32,
+    /// Where its objects hold the index of their record; 0 where they do not.
+    offset: u32,
+}
+
+impl Known {
+    fn from_field(value: i64) -> Self {
+        Self { number: value as u32, offset: (value as u64 >> 32) as u32 }
+    }
+
+    fn to_field(self) -> i64 {
+        i64::from(self.offset) << 32 | i64::from(self.number)
+    }
+
+    fn class(self) -> ClassId {
+        ClassId::new(self.number.wrapping_sub(1) as usize)
+    }
+}
+
+/// What was found to be live, the last time it was looked for.
+#[derive(Debug, Default)]
+struct Live {
+    /// By the index of the record; the size is that of arrays.
+    sites: Vec<Sum>,
+    /// What has no site, by class.
+    others: Vec<(ClassId, Allocations)>,
+}
+
+/// Whether it is found out what is live; the numbers are those of PerkProbes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Liveness {
+    Unknown = 1,
+    Known = 2,
+}
+
+impl AllocationSites {
+    /// What the options ask for, if they ask for it.
+    ///
+    /// # Errors
+    /// Why it cannot be had, for one line.
+    pub(super) fn new(jvmti: Jvmti, options: &Options) -> Result<Option<Self>, String> {
+        let with_sites = options.heap_sites && options.heap_sample_bytes.is_none();
+        if !with_sites && !options.aprof {
+            return Ok(None);
+        }
+        let liveness = if with_sites { Liveness::Known } else { Liveness::Unknown };
+        let records = Records::reserve()
+            .map_err(|error| format!("perk has no memory for allocation records: {error}"))?;
+        Ok(Some(Self {
+            jvmti,
+            records,
+            liveness,
+            probed: Mutex::default(),
+            sizes: OnceLock::new(),
+            vm: OnceLock::new(),
+            class_field: OnceLock::new(),
+            fields: Mutex::default(),
+            live: Mutex::default(),
+            fillers: Mutex::default(),
+        }))
+    }
+
+    /// Whether it is counted where objects come from, not only of what class they are. Then it is
+    /// known, too, what of them is live: objects are to hold the index of their record.
+    pub(super) fn with_paths(&self) -> bool {
+        self.liveness == Liveness::Known
+    }
+
+    /// Tells the helper class where records are, before it starts.
+    pub(super) fn vm_init(
+        &self,
+        jni: Jni<'_>,
+        helper: &dyn Reference,
+        classes: &Classes,
+        recorder: &Mutex<Recorder>,
+    ) -> Result<(), String> {
+        let jvm = self.jvmti.object_layout(jni).ok_or("the JVM does not report sizes")?;
+        let class = jni.find_class(c"java/lang/Class").ok_or("no java.lang.Class")?;
+        let name =
+            CString::new(classes.names().of(CLASS_RECORDS)).map_err(|error| error.to_string())?;
+        let field = jni.long_field(&class, &name);
+        let _ = self.class_field.set(field.ok_or("no field in java.lang.Class")?);
+        let arguments = [
+            jvalue { j: self.records.address() as i64 },
+            jvalue { i: self.liveness as i32 },
+            jvalue { i: jvm.alignment_bytes as i32 },
+            jvalue { i: jvm.array_base_bytes(FieldKind::OneByte) as i32 },
+            jvalue { i: jvm.array_base_bytes(FieldKind::EightBytes) as i32 },
+            jvalue { i: jvm.oop_bytes as i32 },
+        ];
+        let (clones, count) = self.records.clones();
+        let clones = [jvalue { j: clones as i64 }, jvalue { i: count }];
+        // SAFETY: the arguments are those of the helper's method.
+        unsafe { jni.call_static_long(helper, c"startClones", c"(JI)J", &clones) }
+            .ok_or("the helper class does not count clones")?;
+        let signature = c"(JIIIII)J";
+        // SAFETY: the arguments are those of the helper's method.
+        unsafe { jni.call_static_long(helper, c"startSites", signature, &arguments) }
+            .ok_or("the helper class does not count allocations")?;
+        let _ = self.sizes.set(Mutex::new(Sizes::new(jvm)));
+        let _ = self.vm.set(jni.vm().ok_or("no JVM")?);
+        if self.with_paths() {
+            let source = Source { jvmti: self.jvmti, jni, classes, recorder };
+            *lock(&self.fillers) = Fillers::vm_init(&source, jvm.feature_version);
+        }
+        Ok(())
+    }
+
+    /// The number of a class: that of the profile and one, as 0 means none.
+    pub(super) fn number(
+        &self,
+        jni: Jni<'_>,
+        helper: &dyn Reference,
+        classes: &Classes,
+        recorder: &Mutex<Recorder>,
+        class: &(impl Reference + ?Sized),
+    ) -> u32 {
+        let (Some(sizes), Some(&class_field)) = (self.sizes.get(), self.class_field.get()) else {
+            return 0;
+        };
+        let known = self.known(jni, class);
+        if known.number != 0 {
+            return known.number;
+        }
+        // Before anything is locked: what it takes may have objects made, which come here, too.
+        let field = self.with_paths().then(|| {
+            let name = classes.names().of(OBJECT_RECORD);
+            fields::find(self.jvmti, jni, helper, class, &name)
+        });
+        // Held all the time, so that no class gets two numbers.
+        let source = Source { jvmti: self.jvmti, jni, classes, recorder };
+        let number = lock(sizes).add(&source, class).index() as u32 + 1;
+        let offset = field.flatten().map_or(0, |field| field.offset);
+        let known = Known { number, offset };
+        lock(&self.fields).add(known.class(), field.flatten());
+        // SAFETY: the field is that of java.lang.Class, and this is a class.
+        unsafe { jni.set_long(class, class_field, known.to_field()) };
+        number
+    }
+
+    /// What is known of a class so far.
+    fn known(&self, jni: Jni<'_>, class: &(impl Reference + ?Sized)) -> Known {
+        // SAFETY: the field is that of java.lang.Class, and this is a class.
+        let value = |&field| unsafe { jni.get_long(class, field) };
+        Known::from_field(self.class_field.get().map_or(0, value))
+    }
+
+    /// The field in which an object of a class holds the index of its record.
+    fn record_field(&self, jni: Jni<'_>, made: &NewObject<'_>) -> Option<IntField> {
+        let known = self.known(jni, &made.class);
+        lock(&self.fields).get(known.class(), known.offset)
+    }
+
+    /// The index of the record of a site.
+    pub(super) fn record(&self, tree: &Tree, key: Key) -> u32 {
+        tree.site(&self.records, key)
+    }
+
+    /// The records of a tree, and the paths to them.
+    pub(super) fn paths(&self, tree: &Tree) -> SitePaths {
+        tree.site_paths(&self.records)
+    }
+
+    /// Whether an object or array that the JVM tells of was counted before. While the JVM works for
+    /// one native method it tells in the end of all that it allocated for the thread: also of what
+    /// class loaders that it called allocated, by Java code and by JNI.
+    pub(super) fn is_counted(
+        &self,
+        jni: Jni<'_>,
+        tree: &Tree,
+        class: u32,
+        made: &NewObject<'_>,
+    ) -> bool {
+        if self.liveness == Liveness::Unknown {
+            return false;
+        }
+        match self.record_field(jni, made) {
+            // SAFETY: the field is one of the object's class.
+            Some(field) => unsafe { jni.get_int(&made.object, field) != 0 },
+            None => tree.sites().keeper.keeps(jni, &made.object, self.kept_bytes(class, made)),
+        }
+    }
+
+    /// Counts an object or array that no probe has seen, for a thread that is at a line of a node.
+    pub(super) fn count(&self, jni: Jni<'_>, tree: &Tree, key: Key, made: &NewObject<'_>) {
+        let record = self.record(tree, key);
+        let bytes = self.kept_bytes(key.class, made);
+        self.records.count(record, bytes);
+        if self.liveness == Liveness::Unknown {
+            return;
+        }
+        match self.record_field(jni, made) {
+            // SAFETY: the field is one of the object's class.
+            Some(field) => unsafe { jni.set_int(&made.object, field, record as i32) },
+            None => tree.sites().keeper.keep(jni, &made.object, Kept::new(record, bytes)),
+        }
+    }
+
+    /// The size of an array; 0 for an object, whose class tells its size.
+    fn kept_bytes(&self, class: u32, made: &NewObject<'_>) -> u64 {
+        let class = ClassId::new(class as usize - 1);
+        let is_array =
+            self.sizes.get().is_some_and(|sizes| lock(sizes).instance_bytes(class).is_none());
+        if is_array { made.size_bytes } else { 0 }
+    }
+
+    /// Whether what the JVM makes in the running method is counted by a probe.
+    pub(super) fn is_probed(&self, jni: Jni<'_>) -> bool {
+        let Some(method) = self.jvmti.current_method() else { return true };
+        if let Some(&known) = lock(&self.probed).get(&method) {
+            return known;
+        }
+        let class = self.jvmti.declaring_class(jni, method);
+        let class = class.and_then(|class| self.jvmti.class_signature(&class)).unwrap_or_default();
+        let (name, _) = self.jvmti.method_name(method).unwrap_or_default();
+        let is_probed = match (class.as_str(), name.as_str()) {
+            ("Ljava/lang/Object;", "clone") => true,
+            ("Ljava/lang/reflect/Array;", "newArray" | "multiNewArray") => true,
+            ("Ljdk/internal/misc/Unsafe;", "allocateInstance") => true,
+            // The constructor has run when the JVM tells of the object.
+            (_, "newInstance0") => true,
+            _ => false,
+        };
+        lock(&self.probed).insert(method, is_probed);
+        is_probed
+    }
+
+    /// Finds out what is live.
+    pub(super) fn settle(
+        &self,
+        classes: &Classes,
+        recorder: &Mutex<Recorder>,
+        trees: &[&'static Tree],
+    ) {
+        let Some(jni) = self.vm.get().and_then(Vm::jni) else { return };
+        let Some(sizes) = self.sizes.get() else { return };
+        if self.liveness == Liveness::Unknown {
+            return;
+        }
+        let source = Source { jvmti: self.jvmti, jni, classes, recorder };
+        let loaded = self.jvmti.loaded_classes(jni).unwrap_or_default();
+        // Their tags tell the walk what is what.
+        let loaded = loaded.iter().map(|class| (class_id(self.jvmti, recorder, class).0, class));
+        let loaded: FxHashMap<_, _> = loaded.collect();
+        let has_field = lock(&self.fields).by_number();
+        let walk = Walk::of(self.jvmti, &self.records, &has_field);
+        let mut sites: Vec<Sum> = walk.by_record.iter().map(|&it| Sum::objects(it)).collect();
+        for tree in trees {
+            for kept in tree.sites().keeper.live(jni) {
+                entry(&mut sites, kept.record as usize).add(1, kept.bytes());
+            }
+        }
+        let mut others = walk.by_class;
+        for (record, sum) in sites.iter().enumerate().skip(1) {
+            let class = self.records.key(record as u32).class;
+            entry(&mut others, class as usize).remove(*sum);
+        }
+        lock(&self.fillers).remove(&source, &mut others);
+        let mut rest = Vec::new();
+        for (number, sum) in others.iter().enumerate().skip(1).filter(|(_, sum)| sum.count > 0) {
+            let class = ClassId::new(number - 1);
+            let mut sizes = lock(sizes);
+            if let Some(object) = loaded.get(&class) {
+                sizes.add(&source, *object);
+            }
+            let live_bytes = match sizes.instance_bytes(class) {
+                Some(bytes) if !self.has_own_sizes(class, recorder) => sum.count * bytes,
+                _ => sum.bytes,
+            };
+            let (allocated_bytes, live_count, allocated_count) = (live_bytes, sum.count, sum.count);
+            let counts = Allocations { live_bytes, live_count, allocated_bytes, allocated_count };
+            rest.push((class, counts));
+        }
+        *lock(&self.live) = Live { sites, others: rest };
+    }
+
+    fn has_own_sizes(&self, class: ClassId, recorder: &Mutex<Recorder>) -> bool {
+        CLASSES_WITH_OWN_SIZES.contains(&lock(recorder).profile.symbols.class_name(class))
+    }
+
+    /// All objects up to now, with what was found to be live.
+    pub(super) fn objects(&self) -> Objects {
+        let live = lock(&self.live);
+        let sizes = self.sizes.get().map(lock);
+        let sites = (0..self.records.len()).map(|record| {
+            let (allocated_count, array_bytes) = self.records.counts(record as u32);
+            let class = self.records.key(record as u32).class;
+            let live = live.sites.get(record).copied().unwrap_or_default();
+            let class = ClassId::new(class.wrapping_sub(1) as usize);
+            let (allocated_bytes, live_bytes) =
+                match sizes.as_ref().and_then(|it| it.instance_bytes(class)) {
+                    Some(bytes) => (allocated_count * bytes, live.count * bytes),
+                    None => (array_bytes, live.bytes),
+                };
+            Allocations { live_bytes, live_count: live.count, allocated_bytes, allocated_count }
+        });
+        Objects { sites: sites.collect(), others: live.others.clone() }
+    }
+
+    /// The live objects without a site.
+    pub(super) fn unsited_count(&self) -> u64 {
+        lock(&self.live).others.iter().map(|(_, counts)| counts.live_count).sum()
+    }
+
+    /// The memory of the records.
+    pub(super) fn used_bytes(&self) -> u64 {
+        self.records.used_bytes()
+    }
+}

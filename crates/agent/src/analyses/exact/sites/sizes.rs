@@ -1,0 +1,78 @@
+//! The sizes of objects as the JVM counts them without perk: the layout of a class's fields tells.
+
+use std::sync::Mutex;
+
+use perk_hotspot::layout::{FieldKind, Fields, Jvm, Layout};
+use perk_instrument::fields::PREFIX;
+use perk_profile::ClassId;
+use rustc_hash::FxHashMap;
+
+use crate::analyses::exact::classes::Classes;
+use crate::jvm::{Jni, Jvmti, Reference};
+use crate::recorder::Recorder;
+use crate::resolve::class_id;
+
+/// What is known of classes.
+#[derive(Debug)]
+pub(super) struct Sizes {
+    jvm: Jvm,
+    /// `None` for arrays.
+    layouts: FxHashMap<ClassId, Option<Layout>>,
+}
+
+/// Who is asked about classes.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub(super) jvmti: Jvmti,
+    pub(super) jni: Jni<'a>,
+    pub(super) classes: &'a Classes,
+    pub(super) recorder: &'a Mutex<Recorder>,
+}
+
+impl Sizes {
+    pub(super) fn new(jvm: Jvm) -> Self {
+        Self { jvm, layouts: FxHashMap::default() }
+    }
+
+    /// The size of an instance of a class that was added; `None` for arrays.
+    pub(super) fn instance_bytes(&self, class: ClassId) -> Option<u64> {
+        Some(self.layouts.get(&class)?.as_ref()?.instance_bytes())
+    }
+
+    /// Adds a class and those above it; answers which class it is.
+    pub(super) fn add(
+        &mut self,
+        source: &Source<'_>,
+        class: &(impl Reference + ?Sized),
+    ) -> ClassId {
+        let id = class_id(source.jvmti, source.recorder, class).0;
+        if !self.layouts.contains_key(&id) {
+            let layout = self.layout(source, class);
+            self.layouts.insert(id, layout);
+        }
+        id
+    }
+
+    fn layout(&mut self, source: &Source<'_>, class: &(impl Reference + ?Sized)) -> Option<Layout> {
+        let signature = source.jvmti.class_signature(class).ok()?;
+        let name = signature.strip_prefix('L')?.strip_suffix(';')?;
+        let Some(superclass) = source.jni.superclass(class) else {
+            return Some(Layout::object(&self.jvm));
+        };
+        let superclass = self.add(source, &superclass);
+        let fields = match source.jvmti.is_of_boot_loader(source.jni, class) {
+            // The class file tells of what is laid out in a way of its own.
+            true => source.classes.boot_fields(name.as_bytes(), &self.jvm),
+            false => None,
+        };
+        let fields = fields.unwrap_or_else(|| fields_by_jvmti(source.jvmti, class));
+        Some(self.layouts.get(&superclass)?.as_ref()?.subclass(&self.jvm, &fields))
+    }
+}
+
+/// The fields that a class declares for its instances, as far as the JVM tells them.
+fn fields_by_jvmti(jvmti: Jvmti, class: &(impl Reference + ?Sized)) -> Fields {
+    let fields = jvmti.instance_fields(class).unwrap_or_default();
+    let fields = fields.iter().filter(|(name, _)| !name.starts_with(PREFIX));
+    fields.filter_map(|(_, it)| FieldKind::of_descriptor(it.as_bytes())).collect()
+}

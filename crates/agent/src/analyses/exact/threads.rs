@@ -1,0 +1,178 @@
+//! The threads of the program and their trees, from their first probe to their end. Thread's fields
+//! of perk's hold the tree, and the top of its stack.
+//!
+//! Virtual threads share the tree of the platform thread that carries them: see [`Parked`].
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::tree::{Parked, Tree};
+use super::{Counted, ENDED, ExactEngine, Fields};
+use crate::jvm::{Borrowed, Jni, Reference};
+
+/// What a thread holds in the place of a tree.
+#[derive(Clone, Copy, Debug)]
+enum Holds {
+    /// It has not reached a probe yet.
+    Nothing,
+    Tree(&'static Tree),
+    /// The address of a [`Parked`].
+    Parked(u64),
+    /// It has ended: what it still does is not counted.
+    Ended,
+}
+
+impl ExactEngine {
+    /// The calling thread has reached a probe and has no stack; answers the top of the one that it
+    /// gets.
+    pub(super) fn begin(&self, jni: Jni<'_>, thread: &Borrowed<'_>) -> Option<u64> {
+        match self.holds(jni, thread) {
+            Holds::Nothing if !self.stopped.load(Relaxed) => {}
+            // The probe that mounts it did not run: there was no room on the program's stack.
+            Holds::Parked(_) => return self.mount(jni, thread),
+            _ => return None,
+        }
+        let is_virtual = jni.is_virtual(thread);
+        let tree = match is_virtual && !self.per_thread {
+            true => self.guests(),
+            false => self.pool.acquire(),
+        };
+        if is_virtual {
+            self.clock.carry(tree);
+        } else {
+            self.clock.thread_began(tree);
+        }
+        self.hold(jni, thread, tree.address() as i64, tree.bottom());
+        Some(tree.bottom())
+    }
+
+    /// The tree of the virtual threads that the calling platform thread carries.
+    fn guests(&self) -> &'static Tree {
+        self.clock.guests(|| self.pool.acquire())
+    }
+
+    /// The calling virtual thread has come to a platform thread; answers the top of its stack.
+    pub(super) fn mount(&self, jni: Jni<'_>, thread: &Borrowed<'_>) -> Option<u64> {
+        let Holds::Parked(address) = self.holds(jni, thread) else { return None };
+        // SAFETY: `unmount` has put it there, and there will be another value in a moment.
+        let parked = unsafe { Parked::from_address(address) };
+        let tree = if self.per_thread { parked.home() } else { self.guests() };
+        let top = tree.resume(&self.pool, &parked, self.now_ns(tree));
+        self.hold(jni, thread, tree.address() as i64, top);
+        self.clock.carry(tree);
+        Some(top)
+    }
+
+    /// The calling virtual thread is about to leave its platform thread.
+    pub(super) fn unmount(&self, jni: Jni<'_>, thread: &Borrowed<'_>) {
+        let Holds::Tree(tree) = self.holds(jni, thread) else { return };
+        self.clock.put_down();
+        let parked = tree.park(&self.pool, self.top(jni, thread), self.now_ns(tree));
+        self.hold(jni, thread, parked as i64, self.pool.unborn());
+    }
+
+    /// The calling platform thread ends. Per thread, its calls are booked now, under `thread`.
+    pub(super) fn leave_platform(
+        &self,
+        jni: Jni<'_>,
+        thread: &(impl Reference + ?Sized),
+        book: impl FnOnce(&Counted),
+    ) {
+        let (own, guests) = self.clock.thread_ended();
+        if let Some(own) = own {
+            self.end(jni, thread, own, book);
+        }
+        [own, guests].into_iter().flatten().for_each(|tree| self.pool.release(tree));
+    }
+
+    /// The calling virtual thread ends.
+    pub(super) fn leave_virtual(
+        &self,
+        jni: Jni<'_>,
+        thread: &(impl Reference + ?Sized),
+        book: impl FnOnce(&Counted),
+    ) {
+        if let Holds::Tree(tree) = self.holds(jni, thread) {
+            self.end(jni, thread, tree, book);
+            if self.per_thread {
+                self.pool.release(tree);
+            }
+            // Where virtual threads have platform threads of their own, the JVM tells of no other end.
+            if !self.clock.put_down()
+                && let (_, Some(guests)) = self.clock.thread_ended()
+            {
+                self.pool.release(guests);
+            }
+        }
+    }
+
+    fn end(
+        &self,
+        jni: Jni<'_>,
+        thread: &(impl Reference + ?Sized),
+        tree: &'static Tree,
+        book: impl FnOnce(&Counted),
+    ) {
+        tree.leave_all(self.top(jni, thread), self.now_ns(tree));
+        self.hold(jni, thread, ENDED, self.pool.unborn());
+        if self.per_thread {
+            book(&self.count(tree, false));
+            tree.leave_sites();
+        }
+    }
+
+    /// The tree of the calling thread and the top of its stack, which begin here at the latest;
+    /// `None` if nothing is counted. PerkProbes.born does the same.
+    pub(super) fn own_tree(
+        &self,
+        jni: Jni<'_>,
+        thread: &Borrowed<'_>,
+    ) -> Option<(&'static Tree, u64)> {
+        let mut holds = self.holds(jni, thread);
+        if let Holds::Nothing = holds {
+            self.begin(jni, thread)?;
+            holds = self.holds(jni, thread);
+        }
+        match holds {
+            Holds::Tree(tree) => Some((tree, self.top(jni, thread))),
+            // It is on its way to or from a platform thread.
+            _ => None,
+        }
+    }
+
+    fn holds(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) -> Holds {
+        let Some(fields) = self.fields.get() else { return Holds::Ended };
+        // SAFETY: the field is java.lang.Thread's, and this is a thread.
+        match unsafe { jni.get_long(thread, fields.tree) } {
+            0 => Holds::Nothing,
+            ENDED => Holds::Ended,
+            parked if Parked::is_one(parked) => Holds::Parked(parked as u64),
+            // SAFETY: there is no other.
+            tree => Holds::Tree(unsafe { Tree::at(tree as u64) }),
+        }
+    }
+
+    /// The top of a thread's stack.
+    fn top(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) -> u64 {
+        // SAFETY: the field is java.lang.Thread's, and this is a thread.
+        let top = |fields: &Fields| unsafe { jni.get_long(thread, fields.stack) };
+        self.fields.get().map_or(0, top) as u64 ^ self.pool.unborn()
+    }
+
+    /// Sets what a thread holds.
+    fn hold(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized), tree: i64, top: u64) {
+        if let Some(fields) = self.fields.get() {
+            // SAFETY: the field is java.lang.Thread's, and this is a thread.
+            unsafe { jni.set_long(thread, fields.tree, tree) };
+            self.set_top(jni, thread, top);
+        }
+    }
+
+    /// Sets the top of a thread's stack.
+    pub(super) fn set_top(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized), top: u64) {
+        if let Some(fields) = self.fields.get() {
+            let value = (top ^ self.pool.unborn()) as i64;
+            // SAFETY: the field is java.lang.Thread's, and this is a thread.
+            unsafe { jni.set_long(thread, fields.stack, value) };
+        }
+    }
+}

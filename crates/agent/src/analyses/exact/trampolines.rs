@@ -1,0 +1,199 @@
+//! Native methods of the program, counted however they are called: by a virtual call or one through an
+//! interface, by reflection, a method handle, a hidden class, or JNI.
+//!
+//! The JVM tells of each native method where it binds it to a function (NativeMethodBind). In the
+//! function's place it gets a *trampoline*, which enters the method in the thread's tree as a probe
+//! would, calls the function with the same arguments, leaves the method, and answers what the function
+//! did. So a call counts once, on any way to the method, and no class is changed: a wrapper method
+//! under a native method prefix would be seen by reflection, in stack traces, and by natives that look
+//! for their caller. A probe at a virtual call would have to find the method that the JVM is about to
+//! choose.
+//!
+//! A trampoline does not know the types of the arguments; it keeps all registers that can hold some,
+//! and copies the stack. It is a few instructions that pass their own address on; which function it
+//! stands for is in a table, so that no code is made at run time.
+//!
+//! The JDK's own natives are left alone, and counted at calls that are bound ([`Leaves`]): some of them
+//! change what thread is the current one, or run where no Java code may, and many are called so often
+//! that what a trampoline costs would be felt.
+//!
+//! [`Leaves`]: perk_instrument::Leaves
+
+#[cfg_attr(target_arch = "x86_64", path = "trampolines/x86_64.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "trampolines/aarch64.rs")]
+mod code;
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+use std::sync::atomic::{
+    AtomicPtr,
+    Ordering::{Acquire, Release},
+};
+use std::sync::{Mutex, OnceLock};
+
+use perk_jvmti_sys::jni_sys::JNIEnv;
+use rustc_hash::FxHashMap;
+
+use super::ExactEngine;
+use crate::guard::{Feature, contain};
+use crate::jvm::Jni;
+use crate::sync::lock;
+
+/// So many native methods can be counted.
+pub(super) const COUNT: usize = code::COUNT;
+
+static ENGINE: OnceLock<&'static ExactEngine> = OnceLock::new();
+static NATIVES: [AtomicPtr<Native>; COUNT] = [const { AtomicPtr::new(null_mut()) }; COUNT];
+
+/// What a trampoline stands for.
+#[derive(Debug)]
+struct Native {
+    number: u32,
+    function: *mut c_void,
+    stack_words: usize,
+}
+
+/// What a trampoline keeps on the stack while its function runs; the code knows the offsets.
+#[derive(Debug)]
+#[repr(C)]
+struct Passage {
+    function: *mut c_void,
+    /// How many words of the stack hold arguments.
+    stack_words: usize,
+    number: u32,
+    is_entered: bool,
+}
+
+/// The trampolines count from now on.
+pub(super) fn begin(engine: &'static ExactEngine) {
+    let _ = ENGINE.set(engine);
+}
+
+/// The trampolines in use.
+#[derive(Debug, Default)]
+pub(super) struct Trampolines {
+    /// By the method's number and its function: a native that is bound again gets its own again.
+    by_native: Mutex<FxHashMap<(u32, usize), usize>>,
+}
+
+impl Trampolines {
+    /// The trampoline to bind for a native method; `None` if there are too many.
+    pub(super) fn bind(
+        &self,
+        number: u32,
+        signature: &str,
+        function: *mut c_void,
+    ) -> Option<*mut c_void> {
+        let mut by_native = lock(&self.by_native);
+        let next = by_native.len();
+        let index = *by_native.entry((number, function.addr())).or_insert(next);
+        let Some(place) = NATIVES.get(index) else {
+            by_native.remove(&(number, function.addr()));
+            return None;
+        };
+        if index == next {
+            let native = Native { number, function, stack_words: stack_words(signature) };
+            place.store(Box::into_raw(Box::new(native)), Release);
+        }
+        Some(trampoline(index))
+    }
+}
+
+/// The trampoline at a place of the table.
+fn trampoline(index: usize) -> *mut c_void {
+    (first() + index * code::TRAMPOLINE_BYTES) as *mut c_void
+}
+
+/// The place of the trampoline that `address` is in.
+fn place_of(address: usize) -> usize {
+    (address - first()) / code::TRAMPOLINE_BYTES
+}
+
+fn first() -> usize {
+    (code::trampolines as *const () as usize).next_multiple_of(code::TRAMPOLINE_BYTES)
+}
+
+/// How many arguments of a native method are passed on the stack, each in a word, where the first ones
+/// of each kind are in registers.
+fn stack_words(signature: &str) -> usize {
+    // The environment, and the object or class.
+    let (mut others, mut floats) = (2, 0);
+    let mut types = signature.trim_start_matches('(').bytes();
+    while let Some(first) = types.next().filter(|it| *it != b')') {
+        let mut last = first;
+        while last == b'[' {
+            last = types.next().unwrap_or(b'I');
+        }
+        if last == b'L' {
+            types.find(|it| *it == b';');
+        }
+        match first {
+            b'F' | b'D' => floats += 1,
+            _ => others += 1,
+        }
+    }
+    let beyond = |count: usize, registers: usize| count.saturating_sub(registers);
+    beyond(others, code::REGISTERS) + beyond(floats, code::FLOAT_REGISTERS)
+}
+
+/// A trampoline is called: says what it stands for.
+///
+/// # Safety
+/// Only trampolines call it, with the environment of their thread and room for the answer.
+unsafe extern "C" fn enter(env: *mut JNIEnv, place: usize, passage: *mut Passage) {
+    let native = NATIVES[place_of(place)].load(Acquire);
+    // SAFETY: a trampoline is bound behind its place in the table, which is never taken back.
+    let (native, passage) = unsafe { (&*native, &mut *passage) };
+    let Native { number, function, stack_words } = *native;
+    *passage = Passage { function, stack_words, number, is_entered: false };
+    contain(Feature::Probes, || {
+        // SAFETY: the environment is that of the calling thread.
+        let jni = unsafe { Jni::from_raw(env) };
+        passage.is_entered = ENGINE.get().is_some_and(|it| it.enter_native(jni, number));
+    });
+}
+
+/// The function has returned. If it has thrown, JNI must not be used: the next probe that is met leaves
+/// the method, as it does for methods with bytecode.
+///
+/// # Safety
+/// As of [`enter`], which has filled the passage.
+unsafe extern "C" fn exit(env: *mut JNIEnv, passage: *const Passage) {
+    // SAFETY: the environment is that of the calling thread; the caller's promise.
+    let (jni, passage) = unsafe { (Jni::from_raw(env), &*passage) };
+    contain(Feature::Probes, || {
+        if let Some(engine) = ENGINE.get().filter(|_| passage.is_entered && !jni.is_throwing()) {
+            engine.leave_native(jni, passage.number);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Arguments of each kind that fill the registers, with those that every native method has.
+    fn full() -> (String, String) {
+        ("J".repeat(code::REGISTERS - 2), "D".repeat(code::FLOAT_REGISTERS))
+    }
+
+    #[test]
+    fn arguments_beyond_the_registers_are_on_the_stack() {
+        let (others, floats) = full();
+        assert_eq!(stack_words("()V"), 0);
+        assert_eq!(stack_words(&format!("({others}{floats})[J")), 0);
+        for one in ["Z", "J", "LJ;", "[J", "[[LDDDD;", "F"] {
+            assert_eq!(stack_words(&format!("({one}{floats}{others})V")), 1, "{one}");
+        }
+        assert_eq!(stack_words(&format!("({others}{floats}LD;[FDI[[Lx/F;)D")), 5);
+    }
+
+    #[test]
+    fn each_place_has_a_trampoline_of_its_own() {
+        for index in [0, 1, COUNT - 1] {
+            let trampoline = trampoline(index).addr();
+            // The code passes an address on that is not always its first.
+            assert_eq!([0, 7].map(|offset| place_of(trampoline + offset)), [index; 2]);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Heap dumps: the JVM writes its own, and a thread of the agent's rewrites it record by record
+//! while it comes, so that no part of the heap is held in memory.
+//!
+//! The JVM writes into a file that has no name any more as soon as the thread has opened it, and
+//! whose blocks are given back to the file system once they are read. (A pipe would do without a
+//! file, but the JVM writes to none; and should the thread fail, the JVM, which stands still, would
+//! wait for ever.)
+
+mod growing;
+
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::Release};
+use std::thread;
+use std::{fs, io};
+
+use perk_control::messages;
+use perk_control::options::Format;
+use perk_files::PrivateFolder;
+use perk_hprof::heap::{HeapOptions, OwnFields};
+use perk_instrument::fields;
+use rustc_hash::FxHashMap;
+
+use self::growing::GrowingFile;
+use super::{Analysis, Event, Needs, Order};
+use crate::common::Common;
+use crate::guard::{Feature, guard, unheard};
+use crate::jvm::{HeapDumper, Image, Jni};
+use crate::os;
+use crate::recorder::{Sizes, ThreadList};
+use crate::sync::lock;
+
+/// Who knows the records of arrays.
+pub(crate) trait ArrayRecords: Sync {
+    /// The records of arrays, by address.
+    ///
+    /// # Safety
+    /// The JVM must stand still.
+    unsafe fn array_records(&self) -> FxHashMap<u64, u32>;
+}
+
+/// See the module.
+pub(crate) struct HeapDumps {
+    common: &'static Common,
+    arrays: Option<&'static dyn ArrayRecords>,
+    dumper: OnceLock<HeapDumper>,
+    heap_options: HeapOptions,
+    sizes: OnceLock<Sizes>,
+    /// Collections of garbage that have begun; they may move objects.
+    collections: AtomicU64,
+}
+
+impl HeapDumps {
+    /// Temporary files go to `folder`.
+    pub(crate) fn new(
+        common: &'static Common,
+        arrays: Option<&'static dyn ArrayRecords>,
+        folder: &Path,
+    ) -> Self {
+        let options = &common.options;
+        let heap_options = HeapOptions {
+            with_traces: options.heap_sites && options.heap_sample_bytes.is_none(),
+            primitive_fields: options.prim_fields,
+            primitive_arrays: options.prim_arrays,
+            lines: options.lineno,
+            native_lines: options.format != Format::Ascii,
+            folder: folder.to_owned(),
+            own_fields: OwnFields { prefix: fields::PREFIX, record: fields::OBJECT_RECORD },
+        };
+        Self {
+            common,
+            arrays,
+            dumper: OnceLock::new(),
+            heap_options,
+            sizes: OnceLock::new(),
+            collections: AtomicU64::new(0),
+        }
+    }
+
+    /// Dumps the heap with the threads of now.
+    fn dump_with_threads(&self, jni: Jni<'_>) {
+        let Common { jvmti, recorder, .. } = self.common;
+        let turnover = lock(recorder).thread_turnover();
+        let threads = jvmti.all_threads(jni).unwrap_or_default();
+        let tids = threads.iter().map(|thread| jvmti.java_id(jni, thread)).collect();
+        if let Err(reason) = self.write(jni, ThreadList { tids, turnover }) {
+            os::say(&format!("HPROF ERROR: the heap cannot be dumped: {reason}\n"));
+        }
+    }
+
+    /// Has the JVM dump its heap, and a thread write it meanwhile.
+    fn write(&self, jni: Jni<'_>, threads: ThreadList) -> Result<(), String> {
+        let dumper = *self.dumper.get().ok_or("this JVM has no writer of dumps that perk knows")?;
+        let sizes = self.sizes.get().ok_or("the JVM does not report its layout of objects")?;
+        let options = &self.heap_options;
+        // The JVM creates it by its name, which nobody else may have put anything under.
+        let temporary = PrivateFolder::create(&options.folder, ".perk-");
+        let temporary = temporary.map_err(|error| {
+            format!("no folder can be made in {}: {error}", options.folder.display())
+        })?;
+        let progress = |read_bytes: u64| {
+            if self.common.options.verbose {
+                os::say(&messages::heap_progress(read_bytes));
+            }
+        };
+        let before = self.collections.load(Relaxed);
+        let body = |file: &mut GrowingFile<'_>| {
+            if !file.begins().map_err(|error| error.to_string())? {
+                return Err("it is empty".to_owned());
+            }
+            // SAFETY: the JVM stands still while it dumps.
+            let arrays = self.arrays.map(|arrays| unsafe { arrays.array_records() });
+            // Addresses of before or after are others.
+            let has_moved = self.collections.load(Relaxed) != before;
+            let arrays = arrays.filter(|_| !has_moved).unwrap_or_default();
+            lock(self.common.recorder).write_heap(file, options, sizes, threads, arrays).map(drop)
+        };
+        run(dumper, jni, &temporary.path().join("heap"), &progress, body)
+    }
+}
+
+impl Analysis for HeapDumps {
+    fn name(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn feature(&self) -> Feature {
+        Feature::Dumping
+    }
+
+    fn task(&self) -> &'static str {
+        "dump the heap"
+    }
+
+    fn needs(&self) -> Needs {
+        let collections = self.arrays.map(|_| Event::CollectionStart);
+        Needs { events: collections.into_iter().collect(), ..Needs::default() }
+    }
+
+    /// Looks how this JVM dumps its heap and lays out objects. (Only a thread of the JVM's may ask.)
+    fn prepare(&'static self, jni: Jni<'_>) {
+        if let Some(dumper) = HeapDumper::find(jni) {
+            let _ = self.dumper.set(dumper);
+        }
+        let jvmti = self.common.jvmti;
+        if let Some(jvm) = jvmti.object_layout(jni) {
+            let _ = self.sizes.set(Sizes::new(jvm, Image::of(jvmti)));
+        }
+    }
+
+    fn collection_started(&self) {
+        self.collections.fetch_add(1, Relaxed);
+    }
+
+    fn obey(&'static self, jni: Jni<'_>, order: Order) -> Result<(), String> {
+        if let Order::DumpHeap = order {
+            self.dump_with_threads(jni);
+        }
+        Ok(())
+    }
+
+    fn dump(&self, jni: Option<Jni<'_>>) {
+        if let Some(jni) = jni.filter(|_| self.common.options.heap_dump) {
+            self.dump_with_threads(jni);
+        }
+    }
+}
+
+/// Has the JVM dump its heap into a file, and another thread read it meanwhile.
+fn run(
+    dumper: HeapDumper,
+    jni: Jni<'_>,
+    file: &Path,
+    progress: &(dyn Fn(u64) + Sync),
+    body: impl FnOnce(&mut GrowingFile<'_>) -> Result<(), String> + Send,
+) -> Result<(), String> {
+    let is_complete = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let mut growing = GrowingFile::new(file, &is_complete, progress);
+        let read = move || {
+            let mut answer = Err("perk's thread that writes it has failed".to_owned());
+            guard(Feature::Dumping, || answer = body(&mut growing));
+            // Where it gave up before the end: the file must not fill the disk.
+            let _ = io::copy(&mut growing, &mut io::sink());
+            answer
+        };
+        let reader = os::without_signals(|| {
+            thread::Builder::new().name("perk heap dump".to_owned()).spawn_scoped(scope, read)
+        });
+        let reader = reader.map_err(|error| format!("no thread can be started: {error}"))?;
+        // The reader holds the recorder, and an exception of the JVM's loads classes.
+        let written = unheard(|| dumper.dump(jni, file));
+        is_complete.store(true, Release);
+        let read = reader.join().unwrap_or_else(|_| Err("perk's thread has failed".to_owned()));
+        // If nobody has opened it.
+        let _ = fs::remove_file(file);
+        written.and(read)
+    })
+}

@@ -1,0 +1,373 @@
+//! Contention: the JVM tells when a thread cannot have a monitor at once, when it has it, and when
+//! it waits to be notified. A monitor that is free costs nothing, as there is no event.
+//!
+//! What takes time is done where a thread begins to wait, as it loses nothing by that: its stack is
+//! walked there, and its row found. Where it goes on, it may have the monitor that others want, so
+//! there is only a clock to be read and a number to be added, without the recorder's lock.
+//!
+//! Threads are told apart by themselves and not by what carries them: a virtual thread can go on on
+//! another carrier than it began to wait on.
+
+mod moment;
+mod parking;
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use perk_control::options::Format;
+use perk_hotspot::since;
+use perk_jvmti_sys::{Capability, JVMTI_EVENT_NATIVE_METHOD_BIND, jvmtiFrameInfo};
+use perk_profile::{ClassId, LockKind, MonitorRow, TraceId, WaitEvent, WaitKind, Waits};
+use rustc_hash::FxHashMap;
+
+use self::parking::Parking;
+use super::{Analysis, Event, Needs};
+use crate::common::Common;
+use crate::guard::Feature;
+use crate::jvm::{Borrowed, Global, Jni, MethodRef, Reference, StackFrame, VirtualThreadFunction};
+use crate::recorder::Recorder;
+use crate::roster::Slot;
+use crate::sync::lock;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Monitors {
+    common: &'static Common,
+    /// Whether the file has a line for each wait.
+    with_lines: bool,
+    /// Whether nobody else asks for native methods.
+    is_alone_with_natives: bool,
+    parking: OnceLock<Parking>,
+    virtual_thread: Option<VirtualThreadFunction>,
+    /// Whether the JVM can be asked for the monitors of virtual threads.
+    asks_virtual: bool,
+    rows: Mutex<FxHashMap<(TraceId, ClassId, LockKind), Arc<Row>>>,
+    /// The threads that wait now.
+    waiting: Mutex<FxHashMap<Slot, Waiting>>,
+    /// What is still to be written: the recorder may be busy for long, and a thread that begins to
+    /// wait has a monitor that others want.
+    lines: Mutex<Vec<(Slot, WaitEvent)>>,
+    /// The buffers of walks, used again and again.
+    buffers: Mutex<Vec<Buffers>>,
+}
+
+/// What a walk needs.
+#[derive(Debug)]
+struct Buffers {
+    frames: Vec<jvmtiFrameInfo>,
+    stack: Vec<StackFrame>,
+}
+
+// SAFETY: the frames hold method ids, which are numbers to everyone but the JVM.
+unsafe impl Send for Buffers {}
+
+/// The numbers of a row since the last section.
+#[derive(Debug, Default)]
+struct Row {
+    blocked_count: AtomicU64,
+    blocked_ns: AtomicU64,
+    wait_count: AtomicU64,
+    waited_ns: AtomicU64,
+}
+
+/// What a thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum For {
+    /// To have a lock.
+    Lock,
+    /// To be told of something.
+    Notice,
+}
+
+/// A thread that waits.
+#[derive(Debug)]
+struct Waiting {
+    row: Arc<Row>,
+    class: ClassId,
+    kind: LockKind,
+    what: For,
+    begun: Instant,
+    /// What came before was booked.
+    since: Instant,
+    /// A virtual thread: nobody else knows of it.
+    thread: Option<Arc<Global>>,
+    /// The monitor of a virtual thread, or of one that waits to be notified: since JDK 23 the JVM does
+    /// not tell.
+    monitor: Option<Arc<Global>>,
+}
+
+impl Row {
+    fn begin(&self, what: For) {
+        match what {
+            For::Lock => self.blocked_count.fetch_add(1, Relaxed),
+            For::Notice => self.wait_count.fetch_add(1, Relaxed),
+        };
+    }
+
+    fn add(&self, what: For, time: Duration) {
+        let ns = time.as_nanos() as u64;
+        match what {
+            For::Lock => self.blocked_ns.fetch_add(ns, Relaxed),
+            For::Notice => self.waited_ns.fetch_add(ns, Relaxed),
+        };
+    }
+
+    fn take(&self) -> Waits {
+        Waits {
+            blocked_count: self.blocked_count.swap(0, Relaxed),
+            blocked_ns: self.blocked_ns.swap(0, Relaxed),
+            wait_count: self.wait_count.swap(0, Relaxed),
+            waited_ns: self.waited_ns.swap(0, Relaxed),
+        }
+    }
+}
+
+impl Monitors {
+    pub(crate) fn new(common: &'static Common, is_alone_with_natives: bool) -> Self {
+        let jvmti = common.jvmti;
+        Self {
+            common,
+            with_lines: common.options.format == Format::Ascii,
+            is_alone_with_natives,
+            parking: OnceLock::new(),
+            virtual_thread: jvmti.virtual_thread_function(),
+            asks_virtual: jvmti.feature_version() >= since::MONITORS_OF_VIRTUAL_THREADS,
+            rows: Mutex::default(),
+            waiting: Mutex::default(),
+            lines: Mutex::default(),
+            buffers: Mutex::default(),
+        }
+    }
+
+    /// The calling thread begins to wait at a monitor. Answers its slot and the monitor's class.
+    fn at_monitor(
+        &self,
+        jni: Jni<'_>,
+        thread: &Borrowed<'_>,
+        monitor: &Borrowed<'_>,
+        what: For,
+    ) -> Option<(Slot, ClassId)> {
+        let class = jni.class_of(monitor)?;
+        let lock = (&class as &dyn Reference, Some(monitor));
+        self.begin(jni, thread, lock, (LockKind::Monitor, what))
+    }
+
+    /// The calling thread begins to wait for a lock, of which the class is given, and the object of a
+    /// monitor. Answers its slot and the lock's class.
+    fn begin(
+        &self,
+        jni: Jni<'_>,
+        thread: &(impl Reference + ?Sized),
+        (class, monitor): (&dyn Reference, Option<&Borrowed<'_>>),
+        (kind, what): (LockKind, For),
+    ) -> Option<(Slot, ClassId)> {
+        let begun = Instant::now();
+        let slot = self.common.threads.slot(jni, thread)?;
+        let class = self.common.class(class);
+        let trace = self.trace(jni, thread, slot);
+        let row = Arc::clone(lock(&self.rows).entry((trace, class, kind)).or_default());
+        row.begin(what);
+        let is_virtual = jni.is_virtual(thread);
+        let keeps_monitor = is_virtual || what == For::Notice;
+        let thread = is_virtual.then(|| jni.global(thread)).flatten().map(Arc::new);
+        let monitor = monitor.filter(|_| keeps_monitor).and_then(|monitor| jni.global(monitor));
+        let monitor = monitor.map(Arc::new);
+        let waiting = Waiting { row, class, kind, what, begun, since: begun, thread, monitor };
+        if let Some(lost) = lock(&self.waiting).insert(slot, waiting) {
+            lost.delete(jni);
+        }
+        Some((slot, class))
+    }
+
+    /// The calling thread goes on. Answers its slot, the lock's class and the time it waited.
+    fn end(
+        &self,
+        jni: Jni<'_>,
+        thread: &(impl Reference + ?Sized),
+        kind: LockKind,
+    ) -> Option<(Slot, ClassId, Duration)> {
+        let now = Instant::now();
+        let slot = self.common.threads.known_slot(jni, thread)?;
+        let mut threads = lock(&self.waiting);
+        threads.get(&slot).filter(|waiting| waiting.kind == kind)?;
+        let waiting = threads.remove(&slot)?;
+        drop(threads);
+        waiting.row.add(waiting.what, now - waiting.since);
+        let (class, time) = (waiting.class, now - waiting.begun);
+        waiting.delete(jni);
+        Some((slot, class, time))
+    }
+
+    /// Where the calling thread is.
+    fn trace(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized), slot: Slot) -> TraceId {
+        let reused = lock(&self.buffers).pop();
+        let mut buffers = reused.unwrap_or_else(|| Buffers::new(self.common.depth()));
+        let Buffers { frames, stack } = &mut buffers;
+        // Without an answer it is the trace without frames.
+        let _ = self.common.jvmti.stack(thread, frames, stack);
+        let trace = self.common.trace(jni, Some(slot), stack);
+        lock(&self.buffers).push(buffers);
+        trace
+    }
+
+    fn line(&self, slot: Slot, class: ClassId, kind: WaitKind, time_ms: u64) {
+        if self.with_lines {
+            let line = WaitEvent { kind, class: Some(class), time_ms, thread: None };
+            lock(&self.lines).push((slot, line));
+            // If it is taken, whoever comes next writes the line.
+            if let Ok(mut recorder) = self.common.recorder.try_lock() {
+                self.write_lines(&mut recorder);
+            }
+        }
+    }
+
+    /// Writes the lines that could not be written yet.
+    fn write_lines(&self, recorder: &mut Recorder) {
+        for (slot, line) in std::mem::take(&mut *lock(&self.lines)) {
+            recorder.write_wait(slot, line);
+        }
+    }
+
+    /// The waiting since the last call; that of threads which still wait is taken up to now.
+    fn take_rows(&self) -> Vec<MonitorRow> {
+        let now = Instant::now();
+        for waiting in lock(&self.waiting).values_mut() {
+            waiting.row.add(waiting.what, now - waiting.since);
+            waiting.since = now;
+        }
+        let rows = lock(&self.rows);
+        let rows = rows.iter().map(|(&(trace, class, kind), row)| {
+            let waits = row.take();
+            MonitorRow { trace, class, kind, waits }
+        });
+        rows.filter(|row| row.waits != Waits::default()).collect()
+    }
+}
+
+impl Analysis for Monitors {
+    fn name(&self) -> Option<&'static str> {
+        Some("monitors")
+    }
+
+    fn feature(&self) -> Feature {
+        Feature::Monitors
+    }
+
+    fn task(&self) -> &'static str {
+        "look at locks"
+    }
+
+    fn needs(&self) -> Needs {
+        let mut needs = Needs {
+            events: vec![
+                Event::VirtualThreadEnd,
+                Event::MonitorEnter,
+                Event::MonitorEntered,
+                Event::MonitorWait,
+                Event::MonitorWaited,
+            ],
+            capabilities: vec![
+                Capability::CanGetOwnedMonitorInfo,
+                Capability::CanGetCurrentContendedMonitor,
+                Capability::CanGetMonitorInfo,
+            ],
+            ..Needs::default()
+        };
+        if self.common.options.locks {
+            // Early, as `Unsafe.park` is bound before anything else happens.
+            needs.events.push(Event::NativeBind);
+            needs.capabilities.push(Capability::CanGenerateEarlyVmstart);
+        }
+        needs
+    }
+
+    fn begin(&'static self, jni: Jni<'_>) -> Result<(), String> {
+        if self.common.options.locks { self.begin_parking(jni) } else { Ok(()) }
+    }
+
+    fn slot_freed(&self, jni: Jni<'_>, slot: Slot) {
+        self.write_lines(&mut lock(self.common.recorder));
+        let lost = lock(&self.waiting).remove(&slot);
+        if let Some(lost) = lost {
+            lost.delete(jni);
+        }
+    }
+
+    fn native_bound(
+        &'static self,
+        jni: Jni<'_>,
+        method: MethodRef,
+        function: *mut c_void,
+    ) -> Option<*mut c_void> {
+        let park = self.park_bound(jni, method, function);
+        if park.is_some() && self.is_alone_with_natives {
+            let _ = self.common.jvmti.disable(JVMTI_EVENT_NATIVE_METHOD_BIND);
+        }
+        park
+    }
+
+    fn monitor_enter(&self, jni: Jni<'_>, thread: Borrowed<'_>, monitor: Borrowed<'_>) {
+        self.at_monitor(jni, &thread, &monitor, For::Lock);
+    }
+
+    fn monitor_entered(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
+        self.end(jni, &thread, LockKind::Monitor);
+    }
+
+    fn monitor_wait(
+        &self,
+        jni: Jni<'_>,
+        thread: Borrowed<'_>,
+        monitor: Borrowed<'_>,
+        timeout_ms: u64,
+    ) {
+        if let Some((slot, class)) = self.at_monitor(jni, &thread, &monitor, For::Notice) {
+            self.line(slot, class, WaitKind::Wait, timeout_ms);
+        }
+    }
+
+    fn monitor_waited(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
+        if let Some((slot, class, time)) = self.end(jni, &thread, LockKind::Monitor) {
+            self.line(slot, class, WaitKind::Waited, time.as_millis() as u64);
+        }
+    }
+
+    /// Writes MONITOR DUMP, if the JVM can be asked, and MONITOR TIME.
+    fn dump(&self, jni: Option<Jni<'_>>) {
+        let mut moment = None;
+        if let Some(jni) = jni {
+            jni.with_room(u8::MAX, || moment = Some(self.moment(jni)));
+        }
+        let rows = self.take_rows();
+        let mut recorder = lock(self.common.recorder);
+        self.write_lines(&mut recorder);
+        if let Some((dump, slots)) = moment {
+            recorder.write_monitor_dump(dump, &slots);
+        }
+        recorder.write_monitor_times(rows);
+    }
+}
+
+impl Waiting {
+    fn delete(self, jni: Jni<'_>) {
+        delete(jni, self.thread);
+        delete(jni, self.monitor);
+    }
+}
+
+/// Deletes a reference, unless somebody else uses it.
+fn delete(jni: Jni<'_>, reference: Option<Arc<Global>>) {
+    if let Some(reference) = reference.and_then(Arc::into_inner) {
+        jni.delete(reference);
+    }
+}
+
+impl Buffers {
+    fn new(depth: u32) -> Self {
+        // SAFETY: a frame is a number and a pointer; zeroes are valid.
+        let frame: jvmtiFrameInfo = unsafe { std::mem::zeroed() };
+        Self { frames: vec![frame; depth as usize], stack: Vec::new() }
+    }
+}

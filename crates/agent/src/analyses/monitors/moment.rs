@@ -1,0 +1,307 @@
+//! MONITOR DUMP: all threads and monitors.
+//!
+//! No thread is stopped for it but for the instant in which the JVM looks at all stacks. So states and
+//! traces are of one moment; what each thread has and waits for, and who has each monitor, is asked a
+//! little later, one after the other. Threads that do not go on in between, as those of a deadlock,
+//! are shown as they are. What looks like a deadlock and is none, as its threads have gone on, is
+//! taken apart.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use perk_jvmti_sys::{
+    JVMTI_THREAD_STATE_ALIVE, JVMTI_THREAD_STATE_BLOCKED_ON_MONITOR_ENTER,
+    JVMTI_THREAD_STATE_IN_NATIVE, JVMTI_THREAD_STATE_IN_OBJECT_WAIT,
+    JVMTI_THREAD_STATE_INTERRUPTED, JVMTI_THREAD_STATE_PARKED, JVMTI_THREAD_STATE_RUNNABLE,
+    JVMTI_THREAD_STATE_SLEEPING, JVMTI_THREAD_STATE_SUSPENDED, JVMTI_THREAD_STATE_TERMINATED,
+    JVMTI_THREAD_STATE_WAITING,
+};
+use perk_profile::{LockKind, Monitor, MonitorDump, Status, ThreadState};
+use rustc_hash::FxHashMap;
+
+use super::{For, Monitors, delete};
+use crate::common::Common;
+use crate::jvm::{Global, Jni, Jvmti, Local, Reference, ThreadMoment};
+use crate::roster::Slot;
+use crate::sync::lock;
+use crate::threads::LiveThread;
+
+/// The JVM reserves room for so many frames of each thread.
+const MOST_FRAMES: u32 = 1024;
+
+/// A thread that is looked at.
+struct Watched<'a> {
+    slot: Slot,
+    serial: u32,
+    reference: ThreadReference<'a>,
+    /// What it is known to wait for.
+    monitor: Option<Arc<Global>>,
+    /// When it began to wait, if it does.
+    begun: Option<Instant>,
+}
+
+enum ThreadReference<'a> {
+    Platform(Arc<LiveThread>),
+    /// One that a carrier runs.
+    Mounted(Local<'a>),
+    /// One that waits.
+    Waiting(Arc<Global>),
+}
+
+impl ThreadReference<'_> {
+    fn get(&self) -> &dyn Reference {
+        match self {
+            Self::Platform(thread) => &**thread,
+            Self::Waiting(thread) => &**thread,
+            Self::Mounted(thread) => thread,
+        }
+    }
+}
+
+/// Monitors and the places of their rows, by identity: an object may have several references.
+struct Found<'a> {
+    jni: Jni<'a>,
+    common: &'static Common,
+    objects: Vec<Local<'a>>,
+    rows: Vec<Monitor>,
+    by_identity: FxHashMap<u32, Vec<usize>>,
+}
+
+impl<'a> Found<'a> {
+    /// The place of a monitor, which is new if it is met first.
+    fn place(&mut self, object: Local<'a>, kind: LockKind) -> Option<usize> {
+        let identity = self.common.jvmti.identity(&object)?;
+        let places = self.by_identity.entry(identity).or_default();
+        let known = places.iter().find(|&&place| {
+            self.rows[place].kind == kind && self.jni.same(&self.objects[place], &object)
+        });
+        if let Some(&place) = known {
+            return Some(place);
+        }
+        let class = self.common.class(&self.jni.class_of(&object)?);
+        let place = self.rows.len();
+        places.push(place);
+        self.objects.push(object);
+        self.rows.push(Monitor {
+            class,
+            identity: Some(identity),
+            kind,
+            owner: None,
+            entry_count: 0,
+            blocked: Vec::new(),
+            waiting: Vec::new(),
+        });
+        Some(place)
+    }
+}
+
+impl Monitors {
+    /// All threads and monitors as they are, and the threads' slots in the order of the dump.
+    pub(super) fn moment(&self, jni: Jni<'_>) -> (MonitorDump, Vec<Slot>) {
+        let common = self.common;
+        let watched = self.watched(jni);
+        let references: Vec<_> = watched.iter().map(|thread| thread.reference.get()).collect();
+        let depth = common.depth().min(MOST_FRAMES);
+        let moments = common.jvmti.moments(&references, depth).unwrap_or_default();
+        let mut dump = MonitorDump::default();
+        let mut slots = Vec::new();
+        let mut found = Found {
+            jni,
+            common,
+            objects: Vec::new(),
+            rows: Vec::new(),
+            by_identity: FxHashMap::default(),
+        };
+        let mut serials = Serials { jni, jvmti: common.jvmti, by_identity: FxHashMap::default() };
+        for (thread, moment) in watched.iter().zip(&moments) {
+            if moment.state & JVMTI_THREAD_STATE_ALIVE == 0 {
+                continue;
+            }
+            slots.push(thread.slot);
+            let trace = common.trace(jni, Some(thread.slot), &moment.stack);
+            dump.threads.push(state(thread.serial, trace, moment));
+            serials.add(thread);
+            self.look_at(thread, moment, &mut found);
+        }
+        self.find_owners(&mut found, &serials);
+        dump.monitors = found.rows;
+        self.take_apart(&mut dump, &watched);
+        for thread in watched {
+            delete(jni, thread.monitor);
+            if let ThreadReference::Waiting(thread) = thread.reference {
+                delete(jni, Some(thread));
+            }
+        }
+        (dump, slots)
+    }
+
+    /// All threads: those of the platform, virtual ones that carriers run, virtual ones that wait.
+    fn watched<'a>(&self, jni: Jni<'a>) -> Vec<Watched<'a>> {
+        let mut threads: Vec<(Slot, ThreadReference<'a>)> = Vec::new();
+        let mut monitors: FxHashMap<Slot, Arc<Global>> = FxHashMap::default();
+        let mut begun: FxHashMap<Slot, Instant> = FxHashMap::default();
+        for (&slot, waiting) in &*lock(&self.waiting) {
+            begun.insert(slot, waiting.begun);
+            if let Some(monitor) = &waiting.monitor {
+                monitors.insert(slot, Arc::clone(monitor));
+            }
+            if let Some(thread) = &waiting.thread {
+                threads.push((slot, ThreadReference::Waiting(Arc::clone(thread))));
+            }
+        }
+        for thread in self.common.threads.all() {
+            let mounted = self
+                .virtual_thread
+                .and_then(|function| self.common.jvmti.virtual_thread(jni, function, &*thread));
+            if let Some(mounted) = mounted
+                && let Some(slot) = self.common.threads.slot_of_virtual(jni, &mounted)
+                && !monitors.contains_key(&slot)
+            {
+                threads.push((slot, ThreadReference::Mounted(mounted)));
+            }
+            threads.push((thread.slot, ThreadReference::Platform(thread)));
+        }
+        let recorder = lock(self.common.recorder);
+        let mut watched: Vec<_> = threads
+            .into_iter()
+            .map(|(slot, reference)| {
+                let serial = recorder.thread_serial(slot);
+                let (monitor, begun) = (monitors.remove(&slot), begun.get(&slot).copied());
+                Watched { slot, serial, reference, monitor, begun }
+            })
+            .collect();
+        drop(recorder);
+        watched.sort_by_key(|thread| thread.serial);
+        watched
+    }
+
+    /// Finds the monitors that a thread has and waits for.
+    fn look_at<'a>(&self, thread: &Watched<'_>, moment: &ThreadMoment, found: &mut Found<'a>) {
+        let jni = found.jni;
+        let reference = thread.reference.get();
+        let is_platform = matches!(thread.reference, ThreadReference::Platform(_));
+        let can_ask = is_platform || self.asks_virtual;
+        let owned =
+            can_ask.then(|| self.common.jvmti.owned_monitors(jni, reference).ok()).flatten();
+        for monitor in owned.unwrap_or_default() {
+            if let Some(place) = found.place(monitor, LockKind::Monitor) {
+                let row = &mut found.rows[place];
+                row.owner = Some(thread.serial);
+                row.entry_count = 1;
+            }
+        }
+        let has = |flag| moment.state & flag != 0;
+        if let Some(parking) = self.parking.get().filter(|_| has(JVMTI_THREAD_STATE_PARKED))
+            && let Some(blocker) = parking.blocker(jni, reference)
+        {
+            let what = parking.what(jni, &blocker);
+            if let Some(place) = found.place(blocker, LockKind::Parking) {
+                let row = &mut found.rows[place];
+                match what {
+                    For::Lock => row.blocked.push(thread.serial),
+                    For::Notice => row.waiting.push(thread.serial),
+                }
+            }
+            return;
+        }
+        let (is_blocked, waits) = (
+            has(JVMTI_THREAD_STATE_BLOCKED_ON_MONITOR_ENTER),
+            has(JVMTI_THREAD_STATE_IN_OBJECT_WAIT),
+        );
+        if !is_blocked && !waits {
+            return;
+        }
+        let known = thread.monitor.as_ref().and_then(|monitor| jni.local(&**monitor));
+        let ask = || can_ask.then(|| self.common.jvmti.contended_monitor(jni, reference)).flatten();
+        let monitor = known.or_else(ask);
+        let place = monitor.and_then(|it| found.place(it, LockKind::Monitor));
+        let Some(place) = place else { return };
+        let row = &mut found.rows[place];
+        if is_blocked { &mut row.blocked } else { &mut row.waiting }.push(thread.serial);
+    }
+
+    /// Asks who has each monitor. Of platform threads the JVM tells, and how often they have entered it;
+    /// what is known of virtual ones stays.
+    fn find_owners(&self, found: &mut Found<'_>, serials: &Serials<'_, '_>) {
+        let jni = found.jni;
+        for (row, object) in found.rows.iter_mut().zip(&found.objects) {
+            if row.kind == LockKind::Parking {
+                let Some(parking) = self.parking.get() else { continue };
+                row.owner = parking.owner(jni, object).and_then(|owner| serials.get(&owner));
+                if row.owner.is_some() {
+                    row.entry_count = parking.entry_count(jni, object);
+                }
+            } else if let Some((owner, count)) = self.common.jvmti.monitor_owner(jni, object)
+                && let Some(owner) = serials.get(&owner)
+            {
+                (row.owner, row.entry_count) = (Some(owner), count);
+            }
+        }
+    }
+
+    /// Takes circles of threads apart that have not waited all the time: their parts are of different
+    /// moments.
+    fn take_apart(&self, dump: &mut MonitorDump, watched: &[Watched<'_>]) {
+        let waits_still = |serial: u32| {
+            let thread = watched.iter().find(|thread| thread.serial == serial);
+            let waiting = lock(&self.waiting);
+            let now = thread.and_then(|thread| waiting.get(&thread.slot)).map(|it| it.begun);
+            now.is_some() && now == thread.and_then(|thread| thread.begun)
+        };
+        // A circle that is taken apart can show another.
+        loop {
+            let links: Vec<_> = dump.deadlocks().into_iter().flatten().collect();
+            let gone_on = links.iter().find(|link| !waits_still(link.thread));
+            let Some(link) = gone_on else { return };
+            dump.monitors[link.monitor].blocked.retain(|&thread| thread != link.thread);
+        }
+    }
+}
+
+/// The threads' serial numbers, by identity.
+struct Serials<'a, 't> {
+    jni: Jni<'a>,
+    jvmti: Jvmti,
+    by_identity: FxHashMap<u32, Vec<&'t Watched<'t>>>,
+}
+
+impl<'t> Serials<'_, 't> {
+    fn add(&mut self, thread: &'t Watched<'t>) {
+        if let Some(identity) = self.jvmti.identity(thread.reference.get()) {
+            self.by_identity.entry(identity).or_default().push(thread);
+        }
+    }
+
+    fn get(&self, thread: &(impl Reference + ?Sized)) -> Option<u32> {
+        let same = self.by_identity.get(&self.jvmti.identity(thread)?)?;
+        let same = same.iter().find(|it| self.jni.same(it.reference.get(), thread));
+        same.map(|thread| thread.serial)
+    }
+}
+
+fn state(serial: u32, trace: perk_profile::TraceId, moment: &ThreadMoment) -> ThreadState {
+    let has = |flag| moment.state & flag != 0;
+    let status = if has(JVMTI_THREAD_STATE_TERMINATED) {
+        Status::Ended
+    } else if !has(JVMTI_THREAD_STATE_ALIVE) {
+        Status::NotStarted
+    } else if has(JVMTI_THREAD_STATE_SLEEPING) {
+        Status::Sleeping
+    } else if has(JVMTI_THREAD_STATE_BLOCKED_ON_MONITOR_ENTER) {
+        Status::Blocked
+    } else if has(JVMTI_THREAD_STATE_WAITING) {
+        Status::Waiting
+    } else if has(JVMTI_THREAD_STATE_RUNNABLE) {
+        Status::Runnable
+    } else {
+        Status::Unknown
+    };
+    ThreadState {
+        serial,
+        trace,
+        status,
+        is_suspended: has(JVMTI_THREAD_STATE_SUSPENDED),
+        is_interrupted: has(JVMTI_THREAD_STATE_INTERRUPTED),
+        is_in_native: has(JVMTI_THREAD_STATE_IN_NATIVE),
+    }
+}

@@ -1,0 +1,251 @@
+//! Parking: the locks and queues of `java.util.concurrent` have no monitors, their threads park.
+//!
+//! A platform thread parks in the native method `Unsafe.park`, of which the JVM tells when it is bound,
+//! so that a function of perk's stands in its place and calls it. A virtual thread unmounts instead,
+//! of which HotSpot tells by an event (JDK 21 and later). What a thread parks for is in the field
+//! that `LockSupport` sets for tools such as this. No class is changed, and threads that do not park
+//! cost nothing.
+
+use std::ffi::c_void;
+use std::sync::OnceLock;
+
+use perk_jvmti_sys::JvmtiEnv;
+use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jlong, jobject};
+use perk_profile::LockKind;
+
+use super::{For, Monitors};
+use crate::guard::{Feature, contain, guard};
+use crate::jvm::{Borrowed, Global, IntField, Jni, Local, MethodRef, ObjectField, Reference};
+
+/// `Unsafe.park(boolean isAbsolute, long time)`
+type Park = unsafe extern "system" fn(*mut JNIEnv, jobject, jboolean, jlong);
+
+/// What stands in the place of the JVM's function, once that is known.
+static PARKED: OnceLock<Parked> = OnceLock::new();
+
+struct Parked {
+    monitors: &'static Monitors,
+    /// The JVM's own function.
+    park: Park,
+}
+
+/// What of the JDK's classes is looked at.
+#[derive(Debug)]
+pub(crate) struct Parking {
+    /// `Thread.parkBlocker`
+    blocker: ObjectField,
+    /// `AbstractOwnableSynchronizer.exclusiveOwnerThread`
+    owner: ObjectField,
+    /// Blockers of these classes are locks.
+    ownable: Global,
+    stamped: Option<Global>,
+    /// How often a lock's owner has entered it, if the JDK has these classes.
+    entries: Option<Entries>,
+    /// Stands for a blocker that is not told.
+    unknown: Global,
+}
+
+/// Where the JDK's reentrant locks count.
+#[derive(Debug)]
+struct Entries {
+    /// `AbstractQueuedSynchronizer.state`
+    state: IntField,
+    /// `ReentrantLock.Sync`: the state is the count.
+    lock: Global,
+    /// `ReentrantReadWriteLock.Sync`: its lower half is that of who writes.
+    read_write_lock: Global,
+}
+
+impl Entries {
+    fn find(jni: Jni<'_>) -> Option<Self> {
+        let queued = jni.find_class(c"java/util/concurrent/locks/AbstractQueuedSynchronizer")?;
+        let of = |name| jni.find_class(name).and_then(|class| jni.global(&class));
+        Some(Self {
+            state: jni.int_field(&queued, c"state")?,
+            lock: of(c"java/util/concurrent/locks/ReentrantLock$Sync")?,
+            read_write_lock: of(c"java/util/concurrent/locks/ReentrantReadWriteLock$Sync")?,
+        })
+    }
+
+    fn count(&self, jni: Jni<'_>, lock: &(impl Reference + ?Sized)) -> Option<u32> {
+        // SAFETY: it is looked whether the object is of a class below the field's.
+        let state = || unsafe { jni.get_int(lock, self.state) }.cast_unsigned();
+        if jni.is_instance(lock, &self.lock) {
+            Some(state())
+        } else if jni.is_instance(lock, &self.read_write_lock) {
+            Some(state() & 0xFFFF)
+        } else {
+            None
+        }
+    }
+}
+
+impl Parking {
+    fn find(jni: Jni<'_>) -> Option<Self> {
+        let thread = jni.find_class(c"java/lang/Thread")?;
+        let ownable = jni.find_class(c"java/util/concurrent/locks/AbstractOwnableSynchronizer")?;
+        let stamped = jni.find_class(c"java/util/concurrent/locks/StampedLock");
+        let unknown = jni.find_class(c"java/util/concurrent/locks/LockSupport")?;
+        let owner = c"exclusiveOwnerThread";
+        Some(Self {
+            blocker: jni.object_field(&thread, c"parkBlocker", c"Ljava/lang/Object;")?,
+            owner: jni.object_field(&ownable, owner, c"Ljava/lang/Thread;")?,
+            ownable: jni.global(&ownable)?,
+            stamped: stamped.and_then(|stamped| jni.global(&stamped)),
+            entries: Entries::find(jni),
+            unknown: jni.global(&unknown)?,
+        })
+    }
+
+    /// What a thread parks for, as far as it tells.
+    pub(super) fn blocker<'a>(
+        &self,
+        jni: Jni<'a>,
+        thread: &(impl Reference + ?Sized),
+    ) -> Option<Local<'a>> {
+        // SAFETY: the field is java.lang.Thread's.
+        unsafe { jni.get_object(thread, self.blocker) }
+    }
+
+    /// Who has a lock that threads park for; `None` where nobody has it alone.
+    pub(super) fn owner<'a>(
+        &self,
+        jni: Jni<'a>,
+        lock: &(impl Reference + ?Sized),
+    ) -> Option<Local<'a>> {
+        // SAFETY: it is looked whether the object is of the field's class.
+        let owner = || unsafe { jni.get_object(lock, self.owner) };
+        jni.is_instance(lock, &self.ownable).then(owner).flatten()
+    }
+
+    /// How often the owner of a lock has entered it; 0 where its class does not tell.
+    pub(super) fn entry_count(&self, jni: Jni<'_>, lock: &(impl Reference + ?Sized)) -> u32 {
+        self.entries.as_ref().and_then(|entries| entries.count(jni, lock)).unwrap_or(0)
+    }
+
+    /// Whether what a thread parks for is a lock, and not something that happens.
+    pub(super) fn what(&self, jni: Jni<'_>, blocker: &(impl Reference + ?Sized)) -> For {
+        let is_of = |class: &Global| jni.is_instance(blocker, class);
+        if is_of(&self.ownable) || self.stamped.as_ref().is_some_and(is_of) {
+            For::Lock
+        } else {
+            For::Notice
+        }
+    }
+}
+
+impl Monitors {
+    /// Looks at parking from now on. The JVM must have told where `Unsafe.park` is.
+    ///
+    /// # Errors
+    /// Why that cannot be, for one line.
+    pub(super) fn begin_parking(&self, jni: Jni<'_>) -> Result<(), String> {
+        if PARKED.get().is_none() {
+            return Err("this JVM does not report where Unsafe.park is".to_owned());
+        }
+        let parking = Parking::find(jni).ok_or("this JDK's LockSupport is not as perk knows it")?;
+        let _ = self.parking.set(parking);
+        let jvmti = self.common.jvmti;
+        if jvmti.has_virtual_threads() {
+            // SAFETY: the functions are as HotSpot calls them for these events.
+            let set = unsafe { jvmti.set_mount_events(virtual_mount, virtual_unmount) };
+            set.ok_or("this JVM does not report when virtual threads park")?;
+        }
+        Ok(())
+    }
+
+    /// The calling thread parks. Answers whether that is looked at.
+    fn parks(&self, jni: Jni<'_>) -> bool {
+        let Some(parking) = self.parking.get() else { return false };
+        let Some(thread) = self.common.jvmti.current_thread(jni) else { return false };
+        match parking.blocker(jni, &thread) {
+            Some(blocker) => {
+                let kind = (LockKind::Parking, parking.what(jni, &blocker));
+                jni.class_of(&blocker)
+                    .and_then(|class| self.begin(jni, &thread, (&class, None), kind))
+                    .is_some()
+            }
+            None => {
+                let (class, kind) = (&parking.unknown, (LockKind::Parking, For::Notice));
+                self.begin(jni, &thread, (class, None), kind).is_some()
+            }
+        }
+    }
+
+    /// It goes on.
+    fn parked(&self, jni: Jni<'_>) {
+        if let Some(thread) = self.common.jvmti.current_thread(jni) {
+            self.end(jni, &thread, LockKind::Parking);
+        }
+    }
+
+    /// The calling virtual thread leaves its carrier: it parks if it says for what.
+    fn unmounts(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
+        let Some(parking) = self.parking.get() else { return };
+        let Some(blocker) = parking.blocker(jni, &thread) else { return };
+        let kind = (LockKind::Parking, parking.what(jni, &blocker));
+        if let Some(class) = jni.class_of(&blocker) {
+            self.begin(jni, &thread, (&class, None), kind);
+        }
+    }
+
+    /// The JVM binds a native method: answers what to bind in the place of `Unsafe.park`.
+    pub(super) fn park_bound(
+        &'static self,
+        jni: Jni<'_>,
+        method: MethodRef,
+        function: *mut c_void,
+    ) -> Option<*mut c_void> {
+        let jvmti = self.common.jvmti;
+        let (name, signature) = jvmti.method_name(method).ok()?;
+        if (name.as_str(), signature.as_str()) != ("park", "(ZJ)V") {
+            return None;
+        }
+        let class = jvmti.declaring_class(jni, method).ok()?;
+        if jvmti.class_signature(&class).ok()? != "Ljdk/internal/misc/Unsafe;" {
+            return None;
+        }
+        // SAFETY: it is the function of the method that has this name and signature.
+        let function = unsafe { std::mem::transmute::<*mut c_void, Park>(function) };
+        PARKED.get_or_init(|| Parked { monitors: self, park: function });
+        Some(park as Park as *mut c_void)
+    }
+}
+
+unsafe extern "system" fn park(
+    env: *mut JNIEnv,
+    this: jobject,
+    is_absolute: jboolean,
+    time: jlong,
+) {
+    let Some(parked) = PARKED.get() else { return };
+    // SAFETY: it stands where the JVM's function stood, and so is called as that.
+    let jni = unsafe { Jni::from_raw(env) };
+    let mut is_begun = false;
+    guard(Feature::Monitors, || is_begun = parked.monitors.parks(jni));
+    // SAFETY: the caller's arguments.
+    unsafe { (parked.park)(env, this, is_absolute, time) };
+    if is_begun {
+        contain(Feature::Monitors, || parked.monitors.parked(jni));
+    }
+}
+
+unsafe extern "C" fn virtual_unmount(_: JvmtiEnv, env: *mut JNIEnv, thread: jobject) {
+    guard(Feature::Monitors, || {
+        // SAFETY: the JVM passes the calling thread's environment and a valid reference.
+        let (jni, thread) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(thread)) };
+        if let (Some(parked), Some(thread)) = (PARKED.get(), thread) {
+            parked.monitors.unmounts(jni, thread);
+        }
+    });
+}
+
+unsafe extern "C" fn virtual_mount(_: JvmtiEnv, env: *mut JNIEnv, thread: jobject) {
+    contain(Feature::Monitors, || {
+        // SAFETY: as above.
+        let (jni, thread) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(thread)) };
+        if let (Some(parked), Some(thread)) = (PARKED.get(), thread) {
+            parked.monitors.end(jni, &thread, LockKind::Parking);
+        }
+    });
+}

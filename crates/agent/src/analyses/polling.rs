@@ -1,0 +1,253 @@
+//! CPU samples by polling: a thread of the agent asks every thread's CPU clock, and walks the stacks
+//! of those that burned CPU time and are running now.
+//!
+//! A clock costs a quarter of a microsecond, a walk some ten to hundred; so threads that wait cost
+//! next to nothing. A walk takes effect at the thread's next safepoint poll, which biases frames
+//! within a method or two, as every JVMTI profiler is; *how much* CPU time a thread gets
+//! samples for is not biased, as it comes from the kernel's clock. See `docs/measuring.md`.
+
+mod clocks;
+mod sampler;
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use perk_jvmti_sys::JvmtiEnv;
+use perk_jvmti_sys::jni_sys::JNIEnv;
+use perk_profile::{Accounting, TraceId};
+
+use self::clocks::Clocks;
+use self::sampler::Sampler;
+use super::{Analysis, Needs, Order};
+use crate::common::{Common, limited};
+use crate::guard::{Feature, contain};
+use crate::jvm::{Borrowed, Jni, VirtualThreadFunction};
+use crate::os;
+use crate::roster::Slot;
+use crate::sync::lock;
+use crate::threads::LiveThread;
+
+/// How long to wait for the sampler's last sample when the JVM dies.
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// See the module.
+pub(crate) struct Polling {
+    common: &'static Common,
+    interval_ns: u64,
+    /// Frames of a walk; with none, there are no samples.
+    depth: AtomicU32,
+    virtual_thread: Option<VirtualThreadFunction>,
+    clocks: Mutex<Clocks>,
+    life: Mutex<Life>,
+    life_changed: Condvar,
+    /// Whether the sampler's thread was made.
+    is_made: AtomicBool,
+    walk_count: AtomicU64,
+    failed_walk_count: AtomicU64,
+    unattributed_count: AtomicU64,
+    virtual_sample_count: AtomicU64,
+    sampler_cpu_ns: AtomicU64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Life {
+    Idle,
+    Running,
+    Stopping,
+    Stopped,
+}
+
+impl Polling {
+    pub(crate) fn new(common: &'static Common) -> Self {
+        let seed = Instant::now().elapsed().as_nanos() as u64 ^ u64::from(std::process::id()) << 20;
+        Self {
+            common,
+            interval_ns: common.options.interval_ns,
+            depth: AtomicU32::new(common.depth()),
+            virtual_thread: common.jvmti.virtual_thread_function(),
+            clocks: Mutex::new(Clocks::new(seed, common.options.cpu.samples)),
+            life: Mutex::new(Life::Idle),
+            life_changed: Condvar::new(),
+            is_made: AtomicBool::new(false),
+            walk_count: AtomicU64::new(0),
+            failed_walk_count: AtomicU64::new(0),
+            unattributed_count: AtomicU64::new(0),
+            virtual_sample_count: AtomicU64::new(0),
+            sampler_cpu_ns: AtomicU64::new(0),
+        }
+    }
+
+    /// Starts the thread that takes samples, once.
+    fn start_sampler(&'static self, jni: Jni<'_>) -> Result<(), String> {
+        if self.is_made.swap(true, Relaxed) {
+            return Ok(());
+        }
+        let thread = self.common.threads.new_own(jni, c"perk sampler")?;
+        *lock(&self.life) = Life::Running;
+        let started = self.common.jvmti.run_agent_thread(thread, sampler_main, self);
+        started.map_err(|error| {
+            *lock(&self.life) = Life::Stopped;
+            format!("RunAgentThread: {error}")
+        })
+    }
+
+    /// Samples a thread, or all and those that come, from now on or no more.
+    fn set_sampled(
+        &'static self,
+        jni: Jni<'_>,
+        thread: Option<Slot>,
+        is_sampled: bool,
+    ) -> Result<(), String> {
+        // What was burned so far is to be sampled as it was so far.
+        let older = self.older_clocks();
+        let mut clocks = lock(&self.clocks);
+        clocks.read_all();
+        for (slot, cpu_ns) in older {
+            if let Some(index) = clocks.find(slot) {
+                clocks.advance(index, cpu_ns);
+            }
+        }
+        if !clocks.set_sampled(thread, is_sampled) {
+            return Err("no thread that lives has that id".to_owned());
+        }
+        drop(clocks);
+        if is_sampled { self.start_sampler(jni) } else { Ok(()) }
+    }
+
+    /// The clocks of the threads that have no kernel id, of which only the JVM can be asked.
+    fn older_clocks(&self) -> Vec<(Slot, u64)> {
+        let without_tid = lock(&self.clocks).without_tid();
+        let clock = |thread: &LiveThread| self.common.jvmti.thread_cpu_ns(thread);
+        without_tid.iter().filter_map(|it| Some((it.slot, clock(it)?))).collect()
+    }
+
+    /// Waits for the sampler's life to change, but not longer than `limit`.
+    fn wait<'a>(&self, life: MutexGuard<'a, Life>, limit: Duration) -> MutexGuard<'a, Life> {
+        match self.life_changed.wait_timeout(life, limit) {
+            Ok((life, _)) => life,
+            Err(poisoned) => poisoned.into_inner().0,
+        }
+    }
+
+    /// True if it is time to stop.
+    pub(super) fn wait_until(&self, deadline: Instant) -> bool {
+        let mut life = lock(&self.life);
+        while *life == Life::Running {
+            let Some(left) = deadline.checked_duration_since(Instant::now()) else { return false };
+            if left.is_zero() {
+                return false;
+            }
+            life = self.wait(life, left);
+        }
+        true
+    }
+
+    /// Books samples of a thread that was not met running: on its last trace. Without one they are in
+    /// the account alone: as with the original, no frame is no row.
+    fn book(&self, last: Option<TraceId>, samples: u64) {
+        match last {
+            // As with the original, no frames means no samples.
+            _ if samples == 0 || self.depth.load(Relaxed) == 0 => {}
+            Some(trace) => lock(self.common.recorder).book(trace, samples),
+            None => _ = self.unattributed_count.fetch_add(samples, Relaxed),
+        }
+    }
+}
+
+impl Analysis for Polling {
+    fn name(&self) -> Option<&'static str> {
+        self.common.options.cpu.samples.then_some("polling")
+    }
+
+    fn feature(&self) -> Feature {
+        Feature::Sampling
+    }
+
+    fn task(&self) -> &'static str {
+        "sample"
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    fn begin(&'static self, jni: Jni<'_>) -> Result<(), String> {
+        match self.common.options.cpu.samples && self.depth.load(Relaxed) > 0 {
+            true => self.start_sampler(jni),
+            false => Ok(()),
+        }
+    }
+
+    fn thread_began(&self, thread: &Arc<LiveThread>) {
+        lock(&self.clocks).insert(Arc::clone(thread), self.interval_ns);
+    }
+
+    fn thread_ended(&self, _: Jni<'_>, _: Borrowed<'_>, known: Option<&LiveThread>) {
+        let mut clocks = lock(&self.clocks);
+        let Some(index) = known.and_then(|thread| clocks.find(thread.slot)) else { return };
+        clocks.advance(index, os::thread_cpu_ns());
+        let mut watched = clocks.remove(index);
+        drop(clocks);
+        let samples = watched.take_samples(self.interval_ns);
+        self.book(watched.last_trace, samples);
+    }
+
+    fn obey(&'static self, jni: Jni<'_>, order: Order) -> Result<(), String> {
+        match order {
+            Order::Sample { thread, is_sampled } => self.set_sampled(jni, thread, is_sampled)?,
+            Order::Depth(depth) => self.depth.store(limited(depth), Relaxed),
+            Order::DumpHeap => {}
+        }
+        Ok(())
+    }
+
+    fn stop(&self) {
+        let mut life = lock(&self.life);
+        if *life != Life::Running {
+            return;
+        }
+        *life = Life::Stopping;
+        self.life_changed.notify_all();
+        let deadline = Instant::now() + STOP_TIMEOUT;
+        while *life != Life::Stopped {
+            let Some(left) = deadline.checked_duration_since(Instant::now()) else { return };
+            life = self.wait(life, left);
+        }
+    }
+
+    fn settle(&self, _: bool) {
+        let mut clocks = lock(&self.clocks);
+        clocks.read_all();
+        let mut pending = Vec::new();
+        for index in 0..clocks.len() {
+            let watched = clocks.get_mut(index);
+            let samples = watched.take_samples(self.interval_ns);
+            pending.push((watched.last_trace, samples));
+        }
+        drop(clocks);
+        for (last_trace, samples) in pending {
+            self.book(last_trace, samples);
+        }
+    }
+
+    fn account(&self, accounting: &mut Accounting) {
+        accounting.walk_count += self.walk_count.load(Relaxed);
+        accounting.failed_walk_count += self.failed_walk_count.load(Relaxed);
+        accounting.unattributed_count += self.unattributed_count.load(Relaxed);
+        accounting.virtual_sample_count += self.virtual_sample_count.load(Relaxed);
+        accounting.perk_cpu_ns += self.sampler_cpu_ns.load(Relaxed);
+    }
+}
+
+/// The sampler thread's entry.
+unsafe extern "system" fn sampler_main(_: JvmtiEnv, env: *mut JNIEnv, polling: *mut c_void) {
+    // SAFETY: `start_sampler` passed a reference that lives as long as the process.
+    let polling: &'static Polling = unsafe { &*polling.cast_const().cast() };
+    // SAFETY: the JVM gives the agent thread its own environment, valid until we return.
+    let jni = unsafe { Jni::from_raw(env) };
+    contain(Feature::Sampling, || Sampler::new(polling, jni).run());
+    *lock(&polling.life) = Life::Stopped;
+    polling.life_changed.notify_all();
+}

@@ -1,0 +1,220 @@
+//! The clocks of the threads, and the CPU time for which each still has to be sampled.
+
+use std::sync::Arc;
+
+use perk_profile::TraceId;
+use rustc_hash::FxHashMap;
+
+use crate::os::Tid;
+use crate::roster::Slot;
+use crate::threads::LiveThread;
+
+/// Ticks without CPU time after which a thread counts as idle.
+const IDLE_AFTER_TICKS: u32 = 8;
+
+/// One live thread.
+#[derive(Debug)]
+pub(super) struct Watched {
+    thread: Arc<LiveThread>,
+    /// CPU time as last read.
+    cpu_ns: u64,
+    /// CPU time not sampled yet. It begins at random below one interval, so that the expected
+    /// number of samples is exact for threads of any length.
+    pending_ns: u64,
+    /// The trace of its last walk.
+    pub(super) last_trace: Option<TraceId>,
+    quiet_ticks: u32,
+    /// Whether its CPU time is to be sampled.
+    is_sampled: bool,
+}
+
+/// All live threads.
+#[derive(Debug, Default)]
+pub(super) struct Clocks {
+    threads: Vec<Watched>,
+    /// Whether threads that come are sampled.
+    samples_new: bool,
+    by_slot: FxHashMap<Slot, usize>,
+    /// Where the round through the idle threads goes on.
+    next_idle: usize,
+    random: u64,
+}
+
+/// A thread that has CPU time to be sampled.
+#[derive(Clone, Debug)]
+pub(super) struct Due {
+    pub(super) thread: Arc<LiveThread>,
+    /// CPU time when it was found due.
+    cpu_ns: u64,
+}
+
+impl Due {
+    /// Whether the thread runs now, or waits for a CPU. Where nobody can tell, it is taken to run.
+    pub(super) fn is_running(&self) -> bool {
+        let Some(tid) = self.thread.tid() else { return true };
+        // A clock that went on since is proof and costs less than to ask for the state.
+        tid.cpu_ns().is_some_and(|cpu_ns| cpu_ns > self.cpu_ns) || tid.is_runnable().unwrap_or(true)
+    }
+
+    /// Whether the thread is known to wait at this moment.
+    pub(super) fn waits(&self) -> bool {
+        self.thread.tid().and_then(Tid::is_runnable) == Some(false)
+    }
+}
+
+impl Clocks {
+    pub(super) fn new(seed: u64, samples_new: bool) -> Self {
+        Self { random: seed | 1, samples_new, ..Self::default() }
+    }
+
+    /// Samples a thread, or all and those that come, from now on or no more. The clocks must have
+    /// been read just now. Answers whether there is such a thread.
+    pub(super) fn set_sampled(&mut self, thread: Option<Slot>, is_sampled: bool) -> bool {
+        match thread {
+            None => {
+                self.samples_new = is_sampled;
+                self.threads.iter_mut().for_each(|watched| watched.is_sampled = is_sampled);
+                true
+            }
+            Some(thread) => match self.find(thread) {
+                Some(index) => {
+                    self.threads[index].is_sampled = is_sampled;
+                    true
+                }
+                None => false,
+            },
+        }
+    }
+
+    /// Watches a thread.
+    pub(super) fn insert(&mut self, thread: Arc<LiveThread>, interval_ns: u64) {
+        let pending_ns = self.next_random() % interval_ns;
+        self.by_slot.insert(thread.slot, self.threads.len());
+        self.threads.push(Watched {
+            cpu_ns: thread.first_cpu_ns(),
+            thread,
+            pending_ns,
+            last_trace: None,
+            quiet_ticks: 0,
+            is_sampled: self.samples_new,
+        });
+    }
+
+    /// Stops watching the thread at `index`.
+    pub(super) fn remove(&mut self, index: usize) -> Watched {
+        let watched = self.threads.swap_remove(index);
+        self.by_slot.remove(&watched.thread.slot);
+        if let Some(moved) = self.threads.get(index) {
+            self.by_slot.insert(moved.thread.slot, index);
+        }
+        watched
+    }
+
+    /// Where the thread with a slot is.
+    pub(super) fn find(&self, thread: Slot) -> Option<usize> {
+        self.by_slot.get(&thread).copied()
+    }
+
+    /// Where a thread that was due is now; `None` if it has ended.
+    pub(super) fn find_due(&self, due: &Due) -> Option<usize> {
+        let index = self.find(due.thread.slot);
+        index.filter(|&index| Arc::ptr_eq(&self.threads[index].thread, &due.thread))
+    }
+
+    pub(super) fn get_mut(&mut self, index: usize) -> &mut Watched {
+        &mut self.threads[index]
+    }
+
+    /// The threads without a kernel id.
+    pub(super) fn without_tid(&self) -> Vec<Arc<LiveThread>> {
+        let without = self.threads.iter().filter(|watched| watched.thread.tid().is_none());
+        without.map(|watched| Arc::clone(&watched.thread)).collect()
+    }
+
+    /// Adds the CPU time that the thread at `index` has burned up to `cpu_ns`; answers how much it is.
+    pub(super) fn advance(&mut self, index: usize, cpu_ns: u64) -> u64 {
+        let watched = &mut self.threads[index];
+        let burned_ns = cpu_ns.saturating_sub(watched.cpu_ns);
+        watched.cpu_ns = cpu_ns;
+        watched.thread.saw_cpu_ns(cpu_ns);
+        if watched.is_sampled {
+            watched.pending_ns += burned_ns;
+        }
+        watched.quiet_ticks = if burned_ns > 0 { 0 } else { watched.quiet_ticks + 1 };
+        burned_ns
+    }
+
+    /// Reads the clocks of the threads that burned CPU time lately; those to be walked go to `due`.
+    /// Answers what they burned since they were last read.
+    pub(super) fn tick_busy(&mut self, interval_ns: u64, due: &mut Vec<Due>) -> u64 {
+        let mut burned_ns = 0;
+        for index in 0..self.threads.len() {
+            if self.threads[index].quiet_ticks < IDLE_AFTER_TICKS {
+                burned_ns += self.read(index, interval_ns, due);
+            }
+        }
+        burned_ns
+    }
+
+    /// Reads the clocks of `budget` idle threads, in turns.
+    pub(super) fn tick_idle(&mut self, budget: usize, interval_ns: u64, due: &mut Vec<Due>) {
+        let count = self.threads.len();
+        let first = self.next_idle.min(count);
+        let is_idle = |&index: &usize| self.threads[index].quiet_ticks >= IDLE_AFTER_TICKS;
+        let idle: Vec<usize> =
+            (first..count).chain(0..first).filter(is_idle).take(budget).collect();
+        for index in idle {
+            self.read(index, interval_ns, due);
+            self.next_idle = index + 1;
+        }
+    }
+
+    fn read(&mut self, index: usize, interval_ns: u64, due: &mut Vec<Due>) -> u64 {
+        let Some(cpu_ns) = self.threads[index].thread.tid().and_then(Tid::cpu_ns) else { return 0 };
+        let burned_ns = self.advance(index, cpu_ns);
+        if burned_ns > 0 {
+            due.extend(self.due(index, interval_ns));
+        }
+        burned_ns
+    }
+
+    /// The thread at `index`, if it is to be walked: when it has a whole interval to be sampled for,
+    /// and once early in its life, so that a short thread has a trace at all.
+    pub(super) fn due(&self, index: usize, interval_ns: u64) -> Option<Due> {
+        let watched = &self.threads[index];
+        let wanted = watched.pending_ns >= interval_ns || watched.last_trace.is_none();
+        (wanted && watched.is_sampled)
+            .then(|| Due { thread: Arc::clone(&watched.thread), cpu_ns: watched.cpu_ns })
+    }
+
+    /// Reads the clocks of all threads that have one.
+    pub(super) fn read_all(&mut self) {
+        for index in 0..self.threads.len() {
+            if let Some(cpu_ns) = self.threads[index].thread.tid().and_then(Tid::cpu_ns) {
+                self.advance(index, cpu_ns);
+            }
+        }
+    }
+
+    /// How many threads there are.
+    pub(super) fn len(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// A pseudo-random number (xorshift64).
+    pub(super) fn next_random(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random
+    }
+}
+
+impl Watched {
+    /// Takes the whole intervals that it has to be sampled for.
+    pub(super) fn take_samples(&mut self, interval_ns: u64) -> u64 {
+        let samples = self.pending_ns / interval_ns;
+        self.pending_ns %= interval_ns;
+        samples
+    }
+}

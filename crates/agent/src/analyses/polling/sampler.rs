@@ -1,0 +1,221 @@
+//! The sampler's thread: waits, reads clocks, walks stacks.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use perk_jvmti_sys::jvmtiFrameInfo;
+
+use super::Polling;
+use super::clocks::Due;
+use crate::jvm::{Jni, StackFrame};
+use crate::os;
+use crate::roster::Slot;
+use crate::sync::lock;
+
+/// The shortest time from tick to tick: with a shorter interval a walk stands for several samples.
+const MIN_PERIOD_NS: u64 = 100_000;
+/// While the process is idle, ticks come up to this many times less often.
+const MAX_IDLE_FACTOR: u32 = 4;
+/// Less CPU time than this since the last tick, or than a hundredth of an interval, is left for a
+/// later one.
+const MIN_GROWTH_NS: u64 = 50_000;
+/// One idle thread's clock is read for each of these per tick, a quarter of a percent of a CPU, when
+/// the threads known to be busy do not explain what the process burned; else a tenth of that.
+const INTERVAL_NS_PER_IDLE_CLOCK: u64 = 100_000;
+/// The part of an interval that the process's clock may cost per tick: a quarter of a percent.
+const INTERVAL_PER_CLOCK_SHARE: u64 = 400;
+/// Threads that only the JVM can be asked about are asked every so many ticks: they are the JVM's
+/// own, such as the Finalizer, and mostly idle.
+const TICKS_PER_OLDER_CLOCK: u64 = 16;
+/// So many frames of the helper class can be the innermost, with what they call.
+const MOST_HELPER_FRAMES: usize = 16;
+
+/// See the module.
+pub(super) struct Sampler<'a> {
+    polling: &'a Polling,
+    jni: Jni<'a>,
+    /// The buffers of a walk, used again and again.
+    buffer: Vec<jvmtiFrameInfo>,
+    stack: Vec<StackFrame>,
+    /// CPU time of the process without the sampler's, at the last reading that was not idle.
+    seen_ns: u64,
+    /// CPU time since then of the threads known to be busy.
+    explained_ns: u64,
+    /// Whether the process burned more than those: then threads that were idle may have woken up.
+    search_idle: bool,
+    /// Ticks to come without a look at the process's clock.
+    process_clock_pause: u64,
+    busy_ticks: u64,
+    /// Ticks in a row that found the process idle.
+    idle_ticks: u32,
+}
+
+impl<'a> Sampler<'a> {
+    pub(super) fn new(polling: &'a Polling, jni: Jni<'a>) -> Self {
+        // SAFETY: a frame is a number and a pointer; zeroes are valid.
+        let frame: jvmtiFrameInfo = unsafe { std::mem::zeroed() };
+        Self {
+            polling,
+            jni,
+            buffer: vec![frame; polling.depth.load(Relaxed) as usize],
+            stack: Vec::new(),
+            seen_ns: 0,
+            explained_ns: 0,
+            search_idle: true,
+            process_clock_pause: 0,
+            busy_ticks: 0,
+            idle_ticks: 0,
+        }
+    }
+
+    /// Samples until it is to stop.
+    pub(super) fn run(mut self) {
+        let mut deadline = Instant::now();
+        loop {
+            deadline += self.next_wait();
+            if self.polling.wait_until(deadline) {
+                break;
+            }
+            self.tick();
+            // After a stall (a stopped process, a suspended laptop) the time missed is not made up:
+            // the CPU clocks have what happened in it.
+            deadline = deadline.max(Instant::now());
+        }
+        self.polling.sampler_cpu_ns.store(os::thread_cpu_ns(), Relaxed);
+    }
+
+    /// Half to one and a half intervals, so that sampling does not fall into step with a program
+    /// that has a rhythm of its own; longer while nothing happens.
+    fn next_wait(&self) -> Duration {
+        let period_ns = self.polling.interval_ns.max(MIN_PERIOD_NS);
+        let random_ns = lock(&self.polling.clocks).next_random() % period_ns;
+        let factor = (1 + self.idle_ticks).min(MAX_IDLE_FACTOR);
+        Duration::from_nanos(period_ns / 2 + random_ns) * factor
+    }
+
+    fn tick(&mut self) {
+        let interval_ns = self.polling.interval_ns;
+        if self.process_is_idle() {
+            self.idle_ticks += 1;
+            return;
+        }
+        self.idle_ticks = 0;
+        self.busy_ticks += 1;
+
+        // What only the JVM can tell is asked before the table is locked.
+        let older_clocks = self.older_clocks();
+        let mut due = Vec::new();
+        let mut clocks = lock(&self.polling.clocks);
+        self.explained_ns += clocks.tick_busy(interval_ns, &mut due);
+        let budget = (interval_ns / INTERVAL_NS_PER_IDLE_CLOCK).clamp(10, 1000) as usize;
+        let budget = if self.search_idle { budget } else { budget / 10 };
+        clocks.tick_idle(budget, interval_ns, &mut due);
+        for (thread, cpu_ns) in older_clocks {
+            if let Some(index) = clocks.find(thread)
+                && clocks.advance(index, cpu_ns) > 0
+            {
+                due.extend(clocks.due(index, interval_ns));
+            }
+        }
+        drop(clocks);
+
+        for due in due {
+            // A thread that burned CPU time and blocks by now would be shown where it waits, not
+            // where it worked. Its time stays pending until it is met running.
+            if due.is_running() {
+                self.walk(&due);
+            }
+        }
+        self.polling.common.threads.delete_ended(self.jni);
+    }
+
+    /// Whether the process burned next to nothing since the last busy tick, by its own clock. That
+    /// clock adds up all threads, so in a process of thousands it is read seldom: its cost is held
+    /// to the share of the idle threads' clocks. In between, things are as they were.
+    fn process_is_idle(&mut self) -> bool {
+        if self.process_clock_pause > 0 {
+            self.process_clock_pause -= 1;
+            return false;
+        }
+        let interval_ns = self.polling.interval_ns;
+        let own_ns = os::thread_cpu_ns();
+        let others_ns = os::process_cpu_ns().saturating_sub(own_ns);
+        let after_ns = os::thread_cpu_ns();
+        self.polling.sampler_cpu_ns.store(after_ns, Relaxed);
+        let share_ns = (interval_ns / INTERVAL_PER_CLOCK_SHARE).max(1);
+        self.process_clock_pause = (after_ns - own_ns) / share_ns;
+        let grown_ns = others_ns.saturating_sub(self.seen_ns);
+        if grown_ns < MIN_GROWTH_NS.max(interval_ns / 100) {
+            return true;
+        }
+        self.search_idle = grown_ns.saturating_sub(self.explained_ns) >= interval_ns / 50;
+        (self.seen_ns, self.explained_ns) = (others_ns, 0);
+        false
+    }
+
+    /// The clocks of the threads that have no kernel id, when it is their turn.
+    fn older_clocks(&self) -> Vec<(Slot, u64)> {
+        if !self.busy_ticks.is_multiple_of(TICKS_PER_OLDER_CLOCK) {
+            return Vec::new();
+        }
+        self.polling.older_clocks()
+    }
+
+    fn walk(&mut self, due: &Due) {
+        let Self { polling, jni, buffer, stack, .. } = self;
+        let common = polling.common;
+        let depth = polling.depth.load(Relaxed) as usize;
+        if depth == 0 {
+            return;
+        }
+        let helper = common.helper_methods();
+        let room = if helper.is_empty() { depth } else { depth + MOST_HELPER_FRAMES };
+        // SAFETY: a frame is a number and a pointer; zeroes are valid.
+        buffer.resize(room, unsafe { std::mem::zeroed() });
+        polling.walk_count.fetch_add(1, Relaxed);
+        let jvmti = common.jvmti;
+        let mounted = polling
+            .virtual_thread
+            .and_then(|function| jvmti.virtual_thread(*jni, function, &*due.thread));
+        let walked = match &mounted {
+            Some(thread) => jvmti.stack(thread, buffer, stack),
+            None => jvmti.stack(&*due.thread, buffer, stack),
+        };
+        if walked.is_err() || stack.is_empty() {
+            polling.failed_walk_count.fetch_add(1, Relaxed);
+            return;
+        }
+        // It may have gone to wait, in some native method, between the question and the walk.
+        let is_native = stack[0].bci < 0;
+        if is_native && (jvmti.is_waiting(&*due.thread) || due.waits()) {
+            return;
+        }
+        // What probes do, and what they call, is done in the method that they are in.
+        let inner = &stack[..stack.len().min(MOST_HELPER_FRAMES)];
+        let outermost = inner.iter().rposition(|frame| helper.contains(&frame.method));
+        stack.drain(..outermost.map_or(0, |it| it + 1));
+        stack.truncate(depth);
+        if stack.is_empty() {
+            polling.failed_walk_count.fetch_add(1, Relaxed);
+            return;
+        }
+        let samples = {
+            let mut clocks = lock(&polling.clocks);
+            // It may have ended in the meantime; its time was booked then.
+            let Some(index) = clocks.find_due(due) else { return };
+            clocks.get_mut(index).take_samples(polling.interval_ns)
+        };
+        let thread = match &mounted {
+            Some(thread) if common.options.thread => common.threads.slot_of_virtual(*jni, thread),
+            _ => None,
+        };
+        if mounted.is_some() {
+            polling.virtual_sample_count.fetch_add(samples, Relaxed);
+        }
+        let trace = common.sample(*jni, thread.unwrap_or(due.thread.slot), stack, samples);
+        let mut clocks = lock(&polling.clocks);
+        if let Some(index) = clocks.find_due(due) {
+            clocks.get_mut(index).last_trace = Some(trace);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What all analyses share: the JVM, the options, the threads, the symbols and the recorder.
+
+use std::sync::{Mutex, OnceLock};
+
+use perk_control::options::{Format, Options};
+use perk_profile::{ClassId, TraceId};
+
+use crate::jvm::{Jni, Jvmti, MethodRef, Reference, StackFrame};
+use crate::recorder::Recorder;
+use crate::resolve::{Resolver, class_id};
+use crate::roster::Slot;
+use crate::sync::lock;
+use crate::threads::Threads;
+
+/// Stacks deeper than this are walked to this depth, whatever `depth` says.
+const MAX_FRAMES: u32 = 1 << 16;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Common {
+    pub(crate) jvmti: Jvmti,
+    pub(crate) options: Options,
+    pub(crate) threads: Threads,
+    pub(crate) recorder: &'static Mutex<Recorder>,
+    resolver: Resolver,
+    helper_methods: OnceLock<Vec<MethodRef>>,
+}
+
+impl Common {
+    pub(crate) fn new(jvmti: Jvmti, options: Options, recorder: Recorder) -> Self {
+        let recorder: &'static Mutex<Recorder> = Box::leak(Box::new(Mutex::new(recorder)));
+        // In text the original has no word for it.
+        let tells_native = options.format != Format::Ascii;
+        Self {
+            jvmti,
+            threads: Threads::new(jvmti, recorder),
+            resolver: Resolver::new(jvmti, recorder, options.lineno, tells_native),
+            options,
+            recorder,
+            helper_methods: OnceLock::new(),
+        }
+    }
+
+    /// The frames of a walk.
+    pub(crate) fn depth(&self) -> u32 {
+        limited(self.options.depth)
+    }
+
+    /// The profile's class for a class of the JVM.
+    pub(crate) fn class(&self, class: &(impl Reference + ?Sized)) -> ClassId {
+        class_id(self.jvmti, self.recorder, class).0
+    }
+
+    /// The trace of a stack of a thread.
+    pub(crate) fn trace(
+        &self,
+        jni: Jni<'_>,
+        thread: Option<Slot>,
+        stack: &[StackFrame],
+    ) -> TraceId {
+        let frames = self.resolver.frames(jni, stack);
+        lock(self.recorder).trace(thread, &frames)
+    }
+
+    /// Books `count` samples (none is possible) of a stack; answers its trace.
+    pub(crate) fn sample(
+        &self,
+        jni: Jni<'_>,
+        thread: Slot,
+        stack: &[StackFrame],
+        count: u64,
+    ) -> TraceId {
+        let frames = self.resolver.frames(jni, stack);
+        lock(self.recorder).sample(thread, &frames, count)
+    }
+
+    /// The methods of the probes' helper class, which are not part of the program.
+    pub(crate) fn helper_methods(&self) -> &[MethodRef] {
+        self.helper_methods.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// Sets them, once.
+    pub(crate) fn set_helper_methods(&self, methods: Vec<MethodRef>) {
+        let _ = self.helper_methods.set(methods);
+    }
+}
+
+/// A depth of walks, as an option or a command asks for.
+pub(crate) fn limited(depth: u32) -> u32 {
+    depth.min(MAX_FRAMES)
+}

@@ -1,0 +1,493 @@
+//! The JVM's events: one table says of each how it is asked for ([`TABLE`]), and one callback each,
+//! with one line inside [`guard`], passes it on to the session or to the analyses that asked for it.
+
+use std::ffi::{c_char, c_void};
+
+use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jclass, jint, jlong, jmethodID, jobject};
+use perk_jvmti_sys::{
+    Capability, JVMTI_ERROR_NOT_AVAILABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK,
+    JVMTI_EVENT_CLASS_LOAD, JVMTI_EVENT_DATA_DUMP_REQUEST, JVMTI_EVENT_GARBAGE_COLLECTION_START,
+    JVMTI_EVENT_MONITOR_CONTENDED_ENTER, JVMTI_EVENT_MONITOR_CONTENDED_ENTERED,
+    JVMTI_EVENT_MONITOR_WAIT, JVMTI_EVENT_MONITOR_WAITED, JVMTI_EVENT_NATIVE_METHOD_BIND,
+    JVMTI_EVENT_OBJECT_FREE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, JVMTI_EVENT_THREAD_END,
+    JVMTI_EVENT_THREAD_START, JVMTI_EVENT_VIRTUAL_THREAD_END, JVMTI_EVENT_VM_DEATH,
+    JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_OBJECT_ALLOC, JVMTI_EVENT_VM_START, JvmtiEnv, jthread,
+    jvmtiError, jvmtiEvent, jvmtiEventCallbacks,
+};
+
+use crate::analyses::{Analysis, Event, Needs};
+use crate::guard::{Feature, contain, guard, is_unheard};
+use crate::jvm::{Borrowed, Jni, Jvmti, MethodRef, NewObject};
+use crate::session::Session;
+use crate::{hook, os};
+
+/// From when on an event comes to those who ask for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Since {
+    /// The agent's load.
+    Load,
+    /// VMInit.
+    Init,
+    /// The agent's load, and through an environment of its own: see [`hook`].
+    Hook,
+}
+
+/// How an event is asked for.
+struct Row {
+    event: Event,
+    number: jvmtiEvent,
+    since: Since,
+    /// What the JVM must be able to do for it.
+    capability: Option<Capability>,
+    set: fn(&mut jvmtiEventCallbacks),
+}
+
+const fn row(
+    event: Event,
+    number: jvmtiEvent,
+    since: Since,
+    capability: Option<Capability>,
+    set: fn(&mut jvmtiEventCallbacks),
+) -> Row {
+    Row { event, number, since, capability, set }
+}
+
+/// The events, in the order in which they are enabled.
+const TABLE: [Row; Event::COUNT] = {
+    use Since::{Hook, Init, Load};
+    const OF_MONITORS: Option<Capability> = Some(Capability::CanGenerateMonitorEvents);
+    const OF_CLASS_FILES: Option<Capability> = None;
+    [
+        row(Event::VmStart, JVMTI_EVENT_VM_START, Load, None, |it| it.VMStart = Some(vm_start)),
+        row(Event::ClassFile, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, Hook, OF_CLASS_FILES, |it| {
+            it.ClassFileLoadHook = Some(class_file_load_hook);
+        }),
+        row(
+            Event::NativeBind,
+            JVMTI_EVENT_NATIVE_METHOD_BIND,
+            Load,
+            Some(Capability::CanGenerateNativeMethodBindEvents),
+            |it| it.NativeMethodBind = Some(native_method_bind),
+        ),
+        row(Event::VmInit, JVMTI_EVENT_VM_INIT, Load, None, |it| it.VMInit = Some(vm_init)),
+        row(Event::VmDeath, JVMTI_EVENT_VM_DEATH, Load, None, |it| it.VMDeath = Some(vm_death)),
+        row(
+            Event::VirtualThreadEnd,
+            JVMTI_EVENT_VIRTUAL_THREAD_END,
+            Init,
+            Some(Capability::CanSupportVirtualThreads),
+            |it| it.VirtualThreadEnd = Some(virtual_thread_end),
+        ),
+        row(
+            Event::ObjectMade,
+            JVMTI_EVENT_VM_OBJECT_ALLOC,
+            Init,
+            Some(Capability::CanGenerateVmObjectAllocEvents),
+            |it| it.VMObjectAlloc = Some(vm_object_alloc),
+        ),
+        row(
+            Event::ObjectSampled,
+            JVMTI_EVENT_SAMPLED_OBJECT_ALLOC,
+            Init,
+            Some(Capability::CanGenerateSampledObjectAllocEvents),
+            |it| it.SampledObjectAlloc = Some(sampled_object_alloc),
+        ),
+        row(Event::MonitorEnter, JVMTI_EVENT_MONITOR_CONTENDED_ENTER, Init, OF_MONITORS, |it| {
+            it.MonitorContendedEnter = Some(monitor_contended_enter)
+        }),
+        row(
+            Event::MonitorEntered,
+            JVMTI_EVENT_MONITOR_CONTENDED_ENTERED,
+            Init,
+            OF_MONITORS,
+            |it| it.MonitorContendedEntered = Some(monitor_contended_entered),
+        ),
+        row(Event::MonitorWait, JVMTI_EVENT_MONITOR_WAIT, Init, OF_MONITORS, |it| {
+            it.MonitorWait = Some(monitor_wait);
+        }),
+        row(Event::MonitorWaited, JVMTI_EVENT_MONITOR_WAITED, Init, OF_MONITORS, |it| {
+            it.MonitorWaited = Some(monitor_waited);
+        }),
+        row(
+            Event::CollectionStart,
+            JVMTI_EVENT_GARBAGE_COLLECTION_START,
+            Init,
+            Some(Capability::CanGenerateGarbageCollectionEvents),
+            |it| it.GarbageCollectionStart = Some(garbage_collection_start),
+        ),
+        row(Event::ClassLoad, JVMTI_EVENT_CLASS_LOAD, Init, None, |it| {
+            it.ClassLoad = Some(class_load);
+        }),
+        row(
+            Event::ObjectFree,
+            JVMTI_EVENT_OBJECT_FREE,
+            Init,
+            Some(Capability::CanGenerateObjectFreeEvents),
+            |it| it.ObjectFree = Some(object_free),
+        ),
+        row(Event::ThreadStart, JVMTI_EVENT_THREAD_START, Init, None, |it| {
+            it.ThreadStart = Some(thread_start);
+        }),
+        row(Event::ThreadEnd, JVMTI_EVENT_THREAD_END, Init, None, |it| {
+            it.ThreadEnd = Some(thread_end);
+        }),
+        row(Event::DataDump, JVMTI_EVENT_DATA_DUMP_REQUEST, Init, None, |it| {
+            it.DataDumpRequest = Some(data_dump_request);
+        }),
+    ]
+};
+
+/// What the JVM has only from some version on: an event that needs it does not come without.
+const WISHED: [Capability; 1] = [Capability::CanSupportVirtualThreads];
+
+/// Takes the capabilities that all needs together ask for, and those that make the numbers better
+/// where the JVM has them.
+pub(crate) fn add_capabilities(jvmti: Jvmti, needs: &[Needs]) -> Result<(), jvmtiError> {
+    let of_events = TABLE.iter().filter(|row| {
+        let asks =
+            |it: &Needs| it.events.contains(&row.event) || it.later_events.contains(&row.event);
+        needs.iter().any(asks)
+    });
+    let of_events = of_events.filter_map(|row| row.capability).filter(|it| !WISHED.contains(it));
+    let others = needs.iter().flat_map(|needs| &needs.capabilities).copied();
+    jvmti.add_capabilities(of_events.chain(others).collect())?;
+    jvmti.add_capabilities(jvmti.potential(WISHED.into_iter().collect())?)
+}
+
+/// Registers the callbacks, and asks for the events that come before VMInit. `new_jvmti` makes
+/// environments.
+pub(crate) fn register(
+    session: &Session,
+    new_jvmti: impl Fn() -> Option<Jvmti>,
+) -> Result<(), jvmtiError> {
+    let mut callbacks = jvmtiEventCallbacks::default();
+    TABLE.iter().filter(|row| row.since != Since::Hook).for_each(|row| (row.set)(&mut callbacks));
+    let jvmti = session.jvmti();
+    jvmti.set_callbacks(&callbacks)?;
+    for row in TABLE.iter().filter(|row| session.enables(row.event)) {
+        match row.since {
+            Since::Load => jvmti.enable(row.number)?,
+            Since::Hook => {
+                let hook = new_jvmti().ok_or(JVMTI_ERROR_NOT_AVAILABLE)?;
+                hook::begin(hook, &of_hook())?;
+            }
+            Since::Init => {}
+        }
+    }
+    Ok(())
+}
+
+/// The callbacks of the environment for class files.
+fn of_hook() -> jvmtiEventCallbacks {
+    let mut callbacks = jvmtiEventCallbacks::default();
+    TABLE.iter().filter(|row| row.since == Since::Hook).for_each(|row| (row.set)(&mut callbacks));
+    callbacks
+}
+
+/// Asks for the events of a running program.
+fn enable_live(session: &Session) -> Result<(), jvmtiError> {
+    let jvmti = session.jvmti();
+    let is_given = |row: &&Row| {
+        row.capability != Some(Capability::CanSupportVirtualThreads) || jvmti.has_virtual_threads()
+    };
+    let asked = TABLE.iter().filter(|it| it.since == Since::Init && session.enables(it.event));
+    asked.filter(is_given).try_for_each(|row| jvmti.enable(row.number))
+}
+
+/// Runs `body` with the session, the thread's environment and the event's thread or class.
+fn event(
+    feature: Feature,
+    env: *mut JNIEnv,
+    object: jobject,
+    body: impl FnOnce(&'static Session, Jni<'_>, Borrowed<'_>),
+) {
+    guard(feature, || {
+        // SAFETY: the JVM passes the calling thread's environment and a valid reference, both
+        // good until the callback returns.
+        let (jni, object) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(object)) };
+        if let (Some(session), Some(object)) = (Session::current(), object) {
+            body(session, jni, object);
+        }
+    });
+}
+
+/// The analyses that asked for an event.
+fn asked(event: Event) -> &'static [&'static dyn Analysis] {
+    Session::current().map_or(&[], |session| session.asked(event))
+}
+
+/// Runs `body` with the analyses that asked for an event, the thread's environment and the object.
+fn allocation(
+    event: Event,
+    env: *mut JNIEnv,
+    object: Option<NewObject<'_>>,
+    body: impl Fn(&'static dyn Analysis, Jni<'_>, &NewObject<'_>),
+) {
+    if let Some(object) = object.filter(|_| !is_unheard()) {
+        // SAFETY: the JVM passes the calling thread's environment.
+        let jni = unsafe { Jni::from_raw(env) };
+        // The JVM reports what it has made when its function ends, which may be by an exception.
+        jni.without_exception(|| asked(event).iter().for_each(|it| body(*it, jni, &object)));
+    }
+}
+
+unsafe extern "system" fn vm_init(_: JvmtiEnv, env: *mut JNIEnv, main: jthread) {
+    event(Feature::Starting, env, main, |session, jni, main| {
+        // Classes and threads that come while those that are there are being listed must not be
+        // missed: events first, then the lists.
+        if let Err(error) = enable_live(session) {
+            os::say(&format!("HPROF ERROR: the JVM refused events: {error}\n"));
+        }
+        session.vm_init(jni, main);
+    });
+}
+
+unsafe extern "system" fn vm_start(_: JvmtiEnv, env: *mut JNIEnv) {
+    guard(Feature::Starting, || {
+        // SAFETY: the JVM passes the calling thread's environment.
+        let jni = unsafe { Jni::from_raw(env) };
+        for analysis in asked(Event::VmStart) {
+            if let Err(reason) = analysis.vm_started(jni) {
+                os::say(&format!("HPROF ERROR: {reason}\n"));
+                std::process::exit(1);
+            }
+        }
+    });
+}
+
+unsafe extern "system" fn class_file_load_hook(
+    env: JvmtiEnv,
+    jni: *mut JNIEnv,
+    redefined: jclass,
+    _: jobject,
+    _: *const c_char,
+    _: jobject,
+    length: jint,
+    bytes: *const u8,
+    new_length: *mut jint,
+    new_bytes: *mut *mut u8,
+) {
+    // Its CPU time is booked where the class is transformed.
+    contain(Feature::Probes, || {
+        if is_unheard() {
+            return;
+        }
+        // SAFETY: the JVM passes the thread's environment, or null as long as there is none.
+        if !jni.is_null() && hook::move_last(unsafe { Jni::from_raw(jni) }, &of_hook()) {
+            return;
+        }
+        // SAFETY: the JVM passes the bytes of the class, places for new ones, and a reference to a
+        // class or null.
+        unsafe {
+            let bytes = std::slice::from_raw_parts(bytes, length.unsigned_abs() as usize);
+            let redefined = Borrowed::from_raw(redefined);
+            let mut asked = asked(Event::ClassFile).iter();
+            let changed = asked.find_map(|analysis| analysis.class_file(bytes, redefined));
+            let Some(changed) = changed else { return };
+            let Ok(length) = jint::try_from(changed.len()) else { return };
+            if let Some(copy) = Jvmti::from_raw(env).copy(&changed) {
+                *new_length = length;
+                *new_bytes = copy;
+            }
+        }
+    });
+}
+
+unsafe extern "system" fn virtual_thread_end(_: JvmtiEnv, env: *mut JNIEnv, thread: jthread) {
+    event(Feature::Threads, env, thread, |session, jni, thread| {
+        session.virtual_thread_ended(jni, thread);
+    });
+}
+
+unsafe extern "system" fn vm_death(_: JvmtiEnv, env: *mut JNIEnv) {
+    guard(Feature::Dumping, || {
+        if let Some(session) = Session::current() {
+            // SAFETY: the JVM passes the calling thread's environment.
+            session.vm_death(unsafe { Jni::from_raw(env) });
+        }
+    });
+}
+
+unsafe extern "system" fn thread_start(_: JvmtiEnv, env: *mut JNIEnv, thread: jthread) {
+    event(Feature::Threads, env, thread, |session, jni, thread| {
+        session.thread_started(jni, thread);
+    });
+}
+
+unsafe extern "system" fn thread_end(_: JvmtiEnv, env: *mut JNIEnv, thread: jthread) {
+    event(Feature::Threads, env, thread, |session, jni, thread| {
+        session.thread_ended(jni, thread);
+    });
+}
+
+unsafe extern "system" fn class_load(_: JvmtiEnv, env: *mut JNIEnv, _: jthread, class: jclass) {
+    event(Feature::Classes, env, class, |session, _, class| session.class_loaded(&class));
+}
+
+/// No function of the JVM may be called here.
+unsafe extern "system" fn object_free(_: JvmtiEnv, tag: jlong) {
+    guard(Feature::Classes, || {
+        if let Some(session) = Session::current() {
+            session.object_freed(tag);
+        }
+    });
+}
+
+unsafe extern "system" fn sampled_object_alloc(
+    _: JvmtiEnv,
+    env: *mut JNIEnv,
+    thread: jthread,
+    object: jobject,
+    class: jclass,
+    size: jlong,
+) {
+    guard(Feature::Sampling, || {
+        // SAFETY: the JVM passes valid references, good until the callback returns.
+        let picked = unsafe { NewObject::of_event(thread, object, class, size) };
+        allocation(Event::ObjectSampled, env, picked, |it, jni, picked| {
+            it.object_sampled(jni, picked);
+        });
+    });
+}
+
+unsafe extern "system" fn vm_object_alloc(
+    _: JvmtiEnv,
+    env: *mut JNIEnv,
+    thread: jthread,
+    object: jobject,
+    class: jclass,
+    size: jlong,
+) {
+    // It is a probe's work, and like that is not timed.
+    contain(Feature::Probes, || {
+        // SAFETY: as above.
+        let made = unsafe { NewObject::of_event(thread, object, class, size) };
+        allocation(Event::ObjectMade, env, made, |it, jni, made| it.object_made(jni, made));
+    });
+}
+
+/// Nothing else may be done here: the JVM stands still.
+unsafe extern "system" fn garbage_collection_start(_: JvmtiEnv) {
+    asked(Event::CollectionStart).iter().for_each(|it| it.collection_started());
+}
+
+unsafe extern "system" fn native_method_bind(
+    _: JvmtiEnv,
+    jni: *mut JNIEnv,
+    _: jthread,
+    method: jmethodID,
+    address: *mut c_void,
+    new_address: *mut *mut c_void,
+) {
+    // Before the JVM can answer any question there is no environment.
+    if jni.is_null() {
+        return;
+    }
+    // SAFETY: the JVM passes an environment and a method that are good until the callback returns,
+    // and a place for the address.
+    let (jni, method, new_address) =
+        unsafe { (Jni::from_raw(jni), MethodRef::from_raw(method), &mut *new_address) };
+    for analysis in asked(Event::NativeBind) {
+        contain(analysis.feature(), || {
+            if let Some(instead) = analysis.native_bound(jni, method, address) {
+                *new_address = instead;
+            }
+        });
+    }
+}
+
+/// Runs `body` with each analysis that asked for an event of a monitor, the thread's environment,
+/// thread and monitor.
+///
+/// # Safety
+/// The environment must be the calling thread's, the references valid or null.
+unsafe fn monitor_event(
+    event: Event,
+    env: *mut JNIEnv,
+    thread: jthread,
+    monitor: jobject,
+    body: impl Fn(&'static dyn Analysis, Jni<'_>, Borrowed<'_>, Borrowed<'_>),
+) {
+    // SAFETY: the caller's promise.
+    let (jni, thread, monitor) =
+        unsafe { (Jni::from_raw(env), Borrowed::from_raw(thread), Borrowed::from_raw(monitor)) };
+    if let (Some(thread), Some(monitor)) = (thread, monitor) {
+        asked(event).iter().for_each(|it| body(*it, jni, thread, monitor));
+    }
+}
+
+unsafe extern "system" fn monitor_contended_enter(
+    _: JvmtiEnv,
+    env: *mut JNIEnv,
+    thread: jthread,
+    monitor: jobject,
+) {
+    guard(Feature::Monitors, || {
+        // SAFETY: the JVM passes what is valid until the callback returns.
+        unsafe {
+            monitor_event(Event::MonitorEnter, env, thread, monitor, |it, jni, thread, monitor| {
+                it.monitor_enter(jni, thread, monitor);
+            });
+        }
+    });
+}
+
+unsafe extern "system" fn monitor_contended_entered(
+    _: JvmtiEnv,
+    env: *mut JNIEnv,
+    thread: jthread,
+    monitor: jobject,
+) {
+    // The thread has the monitor: to read the clock of its CPU would take longer than all the rest.
+    contain(Feature::Monitors, || {
+        // SAFETY: as above.
+        unsafe {
+            monitor_event(Event::MonitorEntered, env, thread, monitor, |it, jni, thread, _| {
+                it.monitor_entered(jni, thread);
+            });
+        }
+    });
+}
+
+unsafe extern "system" fn monitor_wait(
+    _: JvmtiEnv,
+    env: *mut JNIEnv,
+    thread: jthread,
+    monitor: jobject,
+    timeout_ms: jlong,
+) {
+    guard(Feature::Monitors, || {
+        let timeout_ms = timeout_ms.unsigned_abs();
+        // SAFETY: as above.
+        unsafe {
+            monitor_event(Event::MonitorWait, env, thread, monitor, |it, jni, thread, monitor| {
+                it.monitor_wait(jni, thread, monitor, timeout_ms);
+            });
+        }
+    });
+}
+
+unsafe extern "system" fn monitor_waited(
+    _: JvmtiEnv,
+    env: *mut JNIEnv,
+    thread: jthread,
+    monitor: jobject,
+    _: jboolean,
+) {
+    contain(Feature::Monitors, || {
+        // SAFETY: as above.
+        unsafe {
+            monitor_event(Event::MonitorWaited, env, thread, monitor, |it, jni, thread, _| {
+                it.monitor_waited(jni, thread);
+            });
+        }
+    });
+}
+
+unsafe extern "system" fn data_dump_request(_: JvmtiEnv) {
+    guard(Feature::Dumping, || {
+        if let Some(session) = Session::current() {
+            session.dump();
+        }
+    });
+}

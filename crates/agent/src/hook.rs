@@ -1,0 +1,116 @@
+//! The environment whose hook gets the class files: the last one, so that all other agents get them as
+//! they would without perk. (JaCoCo knows a class by a checksum of its file.)
+//!
+//! The JVM asks first the environments that cannot retransform classes, as most transformers of
+//! `-javaagent` are in, then those that can, and of each kind the older before the younger. So perk's
+//! can, and when a younger one comes, perk makes another and leaves the old one. An environment for
+//! transformers that can retransform is made when an agent adds its first one: that goes through a
+//! native method, in whose place perk puts a function ([`watched`]).
+//!
+//! Of each class that such an environment changes the JVM keeps the file as it was.
+
+use std::ffi::c_void;
+use std::mem::transmute;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
+use std::sync::{Mutex, TryLockError};
+
+use perk_instrument::{HELPER, fields};
+use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jlong, jobject};
+use perk_jvmti_sys::{
+    Capabilities, Capability, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, jvmtiError, jvmtiEventCallbacks,
+};
+
+use crate::jvm::{Jni, Jvmti};
+use crate::sync::lock;
+
+/// The environment in use.
+static HOOK: Mutex<Option<Jvmti>> = Mutex::new(None);
+/// Whether younger environments may be there.
+static IS_OVERTAKEN: AtomicBool = AtomicBool::new(false);
+/// Whether it has been exchanged: a class may then meet the hooks of two.
+static HAS_MOVED: AtomicBool = AtomicBool::new(false);
+/// The native method's own function.
+static HAS_TRANSFORMERS: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+
+/// `InstrumentationImpl.setHasRetransformableTransformers`
+type HasTransformers = unsafe extern "system" fn(*mut JNIEnv, jobject, jlong, jboolean);
+
+/// Has an environment get the class files, from the JVM's first class on.
+pub(crate) fn begin(hook: Jvmti, callbacks: &jvmtiEventCallbacks) -> Result<(), jvmtiError> {
+    let early = [Capability::CanGenerateEarlyClassHookEvents];
+    enable(hook, &early, callbacks)?;
+    *lock(&HOOK) = Some(hook);
+    Ok(())
+}
+
+fn enable(
+    hook: Jvmti,
+    more: &[Capability],
+    callbacks: &jvmtiEventCallbacks,
+) -> Result<(), jvmtiError> {
+    let needed = [Capability::CanGenerateAllClassHookEvents, Capability::CanRetransformClasses];
+    let capabilities: Capabilities = needed.iter().chain(more).copied().collect();
+    hook.add_capabilities(capabilities)?;
+    hook.set_callbacks(callbacks)?;
+    hook.enable(JVMTI_EVENT_CLASS_FILE_LOAD_HOOK)
+}
+
+/// Agents may have made environments.
+pub(crate) fn overtaken() {
+    IS_OVERTAKEN.store(true, Relaxed);
+}
+
+/// Makes the environment the last one again. Answers whether it was not: then its hook gets the class
+/// at hand once more.
+pub(crate) fn move_last(jni: Jni<'_>, callbacks: &jvmtiEventCallbacks) -> bool {
+    if !IS_OVERTAKEN.load(Relaxed) {
+        return false;
+    }
+    let mut hook = match HOOK.try_lock() {
+        Ok(hook) => hook,
+        Err(TryLockError::Poisoned(hook)) => hook.into_inner(),
+        // Another thread is at it. Its hook will not miss this class.
+        Err(TryLockError::WouldBlock) => return false,
+    };
+    if !IS_OVERTAKEN.swap(false, Relaxed) {
+        return false;
+    }
+    HAS_MOVED.store(true, Relaxed);
+    let Some(next) = jni.new_jvmti().filter(|next| enable(*next, &[], callbacks).is_ok()) else {
+        return false;
+    };
+    if let Some(before) = hook.replace(next) {
+        let _ = before.disable(JVMTI_EVENT_CLASS_FILE_LOAD_HOOK);
+    }
+    true
+}
+
+/// Whether a class file has been through the hook already.
+pub(crate) fn is_done(bytes: &[u8]) -> bool {
+    let has = |text: &str| bytes.windows(text.len()).any(|it| it == text.as_bytes());
+    HAS_MOVED.load(Relaxed) && (has(HELPER) || has(fields::PREFIX))
+}
+
+/// The JVM binds a native method of `sun.instrument.InstrumentationImpl`: what to bind in its place.
+pub(crate) fn watched(name: &str, signature: &str, function: *mut c_void) -> Option<*mut c_void> {
+    if (name, signature) != ("setHasRetransformableTransformers", "(JZ)V") {
+        return None;
+    }
+    HAS_TRANSFORMERS.store(function, Relaxed);
+    Some(has_transformers as *mut c_void)
+}
+
+/// In the native method's place.
+unsafe extern "system" fn has_transformers(
+    env: *mut JNIEnv,
+    this: jobject,
+    agent: jlong,
+    has: jboolean,
+) {
+    let function = HAS_TRANSFORMERS.load(Relaxed);
+    // SAFETY: the function is the one that the JVM was about to bind to this native method; the
+    // caller's arguments are for it.
+    unsafe { transmute::<*mut c_void, HasTransformers>(function)(env, this, agent, has) };
+    overtaken();
+}
