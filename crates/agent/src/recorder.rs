@@ -295,11 +295,11 @@ impl Recorder {
 
     fn write(
         &mut self,
-        body: impl FnOnce(&mut Writer<Output>, &Profile, &mut Roster) -> io::Result<()>,
+        body: impl FnOnce(&mut Writer<Output>, &mut Profile, &mut Roster) -> io::Result<()>,
     ) {
         let File::Begun(writer) = &mut self.file else { return };
         writer.set_elapsed_us(self.begun.elapsed().as_micros() as u64);
-        let written = body(writer, &self.profile, &mut self.roster);
+        let written = body(writer, &mut self.profile, &mut self.roster);
         if let Err(error) = written.and_then(|()| writer.out().rest()) {
             self.lose_output(&error);
         }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use perk_hprof::aprof::{self, Row, Table};
-use perk_profile::{Event, Profile};
+use perk_profile::{Metric, Profile};
 use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, Signal, jdk};
 
 const N: u64 = 500;
@@ -47,8 +47,8 @@ fn run(jdk: &Jdk, options: &str, asked: &[usize], mut dumped: impl FnMut(&Runnin
 /// How many dumps the file shows by now.
 fn section_count(running: &RunningJava) -> usize {
     let Ok(bytes) = std::fs::read(running.dir().join(FILE)) else { return 0 };
-    let events = perk_hprof::read(&bytes[..]).unwrap().events;
-    events.iter().filter(|event| matches!(event, Event::Sites(_))).count()
+    let profile = perk_hprof::read(&bytes[..]).unwrap();
+    profile.sections().filter(|section| section.head.has(&Metric::OF_OBJECTS)).count()
 }
 
 #[track_caller]
@@ -131,7 +131,7 @@ fn each_dump_has_what_came_since_the_one_before() {
             assert_spans(&outcome, &[&[1], &[2], &[3]]);
             // The file has the whole run, and the tables are the parts of it.
             let profile = profile(&outcome);
-            let whole = Table::of(&profile, profile.sites().unwrap());
+            let whole = Table::of(&profile, &profile.sites().unwrap());
             assert_eq!(own(&whole), expected(&[1, 2, 3]));
             let spans = spans(&outcome);
             assert_eq!(by_class(spans.iter().map(|it| &it.2)), by_class([whole].iter()));
@@ -156,7 +156,7 @@ fn sites_and_calls_beside_it() {
         let outcome = run(jdk, "aprof=between,heap=sites,cpu=times,gc=y,format=p", &[1, 2], |_| {});
         assert_spans(&outcome, &[&[1], &[2], &[3]]);
         let profile = profile(&outcome);
-        let whole = Table::of(&profile, profile.sites().unwrap());
+        let whole = Table::of(&profile, &profile.sites().unwrap());
         assert_eq!(own(&whole), expected(&[1, 2, 3]));
     });
 }

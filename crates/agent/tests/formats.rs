@@ -257,7 +257,7 @@ fn samples_without_a_stack_are_in_the_account_alone() {
             let outcome = run.run();
             outcome.assert_success();
             let profile = perk_hprof::read(outcome.bytes(BINARY)).unwrap();
-            let rows = profile.cpu_samples().flat_map(|samples| &samples.rows);
+            let rows = profile.cpu_samples().flat_map(|samples| samples.rows);
             let empty = rows.filter(|row| profile.frames(row.0).next().is_none());
             assert_eq!(empty.count(), 0, "{}", outcome.report());
             if let Some(account) = &profile.accounting {

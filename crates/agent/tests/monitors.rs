@@ -30,17 +30,17 @@ fn read(outcome: &Outcome, file: &str) -> Profile {
 }
 
 /// The rows of all sections below `method`.
-fn rows<'a>(profile: &'a Profile, method: &str) -> Vec<&'a MonitorRow> {
-    let is_in = |row: &&MonitorRow| {
+fn rows(profile: &Profile, method: &str) -> Vec<MonitorRow> {
+    let is_in = |row: &MonitorRow| {
         profile.frames(row.trace).any(|frame| {
             let frame = profile.symbols.get_frame(frame);
             profile.symbols.method_name(frame.method) == method
         })
     };
-    profile.monitor_times().flat_map(|section| &section.rows).filter(is_in).collect()
+    profile.monitor_times().flat_map(|section| section.rows).filter(is_in).collect()
 }
 
-fn sum(rows: &[&MonitorRow]) -> Waits {
+fn sum(rows: &[MonitorRow]) -> Waits {
     let mut sum = Waits::default();
     rows.iter().for_each(|row| sum.add(row.waits));
     sum
@@ -162,7 +162,7 @@ fn plain_output_has_no_locks() {
         let outcome = run.run();
         let profile = read(&outcome, "o.txt");
         assert!(!outcome.text("o.txt").contains("    LOCK L"));
-        let rows = profile.monitor_times().flat_map(|section| &section.rows);
+        let rows = profile.monitor_times().flat_map(|section| section.rows);
         assert!(rows.into_iter().all(|row| row.kind == LockKind::Monitor));
     });
 }

@@ -80,7 +80,7 @@ fn made(profile: &Profile) -> BTreeMap<(String, String), Allocations> {
 /// Calls by the name of the method.
 fn calls(profile: &Profile) -> BTreeMap<String, u64> {
     let mut calls = BTreeMap::new();
-    for row in profile.call_times().flat_map(|times| &times.rows) {
+    for row in profile.call_times().flat_map(|times| times.rows) {
         let top = names(profile, row.trace).swap_remove(0);
         *calls.entry(top).or_default() += row.count;
     }
@@ -152,7 +152,7 @@ fn sites_calls_and_the_table_by_class() {
         assert_made(&profile, options);
         assert_called(&profile, options);
         let printed = aprof::tables(outcome.stdout.as_bytes()).unwrap().remove(0);
-        assert_eq!(printed, Table::of(&profile, profile.sites().unwrap()));
+        assert_eq!(printed, Table::of(&profile, &profile.sites().unwrap()));
         let said = "Dumping allocation sites ... allocations by class ... \
                     CPU usage by timing methods ... done.\n";
         assert_eq!(outcome.stderr, said);
@@ -185,7 +185,7 @@ fn sampled_sites_beside_calls_samples_and_the_table() {
             let profile = read(&outcome);
             assert_eq!(engine(&profile), ran);
             assert_eq!(profile.sites().unwrap().sample_interval_bytes, Some(1));
-            let by_class = Table::of(&profile, profile.sites().unwrap());
+            let by_class = Table::of(&profile, &profile.sites().unwrap());
             let small = |table: &Table| {
                 let mut rows = table.rows.iter();
                 rows.find(|row| row.class == "SampledAllocations$Small").map(|row| row.count)

@@ -155,7 +155,8 @@ fn boxes_and_bare_objects_are_counted() {
                 let mut methods = profile.frames(trace).map(method);
                 methods.find(|name| !is_inside(name)).is_some_and(|name| name == "Boxes.keep")
             };
-            let rows = profile.sites().expect("a section of sites").rows.iter().filter(|site| {
+            let sites = profile.sites().expect("a section of sites");
+            let rows = sites.rows.iter().filter(|site| {
                 let name = profile.symbols.class_name(site.class);
                 let is_lambda = class.ends_with("$$Lambda") && name.starts_with(class);
                 (name == class || is_lambda) && is_kept(site.trace)

@@ -163,7 +163,7 @@ mod tests {
         profile
     }
 
-    fn section(profile: &Profile) -> &Sites {
+    fn section(profile: &Profile) -> Sites {
         profile.sites().unwrap()
     }
 
@@ -171,7 +171,7 @@ mod tests {
     fn classes_and_sites_add_up() {
         let profile = profile();
         let class = |id| profile.symbols.class_name(id).to_owned();
-        let classes: Vec<_> = classes(&profile, section(&profile))
+        let classes: Vec<_> = classes(&profile, &section(&profile))
             .iter()
             .map(|row| (class(row.class), row.objects.allocated_bytes, row.objects.live_count))
             .collect();
@@ -179,7 +179,7 @@ mod tests {
             classes,
             [("byte[]".into(), 1_500, 1), ("T".into(), 192, 3), ("int[]".into(), 64, 1)]
         );
-        let sites = sites(&profile, section(&profile));
+        let sites = sites(&profile, &section(&profile));
         let bytes: Vec<_> = sites.iter().map(|row| row.objects.allocated_bytes).collect();
         assert_eq!(bytes, [1_000, 500, 160, 64, 32]);
         assert_eq!(sites[3].node, profile.tree.root());
@@ -189,7 +189,7 @@ mod tests {
     fn methods_count_their_own_and_all_below() {
         let profile = profile();
         let tree = MethodTree::new(&profile);
-        let columns = AllocationColumns::new(&profile, &tree, section(&profile));
+        let columns = AllocationColumns::new(&profile, &tree, &section(&profile));
         let rows: Vec<_> = columns
             .methods(&tree)
             .iter()
@@ -216,9 +216,10 @@ mod tests {
         let trace = profile.system_trace();
         let class = profile.symbols.new_class("int[]");
         let objects = Allocations { allocated_bytes: 6, ..Allocations::default() };
-        let Some(Event::Sites(sites)) = profile.events.last_mut() else { panic!("no sites") };
+        let mut sites = section(&profile);
         sites.rows.push(Site { class, trace, objects });
-        let classes = classes(&profile, section(&profile));
+        profile.events.push(sites.into());
+        let classes = classes(&profile, &section(&profile));
         assert_eq!(classes.len(), 3);
         assert_eq!(classes[2].objects.allocated_bytes, 70);
     }

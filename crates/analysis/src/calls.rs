@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use crate::top::Merged;
-use perk_profile::{KeyedMap, MethodId, NamePattern, PathId, Profile, ThreadId};
+use perk_profile::{KeyedMap, MethodId, Metric, NamePattern, PathId, Profile, Section, ThreadId};
 
 use crate::MethodTree;
 
@@ -31,12 +31,17 @@ impl CallColumns {
     pub fn new(profile: &Profile, tree: &MethodTree, thread: Option<ThreadId>) -> Self {
         let mut counts = vec![0_u64; tree.len()];
         let mut self_ns = vec![0_u64; tree.len()];
-        for row in profile.call_times().flat_map(|times| &times.rows) {
-            let trace = profile.get_trace(row.trace);
+        let is_by_path =
+            |section: &&Section| !section.head.is_by_pair && section.head.has(&Metric::OF_CALLS);
+        let sections = profile.sections().filter(is_by_path);
+        let rows =
+            sections.flat_map(|section| section.of_metrics([Metric::Calls, Metric::SelfTime]));
+        for (key, [count, ns]) in rows {
+            let trace = profile.get_trace(key.trace);
             if thread.is_none() || trace.thread == thread {
                 let path = tree.path(trace.node).index();
-                counts[path] = counts[path].saturating_add(row.count);
-                self_ns[path] = self_ns[path].saturating_add(row.self_ns);
+                counts[path] = counts[path].saturating_add(count);
+                self_ns[path] = self_ns[path].saturating_add(ns);
             }
         }
         let total_ns = tree.totals(&self_ns, |sum, more| *sum = sum.saturating_add(*more));
@@ -148,7 +153,7 @@ impl CallTable {
         let mut edges: KeyedMap<_, Edge> = KeyedMap::default();
         // Calls, time inside them, and time of what they called, by method.
         let mut sums: KeyedMap<MethodId, (u64, u64, u64)> = KeyedMap::default();
-        for row in profile.call_edges().flat_map(|edges| &edges.rows) {
+        for row in profile.call_edges().flat_map(|edges| edges.rows) {
             let callee = row.callee.map(|method| merged.method(method));
             let caller = row.caller.map(|method| merged.method(method));
             let new = Edge { caller, callee, count: 0, total_ns: 0 };

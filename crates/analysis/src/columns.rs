@@ -45,15 +45,7 @@ pub struct Edge {
 /// The numbers of `metric` by trace, a row per trace, in the form in which samples are kept.
 pub fn numbers(profile: &Profile, metric: &Metric) -> CpuSamples {
     let numbers = metric.rows(profile);
-    let mut rows: Vec<(TraceId, u64)> = Vec::with_capacity(numbers.rows.len());
-    for (trace, _, number) in numbers.rows {
-        match rows.last_mut() {
-            // Objects or locks of several classes on one trace.
-            Some((last, sum)) if *last == trace => *sum = sum.saturating_add(number),
-            _ => rows.push((trace, number)),
-        }
-    }
-    CpuSamples { total: numbers.total, rows, ..CpuSamples::default() }
+    CpuSamples { total: numbers.total, rows: numbers.by_trace(), ..CpuSamples::default() }
 }
 
 impl Columns {

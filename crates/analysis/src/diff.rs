@@ -134,10 +134,10 @@ impl Diff {
             for (side, profile) in profiles.into_iter().enumerate() {
                 let Some(section) = profile.sites() else { continue };
                 diff.is_estimated |= section.sample_interval_bytes.is_some();
-                for row in allocations::classes(profile, section) {
+                for row in allocations::classes(profile, &section) {
                     classes.push((sides[side].classes[row.class.index()], side, row.objects));
                 }
-                for SiteRow { class, node, objects } in allocations::sites(profile, section) {
+                for SiteRow { class, node, objects } in allocations::sites(profile, &section) {
                     let frames: Vec<_> = profile.tree.frames(node).collect();
                     let frames = frames.iter().rev().map(|id| sides[side].frames[id.index()]);
                     let node = diff.tree.insert(frames).node;
@@ -247,8 +247,10 @@ impl Diff {
 fn common_metrics([before, after]: [&Profile; 2]) -> Vec<Metric> {
     let has_samples = |profile: &Profile| profile.cpu_samples().next().is_some();
     let samples = (has_samples(before) && has_samples(after)).then_some(Metric::Samples);
-    let is_apart =
-        |metric: &Metric| matches!(metric, Metric::Samples | Metric::SelfTime | Metric::Calls);
+    let is_apart = |metric: &Metric| {
+        matches!(metric, Metric::Samples | Metric::SelfTime | Metric::Calls)
+            || metric.is_by_pair(before)
+    };
     let others = Metric::all_of(before).into_iter();
     let others = others.filter(|metric| !is_apart(metric) && metric.is_in(after));
     samples.into_iter().chain(others).collect()

@@ -1,10 +1,7 @@
 //! Profiles of a part of what was measured: traces through some methods, without others, or with
 //! frames taken out.
 
-use perk_profile::{
-    Allocations, CallRow, CallTimes, CpuSamples, Event, MethodId, MonitorTimes, NamePattern,
-    NodeId, OtherMetric, Profile, Sites, Symbols, TraceId,
-};
+use perk_profile::{Event, MethodId, Metric, NamePattern, NodeId, Profile, Section, Symbols};
 
 /// Which traces count, and which of their frames. Without any pattern everything does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,15 +50,11 @@ impl Filter {
         let mut passed_over = 0_usize;
         profile.events.retain_mut(|event| {
             match event {
-                Event::CpuSamples(section) => traces.samples(section),
-                Event::CallTimes(section) => traces.times(section),
-                Event::Sites(section) => traces.sites(section),
-                Event::MonitorTimes(section) => traces.monitors(section),
-                Event::Other(section) => traces.metric(section),
-                Event::CallEdges(edges) => {
-                    passed_over += edges.rows.len();
+                Event::Section(pairs) if pairs.head.is_by_pair => {
+                    passed_over += pairs.len();
                     return false;
                 }
+                Event::Section(section) => traces.filter(section),
                 _ => {}
             }
             true
@@ -121,47 +114,18 @@ impl Traces {
         }
     }
 
-    fn keeps(&self, trace: TraceId) -> bool {
-        self.is_kept[trace.index()]
-    }
-
-    /// The rows that are kept, and their total: `total` where all are.
-    fn numbers(&self, rows: &mut Vec<(TraceId, u64)>, total: &mut u64) {
+    /// Leaves the rows that are kept, and their totals. Calls of a hidden method are not its caller's.
+    fn filter(&self, section: &mut Section) {
         if self.is_partial {
-            rows.retain(|&(trace, _)| self.keeps(trace));
-            *total = sum(rows.iter().map(|row| row.1));
+            section.retain(|key| self.is_kept[key.trace.index()]);
         }
-    }
-
-    fn samples(&self, section: &mut CpuSamples) {
-        self.numbers(&mut section.rows, &mut section.total);
-    }
-
-    fn metric(&self, section: &mut OtherMetric) {
-        self.numbers(&mut section.rows, &mut section.total);
-    }
-
-    fn times(&self, section: &mut CallTimes) {
-        section.rows.retain(|row| self.keeps(row.trace));
-        let hidden = section.rows.iter_mut().filter(|row| self.is_hidden[row.trace.index()]);
-        hidden.for_each(|row| *row = CallRow { count: 0, total_ns: 0, ..*row });
-        if self.is_partial {
-            section.total_ns = sum(section.rows.iter().map(|row| row.self_ns));
-        }
-    }
-
-    fn sites(&self, section: &mut Sites) {
-        if self.is_partial {
-            section.rows.retain(|row| self.keeps(row.trace));
-            section.total = Allocations::default();
-            section.rows.iter().for_each(|row| section.total.add(row.objects));
-        }
-    }
-
-    fn monitors(&self, section: &mut MonitorTimes) {
-        if self.is_partial {
-            section.rows.retain(|row| self.keeps(row.trace));
-            section.total_ns = sum(section.rows.iter().map(|row| row.waits.blocked_ns));
+        let of_calls = [Metric::Calls, Metric::TotalTime].map(|metric| section.head.place(&metric));
+        if of_calls.iter().any(Option::is_some) {
+            section.change(|key, numbers| {
+                if self.is_hidden[key.trace.index()] {
+                    of_calls.into_iter().flatten().for_each(|place| numbers[place] = 0);
+                }
+            });
         }
     }
 }
@@ -175,12 +139,10 @@ fn matching(patterns: &[NamePattern], symbols: &Symbols) -> Vec<bool> {
     (0..symbols.method_count()).map(is_meant).collect()
 }
 
-fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
-    numbers.fold(0, u64::saturating_add)
-}
-
 #[cfg(test)]
 mod tests {
+    use perk_profile::{SectionView, TraceId};
+
     use super::*;
     use crate::fixture::{edges, push_metric, push_samples, push_sites, push_times};
 
@@ -220,13 +182,14 @@ mod tests {
             })
         };
         let mut numbers = Vec::new();
-        for &(trace, count) in profile.cpu_samples().flat_map(|it| &it.rows) {
+        for (trace, count) in profile.cpu_samples().flat_map(|it| it.rows) {
             numbers.push((row(trace), [count, 0, 0, 0, 0]));
         }
-        for &(trace, count) in profile.other_metrics().flat_map(|it| &it.rows) {
+        let misses = Metric::find(profile, "misses").map(|metric| metric.rows(profile).by_trace());
+        for (trace, count) in misses.unwrap_or_default() {
             numbers.push((row(trace), [0, count, 0, 0, 0]));
         }
-        for it in profile.call_times().flat_map(|it| &it.rows) {
+        for it in profile.call_times().flat_map(|it| it.rows) {
             numbers.push((row(it.trace), [0, 0, it.self_ns, it.count, 0]));
         }
         for site in &profile.sites().unwrap().rows {
@@ -241,14 +204,12 @@ mod tests {
 
     /// The totals of all sections, in their order.
     fn totals(profile: &Profile) -> Vec<u64> {
-        let total = |event: &Event| match event {
-            Event::CpuSamples(it) => it.total,
-            Event::Other(it) => it.total,
-            Event::CallTimes(it) => it.total_ns,
-            Event::Sites(it) => it.total.allocated_bytes,
-            _ => 0,
+        let total = |section: &Section| match section.view(profile) {
+            SectionView::CallTimes(it) => it.total_ns,
+            SectionView::Sites(it) => it.total.allocated_bytes,
+            _ => section.head.columns[0].total,
         };
-        profile.events.iter().map(total).collect()
+        profile.sections().map(total).collect()
     }
 
     #[test]

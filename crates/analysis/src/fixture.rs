@@ -4,8 +4,8 @@
 mod model;
 
 use perk_profile::{
-    Allocations, CallEdge, CallEdges, CallRow, CallTimes, Event, OtherMetric, Profile, Site, Sites,
-    Thread, ThreadId,
+    Allocations, CallEdge, CallEdges, CallRow, CallTimes, Event, Metric, Profile, Section, Site,
+    Sites, Thread, ThreadId, Unit,
 };
 
 pub(crate) use self::model::{
@@ -22,8 +22,8 @@ pub(crate) fn thread(profile: &mut Profile, name: &str) -> ThreadId {
 /// Adds what another tool counted: stack and number.
 pub(crate) fn push_metric(profile: &mut Profile, name: &str, rows: &[(&str, u64)]) {
     let (rows, total) = numbers(profile, rows);
-    let metric = OtherMetric { name: name.to_owned(), total, rows, ..OtherMetric::default() };
-    profile.events.push(Event::Other(metric));
+    let metric = Metric::other(name, Unit::Count);
+    profile.events.push(Section::of(metric, total, rows).into());
 }
 
 /// Adds a section of calls: stack, thread, number of calls, self time.
@@ -36,7 +36,7 @@ pub(crate) fn push_times(profile: &mut Profile, rows: &[(&str, Option<ThreadId>,
         })
         .collect();
     let total_ns = rows.iter().map(|row| row.self_ns).sum();
-    profile.events.push(Event::CallTimes(CallTimes { total_ns, rows, written: None }));
+    profile.events.push(Event::from(CallTimes { total_ns, rows, written: None }));
 }
 
 /// A profile of the calls of one thread.
@@ -59,7 +59,7 @@ pub(crate) fn push_sites(profile: &mut Profile, rows: &[(&str, &str, [u64; 4])])
         sites.total.add(objects);
         sites.rows.push(Site { class, trace, objects });
     }
-    profile.events.push(Event::Sites(sites));
+    profile.events.push(Event::from(sites));
 }
 
 /// A profile of callees, callers, calls and total times; an empty name is a method not known.
@@ -72,6 +72,7 @@ pub(crate) fn edges(rows: &[(&str, &str, u64, u64)]) -> Profile {
             CallEdge { callee: known(callee), caller: known(caller), thread: None, count, total_ns }
         })
         .collect();
-    profile.events.push(Event::CallEdges(CallEdges { rows, written: None }));
+    let section = CallEdges { rows, written: None }.section(&mut profile);
+    profile.events.push(section.into());
     profile
 }

@@ -123,7 +123,12 @@ fn cut_traces(profile: &Profile) -> Vec<TraceId> {
         !starts[profile.symbols.get_frame(frame).method.index()]
             && (!are_shorter_whole || depths[node.index()] >= limit)
     };
-    let traces = traces.iter().enumerate().filter(|(_, trace)| is_cut(trace.node));
+    let mut is_pair = vec![false; traces.len()];
+    for pairs in profile.sections().filter(|section| section.head.is_by_pair) {
+        pairs.rows().for_each(|(key, _)| is_pair[key.trace.index()] = true);
+    }
+    let traces = traces.iter().zip(is_pair).enumerate();
+    let traces = traces.filter(|(_, (trace, is_pair))| !is_pair && is_cut(trace.node));
     traces.map(|(index, _)| TraceId::new(index)).collect()
 }
 
@@ -302,8 +307,8 @@ fn heaviest_nodes(
         return nodes;
     }
     let mut weights = vec![0_u64; profile.tree.len()];
-    for (trace, _, number) in metric.rows(profile).rows {
-        let weight = &mut weights[profile.get_trace(trace).node.index()];
+    for (key, number) in metric.rows(profile).rows {
+        let weight = &mut weights[profile.get_trace(key.trace).node.index()];
         *weight = weight.saturating_add(number);
     }
     for index in (1..weights.len()).rev() {

@@ -11,7 +11,9 @@ mod ranked;
 
 use std::hash::Hash;
 
-use perk_profile::{FrameId, KeyedMap, Line, MethodId, Metric, NodeId, Profile, StrId, ThreadId};
+use perk_profile::{
+    FrameId, KeyedMap, Line, MethodId, Metric, NodeId, Profile, StrId, Subject, ThreadId,
+};
 
 pub use levels::{LevelNode, LevelTree};
 pub use ranked::{Flat, RankedNode, RankedTree};
@@ -31,8 +33,8 @@ pub enum Part {
         /// Whether the frame is that of a native method.
         native: bool,
     },
-    /// The class of this name: of objects that were allocated, or of a lock.
-    Class(StrId),
+    /// What a number is about: the class of objects or of a lock; below it, a field.
+    Subject(StrId),
     /// What has no known stack.
     NoStack,
     /// What belongs to traces that the file left out.
@@ -80,9 +82,9 @@ impl<L: Clone + Ord + Hash> LabelTree<L> {
         // The nodes of the profile's tree that are in this one already, and where.
         let mut known: KeyedMap<(Option<StrId>, NodeId), u32> = KeyedMap::default();
         let mut path: Vec<(NodeId, FrameId)> = Vec::new();
-        for &(trace, class, number) in &numbers.rows {
+        for &(key, number) in &numbers.rows {
             listed = listed.saturating_add(number);
-            let trace = profile.get_trace(trace);
+            let trace = profile.get_trace(key.trace);
             if scope.thread.is_some() && trace.thread != scope.thread {
                 continue;
             }
@@ -108,9 +110,12 @@ impl<L: Clone + Ord + Hash> LabelTree<L> {
             if node == base {
                 node = builder.child(base, Part::NoStack);
             }
-            if let Some(class) = class {
+            if let Some(class) = key.subject.class() {
                 let name = profile.symbols.get_class(class).name;
-                node = builder.child(node, Part::Class(name));
+                node = builder.child(node, Part::Subject(name));
+            }
+            if let Subject::Field(_, name) = key.subject {
+                node = builder.child(node, Part::Subject(name));
             }
             if scope.through.as_ref().is_none_or(|label| builder.is_through(node, label)) {
                 builder.add(node, number);
@@ -188,7 +193,7 @@ fn name(profile: &Profile, part: Part) -> String {
         Part::Method { id, .. } => {
             profile.symbols.method_name(id).trim_start_matches("T.").to_owned()
         }
-        Part::Class(name) => profile.symbols.strings.get(name).to_owned(),
+        Part::Subject(name) => profile.symbols.strings.get(name).to_owned(),
         Part::NoStack | Part::BelowCutoff => format!("{part:?}"),
     }
 }

@@ -38,7 +38,7 @@ pub fn lock_classes(profile: &Profile) -> Vec<(ClassId, LockKind, Waits)> {
 /// How long the threads of a profile per thread waited, most time blocked first.
 pub fn waiting_threads(profile: &Profile) -> Vec<(ThreadId, Waits)> {
     let mut sums: KeyedMap<ThreadId, Waits> = KeyedMap::default();
-    for row in profile.monitor_times().flat_map(|section| &section.rows) {
+    for row in profile.monitor_times().flat_map(|section| section.rows) {
         if let Some(thread) = profile.get_trace(row.trace).thread {
             sums.entry(thread).or_default().add(row.waits);
         }
@@ -55,9 +55,9 @@ fn merge<K: Copy + Eq + std::hash::Hash>(
 ) -> Vec<(K, ClassId, LockKind, Waits)> {
     let mut rows: Vec<(K, ClassId, LockKind, Waits)> = Vec::new();
     let mut places: KeyedMap<(StrId, LockKind, K), usize> = KeyedMap::default();
-    for row in profile.monitor_times().flat_map(|section| &section.rows) {
+    for row in profile.monitor_times().flat_map(|section| section.rows) {
         let name = profile.symbols.get_class(row.class).name;
-        let key = key(row);
+        let key = key(&row);
         let place = *places.entry((name, row.kind, key)).or_insert_with(|| {
             rows.push((key, row.class, row.kind, Waits::default()));
             rows.len() - 1

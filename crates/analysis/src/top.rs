@@ -135,7 +135,7 @@ mod tests {
             rows.push((profile.trace(node, None), count));
         }
         let total = rows.iter().map(|&(_, count)| count).sum();
-        profile.events.push(Event::CpuSamples(CpuSamples { total, rows, ..CpuSamples::default() }));
+        profile.events.push(Event::from(CpuSamples { total, rows, ..CpuSamples::default() }));
         profile
     }
 
@@ -169,7 +169,7 @@ mod tests {
         let mut push = |count, is_interim| {
             let rows = vec![(trace, count)];
             let samples = CpuSamples { total: count, rows, is_interim, ..CpuSamples::default() };
-            profile.events.push(Event::CpuSamples(samples));
+            profile.events.push(Event::from(samples));
             profile.total_cpu_samples().total
         };
         assert_eq!(push(2, true), 2);
@@ -199,11 +199,7 @@ mod tests {
         let node = profile.traces().last().unwrap().node;
         let trace = profile.trace(node, Some(thread));
         let rows = vec![(trace, 5)];
-        profile.events.push(Event::CpuSamples(CpuSamples {
-            total: 5,
-            rows,
-            ..CpuSamples::default()
-        }));
+        profile.events.push(Event::from(CpuSamples { total: 5, rows, ..CpuSamples::default() }));
         let samples = profile.total_cpu_samples();
         assert_eq!(samples.total, 6);
         assert_eq!(threads(&profile, &samples), [(thread, 5)]);

@@ -68,7 +68,7 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
 
 /// What a profile has, in words.
 fn contents(profile: &Profile) -> String {
-    let metrics = Metric::all_of(profile).into_iter().filter(Metric::is_leading);
+    let metrics = Metric::leading_of(profile);
     let metrics = metrics.map(|metric| metric.name().to_owned());
     let others = [
         (profile.call_edges().next().is_some(), "callers and callees"),

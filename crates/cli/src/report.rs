@@ -162,9 +162,7 @@ fn filter(
     if filter.is_empty() {
         return Vec::new();
     }
-    let before: Vec<_> = Metric::all_of(&input.profile)
-        .into_iter()
-        .filter(Metric::is_leading)
+    let before: Vec<_> = Metric::leading_of(&input.profile)
         .map(|metric| (metric.rows(&input.profile).total, metric))
         .collect();
     joined.without(&input.profile, &filter.hidden(&input.profile.symbols));
@@ -241,8 +239,9 @@ impl<'a> Content<'a> {
         joined: &'a InferredCallers,
         asked: Option<Metric>,
     ) -> Self {
-        let metrics = Metric::all_of(profile).into_iter();
-        let metrics = metrics.filter(|it| it.is_leading() || asked.as_ref() == Some(it));
+        let mut metrics: Vec<_> = Metric::leading_of(profile).collect();
+        metrics.extend(asked.clone().filter(|it| !metrics.contains(it)));
+        let metrics = metrics.into_iter();
         Self {
             profile,
             joined,
@@ -374,7 +373,7 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use perk_profile::{Event, Frame, Line, Method, OtherMetric, Unit};
+    use perk_profile::{Frame, Line, Method, Section, Unit};
 
     use super::*;
     use crate::args::{Cli, Command};
@@ -399,12 +398,8 @@ mod tests {
         for (name, unit, number) in
             [("delay", Unit::Nanoseconds, 5_000_000), ("misses", Unit::Count, 7)]
         {
-            profile.events.push(Event::Other(OtherMetric {
-                name: name.to_owned(),
-                unit,
-                total: 2 * number,
-                rows: vec![(trace, number)],
-            }));
+            let metric = Metric::other(name, unit);
+            profile.events.push(Section::of(metric, 2 * number, [(trace, number)]).into());
         }
         profile
     }

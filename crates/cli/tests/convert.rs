@@ -49,14 +49,15 @@ fn what_a_form_cannot_hold_is_refused() {
         let waits = Waits { blocked_count: 1, blocked_ns: 5_000_000, ..Waits::default() };
         let rows = vec![MonitorRow { trace, class, kind: LockKind::Monitor, waits }];
         let times = MonitorTimes { total_ns: 5_000_000, rows, written: None };
-        profile.events.push(Event::MonitorTimes(times));
+        profile.events.push(Event::from(times));
     });
     only(&folder, "edges", |profile| {
         let node = path(profile, "T.main");
         let frame = profile.tree.frame(node).unwrap();
         let callee = Some(profile.symbols.get_frame(frame).method);
         let edge = CallEdge { callee, caller: None, thread: None, count: 3, total_ns: 4_000_000 };
-        profile.events.push(Event::CallEdges(CallEdges { rows: vec![edge], written: None }));
+        let edges = CallEdges { rows: vec![edge], written: None }.section(profile);
+        profile.events.push(edges.into());
     });
     only(&folder, "sites", |profile| push_sites(profile, &[("T", "T.main;T.f", [64, 4, 16, 1])]));
     folder.file("samples", "T.main;T.f 3\n");
@@ -66,10 +67,10 @@ fn what_a_form_cannot_hold_is_refused() {
     for (profile, held_by) in [
         ("heap", vec!["hprof"]),
         ("monitors", by_path.to_vec()),
-        ("edges", vec!["txt", "hprof", "prof"]),
+        ("edges", [&by_path[..], &["prof"]].concat()),
         ("sites", [&by_path[..], &["aprof", "jamaica"]].concat()),
         ("samples", [&by_path[..], &["xprof"]].concat()),
-        ("fields", vec!["fields"]),
+        ("fields", [&by_path[1..], &["fields"]].concat()),
     ] {
         for form in FORMS {
             let name = format!("{profile}.{form}");
@@ -84,8 +85,8 @@ fn what_a_form_cannot_hold_is_refused() {
         }
     }
     let output = folder.run(&["convert", "fields", "-o", "x.hprof"]);
-    let expected = "perk: cannot write x.hprof: HPROF binary: no place for field accesses; the \
-                    profile has nothing else\n";
+    let expected =
+        "perk: left out, as HPROF binary has no place for it: field accesses by object\n";
     assert_eq!(stderr(&output), expected);
     // To stdout nothing is written either.
     assert_refused(&folder.run(&["convert", "heap", "--to", "html", "-o", "-"]), &["heap dumps"]);

@@ -4,7 +4,7 @@
 use perk_hprof::Format;
 use perk_profile::{
     Accounting, Allocations, CallEdge, CallEdges, CallRow, CallTimes, Event, Frame, Line, Method,
-    MethodId, NodeId, Profile, Site, Sites,
+    MethodId, Metric, NodeId, Profile, Site, Sites,
 };
 
 use crate::util::{Folder, assert_refused, stderr, stdout};
@@ -47,7 +47,7 @@ pub(crate) fn push_times(profile: &mut Profile, rows: &[(&str, u64, u64)]) {
     };
     let rows: Vec<_> = rows.iter().map(row).collect();
     let total_ns = rows.iter().map(|row| row.self_ns).sum();
-    profile.events.push(Event::CallTimes(CallTimes { total_ns, rows, written: None }));
+    profile.events.push(Event::from(CallTimes { total_ns, rows, written: None }));
 }
 
 /// Adds sites: a class, a path, and bytes and number of all objects and of the live ones.
@@ -61,7 +61,7 @@ pub(crate) fn push_sites(profile: &mut Profile, rows: &[(&str, &str, [u64; 4])])
         sites.total.add(objects);
         sites.rows.push(Site { class, trace, objects });
     }
-    profile.events.push(Event::Sites(sites));
+    profile.events.push(Event::from(sites));
 }
 
 /// Writes a profile, as the agent does, in the form that holds everything.
@@ -137,8 +137,9 @@ fn the_report_shows_calls_and_allocations() {
 fn numbers_that_were_cut_are_absent() {
     let mut profile = Profile::default();
     push_times(&mut profile, &[("T.main;T.mid;T.leaf", 3, 97)]);
-    let Some(Event::CallTimes(times)) = profile.events.first_mut() else { panic!() };
-    times.total_ns = 100_000_000;
+    let Some(Event::Section(section)) = profile.events.first_mut() else { panic!() };
+    let place = section.head.place(&Metric::SelfTime).unwrap();
+    section.head.columns[place].total = 100_000_000;
     let folder = Folder::new();
     write(&folder, "cut.perk", &profile);
     let shown = |arguments: &[&str]| report(&folder, &[&["cut.perk"], arguments].concat());
@@ -240,8 +241,8 @@ fn estimates_are_marked() {
     let folder = Folder::new();
     let mut profile = Profile::default();
     push_sites(&mut profile, &SITES);
-    let Some(Event::Sites(sites)) = profile.events.last_mut() else { panic!("no sites") };
-    sites.sample_interval_bytes = Some(512_000);
+    let Some(Event::Section(section)) = profile.events.last_mut() else { panic!("no sites") };
+    section.head.columns.iter_mut().for_each(|column| column.period = Some(512_000));
     write(&folder, "p.hprof", &profile);
     let text = report(&folder, &["p.hprof"]);
     assert!(text.contains("about 10 kB allocated"), "{text}");
@@ -315,7 +316,8 @@ fn tables_of_classes_and_of_callers() {
         total_ns,
     };
     let rows = vec![edge(f, Some(main), 30, 60_000_000), edge(main, None, 1, 100_000_000)];
-    profile.events.push(Event::CallEdges(CallEdges { rows, written: None }));
+    let section = CallEdges { rows, written: None }.section(&mut profile);
+    profile.events.push(section.into());
     write(&folder, "old.hprof", &profile);
     for name in ["old.prof", "old.txt"] {
         assert!(folder.run(&["convert", "old.hprof", "-o", name]).status.success());
@@ -329,8 +331,9 @@ fn tables_of_classes_and_of_callers() {
             ],
         );
     }
-    assert_refused(
-        &folder.run(&["convert", "old.hprof", "-o", "x.html"]),
-        &["cannot write x.html", "no place for calls by callee and caller"],
-    );
+    // As stacks of a callee and its caller.
+    let output = folder.run(&["convert", "old.hprof", "-o", "x.collapsed"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let lines = std::fs::read_to_string(folder.join("x.collapsed")).unwrap();
+    assert_eq!(lines, "T.main 1\nT.main;T.f 30\n");
 }

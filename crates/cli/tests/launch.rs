@@ -40,7 +40,6 @@ fn refused_before_the_program_starts() {
         (&["--heap", "sites", "--sample", "1g"], &["--sample", "512k"]),
         (&["--aprof", "--gc"], &["--gc", "--heap"]),
         (&["--from-signal"], &["--from-signal", "--aprof"]),
-        (&["--cpu", "old", "-o", "a.html"], &["cannot write a.html", "callee and caller"]),
         (&["--cpu", "times", "-o", "a.prof"], &["cannot write a.prof", "the profile has none"]),
         (&["--cpu", "times", "-o", "a.aprof"], &["cannot write a.aprof", "allocations"]),
     ] {

@@ -64,7 +64,7 @@ fn deadlock() -> Folder {
     };
     let queue = profile.symbols.class("T$Queue");
     let row = |class, kind, waits| MonitorRow { trace, class, kind, waits };
-    profile.events.push(Event::MonitorTimes(MonitorTimes {
+    profile.events.push(Event::from(MonitorTimes {
         total_ns: 400 * MS_NS,
         rows: vec![
             row(class, LockKind::Monitor, waits(3, 300, 0, 0)),

@@ -129,8 +129,8 @@ fn a_leaf_points_at_its_callers_and_at_what_is_allocated() {
         1000 calls of 40 us, fewer in: T.main (75 %), T.read (25 %)
 ";
     assert!(text.contains(expected), "{text}");
-    let Some(Event::Sites(sites)) = profile.events.last_mut() else { panic!("no sites") };
-    sites.sample_interval_bytes = Some(512_000);
+    let Some(Event::Section(section)) = profile.events.last_mut() else { panic!("no sites") };
+    section.head.columns.iter_mut().for_each(|column| column.period = Some(512_000));
     write(&folder, "estimated.hprof", &profile);
     let text = report(&folder, &["estimated.hprof"]);
     assert!(text.contains("allocates below: about 5 MB of byte[][]"), "{text}");

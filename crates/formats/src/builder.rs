@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use perk_profile::{
-    CpuSamples, Event, Frame, FrameId, KeyedMap, Line, Method, NodeId, OtherMetric, Profile, StrId,
-    Thread, ThreadId, TraceId, Unit, mutf8,
+    Column, Frame, FrameId, KeyedMap, Line, Method, Metric, NodeId, Profile, Section, SectionHead,
+    StrId, Thread, ThreadId, TraceId, Unit, mutf8,
 };
 
 /// The serial number of the first thread, as in HPROF files.
@@ -18,7 +18,7 @@ pub(crate) struct ProfileBuilder {
     pub(crate) interval_ns: Option<u64>,
     threads: KeyedMap<(StrId, u64), ThreadId>,
     samples: Counts,
-    metrics: Vec<(OtherMetric, Counts)>,
+    metrics: Vec<(Metric, Counts)>,
     /// Names that are not UTF-8.
     bad_names: u64,
 }
@@ -49,9 +49,11 @@ impl Counts {
         self.total = self.total.saturating_add(count);
     }
 
-    fn rows(self) -> Vec<(TraceId, u64)> {
+    /// The section of the traces that have a number.
+    fn section(self, column: Column) -> Section {
         let rows = self.of_trace.into_iter().enumerate().filter(|&(_, count)| count > 0);
-        rows.map(|(index, count)| (TraceId::new(index), count)).collect()
+        let rows = rows.map(|(index, count)| (TraceId::new(index).into(), [count]));
+        Section::with_rows(SectionHead::new([column]), rows)
     }
 }
 
@@ -149,10 +151,9 @@ impl ProfileBuilder {
 
     /// The metric of that name.
     pub(crate) fn metric(&mut self, name: &str, unit: Unit) -> MetricId {
-        let known = self.metrics.iter().position(|(metric, _)| metric.name == name);
+        let known = self.metrics.iter().position(|(metric, _)| metric.name() == name);
         MetricId(known.unwrap_or_else(|| {
-            let metric = OtherMetric { name: name.to_owned(), unit, ..OtherMetric::default() };
-            self.metrics.push((metric, Counts::default()));
+            self.metrics.push((Metric::other(name, unit), Counts::default()));
             self.metrics.len() - 1
         }))
     }
@@ -180,15 +181,15 @@ impl ProfileBuilder {
         self.note(self.bad_names, "name is", "names are", what);
         let mut events = Vec::new();
         if self.samples.total > 0 || self.metrics.is_empty() {
-            events.push(Event::CpuSamples(CpuSamples {
-                total: self.samples.total,
-                rows: self.samples.rows(),
-                interval_ns: self.interval_ns,
-                ..CpuSamples::default()
-            }));
+            let column = Column {
+                period: self.interval_ns,
+                ..Column::new(Metric::Samples, self.samples.total)
+            };
+            events.push(self.samples.section(column).into());
         }
         events.extend(self.metrics.into_iter().map(|(metric, counts)| {
-            Event::Other(OtherMetric { total: counts.total, rows: counts.rows(), ..metric })
+            let column = Column::new(metric, counts.total);
+            counts.section(column).into()
         }));
         self.profile.events.extend(events);
         self.profile

@@ -180,7 +180,7 @@ fn text(profile: &Profile, part: Part) -> String {
             let method = profile.symbols.get_method(id);
             frame(profile.symbols.class_name(method.class), strings.get(method.name))
         }
-        Part::Class(name) => escape(strings.get(name)).into_owned(),
+        Part::Subject(name) => escape(strings.get(name)).into_owned(),
         Part::NoStack => NO_STACK.to_owned(),
         Part::BelowCutoff => BELOW_CUTOFF.to_owned(),
     }

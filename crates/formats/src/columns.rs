@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use perk_profile::{
-    Allocations, CallRow, CallTimes, ClassId, CpuSamples, Event, KnownObjects, LockKind, Metric,
-    MetricRows, MonitorRow, MonitorTimes, OtherMetric, Profile, Site, Sites, TraceId, Unit, Waits,
+    Allocations, CallRow, CallTimes, Event, Key, KnownObjects, LockKind, Metric, MetricRows,
+    MonitorRow, MonitorTimes, Profile, Section, SectionHead, Site, Sites, Subject, TraceId, Unit,
+    Waits, section,
 };
 
 /// The class of objects and locks that the file does not name.
@@ -40,16 +41,13 @@ pub(crate) fn metric(name: &str, unit: Unit, all: &[&str]) -> Option<Metric> {
     all.contains(&needed.file_name()).then_some(metric)
 }
 
-/// A trace, and the class of the objects or of the lock where the metric has one.
-pub(crate) type Place = (TraceId, Option<ClassId>);
-
 /// The numbers of one metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Column {
     pub(crate) metric: Metric,
-    /// Of all places, those that the file left out among them.
+    /// Of all rows, those that the file left out among them.
     pub(crate) total: u64,
-    pub(crate) rows: Vec<(Place, u64)>,
+    pub(crate) rows: Vec<(Key, u64)>,
 }
 
 impl Column {
@@ -59,14 +57,14 @@ impl Column {
     }
 
     /// Adds a number, of no place where the file left that out.
-    pub(crate) fn add(&mut self, place: Option<Place>, number: u64) {
+    pub(crate) fn add(&mut self, key: Option<Key>, number: u64) {
         if number > 0 {
             self.total = self.total.saturating_add(number);
-            self.rows.extend(place.map(|place| (place, number)));
+            self.rows.extend(key.map(|key| (key, number)));
         }
     }
 
-    /// Adds up the rows of each place; they are in order of trace then.
+    /// Adds up the rows of each trace and subject; they are in order of trace then.
     pub(crate) fn merge(&mut self) {
         self.rows = sums(std::mem::take(&mut self.rows));
     }
@@ -78,7 +76,7 @@ impl Column {
     }
 
     fn by_trace(self) -> Vec<(TraceId, u64)> {
-        sums(self.rows.into_iter().map(|((trace, _), number)| (trace, number)).collect())
+        sums(self.rows.into_iter().map(|(key, number)| (key.trace, number)).collect())
     }
 }
 
@@ -98,11 +96,10 @@ fn sums<K: Copy + Ord>(mut rows: Vec<(K, u64)>) -> Vec<(K, u64)> {
 
 /// All numbers that `profile` has by call path.
 pub(crate) fn of_profile(profile: &Profile) -> Vec<Column> {
-    let others = Metric::all_of(profile).into_iter().filter(Metric::is_other);
+    let others = Metric::all_of(profile).into_iter().filter(|metric| !ORDER.contains(metric));
     let column = |metric: Metric| {
         let MetricRows { total, rows } = metric.rows(profile);
-        let rows = rows.into_iter().filter(|row| row.2 > 0);
-        let rows = rows.map(|(trace, class, number)| ((trace, class), number)).collect();
+        let rows = rows.into_iter().filter(|row| row.1 > 0).collect();
         Column { metric, total, rows }
     };
     let columns = ORDER.into_iter().chain(others).map(column);
@@ -120,96 +117,99 @@ pub(crate) struct Intervals {
 
 /// Puts `columns` into `profile`: samples, calls with their times, sites, locks and other metrics.
 pub(crate) fn into_profile(profile: &mut Profile, columns: Vec<Column>, intervals: Intervals) {
-    let mut calls: BTreeMap<TraceId, CallRow> = BTreeMap::new();
-    let mut total_ns = 0_u64;
-    let mut objects: BTreeMap<(TraceId, ClassId), Allocations> = BTreeMap::new();
-    let mut total_objects = Allocations::default();
-    let mut waits: BTreeMap<(TraceId, ClassId), Waits> = BTreeMap::new();
-    let mut blocked_ns = 0_u64;
+    let is_in = |column: &&Column, of: &[Metric]| of.contains(&column.metric);
+    let is_of_live = |column: &&Column| is_in(column, &[Metric::LiveBytes, Metric::LiveObjects]);
+    let known =
+        KnownObjects { live: columns.iter().any(|it| is_of_live(&it)), ..KnownObjects::default() };
+    let calls = sums_of(profile, Metric::OF_CALLS, &columns, false);
+    let objects = sums_of(profile, Metric::OF_OBJECTS, &columns, true);
+    let waits = sums_of(profile, Metric::OF_LOCKS, &columns, true);
     let mut others = Vec::new();
-    let is_of_live = |it: &Column| matches!(it.metric, Metric::LiveBytes | Metric::LiveObjects);
-    let known = KnownObjects { live: columns.iter().any(is_of_live), ..KnownObjects::default() };
     for column in columns {
-        let total = column.total;
-        match column.metric.clone() {
-            Metric::Samples => profile.events.push(Event::CpuSamples(CpuSamples {
-                total,
-                rows: column.by_trace(),
-                interval_ns: intervals.sample_ns,
-                ..CpuSamples::default()
-            })),
-            Metric::Other(name, unit) => {
-                let name = name.to_string();
-                others.push(OtherMetric { name, unit, total, rows: column.by_trace() });
-            }
-            metric @ (Metric::SelfTime | Metric::Calls) => {
-                let is_time = metric == Metric::SelfTime;
-                if is_time {
-                    total_ns = total_ns.saturating_add(total);
-                }
-                for (trace, number) in column.by_trace() {
-                    let empty = CallRow { trace, count: 0, self_ns: 0, total_ns: 0 };
-                    let row = calls.entry(trace).or_insert(empty);
-                    let sum = if is_time { &mut row.self_ns } else { &mut row.count };
-                    *sum = sum.saturating_add(number);
-                }
-            }
-            metric => {
-                if let Some(number) = metric.of_objects() {
-                    let sum = number(&mut total_objects);
-                    *sum = sum.saturating_add(total);
-                    add_by_class(profile, &mut objects, column.rows, number);
-                } else if let Some(number) = metric.of_waits() {
-                    if metric == Metric::BlockedTime {
-                        blocked_ns = blocked_ns.saturating_add(total);
-                    }
-                    add_by_class(profile, &mut waits, column.rows, number);
-                }
-            }
+        let section = |period| {
+            let head = section::Column {
+                period,
+                ..section::Column::new(column.metric.clone(), column.total)
+            };
+            let rows = column.clone().by_trace().into_iter();
+            let rows = rows.map(|(trace, number)| (trace.into(), [number]));
+            Event::Section(Section::with_rows(SectionHead::new([head]), rows))
+        };
+        match column.metric {
+            Metric::Samples => profile.events.push(section(intervals.sample_ns)),
+            Metric::Other(..) => others.push(section(None)),
+            _ => {}
         }
     }
-    if !calls.is_empty() || total_ns > 0 {
-        let mut times =
-            CallTimes { total_ns, rows: calls.into_values().collect(), ..CallTimes::default() };
+    if let Some(([_, total_ns, _], rows)) = calls {
+        let row = |(key, [count, self_ns, total_ns]): (Key, [u64; 3])| CallRow {
+            trace: key.trace,
+            count,
+            self_ns,
+            total_ns,
+        };
+        let rows = rows.into_iter().map(row).collect();
+        let mut times = CallTimes { total_ns, rows, ..CallTimes::default() };
         times.rank(0.0);
-        profile.events.push(Event::CallTimes(times));
+        profile.events.push(times.into());
     }
-    if total_objects != Allocations::default() {
-        let site = |((trace, class), objects)| Site { class, trace, objects };
+    if let Some((total, rows)) = objects {
+        let site = |(key, numbers): (Key, [u64; 4])| {
+            let class = key.subject.class()?;
+            Some(Site { class, trace: key.trace, objects: Allocations::of(numbers) })
+        };
         let mut sites = Sites {
-            total: total_objects,
-            rows: objects.into_iter().map(site).collect(),
+            total: Allocations::of(total),
+            rows: rows.into_iter().filter_map(site).collect(),
             sample_interval_bytes: intervals.sites_bytes,
             known,
             ..Sites::default()
         };
         sites.rank(0.0);
-        profile.events.push(Event::Sites(sites));
+        profile.events.push(sites.into());
     }
-    if !waits.is_empty() || blocked_ns > 0 {
+    if let Some(([_, total_ns, ..], rows)) = waits {
         let symbols = &profile.symbols;
-        let row = |((trace, class), waits)| {
+        let row = |(key, numbers): (Key, [u64; 4])| {
+            let class = key.subject.class()?;
             let kind = LockKind::of_class(symbols.class_name(class));
-            MonitorRow { trace, class, kind, waits }
+            Some(MonitorRow { trace: key.trace, class, kind, waits: Waits::of(numbers) })
         };
-        let rows = waits.into_iter().map(row).collect();
-        let mut times = MonitorTimes { total_ns: blocked_ns, rows, written: None };
+        let rows = rows.into_iter().filter_map(row).collect();
+        let mut times = MonitorTimes { total_ns, rows, written: None };
         times.rank(0.0);
-        profile.events.push(Event::MonitorTimes(times));
+        profile.events.push(times.into());
     }
-    profile.events.extend(others.into_iter().map(Event::Other));
+    profile.events.extend(others);
 }
 
-/// Adds the rows of a column to the sums by trace and class.
-fn add_by_class<S: Default>(
+/// Totals, and the numbers of each row.
+type Sums<const N: usize> = ([u64; N], BTreeMap<Key, [u64; N]>);
+
+/// The totals and the rows of the columns of these metrics; `None` where there are none. Where they
+/// have subjects, what has none is of a class that is not known.
+fn sums_of<const N: usize>(
     profile: &mut Profile,
-    sums: &mut BTreeMap<(TraceId, ClassId), S>,
-    rows: Vec<(Place, u64)>,
-    number: fn(&mut S) -> &mut u64,
-) {
-    for ((trace, class), count) in rows {
-        let class = class.unwrap_or_else(|| profile.symbols.class(UNKNOWN_CLASS));
-        let sum = number(sums.entry((trace, class)).or_default());
-        *sum = sum.saturating_add(count);
+    metrics: [Metric; N],
+    columns: &[Column],
+    have_subjects: bool,
+) -> Option<Sums<N>> {
+    let mut totals = [0_u64; N];
+    let mut rows: BTreeMap<Key, [u64; N]> = BTreeMap::new();
+    for column in columns {
+        let Some(place) = metrics.iter().position(|metric| *metric == column.metric) else {
+            continue;
+        };
+        totals[place] = totals[place].saturating_add(column.total);
+        for &(Key { trace, subject }, number) in &column.rows {
+            let subject = match (have_subjects, subject) {
+                (false, _) => Subject::None,
+                (true, Subject::None) => Subject::Class(profile.symbols.class(UNKNOWN_CLASS)),
+                (true, subject) => subject,
+            };
+            let sum = &mut rows.entry(Key { trace, subject }).or_insert([0; N])[place];
+            *sum = sum.saturating_add(number);
+        }
     }
+    (!rows.is_empty() || totals != [0; N]).then_some((totals, rows))
 }

@@ -6,7 +6,7 @@ use std::hash::Hash;
 use std::io::{self, Read, Write};
 
 use perk_analysis::label_tree::{LevelTree, Part};
-use perk_profile::{Line, Metric, NodeId, Profile, deep};
+use perk_profile::{Line, Metric, NodeId, Profile, Section, deep};
 
 use crate::Error;
 
@@ -138,19 +138,16 @@ pub enum Depth {
 /// A part of profiles that is not a metric by call path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Document {
-    /// Calls by callee and caller.
-    Edges,
     /// Dumps of threads and monitors.
     MonitorDumps,
     /// Heap dumps by class.
     Heaps,
-    /// Accesses to fields.
+    /// Accesses to the fields of each object.
     Fields,
 }
 
 impl Document {
-    const ALL: [Document; 4] =
-        [Document::Edges, Document::MonitorDumps, Document::Heaps, Document::Fields];
+    const ALL: [Document; 3] = [Document::MonitorDumps, Document::Heaps, Document::Fields];
 
     fn all_of(profile: &Profile) -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|document| document.is_in(profile))
@@ -158,7 +155,6 @@ impl Document {
 
     fn is_in(self, profile: &Profile) -> bool {
         match self {
-            Document::Edges => profile.call_edges().next().is_some(),
             Document::MonitorDumps => profile.monitor_dumps().next().is_some(),
             Document::Heaps => profile.heaps().next().is_some(),
             Document::Fields => profile.field_accesses().is_some(),
@@ -168,10 +164,9 @@ impl Document {
     /// Its name in messages.
     fn title(self) -> &'static str {
         match self {
-            Document::Edges => "calls by callee and caller",
             Document::MonitorDumps => "monitor dumps",
             Document::Heaps => "heap dumps by class",
-            Document::Fields => "field accesses",
+            Document::Fields => "field accesses by object",
         }
     }
 }
@@ -365,8 +360,10 @@ impl PartialEq for dyn FileFormat {
 impl Eq for dyn FileFormat {}
 
 fn has_paths(profile: &Profile) -> bool {
-    let tree = &profile.tree;
-    (1..tree.len()).any(|index| tree.parent(NodeId::new(index)) != Some(tree.root()))
+    let by_path = profile.sections().filter(|section| !section.head.is_by_pair);
+    let mut nodes = by_path.flat_map(Section::rows).map(|row| profile.get_trace(row.0.trace).node);
+    let root = profile.tree.root();
+    nodes.any(|node| profile.tree.parent(node).is_some_and(|parent| parent != root))
 }
 
 fn has_lines(profile: &Profile) -> bool {
@@ -382,7 +379,7 @@ pub(crate) fn refusal(what: impl Into<String>) -> io::Error {
 #[cfg(test)]
 mod tests {
     use perk_profile::{
-        Event, HeapHistogram, LockKind, MonitorDump, MonitorRow, MonitorTimes, Waits,
+        Event, HeapHistogram, LockKind, MonitorDump, MonitorRow, MonitorTimes, Unit, Waits,
     };
 
     use super::*;
@@ -392,12 +389,19 @@ mod tests {
     fn files_hold_what_their_format_says() {
         let mut profile = fixture::everything();
         // pprof's name of the time of waits for locks.
-        profile.events.retain(|event| !matches!(event, Event::Other(it) if it.name == "delay"));
+        profile.events.retain(|event| match event {
+            Event::Section(it) => {
+                it.head.column(&Metric::other("delay", Unit::Nanoseconds)).is_none()
+            }
+            _ => true,
+        });
         for event in &mut profile.events {
             // Text has milliseconds.
-            if let Event::CallTimes(times) = event {
-                times.rows.iter_mut().for_each(|row| row.self_ns *= 1_000_000);
-                times.total_ns *= 1_000_000;
+            if let Event::Section(section) = event
+                && let Some(place) = section.head.place(&Metric::SelfTime)
+            {
+                section.change(|_, numbers| numbers[place] *= 1_000_000);
+                section.head.columns[place].total *= 1_000_000;
             }
         }
         let class = profile.symbols.class("T");
@@ -406,7 +410,7 @@ mod tests {
             Waits { blocked_count: 1, blocked_ns: 5_000_000, wait_count: 2, waited_ns: 3_000_000 };
         let rows = vec![MonitorRow { trace, class, kind: LockKind::Monitor, waits }];
         let times = MonitorTimes { total_ns: 5_000_000, rows, written: None };
-        profile.events.push(Event::MonitorTimes(times));
+        profile.events.push(times.into());
         profile.events.push(Event::MonitorDump(MonitorDump::default()));
         profile.events.push(Event::Heap(HeapHistogram::default()));
         let view = View::new(&profile, "");

@@ -1,8 +1,8 @@
 //! Profiles that the tests of several formats share.
 
 use perk_profile::{
-    Accounting, Allocations, CallRow, CallTimes, Event, Frame, Line, Method, Metric, OtherMetric,
-    Profile, Site, Sites, Timestamp, Unit,
+    Accounting, Allocations, CallRow, CallTimes, Event, Frame, Line, Method, Metric, Profile,
+    Section, Site, Sites, Timestamp, Unit,
 };
 use proptest::prelude::*;
 
@@ -33,7 +33,7 @@ pub(crate) fn everything() -> Profile {
         total_ns: 0,
     };
     let rows = vec![row(0, 10, 700), row(1, 1, 50)];
-    profile.events.push(Event::CallTimes(CallTimes { total_ns: 800, rows, written: None }));
+    profile.events.push(Event::from(CallTimes { total_ns: 800, rows, written: None }));
     let objects =
         Allocations { live_bytes: 16, live_count: 1, allocated_bytes: 72, allocated_count: 4 };
     let class = profile.symbols.class("java.util.Map$Entry[]");
@@ -43,10 +43,10 @@ pub(crate) fn everything() -> Profile {
         sample_interval_bytes: Some(512),
         ..Sites::default()
     };
-    profile.events.push(Event::Sites(sites));
+    profile.events.push(Event::from(sites));
     for (name, unit) in [("cache-misses", Unit::Count), ("delay", Unit::Nanoseconds)] {
-        let rows = vec![(traces[1], 9)];
-        profile.events.push(Event::Other(OtherMetric { name: name.into(), unit, total: 12, rows }));
+        let section = Section::of(Metric::other(name, unit), 12, [(traces[1], 9)]);
+        profile.events.push(section.into());
     }
     profile.accounting = Some(Accounting {
         program: "x.Main".into(),

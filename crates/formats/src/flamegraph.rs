@@ -234,7 +234,7 @@ impl<'a> Label<'a> {
         let strings = &profile.symbols.strings;
         match part {
             Part::Thread(name) => Self::named(Kind::Thread, strings.get(name)),
-            Part::Class(name) => Self::named(Kind::Objects, strings.get(name)),
+            Part::Subject(name) => Self::named(Kind::Objects, strings.get(name)),
             Part::NoStack => Self::named(Kind::NoStack, "[no stack]"),
             Part::BelowCutoff => Self::named(Kind::BelowCutoff, "[below cutoff]"),
             Part::Method { id, native } => {
@@ -557,7 +557,7 @@ mod tests {
         let class = profile.symbols.class("byte[]");
         let objects = Allocations { allocated_bytes: 72, ..Allocations::default() };
         let rows = vec![Site { class, trace, objects }];
-        profile.events = vec![Event::Sites(Sites { total: objects, rows, ..Sites::default() })];
+        profile.events = vec![Event::from(Sites { total: objects, rows, ..Sites::default() })];
         let mut out = Vec::new();
         write(&View::new(&profile, "test").with_metric(&Metric::AllocatedBytes), &mut out).unwrap();
         let html = String::from_utf8(out).unwrap();

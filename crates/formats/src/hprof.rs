@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 
 use perk_hprof::{Format, aprof, ascii, binary, old};
-use perk_profile::{Event, Metric, Profile, deep};
+use perk_profile::{Event, Key, Metric, Profile, deep};
 
 use crate::Error;
 use crate::file_format::{
@@ -28,7 +28,7 @@ impl FileFormat for Text {
             written: Some(Holds {
                 metrics: Metrics::All,
                 detail: Detail::Lines,
-                documents: &[Document::Edges, Document::MonitorDumps],
+                documents: &[Document::MonitorDumps],
                 accounting: true,
                 depth: Depth::Inner,
             }),
@@ -51,14 +51,16 @@ impl FileFormat for Text {
     }
 
     fn holds(&self, metric: &Metric) -> bool {
-        !metric.is_other() && !matches!(metric, Metric::WaitedTime | Metric::WaitCount)
+        let is_left_out = matches!(metric, Metric::WaitedTime | Metric::WaitCount);
+        !metric.is_other() && !metric.is_of_fields() && !is_left_out
     }
 
     fn special_losses(&self, profile: &Profile) -> Vec<&'static str> {
-        let mut samples = profile.cpu_samples().flat_map(|section| &section.rows);
+        let samples = Metric::Samples.rows(profile).rows;
+        let is_without = |row: &(Key, u64)| profile.frames(row.0.trace).next().is_none();
         let is_summary = |event: &Event| matches!(event, Event::HeapSummary(_));
         let losses = [
-            (samples.any(|row| profile.frames(row.0).next().is_none()), "samples without a stack"),
+            (samples.iter().any(is_without), "samples without a stack"),
             (profile.events.iter().any(is_summary), "heap summaries"),
             (
                 profile.sites().is_some_and(|sites| !sites.known.live),
@@ -87,7 +89,7 @@ impl FileFormat for Binary {
             written: Some(Holds {
                 metrics: Metrics::All,
                 detail: Detail::Lines,
-                documents: &[Document::Edges, Document::MonitorDumps, Document::Heaps],
+                documents: &[Document::MonitorDumps, Document::Heaps],
                 accounting: true,
                 depth: Depth::Whole,
             }),
@@ -126,7 +128,7 @@ impl FileFormat for Old {
             written: Some(Holds {
                 metrics: Metrics::Table,
                 detail: Detail::None,
-                documents: &[Document::Edges],
+                documents: &[],
                 accounting: false,
                 depth: Depth::Whole,
             }),
@@ -146,7 +148,7 @@ impl FileFormat for Old {
     }
 
     fn holds(&self, metric: &Metric) -> bool {
-        matches!(metric, Metric::Calls | Metric::SelfTime)
+        matches!(metric, Metric::Calls | Metric::SelfTime | Metric::TotalTime)
     }
 }
 
@@ -185,7 +187,7 @@ impl FileFormat for Aprof {
         let sites = profile
             .sites()
             .ok_or_else(|| refusal("the -Xaprof table holds allocations; the profile has none"))?;
-        aprof::write(out, &aprof::Table::of(profile, sites))
+        aprof::write(out, &aprof::Table::of(profile, &sites))
     }
 
     fn holds(&self, metric: &Metric) -> bool {

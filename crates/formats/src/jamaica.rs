@@ -8,13 +8,11 @@ use std::io::{self, Read, Write};
 
 use perk_profile::{
     Allocations, CallRow, CallTimes, Event, Frame, FrameId, KeyedMap, Line, Method, Metric,
-    OtherMetric, Profile, Site, Sites, Thread, ThreadId, TraceId, Unit,
+    Profile, Section, Site, Sites, Thread, ThreadId, TraceId, Unit,
 };
 
 use crate::Error;
-use crate::file_format::{
-    Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading, View,
-};
+use crate::file_format::{Depth, Detail, Facts, FileFormat, Holds, Metrics, Reading, View};
 use lines::{Entry, Mode, Signature};
 
 pub use writer::write;
@@ -93,7 +91,7 @@ impl FileFormat for Jamaica {
             written: Some(Holds {
                 metrics: Metrics::Table,
                 detail: Detail::Methods,
-                documents: &[Document::Edges],
+                documents: &[],
                 accounting: false,
                 depth: Depth::Whole,
             }),
@@ -146,7 +144,7 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
 #[derive(Default)]
 struct Reader {
     profile: Profile,
-    metrics: Vec<OtherMetric>,
+    metrics: Vec<(Metric, Vec<(TraceId, u64)>)>,
     /// The place of each trace in each metric.
     places: KeyedMap<(usize, TraceId), usize>,
     calls: Vec<CallRow>,
@@ -257,12 +255,9 @@ impl Reader {
     }
 
     fn metric(&mut self, name: &str, unit: Unit) -> usize {
-        self.metrics.iter().position(|metric| metric.name == name).unwrap_or_else(|| {
-            self.metrics.push(OtherMetric {
-                name: name.to_owned(),
-                unit,
-                ..OtherMetric::default()
-            });
+        let known = self.metrics.iter().position(|(metric, _)| metric.name() == name);
+        known.unwrap_or_else(|| {
+            self.metrics.push((Metric::other(name, unit), Vec::new()));
             self.metrics.len() - 1
         })
     }
@@ -270,7 +265,7 @@ impl Reader {
     /// The number of `trace` in a metric.
     fn number(&mut self, name: &str, unit: Unit, trace: TraceId) -> (usize, usize) {
         let index = self.metric(name, unit);
-        let rows = &mut self.metrics[index].rows;
+        let rows = &mut self.metrics[index].1;
         let place = *self.places.entry((index, trace)).or_insert_with(|| {
             rows.push((trace, 0));
             rows.len() - 1
@@ -280,14 +275,14 @@ impl Reader {
 
     fn add(&mut self, name: &str, unit: Unit, trace: TraceId, count: u64) {
         let (index, place) = self.number(name, unit, trace);
-        let number = &mut self.metrics[index].rows[place].1;
+        let number = &mut self.metrics[index].1[place].1;
         *number = number.saturating_add(count);
     }
 
     /// Of several runs the most counts.
     fn set_most(&mut self, name: &str, unit: Unit, trace: TraceId, count: u64) {
         let (index, place) = self.number(name, unit, trace);
-        let number = &mut self.metrics[index].rows[place].1;
+        let number = &mut self.metrics[index].1[place].1;
         *number = count.max(*number);
     }
 
@@ -361,22 +356,21 @@ impl Reader {
 
     fn finish(mut self) -> Profile {
         // What was executed first: it is what reports show where nothing else is asked for.
-        let rank = |metric: &OtherMetric| {
+        let rank = |(metric, _): &(Metric, Vec<(TraceId, u64)>)| {
             let order = [metric::BYTECODES, metric::CYCLES, metric::NATIVE_CALLS];
-            order.iter().position(|&name| name == metric.name).unwrap_or(order.len())
+            order.iter().position(|&name| name == metric.name()).unwrap_or(order.len())
         };
         self.metrics.sort_by_key(rank);
-        for mut metric in self.metrics {
-            let numbers = metric.rows.iter().map(|row| row.1);
-            metric.total = numbers.fold(0, u64::saturating_add);
-            self.profile.events.push(Event::Other(metric));
+        for (metric, rows) in self.metrics {
+            let total = rows.iter().map(|row| row.1).fold(0, u64::saturating_add);
+            self.profile.events.push(Section::of(metric, total, rows).into());
         }
         if !self.calls.is_empty() {
             let times = CallTimes { rows: self.calls, ..CallTimes::default() };
-            self.profile.events.push(Event::CallTimes(times));
+            self.profile.events.push(Event::from(times));
         }
         if !self.sites.rows.is_empty() {
-            self.profile.events.push(Event::Sites(self.sites));
+            self.profile.events.push(Event::from(self.sites));
         }
         let counted = [
             (

@@ -61,8 +61,8 @@ impl FileFormat for SharedFields {
         write(view.profile, out)
     }
 
-    fn holds(&self, _metric: &Metric) -> bool {
-        false
+    fn holds(&self, metric: &Metric) -> bool {
+        metric.is_of_fields()
     }
 }
 
@@ -210,7 +210,11 @@ impl Reader {
                 self.profile.notes.push(format!("{count} {what}"));
             }
         }
+        let section = self.accesses.section(&mut self.profile);
         self.profile.events.push(Event::FieldAccesses(self.accesses));
+        if !section.is_empty() {
+            self.profile.events.push(section.into());
+        }
         self.profile
     }
 }

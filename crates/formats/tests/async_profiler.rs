@@ -58,8 +58,8 @@ fn threads_and_times() {
     let ns = Metric::find(&profile, "ns").unwrap();
     assert_eq!(ns.unit(), Unit::Nanoseconds);
     let ns = ns.rows(&profile);
-    let row = ns.rows.iter().find(|row| util::path(&profile, row.0) == deflate);
-    assert_eq!(row.unwrap().2, 50_000_000);
+    let row = ns.rows.iter().find(|row| util::path(&profile, row.0.trace) == deflate);
+    assert_eq!(row.unwrap().1, 50_000_000);
 }
 
 #[test]
@@ -78,8 +78,8 @@ fn allocations_are_no_cpu_samples() {
     let bytes = Metric::find(&profile, "bytes").unwrap();
     assert_eq!(bytes.unit(), Unit::Bytes);
     let weights = bytes.rows(&profile);
-    let row = weights.rows.iter().find(|row| row.2 == 13_312_000).unwrap();
-    assert_eq!(util::path(&profile, row.0), "Work.main;Work$Box.grow;int[]");
+    let row = weights.rows.iter().find(|row| row.1 == 13_312_000).unwrap();
+    assert_eq!(util::path(&profile, row.0.trace), "Work.main;Work$Box.grow;int[]");
 }
 
 #[test]

@@ -334,7 +334,7 @@ fn the_tooltip_has_the_signature() {
     let frame = profile.symbols.frame(frame);
     let node = profile.tree.insert([frame]).node;
     let trace = profile.trace(node, None);
-    profile.events.push(perk_profile::Event::CpuSamples(perk_profile::CpuSamples {
+    profile.events.push(perk_profile::Event::from(perk_profile::CpuSamples {
         total: 1,
         rows: vec![(trace, 1)],
         ..Default::default()

@@ -3,7 +3,7 @@
 mod util;
 
 use perk_formats::{Error, xprof};
-use perk_profile::{Frame, Line, Method, Metric, OtherMetric, Profile};
+use perk_profile::{Frame, Line, Method, Metric, MetricRows, Profile};
 use proptest::prelude::*;
 use util::{sample_paths, samples};
 
@@ -24,8 +24,8 @@ fn written(profile: &Profile) -> String {
     String::from_utf8(out).unwrap()
 }
 
-fn metric(profile: &Profile, name: &str) -> OtherMetric {
-    profile.other_metrics().find(|metric| metric.name == name).unwrap().clone()
+fn metric(profile: &Profile, name: &str) -> MetricRows {
+    profile.other_columns(name).next().unwrap().metric.rows(profile)
 }
 
 /// The tables in `text`, without what the program printed, and rows of equal rank in one order.
@@ -134,7 +134,7 @@ fn more_ticks_than_there_are_is_told() {
                 1.0%  2  +  2  a.b\n1.0%  18446744073709551615  +  0  a.c\nGlobal summary of 1.0 seconds:\n";
     let profile = read(text.as_bytes());
     assert_eq!(profile.total_cpu_samples().total, u64::MAX);
-    assert_eq!(profile.overflown(), ["samples"]);
+    assert_eq!(profile.overflown(), [&Metric::Samples]);
     assert_eq!(profile.notes, ["1 thread has more ticks in the tables than in the title"]);
     written(&profile);
 }

@@ -119,7 +119,7 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
             sites.rows[index].objects.add(objects(row));
         }
     }
-    profile.events.push(Event::Sites(sites));
+    profile.events.push(Event::from(sites));
     Ok(profile)
 }
 
@@ -343,7 +343,7 @@ ________________Size__Instances__Average__Class________________
         let sites = profile.sites().unwrap();
         assert_eq!(sites.rows.len(), 3);
         assert_eq!(sites.rows[0].objects.allocated_count, 2 * 186_025);
-        let table = Table::of(&profile, sites);
+        let table = Table::of(&profile, &sites);
         assert_eq!(table.total, row("", 2 * 23_916_904, 2 * 518_123));
         assert_eq!(
             profile.notes,

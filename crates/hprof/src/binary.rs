@@ -10,7 +10,7 @@ mod monitors;
 mod reader;
 mod writer;
 
-use perk_profile::Unit;
+use perk_profile::{Span, Unit};
 
 pub use form::{BinaryForm, IdSize, Version};
 pub use reader::read;
@@ -36,16 +36,18 @@ pub(crate) mod tag {
     pub(crate) const EXTENDED: u8 = crate::format::EXTENDED_TAG;
     pub(crate) const NODES: u8 = 0xF1;
     pub(crate) const TRACES: u8 = 0xF2;
+    // These six stand in files of form 1 alone, where SECTION holds them now.
     pub(crate) const ALL_CPU_SAMPLES: u8 = 0xF3;
     pub(crate) const CPU_TIMES: u8 = 0xF4;
     pub(crate) const CALL_EDGES: u8 = 0xF5;
     pub(crate) const ALL_SITES: u8 = 0xF6;
     pub(crate) const MONITOR_TIMES: u8 = 0xF7;
+    pub(crate) const METRIC: u8 = 0xFA;
     pub(crate) const MONITOR_DUMP: u8 = 0xF8;
     pub(crate) const WAIT: u8 = 0xF9;
-    pub(crate) const METRIC: u8 = 0xFA;
     pub(crate) const HEAP_HISTOGRAM: u8 = 0xFB;
     pub(crate) const LARGE_HEAP_SUMMARY: u8 = 0xFC;
+    pub(crate) const SECTION: u8 = 0xFD;
 
     /// Whether records of this kind are read whole; those of heap dumps are read in parts.
     pub(crate) fn has_body(tag: u8) -> bool {
@@ -58,7 +60,7 @@ pub(crate) mod tag {
                 | END_THREAD
                 | CPU_SAMPLES
                 | CONTROL_SETTINGS
-                | EXTENDED..=LARGE_HEAP_SUMMARY
+                | EXTENDED..=SECTION
         )
     }
 
@@ -92,6 +94,7 @@ pub(crate) mod tag {
             METRIC => "METRIC",
             HEAP_HISTOGRAM => "HEAP HISTOGRAM",
             LARGE_HEAP_SUMMARY => "LARGE HEAP SUMMARY",
+            SECTION => "SECTION",
             _ => "of a kind unknown",
         }
     }
@@ -113,7 +116,7 @@ const ESTIMATE_ID: u64 = THREAD_NAME;
 /// again. Nothing refers to it.
 const INTERIM: &str = "perk interim\n";
 /// The first such record's id; others go up from it.
-const INTERIM_ID: u64 = METHOD;
+const INTERIM_ID: u64 = 0x8 << 32;
 
 /// Begins the text of the UTF8 record, to which nothing refers either, that stands before a record
 /// with numbers that have no room in its four bytes, and are written as 2^32 - 1 there. All of these
@@ -122,8 +125,9 @@ const WIDE: &str = "perk wide numbers\n";
 /// The first such record's id; others go up from it.
 const WIDE_ID: u64 = 0xc << 32;
 
-/// The form of extended files, as their first record tells it.
-const EXTENDED_FORM: u32 = 1;
+/// The form of extended files, as their first record gives it. Files of form 1 have a record of its
+/// own for each kind of section.
+const EXTENDED_FORM: u32 = 2;
 
 /// Ids are table positions, from 1; as with the original agent the leading digit tells the table.
 const NAME: u64 = 0xa << 32;
@@ -131,10 +135,26 @@ const THREAD_NAME: u64 = 0xb << 32;
 /// So high that no object of the heap has the id.
 const CLASS_OBJECT: u64 = 0x6 << 60;
 const FRAME: u64 = 0x7 << 32;
-/// Of frames that stand for a method and no place in it.
-const METHOD: u64 = 0x8 << 32;
 
-/// METRIC: what is counted, by its number.
+/// SECTION: since when the numbers count, by its number.
+const SPANS: [Span; 3] = [Span::SinceLast, Span::Interim, Span::SinceStart];
+/// SECTION: the rows have subjects.
+const HAS_SUBJECTS: u8 = 0x1;
+/// SECTION: the rows are of pairs of methods.
+const IS_BY_PAIR: u8 = 0x2;
+/// SECTION: a column of another tool.
+const IS_OTHER: u8 = 0x1;
+/// SECTION: rows are left out, and a column's total is that of the others.
+const IS_PARTIAL: u8 = 0x2;
+/// SECTION: nothing is known of a column.
+const IS_UNKNOWN: u8 = 0x4;
+/// SECTION: the kinds of subjects. A class stands for its objects.
+const NO_SUBJECT: u8 = 0;
+const CLASS_SUBJECT: u8 = 1;
+const LOCK_SUBJECT: u8 = 2;
+const FIELD_SUBJECT: u8 = 3;
+
+/// METRIC and SECTION: what is counted, by its number.
 const UNITS: [Unit; 3] = [Unit::Count, Unit::Nanoseconds, Unit::Bytes];
 
 /// ALL SITES: it is not known what lives.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use perk_profile::{Event, HeapSummary, KnownObjects, Profile, Site, Sites};
+use perk_profile::{Event, HeapSummary, Metric, Profile, SectionHead};
 
 use crate::{ascii, old};
 
@@ -21,7 +21,7 @@ pub enum Format {
 
 /// The kinds of sections that a profile can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Section {
+pub(crate) enum SectionKind {
     CpuSamples,
     CallTimes,
     CallEdges,
@@ -77,7 +77,7 @@ impl Format {
     pub fn holds(self, profile: &Profile) -> Result<(), String> {
         let is_kept = |event: &&Event| self == Format::Old && old::holds(event, profile);
         let sections =
-            profile.events.iter().filter(|event| !is_kept(event)).filter_map(Section::of);
+            profile.events.iter().filter(|event| !is_kept(event)).filter_map(SectionKind::of);
         let mut sections = sections.filter(|&section| !self.leaves_out(section));
         if self == Format::Old && !profile.events.iter().any(|event| is_kept(&event)) {
             let title = self.title();
@@ -97,17 +97,18 @@ impl Format {
 
     /// Whether sections of this kind are left out where they stand among others, as those who read
     /// text look for what it has.
-    fn leaves_out(self, section: Section) -> bool {
-        self == Format::Ascii && matches!(section, Section::OtherMetrics | Section::HeapHistogram)
+    fn leaves_out(self, section: SectionKind) -> bool {
+        self == Format::Ascii
+            && matches!(section, SectionKind::OtherMetrics | SectionKind::HeapHistogram)
     }
 
     /// The error of writing a section that this format does not hold.
-    pub(crate) fn refusal(self, section: Section) -> io::Error {
+    pub(crate) fn refusal(self, section: SectionKind) -> io::Error {
         let what = self.check(section).err().unwrap_or_default();
         io::Error::new(io::ErrorKind::InvalidInput, what)
     }
 
-    fn check(self, section: Section) -> Result<(), String> {
+    fn check(self, section: SectionKind) -> Result<(), String> {
         if self.has(section) {
             return Ok(());
         }
@@ -118,14 +119,17 @@ impl Format {
         Err(format!("{title} has no place for {what}; {others} {verb}"))
     }
 
-    fn has(self, section: Section) -> bool {
+    fn has(self, section: SectionKind) -> bool {
         match self {
             Format::Ascii => !self.leaves_out(section),
             Format::Binary => {
-                matches!(section, Section::CpuSamples | Section::Sites | Section::HeapDump)
+                matches!(
+                    section,
+                    SectionKind::CpuSamples | SectionKind::Sites | SectionKind::HeapDump
+                )
             }
             Format::Extended => true,
-            Format::Old => section == Section::CallEdges,
+            Format::Old => section == SectionKind::CallEdges,
         }
     }
 }
@@ -134,15 +138,14 @@ impl Format {
 fn is_large(event: &Event) -> bool {
     let is_large = |number: u64| number > u32::MAX.into();
     match event {
-        Event::CpuSamples(samples) => {
-            is_large(samples.total) || samples.rows.iter().any(|row| is_large(row.1))
-        }
-        Event::Sites(Sites { total, rows, .. }) => {
-            is_large(total.live_bytes.max(total.live_count))
-                || rows.iter().any(|Site { objects, .. }| {
-                    is_large(objects.live_bytes.max(objects.live_count))
-                        || is_large(objects.allocated_bytes.max(objects.allocated_count))
-                })
+        Event::Section(section) => {
+            // ALLOC SITES has 64 bits for the totals of what was allocated.
+            let is_wide = |metric: &Metric| {
+                matches!(metric, Metric::AllocatedBytes | Metric::AllocatedObjects)
+            };
+            let mut totals = section.head.columns.iter().filter(|it| !is_wide(&it.metric));
+            totals.any(|column| is_large(column.total))
+                || section.rows().any(|(_, numbers)| numbers.iter().any(|&it| is_large(it)))
         }
         Event::HeapSummary(HeapSummary { objects, .. }) => {
             is_large(objects.live_bytes.max(objects.live_count))
@@ -153,23 +156,37 @@ fn is_large(event: &Event) -> bool {
 
 /// Whether an event has numbers that are not known.
 fn has_unknown(event: &Event) -> bool {
-    matches!(event, Event::Sites(sites) if sites.known != KnownObjects::default())
+    let Event::Section(section) = event else { return false };
+    section.head.columns.iter().any(|column| column.is_partial || !column.is_known)
 }
 
-impl Section {
+impl SectionKind {
     /// The kind of an event; `None` for those that formats without a place for them leave out.
     fn of(event: &Event) -> Option<Self> {
         match event {
             Event::ThreadStart(_) | Event::ThreadEnd(_) => None,
             Event::ClassUnload(_) | Event::HeapSummary(_) => None,
-            Event::Other(_) => Some(Self::OtherMetrics),
-            Event::Heap(_) => Some(Self::HeapHistogram),
             Event::FieldAccesses(_) => None,
-            Event::CpuSamples(_) => Some(Self::CpuSamples),
-            Event::CallTimes(_) => Some(Self::CallTimes),
-            Event::CallEdges(_) => Some(Self::CallEdges),
-            Event::Sites(_) => Some(Self::Sites),
-            Event::Wait(_) | Event::MonitorTimes(_) | Event::MonitorDump(_) => Some(Self::Monitors),
+            Event::Heap(_) => Some(Self::HeapHistogram),
+            Event::Section(section) => Some(Self::of_section(&section.head)),
+            Event::Wait(_) | Event::MonitorDump(_) => Some(Self::Monitors),
+        }
+    }
+
+    /// The kind of a section, by its metrics.
+    pub(crate) fn of_section(head: &SectionHead) -> Self {
+        if head.is_by_pair {
+            Self::CallEdges
+        } else if head.has(&[Metric::Samples]) {
+            Self::CpuSamples
+        } else if head.has(&Metric::OF_CALLS) {
+            Self::CallTimes
+        } else if head.has(&Metric::OF_OBJECTS) {
+            Self::Sites
+        } else if head.has(&Metric::OF_LOCKS) {
+            Self::Monitors
+        } else {
+            Self::OtherMetrics
         }
     }
 
@@ -225,9 +242,9 @@ mod tests {
             profile.events.push(event);
             profile
         };
-        let times = with(Event::CallTimes(CallTimes::default()));
-        let edges = with(Event::CallEdges(CallEdges::default()));
-        let sites = with(Event::Sites(Sites::default()));
+        let times = with(CallTimes::default().into());
+        let edges = with(CallEdges::default().section(&mut Profile::default()).into());
+        let sites = with(Sites::default().into());
         assert_eq!(
             Format::Binary.holds(&times).unwrap_err(),
             "HPROF binary has no place for call times; HPROF text and perk's extended HPROF have"
@@ -246,7 +263,7 @@ mod tests {
         for (sites, what) in
             [(large, "numbers of 2^32 and more"), (unknown, "numbers that are not known")]
         {
-            let profile = with(Event::Sites(sites));
+            let profile = with(sites.into());
             let refused =
                 format!("HPROF binary has no place for {what}; perk's extended HPROF has");
             assert_eq!(Format::Binary.holds(&profile).unwrap_err(), refused);

@@ -48,9 +48,14 @@ pub fn write(mut out: impl Write, profile: &Profile, edges: &CallEdges) -> io::R
 pub(crate) fn write_all(mut out: impl Write, profile: &Profile) -> io::Result<()> {
     for event in &profile.events {
         match event {
-            Event::CallEdges(edges) => write(&mut out, profile, edges)?,
             Event::HeapSummary(summary) => objects::write_summary(&mut out, summary)?,
-            Event::Sites(sites) => objects::write_sites(&mut out, profile, sites)?,
+            Event::Section(section) => {
+                if let Some(edges) = CallEdges::of(profile, section) {
+                    write(&mut out, profile, &edges)?;
+                } else if let Some(sites) = Sites::of(section) {
+                    objects::write_sites(&mut out, profile, &sites)?;
+                }
+            }
             _ => {}
         }
     }
@@ -59,11 +64,9 @@ pub(crate) fn write_all(mut out: impl Write, profile: &Profile) -> io::Result<()
 
 /// Whether `event` has a place here: calls by callee and caller, and objects by class alone.
 pub(crate) fn holds(event: &Event, profile: &Profile) -> bool {
-    match event {
-        Event::CallEdges(_) => true,
-        Event::Sites(sites) => objects::are_by_class(profile, sites),
-        _ => false,
-    }
+    let Event::Section(section) = event else { return false };
+    section.head.is_by_pair
+        || Sites::of(section).is_some_and(|sites| objects::are_by_class(profile, &sites))
 }
 
 /// Whether a file begins so: with the table of calls, or another of JDK 1.1's.
@@ -188,10 +191,13 @@ impl Reader {
 
     /// Adds what was read since the last title.
     fn close_dump(&mut self) {
+        if let Some(edges) = self.edges.take() {
+            let section = edges.section(&mut self.profile);
+            self.profile.events.push(Event::Section(section));
+        }
         let events = &mut self.profile.events;
-        events.extend(self.edges.take().map(Event::CallEdges));
         events.extend(self.summary.take().map(Event::HeapSummary));
-        events.extend(self.sites.take().map(Event::Sites));
+        events.extend(self.sites.take().map(Event::from));
     }
 }
 
@@ -268,7 +274,7 @@ mod tests {
     #[test]
     fn a_table_is_written_as_it_was_read() {
         let profile = read(TABLE.as_bytes()).unwrap();
-        let [Event::CallEdges(edges)] = &profile.events[..] else { panic!("{:?}", profile.events) };
+        let edges = &profile.call_edges().next().unwrap();
         assert_eq!(edges.rows.len(), 6);
         let name = |id: Option<MethodId>| id.map(|id| profile.symbols.method_name(id));
         assert_eq!(edges.rows[0].count, 3138);
@@ -310,7 +316,7 @@ mod tests {
                 continue;
             }
             let profile = result.unwrap();
-            let [Event::CallEdges(edges)] = &profile.events[..] else { panic!("cut at {end}") };
+            let edges = profile.call_edges().next().unwrap();
             assert_eq!(edges.rows.len(), cut.matches('\n').count() - 1, "cut at {end}");
             assert_eq!(profile.notes.is_empty(), cut.ends_with('\n'), "cut at {end}");
         }

@@ -4,10 +4,10 @@ use std::io::{self, Read, Write};
 
 use perk_profile::{
     CallEdges, CallTimes, ClassId, CpuSamples, Event, HeapHistogram, HeapSummary, MonitorDump,
-    MonitorTimes, OtherMetric, Profile, Sites, ThreadId, Timestamp, WaitEvent, deep,
+    MonitorTimes, Profile, Section, SectionView, Sites, ThreadId, Timestamp, WaitEvent, deep,
 };
 
-use crate::format::Section;
+use crate::format::SectionKind;
 use crate::heap::{Context, HeapCounts, HeapOptions};
 use crate::{BinaryForm, Format, ascii, binary, old};
 
@@ -123,7 +123,7 @@ impl<W: Write> Writer<W> {
         match self {
             Self::Ascii(writer) => writer.cpu_samples(profile, samples),
             Self::Binary(writer) => writer.cpu_samples(profile, samples),
-            Self::Old(_) => Err(Format::Old.refusal(Section::CpuSamples)),
+            Self::Old(_) => Err(Format::Old.refusal(SectionKind::CpuSamples)),
         }
     }
 
@@ -133,17 +133,40 @@ impl<W: Write> Writer<W> {
         match self {
             Self::Ascii(writer) => writer.call_times(profile, times),
             Self::Binary(writer) => writer.call_times(profile, times),
-            Self::Old(_) => Err(Format::Old.refusal(Section::CallTimes)),
+            Self::Old(_) => Err(Format::Old.refusal(SectionKind::CallTimes)),
         }
     }
 
     /// Writes calls by callee and caller: in text the table of `cpu=old`, which ends with the next
     /// record. The rows are taken as they are: see [`CallEdges::rank`].
-    pub fn call_edges(&mut self, profile: &Profile, edges: &CallEdges) -> io::Result<()> {
+    pub fn call_edges(&mut self, profile: &mut Profile, edges: &CallEdges) -> io::Result<()> {
         match self {
             Self::Ascii(writer) => old::write(writer.out(), profile, edges),
-            Self::Binary(writer) => writer.call_edges(profile, edges),
+            Self::Binary(writer) => {
+                let section = edges.section(profile);
+                writer.section(profile, &section)
+            }
             Self::Old(out) => old::write(out, profile, edges),
+        }
+    }
+
+    /// Writes a section in the records that the format has for its metrics. Text has none for those of
+    /// other tools and of fields, and leaves them out.
+    pub fn section(&mut self, profile: &Profile, section: &Section) -> io::Result<()> {
+        match self {
+            Self::Ascii(writer) => match section.view(profile) {
+                SectionView::CallEdges(edges) => old::write(writer.out(), profile, &edges),
+                SectionView::CpuSamples(samples) => writer.cpu_samples(profile, &samples),
+                SectionView::CallTimes(times) => writer.call_times(profile, &times),
+                SectionView::Sites(sites) => writer.sites(profile, &sites),
+                SectionView::MonitorTimes(times) => writer.monitor_times(profile, &times),
+                SectionView::Other => Ok(()),
+            },
+            Self::Binary(writer) => writer.section(profile, section),
+            Self::Old(out) => match CallEdges::of(profile, section) {
+                Some(edges) => old::write(out, profile, &edges),
+                None => Err(Format::Old.refusal(SectionKind::of_section(&section.head))),
+            },
         }
     }
 
@@ -153,7 +176,7 @@ impl<W: Write> Writer<W> {
         match self {
             Self::Ascii(writer) => writer.sites(profile, sites),
             Self::Binary(writer) => writer.sites(profile, sites),
-            Self::Old(_) => Err(Format::Old.refusal(Section::Sites)),
+            Self::Old(_) => Err(Format::Old.refusal(SectionKind::Sites)),
         }
     }
 
@@ -174,7 +197,7 @@ impl<W: Write> Writer<W> {
         match self {
             Self::Ascii(writer) => writer.heap_dump(profile, input, options, context),
             Self::Binary(writer) => writer.heap_dump(profile, input, options, context),
-            Self::Old(_) => Err(Format::Old.refusal(Section::HeapDump)),
+            Self::Old(_) => Err(Format::Old.refusal(SectionKind::HeapDump)),
         }
     }
 
@@ -183,7 +206,7 @@ impl<W: Write> Writer<W> {
         match self {
             Self::Ascii(writer) => writer.wait(profile, wait),
             Self::Binary(writer) => writer.wait(profile, wait),
-            Self::Old(_) => Err(Format::Old.refusal(Section::Monitors)),
+            Self::Old(_) => Err(Format::Old.refusal(SectionKind::Monitors)),
         }
     }
 
@@ -193,7 +216,7 @@ impl<W: Write> Writer<W> {
         match self {
             Self::Ascii(writer) => writer.monitor_dump(profile, dump),
             Self::Binary(writer) => writer.monitor_dump(profile, dump),
-            Self::Old(_) => Err(Format::Old.refusal(Section::Monitors)),
+            Self::Old(_) => Err(Format::Old.refusal(SectionKind::Monitors)),
         }
     }
 
@@ -204,7 +227,7 @@ impl<W: Write> Writer<W> {
         match self {
             Self::Ascii(writer) => writer.monitor_times(profile, times),
             Self::Binary(writer) => writer.monitor_times(profile, times),
-            Self::Old(_) => Err(Format::Old.refusal(Section::Monitors)),
+            Self::Old(_) => Err(Format::Old.refusal(SectionKind::Monitors)),
         }
     }
 
@@ -231,14 +254,6 @@ impl<W: Write> Writer<W> {
     pub fn accounting(&mut self, profile: &Profile) -> io::Result<()> {
         match self {
             Self::Binary(writer) => writer.accounting(profile),
-            Self::Ascii(_) | Self::Old(_) => Ok(()),
-        }
-    }
-
-    /// Writes what another tool measured. Text has no place for it and leaves it out.
-    pub fn metric(&mut self, profile: &Profile, metric: &OtherMetric) -> io::Result<()> {
-        match self {
-            Self::Binary(writer) => writer.metric(profile, metric),
             Self::Ascii(_) | Self::Old(_) => Ok(()),
         }
     }
@@ -293,14 +308,9 @@ pub fn write(profile: &Profile, format: Format, out: impl Write) -> io::Result<(
             Event::ThreadEnd(serial) => writer.thread_end(*serial)?,
             Event::ClassUnload(class) => writer.unload_class(*class)?,
             Event::HeapSummary(summary) => writer.heap_summary(summary)?,
-            Event::CpuSamples(samples) => writer.cpu_samples(profile, samples)?,
-            Event::CallTimes(times) => writer.call_times(profile, times)?,
-            Event::CallEdges(edges) => writer.call_edges(profile, edges)?,
-            Event::Sites(sites) => writer.sites(profile, sites)?,
+            Event::Section(section) => writer.section(profile, section)?,
             Event::Wait(wait) => writer.wait(profile, wait)?,
-            Event::MonitorTimes(times) => writer.monitor_times(profile, times)?,
             Event::MonitorDump(dump) => writer.monitor_dump(profile, dump)?,
-            Event::Other(metric) => writer.metric(profile, metric)?,
             Event::Heap(heap) => writer.heap_histogram(profile, heap)?,
             Event::FieldAccesses(_) => {}
         }
@@ -315,15 +325,10 @@ fn written(event: &Event) -> Option<Timestamp> {
         | Event::ThreadEnd(_)
         | Event::ClassUnload(_)
         | Event::Wait(_)
-        | Event::FieldAccesses(_)
-        | Event::Other(_) => None,
+        | Event::FieldAccesses(_) => None,
+        Event::Section(section) => section.head.written,
         Event::Heap(heap) => heap.written,
         Event::HeapSummary(summary) => summary.written,
-        Event::CpuSamples(samples) => samples.written,
-        Event::CallTimes(times) => times.written,
-        Event::CallEdges(edges) => edges.written,
-        Event::Sites(sites) => sites.written,
-        Event::MonitorTimes(times) => times.written,
         Event::MonitorDump(dump) => dump.written,
     }
 }

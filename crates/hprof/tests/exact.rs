@@ -8,7 +8,8 @@ use std::path::Path;
 
 use perk_hprof::{Error, Format, Writer};
 use perk_profile::{
-    Allocations, CallRow, CpuSamples, Event, HeapSummary, Line, MethodId, Profile, Site, Sites,
+    Allocations, CallRow, CallTimes, CpuSamples, Event, HeapSummary, Line, MethodId, Metric,
+    MonitorRow, Profile, SectionView, Site, Sites,
 };
 
 const TIMES: &str = "times-cpu.txt";
@@ -110,7 +111,7 @@ fn text_of_sites() {
     assert_eq!((objects.live_bytes, objects.live_count), (152_264, 2343));
     assert_eq!((objects.allocated_bytes, objects.allocated_count), (152_264, 2343));
     // The last row says that the listed ones are 99.29 % of all.
-    let share = sum(sites).live_bytes as f64 / sites.total.live_bytes as f64;
+    let share = sum(&sites).live_bytes as f64 / sites.total.live_bytes as f64;
     assert_eq!(format!("{:.2}", share * 100.0), "99.29");
     assert_eq!(sites.sample_interval_bytes, None);
 }
@@ -127,7 +128,7 @@ fn records_of_sites() {
     };
     assert_eq!(sites.total, total);
     assert_eq!(sites.rows.len(), 697);
-    assert_eq!((sum(sites).live_bytes, sum(sites).live_count), (412_744, 1832));
+    assert_eq!((sum(&sites).live_bytes, sum(&sites).live_count), (412_744, 1832));
     let Site { class, trace, objects } = sites.rows[1];
     assert_eq!(profile.symbols.class_name(class), "char[]");
     assert_eq!(profile.get_trace(trace).serial, 300_010);
@@ -225,14 +226,14 @@ fn told(profile: &Profile) -> Vec<String> {
     let serial = |trace| profile.get_trace(trace).serial;
     let method = |id: Option<MethodId>| id.map(|id| profile.symbols.method_name(id));
     let mut told = Vec::new();
-    for event in &profile.events {
-        match event {
-            Event::CallTimes(times) => {
+    for section in profile.sections() {
+        match section.view(profile) {
+            SectionView::CallTimes(times) => {
                 told.push(format!("{} ns", times.total_ns));
                 let row = |row: &CallRow| format!("{:?}", call(profile, row));
                 told.extend(times.rows.iter().map(row));
             }
-            Event::Sites(sites) => {
+            SectionView::Sites(sites) => {
                 told.push(format!("{:?} {:?}", sites.total, sites.sample_interval_bytes));
                 let row = |row: &Site| {
                     let class = profile.symbols.class_name(row.class);
@@ -240,7 +241,7 @@ fn told(profile: &Profile) -> Vec<String> {
                 };
                 told.extend(sites.rows.iter().map(row));
             }
-            Event::CallEdges(edges) => told.extend(edges.rows.iter().map(|row| {
+            SectionView::CallEdges(edges) => told.extend(edges.rows.iter().map(|row| {
                 let (callee, caller) = (method(row.callee), method(row.caller));
                 format!("{callee:?} {caller:?} {} {}", row.count, row.total_ns)
             })),
@@ -269,12 +270,14 @@ fn extended_sections_of_many_rows_are_several_records() {
     let row = profile.call_times().next().unwrap().rows[0];
     let rows: Vec<_> = (0..200_000).map(|count| CallRow { count, ..row }).collect();
     for event in &mut profile.events {
-        if let Event::CallTimes(times) = event {
-            times.rows.clone_from(&rows);
+        if let Event::Section(section) = event
+            && let Some(times) = CallTimes::of(section)
+        {
+            *event = CallTimes { rows: rows.clone(), ..times }.into();
         }
     }
     let counts = |profile: &Profile| -> Vec<u64> {
-        profile.call_times().flat_map(|times| &times.rows).map(|row| row.count).collect()
+        profile.call_times().flat_map(|times| times.rows).map(|row| row.count).collect()
     };
     let bytes = written(&profile, Format::Extended);
     let mut at = 19 + 4 + 8;
@@ -282,7 +285,7 @@ fn extended_sections_of_many_rows_are_several_records() {
     while at < bytes.len() {
         let length = u32::from_be_bytes(bytes[at + 5..at + 9].try_into().unwrap()) as usize;
         assert!(length < 4 << 20, "a record of {length} bytes");
-        records += usize::from(bytes[at] == 0xF4);
+        records += usize::from(bytes[at] == 0xFD);
         at += 9 + length;
         // Until its last record a section is not whole.
         if records > 0 {
@@ -397,11 +400,11 @@ fn numbers_without_room_stand_before_their_record() {
     let bytes = writer.out().clone();
     let read = perk_hprof::read(&bytes[..]).unwrap();
     assert!(read.notes.is_empty(), "{:?}", read.notes);
-    let [Event::Sites(sites), Event::HeapSummary(summary), Event::CpuSamples(samples)] =
-        &read.events[..]
+    let [Event::Section(_), Event::HeapSummary(summary), Event::Section(_)] = &read.events[..]
     else {
         panic!("{:?}", read.events)
     };
+    let (sites, samples) = (read.sites().unwrap(), read.cpu_samples().next().unwrap());
     assert_eq!((sites.total, sites.rows[0].objects, summary.objects), (objects, objects, objects));
     assert_eq!((samples.total, samples.rows[0].1), (1 << 33, 1 << 33));
     // Where nothing tells it, as in files of others, a note says so.
@@ -417,4 +420,47 @@ fn numbers_without_room_stand_before_their_record() {
     // Of each section, and of the rows of two.
     let note = "9 numbers are 2^32 - 1, the largest that HPROF's records hold: may be larger";
     assert_eq!(read.notes, [note]);
+}
+
+/// Files of form 1 have a record of its own for each kind of section: they read as what they were
+/// made of.
+#[test]
+fn extended_files_of_form_1_are_read() {
+    let form_1 = |name: &str| {
+        let bytes = golden(&format!("form1/{name}.hprof"));
+        assert_eq!(bytes[31], 0xF0, "{name}");
+        perk_hprof::read(&bytes[..]).unwrap()
+    };
+    for (name, seed) in [
+        ("sites", "manual5-sites.txt"),
+        ("times", "manual5-cpu-time.txt"),
+        ("edges", "book-prof-calls.prof"),
+    ] {
+        assert_eq!(
+            told(&form_1(name)),
+            told(&perk_hprof::read(&golden(&format!("seeds/{seed}"))[..]).unwrap()),
+            "{name}"
+        );
+    }
+    let waits = form_1("waits");
+    let times = waits.monitor_times().next().unwrap();
+    let shown = |row: &MonitorRow| {
+        let blocked_ms = (row.waits.blocked_ns + 500_000) / 1_000_000;
+        (waits.symbols.class_name(row.class), row.waits.blocked_count, blocked_ms)
+    };
+    assert_eq!(times.total_ns, 30_000_000);
+    let lock = "java.util.concurrent.locks.ReentrantLock$NonfairSync";
+    let expected = [("T$Lock", 4, 20), (lock, 2, 10)];
+    assert_eq!(times.rows.iter().map(shown).collect::<Vec<_>>(), expected);
+    let events = form_1("events");
+    let shown = |metric: Metric| (metric.name().to_owned(), metric.rows(&events).total);
+    let metrics: Vec<_> = Metric::all_of(&events).into_iter().map(shown).collect();
+    let expected = [
+        ("samples", 12),
+        ("page-faults", 16_052),
+        ("context-switches", 94),
+        ("task-clock", 121_212_120),
+        ("cpu-clock", 50_505_050),
+    ];
+    assert_eq!(metrics, expected.map(|(name, total)| (name.to_owned(), total)));
 }

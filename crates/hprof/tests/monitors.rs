@@ -148,7 +148,7 @@ fn profile() -> Profile {
         ],
         written: None,
     };
-    let events = [Event::Wait(wait), Event::MonitorDump(dump), Event::MonitorTimes(times)];
+    let events = [Event::Wait(wait), Event::MonitorDump(dump), Event::from(times)];
     profile.events.extend(events);
     profile
 }

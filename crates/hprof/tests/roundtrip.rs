@@ -9,9 +9,9 @@ use perk_hprof::{Error, Format};
 use perk_profile::{
     Allocations, CallEdge, CallEdges, CallRow, CallTimes, CpuSamples, Event, Frame, FrameId,
     HeapClassRow, HeapHistogram, HeapRoot, HeapSummary, KnownObjects, Line, LockKind, Method,
-    MethodId, Monitor, MonitorDump, MonitorRow, MonitorTimes, ObjectLayout, OtherMetric, Profile,
-    Site, SiteSelection, Sites, Status, StrId, Thread, ThreadId, ThreadState, Timestamp, TraceId,
-    Unit, WaitEvent, WaitKind, Waits,
+    MethodId, Metric, Monitor, MonitorDump, MonitorRow, MonitorTimes, ObjectLayout, Profile,
+    Section, SectionView, Site, SiteSelection, Sites, Status, StrId, Thread, ThreadId, ThreadState,
+    Timestamp, TraceId, Unit, WaitEvent, WaitKind, Waits,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -297,7 +297,7 @@ fn build(plan: &Plan, format: Format) -> Profile {
                 let written = Some(stamp(plan.created_s + seconds));
                 let mut times = CallTimes { total_ns, rows, written };
                 times.rank(0.0);
-                Some(Event::CallTimes(times))
+                Some(Event::from(times))
             }
             Step::Edges(rows, seconds) => {
                 let method = |index: &Option<Index>| index.map(|index| *index.get(&methods));
@@ -309,7 +309,8 @@ fn build(plan: &Plan, format: Format) -> Profile {
                     total_ns: *total_ns,
                 });
                 let written = Some(stamp(plan.created_s + seconds));
-                Some(Event::CallEdges(CallEdges { rows: rows.collect(), written }))
+                let edges = CallEdges { rows: rows.collect(), written };
+                Some(edges.section(&mut profile).into())
             }
             Step::Unload(_) | Step::Summary(..)
                 if format == Format::Ascii || format == Format::Old =>
@@ -353,18 +354,13 @@ fn build(plan: &Plan, format: Format) -> Profile {
                     sites.total.add(row.objects);
                 }
                 sites.rank(0.0);
-                Some(Event::Sites(sites))
+                Some(Event::from(sites))
             }
             Step::Measured(..) | Step::Heap(..) if format != Format::Extended => None,
             Step::Measured(name, unit, rows, more) => {
                 let rows = rows.iter().map(|(trace, count)| (*trace.get(&traces), *count));
                 let unit = [Unit::Count, Unit::Nanoseconds, Unit::Bytes][usize::from(*unit)];
-                Some(Event::Other(OtherMetric {
-                    name: name.clone(),
-                    unit,
-                    total: *more,
-                    rows: rows.collect(),
-                }))
+                Some(Section::of(Metric::other(name, unit), *more, rows).into())
             }
             Step::Heap(rows, roots, layout, is_cut, seconds) => {
                 let row = |(class, numbers): &(Index, [u64; 2])| HeapClassRow {
@@ -423,7 +419,7 @@ fn build(plan: &Plan, format: Format) -> Profile {
                 times.rank(0.0);
                 // Text has no section without rows.
                 let is_written = format != Format::Ascii || !times.rows.is_empty();
-                is_written.then_some(Event::MonitorTimes(times))
+                is_written.then_some(Event::from(times))
             }
             Step::Dump(states, monitors, seconds) => {
                 let state = |(serial, trace, status, flags): &(u32, Index, usize, [bool; 3])| {
@@ -473,7 +469,7 @@ fn build(plan: &Plan, format: Format) -> Profile {
                 samples.total = samples.rows.iter().map(|(_, count)| count).sum::<u64>() + more;
                 samples.written = Some(stamp(plan.created_s + seconds));
                 samples.rank(0.0);
-                Some(Event::CpuSamples(samples))
+                Some(Event::from(samples))
             }
         };
         profile.events.extend(event);
@@ -518,14 +514,12 @@ fn told(profile: &Profile) -> Vec<String> {
             .collect();
         (count, trace.serial, trace.thread.map(thread), frames)
     };
-    let event = |event: &Event| match event {
-        Event::ThreadStart(id) => format!("start {:?}", thread(*id)),
-        Event::ThreadEnd(serial) => format!("end {serial}"),
-        Event::CpuSamples(samples) => {
+    let section = |section: &Section| match section.view(profile) {
+        SectionView::CpuSamples(samples) => {
             let rows: Vec<_> = samples.rows.iter().map(row).collect();
             format!("{} {} {:?} {rows:?}", samples.total, samples.is_interim, samples.written)
         }
-        Event::CallTimes(times) => {
+        SectionView::CallTimes(times) => {
             let rows: Vec<_> = times
                 .rows
                 .iter()
@@ -533,7 +527,7 @@ fn told(profile: &Profile) -> Vec<String> {
                 .collect();
             format!("{} ns {:?} {rows:?}", times.total_ns, times.written)
         }
-        Event::CallEdges(edges) => {
+        SectionView::CallEdges(edges) => {
             let method = |id: MethodId| {
                 let method = profile.symbols.get_method(id);
                 let source = method.source.map(text);
@@ -550,7 +544,7 @@ fn told(profile: &Profile) -> Vec<String> {
                 .collect();
             format!("{:?} {rows:?}", edges.written)
         }
-        Event::Sites(sites) => {
+        SectionView::Sites(sites) => {
             let rows: Vec<_> = sites
                 .rows
                 .iter()
@@ -563,13 +557,7 @@ fn told(profile: &Profile) -> Vec<String> {
             let selection = sites.selection;
             format!("{:?} {interval:?} {selection:?} {:?} {rows:?}", sites.total, sites.written)
         }
-        Event::ClassUnload(class) => format!("unload {}", profile.symbols.class_name(*class)),
-        Event::HeapSummary(summary) => format!("{summary:?}"),
-        Event::Wait(wait) => {
-            let class = wait.class.map(|class| profile.symbols.class_name(class));
-            format!("{:?} {class:?} {} {:?}", wait.kind, wait.time_ms, wait.thread)
-        }
-        Event::MonitorTimes(times) => {
+        SectionView::MonitorTimes(times) => {
             let rows: Vec<_> = times
                 .rows
                 .iter()
@@ -579,11 +567,23 @@ fn told(profile: &Profile) -> Vec<String> {
                 .collect();
             format!("{} ns {:?} {rows:?}", times.total_ns, times.written)
         }
-        Event::FieldAccesses(accesses) => format!("{accesses:?}"),
-        Event::Other(metric) => {
-            let rows: Vec<_> = metric.rows.iter().map(row).collect();
-            format!("{} {:?} {} {rows:?}", metric.name, metric.unit, metric.total)
+        SectionView::Other => {
+            let rows = section.of_metrics([section.head.columns[0].metric.clone()]);
+            let rows: Vec<_> = rows.map(|(key, [number])| row(&(key.trace, number))).collect();
+            format!("{:?} {rows:?}", section.head.columns)
         }
+    };
+    let event = |event: &Event| match event {
+        Event::ThreadStart(id) => format!("start {:?}", thread(*id)),
+        Event::ThreadEnd(serial) => format!("end {serial}"),
+        Event::Section(it) => section(it),
+        Event::ClassUnload(class) => format!("unload {}", profile.symbols.class_name(*class)),
+        Event::HeapSummary(summary) => format!("{summary:?}"),
+        Event::Wait(wait) => {
+            let class = wait.class.map(|class| profile.symbols.class_name(class));
+            format!("{:?} {class:?} {} {:?}", wait.kind, wait.time_ms, wait.thread)
+        }
+        Event::FieldAccesses(accesses) => format!("{accesses:?}"),
         Event::Heap(heap) => {
             let class = |row: &HeapClassRow| {
                 let name = profile.symbols.class_name(row.class);
@@ -622,20 +622,20 @@ fn told(profile: &Profile) -> Vec<String> {
 /// What a text's sections say in numbers.
 fn numbers(profile: &Profile) -> Vec<String> {
     let serial = |id: TraceId| profile.get_trace(id).serial;
-    let event = |event: &Event| match event {
-        Event::CallTimes(times) => {
+    let section = |section: &Section| match section.view(profile) {
+        SectionView::CallTimes(times) => {
             let row = |row: &CallRow| (serial(row.trace), row.count, row.self_ns, row.total_ns);
             let rows: Vec<_> = times.rows.iter().map(row).collect();
             Some(format!("{} ns {rows:?}", times.total_ns))
         }
-        Event::Sites(sites) => {
+        SectionView::Sites(sites) => {
             let rows: Vec<_> =
                 sites.rows.iter().map(|row| (serial(row.trace), row.objects)).collect();
             Some(format!("{:?} {rows:?}", sites.sample_interval_bytes))
         }
         _ => None,
     };
-    profile.events.iter().filter_map(event).collect()
+    profile.sections().filter_map(section).collect()
 }
 
 proptest! {
@@ -807,13 +807,14 @@ fn small_files_cut_anywhere_do_no_harm() {
         count: 7,
         total_ns: 5_000_000,
     };
-    let sites = Event::Sites(Sites {
+    let sites = Event::from(Sites {
         total: objects,
         rows: vec![site],
         sample_interval_bytes: Some(1024),
         ..Sites::default()
     });
-    let edges = Event::CallEdges(CallEdges { rows: vec![edge], written: None });
+    let edges = CallEdges { rows: vec![edge], written: None };
+    let edges = Event::from(edges.section(&mut profile));
     let times = profile.events.clone();
     for (format, events) in [
         (Format::Ascii, [times.clone(), vec![sites.clone()]].concat()),

@@ -146,11 +146,11 @@ fn the_tables_of_jdk_1_1() {
     assert_eq!(edges.rows[2].caller.map(name).unwrap(), "java.lang.Double.equals");
 
     let profile = read("book-prof-four-tables.prof");
-    let [Event::CallEdges(edges), Event::HeapSummary(summary), Event::Sites(sites)] =
-        &profile.events[..]
+    let [Event::Section(_), Event::HeapSummary(summary), Event::Section(_)] = &profile.events[..]
     else {
         panic!("{:?}", profile.events)
     };
+    let (edges, sites) = (profile.call_edges().next().unwrap(), profile.sites().unwrap());
     assert_eq!(edges.rows.len(), 2);
     assert_eq!((summary.objects.live_count, summary.objects.live_bytes), (1174, 113_960));
     let rows: Vec<_> = sites

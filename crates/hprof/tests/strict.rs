@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use perk_hprof::Format;
-use perk_profile::{Event, KnownObjects, LockKind, MonitorRow, MonitorTimes, Profile, Waits};
+use perk_profile::{Event, LockKind, Metric, MonitorRow, MonitorTimes, Profile, Sites, Waits};
 use perk_testkit::hprof::Recording;
 
 /// The number of sections of a file that is as its description has it.
@@ -78,7 +78,7 @@ fn monitor_times_are_taken() {
     let waits = Waits { blocked_count: 8, blocked_ns: 345_000_000, ..Waits::default() };
     let rows = vec![MonitorRow { trace, class, kind: LockKind::Monitor, waits }; 2];
     let times = MonitorTimes { total_ns: 700_000_000, rows, written: None };
-    profile.events.push(Event::MonitorTimes(times));
+    profile.events.push(Event::from(times));
     let text = written(&profile);
     assert_eq!(check(&text), Ok(2));
     assert!(text.contains("   1 49.29% 49.29%       8 300077 ThreadsMonitors$Lock (Java)\n"));
@@ -88,17 +88,18 @@ fn monitor_times_are_taken() {
 fn estimated_sites_are_taken_and_known_again() {
     let mut profile = perk_hprof::read(golden(FILES[2]).as_bytes()).unwrap();
     for event in &mut profile.events {
-        if let Event::Sites(sites) = event {
-            // Records of the plain form have the totals of all sites.
-            sites.known = KnownObjects::default();
-        }
+        let Event::Section(section) = event else { continue };
+        // Records of the plain form have the totals of all sites.
+        section.head.columns.iter_mut().for_each(|column| column.is_partial = false);
     }
-    let exact: Vec<_> =
-        profile.events.iter().filter(|it| matches!(it, Event::Sites(_))).cloned().collect();
-    for event in &mut profile.events {
-        if let Event::Sites(sites) = event {
-            sites.sample_interval_bytes = Some(524_288);
-        }
+    let has_sites = |event: &Event| match event {
+        Event::Section(section) => section.head.has(&Metric::OF_OBJECTS),
+        _ => false,
+    };
+    let exact: Vec<_> = profile.events.iter().filter(|it| has_sites(it)).cloned().collect();
+    for event in profile.events.iter_mut().filter(|it| has_sites(it)) {
+        let Event::Section(section) = event else { continue };
+        section.head.columns.iter_mut().for_each(|column| column.period = Some(524_288));
     }
     // Exact sites after estimated ones are told apart.
     profile.events.extend(exact);
@@ -111,14 +112,8 @@ fn estimated_sites_are_taken_and_known_again() {
     perk_hprof::write(&profile, Format::Binary, &mut binary).unwrap();
     for bytes in [text.as_bytes(), &binary] {
         let again = perk_hprof::read(bytes).unwrap();
-        let intervals: Vec<_> = again
-            .events
-            .iter()
-            .filter_map(|event| match event {
-                Event::Sites(sites) => Some(sites.sample_interval_bytes),
-                _ => None,
-            })
-            .collect();
+        let sites = again.sections().filter_map(Sites::of);
+        let intervals: Vec<_> = sites.map(|sites| sites.sample_interval_bytes).collect();
         assert_eq!(intervals, [Some(524_288), None]);
         assert_eq!(again.trace_by_serial(299_999), None);
     }

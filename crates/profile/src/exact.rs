@@ -2,7 +2,10 @@
 
 use std::cmp::Reverse;
 
-use crate::{ClassId, MethodId, ThreadId, Timestamp, TraceId};
+use crate::{
+    ClassId, Column, Frame, Key, Line, Method, MethodId, Metric, NodeId, Profile, Section,
+    SectionHead, SiteSelection, Span, Subject, Symbols, ThreadId, Timestamp, TraceId,
+};
 
 /// Calls and their times by trace, as `cpu=times` counts them.
 ///
@@ -37,6 +40,39 @@ pub struct CallRow {
 }
 
 impl CallTimes {
+    /// The calls of a section that has them by call path.
+    pub fn of(section: &Section) -> Option<Self> {
+        if section.head.is_by_pair || !section.head.has(&Metric::OF_CALLS) {
+            return None;
+        }
+        let row = |(Key { trace, .. }, [count, self_ns, total_ns]): (Key, [u64; 3])| CallRow {
+            trace,
+            count,
+            self_ns,
+            total_ns,
+        };
+        let [total_ns] = section.totals([Metric::SelfTime]);
+        let rows = section.of_metrics(Metric::OF_CALLS).map(row).collect();
+        Some(Self { total_ns, rows, written: section.head.written })
+    }
+
+    /// What their section says of itself.
+    pub fn head(&self) -> SectionHead {
+        let sum =
+            |number: fn(&CallRow) -> u64| self.rows.iter().map(number).fold(0, u64::saturating_add);
+        let columns = [
+            Column::new(Metric::Calls, sum(|row| row.count)),
+            Column::new(Metric::SelfTime, self.total_ns),
+            Column::new(Metric::TotalTime, sum(|row| row.total_ns)),
+        ];
+        SectionHead { written: self.written, ..SectionHead::new(columns) }
+    }
+
+    /// The rows of their section.
+    pub fn keyed(&self) -> impl ExactSizeIterator<Item = (Key, [u64; 3])> + Clone {
+        self.rows.iter().map(|row| (row.trace.into(), [row.count, row.self_ns, row.total_ns]))
+    }
+
     /// Orders the rows as HPROF prints them: most self time first, then most calls, then in order of
     /// trace; and drops those whose share of the total is below `cutoff`. Where nothing was timed
     /// the calls are the shares.
@@ -62,7 +98,57 @@ pub struct CallEdges {
     pub written: Option<Timestamp>,
 }
 
+/// A method that is not known, as the frame of a pair.
+const UNKNOWN: &str = "<unknown>";
+
 impl CallEdges {
+    const METRICS: [Metric; 2] = [Metric::Calls, Metric::TotalTime];
+
+    /// The calls of a section that has them by pair.
+    pub fn of(profile: &Profile, section: &Section) -> Option<Self> {
+        section.head.is_by_pair.then(|| {
+            let row = |(key, [count, total_ns]): (Key, [u64; 2])| {
+                let mut methods = profile.frames(key.trace).map(|frame| {
+                    let method = profile.symbols.get_frame(frame).method;
+                    (!is_unknown(&profile.symbols, method)).then_some(method)
+                });
+                CallEdge {
+                    callee: methods.next().flatten(),
+                    caller: methods.next().flatten(),
+                    thread: profile.get_trace(key.trace).thread,
+                    count,
+                    total_ns,
+                }
+            };
+            let rows = section.of_metrics(Self::METRICS).map(row).collect();
+            Self { rows, written: section.head.written }
+        })
+    }
+
+    /// Their section: the stack of a pair has the callee, and its caller where that is known.
+    pub fn section(&self, profile: &mut Profile) -> Section {
+        let mut section = Section::new(SectionHead {
+            is_by_pair: true,
+            written: self.written,
+            ..SectionHead::new(Self::METRICS.map(|metric| Column::new(metric, 0)))
+        });
+        for row in &self.rows {
+            let mut node = profile.tree.root();
+            if let Some(caller) = row.caller {
+                node = method_node(profile, node, caller);
+            }
+            let callee = row.callee.unwrap_or_else(|| unknown(&mut profile.symbols));
+            let node = method_node(profile, node, callee);
+            let trace = profile.trace(node, row.thread);
+            let numbers = [row.count, row.total_ns];
+            section.push(trace.into(), &numbers);
+            for (column, number) in section.head.columns.iter_mut().zip(numbers) {
+                column.total = column.total.saturating_add(number);
+            }
+        }
+        section
+    }
+
     /// Orders the rows as `cpu=old` prints them: most calls first, then most time, then in order of
     /// callee, caller and thread.
     pub fn rank(&mut self) {
@@ -70,6 +156,21 @@ impl CallEdges {
             (Reverse((row.count, row.total_ns)), row.callee, row.caller, row.thread)
         });
     }
+}
+
+fn method_node(profile: &mut Profile, caller: NodeId, method: MethodId) -> NodeId {
+    let frame = profile.symbols.frame(Frame { method, bci: None, line: Line::Unknown });
+    profile.tree.insert_below(caller, [frame]).node
+}
+
+fn unknown(symbols: &mut Symbols) -> MethodId {
+    let (class, name) = (symbols.class(""), symbols.strings.intern(UNKNOWN));
+    symbols.method(Method { class, name, signature: None, source: None })
+}
+
+fn is_unknown(symbols: &Symbols, method: MethodId) -> bool {
+    let Method { class, name, .. } = symbols.get_method(method);
+    symbols.class_name(class).is_empty() && symbols.strings.get(name) == UNKNOWN
 }
 
 /// The calls of one method by another.
@@ -116,17 +217,6 @@ pub struct KnownObjects {
     pub all_sites: bool,
 }
 
-/// How a section of sites was asked for, with a command; a dump's is the default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SiteSelection {
-    /// Only the sites that changed since the section before.
-    pub changed_only: bool,
-    /// Ordered by allocated, not by live bytes.
-    pub by_allocated: bool,
-    /// After a collection of garbage.
-    pub after_gc: bool,
-}
-
 /// How many objects there are, as a command asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeapSummary {
@@ -161,6 +251,17 @@ pub struct Site {
 }
 
 impl Allocations {
+    /// From numbers in the order of [`Metric::OF_OBJECTS`].
+    pub fn of([live_bytes, live_count, allocated_bytes, allocated_count]: [u64; 4]) -> Self {
+        Self { live_bytes, live_count, allocated_bytes, allocated_count }
+    }
+
+    /// Its numbers in the order of [`Metric::OF_OBJECTS`].
+    pub fn numbers(self) -> [u64; 4] {
+        let Self { live_bytes, live_count, allocated_bytes, allocated_count } = self;
+        [live_bytes, live_count, allocated_bytes, allocated_count]
+    }
+
     /// Adds, up to the largest number there is.
     pub fn add(&mut self, other: Self) {
         self.live_bytes = self.live_bytes.saturating_add(other.live_bytes);
@@ -182,30 +283,58 @@ impl Default for KnownObjects {
     }
 }
 
-impl SiteSelection {
-    const CHANGED_ONLY: u16 = 0x1;
-    const BY_ALLOCATED: u16 = 0x2;
-    const AFTER_GC: u16 = 0x4;
+impl Sites {
+    /// The objects of a section that has them. Rows without a class are left out.
+    pub fn of(section: &Section) -> Option<Self> {
+        let head = &section.head;
+        if !head.has(&Metric::OF_OBJECTS) {
+            return None;
+        }
+        let row = |(key, numbers): (Key, [u64; 4])| {
+            let objects = Allocations::of(numbers);
+            Some(Site { class: key.subject.class()?, trace: key.trace, objects })
+        };
+        let mut columns = head.columns.iter();
+        Some(Self {
+            total: Allocations::of(section.totals(Metric::OF_OBJECTS)),
+            rows: section.of_metrics(Metric::OF_OBJECTS).filter_map(row).collect(),
+            sample_interval_bytes: columns.clone().find_map(|column| column.period),
+            selection: head.selection,
+            known: KnownObjects {
+                live: head.column(&Metric::LiveBytes).is_some_and(|column| column.is_known),
+                all_sites: !columns.any(|column| column.is_partial),
+            },
+            written: head.written,
+        })
+    }
 
-    /// From the flags of HPROF's ALLOC SITES, the record and the command.
-    pub fn from_flags(flags: u16) -> Self {
-        Self {
-            changed_only: flags & Self::CHANGED_ONLY != 0,
-            by_allocated: flags & Self::BY_ALLOCATED != 0,
-            after_gc: flags & Self::AFTER_GC != 0,
+    /// What their section says of itself.
+    pub fn head(&self) -> SectionHead {
+        let columns = Metric::OF_OBJECTS.into_iter().zip(self.total.numbers());
+        let is_live = |metric: &Metric| matches!(metric, Metric::LiveBytes | Metric::LiveObjects);
+        let column = |(metric, total): (Metric, u64)| Column {
+            is_known: self.known.live || !is_live(&metric),
+            is_partial: !self.known.all_sites && metric != Metric::LiveBytes,
+            period: self.sample_interval_bytes,
+            ..Column::new(metric, total)
+        };
+        let columns: Vec<_> = columns.map(column).collect();
+        SectionHead {
+            span: Span::SinceStart,
+            selection: self.selection,
+            written: self.written,
+            ..SectionHead::new(columns)
         }
     }
 
-    /// As flags of ALLOC SITES.
-    pub fn flags(self) -> u16 {
-        let flag = |is_set: bool, flag: u16| if is_set { flag } else { 0 };
-        flag(self.changed_only, Self::CHANGED_ONLY)
-            | flag(self.by_allocated, Self::BY_ALLOCATED)
-            | flag(self.after_gc, Self::AFTER_GC)
+    /// The rows of their section.
+    pub fn keyed(&self) -> impl ExactSizeIterator<Item = (Key, [u64; 4])> + Clone {
+        self.rows.iter().map(|row| {
+            let key = Key { trace: row.trace, subject: Subject::Class(row.class) };
+            (key, row.objects.numbers())
+        })
     }
-}
 
-impl Sites {
     /// Whether shares can only be of the live bytes: nothing is known of what was allocated, or not
     /// of all of it. Lists are in order of live bytes then.
     pub fn is_by_live(&self) -> bool {

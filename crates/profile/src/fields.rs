@@ -1,7 +1,12 @@
 //! Accesses to the fields of objects, by the thread that allocated the object and by others, as the
 //! Shared Fields Analysis records them.
 
-use crate::{ClassId, KeyedMap, StrId, Symbols};
+use std::collections::BTreeMap;
+
+use crate::{
+    ClassId, Column, Frame, Key, KeyedMap, Line, Method, Metric, Profile, Section, SectionHead,
+    StrId, Subject, Symbols, TraceId,
+};
 
 /// How often a field was accessed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -75,6 +80,19 @@ pub struct AllocationSite {
 }
 
 impl AllocationSite {
+    /// The trace of the method alone.
+    fn trace(&self, profile: &mut Profile) -> TraceId {
+        let symbols = &mut profile.symbols;
+        let class = symbols.strings.get(self.class).replace('/', ".");
+        let class = symbols.class(&class);
+        let signature = Some(self.descriptor);
+        let method = symbols.method(Method { class, name: self.method, signature, source: None });
+        let bci = (self.index >= 0).then_some(self.index);
+        let frame = symbols.frame(Frame { method, bci, line: Line::Unknown });
+        let node = profile.tree.insert([frame]).node;
+        profile.trace(node, None)
+    }
+
     /// As reports show it: `java.nio.ByteBuffer.wrap([BII)Ljava/nio/ByteBuffer; @2`.
     pub fn name(&self, symbols: &Symbols) -> String {
         let text = |id| symbols.strings.get(id);
@@ -181,6 +199,36 @@ impl FieldAccesses {
                 counts: &self.counts[record.first_count..end],
             }
         })
+    }
+
+    /// The accesses by allocation site and field: the stack is the method that allocated the objects.
+    pub fn section(&self, profile: &mut Profile) -> Section {
+        let mut sums: BTreeMap<Key, [u64; 2]> = BTreeMap::new();
+        let mut traces: KeyedMap<AllocationSite, TraceId> = KeyedMap::default();
+        for objects in self.rows() {
+            let trace = match objects.site {
+                None => profile.system_trace(),
+                Some(site) => *traces.entry(site).or_insert_with(|| site.trace(profile)),
+            };
+            for (field, counts) in objects.fields.iter().zip(objects.counts) {
+                let mut sum = FieldCounts::default();
+                sum.add(counts, objects.object_count);
+                let shared = sum.other_read_count.saturating_add(sum.other_write_count);
+                let subject = Subject::Field(objects.class, field.name);
+                let row = sums.entry(Key { trace, subject }).or_default();
+                for (to, from) in row.iter_mut().zip([sum.total(), shared]) {
+                    *to = to.saturating_add(from);
+                }
+            }
+        }
+        sums.retain(|_, numbers| numbers[0] > 0);
+        let total =
+            |place: usize| sums.values().map(|numbers| numbers[place]).fold(0, u64::saturating_add);
+        let columns = [
+            Column::new(Metric::FieldAccesses, total(0)),
+            Column::new(Metric::SharedFieldAccesses, total(1)),
+        ];
+        Section::with_rows(SectionHead::new(columns), sums)
     }
 
     /// How many objects there are.

@@ -42,7 +42,7 @@ pub(crate) fn numbers(profile: &mut Profile, rows: &[(&str, u64)]) -> (Vec<(Trac
 /// Adds a section of samples: stack and number.
 pub(crate) fn push_samples(profile: &mut Profile, rows: &[(&str, u64)]) {
     let (rows, total) = numbers(profile, rows);
-    profile.events.push(Event::CpuSamples(CpuSamples { total, rows, ..CpuSamples::default() }));
+    profile.events.push(Event::from(CpuSamples { total, rows, ..CpuSamples::default() }));
 }
 
 /// A profile of samples.
@@ -67,5 +67,5 @@ pub(crate) fn push_monitor_times(profile: &mut Profile, rows: &[(&str, &str, Wai
         times.total_ns += waits.blocked_ns;
         times.rows.push(MonitorRow { trace, class, kind: LockKind::Monitor, waits });
     }
-    profile.events.push(Event::MonitorTimes(times));
+    profile.events.push(Event::from(times));
 }

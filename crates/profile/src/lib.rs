@@ -19,6 +19,7 @@ pub mod names;
 mod overflow;
 pub mod pattern;
 pub mod profile;
+pub mod section;
 pub mod strings;
 pub mod symbols;
 pub mod time;
@@ -33,20 +34,20 @@ mod fixture;
 
 pub use accounting::{Accounting, NAME_SEPARATOR};
 pub use exact::{
-    Allocations, CallEdge, CallEdges, CallRow, CallTimes, HeapSummary, KnownObjects, Site,
-    SiteSelection, Sites,
+    Allocations, CallEdge, CallEdges, CallRow, CallTimes, HeapSummary, KnownObjects, Site, Sites,
 };
 pub use fields::{AllocationSite, Field, FieldAccesses, FieldCounts};
 pub use heap::{HeapClassRow, HeapHistogram, HeapRoot, ObjectLayout};
 pub use ids::{ClassId, FrameId, MethodId, NodeId, PathId, StrId, ThreadId, TraceId};
 pub use keyed::{KeyedMap, KeyedSet};
-pub use metric::{Metric, MetricRows, OtherMetric, Unit};
+pub use metric::{Metric, MetricRows, Unit};
 pub use monitors::{
     LockKind, Monitor, MonitorDump, MonitorRow, MonitorTimes, Status, ThreadState, WaitEvent,
     WaitKind, Waits,
 };
 pub use pattern::NamePattern;
 pub use profile::{CpuSamples, Event, Profile, Settings, Thread, Trace};
+pub use section::{Column, Key, Section, SectionHead, SectionView, SiteSelection, Span, Subject};
 pub use strings::Interner;
 pub use symbols::{Class, Frame, Line, Method, Symbols};
 pub use time::Timestamp;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::{Allocations, CallRow, ClassId, Profile, Sites, TraceId, Waits};
+use crate::{Key, KeyedSet, Profile, Section, SectionHead, Span, TraceId};
 
 /// What the numbers of a [`Metric`] count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,20 +29,6 @@ impl Unit {
     }
 }
 
-/// Numbers by trace that have no section of their own: events that another tool counted, bytecodes
-/// executed, delays.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OtherMetric {
-    /// Its name in the file: `cache-misses`, `exceptions`.
-    pub name: String,
-    /// What the numbers count.
-    pub unit: Unit,
-    /// Of all traces, those that the file left out among them.
-    pub total: u64,
-    /// The traces, in the file's order.
-    pub rows: Vec<(TraceId, u64)>,
-}
-
 /// A number that a profile has for its call paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Metric {
@@ -53,6 +39,9 @@ pub enum Metric {
     SelfTime,
     /// Calls.
     Calls,
+    /// Time of calls with all that they called. Where it is by call path it does not add up: a path
+    /// has the time of those that go on from it.
+    TotalTime,
     /// Bytes of all objects allocated.
     AllocatedBytes,
     /// Bytes of the live objects.
@@ -69,18 +58,36 @@ pub enum Metric {
     WaitedTime,
     /// How often threads waited so.
     WaitCount,
-    /// One of the profile's [`OtherMetric`]s.
+    /// Reads and writes of fields.
+    FieldAccesses,
+    /// Those of them by other threads than the one that allocated the object.
+    SharedFieldAccesses,
+    /// What another tool measured: events, bytecodes executed, delays. Its name in the file.
     Other(Arc<str>, Unit),
 }
 
-/// The numbers of one metric, by trace.
+/// The numbers of one metric in a profile.
 #[derive(Debug, Default)]
 pub struct MetricRows {
     /// Of all rows, those that the file left out among them.
     pub total: u64,
-    /// In trace order: a trace, the class of the objects or of the lock where the metric has one, a
-    /// number.
-    pub rows: Vec<(TraceId, Option<ClassId>, u64)>,
+    /// In their order: where they were measured, and a number.
+    pub rows: Vec<(Key, u64)>,
+}
+
+impl MetricRows {
+    /// The numbers of each trace, in trace order.
+    pub fn by_trace(self) -> Vec<(TraceId, u64)> {
+        let mut rows: Vec<(TraceId, u64)> = Vec::with_capacity(self.rows.len());
+        for (key, number) in self.rows {
+            match rows.last_mut() {
+                // Objects or locks of several classes on one trace.
+                Some((last, sum)) if *last == key.trace => *sum = sum.saturating_add(number),
+                _ => rows.push((key.trace, number)),
+            }
+        }
+        rows
+    }
 }
 
 /// A metric's fixed facts.
@@ -95,11 +102,12 @@ struct Facts {
 }
 
 impl Metric {
-    /// The metrics with sections of their own, the one that is shown by default first.
-    pub const OWN: [Metric; 11] = [
+    /// The metrics that perk knows, the one that is shown by default first.
+    pub const OWN: [Metric; 14] = [
         Metric::Samples,
         Metric::SelfTime,
         Metric::Calls,
+        Metric::TotalTime,
         Metric::AllocatedBytes,
         Metric::LiveBytes,
         Metric::AllocatedObjects,
@@ -108,7 +116,18 @@ impl Metric {
         Metric::BlockedCount,
         Metric::WaitedTime,
         Metric::WaitCount,
+        Metric::FieldAccesses,
+        Metric::SharedFieldAccesses,
     ];
+
+    /// The metrics of calls.
+    pub const OF_CALLS: [Metric; 3] = [Metric::Calls, Metric::SelfTime, Metric::TotalTime];
+    /// The metrics of allocation sites.
+    pub const OF_OBJECTS: [Metric; 4] =
+        [Metric::LiveBytes, Metric::LiveObjects, Metric::AllocatedBytes, Metric::AllocatedObjects];
+    /// The metrics of locks.
+    pub const OF_LOCKS: [Metric; 4] =
+        [Metric::BlockedCount, Metric::BlockedTime, Metric::WaitCount, Metric::WaitedTime];
 
     /// The metric of that name of another tool.
     pub fn other(name: &str, unit: Unit) -> Self {
@@ -120,6 +139,7 @@ impl Metric {
             Metric::Samples => ("samples", "samples", "samples", Unit::Count),
             Metric::SelfTime => ("time", "time", "self_ns", Unit::Nanoseconds),
             Metric::Calls => ("calls", "calls", "calls", Unit::Count),
+            Metric::TotalTime => ("total_time", "total_time", "total_ns", Unit::Nanoseconds),
             Metric::AllocatedBytes => ("allocated", "alloc_space", "allocated_bytes", Unit::Bytes),
             Metric::LiveBytes => ("live", "inuse_space", "live_bytes", Unit::Bytes),
             Metric::AllocatedObjects => {
@@ -130,6 +150,10 @@ impl Metric {
             Metric::BlockedCount => ("contentions", "contentions", "lock_count", Unit::Count),
             Metric::WaitedTime => ("waited", "waited", "wait_time", Unit::Nanoseconds),
             Metric::WaitCount => ("waits", "waits", "wait_count", Unit::Count),
+            Metric::FieldAccesses => ("accesses", "accesses", "access_count", Unit::Count),
+            Metric::SharedFieldAccesses => {
+                ("shared_accesses", "shared_accesses", "shared_access_count", Unit::Count)
+            }
             Metric::Other(..) => return None,
         };
         Some(Facts { name, file_name, long_name, unit })
@@ -159,7 +183,7 @@ impl Metric {
         }
     }
 
-    /// The metric with a section of its own that has this name, any of its names.
+    /// The metric of perk's own that has this name, any of its names.
     pub fn own(name: &str) -> Option<Self> {
         Self::OWN.into_iter().find(|metric| {
             metric.facts().is_some_and(|it| [it.name, it.file_name, it.long_name].contains(&name))
@@ -171,10 +195,23 @@ impl Metric {
         Self::candidates(profile).filter(|metric| metric.is_in(profile)).collect()
     }
 
+    /// The metrics of `profile` by call path by which their sections are read.
+    pub fn leading_of(profile: &Profile) -> impl Iterator<Item = Metric> {
+        let all = Self::all_of(profile).into_iter();
+        all.filter(|metric| metric.is_leading() && !metric.is_by_pair(profile))
+    }
+
+    /// Whether `profile` has it by callee and caller alone.
+    pub fn is_by_pair(&self, profile: &Profile) -> bool {
+        self.sections(profile).first().is_some_and(|(section, _)| section.head.is_by_pair)
+    }
+
     /// The first metric that `profile` has: samples, times, calls, allocated bytes, locks or one of
-    /// another tool; `None` where it has no numbers by call path.
+    /// another tool; calls by callee and caller where it has no others.
     pub fn first_of(profile: &Profile) -> Option<Metric> {
-        Self::candidates(profile).find(|metric| metric.is_in(profile))
+        let has = |metric: &Metric| metric.is_in(profile);
+        let is_by_path = |metric: &Metric| has(metric) && !metric.is_by_pair(profile);
+        Self::candidates(profile).find(is_by_path).or_else(|| Self::candidates(profile).find(has))
     }
 
     /// The metric that `profile` has under that name.
@@ -189,10 +226,13 @@ impl Metric {
     pub fn is_leading(&self) -> bool {
         !matches!(
             self,
-            Metric::AllocatedObjects
+            Metric::TotalTime
+                | Metric::FieldAccesses
+                | Metric::AllocatedObjects
                 | Metric::LiveObjects
                 | Metric::BlockedCount
                 | Metric::WaitCount
+                | Metric::SharedFieldAccesses
         )
     }
 
@@ -201,150 +241,141 @@ impl Metric {
         matches!(self, Metric::Other(..))
     }
 
-    /// Of a metric of objects, its number among those of a site.
-    pub fn of_objects(&self) -> Option<fn(&mut Allocations) -> &mut u64> {
-        match self {
-            Metric::AllocatedBytes => Some(|objects| &mut objects.allocated_bytes),
-            Metric::AllocatedObjects => Some(|objects| &mut objects.allocated_count),
-            Metric::LiveBytes => Some(|objects| &mut objects.live_bytes),
-            Metric::LiveObjects => Some(|objects| &mut objects.live_count),
-            _ => None,
-        }
+    /// Whether it is of allocated objects.
+    pub fn is_of_objects(&self) -> bool {
+        Self::OF_OBJECTS.contains(self)
     }
 
-    /// Of a metric of locks, its number among those of a row.
-    pub fn of_waits(&self) -> Option<fn(&mut Waits) -> &mut u64> {
-        match self {
-            Metric::BlockedTime => Some(|waits| &mut waits.blocked_ns),
-            Metric::BlockedCount => Some(|waits| &mut waits.blocked_count),
-            Metric::WaitedTime => Some(|waits| &mut waits.waited_ns),
-            Metric::WaitCount => Some(|waits| &mut waits.wait_count),
-            _ => None,
-        }
+    /// Whether it is of fields.
+    pub fn is_of_fields(&self) -> bool {
+        matches!(self, Metric::FieldAccesses | Metric::SharedFieldAccesses)
+    }
+
+    /// Whether it is of locks.
+    pub fn is_of_locks(&self) -> bool {
+        Self::OF_LOCKS.contains(self)
     }
 
     /// What `profile` may have, in order of interest: live bytes before allocated ones where only
     /// their shares are known.
     fn candidates(profile: &Profile) -> impl Iterator<Item = Metric> + use<> {
         let mut metrics = Vec::from(Self::OWN);
-        if profile.sites().is_some_and(Sites::is_by_live) {
-            metrics.swap(3, 4);
+        if profile.site_section().is_some_and(is_by_live) {
+            let place = |metric| Self::OWN.iter().position(|own| *own == metric);
+            if let (Some(a), Some(b)) = (place(Metric::AllocatedBytes), place(Metric::LiveBytes)) {
+                metrics.swap(a, b);
+            }
         }
-        for other in profile.other_metrics() {
-            let is_known = |metric: &Metric| metric.is_other() && metric.name() == other.name;
-            if !metrics.iter().any(is_known) {
-                metrics.push(Metric::other(&other.name, other.unit));
+        let mut known = KeyedSet::default();
+        for column in profile.sections().flat_map(|section| &section.head.columns) {
+            if let Metric::Other(name, _) = &column.metric
+                && known.insert(name.clone())
+            {
+                metrics.push(column.metric.clone());
             }
         }
         metrics.into_iter()
     }
 
+    /// Whether this metric of a section adds up over its call traces.
+    pub(crate) fn is_additive(&self, section: &SectionHead) -> bool {
+        *self != Metric::TotalTime || section.is_by_pair
+    }
+
+    /// The sections of `profile` whose numbers of this metric count, and its place among their
+    /// columns.
+    fn sections<'a>(&self, profile: &'a Profile) -> Vec<(&'a Section, usize)> {
+        let place = |section: &'a Section| {
+            let place = section.head.place(self)?;
+            self.is_additive(&section.head).then_some((section, place))
+        };
+        let mut sections: Vec<_> = profile.sections().filter_map(place).collect();
+        // Pairs of methods are counted again where call paths are.
+        if sections.iter().any(|(section, _)| !section.head.is_by_pair) {
+            sections.retain(|(section, _)| !section.head.is_by_pair);
+        }
+        let last = sections.len().saturating_sub(1);
+        let since_start = match sections.last() {
+            Some((section, _)) if section.head.span == Span::SinceStart => {
+                let is_whole =
+                    |(section, _): &(&Section, usize)| !section.head.selection.changed_only;
+                Some(sections.iter().rposition(is_whole).unwrap_or(last))
+            }
+            _ => None,
+        };
+        let mut index = 0;
+        sections.retain(|(section, _)| {
+            let at = index;
+            index += 1;
+            match section.head.span {
+                Span::SinceLast => since_start.is_none(),
+                Span::Interim => at == last,
+                Span::SinceStart => since_start == Some(at),
+            }
+        });
+        sections
+    }
+
     /// Whether `profile` has such numbers other than 0.
     pub fn is_in(&self, profile: &Profile) -> bool {
-        match self {
-            Metric::Samples => profile.total_cpu_samples().total > 0,
-            Metric::SelfTime => profile
-                .call_times()
-                .any(|it| it.total_ns > 0 || it.rows.iter().any(|row| row.self_ns > 0)),
-            Metric::Calls => profile.call_times().any(|it| it.rows.iter().any(|row| row.count > 0)),
-            Metric::Other(name, _) => profile.other_metrics().any(|it| {
-                it.name == **name && (it.total > 0 || it.rows.iter().any(|row| row.1 > 0))
-            }),
-            Metric::BlockedTime if profile.monitor_times().any(|it| it.total_ns > 0) => true,
-            _ => {
-                let of_objects =
-                    self.of_objects().zip(profile.sites()).is_some_and(|(of, sites)| {
-                        let mut all = sites.rows.iter().map(|row| row.objects).chain([sites.total]);
-                        all.any(|mut objects| *of(&mut objects) > 0)
-                    });
-                let of_waits = self.of_waits().is_some_and(|of| {
-                    let mut rows = profile.monitor_times().flat_map(|section| &section.rows);
-                    rows.any(|row| *of(&mut row.waits.clone()) > 0)
-                });
-                of_objects || of_waits
-            }
-        }
+        self.sections(profile).into_iter().any(|(section, place)| {
+            section.head.columns[place].total > 0
+                || section.rows().any(|(_, numbers)| numbers[place] > 0)
+        })
     }
 
     /// The numbers of all sections of `profile`.
     pub fn rows(&self, profile: &Profile) -> MetricRows {
-        let mut numbers = MetricRows::default();
-        match self {
-            Metric::Samples => {
-                let samples = profile.total_cpu_samples();
-                numbers.total = samples.total;
-                let rows = samples.rows.into_iter();
-                numbers.rows = rows.map(|(trace, count)| (trace, None, count)).collect();
+        let sections = self.sections(profile);
+        let total = sum(sections.iter().map(|(section, place)| section.head.columns[*place].total));
+        let numbers = sections.iter().flat_map(|&(section, place)| {
+            section.rows().map(move |(key, numbers)| (key, numbers[place]))
+        });
+        let rows: Vec<_> = if !sections.iter().any(|(section, _)| section.has_subjects()) {
+            let rows = profile.sums_by_trace(numbers.map(|(key, number)| (key.trace, number)));
+            rows.into_iter().map(|(trace, number)| (trace.into(), number)).collect()
+        } else {
+            let mut sums: BTreeMap<Key, u64> = BTreeMap::new();
+            for (Key { trace, subject }, number) in numbers.filter(|row| row.1 > 0) {
+                let key = Key { trace, subject: subject.merged() };
+                let sum = sums.entry(key).or_default();
+                *sum = sum.saturating_add(number);
             }
-            Metric::SelfTime | Metric::Calls => {
-                let is_time = *self == Metric::SelfTime;
-                let of_row = |row: &CallRow| if is_time { row.self_ns } else { row.count };
-                let rows = profile.call_times().flat_map(|times| &times.rows);
-                numbers.rows = by_trace(profile, rows.map(|row| (row.trace, of_row(row))));
-                if is_time {
-                    numbers.total = sum(profile.call_times().map(|times| times.total_ns));
-                }
-            }
-            Metric::Other(name, _) => {
-                let sections = || profile.other_metrics().filter(|it| it.name == **name);
-                numbers.total = sum(sections().map(|section| section.total));
-                let rows = sections().flat_map(|section| section.rows.iter().copied());
-                numbers.rows = by_trace(profile, rows);
-            }
-            _ => {
-                if let Some(number) = self.of_objects() {
-                    let Some(sites) = profile.sites() else { return numbers };
-                    numbers.total = *number(&mut sites.total.clone());
-                    let rows = sites.rows.iter();
-                    numbers.rows = by_class(
-                        rows.map(|row| (row.trace, row.class, *number(&mut row.objects.clone()))),
-                    );
-                } else if let Some(number) = self.of_waits() {
-                    let rows = profile.monitor_times().flat_map(|section| &section.rows);
-                    numbers.rows = by_class(
-                        rows.map(|row| (row.trace, row.class, *number(&mut row.waits.clone()))),
-                    );
-                    if *self == Metric::BlockedTime {
-                        numbers.total = sum(profile.monitor_times().map(|it| it.total_ns));
-                    }
-                }
-            }
-        }
-        let listed = sum(numbers.rows.iter().map(|row| row.2));
-        numbers.total = numbers.total.max(listed);
-        numbers
+            sums.into_iter().collect()
+        };
+        let listed = sum(rows.iter().map(|row| row.1));
+        MetricRows { total: total.max(listed), rows }
     }
+
+    /// In how many nanoseconds or bytes a sample of `profile`'s sections was taken, where that is
+    /// known and one.
+    pub fn period(&self, profile: &Profile) -> Option<u64> {
+        let sections = self.sections(profile);
+        let columns = sections.iter().map(|(section, place)| &section.head.columns[*place]);
+        let mut columns = columns.filter(|column| column.total > 0);
+        let first = columns.next()?.period?;
+        columns.all(|column| column.period == Some(first)).then_some(first)
+    }
+}
+
+/// Whether shares of allocation sites can only be of the live bytes: nothing is known of what was
+/// allocated, or not of all of it.
+pub(crate) fn is_by_live(sites: &Section) -> bool {
+    let place = sites.head.place(&Metric::AllocatedBytes);
+    place.is_none_or(|place| {
+        let column = &sites.head.columns[place];
+        column.is_partial || column.total == 0 && sites.listed(place) == 0
+    })
 }
 
 fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
     numbers.fold(0, u64::saturating_add)
 }
 
-/// The numbers of each trace added up, in trace order.
-fn by_trace(
-    profile: &Profile,
-    rows: impl Iterator<Item = (TraceId, u64)>,
-) -> Vec<(TraceId, Option<ClassId>, u64)> {
-    let sums = profile.sums_by_trace(rows);
-    sums.into_iter().map(|(trace, number)| (trace, None, number)).collect()
-}
-
-/// The numbers of each trace and class added up, in their order; those of 0 are left out.
-fn by_class(
-    rows: impl Iterator<Item = (TraceId, ClassId, u64)>,
-) -> Vec<(TraceId, Option<ClassId>, u64)> {
-    let mut sums: BTreeMap<(TraceId, ClassId), u64> = BTreeMap::new();
-    for (trace, class, number) in rows.filter(|row| row.2 > 0) {
-        let sum = sums.entry((trace, class)).or_default();
-        *sum = sum.saturating_add(number);
-    }
-    sums.into_iter().map(|((trace, class), sum)| (trace, Some(class), sum)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Event, LockKind, MonitorRow, MonitorTimes};
+    use crate::{LockKind, MonitorRow, MonitorTimes, Subject, Waits};
 
     #[test]
     fn metrics_of_a_name_add_up() {
@@ -356,12 +387,8 @@ mod tests {
             ("misses", Unit::Count, 3),
             ("nothing", Unit::Bytes, 0),
         ] {
-            profile.events.push(Event::Other(OtherMetric {
-                name: name.to_owned(),
-                unit,
-                total: count,
-                rows: vec![(trace, count)],
-            }));
+            let section = Section::of(Metric::other(name, unit), count, [(trace, count)]);
+            profile.events.push(section.into());
         }
         let all = Metric::all_of(&profile);
         let misses = Metric::other("misses", Unit::Count);
@@ -371,7 +398,7 @@ mod tests {
         assert_eq!(Metric::find(&profile, "delay"), Some(delay));
         assert_eq!(Metric::find(&profile, "nothing"), None);
         let numbers = misses.rows(&profile);
-        assert_eq!((numbers.total, numbers.rows), (5, vec![(trace, None, 5)]));
+        assert_eq!((numbers.total, numbers.rows), (5, vec![(trace.into(), 5)]));
     }
 
     #[test]
@@ -404,9 +431,12 @@ mod tests {
             waits: Waits { blocked_ns, wait_count, ..Waits::default() },
         };
         let rows = vec![row(LockKind::Monitor, 5, 1), row(LockKind::Parking, 2, 0)];
-        profile.events.push(Event::MonitorTimes(MonitorTimes { total_ns: 9, rows, written: None }));
+        profile.events.push(MonitorTimes { total_ns: 9, rows, written: None }.into());
         assert_eq!(Metric::all_of(&profile), [Metric::BlockedTime, Metric::WaitCount]);
         let blocked = Metric::BlockedTime.rows(&profile);
-        assert_eq!((blocked.total, blocked.rows), (9, vec![(trace, Some(class), 7)]));
+        assert_eq!(
+            (blocked.total, blocked.rows),
+            (9, vec![(Key { trace, subject: Subject::Class(class) }, 7)])
+        );
     }
 }

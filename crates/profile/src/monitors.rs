@@ -2,7 +2,10 @@
 
 use std::cmp::Reverse;
 
-use crate::{ClassId, KeyedMap, KeyedSet, Timestamp, TraceId};
+use crate::{
+    ClassId, Column, Key, KeyedMap, KeyedSet, Metric, Section, SectionHead, Subject, Timestamp,
+    TraceId,
+};
 
 /// What kind of lock threads wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,6 +67,17 @@ pub struct Waits {
 }
 
 impl Waits {
+    /// From numbers in the order of [`Metric::OF_LOCKS`].
+    pub fn of([blocked_count, blocked_ns, wait_count, waited_ns]: [u64; 4]) -> Self {
+        Self { blocked_count, blocked_ns, wait_count, waited_ns }
+    }
+
+    /// Its numbers in the order of [`Metric::OF_LOCKS`].
+    pub fn numbers(self) -> [u64; 4] {
+        let Self { blocked_count, blocked_ns, wait_count, waited_ns } = self;
+        [blocked_count, blocked_ns, wait_count, waited_ns]
+    }
+
     /// Adds more.
     pub fn add(&mut self, more: Self) {
         let sum = |a: &mut u64, b| *a = a.saturating_add(b);
@@ -90,6 +104,38 @@ impl Waits {
 }
 
 impl MonitorTimes {
+    /// The waits of a section that has them. Rows without the class of a lock are left out.
+    pub fn of(section: &Section) -> Option<Self> {
+        if !section.head.has(&Metric::OF_LOCKS) {
+            return None;
+        }
+        let row = |(Key { trace, subject }, numbers): (Key, [u64; 4])| {
+            let Subject::Lock(class, kind) = subject else { return None };
+            Some(MonitorRow { trace, class, kind, waits: Waits::of(numbers) })
+        };
+        let [total_ns] = section.totals([Metric::BlockedTime]);
+        let rows = section.of_metrics(Metric::OF_LOCKS).filter_map(row).collect();
+        Some(Self { total_ns, rows, written: section.head.written })
+    }
+
+    /// What their section says of itself.
+    pub fn head(&self) -> SectionHead {
+        let mut sum = Waits::default();
+        self.rows.iter().for_each(|row| sum.add(row.waits));
+        sum.blocked_ns = self.total_ns;
+        let columns = Metric::OF_LOCKS.into_iter().zip(sum.numbers());
+        let columns: Vec<_> = columns.map(|(metric, total)| Column::new(metric, total)).collect();
+        SectionHead { written: self.written, ..SectionHead::new(columns) }
+    }
+
+    /// The rows of their section.
+    pub fn keyed(&self) -> impl ExactSizeIterator<Item = (Key, [u64; 4])> + Clone {
+        self.rows.iter().map(|row| {
+            let subject = Subject::Lock(row.class, row.kind);
+            (Key { trace: row.trace, subject }, row.waits.numbers())
+        })
+    }
+
     /// Orders the rows as HPROF prints them: most time blocked first; rows that only waited come
     /// behind, most time first. Those are dropped whose share is below `cutoff`, of the time blocked
     /// and of the time waited.
@@ -303,7 +349,7 @@ mod tests {
                 ("B", "T.g", waits(0, 0, 0, 0)),
             ],
         );
-        let Some(Event::MonitorTimes(mut times)) = profile.events.pop() else { panic!("no times") };
+        let mut times = profile.monitor_times().next().unwrap();
         times.rank(0.0);
         let blocked = |times: &MonitorTimes| -> Vec<_> {
             times.rows.iter().map(|row| row.waits.blocked_ns).collect()

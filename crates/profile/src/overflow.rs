@@ -1,60 +1,34 @@
 //! Sums that do not fit into 64 bits.
 
-use crate::{Event, Profile};
+use std::collections::BTreeMap;
+
+use crate::{Metric, Profile, Span};
 
 impl Profile {
     /// What has a sum that is larger than numbers can be: it stops at 2^64 - 1, here and in reports.
-    pub fn overflown(&self) -> Vec<&str> {
-        let mut sums: Vec<(&str, u64)> = Vec::new();
-        let mut add = |name, numbers: &mut dyn Iterator<Item = u64>| {
-            let sum = numbers.fold(0, u64::saturating_add);
-            match sums.iter_mut().find(|known| known.0 == name) {
-                Some(known) => known.1 = known.1.saturating_add(sum),
-                None => sums.push((name, sum)),
+    pub fn overflown(&self) -> Vec<&Metric> {
+        let mut sums: BTreeMap<&Metric, u64> = BTreeMap::new();
+        for section in self.sections() {
+            let is_last = self.site_section().is_some_and(|last| std::ptr::eq(last, section));
+            if section.head.span == Span::SinceStart && !is_last {
+                continue;
             }
-        };
-        for event in &self.events {
-            match event {
-                Event::CpuSamples(it) => {
-                    let listed = it.rows.iter().map(|row| row.1).fold(0, u64::saturating_add);
-                    add("samples", &mut [it.total.max(listed)].into_iter());
+            for (place, column) in section.head.columns.iter().enumerate() {
+                if !column.metric.is_additive(&section.head) {
+                    continue;
                 }
-                Event::CallTimes(it) => {
-                    let listed = it.rows.iter().map(|row| row.self_ns);
-                    let listed = listed.fold(0, u64::saturating_add);
-                    add("time", &mut [it.total_ns.max(listed)].into_iter());
-                    add("calls", &mut it.rows.iter().map(|row| row.count));
-                }
-                Event::CallEdges(it) => {
-                    add("time", &mut it.rows.iter().map(|row| row.total_ns));
-                    add("calls", &mut it.rows.iter().map(|row| row.count));
-                }
-                Event::MonitorTimes(it) => {
-                    add("time blocked", &mut it.rows.iter().map(|row| row.waits.blocked_ns));
-                    add("time waited", &mut it.rows.iter().map(|row| row.waits.waited_ns));
-                }
-                Event::Other(it) => {
-                    let listed = it.rows.iter().map(|row| row.1).fold(0, u64::saturating_add);
-                    add(&it.name, &mut [it.total.max(listed)].into_iter());
-                }
-                _ => {}
+                let number = column.total.max(section.listed(place));
+                let sum = sums.entry(&column.metric).or_default();
+                *sum = sum.saturating_add(number);
             }
         }
-        if let Some(sites) = self.sites() {
-            let (total, listed) = (sites.total, sites.listed());
-            let allocated = [total.allocated_bytes.max(listed.allocated_bytes)];
-            add("allocated bytes", &mut allocated.into_iter());
-            add("live bytes", &mut [total.live_bytes.max(listed.live_bytes)].into_iter());
-            let objects = total.allocated_count.max(listed.allocated_count);
-            add("objects", &mut [objects, total.live_count.max(listed.live_count)].into_iter());
-        }
-        sums.into_iter().filter(|sum| sum.1 == u64::MAX).map(|sum| sum.0).collect()
+        sums.into_iter().filter(|sum| sum.1 == u64::MAX).map(|(metric, _)| metric).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::{CpuSamples, Event, OtherMetric, Profile};
+    use crate::{CpuSamples, Event, Metric, Profile, Section, Unit};
 
     #[test]
     fn sums_of_several_sections_are_told() {
@@ -62,26 +36,21 @@ mod tests {
         let trace = profile.system_trace();
         let half = u64::MAX / 2 + 1;
         let section = |count| {
-            Event::CpuSamples(CpuSamples {
+            Event::from(CpuSamples {
                 total: count,
                 rows: vec![(trace, count)],
                 ..CpuSamples::default()
             })
         };
         profile.events = vec![section(half), section(half - 2)];
-        assert_eq!(profile.overflown(), [""; 0]);
+        assert!(profile.overflown().is_empty());
         profile.events.push(section(2));
-        assert_eq!(profile.overflown(), ["samples"]);
-        let measure = |name: &str| {
-            Event::Other(OtherMetric {
-                name: name.to_owned(),
-                total: half,
-                ..OtherMetric::default()
-            })
-        };
+        assert_eq!(profile.overflown(), [&Metric::Samples]);
+        let measure =
+            |name: &str| Event::from(Section::of(Metric::other(name, Unit::Count), half, []));
         profile.events = vec![measure("cycles"), measure("misses")];
-        assert_eq!(profile.overflown(), [""; 0], "two sums");
+        assert!(profile.overflown().is_empty(), "two sums");
         profile.events.push(measure("cycles"));
-        assert_eq!(profile.overflown(), ["cycles"]);
+        assert_eq!(profile.overflown(), [&Metric::other("cycles", Unit::Count)]);
     }
 }

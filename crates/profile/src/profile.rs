@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 
 use crate::{
-    Accounting, CallEdges, CallTimes, CallTree, ClassId, FieldAccesses, FrameId, HeapHistogram,
-    HeapSummary, KeyedMap, MonitorDump, MonitorTimes, NodeId, OtherMetric, Sites, StrId, Symbols,
-    ThreadId, Timestamp, TraceId, WaitEvent,
+    Accounting, CallEdges, CallTimes, CallTree, ClassId, Column, FieldAccesses, FrameId,
+    HeapHistogram, HeapSummary, Key, KeyedMap, Metric, MonitorDump, MonitorTimes, NodeId, Section,
+    SectionHead, Sites, Span, StrId, Symbols, ThreadId, Timestamp, TraceId, WaitEvent,
 };
 
 /// The serial number of HPROF's system trace, the one without frames.
@@ -82,26 +82,16 @@ pub enum Event {
     ThreadEnd(u32),
     /// A class was unloaded.
     ClassUnload(ClassId),
-    /// The CPU samples since the last such event.
-    CpuSamples(CpuSamples),
-    /// The calls since the last such event.
-    CallTimes(CallTimes),
-    /// The calls since the last such event, by callee and caller.
-    CallEdges(CallEdges),
-    /// The allocations since the program's start.
-    Sites(Sites),
+    /// Numbers by call trace: samples, calls, allocations, waits for locks, what other tools measured.
+    Section(Section),
     /// How many objects there were at a moment.
     HeapSummary(HeapSummary),
     /// A thread waits, or has waited.
     Wait(WaitEvent),
-    /// The waiting for locks since the last such event.
-    MonitorTimes(MonitorTimes),
     /// Who has which monitors, and who waits for them.
     MonitorDump(MonitorDump),
     /// The accesses to the fields of all objects.
     FieldAccesses(FieldAccesses),
-    /// Numbers of another tool, by trace. Those of one name add up.
-    Other(OtherMetric),
     /// What was in the heap, by class.
     Heap(HeapHistogram),
 }
@@ -122,6 +112,32 @@ pub struct CpuSamples {
 }
 
 impl CpuSamples {
+    /// The samples of a section that has them.
+    pub fn of(section: &Section) -> Option<Self> {
+        let column = section.head.column(&Metric::Samples)?;
+        let rows = section.of_metrics([Metric::Samples]);
+        Some(Self {
+            total: column.total,
+            rows: rows.map(|(key, [count])| (key.trace, count)).collect(),
+            is_interim: section.head.span == Span::Interim,
+            interval_ns: column.period,
+            written: section.head.written,
+        })
+    }
+
+    /// What their section says of itself.
+    pub fn head(&self) -> SectionHead {
+        let column =
+            Column { period: self.interval_ns, ..Column::new(Metric::Samples, self.total) };
+        let span = if self.is_interim { Span::Interim } else { Span::SinceLast };
+        SectionHead { span, written: self.written, ..SectionHead::new([column]) }
+    }
+
+    /// The rows of their section.
+    pub fn keyed(&self) -> impl ExactSizeIterator<Item = (Key, [u64; 1])> + Clone {
+        self.rows.iter().map(|&(trace, count)| (trace.into(), [count]))
+    }
+
     /// Orders the rows as HPROF prints them: most samples first, in order of trace where equal; and
     /// drops those below `cutoff`, a share of the total.
     pub fn rank(&mut self, cutoff: f64) {
@@ -237,60 +253,50 @@ impl Profile {
         ThreadId::new(self.threads.len() - 1)
     }
 
-    /// The sections of CPU samples, in order: one a dump.
-    pub fn cpu_samples(&self) -> impl Iterator<Item = &CpuSamples> {
+    /// The numbers by call trace, in order.
+    pub fn sections(&self) -> impl Iterator<Item = &Section> {
         self.events.iter().filter_map(|event| match event {
-            Event::CpuSamples(samples) => Some(samples),
+            Event::Section(section) => Some(section),
             _ => None,
         })
     }
 
-    /// The time that one sample stands for, in nanoseconds, where it is told and one.
+    /// The columns of metrics of other tools that have this name, in order.
+    pub fn other_columns<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Column> {
+        let columns = self.sections().flat_map(|section| &section.head.columns);
+        columns.filter(move |column| column.metric.is_other() && column.metric.name() == name)
+    }
+
+    /// The sections of CPU samples, in order: one per dump.
+    pub fn cpu_samples(&self) -> impl Iterator<Item = CpuSamples> {
+        self.sections().filter_map(CpuSamples::of)
+    }
+
+    /// The time that one sample stands for, in nanoseconds, where it is known and one.
     pub fn sample_interval_ns(&self) -> Option<u64> {
         let of_run = self.accounting.as_ref().map(|accounting| accounting.interval_ns);
-        of_run.filter(|&ns| ns > 0).or_else(|| {
-            let mut sections = self.cpu_samples().filter(|section| section.total > 0);
-            let first = sections.next()?.interval_ns?;
-            sections.all(|section| section.interval_ns == Some(first)).then_some(first)
-        })
+        of_run.filter(|&ns| ns > 0).or_else(|| Metric::Samples.period(self))
     }
 
     /// The sections of call times, in order. Each counts from the one before on.
-    pub fn call_times(&self) -> impl Iterator<Item = &CallTimes> {
-        self.events.iter().filter_map(|event| match event {
-            Event::CallTimes(times) => Some(times),
-            _ => None,
-        })
+    pub fn call_times(&self) -> impl Iterator<Item = CallTimes> {
+        self.sections().filter_map(CallTimes::of)
     }
 
     /// The tables of callees and callers, in order. Each counts from the one before on.
-    pub fn call_edges(&self) -> impl Iterator<Item = &CallEdges> {
-        self.events.iter().filter_map(|event| match event {
-            Event::CallEdges(edges) => Some(edges),
-            _ => None,
-        })
+    pub fn call_edges(&self) -> impl Iterator<Item = CallEdges> {
+        self.sections().filter_map(|section| CallEdges::of(self, section))
     }
 
     /// The sections of waiting for locks, in order. Each counts from the one before on.
-    pub fn monitor_times(&self) -> impl Iterator<Item = &MonitorTimes> {
-        self.events.iter().filter_map(|event| match event {
-            Event::MonitorTimes(times) => Some(times),
-            _ => None,
-        })
+    pub fn monitor_times(&self) -> impl Iterator<Item = MonitorTimes> {
+        self.sections().filter_map(MonitorTimes::of)
     }
 
     /// The accesses to fields, where the profile has them.
     pub fn field_accesses(&self) -> Option<&FieldAccesses> {
         self.events.iter().find_map(|event| match event {
             Event::FieldAccesses(accesses) => Some(accesses),
-            _ => None,
-        })
-    }
-
-    /// What other tools measured, in order.
-    pub fn other_metrics(&self) -> impl Iterator<Item = &OtherMetric> {
-        self.events.iter().filter_map(|event| match event {
-            Event::Other(other) => Some(other),
             _ => None,
         })
     }
@@ -313,22 +319,27 @@ impl Profile {
 
     /// The last section of allocation sites; one that is not of all sites only where no other is.
     /// (Each counts from the program's start on.)
-    pub fn sites(&self) -> Option<&Sites> {
+    pub fn sites(&self) -> Option<Sites> {
+        self.site_section().and_then(Sites::of)
+    }
+
+    /// As [`Profile::sites`], as it is stored.
+    pub fn site_section(&self) -> Option<&Section> {
         let mut sites = self.events.iter().rev().filter_map(|event| match event {
-            Event::Sites(sites) => Some(sites),
+            Event::Section(section) if section.head.has(&Metric::OF_OBJECTS) => Some(section),
             _ => None,
         });
         let last = sites.next();
-        let is_whole = |sites: &&Sites| !sites.selection.changed_only;
+        let is_whole = |sites: &&Section| !sites.head.selection.changed_only;
         last.filter(is_whole).or_else(|| sites.find(is_whole)).or(last)
     }
 
     /// What is recorded, as the profile says or as it shows.
     pub fn shown_settings(&self) -> Settings {
-        let has = |is_it: fn(&Event) -> bool| self.events.iter().any(is_it);
+        let has = |metrics: &[Metric]| self.sections().any(|section| section.head.has(metrics));
         self.settings.unwrap_or_else(|| Settings {
-            allocations: has(|event| matches!(event, Event::Sites(_))),
-            cpu_samples: has(|event| matches!(event, Event::CpuSamples(_))),
+            allocations: has(&Metric::OF_OBJECTS),
+            cpu_samples: has(&[Metric::Samples]),
         })
     }
 
@@ -336,45 +347,35 @@ impl Profile {
     /// alone has them. False where there is no accounting to tell of them.
     pub fn book_unattributed(&mut self) -> bool {
         let Some(accounting) = &self.accounting else { return false };
-        let is_booked = |row: &&(TraceId, u64)| self.get_trace(row.0).node == self.tree.root();
-        let rows = self.total_cpu_samples().rows;
+        let is_booked = |row: &&(Key, u64)| self.get_trace(row.0.trace).node == self.tree.root();
+        let rows = Metric::Samples.rows(self).rows;
         let booked = rows.iter().filter(is_booked).map(|row| row.1).fold(0, u64::saturating_add);
         let count = accounting.unattributed_count.saturating_sub(booked);
-        let row = (self.system_trace(), count);
+        let system = self.system_trace();
         let section = self.events.iter_mut().rev().find_map(|event| match event {
-            Event::CpuSamples(samples) => Some(samples),
+            Event::Section(section) if section.head.has(&[Metric::Samples]) => Some(section),
             _ => None,
         });
         match section {
             _ if count == 0 => {}
-            Some(samples) => {
-                samples.total = samples.total.saturating_add(count);
-                samples.rows.push(row);
+            Some(section) => {
+                let total = &mut section.head.columns[0].total;
+                *total = total.saturating_add(count);
+                section.push(system.into(), &[count]);
             }
             None => {
-                let rows = vec![row];
-                let samples = CpuSamples { total: count, rows, ..CpuSamples::default() };
-                self.events.push(Event::CpuSamples(samples));
+                let samples = Section::of(Metric::Samples, count, [(system, count)]);
+                self.events.push(Event::Section(samples));
             }
         }
         true
     }
 
-    /// The samples of all sections added up, a row a trace, in trace order. (Each dump of an HPROF
+    /// The samples of all sections added up, a row per trace, in trace order. (Each dump of an HPROF
     /// file begins anew from zero. What was asked for in between counts where it is the last.)
     pub fn total_cpu_samples(&self) -> CpuSamples {
-        let mut total = 0_u64;
-        let mut counted = Vec::new();
-        let mut sections = self.cpu_samples().peekable();
-        while let Some(section) = sections.next() {
-            if section.is_interim && sections.peek().is_some() {
-                continue;
-            }
-            total = total.saturating_add(section.total);
-            counted.push(section);
-        }
-        let rows = counted.iter().flat_map(|section| section.rows.iter().copied());
-        CpuSamples { total, rows: self.sums_by_trace(rows), ..CpuSamples::default() }
+        let numbers = Metric::Samples.rows(self);
+        CpuSamples { total: numbers.total, rows: numbers.by_trace(), ..CpuSamples::default() }
     }
 
     /// The numbers of the traces that end in each node of the tree.

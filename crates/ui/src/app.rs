@@ -193,7 +193,7 @@ impl<'a> App<'a> {
         self.flat = self.ranked.flat();
         self.sort();
         let mut counts = std::collections::BTreeMap::new();
-        for (trace, _, number) in self.shown_metric().rows(self.profile).rows {
+        for (trace, number) in self.shown_metric().rows(self.profile).by_trace() {
             if let Some(thread) = self.profile.get_trace(trace).thread {
                 let count: &mut u64 = counts.entry(thread).or_default();
                 *count = count.saturating_add(number);

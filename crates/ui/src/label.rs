@@ -7,7 +7,7 @@ use perk_profile::{MethodId, Profile, names, units};
 pub(crate) fn of_part(profile: &Profile, part: Part) -> String {
     let strings = &profile.symbols.strings;
     match part {
-        Part::Thread(name) | Part::Class(name) => units::printable(strings.get(name)),
+        Part::Thread(name) | Part::Subject(name) => units::printable(strings.get(name)),
         Part::Method { id, .. } => of_method(profile, id),
         Part::NoStack => "[no stack]".to_owned(),
         Part::BelowCutoff => "[below cutoff]".to_owned(),

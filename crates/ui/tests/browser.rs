@@ -159,7 +159,7 @@ fn metrics_take_turns() {
         Allocations { allocated_bytes: 4_000_000, allocated_count: 2, ..Allocations::default() };
     let trace = profile.total_cpu_samples().rows[0].0;
     let rows = vec![Site { class, trace, objects }];
-    profile.events.push(Event::Sites(Sites { total: objects, rows, ..Sites::default() }));
+    profile.events.push(Event::from(Sites { total: objects, rows, ..Sites::default() }));
     let mut app = App::new(&profile, "x");
     let allocated = after(&mut app, "v");
     assert!(allocated[0].ends_with("allocated: 4 MB"), "{allocated:?}");

@@ -184,7 +184,7 @@ fn virtual_threads_have_cpu_time_where_their_platform_threads_are_not_counted() 
         let outcome = run.main("VirtualThreads").args(["2", "2000"]).run();
         outcome.assert_success();
         let profile = profile(&outcome);
-        let rows = profile.call_times().flat_map(|times| &times.rows).filter(|row| {
+        let rows = profile.call_times().flat_map(|times| times.rows).filter(|row| {
             let method = methods(&profile, row.trace).next();
             method
                 .is_some_and(|it| profile.symbols.method_name(it) == "VirtualThreads.burnInVirtual")

@@ -69,7 +69,7 @@ fn methods(profile: &Profile, trace: TraceId) -> impl Iterator<Item = MethodId> 
 fn pairs(profile: &Profile) -> Pairs {
     let symbols = &profile.symbols;
     let mut by_method: BTreeMap<(Option<MethodId>, Option<MethodId>), u64> = BTreeMap::new();
-    for row in profile.call_times().flat_map(|times| &times.rows) {
+    for row in profile.call_times().flat_map(|times| times.rows) {
         let mut path = methods(profile, row.trace);
         *by_method.entry((path.next(), path.next())).or_default() += row.count;
     }

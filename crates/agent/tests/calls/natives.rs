@@ -123,7 +123,7 @@ fn natives_and_intrinsics_have_their_file() {
         outcome.assert_success();
         let profile = profile(&outcome);
         let mut files = BTreeMap::new();
-        for row in profile.call_times().flat_map(|times| &times.rows) {
+        for row in profile.call_times().flat_map(|times| times.rows) {
             let Some(id) = methods(&profile, row.trace).next() else { continue };
             let source = profile.symbols.get_method(id).source;
             let source = source.map(|it| profile.symbols.strings.get(it).to_owned());

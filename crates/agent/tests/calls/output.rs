@@ -21,7 +21,7 @@ fn names(profile: &Profile, trace: TraceId) -> Vec<String> {
 /// Traces of the chain that ends in `CallsDeep.g`, with their calls.
 fn chains(profile: &Profile) -> BTreeMap<String, u64> {
     let mut chains = BTreeMap::new();
-    for row in profile.call_times().flat_map(|times| &times.rows) {
+    for row in profile.call_times().flat_map(|times| times.rows) {
         let names = names(profile, row.trace);
         if names.first().is_some_and(|name| name == "CallsDeep.g") {
             *chains.entry(names.join(" ").replace("CallsDeep.", "")).or_default() += row.count;
@@ -50,7 +50,7 @@ fn depths_cut_traces_and_add_up_their_calls() {
             }
         }
         assert_eq!(chains(&profile), expected, "depth {depth}");
-        let deepest = profile.call_times().flat_map(|times| &times.rows);
+        let deepest = profile.call_times().flat_map(|times| times.rows);
         let deepest = deepest.map(|row| names(&profile, row.trace).len()).max();
         assert_eq!(deepest, Some(depth));
         assert_eq!(by_method(&pairs(&profile))["CallsDeep.down"], 100_010);
@@ -77,7 +77,7 @@ fn threads_have_calls_of_their_own() {
         let profile = read(&outcome, TEXT);
         let mut calls: BTreeMap<String, u64> = BTreeMap::new();
         let mut deaths = BTreeSet::new();
-        for row in profile.call_times().flat_map(|times| &times.rows) {
+        for row in profile.call_times().flat_map(|times| times.rows) {
             let thread = profile.get_trace(row.trace).thread;
             let thread = thread.map_or(String::new(), |id| profile.thread_name(id).to_owned());
             match names(&profile, row.trace).first().map(String::as_str) {
@@ -137,7 +137,7 @@ fn edges(profile: &Profile) -> Pairs {
         method.map_or(String::new(), |id| profile.symbols.method_name(id))
     };
     let mut pairs = Pairs::new();
-    for row in profile.call_edges().flat_map(|edges| &edges.rows) {
+    for row in profile.call_edges().flat_map(|edges| edges.rows) {
         *pairs.entry((name(row.callee), name(row.caller))).or_default() += row.count;
     }
     pairs

@@ -11,7 +11,7 @@ const MS: u64 = 400;
 
 /// Self and total time of a method and of what has its name, in nanoseconds.
 fn times(profile: &Profile, wanted: &str) -> (u64, u64) {
-    let rows = profile.call_times().flat_map(|times| &times.rows);
+    let rows = profile.call_times().flat_map(|times| times.rows);
     let own = rows.filter(|row| {
         let method = methods(profile, row.trace).next();
         method.is_some_and(|id| profile.symbols.method_name(id) == wanted)
@@ -62,7 +62,7 @@ fn without_timing_calls_are_counted() {
         let (_, profile) = run(jdk, ",depth=2,timing=none");
         let account = accounting(&profile);
         assert_eq!((account.clock.as_str(), account.timing.as_str()), ("", "none"));
-        let rows = profile.call_times().flat_map(|times| &times.rows);
+        let rows = profile.call_times().flat_map(|times| times.rows);
         assert_eq!(rows.map(|row| row.self_ns + row.total_ns).sum::<u64>(), 0);
     });
 }

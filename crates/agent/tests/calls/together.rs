@@ -46,7 +46,7 @@ fn both_tell_the_same_time() {
         let outcome = counted(jdk, &options).main("CallTimes").args(args).run();
         outcome.assert_success();
         let profile = profile(&outcome);
-        let rows = profile.call_times().flat_map(|times| &times.rows);
+        let rows = profile.call_times().flat_map(|times| times.rows);
         let burns = rows.filter(|row| {
             let top = methods(&profile, row.trace).next();
             top.is_some_and(|id| profile.symbols.method_name(id) == "CallTimes.burns")

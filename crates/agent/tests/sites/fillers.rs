@@ -49,12 +49,12 @@ fn they_are_no_rows_with_any_collector() {
                 frames.any(|(name, _)| name == "KeptByThreads.fill")
             };
 
-            let kept = sites(&profile).iter().filter(of_program).find(|it| name(it) == "int[]");
+            let kept = section.rows.iter().filter(of_program).find(|it| name(it) == "int[]");
             let kept = kept.expect("the program's arrays").objects;
             let bytes = THREADS * ARRAYS * Array(FourBytes, 4).bytes(&usual(jdk));
             assert_eq!((kept.live_count, kept.live_bytes), (THREADS * ARRAYS, bytes), "{what}");
 
-            let others = sites(&profile).iter().filter(|site| is_of_fillers(name(site)));
+            let others = section.rows.iter().filter(|site| is_of_fillers(name(site)));
             let others: u64 = others.map(|site| site.objects.live_bytes).sum();
             assert!(others - bytes < BUFFER_BYTES / 2, "{what}: {} more", others - bytes);
             assert!(section.total.live_bytes < 4 * bytes, "{what}: {}", section.total.live_bytes);

@@ -165,7 +165,8 @@ fn a_site_is_a_line() {
                 profile.symbols.class_name(site.class) == class
                     && frames(&profile, site).contains(&(method.clone(), line_of(text)))
             };
-            let counts: Vec<_> = sites(&profile).iter().filter(of_site).collect();
+            let sites = sites(&profile);
+            let counts: Vec<_> = sites.iter().filter(of_site).collect();
             assert_eq!(counts.len(), 1, "{class}");
             assert_eq!(counts[0].objects.allocated_count, N, "{class}");
         }
@@ -184,9 +185,10 @@ fn traces_are_as_deep_as_asked_for() {
             let options = format!("heap=sites,depth={depth},cutoff=0,format=p,file={FILE}");
             let run = JavaRun::new(jdk).agent(&options).main(PROGRAM);
             let profile = read(&run.args([N.to_string()]).run());
-            let deepest = sites(&profile).iter().map(|site| frames(&profile, site).len()).max();
+            let sites = sites(&profile);
+            let deepest = sites.iter().map(|site| frames(&profile, site).len()).max();
             assert_eq!(deepest, Some(depth), "depth={depth}");
-            let of_class = sites(&profile).iter().filter(|site| {
+            let of_class = sites.iter().filter(|site| {
                 profile.symbols.class_name(site.class) == "AllocationKinds$Threaded"
             });
             assert_eq!(of_class.map(|it| it.objects.allocated_count).sum::<u64>(), 2 * N);
@@ -233,7 +235,7 @@ fn calls_are_counted_as_ever() {
 fn each_dump_counts_from_the_start() {
     let plain = |profile: &Profile| {
         let of_class = sites(profile)
-            .iter()
+            .into_iter()
             .filter(|site| profile.symbols.class_name(site.class) == "AllocationsUntilStop$Plain");
         let mut sum = Allocations::default();
         of_class.for_each(|site| sum.add(site.objects));

@@ -57,8 +57,8 @@ fn frames(profile: &Profile, site: &Site) -> Vec<(String, Line)> {
     frames.map(|frame| (profile.symbols.method_name(frame.method), frame.line)).collect()
 }
 
-fn sites(profile: &Profile) -> &[Site] {
-    &profile.sites().expect("a section of sites").rows
+fn sites(profile: &Profile) -> Vec<Site> {
+    profile.sites().expect("a section of sites").rows
 }
 
 /// The objects of a class made below a method of a program. Classes of the program's begin with `$`.
@@ -68,7 +68,7 @@ fn made(profile: &Profile, program: &str, method: &str, class: &str) -> Allocati
     let is_lambda = class.ends_with("$$Lambda");
     let method = format!("{program}.{method}");
     let mut sum = Allocations::default();
-    for site in sites(profile) {
+    for site in &sites(profile) {
         let name = profile.symbols.class_name(site.class);
         let is_of_class = name == class || is_lambda && name.starts_with(&class);
         if is_of_class && frames(profile, site).iter().any(|(name, _)| *name == method) {

@@ -45,7 +45,7 @@ fn library(folder: &Path) -> String {
 /// The objects of a class made in a method itself, whose name begins so.
 fn made_in(profile: &Profile, method: &str, class: &str) -> Allocations {
     let mut sum = Allocations::default();
-    for site in sites(profile) {
+    for site in &sites(profile) {
         let is_in = frames(profile, site).first().is_some_and(|(name, _)| name.starts_with(method));
         if is_in && profile.symbols.class_name(site.class) == class {
             sum.add(site.objects);

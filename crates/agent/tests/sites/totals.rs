@@ -14,7 +14,7 @@ const MOST_SHARE: f64 = 0.005;
 fn measured(profile: &Profile, method: &str, class: Option<&str>) -> Allocations {
     let (measured, method) = (format!("{PROGRAM}.measured"), format!("{PROGRAM}.{method}"));
     let mut sum = Allocations::default();
-    for site in sites(profile) {
+    for site in &sites(profile) {
         let frames = frames(profile, site);
         let is_of_class = class.is_none_or(|it| it == profile.symbols.class_name(site.class));
         if is_of_class

@@ -87,7 +87,7 @@ pub(crate) fn run_by_threads(
         let thread = profile.get_trace(*trace).thread;
         thread.is_some_and(|thread| profile.thread_name(thread).starts_with(threads))
     };
-    let rows = profile.cpu_samples().flat_map(|samples| &samples.rows);
+    let rows = profile.cpu_samples().flat_map(|samples| samples.rows);
     let theirs: u64 = rows.filter(|(trace, _)| is_theirs(trace)).map(|(_, count)| count).sum();
     let without_stack = profile.accounting.as_ref().unwrap().unattributed_count;
     (outcome, profile, theirs + without_stack)

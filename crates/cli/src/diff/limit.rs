@@ -184,19 +184,20 @@ impl Limit {
                 return Some((before, after, is_found || self.name.is_none()));
             }
         };
-        if let Some(number) = metric.of_waits() {
+        let place = |of: &[Metric]| of.iter().position(|it| it == metric);
+        if let Some(place) = place(&Metric::OF_LOCKS) {
             let rows = diff.locks.as_ref()?.iter().filter(|row| is_class(row.key));
-            let (before, after, is_found) = sum(rows, |waits| *number(&mut waits.clone()));
+            let (before, after, is_found) = sum(rows, |waits| waits.numbers()[place]);
             return Some((before, after, is_found || self.name.is_none()));
         }
-        if let Some(number) = metric.of_objects() {
+        if let Some(place) = place(&Metric::OF_OBJECTS) {
             let rows = diff.sites.as_ref()?.iter().filter(|row| {
                 let (class, node) = row.key;
                 let is_class = |name: &NamePattern| name.matches_class(symbols.class_name(class));
                 let inner = diff.tree.frame(node).map(|frame| symbols.get_frame(frame).method);
                 self.name.as_ref().is_none_or(is_class) || inner.is_some_and(is_meant)
             });
-            let (before, after, is_found) = sum(rows, |objects| *number(&mut objects.clone()));
+            let (before, after, is_found) = sum(rows, |objects| objects.numbers()[place]);
             return Some((before, after, is_found || self.name.is_none()));
         }
         match metric {

@@ -13,7 +13,7 @@ const NO_PATH: &str = "[site not known]";
 #[derive(Debug)]
 pub(super) struct Objects<'a> {
     profile: &'a Profile,
-    section: &'a Sites,
+    section: Sites,
     /// By node of the profile's [`MethodTree`].
     pub(super) columns: AllocationColumns,
     /// Whether it is known of some objects where they were made.
@@ -31,15 +31,15 @@ impl<'a> Objects<'a> {
     /// The allocations of `profile`; `None` where it has none.
     pub(super) fn new(profile: &'a Profile, tree: &MethodTree) -> Option<Self> {
         let section = profile.sites()?;
-        let columns = AllocationColumns::new(profile, tree, section);
+        let columns = AllocationColumns::new(profile, tree, &section);
         let has_sites = section.rows.iter().any(|row| profile.frames(row.trace).next().is_some());
         let mut objects = Self {
             profile,
+            listed: section.listed(),
+            is_by_live: section.is_by_live(),
             section,
             columns,
             has_sites,
-            listed: section.listed(),
-            is_by_live: section.is_by_live(),
             is_allocated_known: true,
             is_live_known: true,
         };
@@ -48,8 +48,9 @@ impl<'a> Objects<'a> {
         objects.is_allocated_known =
             (all.allocated_bytes, all.live_bytes) == (0, 0) || all.allocated_bytes > 0;
         // A table by class, or one without numbers of objects, does not say what lives.
-        objects.is_live_known =
-            section.known.live && (has_sites && all.allocated_count > 0) || all.live_count > 0;
+        objects.is_live_known = objects.section.known.live
+            && (has_sites && all.allocated_count > 0)
+            || all.live_count > 0;
         Some(objects)
     }
 
@@ -168,7 +169,7 @@ impl<'a> Objects<'a> {
         let mut columns = vec![Column::other("class").name("class")];
         columns.extend(self.numbers());
         columns.push(Column::path(NO_PATH));
-        let rows = allocations::sites(self.profile, self.section).into_iter().map(|row| {
+        let rows = allocations::sites(self.profile, &self.section).into_iter().map(|row| {
             let path = Cell::Path(self.profile.tree.frames(row.node).collect());
             let cells = [Cell::Class(row.class)].into_iter().chain(self.cells(&row.objects));
             Row::new(cells.chain([path]).collect())
@@ -181,7 +182,7 @@ impl<'a> Objects<'a> {
     pub(super) fn classes(&self) -> Table<'_> {
         let mut columns = vec![Column::other("class").json("name").name("class")];
         columns.extend(self.numbers());
-        let rows = allocations::classes(self.profile, self.section).into_iter().map(|row| {
+        let rows = allocations::classes(self.profile, &self.section).into_iter().map(|row| {
             let cells = [Cell::Class(row.class)].into_iter().chain(self.cells(&row.objects));
             Row::new(cells.collect())
         });

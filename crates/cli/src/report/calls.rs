@@ -134,7 +134,7 @@ impl<'a> Calls<'a> {
     /// A table for each thread, most time first.
     pub(super) fn by_thread(&self, tree: &MethodTree, top: usize) -> Vec<Section<'_>> {
         let mut has_calls = vec![false; self.profile.threads.len()];
-        for row in self.profile.call_times().flat_map(|times| &times.rows) {
+        for row in self.profile.call_times().flat_map(|times| times.rows) {
             if let Some(thread) = self.profile.get_trace(row.trace).thread {
                 has_calls[thread.index()] = true;
             }

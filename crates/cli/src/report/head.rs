@@ -41,8 +41,10 @@ impl<'a> Head<'a> {
     pub(super) fn new(content: &'a Content<'_>, count: usize) -> Option<Self> {
         let profile = content.profile;
         let table = content.calls.as_ref().map(|calls| &calls.table);
-        // A method that waits for a lock is not where the lock is held.
-        if content.main_view().is_some_and(|view| view.metric.of_waits().is_some()) {
+        // A method that waits for a lock is not where the lock is held, and one that allocates an
+        // object is not where its fields are accessed.
+        let is_elsewhere = |metric: &Metric| metric.is_of_locks() || metric.is_of_fields();
+        if content.main_view().is_some_and(|view| is_elsewhere(&view.metric)) {
             return None;
         }
         let (view, unit, total, advice) = match (content.main_view(), table) {
@@ -181,7 +183,7 @@ impl<'a> Head<'a> {
     /// The meaning of the columns.
     fn legend(&self) -> &'static str {
         let is_samples = self.view.is_some_and(|view| view.metric == Metric::Samples);
-        let is_of_objects = self.view.is_some_and(|view| view.metric.of_objects().is_some());
+        let is_of_objects = self.view.is_some_and(|view| view.metric.is_of_objects());
         match self.unit {
             _ if is_of_objects => {
                 "Saved: halved if the method allocates half as much, total if nothing calls it."

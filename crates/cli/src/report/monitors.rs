@@ -7,8 +7,8 @@ use perk_analysis::locks;
 use perk_profile::monitors::DeadlockLink;
 use perk_profile::units::{duration, plural, printable};
 use perk_profile::{
-    ClassId, Event, FrameId, LockKind, Monitor, MonitorDump, NodeId, Profile, ThreadState, Unit,
-    WaitKind, Waits,
+    ClassId, Event, FrameId, LockKind, Metric, Monitor, MonitorDump, NodeId, Profile, ThreadState,
+    Unit, WaitKind, Waits,
 };
 use perk_render::{Cell, Column, Json, Part, Row, Section, Table};
 
@@ -36,12 +36,13 @@ struct Deadlock<'a> {
 impl<'a> Contention<'a> {
     /// The contention of `profile`; `None` where it has none.
     pub(super) fn new(profile: &'a Profile) -> Option<Self> {
-        let is_of_monitors = |event: &Event| {
-            matches!(event, Event::Wait(_) | Event::MonitorTimes(_) | Event::MonitorDump(_))
+        let is_of_monitors = |event: &Event| match event {
+            Event::Section(section) => section.head.has(&Metric::OF_LOCKS),
+            event => matches!(event, Event::Wait(_) | Event::MonitorDump(_)),
         };
         profile.events.iter().any(is_of_monitors).then(|| {
             let mut waits = Waits::default();
-            let rows = profile.monitor_times().flat_map(|section| &section.rows);
+            let rows = profile.monitor_times().flat_map(|section| section.rows);
             rows.for_each(|row| waits.add(row.waits));
             if !waits.is_waiting() {
                 classes_waited_for(profile).iter().for_each(|&(_, more)| waits.add(more));

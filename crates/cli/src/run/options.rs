@@ -5,7 +5,7 @@ use perk_control::options::{
     Classes, Clock as AgentClock, Cpu as AgentCpu, Format, Options, Output, TimesForm, TimingMethod,
 };
 use perk_profile::{
-    Allocations, CallEdges, CallTimes, CpuSamples, Event, MonitorTimes, Profile, Site, Sites,
+    Allocations, CallEdge, CallEdges, CallTimes, CpuSamples, MonitorTimes, Profile, Site, Sites,
 };
 
 use super::outcome::Folder;
@@ -90,10 +90,16 @@ impl<'a> Analyses<'a> {
         match self.cpu {
             Cpu::Samples => {
                 let samples = CpuSamples { total: 1, ..CpuSamples::default() };
-                profile.events.push(Event::CpuSamples(samples));
+                profile.events.push(samples.into());
             }
-            Cpu::Times => profile.events.push(Event::CallTimes(CallTimes::default())),
-            Cpu::Old => profile.events.push(Event::CallEdges(CallEdges::default())),
+            Cpu::Times => profile.events.push(CallTimes::default().into()),
+            Cpu::Old => {
+                let edge =
+                    CallEdge { callee: None, caller: None, thread: None, count: 1, total_ns: 0 };
+                let edges = CallEdges { rows: vec![edge], written: None };
+                let section = edges.section(&mut profile);
+                profile.events.push(section.into());
+            }
             Cpu::Off => {}
         }
         if matches!(self.args.heap, Some(Heap::Sites | Heap::All)) || self.args.aprof {
@@ -102,10 +108,10 @@ impl<'a> Analyses<'a> {
             let objects =
                 Allocations { allocated_bytes: 16, allocated_count: 1, ..Allocations::default() };
             let rows = vec![Site { class, trace, objects }];
-            profile.events.push(Event::Sites(Sites { total: objects, rows, ..Sites::default() }));
+            profile.events.push(Sites { total: objects, rows, ..Sites::default() }.into());
         }
         if self.args.monitor || self.args.locks {
-            profile.events.push(Event::MonitorTimes(MonitorTimes::default()));
+            profile.events.push(MonitorTimes::default().into());
         }
         profile
     }

@@ -134,12 +134,10 @@ impl Jvm {
         self.profile.events.iter().all(|event| match event {
             Event::ThreadStart(_) | Event::ThreadEnd(_) | Event::ClassUnload(_) => true,
             Event::HeapSummary(_) => false,
-            Event::CpuSamples(samples) => samples.total == 0,
-            Event::CallTimes(times) => times.rows.is_empty(),
-            Event::CallEdges(edges) => edges.rows.is_empty(),
-            Event::Sites(sites) => sites.rows.is_empty(),
-            Event::Wait(_) | Event::FieldAccesses(_) | Event::Other(_) => false,
-            Event::MonitorTimes(times) => times.rows.is_empty(),
+            Event::Section(section) => {
+                section.is_empty() && section.head.columns.iter().all(|column| column.total == 0)
+            }
+            Event::Wait(_) | Event::FieldAccesses(_) => false,
             Event::MonitorDump(dump) => dump.monitors.is_empty(),
             Event::Heap(heap) => heap.rows.is_empty(),
         })

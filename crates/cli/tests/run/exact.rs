@@ -93,7 +93,7 @@ fn names(profile: &Profile, trace: TraceId) -> impl Iterator<Item = String> {
 /// Calls by the name of the method.
 fn calls(profile: &Profile) -> BTreeMap<String, u64> {
     let mut calls = BTreeMap::new();
-    for row in profile.call_times().flat_map(|times| &times.rows) {
+    for row in profile.call_times().flat_map(|times| times.rows) {
         if let Some(method) = names(profile, row.trace).next() {
             *calls.entry(method).or_default() += row.count;
         }
@@ -110,7 +110,7 @@ fn of_name(profile: &Profile, name: &str) -> Vec<MethodId> {
 /// The time on all paths through a method, in nanoseconds.
 fn time_below(profile: &Profile, method: &str) -> u64 {
     let wanted = of_name(profile, method);
-    let rows = profile.call_times().flat_map(|times| &times.rows);
+    let rows = profile.call_times().flat_map(|times| times.rows);
     let below = rows.filter(|row| methods(profile, row.trace).any(|it| wanted.contains(&it)));
     below.map(|row| row.self_ns).sum()
 }
@@ -157,7 +157,7 @@ fn text_has_every_call_too() {
 fn every_path_has_its_own_count() {
     jdk::each(|jdk| {
         let profile = profile(jdk, &["--cpu", "times"], &["CallCounts", &N.to_string()]);
-        let rows = profile.call_times().flat_map(|times| &times.rows);
+        let rows = profile.call_times().flat_map(|times| times.rows);
         let mut of_halves = BTreeMap::new();
         for row in rows {
             let path: Vec<_> = names(&profile, row.trace).collect();
@@ -237,7 +237,7 @@ fn only_the_classes_asked_for_are_counted() {
         assert_calls(&included, N);
         assert!(accounting(&included).excluded_class_count > 0);
         // What they call themselves may be told, but not what goes on below.
-        for row in included.call_times().flat_map(|times| &times.rows) {
+        for row in included.call_times().flat_map(|times| times.rows) {
             let path: Vec<_> = names(&included, row.trace).collect();
             let is_included = |name: &String| name.starts_with("CallCounts");
             assert!(path.windows(2).all(|call| call.iter().any(is_included)), "{path:?}");

@@ -33,7 +33,7 @@ fn every_value_has_its_numbers() {
     let rows = [(traces[0], 10, 700), (traces[1], 1, 50)];
     let rows = rows.map(|(trace, count, self_ns)| CallRow { trace, count, self_ns, total_ns: 0 });
     let times = CallTimes { total_ns: 1_000, rows: rows.to_vec(), written: None };
-    profile.events = vec![Event::CallTimes(times)];
+    profile.events = vec![Event::from(times)];
     let class = profile.symbols.class("byte[]");
     let mut sites = Sites::default();
     for (trace, allocated_bytes, live_bytes) in
@@ -44,7 +44,7 @@ fn every_value_has_its_numbers() {
         sites.rows.push(Site { class, trace, objects });
     }
     assert_eq!(Metric::first_of(&profile), Some(Metric::SelfTime));
-    profile.events.push(Event::Sites(sites));
+    profile.events.push(Event::from(sites));
     let text = |metric| {
         let mut out = Vec::new();
         write(&View::new(&profile, "").with_metric(metric), &mut out)?;
@@ -162,7 +162,7 @@ fn large_counts_do_not_wrap() {
     let text = format!("a.b {max}\na.b {max}\n");
     check(&text, &format!("a.b {max}\n"));
     let profile = read(text.as_bytes()).unwrap();
-    assert_eq!(profile.overflown(), ["samples"]);
+    assert_eq!(profile.overflown(), [&Metric::Samples]);
 }
 
 #[test]

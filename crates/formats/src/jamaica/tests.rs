@@ -79,7 +79,7 @@ fn each_keyword_is_read_and_written() {
     let profile = read(ALL.as_bytes()).unwrap();
     assert_eq!(profile.notes, [""; 0]);
     assert_eq!(written(&profile), ALL);
-    let calls: u64 = profile.call_times().flat_map(|times| &times.rows).map(|row| row.count).sum();
+    let calls: u64 = profile.call_times().flat_map(|times| times.rows).map(|row| row.count).sum();
     assert_eq!(calls, 1005);
     let sites = profile.sites().unwrap();
     assert_eq!((sites.total.live_count, sites.total.allocated_bytes), (5321, 2_915_936));

@@ -57,8 +57,7 @@ impl Writer<'_> {
     /// The numbers of a metric, by trace.
     fn rows(&self, name: &str) -> Vec<(TraceId, u64)> {
         let Some(metric) = Metric::find(self.profile, name) else { return Vec::new() };
-        let numbers = metric.rows(self.profile);
-        numbers.rows.into_iter().map(|(trace, _, count)| (trace, count)).collect()
+        metric.rows(self.profile).by_trace()
     }
 
     fn top(&self, trace: TraceId) -> Option<FrameId> {
@@ -93,7 +92,7 @@ impl Writer<'_> {
                 blocks_of.insert(class(symbols, frame), blocks);
             }
         }
-        let classes = allocations::classes(self.profile, sites);
+        let classes = allocations::classes(self.profile, &sites);
         // An object's blocks; where they are not told, as many as its size needs.
         let blocks = |class: &str, bytes: u64, count: u64| match blocks_of.get(class) {
             Some(&blocks) => blocks,
@@ -126,14 +125,14 @@ impl Writer<'_> {
     fn invocations(&self, text: &mut String) {
         let symbols = &self.profile.symbols;
         let mut counts: KeyedMap<(String, i32, String), u64> = KeyedMap::default();
-        for row in self.profile.call_times().flat_map(|times| &times.rows) {
+        for row in self.profile.call_times().flat_map(|times| times.rows) {
             let mut frames = self.profile.frames(row.trace);
             let Some((callee, caller)) = frames.next().zip(frames.next()) else { continue };
             let key = (method(symbols, caller), bci(symbols, caller), method(symbols, callee));
             let count = counts.entry(key).or_default();
             *count = count.saturating_add(row.count);
         }
-        for edge in self.profile.call_edges().flat_map(|edges| &edges.rows) {
+        for edge in self.profile.call_edges().flat_map(|edges| edges.rows) {
             let Some((caller, callee)) = edge.caller.zip(edge.callee) else { continue };
             let name = |id| {
                 let of_method = symbols.get_method(id);

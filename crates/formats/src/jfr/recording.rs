@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use perk_profile::{
-    Allocations, ClassId, CpuSamples, Event, KeyedMap, KnownObjects, LockKind, MonitorRow,
-    MonitorTimes, OtherMetric, Profile, Site, Sites, ThreadId, Timestamp, TraceId, Unit, Waits,
+    Allocations, ClassId, CpuSamples, Event, KeyedMap, KnownObjects, LockKind, Metric, MonitorRow,
+    MonitorTimes, Profile, Section, Site, Sites, ThreadId, Timestamp, TraceId, Unit, Waits,
 };
 
 use super::notes::Notes;
@@ -295,7 +295,7 @@ impl Recording {
             if total > 0 || self.settings.samples_execution() {
                 let rows = execution.rows();
                 let samples = CpuSamples { total, rows, interval_ns, ..CpuSamples::default() };
-                self.profile.events.push(Event::CpuSamples(samples));
+                self.profile.events.push(Event::from(samples));
             }
         } else {
             self.cpu_samples(cpu_time);
@@ -319,9 +319,9 @@ impl Recording {
 
     fn metric(&mut self, name: &str, tally: Tally) {
         if tally.total > 0 {
-            let (name, total) = (name.to_owned(), tally.total);
-            let metric = OtherMetric { name, unit: Unit::Count, total, rows: tally.rows() };
-            self.profile.events.push(Event::Other(metric));
+            let metric = Metric::other(name, Unit::Count);
+            let section = Section::of(metric, tally.total, tally.rows());
+            self.profile.events.push(Event::Section(section));
         }
     }
 
@@ -345,11 +345,11 @@ impl Recording {
         }
         let (total, rows) = (samples.total, samples.rows());
         let samples = CpuSamples { total, rows, interval_ns, ..CpuSamples::default() };
-        self.profile.events.push(Event::CpuSamples(samples));
+        self.profile.events.push(Event::from(samples));
         if interval_ns.is_none() && time.total > 0 {
-            let (name, total) = ("CPU time".to_owned(), time.total);
-            let metric = OtherMetric { name, unit: Unit::Nanoseconds, total, rows: time.rows() };
-            self.profile.events.push(Event::Other(metric));
+            let metric = Metric::other("CPU time", Unit::Nanoseconds);
+            let section = Section::of(metric, time.total, time.rows());
+            self.profile.events.push(Event::Section(section));
         }
     }
 
@@ -374,7 +374,7 @@ impl Recording {
         let known = KnownObjects { live: false, ..KnownObjects::default() };
         let mut sites = Sites { total, rows, sample_interval_bytes, known, ..Sites::default() };
         sites.rank(0.0);
-        self.profile.events.push(Event::Sites(sites));
+        self.profile.events.push(Event::from(sites));
     }
 
     fn monitor_times(&mut self) {
@@ -388,7 +388,7 @@ impl Recording {
         let total_ns = blocked_ns.fold(0, u64::saturating_add);
         let mut times = MonitorTimes { total_ns, rows, written: None };
         times.rank(0.0);
-        self.profile.events.push(Event::MonitorTimes(times));
+        self.profile.events.push(Event::from(times));
     }
 }
 

@@ -3,8 +3,8 @@
 use std::io::Read;
 
 use perk_profile::{
-    Accounting, ClassId, Frame, FrameId, KeyedMap, Line, Method, MethodId, NodeId, Profile,
-    ThreadId, Timestamp,
+    Accounting, ClassId, Frame, FrameId, Key, KeyedMap, Line, Method, MethodId, NodeId, Profile,
+    Subject, ThreadId, Timestamp,
 };
 
 use super::samples::Samples;
@@ -16,7 +16,7 @@ use super::{
     UNKNOWN,
 };
 use crate::builder::ProfileBuilder;
-use crate::columns::{self, Place};
+use crate::columns;
 use crate::stacks::ROOT;
 use crate::{Error, name};
 
@@ -156,14 +156,17 @@ impl Builder {
         let width = self.file.samples.width;
         for (row, &(node, set)) in self.file.samples.rows.iter().enumerate() {
             let (thread, class) = labels[set as usize];
-            let place: Option<Place> = match stacks[node as usize] {
-                Stack::Node(node) => Some((self.builder.profile.trace(node, thread), class)),
+            let key = match stacks[node as usize] {
+                Stack::Node(node) => Some(Key {
+                    trace: self.builder.profile.trace(node, thread),
+                    subject: class.map_or(Subject::None, Subject::Class),
+                }),
                 Stack::BelowCutoff => None,
             };
             let numbers = &self.file.samples.numbers[row * width..][..width];
             for (column, &number) in columns.iter_mut().zip(numbers) {
                 if number > 0 {
-                    column.push((place, number));
+                    column.push((key, number));
                 }
             }
         }

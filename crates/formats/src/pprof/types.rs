@@ -1,8 +1,8 @@
 //! What the values of a profile's samples mean: names and units as pprof's users write them.
 
-use perk_profile::{KeyedMap, Metric, Unit};
+use perk_profile::{Key, KeyedMap, Metric, Unit};
 
-use crate::columns::{self, Column, Intervals, Place};
+use crate::columns::{self, Column, Intervals};
 
 /// The kind of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,8 +11,8 @@ pub(super) struct ValueType {
     pub(super) unit: String,
 }
 
-/// A column of numbers as it stands in the file; no place where they belong to no listed trace.
-pub(super) type Rows = Vec<(Option<Place>, u64)>;
+/// A column of numbers as it stands in the file; no key where they belong to no listed trace.
+pub(super) type Rows = Vec<(Option<Key>, u64)>;
 
 /// The name of CPU time.
 pub(super) const CPU: &str = "cpu";
@@ -110,10 +110,10 @@ fn join_cpu(columns: &mut Vec<Column>, intervals: &mut Intervals) {
 /// How many times the numbers of `b` those of `a` are, where that is the same everywhere.
 fn ratio(a: &Column, b: &Column) -> Option<u64> {
     let ratio = a.total.checked_div(b.total).filter(|&ratio| ratio > 0)?;
-    let of: KeyedMap<Place, u64> = b.rows.iter().copied().collect();
+    let of: KeyedMap<Key, u64> = b.rows.iter().copied().collect();
     let fits = |a: u64, b: u64| b.checked_mul(ratio) == Some(a);
     let is_same = a.rows.len() == b.rows.len()
         && fits(a.total, b.total)
-        && a.rows.iter().all(|(place, number)| of.get(place).is_some_and(|&b| fits(*number, b)));
+        && a.rows.iter().all(|(key, number)| of.get(key).is_some_and(|&b| fits(*number, b)));
     is_same.then_some(ratio)
 }

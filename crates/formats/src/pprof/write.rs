@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use perk_profile::{Accounting, FrameId, KeyedMap, Line, MethodId, Metric, Profile, Unit};
+use perk_profile::{Accounting, FrameId, Key, KeyedMap, Line, MethodId, Metric, Profile, Unit};
 
 use super::types::{CPU, SPACE};
 use super::wire::Encoder;
@@ -11,7 +11,7 @@ use super::{
     ACCOUNTING, BELOW_CUTOFF, CLASS_LABEL, COMMENT, COMPILED, JAVA, NATIVE, NO_STACK,
     SITES_INTERVAL, THREAD_LABEL,
 };
-use crate::columns::{self, Column, Place};
+use crate::columns::{self, Column};
 use crate::deep::{LEFT_OUT, Stacks};
 use crate::name;
 
@@ -57,10 +57,10 @@ fn write_samples(
     out: &mut dyn Write,
     file: &mut Encoder,
 ) -> io::Result<()> {
-    let mut samples: BTreeMap<Place, Vec<u64>> = BTreeMap::new();
+    let mut samples: BTreeMap<Key, Vec<u64>> = BTreeMap::new();
     for (index, column) in columns.iter().enumerate() {
-        for &(place, number) in &column.rows {
-            let numbers = samples.entry(place).or_insert_with(|| vec![0; columns.len()]);
+        for &(key, number) in &column.rows {
+            let numbers = samples.entry(key).or_insert_with(|| vec![0; columns.len()]);
             numbers[index] = numbers[index].saturating_add(number);
         }
     }
@@ -68,7 +68,7 @@ fn write_samples(
     let profile = tables.profile;
     let stacks = Stacks::new(profile);
     let mut locations = Vec::new();
-    for (&(trace, class), numbers) in &samples {
+    for (&Key { trace, subject }, numbers) in &samples {
         let trace = profile.get_trace(trace);
         locations.clear();
         locations.extend(stacks.frames(trace.node).map(|frame| match frame {
@@ -79,7 +79,7 @@ fn write_samples(
             locations.push(tables.location(Location::NoStack));
         }
         let thread = trace.thread.map(|thread| tables.string(profile.thread_name(thread)));
-        let class = class.map(|class| tables.string(profile.symbols.class_name(class)));
+        let class = subject.label(&profile.symbols).map(|label| tables.string(&label));
         let labels = [(thread_key, thread), (class_key, class)];
         sample(file, &locations, numbers, &labels);
         flush(out, file)?;
@@ -120,7 +120,7 @@ fn write_run(profile: &Profile, columns: &[Column], tables: &mut Tables<'_>, fil
     }
     let has_samples = columns.iter().any(|column| column.metric == Metric::Samples);
     let sample_ns = profile.sample_interval_ns().filter(|_| has_samples);
-    let sites_bytes = profile.sites().and_then(|sites| sites.sample_interval_bytes);
+    let sites_bytes = Metric::AllocatedBytes.period(profile);
     let period = match (sample_ns, sites_bytes) {
         (Some(ns), _) => Some((CPU, Unit::Nanoseconds, ns)),
         (None, Some(bytes)) => Some((SPACE, Unit::Bytes, bytes)),

@@ -3,15 +3,15 @@
 use std::io::{self, BufReader, Cursor, Read};
 
 use perk_profile::{
-    Accounting, ClassId, Frame as ProfileFrame, FrameId, Line, Method, Metric, NodeId, Profile,
-    ThreadId, Timestamp, Unit,
+    Accounting, ClassId, Frame as ProfileFrame, FrameId, Key, Line, Method, Metric, NodeId,
+    Profile, Subject, ThreadId, Timestamp, Unit,
 };
 
 use super::cut::Completed;
 use super::file::{self, File, Frame, Kind, Weight};
 use super::{BELOW_CUTOFF, NO_STACK};
 use crate::builder::ProfileBuilder;
-use crate::columns::{self, Column, Intervals, Place};
+use crate::columns::{self, Column, Intervals};
 use crate::stacks::{ROOT, Stacks};
 use crate::{Error, name};
 
@@ -196,14 +196,14 @@ impl Reader {
         })
     }
 
-    /// The places of those nodes of `stacks` that end one; `None` where the samples belong to no
+    /// The rows of those nodes of `stacks` that end one; `None` where the samples belong to no
     /// listed trace.
     fn places(
         &mut self,
         stacks: &Stacks,
         is_end: &[bool],
         thread: Option<ThreadId>,
-    ) -> Result<Vec<Option<Place>>, Error> {
+    ) -> Result<Vec<Option<Key>>, Error> {
         let root = self.builder.profile.tree.root();
         let mut nodes: Vec<(NodeId, Option<ClassId>, bool)> = vec![(root, None, true)];
         for (parent, index) in stacks.iter() {
@@ -222,10 +222,14 @@ impl Reader {
                 Part::BelowCutoff => (above, class, is_listed && parent != ROOT),
             });
         }
-        let mut place = |((node, class, is_listed), is_end): (_, bool)| {
-            (is_listed && is_end).then(|| (self.builder.profile.trace(node, thread), class))
-        };
-        Ok(nodes.into_iter().zip(is_end.iter().copied()).map(&mut place).collect())
+        let mut key =
+            |((node, class, is_listed), is_end): ((NodeId, Option<ClassId>, bool), bool)| {
+                (is_listed && is_end).then(|| Key {
+                    trace: self.builder.profile.trace(node, thread),
+                    subject: class.map_or(Subject::None, Subject::Class),
+                })
+            };
+        Ok(nodes.into_iter().zip(is_end.iter().copied()).map(&mut key).collect())
     }
 
     /// Says what is passed over.

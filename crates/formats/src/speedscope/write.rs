@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use perk_profile::{Accounting, ClassId, FrameId, KeyedMap, Line, Metric, Profile, StrId, Unit};
+use perk_profile::{
+    Accounting, FrameId, Key, KeyedMap, Line, Metric, Profile, StrId, Subject, Unit,
+};
 use serde_json::{Value as Json, json};
 
 use super::{BELOW_CUTOFF, NO_STACK, SCHEMA};
-use crate::columns::{self, Column, Place};
+use crate::columns::{self, Column};
 use crate::deep::{LEFT_OUT, Stacks};
 use crate::name;
 
@@ -59,7 +61,7 @@ fn run(profile: &Profile) -> Json {
     if let Some(ns) = profile.sample_interval_ns() {
         run["sample_interval_ns"] = json!(ns);
     }
-    if let Some(bytes) = profile.sites().and_then(|sites| sites.sample_interval_bytes) {
+    if let Some(bytes) = Metric::AllocatedBytes.period(profile) {
         run["sites_interval_bytes"] = json!(bytes);
     }
     if let Some(accounting) = &profile.accounting {
@@ -70,23 +72,23 @@ fn run(profile: &Profile) -> Json {
 
 /// What a frame of the file stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Key {
+enum Entry {
     Frame(FrameId),
-    Objects(ClassId),
+    Objects(Subject),
     NoStack,
     BelowCutoff,
     LeftOut,
 }
 
-/// Numbers by place; those without one belong to traces that are not listed.
-type Weighted = Vec<(Option<Place>, u64)>;
+/// Numbers by row; those without one belong to traces that are not listed.
+type Weighted = Vec<(Option<Key>, u64)>;
 
 /// The numbers of a column, in each thread; those of no thread first.
 fn by_thread(profile: &Profile, column: &Column) -> BTreeMap<Option<StrId>, Weighted> {
     let mut threads: BTreeMap<Option<StrId>, Weighted> = BTreeMap::new();
-    for &(place, number) in &column.rows {
-        let thread = profile.get_trace(place.0).thread.map(|id| profile.get_thread(id).name);
-        threads.entry(thread).or_default().push((Some(place), number));
+    for &(key, number) in &column.rows {
+        let thread = profile.get_trace(key.trace).thread.map(|id| profile.get_thread(id).name);
+        threads.entry(thread).or_default().push((Some(key), number));
     }
     let unlisted = column.unlisted();
     if unlisted > 0 {
@@ -114,8 +116,8 @@ fn write_profile(
     write!(out, "{{\"type\":\"sampled\",\"name\":{},\"perk\":{more}", json!(name))?;
     write!(out, ",\"unit\":\"{unit}\",\"startValue\":0,\"endValue\":{total},\"samples\":[")?;
     let mut stack = Vec::new();
-    for (index, &(place, _)) in numbers.iter().enumerate() {
-        frames.stack(place, &mut stack);
+    for (index, &(key, _)) in numbers.iter().enumerate() {
+        frames.stack(key, &mut stack);
         out.write_all(if index > 0 { b",[" } else { b"[" })?;
         for (level, id) in stack.iter().rev().enumerate() {
             let separator = if level > 0 { "," } else { "" };
@@ -135,44 +137,48 @@ fn write_profile(
 struct Frames<'a> {
     profile: &'a Profile,
     stacks: Stacks<'a>,
-    table: Vec<Key>,
-    ids: KeyedMap<Key, usize>,
+    table: Vec<Entry>,
+    ids: KeyedMap<Entry, usize>,
 }
 
 impl Frames<'_> {
-    /// The frames of a place, from the innermost outward.
-    fn stack(&mut self, place: Option<Place>, stack: &mut Vec<usize>) {
+    /// The frames of a row, from the innermost outward.
+    fn stack(&mut self, key: Option<Key>, stack: &mut Vec<usize>) {
         stack.clear();
-        let Some((trace, class)) = place else {
-            stack.push(self.id(Key::BelowCutoff));
+        let Some(Key { trace, subject }) = key else {
+            stack.push(self.id(Entry::BelowCutoff));
             return;
         };
         let profile = self.profile;
-        stack.extend(class.map(|class| self.id(Key::Objects(class))));
+        if subject != Subject::None {
+            stack.push(self.id(Entry::Objects(subject)));
+        }
         let objects = stack.len();
         let table = &mut self.table;
         let ids = &mut self.ids;
         let frames = self.stacks.frames(profile.get_trace(trace).node);
-        stack.extend(frames.map(|frame| id(table, ids, frame.map_or(Key::LeftOut, Key::Frame))));
+        stack
+            .extend(frames.map(|frame| id(table, ids, frame.map_or(Entry::LeftOut, Entry::Frame))));
         if stack.len() == objects {
-            stack.push(self.id(Key::NoStack));
+            stack.push(self.id(Entry::NoStack));
         }
     }
 
-    fn id(&mut self, key: Key) -> usize {
+    fn id(&mut self, key: Entry) -> usize {
         id(&mut self.table, &mut self.ids, key)
     }
 
-    fn json(&self, key: Key) -> Json {
+    fn json(&self, key: Entry) -> Json {
         let symbols = &self.profile.symbols;
         let frame = match key {
-            Key::NoStack => return json!({ "name": NO_STACK }),
-            Key::BelowCutoff => return json!({ "name": BELOW_CUTOFF }),
-            Key::LeftOut => return json!({ "name": LEFT_OUT }),
-            Key::Objects(class) => {
-                return json!({ "name": symbols.class_name(class), "perk": { "kind": "objects" } });
+            Entry::NoStack => return json!({ "name": NO_STACK }),
+            Entry::BelowCutoff => return json!({ "name": BELOW_CUTOFF }),
+            Entry::LeftOut => return json!({ "name": LEFT_OUT }),
+            Entry::Objects(subject) => {
+                let name = subject.label(symbols).unwrap_or_default();
+                return json!({ "name": name, "perk": { "kind": "objects" } });
             }
-            Key::Frame(frame) => symbols.get_frame(frame),
+            Entry::Frame(frame) => symbols.get_frame(frame),
         };
         let method = symbols.get_method(frame.method);
         let class = symbols.class_name(method.class);
@@ -193,7 +199,7 @@ impl Frames<'_> {
     }
 }
 
-fn id(table: &mut Vec<Key>, ids: &mut KeyedMap<Key, usize>, key: Key) -> usize {
+fn id(table: &mut Vec<Entry>, ids: &mut KeyedMap<Entry, usize>, key: Entry) -> usize {
     *ids.entry(key).or_insert_with(|| {
         table.push(key);
         table.len() - 1

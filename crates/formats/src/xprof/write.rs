@@ -3,7 +3,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use perk_profile::{FrameId, KeyedMap, Line, OtherMetric, Profile, ThreadId, TraceId};
+use perk_profile::{FrameId, KeyedMap, Line, Profile, ThreadId, TraceId};
 
 use super::{
     BLOCKED, BLOCKED_METRIC, ELAPSED_METRIC, GLOBAL_HEAD, LOCAL_HEAD, NATIVE_METRIC, OF_KIND,
@@ -24,18 +24,18 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     for (&thread, section) in &sections {
         section.write(profile, thread, interval_ns, out)?;
     }
-    let of_program = metrics(profile, PROGRAM_METRIC).map(|metric| metric.total).max();
+    let of_program = profile.other_columns(PROGRAM_METRIC).map(|metric| metric.total).max();
     let longest = sections.values().map(|section| section.elapsed_ns(interval_ns)).max();
     let seconds = of_program.or(longest).unwrap_or(0) as f64 / 1e9;
     writeln!(out, "\n{GLOBAL_HEAD}{seconds:.2} seconds:")?;
     let ticks = sections.values().map(Section::ticks).fold(0, u64::saturating_add);
-    let received = metrics(profile, RECEIVED_METRIC).map(|it| it.total);
+    let received = profile.other_columns(RECEIVED_METRIC).map(|it| it.total);
     let received = received.reduce(u64::saturating_add).unwrap_or(ticks);
     writeln!(out, "{}{RECEIVED}", plain_columns(received, received))?;
-    for metric in profile.other_metrics() {
-        let kind = metric.name.strip_prefix(RECEIVED_METRIC);
+    for column in profile.sections().flat_map(|section| &section.head.columns) {
+        let kind = column.metric.name().strip_prefix(RECEIVED_METRIC);
         if let Some(kind) = kind.and_then(|rest| rest.strip_prefix(OF_KIND)) {
-            writeln!(out, "{}{}", plain_columns(metric.total, received), one_line(kind))?;
+            writeln!(out, "{}{}", plain_columns(column.total, received), one_line(kind))?;
         }
     }
     Ok(())
@@ -55,10 +55,16 @@ struct Section {
     elapsed_ns: Option<u64>,
 }
 
+/// The numbers of another tool's metric, by trace.
+fn rows(profile: &Profile, name: &str) -> Vec<(TraceId, u64)> {
+    let metric = profile.other_columns(name).next().map(|column| &column.metric);
+    metric.map_or_else(Vec::new, |metric| metric.rows(profile).by_trace())
+}
+
 fn sections(profile: &Profile) -> BTreeMap<Option<ThreadId>, Section> {
     let mut sections: BTreeMap<_, Section> = BTreeMap::new();
     let mut natives: Option<KeyedMap<TraceId, u64>> = None;
-    for &(trace, count) in metrics(profile, NATIVE_METRIC).flat_map(|metric| &metric.rows) {
+    for (trace, count) in rows(profile, NATIVE_METRIC) {
         let ticks = natives.get_or_insert_default().entry(trace).or_default();
         *ticks = ticks.saturating_add(count);
     }
@@ -67,11 +73,11 @@ fn sections(profile: &Profile) -> BTreeMap<Option<ThreadId>, Section> {
         let native = natives.as_ref().map(|it| it.get(&trace).copied().unwrap_or(0).min(count));
         section.add(profile, trace, count, native);
     }
-    for &(trace, count) in metrics(profile, BLOCKED_METRIC).flat_map(|metric| &metric.rows) {
+    for (trace, count) in rows(profile, BLOCKED_METRIC) {
         let section = sections.entry(profile.get_trace(trace).thread).or_default();
         section.blocked = section.blocked.saturating_add(count);
     }
-    for &(trace, ns) in metrics(profile, ELAPSED_METRIC).flat_map(|metric| &metric.rows) {
+    for (trace, ns) in rows(profile, ELAPSED_METRIC) {
         if let Some(section) = sections.get_mut(&profile.get_trace(trace).thread) {
             section.elapsed_ns = Some(section.elapsed_ns.unwrap_or(0).saturating_add(ns));
         }
@@ -186,10 +192,6 @@ fn plain_columns(ticks: u64, of: u64) -> String {
 
 fn percent(ticks: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { 100.0 * ticks as f64 / of as f64 }
-}
-
-fn metrics<'a>(profile: &'a Profile, name: &'a str) -> impl Iterator<Item = &'a OtherMetric> {
-    profile.other_metrics().filter(move |metric| metric.name == name)
 }
 
 /// The text of a frame `[text]` without a class.

@@ -5,7 +5,7 @@ mod bytes;
 mod real;
 mod recorded;
 
-use perk_profile::{LockKind, Metric, Profile, Waits};
+use perk_profile::{Key, LockKind, Metric, Profile, Waits};
 
 /// The numbers of a metric by thread and call path, outermost method first; a native method has `*`.
 fn weights(profile: &Profile, metric: &Metric) -> Vec<(String, u64)> {
@@ -13,14 +13,14 @@ fn weights(profile: &Profile, metric: &Metric) -> Vec<(String, u64)> {
     let mut rows: Vec<_> = weights
         .rows
         .iter()
-        .map(|&(trace, class, count)| {
+        .map(|&(Key { trace, subject }, count)| {
             let mut parts: Vec<String> =
                 profile.frames(trace).map(|id| frame(profile, id)).collect();
             parts.extend(
                 profile.get_trace(trace).thread.map(|it| profile.thread_name(it).to_owned()),
             );
             parts.reverse();
-            parts.extend(class.map(|class| profile.symbols.class_name(class).to_owned()));
+            parts.extend(subject.label(&profile.symbols));
             (parts.join(";"), count)
         })
         .collect();
@@ -45,7 +45,7 @@ fn metric(profile: &Profile, name: &str) -> Vec<(String, u64)> {
 /// The waits by class of the lock.
 fn waits(profile: &Profile, class: &str, kind: LockKind) -> Waits {
     let mut sum = Waits::default();
-    for row in profile.monitor_times().flat_map(|section| &section.rows) {
+    for row in profile.monitor_times().flat_map(|section| section.rows) {
         if row.kind == kind && profile.symbols.class_name(row.class) == class {
             sum.add(row.waits);
         }

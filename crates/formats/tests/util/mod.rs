@@ -60,7 +60,7 @@ pub(crate) fn thread(profile: &mut Profile, number: usize) -> Option<ThreadId> {
 
 /// Adds a section of samples.
 pub(crate) fn push_samples(profile: &mut Profile, rows: Vec<(TraceId, u64)>, total: u64) {
-    profile.events.push(Event::CpuSamples(CpuSamples { total, rows, ..CpuSamples::default() }));
+    profile.events.push(Event::from(CpuSamples { total, rows, ..CpuSamples::default() }));
 }
 
 /// Calls `read` with `bytes` cut off at every place, and with each of many bits turned.

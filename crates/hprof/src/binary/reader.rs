@@ -264,11 +264,11 @@ impl Reader {
             }
             tag::CPU_SAMPLES => {
                 let samples = self.cpu_samples(body)?;
-                self.section(Event::CpuSamples(samples));
+                self.section(samples.into());
             }
             tag::ALLOC_SITES => {
                 let sites = self.alloc_sites(body)?;
-                self.section(Event::Sites(sites));
+                self.section(sites.into());
             }
             tag::HEAP_SUMMARY => {
                 let objects = self.totals(body)?;
@@ -285,7 +285,7 @@ impl Reader {
                 self.profile.depth = Some(body.u2("the stack depth")?.into());
             }
             tag::EXTENDED => self.extended_begin(body)?,
-            tag::NODES..=tag::LARGE_HEAP_SUMMARY if self.extended.is_some() => {
+            tag::NODES..=tag::SECTION if self.extended.is_some() => {
                 self.extended_record(tag, body)?;
             }
             _ => {
@@ -418,9 +418,7 @@ impl Reader {
 
     /// A section, and the time stamp of its record.
     fn section(&mut self, section: Event) {
-        if !matches!(section, Event::Other(_)) {
-            self.sections_elapsed_us.push(self.elapsed_us);
-        }
+        self.sections_elapsed_us.push(self.elapsed_us);
         self.profile.events.push(section);
     }
 
@@ -492,15 +490,10 @@ impl Reader {
                 | Event::ThreadEnd(_)
                 | Event::ClassUnload(_)
                 | Event::Wait(_)
-                | Event::FieldAccesses(_)
-                | Event::Other(_) => continue,
+                | Event::FieldAccesses(_) => continue,
+                Event::Section(section) => &mut section.head.written,
                 Event::Heap(heap) => &mut heap.written,
                 Event::HeapSummary(summary) => &mut summary.written,
-                Event::CpuSamples(samples) => &mut samples.written,
-                Event::CallTimes(times) => &mut times.written,
-                Event::CallEdges(edges) => &mut edges.written,
-                Event::Sites(sites) => &mut sites.written,
-                Event::MonitorTimes(times) => &mut times.written,
                 Event::MonitorDump(dump) => &mut dump.written,
             };
             let elapsed_ms = elapsed_us.next().unwrap_or(0) / 1000;

@@ -8,8 +8,8 @@ use std::io::{self, Write};
 
 use perk_profile::profile::SYSTEM_TRACE;
 use perk_profile::{
-    CallEdges, CallTimes, ClassId, CpuSamples, FrameId, HeapHistogram, HeapSummary, KeyedMap, Line,
-    MethodId, OtherMetric, Profile, Site, Sites, StrId, TraceId, mutf8,
+    CallTimes, ClassId, CpuSamples, FrameId, HeapHistogram, HeapSummary, KeyedMap, Line, MethodId,
+    MonitorTimes, Profile, Section, SectionView, Site, Sites, StrId, TraceId, mutf8,
 };
 
 use self::extended::Extended;
@@ -19,7 +19,7 @@ use super::{
     FLAG_CPU_SAMPLES, FLAG_SITES, FRAME, INTERIM, INTERIM_ID, NAME, NO_ARRAY, OBJECT_ARRAY,
     THREAD_NAME, WIDE, WIDE_ID, tag,
 };
-use crate::format::Section;
+use crate::format::SectionKind;
 use crate::write::{ThreadStart, Written, date};
 use crate::{BinaryForm, Format, IdSize};
 
@@ -160,7 +160,7 @@ impl<W: Write> Writer<W> {
     /// 2^32 and more do not fit the format and are written as 2^32 - 1, behind a record that has them.
     pub fn cpu_samples(&mut self, profile: &Profile, samples: &CpuSamples) -> io::Result<()> {
         if self.extended.is_some() {
-            return self.all_cpu_samples(profile, samples);
+            return self.rows_of(profile, &samples.head(), samples.keyed());
         }
         if samples.is_interim {
             let id = INTERIM_ID + self.interim_count;
@@ -177,18 +177,24 @@ impl<W: Write> Writer<W> {
 
     /// Writes call times, which only extended files hold.
     pub fn call_times(&mut self, profile: &Profile, times: &CallTimes) -> io::Result<()> {
-        match self.extended {
-            Some(_) => self.all_cpu_times(profile, times),
-            None => Err(Format::Binary.refusal(Section::CallTimes)),
-        }
+        self.rows_of(profile, &times.head(), times.keyed())
     }
 
-    /// Writes calls by callee and caller, which only extended files hold.
-    pub fn call_edges(&mut self, profile: &Profile, edges: &CallEdges) -> io::Result<()> {
-        match self.extended {
-            Some(_) => self.all_call_edges(profile, edges),
-            None => Err(Format::Binary.refusal(Section::CallEdges)),
+    /// Writes waiting for locks, which only extended files hold.
+    pub fn monitor_times(&mut self, profile: &Profile, times: &MonitorTimes) -> io::Result<()> {
+        self.rows_of(profile, &times.head(), times.keyed())
+    }
+
+    /// Writes a section: in the records of HPROF, or in an extended file's, which holds any.
+    pub fn section(&mut self, profile: &Profile, section: &Section) -> io::Result<()> {
+        if self.extended.is_none() {
+            match section.view(profile) {
+                SectionView::CpuSamples(samples) => return self.cpu_samples(profile, &samples),
+                SectionView::Sites(sites) => return self.sites(profile, &sites),
+                _ => {}
+            }
         }
+        self.rows_of(profile, &section.head, section.rows())
     }
 
     /// Writes the frames and traces that are new, in order of trace, and ALLOC SITES; before it the
@@ -197,7 +203,7 @@ impl<W: Write> Writer<W> {
     /// the rows are not all there is.
     pub fn sites(&mut self, profile: &Profile, sites: &Sites) -> io::Result<()> {
         if self.extended.is_some() {
-            return self.all_sites(profile, sites);
+            return self.rows_of(profile, &sites.head(), sites.keyed());
         }
         let mut traces: Vec<_> = sites.rows.iter().map(|row| row.trace).collect();
         traces.sort_unstable();
@@ -248,19 +254,11 @@ impl<W: Write> Writer<W> {
         self.record(tag::HEAP_SUMMARY, body)
     }
 
-    /// Writes what another tool measured, which only extended files hold.
-    pub fn metric(&mut self, profile: &Profile, metric: &OtherMetric) -> io::Result<()> {
-        match self.extended {
-            Some(_) => self.all_metric_rows(profile, metric),
-            None => Err(Format::Binary.refusal(Section::OtherMetrics)),
-        }
-    }
-
     /// Writes what heap dumps held by class, which only extended files hold.
     pub fn heap_histogram(&mut self, profile: &Profile, heap: &HeapHistogram) -> io::Result<()> {
         match self.extended {
             Some(_) => self.heap_rows(profile, heap),
-            None => Err(Format::Binary.refusal(Section::HeapHistogram)),
+            None => Err(Format::Binary.refusal(SectionKind::HeapHistogram)),
         }
     }
 

@@ -34,6 +34,7 @@ impl Section for Calls {
     }
 
     fn close(self: Box<Self>, contents: &mut Contents) {
-        contents.profile.events.push(Event::CallEdges(self.edges));
+        let section = self.edges.section(&mut contents.profile);
+        contents.profile.events.push(Event::Section(section));
     }
 }

@@ -261,10 +261,7 @@ impl Contents {
                 profile.push_trace(Trace { serial, node, thread: None })
             });
             match profile.events.get_mut(event) {
-                Some(Event::CpuSamples(samples)) => samples.rows[row].0 = trace,
-                Some(Event::CallTimes(times)) => times.rows[row].trace = trace,
-                Some(Event::Sites(sites)) => sites.rows[row].trace = trace,
-                Some(Event::MonitorTimes(times)) => times.rows[row].trace = trace,
+                Some(Event::Section(section)) => section.set_trace(row, trace),
                 Some(Event::MonitorDump(dump)) => dump.threads[row].trace = trace,
                 _ => {}
             }

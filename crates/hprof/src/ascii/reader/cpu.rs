@@ -154,7 +154,7 @@ impl Section for Samples {
         if let Some(told) = self.told {
             self.samples.total = told.nearest(self.sum);
         }
-        contents.profile.events.push(Event::CpuSamples(self.samples));
+        contents.profile.events.push(Event::from(self.samples));
     }
 }
 
@@ -199,6 +199,6 @@ impl Section for Times {
     }
 
     fn close(self: Box<Self>, contents: &mut Contents) {
-        contents.profile.events.push(Event::CallTimes(self.times));
+        contents.profile.events.push(Event::from(self.times));
     }
 }

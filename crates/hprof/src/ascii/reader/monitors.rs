@@ -200,7 +200,7 @@ impl Section for MonitorSection {
     }
 
     fn close(self: Box<Self>, contents: &mut Contents) {
-        contents.profile.events.push(Event::MonitorTimes(self.times));
+        contents.profile.events.push(Event::from(self.times));
     }
 }
 

@@ -75,6 +75,6 @@ impl Section for SiteSection {
         // live bytes and nothing else.
         self.sites.known.all_sites = self.sites.total.live_bytes == listed_bytes
             && contents.notes.elided == self.elided_before;
-        contents.profile.events.push(Event::Sites(self.sites));
+        contents.profile.events.push(Event::from(self.sites));
     }
 }

@@ -1,17 +1,19 @@
 //! Reads the records that extended files have beside HPROF's.
 
 use perk_profile::{
-    Allocations, CallEdge, CallEdges, CallRow, CallTimes, CpuSamples, Event, HeapClassRow,
-    HeapHistogram, HeapRoot, HeapSummary, KnownObjects, MethodId, NodeId, ObjectLayout,
-    OtherMetric, Site, SiteSelection, Sites, Trace, TraceId, mutf8,
+    Allocations, CallEdge, CallEdges, Column, Event, HeapClassRow, HeapHistogram, HeapRoot,
+    HeapSummary, Key, MethodId, Metric, NodeId, ObjectLayout, Section, SectionHead, SiteSelection,
+    Span, Subject, Trace, TraceId, Unit, mutf8,
 };
 
 use super::Reader;
+use super::monitors::lock_kind;
 use crate::Error;
 use crate::binary::cursor::Cursor;
 use crate::binary::{
-    EXTENDED_FORM, FRAME, HEAP_HAS_LAYOUT, HEAP_IS_CUT, HEAP_IS_INFERRED, LIVE_IS_UNKNOWN,
-    SITES_ARE_LEFT_OUT, UNITS, tag,
+    CLASS_SUBJECT, EXTENDED_FORM, FIELD_SUBJECT, FRAME, HAS_SUBJECTS, HEAP_HAS_LAYOUT, HEAP_IS_CUT,
+    HEAP_IS_INFERRED, IS_BY_PAIR, IS_OTHER, IS_PARTIAL, IS_UNKNOWN, LIVE_IS_UNKNOWN, LOCK_SUBJECT,
+    NO_SUBJECT, SITES_ARE_LEFT_OUT, SPANS, UNITS, tag,
 };
 
 /// What earlier records said.
@@ -28,9 +30,10 @@ impl Reader {
     /// The record that says that the file has perk's own.
     pub(super) fn extended_begin(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
         let form = body.u4("the form of the extended records")?;
-        if form != EXTENDED_FORM {
+        if !(1..=EXTENDED_FORM).contains(&form) {
             return Err(body.error(format!(
-                "extended records of form {form}; this version of perk reads form {EXTENDED_FORM}"
+                "extended records of form {form}; this version of perk reads forms 1 to \
+                 {EXTENDED_FORM}"
             )));
         }
         let (nodes, traces) = (vec![self.profile.tree.root()], vec![self.profile.system_trace()]);
@@ -54,14 +57,23 @@ impl Reader {
         }
         let open = self.extended.as_mut().and_then(|extended| extended.open.take());
         let section = match tag {
-            tag::ALL_CPU_SAMPLES => self.all_cpu_samples(body, open, marks & 2 != 0)?,
-            tag::CPU_TIMES => self.call_times(body, open)?,
-            tag::CALL_EDGES => self.call_edges(body, open)?,
-            tag::MONITOR_TIMES => self.monitor_times(body, open)?,
             tag::MONITOR_DUMP => self.monitor_dump(body, open)?,
-            tag::METRIC => self.metric(body, open)?,
             tag::HEAP_HISTOGRAM => self.heap_histogram(body, open, marks)?,
-            _ => self.all_sites(body, open, marks)?,
+            _ => {
+                let section = match tag {
+                    tag::SECTION => self.numbers(body)?,
+                    tag::CALL_EDGES => self.call_edges(body)?,
+                    _ => self.old_section(tag, body, marks)?,
+                };
+                Event::Section(match open {
+                    None => section,
+                    Some(Event::Section(mut begun)) if is_continued(&begun, &section) => {
+                        begun.append(section);
+                        begun
+                    }
+                    Some(_) => return Err(interrupted(body, tag)),
+                })
+            }
         };
         match &mut self.extended {
             Some(extended) if !last => extended.open = Some(section),
@@ -116,48 +128,119 @@ impl Reader {
         Ok(())
     }
 
-    fn all_cpu_samples(
-        &mut self,
-        body: &mut Cursor<'_>,
-        open: Option<Event>,
-        is_interim: bool,
-    ) -> Result<Event, Error> {
-        let mut samples = match open {
-            None => CpuSamples::default(),
-            Some(Event::CpuSamples(samples)) => samples,
-            Some(_) => return Err(interrupted(body, tag::ALL_CPU_SAMPLES)),
+    /// A record of SECTION.
+    fn numbers(&mut self, body: &mut Cursor<'_>) -> Result<Section, Error> {
+        let marks = body.u1("the marks of a section")?;
+        let span = body.u1("the span of a section")?;
+        let Some(&span) = SPANS.get(usize::from(span)) else {
+            return Err(body.error(format!("{span} is not the span of a section")));
         };
-        samples.is_interim = is_interim;
-        samples.total = body.u8("the total of the samples")?;
+        let selection = SiteSelection::from_flags(body.u2("the selection of a section")?);
+        let count = body.u1("the number of columns")?;
+        let columns = (0..count).map(|_| column(body)).collect::<Result<Vec<_>, _>>()?;
+        let is_by_pair = marks & IS_BY_PAIR != 0;
+        let mut section =
+            Section::new(SectionHead { columns, is_by_pair, span, selection, written: None });
+        let mut numbers = Vec::new();
         while !body.is_empty() {
             let trace = self.trace_of_number(body)?;
-            samples.rows.push((trace, body.u8("a trace's samples")?));
+            let subject = match marks & HAS_SUBJECTS {
+                0 => Subject::None,
+                _ => self.subject(body)?,
+            };
+            numbers.clear();
+            for _ in 0..count {
+                numbers.push(body.u8("a number")?);
+            }
+            section.push(Key { trace, subject }, &numbers);
         }
-        Ok(Event::CpuSamples(samples))
+        Ok(section)
     }
 
-    fn call_times(&mut self, body: &mut Cursor<'_>, open: Option<Event>) -> Result<Event, Error> {
-        let mut times = match open {
-            None => CallTimes::default(),
-            Some(Event::CallTimes(times)) => times,
-            Some(_) => return Err(interrupted(body, tag::CPU_TIMES)),
-        };
-        times.total_ns = body.u8("the total of the times")?;
+    fn subject(&mut self, body: &mut Cursor<'_>) -> Result<Subject, Error> {
+        let kind = body.u1("the kind of a subject")?;
+        if kind == NO_SUBJECT {
+            return Ok(Subject::None);
+        }
+        let class = body.u4("a class's serial number")?;
+        let class = self.class(class);
+        Ok(match kind {
+            CLASS_SUBJECT => Subject::Class(class),
+            LOCK_SUBJECT => Subject::Lock(class, lock_kind(body)?),
+            FIELD_SUBJECT => {
+                let name = self.name(body, "a field's name")?;
+                let name = name.unwrap_or_else(|| self.profile.symbols.strings.intern(""));
+                Subject::Field(class, name)
+            }
+            _ => return Err(body.error(format!("{kind} is not a kind of subject"))),
+        })
+    }
+
+    /// A record that files of form 1 have for a kind of section: totals, then rows of a trace, the
+    /// class of objects or of a lock, and numbers.
+    fn old_section(&mut self, tag: u8, body: &mut Cursor<'_>, marks: u8) -> Result<Section, Error> {
+        let mut head = SectionHead::default();
+        match tag {
+            tag::METRIC => {
+                let unit = unit(body)?;
+                let metric = Metric::other(&name(body)?, unit);
+                head.columns.push(Column::new(metric, body.u8("the total")?));
+            }
+            tag::ALL_CPU_SAMPLES => {
+                head.span = if marks & 2 != 0 { Span::Interim } else { Span::SinceLast };
+                head.columns.push(Column::new(Metric::Samples, body.u8("the total")?));
+            }
+            tag::CPU_TIMES => {
+                let total_ns = body.u8("the total of the times")?;
+                head.columns.extend(Metric::OF_CALLS.map(|metric| Column::new(metric, 0)));
+                head.columns[1].total = total_ns;
+            }
+            tag::MONITOR_TIMES => {
+                let total_ns = body.u8("the total of the times")?;
+                head.columns.extend(Metric::OF_LOCKS.map(|metric| Column::new(metric, 0)));
+                head.columns[1].total = total_ns;
+            }
+            _ => {
+                head.span = Span::SinceStart;
+                head.selection = SiteSelection::from_flags((marks >> 1 & 7).into());
+                let interval_bytes = body.u8("the bytes between two samples")?;
+                for metric in Metric::OF_OBJECTS {
+                    let is_live = matches!(metric, Metric::LiveBytes | Metric::LiveObjects);
+                    let is_left_out = marks & SITES_ARE_LEFT_OUT != 0;
+                    head.columns.push(Column {
+                        total: body.u8("a total of objects")?,
+                        is_known: !is_live || marks & LIVE_IS_UNKNOWN == 0,
+                        is_partial: is_left_out && metric != Metric::LiveBytes,
+                        period: (interval_bytes != 0).then_some(interval_bytes),
+                        metric,
+                    });
+                }
+            }
+        }
+        let mut section = Section::new(head);
+        let mut numbers = vec![0; section.head.columns.len()];
         while !body.is_empty() {
+            let mut class = || body.u4("a class's serial number");
+            let of_objects = if tag == tag::ALL_SITES { Some(class()?) } else { None };
             let trace = self.trace_of_number(body)?;
-            let (count, self_ns) = (body.u8("a trace's calls")?, body.u8("a trace's self time")?);
-            let total_ns = body.u8("a trace's total time")?;
-            times.rows.push(CallRow { trace, count, self_ns, total_ns });
+            let subject = match (tag, of_objects) {
+                (_, Some(class)) => Subject::Class(self.class(class)),
+                (tag::MONITOR_TIMES, _) => {
+                    let class = body.u4("a class's serial number")?;
+                    Subject::Lock(self.class(class), lock_kind(body)?)
+                }
+                _ => Subject::None,
+            };
+            for number in &mut numbers {
+                *number = body.u8("a number")?;
+            }
+            section.push(Key { trace, subject }, &numbers);
         }
-        Ok(Event::CallTimes(times))
+        Ok(section)
     }
 
-    fn call_edges(&mut self, body: &mut Cursor<'_>, open: Option<Event>) -> Result<Event, Error> {
-        let mut edges = match open {
-            None => CallEdges::default(),
-            Some(Event::CallEdges(edges)) => edges,
-            Some(_) => return Err(interrupted(body, tag::CALL_EDGES)),
-        };
+    fn call_edges(&mut self, body: &mut Cursor<'_>) -> Result<Section, Error> {
+        let mut edges = CallEdges::default();
         while !body.is_empty() {
             let callee = self.method(body)?;
             let caller = self.method(body)?;
@@ -166,56 +249,7 @@ impl Reader {
             let (count, total_ns) = (body.u8("a caller's calls")?, body.u8("their time")?);
             edges.rows.push(CallEdge { callee, caller, thread, count, total_ns });
         }
-        Ok(Event::CallEdges(edges))
-    }
-
-    fn all_sites(
-        &mut self,
-        body: &mut Cursor<'_>,
-        open: Option<Event>,
-        marks: u8,
-    ) -> Result<Event, Error> {
-        let mut sites = match open {
-            None => Sites::default(),
-            Some(Event::Sites(sites)) => sites,
-            Some(_) => return Err(interrupted(body, tag::ALL_SITES)),
-        };
-        sites.selection = SiteSelection::from_flags((marks >> 1).into());
-        sites.known = KnownObjects {
-            live: marks & LIVE_IS_UNKNOWN == 0,
-            all_sites: marks & SITES_ARE_LEFT_OUT == 0,
-        };
-        let interval_bytes = body.u8("the bytes between two samples")?;
-        sites.sample_interval_bytes = (interval_bytes != 0).then_some(interval_bytes);
-        sites.total = allocations(body)?;
-        while !body.is_empty() {
-            let class = body.u4("a class's serial number")?;
-            let trace = self.trace_of_number(body)?;
-            let objects = allocations(body)?;
-            sites.rows.push(Site { class: self.class(class), trace, objects });
-        }
-        Ok(Event::Sites(sites))
-    }
-
-    fn metric(&mut self, body: &mut Cursor<'_>, open: Option<Event>) -> Result<Event, Error> {
-        let mut metric = match open {
-            None => OtherMetric::default(),
-            Some(Event::Other(metric)) => metric,
-            Some(_) => return Err(interrupted(body, tag::METRIC)),
-        };
-        let unit = body.u1("the unit of a metric")?;
-        let Some(&unit) = UNITS.get(usize::from(unit)) else {
-            return Err(body.error(format!("{unit} is not the unit of a metric")));
-        };
-        metric.unit = unit;
-        let length = body.u4("the length of a name")?;
-        metric.name = mutf8::decode(body.bytes(length as usize, "a name")?).into_owned();
-        metric.total = body.u8("the total")?;
-        while !body.is_empty() {
-            let trace = self.trace_of_number(body)?;
-            metric.rows.push((trace, body.u8("a trace's number")?));
-        }
-        Ok(Event::Other(metric))
+        Ok(edges.section(&mut self.profile))
     }
 
     fn heap_histogram(
@@ -280,6 +314,42 @@ impl Reader {
         })?;
         Ok(Some(self.profile.symbols.get_frame(*frame).method))
     }
+}
+
+/// A column of SECTION.
+fn column(body: &mut Cursor<'_>) -> Result<Column, Error> {
+    let marks = body.u1("the marks of a column")?;
+    let unit = unit(body)?;
+    let name = name(body)?;
+    let own = Metric::own(&name).filter(|_| marks & IS_OTHER == 0);
+    let (total, period) = (body.u8("the total")?, body.u8("the period of samples")?);
+    Ok(Column {
+        // What a later version counts is another tool's.
+        metric: own.unwrap_or_else(|| Metric::other(&name, unit)),
+        total,
+        is_known: marks & IS_UNKNOWN == 0,
+        is_partial: marks & IS_PARTIAL != 0,
+        period: (period != 0).then_some(period),
+    })
+}
+
+fn unit(body: &mut Cursor<'_>) -> Result<Unit, Error> {
+    let unit = body.u1("the unit of a metric")?;
+    let known = UNITS.get(usize::from(unit)).copied();
+    known.ok_or_else(|| body.error(format!("{unit} is not the unit of a metric")))
+}
+
+fn name(body: &mut Cursor<'_>) -> Result<String, Error> {
+    let length = body.u4("the length of a name")?;
+    Ok(mutf8::decode(body.bytes(length as usize, "a name")?).into_owned())
+}
+
+/// Whether a record goes on with a section that others before it began.
+fn is_continued(begun: &Section, more: &Section) -> bool {
+    let metrics = |section: &Section| -> Vec<Metric> {
+        section.head.columns.iter().map(|column| column.metric.clone()).collect()
+    };
+    begun.head.is_by_pair == more.head.is_by_pair && metrics(begun) == metrics(more)
 }
 
 fn allocations(body: &mut Cursor<'_>) -> Result<Allocations, Error> {

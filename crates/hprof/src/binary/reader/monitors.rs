@@ -1,8 +1,6 @@
 //! Reads monitors and waits.
 
-use perk_profile::{
-    Event, LockKind, Monitor, MonitorDump, MonitorRow, MonitorTimes, ThreadState, WaitEvent, Waits,
-};
+use perk_profile::{Event, LockKind, Monitor, MonitorDump, ThreadState, WaitEvent};
 
 use super::Reader;
 use super::extended::interrupted;
@@ -23,32 +21,6 @@ impl Reader {
         let thread = (thread != 0).then_some(thread);
         self.profile.events.push(Event::Wait(WaitEvent { kind, class, time_ms, thread }));
         Ok(())
-    }
-
-    pub(super) fn monitor_times(
-        &mut self,
-        body: &mut Cursor<'_>,
-        open: Option<Event>,
-    ) -> Result<Event, Error> {
-        let mut times = match open {
-            None => MonitorTimes::default(),
-            Some(Event::MonitorTimes(times)) => times,
-            Some(_) => return Err(interrupted(body, tag::MONITOR_TIMES)),
-        };
-        times.total_ns = body.u8("the total of the times")?;
-        while !body.is_empty() {
-            let trace = self.trace_of_number(body)?;
-            let class = body.u4("a class's serial number")?;
-            let kind = lock_kind(body)?;
-            let waits = Waits {
-                blocked_count: body.u8("how often threads were blocked")?,
-                blocked_ns: body.u8("how long threads were blocked")?,
-                wait_count: body.u8("how often threads waited")?,
-                waited_ns: body.u8("how long threads waited")?,
-            };
-            times.rows.push(MonitorRow { trace, class: self.class(class), kind, waits });
-        }
-        Ok(Event::MonitorTimes(times))
     }
 
     pub(super) fn monitor_dump(
@@ -104,7 +76,7 @@ impl Reader {
     }
 }
 
-fn lock_kind(body: &mut Cursor<'_>) -> Result<LockKind, Error> {
+pub(super) fn lock_kind(body: &mut Cursor<'_>) -> Result<LockKind, Error> {
     let kind = body.u1("the kind of a lock")?;
     monitors::lock_kind(kind).ok_or_else(|| body.error(format!("{kind} is not a kind of lock")))
 }

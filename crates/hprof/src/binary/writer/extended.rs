@@ -4,16 +4,18 @@
 use std::io::{self, Write};
 
 use perk_profile::{
-    Allocations, CallEdges, CallTimes, CpuSamples, HeapHistogram, HeapRoot, HeapSummary, Line,
-    MethodId, NodeId, OtherMetric, Profile, Sites, Trace, TraceId, mutf8,
+    Allocations, Column, HeapHistogram, HeapRoot, HeapSummary, Key, NodeId, Profile, SectionHead,
+    Subject, Trace, TraceId, mutf8,
 };
 
 use super::{Body, Writer, class_serial, index};
+use crate::Format;
 use crate::binary::{
-    HEAP_HAS_LAYOUT, HEAP_IS_CUT, HEAP_IS_INFERRED, LIVE_IS_UNKNOWN, METHOD, SITES_ARE_LEFT_OUT,
-    UNITS, tag,
+    CLASS_SUBJECT, FIELD_SUBJECT, HAS_SUBJECTS, HEAP_HAS_LAYOUT, HEAP_IS_CUT, HEAP_IS_INFERRED,
+    IS_BY_PAIR, IS_OTHER, IS_PARTIAL, IS_UNKNOWN, LOCK_SUBJECT, NAME, NO_SUBJECT, SPANS, UNITS,
+    monitors, tag,
 };
-use crate::write::Written;
+use crate::format::SectionKind;
 
 /// A record's rows: those beyond them go into a next record.
 const RECORD_ROWS: usize = 1 << 16;
@@ -24,65 +26,44 @@ pub(super) struct Extended {
     /// The root and the system trace go without saying.
     node_count: usize,
     trace_count: usize,
-    methods: Written,
 }
 
 impl Default for Extended {
     fn default() -> Self {
-        Self { node_count: 1, trace_count: 1, methods: Written::default() }
+        Self { node_count: 1, trace_count: 1 }
     }
 }
 
 impl<W: Write> Writer<W> {
-    pub(super) fn all_cpu_samples(
+    /// SECTION: numbers by call trace.
+    pub(super) fn rows_of<N: AsRef<[u64]>>(
         &mut self,
         profile: &Profile,
-        samples: &CpuSamples,
+        section: &SectionHead,
+        rows: impl ExactSizeIterator<Item = (Key, N)> + Clone,
     ) -> io::Result<()> {
-        self.tree(profile)?;
-        let head = Body::default().u8(samples.total);
-        let rows = samples.rows.iter();
-        let marks = u8::from(samples.is_interim) << 1;
-        self.marked_rows(tag::ALL_CPU_SAMPLES, marks, &head, rows, |body, &(trace, count)| {
-            body.u4(number(trace)).u8(count)
-        })
-    }
-
-    pub(super) fn all_cpu_times(&mut self, profile: &Profile, times: &CallTimes) -> io::Result<()> {
-        self.tree(profile)?;
-        let head = Body::default().u8(times.total_ns);
-        self.rows(tag::CPU_TIMES, &head, times.rows.iter(), |body, row| {
-            body.u4(number(row.trace)).u8(row.count).u8(row.self_ns).u8(row.total_ns)
-        })
-    }
-
-    pub(super) fn all_call_edges(
-        &mut self,
-        profile: &Profile,
-        edges: &CallEdges,
-    ) -> io::Result<()> {
-        for method in edges.rows.iter().flat_map(|row| [row.callee, row.caller]).flatten() {
-            self.method(profile, method)?;
+        if self.extended.is_none() {
+            return Err(Format::Binary.refusal(SectionKind::of_section(section)));
         }
-        let id = |method: Option<MethodId>| method.map_or(0, |id| METHOD | index(id.index()));
-        self.rows(tag::CALL_EDGES, &Body::default(), edges.rows.iter(), |body, row| {
-            let thread = row.thread.map_or(0, |thread| profile.get_thread(thread).serial);
-            body.id(id(row.callee)).id(id(row.caller)).u4(thread).u8(row.count).u8(row.total_ns)
-        })
-    }
-
-    pub(super) fn all_sites(&mut self, profile: &Profile, sites: &Sites) -> io::Result<()> {
         self.tree(profile)?;
-        for row in &sites.rows {
-            self.load_class(profile, row.class)?;
+        let mut marks = if section.is_by_pair { IS_BY_PAIR } else { 0 };
+        for (Key { subject, .. }, _) in rows.clone() {
+            if let Some(class) = subject.class() {
+                marks |= HAS_SUBJECTS;
+                self.load_class(profile, class)?;
+            }
+            if let Subject::Field(_, field) = subject {
+                self.name(profile, Some(field))?;
+            }
         }
-        let head = Body::default().u8(sites.sample_interval_bytes.unwrap_or(0));
-        let head = head.objects(sites.total);
-        let mut marks = (sites.selection.flags() << 1) as u8;
-        marks |= if sites.known.live { 0 } else { LIVE_IS_UNKNOWN };
-        marks |= if sites.known.all_sites { 0 } else { SITES_ARE_LEFT_OUT };
-        self.marked_rows(tag::ALL_SITES, marks, &head, sites.rows.iter(), |body, row| {
-            body.u4(class_serial(row.class)).u4(number(row.trace)).objects(row.objects)
+        let span = SPANS.iter().position(|span| *span == section.span).unwrap_or(0);
+        let head = Body::default().u1(marks).u1(span as u8).u2(section.selection.flags());
+        let head = head.u1(section.columns.len() as u8);
+        let head = section.columns.iter().fold(head, |body, column| body.column(column));
+        self.rows(tag::SECTION, &head, rows, |body, (key, numbers)| {
+            let body = body.u4(number(key.trace));
+            let body = if marks & HAS_SUBJECTS == 0 { body } else { body.subject(key.subject) };
+            numbers.as_ref().iter().fold(body, |body, &number| body.u8(number))
         })
     }
 
@@ -90,21 +71,6 @@ impl<W: Write> Writer<W> {
     pub(super) fn large_heap_summary(&mut self, summary: &HeapSummary) -> io::Result<()> {
         let body = Body::default().u1(1).objects(summary.objects);
         self.record_of(tag::LARGE_HEAP_SUMMARY, &body.bytes)
-    }
-
-    pub(super) fn all_metric_rows(
-        &mut self,
-        profile: &Profile,
-        metric: &OtherMetric,
-    ) -> io::Result<()> {
-        self.tree(profile)?;
-        let unit = UNITS.iter().position(|unit| *unit == metric.unit).unwrap_or(0);
-        let name = mutf8::encode(&metric.name);
-        let head =
-            Body::default().u1(unit as u8).u4(name.len() as u32).bytes(&name).u8(metric.total);
-        self.rows(tag::METRIC, &head, metric.rows.iter(), |body, &(trace, count)| {
-            body.u4(number(trace)).u8(count)
-        })
     }
 
     pub(super) fn heap_rows(&mut self, profile: &Profile, heap: &HeapHistogram) -> io::Result<()> {
@@ -159,16 +125,6 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes a method as a frame without a line, if it is not written yet.
-    fn method(&mut self, profile: &Profile, method: MethodId) -> io::Result<()> {
-        let methods = self.extended.as_mut().map(|extended| &mut extended.methods);
-        if methods.is_some_and(|methods| methods.first(method.index())) {
-            let id = METHOD | index(method.index());
-            self.stack_frame(profile, id, method, Line::Unknown)?;
-        }
-        Ok(())
-    }
-
     /// Writes records of one kind: whether it is the last of the section, `head`, and the rows that
     /// `put` makes.
     pub(super) fn rows<T>(
@@ -205,6 +161,31 @@ impl<W: Write> Writer<W> {
 }
 
 impl Body {
+    fn column(self, column: &Column) -> Self {
+        let name = mutf8::encode(column.metric.file_name());
+        let unit = UNITS.iter().position(|unit| *unit == column.metric.unit()).unwrap_or(0);
+        let mark = |is_set: bool, mark: u8| if is_set { mark } else { 0 };
+        let marks = mark(column.metric.is_other(), IS_OTHER)
+            | mark(column.is_partial, IS_PARTIAL)
+            | mark(!column.is_known, IS_UNKNOWN);
+        let body = self.u1(marks).u1(unit as u8).u4(name.len() as u32).bytes(&name);
+        body.u8(column.total).u8(column.period.unwrap_or(0))
+    }
+
+    fn subject(self, subject: Subject) -> Self {
+        match subject {
+            Subject::None => self.u1(NO_SUBJECT),
+            Subject::Class(class) => self.u1(CLASS_SUBJECT).u4(class_serial(class)),
+            Subject::Lock(class, kind) => {
+                self.u1(LOCK_SUBJECT).u4(class_serial(class)).u1(monitors::lock_kind_code(kind))
+            }
+            Subject::Field(class, field) => {
+                let name = NAME | index(field.index());
+                self.u1(FIELD_SUBJECT).u4(class_serial(class)).id(name)
+            }
+        }
+    }
+
     fn objects(self, objects: Allocations) -> Self {
         self.u8(objects.live_bytes)
             .u8(objects.live_count)

@@ -2,13 +2,13 @@
 
 use std::io::{self, Write};
 
-use perk_profile::{Monitor, MonitorDump, MonitorTimes, Profile, ThreadState, WaitEvent};
+use perk_profile::{Monitor, MonitorDump, Profile, ThreadState, WaitEvent};
 
 use super::extended::number;
 use super::{Body, Writer, class_serial};
 use crate::Format;
 use crate::binary::{monitors, tag};
-use crate::format::Section;
+use crate::format::SectionKind;
 
 /// A row of a dump.
 enum DumpRow<'a> {
@@ -64,29 +64,10 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    /// Writes waiting for locks.
-    pub fn monitor_times(&mut self, profile: &Profile, times: &MonitorTimes) -> io::Result<()> {
-        self.check_extended()?;
-        self.tree(profile)?;
-        for row in &times.rows {
-            self.load_class(profile, row.class)?;
-        }
-        let head = Body::default().u8(times.total_ns);
-        self.rows(tag::MONITOR_TIMES, &head, times.rows.iter(), |body, row| {
-            body.u4(number(row.trace))
-                .u4(class_serial(row.class))
-                .u1(monitors::lock_kind_code(row.kind))
-                .u8(row.waits.blocked_count)
-                .u8(row.waits.blocked_ns)
-                .u8(row.waits.wait_count)
-                .u8(row.waits.waited_ns)
-        })
-    }
-
     fn check_extended(&self) -> io::Result<()> {
         match self.extended {
             Some(_) => Ok(()),
-            None => Err(Format::Binary.refusal(Section::Monitors)),
+            None => Err(Format::Binary.refusal(SectionKind::Monitors)),
         }
     }
 }
