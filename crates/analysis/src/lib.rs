@@ -19,6 +19,7 @@ pub mod locks;
 pub mod method_tree;
 pub mod objects;
 pub mod top;
+pub mod top_down;
 
 #[cfg(test)]
 mod fixture;

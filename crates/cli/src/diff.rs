@@ -20,7 +20,7 @@ use crate::metric;
 use limit::Verdict;
 use lists::List;
 
-/// Rows of a table, where `--top` does not say it.
+/// Rows of a table without `--top`.
 const ROWS: usize = 15;
 /// The exit code where the profiles differ, or differ past a limit.
 const DIFFERS: u8 = 1;
@@ -66,7 +66,7 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     Ok(if fails { ExitCode::from(DIFFERS) } else { ExitCode::SUCCESS })
 }
 
-/// What a profile has, in words.
+/// The content of a profile, in words.
 fn contents(profile: &Profile) -> String {
     let metrics = Metric::leading_of(profile);
     let metrics = metrics.map(|metric| metric.name().to_owned());
@@ -100,8 +100,8 @@ impl Comparison<'_> {
         })
     }
 
-    /// Whether calls differ, or allocations where they were all counted. What of them lives depends
-    /// on when the JVM collected garbage last, and is left aside.
+    /// Whether calls differ, or allocations where they were all counted. Live objects depend on
+    /// the JVM's last garbage collection, and are left aside.
     fn differs(&self) -> bool {
         self.calls_differ() || !self.diff.is_estimated && self.allocations_differ()
     }
@@ -146,9 +146,18 @@ impl Comparison<'_> {
         let before = [List::calls(diff), List::edges(diff), List::classes(diff)];
         let after = [List::locks(diff), List::heap(diff)];
         let lists = before.into_iter().chain(metrics).chain(after).flatten();
-        let rows: Vec<_> = lists.flat_map(|list| list.csv(top)).collect();
-        let columns = ["kind", "name", "caller", "number", "before", "after"].map(Column::other);
-        Table::new(&diff.symbols, "", columns.to_vec(), rows)
+        Table::of(
+            &diff.symbols,
+            "",
+            lists.flat_map(move |list| list.numbers(top)).collect::<Vec<_>>(),
+        )
+        .column(Column::other("kind"), |it| it.kind)
+        .column(Column::other("name"), |it| it.name.clone())
+        .column(Column::other("caller"), |it| it.caller.clone())
+        .column(Column::other("number"), |it| it.id)
+        .column(Column::other("before"), |it| it.sides[0])
+        .column(Column::other("after"), |it| it.sides[1])
+        .table()
     }
 
     /// Everything that differs, of each list at most `top` rows.
@@ -197,7 +206,7 @@ impl Comparison<'_> {
         ])
     }
 
-    /// What is the same in a line; what is not, in a line each.
+    /// Numbers that are the same in one line; a line for each that is not.
     fn summary(&self) -> String {
         let diff = &self.diff;
         let mut same = Vec::new();

@@ -101,12 +101,10 @@ fn write_csv(
     out: &mut dyn Write,
 ) -> io::Result<Option<String>> {
     let view = ask.csv_view();
-    let mut table = view.table(content, ask);
-    if table.as_mut().is_none_or(Table::is_empty) {
-        return Ok(Some(format!("no {}", view.title())));
+    match view.table(content, ask).filter(|table| !table.is_empty()) {
+        Some(table) => table.csv(ask.top.unwrap_or(usize::MAX), out).map(|()| None),
+        None => Ok(Some(format!("no {}", view.title()))),
     }
-    table.map(|table| table.csv(ask.top.unwrap_or(usize::MAX), out)).transpose()?;
-    Ok(None)
 }
 
 /// Writes the views asked for, or everything. Returns what is missing.
@@ -217,7 +215,7 @@ fn no_threads<'t>() -> Part<'t> {
 struct Content<'a> {
     profile: &'a Profile,
     joined: &'a InferredCallers,
-    /// How much of each metric a filter let through; empty where there is none.
+    /// The share of each metric that passed a filter, in words; empty where there is none.
     filtered: Vec<String>,
     /// The numbers of each leading metric and of the one that was asked for, in order of interest.
     metrics: Vec<MetricView<'a>>,
@@ -231,8 +229,8 @@ struct Content<'a> {
 }
 
 impl<'a> Content<'a> {
-    /// What `profile` has; trees and the methods to begin with are by `asked`, or by the first
-    /// metric there is.
+    /// The content of `profile`; trees and the methods to begin with are by `asked`, or by the
+    /// first metric there is.
     fn of_metric(
         profile: &'a Profile,
         tree: &'a MethodTree,
@@ -265,7 +263,7 @@ impl<'a> Content<'a> {
         self.view(&Metric::Samples)
     }
 
-    /// What trees and the methods to begin with are by.
+    /// The metric of trees and of the methods to begin with.
     fn main_view(&self) -> Option<&MetricView<'a>> {
         match &self.asked {
             Some(metric) => self.view(metric),
@@ -273,7 +271,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// What other tools measured.
+    /// Measurements of other tools.
     fn other_metrics(&self) -> impl Iterator<Item = &MetricView<'a>> {
         self.metrics.iter().filter(|view| view.metric.is_other())
     }
@@ -312,7 +310,7 @@ impl<'a> Content<'a> {
             && self.profile.heaps().next().is_none()
     }
 
-    /// What there is, in a line: `12 samples of 10 ms = 120 ms of CPU time`.
+    /// Everything in a line: `12 samples of 10 ms = 120 ms of CPU time`.
     fn total(&self) -> String {
         let mut parts = Vec::new();
         parts.extend(self.samples().map(MetricView::total));
@@ -328,7 +326,8 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// What a reader must know of the numbers: what they are a part of, and what is inferred.
+    /// Lines that a reader of the numbers must know: the part of all that they are, and inferred
+    /// callers.
     fn conditions(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if !self.filtered.is_empty() {

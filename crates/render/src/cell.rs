@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use perk_profile::{ClassId, FrameId, MethodId};
 
-use crate::Json;
+use crate::{Json, Table};
 
 /// One value of a row.
 #[derive(Debug)]
@@ -32,27 +32,63 @@ pub enum Cell<'a> {
 }
 
 impl<'a> Cell<'a> {
-    /// A text.
-    pub fn text(text: impl Into<Cow<'a, str>>) -> Self {
-        Cell::Text(text.into())
-    }
-
-    /// A number; missing where it is not known.
-    pub fn optional(number: Option<u64>) -> Self {
-        number.map_or(Cell::Missing(""), Cell::Number)
-    }
-
-    /// The number, where it is one.
-    pub fn as_number(&self) -> Option<u64> {
-        match self {
-            Cell::Number(number) | Cell::Worded(number, _) => Some(*number),
-            _ => None,
-        }
-    }
-
     /// A method, or `words` where it is not known.
     pub fn method_or(method: Option<MethodId>, words: &'static str) -> Self {
         method.map_or(Cell::Missing(words), Cell::Method)
+    }
+}
+
+impl From<u64> for Cell<'_> {
+    fn from(number: u64) -> Self {
+        Cell::Number(number)
+    }
+}
+
+impl From<bool> for Cell<'_> {
+    fn from(is_so: bool) -> Self {
+        Cell::Bool(is_so)
+    }
+}
+
+impl<'a> From<&'a str> for Cell<'a> {
+    fn from(text: &'a str) -> Self {
+        Cell::Text(text.into())
+    }
+}
+
+impl From<String> for Cell<'_> {
+    fn from(text: String) -> Self {
+        Cell::Text(text.into())
+    }
+}
+
+impl From<MethodId> for Cell<'_> {
+    fn from(method: MethodId) -> Self {
+        Cell::Method(method)
+    }
+}
+
+impl From<ClassId> for Cell<'_> {
+    fn from(class: ClassId) -> Self {
+        Cell::Class(class)
+    }
+}
+
+impl<'a> From<Json<'a>> for Cell<'a> {
+    fn from(json: Json<'a>) -> Self {
+        Cell::Json(json)
+    }
+}
+
+impl<'a> From<Table<'a>> for Cell<'a> {
+    fn from(table: Table<'a>) -> Self {
+        Cell::Json(table.into())
+    }
+}
+
+impl<'a, T: Into<Cell<'a>>> From<Option<T>> for Cell<'a> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Cell::Missing(""), Into::into)
     }
 }
 
@@ -60,29 +96,10 @@ impl<'a> Cell<'a> {
 #[derive(Debug, Default)]
 pub struct Row<'a> {
     pub(crate) cells: Vec<Cell<'a>>,
-    pub(crate) depth: usize,
-    pub(crate) suffix: String,
-    pub(crate) below: Vec<String>,
-}
-
-impl<'a> Row<'a> {
-    /// A row of these cells, one for each column.
-    pub fn new(cells: Vec<Cell<'a>>) -> Self {
-        Self { cells, ..Self::default() }
-    }
-
-    /// The row of a tree that has `depth` rows above it; text indents its name.
-    pub fn at_depth(self, depth: usize) -> Self {
-        Self { depth, ..self }
-    }
-
+    /// The rows of a tree above this one; text indents its name.
+    pub depth: usize,
     /// Text after the row's name.
-    pub fn suffix(self, suffix: impl Into<String>) -> Self {
-        Self { suffix: suffix.into(), ..self }
-    }
-
+    pub suffix: String,
     /// Lines of text below the row.
-    pub fn below(self, below: Vec<String>) -> Self {
-        Self { below, ..self }
-    }
+    pub below: Vec<String>,
 }

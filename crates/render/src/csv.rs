@@ -6,20 +6,19 @@ use perk_profile::units::{percent, printable};
 use perk_profile::{MethodId, Unit};
 
 use crate::table::Kind;
-use crate::{Cell, Column, Row, Table};
+use crate::{Cell, Column, Table};
 
 impl Table<'_> {
     /// Writes the first `top` rows as CSV. Names of methods are told apart from those of all rows.
     ///
     /// # Errors
-    /// Where `out` does not take it.
-    pub fn csv(mut self, top: usize, out: &mut dyn Write) -> io::Result<()> {
+    /// `out` does not take it.
+    pub fn csv(self, top: usize, out: &mut dyn Write) -> io::Result<()> {
         let mut writer = csv::Writer::from_writer(out);
         writer.write_record(self.columns.iter().flat_map(titles))?;
-        let rows: Vec<Row<'_>> = self.rows.by_ref().collect();
-        let labels = self.labels(&rows);
+        let labels = self.labels();
         let mut cells = Vec::new();
-        for row in rows.iter().take(top) {
+        for row in self.rows().take(top) {
             for (column, value) in self.columns.iter().zip(&row.cells) {
                 match (column.kind, value) {
                     _ if column.csv.is_none() => {}
@@ -134,19 +133,15 @@ mod tests {
         let class = symbols.class("T");
         let name = symbols.strings.intern("f");
         let method = symbols.method(Method { class, name, signature: None, source: None });
-        let columns = vec![
-            Column::method(),
-            Column::measure("self", Unit::Count, 40, Some(10)),
-            Column::other("note").no_csv(),
-            Column::number("call_count", Unit::Count),
-        ];
-        let row = |number| {
-            let note = Cell::text("no part of CSV");
-            Row::new(vec![Cell::Method(method), number, note, Cell::Missing("-")])
-        };
-        let rows = [row(Cell::Number(10)), row(Cell::Missing("")), row(Cell::Number(0))];
         let mut text = Vec::new();
-        Table::new(&symbols, "", columns, rows).csv(2, &mut text).unwrap();
+        Table::of(&symbols, "", [Some(10), None, Some(0)])
+            .column(Column::method(), move |_| method)
+            .column(Column::measure("self", Unit::Count, 40, Some(10)), |number| *number)
+            .column(Column::other("note").no_csv(), |_| "no part of CSV")
+            .column(Column::count("call_count"), |_| Cell::Missing("-"))
+            .table()
+            .csv(2, &mut text)
+            .unwrap();
         let expected = "name,class,method,signature,source,self_count,self_percent,self_cpu_ns,\
                         call_count\nT.f,T,f,,,10,25.00,100,\nT.f,T,f,,,,,,\n";
         assert_eq!(String::from_utf8(text).unwrap(), expected);

@@ -1,9 +1,9 @@
 //! Documents as JSON. Rows of tables are made and written one by one.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
-use perk_profile::{Line, Symbols};
+use perk_profile::{Line, MethodId, Symbols};
 
 use crate::{Cell, Table};
 
@@ -26,6 +26,8 @@ pub enum Json<'a> {
     List(Vec<Json<'a>>),
     /// Keys and values in order.
     Object(Vec<(Cow<'static, str>, Json<'a>)>),
+    /// A method: `class.method` and its signature.
+    Method(&'a Symbols, MethodId),
     /// An object for each row.
     Table(Table<'a>),
 }
@@ -46,10 +48,12 @@ impl<'a> Json<'a> {
     /// Writes the document, and ends the line.
     ///
     /// # Errors
-    /// Where `out` does not take it.
+    /// `out` does not take it.
     pub fn write(self, out: &mut dyn Write) -> io::Result<()> {
-        Writer { out, depth: 0 }.value(self)?;
-        out.write_all(b"\n")
+        let mut writer = Writer { out: BufWriter::new(out), depth: 0, methods: Vec::new() };
+        writer.value(self)?;
+        writer.out.write_all(b"\n")?;
+        writer.out.flush()
     }
 }
 
@@ -102,8 +106,10 @@ impl<'a, T: Into<Json<'a>>> From<Option<T>> for Json<'a> {
 }
 
 struct Writer<'w> {
-    out: &'w mut dyn Write,
+    out: BufWriter<&'w mut dyn Write>,
     depth: usize,
+    /// The methods of the document's one table of symbols, escaped; empty until they are written.
+    methods: Vec<String>,
 }
 
 impl Writer<'_> {
@@ -120,16 +126,15 @@ impl Writer<'_> {
                 writer.key(&key)?;
                 writer.value(value)
             }),
-            Json::Table(Table { symbols, columns, rows, .. }) => {
-                self.all(b"[]", rows, |writer, row| {
-                    let keys = columns.iter().map(|column| column.json);
-                    let cells = keys.zip(row.cells).filter_map(|(key, cell)| Some((key?, cell)));
-                    writer.all(b"{}", cells, |writer, (key, cell)| {
-                        writer.key(key)?;
-                        writer.cell(symbols, cell)
-                    })
+            Json::Method(symbols, method) => self.method(symbols, method),
+            Json::Table(table) => self.all(b"[]", table.rows(), |writer, row| {
+                let keys = table.columns.iter().map(|column| column.json);
+                let cells = keys.zip(row.cells).filter_map(|(key, cell)| Some((key?, cell)));
+                writer.all(b"{}", cells, |writer, (key, cell)| {
+                    writer.key(key)?;
+                    writer.cell(table.symbols, cell)
                 })
-            }
+            }),
         }
     }
 
@@ -141,7 +146,7 @@ impl Writer<'_> {
             Cell::Share(part, total) => self.value(Json::Float(part as f64 * 100.0 / total as f64)),
             Cell::Bool(is_so) => self.value(is_so.into()),
             Cell::Text(text) => self.text(&text),
-            Cell::Method(method) => self.text(&crate::full_name(symbols, method)),
+            Cell::Method(method) => self.method(symbols, method),
             Cell::Class(class) => self.text(&crate::class_name(symbols, class)),
             Cell::Path(frames) => self.all(b"[]", frames, |writer, id| {
                 let frame = symbols.get_frame(id);
@@ -149,11 +154,22 @@ impl Writer<'_> {
                     Line::Number(line) => Some(line),
                     _ => None,
                 };
-                let method = crate::full_name(symbols, frame.method);
-                writer.value(Json::object([("method", method.into()), ("line", line.into())]))
+                let method = Json::Method(symbols, frame.method);
+                writer.value(Json::object([("method", method), ("line", line.into())]))
             }),
             Cell::Json(value) => self.value(value),
         }
+    }
+
+    fn method(&mut self, symbols: &Symbols, method: MethodId) -> io::Result<()> {
+        let index = method.index();
+        if self.methods.len() <= index {
+            self.methods.resize(symbols.method_count(), String::new());
+        }
+        if self.methods[index].is_empty() {
+            self.methods[index] = serde_json::to_string(&crate::full_name(symbols, method))?;
+        }
+        self.out.write_all(self.methods[index].as_bytes())
     }
 
     /// Items between brackets, each on a line of its own, further in.
@@ -182,7 +198,8 @@ impl Writer<'_> {
     }
 
     fn line(&mut self) -> io::Result<()> {
-        write!(self.out, "\n{:width$}", "", width = 2 * self.depth)
+        self.out.write_all(b"\n")?;
+        (0..self.depth).try_for_each(|_| self.out.write_all(b"  "))
     }
 
     fn key(&mut self, key: &str) -> io::Result<()> {
@@ -197,26 +214,22 @@ impl Writer<'_> {
 
 #[cfg(test)]
 mod tests {
-    use perk_profile::Unit;
-
     use super::*;
-    use crate::{Column, Row};
+    use crate::Column;
 
     #[test]
     fn documents_are_as_serde_writes_them() {
         let symbols = Symbols::default();
-        let columns = vec![
-            Column::number("count", Unit::Count),
-            Column::words(),
-            Column::other("name").json("text"),
-            Column::other("share"),
-        ];
-        let row = |number, text| {
-            Row::new(vec![number, Cell::Missing("-"), Cell::text(text), Cell::Share(1, 3)])
-        };
-        let rows = [row(Cell::Worded(1, "one".into()), "a\"\n\u{1}é"), row(Cell::Missing(""), "")];
+        let rows = Table::of(&symbols, "", [(Some(1), "a\"\n\u{1}é"), (None, "")])
+            .column(Column::count("count"), |&(number, _)| {
+                number.map(|number| Cell::Worded(number, "one".into()))
+            })
+            .column(Column::words(), |_| Cell::Missing("-"))
+            .column(Column::other("name").json("text"), |&(_, text)| text)
+            .column(Column::other("share"), |_| Cell::Share(1, 3))
+            .table();
         let document = Json::object([
-            ("rows", Table::new(&symbols, "", columns, rows).into()),
+            ("rows", rows.into()),
             ("empty", Json::List(Vec::new())),
             ("nothing", Json::object([("x", Json::from(None::<u64>))])),
             ("numbers", Json::list([1_u64, u64::MAX])),

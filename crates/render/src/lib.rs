@@ -17,5 +17,5 @@ pub use cell::{Cell, Row};
 pub use json::Json;
 pub use names::{class, class_name, frame, full_name, labels, metric, place};
 pub use screen::Screen;
-pub use table::{Column, Table};
+pub use table::{Column, Rows, Table};
 pub use text::{Part, Section, middle_cut, text};

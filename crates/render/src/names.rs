@@ -31,7 +31,7 @@ pub fn labels(
     labels
 }
 
-/// What tells methods of the same class and name apart.
+/// A difference between methods of the same class and name.
 #[derive(Clone, Copy)]
 enum Detail {
     /// `(Object, int)`
@@ -77,7 +77,7 @@ pub fn frame(symbols: &Symbols, id: FrameId) -> String {
     printable(&symbols.method_name(frame.method)) + &place(symbols, frame.method, frame.line)
 }
 
-/// Where in a method a line is: ` (Source.java:12)`; empty where nothing is known.
+/// The position of a line in a method: ` (Source.java:12)`; empty where nothing is known.
 pub fn place(symbols: &Symbols, method: MethodId, line: Line) -> String {
     let source = symbols.get_method(method).source.map(|source| symbols.strings.get(source));
     let place = match (line, source) {

@@ -8,7 +8,7 @@ use std::io::{IsTerminal, stderr, stdout};
 pub struct Screen {
     /// Columns; `None` where lines may be of any length.
     pub width: Option<usize>,
-    /// Whether escape sequences for bold text are welcome.
+    /// It shows escape sequences as bold text.
     pub bold: bool,
 }
 
@@ -57,7 +57,7 @@ impl Screen {
         line.chars().take(room - 1).chain(['…']).collect()
     }
 
-    /// Text as lines that fit, broken at blanks, those behind the first by `indent` further in.
+    /// Text as lines that fit, broken at blanks, those after the first by `indent` further in.
     pub fn wrap(&self, text: &str, indent: usize) -> String {
         let Some(width) = self.width else { return text.to_owned() };
         let mut wrapped = String::new();

@@ -3,24 +3,32 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
-use std::iter::Peekable;
 use std::rc::Rc;
 
 use perk_profile::{MethodId, Symbols, Unit};
 
 use crate::{Cell, Row};
 
-/// A table. Its rows are made when it is rendered, and only those that are shown.
+/// A table. Its rows are made one by one as it is rendered.
 pub struct Table<'a> {
     pub(crate) symbols: &'a Symbols,
     /// Text has it above the titles; nothing where it is empty.
     pub heading: String,
     pub(crate) legend: Option<&'static str>,
     pub(crate) columns: Vec<Column>,
-    pub(crate) rows: Peekable<Box<dyn Iterator<Item = Row<'a>> + 'a>>,
+    /// The number of rows.
+    len: usize,
+    row: Box<dyn Fn(usize, Wanted) -> Row<'a> + 'a>,
     pub(crate) is_ranked: bool,
     pub(crate) notes: Vec<String>,
     labels: Option<Rc<Labels>>,
+}
+
+/// The cells of a row that are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    All,
+    Methods,
 }
 
 /// The names of methods, told apart.
@@ -33,24 +41,15 @@ impl fmt::Debug for Table<'_> {
 }
 
 impl<'a> Table<'a> {
-    /// A table of `rows`, whose methods and classes are those of `symbols`.
-    pub fn new(
+    /// A table with a row for each of `items`, whose methods and classes are those of `symbols`: see
+    /// [`Rows`].
+    pub fn of<T: 'a>(
         symbols: &'a Symbols,
         heading: impl Into<String>,
-        columns: Vec<Column>,
-        rows: impl IntoIterator<Item = Row<'a>, IntoIter: 'a>,
-    ) -> Self {
-        let rows: Box<dyn Iterator<Item = Row<'a>> + 'a> = Box::new(rows.into_iter());
-        Self {
-            symbols,
-            heading: heading.into(),
-            legend: None,
-            columns,
-            rows: rows.peekable(),
-            is_ranked: false,
-            notes: Vec::new(),
-            labels: None,
-        }
+        items: impl IntoIterator<Item = T>,
+    ) -> Rows<'a, T> {
+        let items = items.into_iter().collect();
+        Rows { symbols, heading: heading.into(), items, columns: Vec::new(), fills: Vec::new() }
     }
 
     /// Methods have these names, told apart from more methods than those of the rows.
@@ -76,29 +75,105 @@ impl<'a> Table<'a> {
 
     /// The first `count` rows alone.
     pub fn top(self, count: usize) -> Self {
-        let rows: Box<dyn Iterator<Item = Row<'a>> + 'a> = Box::new(self.rows.take(count));
-        Self { rows: rows.peekable(), ..self }
+        Self { len: self.len.min(count), ..self }
     }
 
     /// Whether there is no row.
-    pub fn is_empty(&mut self) -> bool {
-        self.rows.peek().is_none()
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
-    /// The names of the methods of some rows.
-    pub(crate) fn labels(&self, rows: &[Row<'_>]) -> Rc<Labels> {
+    /// The rows, in order.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Row<'a>> {
+        (0..self.len).map(|index| (self.row)(index, Wanted::All))
+    }
+
+    /// The names of the rows' methods.
+    pub(crate) fn labels(&self) -> Rc<Labels> {
         if let Some(labels) = &self.labels {
             return Rc::clone(labels);
         }
-        let methods = rows.iter().flat_map(|row| &row.cells).filter_map(|cell| match cell {
-            Cell::Method(method) => Some(*method),
+        let cells = (0..self.len).flat_map(|index| (self.row)(index, Wanted::Methods).cells);
+        let methods = cells.filter_map(|cell| match cell {
+            Cell::Method(method) => Some(method),
             _ => None,
         });
         Rc::new(crate::labels(self.symbols, methods))
     }
 }
 
-/// What a column holds.
+/// A table to be: things, and how each column shows one.
+pub struct Rows<'a, T> {
+    symbols: &'a Symbols,
+    heading: String,
+    items: Vec<T>,
+    columns: Vec<Column>,
+    /// Each adds cells; those with `true` add methods.
+    fills: Vec<(bool, Fill<'a, T>)>,
+}
+
+/// Adds to the row of a thing.
+type Fill<'a, T> = Box<dyn Fn(&T, &mut Row<'a>) + 'a>;
+
+impl<T> fmt::Debug for Rows<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rows").field("heading", &self.heading).finish_non_exhaustive()
+    }
+}
+
+impl<'a, T: 'a> Rows<'a, T> {
+    /// A column and its cells.
+    pub fn column<C: Into<Cell<'a>>>(self, column: Column, cell: impl Fn(&T) -> C + 'a) -> Self {
+        self.columns([column], move |item| [cell(item).into()])
+    }
+
+    /// Columns, some at once, and their cells.
+    pub fn columns<const N: usize>(
+        mut self,
+        columns: [Column; N],
+        cells: impl Fn(&T) -> [Cell<'a>; N] + 'a,
+    ) -> Self {
+        let is_method = |it: &Column| matches!(it.kind, Kind::Method | Kind::MethodParts);
+        let has_methods = columns.iter().any(is_method);
+        self.columns.extend(columns);
+        self.fills.push((has_methods, Box::new(move |item, row| row.cells.extend(cells(item)))));
+        self
+    }
+
+    /// Changes rows: their depth, the text beside and below them.
+    pub fn each(mut self, change: impl Fn(&T, &mut Row<'a>) + 'a) -> Self {
+        self.fills.push((false, Box::new(change)));
+        self
+    }
+
+    /// The table.
+    pub fn table(self) -> Table<'a> {
+        let Self { symbols, heading, items, columns, fills } = self;
+        let (len, width) = (items.len(), columns.len());
+        let row = move |index: usize, wanted| {
+            let mut row = Row { cells: Vec::with_capacity(width), ..Row::default() };
+            for (has_methods, fill) in &fills {
+                if *has_methods || wanted == Wanted::All {
+                    fill(&items[index], &mut row);
+                }
+            }
+            row
+        };
+        Table {
+            symbols,
+            heading,
+            legend: None,
+            columns,
+            len,
+            row: Box::new(row),
+            is_ranked: false,
+            notes: Vec::new(),
+            labels: None,
+        }
+    }
+}
+
+/// The content of a column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Number(Unit),
@@ -107,14 +182,15 @@ pub(crate) enum Kind {
         unit: Unit,
         each_ns: Option<u64>,
     },
-    /// CSV adds class, signature and source.
+    Method,
+    /// A method; CSV adds class, signature and source.
     MethodParts,
     /// Text shows the frames below the row, or these words where there are none.
     Path(&'static str),
     Other,
 }
 
-/// What text shows of a cell.
+/// The part of a cell that text shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Aspect {
     /// The number in its unit, or the text.
@@ -148,6 +224,21 @@ impl Column {
         self.json.or(self.csv).unwrap_or_default()
     }
 
+    /// A number of things.
+    pub fn count(id: &'static str) -> Self {
+        Self::number(id, Unit::Count)
+    }
+
+    /// A time in nanoseconds.
+    pub fn ns(id: &'static str) -> Self {
+        Self::number(id, Unit::Nanoseconds)
+    }
+
+    /// A size in bytes.
+    pub fn bytes(id: &'static str) -> Self {
+        Self::number(id, Unit::Bytes)
+    }
+
     /// A number.
     pub fn number(id: &'static str, unit: Unit) -> Self {
         Self::new(id, Kind::Number(unit))
@@ -159,7 +250,7 @@ impl Column {
         Self { total, ..Self::new(id, Kind::Measure { unit, each_ns }) }
     }
 
-    /// Text, yes or no, a class, a method by its name alone.
+    /// Text, yes or no, a class.
     pub fn other(id: &'static str) -> Self {
         Self::new(id, Kind::Other)
     }
@@ -167,6 +258,11 @@ impl Column {
     /// A method, in CSV also with its class, signature and source.
     pub fn method() -> Self {
         Self::new("name", Kind::MethodParts)
+    }
+
+    /// A method by its name alone.
+    pub fn method_name(id: &'static str) -> Self {
+        Self::new(id, Kind::Method)
     }
 
     /// A call path; text shows `unknown` where it has no frame.
@@ -177,6 +273,11 @@ impl Column {
     /// A column of text alone.
     pub fn words() -> Self {
         Self { csv: None, json: None, ..Self::new("", Kind::Other) }
+    }
+
+    /// Shown in text under this condition only.
+    pub fn text_if(self, is_shown: bool) -> Self {
+        if is_shown { self } else { Self { shown: Vec::new(), ..self } }
     }
 
     /// Not in JSON.
@@ -217,11 +318,6 @@ impl Column {
     /// Text shows it in the last column.
     pub fn name(self, heading: impl Into<Cow<'static, str>>) -> Self {
         self.shown(u8::MAX, heading, Aspect::Name)
-    }
-
-    /// As [`Self::name`], where text has this column at all.
-    pub fn name_if(self, is_shown: bool, heading: &'static str) -> Self {
-        if is_shown { self.name(heading) } else { self }
     }
 
     fn shown(

@@ -79,12 +79,11 @@ struct Shown<'t> {
 
 impl Table<'_> {
     /// All columns at their right edge, the name last and at its left.
-    fn text(mut self, screen: &Screen) -> String {
-        let rows: Vec<Row<'_>> = self.rows.by_ref().collect();
-        if rows.is_empty() {
+    fn text(self, screen: &Screen) -> String {
+        if self.is_empty() {
             return String::new();
         }
-        let labels = self.labels(&rows);
+        let labels = self.labels();
         let mut shown: Vec<_> = self
             .columns
             .iter()
@@ -102,19 +101,23 @@ impl Table<'_> {
             |row: &Row<'_>, it: &Shown<'_>| it.text(&row.cells[it.index], self.symbols, &labels);
         let join = |names: Vec<String>| names.join(" → ");
         let rank = self.is_ranked.then(|| "#".to_owned());
-        let mut lines: Vec<Vec<String>> = Vec::with_capacity(rows.len() + 1);
+        let mut lines: Vec<Vec<String>> = Vec::new();
+        let mut below = Vec::new();
         let headings = shown.iter().map(|it| it.heading.to_owned());
         let name = join(names.iter().map(|it| it.heading.to_owned()).collect());
         lines.push(rank.into_iter().chain(headings).chain([name]).collect());
-        for (index, row) in rows.iter().enumerate() {
+        for (index, row) in self.rows().enumerate() {
             let rank = self.is_ranked.then(|| (index + 1).to_string());
-            let cells = shown.iter().map(|it| show(row, it));
-            let name = join(names.iter().map(|it| show(row, it)).collect());
+            let cells = shown.iter().map(|it| show(&row, it));
+            let name = join(names.iter().map(|it| show(&row, it)).collect());
             let name = match row.depth {
                 depth @ 0..=INDENTED => " ".repeat(depth) + &name,
                 depth => format!("{}{depth}: {name}", " ".repeat(INDENTED)),
             };
             lines.push(rank.into_iter().chain(cells).chain([name + &row.suffix]).collect());
+            let paths = self.columns.iter().zip(&row.cells);
+            let paths = paths.filter_map(|(column, cell)| self.path(column, cell)).flatten();
+            below.push(paths.chain(row.below).collect::<Vec<_>>());
         }
         let mut text = String::new();
         if !self.heading.is_empty() {
@@ -126,13 +129,9 @@ impl Table<'_> {
         let mut lines = aligned(lines, screen).into_iter();
         let titles = lines.next().unwrap_or_default();
         text += &(screen.heading(&titles) + "\n");
-        for (line, row) in lines.zip(rows) {
+        for (line, below) in lines.zip(below) {
             text += &(line + "\n");
-            let paths = self.columns.iter().zip(&row.cells);
-            for below in paths.filter_map(|(column, cell)| self.path(column, cell)) {
-                text += &indented(&below, INDENT, screen);
-            }
-            text += &indented(&row.below, INDENT, screen);
+            text += &indented(&below, INDENT, screen);
         }
         for note in &self.notes {
             text += &(screen.wrap(note, 0) + "\n");
@@ -243,15 +242,17 @@ mod tests {
 
     fn shown(titles: &[&'static str], rows: &[(&[&str], &[&str])], width: Option<usize>) -> String {
         let symbols = Symbols::default();
-        let (last, numbers) = titles.split_last().unwrap();
-        let numbers = (0..).zip(numbers);
-        let columns = numbers.map(|(position, &title)| Column::words().at(position, title));
-        let rows = rows.iter().map(|(cells, below)| {
-            let cells = cells.iter().map(|&cell| Cell::text(cell)).collect();
-            Row::new(cells).below(below.iter().map(|&line| line.to_owned()).collect())
-        });
-        let columns = columns.chain([Column::words().name(*last)]).collect();
-        let table = Table::new(&symbols, "", columns, rows).ranked();
+        let mut table = Table::of(&symbols, "", rows);
+        let last = titles.len() - 1;
+        for (index, &title) in titles.iter().enumerate() {
+            let column = match index == last {
+                true => Column::words().name(title),
+                false => Column::words().at(index as u8, title),
+            };
+            table = table.column(column, move |row| row.0[index]);
+        }
+        let lines = |lines: &[&str]| lines.iter().map(|&it| it.to_owned()).collect();
+        let table = table.each(move |item, row| row.below = lines(item.1)).table().ranked();
         text([vec![Part::Table(table)]], &Screen { width, bold: false })
     }
 

@@ -9,7 +9,7 @@ use perk_profile::{ClassId, MethodId, Metric, NamePattern, Unit};
 const USAGE: &str = "use NUMBER>+LIMIT or NUMBER<-LIMIT, such as calls>+5%, \
                      calls(com.acme.Foo.bar)>+0, allocated_bytes>+1% or time>+20ms";
 
-/// What must not change by more than so much.
+/// A number, and the most by which it may change.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Limit {
     text: String,
@@ -44,7 +44,7 @@ enum Bound {
     Amount(u64),
 }
 
-/// What became of a limit.
+/// The result of a limit.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Verdict {
     pub(super) limit: String,
@@ -122,8 +122,8 @@ impl Limit {
     /// Holds the limit against a comparison.
     ///
     /// # Errors
-    /// Where one of the profiles has no such number, or neither has the name: a limit on nothing
-    /// would never be passed.
+    /// One of the profiles has no such number, or neither has the name: a limit on nothing would
+    /// never be passed.
     pub(super) fn check(&self, diff: &Diff) -> anyhow::Result<Verdict> {
         let Some((before, after, is_found)) = self.numbers(diff) else {
             let own = Metric::OWN.iter().map(Metric::name);

@@ -1,13 +1,17 @@
 //! The numbers of two profiles side by side, thing by thing: each list defines its numbers once for
 //! text, CSV and JSON.
 
+use std::rc::Rc;
+
 use perk_analysis::diff::{Calls, Change, Diff, HeapObjects, MethodNumbers, MetricDiff};
 use perk_profile::units::amount;
 use perk_profile::{Allocations, ClassId, MethodId, Metric, NodeId, Unit, Waits};
-use perk_render::{Cell, Column, Json, Part, Row, Section, Table};
+use perk_render::{Cell, Column, Json, Part, Section, Table};
 
 use super::{difference, relative};
 
+/// Stands for a method that is not known.
+const UNKNOWN: &str = "[not known]";
 /// The most numbers of a thing.
 const MOST: usize = 4;
 
@@ -18,19 +22,22 @@ pub(super) struct List<'d> {
     /// Its name in CSV.
     kind: &'d str,
     heading: String,
-    /// What a row is, for people.
+    /// The heading of its things in text.
     name: &'static str,
     /// Keys and units of the numbers.
     numbers: Vec<(&'static str, Unit)>,
-    /// Text shows the rows where one of these numbers differs; with totals, its share.
-    judged: &'static [usize],
+    /// Text shows the rows where one of so many numbers differs; with totals, its share.
+    judged: usize,
     totals: Option<[u64; 2]>,
-    /// The columns of text: an index of the numbers, what of it, and a heading.
-    shown: Vec<(usize, Aspect, &'static str)>,
+    /// The columns of text.
+    shown: Vec<Shown>,
     rows: Vec<Pair>,
 }
 
-/// What text shows of a number.
+/// A column of text: an index of the numbers, the part shown, and a heading.
+type Shown = (usize, Aspect, &'static str);
+
+/// The part of a number that text shows.
 #[derive(Clone, Copy, Debug)]
 enum Aspect {
     Before,
@@ -82,8 +89,29 @@ const WAITS: [(&str, Unit); 4] = [
 ];
 const HEAP: [(&str, Unit); 2] = [("instance_count", Unit::Count), ("shallow_bytes", Unit::Bytes)];
 
+const COUNTS: [Shown; 4] = [
+    (0, Before, "before"),
+    (0, After, "after"),
+    (0, Difference, "change"),
+    (0, Relative, "change %"),
+];
+const SHARES: [Shown; 5] = [
+    (0, ShareBefore, "before %"),
+    (0, ShareAfter, "after %"),
+    (0, Points, "points"),
+    (0, Before, "before"),
+    (0, After, "after"),
+];
+const LOCKS: [Shown; 5] = [
+    (1, Before, "blocked before"),
+    (1, After, "after"),
+    (1, Relative, "change %"),
+    (0, Before, "times before"),
+    (0, After, "after"),
+];
+
 /// The columns of text that show bytes by `bytes` and objects by `count`.
-fn objects_shown(bytes: usize, count: usize) -> Vec<(usize, Aspect, &'static str)> {
+fn objects_shown(bytes: usize, count: usize) -> Vec<Shown> {
     vec![
         (bytes, Before, "before"),
         (bytes, After, "after"),
@@ -112,82 +140,54 @@ fn objects(it: &Allocations) -> [u64; MOST] {
 }
 
 impl<'d> List<'d> {
+    fn new(diff: &'d Diff, kind: &'d str, heading: &str, rows: Vec<Pair>) -> Self {
+        let heading = heading.to_owned();
+        let (numbers, shown) = (Vec::new(), Vec::new());
+        Self { diff, kind, heading, name: "class", numbers, judged: 1, totals: None, shown, rows }
+    }
+
     /// Calls by method.
     pub(super) fn calls(diff: &'d Diff) -> Option<Self> {
         let number = |it: &Calls| [it.count, it.self_ns, it.total_ns, 0];
-        let mut shown = vec![
-            (0, Before, "before"),
-            (0, After, "after"),
-            (0, Difference, "change"),
-            (0, Relative, "change %"),
-        ];
         let rows = pairs(diff.methods.as_ref()?, |&method| Thing::Method(method), number);
         let is_timed =
             |row: &Pair| row.numbers[0][0] != row.numbers[0][1] && row.numbers[1] != [0; 2];
+        let mut shown = COUNTS.to_vec();
         if rows.iter().any(is_timed) {
             shown.extend([(1, Before, "self before"), (1, After, "self after")]);
         }
-        Some(Self {
-            diff,
-            kind: "calls",
-            heading: "Calls by method".to_owned(),
-            name: "method",
-            numbers: CALLS.to_vec(),
-            judged: &[0],
-            totals: None,
-            shown,
-            rows,
-        })
+        let list = Self::new(diff, "calls", "Calls by method", rows);
+        Some(Self { name: "method", numbers: CALLS.to_vec(), shown, ..list })
     }
 
     /// Calls by caller and callee.
     pub(super) fn edges(diff: &'d Diff) -> Option<Self> {
         let edge = |&(caller, callee): &_| Thing::Edge(caller, callee);
         let rows = pairs(diff.edges.as_ref()?, edge, |&count| [count, 0, 0, 0]);
-        Some(Self {
-            diff,
-            kind: "edges",
-            heading: "Calls by caller and callee".to_owned(),
-            name: "",
-            numbers: CALLS[..1].to_vec(),
-            judged: &[0],
-            totals: None,
-            shown: vec![
-                (0, Before, "before"),
-                (0, After, "after"),
-                (0, Difference, "change"),
-                (0, Relative, "change %"),
-            ],
-            rows,
-        })
+        let list = Self::new(diff, "edges", "Calls by caller and callee", rows);
+        Some(Self { numbers: CALLS[..1].to_vec(), shown: COUNTS.to_vec(), ..list })
     }
 
     /// Allocations by class.
     pub(super) fn classes(diff: &'d Diff) -> Option<Self> {
         let rows = pairs(diff.classes.as_ref()?, |&class| Thing::Class(class), objects);
-        Some(Self::of_objects(diff, "allocations", "Allocations by class", rows))
+        Some(Self::of_objects(diff, "Allocations by class", rows))
     }
 
     /// Allocations by site.
     pub(super) fn sites(diff: &'d Diff) -> Option<Self> {
         let site = |&(class, node): &_| Thing::Site(class, node);
-        let rows = pairs(diff.sites.as_ref()?, site, objects);
-        Some(Self::of_objects(diff, "sites", "Allocations by site", rows))
+        Some(Self::of_objects(
+            diff,
+            "Allocations by site",
+            pairs(diff.sites.as_ref()?, site, objects),
+        ))
     }
 
-    fn of_objects(diff: &'d Diff, kind: &'d str, heading: &str, rows: Vec<Pair>) -> Self {
+    fn of_objects(diff: &'d Diff, heading: &str, rows: Vec<Pair>) -> Self {
         let estimates = if diff.is_estimated { " (estimates)" } else { "" };
-        Self {
-            diff,
-            kind,
-            heading: format!("{heading}{estimates}"),
-            name: "class",
-            numbers: OBJECTS.to_vec(),
-            judged: &[0, 1],
-            totals: None,
-            shown: objects_shown(0, 1),
-            rows,
-        }
+        let list = Self::new(diff, "allocations", &format!("{heading}{estimates}"), rows);
+        Self { numbers: OBJECTS.to_vec(), judged: 2, shown: objects_shown(0, 1), ..list }
     }
 
     /// Methods by how their share of a metric moved.
@@ -198,61 +198,32 @@ impl<'d> List<'d> {
             Metric::Samples => "the samples".to_owned(),
             metric => perk_render::metric(metric),
         };
+        let heading = format!("Share of {what} by method (self)");
+        let rows = pairs(methods, |&method| Thing::Method(method), number);
         Self {
-            diff,
-            kind: metric.name(),
-            heading: format!("Share of {what} by method (self)"),
             name: "method",
             numbers: ["self_count", "total_count"].map(|id| (id, metric.unit())).to_vec(),
-            judged: &[0],
             totals: Some([total.before, total.after]),
-            shown: vec![
-                (0, ShareBefore, "before %"),
-                (0, ShareAfter, "after %"),
-                (0, Points, "points"),
-                (0, Before, "before"),
-                (0, After, "after"),
-            ],
-            rows: pairs(methods, |&method| Thing::Method(method), number),
+            shown: SHARES.to_vec(),
+            ..Self::new(diff, metric.name(), &heading, rows)
         }
     }
 
     /// Locks by how the time moved that threads were blocked.
     pub(super) fn locks(diff: &'d Diff) -> Option<Self> {
         let number = |it: &Waits| [it.blocked_count, it.blocked_ns, it.wait_count, it.waited_ns];
-        Some(Self {
-            diff,
-            kind: "locks",
-            heading: "Waiting for locks by class".to_owned(),
-            name: "lock of class",
-            numbers: WAITS.to_vec(),
-            judged: &[0, 1, 2, 3],
-            totals: None,
-            shown: vec![
-                (1, Before, "blocked before"),
-                (1, After, "after"),
-                (1, Relative, "change %"),
-                (0, Before, "times before"),
-                (0, After, "after"),
-            ],
-            rows: pairs(diff.locks.as_ref()?, |&class| Thing::Class(class), number),
-        })
+        let rows = pairs(diff.locks.as_ref()?, |&class| Thing::Class(class), number);
+        let list = Self::new(diff, "locks", "Waiting for locks by class", rows);
+        let (numbers, shown) = (WAITS.to_vec(), LOCKS.to_vec());
+        Some(Self { name: "lock of class", numbers, judged: 4, shown, ..list })
     }
 
     /// Classes by how the bytes of their objects in the heap moved.
     pub(super) fn heap(diff: &'d Diff) -> Option<Self> {
         let number = |it: &HeapObjects| [it.instance_count, it.shallow_bytes, 0, 0];
-        Some(Self {
-            diff,
-            kind: "heap",
-            heading: "Objects in the heap by class".to_owned(),
-            name: "class",
-            numbers: HEAP.to_vec(),
-            judged: &[0, 1],
-            totals: None,
-            shown: objects_shown(1, 0),
-            rows: pairs(diff.heap.as_ref()?, |&class| Thing::Class(class), number),
-        })
+        let rows = pairs(diff.heap.as_ref()?, |&class| Thing::Class(class), number);
+        let list = Self::new(diff, "heap", "Objects in the heap by class", rows);
+        Some(Self { numbers: HEAP.to_vec(), judged: 2, shown: objects_shown(1, 0), ..list })
     }
 
     /// A table for people, of at most `top` rows.
@@ -260,22 +231,25 @@ impl<'d> List<'d> {
         let mut rows = std::mem::take(&mut self.rows);
         rows.retain(|row| self.is_shown(row));
         let hidden = rows.len().saturating_sub(top);
-        let names = match rows.first().map(|row| row.thing) {
-            Some(Thing::Edge(..)) => {
-                vec![Column::words().name("caller"), Column::words().name("callee")]
-            }
-            Some(Thing::Site(..)) => vec![Column::words().name(self.name), Column::path("")],
-            _ => vec![Column::words().name(self.name)],
-        };
-        let positions = (0..).zip(&self.shown);
-        let columns = positions.map(|(position, shown)| Column::words().at(position, shown.2));
-        let columns = columns.chain(names).collect();
-        let (diff, heading) = (self.diff, std::mem::take(&mut self.heading));
-        let rows = rows.into_iter().take(top).map(move |row| {
-            let cells = self.shown.iter().map(|&(index, aspect, _)| self.cell(&row, index, aspect));
-            Row::new(cells.chain(row.thing.names(diff)).collect())
-        });
-        let table = Table::new(&diff.symbols, heading, columns, rows);
+        let (diff, name) = (self.diff, self.name);
+        let first = rows.first().map(|row| row.thing);
+        let list = Rc::new(self);
+        let mut table = Table::of(&diff.symbols, list.heading.clone(), rows.into_iter().take(top));
+        for (position, &(index, aspect, heading)) in (0..).zip(&list.shown) {
+            let list = Rc::clone(&list);
+            let column = Column::words().at(position, heading);
+            table = table.column(column, move |row| list.cell(row, index, aspect));
+        }
+        let path = move |row: &Pair| row.thing.path(diff);
+        let table = match first {
+            Some(Thing::Edge(..)) => table
+                .column(Column::method_name("caller").name("caller"), |row| row.thing.caller())
+                .column(Column::method_name("callee").name("callee"), |row| row.thing.name()),
+            _ => table
+                .column(Column::method_name("").name(name), |row| row.thing.name())
+                .column(Column::path(""), path),
+        }
+        .table();
         vec![Part::Table(match hidden {
             0 => table,
             hidden => table.note(format!("and {hidden} more (--top)")),
@@ -283,7 +257,7 @@ impl<'d> List<'d> {
     }
 
     fn is_shown(&self, row: &Pair) -> bool {
-        self.judged.iter().any(|&index| match self.totals {
+        (0..self.judged).any(|index| match self.totals {
             Some(totals) => points(row.numbers[index], totals) != 0.0,
             None => row.numbers[index][0] != row.numbers[index][1],
         })
@@ -294,41 +268,50 @@ impl<'d> List<'d> {
         let totals = self.totals.unwrap_or_default();
         let unit = self.numbers[index].1;
         match aspect {
-            Before => Cell::text(amount(before, unit)),
-            After => Cell::text(amount(after, unit)),
-            Difference => Cell::text(difference(before, after)),
-            Relative => Cell::text(relative(before, after)),
+            Before => amount(before, unit).into(),
+            After => amount(after, unit).into(),
+            Difference => difference(before, after).into(),
+            Relative => relative(before, after).into(),
             ShareBefore => Cell::Share(before, totals[0]),
             ShareAfter => Cell::Share(after, totals[1]),
-            Points => Cell::text(format!("{:+.2}", points(row.numbers[index], totals))),
+            Points => format!("{:+.2}", points(row.numbers[index], totals)).into(),
         }
     }
 
     /// The first `top` rows for JSON.
     pub(super) fn json(self, top: usize) -> Json<'d> {
         let Self { diff, numbers: ids, rows, .. } = self;
-        let keys = match rows.first().map(|row| row.thing) {
-            Some(Thing::Method(_)) => vec![Column::other("name")],
-            Some(Thing::Edge(..)) => vec![Column::other("caller"), Column::other("callee")],
-            Some(Thing::Site(..)) => vec![Column::other("class"), Column::path("")],
-            _ => vec![Column::other("class")],
+        let first = rows.first().map(|row| row.thing);
+        let rows = rows.into_iter().filter(Pair::differs).take(top);
+        let rows = Table::of(&diff.symbols, "", rows);
+        let name = |row: &Pair| row.thing.name();
+        let side = move |row: &Pair, side: usize| match &ids[..] {
+            [_] => Json::from(row.numbers[0][side]),
+            ids => {
+                let numbers = ids.iter().zip(row.numbers);
+                Json::object(numbers.map(|(&(id, _), it)| (id, it[side].into())))
+            }
         };
-        let sides = ["before", "after"].map(Column::other);
-        let rows = rows.into_iter().filter(Pair::differs).take(top).map(move |row| {
-            let side = |side: usize| match &ids[..] {
-                [_] => Cell::Number(row.numbers[0][side]),
-                ids => {
-                    let numbers = ids.iter().zip(row.numbers);
-                    Cell::Json(Json::object(numbers.map(|(&(id, _), it)| (id, it[side].into()))))
-                }
-            };
-            Row::new(row.thing.names(diff).into_iter().chain([0, 1].map(side)).collect())
-        });
-        Table::new(&diff.symbols, "", keys.into_iter().chain(sides).collect(), rows).into()
+        let side = Rc::new(side);
+        let after = Rc::clone(&side);
+        match first {
+            Some(Thing::Method(_)) => rows.column(Column::method_name("name"), name),
+            Some(Thing::Edge(..)) => rows
+                .column(Column::method_name("caller"), |row| row.thing.caller())
+                .column(Column::method_name("callee"), name),
+            Some(Thing::Site(..)) => rows
+                .column(Column::other("class"), name)
+                .column(Column::path(""), |row| row.thing.path(diff)),
+            _ => rows.column(Column::other("class"), name),
+        }
+        .column(Column::other("before"), move |row| side(row, 0))
+        .column(Column::other("after"), move |row| after(row, 1))
+        .table()
+        .into()
     }
 
-    /// A row of CSV for each number that differs, of at most `top` things.
-    pub(super) fn csv(self, top: usize) -> impl Iterator<Item = Row<'d>> {
+    /// Each number that differs, of at most `top` things.
+    pub(super) fn numbers(self, top: usize) -> impl Iterator<Item = Number<'d>> {
         let Self { diff, kind, numbers, rows, .. } = self;
         rows.into_iter().filter(Pair::differs).take(top).flat_map(move |row| {
             let full = |id| perk_render::full_name(&diff.symbols, id);
@@ -341,29 +324,45 @@ impl<'d> List<'d> {
                 }
             };
             let differ = numbers.clone().into_iter().zip(row.numbers);
-            differ.filter(|(_, [before, after])| before != after).map(
-                move |((number, _), [before, after])| {
-                    let names = [Cell::text(kind), Cell::text(name.clone())];
-                    let names = names.into_iter().chain([Cell::text(caller.clone())]);
-                    let numbers = [Cell::text(number), Cell::Number(before), Cell::Number(after)];
-                    Row::new(names.chain(numbers).collect())
-                },
-            )
+            differ.filter(|(_, [before, after])| before != after).map(move |((id, _), sides)| {
+                Number { kind, name: name.clone(), caller: caller.clone(), id, sides }
+            })
         })
     }
 }
 
+/// One number of one thing.
+#[derive(Debug)]
+pub(super) struct Number<'d> {
+    pub(super) kind: &'d str,
+    pub(super) name: String,
+    pub(super) caller: String,
+    pub(super) id: &'static str,
+    /// Before and after.
+    pub(super) sides: [u64; 2],
+}
+
 impl Thing {
-    /// The cells of its names.
-    fn names<'t>(self, diff: &Diff) -> Vec<Cell<'t>> {
-        let method = |id| Cell::method_or(id, "[not known]");
+    /// Its name; of an edge the callee's.
+    fn name<'t>(self) -> Cell<'t> {
         match self {
-            Thing::Method(id) => vec![Cell::Method(id)],
-            Thing::Edge(caller, callee) => vec![method(caller), method(callee)],
-            Thing::Class(class) => vec![Cell::Class(class)],
-            Thing::Site(class, node) => {
-                vec![Cell::Class(class), Cell::Path(diff.tree.frames(node).collect())]
-            }
+            Thing::Method(method) => Cell::Method(method),
+            Thing::Edge(_, callee) => Cell::method_or(callee, UNKNOWN),
+            Thing::Class(class) | Thing::Site(class, _) => Cell::Class(class),
+        }
+    }
+
+    fn caller<'t>(self) -> Cell<'t> {
+        match self {
+            Thing::Edge(caller, _) => Cell::method_or(caller, UNKNOWN),
+            _ => Cell::Missing(""),
+        }
+    }
+
+    fn path<'t>(self, diff: &Diff) -> Cell<'t> {
+        match self {
+            Thing::Site(_, node) => Cell::Path(diff.tree.frames(node).collect()),
+            _ => Cell::Missing(""),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Allocations by site, class and method.
 
 use perk_analysis::MethodTree;
-use perk_analysis::allocations::{self, AllocationColumns, MethodRow};
+use perk_analysis::allocations::{self, AllocationColumns};
 use perk_profile::units::{bytes, percent, plural};
-use perk_profile::{Allocations, Profile, Sites, Unit};
-use perk_render::{Cell, Column, Json, Row, Table};
+use perk_profile::{Allocations, Profile, Sites};
+use perk_render::{Cell, Column, Json, Table};
 
 /// Stands for the path where it is not known, and that of others is.
 const NO_PATH: &str = "[site not known]";
@@ -16,13 +16,13 @@ pub(super) struct Objects<'a> {
     section: Sites,
     /// By node of the profile's [`MethodTree`].
     pub(super) columns: AllocationColumns,
-    /// Whether it is known of some objects where they were made.
+    /// The call path of some objects' allocation is known.
     pub(super) has_sites: bool,
     /// The objects of the rows.
     listed: Allocations,
-    /// Whether shares are of the live bytes, and lists in their order: see [`Sites::is_by_live`].
+    /// Shares are of the live bytes, and lists in their order: see [`Sites::is_by_live`].
     is_by_live: bool,
-    /// Whether it is known what was allocated, and what of it lives: zeros would be wrong.
+    /// Numbers that are not known are left out, as zeros would be wrong.
     is_allocated_known: bool,
     is_live_known: bool,
 }
@@ -120,34 +120,35 @@ impl<'a> Objects<'a> {
 
     /// The columns of objects.
     fn numbers(&self) -> [Column; 4] {
-        let total = self.size(&self.all());
-        let number = |id, unit, is_known: bool, position: u8, heading| {
-            let column = Column::number(id, unit).of(total);
-            if is_known { column.at(position, heading) } else { column }
-        };
         let (first, second) = if self.is_by_live { (3, 1) } else { (1, 3) };
         let (allocated, live) = (self.is_allocated_known, self.is_live_known);
         let mut columns = [
-            number("allocated_bytes", Unit::Bytes, allocated, first, "allocated"),
-            number("allocated_count", Unit::Count, allocated, first + 1, "objects"),
-            number("live_bytes", Unit::Bytes, live, second, "live"),
-            number("live_count", Unit::Count, live, second + 1, "live objects"),
+            Column::bytes("allocated_bytes").at(first, "allocated").text_if(allocated),
+            Column::count("allocated_count").at(first + 1, "objects").text_if(allocated),
+            Column::bytes("live_bytes").at(second, "live").text_if(live),
+            Column::count("live_count").at(second + 1, "live objects").text_if(live),
         ];
         let (index, share) = if self.is_by_live { (2, "live %") } else { (0, "alloc %") };
-        columns[index] = columns[index].clone().share_at(0, share);
+        columns[index] = columns[index].clone().of(self.size(&self.all())).share_at(0, share);
         columns
+    }
+
+    /// The numbers of these columns, as far as they are known.
+    fn known(&self, objects: &Allocations) -> [Option<u64>; 4] {
+        let Allocations { live_bytes, live_count, allocated_bytes, allocated_count } = *objects;
+        let allocated = [allocated_bytes, allocated_count];
+        let [bytes, count] = allocated.map(|it| self.is_allocated_known.then_some(it));
+        let [live, live_count] =
+            [live_bytes, live_count].map(|it| self.is_live_known.then_some(it));
+        [bytes, count, live, live_count]
     }
 
     /// The cells of these columns.
     fn cells<'t>(&self, objects: &Allocations) -> [Cell<'t>; 4] {
-        let Allocations { live_bytes, live_count, allocated_bytes, allocated_count } = *objects;
-        let cell = |cell, is_known: bool| if is_known { cell } else { Cell::Missing("") };
-        [
-            cell(Cell::Number(allocated_bytes), self.is_allocated_known),
-            cell(object_count(allocated_count, allocated_bytes), self.is_allocated_known),
-            cell(Cell::Number(live_bytes), self.is_live_known),
-            cell(object_count(live_count, live_bytes), self.is_live_known),
-        ]
+        let [bytes, count, live, live_count] = self.known(objects);
+        let count = count.zip(bytes).map(|(count, bytes)| object_count(count, bytes));
+        let live_count = live_count.zip(live).map(|(count, bytes)| object_count(count, bytes));
+        [bytes.into(), count.into(), live.into(), live_count.into()]
     }
 
     /// These columns as members of an object.
@@ -155,8 +156,8 @@ impl<'a> Objects<'a> {
         &self,
         objects: &Allocations,
     ) -> impl Iterator<Item = (&'static str, Json<'t>)> + use<'t> {
-        let cells = self.cells(objects).map(|cell| cell.as_number());
-        self.numbers().into_iter().zip(cells).map(|(column, number)| (column.id(), number.into()))
+        let members = self.numbers().into_iter().zip(self.known(objects));
+        members.map(|(column, number)| (column.id(), number.into()))
     }
 
     /// These columns as an object.
@@ -166,61 +167,50 @@ impl<'a> Objects<'a> {
 
     /// The sites with most bytes, each with its call path.
     pub(super) fn sites(&self) -> Table<'_> {
-        let mut columns = vec![Column::other("class").name("class")];
-        columns.extend(self.numbers());
-        columns.push(Column::path(NO_PATH));
-        let rows = allocations::sites(self.profile, &self.section).into_iter().map(|row| {
-            let path = Cell::Path(self.profile.tree.frames(row.node).collect());
-            let cells = [Cell::Class(row.class)].into_iter().chain(self.cells(&row.objects));
-            Row::new(cells.chain([path]).collect())
-        });
         let heading = self.heading("Top allocation sites, innermost frame first");
-        Table::new(&self.profile.symbols, heading, columns, rows).ranked()
+        let rows = allocations::sites(self.profile, &self.section);
+        Table::of(&self.profile.symbols, heading, rows)
+            .column(Column::other("class").name("class"), |row| row.class)
+            .columns(self.numbers(), |row| self.cells(&row.objects))
+            .column(Column::path(NO_PATH), |row| {
+                Cell::Path(self.profile.tree.frames(row.node).collect())
+            })
+            .table()
+            .ranked()
     }
 
     /// The classes with most bytes.
     pub(super) fn classes(&self) -> Table<'_> {
-        let mut columns = vec![Column::other("class").json("name").name("class")];
-        columns.extend(self.numbers());
-        let rows = allocations::classes(self.profile, &self.section).into_iter().map(|row| {
-            let cells = [Cell::Class(row.class)].into_iter().chain(self.cells(&row.objects));
-            Row::new(cells.collect())
-        });
         let heading = self.heading(&format!("Top classes by {} bytes", self.order()));
-        Table::new(&self.profile.symbols, heading, columns, rows).ranked()
+        let rows = allocations::classes(self.profile, &self.section);
+        Table::of(&self.profile.symbols, heading, rows)
+            .column(Column::other("class").json("name").name("class"), |row| row.class)
+            .columns(self.numbers(), |row| self.cells(&row.objects))
+            .table()
+            .ranked()
     }
 
     /// The methods that allocated most themselves, or most of what lives.
     pub(super) fn methods(&self, tree: &MethodTree) -> Table<'_> {
         let total = self.size(&self.all());
         let size = |position, heading, share| {
-            let column = Column::number("", Unit::Bytes).no_json().no_csv().of(total);
+            let column = Column::bytes("").no_json().no_csv().of(total);
             column.share_at(position, share).at(position + 1, heading)
         };
-        let columns = vec![
-            Column::method().name("method"),
-            size(0, "self", "self %"),
-            Column::words().at(2, "objects"),
-            size(3, "total", "total %"),
-            Column::other("self").no_csv(),
-            Column::other("total").no_csv(),
-        ];
-        let rows =
-            self.columns.methods(tree).into_iter().map(|MethodRow { method, own, total }| {
-                Row::new(vec![
-                    Cell::Method(method),
-                    Cell::Number(self.size(&own)),
-                    match self.is_by_live {
-                        true => object_count(own.live_count, own.live_bytes),
-                        false => object_count(own.allocated_count, own.allocated_bytes),
-                    },
-                    Cell::Number(self.size(&total)),
-                    Cell::Json(self.json(&own)),
-                    Cell::Json(self.json(&total)),
-                ])
-            });
+        let count = |own: &Allocations| match self.is_by_live {
+            true => object_count(own.live_count, own.live_bytes),
+            false => object_count(own.allocated_count, own.allocated_bytes),
+        };
         let heading = self.heading(&format!("Top methods by {} bytes", self.order()));
-        Table::new(&self.profile.symbols, heading, columns, rows).ranked()
+        Table::of(&self.profile.symbols, heading, self.columns.methods(tree))
+            .column(Column::method().name("method"), |row| row.method)
+            .column(size(0, "self", "self %"), |row| self.size(&row.own))
+            .column(Column::words().at(2, "objects"), move |row| count(&row.own))
+            .column(size(3, "total", "total %"), |row| self.size(&row.total))
+            .column(Column::other("self").no_csv(), |row| self.json(&row.own))
+            .column(Column::other("total").no_csv(), |row| self.json(&row.total))
+            .table()
+            .ranked()
     }
 
     /// All allocations; of each list the first `top` rows.

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use perk_analysis::MethodTree;
 use perk_analysis::calls::{CallColumns, CallTable, Chatty, Edge, MethodCalls};
 use perk_profile::units::{duration, percent, plural, printable};
-use perk_profile::{MethodId, NamePattern, Profile, ThreadId, Unit};
-use perk_render::{Cell, Column, Json, Part, Row, Section, Table};
+use perk_profile::{MethodId, NamePattern, Profile, ThreadId};
+use perk_render::{Cell, Column, Json, Part, Section, Table};
 
 use super::{NO_CALLER, no_threads};
 
@@ -43,7 +43,7 @@ impl<'a> Calls<'a> {
         self.table.self_ns > 0
     }
 
-    /// What the times are of.
+    /// The clock of the times, in words.
     fn time(&self) -> &'static str {
         match self.profile.accounting.as_ref().map_or("", |accounting| &accounting.clock) {
             "cpu" => "CPU time",
@@ -105,30 +105,21 @@ impl<'a> Calls<'a> {
     {
         let (is_timed, is_all_timed) = (table.self_ns > 0, self.is_timed());
         let all_ns = if std::ptr::eq(table, &self.table) { self.all_ns() } else { table.self_ns };
-        let mut own = Column::number("self_ns", Unit::Nanoseconds).of(all_ns);
-        let mut total = Column::number("total_ns", Unit::Nanoseconds).of(all_ns);
-        let mut average = Column::words();
-        if is_timed {
-            own = own.share_at(0, "self %").at(1, "self");
-            total = total.share_at(2, "total %").at(3, "total");
-            average = average.at(4, "average");
-        }
-        let count = Column::number("call_count", Unit::Count).of(table.count);
-        let count = count.share_at(5, "calls %").at(6, "calls");
-        let columns = vec![Column::method().name("method"), count, own, total, average];
-        let rows = rows.into_iter().map(move |row| {
-            // What was cut off is not 0.
-            let own = |cell| if row.is_listed() { cell } else { Cell::Missing("") };
-            let timed = |ns| Cell::optional(is_all_timed.then_some(ns));
-            Row::new(vec![
-                Cell::Method(row.method),
-                own(Cell::Number(row.count)),
-                own(timed(row.self_ns)),
-                timed(row.total_ns),
-                own(Cell::text(average_text(&row))),
-            ])
-        });
-        Table::new(&self.profile.symbols, heading, columns, rows).ranked()
+        let own = Column::ns("self_ns").of(all_ns).share_at(0, "self %").at(1, "self");
+        let total = Column::ns("total_ns").of(all_ns).share_at(2, "total %").at(3, "total");
+        let count = Column::count("call_count").of(table.count);
+        let timed = move |ns| is_all_timed.then_some(ns);
+        // What was cut off is not 0.
+        Table::of(&self.profile.symbols, heading, rows)
+            .column(Column::method().name("method"), |row| row.method)
+            .column(count.share_at(5, "calls %").at(6, "calls"), |row| listed(row, row.count))
+            .column(own.text_if(is_timed), move |row| listed(row, timed(row.self_ns)))
+            .column(total.text_if(is_timed), move |row| timed(row.total_ns))
+            .column(Column::words().at(4, "average").text_if(is_timed), |row| {
+                listed(row, average_text(row))
+            })
+            .table()
+            .ranked()
     }
 
     /// A table for each thread, most time first.
@@ -166,19 +157,6 @@ impl<'a> Calls<'a> {
 
     /// The first `top` methods whose calls are many and small, with their callers.
     pub(super) fn chatty(&self, top: usize) -> Table<'_> {
-        let mut average = Column::number("average_self_ns", Unit::Nanoseconds);
-        let mut own = Column::words();
-        if self.is_timed() {
-            (average, own) = (average.at(2, "average"), own.at(3, "self"));
-        }
-        let count = Column::number("call_count", Unit::Count).of(self.table.count);
-        let columns = vec![
-            Column::method().name("method"),
-            count.share_at(0, "calls %").at(1, "calls"),
-            average,
-            own,
-            Column::other("callers").no_csv(),
-        ];
         let mut rows = self.table.chatty();
         rows.truncate(top);
         let shown = rows.iter().flat_map(|row| {
@@ -186,30 +164,29 @@ impl<'a> Calls<'a> {
             callers.chain([row.row.method])
         });
         let labels = Rc::new(perk_render::labels(&self.profile.symbols, shown));
-        let table_labels = Rc::clone(&labels);
-        let row = move |Chatty { row, callers }: Chatty| {
-            let average = Cell::Worded(row.average_ns(), average_text(&row));
-            let below = caller_lines(&row, &callers, &labels);
-            let count = Column::number("call_count", Unit::Count);
-            let caller = |edge: Edge| {
-                Row::new(vec![Cell::method_or(edge.caller, NO_CALLER), Cell::Number(edge.count)])
-            };
-            let callers = callers.into_iter().map(caller);
-            let callers =
-                Table::new(&self.profile.symbols, "", vec![Column::other("name"), count], callers);
-            Row::new(vec![
-                Cell::Method(row.method),
-                Cell::Number(row.count),
-                if self.is_timed() { average } else { Cell::Missing("") },
-                Cell::text(duration(row.self_ns)),
-                Cell::Json(callers.into()),
-            ])
-            .below(below)
+        let below = Rc::clone(&labels);
+        let is_timed = self.is_timed();
+        let count = Column::count("call_count").of(self.table.count);
+        let average = Column::ns("average_self_ns").at(2, "average").text_if(is_timed);
+        let callers = |it: &Chatty| {
+            Table::of(&self.profile.symbols, "", it.callers.clone())
+                .column(Column::method_name("name"), |edge| edge.caller)
+                .column(Column::count("call_count"), |edge| edge.count)
+                .table()
         };
         let heading = "Chatty methods: many small calls, to be reduced in their callers";
-        let rows = rows.into_iter().map(row);
-        let table = Table::new(&self.profile.symbols, heading, columns, rows);
-        table.labelled(&table_labels).ranked()
+        Table::of(&self.profile.symbols, heading, rows)
+            .column(Column::method().name("method"), |it| it.row.method)
+            .column(count.share_at(0, "calls %").at(1, "calls"), |it| it.row.count)
+            .column(average, move |it| {
+                is_timed.then(|| Cell::Worded(it.row.average_ns(), average_text(&it.row)))
+            })
+            .column(Column::words().at(3, "self").text_if(is_timed), |it| duration(it.row.self_ns))
+            .column(Column::other("callers").no_csv(), callers)
+            .each(move |it, row| row.below = caller_lines(it, &below))
+            .table()
+            .labelled(&labels)
+            .ranked()
     }
 
     /// Callers and callees, most calls first: all, or those with a method of `pattern`.
@@ -226,26 +203,19 @@ impl<'a> Calls<'a> {
     /// Callers and callees of `count` calls. Text shows the callers, the callees or both.
     fn table_of(&self, heading: &str, edges: Vec<Edge>, count: u64, sides: [bool; 2]) -> Table<'_> {
         let is_timed = self.is_timed();
-        let calls = Column::number("call_count", Unit::Count).of(count);
-        let mut total = Column::number("total_ns", Unit::Nanoseconds).of(self.all_ns());
-        if is_timed {
-            total = total.share_at(2, "total %").at(3, "total");
-        }
-        let columns = vec![
-            Column::other("caller").name_if(sides[0], "caller"),
-            Column::other("callee").name_if(sides[1], "callee"),
-            calls.share_at(0, "calls %").at(1, "calls"),
-            total,
-        ];
-        let row = move |edge: Edge| {
-            Row::new(vec![
-                Cell::method_or(edge.caller, NO_CALLER),
-                Cell::method_or(edge.callee, UNKNOWN),
-                Cell::optional((edge.count > 0).then_some(edge.count)),
-                Cell::optional(is_timed.then_some(edge.total_ns)),
-            ])
-        };
-        Table::new(&self.profile.symbols, heading, columns, edges.into_iter().map(row))
+        let calls = Column::count("call_count").of(count);
+        let total = Column::ns("total_ns").of(self.all_ns());
+        let total = total.share_at(2, "total %").at(3, "total").text_if(is_timed);
+        let caller = Column::method_name("caller").name("caller").text_if(sides[0]);
+        let callee = Column::method_name("callee").name("callee").text_if(sides[1]);
+        Table::of(&self.profile.symbols, heading, edges)
+            .column(caller, |edge| Cell::method_or(edge.caller, NO_CALLER))
+            .column(callee, |edge| Cell::method_or(edge.callee, UNKNOWN))
+            .column(calls.share_at(0, "calls %").at(1, "calls"), |edge| {
+                (edge.count > 0).then_some(edge.count)
+            })
+            .column(total, move |edge| is_timed.then_some(edge.total_ns))
+            .table()
     }
 
     /// For each method that `pattern` means, at most `top` of them: its numbers, its callers and
@@ -302,15 +272,17 @@ impl<'a> Calls<'a> {
     }
 }
 
+/// A value of the file's rows; missing where a method is not among them.
+fn listed<'t>(row: &MethodCalls, value: impl Into<Cell<'t>>) -> Cell<'t> {
+    if row.is_listed() { value.into() } else { Cell::Missing("") }
+}
+
 /// The first callers of a chatty method.
-fn caller_lines(
-    row: &MethodCalls,
-    callers: &[Edge],
-    labels: &HashMap<MethodId, String>,
-) -> Vec<String> {
+fn caller_lines(chatty: &Chatty, labels: &HashMap<MethodId, String>) -> Vec<String> {
+    let callers = &chatty.callers;
     let by = |edge: &Edge| {
         let caller = edge.caller.map_or(NO_CALLER, |method| &labels[&method]);
-        let share = percent(edge.count, row.count);
+        let share = percent(edge.count, chatty.row.count);
         format!("{share} % {} by {caller}", plural(edge.count, "call"))
     };
     let mut below: Vec<_> = callers.iter().take(CALLERS).map(by).collect();

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use perk_analysis::objects::{self, ObjectsRow};
 use perk_profile::units::{percent, plural};
-use perk_profile::{AllocationSite, ClassId, Field, FieldAccesses, Profile, Unit, names};
-use perk_render::{Cell, Column, Json, Row, Table};
+use perk_profile::{AllocationSite, ClassId, Field, FieldAccesses, FieldCounts, Profile, names};
+use perk_render::{Cell, Column, Json, Rows, Table};
 
 /// Stands for the site of objects whose allocation was not seen.
 const NO_SITE: &str = "[site not known]";
@@ -39,72 +39,58 @@ impl<'a> Fields<'a> {
         let mut shared = objects::by_field(self.accesses);
         shared.retain(|row| row.shared_count > 0);
         shared.sort_by_key(|row| Reverse(row.shared_count));
-        let field = |row: &ObjectsRow<_>| vec![Cell::text(self.field_name(row.key))];
+        let fields = objects::by_field(self.accesses);
+        let field = |heading: &str, rows| {
+            let name = |row: &ObjectsRow<_>| self.field_name(row.key);
+            self.numbers(
+                Table::of(symbols, heading, rows).column(Column::words().name("field"), name),
+            )
+        };
         let site = |row: &ObjectsRow<(Option<AllocationSite>, ClassId)>| {
             let (site, class) = row.key;
             let site = site.map_or_else(|| NO_SITE.to_owned(), |site| site.name(symbols));
-            vec![Cell::text(format!("{} at {site}", symbols.class_name(class)))]
+            format!("{} at {site}", symbols.class_name(class))
         };
-        let name = |heading| vec![Column::words().name(heading)];
-        let fields = objects::by_field(self.accesses);
         let sites = objects::by_site(self.accesses);
+        let sites = Table::of(symbols, "Top allocation sites by objects", sites);
         [
-            self.table("Top shared fields by objects", name("field"), shared, field),
+            field("Top shared fields by objects", shared),
             self.classes(),
-            self.table("Top fields by accesses", name("field"), fields, field),
-            self.table("Top allocation sites by objects", name("class and site"), sites, site),
+            field("Top fields by accesses", fields),
+            self.numbers(sites.column(Column::words().name("class and site"), site)),
         ]
     }
 
     /// The classes with most objects.
     fn classes(&self) -> Table<'_> {
-        let class = |row: &ObjectsRow<ClassId>| vec![Cell::Class(row.key)];
-        let columns = vec![Column::other("class").name("class")];
-        self.table("Top classes by objects", columns, objects::by_class(self.accesses), class)
+        let rows = objects::by_class(self.accesses);
+        let classes = Table::of(&self.profile.symbols, "Top classes by objects", rows);
+        self.numbers(classes.column(Column::other("class").name("class"), |row| row.key))
     }
 
     /// The fields of objects of each class, with the accesses to all objects together.
     pub(super) fn fields(&self) -> Table<'_> {
-        let symbols = &self.profile.symbols;
-        let field = |row: &ObjectsRow<(ClassId, Field)>| {
-            let (class, field) = row.key;
-            let names = [field.class, field.name, field.descriptor];
-            let names = names.map(|id| Cell::text(symbols.strings.get(id)));
-            [Cell::Class(class)].into_iter().chain(names).collect()
-        };
-        let columns = ["class", "field_class", "field", "descriptor"].map(Column::other).to_vec();
-        self.table("", columns, objects::by_field(self.accesses), field)
+        let text = |id| self.profile.symbols.strings.get(id);
+        let rows = Table::of(&self.profile.symbols, "", objects::by_field(self.accesses))
+            .column(Column::other("class"), |row| row.key.0)
+            .column(Column::other("field_class"), move |row| text(row.key.1.class))
+            .column(Column::other("field"), move |row| text(row.key.1.name))
+            .column(Column::other("descriptor"), move |row| text(row.key.1.descriptor));
+        self.numbers(rows)
     }
 
-    /// A table of objects, whose first columns are `columns` with the cells of `names`.
-    fn table<'t, K: 't>(
-        &'t self,
-        heading: &str,
-        mut columns: Vec<Column>,
-        rows: Vec<ObjectsRow<K>>,
-        names: impl Fn(&ObjectsRow<K>) -> Vec<Cell<'t>> + 't,
-    ) -> Table<'t> {
-        columns.extend([
-            Column::number("object_count", Unit::Count).at(0, "objects"),
-            Column::number("accessed_count", Unit::Count),
-            Column::words().at(1, "untouched"),
-            Column::number("shared_count", Unit::Count).at(2, "shared"),
-            Column::words().at(3, "shared %"),
-        ]);
-        columns.extend(counts());
-        let rows = rows.into_iter().map(move |row| {
-            let mut cells = names(&row);
-            cells.extend([
-                Cell::Number(row.object_count),
-                Cell::Number(row.accessed_count),
-                Cell::Number(row.object_count - row.accessed_count),
-                Cell::Number(row.shared_count),
-                Cell::Share(row.shared_count, row.object_count),
-            ]);
-            cells.extend(row.counts.numbers().map(Cell::Number));
-            Row::new(cells)
-        });
-        Table::new(&self.profile.symbols, heading, columns, rows).ranked()
+    /// Adds the columns of numbers.
+    fn numbers<'t, K: 't>(&self, rows: Rows<'t, ObjectsRow<K>>) -> Table<'t> {
+        let untouched = |row: &ObjectsRow<K>| row.object_count - row.accessed_count;
+        let shared = |row: &ObjectsRow<K>| Cell::Share(row.shared_count, row.object_count);
+        rows.column(Column::count("object_count").at(0, "objects"), |row| row.object_count)
+            .column(Column::count("accessed_count"), |row| row.accessed_count)
+            .column(Column::words().at(1, "untouched"), untouched)
+            .column(Column::count("shared_count").at(2, "shared"), |row| row.shared_count)
+            .column(Column::words().at(3, "shared %"), shared)
+            .columns(counts(), |row| row.counts.numbers().map(Cell::Number))
+            .table()
+            .ranked()
     }
 
     /// `java.nio.HeapByteBuffer: int java.nio.Buffer.limit`
@@ -133,37 +119,34 @@ impl<'a> Fields<'a> {
     fn objects(&self) -> Table<'_> {
         let symbols = &self.profile.symbols;
         let text = |id| symbols.strings.get(id);
-        let rows = self.accesses.rows().map(move |row| {
-            let site = row.site.map(|site| {
-                Json::object([
-                    ("class", text(site.class).into()),
-                    ("method", text(site.method).into()),
-                    ("descriptor", text(site.descriptor).into()),
-                    ("index", Json::Signed(site.index.into())),
-                ])
-            });
-            // The accesses to each field of one object.
-            let accesses = row.fields.iter().zip(row.counts).map(move |(field, counts)| {
-                let names = [field.class, field.name, field.descriptor];
-                let names = names.map(|id| Cell::text(text(id)));
-                Row::new(names.into_iter().chain(counts.numbers().map(Cell::Number)).collect())
-            });
-            let names = ["class", "name", "descriptor"].map(Column::other).into_iter();
-            let fields = Table::new(symbols, "", names.chain(counts()).collect(), accesses);
-            Row::new(vec![
-                Cell::Class(row.class),
-                Cell::Json(site.into()),
-                Cell::Number(row.object_count),
-                Cell::Bool(row.is_shared()),
-                Cell::Json(fields.into()),
+        let site = move |site: AllocationSite| {
+            Json::object([
+                ("class", text(site.class).into()),
+                ("method", text(site.method).into()),
+                ("descriptor", text(site.descriptor).into()),
+                ("index", Json::Signed(site.index.into())),
             ])
-        });
-        let keys = ["class", "site", "object_count", "is_shared", "fields"];
-        Table::new(symbols, "", keys.map(Column::other).to_vec(), rows)
+        };
+        // The accesses to each field of one object.
+        let fields = move |fields: &'a [Field], counts: &'a [FieldCounts]| {
+            Table::of(symbols, "", fields.iter().zip(counts))
+                .column(Column::other("class"), move |it| text(it.0.class))
+                .column(Column::other("name"), move |it| text(it.0.name))
+                .column(Column::other("descriptor"), move |it| text(it.0.descriptor))
+                .columns(self::counts(), |it| it.1.numbers().map(Cell::Number))
+                .table()
+        };
+        Table::of(symbols, "", self.accesses.rows())
+            .column(Column::other("class"), |row| row.class)
+            .column(Column::other("site"), move |row| row.site.map(site))
+            .column(Column::count("object_count"), |row| row.object_count)
+            .column(Column::other("is_shared"), |row| row.is_shared())
+            .column(Column::other("fields"), move |row| fields(row.fields, row.counts))
+            .table()
     }
 }
 
-/// The columns of [`FieldCounts::numbers`](perk_profile::FieldCounts::numbers).
+/// The columns of [`FieldCounts::numbers`].
 fn counts() -> [Column; 4] {
     [
         (4, "owner_read_count", "reads"),
@@ -171,5 +154,5 @@ fn counts() -> [Column; 4] {
         (6, "owner_write_count", "writes"),
         (7, "other_write_count", "by others"),
     ]
-    .map(|(position, id, heading)| Column::number(id, Unit::Count).at(position, heading))
+    .map(|(position, id, heading)| Column::count(id).at(position, heading))
 }

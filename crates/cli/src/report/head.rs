@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use perk_analysis::advice::{self, Advice, Caller};
 use perk_profile::units::{amount, bytes, duration, plural};
 use perk_profile::{MethodId, Metric, Profile, Unit};
-use perk_render::{Cell, Column, Json, Row, Screen, Table};
+use perk_render::{Cell, Column, Json, Screen, Table};
 
 use super::Content;
 use super::metric::MetricView;
@@ -15,7 +15,7 @@ const LINES: usize = 24;
 /// Methods that are always shown, and the most that are.
 const LEAST: usize = 5;
 pub(super) const MOST: usize = 10;
-/// A method behind the first ones with less of everything than this brings next to nothing.
+/// A method after the first ones with less of everything than this brings next to nothing.
 const WORTH: f64 = 0.01;
 /// Lines of hints under a method.
 const HINTS: usize = 2;
@@ -27,7 +27,7 @@ const WIDTH: usize = 120;
 #[derive(Debug)]
 pub(super) struct Head<'a> {
     profile: &'a Profile,
-    /// What they are judged by; `None` where a file has callers and callees and no paths.
+    /// The numbers that order them; `None` where a file has callers and callees and no paths.
     view: Option<&'a MetricView<'a>>,
     unit: Unit,
     /// Of everything.
@@ -77,7 +77,7 @@ impl<'a> Head<'a> {
         (!advice.is_empty()).then_some(Self { profile, view, unit, total, advice, labels })
     }
 
-    /// What the methods are judged by.
+    /// The metric that orders the methods.
     fn metric(&self) -> &str {
         match (self.view, self.unit) {
             (Some(view), _) => view.name(),
@@ -98,7 +98,7 @@ impl<'a> Head<'a> {
                 break;
             }
             left = left.saturating_sub(lines);
-            rows.push(self.row(advice).below(below));
+            rows.push((advice, below));
         }
         self.table(rows).legend(self.legend())
     }
@@ -109,75 +109,64 @@ impl<'a> Head<'a> {
             ("metric", self.metric().into()),
             ("unit", self.unit.name().into()),
             ("total", self.total.into()),
-            ("methods", self.table(self.advice.iter().map(|advice| self.row(advice))).into()),
+            ("methods", self.table(self.advice.iter().map(|it| (it, Vec::new()))).into()),
         ])
     }
 
-    fn table<'t>(&'t self, rows: impl IntoIterator<Item = Row<'t>, IntoIter: 't>) -> Table<'t> {
-        let columns = vec![
-            Column::method(),
-            Column::other("label").name("method"),
-            // The most that making it faster can save.
-            Column::other("self").at(1, "self"),
-            Column::other("self_percent").at(0, "self %"),
-            // What making it twice as fast saves.
-            Column::other("halved").at(3, "halved"),
-            Column::other("halved_percent").at(2, "halved %"),
-            // The most that not calling it can save.
-            Column::other("total"),
-            Column::other("total_percent").at(4, "total %"),
-            Column::other("is_leaf"),
-            // Its calls are so many and so small that only fewer of them can help.
-            Column::other("is_chatty"),
-            Column::number("call_count", Unit::Count),
-            Column::number("average_self_ns", Unit::Nanoseconds),
-            Column::other("callers"),
-            Column::other("allocated"),
-            Column::other("lines"),
-        ];
-        Table::new(&self.profile.symbols, "Where to begin", columns, rows).ranked()
-    }
-
-    fn row(&self, advice: &Advice) -> Row<'_> {
-        let &Advice { method, own, total, calls, .. } = advice;
-        let average = calls.filter(|it| it.self_ns > 0).map(|it| it.average_ns());
-        Row::new(vec![
-            Cell::Method(method),
-            Cell::text(self.labels[&method].clone()),
-            Cell::Worded(own, self.number(own)),
-            Cell::Share(own, self.total),
-            Cell::Worded(advice.half(), self.half(advice)),
-            // Not of the half that is shown, which may be rounded.
-            Cell::Share(own, self.total.saturating_mul(2)),
-            Cell::Number(total),
-            Cell::Share(total, self.total),
-            Cell::Bool(advice.is_leaf()),
-            Cell::Bool(advice.is_chatty),
-            Cell::optional(calls.map(|calls| calls.count)),
-            Cell::optional(average),
-            self.list(["name", "number", "inferred"], &advice.callers, |it| {
-                let name = Cell::method_or(it.method, "");
-                vec![name, Cell::Number(it.number), Cell::Number(it.inferred)]
-            }),
-            self.list(["class", "allocated_bytes"], &advice.allocated_bytes, |&(class, bytes)| {
-                vec![Cell::Class(class), Cell::Number(bytes)]
-            }),
-            self.list(["line", "number"], &advice.lines, |&(line, number)| {
-                vec![Cell::Number(line.into()), Cell::Number(number)]
-            }),
-        ])
-    }
-
-    /// A list inside a row.
-    fn list<'t, T, const N: usize>(
+    /// The methods, each with lines below it.
+    fn table<'t>(
         &'t self,
-        keys: [&'static str; N],
-        items: &[T],
-        cells: impl Fn(&T) -> Vec<Cell<'t>>,
-    ) -> Cell<'t> {
-        let rows: Vec<_> = items.iter().map(|item| Row::new(cells(item))).collect();
-        let columns = keys.map(Column::other).to_vec();
-        Cell::Json(Table::new(&self.profile.symbols, "", columns, rows).into())
+        rows: impl IntoIterator<Item = (&'t Advice, Vec<String>), IntoIter: 't>,
+    ) -> Table<'t> {
+        let symbols = &self.profile.symbols;
+        let callers = |it: &Advice| {
+            Table::of(symbols, "", it.callers.clone())
+                .column(Column::method_name("name"), |it| it.method)
+                .column(Column::other("number"), |it| it.number)
+                .column(Column::other("inferred"), |it| it.inferred)
+                .table()
+        };
+        let allocated = |it: &Advice| {
+            Table::of(symbols, "", it.allocated_bytes.clone())
+                .column(Column::other("class"), |it| it.0)
+                .column(Column::bytes("allocated_bytes"), |it| it.1)
+                .table()
+        };
+        let lines = |it: &Advice| {
+            Table::of(symbols, "", it.lines.clone())
+                .column(Column::other("line"), |it| u64::from(it.0))
+                .column(Column::other("number"), |it| it.1)
+                .table()
+        };
+        let own = |it: &Advice| Cell::Worded(it.own, self.number(it.own));
+        let half = |it: &Advice| Cell::Worded(it.half(), self.half(it));
+        let average = |it: &Advice| Some(it.calls.filter(|it| it.self_ns > 0)?.average_ns());
+        let share = |number| Cell::Share(number, self.total);
+        // Not of the half that is shown, which may be rounded.
+        let half_share = |it: &Advice| Cell::Share(it.own, self.total.saturating_mul(2));
+        Table::of(symbols, "Where to begin", rows)
+            .column(Column::method(), |it| it.0.method)
+            .column(Column::other("label").name("method"), |it| &*self.labels[&it.0.method])
+            // The most that making it faster can save.
+            .column(Column::other("self").at(1, "self"), move |it| own(it.0))
+            .column(Column::other("self_percent").at(0, "self %"), move |it| share(it.0.own))
+            // What making it twice as fast saves.
+            .column(Column::other("halved").at(3, "halved"), move |it| half(it.0))
+            .column(Column::other("halved_percent").at(2, "halved %"), move |it| half_share(it.0))
+            // The most that not calling it can save.
+            .column(Column::other("total"), |it| it.0.total)
+            .column(Column::other("total_percent").at(4, "total %"), move |it| share(it.0.total))
+            .column(Column::other("is_leaf"), |it| it.0.is_leaf())
+            // Its calls are so many and so small that only fewer of them can help.
+            .column(Column::other("is_chatty"), |it| it.0.is_chatty)
+            .column(Column::count("call_count"), |it| it.0.calls.map(|calls| calls.count))
+            .column(Column::ns("average_self_ns"), move |it| average(it.0))
+            .column(Column::other("callers"), move |it| callers(it.0))
+            .column(Column::other("allocated"), move |it| allocated(it.0))
+            .column(Column::other("lines"), move |it| lines(it.0))
+            .each(|it, row| row.below = it.1.clone())
+            .table()
+            .ranked()
     }
 
     /// The meaning of the columns.
@@ -199,7 +188,7 @@ impl<'a> Head<'a> {
         self.view.map_or_else(|| amount(number, self.unit), |view| view.number(number))
     }
 
-    /// What half of a method's own work would save.
+    /// The saving of half of a method's own work.
     fn half(&self, advice: &Advice) -> String {
         match self.view.and_then(|view| view.cpu_ns(advice.own)) {
             // Half a sample is still a time.
@@ -220,7 +209,7 @@ impl<'a> Head<'a> {
         hints.into_iter().flatten().take(HINTS).collect()
     }
 
-    /// Who calls a method, and how often where that is known.
+    /// The callers of a method, and the number of calls where it is known.
     fn callers(&self, advice: &Advice, screen: &Screen) -> Option<String> {
         let known: Vec<_> = advice.callers.iter().filter(|it| it.method.is_some()).collect();
         // Where calls are what is shown, their number stands above.
@@ -287,7 +276,7 @@ fn part(number: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { number as f64 * 100.0 / all as f64 }
 }
 
-/// As many of `items`, names and what stands behind each, as fit on a line; the first in any case,
+/// As many of `items`, names and the text after each, as fit on a line; the first in any case,
 /// cut where it must be. `None` where there is none.
 fn fit(
     prefix: &str,

@@ -1,8 +1,8 @@
 //! Heap dumps by class, and totals of the heap.
 
 use perk_profile::units::{bytes, duration, plural};
-use perk_profile::{Event, HeapHistogram, HeapSummary, ObjectLayout, Profile, Unit};
-use perk_render::{Cell, Column, Json, Row, Table};
+use perk_profile::{Event, HeapHistogram, HeapSummary, ObjectLayout, Profile};
+use perk_render::{Cell, Column, Json, Table};
 
 /// `2 heap dumps, the last of 15769249 objects = 891.6 MB`; `None` where there are none.
 pub(super) fn total(profile: &Profile) -> Option<String> {
@@ -21,24 +21,18 @@ fn classes<'t>(
     heaps: impl IntoIterator<Item = (usize, HeapHistogram), IntoIter: 't>,
     all: u64,
 ) -> Table<'t> {
-    let columns = vec![
-        Column::number("dump", Unit::Count).no_json(),
-        Column::other("class").name("class"),
-        Column::number("instance_count", Unit::Count).at(2, "objects"),
-        Column::number("shallow_bytes", Unit::Bytes).of(all).share_at(0, "bytes %").at(1, "bytes"),
-    ];
     let rows = heaps.into_iter().flat_map(|(index, mut heap)| {
         heap.rank();
-        heap.rows.into_iter().map(move |row| {
-            Row::new(vec![
-                Cell::Number(index as u64 + 1),
-                Cell::Class(row.class),
-                Cell::Number(row.instance_count),
-                Cell::Number(row.shallow_bytes),
-            ])
-        })
+        heap.rows.into_iter().map(move |row| (index as u64 + 1, row))
     });
-    Table::new(&profile.symbols, heading, columns, rows).ranked()
+    let bytes = Column::bytes("shallow_bytes").of(all);
+    Table::of(&profile.symbols, heading, rows)
+        .column(Column::other("dump").no_json(), |(dump, _)| *dump)
+        .column(Column::other("class").name("class"), |(_, row)| row.class)
+        .column(Column::count("instance_count").at(2, "objects"), |(_, row)| row.instance_count)
+        .column(bytes.share_at(0, "bytes %").at(1, "bytes"), |(_, row)| row.shallow_bytes)
+        .table()
+        .ranked()
 }
 
 /// The classes of all dumps.
@@ -121,29 +115,29 @@ pub(super) fn summaries(profile: &Profile) -> Table<'_> {
         Event::HeapSummary(summary) => Some(summary),
         _ => None,
     });
-    let columns = vec![
-        Column::other("after_ms").name("after"),
-        Column::number("live_bytes", Unit::Bytes).at(0, "live"),
-        Column::number("live_count", Unit::Count).at(1, "live objects"),
-        Column::number("allocated_bytes", Unit::Bytes).at(2, "allocated"),
-        Column::number("allocated_count", Unit::Count).at(3, "objects"),
-    ];
-    let rows = summaries.map(move |&HeapSummary { objects, written }| {
-        // What lives was allocated.
-        let is_known = objects.allocated_bytes >= objects.live_bytes;
-        let optional = |number: Option<u64>| number.map_or(Cell::Missing("-"), Cell::Number);
-        Row::new(vec![
-            written.map_or(Cell::Missing("-"), |it| {
-                let after_ms = it.unix_ms.saturating_sub(begun_ms);
-                Cell::Worded(after_ms, duration(after_ms.saturating_mul(1_000_000)))
-            }),
-            Cell::Number(objects.live_bytes),
-            Cell::Number(objects.live_count),
-            optional(is_known.then_some(objects.allocated_bytes)),
-            optional(is_known.then_some(objects.allocated_count)),
-        ])
-    });
-    Table::new(&profile.symbols, "Heap summaries", columns, rows)
+    let after = move |it: &&HeapSummary| {
+        let after_ms = it.written?.unix_ms.saturating_sub(begun_ms);
+        Some(Cell::Worded(after_ms, duration(after_ms.saturating_mul(1_000_000))))
+    };
+    // What lives was allocated.
+    let allocated = |it: &&HeapSummary, number: u64| {
+        (it.objects.allocated_bytes >= it.objects.live_bytes).then_some(Cell::Number(number))
+    };
+    Table::of(&profile.symbols, "Heap summaries", summaries)
+        .column(Column::other("after_ms").name("after"), move |it| or_dash(after(it)))
+        .column(Column::bytes("live_bytes").at(0, "live"), |it| it.objects.live_bytes)
+        .column(Column::count("live_count").at(1, "live objects"), |it| it.objects.live_count)
+        .column(Column::bytes("allocated_bytes").at(2, "allocated"), move |it| {
+            or_dash(allocated(it, it.objects.allocated_bytes))
+        })
+        .column(Column::count("allocated_count").at(3, "objects"), move |it| {
+            or_dash(allocated(it, it.objects.allocated_count))
+        })
+        .table()
+}
+
+fn or_dash(cell: Option<Cell<'_>>) -> Cell<'_> {
+    cell.unwrap_or(Cell::Missing("-"))
 }
 
 fn begun_ms(profile: &Profile) -> u64 {

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use perk_analysis::top;
-use perk_profile::{Accounting, PathId, Profile, ThreadId, Unit, deep};
-use perk_render::{Cell, Column, Json, Row, Table};
+use perk_analysis::top::{self, MethodRow};
+use perk_profile::{Accounting, PathId, Profile, ThreadId, TraceId, deep};
+use perk_render::{Column, Json, Table};
 
 use super::metric::MetricView;
 use super::{Content, Head, heap, tree};
@@ -74,40 +74,35 @@ fn inferred<'t>(content: &Content<'_>) -> Json<'t> {
 fn methods<'t>(content: &'t Content<'_>, view: &'t MetricView<'_>) -> Table<'t> {
     let profile = content.profile;
     let symbols = &profile.symbols;
-    let keys = ["name", "class", "method", "signature", "source"].map(Column::other);
-    let counts = ["self_count", "total_count"].map(|id| Column::number(id, Unit::Count));
-    let times = ["self_cpu_ns", "total_cpu_ns"].map(|id| Column::number(id, Unit::Nanoseconds));
-    let columns = keys.into_iter().chain(counts).chain(times).chain([Column::other("traces")]);
-    let rows = top::methods(profile, &view.numbers).into_iter().map(|row| {
-        let method = symbols.get_method(row.method);
-        let text =
-            |id: Option<_>| id.map_or(Cell::Missing(""), |id| Cell::text(symbols.strings.get(id)));
-        let time = |count| Cell::optional(view.cpu_ns(count));
-        let traces = row.traces.into_iter().map(|(id, self_count)| {
-            let trace = profile.get_trace(id);
-            let thread = trace.thread.map(|thread| profile.get_thread(thread).serial);
-            Json::object([
-                ("serial", trace.serial.into()),
-                ("thread_serial", thread.into()),
-                ("self_count", self_count.into()),
-                // As many of its outer frames are not in the file.
-                ("inferred_frame_count", content.joined.inferred_frame_count(id).into()),
-            ])
-        });
-        Row::new(vec![
-            Cell::text(symbols.method_name(row.method)),
-            Cell::text(symbols.class_name(method.class)),
-            text(Some(method.name)),
-            text(method.signature),
-            text(method.source),
-            Cell::Number(row.self_count),
-            Cell::Number(row.total_count),
-            time(row.self_count),
-            time(row.total_count),
-            Cell::Json(Json::list(traces)),
-        ])
-    });
-    Table::new(symbols, "", columns.collect(), rows)
+    let method = |row: &MethodRow| symbols.get_method(row.method);
+    let text = |id: Option<_>| id.map(|id| symbols.strings.get(id));
+    let thread = |id: TraceId| {
+        let thread = profile.get_trace(id).thread?;
+        Some(u64::from(profile.get_thread(thread).serial))
+    };
+    let traces = move |row: &MethodRow| {
+        Table::of(symbols, "", row.traces.clone())
+            .column(Column::other("serial"), |it| u64::from(profile.get_trace(it.0).serial))
+            .column(Column::other("thread_serial"), move |it| thread(it.0))
+            .column(Column::count("self_count"), |it| it.1)
+            // As many of its outer frames are not in the file.
+            .column(Column::count("inferred_frame_count"), |it| {
+                content.joined.inferred_frame_count(it.0) as u64
+            })
+            .table()
+    };
+    Table::of(symbols, "", top::methods(profile, &view.numbers))
+        .column(Column::other("name"), |row| symbols.method_name(row.method))
+        .column(Column::other("class"), move |row| symbols.class_name(method(row).class))
+        .column(Column::other("method"), move |row| text(Some(method(row).name)))
+        .column(Column::other("signature"), move |row| text(method(row).signature))
+        .column(Column::other("source"), move |row| text(method(row).source))
+        .column(Column::count("self_count"), |row| row.self_count)
+        .column(Column::count("total_count"), |row| row.total_count)
+        .column(Column::ns("self_cpu_ns"), |row| view.cpu_ns(row.self_count))
+        .column(Column::ns("total_cpu_ns"), |row| view.cpu_ns(row.total_count))
+        .column(Column::other("traces"), traces)
+        .table()
 }
 
 /// The first `top` paths with samples, most first. Of very deep ones, where all together are more
@@ -119,23 +114,17 @@ fn paths<'t>(content: &'t Content<'_>, view: &'t MetricView<'_>, top: usize) -> 
     paths.truncate(top);
     let limit = deep::limit_of_stacks(paths.iter().map(|path| depths[path.0.index()]));
     let limit = limit.unwrap_or(usize::MAX);
-    let rows = paths.into_iter().map(move |(path, count): (PathId, u64)| {
+    let frames = move |path: PathId| {
         let is_cut = depths[path.index()] as usize > limit;
         let methods = tree.methods(path).take(limit);
-        let names = methods.map(|method| Json::from(perk_render::full_name(symbols, method)));
-        let names = names.chain(is_cut.then(|| LEFT_OUT.into()));
-        Row::new(vec![
-            Cell::Number(count),
-            Cell::optional(view.cpu_ns(count)),
-            Cell::Json(Json::list(names)),
-        ])
-    });
-    let columns = vec![
-        Column::number("self_count", Unit::Count),
-        Column::number("self_cpu_ns", Unit::Nanoseconds),
-        Column::other("frames"),
-    ];
-    Table::new(symbols, "", columns, rows)
+        let names = methods.map(|method| Json::Method(symbols, method));
+        Json::list(names.chain(is_cut.then(|| LEFT_OUT.into())))
+    };
+    Table::of(symbols, "", paths)
+        .column(Column::count("self_count"), |it| it.1)
+        .column(Column::ns("self_cpu_ns"), |it| view.cpu_ns(it.1))
+        .column(Column::other("frames"), move |it| frames(it.0))
+        .table()
 }
 
 /// All threads, each with its samples and methods where the profile distinguishes threads.
@@ -143,28 +132,29 @@ fn threads<'t>(profile: &'t Profile, view: Option<&'t MetricView<'_>>) -> Table<
     let counts = view.map(|view| top::threads(profile, &view.numbers)).unwrap_or_default();
     let counts: HashMap<_, _> = counts.into_iter().collect();
     let symbols = &profile.symbols;
-    let rows = profile.threads.iter().enumerate().map(move |(index, thread)| {
+    let is_apart = !counts.is_empty();
+    let threads = profile.threads.iter().enumerate().map(move |(index, thread)| {
         let id = ThreadId::new(index);
-        let count = (!counts.is_empty()).then(|| counts.get(&id).copied().unwrap_or(0));
+        (id, thread, is_apart.then(|| counts.get(&id).copied().unwrap_or(0)))
+    });
+    let text = |id| symbols.strings.get(id);
+    let methods = move |id: ThreadId, count: Option<u64>| {
         let of_thread = count.filter(|&count| count > 0).and(view);
         let methods = of_thread.map(|view| view.of_thread(id).methods()).unwrap_or_default();
-        let methods = methods.into_iter().map(|row| {
-            Row::new(vec![Cell::Method(row.method), Cell::Number(row.own), Cell::Number(row.total)])
-        });
-        let counts = ["self_count", "total_count"].map(|id| Column::number(id, Unit::Count));
-        let columns = [Column::method()].into_iter().chain(counts).collect();
-        let group = thread.group.map(|id| Cell::text(symbols.strings.get(id)));
-        Row::new(vec![
-            Cell::Number(thread.serial.into()),
-            Cell::text(symbols.strings.get(thread.name)),
-            group.unwrap_or(Cell::Missing("")),
-            Cell::optional(count),
-            Cell::optional(count.zip(view).and_then(|(count, view)| view.cpu_ns(count))),
-            Cell::Json(Table::new(symbols, "", columns, methods).into()),
-        ])
-    });
-    let keys = ["serial", "name", "group", "sample_count", "cpu_ns", "methods"];
-    Table::new(symbols, "", keys.map(Column::other).to_vec(), rows)
+        Table::of(symbols, "", methods)
+            .column(Column::method(), |row| row.method)
+            .column(Column::count("self_count"), |row| row.own)
+            .column(Column::count("total_count"), |row| row.total)
+            .table()
+    };
+    Table::of(symbols, "", threads)
+        .column(Column::other("serial"), |it| u64::from(it.1.serial))
+        .column(Column::other("name"), move |it| text(it.1.name))
+        .column(Column::other("group"), move |it| it.1.group.map(text))
+        .column(Column::count("sample_count"), |it| it.2)
+        .column(Column::ns("cpu_ns"), move |it| view?.cpu_ns(it.2?))
+        .column(Column::other("methods"), move |it| methods(it.0, it.2))
+        .table()
 }
 
 /// The numbers of one metric; of each list the first `top` rows.

@@ -12,7 +12,7 @@ use perk_profile::units::{amount, duration, percent, plural, printable};
 use perk_profile::{
     CpuSamples, FrameId, Line, MethodId, Metric, NamePattern, Profile, ThreadId, TraceId, Unit,
 };
-use perk_render::{Cell, Column, Part, Row, Section, Table};
+use perk_render::{Cell, Column, Part, Section, Table};
 
 use super::{NO_CALLER, no_threads};
 
@@ -170,23 +170,22 @@ impl<'a> MetricView<'a> {
 
     /// The methods by self, `calls` among their numbers; what the file leaves out is missing.
     pub(super) fn all_methods(&self, calls: Option<HashMap<MethodId, u64>>) -> Table<'_> {
-        let rows = self.methods();
-        let mut columns = vec![Self::metric_column(), Column::method().name("method")];
-        columns.extend(self.own_and_total(By::Own));
-        if calls.is_some() {
-            columns.push(Column::number("call_count", Unit::Count).no_json());
-        }
-        let rows = rows.into_iter().map(move |row| {
+        let [own, total] = self.own_and_total(By::Own);
+        let has_calls = calls.is_some();
+        let rows = self.methods().into_iter().map(move |row| {
             let count = calls.as_ref().map(|it| it.get(&row.method).copied().unwrap_or(0));
             let is_listed = count.is_none_or(|count| count > 0) || row.own > 0;
-            let shown = |number| Cell::optional(Some(number).filter(|_| is_listed));
-            let name = Cell::Method(row.method);
-            let mut cells =
-                vec![Cell::text(self.name()), name, shown(row.own), Cell::Number(row.total)];
-            cells.extend(count.map(shown));
-            Row::new(cells)
+            (row, count.filter(|_| is_listed), is_listed)
         });
-        Table::new(&self.profile.symbols, "", columns, rows)
+        let rows = Table::of(&self.profile.symbols, "", rows)
+            .column(Self::metric_column(), |_| self.name())
+            .column(Column::method().name("method"), |it| it.0.method)
+            .column(own, |it| it.2.then_some(it.0.own))
+            .column(total, |it| it.0.total);
+        match has_calls {
+            true => rows.column(Column::count("call_count").no_json(), |it| it.1).table(),
+            false => rows.table(),
+        }
     }
 
     /// The methods by self or by total, and the number without a stack; with `traces`, the first
@@ -217,16 +216,17 @@ impl<'a> MetricView<'a> {
             (top, traces)
         });
         let (profile, joined, metric) = (self.profile, self.joined, self.metric.clone());
-        let rows = rows.into_iter().map(move |(method, own, total)| {
-            let name = Cell::method_or(method, NO_STACK);
-            let traces = of_methods.as_ref().zip(method).and_then(|((top, of_methods), method)| {
-                Some(trace_lines(profile, joined, &metric, of_methods.get(&method)?, *top))
-            });
-            let row = Row::new(vec![name, Cell::Number(own), Cell::Number(total)]);
-            row.below(traces.unwrap_or_default())
-        });
-        let columns = [Column::method().name("method")].into_iter().chain(self.own_and_total(by));
-        Table::new(&self.profile.symbols, self.title(heading), columns.collect(), rows)
+        let trace_lines = move |method: Option<MethodId>| {
+            let (top, of_methods) = of_methods.as_ref()?;
+            Some(trace_lines(profile, joined, &metric, of_methods.get(&method?)?, *top))
+        };
+        let [own, total] = self.own_and_total(by);
+        Table::of(&self.profile.symbols, self.title(heading), rows)
+            .column(Column::method().name("method"), |row| Cell::method_or(row.0, NO_STACK))
+            .column(own, |row| row.1)
+            .column(total, |row| row.2)
+            .each(move |row, shown| shown.below = trace_lines(row.0).unwrap_or_default())
+            .table()
             .labelled(&labels)
             .ranked()
     }
@@ -235,21 +235,22 @@ impl<'a> MetricView<'a> {
     pub(super) fn lines(&self) -> Table<'_> {
         let symbols = &self.profile.symbols;
         let [own, total] = self.own_and_total(By::Own);
-        let (method, line) = (Column::method().name("line"), Column::other("line"));
-        let columns =
-            vec![Self::metric_column(), method, line.clone().no_json(), own, total, line.no_csv()];
-        let rows = lines::lines(self.profile, &self.numbers.rows).into_iter();
-        let rows = rows.map(move |LineRow { method, line, own, total }| {
-            let number = || match line {
-                Line::Number(line) => Cell::Number(line.into()),
-                _ => Cell::Missing(""),
-            };
-            let numbers = [number(), Cell::Number(own), Cell::Number(total), number()];
-            let names = [Cell::text(self.name()), Cell::Method(method)];
-            Row::new(names.into_iter().chain(numbers).collect())
-                .suffix(perk_render::place(symbols, method, line))
-        });
-        Table::new(symbols, self.title("Top lines by self"), columns, rows).ranked()
+        let line = Column::other("line");
+        let number = |row: &LineRow| match row.line {
+            Line::Number(line) => Some(u64::from(line)),
+            _ => None,
+        };
+        let rows = lines::lines(self.profile, &self.numbers.rows);
+        Table::of(symbols, self.title("Top lines by self"), rows)
+            .column(Self::metric_column(), |_| self.name())
+            .column(Column::method().name("line"), |row| row.method)
+            .column(line.clone().no_json(), number)
+            .column(own, |row| row.own)
+            .column(total, |row| row.total)
+            .column(line.no_csv(), number)
+            .each(|row, shown| shown.suffix = perk_render::place(symbols, row.method, row.line))
+            .table()
+            .ranked()
     }
 
     /// Callers and callees, by total.
@@ -270,20 +271,16 @@ impl<'a> MetricView<'a> {
 
     /// Text shows the callers, the callees or both.
     fn table_of(&self, heading: &str, edges: Vec<Edge>, sides: [bool; 2]) -> Table<'_> {
-        let columns = vec![
-            Self::metric_column(),
-            Column::other("caller").name_if(sides[0], "caller"),
-            Column::other("callee").name_if(sides[1], "callee"),
-            self.measure("self").time_at(2, "self"),
-            self.measure("total").share_at(0, "total %").time_at(1, "total"),
-        ];
-        let row = |edge: Edge| {
-            let metric = Cell::text(self.name());
-            let methods = [Cell::method_or(edge.caller, NO_CALLER), Cell::Method(edge.callee)];
-            let numbers = [Cell::Number(edge.own), Cell::Number(edge.total)];
-            Row::new([metric].into_iter().chain(methods).chain(numbers).collect())
-        };
-        Table::new(&self.profile.symbols, heading, columns, edges.into_iter().map(row))
+        let caller = Column::method_name("caller").name("caller").text_if(sides[0]);
+        let callee = Column::method_name("callee").name("callee").text_if(sides[1]);
+        let total = self.measure("total").share_at(0, "total %").time_at(1, "total");
+        Table::of(&self.profile.symbols, heading, edges)
+            .column(Self::metric_column(), |_| self.name())
+            .column(caller, |edge| Cell::method_or(edge.caller, NO_CALLER))
+            .column(callee, |edge| edge.callee)
+            .column(self.measure("self").time_at(2, "self"), |edge| edge.own)
+            .column(total, |edge| edge.total)
+            .table()
     }
 
     /// For each method that `pattern` means, at most `top` of them: its numbers, its callers and
@@ -316,25 +313,16 @@ impl<'a> MetricView<'a> {
 
     /// The threads, most first.
     pub(super) fn threads(&self) -> Table<'_> {
-        let columns = vec![
-            Self::metric_column(),
-            Column::number("thread_serial", Unit::Count).json("serial"),
-            Column::other("thread").no_json(),
-            Column::other("group").no_json(),
-            self.measure("self"),
-        ];
-        let symbols = &self.profile.symbols;
-        let rows = top::threads(self.profile, &self.numbers).into_iter().map(|(id, number)| {
-            let thread = self.profile.get_thread(id);
-            Row::new(vec![
-                Cell::text(self.name()),
-                Cell::Number(thread.serial.into()),
-                Cell::text(self.profile.thread_name(id)),
-                Cell::text(thread.group.map_or("", |id| symbols.strings.get(id))),
-                Cell::Number(number),
-            ])
-        });
-        Table::new(symbols, "", columns, rows)
+        let (profile, symbols) = (self.profile, &self.profile.symbols);
+        let group = |id| profile.get_thread(id).group.map_or("", |id| symbols.strings.get(id));
+        let serial = |id| u64::from(profile.get_thread(id).serial);
+        Table::of(symbols, "", top::threads(profile, &self.numbers))
+            .column(Self::metric_column(), |_| self.name())
+            .column(Column::other("thread_serial").json("serial"), move |row| serial(row.0))
+            .column(Column::other("thread").no_json(), |row| profile.thread_name(row.0))
+            .column(Column::other("group").no_json(), move |row| group(row.0))
+            .column(self.measure("self"), |row| row.1)
+            .table()
     }
 
     /// A table of methods for each thread.
@@ -423,16 +411,17 @@ fn trace_lines(
 /// The metrics without call paths, with the numbers of the first `top` threads where they have some.
 pub(super) fn totals<'t>(views: Vec<&'t MetricView<'_>>, top: usize) -> Option<Table<'t>> {
     let symbols = &views.first()?.profile.symbols;
-    let columns = vec![Column::words().at(0, "total"), Column::words().name("metric")];
-    let rows = views.into_iter().map(move |view| {
-        let threads = top::threads(view.profile, &view.numbers);
-        let thread = |&(thread, count): &(_, u64)| {
+    let threads = move |view: &MetricView<'_>| {
+        let threads = top::threads(view.profile, &view.numbers).into_iter().take(top);
+        let line = |(thread, count)| {
             let name = printable(view.profile.thread_name(thread));
             format!("{} of thread {name}", amount(count, view.unit()))
         };
-        let total = Cell::text(amount(view.numbers.total, view.unit()));
-        Row::new(vec![total, Cell::text(view.name())])
-            .below(threads.iter().take(top).map(thread).collect())
-    });
-    Some(Table::new(symbols, "Metrics without call paths", columns, rows))
+        threads.map(line).collect()
+    };
+    let rows = Table::of(symbols, "Metrics without call paths", views)
+        .column(Column::words().at(0, "total"), |it| amount(it.numbers.total, it.unit()))
+        .column(Column::words().name("metric"), |it| it.name())
+        .each(move |view, row| row.below = threads(view));
+    Some(rows.table())
 }

@@ -8,9 +8,9 @@ use perk_profile::monitors::DeadlockLink;
 use perk_profile::units::{duration, plural, printable};
 use perk_profile::{
     ClassId, Event, FrameId, LockKind, Metric, Monitor, MonitorDump, NodeId, Profile, ThreadState,
-    Unit, WaitKind, Waits,
+    WaitKind, Waits,
 };
-use perk_render::{Cell, Column, Json, Part, Row, Section, Table};
+use perk_render::{Cell, Column, Json, Part, Section, Table};
 
 /// Stands for the path where it is not known.
 const NO_PATH: &str = "[path not known]";
@@ -114,32 +114,34 @@ impl<'a> Contention<'a> {
         heading: &str,
         rows: impl IntoIterator<Item = (ClassId, LockKind, Waits, Option<NodeId>), IntoIter: 't>,
     ) -> Table<'t> {
-        let mut columns = vec![Column::other("class").name("lock"), Column::other("kind")];
-        columns.extend(self.columns());
         let mut rows = rows.into_iter().peekable();
-        if rows.peek().is_some_and(|row| row.3.is_some()) {
-            columns.push(Column::path(NO_PATH));
+        let has_paths = rows.peek().is_some_and(|row| row.3.is_some());
+        let locks = Table::of(&self.profile.symbols, heading, rows)
+            .column(Column::other("class").name("lock"), |row| row.0)
+            .column(Column::other("kind"), |row| kind_name(row.1))
+            .columns(self.columns(), |row| numbers(row.2).map(Cell::Number))
+            .each(|row, shown| {
+                if row.1 == LockKind::Parking {
+                    shown.suffix = " (parking)".to_owned();
+                }
+            });
+        let path = |node| Cell::Path(self.profile.tree.frames(node).collect());
+        match has_paths {
+            true => locks.column(Column::path(NO_PATH), move |row| row.3.map(path)),
+            false => locks,
         }
-        let rows = rows.map(|(class, kind, waits, node)| {
-            let names = [Cell::Class(class), Cell::text(kind_name(kind))];
-            let path = node.map(|node| Cell::Path(self.profile.tree.frames(node).collect()));
-            Row::new(names.into_iter().chain(cells(waits)).chain(path).collect()).suffix(match kind
-            {
-                LockKind::Monitor => "",
-                LockKind::Parking => " (parking)",
-            })
-        });
-        Table::new(&self.profile.symbols, heading, columns, rows).ranked()
+        .table()
+        .ranked()
     }
 
     /// The columns of waits.
     fn columns(&self) -> [Column; 4] {
-        let blocked = Column::number("blocked_ns", Unit::Nanoseconds).of(self.waits.blocked_ns);
+        let blocked = Column::ns("blocked_ns").of(self.waits.blocked_ns);
         [
-            Column::number("blocked_count", Unit::Count).at(2, "times"),
+            Column::count("blocked_count").at(2, "times"),
             blocked.share_at(0, "blocked %").at(1, "blocked"),
-            Column::number("wait_count", Unit::Count).at(4, "times"),
-            Column::number("waited_ns", Unit::Nanoseconds).at(3, "waited"),
+            Column::count("wait_count").at(4, "times"),
+            Column::ns("waited_ns").at(3, "waited"),
         ]
     }
 
@@ -147,14 +149,14 @@ impl<'a> Contention<'a> {
     pub(super) fn locks(&self) -> Table<'_> {
         let mut rows = locks::lock_classes(self.profile);
         if !rows.iter().any(|(_, _, waits)| waits.is_waiting()) {
-            self.add_waits_told(&mut rows);
+            self.add_reported_waits(&mut rows);
         }
         let rows = rows.into_iter().map(|(class, kind, waits)| (class, kind, waits, None));
         self.lock_table("Top locks by blocked time", rows)
     }
 
-    /// Adds what text files tell of waits as they happen, without a call path.
-    fn add_waits_told(&self, rows: &mut Vec<(ClassId, LockKind, Waits)>) {
+    /// Adds the waits that text files report as they happen, without a call path.
+    fn add_reported_waits(&self, rows: &mut Vec<(ClassId, LockKind, Waits)>) {
         let name = |class| self.profile.symbols.class_name(class);
         for (class, waits) in classes_waited_for(self.profile) {
             let known = rows
@@ -174,15 +176,14 @@ impl<'a> Contention<'a> {
         self.lock_table("Top waiting call paths, innermost frame first", rows)
     }
 
-    /// The threads with most time blocked, where the profile tells threads apart.
+    /// The threads with most time blocked, where the profile distinguishes threads.
     pub(super) fn threads(&self) -> Table<'_> {
-        let columns = [Column::other("thread").name("thread")].into_iter().chain(self.columns());
-        let rows = locks::waiting_threads(self.profile).into_iter().map(|(thread, waits)| {
-            let name = Cell::text(self.profile.thread_name(thread));
-            Row::new([name].into_iter().chain(cells(waits)).collect())
-        });
-        let symbols = &self.profile.symbols;
-        Table::new(symbols, "Threads by blocked time", columns.collect(), rows).ranked()
+        let rows = locks::waiting_threads(self.profile);
+        Table::of(&self.profile.symbols, "Threads by blocked time", rows)
+            .column(Column::words().name("thread"), |row| self.profile.thread_name(row.0))
+            .columns(self.columns(), |row| numbers(row.1).map(Cell::Number))
+            .table()
+            .ranked()
     }
 
     /// The monitors of the last dump that somebody waits for, those with most threads first.
@@ -191,7 +192,7 @@ impl<'a> Contention<'a> {
         let mut monitors: Vec<_> = dump.monitors.iter().collect();
         monitors.retain(|it| !it.blocked.is_empty() || !it.waiting.is_empty());
         monitors.sort_by_key(|it| Reverse((it.blocked.len(), it.waiting.len())));
-        let rows = monitors.into_iter().map(|monitor| {
+        let below = |monitor: &Monitor| {
             let mut below = Vec::new();
             if let Some(owner) = monitor.owner {
                 let state = dump.threads.iter().find(|state| state.serial == owner);
@@ -200,17 +201,15 @@ impl<'a> Contention<'a> {
             }
             below.extend(self.named(&monitor.blocked, "wants it"));
             below.extend(self.named(&monitor.waiting, "waits to be notified"));
-            let counts = [&monitor.blocked, &monitor.waiting].map(|it| it.len() as u64);
-            let [blocked, waiting] = counts.map(Cell::Number);
-            Row::new(vec![blocked, waiting, Cell::text(self.lock(monitor))]).below(below)
-        });
-        let columns = vec![
-            Column::words().at(0, "blocked"),
-            Column::words().at(1, "waiting"),
-            Column::words().name("lock"),
-        ];
+            below
+        };
         let heading = "Threads at locks when it was dumped last";
-        Some(Table::new(&self.profile.symbols, heading, columns, rows))
+        let table = Table::of(&self.profile.symbols, heading, monitors)
+            .column(Column::words().at(0, "blocked"), |it| it.blocked.len() as u64)
+            .column(Column::words().at(1, "waiting"), |it| it.waiting.len() as u64)
+            .column(Column::words().name("lock"), |it| self.lock(it))
+            .each(move |it, row| row.below = below(it));
+        Some(table.table())
     }
 
     fn named(&self, threads: &[u32], what: &str) -> Vec<String> {
@@ -260,16 +259,16 @@ impl<'a> Contention<'a> {
     pub(super) fn report(&self, top: usize) -> Json<'_> {
         let locks = locks::lock_classes(self.profile).into_iter();
         let locks = locks.map(|(class, kind, waits)| (class, kind, waits, None));
-        let told = classes_waited_for(self.profile).into_iter();
-        let told = told.map(|(class, waits)| (class, LockKind::Monitor, waits, None));
-        let waits = self.columns().into_iter().zip(cells(self.waits));
-        let waits = waits.map(|(column, cell)| (column.id(), cell.as_number().into()));
+        let reported = classes_waited_for(self.profile).into_iter();
+        let reported = reported.map(|(class, waits)| (class, LockKind::Monitor, waits, None));
+        let waits = self.columns().into_iter().zip(numbers(self.waits));
+        let waits = waits.map(|(column, number)| (column.id(), number.into()));
         let dumps = self.profile.monitor_dumps();
         let deadlocks = self.deadlocks().into_iter();
         Json::object(waits.chain([
             ("locks", self.lock_table("", locks).top(top).into()),
             ("paths", self.paths().top(top).into()),
-            ("waits_told", self.lock_table("", told).top(top).into()),
+            ("waits_told", self.lock_table("", reported).top(top).into()),
             ("dumps", Json::list(dumps.map(|dump| self.dump(dump)))),
             ("deadlocks", Json::list(deadlocks.map(|deadlock| self.links(deadlock)))),
         ]))
@@ -277,42 +276,26 @@ impl<'a> Contention<'a> {
 
     fn dump(&self, dump: &'a MonitorDump) -> Json<'_> {
         let symbols = &self.profile.symbols;
-        let keys = ["serial", "name", "status", "is_suspended", "is_interrupted", "is_in_native"];
-        let columns = keys.map(Column::other).into_iter().chain([Column::path("")]);
-        let threads = dump.threads.iter().map(|state| {
-            Row::new(vec![
-                Cell::Number(state.serial.into()),
-                Cell::text(self.thread(state.serial)),
-                Cell::text(state.status.title()),
-                Cell::Bool(state.is_suspended),
-                Cell::Bool(state.is_interrupted),
-                Cell::Bool(state.is_in_native),
-                Cell::Path(self.profile.frames(state.trace).collect()),
-            ])
-        });
-        let threads = Table::new(symbols, "", columns.collect(), threads);
-        let keys = [
-            "class",
-            "kind",
-            "identity",
-            "owner_serial",
-            "entry_count",
-            "blocked_serials",
-            "waiting_serials",
-        ];
-        let monitors = dump.monitors.iter().map(|monitor| {
-            let serials = |threads: &[u32]| Cell::Json(Json::list(threads.iter().copied()));
-            Row::new(vec![
-                Cell::Class(monitor.class),
-                Cell::text(kind_name(monitor.kind)),
-                Cell::optional(monitor.identity.map(u64::from)),
-                Cell::optional(monitor.owner.map(u64::from)),
-                Cell::Number(monitor.entry_count.into()),
-                serials(&monitor.blocked),
-                serials(&monitor.waiting),
-            ])
-        });
-        let monitors = Table::new(symbols, "", keys.map(Column::other).to_vec(), monitors);
+        let path = |state: &&ThreadState| Cell::Path(self.profile.frames(state.trace).collect());
+        let threads = Table::of(symbols, "", &dump.threads)
+            .column(Column::other("serial"), |it| u64::from(it.serial))
+            .column(Column::other("name"), |it| self.thread(it.serial))
+            .column(Column::other("status"), |it| it.status.title())
+            .column(Column::other("is_suspended"), |it| it.is_suspended)
+            .column(Column::other("is_interrupted"), |it| it.is_interrupted)
+            .column(Column::other("is_in_native"), |it| it.is_in_native)
+            .column(Column::path(""), path)
+            .table();
+        let serials = |threads: &[u32]| Json::list(threads.iter().copied());
+        let monitors = Table::of(symbols, "", &dump.monitors)
+            .column(Column::other("class"), |it| it.class)
+            .column(Column::other("kind"), |it| kind_name(it.kind))
+            .column(Column::other("identity"), |it| it.identity.map(u64::from))
+            .column(Column::other("owner_serial"), |it| it.owner.map(u64::from))
+            .column(Column::other("entry_count"), |it| u64::from(it.entry_count))
+            .column(Column::other("blocked_serials"), move |it| serials(&it.blocked))
+            .column(Column::other("waiting_serials"), move |it| serials(&it.waiting))
+            .table();
         Json::object([
             ("written_unix_ms", dump.written.map(|written| written.unix_ms).into()),
             ("threads", threads.into()),
@@ -321,26 +304,24 @@ impl<'a> Contention<'a> {
     }
 
     fn links(&self, deadlock: Deadlock<'a>) -> Table<'_> {
-        let keys =
-            ["thread_serial", "thread", "waits_for_class", "waits_for_identity", "owner_serial"];
-        let rows = deadlock.links.into_iter().map(move |link| {
-            let monitor = &deadlock.dump.monitors[link.monitor];
-            Row::new(vec![
-                Cell::Number(link.thread.into()),
-                Cell::text(self.thread(link.thread)),
-                Cell::Class(monitor.class),
-                Cell::optional(monitor.identity.map(u64::from)),
-                Cell::optional(monitor.owner.map(u64::from)),
-            ])
-        });
-        Table::new(&self.profile.symbols, "", keys.map(Column::other).to_vec(), rows)
+        let Deadlock { dump, links } = deadlock;
+        let monitor = |link: &DeadlockLink| &dump.monitors[link.monitor];
+        Table::of(&self.profile.symbols, "", links)
+            .column(Column::other("thread_serial"), |it| u64::from(it.thread))
+            .column(Column::other("thread"), |it| self.thread(it.thread))
+            .column(Column::other("waits_for_class"), move |it| monitor(it).class)
+            .column(Column::other("waits_for_identity"), move |it| {
+                monitor(it).identity.map(u64::from)
+            })
+            .column(Column::other("owner_serial"), move |it| monitor(it).owner.map(u64::from))
+            .table()
     }
 }
 
-/// The cells of the columns of waits.
-fn cells<'t>(waits: Waits) -> [Cell<'t>; 4] {
+/// The numbers of the columns of waits.
+fn numbers(waits: Waits) -> [u64; 4] {
     let Waits { blocked_count, blocked_ns, wait_count, waited_ns } = waits;
-    [blocked_count, blocked_ns, wait_count, waited_ns].map(Cell::Number)
+    [blocked_count, blocked_ns, wait_count, waited_ns]
 }
 
 fn kind_name(kind: LockKind) -> &'static str {
@@ -357,7 +338,7 @@ fn entered(monitor: &Monitor) -> String {
     }
 }
 
-/// What text files tell of waits as they happen, by class.
+/// The waits that text files report as they happen, by class.
 fn classes_waited_for(profile: &Profile) -> Vec<(ClassId, Waits)> {
     let mut sums: Vec<(ClassId, Waits)> = Vec::new();
     for event in &profile.events {

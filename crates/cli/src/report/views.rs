@@ -1,4 +1,4 @@
-//! What the options ask for: which views, how much of each, in which form.
+//! The views that the options ask for, and the sections of each.
 
 use perk_profile::{Metric, NamePattern};
 use perk_render::{Part, Screen, Section, Table};
@@ -8,7 +8,7 @@ use super::{BLOCKS, Content, Head, ROWS, head, heap, tree};
 use crate::args::{ReportArgs, TreeOrder};
 use crate::talk;
 
-/// What a report shows.
+/// The content of a report, as the options ask for it.
 #[derive(Debug)]
 pub(super) struct Ask<'a> {
     /// The views that the options name; everything where they name none.
@@ -72,7 +72,7 @@ impl<'a> Ask<'a> {
 }
 
 impl View<'_> {
-    /// What a profile without it lacks.
+    /// Its name in a message about a profile that does not have it.
     pub(super) fn title(self) -> String {
         match self {
             View::Methods => "methods",
