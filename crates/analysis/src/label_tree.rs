@@ -9,6 +9,7 @@ mod fold;
 mod levels;
 mod ranked;
 
+use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
 use perk_profile::{
@@ -76,11 +77,11 @@ impl<L: Clone + Ord + Hash> LabelTree<L> {
         scope: &Scope<L>,
         label: impl Fn(Part) -> L,
     ) -> Self {
-        let mut builder = Builder::new(label);
+        let mut builder = Builder::new(profile, label);
         let numbers = metric.rows(profile);
         let mut listed = 0_u64;
-        // The nodes of the profile's tree that are in this one already, and where.
-        let mut known: KeyedMap<(Option<StrId>, NodeId), u32> = KeyedMap::default();
+        // The nodes of the profile's tree that are in this one already, by thread, and where.
+        let mut known: KeyedMap<Option<StrId>, KeyedMap<NodeId, u32>> = KeyedMap::default();
         let mut path: Vec<(NodeId, FrameId)> = Vec::new();
         for &(key, number) in &numbers.rows {
             listed = listed.saturating_add(number);
@@ -91,10 +92,11 @@ impl<L: Clone + Ord + Hash> LabelTree<L> {
             let thread = trace.thread.filter(|_| scope.by_thread);
             let thread = thread.map(|thread| profile.get_thread(thread).name);
             let base = thread.map_or(ROOT, |name| builder.child(ROOT, Part::Thread(name)));
+            let known = known.entry(thread).or_default();
             let mut node = base;
             let mut at = trace.node;
             while let Some(frame) = profile.tree.frame(at) {
-                if let Some(&there) = known.get(&(thread, at)) {
+                if let Some(&there) = known.get(&at) {
                     node = there;
                     break;
                 }
@@ -105,7 +107,7 @@ impl<L: Clone + Ord + Hash> LabelTree<L> {
                 let frame = profile.symbols.get_frame(frame);
                 let part = Part::Method { id: frame.method, native: frame.line == Line::Native };
                 node = builder.child(node, part);
-                known.insert((thread, at), node);
+                known.insert(at, node);
             }
             if node == base {
                 node = builder.child(base, Part::NoStack);
@@ -133,34 +135,52 @@ struct Builder<L, F> {
     label: F,
     labels: Vec<L>,
     label_ids: KeyedMap<L, u32>,
-    part_ids: KeyedMap<Part, u32>,
+    /// The labels of methods, and of native methods, that are known.
+    method_labels: Vec<[Option<u32>; 2]>,
     nodes: Vec<LabelNode>,
     children: KeyedMap<(u32, u32), u32>,
 }
 
 impl<L: Clone + Ord + Hash, F: Fn(Part) -> L> Builder<L, F> {
-    fn new(label: F) -> Self {
+    fn new(profile: &Profile, label: F) -> Self {
         Self {
             label,
             labels: Vec::new(),
             label_ids: KeyedMap::default(),
-            part_ids: KeyedMap::default(),
+            method_labels: vec![[None; 2]; profile.symbols.method_count()],
             nodes: vec![LabelNode { parent: ROOT, label: 0, own: 0 }],
             children: KeyedMap::default(),
         }
     }
 
     fn child(&mut self, parent: u32, part: Part) -> u32 {
-        let label = *self.part_ids.entry(part).or_insert_with(|| {
-            let label = (self.label)(part);
-            *self.label_ids.entry(label).or_insert_with_key(|label| {
-                self.labels.push(label.clone());
-                index(self.labels.len() - 1)
-            })
-        });
-        *self.children.entry((parent, label)).or_insert_with(|| {
-            self.nodes.push(LabelNode { parent, label, own: 0 });
-            index(self.nodes.len() - 1)
+        let label = match part {
+            Part::Method { id, native } => {
+                let known = self.method_labels[id.index()][usize::from(native)];
+                known.unwrap_or_else(|| {
+                    let label = self.label_of(part);
+                    self.method_labels[id.index()][usize::from(native)] = Some(label);
+                    label
+                })
+            }
+            part => self.label_of(part),
+        };
+        match self.children.entry((parent, label)) {
+            Entry::Occupied(entry) => *entry.get(),
+            Entry::Vacant(entry) => {
+                // Not read back from the map: the next node below would wait for that memory.
+                let node = index(self.nodes.len());
+                self.nodes.push(LabelNode { parent, label, own: 0 });
+                entry.insert(node);
+                node
+            }
+        }
+    }
+
+    fn label_of(&mut self, part: Part) -> u32 {
+        *self.label_ids.entry((self.label)(part)).or_insert_with_key(|label| {
+            self.labels.push(label.clone());
+            index(self.labels.len() - 1)
         })
     }
 

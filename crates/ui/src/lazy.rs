@@ -57,8 +57,7 @@ impl LazyTree {
 
     /// The whole tree from where its numbers end up.
     pub(crate) fn bottom_up(ranked: &RankedTree<String>) -> Self {
-        let ends = ranked.nodes.iter().enumerate().skip(1).filter(|(_, node)| node.own > 0);
-        Self::new(ranked, Direction::Up, ends.map(|(index, node)| (index as u32, node.own)))
+        Self::new(ranked, Direction::Up, ranked.ends().map(|node| (node, ranked.node(node).own)))
     }
 
     /// What calls a label, or what it calls.

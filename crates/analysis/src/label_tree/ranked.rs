@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use perk_profile::{Metric, Profile};
 
-use super::{LabelNode, LabelTree, Part, ROOT, Scope};
+use super::{LabelNode, LabelTree, Part, ROOT, Scope, index};
 
 /// A node of the tree.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,9 @@ pub struct RankedTree<L> {
     /// The labels.
     pub labels: Vec<L>,
     /// A parent's index is below its children's; the first is [`ROOT`].
-    pub nodes: Vec<RankedNode>,
+    nodes: Vec<LabelNode>,
+    /// What ends at each node or below it.
+    totals: Vec<u64>,
     /// The children of node `i` are `children[starts[i]..starts[i + 1]]`, most first.
     children: Vec<u32>,
     starts: Vec<u32>,
@@ -52,14 +54,13 @@ impl<L: Clone + Ord + Hash> RankedTree<L> {
         label: impl Fn(Part) -> L,
     ) -> Self {
         let LabelTree { labels, nodes } = LabelTree::new(profile, metric, scope, label);
-        let node = |LabelNode { parent, label, own }| RankedNode { parent, label, own, total: own };
-        let mut nodes: Vec<_> = nodes.into_iter().map(node).collect();
+        let mut totals: Vec<u64> = nodes.iter().map(|node| node.own).collect();
         for index in (1..nodes.len()).rev() {
-            let (total, parent) = (nodes[index].total, nodes[index].parent as usize);
-            nodes[parent].total = nodes[parent].total.saturating_add(total);
+            let (total, parent) = (totals[index], nodes[index].parent as usize);
+            totals[parent] = totals[parent].saturating_add(total);
         }
         // Paths that the scope leaves out have nodes without a number.
-        let shown = || nodes.iter().enumerate().skip(1).filter(|(_, node)| node.total > 0);
+        let shown = || nodes.iter().enumerate().skip(1).filter(|&(index, _)| totals[index] > 0);
         let mut starts = vec![0_u32; nodes.len() + 1];
         for (_, node) in shown() {
             starts[node.parent as usize + 1] += 1;
@@ -78,15 +79,22 @@ impl<L: Clone + Ord + Hash> RankedTree<L> {
             let siblings = &mut children[range[0] as usize..range[1] as usize];
             siblings.sort_by_key(|&child| {
                 let node = &nodes[child as usize];
-                (Reverse(node.total), &labels[node.label as usize])
+                (Reverse(totals[child as usize]), &labels[node.label as usize])
             });
         }
-        Self { labels, nodes, children, starts }
+        Self { labels, nodes, totals, children, starts }
     }
 
     /// A node.
-    pub fn node(&self, index: u32) -> &RankedNode {
-        &self.nodes[index as usize]
+    pub fn node(&self, index: u32) -> RankedNode {
+        let LabelNode { parent, label, own } = self.nodes[index as usize];
+        RankedNode { parent, label, own, total: self.totals[index as usize] }
+    }
+
+    /// The nodes that numbers end at.
+    pub fn ends(&self) -> impl Iterator<Item = u32> + '_ {
+        let ends = self.nodes.iter().enumerate().skip(1).filter(|(_, node)| node.own > 0);
+        ends.map(|(node, _)| index(node))
     }
 
     /// A label.
@@ -96,7 +104,7 @@ impl<L: Clone + Ord + Hash> RankedTree<L> {
 
     /// All that is shown.
     pub fn total(&self) -> u64 {
-        self.nodes[ROOT as usize].total
+        self.totals[ROOT as usize]
     }
 
     /// The children of a node, most first.
@@ -135,7 +143,7 @@ impl<L: Clone + Ord + Hash> RankedTree<L> {
     }
 
     /// Visits each node, and says whether no node above it has its label.
-    fn walk(&self, mut visit: impl FnMut(&RankedNode, bool)) {
+    fn walk(&self, mut visit: impl FnMut(RankedNode, bool)) {
         let mut on_path = vec![0_u32; self.labels.len()];
         // A node, and whether all below it has been visited.
         let mut open: Vec<(u32, bool)> =
