@@ -74,7 +74,7 @@ impl Resolver {
             None => Line::Unknown,
         };
         let bci = i32::try_from(frame.bci).ok();
-        let symbol = perk_profile::Frame { method: method.id, bci, line };
+        let symbol = perk_profile::Frame { bci, ..perk_profile::Frame::new(method.id, line) };
         let id = lock(self.recorder).profile.symbols.frame(symbol);
         known.frames.insert(frame, id);
         id

@@ -146,7 +146,6 @@ fn merge<K: Copy + Eq + std::hash::Hash>(
 mod tests {
     use super::*;
     use crate::fixture::push_sites;
-    use perk_profile::Event;
 
     fn profile() -> Profile {
         let mut profile = Profile::default();

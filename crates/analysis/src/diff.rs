@@ -408,7 +408,7 @@ impl Names {
                     line => line,
                 };
                 let method = methods[frame.method.index()];
-                self.symbols.frame(Frame { method, bci: None, line })
+                self.symbols.frame(Frame::new(method, line))
             })
             .collect();
         Side { classes, methods, frames }

@@ -128,7 +128,7 @@ mod tests {
                     let name = profile.symbols.strings.intern(name);
                     let method = Method { class, name, signature: None, source: None };
                     let method = profile.symbols.method(method);
-                    profile.symbols.frame(Frame { method, bci: None, line: Line::Unknown })
+                    profile.symbols.frame(Frame::new(method, Line::Unknown))
                 })
                 .collect();
             let node = profile.tree.insert(frames).node;

@@ -391,7 +391,7 @@ mod tests {
         let class = profile.symbols.class("T");
         let name = profile.symbols.strings.intern("f");
         let method = profile.symbols.method(Method { class, name, signature: None, source: None });
-        let frame = profile.symbols.frame(Frame { method, bci: None, line: Line::Number(3) });
+        let frame = profile.symbols.frame(Frame::new(method, Line::Number(3)));
         let node = profile.tree.insert([frame]).node;
         let trace = profile.trace(node, None);
         for (name, unit, number) in

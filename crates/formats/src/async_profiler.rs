@@ -179,8 +179,8 @@ impl Reader {
     }
 
     fn new_frame(&mut self, text: &str) -> FrameId {
-        let FrameName { class, method, signature, line } = FrameName::of(text);
-        self.builder.frame(&class, method, &signature, line)
+        let FrameName { class, method, signature, line, kind } = FrameName::of(text);
+        self.builder.frame_of_kind(&class, method, &signature, line, kind)
     }
 
     fn end_trace(&mut self) {

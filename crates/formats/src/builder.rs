@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use perk_profile::{
-    Column, Frame, FrameId, KeyedMap, Line, Method, Metric, NodeId, Profile, Section, SectionHead,
-    StrId, Thread, ThreadId, TraceId, Unit, mutf8,
+    Column, Frame, FrameId, FrameKind, KeyedMap, Line, Method, Metric, NodeId, Profile, Section,
+    SectionHead, StrId, Thread, ThreadId, TraceId, Unit, mutf8,
 };
 
 /// The serial number of the first thread, as in HPROF files.
@@ -104,12 +104,26 @@ impl ProfileBuilder {
         signature: &str,
         line: Line,
     ) -> FrameId {
+        self.frame_of_kind(class, name, signature, line, FrameKind::Unknown)
+    }
+
+    /// As [`ProfileBuilder::frame`], of a kind; where that is not known, of the one that the line
+    /// implies.
+    pub(crate) fn frame_of_kind(
+        &mut self,
+        class: &str,
+        name: &str,
+        signature: &str,
+        line: Line,
+        kind: FrameKind,
+    ) -> FrameId {
         let symbols = &mut self.profile.symbols;
         let class = symbols.class(class);
         let name = symbols.strings.intern(name);
         let signature = (!signature.is_empty()).then(|| symbols.strings.intern(signature));
         let method = symbols.method(Method { class, name, signature, source: None });
-        symbols.frame(Frame { method, bci: None, line })
+        let frame = Frame::new(method, line);
+        symbols.frame(if kind == FrameKind::Unknown { frame } else { Frame { kind, ..frame } })
     }
 
     /// The node of `frame` below `node`.

@@ -382,8 +382,9 @@ impl Reader {
     #[cold]
     fn new_frame(&mut self, name: &[u8]) -> FrameId {
         let text = self.builder.name(name);
-        let FrameName { class, method, signature, line } = FrameName::of(&text);
-        let frame = self.builder.frame(&unescape(&class), &unescape(method), &signature, line);
+        let FrameName { class, method, signature, line, kind } = FrameName::of(&text);
+        let (class, method) = (unescape(&class), unescape(method));
+        let frame = self.builder.frame_of_kind(&class, &method, &signature, line, kind);
         self.frames.insert(name.into(), frame);
         frame
     }

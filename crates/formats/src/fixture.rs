@@ -75,7 +75,7 @@ pub(crate) fn of_stacks(stacks: &[Stack]) -> Profile {
             let source = source.as_ref().map(|source| symbols.strings.intern(source));
             let method = symbols.method(Method { class, name, signature, source });
             let line = Line::from_hprof(*line);
-            stack.push(symbols.frame(Frame { method, bci: None, line }));
+            stack.push(symbols.frame(Frame::new(method, line)));
         }
         let node = builder.profile.tree.insert(stack).node;
         builder.add(thread, node, *count);

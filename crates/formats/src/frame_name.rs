@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use perk_profile::{Line, names};
+use perk_profile::{FrameKind, Line, names};
 
 /// A frame's name, taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,25 +14,29 @@ pub(crate) struct FrameName<'a> {
     /// The JVM's signature; empty where the name has none.
     pub(crate) signature: String,
     pub(crate) line: Line,
+    pub(crate) kind: FrameKind,
 }
 
 impl<'a> FrameName<'a> {
     /// Takes `text` apart, in any of the forms of `docs/formats/collapsed.md`.
     pub(crate) fn of(text: &'a str) -> Self {
-        let (text, kind) = split_kind(text);
-        if text.starts_with(['[', '/']) || kind == Some(Line::Native) {
-            return Self::plain("", text, kind);
+        let (text, mark) = split_kind(text);
+        let of_mark = mark.map(|(_, line)| line);
+        let kind = mark.map_or(FrameKind::Unknown, |(kind, _)| kind);
+        if text.starts_with(['[', '/']) || kind == FrameKind::Kernel {
+            let (class, line) = (Cow::Borrowed(""), of_mark.unwrap_or(Line::Unknown));
+            return Self { class, method: text, signature: String::new(), line, kind };
         }
         let (text, line) = split_line(text);
-        let line = line.or(kind);
+        let line = line.or(of_mark);
         if let Some((class, rest)) = split_descriptor(text) {
             let (method, signature) = split_signature(rest);
             let class = source_form(class);
-            return Self { class, method, signature, line: line.unwrap_or(Line::Unknown) };
+            return Self { class, method, signature, line: line.unwrap_or(Line::Unknown), kind };
         }
         if let Some((class, method, signature)) = split_declaration(text) {
             let class = source_form(class);
-            return Self { class, method, signature, line: line.unwrap_or(Line::Unknown) };
+            return Self { class, method, signature, line: line.unwrap_or(Line::Unknown), kind };
         }
         let (head, signature) = split_signature(text);
         let (class, method) = split_method(head);
@@ -41,16 +45,7 @@ impl<'a> FrameName<'a> {
             true => source_form(class),
             false => Cow::Borrowed(class),
         };
-        Self { class, method, signature, line: line.unwrap_or(Line::Unknown) }
-    }
-
-    fn plain(class: &'a str, method: &'a str, line: Option<Line>) -> Self {
-        Self {
-            class: Cow::Borrowed(class),
-            method,
-            signature: String::new(),
-            line: line.unwrap_or(Line::Unknown),
-        }
+        Self { class, method, signature, line: line.unwrap_or(Line::Unknown), kind }
     }
 }
 
@@ -75,16 +70,18 @@ pub(crate) fn thread(frame: &str) -> Option<(&str, u64)> {
 }
 
 /// Takes off async-profiler's mark of a frame's kind: `_[j]` compiled, `_[i]` inlined, `_[1]`
-/// compiled by C1, `_[0]` interpreted, `_[k]` of the kernel.
-fn split_kind(text: &str) -> (&str, Option<Line>) {
+/// compiled by C1, `_[0]` interpreted, `_[k]` of the kernel; with the line that it implies.
+fn split_kind(text: &str) -> (&str, Option<(FrameKind, Line)>) {
     let Some((head, mark)) = text.strip_suffix(']').and_then(|text| text.rsplit_once("_[")) else {
         return (text, None);
     };
     match mark {
         _ if head.is_empty() => (text, None),
-        "j" | "i" | "1" => (head, Some(Line::Compiled)),
-        "0" => (head, Some(Line::Unknown)),
-        "k" => (head, Some(Line::Native)),
+        "j" => (head, Some((FrameKind::Compiled, Line::Compiled))),
+        "i" => (head, Some((FrameKind::Inlined, Line::Compiled))),
+        "1" => (head, Some((FrameKind::CompiledC1, Line::Compiled))),
+        "0" => (head, Some((FrameKind::Interpreted, Line::Unknown))),
+        "k" => (head, Some((FrameKind::Kernel, Line::Native))),
         _ => (text, None),
     }
 }
@@ -222,6 +219,20 @@ fn source_form(class: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn marks_are_kinds() {
+        for (mark, kind) in [
+            ("j", FrameKind::Compiled),
+            ("i", FrameKind::Inlined),
+            ("1", FrameKind::CompiledC1),
+            ("0", FrameKind::Interpreted),
+            ("k", FrameKind::Kernel),
+            ("x", FrameKind::Unknown),
+        ] {
+            assert_eq!(FrameName::of(&format!("a/B.c_[{mark}]")).kind, kind, "{mark}");
+        }
+    }
 
     #[test]
     fn every_tool_s_frames_are_parted() {

@@ -314,7 +314,7 @@ impl Reader {
         let descriptor = signature.descriptor;
         let signature = (!descriptor.is_empty()).then(|| symbols.strings.intern(descriptor));
         let method = symbols.method(Method { class, name, signature, source: None });
-        symbols.frame(Frame { method, bci, line })
+        symbols.frame(Frame { bci, ..Frame::new(method, line) })
     }
 
     /// A trace of one frame: the file has no paths.

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use perk_profile::{FrameId, KeyedMap, Line, Profile, ThreadId, Unit};
+use perk_profile::{FrameId, FrameKind, KeyedMap, Line, Profile, ThreadId, Unit};
 
 use crate::Error;
 use crate::builder::{MetricId, ProfileBuilder};
@@ -230,13 +230,16 @@ impl Reader {
             return vec![self.builder.frame("", &name, "", kind.line())];
         }
         if kind == Code::Native {
-            return vec![self.builder.frame("", &symbol, "", Line::Native)];
+            let kind = if is_kernel(&file) { FrameKind::Kernel } else { FrameKind::Native };
+            return vec![self.builder.frame_of_kind("", &symbol, "", Line::Native, kind)];
         }
         let parts = symbol.split("->").map(|part| {
-            let FrameName { class, method, signature, line } = FrameName::of(part);
-            let is_compiled = line == Line::Unknown && part != "Interpreter";
+            let FrameName { class, method, signature, line, kind: mark } = FrameName::of(part);
+            let is_interpreter = part == "Interpreter";
+            let is_compiled = line == Line::Unknown && !is_interpreter;
             let line = if is_compiled { kind.line() } else { line };
-            self.builder.frame(&class, method, &signature, line)
+            let mark = if is_interpreter { FrameKind::Interpreted } else { mark };
+            self.builder.frame_of_kind(&class, method, &signature, line, mark)
         });
         let mut frames: Vec<_> = parts.collect();
         frames.reverse();
@@ -309,6 +312,11 @@ impl Code {
             Self::Unknown => Line::Unknown,
         }
     }
+}
+
+/// Whether the code of a file is the kernel's.
+fn is_kernel(file: &str) -> bool {
+    file.starts_with("[kernel") || file.ends_with(".ko") || file.starts_with("[guest.kernel")
 }
 
 /// The name of an event without what says how it is counted: `cycles` of `cycles:u` and

@@ -330,7 +330,7 @@ fn the_tooltip_has_the_signature() {
     let name = profile.symbols.strings.intern("<init>");
     let signature = Some(profile.symbols.strings.intern("(I[Ljava/lang/String;)V"));
     let method = profile.symbols.method(Method { class, name, signature, source: None });
-    let frame = perk_profile::Frame { method, bci: None, line: Line::Number(3) };
+    let frame = perk_profile::Frame::new(method, Line::Number(3));
     let frame = profile.symbols.frame(frame);
     let node = profile.tree.insert([frame]).node;
     let trace = profile.trace(node, None);

@@ -185,7 +185,7 @@ proptest! {
                 let class = symbols.class(class);
                 let name = symbols.strings.intern(name);
                 let method = symbols.method(Method { class, name, signature: None, source: None });
-                symbols.frame(Frame { method, bci: None, line: *line })
+                symbols.frame(Frame::new(method, *line))
             }).collect();
             let node = profile.tree.insert(frames).node;
             let thread = util::thread(&mut profile, *thread);

@@ -48,6 +48,7 @@ pub(crate) mod tag {
     pub(crate) const HEAP_HISTOGRAM: u8 = 0xFB;
     pub(crate) const LARGE_HEAP_SUMMARY: u8 = 0xFC;
     pub(crate) const SECTION: u8 = 0xFD;
+    pub(crate) const FRAME_KINDS: u8 = 0xFE;
 
     /// Whether records of this kind are read whole; those of heap dumps are read in parts.
     pub(crate) fn has_body(tag: u8) -> bool {
@@ -60,7 +61,7 @@ pub(crate) mod tag {
                 | END_THREAD
                 | CPU_SAMPLES
                 | CONTROL_SETTINGS
-                | EXTENDED..=SECTION
+                | EXTENDED..=FRAME_KINDS
         )
     }
 
@@ -95,6 +96,7 @@ pub(crate) mod tag {
             HEAP_HISTOGRAM => "HEAP HISTOGRAM",
             LARGE_HEAP_SUMMARY => "LARGE HEAP SUMMARY",
             SECTION => "SECTION",
+            FRAME_KINDS => "FRAME KINDS",
             _ => "of a kind unknown",
         }
     }

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use perk_hprof::{Error, Format, Writer};
 use perk_profile::{
-    Allocations, CallRow, CallTimes, CpuSamples, Event, HeapSummary, Line, MethodId, Metric,
-    MonitorRow, Profile, SectionView, Site, Sites,
+    Allocations, CallRow, CallTimes, CpuSamples, Event, Frame, FrameKind, HeapSummary, Line,
+    Method, MethodId, Metric, MonitorRow, Profile, Section, SectionView, Site, Sites, TraceId,
 };
 
 const TIMES: &str = "times-cpu.txt";
@@ -463,4 +463,29 @@ fn extended_files_of_form_1_are_read() {
         ("cpu-clock", 50_505_050),
     ];
     assert_eq!(metrics, expected.map(|(name, total)| (name.to_owned(), total)));
+}
+
+/// Extended files keep the kinds of frames, also of frames with one place.
+#[test]
+fn extended_files_hold_kinds_of_frames() {
+    let mut profile = Profile::default();
+    let class = profile.symbols.class("T");
+    let name = profile.symbols.strings.intern("f");
+    let method = profile.symbols.method(Method { class, name, signature: None, source: None });
+    let mut rows = Vec::new();
+    for (index, kind) in FrameKind::ALL.into_iter().enumerate() {
+        let frame = Frame { kind, ..Frame::new(method, Line::Unknown) };
+        let frame = profile.symbols.frame(frame);
+        let node = profile.tree.insert([frame]).node;
+        rows.push((profile.trace(node, None), 1 + index as u64));
+    }
+    profile.events.push(Section::of(Metric::Samples, 45, rows).into());
+    let bytes = written(&profile, Format::Extended);
+    let read = perk_hprof::read(&bytes[..]).unwrap();
+    let kind = |(trace, count): (TraceId, u64)| {
+        let frame = read.frames(trace).next().unwrap();
+        (read.symbols.get_frame(frame).kind, count)
+    };
+    let kinds: Vec<_> = Metric::Samples.rows(&read).by_trace().into_iter().map(kind).collect();
+    assert_eq!(kinds, FrameKind::ALL.into_iter().zip(1..).collect::<Vec<_>>());
 }

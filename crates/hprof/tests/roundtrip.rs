@@ -246,7 +246,7 @@ fn build(plan: &Plan, format: Format) -> Profile {
     let frames: Vec<FrameId> = plan
         .frames
         .iter()
-        .map(|(method, line)| Frame { method: *method.get(&methods), bci: None, line: *line })
+        .map(|(method, line)| Frame::new(*method.get(&methods), *line))
         .map(|frame| symbols.frame(frame))
         .collect();
     let mut threads: Vec<ThreadId> = Vec::new();
@@ -795,7 +795,7 @@ fn small_files_cut_anywhere_do_no_harm() {
     let class = profile.symbols.new_class("int[]");
     let name = profile.symbols.strings.intern("clone");
     let method = profile.symbols.method(Method { class, name, signature: None, source: None });
-    let frame = profile.symbols.frame(Frame { method, bci: None, line: Line::Unknown });
+    let frame = profile.symbols.frame(Frame::new(method, Line::Unknown));
     let node = profile.tree.insert([frame, frame]).node;
     let trace = profile.trace(node, None);
     let objects = allocations([1, 2, 3, 4]);

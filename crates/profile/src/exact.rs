@@ -159,7 +159,7 @@ impl CallEdges {
 }
 
 fn method_node(profile: &mut Profile, caller: NodeId, method: MethodId) -> NodeId {
-    let frame = profile.symbols.frame(Frame { method, bci: None, line: Line::Unknown });
+    let frame = profile.symbols.frame(Frame::new(method, Line::Unknown));
     profile.tree.insert_below(caller, [frame]).node
 }
 

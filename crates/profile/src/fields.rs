@@ -88,7 +88,7 @@ impl AllocationSite {
         let signature = Some(self.descriptor);
         let method = symbols.method(Method { class, name: self.method, signature, source: None });
         let bci = (self.index >= 0).then_some(self.index);
-        let frame = symbols.frame(Frame { method, bci, line: Line::Unknown });
+        let frame = symbols.frame(Frame { bci, ..Frame::new(method, Line::Unknown) });
         let node = profile.tree.insert([frame]).node;
         profile.trace(node, None)
     }

@@ -24,7 +24,7 @@ pub(crate) fn stack(profile: &mut Profile, stack: &str) -> NodeId {
                 None => (frame, Line::Unknown),
             };
             let method = method(profile, name);
-            profile.symbols.frame(Frame { method, bci: None, line })
+            profile.symbols.frame(Frame::new(method, line))
         })
         .collect();
     profile.tree.insert(frames).node

@@ -49,6 +49,6 @@ pub use pattern::NamePattern;
 pub use profile::{CpuSamples, Event, Profile, Settings, Thread, Trace};
 pub use section::{Column, Key, Section, SectionHead, SectionView, SiteSelection, Span, Subject};
 pub use strings::Interner;
-pub use symbols::{Class, Frame, Line, Method, Symbols};
+pub use symbols::{Class, Frame, FrameKind, Line, Method, Symbols};
 pub use time::Timestamp;
 pub use tree::CallTree;

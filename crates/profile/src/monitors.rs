@@ -334,8 +334,8 @@ impl MonitorDump {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Profile;
     use crate::fixture::{push_monitor_times, waits};
-    use crate::{Event, Profile};
 
     #[test]
     fn most_time_blocked_comes_first_and_little_is_cut() {

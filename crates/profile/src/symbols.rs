@@ -57,6 +57,54 @@ impl Line {
     }
 }
 
+/// How the code of a frame ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FrameKind {
+    /// Not known.
+    #[default]
+    Unknown,
+    /// Bytecode, by the interpreter.
+    Interpreted,
+    /// Compiled code, by a compiler that is not known.
+    Compiled,
+    /// Code of the compiler C1.
+    CompiledC1,
+    /// Code of the compiler C2.
+    CompiledC2,
+    /// Part of the compiled code of its caller.
+    Inlined,
+    /// Native code: a native method, a library, the JVM.
+    Native,
+    /// The kernel.
+    Kernel,
+    /// Code that the JVM makes for itself: entries, intrinsics, barriers.
+    Stub,
+}
+
+impl FrameKind {
+    /// All kinds, in the order of their numbers in perk's extended HPROF.
+    pub const ALL: [FrameKind; 9] = [
+        FrameKind::Unknown,
+        FrameKind::Interpreted,
+        FrameKind::Compiled,
+        FrameKind::CompiledC1,
+        FrameKind::CompiledC2,
+        FrameKind::Inlined,
+        FrameKind::Native,
+        FrameKind::Kernel,
+        FrameKind::Stub,
+    ];
+
+    /// The kind of frames with this line, where nothing else gives it.
+    pub fn of_line(line: Line) -> Self {
+        match line {
+            Line::Number(_) | Line::Unknown => FrameKind::Unknown,
+            Line::Compiled => FrameKind::Compiled,
+            Line::Native => FrameKind::Native,
+        }
+    }
+}
+
 /// A place in a method, as a stack shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
@@ -67,6 +115,15 @@ pub struct Frame {
     pub bci: Option<i32>,
     /// The source line.
     pub line: Line,
+    /// How its code ran. Frames of one place can differ in it.
+    pub kind: FrameKind,
+}
+
+impl Frame {
+    /// A frame without a bytecode index, of the kind that its line implies.
+    pub fn new(method: MethodId, line: Line) -> Self {
+        Self { method, bci: None, line, kind: FrameKind::of_line(line) }
+    }
 }
 
 /// The table of symbols.

@@ -136,7 +136,7 @@ impl Recorder {
         let symbols = &mut self.profile.symbols;
         *entry(&mut self.calls.frames, index).get_or_insert_with(|| {
             let method = MethodId::new(index);
-            symbols.frame(Frame { method, bci: None, line: Line::Unknown })
+            symbols.frame(Frame::new(method, Line::Unknown))
         })
     }
 
@@ -145,7 +145,7 @@ impl Recorder {
         let class = symbols.class(LOST);
         let name = symbols.strings.intern(LOST);
         let method = symbols.method(Method { class, name, signature: None, source: None });
-        symbols.frame(Frame { method, bci: None, line: Line::Unknown })
+        symbols.frame(Frame::new(method, Line::Unknown))
     }
 }
 

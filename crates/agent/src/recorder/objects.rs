@@ -120,7 +120,7 @@ impl Recorder {
         let symbols = &mut self.profile.symbols;
         *self.objects.frames.entry((method, line)).or_insert_with(|| {
             let line = Line::Number(line.into());
-            symbols.frame(Frame { method: MethodId::new(method as usize), bci: None, line })
+            symbols.frame(Frame::new(MethodId::new(method as usize), line))
         })
     }
 

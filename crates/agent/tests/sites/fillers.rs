@@ -4,7 +4,7 @@ use perk_hotspot::layout::FieldKind::FourBytes;
 use perk_testkit::{JavaRun, Jdk, jdk};
 
 use crate::Kind::Array;
-use crate::{FILE, read, sites, usual};
+use crate::{FILE, read, usual};
 
 const THREADS: u64 = 20;
 const ARRAYS: u64 = 1000;

@@ -3,8 +3,8 @@
 use std::hash::BuildHasher;
 
 use perk_profile::{
-    CallTree, ClassId, Frame, FrameId, KeyedMap, Line, Method, MethodId, NodeId, Profile, StrId,
-    Thread, ThreadId, names,
+    CallTree, ClassId, Frame, FrameId, FrameKind, KeyedMap, Line, Method, MethodId, NodeId,
+    Profile, StrId, Thread, ThreadId, names,
 };
 
 use super::view::{Place, View};
@@ -50,7 +50,7 @@ pub(super) struct Known {
     methods: KeyedMap<i64, Option<MethodId>>,
     classes: KeyedMap<i64, Option<ClassId>>,
     threads: KeyedMap<i64, Option<ThreadId>>,
-    lines: KeyedMap<i64, Line>,
+    lines: KeyedMap<i64, (Line, FrameKind)>,
     states: KeyedMap<i64, bool>,
     /// By their bytes.
     frames: KeyedMap<u128, Option<FrameId>>,
@@ -157,11 +157,14 @@ impl Known {
             method.map(|key| self.methods.insert(key, found));
             found
         })?;
-        let without_line =
+        let (without_line, kind) =
             cached(&mut self.lines, kind, || match view.text(at, "type").as_deref() {
-                Some("Native" | "C++" | "Kernel") => Line::Native,
-                Some("JIT compiled" | "Inlined") => Line::Compiled,
-                _ => Line::Unknown,
+                Some("Native" | "C++") => (Line::Native, FrameKind::Native),
+                Some("Kernel") => (Line::Native, FrameKind::Kernel),
+                Some("JIT compiled") => (Line::Compiled, FrameKind::Compiled),
+                Some("Inlined") => (Line::Compiled, FrameKind::Inlined),
+                Some("Interpreted") => (Line::Unknown, FrameKind::Interpreted),
+                _ => (Line::Unknown, FrameKind::Unknown),
             });
         let line = match line.and_then(|line| u32::try_from(line).ok()) {
             Some(line @ 1..) if without_line != Line::Native => Line::Number(line),
@@ -169,7 +172,10 @@ impl Known {
         };
         let bci = bci.and_then(|bci| i32::try_from(bci).ok());
         let bci = bci.filter(|&bci| bci >= 0 && line != Line::Native);
-        Some(Frame { method, bci, line })
+        let frame = Frame { bci, ..Frame::new(method, line) };
+        // Where lines tell frames apart, kinds would only multiply the paths of a method that is
+        // interpreted first and then compiled.
+        Some(if line == without_line { Frame { kind, ..frame } } else { frame })
     }
 
     fn new_method(

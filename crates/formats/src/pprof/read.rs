@@ -251,7 +251,7 @@ impl Builder {
                 None => self.method(id)?,
             };
             let symbols = &mut self.builder.profile.symbols;
-            frames.push(symbols.frame(Frame { method, bci: None, line }));
+            frames.push(symbols.frame(Frame::new(method, line)));
         }
         Ok(frames)
     }

@@ -135,7 +135,7 @@ impl Reader {
         };
         let (signature, source) = (text(&frame.perk.signature), text(&frame.file));
         let method = symbols.method(Method { class, name, signature, source });
-        Part::Frame(symbols.frame(ProfileFrame { method, bci: None, line }))
+        Part::Frame(symbols.frame(ProfileFrame::new(method, line)))
     }
 
     /// Adds the numbers of one of the file's profiles, times `factor`; where that is 0, a number

@@ -1,6 +1,6 @@
 use std::io::Read;
 
-use perk_profile::{FrameId, Line, NodeId, Profile, ThreadId, Unit};
+use perk_profile::{FrameId, FrameKind, Line, NodeId, Profile, ThreadId, Unit};
 
 use super::{
     BLOCKED, BLOCKED_METRIC, ELAPSED_METRIC, GLOBAL_HEAD, LOCAL_HEAD, NATIVE_METRIC, OF_KIND,
@@ -134,16 +134,17 @@ impl Reader {
             return;
         }
         let mut node = self.builder.profile.tree.root();
-        let line = match table {
-            Table::Interpreted => Line::Unknown,
-            Table::Compiled | Table::RuntimeStub => Line::Compiled,
-            Table::Stub => Line::Native,
+        let (line, kind) = match table {
+            Table::Interpreted => (Line::Unknown, FrameKind::Interpreted),
+            Table::Compiled | Table::RuntimeStub => (Line::Compiled, FrameKind::Compiled),
+            Table::Stub => (Line::Native, FrameKind::Native),
         };
         if table == Table::RuntimeStub {
-            let frame = self.builder.frame("", RUNTIME_STUB, "", Line::Unknown);
+            let kind = FrameKind::Stub;
+            let frame = self.builder.frame_of_kind("", RUNTIME_STUB, "", Line::Unknown, kind);
             node = self.builder.child(node, frame);
         }
-        let frame = self.frame(name, line);
+        let frame = self.frame(name, line, kind);
         let node = self.builder.child(node, frame);
         self.samples(node, ticks);
         self.samples(node, native);
@@ -153,10 +154,10 @@ impl Reader {
         }
     }
 
-    fn frame(&mut self, name: &[u8], line: Line) -> FrameId {
+    fn frame(&mut self, name: &[u8], line: Line, kind: FrameKind) -> FrameId {
         let text = self.builder.name(name);
         let FrameName { class, method, signature, .. } = FrameName::of(&text);
-        self.builder.frame(&class, method, &signature, line)
+        self.builder.frame_of_kind(&class, method, &signature, line, kind)
     }
 
     /// The node of a label that is no method.

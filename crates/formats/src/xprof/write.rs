@@ -3,7 +3,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use perk_profile::{FrameId, KeyedMap, Line, Profile, ThreadId, TraceId};
+use perk_profile::{FrameId, FrameKind, KeyedMap, Profile, ThreadId, TraceId};
 
 use super::{
     BLOCKED, BLOCKED_METRIC, ELAPSED_METRIC, GLOBAL_HEAD, LOCAL_HEAD, NATIVE_METRIC, OF_KIND,
@@ -103,13 +103,14 @@ impl Section {
             *ticks = ticks.saturating_add(count);
             return;
         }
-        let table = match leaf_frame.line {
+        let is_native = matches!(leaf_frame.kind, FrameKind::Native | FrameKind::Kernel);
+        let table = match leaf_frame.kind {
             _ if caller.is_some_and(|it| is_runtime_stub(profile, it)) => Table::RuntimeStub,
-            Line::Native => Table::Stub,
-            Line::Compiled => Table::Compiled,
-            Line::Unknown | Line::Number(_) => Table::Interpreted,
+            _ if is_native => Table::Stub,
+            FrameKind::Unknown | FrameKind::Interpreted => Table::Interpreted,
+            _ => Table::Compiled,
         };
-        let native = native.unwrap_or(if leaf_frame.line == Line::Native { count } else { 0 });
+        let native = native.unwrap_or(if is_native { count } else { 0 });
         let name = profile.symbols.method_name(leaf_frame.method);
         let (in_code, in_native) = self.methods.entry((table, name)).or_default();
         *in_code = in_code.saturating_add(count - native);

@@ -128,7 +128,7 @@ impl Reader {
                 let name = name.unwrap_or_else(|| symbols.strings.intern("<Unknown Method>"));
                 let method = symbols.method(Method { class, name, signature, source });
                 let line = Line::from_hprof(line);
-                self.frames.insert(id, symbols.frame(Frame { method, bci: None, line }));
+                self.frames.insert(id, symbols.frame(Frame::new(method, line)));
             }
             Record::Trace { serial, thread_serial, frames } => {
                 self.stack_trace(serial, thread_serial, frames, offset)?;
@@ -285,7 +285,7 @@ impl Reader {
                 self.profile.depth = Some(body.u2("the stack depth")?.into());
             }
             tag::EXTENDED => self.extended_begin(body)?,
-            tag::NODES..=tag::SECTION if self.extended.is_some() => {
+            tag::NODES..=tag::FRAME_KINDS if self.extended.is_some() => {
                 self.extended_record(tag, body)?;
             }
             _ => {

@@ -299,12 +299,14 @@ impl<W: Write> Writer<W> {
         self.record(tag::STACK_TRACE, body)
     }
 
-    fn frame(&mut self, profile: &Profile, id: FrameId) -> io::Result<()> {
+    /// Whether the frame was new.
+    fn frame(&mut self, profile: &Profile, id: FrameId) -> io::Result<bool> {
         if !self.frames.first(id.index()) {
-            return Ok(());
+            return Ok(false);
         }
         let frame = profile.symbols.get_frame(id);
-        self.stack_frame(profile, FRAME | index(id.index()), frame.method, frame.line)
+        self.stack_frame(profile, FRAME | index(id.index()), frame.method, frame.line)?;
+        Ok(true)
     }
 
     fn stack_frame(

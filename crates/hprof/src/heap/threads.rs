@@ -205,7 +205,7 @@ impl Threads {
         })?;
         let (signature, source) = (name(frame.signature), name(frame.source));
         let method = profile.symbols.method(Method { class, name: method, signature, source });
-        Ok(profile.symbols.frame(Frame { method, bci: None, line: frame.line }))
+        Ok(profile.symbols.frame(Frame::new(method, frame.line)))
     }
 }
 

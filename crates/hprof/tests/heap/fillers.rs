@@ -142,7 +142,7 @@ fn arrays_whose_allocation_is_known_are_the_program_s() {
     let symbols = &mut profile.symbols;
     let (class, name) = (symbols.class("my.Maker"), symbols.strings.intern("make"));
     let method = symbols.method(Method { class, name, signature: None, source: None });
-    let frame = symbols.frame(Frame { method, bci: None, line: Line::Number(1) });
+    let frame = symbols.frame(Frame::new(method, Line::Number(1)));
     let node = profile.tree.insert([frame]).node;
     let trace = profile.trace(node, None);
     let mut known = Known { array_trace: Some((SMALL_FILLER, trace)), ..Known::default() };

@@ -286,7 +286,7 @@ fn objects_have_the_traces_of_their_allocation() {
         let method = symbols.method(Method { class, name, signature: None, source: None });
         let mut trace = |line| {
             let line = Line::Number(line);
-            let frame = profile.symbols.frame(Frame { method, bci: None, line });
+            let frame = profile.symbols.frame(Frame::new(method, line));
             let node = profile.tree.insert([frame]).node;
             profile.trace(node, None)
         };

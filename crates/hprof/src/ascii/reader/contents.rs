@@ -206,7 +206,7 @@ impl Contents {
         let class = symbols.class(&source_form(class));
         let name = symbols.strings.intern(method);
         let method = symbols.method(Method { class, name, signature: None, source });
-        Ok(symbols.frame(Frame { method, bci: None, line }))
+        Ok(symbols.frame(Frame::new(method, line)))
     }
 
     /// The class of that name, of any age.
@@ -238,7 +238,7 @@ impl Contents {
                 let symbols = &mut self.profile.symbols;
                 let name = symbols.strings.intern(&text(method));
                 let method = symbols.method(Method { class, name, signature: None, source: None });
-                Some(symbols.frame(Frame { method, bci: None, line: Line::Unknown }))
+                Some(symbols.frame(Frame::new(method, Line::Unknown)))
             }
         };
         self.open_rows.push(OpenRow { event: self.profile.events.len(), row, serial, top });

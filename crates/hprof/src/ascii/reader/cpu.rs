@@ -137,7 +137,7 @@ impl Section for Samples {
         } else {
             let profile = &mut contents.profile;
             let method = method(text(row.method).trim(), profile);
-            let frame = Frame { method, bci: None, line: Line::Unknown };
+            let frame = Frame::new(method, Line::Unknown);
             let frame = profile.symbols.frame(frame);
             let node = profile.tree.insert([frame]).node;
             profile.trace(node, None)

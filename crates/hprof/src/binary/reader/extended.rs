@@ -1,9 +1,9 @@
 //! Reads the records that extended files have beside HPROF's.
 
 use perk_profile::{
-    Allocations, CallEdge, CallEdges, Column, Event, HeapClassRow, HeapHistogram, HeapRoot,
-    HeapSummary, Key, MethodId, Metric, NodeId, ObjectLayout, Section, SectionHead, SiteSelection,
-    Span, Subject, Trace, TraceId, Unit, mutf8,
+    Allocations, CallEdge, CallEdges, Column, Event, Frame, FrameKind, HeapClassRow, HeapHistogram,
+    HeapRoot, HeapSummary, Key, MethodId, Metric, NodeId, ObjectLayout, Section, SectionHead,
+    SiteSelection, Span, Subject, Trace, TraceId, Unit, mutf8,
 };
 
 use super::Reader;
@@ -47,6 +47,7 @@ impl Reader {
         match tag {
             tag::NODES => return self.nodes(body),
             tag::TRACES => return self.traces(body),
+            tag::FRAME_KINDS => return self.frame_kinds(body),
             tag::WAIT => return self.wait(body),
             tag::LARGE_HEAP_SUMMARY => {
                 let objects = allocations(body)?;
@@ -105,6 +106,25 @@ impl Reader {
                 );
             };
             nodes.push(self.profile.tree.insert_below(parent, [frame]).node);
+        }
+        Ok(())
+    }
+
+    fn frame_kinds(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
+        while !body.is_empty() {
+            let id = FRAME | u64::from(body.u4("a frame")?);
+            let kind = body.u1("the kind of a frame")?;
+            let Some(&kind) = FrameKind::ALL.get(usize::from(kind)) else {
+                return Err(body.error(format!("{kind} is not a kind of frame")));
+            };
+            let Some(frame) = self.frames.get_mut(&id) else {
+                return Err(
+                    body.error(format!("a kind names frame {id:#x}, which no record gives"))
+                );
+            };
+            let symbols = &mut self.profile.symbols;
+            let of_kind = Frame { kind, ..symbols.get_frame(*frame) };
+            *frame = symbols.frame(of_kind);
         }
         Ok(())
     }

@@ -4,8 +4,8 @@
 use std::io::{self, Write};
 
 use perk_profile::{
-    Allocations, Column, HeapHistogram, HeapRoot, HeapSummary, Key, NodeId, Profile, SectionHead,
-    Subject, Trace, TraceId, mutf8,
+    Allocations, Column, Frame, FrameKind, HeapHistogram, HeapRoot, HeapSummary, Key, NodeId,
+    Profile, SectionHead, Subject, Trace, TraceId, mutf8,
 };
 
 use super::{Body, Writer, class_serial, index};
@@ -104,8 +104,25 @@ impl<W: Write> Writer<W> {
         let traces = extended.trace_count..profile.traces().len();
         (extended.node_count, extended.trace_count) = (nodes.end, traces.end);
         let tree = &profile.tree;
+        let mut kinds = Vec::new();
         for frame in nodes.clone().filter_map(|node| tree.frame(NodeId::new(node))) {
-            self.frame(profile, frame)?;
+            if self.frame(profile, frame)? {
+                let Frame { line, kind, .. } = profile.symbols.get_frame(frame);
+                if kind != FrameKind::of_line(line) {
+                    kinds.push((frame, kind));
+                }
+            }
+        }
+        if !kinds.is_empty() {
+            self.rows(
+                tag::FRAME_KINDS,
+                &Body::default(),
+                kinds.into_iter(),
+                |body, (id, kind)| {
+                    let kind = FrameKind::ALL.iter().position(|it| *it == kind).unwrap_or(0);
+                    body.u4(index(id.index()) as u32).u1(kind as u8)
+                },
+            )?;
         }
         if !nodes.is_empty() {
             self.rows(tag::NODES, &Body::default(), nodes, |body, node| {
