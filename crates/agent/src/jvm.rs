@@ -10,6 +10,7 @@ mod monitors;
 mod reflection;
 mod refs;
 mod table;
+mod walk;
 
 pub(crate) use env::{Jvmti, LineTable, MethodRef, StackFrame, ThreadInfo, VirtualThreadFunction};
 pub(crate) use flags::bool_flag;
@@ -20,3 +21,4 @@ pub(crate) use management::HeapDumper;
 pub(crate) use monitors::{ObjectField, ThreadMoment};
 pub(crate) use refs::{Borrowed, Global, Local, Reference, Weak};
 pub(crate) use table::Functions;
+pub(crate) use walk::Walker;

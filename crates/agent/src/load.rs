@@ -18,7 +18,7 @@ use perk_profile::mutf8;
 
 use crate::analyses::Analysis;
 use crate::analyses::allocations::AllocationSampler;
-use crate::analyses::exact::ExactEngine;
+use crate::analyses::exact::{ExactCalls, ExactEngine, ExactSites};
 use crate::analyses::heap_dump::{ArrayRecords, HeapDumps};
 use crate::analyses::monitors::Monitors;
 use crate::analyses::polling::Polling;
@@ -167,8 +167,17 @@ fn analyses(common: &'static Common, target: &Path) -> Result<Vec<&'static dyn A
         analyses.push(leak(Polling::new(common)));
     }
     let exact = ExactEngine::new(common)?.map(leak);
+    let mut arrays: Option<&dyn ArrayRecords> = None;
     if let Some(exact) = exact {
         analyses.push(exact);
+        if options.cpu.times.is_some() {
+            analyses.push(leak(ExactCalls(exact)));
+        }
+        if exact.counts_allocations() {
+            let sites = leak(ExactSites(exact));
+            arrays = options.heap_sites.then_some(sites);
+            analyses.push(sites);
+        }
     }
     if let Some(interval_bytes) = options.heap_sample_bytes {
         analyses.push(leak(AllocationSampler::new(common, interval_bytes)));
@@ -177,7 +186,6 @@ fn analyses(common: &'static Common, target: &Path) -> Result<Vec<&'static dyn A
         analyses.push(leak(Monitors::new(common, exact.is_none())));
     }
     if options.heap_dump || has_peer {
-        let arrays = exact.filter(|_| options.heap_sites).map(|exact| exact as &dyn ArrayRecords);
         let folder = target.parent().map_or_else(std::env::temp_dir, Path::to_owned);
         analyses.push(leak(HeapDumps::new(common, arrays, &folder)));
     }

@@ -29,7 +29,7 @@ pub(crate) use self::counted::{Calls, Objects, PathNode, PathSite, SitePaths};
 pub(crate) use self::heap::ThreadList;
 use self::objects::ObjectBook;
 use self::sites::SiteBook;
-pub(crate) use self::sizes::Sizes;
+pub(crate) use self::sizes::DumpedSizes;
 use crate::jvm::ThreadInfo;
 use crate::os;
 use crate::output::Output;

@@ -18,11 +18,11 @@ pub(crate) struct Resolver {
     recorder: &'static Mutex<Recorder>,
     with_lines: bool,
     tells_native: bool,
-    known: Mutex<Known>,
+    known: Mutex<Resolved>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct Resolved {
     methods: FxHashMap<MethodRef, ResolvedMethod>,
     frames: FxHashMap<StackFrame, FrameId>,
 }

@@ -187,7 +187,7 @@ impl Layout {
 
     /// Calls `placed` with each field's index and offset.
     fn place(&self, jvm: &Jvm, fields: &Fields, mut placed: impl FnMut(usize, u64)) -> Self {
-        let mut places = Places::of(self);
+        let mut places = Placement::of(self);
         if fields.is_contended() {
             places.begin_contended();
         }
@@ -220,7 +220,7 @@ impl Layout {
 
 /// The places for the fields of a class, some of them taken.
 #[derive(Debug, Default)]
-struct Places {
+struct Placement {
     /// Where fields may go, in the order of their offsets.
     gaps: Vec<Gap>,
     /// Where a field goes that fits into no gap.
@@ -232,7 +232,7 @@ struct Places {
     keeps_gaps: bool,
 }
 
-impl Places {
+impl Placement {
     /// Those that a superclass leaves.
     fn of(superclass: &Layout) -> Self {
         let mut places = Self {

@@ -6,7 +6,7 @@ use perk_classfile::{
 use perk_hotspot::annotations::Marks;
 
 use crate::helper::{Calls, HELPER, Helper};
-use crate::probe::What;
+use crate::probe::ProbeCall;
 use crate::scan::{Kinds, Scanner};
 use crate::{Instrumented, MethodName, Methods, Names, Probes, fields, fresh, record};
 
@@ -140,7 +140,7 @@ fn plan(
     let plan = &mut scanner.plan;
     match (method.class, method.name, method.descriptor) {
         (b"java/lang/Object", b"<init>", _) if probes.heap => {
-            plan.add(0, Reach::FallThrough, What::This(Helper::ALLOCATED));
+            plan.add(0, Reach::FallThrough, ProbeCall::This(Helper::ALLOCATED));
         }
         // Both are called by the carrier; while `mount` returns and `unmount` begins, the virtual
         // thread is the current one and knows its carrier.
@@ -148,12 +148,12 @@ fn plan(
             for instruction in code.instructions() {
                 let instruction = instruction?;
                 if instruction.is_return() {
-                    plan.add(instruction.pc, Reach::All, What::This(Helper::MOUNTED));
+                    plan.add(instruction.pc, Reach::All, ProbeCall::This(Helper::MOUNTED));
                 }
             }
         }
         (VIRTUAL_THREAD, b"unmount", b"()V") => {
-            plan.add(0, Reach::FallThrough, What::This(Helper::UNMOUNTED));
+            plan.add(0, Reach::FallThrough, ProbeCall::This(Helper::UNMOUNTED));
         }
         _ => {}
     }

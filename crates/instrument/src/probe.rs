@@ -23,12 +23,12 @@ const SWITCH_PADDING_BYTES: usize = 3;
 pub(crate) struct Probe {
     pub(crate) pc: u16,
     pub(crate) reach: Reach,
-    pub(crate) what: What,
+    pub(crate) what: ProbeCall,
 }
 
 /// What a probe passes to the helper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum ProbeCall {
     /// The method's own number.
     Own(Helper),
     /// The current line.
@@ -49,7 +49,7 @@ pub(crate) enum What {
     ClonedAbove(u16),
 }
 
-impl What {
+impl ProbeCall {
     /// Whether it is where the method itself cannot overflow its stack: at a handler, or before a
     /// return.
     fn must_not_throw(self) -> bool {
@@ -121,7 +121,7 @@ impl Plan {
         self.switch_count = 0;
     }
 
-    pub(crate) fn add(&mut self, pc: u16, reach: Reach, what: What) {
+    pub(crate) fn add(&mut self, pc: u16, reach: Reach, what: ProbeCall) {
         self.probes.push(Probe { pc, reach, what });
     }
 
@@ -138,18 +138,18 @@ impl Plan {
         if self.most_bytes(code) <= limit {
             return Ok(());
         }
-        self.probes.retain(|probe| !matches!(probe.what, What::Line(_)));
+        self.probes.retain(|probe| !matches!(probe.what, ProbeCall::Line(_)));
         if self.most_bytes(code) <= limit {
             return Ok(());
         }
-        self.probes.retain(|probe| probe.what != What::Own(Helper::CAUGHT));
+        self.probes.retain(|probe| probe.what != ProbeCall::Own(Helper::CAUGHT));
         self.unwinding = None;
         if self.most_bytes(code) <= limit {
             return Ok(());
         }
         for probe in &mut self.probes {
-            if probe.what == What::Own(Helper::ENTER) {
-                probe.what = What::Own(Helper::TOUCH);
+            if probe.what == ProbeCall::Own(Helper::ENTER) {
+                probe.what = ProbeCall::Own(Helper::TOUCH);
             }
         }
         self.probes.retain(|probe| probe.what.is_least());
@@ -165,8 +165,8 @@ impl Plan {
     /// Most bytes that the code can have with the fewest probes.
     fn least_bytes(&self, code: &Code<'_>) -> usize {
         let whats = self.probes.iter().map(|probe| probe.what);
-        let least = whats.filter(|what| what.is_least() || *what == What::Own(Helper::ENTER));
-        self.bytes_with(code, least.map(What::bytes).sum())
+        let least = whats.filter(|what| what.is_least() || *what == ProbeCall::Own(Helper::ENTER));
+        self.bytes_with(code, least.map(ProbeCall::bytes).sum())
     }
 
     /// Most bytes that the code can have with all probes, unless branches have to be widened.
@@ -182,7 +182,7 @@ impl Plan {
         // An instruction that reads or writes a local variable.
         let local = if code.max_locals() < u8::MAX.into() { 2 } else { 4 };
         let whats = || self.probes.iter().map(|probe| probe.what);
-        let at_handlers = whats().filter(|what| *what == What::Own(Helper::CAUGHT)).count();
+        let at_handlers = whats().filter(|what| *what == ProbeCall::Own(Helper::CAUGHT)).count();
         let contained = whats().filter(|what| what.must_not_throw()).count();
         let unwinds = usize::from(self.unwinding.is_some());
         let returns = usize::from(contained > at_handlers);
@@ -214,36 +214,36 @@ impl Plan {
             bytes.clear();
             edit.need_stack(what.stack_words());
             let helper = match *what {
-                What::Own(helper) => {
+                ProbeCall::Own(helper) => {
                     bytes.extend_from_slice(&own);
                     helper
                 }
-                What::Line(line) => {
+                ProbeCall::Line(line) => {
                     pool.push_int(&mut bytes, line.into())?;
                     Helper::LINE
                 }
-                What::Leaf(helper, number) => {
+                ProbeCall::Leaf(helper, number) => {
                     pool.push_int(&mut bytes, number as i32)?;
                     helper
                 }
-                What::Fresh(helper) => {
+                ProbeCall::Fresh(helper) => {
                     bytes.push(opcode::DUP);
                     helper
                 }
-                What::This(helper) => {
+                ProbeCall::This(helper) => {
                     bytes.push(opcode::ALOAD_0);
                     helper
                 }
-                What::Plain(helper) => helper,
-                What::Receiver => {
+                ProbeCall::Plain(helper) => helper,
+                ProbeCall::Receiver => {
                     edit.insert(*pc, *reach, &[opcode::DUP]);
                     continue;
                 }
-                What::Cloned => {
+                ProbeCall::Cloned => {
                     bytes.push(opcode::DUP_X1);
                     Helper::CLONED
                 }
-                What::ClonedAbove(class) => {
+                ProbeCall::ClonedAbove(class) => {
                     let [high, low] = class.to_be_bytes();
                     bytes.extend([opcode::DUP, opcode::LDC_W, high, low]);
                     Helper::CLONED_ABOVE

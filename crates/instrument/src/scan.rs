@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::fresh;
 use crate::helper::Helper;
-use crate::probe::{Plan, What};
+use crate::probe::{Plan, ProbeCall};
 use crate::{MethodName, Methods};
 
 /// Which kinds of probes a method is to have.
@@ -94,16 +94,16 @@ impl<'c> Scanner<'c> {
         }
         if kinds.calls {
             if kinds.is_small && self.is_trivial(code, kinds)? {
-                self.plan.add(0, Reach::FallThrough, What::Own(Helper::TOUCH));
+                self.plan.add(0, Reach::FallThrough, ProbeCall::Own(Helper::TOUCH));
                 return Ok(());
             }
-            self.plan.add(0, Reach::FallThrough, What::Own(Helper::ENTER));
+            self.plan.add(0, Reach::FallThrough, ProbeCall::Own(Helper::ENTER));
             self.find_blocks(code)?;
             if kinds.unwinding || self.catches {
                 self.plan.unwinding = if is_constructor { code.after_this_call() } else { Some(0) };
             }
             for &handler_pc in &self.handlers {
-                self.plan.add(handler_pc, Reach::All, What::Own(Helper::CAUGHT));
+                self.plan.add(handler_pc, Reach::All, ProbeCall::Own(Helper::CAUGHT));
             }
         }
         self.find_sites(code, kinds, methods)?;
@@ -228,7 +228,7 @@ impl<'c> Scanner<'c> {
             lines.step(pc, &self.leaders, &self.lines);
             match (instruction.opcode, instruction.operands()) {
                 (opcode::IRETURN..=opcode::RETURN, _) if kinds.calls => {
-                    self.plan.add(pc, Reach::All, What::Own(Helper::EXIT));
+                    self.plan.add(pc, Reach::All, ProbeCall::Own(Helper::EXIT));
                     self.plan.returns.push(pc);
                 }
                 (opcode::INVOKEDYNAMIC, _) => self.line(&mut lines, pc),
@@ -272,39 +272,39 @@ impl<'c> Scanner<'c> {
             self.line(lines, call.pc);
         }
         if let Some(leaf) = callee.leaf {
-            self.plan.add(call.pc, Reach::All, What::Leaf(Helper::ENTER_LEAF, leaf));
+            self.plan.add(call.pc, Reach::All, ProbeCall::Leaf(Helper::ENTER_LEAF, leaf));
         }
         // What a leaf makes is made in the leaf: before it is left.
         match callee.fresh.filter(|_| kinds.allocations) {
             Some(Helper::CLONED) => {
-                self.plan.add(call.pc, Reach::All, What::Receiver);
-                self.plan.add(call.next_pc(), Reach::FallThrough, What::Cloned);
+                self.plan.add(call.pc, Reach::All, ProbeCall::Receiver);
+                self.plan.add(call.next_pc(), Reach::FallThrough, ProbeCall::Cloned);
             }
             Some(Helper::CLONED_ABOVE) => {
-                let what = What::ClonedAbove(self.class.this_class());
+                let what = ProbeCall::ClonedAbove(self.class.this_class());
                 self.plan.add(call.next_pc(), Reach::FallThrough, what);
             }
             Some(helper) => self.fresh(call, helper),
             None => {}
         }
         if kinds.withholds && callee.has_probe_inside {
-            self.plan.add(call.pc, Reach::All, What::Plain(Helper::WITHHOLD));
+            self.plan.add(call.pc, Reach::All, ProbeCall::Plain(Helper::WITHHOLD));
         }
         if let Some(leaf) = callee.leaf {
-            self.plan.add(call.next_pc(), Reach::FallThrough, What::Leaf(Helper::EXIT, leaf));
+            self.plan.add(call.next_pc(), Reach::FallThrough, ProbeCall::Leaf(Helper::EXIT, leaf));
         }
     }
 
     /// The probe for the new object or array that an instruction leaves on the operand stack.
     fn fresh(&mut self, instruction: &Instruction<'_>, helper: Helper) {
-        self.plan.add(instruction.next_pc(), Reach::FallThrough, What::Fresh(helper));
+        self.plan.add(instruction.next_pc(), Reach::FallThrough, ProbeCall::Fresh(helper));
     }
 
     /// The probe for the current line, unless it is told already.
     fn line(&mut self, lines: &mut LineCursor, pc: u16) {
         if let Some(line) = lines.current.filter(|_| lines.told != lines.current) {
             lines.told = lines.current;
-            self.plan.add(pc, Reach::All, What::Line(line));
+            self.plan.add(pc, Reach::All, ProbeCall::Line(line));
         }
     }
 

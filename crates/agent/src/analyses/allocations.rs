@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::{Duration, Instant};
 
-use perk_jvmti_sys::{JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, jvmtiFrameInfo};
+use perk_jvmti_sys::JVMTI_EVENT_SAMPLED_OBJECT_ALLOC;
 use perk_profile::{Accounting, Allocations, ClassId, TraceId};
 use rustc_hash::FxHashMap;
 
 use super::{Analysis, Event, Needs, Order};
 use crate::common::{Common, limited};
 use crate::guard::Feature;
-use crate::jvm::{Jni, NewObject, StackFrame, Vm, Weak};
+use crate::jvm::{Jni, NewObject, Vm, Walker, Weak};
 use crate::sync::lock;
 
 /// Fewer references than these are not swept before a dump.
@@ -39,17 +39,9 @@ pub(crate) struct AllocationSampler {
     table: Mutex<Table>,
     /// Held by the one thread that may delete references.
     sweeping: Mutex<()>,
-    /// The buffers of walks, used again and again.
-    buffers: Mutex<Vec<Buffers>>,
+    walker: Walker,
     sample_count: AtomicU64,
     failed_walk_count: AtomicU64,
-}
-
-/// What a walk needs.
-#[derive(Debug, Default)]
-struct Buffers {
-    frames: Vec<jvmtiFrameInfo>,
-    stack: Vec<StackFrame>,
 }
 
 /// What was sampled so far.
@@ -98,7 +90,7 @@ impl AllocationSampler {
             vm: OnceLock::new(),
             table: Mutex::default(),
             sweeping: Mutex::new(()),
-            buffers: Mutex::default(),
+            walker: Walker::default(),
             sample_count: AtomicU64::new(0),
             failed_walk_count: AtomicU64::new(0),
         }
@@ -177,22 +169,17 @@ impl Analysis for AllocationSampler {
         }
         let common = self.common;
         self.sample_count.fetch_add(1, Relaxed);
-        let reused = lock(&self.buffers).pop();
-        let mut buffers = reused.unwrap_or_default();
-        let Buffers { frames, stack } = &mut buffers;
-        // SAFETY: a frame is a number and a pointer; zeroes are valid.
-        frames.resize(self.depth.load(Relaxed) as usize, unsafe { std::mem::zeroed() });
-        if common.jvmti.stack(&picked.thread, frames, stack).is_err() {
-            self.failed_walk_count.fetch_add(1, Relaxed);
-        }
         let class = common.class(&picked.class);
         let slot = || common.threads.slot(jni, &picked.thread);
         let thread = common.options.thread.then(slot).flatten();
-        let site = (class, common.trace(jni, thread, stack));
+        let depth = self.depth.load(Relaxed);
+        let trace = self.walker.walk(common.jvmti, &picked.thread, depth, |stack| {
+            self.failed_walk_count.fetch_add(stack.is_none().into(), Relaxed);
+            common.trace(jni, thread, stack.unwrap_or_default())
+        });
         let object = jni.weak(&picked.object);
         let sample = Estimate::of(picked.size_bytes, self.interval_bytes);
-        let due = lock(&self.table).add(site, sample, picked.size_bytes, object);
-        lock(&self.buffers).push(buffers);
+        let due = lock(&self.table).add((class, trace), sample, picked.size_bytes, object);
         // If it is taken, another thread is at it.
         if due && let Ok(sweeping) = self.sweeping.try_lock() {
             self.sweep(jni, &sweeping);
@@ -228,9 +215,6 @@ impl Analysis for AllocationSampler {
         accounting.failed_walk_count += self.failed_walk_count.load(Relaxed);
     }
 }
-
-// SAFETY: the frames hold method ids, which are numbers to everyone but the JVM.
-unsafe impl Send for Buffers {}
 
 impl Table {
     /// Adds a sample; answers whether it is time to sweep.

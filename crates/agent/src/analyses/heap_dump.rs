@@ -27,7 +27,7 @@ use crate::common::Common;
 use crate::guard::{Feature, guard, unheard};
 use crate::jvm::{HeapDumper, Image, Jni};
 use crate::os;
-use crate::recorder::{Sizes, ThreadList};
+use crate::recorder::{DumpedSizes, ThreadList};
 use crate::sync::lock;
 
 /// Who knows the records of arrays.
@@ -45,7 +45,7 @@ pub(crate) struct HeapDumps {
     arrays: Option<&'static dyn ArrayRecords>,
     dumper: OnceLock<HeapDumper>,
     heap_options: HeapOptions,
-    sizes: OnceLock<Sizes>,
+    sizes: OnceLock<DumpedSizes>,
     /// Collections of garbage that have begun; they may move objects.
     collections: AtomicU64,
 }
@@ -144,7 +144,7 @@ impl Analysis for HeapDumps {
         }
         let jvmti = self.common.jvmti;
         if let Some(jvm) = jvmti.object_layout(jni) {
-            let _ = self.sizes.set(Sizes::new(jvm, Image::of(jvmti)));
+            let _ = self.sizes.set(DumpedSizes::new(jvm, Image::of(jvmti)));
         }
     }
 

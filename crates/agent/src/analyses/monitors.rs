@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use perk_control::options::Format;
 use perk_hotspot::since;
-use perk_jvmti_sys::{Capability, JVMTI_EVENT_NATIVE_METHOD_BIND, jvmtiFrameInfo};
+use perk_jvmti_sys::{Capability, JVMTI_EVENT_NATIVE_METHOD_BIND};
 use perk_profile::{ClassId, LockKind, MonitorRow, TraceId, WaitEvent, WaitKind, Waits};
 use rustc_hash::FxHashMap;
 
@@ -26,7 +26,7 @@ use self::parking::Parking;
 use super::{Analysis, Event, Needs};
 use crate::common::Common;
 use crate::guard::Feature;
-use crate::jvm::{Borrowed, Global, Jni, MethodRef, Reference, StackFrame, VirtualThreadFunction};
+use crate::jvm::{Borrowed, Global, Jni, MethodRef, Reference, VirtualThreadFunction, Walker};
 use crate::recorder::Recorder;
 use crate::roster::Slot;
 use crate::sync::lock;
@@ -49,19 +49,8 @@ pub(crate) struct Monitors {
     /// What is still to be written: the recorder may be busy for long, and a thread that begins to
     /// wait has a monitor that others want.
     lines: Mutex<Vec<(Slot, WaitEvent)>>,
-    /// The buffers of walks, used again and again.
-    buffers: Mutex<Vec<Buffers>>,
+    walker: Walker,
 }
-
-/// What a walk needs.
-#[derive(Debug)]
-struct Buffers {
-    frames: Vec<jvmtiFrameInfo>,
-    stack: Vec<StackFrame>,
-}
-
-// SAFETY: the frames hold method ids, which are numbers to everyone but the JVM.
-unsafe impl Send for Buffers {}
 
 /// The numbers of a row since the last section.
 #[derive(Debug, Default)]
@@ -137,7 +126,7 @@ impl Monitors {
             rows: Mutex::default(),
             waiting: Mutex::default(),
             lines: Mutex::default(),
-            buffers: Mutex::default(),
+            walker: Walker::default(),
         }
     }
 
@@ -202,14 +191,10 @@ impl Monitors {
 
     /// Where the calling thread is.
     fn trace(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized), slot: Slot) -> TraceId {
-        let reused = lock(&self.buffers).pop();
-        let mut buffers = reused.unwrap_or_else(|| Buffers::new(self.common.depth()));
-        let Buffers { frames, stack } = &mut buffers;
+        let common = self.common;
         // Without an answer it is the trace without frames.
-        let _ = self.common.jvmti.stack(thread, frames, stack);
-        let trace = self.common.trace(jni, Some(slot), stack);
-        lock(&self.buffers).push(buffers);
-        trace
+        let trace = |stack: Option<&[_]>| common.trace(jni, Some(slot), stack.unwrap_or_default());
+        self.walker.walk(common.jvmti, thread, common.depth(), trace)
     }
 
     fn line(&self, slot: Slot, class: ClassId, kind: WaitKind, time_ms: u64) {
@@ -361,13 +346,5 @@ impl Waiting {
 fn delete(jni: Jni<'_>, reference: Option<Arc<Global>>) {
     if let Some(reference) = reference.and_then(Arc::into_inner) {
         jni.delete(reference);
-    }
-}
-
-impl Buffers {
-    fn new(depth: u32) -> Self {
-        // SAFETY: a frame is a number and a pointer; zeroes are valid.
-        let frame: jvmtiFrameInfo = unsafe { std::mem::zeroed() };
-        Self { frames: vec![frame; depth as usize], stack: Vec::new() }
     }
 }

@@ -6,7 +6,7 @@ use perk_hprof::heap::{ClassFields, Context, FieldType, HeapCounts, HeapOptions}
 use perk_profile::{ClassId, Profile, StrId, ThreadId, TraceId};
 use rustc_hash::FxHashMap;
 
-use super::sizes::Sizes;
+use super::sizes::DumpedSizes;
 use super::{File, Recorder};
 
 /// The platform threads, in the order in which the JVM keeps them, right before a dump.
@@ -26,7 +26,7 @@ struct Known<'a> {
     arrays: FxHashMap<u64, u32>,
     threads: FxHashMap<u64, ThreadId>,
     stack_tids: Option<Vec<u64>>,
-    sizes: &'a Sizes,
+    sizes: &'a DumpedSizes,
 }
 
 impl Recorder {
@@ -44,7 +44,7 @@ impl Recorder {
         &mut self,
         input: &mut impl Read,
         options: &HeapOptions,
-        sizes: &Sizes,
+        sizes: &DumpedSizes,
         list: ThreadList,
         arrays: FxHashMap<u64, u32>,
     ) -> Result<HeapCounts, String> {

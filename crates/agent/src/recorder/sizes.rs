@@ -12,7 +12,7 @@ use crate::sync::lock;
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Sizes {
+pub(crate) struct DumpedSizes {
     jvm: Jvm,
     /// The class files of the JDK tell of what is laid out in a way of its own.
     image: Option<&'static Image>,
@@ -20,7 +20,7 @@ pub(crate) struct Sizes {
     of_boot_loader: Mutex<FxHashMap<String, Option<Fields>>>,
 }
 
-impl Sizes {
+impl DumpedSizes {
     pub(crate) fn new(jvm: Jvm, image: Option<&'static Image>) -> Self {
         Self { jvm, image, of_boot_loader: Mutex::default() }
     }

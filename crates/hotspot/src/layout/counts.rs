@@ -1,6 +1,8 @@
 //! Layouts of classes of which only the number and types of fields are known.
 
-use super::{CONTENDED_PADDING_BYTES, FieldKind, Jvm, Layout, PACKED_FIELDS_SINCE, Places, align};
+use super::{
+    CONTENDED_PADDING_BYTES, FieldKind, Jvm, Layout, PACKED_FIELDS_SINCE, Placement, align,
+};
 
 use FieldKind::{EightBytes, FourBytes, OneByte, Reference, TwoBytes};
 
@@ -38,7 +40,7 @@ impl Jvm {
     /// The size of the object that stands for a class with such static fields: they are after the
     /// fields of `java.lang.Class`, which take `own_bytes`, and fill no gaps.
     pub fn class_bytes(&self, own_bytes: u64, statics: &FieldCounts) -> u64 {
-        let mut places = Places { next: own_bytes, keeps_gaps: true, ..Places::default() };
+        let mut places = Placement { next: own_bytes, keeps_gaps: true, ..Placement::default() };
         places.add(Reference, statics.references, self);
         statics.primitives().for_each(|(kind, count)| places.add(kind, count, self));
         self.object_bytes(places.next)
@@ -49,7 +51,7 @@ impl Layout {
     /// The layout of a class with this superclass and so many fields of its own.
     #[must_use]
     pub fn with_counts(&self, jvm: &Jvm, fields: &FieldCounts) -> Self {
-        let mut places = Places::of(self);
+        let mut places = Placement::of(self);
         let is_packed = jvm.feature_version >= PACKED_FIELDS_SINCE;
         if !is_packed {
             // One gap may be filled: that before the first field of eight bytes.
@@ -90,7 +92,7 @@ impl Layout {
     }
 }
 
-impl Places {
+impl Placement {
     /// Places fields of a kind.
     fn add(&mut self, kind: FieldKind, count: u32, jvm: &Jvm) {
         let bytes = kind.bytes(jvm);

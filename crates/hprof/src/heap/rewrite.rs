@@ -158,7 +158,8 @@ impl Rewrite<'_> {
                 let name = source_form(&mutf8::decode(bytes));
                 let name = self.profile.symbols.strings.intern(&name);
                 dump.threads.class(serial, name);
-                if dump.classes.load(self.profile, class, name) {
+                // One that is about to be defined has no object yet.
+                if class != 0 && dump.classes.load(self.profile, class, name) {
                     sink.load_class(self.profile, class, name)?;
                 }
                 Ok(())

@@ -212,6 +212,19 @@ fn perks_own_fields_are_left_out() {
     assert_eq!(counts.object_bytes, 40 + 24 + 32 + (16 + LARGE_BYTES as u64).next_multiple_of(8));
 }
 
+/// The JVM lists a class that another thread is about to define, and that has no object yet.
+#[test]
+fn a_class_without_an_object_is_left_out() {
+    const HEADER_BYTES: usize = 31;
+    let mut coming = Dump::new();
+    let name = id(0x6000);
+    coming.record(0x01, &[&name[..], b"my/Coming"].concat());
+    coming.record(0x02, &[&u4(9)[..], &id(0), &u4(1), &name].concat());
+    let bytes = [&coming.bytes, &dump()[HEADER_BYTES..]].concat();
+    let (bytes, ..) = rewritten(&mut &bytes[..], 1, &[1], Some(BinaryForm::default()), &options());
+    assert!(!Heap::read(&bytes[..]).class_names.contains_key(&0));
+}
+
 #[test]
 fn roots_of_every_kind_come_with_perks_threads() {
     let (bytes, ..) = rewritten(&mut &dump()[..], 1, &[1], Some(BinaryForm::default()), &options());

@@ -28,7 +28,7 @@ use self::fillers::Fillers;
 pub(super) use self::live::{Keeper, Kept};
 use self::live::{Sum, Walk};
 pub(super) use self::records::{Key, Records};
-use self::sizes::{Sizes, Source};
+use self::sizes::{ClassSizes, Source};
 use super::classes::Classes;
 use super::tree::Tree;
 use crate::jvm::{IntField, Jni, Jvmti, LongField, MethodRef, NewObject, Reference, Vm};
@@ -44,9 +44,9 @@ pub(super) struct AllocationSites {
     liveness: Liveness,
     /// What the JVM allocates in these methods is counted by a probe.
     probed: Mutex<FxHashMap<MethodRef, bool>>,
-    sizes: OnceLock<Mutex<Sizes>>,
+    sizes: OnceLock<Mutex<ClassSizes>>,
     vm: OnceLock<Vm>,
-    /// What classes hold: see [`Known`].
+    /// What classes hold: see [`KnownClass`].
     class_field: OnceLock<LongField>,
     fields: Mutex<RecordFields>,
     live: Mutex<Live>,
@@ -55,14 +55,14 @@ pub(super) struct AllocationSites {
 
 /// What is known of a class: what its field of perk's holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Known {
+struct KnownClass {
     /// That of the profile and one, as 0 means none.
     number: u32,
     /// Where its objects hold the index of their record; 0 where they do not.
     offset: u32,
 }
 
-impl Known {
+impl KnownClass {
     fn from_field(value: i64) -> Self {
         Self { number: value as u32, offset: (value as u64 >> 32) as u32 }
     }
@@ -156,7 +156,7 @@ impl AllocationSites {
         // SAFETY: the arguments are those of the helper's method.
         unsafe { jni.call_static_long(helper, c"startSites", signature, &arguments) }
             .ok_or("the helper class does not count allocations")?;
-        let _ = self.sizes.set(Mutex::new(Sizes::new(jvm)));
+        let _ = self.sizes.set(Mutex::new(ClassSizes::new(jvm)));
         let _ = self.vm.set(jni.vm().ok_or("no JVM")?);
         if self.with_paths() {
             let source = Source { jvmti: self.jvmti, jni, classes, recorder };
@@ -190,7 +190,7 @@ impl AllocationSites {
         let source = Source { jvmti: self.jvmti, jni, classes, recorder };
         let number = lock(sizes).add(&source, class).index() as u32 + 1;
         let offset = field.flatten().map_or(0, |field| field.offset);
-        let known = Known { number, offset };
+        let known = KnownClass { number, offset };
         lock(&self.fields).add(known.class(), field.flatten());
         // SAFETY: the field is that of java.lang.Class, and this is a class.
         unsafe { jni.set_long(class, class_field, known.to_field()) };
@@ -198,10 +198,10 @@ impl AllocationSites {
     }
 
     /// What is known of a class so far.
-    fn known(&self, jni: Jni<'_>, class: &(impl Reference + ?Sized)) -> Known {
+    fn known(&self, jni: Jni<'_>, class: &(impl Reference + ?Sized)) -> KnownClass {
         // SAFETY: the field is that of java.lang.Class, and this is a class.
         let value = |&field| unsafe { jni.get_long(class, field) };
-        Known::from_field(self.class_field.get().map_or(0, value))
+        KnownClass::from_field(self.class_field.get().map_or(0, value))
     }
 
     /// The field in which an object of a class holds the index of its record.

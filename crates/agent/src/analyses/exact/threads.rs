@@ -6,8 +6,9 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::tree::{Parked, Tree};
-use super::{Counted, ENDED, ExactEngine, Fields};
+use super::{ENDED, ExactEngine, ThreadFields};
 use crate::jvm::{Borrowed, Jni, Reference};
+use crate::roster::Slot;
 
 /// What a thread holds in the place of a tree.
 #[derive(Clone, Copy, Debug)]
@@ -70,16 +71,16 @@ impl ExactEngine {
         self.hold(jni, thread, parked as i64, self.pool.unborn());
     }
 
-    /// The calling platform thread ends. Per thread, its calls are booked now, under `thread`.
+    /// The calling platform thread ends. Per thread, its calls are booked now, under its `slot`.
     pub(super) fn leave_platform(
         &self,
         jni: Jni<'_>,
         thread: &(impl Reference + ?Sized),
-        book: impl FnOnce(&Counted),
+        slot: impl FnOnce() -> Option<Slot>,
     ) {
         let (own, guests) = self.clock.thread_ended();
         if let Some(own) = own {
-            self.end(jni, thread, own, book);
+            self.end(jni, thread, own, slot);
         }
         [own, guests].into_iter().flatten().for_each(|tree| self.pool.release(tree));
     }
@@ -89,10 +90,10 @@ impl ExactEngine {
         &self,
         jni: Jni<'_>,
         thread: &(impl Reference + ?Sized),
-        book: impl FnOnce(&Counted),
+        slot: impl FnOnce() -> Option<Slot>,
     ) {
         if let Holds::Tree(tree) = self.holds(jni, thread) {
-            self.end(jni, thread, tree, book);
+            self.end(jni, thread, tree, slot);
             if self.per_thread {
                 self.pool.release(tree);
             }
@@ -110,12 +111,14 @@ impl ExactEngine {
         jni: Jni<'_>,
         thread: &(impl Reference + ?Sized),
         tree: &'static Tree,
-        book: impl FnOnce(&Counted),
+        slot: impl FnOnce() -> Option<Slot>,
     ) {
         tree.leave_all(self.top(jni, thread), self.now_ns(tree));
         self.hold(jni, thread, ENDED, self.pool.unborn());
         if self.per_thread {
-            book(&self.count(tree, false));
+            let slot = slot();
+            self.book_calls(slot, tree, false);
+            self.book_paths(slot, tree);
             tree.leave_sites();
         }
     }
@@ -154,7 +157,7 @@ impl ExactEngine {
     /// The top of a thread's stack.
     fn top(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) -> u64 {
         // SAFETY: the field is java.lang.Thread's, and this is a thread.
-        let top = |fields: &Fields| unsafe { jni.get_long(thread, fields.stack) };
+        let top = |fields: &ThreadFields| unsafe { jni.get_long(thread, fields.stack) };
         self.fields.get().map_or(0, top) as u64 ^ self.pool.unborn()
     }
 

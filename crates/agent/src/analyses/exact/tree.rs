@@ -24,7 +24,7 @@ use self::memory::{
     Frame, LINE_SHIFT, NO_METHOD, address, first_slot, new_chunk, new_stack, new_table, node_at,
 };
 pub(super) use self::parked::Parked;
-pub(super) use self::sites::Place;
+pub(super) use self::sites::Position;
 use self::sites::SiteTable;
 use self::suffixes::Suffixes;
 use crate::recorder::Calls;
@@ -268,7 +268,7 @@ impl Tree {
         let inner = &mut *inner;
         let running = inner.running(now_ns);
         let waited = inner.waited(now_ns);
-        let places = Places::of(&inner.chunks);
+        let places = NodeIndexes::of(&inner.chunks);
         if !last {
             inner.seen.resize(inner.count, Seen::default());
         }
@@ -406,9 +406,9 @@ fn outward(node: &'static Node) -> impl Iterator<Item = &'static Node> {
 }
 
 /// Finds a node's place among all nodes of its tree by its address.
-struct Places(Vec<(u64, usize)>);
+struct NodeIndexes(Vec<(u64, usize)>);
 
-impl Places {
+impl NodeIndexes {
     fn of(chunks: &[&'static [Node]]) -> Self {
         let mut first = 0;
         let bases = chunks.iter().map(|chunk| {

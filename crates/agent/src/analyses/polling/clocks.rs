@@ -14,7 +14,7 @@ const IDLE_AFTER_TICKS: u32 = 8;
 
 /// One live thread.
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(super) struct ThreadClock {
     thread: Arc<LiveThread>,
     /// CPU time as last read.
     cpu_ns: u64,
@@ -31,7 +31,7 @@ pub(super) struct Watched {
 /// All live threads.
 #[derive(Debug, Default)]
 pub(super) struct Clocks {
-    threads: Vec<Watched>,
+    threads: Vec<ThreadClock>,
     /// Whether threads that come are sampled.
     samples_new: bool,
     by_slot: FxHashMap<Slot, usize>,
@@ -90,7 +90,7 @@ impl Clocks {
     pub(super) fn insert(&mut self, thread: Arc<LiveThread>, interval_ns: u64) {
         let pending_ns = self.next_random() % interval_ns;
         self.by_slot.insert(thread.slot, self.threads.len());
-        self.threads.push(Watched {
+        self.threads.push(ThreadClock {
             cpu_ns: thread.first_cpu_ns(),
             thread,
             pending_ns,
@@ -101,7 +101,7 @@ impl Clocks {
     }
 
     /// Stops watching the thread at `index`.
-    pub(super) fn remove(&mut self, index: usize) -> Watched {
+    pub(super) fn remove(&mut self, index: usize) -> ThreadClock {
         let watched = self.threads.swap_remove(index);
         self.by_slot.remove(&watched.thread.slot);
         if let Some(moved) = self.threads.get(index) {
@@ -121,7 +121,7 @@ impl Clocks {
         index.filter(|&index| Arc::ptr_eq(&self.threads[index].thread, &due.thread))
     }
 
-    pub(super) fn get_mut(&mut self, index: usize) -> &mut Watched {
+    pub(super) fn get_mut(&mut self, index: usize) -> &mut ThreadClock {
         &mut self.threads[index]
     }
 
@@ -210,7 +210,7 @@ impl Clocks {
     }
 }
 
-impl Watched {
+impl ThreadClock {
     /// Takes the whole intervals that it has to be sampled for.
     pub(super) fn take_samples(&mut self, interval_ns: u64) -> u64 {
         let samples = self.pending_ns / interval_ns;

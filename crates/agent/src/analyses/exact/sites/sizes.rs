@@ -14,7 +14,7 @@ use crate::resolve::class_id;
 
 /// What is known of classes.
 #[derive(Debug)]
-pub(super) struct Sizes {
+pub(super) struct ClassSizes {
     jvm: Jvm,
     /// `None` for arrays.
     layouts: FxHashMap<ClassId, Option<Layout>>,
@@ -29,7 +29,7 @@ pub(super) struct Source<'a> {
     pub(super) recorder: &'a Mutex<Recorder>,
 }
 
-impl Sizes {
+impl ClassSizes {
     pub(super) fn new(jvm: Jvm) -> Self {
         Self { jvm, layouts: FxHashMap::default() }
     }

@@ -4,7 +4,7 @@ use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::memory::{self, FRAME_WORDS, address};
-use super::{Places, Tree};
+use super::{NodeIndexes, Tree};
 use crate::analyses::exact::sites::{Keeper, Key, Records};
 use crate::recorder::{Calls, PathNode, PathSite, SitePaths};
 use crate::sync::lock;
@@ -23,7 +23,7 @@ pub(in crate::analyses::exact) struct SiteTable {
 
 /// Where a thread is.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::analyses::exact) struct Place {
+pub(in crate::analyses::exact) struct Position {
     /// The address of the node.
     pub(in crate::analyses::exact) node: u64,
     /// That of the node that it has called last; that of nobody's child if it has called none.
@@ -110,11 +110,11 @@ impl Tree {
     ///
     /// # Safety
     /// The address must be that of a frame, and the thread must be the calling one.
-    pub(in crate::analyses::exact) unsafe fn place_at(top: u64) -> Place {
+    pub(in crate::analyses::exact) unsafe fn place_at(top: u64) -> Position {
         // SAFETY: the caller's promise.
         let frame = unsafe { std::slice::from_raw_parts(top as *const AtomicU64, FRAME_WORDS) };
         let word = |index: usize| frame[index].load(Relaxed);
-        Place { node: word(0), last: word(2), line: word(FRAME_WORDS - 1) as u16 }
+        Position { node: word(0), last: word(2), line: word(FRAME_WORDS - 1) as u16 }
     }
 
     /// Its records, and the paths to them.
@@ -126,7 +126,7 @@ impl Tree {
         let indexes: Vec<_> = sites.indexes().collect();
         drop(sites);
         let inner = lock(&self.inner);
-        let places = Places::of(&inner.chunks);
+        let places = NodeIndexes::of(&inner.chunks);
         // The root has no row.
         let row =
             |node: u64| places.get(node).checked_sub(1).map_or(Calls::NO_PARENT, |it| it as u32);

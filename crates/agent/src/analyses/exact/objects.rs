@@ -1,0 +1,148 @@
+//! Exact allocation sites: the objects that no probe sees, and what is booked of all at each dump.
+
+use std::time::Instant;
+
+use perk_hotspot::PLAIN_ADDRESS_FLAGS;
+use perk_profile::Accounting;
+use rustc_hash::FxHashMap;
+
+use super::ExactEngine;
+use super::sites::{AllocationSites, Key};
+use super::tree::{Position, Tree};
+use crate::analyses::heap_dump::ArrayRecords;
+use crate::analyses::{Analysis, Event, Needs};
+use crate::guard::Feature;
+use crate::jvm::{Borrowed, Jni, NewObject, bool_flag};
+use crate::roster::Slot;
+use crate::sync::lock;
+
+/// See the module.
+pub(crate) struct ExactSites(pub(crate) &'static ExactEngine);
+
+impl Analysis for ExactSites {
+    fn name(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn feature(&self) -> Feature {
+        Feature::Probes
+    }
+
+    fn task(&self) -> &'static str {
+        "count allocations"
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { events: vec![Event::ObjectMade], ..Needs::default() }
+    }
+
+    /// Unless Java code has made it that the JVM called.
+    fn object_made(&self, jni: Jni<'_>, made: &NewObject<'_>) {
+        let Some(sites) = &self.0.sites else { return };
+        if sites.is_probed(jni) {
+            return;
+        }
+        self.0.at_place(jni, made, |tree, place, key| {
+            let has_called = place.last != self.0.pool.nil();
+            if !has_called || !sites.is_counted(jni, tree, key.class, made) {
+                sites.count(jni, tree, key, made);
+            }
+        });
+    }
+
+    fn survey(&self) {
+        if let Some(sites) = &self.0.sites {
+            sites.settle(&self.0.classes, self.0.common.recorder, &self.0.pool.trees());
+        }
+    }
+
+    fn settle(&self, _: bool) {
+        // Before their paths: of what comes in between no path would be known.
+        let objects = self.0.sites.as_ref().map(AllocationSites::objects);
+        let moment = Instant::now();
+        for (thread, tree) in self.0.trees() {
+            self.0.book_paths(thread, tree);
+        }
+        if let Some(objects) = objects {
+            lock(self.0.common.recorder).book_objects(&objects, moment);
+        }
+    }
+
+    fn account(&self, accounting: &mut Accounting) {
+        if let Some(sites) = &self.0.sites {
+            accounting.unsited_object_count = sites.unsited_count();
+            accounting.perk_peak_bytes += sites.used_bytes();
+        }
+    }
+}
+
+impl ArrayRecords for ExactSites {
+    /// With collectors that let them be had. A thread that stopped while it was booking an array keeps
+    /// the arrays of its tree to itself.
+    unsafe fn array_records(&self) -> FxHashMap<u64, u32> {
+        if !PLAIN_ADDRESS_FLAGS.iter().any(|flag| bool_flag(flag) == Some(true)) {
+            return FxHashMap::default();
+        }
+        let trees = self.0.pool.trees();
+        let sites = trees.iter().filter_map(|tree| tree.try_sites());
+        // SAFETY: the caller's promise, and the collector's kind.
+        sites.flat_map(|sites| unsafe { sites.keeper.addresses() }.collect::<Vec<_>>()).collect()
+    }
+}
+
+impl ExactEngine {
+    /// Books the paths to the sites of a tree, if allocations are counted.
+    pub(super) fn book_paths(&self, thread: Option<Slot>, tree: &Tree) {
+        if let Some(sites) = &self.sites {
+            let paths = sites.paths(tree);
+            lock(self.common.recorder).book_paths(thread, &paths);
+        }
+    }
+
+    /// The number of a class; 0 if it gets none.
+    pub(super) fn class_number(&self, jni: Jni<'_>, class: &Borrowed<'_>) -> u32 {
+        match (&self.sites, self.helper.get()) {
+            (Some(sites), Some(&helper)) => {
+                sites.number(jni, helper, &self.classes, self.common.recorder, class)
+            }
+            _ => 0,
+        }
+    }
+
+    /// Whether the `clone` of a class with instances is that of `java.lang.Object`.
+    pub(super) fn inherits_clone(&self, jni: Jni<'_>, class: &Borrowed<'_>) -> bool {
+        let method = jni.method(class, c"clone", c"()Ljava/lang/Object;");
+        let class = method.and_then(|method| self.common.jvmti.declaring_class(jni, method).ok());
+        class.is_some_and(|class| jni.superclass(&class).is_none())
+    }
+
+    /// Native code has made an object by JNI.
+    pub(super) fn made_by_jni(&self, jni: Jni<'_>, object: Borrowed<'_>) {
+        let (thread, class) = (self.common.jvmti.current_thread(jni), jni.class_of(&object));
+        let size_bytes = self.common.jvmti.object_bytes(&object);
+        if let (Some(thread), Some(class), Some(size_bytes), Some(sites)) =
+            (thread, class, size_bytes, &self.sites)
+        {
+            let (thread, class) = (thread.borrowed(), class.borrowed());
+            let made = NewObject { thread, object, class, size_bytes };
+            self.at_place(jni, &made, |tree, _, key| sites.count(jni, tree, key, &made));
+        }
+    }
+
+    /// Runs `body` with the place at which the calling thread has got an object.
+    fn at_place(
+        &self,
+        jni: Jni<'_>,
+        made: &NewObject<'_>,
+        body: impl FnOnce(&Tree, Position, Key),
+    ) {
+        let Some((tree, top)) = self.own_tree(jni, &made.thread) else { return };
+        let class = self.class_number(jni, &made.class);
+        if class != 0 {
+            // SAFETY: it is the top of the calling thread's stack.
+            let place = unsafe { Tree::place_at(top) };
+            let line = if self.lines { place.line } else { 0 };
+            body(tree, place, Key { node: place.node, class, line });
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Walks of stacks by many threads at once, with buffers that are used again and again.
+
+use std::sync::Mutex;
+
+use perk_jvmti_sys::jvmtiFrameInfo;
+
+use super::{Jvmti, Reference, StackFrame};
+use crate::sync::lock;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Walker {
+    free: Mutex<Vec<Buffers>>,
+}
+
+/// What a walk needs.
+#[derive(Debug, Default)]
+struct Buffers {
+    frames: Vec<jvmtiFrameInfo>,
+    stack: Vec<StackFrame>,
+}
+
+// SAFETY: the frames hold method ids, which are numbers to everyone but the JVM.
+unsafe impl Send for Buffers {}
+
+impl Walker {
+    /// Walks a thread's stack, and runs `body` with at most `depth` frames, the innermost first; with
+    /// none if the JVM gives no answer.
+    pub(crate) fn walk<T>(
+        &self,
+        jvmti: Jvmti,
+        thread: &(impl Reference + ?Sized),
+        depth: u32,
+        body: impl FnOnce(Option<&[StackFrame]>) -> T,
+    ) -> T {
+        let reused = lock(&self.free).pop();
+        let mut buffers = reused.unwrap_or_default();
+        let Buffers { frames, stack } = &mut buffers;
+        // SAFETY: a frame is a number and a pointer; zeroes are valid.
+        frames.resize(depth as usize, unsafe { std::mem::zeroed() });
+        let is_walked = jvmti.stack(thread, frames, stack).is_ok();
+        let result = body(is_walked.then_some(stack));
+        lock(&self.free).push(buffers);
+        result
+    }
+}
