@@ -106,8 +106,8 @@ pub(crate) trait Analysis: Send + Sync {
         Ok(())
     }
 
-    /// The program is about to begin. Looks at what it needs of the JVM; that may run Java code, which
-    /// no analysis counts.
+    /// The program is about to begin. Looks at what it needs of the JVM; that may run Java code,
+    /// which no analysis counts.
     fn prepare(&'static self, jni: Jni<'_>) {}
 
     /// Begins. All threads that live have been announced.
@@ -130,8 +130,8 @@ pub(crate) trait Analysis: Send + Sync {
     /// A thread has ended, and its slot is about to be given to another.
     fn slot_freed(&self, jni: Jni<'_>, slot: Slot) {}
 
-    /// [`Event::ClassFile`]: the file to load instead, if there is one. `redefined` is the class that
-    /// there is already.
+    /// [`Event::ClassFile`]: the file to load instead, if there is one. `redefined` is the class
+    /// that there is already.
     fn class_file(&self, bytes: &[u8], redefined: Option<Borrowed<'_>>) -> Option<Vec<u8>> {
         None
     }
@@ -197,7 +197,8 @@ pub(crate) trait Analysis: Send + Sync {
     /// there is no other.
     fn settle(&self, last: bool) {}
 
-    /// Writes sections of its own; `jni` is missing where the process ends behind the JVM's back.
+    /// Writes sections of its own; `jni` is missing where the process ends without the JVM's
+    /// knowledge.
     fn dump(&self, jni: Option<Jni<'_>>) {}
 
     /// Its part of the accounting.

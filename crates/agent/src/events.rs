@@ -56,10 +56,9 @@ const fn row(
 const TABLE: [Row; Event::COUNT] = {
     use Since::{Hook, Init, Load};
     const OF_MONITORS: Option<Capability> = Some(Capability::CanGenerateMonitorEvents);
-    const OF_CLASS_FILES: Option<Capability> = None;
     [
         row(Event::VmStart, JVMTI_EVENT_VM_START, Load, None, |it| it.VMStart = Some(vm_start)),
-        row(Event::ClassFile, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, Hook, OF_CLASS_FILES, |it| {
+        row(Event::ClassFile, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, Hook, None, |it| {
             it.ClassFileLoadHook = Some(class_file_load_hook);
         }),
         row(

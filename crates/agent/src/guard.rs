@@ -70,7 +70,7 @@ pub(crate) fn is_guarded() -> bool {
     GUARDED.get()
 }
 
-/// Runs `body` unless its feature is off. A panic is counted, told in one line, and turns the
+/// Runs `body` unless its feature is off. A panic is counted, reported in one line, and turns the
 /// feature off; the program lives on.
 pub(crate) fn contain(feature: Feature, body: impl FnOnce()) {
     let bit = 1 << feature as u32;

@@ -1,4 +1,4 @@
-//! Counts what the agent allocates, so that the accounting can tell its cost.
+//! Counts what the agent allocates, so that the accounting can show its cost.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

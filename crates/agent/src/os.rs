@@ -24,7 +24,7 @@ impl Tid {
     }
 
     /// Whether the thread is on a CPU or waiting for one. A thread that blocks in a system call is
-    /// not, whatever its Java state says. `None` if the kernel does not tell.
+    /// not, whatever its Java state says. `None` if the kernel does not say.
     pub(crate) fn is_runnable(self) -> Option<bool> {
         let mut stat = [0; 512];
         let mut file = File::open(format!("/proc/self/task/{}/stat", self.0)).ok()?;
@@ -72,7 +72,8 @@ pub(crate) fn release_blocks(file: RawFd, bytes: Range<u64>) {
     unsafe { libc::fallocate(file, mode, start, length) };
 }
 
-/// The bytes written to a socket that the peer has not acknowledged; 0 where the kernel does not tell.
+/// The bytes written to a socket that the peer has not acknowledged; 0 where the kernel does not
+/// say.
 pub(crate) fn unsent_bytes(socket: BorrowedFd<'_>) -> usize {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the descriptor is open, and the kernel writes one int to `bytes`.
@@ -80,7 +81,8 @@ pub(crate) fn unsent_bytes(socket: BorrowedFd<'_>) -> usize {
     if result == 0 { usize::try_from(bytes).unwrap_or(0) } else { 0 }
 }
 
-/// The bytes that a socket's peer offers to take now; none where the kernel does not tell (Linux 5.4).
+/// The bytes that a socket's peer offers to take now; none where the kernel does not say (Linux
+/// 5.4).
 pub(crate) fn peer_window(socket: BorrowedFd<'_>) -> Option<u64> {
     /// Where `struct tcp_info` has `tcpi_snd_wnd`, of four bytes.
     const PLACE: Range<usize> = 228..232;
@@ -96,7 +98,7 @@ pub(crate) fn peer_window(socket: BorrowedFd<'_>) -> Option<u64> {
     Some(u32::from_ne_bytes(bytes.try_into().ok()?).into())
 }
 
-/// Writes to stderr, whatever comes of it: there is nobody left to tell.
+/// Writes to stderr, whatever comes of it: nobody is left who could be informed.
 pub(crate) fn say(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }

@@ -34,7 +34,7 @@ struct ResolvedMethod {
 }
 
 impl Resolver {
-    /// With lines or without; `tells_native` where native methods are to be told by theirs.
+    /// With lines or without; `tells_native` where native methods have a line of their own.
     pub(crate) fn new(
         jvmti: Jvmti,
         recorder: &'static Mutex<Recorder>,

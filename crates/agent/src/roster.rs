@@ -92,11 +92,11 @@ impl Roster {
         let entry = &mut self.entries[slot.index()];
         let info = std::mem::take(&mut entry.info);
         self.last = Some(Entry { info, ..*entry });
-        // Who comes too late with its slot does not tell of it any more.
+        // A late use of its slot does not announce it any more.
         std::mem::replace(&mut entry.announced, true).then_some(entry.serial)
     }
 
-    /// What the file is to be told of the thread, unless it has been.
+    /// The record that announces the thread in the file, unless that is written.
     pub(crate) fn announce(&mut self, slot: Slot) -> Option<ThreadStart<'_>> {
         let entry = &mut self.entries[slot.index()];
         if std::mem::replace(&mut entry.announced, true) {

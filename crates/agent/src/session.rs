@@ -255,7 +255,7 @@ impl Session {
         }
         self.progress(DUMP_BEGIN);
         self.settle(last);
-        // The heap takes longest, and tells how far it is.
+        // The heap takes longest, and reports how far it is.
         let (first, rest): (Vec<_>, Vec<_>) =
             DumpPart::of(options).partition(|part| *part <= DumpPart::Heap);
         first.iter().for_each(|part| self.progress(part.progress()));
@@ -294,14 +294,14 @@ impl Session {
         self.end(Some(jni));
     }
 
-    /// What costs something and can be stopped stops: nobody reads what is written any more, or the JVM
-    /// dies.
+    /// What costs something and can be stopped stops: nobody reads what is written any more, or the
+    /// JVM dies.
     pub(crate) fn stop(&self) {
         self.analyses.iter().for_each(|analysis| analysis.stop());
     }
 
-    /// The last dump; without the JVM's help, and so without its heap, for a process that ends behind
-    /// the JVM's back.
+    /// The last dump; without the JVM's help, and so without its heap, for a process that ends
+    /// without the JVM's knowledge the JVM's back.
     pub(crate) fn end(&self, jni: Option<Jni<'_>>) {
         let Common { options, recorder, .. } = self.common;
         lock(recorder).be_patient();

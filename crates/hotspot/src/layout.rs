@@ -6,8 +6,8 @@
 //!
 //! The rules are those of HotSpot's `fieldLayoutBuilder.cpp` from JDK 15 on, with its options
 //! `EnableContended`, `RestrictContended`, `ContendedPaddingWidth` and `UseEmptySlotsInSupers` at
-//! their defaults, in a JVM that has Flight Recorder, started or not. Where only the number and types
-//! of fields are known ([`FieldCounts`]), the rules of older JVMs are known, too.
+//! their defaults, in a JVM that has Flight Recorder, started or not. Where only the number and
+//! types of fields are known ([`FieldCounts`]), the rules of older JVMs are known, too.
 //!
 //! Two classes have larger instances than a layout says:
 //! [`CLASSES_WITH_OWN_SIZES`](crate::CLASSES_WITH_OWN_SIZES).
@@ -76,7 +76,7 @@ impl Jvm {
         byte_array: impl Fn(i32) -> Option<u32>,
         object_array: impl Fn(i32) -> Option<u32>,
     ) -> Option<Self> {
-        /// The largest alignment that the JVM can be told to use.
+        /// The largest alignment that the JVM can use.
         const MOST_ALIGNMENT_BYTES: i32 = 256;
         let least_bytes = byte_array(0)?;
         // So many fit into what is left after the length.

@@ -161,7 +161,7 @@ fn plan(
 }
 
 /// Adds the fields that a class of the JVM gets; returns whether there are any. A field that cannot
-/// be added is told with the methods skipped.
+/// be added is reported with the methods skipped.
 fn add_fields(
     editor: &mut ClassEditor<'_>,
     class: &[u8],

@@ -5,7 +5,7 @@ use perk_classfile::{Instruction, MemberRef, opcode};
 use crate::helper::Helper;
 
 /// Class, name and descriptor of methods whose result is a new object or array, and the probe
-/// behind their calls; there are none for allocations in the methods themselves.
+/// after their calls; there are none for allocations in the methods themselves.
 ///
 /// Bytecode makes objects by constructors and arrays by three instructions, which have probes. What
 /// is made otherwise is counted where it is returned:
@@ -15,9 +15,9 @@ use crate::helper::Helper;
 /// - methods that those call to allocate (`newInstance`, `newBytesFor`): it would count twice then.
 ///
 /// Constructors called by reflection or deserialisation need nothing: `Object.<init>` runs. Not
-/// seen are these methods, and `clone()`, when they are called through reflection, method handles and
-/// hidden classes (which agents never get to see). `Array.newInstance`, which programs call so, has
-/// its probe inside.
+/// seen are these methods, and `clone()`, when they are called through reflection, method handles
+/// and hidden classes (which agents never get to see). `Array.newInstance`, which programs call so,
+/// has its probe inside.
 const FRESH: &[(&str, &str, &str, Helper)] = &[
     (
         "java/lang/reflect/Array",
@@ -61,7 +61,7 @@ const FRESH: &[(&str, &str, &str, Helper)] = &[
     ("java/lang/Throwable", "fillInStackTrace", "(I)Ljava/lang/Throwable;", Helper::TRACED),
 ];
 
-/// The probe behind a call, if what it returns is new, or may be.
+/// The probe after a call, if what it returns is new, or may be.
 pub(crate) fn behind(call: &Instruction<'_>, callee: &MemberRef<'_>) -> Option<Helper> {
     if callee.name == b"clone" && callee.descriptor == b"()Ljava/lang/Object;" {
         // `clone` of an array is that of Object. Of an object, it may be any when it is called on
@@ -84,7 +84,7 @@ pub(crate) fn has_probe_inside(callee: &MemberRef<'_>) -> bool {
     callee.class == b"java/lang/reflect/Array" && callee.name == b"newInstance"
 }
 
-/// Whether what a method makes is counted elsewhere: behind its calls, or in a constructor.
+/// Whether what a method makes is counted elsewhere: after its calls, or in a constructor.
 pub(crate) fn is_counted_elsewhere(class: &[u8], name: &[u8], descriptor: &[u8]) -> bool {
     // Method handles of constructors call these on what it returns.
     let is_of_constructor =

@@ -12,8 +12,9 @@ const FINAL: u16 = 0x0010;
 /// A class's methods, by whether they can be counted inside.
 ///
 /// A leaf is native, or a JIT may replace its code, so that no probe inside would be met; all others
-/// are counted inside. (Natives that a profiler counts where they are bound are no leaves to it: that
-/// is for [`Methods::leaf`](crate::Methods::leaf) to say.) At a call, it is known that a leaf is called, and not what overrides it, if
+/// are counted inside. (Natives that a profiler counts where they are bound are not leaves to it:
+/// that is for [`Methods::leaf`](crate::Methods::leaf) to say.) At a call, it is known that a leaf
+/// is called, and not what overrides it, if
 ///
 /// - the call is bound: of a static method, a constructor, or `super.method()`; or
 /// - the leaf is: it is private or final, or its class is final.
@@ -31,11 +32,11 @@ pub struct Leaves {
     pub class: Vec<u8>,
     /// That of its superclass; none for `java/lang/Object`.
     pub super_class: Option<Vec<u8>>,
-    /// The file that it was compiled from, where it tells.
+    /// The file that it was compiled from, where it is known.
     pub source: Option<Vec<u8>>,
     /// The methods that cannot, in the class file's order.
     pub methods: Vec<Leaf>,
-    /// Name and descriptor, one behind the other, of those that can, without constructors. What they
+    /// Name and descriptor, one after the other, of those that can, without constructors. What they
     /// override or hide is not what a call of the class's method means.
     pub others: Vec<Vec<u8>>,
 }

@@ -9,26 +9,26 @@
 //! | probe | where |
 //! |---|---|
 //! | `enter(I)` | at the beginning of a method's code |
-//! | `touch(I)` | at the beginning of a method that does next to nothing, or has no room for more, instead of all that tell of calls |
-//! | `exit(I)` | before each return, and in a handler of all exceptions, which throws on, of methods that catch some; behind a leaf's call |
+//! | `touch(I)` | at the beginning of a method that does next to nothing, or has no room for more, instead of all that report calls |
+//! | `exit(I)` | before each return, and in a handler of all exceptions, which throws on, of methods that catch some; after a leaf's call |
 //! | `caught(I)` | at the exception handlers of code that calls: what was called may not have left |
 //! | `line(I)` | before what calls, allocates or initialises a class, where the line may be another |
 //! | `enterLeaf(I)` | before the call of a leaf, a method that is counted by its callers |
 //! | `allocated(Object)` | in `Object.<init>`, which each constructor calls in the end |
-//! | `array(...)`, `arrays(Object)` | behind the instructions that make arrays |
-//! | `made(Object)`, `reflected(Object)` | behind calls that return what the JVM itself has made |
+//! | `array(...)`, `arrays(Object)` | after the instructions that make arrays |
+//! | `made(Object)`, `reflected(Object)` | after calls that return what the JVM itself has made |
 //! | `withhold()` | before calls that make what is counted after the call of the method that they are in |
 //! | `cloned(Object, Object)` | after calls of `clone` on an object, with that object and what is returned |
-//! | `clonedAbove(Object, Class)` | behind `super.clone()` where the superclass may or may not have its own |
+//! | `clonedAbove(Object, Class)` | after `super.clone()` where the superclass may or may not have its own |
 //! | `traced(Throwable)` | where an exception has got its backtrace |
 //! | `mounted(Thread)`, `unmounted(Thread)` | where a virtual thread comes to a carrier, and leaves it |
 //!
 //! What probes throw at handlers and before returns, where the method itself throws nothing, is
 //! dropped: the JVM's stack may be full.
 //!
-//! A method that an exception unwinds tells of it only if it has handlers of its own. The others are
-//! still the innermost ones when `caught` or `exit` is called, which then leave them, too: the method
-//! that calls them is the innermost one of its name, as all later calls of it have told.
+//! A method that an exception unwinds reports it only if it has handlers of its own. The others are
+//! still the innermost ones when `caught` or `exit` is called, which then leave them, too: the
+//! method that calls them is the innermost one of its name, as all later calls of it have reported.
 #![forbid(unsafe_code)]
 
 mod class;
@@ -69,9 +69,9 @@ pub struct Probes {
     /// A handler of all exceptions in every method, also in those that catch none themselves. It
     /// matters where code without probes catches exceptions: where some classes are not selected.
     pub unwinding: bool,
-    /// Those that tell the current line.
+    /// Those that report the current line.
     pub lines: bool,
-    /// Those that tell of each object and array made.
+    /// Those that report each object and array made.
     pub heap: bool,
     /// Whether objects get a field for their record.
     pub object_record: bool,
@@ -90,7 +90,7 @@ pub struct MethodName<'a> {
     pub descriptor: &'a [u8],
     /// The file its class was compiled from. Not known of a leaf.
     pub source: Option<&'a [u8]>,
-    /// Whether it is known to be native. That of a leaf is told by [`leaves`] of its class.
+    /// Whether it is known to be native. That of a leaf is in [`leaves`] of its class.
     pub is_native: bool,
 }
 

@@ -112,8 +112,8 @@ impl<'c> Scanner<'c> {
         Ok(())
     }
 
-    /// Whether the code neither calls nor waits nor loops nor makes objects: it takes no time to speak
-    /// of, and nothing happens in its context.
+    /// Whether the code neither calls nor waits nor loops nor makes objects: it takes no time to
+    /// speak of, and nothing happens in its context.
     fn is_trivial(&self, code: &Code<'_>, kinds: Kinds) -> Result<bool, Error> {
         if code.bytes().len() > TRIVIAL_BYTES || code.exception_table().len() > 0 {
             return Ok(false);
@@ -199,8 +199,8 @@ impl<'c> Scanner<'c> {
         self.handlers.sort_unstable();
         self.handlers.dedup();
         self.catches = !self.handlers.is_empty();
-        // What a `synchronized` block does when it is unwound: it frees the monitor, covered by its own
-        // handler, and throws on. C1 compiles no call there (\"invalid parsing\").
+        // What a `synchronized` block does when it is unwound: it frees the monitor, covered by its
+        // own handler, and throws on. C1 compiles no call there (\"invalid parsing\").
         let frees = |pc: u16| self.monitor_exits.contains(&pc);
         for handler in code.exception_table().filter(|it| it.start_pc == it.handler_pc) {
             if (handler.start_pc..handler.end_pc).any(frees) {
@@ -300,7 +300,7 @@ impl<'c> Scanner<'c> {
         self.plan.add(instruction.next_pc(), Reach::FallThrough, ProbeCall::Fresh(helper));
     }
 
-    /// The probe for the current line, unless it is told already.
+    /// The probe for the current line, unless it is reported already.
     fn line(&mut self, lines: &mut LineCursor, pc: u16) {
         if let Some(line) = lines.current.filter(|_| lines.told != lines.current) {
             lines.told = lines.current;
@@ -378,7 +378,7 @@ struct LineCursor {
     next_line: usize,
     /// The line of the instruction.
     current: Option<u16>,
-    /// The line that the probes have told on every way to the instruction.
+    /// The line that the probes have reported on every way to the instruction.
     told: Option<u16>,
 }
 

@@ -1,5 +1,5 @@
 //! Sampled allocations: HotSpot's own sampler (JEP 331) picks objects, the agent asks where each
-//! came from and keeps a weak reference to it, so that it can tell later whether it lives.
+//! came from and keeps a weak reference to it, so that it is known later whether it lives.
 //!
 //! The sampler lets a random number of bytes pass between samples, exponential with the interval as
 //! its mean, each thread on its own. So an object of `s` bytes is picked with the probability
@@ -234,7 +234,7 @@ impl Table {
         self.live.len() >= 2 * self.swept.max(MIN_SWEPT / 2)
     }
 
-    /// Takes out the objects that are gone; `gone` tells it of the first ones.
+    /// Takes out the objects that are gone; `gone` says so of the first ones.
     fn remove(&mut self, gone: &[bool]) -> Vec<Live> {
         let mut gone = gone.iter();
         let dead = self.live.extract_if(.., |_| gone.next().is_some_and(|&gone| gone)).collect();

@@ -56,7 +56,7 @@ use crate::{hook, os};
 
 /// In the place of a tree: the thread has ended. PerkProbes has the same.
 const ENDED: i64 = -1;
-/// Recorded to this depth or deeper, call paths are told apart whole, and recursion is folded.
+/// Recorded to this depth or deeper, call paths are distinguished whole, and recursion is folded.
 const WHOLE_DEPTH: u32 = 256;
 
 /// See the module.
@@ -283,8 +283,8 @@ impl ExactEngine {
         }
     }
 
-    /// Counts the classes that no agent is shown: the hidden ones, in whose signature the JVM writes a
-    /// dot before what makes them unique.
+    /// Counts the classes that no agent is shown: the hidden ones, in whose signature the JVM
+    /// writes a dot before what makes them unique.
     fn count_unseen(&self, jni: Jni<'_>) {
         let classes = self.common.jvmti.loaded_classes(jni).unwrap_or_default();
         let is_hidden = |class: &Local<'_>| {
@@ -366,7 +366,7 @@ impl Analysis for ExactEngine {
         // Its fields must stay the same.
         let has_record = redefined.map(|class| {
             let name = self.names().of(OBJECT_RECORD);
-            // One that does not tell has what a new one gets.
+            // One that does not answer has what a new one gets.
             let field = self.common.jvmti.declared_int_field(&class, &name);
             field.map_or(true, |field| field.is_some())
         });
@@ -410,7 +410,7 @@ impl Analysis for ExactEngine {
     }
 }
 
-/// The call paths that must be told apart for traces of the depth asked for.
+/// The call paths that must be distinguished for traces of the depth asked for.
 fn contexts(depth: u32) -> Contexts {
     match depth {
         WHOLE_DEPTH.. => Contexts::Folded,

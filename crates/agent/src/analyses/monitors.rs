@@ -1,12 +1,12 @@
-//! Contention: the JVM tells when a thread cannot have a monitor at once, when it has it, and when
+//! Contention: the JVM reports when a thread cannot have a monitor at once, when it has it, and when
 //! it waits to be notified. A monitor that is free costs nothing, as there is no event.
 //!
 //! What takes time is done where a thread begins to wait, as it loses nothing by that: its stack is
 //! walked there, and its row found. Where it goes on, it may have the monitor that others want, so
 //! there is only a clock to be read and a number to be added, without the recorder's lock.
 //!
-//! Threads are told apart by themselves and not by what carries them: a virtual thread can go on on
-//! another carrier than it began to wait on.
+//! Threads are distinguished by themselves and not by what carries them: a virtual thread can go on
+//! on another carrier than it began to wait on.
 
 mod moment;
 mod parking;
@@ -66,7 +66,7 @@ struct Row {
 enum For {
     /// To have a lock.
     Lock,
-    /// To be told of something.
+    /// To be notified of something.
     Notice,
 }
 
@@ -82,8 +82,8 @@ struct Waiting {
     since: Instant,
     /// A virtual thread: nobody else knows of it.
     thread: Option<Arc<Global>>,
-    /// The monitor of a virtual thread, or of one that waits to be notified: since JDK 23 the JVM does
-    /// not tell.
+    /// The monitor of a virtual thread, or of one that waits to be notified: since JDK 23 the JVM
+    /// does not report it.
     monitor: Option<Arc<Global>>,
 }
 
@@ -143,8 +143,8 @@ impl Monitors {
         self.begin(jni, thread, lock, (LockKind::Monitor, what))
     }
 
-    /// The calling thread begins to wait for a lock, of which the class is given, and the object of a
-    /// monitor. Answers its slot and the lock's class.
+    /// The calling thread begins to wait for a lock, of which the class is given, and the object of
+    /// a monitor. Answers its slot and the lock's class.
     fn begin(
         &self,
         jni: Jni<'_>,

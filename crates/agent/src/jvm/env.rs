@@ -362,7 +362,7 @@ impl Jvmti {
         }
     }
 
-    /// The source file of a class, if it tells one.
+    /// The source file of a class, if it names one.
     pub(crate) fn source_file(self, class: &(impl Reference + ?Sized)) -> Option<String> {
         let mut name = null_mut();
         // SAFETY: the environment and reference are valid; the string is ours to free.
@@ -372,7 +372,7 @@ impl Jvmti {
         }
     }
 
-    /// The lines of a method, if it tells them.
+    /// The lines of a method, if it has them.
     pub(crate) fn line_table(self, method: MethodRef) -> Option<LineTable> {
         let (mut count, mut table): (_, *mut jvmtiLineNumberEntry) = (0, null_mut());
         // SAFETY: the environment is valid, the method id came from the JVM; the table has `count`
@@ -402,7 +402,7 @@ impl Jvmti {
         unsafe { call!(self.0, SetTag, object.raw(), tag) };
     }
 
-    /// HotSpot's extension that tells which virtual thread a carrier runs (JDK 21 and later).
+    /// HotSpot's extension that reports which virtual thread a carrier runs (JDK 21 and later).
     pub(crate) fn virtual_thread_function(self) -> Option<VirtualThreadFunction> {
         let (mut count, mut functions): (_, *mut jvmtiExtensionFunctionInfo) = (0, null_mut());
         // SAFETY: the environment is valid; the array has `count` entries, whose strings and

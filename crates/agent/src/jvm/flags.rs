@@ -28,7 +28,7 @@ struct Type {
 /// The value of a flag that is a `bool`; `None` if there is no such flag, or no table of them.
 pub(crate) fn bool_flag(name: &CStr) -> Option<bool> {
     // SAFETY: the JVM exports these symbols, each a pointer to a table that ends with an entry
-    // without a name; the tables tell where the flags are, and of what size.
+    // without a name; the tables say where the flags are, and of what size.
     unsafe {
         let fields: *const Field = table(c"gHotSpotVMStructs")?;
         let types: *const Type = table(c"gHotSpotVMTypes")?;

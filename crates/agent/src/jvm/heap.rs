@@ -1,4 +1,4 @@
-//! What the JVM tells of its heap and of the sizes of objects.
+//! What the JVM reports of its heap and of the sizes of objects.
 
 use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
@@ -103,8 +103,8 @@ impl Jvmti {
         }
     }
 
-    /// What sizes of objects and arrays follow from, as those of some arrays tell, which are made when
-    /// it is asked first.
+    /// What sizes of objects and arrays follow from, as those of some arrays show, which are made
+    /// when it is asked first.
     pub(crate) fn object_layout(self, jni: Jni<'_>) -> Option<layout::Jvm> {
         static LAYOUT: OnceLock<Option<layout::Jvm>> = OnceLock::new();
         *LAYOUT.get_or_init(|| self.measured_layout(jni))
@@ -119,8 +119,8 @@ impl Jvmti {
         )
     }
 
-    /// The number and size of all objects in the heap, reachable or not yet collected, but for those of
-    /// the classes with these tags.
+    /// The number and size of all objects in the heap, reachable or not yet collected, but for
+    /// those of the classes with these tags.
     pub(crate) fn heap_totals(self, without: &[i64]) -> Result<(u64, u64), jvmtiError> {
         struct Totals<'a> {
             count: u64,
@@ -150,8 +150,8 @@ impl Jvmti {
         Ok((totals.count, totals.bytes))
     }
 
-    /// The number and size of the objects of a class that the program can reach. The class must have a
-    /// tag, its objects none.
+    /// The number and size of the objects of a class that the program can reach. The class must
+    /// have a tag, its objects none.
     pub(crate) fn reachable_totals(
         self,
         class: &(impl Reference + ?Sized),
@@ -196,8 +196,9 @@ impl Jvmti {
         let forgotten =
             jvmtiHeapCallbacks { heap_iteration_callback: Some(forget), ..Default::default() };
         let argument = std::ptr::from_mut(&mut totals).cast();
-        // SAFETY: the environment and class are valid; no filter and no object means all objects of the
-        // class that can be reached; the callbacks call nothing of the JVM, and the totals live longer.
+        // SAFETY: the environment and class are valid; no filter and no object means all objects of
+        // the class that can be reached; the callbacks call nothing of the JVM, and the totals live
+        // longer.
         unsafe {
             let walked = call!(env, FollowReferences, 0, class, null_mut(), &found, argument).ok();
             let filter = JVMTI_HEAP_FILTER_UNTAGGED;

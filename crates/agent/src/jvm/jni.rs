@@ -314,7 +314,7 @@ impl<'a> Jni<'a> {
         }
     }
 
-    /// Takes over a result; an exception is cleared, as it is no business of the program's.
+    /// Takes over a result; an exception is cleared, as it does not concern the program.
     ///
     /// # Safety
     /// `object` must be null or a local reference of this thread that nobody else deletes.
@@ -330,7 +330,7 @@ impl<'a> Jni<'a> {
         unsafe { self.checked(((**self.0).v1_2.NewStringUTF)(self.0, text.as_ptr())) }
     }
 
-    /// Takes the exception that the thread has, as its `toString` tells it.
+    /// Takes the exception that the thread has, as its `toString` gives it.
     pub(super) fn take_exception(self) -> Option<String> {
         let env = self.0;
         let signature = c"()Ljava/lang/String;";

@@ -17,7 +17,7 @@ pub(crate) type MountFunction = unsafe extern "C" fn(JvmtiEnv, *mut JNIEnv, jthr
 /// What a thread does, and where.
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadMoment {
-    /// The bits of `JVMTI_THREAD_STATE_`; 0 where the JVM cannot tell.
+    /// The bits of `JVMTI_THREAD_STATE_`; 0 where the JVM does not say.
     pub(crate) state: i32,
     /// The frames, the innermost first.
     pub(crate) stack: Vec<StackFrame>,
@@ -82,8 +82,9 @@ impl Jvmti {
 
     /// The platform thread that has a monitor, and how often it has entered it.
     ///
-    /// The JVM also lists those that wait. JDK 21 makes references of that which are none, where some
-    /// of them are virtual, so nobody looks at the list: what it holds is freed with the local frame.
+    /// The JVM also lists those that wait. JDK 21 makes references of that which are none, where
+    /// some of them are virtual, so nobody looks at the list: what it holds is freed with the local
+    /// frame.
     pub(crate) fn monitor_owner<'a>(
         self,
         jni: Jni<'a>,
@@ -102,8 +103,8 @@ impl Jvmti {
         }
     }
 
-    /// Has HotSpot tell when a virtual thread has begun to run on a carrier, and when it is about to leave
-    /// it (JDK 21 and later); `None` where it does not.
+    /// Has HotSpot report when a virtual thread has begun to run on a carrier, and when it is about
+    /// to leave it (JDK 21 and later); `None` where it does not.
     ///
     /// # Safety
     /// The functions must be good for any thread and as long as the process lives.

@@ -133,11 +133,11 @@ impl Weak {
     /// The address of its object; 0 if that is gone.
     ///
     /// # Safety
-    /// The reference must not have been deleted. It is no address that the answer says but where a
+    /// The reference must not have been deleted. The answer is not an address except where a
     /// collector has plain ones in references (Serial, Parallel and G1), and not for long unless
     /// the JVM stands still.
     pub(crate) unsafe fn address(&self) -> u64 {
-        /// The bits that tell kinds of references apart.
+        /// The bits that distinguish kinds of references.
         const KIND: usize = 0b11;
         // SAFETY: HotSpot's reference is the address of the word that the collector updates.
         unsafe { ((self.0 as usize & !KIND) as *const u64).read_volatile() }
@@ -153,7 +153,7 @@ impl Weak {
         unsafe { self.address() < LEAST_ADDRESS }
     }
 
-    /// The raw reference; never null. It is no [`Reference`], as its object may be gone.
+    /// The raw reference; never null. It is not a [`Reference`], as its object may be gone.
     pub(super) fn raw(&self) -> jobject {
         self.0
     }

@@ -48,8 +48,8 @@ enum Shown {
 }
 
 impl OutputFile {
-    /// Opens the temporary file beside `target`, or what `target` is if it is no file. It stays there
-    /// when it does not get its name.
+    /// Opens the temporary file beside `target`, or what `target` is if it is not a file. It stays
+    /// there when it does not get its name.
     pub(super) fn create(target: &Path, access: Access) -> io::Result<Self> {
         let mut destination = Destination::open(target, access)?;
         if let Destination::File(part) = &mut destination {
@@ -132,8 +132,8 @@ impl OutputFile {
         }
     }
 
-    /// Writes the first bytes of what is pending: the whole records, or all. Where that fails, a regular file has whole records
-    /// all the same.
+    /// Writes the first bytes of what is pending: the whole records, or all. Where that fails, a
+    /// regular file has whole records all the same.
     fn write_pending(&mut self, count: usize) -> io::Result<()> {
         let mut file = self.destination.file();
         if let Err(error) = file.write_all(&self.pending[..count]) {

@@ -148,7 +148,7 @@ impl Fields {
     }
 
     /// The fields of a contention group, or those in none, with their indexes, in the order in
-    /// which they are placed: the largest first, and references behind or before all others.
+    /// which they are placed: the largest first, and references after or before all others.
     pub(super) fn in_order(
         &self,
         group: Option<usize>,
@@ -187,7 +187,7 @@ impl Contention {
 /// A pointer of the JVM.
 const POINTER: FieldKind = EightBytes;
 
-/// The fields that HotSpot adds behind those of a class file: its `*_INJECTED_FIELDS`
+/// The fields that HotSpot adds after those of a class file: its `*_INJECTED_FIELDS`
 /// (`javaClasses.hpp`). Where they changed between 17, 21 and 25, the versions between those are
 /// not tested.
 fn added_by_hotspot(class: &[u8], feature_version: u32) -> &'static [FieldKind] {

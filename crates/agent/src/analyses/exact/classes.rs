@@ -35,7 +35,7 @@ pub(super) struct Classes {
     pub(super) counts: Counts,
 }
 
-/// What the accounting tells.
+/// What the accounting shows.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) classes: AtomicU64,
@@ -99,7 +99,7 @@ impl Classes {
     }
 
     /// The class with its probes; `None` leaves it as it is. One that is redefined must keep the
-    /// fields that it has: whether that for records is among them is told then.
+    /// fields that it has: `has_record` says then whether that for records is among them.
     pub(super) fn transform(
         &self,
         recorder: &Mutex<Recorder>,
@@ -206,8 +206,8 @@ impl Classes {
         symbols.method(method).index() as u32
     }
 
-    /// The class that declares a method, which is `owner` or one of those above it, and what is known
-    /// of the method if it is a leaf.
+    /// The class that declares a method, which is `owner` or one of those above it, and what is
+    /// known of the method if it is a leaf.
     fn declaration(
         &self,
         owner: &[u8],
@@ -298,7 +298,7 @@ impl View<'_> {
 
 impl Methods for View<'_> {
     fn number(&mut self, method: &MethodName<'_>) -> u32 {
-        // A leaf is told by the class that the call names, and without a file.
+        // A leaf is named by the class that the call names, and without a file.
         let of_leaf = method.source.is_none().then(|| self.classes.of_leaf(method)).flatten();
         let (class_name, source) = match &of_leaf {
             Some((class, source)) => (class.as_slice(), source.as_deref()),

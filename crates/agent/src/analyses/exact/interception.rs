@@ -1,5 +1,5 @@
 //! The JNI functions that make objects: no probe sees what native code makes by them, and the JVM
-//! does not tell of it. So functions of perk's stand in their place, which call them and count.
+//! does not report it. So functions of perk's stand in their place, which call them and count.
 //!
 //! Not among them are those that run a constructor (`NewObject`, `NewDirectByteBuffer`): the probe
 //! in `Object.<init>` counts what they make.
@@ -50,9 +50,9 @@ pub(super) fn begin(
     result.map_err(|error| format!("the JVM keeps its JNI functions: {error}"))
 }
 
-/// Name and signature of `Unsafe.allocateInstance`. It is counted behind its calls, and the JVM tells
-/// of each object besides, which takes as long as ten such calls. JNI's function does the same and is
-/// not told of.
+/// Name and signature of `Unsafe.allocateInstance`. It is counted after its calls, and the JVM
+/// reports each object besides, which takes as long as ten such calls. JNI's function does the same
+/// without a report.
 pub(super) const ALLOCATE: (&str, &str) =
     ("allocateInstance", "(Ljava/lang/Class;)Ljava/lang/Object;");
 

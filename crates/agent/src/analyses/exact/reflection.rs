@@ -1,6 +1,6 @@
-//! What perk adds to classes is no part of the program: `Class.getDeclaredFields0`, from which all of
-//! reflection has its fields, leaves it out. Their names end in what is drawn for each JVM, so that
-//! nobody asks for them by name.
+//! What perk adds to classes is not part of the program: `Class.getDeclaredFields0`, from which all
+//! of reflection has its fields, leaves it out. Their names end in what is drawn for each JVM, so
+//! that nobody asks for them by name.
 
 use std::ffi::c_void;
 use std::mem::transmute;

@@ -2,9 +2,9 @@
 //!
 //! A *site* is a class allocated on a line of a node of a call tree; its counts are a record in
 //! native memory ([`records`]), which probes write to. Objects hold the index of their record in a
-//! field that perk adds to the class right below `java.lang.Object` ([`fields`]), from which a walk of
-//! the heap tells what is live. Arrays have no such field, nor have objects of a few classes: weak
-//! references are kept of them, in the tree of the thread that made them.
+//! field that perk adds to the class right below `java.lang.Object` ([`fields`]), from which a walk
+//! of the heap shows what is live. Arrays have no such field, nor have objects of a few classes:
+//! weak references are kept of them, in the tree of the thread that made them.
 
 mod fields;
 mod fillers;
@@ -220,8 +220,8 @@ impl AllocationSites {
         tree.site_paths(&self.records)
     }
 
-    /// Whether an object or array that the JVM tells of was counted before. While the JVM works for
-    /// one native method it tells in the end of all that it allocated for the thread: also of what
+    /// Whether an object or array that the JVM reports was counted before. While the JVM works for
+    /// one native method it reports in the end all that it allocated for the thread: also what
     /// class loaders that it called allocated, by Java code and by JNI.
     pub(super) fn is_counted(
         &self,
@@ -255,7 +255,7 @@ impl AllocationSites {
         }
     }
 
-    /// The size of an array; 0 for an object, whose class tells its size.
+    /// The size of an array; 0 for an object, whose size follows from its class.
     fn kept_bytes(&self, class: u32, made: &NewObject<'_>) -> u64 {
         let class = ClassId::new(class as usize - 1);
         let is_array =
@@ -276,7 +276,7 @@ impl AllocationSites {
             ("Ljava/lang/Object;", "clone") => true,
             ("Ljava/lang/reflect/Array;", "newArray" | "multiNewArray") => true,
             ("Ljdk/internal/misc/Unsafe;", "allocateInstance") => true,
-            // The constructor has run when the JVM tells of the object.
+            // The constructor has run when the JVM reports the object.
             (_, "newInstance0") => true,
             _ => false,
         };
@@ -298,7 +298,7 @@ impl AllocationSites {
         }
         let source = Source { jvmti: self.jvmti, jni, classes, recorder };
         let loaded = self.jvmti.loaded_classes(jni).unwrap_or_default();
-        // Their tags tell the walk what is what.
+        // By their tags the walk knows what is what.
         let loaded = loaded.iter().map(|class| (class_id(self.jvmti, recorder, class).0, class));
         let loaded: FxHashMap<_, _> = loaded.collect();
         let has_field = lock(&self.fields).by_number();

@@ -97,7 +97,8 @@ impl ExactEngine {
             if self.per_thread {
                 self.pool.release(tree);
             }
-            // Where virtual threads have platform threads of their own, the JVM tells of no other end.
+            // Where virtual threads have platform threads of their own, the JVM reports no other
+            // end.
             if !self.clock.put_down()
                 && let (_, Some(guests)) = self.clock.thread_ended()
             {

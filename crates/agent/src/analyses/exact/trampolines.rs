@@ -1,21 +1,21 @@
-//! Native methods of the program, counted however they are called: by a virtual call or one through an
-//! interface, by reflection, a method handle, a hidden class, or JNI.
+//! Native methods of the program, counted however they are called: by a virtual call or one through
+//! an interface, by reflection, a method handle, a hidden class, or JNI.
 //!
-//! The JVM tells of each native method where it binds it to a function (NativeMethodBind). In the
+//! The JVM reports each native method where it binds it to a function (NativeMethodBind). In the
 //! function's place it gets a *trampoline*, which enters the method in the thread's tree as a probe
-//! would, calls the function with the same arguments, leaves the method, and answers what the function
-//! did. So a call counts once, on any way to the method, and no class is changed: a wrapper method
-//! under a native method prefix would be seen by reflection, in stack traces, and by natives that look
-//! for their caller. A probe at a virtual call would have to find the method that the JVM is about to
-//! choose.
+//! would, calls the function with the same arguments, leaves the method, and answers what the
+//! function did. So a call counts once, on any way to the method, and no class is changed: a
+//! wrapper method under a native method prefix would be seen by reflection, in stack traces, and by
+//! natives that look for their caller. A probe at a virtual call would have to find the method that
+//! the JVM is about to choose.
 //!
 //! A trampoline does not know the types of the arguments; it keeps all registers that can hold some,
 //! and copies the stack. It is a few instructions that pass their own address on; which function it
 //! stands for is in a table, so that no code is made at run time.
 //!
-//! The JDK's own natives are left alone, and counted at calls that are bound ([`Leaves`]): some of them
-//! change what thread is the current one, or run where no Java code may, and many are called so often
-//! that what a trampoline costs would be felt.
+//! The JDK's own natives are left alone, and counted at calls that are bound ([`Leaves`]): some of
+//! them change what thread is the current one, or run where no Java code may, and many are called
+//! so often that what a trampoline costs would be felt.
 //!
 //! [`Leaves`]: perk_instrument::Leaves
 
@@ -113,8 +113,8 @@ fn first() -> usize {
     (code::trampolines as *const () as usize).next_multiple_of(code::TRAMPOLINE_BYTES)
 }
 
-/// How many arguments of a native method are passed on the stack, each in a word, where the first ones
-/// of each kind are in registers.
+/// How many arguments of a native method are passed on the stack, each in a word, where the first
+/// ones of each kind are in registers.
 fn stack_words(signature: &str) -> usize {
     // The environment, and the object or class.
     let (mut others, mut floats) = (2, 0);
@@ -142,7 +142,7 @@ fn stack_words(signature: &str) -> usize {
 /// Only trampolines call it, with the environment of their thread and room for the answer.
 unsafe extern "C" fn enter(env: *mut JNIEnv, place: usize, passage: *mut Passage) {
     let native = NATIVES[place_of(place)].load(Acquire);
-    // SAFETY: a trampoline is bound behind its place in the table, which is never taken back.
+    // SAFETY: a trampoline is bound after its place in the table, which is never taken back.
     let (native, passage) = unsafe { (&*native, &mut *passage) };
     let Native { number, function, stack_words } = *native;
     *passage = Passage { function, stack_words, number, is_entered: false };
@@ -153,8 +153,8 @@ unsafe extern "C" fn enter(env: *mut JNIEnv, place: usize, passage: *mut Passage
     });
 }
 
-/// The function has returned. If it has thrown, JNI must not be used: the next probe that is met leaves
-/// the method, as it does for methods with bytecode.
+/// The function has returned. If it has thrown, JNI must not be used: the next probe that is met
+/// leaves the method, as it does for methods with bytecode.
 ///
 /// # Safety
 /// As of [`enter`], which has filled the passage.

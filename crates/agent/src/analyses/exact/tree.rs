@@ -36,7 +36,7 @@ const FIRST_CHUNK: usize = 8;
 const FIRST_TABLE: usize = 32;
 const FIRST_STACK: usize = 24;
 
-/// Which call paths are told apart.
+/// Which call paths are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Contexts {
     /// All, but that a method which is called while it runs goes on in the context of its outer
@@ -68,7 +68,8 @@ struct Trees {
     free: Vec<&'static Tree>,
 }
 
-/// One thread's tree, or that of a platform thread's virtual threads. Java code knows the layout of what comes before `inner`.
+/// One thread's tree, or that of a platform thread's virtual threads. Java code knows the layout of
+/// what comes before `inner`.
 #[repr(C)]
 #[derive(Debug)]
 pub(super) struct Tree {
@@ -96,11 +97,11 @@ struct Inner {
     count: usize,
     table: Box<[AtomicU64]>,
     stack: Box<[AtomicU64]>,
-    /// The smaller ones that it had before. A thread whose own stack overflows after it got a larger one
-    /// here, and before it could write down where that is, goes on with what it had.
+    /// The smaller ones that it had before. A thread whose own stack overflows after it got a
+    /// larger one here, and before it could write down where that is, goes on with what it had.
     outgrown: Vec<Box<[AtomicU64]>>,
-    /// The addresses of the virtual threads that are parked with nodes of this tree, where their time
-    /// goes on.
+    /// The addresses of the virtual threads that are parked with nodes of this tree, where their
+    /// time goes on.
     parked: Vec<u64>,
     /// Under this node stand methods whose path is not known, as there was no room for it.
     lost: Option<&'static Node>,

@@ -14,7 +14,7 @@ use crate::os;
 /// How long the thread waits for more when it has read all there is.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// How often it is told how much was read.
+/// How often progress is reported.
 const PROGRESS: Duration = Duration::from_secs(1);
 
 /// Blocks are given back when so many bytes of them have been read.
@@ -29,7 +29,7 @@ pub(super) struct GrowingFile<'a> {
     file: Option<File>,
     read_bytes: u64,
     released_bytes: u64,
-    /// Is told of the bytes read, from time to time.
+    /// Gets the number of bytes read, from time to time.
     progress: &'a (dyn Fn(u64) + Sync),
     /// When that is due.
     due: Instant,

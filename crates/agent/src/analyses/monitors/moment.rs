@@ -1,10 +1,10 @@
 //! MONITOR DUMP: all threads and monitors.
 //!
-//! No thread is stopped for it but for the instant in which the JVM looks at all stacks. So states and
-//! traces are of one moment; what each thread has and waits for, and who has each monitor, is asked a
-//! little later, one after the other. Threads that do not go on in between, as those of a deadlock,
-//! are shown as they are. What looks like a deadlock and is none, as its threads have gone on, is
-//! taken apart.
+//! No thread is stopped for it but for the instant in which the JVM looks at all stacks. So states
+//! and traces are of one moment; what each thread has and waits for, and who has each monitor, is
+//! asked a little later, one after the other. Threads that do not go on in between, as those of a
+//! deadlock, are shown as they are. What looks like a deadlock and is none, as its threads have
+//! gone on, is taken apart.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -220,8 +220,8 @@ impl Monitors {
         if is_blocked { &mut row.blocked } else { &mut row.waiting }.push(thread.serial);
     }
 
-    /// Asks who has each monitor. Of platform threads the JVM tells, and how often they have entered it;
-    /// what is known of virtual ones stays.
+    /// Asks who has each monitor. The JVM reports platform threads, and how often they have entered
+    /// it; what is known of virtual ones stays.
     fn find_owners(&self, found: &mut Found<'_>, serials: &Serials<'_, '_>) {
         let jni = found.jni;
         for (row, object) in found.rows.iter_mut().zip(&found.objects) {
@@ -239,8 +239,8 @@ impl Monitors {
         }
     }
 
-    /// Takes circles of threads apart that have not waited all the time: their parts are of different
-    /// moments.
+    /// Takes circles of threads apart that have not waited all the time: their parts are of
+    /// different moments.
     fn take_apart(&self, dump: &mut MonitorDump, watched: &[Watched<'_>]) {
         let waits_still = |serial: u32| {
             let thread = watched.iter().find(|thread| thread.serial == serial);

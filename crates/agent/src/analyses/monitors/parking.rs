@@ -1,10 +1,10 @@
 //! Parking: the locks and queues of `java.util.concurrent` have no monitors, their threads park.
 //!
-//! A platform thread parks in the native method `Unsafe.park`, of which the JVM tells when it is bound,
-//! so that a function of perk's stands in its place and calls it. A virtual thread unmounts instead,
-//! of which HotSpot tells by an event (JDK 21 and later). What a thread parks for is in the field
-//! that `LockSupport` sets for tools such as this. No class is changed, and threads that do not park
-//! cost nothing.
+//! A platform thread parks in the native method `Unsafe.park`, which the JVM reports when it is
+//! bound, so that a function of perk's stands in its place and calls it. A virtual thread unmounts
+//! instead, which HotSpot reports by an event (JDK 21 and later). What a thread parks for is in the
+//! field that `LockSupport` sets for tools such as this. No class is changed, and threads that do
+//! not park cost nothing.
 
 use std::ffi::c_void;
 use std::sync::OnceLock;
@@ -41,7 +41,7 @@ pub(crate) struct Parking {
     stamped: Option<Global>,
     /// How often a lock's owner has entered it, if the JDK has these classes.
     entries: Option<Entries>,
-    /// Stands for a blocker that is not told.
+    /// Stands for a blocker that is not known.
     unknown: Global,
 }
 
@@ -97,7 +97,7 @@ impl Parking {
         })
     }
 
-    /// What a thread parks for, as far as it tells.
+    /// What a thread parks for, as far as that is known.
     pub(super) fn blocker<'a>(
         &self,
         jni: Jni<'a>,
@@ -118,7 +118,7 @@ impl Parking {
         jni.is_instance(lock, &self.ownable).then(owner).flatten()
     }
 
-    /// How often the owner of a lock has entered it; 0 where its class does not tell.
+    /// How often the owner of a lock has entered it; 0 where its class does not say.
     pub(super) fn entry_count(&self, jni: Jni<'_>, lock: &(impl Reference + ?Sized)) -> u32 {
         self.entries.as_ref().and_then(|entries| entries.count(jni, lock)).unwrap_or(0)
     }
@@ -135,7 +135,7 @@ impl Parking {
 }
 
 impl Monitors {
-    /// Looks at parking from now on. The JVM must have told where `Unsafe.park` is.
+    /// Looks at parking from now on. The JVM must have reported where `Unsafe.park` is.
     ///
     /// # Errors
     /// Why that cannot be, for one line.

@@ -49,7 +49,7 @@ pub(super) struct Due {
 }
 
 impl Due {
-    /// Whether the thread runs now, or waits for a CPU. Where nobody can tell, it is taken to run.
+    /// Whether the thread runs now, or waits for a CPU. Where that is not known, it is taken to run.
     pub(super) fn is_running(&self) -> bool {
         let Some(tid) = self.thread.tid() else { return true };
         // A clock that went on since is proof and costs less than to ask for the state.
@@ -131,7 +131,8 @@ impl Clocks {
         without.map(|watched| Arc::clone(&watched.thread)).collect()
     }
 
-    /// Adds the CPU time that the thread at `index` has burned up to `cpu_ns`; answers how much it is.
+    /// Adds the CPU time that the thread at `index` has burned up to `cpu_ns`; answers how much it
+    /// is.
     pub(super) fn advance(&mut self, index: usize, cpu_ns: u64) -> u64 {
         let watched = &mut self.threads[index];
         let burned_ns = cpu_ns.saturating_sub(watched.cpu_ns);

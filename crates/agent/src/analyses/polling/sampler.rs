@@ -102,7 +102,7 @@ impl<'a> Sampler<'a> {
         self.idle_ticks = 0;
         self.busy_ticks += 1;
 
-        // What only the JVM can tell is asked before the table is locked.
+        // What only the JVM knows is asked before the table is locked.
         let older_clocks = self.older_clocks();
         let mut due = Vec::new();
         let mut clocks = lock(&self.polling.clocks);

@@ -197,7 +197,7 @@ unsafe extern "system" fn object(
 }
 
 /// A primitive field of that object. perk's is the first that the topmost of its classes declares
-/// which declares any, and so has the lowest number of all that are no static ones: fields of
+/// which declares any, and so has the lowest number of all that are not static: fields of
 /// superclasses come before those of subclasses (JVMTI, "Heap Callback: Field Index").
 unsafe extern "system" fn field(
     kind: jvmtiHeapReferenceKind,
@@ -212,7 +212,7 @@ unsafe extern "system" fn field(
     let walk = unsafe { &mut *walk.cast::<Walk<'_>>() };
     let class = u32::try_from(class_tag).unwrap_or(0);
     if kind == JVMTI_HEAP_REFERENCE_FIELD && walk.has_field.get(class as usize) == Some(&true) {
-        // SAFETY: this is the information for fields; the type tells which value there is.
+        // SAFETY: this is the information for fields; the type says which value there is.
         let (index, value) = unsafe {
             let is_int = value_type == JVMTI_PRIMITIVE_TYPE_INT;
             ((*info).field.index, if is_int { value.i } else { 0 })

@@ -37,7 +37,7 @@ const NO_CLASS: u32 = u32::MAX;
 const MOST_RECORDS: usize = 1 << 25;
 /// Where there is no space for so many, less do, down to this.
 const LEAST_RECORDS: usize = 1 << 17;
-/// The last ones are for sites of a class whose place is not told.
+/// The last ones are for sites of a class whose place is not known.
 const RESERVE: usize = 1 << 16;
 
 /// Of so many classes it is kept whether they inherit `clone`; of others it is asked each time.

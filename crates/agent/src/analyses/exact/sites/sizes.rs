@@ -1,4 +1,5 @@
-//! The sizes of objects as the JVM counts them without perk: the layout of a class's fields tells.
+//! The sizes of objects as the JVM counts them without perk: they follow from the layout of a
+//! class's fields.
 
 use std::sync::Mutex;
 
@@ -61,7 +62,7 @@ impl ClassSizes {
         };
         let superclass = self.add(source, &superclass);
         let fields = match source.jvmti.is_of_boot_loader(source.jni, class) {
-            // The class file tells of what is laid out in a way of its own.
+            // The class file shows what is laid out in a way of its own.
             true => source.classes.boot_fields(name.as_bytes(), &self.jvm),
             false => None,
         };
@@ -70,7 +71,7 @@ impl ClassSizes {
     }
 }
 
-/// The fields that a class declares for its instances, as far as the JVM tells them.
+/// The fields that a class declares for its instances, as far as the JVM reports them.
 fn fields_by_jvmti(jvmti: Jvmti, class: &(impl Reference + ?Sized)) -> Fields {
     let fields = jvmti.instance_fields(class).unwrap_or_default();
     let fields = fields.iter().filter(|(name, _)| !name.starts_with(PREFIX));

@@ -12,7 +12,7 @@ pub(super) const FLOAT_REGISTERS: usize = 8;
 /// Each begins at a multiple of it.
 pub(super) const TRAMPOLINE_BYTES: usize = 8;
 
-/// All trampolines, one behind the other. Each passes its address on in x16, which no function
+/// All trampolines, one after the other. Each passes its address on in x16, which no function
 /// expects anything in.
 ///
 /// # Safety

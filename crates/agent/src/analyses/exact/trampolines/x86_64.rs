@@ -12,7 +12,7 @@ pub(super) const FLOAT_REGISTERS: usize = 8;
 /// Each begins at a multiple of it.
 pub(super) const TRAMPOLINE_BYTES: usize = 16;
 
-/// All trampolines, one behind the other. Each passes an address in itself on in r11, which no
+/// All trampolines, one after the other. Each passes an address in itself on in r11, which no
 /// function expects anything in.
 ///
 /// # Safety

@@ -1,6 +1,6 @@
-//! Virtual threads that no platform thread carries. There may be very many, so little is kept of each:
-//! the nodes and lines of its open calls. While it is carried it uses the tree of its platform thread's
-//! guests; where threads are told apart it has a tree of its own.
+//! Virtual threads that no platform thread carries. There may be very many, so little is kept of
+//! each: the nodes and lines of its open calls. While it is carried it uses the tree of its
+//! platform thread's guests; where threads are distinguished it has a tree of its own.
 //!
 //! When it leaves, its open calls end; when it goes on, they begin anew. They are counted once, and
 //! their time is the sum of the parts.
@@ -12,7 +12,7 @@ use super::stack::Times;
 use super::{Inner, Tree, TreePool};
 use crate::sync::lock;
 
-/// What tells the address of one from that of a tree, which is even.
+/// What distinguishes the address of one from that of a tree, which is even.
 const MARK: u64 = 1;
 
 /// See the module.

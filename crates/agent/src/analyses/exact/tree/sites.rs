@@ -28,7 +28,7 @@ pub(in crate::analyses::exact) struct Position {
     pub(in crate::analyses::exact) node: u64,
     /// That of the node that it has called last; that of nobody's child if it has called none.
     pub(in crate::analyses::exact) last: u64,
-    /// The line that it is at; 0 where it is not told.
+    /// The line that it is at; 0 where it is not known.
     pub(in crate::analyses::exact) line: u16,
 }
 
