@@ -7,6 +7,6 @@ mod targets;
 
 /// Runs a target. Panics where there is a fault, and where there is no such target.
 pub fn run(name: &str, bytes: &[u8]) {
-    let target = targets::TARGETS.iter().find(|target| target.0 == name);
-    target.expect("a target of the list").1(bytes);
+    let target = targets::Target::all().find(|target| target.name() == name);
+    target.expect("a target of the list").run(bytes);
 }

@@ -16,7 +16,7 @@ use perk_control::Command;
 use perk_control::commands::Threads;
 use perk_testkit::{fixture, workspace};
 
-use targets::{TARGETS, Target};
+use targets::Target;
 
 /// Larger files are no seeds: the time is better spent on more cases.
 const SEED_LIMIT_BYTES: u64 = 64 * 1024;
@@ -61,9 +61,9 @@ impl<'a> Arguments<'a> {
 
     /// The target that is named, or each.
     fn targets(&self) -> Result<Vec<Target>> {
-        let is_chosen = |target: &Target| self.target.is_none_or(|name| name == target.0);
-        let chosen: Vec<Target> = TARGETS.into_iter().filter(is_chosen).collect();
-        let names = || TARGETS.map(|target| target.0).join(", ");
+        let is_chosen = |target: &Target| self.target.is_none_or(|name| name == target.name());
+        let chosen: Vec<Target> = Target::all().filter(is_chosen).collect();
+        let names = || Target::all().map(Target::name).collect::<Vec<_>>().join(", ");
         ensure!(!chosen.is_empty(), "no such target; there are {}", names());
         Ok(chosen)
     }
@@ -86,7 +86,8 @@ fn replay(targets: &[Target], corpus: &Path) -> Result<()> {
     let files = files(corpus, u64::MAX)?;
     ensure!(!files.is_empty(), "no files in {}", corpus.display());
     let mut faults = 0;
-    for &(name, target) in targets {
+    for &target in targets {
+        let name = target.name();
         let before = faults;
         for file in &files {
             let bytes = fs::read(file).with_context(|| file.display().to_string())?;
@@ -108,14 +109,15 @@ fn break_at_random(targets: &[Target], arguments: &Arguments<'_>) -> Result<()> 
     let source = workspace().join("crates/classfile/tests/java/Everything.java");
     let classes = contents(&fixture::compile_files(&[&source]))?;
     let options: Vec<Vec<u8>> = OPTIONS.iter().map(|text| text.as_bytes().to_vec()).collect();
-    for &(name, target) in targets {
+    for &target in targets {
+        let name = target.name();
         let seeds = match name {
             "class" => &classes,
             "options" => &options,
             "commands" => &vec![commands()],
             _ => &files,
         };
-        let count = fuzz(name, target, seeds, arguments)?;
+        let count = fuzz(target, seeds, arguments)?;
         writeln!(io::stdout(), "{name:<12} {count} cases, no fault")?;
     }
     Ok(())
@@ -157,12 +159,8 @@ fn contents(folder: &Path) -> Result<Vec<Vec<u8>>> {
     Ok(files.iter().map(fs::read).collect::<Result<_, _>>()?)
 }
 
-fn fuzz(
-    name: &str,
-    target: fn(&[u8]),
-    seeds: &[Vec<u8>],
-    arguments: &Arguments<'_>,
-) -> Result<u64> {
+fn fuzz(target: Target, seeds: &[Vec<u8>], arguments: &Arguments<'_>) -> Result<u64> {
+    let name = target.name();
     let seed = arguments.seed;
     let mut random = Random(seed | 1);
     let begun = Instant::now();
@@ -180,10 +178,10 @@ fn fuzz(
 }
 
 /// What is wrong with a target's work on a case.
-fn fault_of(target: fn(&[u8]), bytes: &[u8]) -> Option<String> {
+fn fault_of(target: Target, bytes: &[u8]) -> Option<String> {
     let before = resident_bytes();
     let started = Instant::now();
-    let result = panic::catch_unwind(AssertUnwindSafe(|| target(bytes)));
+    let result = panic::catch_unwind(AssertUnwindSafe(|| target.run(bytes)));
     if let Err(panic) = result {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
@@ -279,7 +277,7 @@ mod tests {
             let name = bin.lines().find_map(|line| line.strip_prefix("name = \"")).unwrap();
             name.strip_suffix('"').unwrap()
         });
-        assert_eq!(names.collect::<Vec<_>>(), TARGETS.map(|target| target.0));
+        assert_eq!(names.collect::<Vec<_>>(), Target::all().map(Target::name).collect::<Vec<_>>());
     }
 
     #[test]
@@ -288,7 +286,7 @@ mod tests {
         fs::create_dir(folder.path().join("sub")).unwrap();
         fs::write(folder.path().join("sub/crash"), "bad").unwrap();
         fs::write(folder.path().join("whole"), "good").unwrap();
-        let target: Target = ("picky", |bytes| assert_ne!(bytes, b"bad"));
+        let target = Target::Other("picky", |bytes| assert_ne!(bytes, b"bad"));
         assert_eq!(replay(&[target], folder.path()).unwrap_err().to_string(), "1 faults");
         replay(&[target], &folder.path().join("whole")).unwrap();
         assert!(replay(&[target], &folder.path().join("none")).is_err());

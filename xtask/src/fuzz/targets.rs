@@ -2,39 +2,49 @@
 //! this file.
 
 use perk_control::{Options, commands};
-use perk_formats::{
-    async_profiler, collapsed, flamegraph, jamaica, jfr, perf_script, pprof, shared_fields,
-    speedscope, xprof,
-};
+use perk_formats::{FORMATS, FileFormat};
 use perk_hprof::heap::Stream;
-use perk_hprof::{aprof, ascii, binary, old};
 
 use super::class;
 
-/// What takes any bytes: its name, and what runs it. It panics where there is a fault.
-pub(crate) type Target = (&'static str, fn(&[u8]));
+/// What takes any bytes. It panics where there is a fault.
+#[derive(Clone, Copy)]
+pub(crate) enum Target {
+    /// The reader of a format.
+    Format(&'static dyn FileFormat),
+    /// Its name, and what runs it.
+    Other(&'static str, fn(&[u8])),
+}
 
-pub(crate) const TARGETS: [Target; 19] = [
-    ("hprof", |bytes| drop(perk_hprof::read(bytes))),
-    ("hprof-text", |bytes| drop(ascii::read(bytes))),
-    ("hprof-binary", |bytes| drop(binary::read(bytes))),
-    ("hprof-old", |bytes| drop(old::read(bytes))),
-    ("heap", heap),
-    ("aprof", |bytes| drop(aprof::read(bytes))),
-    ("collapsed", |bytes| drop(collapsed::read(bytes))),
-    ("html", |bytes| drop(flamegraph::read(bytes))),
-    ("xprof", |bytes| drop(xprof::read(bytes))),
-    ("jamaica", |bytes| drop(jamaica::read(bytes))),
-    ("fields", |bytes| drop(shared_fields::read(bytes))),
-    ("pprof", |bytes| drop(pprof::read(bytes))),
-    ("speedscope", |bytes| drop(speedscope::read(bytes))),
-    ("jfr", |bytes| drop(jfr::read(bytes))),
-    ("perf", |bytes| drop(perf_script::read(bytes))),
-    ("async", |bytes| drop(async_profiler::read(bytes))),
-    ("class", class::edit_and_probe),
-    ("options", |bytes| drop(Options::parse(&String::from_utf8_lossy(bytes), None))),
-    ("commands", commands_of),
+const OTHERS: [Target; 5] = [
+    Target::Other("any-hprof", |bytes| drop(perk_hprof::read(bytes))),
+    Target::Other("heap", heap),
+    Target::Other("class", class::edit_and_probe),
+    Target::Other("options", |bytes| drop(Options::parse(&String::from_utf8_lossy(bytes), None))),
+    Target::Other("commands", commands_of),
 ];
+
+impl Target {
+    /// All targets.
+    pub(crate) fn all() -> impl Iterator<Item = Target> {
+        let read = FORMATS.into_iter().filter(|format| format.is_read());
+        read.map(Target::Format).chain(OTHERS)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Target::Format(format) => format.name(),
+            Target::Other(name, _) => name,
+        }
+    }
+
+    pub(crate) fn run(self, mut bytes: &[u8]) {
+        match self {
+            Target::Format(format) => drop(format.read(&mut bytes)),
+            Target::Other(_, run) => run(bytes),
+        }
+    }
+}
 
 /// Every record of a heap dump.
 fn heap(bytes: &[u8]) {
