@@ -13,9 +13,9 @@ use crate::file_format::{Facts, FileFormat, Reading};
 use crate::frame_name::{self, FrameName};
 use crate::lines::{self, TextEnd};
 
-/// How the text begins.
+/// The beginning of the text.
 const HEAD: &[u8] = b"--- Execution profile ---";
-/// The metric of how often something happened that is no time on a processor.
+/// The metric of the number of occurrences of an event that is not time on a processor.
 const EVENTS_METRIC: &str = "events";
 
 pub(crate) struct AsyncProfiler;
@@ -48,14 +48,14 @@ pub fn recognise(head: &[u8]) -> bool {
     head.trim_ascii_start().starts_with(HEAD)
 }
 
-/// Reads the traces, and of the flat table what no trace has.
+/// Reads the traces, and from the flat table the numbers that no trace has.
 ///
 /// # Errors
 /// [`Error::Line`] with the line that cannot be understood.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut reader = Reader::default();
     let TextEnd { line_count, is_cut } = lines::each(input, |line| reader.line(line))?;
-    // Of the last trace some frames may be missing.
+    // The last trace may lack some frames.
     if is_cut && reader.part == Part::Trace {
         reader.part = Part::Summary;
     }
@@ -75,10 +75,10 @@ enum Part {
     Flat,
 }
 
-/// What a trace or a row of the table counts.
+/// The numbers of a trace or of a row of the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Numbers {
-    /// In the unit of the profile.
+    /// The counter, in the unit of the profile.
     counter: u64,
     samples: u64,
 }
@@ -87,18 +87,18 @@ struct Numbers {
 struct Reader {
     builder: ProfileBuilder,
     part: Part,
-    /// All samples that the summary tells of.
+    /// The number of all samples according to the summary.
     total: u64,
-    /// Those of traces and rows.
+    /// The number of samples of traces and rows.
     listed: u64,
     /// The unit of the counters: `ns`, `bytes`, `calls`…
     unit: String,
     /// The trace that is being read.
     numbers: Numbers,
-    /// Its frames, from the innermost outward.
+    /// The frames of that trace, from the innermost outward.
     stack: Vec<FrameId>,
     thread: Option<ThreadId>,
-    /// What the traces have by innermost frame: the table has it again.
+    /// The numbers of the traces by innermost frame. The table contains them again.
     leaves: KeyedMap<Box<[u8]>, Numbers>,
     passed_over: u64,
 }
@@ -156,7 +156,7 @@ impl Reader {
     }
 
     fn set_unit(&mut self, unit: &[u8]) {
-        // An old trace tells none.
+        // A trace of an old version does not give the unit.
         if !unit.is_empty() && unit != self.unit.as_bytes() {
             self.unit = self.builder.name(unit).into_owned();
         }
@@ -193,7 +193,7 @@ impl Reader {
         self.add(thread, &frames, numbers);
     }
 
-    /// A row of the table, of which the traces have told a part.
+    /// Adds a row of the table, less the numbers that the traces have given already.
     fn row(&mut self, numbers: Numbers, name: &[u8]) {
         let told = self.leaves.remove(name).unwrap_or_default();
         let rest = Numbers {
@@ -242,8 +242,8 @@ impl Reader {
     }
 }
 
-/// Whether counters of this unit are time on a processor, as far as the text tells: that of locks
-/// and of waiting is `ns` too.
+/// Whether counters of this unit are time on a processor, as far as the text shows. The time of
+/// locks and of waiting has the unit `ns` too.
 fn is_cpu(unit: &str) -> bool {
     matches!(unit, "" | "ns" | "cycles")
 }
@@ -256,8 +256,8 @@ fn unit_of(name: &str) -> Unit {
     }
 }
 
-/// Numbers and unit of `--- 8208 bytes (19.58%), 1 sample`, or of `Total: 47839 (56.23%)  samples:
-/// 3`, as it was in old versions.
+/// Returns the numbers and the unit of `--- 8208 bytes (19.58%), 1 sample`, or of `Total: 47839
+/// (56.23%)  samples: 3`, the form of old versions.
 fn trace_head(text: &[u8]) -> Result<Option<(Numbers, &[u8])>, &'static str> {
     const EXPECTED: &str = "\"--- … ns (…%), … samples\" with numbers below 2^64";
     let (counter, unit, samples) = if let Some(rest) = text.strip_prefix(b"--- ") {
@@ -278,7 +278,7 @@ fn trace_head(text: &[u8]) -> Result<Option<(Numbers, &[u8])>, &'static str> {
     Ok(Some((Numbers { counter, samples }, unit)))
 }
 
-/// The name in `[ 0] java.lang.Thread.run`.
+/// Returns the name in `[ 0] java.lang.Thread.run`.
 fn frame(text: &[u8]) -> Option<&[u8]> {
     let rest = text.strip_prefix(b"[")?;
     let end = rest.iter().position(|&byte| byte == b']')?;
@@ -287,14 +287,14 @@ fn frame(text: &[u8]) -> Option<&[u8]> {
     (number(index).is_some() && !name.is_empty()).then_some(name)
 }
 
-/// The unit in the title `ns  percent  samples  top`.
+/// Returns the unit in the title `ns  percent  samples  top`.
 fn table_head(text: &[u8]) -> Option<&[u8]> {
     let mut words = text.split(|&byte| byte == b' ').filter(|word| !word.is_empty());
     let unit = words.next()?;
     words.eq([&b"percent"[..], b"samples", b"top"]).then_some(unit)
 }
 
-/// A row `120000000   21.43%       20  Work.fib`.
+/// Reads a row `120000000   21.43%       20  Work.fib`.
 fn row(text: &[u8]) -> Result<Option<(Numbers, &[u8])>, &'static str> {
     let (counter, rest) = word(text);
     let (percent, rest) = word(rest);
@@ -308,7 +308,7 @@ fn row(text: &[u8]) -> Result<Option<(Numbers, &[u8])>, &'static str> {
     Ok(Some((Numbers { counter, samples }, name)))
 }
 
-/// The first word and the rest.
+/// Returns the first word and the rest.
 fn word(text: &[u8]) -> (&[u8], &[u8]) {
     let text = text.trim_ascii_start();
     text.split_at(text.iter().position(|&byte| byte == b' ').unwrap_or(text.len()))

@@ -1,4 +1,4 @@
-//! Fills a profile sample by sample, as readers of merged stacks need it.
+//! A builder that fills a profile sample by sample, for readers of merged stacks.
 
 use std::borrow::Cow;
 
@@ -10,16 +10,16 @@ use perk_profile::{
 /// The serial number of the first thread, as in HPROF files.
 const FIRST_THREAD: u32 = 200_001;
 
-/// A profile in the making, with one section of samples and any number of metrics.
+/// A profile under construction, with one section of samples and any number of metrics.
 #[derive(Debug, Default)]
 pub(crate) struct ProfileBuilder {
     pub(crate) profile: Profile,
-    /// The time that one sample stands for, in nanoseconds, where the file tells it.
+    /// The time that one sample stands for, in nanoseconds, if the file gives it.
     pub(crate) interval_ns: Option<u64>,
     threads: KeyedMap<(StrId, u64), ThreadId>,
     samples: Counts,
     metrics: Vec<(Metric, Counts)>,
-    /// Names that are not UTF-8.
+    /// The number of names that are not UTF-8.
     bad_names: u64,
 }
 
@@ -36,7 +36,7 @@ impl Counts {
         self.add_to_total(count);
     }
 
-    /// Adds to a trace what the total has already.
+    /// Adds to a trace a number that the total already includes.
     fn add_part(&mut self, trace: TraceId, count: u64) {
         let trace = trace.index();
         if trace >= self.of_trace.len() {
@@ -49,7 +49,7 @@ impl Counts {
         self.total = self.total.saturating_add(count);
     }
 
-    /// The section of the traces that have a number.
+    /// Returns the section of the traces that have a number.
     fn section(self, column: Column) -> Section {
         let rows = self.of_trace.into_iter().enumerate().filter(|&(_, count)| count > 0);
         let rows = rows.map(|(index, count)| (TraceId::new(index).into(), [count]));
@@ -57,17 +57,18 @@ impl Counts {
     }
 }
 
-/// One of a builder's metrics.
+/// The index of one of a builder's metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MetricId(usize);
 
 impl ProfileBuilder {
-    /// The thread of that name.
+    /// Returns the thread with a name.
     pub(crate) fn thread(&mut self, name: &str) -> ThreadId {
         self.thread_with_id(name, 0)
     }
 
-    /// The thread of that name and number, which tells threads of one name apart.
+    /// Returns the thread with a name and a number. The number distinguishes threads of the same
+    /// name.
     pub(crate) fn thread_with_id(&mut self, name: &str, id: u64) -> ThreadId {
         let name = self.profile.symbols.strings.intern(name);
         if let Some(&thread) = self.threads.get(&(name, id)) {
@@ -78,7 +79,7 @@ impl ProfileBuilder {
         thread
     }
 
-    /// A thread of its own, even where one of that name is there.
+    /// Returns a new thread, even if one of that name exists.
     pub(crate) fn new_thread(&mut self, name: &str) -> ThreadId {
         let name = self.profile.symbols.strings.intern(name);
         self.push_thread(name, 0)
@@ -96,7 +97,7 @@ impl ProfileBuilder {
         })
     }
 
-    /// The frame of a method; an empty signature is none.
+    /// Returns the frame of a method. An empty signature stands for none.
     pub(crate) fn frame(
         &mut self,
         class: &str,
@@ -107,8 +108,8 @@ impl ProfileBuilder {
         self.frame_of_kind(class, name, signature, line, FrameKind::Unknown)
     }
 
-    /// As [`ProfileBuilder::frame`], of a kind; where that is not known, of the one that the line
-    /// implies.
+    /// Like [`ProfileBuilder::frame`], with a kind. If the kind is unknown, it is the one that the
+    /// line implies.
     pub(crate) fn frame_of_kind(
         &mut self,
         class: &str,
@@ -126,13 +127,13 @@ impl ProfileBuilder {
         symbols.frame(if kind == FrameKind::Unknown { frame } else { Frame { kind, ..frame } })
     }
 
-    /// The node of `frame` below `node`.
+    /// Returns the node of `frame` below `node`.
     pub(crate) fn child(&mut self, node: NodeId, frame: FrameId) -> NodeId {
         self.profile.tree.insert_below(node, [frame]).node
     }
 
-    /// A name of the file as text. Bytes that are no UTF-8 become visible, and are told of in the
-    /// profile's notes.
+    /// Returns a name of the file as text. Bytes that are not UTF-8 become visible, and are
+    /// reported in the profile's notes.
     pub(crate) fn name<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, str> {
         match std::str::from_utf8(bytes) {
             Ok(text) => Cow::Borrowed(text),
@@ -143,7 +144,7 @@ impl ProfileBuilder {
         }
     }
 
-    /// Says of `count` things what was done about them, unless there are none.
+    /// Adds a note about what was done with `count` things, unless there are none.
     pub(crate) fn note(&mut self, count: u64, one: &str, many: &str, what: &str) {
         match count {
             0 => {}
@@ -163,7 +164,7 @@ impl ProfileBuilder {
         self.samples.add_to_total(count);
     }
 
-    /// The metric of that name.
+    /// Returns the metric of a name.
     pub(crate) fn metric(&mut self, name: &str, unit: Unit) -> MetricId {
         let known = self.metrics.iter().position(|(metric, _)| metric.name() == name);
         MetricId(known.unwrap_or_else(|| {
@@ -172,7 +173,7 @@ impl ProfileBuilder {
         }))
     }
 
-    /// Adds to the number that a call path has of a metric.
+    /// Adds to the number of a metric at a call path.
     pub(crate) fn add_metric(
         &mut self,
         metric: MetricId,
@@ -184,12 +185,12 @@ impl ProfileBuilder {
         self.metrics[metric.0].1.add(trace, number);
     }
 
-    /// Adds to a metric what belongs to no trace of the profile.
+    /// Adds to a metric a number that belongs to no trace of the profile.
     pub(crate) fn add_unlisted_metric(&mut self, metric: MetricId, number: u64) {
         self.metrics[metric.0].1.add_to_total(number);
     }
 
-    /// The profile.
+    /// Returns the profile.
     pub(crate) fn finish(mut self) -> Profile {
         let what = "not UTF-8: the bytes are shown as \\xFF";
         self.note(self.bad_names, "name is", "names are", what);

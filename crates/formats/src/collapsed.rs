@@ -1,4 +1,4 @@
-//! Collapsed ("folded") stacks: a line a stack, `outer;…;inner count`, as Brendan Gregg's
+//! Collapsed ("folded") stacks: one stack per line, `outer;…;inner count`, as Brendan Gregg's
 //! `flamegraph.pl` and most profilers read and write them. `docs/formats/collapsed.md` has the
 //! details.
 
@@ -16,17 +16,18 @@ use crate::file_format::{Depth, Detail, Facts, FileFormat, Holds, Metrics, Readi
 use crate::frame_name::{FrameName, split_id};
 use crate::lines::BadLines;
 
-/// Stands for the stack of samples that have none.
+/// Stands for the stack of samples without one.
 const NO_STACK: &str = "[no stack]";
 /// Stands for the stacks of samples that the profile counts and does not list.
 const BELOW_CUTOFF: &str = "[below cutoff]";
 /// Stands for a method without a name.
 const UNKNOWN: &str = "[unknown]";
-/// Frames of other tools that look like threads: what has no name, and processors.
+/// The beginnings of frames of other tools that look like threads: names that are missing, and
+/// processors.
 const NO_THREADS: [&[u8]; 2] = [b"[unknown", b"[CPU-"];
-/// How a line begins that is no stack.
+/// The beginning of a line that is not a stack.
 const COMMENT: &[u8] = b"#";
-/// A line this long at a file's head need not be whole.
+/// The length from which a line at a file's head may be incomplete.
 const LONG_HEAD_BYTES: usize = 4096;
 
 pub(crate) struct Collapsed;
@@ -64,12 +65,12 @@ impl FileFormat for Collapsed {
     }
 }
 
-/// Writes what is shown of a profile: frames merged by class and method name, lines sorted frame by
-/// frame; of objects and locks the class is the last frame. Of two profiles a line has both numbers,
-/// as those of `difffolded.pl`.
+/// Writes the shown part of a profile. Frames are merged by class and method name, and lines are
+/// sorted frame by frame. For objects and locks, the last frame is the class. For two profiles, a
+/// line has both numbers, as the lines of `difffolded.pl` do.
 ///
 /// # Errors
-/// As `out` fails; of kind `InvalidInput` where the profile does not have the metric.
+/// As `out` fails; of kind `InvalidInput` if the profile does not have the metric.
 pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     write_limited(view, deep::limit(&view.profiles()), out)
 }
@@ -94,9 +95,9 @@ fn write_limited(view: &View<'_>, limit: Option<usize>, out: &mut dyn Write) -> 
 /// The stack down to a node of a tree.
 struct Path {
     stack: String,
-    /// Where the name of each frame ends.
+    /// The end of the name of each frame.
     ends: Vec<usize>,
-    /// How many frames are written of a stack.
+    /// The number of frames that are written of a stack.
     limit: Option<usize>,
 }
 
@@ -105,7 +106,7 @@ impl Path {
         Self { stack: String::new(), ends: Vec::new(), limit }
     }
 
-    /// Goes to a node below so many others, the next in preorder.
+    /// Goes to the next node in preorder, at this level of the tree.
     fn go(&mut self, level: u32, name: &str) {
         self.ends.truncate(level as usize);
         self.stack.truncate(self.ends.last().copied().unwrap_or(0));
@@ -129,8 +130,8 @@ impl Path {
     }
 }
 
-/// Whether a file that begins with `head` is of this format: its first line that is no comment, as
-/// far as it can be seen, is a stack and a count.
+/// Whether a file that begins with `head` is of this format: its first line that is not a comment,
+/// as far as it is visible, is a stack and a count.
 pub fn recognise(head: &[u8]) -> bool {
     let mut text = head.trim_ascii_start();
     while text.starts_with(COMMENT) {
@@ -142,18 +143,19 @@ pub fn recognise(head: &[u8]) -> bool {
     }
     let (line, is_cut) = match memchr::memchr(b'\n', text) {
         Some(end) => (&text[..end], false),
-        // A line as long as all that is looked at need not end here.
+        // A line as long as the whole head need not end there.
         None => (text, head.len() >= LONG_HEAD_BYTES),
     };
-    // Below them are the numbers of a binary file; names can have an escape.
+    // Bytes below TAB occur in the numbers of a binary file. Names can contain an escape character.
     let is_text = !line.iter().any(|&byte| byte < b'\t');
     is_text && (is_cut || split_count(line).is_ok_and(|it| it.is_some()))
 }
 
-/// Reads collapsed stacks. Equal stacks add up. Lines that are none are passed over where most are.
+/// Reads collapsed stacks. Equal stacks add up. Lines of another form are passed over, unless they
+/// are the majority.
 ///
 /// # Errors
-/// [`Error::Line`] with the first line that is no stack and count, where most lines are none.
+/// [`Error::Line`] with the first line that is not a stack and a count, if most lines are not.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut reader = Reader::default();
     let mut lines = LineReader::new(input);
@@ -186,7 +188,7 @@ fn text(profile: &Profile, part: Part) -> String {
     }
 }
 
-/// A method as a frame. What would be read as something else is escaped.
+/// Returns a method as a frame. Text that would be read as something else is escaped.
 fn frame(class: &str, method: &str) -> String {
     let write = |escape: fn(&str) -> Cow<'_, str>| match (class, method) {
         ("", "") => UNKNOWN.to_owned(),
@@ -206,8 +208,8 @@ fn frame(class: &str, method: &str) -> String {
     }
 }
 
-/// What is written instead of a character that cannot stand in a frame, or could be read as more
-/// than a part of a name; and whether it is always written so.
+/// The texts that are written instead of characters that cannot stand in a frame, or that could be
+/// read as more than a part of a name; and whether they are always written so.
 const ESCAPES: [(char, &str, bool); 11] = [
     (';', r"\u003B", true),
     ('\n', r"\u000A", true),
@@ -222,7 +224,7 @@ const ESCAPES: [(char, &str, bool); 11] = [
     ('#', r"\u0023", false),
 ];
 
-/// The escape that `text` begins with, and its character.
+/// Returns the escape at the beginning of `text`, and its character.
 fn leading_escape(text: &str) -> Option<(char, &'static str)> {
     let found = ESCAPES.into_iter().find(|(_, written, _)| text.starts_with(written));
     found.map(|(raw, written, _)| (raw, written))
@@ -270,26 +272,26 @@ fn unescape(text: &str) -> Cow<'_, str> {
     Cow::Owned(name)
 }
 
-/// Stacks are mostly like the one before: only what differs is looked up.
+/// The reader. Most stacks resemble the one before, so only the differing frames are looked up.
 #[derive(Default)]
 struct Reader {
     builder: ProfileBuilder,
     frames: KeyedMap<Box<[u8]>, FrameId>,
-    /// The stack before, as far as `levels` tell of it.
+    /// The previous stack, as far as `levels` cover it.
     stack: Vec<u8>,
-    /// Its frames, from the outermost inward; the first one can be a thread.
+    /// The frames of that stack, from the outermost inward. The first one can be a thread.
     levels: Vec<Level>,
     thread: Option<ThreadId>,
-    /// Counts that were no whole numbers.
+    /// The number of counts that were not whole numbers.
     rounded: u64,
     comment_count: u64,
-    /// Lines that are a stack and a count.
+    /// The number of lines that are a stack and a count.
     stack_count: u64,
     bad_lines: BadLines,
 }
 
 struct Level {
-    /// Where its name ends in the stack.
+    /// The end of the frame's name in the stack.
     end: usize,
     node: NodeId,
 }
@@ -319,7 +321,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The node of `stack`; `thread` becomes its thread.
+    /// Returns the node of `stack`, and sets `thread` to its thread.
     fn node(&mut self, stack: &[u8]) -> NodeId {
         let same = common_prefix(&self.stack, stack);
         self.keep_levels(stack, same);
@@ -353,19 +355,19 @@ impl Reader {
         node
     }
 
-    /// Drops the levels that `stack` does not share, where it begins with `same` bytes of the stack
-    /// before.
+    /// Drops the levels that `stack` does not share. The first `same` bytes of `stack` are those of
+    /// the previous stack.
     fn keep_levels(&mut self, stack: &[u8], same: usize) {
         let ends_frame = |end: usize| end == stack.len() || stack[end] == b';';
         let is_kept = |level: &Level| level.end < same || level.end == same && ends_frame(same);
         let kept = self.levels.partition_point(is_kept);
         self.levels.truncate(kept);
-        // The frame that seems to end here goes on in this stack.
+        // The frame that seems to end here continues in this stack.
         let rest = self.levels.last().map_or(&b""[..], |last| &stack[last.end..]);
         if rest.starts_with(b";::") {
             self.levels.pop();
         }
-        // A frame alone on its line is no thread.
+        // A frame alone on its line is not a thread.
         if self.levels.len() == 1 && stack.first() == Some(&b'[') {
             self.levels.clear();
         }
@@ -395,7 +397,7 @@ impl Reader {
         self.builder.thread_with_id(&unescape(name), id.unwrap_or(0))
     }
 
-    /// The profile; `cut_line` is the last one, where it has no end.
+    /// Returns the profile. `cut_line` is the last line, if it has no line end.
     fn finish(mut self, cut_line: Option<usize>) -> Profile {
         self.builder.note(self.rounded, "count", "counts", "with decimals rounded");
         self.builder.note(self.comment_count, "comment", "comments", "passed over");
@@ -413,7 +415,7 @@ enum Count {
     Rounded(u64),
 }
 
-/// The stack and the count of a line; `None` of a blank one.
+/// Returns the stack and the count of a line; `None` for a blank one.
 #[inline]
 fn split_count(line: &[u8]) -> Result<Option<(&[u8], Count)>, &'static str> {
     let line = line.trim_ascii_end();
@@ -438,7 +440,7 @@ fn split_count(line: &[u8]) -> Result<Option<(&[u8], Count)>, &'static str> {
     Ok(Some((stack, Count::Whole(count))))
 }
 
-/// A number such as `12.5` or `1.2e+06`, rounded.
+/// Reads a number such as `12.5` or `1.2e+06`, rounded.
 fn decimal(digits: &[u8]) -> Option<u64> {
     let is_plain = digits.first()?.is_ascii_digit()
         && digits.iter().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(byte));
@@ -446,8 +448,8 @@ fn decimal(digits: &[u8]) -> Option<u64> {
     (number.round() < u64::MAX as f64).then_some(number.round() as u64)
 }
 
-/// Where the frame that begins at `begin` ends: at a semicolon, but for the one in
-/// `Lcom/foo/Bar;::baz`.
+/// Returns the end of the frame that begins at `begin`. A frame ends at a semicolon, except the one
+/// in `Lcom/foo/Bar;::baz`.
 #[inline]
 fn frame_end(stack: &[u8], begin: usize) -> usize {
     let end =
@@ -457,7 +459,7 @@ fn frame_end(stack: &[u8], begin: usize) -> usize {
     if goes_on && stack[begin] == b'L' { end(first + 1) } else { first }
 }
 
-/// How many bytes `a` and `b` begin with that are the same.
+/// Returns the number of equal bytes at the beginning of `a` and `b`.
 #[inline]
 fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     const STEP: usize = 16;

@@ -1,5 +1,5 @@
 //! The numbers of a profile as columns over its call paths, for the formats that have several
-//! values of each sample.
+//! values per sample.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use perk_profile::{
     Waits, section,
 };
 
-/// The class of objects and locks that the file does not name.
+/// The class of objects and locks whose class the file does not give.
 const UNKNOWN_CLASS: &str = "[unknown]";
 
 /// The metrics of a file's columns, in the order in which they are written.
@@ -27,8 +27,8 @@ const ORDER: [Metric; 11] = [
     Metric::WaitedTime,
 ];
 
-/// The metric of a file's column, by the names of all its columns: `time` is that of calls where the
-/// file has calls, `delay` that of locks where it has contentions.
+/// Returns the metric of a file's column, given the names of all its columns: `time` is the time of
+/// calls if the file has calls, `delay` the time of locks if it has contentions.
 pub(crate) fn metric(name: &str, unit: Unit, all: &[&str]) -> Option<Metric> {
     let mut own = ORDER.into_iter();
     let metric = own.find(|it| it.file_name() == name && it.unit() == unit)?;
@@ -45,18 +45,18 @@ pub(crate) fn metric(name: &str, unit: Unit, all: &[&str]) -> Option<Metric> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Column {
     pub(crate) metric: Metric,
-    /// Of all rows, those that the file left out among them.
+    /// The sum over all rows, including those that the file left out.
     pub(crate) total: u64,
     pub(crate) rows: Vec<(Key, u64)>,
 }
 
 impl Column {
-    /// A column with nothing in it.
+    /// Creates an empty column.
     pub(crate) fn new(metric: Metric) -> Self {
         Self { metric, total: 0, rows: Vec::new() }
     }
 
-    /// Adds a number, of no place where the file left that out.
+    /// Adds a number. If the file left out its place, `key` is `None`.
     pub(crate) fn add(&mut self, key: Option<Key>, number: u64) {
         if number > 0 {
             self.total = self.total.saturating_add(number);
@@ -64,12 +64,12 @@ impl Column {
         }
     }
 
-    /// Adds up the rows of each trace and subject; they are in order of trace then.
+    /// Adds up the rows of each trace and subject. Afterwards the rows are in order of trace.
     pub(crate) fn merge(&mut self) {
         self.rows = sums(std::mem::take(&mut self.rows));
     }
 
-    /// What the rows do not show of the total.
+    /// Returns the part of the total that the rows do not show.
     pub(crate) fn unlisted(&self) -> u64 {
         let listed = self.rows.iter().map(|row| row.1).fold(0, u64::saturating_add);
         self.total.saturating_sub(listed)
@@ -80,9 +80,9 @@ impl Column {
     }
 }
 
-/// The sums of the numbers by their keys, in order of these.
+/// Returns the sums of the numbers by key, in order of the keys.
 fn sums<K: Copy + Ord>(mut rows: Vec<(K, u64)>) -> Vec<(K, u64)> {
-    // Most readers add them in order.
+    // Most readers add the rows in order.
     rows.sort_by_key(|row| row.0);
     rows.dedup_by(|next, sum| {
         let is_same = next.0 == sum.0;
@@ -94,7 +94,7 @@ fn sums<K: Copy + Ord>(mut rows: Vec<(K, u64)>) -> Vec<(K, u64)> {
     rows
 }
 
-/// All numbers that `profile` has by call path.
+/// Returns all numbers that `profile` has by call path.
 pub(crate) fn of_profile(profile: &Profile) -> Vec<Column> {
     let others = Metric::all_of(profile).into_iter().filter(|metric| !ORDER.contains(metric));
     let column = |metric: Metric| {
@@ -106,7 +106,7 @@ pub(crate) fn of_profile(profile: &Profile) -> Vec<Column> {
     columns.filter(|column| column.total > 0).collect()
 }
 
-/// What a reader knows of the numbers beside the columns.
+/// The data that a reader has besides the columns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Intervals {
     /// The time that a sample stands for.
@@ -186,8 +186,8 @@ pub(crate) fn into_profile(profile: &mut Profile, columns: Vec<Column>, interval
 /// Totals, and the numbers of each row.
 type Sums<const N: usize> = ([u64; N], BTreeMap<Key, [u64; N]>);
 
-/// The totals and the rows of the columns of these metrics; `None` where there are none. Where they
-/// have subjects, what has none is of a class that is not known.
+/// Returns the totals and the rows of the columns of these metrics; `None` if there are none. If
+/// the metrics have subjects, a row without one gets the unknown class.
 fn sums_of<const N: usize>(
     profile: &mut Profile,
     metrics: [Metric; N],

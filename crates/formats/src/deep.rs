@@ -1,5 +1,5 @@
-//! Stacks in forms that write each of them whole: of deep ones the middle is left out where all
-//! together are more than anybody can use.
+//! Stacks for formats that write each of them whole. The middle of deep stacks is left out if all
+//! of them together are too large to be of use.
 
 use perk_profile::deep::{depths, limit};
 use perk_profile::{FrameId, NodeId, Profile};
@@ -16,7 +16,8 @@ pub(crate) struct Stacks<'a> {
 #[derive(Debug)]
 struct Limit {
     depths: Vec<u32>,
-    /// Of each node the one above it, or itself, that ends the outer frames that are written.
+    /// For each node, the nearest ancestor (or the node itself) at which the written outer frames
+    /// end.
     outer: Vec<NodeId>,
     frame_count: usize,
 }
@@ -41,7 +42,8 @@ impl<'a> Stacks<'a> {
         Self { profile, limit }
     }
 
-    /// The frames of a node from the innermost outward; `None` for those that are left out.
+    /// Returns the frames of a node from the innermost outward; `None` stands for those that are
+    /// left out.
     pub(crate) fn frames(&self, node: NodeId) -> impl Iterator<Item = Option<FrameId>> + '_ {
         let tree = &self.profile.tree;
         let deep =

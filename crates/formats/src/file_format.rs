@@ -1,5 +1,5 @@
-//! The trait of file formats, and what is computed from it: whether a file can hold anything of a
-//! profile, and what of a profile it leaves out.
+//! The trait of file formats, and the facts computed from it: whether a file can hold any part of a
+//! profile, and the parts of a profile that it leaves out.
 
 use std::fmt;
 use std::hash::Hash;
@@ -13,10 +13,10 @@ use crate::Error;
 /// A format of profile files. A new one is a module with an implementation, a line in
 /// [`FORMATS`](crate::FORMATS) and a page in `docs/formats`.
 pub trait FileFormat: Sync {
-    /// Its names, and the parts of a profile that its files hold.
+    /// The names of the format, and the parts of a profile that its files hold.
     fn facts(&self) -> &'static Facts;
 
-    /// Whether a file that begins with `head` is of this format, where the formats before it in
+    /// Whether a file that begins with `head` is of this format, if the formats before it in
     /// [`FORMATS`](crate::FORMATS) do not recognise it.
     fn recognise(&self, _head: &[u8]) -> bool {
         false
@@ -33,18 +33,18 @@ pub trait FileFormat: Sync {
     /// Writes a profile: see [`write`](dyn FileFormat::write_view).
     ///
     /// # Errors
-    /// As `out` fails; of kind `InvalidInput` where the format cannot hold the profile.
+    /// As `out` fails; of kind `InvalidInput` if the format cannot hold the profile.
     fn write(&self, _view: &View<'_>, _out: &mut dyn Write) -> io::Result<()> {
         Err(refusal(format!("perk reads {} and does not write it", self.facts().title)))
     }
 
-    /// Whether its files have a place for numbers of this metric. (Those of one metric have it for
-    /// the one that is chosen.)
+    /// Whether the format's files have a place for numbers of this metric. Files of one metric have
+    /// a place for it if it is the one that is chosen.
     fn holds(&self, _metric: &Metric) -> bool {
         true
     }
 
-    /// What else of `profile` its files have no place for.
+    /// The other parts of `profile` for which the format's files have no place.
     fn special_losses(&self, _profile: &Profile) -> Vec<&'static str> {
         Vec::new()
     }
@@ -53,25 +53,25 @@ pub trait FileFormat: Sync {
 /// The fixed facts of a format.
 #[derive(Debug)]
 pub struct Facts {
-    /// Its name in options: `collapsed`.
+    /// The name in options: `collapsed`.
     pub name: &'static str,
-    /// Its name in messages: `collapsed stacks`.
+    /// The name in messages: `collapsed stacks`.
     pub title: &'static str,
     /// A line of help.
     pub about: &'static str,
-    /// The endings of its files, without the dot. perk gives its own files the first.
+    /// The file name extensions, without the dot. perk gives its own files the first.
     pub endings: &'static [&'static str],
-    /// Its page in `docs/formats`.
+    /// The page in `docs/formats`.
     pub page: &'static str,
-    /// The parts of a profile that its files hold, for the table of formats.
+    /// The parts of a profile that the files hold, for the table of formats.
     pub keeps: &'static str,
-    /// How perk reads it.
+    /// The way in which perk reads the format.
     pub reading: Reading,
-    /// What perk writes; `None` where it writes none.
+    /// The parts of a profile that perk writes; `None` if it does not write the format.
     pub written: Option<Holds>,
 }
 
-/// How a format is read.
+/// The way in which a format is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// Not at all.
@@ -86,30 +86,30 @@ pub enum Reading {
 /// The parts of a profile that files of a format hold, besides its metrics.
 #[derive(Debug)]
 pub struct Holds {
-    /// Which metrics are in a file.
+    /// The metrics in a file.
     pub metrics: Metrics,
-    /// How much of a stack its numbers stand at.
+    /// The detail in which a file gives the stacks of its numbers.
     pub detail: Detail,
-    /// What is not a number at a call path.
+    /// The parts that are not numbers at call paths.
     pub documents: &'static [Document],
-    /// Whether the accounting of the run has a place.
+    /// Whether the format has a place for the accounting of the run.
     pub accounting: bool,
-    /// How very deep stacks are written.
+    /// The way in which very deep stacks are written.
     pub depth: Depth,
 }
 
-/// Which metrics are in a file.
+/// The metrics in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metrics {
     /// All that the format holds.
     All,
     /// One of them.
     One,
-    /// Those of one table. Its writer refuses profiles that have nothing for it.
+    /// The metrics of one table. The writer refuses profiles that have nothing for it.
     Table,
 }
 
-/// How much of a stack the numbers of a file stand at.
+/// The detail in which a file gives the stacks of its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// Call paths with source lines.
@@ -122,7 +122,7 @@ pub enum Detail {
     None,
 }
 
-/// How a format writes very deep stacks.
+/// The way in which a format writes very deep stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
     /// Whole.
@@ -161,7 +161,7 @@ impl Document {
         }
     }
 
-    /// Its name in messages.
+    /// The name in messages.
     fn title(self) -> &'static str {
         match self {
             Document::MonitorDumps => "monitor dumps",
@@ -171,7 +171,7 @@ impl Document {
     }
 }
 
-/// A profile to write, and what of it is shown.
+/// A profile to write, and the part of it that is shown.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     /// The profile.
@@ -185,21 +185,21 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// All of `profile`.
+    /// Returns a view of all of `profile`.
     pub fn new(profile: &'a Profile, title: &'a str) -> Self {
         Self { profile, metric: None, title, before: None }
     }
 
-    /// Shows `metric`, where files show one.
+    /// Shows `metric` in files of one metric.
     #[must_use]
     pub fn with_metric(self, metric: &'a Metric) -> Self {
         Self { metric: Some(metric), ..self }
     }
 
-    /// The metric to show. A profile of nothing is shown as empty.
+    /// Returns the metric to show. An empty profile is shown as empty.
     ///
     /// # Errors
-    /// Of kind `InvalidInput` where the profile does not have the one that is chosen.
+    /// Of kind `InvalidInput` if the profile does not have the metric that is chosen.
     pub(crate) fn metric(&self) -> io::Result<Metric> {
         match self.metric {
             Some(metric) if !metric.is_in(self.profile) => {
@@ -210,7 +210,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The tree of what is shown: of the profile alone, or of two laid on each other.
+    /// Returns the tree of the shown part: of the profile alone, or of two profiles laid on each
+    /// other.
     pub(crate) fn tree<L: Clone + Ord + Hash>(
         &self,
         label: impl Fn(&'a Profile, Part) -> L,
@@ -225,7 +226,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Its title, or those of both profiles.
+    /// Returns the title of the view, or the titles of both profiles.
     pub(crate) fn heading(&self) -> String {
         match self.before {
             None => self.title.to_owned(),
@@ -233,19 +234,19 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The profiles: the one before, where there is one, and this one.
+    /// Returns the profiles: the one before, if there is one, and this one.
     pub fn profiles(&self) -> Vec<&'a Profile> {
         self.before.iter().map(|before| before.profile).chain([self.profile]).collect()
     }
 }
 
 impl dyn FileFormat {
-    /// Its name in options.
+    /// The name in options.
     pub fn name(&self) -> &'static str {
         self.facts().name
     }
 
-    /// Its name in messages.
+    /// The name in messages.
     pub fn title(&self) -> &'static str {
         self.facts().title
     }
@@ -255,26 +256,26 @@ impl dyn FileFormat {
         self.facts().endings[0]
     }
 
-    /// Whether perk reads it.
+    /// Whether perk reads the format.
     pub fn is_read(&self) -> bool {
         self.facts().reading != Reading::Never
     }
 
-    /// Whether perk writes it.
+    /// Whether perk writes the format.
     pub fn is_written(&self) -> bool {
         self.facts().written.is_some()
     }
 
-    /// Whether its files show one metric, of one profile or of two.
+    /// Whether the format's files show one metric, of one profile or of two.
     pub fn has_one_metric(&self) -> bool {
         self.facts().written.as_ref().is_some_and(|it| it.metrics == Metrics::One)
     }
 
-    /// Writes what is shown of a profile.
+    /// Writes the shown part of a profile.
     ///
     /// # Errors
-    /// As [`FileFormat::write`]; of kind `InvalidInput` also where nothing that the profile has
-    /// would be in the file.
+    /// As [`FileFormat::write`]; also of kind `InvalidInput` if the file would contain nothing of
+    /// the profile.
     pub fn write_view(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let profile = view.profile;
         if let Some(holds) = self.facts().written.as_ref().filter(|it| it.metrics != Metrics::Table)
@@ -294,7 +295,7 @@ impl dyn FileFormat {
         self.write(view, out)
     }
 
-    /// The parts of a profile that a file of what is shown does not hold.
+    /// Returns the parts of a profile that a file of the view does not hold.
     pub fn losses(&self, view: &View<'_>) -> Vec<String> {
         let profile = view.profile;
         let Some(holds) = &self.facts().written else { return Vec::new() };
@@ -319,7 +320,8 @@ impl dyn FileFormat {
         metrics.into_iter().chain(others.map(str::to_owned)).collect()
     }
 
-    /// What its files leave out of very deep stacks of `profiles`, in a sentence.
+    /// Returns a sentence about the parts of very deep stacks of `profiles` that the files leave
+    /// out.
     pub fn depth_note(&self, profiles: &[&Profile]) -> Option<String> {
         match self.facts().written.as_ref()?.depth {
             Depth::Whole => None,
@@ -371,7 +373,7 @@ fn has_lines(profile: &Profile) -> bool {
     frames.any(|frame| matches!(profile.symbols.get_frame(frame).line, Line::Number(_)))
 }
 
-/// The error of a format that cannot hold a profile.
+/// Returns the error of a format that cannot hold a profile.
 pub(crate) fn refusal(what: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, what.into())
 }
@@ -388,7 +390,7 @@ mod tests {
     #[test]
     fn files_hold_what_their_format_says() {
         let mut profile = fixture::everything();
-        // pprof's name of the time of waits for locks.
+        // This is pprof's name for the time of waits for locks.
         profile.events.retain(|event| match event {
             Event::Section(it) => {
                 it.head.column(&Metric::other("delay", Unit::Nanoseconds)).is_none()
@@ -396,7 +398,7 @@ mod tests {
             _ => true,
         });
         for event in &mut profile.events {
-            // Text has milliseconds.
+            // The text has milliseconds.
             if let Event::Section(section) = event
                 && let Some(place) = section.head.place(&Metric::SelfTime)
             {

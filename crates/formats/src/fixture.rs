@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use crate::builder::ProfileBuilder;
 use crate::{View, collapsed};
 
-/// All metrics of a profile as collapsed stacks.
+/// Returns all metrics of a profile as collapsed stacks.
 pub(crate) fn text(profile: &Profile) -> String {
     let mut text = Vec::new();
     for metric in Metric::all_of(profile) {
@@ -19,7 +19,7 @@ pub(crate) fn text(profile: &Profile) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// A profile with a number of every kind.
+/// Returns a profile with a number of every kind.
 pub(crate) fn everything() -> Profile {
     let mut profile = collapsed::read(
         &b"[main];T.main;T.f 3\n[main];T.main 2\n[no stack] 4\n[below cutoff] 5\nT.g 1\n"[..],
@@ -83,7 +83,7 @@ pub(crate) fn of_stacks(stacks: &[Stack]) -> Profile {
     builder.finish()
 }
 
-/// The stacks of a profile with all that is told of their frames, sorted.
+/// Returns the stacks of a profile with all details of their frames, sorted.
 pub(crate) fn frames(profile: &Profile) -> Vec<String> {
     let symbols = &profile.symbols;
     let samples = profile.total_cpu_samples();
@@ -109,7 +109,7 @@ pub(crate) fn frames(profile: &Profile) -> Vec<String> {
     lines
 }
 
-/// Stacks with all kinds of names, some of them odd.
+/// Generates stacks with all kinds of names, some of them unusual.
 pub(crate) fn stacks() -> impl Strategy<Value = Vec<Stack>> {
     let frame = (
         "[a-b./$(\\[\\])<>]{0,6}",

@@ -1,24 +1,24 @@
-//! Frames as other tools name them: async-profiler, `perf` with a map of what the JVM compiled, and
-//! what is made of their output.
+//! The names that other tools give frames: async-profiler, `perf` with a map of the code that the
+//! JVM compiled, and tools that process their output.
 
 use std::borrow::Cow;
 
 use perk_profile::{FrameKind, Line, names};
 
-/// A frame's name, taken apart.
+/// The parts of a frame's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FrameName<'a> {
-    /// The class in source form; empty where the frame is none of Java's.
+    /// The class in source form; empty if the frame is not a Java method.
     pub(crate) class: Cow<'a, str>,
     pub(crate) method: &'a str,
-    /// The JVM's signature; empty where the name has none.
+    /// The JVM's signature; empty if the name has none.
     pub(crate) signature: String,
     pub(crate) line: Line,
     pub(crate) kind: FrameKind,
 }
 
 impl<'a> FrameName<'a> {
-    /// Takes `text` apart, in any of the forms of `docs/formats/collapsed.md`.
+    /// Takes `text` apart. It can have any of the forms of `docs/formats/collapsed.md`.
     pub(crate) fn of(text: &'a str) -> Self {
         let (text, mark) = split_kind(text);
         let of_mark = mark.map(|(_, line)| line);
@@ -49,7 +49,7 @@ impl<'a> FrameName<'a> {
     }
 }
 
-/// The name of a thread without async-profiler's number behind it, and the number.
+/// Returns the name of a thread without async-profiler's number after it, and the number.
 pub(crate) fn split_id(name: &str) -> (&str, Option<u64>) {
     let parts = name.rsplit_once(" tid=");
     let id = |digits: &str| digits.parse().ok().filter(|_| !digits.starts_with('+'));
@@ -59,8 +59,8 @@ pub(crate) fn split_id(name: &str) -> (&str, Option<u64>) {
     }
 }
 
-/// The name and the number of the thread that async-profiler writes as a frame, `[main tid=7]` or,
-/// where it has no name, `[tid=7]`.
+/// Returns the name and the number of the thread that async-profiler writes as a frame: `[main
+/// tid=7]` or, if it has no name, `[tid=7]`.
 pub(crate) fn thread(frame: &str) -> Option<(&str, u64)> {
     let name = frame.strip_prefix('[')?.strip_suffix(']')?;
     match split_id(name) {
@@ -70,7 +70,8 @@ pub(crate) fn thread(frame: &str) -> Option<(&str, u64)> {
 }
 
 /// Takes off async-profiler's mark of a frame's kind: `_[j]` compiled, `_[i]` inlined, `_[1]`
-/// compiled by C1, `_[0]` interpreted, `_[k]` of the kernel; with the line that it implies.
+/// compiled by C1, `_[0]` interpreted, `_[k]` of the kernel. Returns it with the line that it
+/// implies.
 fn split_kind(text: &str) -> (&str, Option<(FrameKind, Line)>) {
     let Some((head, mark)) = text.strip_suffix(']').and_then(|text| text.rsplit_once("_[")) else {
         return (text, None);
@@ -86,7 +87,7 @@ fn split_kind(text: &str) -> (&str, Option<(FrameKind, Line)>) {
     }
 }
 
-/// Takes off a line number behind a method: `java/util/HashMap.get:552`.
+/// Takes off a line number after a method: `java/util/HashMap.get:552`.
 fn split_line(text: &str) -> (&str, Option<Line>) {
     let numbered = text.rsplit_once(':').filter(|(head, digits)| {
         digits.bytes().all(|byte| byte.is_ascii_digit())
@@ -99,8 +100,9 @@ fn split_line(text: &str) -> (&str, Option<Line>) {
     }
 }
 
-/// The class and the rest of `Lcom/foo/Bar;::baz`, `Lcom/foo/Bar;.baz` and `Lcom/foo/Bar;baz`; and
-/// of `com/foo/Bar:::baz` and `com/foo/Bar:.baz`, which `stackcollapse-perf.pl` makes of them.
+/// Returns the class and the rest of `Lcom/foo/Bar;::baz`, `Lcom/foo/Bar;.baz` and
+/// `Lcom/foo/Bar;baz`; and of `com/foo/Bar:::baz` and `com/foo/Bar:.baz`, the forms that
+/// `stackcollapse-perf.pl` gives them.
 fn split_descriptor(text: &str) -> Option<(&str, &str)> {
     let (class, rest) = match text.strip_prefix('L').and_then(|text| text.split_once(';')) {
         Some(parts) => parts,
@@ -114,13 +116,13 @@ fn split_descriptor(text: &str) -> Option<(&str, &str)> {
     (is_class(class) && !rest.is_empty()).then_some((class, rest))
 }
 
-/// Class, method and signature of `java.lang.String Foo.bar(int, long)`, as HotSpot describes a
-/// method.
+/// Returns class, method and signature of `java.lang.String Foo.bar(int, long)`, the form in which
+/// HotSpot describes a method.
 fn split_declaration(text: &str) -> Option<(&str, &str, String)> {
     let (result, rest) = text.split_once(' ')?;
     let (head, parameters) = match rest.split_once('(') {
         Some((head, parameters)) => (head, Some(parameters.strip_suffix(')')?)),
-        // What collapses stacks leaves the parameters out.
+        // Tools that collapse stacks leave out the parameters.
         None => (rest, None),
     };
     let (class, method) = head.rsplit_once('.')?;
@@ -140,7 +142,7 @@ fn split_declaration(text: &str) -> Option<(&str, &str, String)> {
     Some((class, method, signature))
 }
 
-/// Takes off a signature of the JVM's behind a method, in which `|` can stand for `;`.
+/// Takes off the JVM's signature after a method. In it, `|` can stand for `;`.
 fn split_signature(text: &str) -> (&str, String) {
     let Some(at) = text.find('(') else { return (text, String::new()) };
     let signature = text[at..].replace('|', ";");
@@ -151,7 +153,8 @@ fn split_signature(text: &str) -> (&str, String) {
     }
 }
 
-/// Whether `text` is parameters and a result, as the JVM specification's 4.3.3 has them.
+/// Whether `text` is parameters and a result, as section 4.3.3 of the JVM specification defines
+/// them.
 fn is_signature(text: &str) -> bool {
     let parts = text.strip_prefix('(').and_then(|text| text.split_once(')'));
     let Some((mut parameters, result)) = parts else { return false };
@@ -161,7 +164,7 @@ fn is_signature(text: &str) -> bool {
     parameters.is_empty() && (result == "V" || after_type(result) == Some(""))
 }
 
-/// What is left behind the type that `text` begins with.
+/// Returns the rest after the type at the beginning of `text`.
 fn after_type(text: &str) -> Option<&str> {
     let element = text.trim_start_matches('[');
     match element.strip_prefix('L') {
@@ -173,11 +176,12 @@ fn after_type(text: &str) -> Option<&str> {
     }
 }
 
-/// Class and method: parted at the last dot, or the last before a list of parameters.
+/// Returns class and method, separated at the last dot, or at the last dot before a list of
+/// parameters.
 fn split_method(frame: &str) -> (&str, &str) {
     let end = frame.find('(').unwrap_or(frame.len());
     match frame[..end].rfind('.') {
-        // A leading dot parts nothing, and neither does one in `elf_load.isra.0`.
+        // A leading dot does not separate anything, and neither does the one in `elf_load.isra.0`.
         None | Some(0) => ("", frame),
         Some(dot) if frame[dot + 1..].starts_with(|c: char| c.is_ascii_digit()) => ("", frame),
         Some(dot) => (&frame[..dot], &frame[dot + 1..]),
@@ -191,17 +195,18 @@ fn is_class(text: &str) -> bool {
         && !text.contains([' ', ':', ';', '(', ')', '<', '>', '`', '\\', '~', '*', '&'])
 }
 
-/// Whether the slashes of `class` are the JVM's: Go's packages (`github.com/a/b`, `net/http`) have
-/// some, too.
+/// Whether the slashes of `class` are those of the JVM's internal form. Go's packages
+/// (`github.com/a/b`, `net/http`) contain slashes, too.
 fn is_internal_form(class: &str) -> bool {
-    // A hidden class's number can be behind a dot.
+    // The number of a hidden class can follow a dot.
     let class = class.rsplit_once(".0x").map_or(class, |(class, _)| class);
     let simple = class.rsplit('/').next().unwrap_or_default();
     let is_hidden = simple.starts_with(|c: char| c.is_ascii_digit());
     !class.contains('.') && (is_hidden || simple.contains(|c: char| c.is_uppercase() || c == '$'))
 }
 
-/// Slashes as dots, but for the one before a hidden class's number.
+/// Returns the name with dots instead of slashes, except the slash before the number of a hidden
+/// class.
 fn source_form(class: &str) -> Cow<'_, str> {
     if !class.contains('/') {
         return Cow::Borrowed(class);

@@ -45,7 +45,7 @@ impl FileFormat for Text {
 
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let profile = view.profile;
-        // What `cpu=old` writes alone has no header.
+        // The output of `cpu=old` alone has no header.
         let is_old = profile.call_edges().next().is_some() && Format::Old.holds(profile).is_ok();
         perk_hprof::write(profile, if is_old { Format::Old } else { Format::Ascii }, out)
     }
@@ -104,8 +104,8 @@ impl FileFormat for Binary {
         Ok(binary::read(input)?)
     }
 
-    /// Writes plain records where they hold all and no deep stacks have to be written whole, and
-    /// perk's own among them elsewhere.
+    /// Writes plain records if they hold everything and no deep stacks have to be written whole.
+    /// Otherwise writes perk's own records among them.
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let profile = view.profile;
         let is_plain = Format::Binary.holds(profile).is_ok() && deep::limit(&[profile]).is_none();

@@ -1,8 +1,8 @@
-//! Profile formats: each is a module that implements [`FileFormat`], and a line of [`FORMATS`].
+//! Profile formats. Each is a module that implements [`FileFormat`], and a line of [`FORMATS`].
 //! HPROF's own readers and writers are those of `perk-hprof`.
 //!
-//! Readers take any bytes. Input that they cannot read is an [`Error`] with the place and with what
-//! was expected there.
+//! Readers take any bytes. Input that they cannot read is an [`Error`] with the place and with the
+//! text that was expected there.
 #![forbid(unsafe_code)]
 
 pub mod async_profiler;
@@ -33,7 +33,7 @@ mod stacks;
 pub use file_format::{Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading, View};
 pub use registry::{FORMATS, HEAD_BYTES, by_name, recognise, table};
 
-/// Why a file cannot be read.
+/// The reason why a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -46,12 +46,12 @@ pub enum Error {
         /// The format's name in messages.
         title: &'static str,
     },
-    /// The input cannot be read on.
+    /// The rest of the input cannot be read.
     #[error("{message}")]
     Input {
-        /// What kind of failure it was.
+        /// The kind of the failure.
         kind: std::io::ErrorKind,
-        /// What the system said.
+        /// The system's message.
         message: String,
     },
     /// A line of a text format is not what it should be.
@@ -59,7 +59,7 @@ pub enum Error {
     Line {
         /// The line, from 1.
         line: usize,
-        /// What should stand there.
+        /// The text that was expected there.
         expected: &'static str,
     },
     /// The bytes from some place on are not what they should be.
@@ -67,7 +67,7 @@ pub enum Error {
     Offset {
         /// The place, from 0.
         offset: usize,
-        /// What should stand there.
+        /// The data that was expected there.
         expected: &'static str,
     },
     /// An entry of a table inside the file is not what it should be.
@@ -77,7 +77,7 @@ pub enum Error {
         table: &'static str,
         /// The entry, from 0.
         index: usize,
-        /// What should stand there.
+        /// The data that was expected there.
         expected: &'static str,
     },
 }

@@ -1,4 +1,4 @@
-//! The loop of readers of text.
+//! The common loop of the readers of text.
 
 use std::io::Read;
 
@@ -6,16 +6,16 @@ use perk_hprof::LineReader;
 
 use crate::Error;
 
-/// How a text ends.
+/// The end of a text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TextEnd {
-    /// How many lines there are.
+    /// The number of lines.
     pub(crate) line_count: usize,
-    /// There were more: it is packed, and cut off.
+    /// Whether there were more lines: the text is compressed, and cut off.
     pub(crate) is_cut: bool,
 }
 
-/// Gives each line to `take`, which says what it expected where it cannot take one.
+/// Passes each line to `take`, which returns the expected text if it cannot take a line.
 ///
 /// # Errors
 /// [`Error::Line`] with the line that was not taken, or as `input` fails.
@@ -33,11 +33,11 @@ pub(crate) fn each(
     }
 }
 
-/// Lines that cannot be understood, of a text in which each line stands for itself.
+/// The lines that cannot be understood, of a text in which each line stands for itself.
 #[derive(Debug, Default)]
 pub(crate) struct BadLines {
     count: u64,
-    /// The first of them, and what was expected there.
+    /// The first of these lines, and the text that was expected there.
     first: Option<(usize, &'static str)>,
 }
 
@@ -48,13 +48,13 @@ impl BadLines {
         self.first.get_or_insert((line, expected));
     }
 
-    /// The error of a file with so many good lines, where that is not of this format.
+    /// Returns the error of a file with this many good lines, if it is not of this format.
     pub(crate) fn error(&self, good_count: u64) -> Option<Error> {
         let (line, expected) = self.first.filter(|_| self.count > good_count)?;
         Some(Error::Line { line, expected })
     }
 
-    /// What is said of them where the others are read.
+    /// Returns the note about these lines, if the others are read.
     pub(crate) fn note(&self) -> Option<String> {
         let (line, expected) = self.first?;
         Some(match self.count {

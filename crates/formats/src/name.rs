@@ -1,8 +1,8 @@
-//! Names of functions as other tools write them: class and method in one.
+//! Names of functions in the form of other tools: class and method in one.
 
-/// Class and method of a name: parted at its last dot that is in no brackets and behind the last
-/// slash (`com.acme.Foo.bar(int)`, `example.org/x/pkg.(*Map[...]).Get`). A leading dot parts
-/// nothing.
+/// Splits a name into class and method at its last dot that is outside brackets and after the last
+/// slash (`com.acme.Foo.bar(int)`, `example.org/x/pkg.(*Map[...]).Get`). A leading dot does not
+/// separate anything.
 pub(crate) fn split(name: &str) -> (&str, &str) {
     let mut depth = 0_u32;
     for (at, byte) in name.bytes().enumerate().rev() {
@@ -17,7 +17,7 @@ pub(crate) fn split(name: &str) -> (&str, &str) {
     ("", name)
 }
 
-/// The reverse of [`split`]; `[unknown]` where there is neither.
+/// The reverse of [`split`]. Returns `[unknown]` if there is neither class nor method.
 pub(crate) fn join(class: &str, method: &str) -> String {
     match (class, method) {
         ("", "") => "[unknown]".to_owned(),

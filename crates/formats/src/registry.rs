@@ -6,8 +6,7 @@ use crate::{
     speedscope, svg, xprof,
 };
 
-/// All formats, in the order in which they are recognised: those that many files could be taken for
-/// come last.
+/// All formats, in the order in which they are recognised. Formats that match many files come last.
 pub static FORMATS: [&dyn FileFormat; 15] = [
     &hprof::Text,
     &hprof::Binary,
@@ -26,20 +25,20 @@ pub static FORMATS: [&dyn FileFormat; 15] = [
     &pprof::Pprof,
 ];
 
-/// How much of a file [`recognise`] looks at.
+/// The number of bytes of a file that [`recognise`] looks at.
 pub const HEAD_BYTES: u64 = 64 * 1024;
 
-/// The format of a file that begins with `head`.
+/// Returns the format of a file that begins with `head`.
 pub fn recognise(head: &[u8]) -> Option<&'static dyn FileFormat> {
     FORMATS.into_iter().find(|format| format.recognise(head))
 }
 
-/// The format of that name.
+/// Returns the format of a name.
 pub fn by_name(name: &str) -> Option<&'static dyn FileFormat> {
     FORMATS.into_iter().find(|format| format.name() == name)
 }
 
-/// The table of all formats.
+/// Returns the table of all formats.
 pub fn table() -> String {
     let mut table = format!(
         "{:<11} {:<16} {:<5} {:<6}  {:<20} keeps\n",

@@ -1,4 +1,4 @@
-//! Stacks while a file is read whose names come after its samples: a tree by the numbers that stand
+//! Stacks under construction, for files whose names come after their samples: a tree by the numbers
 //! in the file.
 
 use perk_profile::{CallTree, FrameId, KeyedMap, NodeId};
@@ -9,16 +9,16 @@ pub(crate) const ROOT: u32 = 0;
 /// The nodes of all stacks, shared by their common outer frames.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stacks {
-    /// Its frames are places in `numbers`.
+    /// The tree. Its frames are places in `numbers`.
     tree: CallTree,
     numbers: Vec<u64>,
     places: KeyedMap<u64, FrameId>,
-    /// The stack before, from the outermost frame on, and its nodes.
+    /// The previous stack, from the outermost frame on, and its nodes.
     last: Vec<(u64, u32)>,
 }
 
 impl Stacks {
-    /// The node of a stack, given from the outermost frame inward.
+    /// Returns the node of a stack, given from the outermost frame inward.
     pub(crate) fn node(&mut self, frames: impl Iterator<Item = u64> + Clone) -> u32 {
         let same = self.last.iter().zip(frames.clone());
         let same = same.take_while(|((before, _), now)| before == now).count();
@@ -31,7 +31,7 @@ impl Stacks {
         node
     }
 
-    /// The node of one more frame on `node`.
+    /// Returns the node of one more frame on `node`.
     pub(crate) fn child(&mut self, node: u32, frame: u64) -> u32 {
         let place = *self.places.entry(frame).or_insert_with(|| {
             self.numbers.push(frame);
@@ -41,19 +41,20 @@ impl Stacks {
         child.index() as u32
     }
 
-    /// The parent and the frame's number of a node; of [`ROOT`], itself and 0.
+    /// Returns the parent and the frame's number of a node; of [`ROOT`], itself and 0.
     pub(crate) fn get(&self, node: u32) -> (u32, u64) {
         let node = NodeId::new(node as usize);
         let parent = self.tree.parent(node).map_or(ROOT, |parent| parent.index() as u32);
         (parent, self.tree.frame(node).map_or(0, |place| self.numbers[place.index()]))
     }
 
-    /// The parents and frames of all nodes but [`ROOT`], in order: a parent comes before its children.
+    /// Returns the parents and frames of all nodes but [`ROOT`], in order: a parent comes before
+    /// its children.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         (1..self.len() as u32).map(|node| self.get(node))
     }
 
-    /// How many nodes there are, [`ROOT`] among them.
+    /// Returns the number of nodes, including [`ROOT`].
     pub(crate) fn len(&self) -> usize {
         self.tree.len()
     }

@@ -290,7 +290,7 @@ proptest! {
         prop_assert_eq!(written(&read), text);
     }
 
-    /// What a line means does not hang on the line before.
+    /// The meaning of a line does not depend on the line before it.
     #[test]
     fn lines_are_read_alike_in_any_order(lines in prop::collection::vec(
         prop::collection::vec("\\[a\\]|\\[no stack\\]|a|ab|La|::b|", 1..6), 1..12,
