@@ -1,21 +1,22 @@
-//! HPROF's commands: what a peer sends to an agent that was started with `net=host:port`.
+//! The commands of HPROF, which a peer sends to an agent that was started with `net=host:port`.
 //!
-//! A command is a u1 tag, a u4 serial number, which nobody looks at, a u4 length and a body of that
-//! many bytes, all big endian. The original agent did not look at the length either: it read what
-//! the tag says. So a length is believed where the tag has forms of different lengths and it is that
-//! of one of them; otherwise the tag says what follows. See `docs/formats/hprof.md`.
+//! A command consists of a u1 tag, a u4 serial number, which is ignored, a u4 length and a body of
+//! that many bytes. All numbers are big endian. The original agent ignored the length as well: it
+//! read the body that belongs to the tag. So a length is believed only if the tag has forms of
+//! different lengths and the length is that of one of them. Otherwise the tag decides what follows.
+//! See `docs/formats/hprof.md`.
 
 mod name;
 
 use std::io::{self, Read};
 
-/// The body of an unknown command is passed over up to this length. What claims to be longer is no
-/// command at all.
+/// The longest body of an unknown command that is skipped. Anything that claims to be longer is not
+/// a command.
 const MAX_UNKNOWN_BYTES: u32 = 64 << 10;
-/// Bytes of an id in the files that perk writes.
+/// The bytes of an id in the files that perk writes.
 const ID_BYTES: usize = 8;
 
-/// Tags.
+/// The tags of commands.
 mod tag {
     pub(super) const FORCE_GC: u8 = 0x01;
     pub(super) const DUMP_HEAP: u8 = 0x02;
@@ -28,14 +29,15 @@ mod tag {
     pub(super) const EOF: u8 = 0xFF;
 }
 
-/// Sub-options of CONTROL.
+/// The sub-options of CONTROL.
 mod sub {
     pub(super) const ALLOC_ON: u16 = 1;
     pub(super) const ALLOC_OFF: u16 = 2;
     pub(super) const CPU_ON: u16 = 3;
     pub(super) const CPU_OFF: u16 = 4;
     pub(super) const CLEAR_CPU: u16 = 5;
-    /// The original's; in the manual it is [`DEPTH`]. Only that has two more bytes.
+    /// The number in the original agent. In the manual this number is [`DEPTH`], which has two more
+    /// bytes.
     pub(super) const CLEAR_SITES: u16 = 6;
     pub(super) const DEPTH: u16 = 7;
 }
@@ -49,10 +51,10 @@ pub enum Command {
     DumpHeap,
     /// Write the allocation sites.
     AllocSites {
-        /// As in the record ALLOC SITES: 0x1 only sites that changed since the last such record,
-        /// 0x2 ordered by allocated bytes, 0x4 collect garbage first.
+        /// The flags of the record ALLOC SITES: 0x1 only sites that changed since the last such
+        /// record, 0x2 ordered by allocated bytes, 0x4 collect garbage first.
         flags: u16,
-        /// Rows below this share of the live bytes are left out.
+        /// The share of the live bytes below which rows are left out.
         cutoff: f32,
     },
     /// Write the totals of objects and bytes.
@@ -63,38 +65,38 @@ pub enum Command {
     DumpTraces,
     /// Write the CPU samples.
     CpuSamples {
-        /// Rows below this share of the samples are left out.
+        /// The share of the samples below which rows are left out.
         cutoff: f32,
     },
-    /// Count allocations again.
+    /// Resume counting allocations.
     AllocOn,
-    /// Count no allocations.
+    /// Stop counting allocations.
     AllocOff,
-    /// Sample threads.
+    /// Start sampling threads.
     CpuOn(Threads),
-    /// Sample threads no more.
+    /// Stop sampling threads.
     CpuOff(Threads),
     /// Forget the CPU samples taken so far.
     ClearCpu,
-    /// Count allocations from now on.
+    /// Reset the allocation counts.
     ClearSites,
-    /// Keep so many frames of each trace.
+    /// Limit each trace to this number of frames.
     Depth(u16),
-    /// There will be no more commands.
+    /// Announce that no more commands follow.
     Eof,
 }
 
-/// The threads that a command means.
+/// The threads that a command applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threads {
-    /// All of them.
+    /// All threads.
     All,
     /// The thread with this id.
     One(ThreadId),
 }
 
-/// A thread's id as it came. The manual says that it is big endian; the original agent read it in
-/// the order of the machine's bytes.
+/// A thread's id as it was received. The manual says that it is big endian, but the original agent
+/// read it in the byte order of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadId {
     big_endian: u64,
@@ -110,7 +112,7 @@ impl ThreadId {
         }
     }
 
-    /// What it may mean, the likeliest first.
+    /// Returns the ids that the bytes may mean, the likeliest first.
     pub fn readings(self) -> [u64; 2] {
         [self.big_endian, self.little_endian]
     }
@@ -122,30 +124,31 @@ impl From<u64> for ThreadId {
     }
 }
 
-/// What came from a peer.
+/// The result of reading from a peer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Received {
     /// A command.
     Command(Command),
-    /// A command with a tag that means nothing.
+    /// A command with an unknown tag.
     UnknownTag(u8),
-    /// CONTROL with a sub-option that means nothing.
+    /// A CONTROL command with an unknown sub-option.
     UnknownControl(u16),
-    /// Nothing that could be a command, so that nobody knows where the next one begins.
+    /// Bytes that cannot be a command. The beginning of the next command is then unknown.
     Garbage {
-        /// The tag that it begins with.
+        /// The first byte, as a tag.
         tag: u8,
-        /// The length that it claims.
+        /// The length in the header.
         length: u32,
     },
-    /// Nothing more.
+    /// The end of the stream.
     End,
 }
 
 /// Reads the next command.
 ///
 /// # Errors
-/// As the source fails; [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) where it ends in a command.
+/// Returns the error of the source, or [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if it ends
+/// within a command.
 pub fn read(source: &mut impl Read) -> io::Result<Received> {
     let mut source = Source(source);
     let Some(tag) = source.first()? else { return Ok(Received::End) };
@@ -159,7 +162,7 @@ pub fn read(source: &mut impl Read) -> io::Result<Received> {
         tag::DUMP_HEAP => Command::DumpHeap,
         tag::ALLOC_SITES => Command::AllocSites { flags: source.u2()?, cutoff: source.cutoff()? },
         tag::HEAP_SUMMARY => Command::HeapSummary,
-        // What is not quite it should not end a program.
+        // A malformed command must not end the program.
         tag::EXIT if length != 0 => return Ok(Received::Garbage { tag, length }),
         tag::EXIT => Command::Exit,
         tag::DUMP_TRACES => Command::DumpTraces,
@@ -180,7 +183,7 @@ pub fn read(source: &mut impl Read) -> io::Result<Received> {
 struct Source<'a, R>(&'a mut R);
 
 impl<R: Read> Source<'_, R> {
-    /// The next byte; `None` at the end.
+    /// Reads the next byte; `None` at the end.
     fn first(&mut self) -> io::Result<Option<u8>> {
         let mut byte = [0];
         loop {
@@ -207,7 +210,7 @@ impl<R: Read> Source<'_, R> {
         self.bytes().map(u32::from_be_bytes)
     }
 
-    /// A share; what is none leaves out nothing.
+    /// Reads a share. A negative number or NaN counts as 0, which leaves out nothing.
     fn cutoff(&mut self) -> io::Result<f32> {
         let cutoff = f32::from_be_bytes(self.bytes()?);
         Ok(if cutoff >= 0.0 { cutoff } else { 0.0 })
@@ -241,7 +244,8 @@ impl<R: Read> Source<'_, R> {
         Ok(Received::Command(command))
     }
 
-    /// An id of 4 or 8 bytes, as the length says; that of a file's ids where it says neither.
+    /// Reads an id of 4 or 8 bytes, depending on the length. For any other length the id is as wide
+    /// as the ids in the files that perk writes.
     fn threads(&mut self, left: Option<u32>) -> io::Result<Threads> {
         let mut bytes = [0; ID_BYTES];
         let bytes = match left {
@@ -256,7 +260,7 @@ impl<R: Read> Source<'_, R> {
 }
 
 impl Command {
-    /// The bytes to send.
+    /// Returns the bytes to send.
     pub fn encode(self, serial: u32) -> Vec<u8> {
         let control = |option: u16, argument: &[u8]| {
             (tag::CONTROL, [&option.to_be_bytes(), argument].concat())
@@ -264,7 +268,7 @@ impl Command {
         let share =
             |first: u16, share: f32| [&first.to_be_bytes()[..], &share.to_be_bytes()].concat();
         let (tag, body) = match self {
-            // An old agent looks at nothing that comes behind it.
+            // Old agents ignore everything after this tag.
             Command::Eof => return vec![tag::EOF],
             Command::ForceGc => (tag::FORCE_GC, Vec::new()),
             Command::DumpHeap => (tag::DUMP_HEAP, Vec::new()),
@@ -290,7 +294,7 @@ impl Command {
 }
 
 impl Threads {
-    /// The id to send; 0 means all threads.
+    /// Returns the id to send; 0 means all threads.
     fn id(self) -> u64 {
         match self {
             Threads::All => 0,
@@ -323,7 +327,7 @@ mod tests {
         received[0]
     }
 
-    /// The commands of sessions with the original agent.
+    /// The commands that were recorded in sessions with the original agent.
     #[test]
     fn recorded_commands_are_understood() {
         let thread = |id: u64| Threads::One(ThreadId::from(id));
@@ -344,11 +348,11 @@ mod tests {
             ("0800000008000000020006", Command::ClearSites),
             ("08000000100000000400070002", Command::Depth(2)),
             ("ff", Command::Eof),
-            // Where the manual differs.
+            // The commands for which the manual differs.
             ("08000000100000000400060002", Command::Depth(2)),
             ("080000000a0000000a00040000000500000001", Command::CpuOff(thread(0x5_0000_0001))),
             ("080000000a000000020004", Command::CpuOff(Threads::All)),
-            // Lengths that nobody has looked at.
+            // Lengths that the original agent ignores.
             ("01000000060000ffff", Command::ForceGc),
             ("070000000500000000000000000000", Command::CpuSamples { cutoff: 0.0 }),
             ("0800000010ffffffff00070002", Command::Depth(2)),

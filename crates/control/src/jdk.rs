@@ -1,24 +1,25 @@
-//! What a `java` command would start: where its home is, which version it has, which VM.
+//! The JVM that a `java` command would start: its home, its version and its VM.
 //!
-//! Nothing is run: the answers come from the folder's layout and its `release` file.
+//! The command is not run: the facts come from the folder's layout and its `release` file.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// The oldest version the agent works with.
+/// The oldest version that the agent works with.
 pub const OLDEST_VERSION: u32 = 17;
 
-/// The folder of a JVM and what its files say about it.
+/// The folder of a JVM and the facts that its files give about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JavaHome {
     /// The folder that holds `bin` and `release`, without symbolic links.
     pub home: PathBuf,
-    /// 8 for `1.8.0_504`, 17 for `17.0.15`; `None` when no `release` file says it.
+    /// The feature version: 8 for `1.8.0_504`, 17 for `17.0.15`; `None` if no `release` file gives
+    /// it.
     pub feature_version: Option<u32>,
-    /// The version as the `release` file has it; empty when there is none.
+    /// The version as the `release` file gives it; empty if it does not.
     pub version: String,
-    /// Who built it, if the `release` file says it.
+    /// The vendor of the build, if the `release` file gives it.
     pub implementor: Option<String>,
     /// The virtual machine.
     pub vm: Vm,
@@ -31,22 +32,23 @@ pub enum Vm {
     HotSpot,
     /// Eclipse OpenJ9 (IBM Semeru).
     OpenJ9,
-    /// Neither was found: a launcher script, or a VM perk does not know.
+    /// Neither was found: the file is a launcher script, or belongs to a VM that perk does not
+    /// know.
     Unknown,
 }
 
-/// Why no JVM was found.
+/// The reason that no JVM was found.
 #[derive(Debug, thiserror::Error)]
 pub enum JdkError {
     /// The path does not lead to a file.
     #[error("cannot find {}: {source}", path.display())]
     NotFound {
-        /// The path asked for.
+        /// The path of the command.
         path: PathBuf,
-        /// What the system said.
+        /// The error from the operating system.
         source: io::Error,
     },
-    /// The file is not `bin/java` of some folder.
+    /// The file is not `bin/java` of a folder.
     #[error("{} is not in the bin folder of a JDK", path.display())]
     NoHome {
         /// The path, without symbolic links.
@@ -55,7 +57,7 @@ pub enum JdkError {
 }
 
 impl JavaHome {
-    /// Looks at the JVM that `java_executable` starts. Symbolic links are followed.
+    /// Examines the JVM that `java_executable` starts. Symbolic links are followed.
     pub fn of(java_executable: &Path) -> Result<JavaHome, JdkError> {
         let path = fs::canonicalize(java_executable)
             .map_err(|source| JdkError::NotFound { path: java_executable.to_owned(), source })?;
@@ -83,8 +85,8 @@ impl JavaHome {
     }
 }
 
-/// The first executable file called `name` in the folders of `path`, a value of `PATH`. A `name`
-/// with a slash is taken as it is.
+/// Returns the first executable file with the name `name` in the folders of `path`, a value of
+/// `PATH`. A `name` with a slash is taken as it is.
 pub fn find_in_path(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
     if Path::new(name).components().count() > 1 {
         return Some(PathBuf::from(name)).filter(|file| is_executable(file));

@@ -1,8 +1,9 @@
-//! What the agent and the tools must agree on: the agent's options, the texts of its errors, the
-//! commands that it takes over a socket, and what kind of JVM a `java` command starts.
+//! The definitions that the agent and the tools share: the agent's options, the texts of its
+//! errors, the commands that it takes over a socket, and the detection of the JVM that a `java`
+//! command starts.
 //!
-//! The agent links this crate, so it depends on next to nothing and does no work of its own: it
-//! turns strings into values and paths into facts.
+//! The agent links this crate, so it has few dependencies and does no work of its own: it converts
+//! strings into values and paths into facts.
 
 #![forbid(unsafe_code)]
 

@@ -1,10 +1,11 @@
-//! The agent's messages on stderr after its options are parsed: HPROF's texts and exit codes.
+//! The messages that the agent writes to stderr after its options are parsed: HPROF's texts and
+//! exit codes.
 
 use std::fmt;
 
 use crate::options::{Options, TimesForm};
 
-/// An error that ends the process. Its text is what goes to stderr, without the last newline.
+/// An error that ends the process. Its text goes to stderr, without the last newline.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Fatal {
     /// The message.
@@ -16,17 +17,18 @@ pub struct Fatal {
 }
 
 impl Fatal {
-    /// An error before the program starts, which ends the process quietly with code 1.
+    /// Creates an error that occurs before the program starts and ends the process with code 1,
+    /// without the line `HPROF TERMINATED PROCESS`.
     fn at_start(message: &str, location: &str) -> Self {
         Fatal { text: error_line(message, location), exit_code: 1, terminated: false }
     }
 
-    /// An error that takes the process down with code 9. `location` is the `file:line` shown.
+    /// Creates an error that ends the process with code 9. `location` is the `file:line` shown.
     pub fn terminating(message: &str, location: &str) -> Self {
         Fatal { text: error_line(message, location), exit_code: 9, terminated: true }
     }
 
-    /// The agent is on the command line twice.
+    /// Creates the error for an agent that is on the command line twice.
     pub fn loaded_twice() -> Self {
         Fatal::terminating(
             "Cannot load this JVM TI agent twice, \
@@ -35,23 +37,23 @@ impl Fatal {
         )
     }
 
-    /// The output file cannot be made.
+    /// Creates the error for an output file that cannot be created.
     pub fn cannot_create_file(name: &str) -> Self {
         Fatal::at_start(&format!("can't create profile file: {name}"), "hprof_init.c:850")
     }
 
-    /// The temporary file of a heap dump cannot be made.
+    /// Creates the error for a temporary file of a heap dump that cannot be created.
     pub fn cannot_create_temporary_file(name: &str) -> Self {
         Fatal::terminating(&format!("can't create temp heap file: {name}"), "hprof_init.c:814")
     }
 
-    /// Nobody listens at the address of `net`.
+    /// Creates the error for a failed connection to the address of `net`.
     pub fn cannot_connect(host: &str, port: i32) -> Self {
         let address = address(host, port);
         Fatal::at_start(&format!("can't connect to {address}"), "hprof_init.c:827")
     }
 
-    /// A JVMTI function failed.
+    /// Creates the error for a JVMTI function that failed.
     pub fn jvmti(message: &str, error_name: &str, error: i32, location: &str) -> Self {
         let message = format!("{message} (JVMTI Error {error_name}({error}))");
         Fatal::terminating(&message, location)
@@ -68,20 +70,20 @@ impl fmt::Display for Fatal {
     }
 }
 
-/// A host and a port as they are written, with an IPv6 address in brackets.
+/// Returns a host and a port in their written form, with an IPv6 address in brackets.
 pub fn address(host: &str, port: i32) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-/// The message before a command ends the program.
+/// The message that is shown before a command ends the program.
 pub const EXIT_LINE: &str = "HPROF: received exit event, exiting ...";
 
-/// An error in HPROF's form that need not end the process.
+/// Returns the line for an error in HPROF's form that need not end the process.
 pub fn error_line(message: &str, location: &str) -> String {
     format!("HPROF ERROR: {message} [{location}]")
 }
 
-/// The message of `pause=y` before it waits.
+/// Returns the message that `pause=y` shows before it waits.
 pub fn pause_line(pid: u32) -> String {
     format!("HPROF pause for PID {pid}")
 }
@@ -91,12 +93,13 @@ pub const DUMP_BEGIN: &str = "Dumping";
 /// The end of a dump's progress line.
 pub const DUMP_END: &str = " done.\n";
 
-/// The part of a dump's progress line that is added each second: megabytes of the JVM's heap dump.
+/// Returns the part that is added to a dump's progress line each second: the megabytes of the JVM's
+/// heap dump.
 pub fn heap_progress(bytes: u64) -> String {
     format!(" {} MB ...", bytes >> 20)
 }
 
-/// A part of a dump, in the order in which they are written.
+/// A part of a dump. The order of the variants is that in which the parts are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DumpPart {
     /// `monitor=y`
@@ -116,7 +119,7 @@ pub enum DumpPart {
 }
 
 impl DumpPart {
-    /// The parts that `options` ask for, in order.
+    /// Returns the parts that `options` ask for, in the order in which they are written.
     pub fn of(options: &Options) -> impl Iterator<Item = DumpPart> + use<> {
         [
             (options.monitor, DumpPart::Monitors),
@@ -131,7 +134,7 @@ impl DumpPart {
         .filter_map(|(wanted, part)| wanted.then_some(part))
     }
 
-    /// The text of this part in the progress line.
+    /// Returns the text of this part in the progress line.
     pub fn progress(self) -> &'static str {
         match self {
             DumpPart::Monitors => " contended monitor usage ...",
@@ -145,10 +148,11 @@ impl DumpPart {
     }
 }
 
-/// The number of methods without probes that are named on stderr.
+/// The number of methods without probes whose names are written to stderr.
 const MOST_NAMES: usize = 3;
 
-/// The methods without probes, with their reasons; `named` are the first of `count`.
+/// Returns the message about the methods without probes, with their reasons; `named` are the first
+/// of `count`.
 pub fn skipped_methods(count: u64, named: &[&str]) -> String {
     let named = &named[..named.len().min(MOST_NAMES)];
     let methods = if count == 1 { "method" } else { "methods" };
@@ -163,7 +167,8 @@ pub fn skipped_methods(count: u64, named: &[&str]) -> String {
     )
 }
 
-/// The patterns of `include` and `exclude` without a match, as options.
+/// Returns the message about the patterns of `include` and `exclude` that match nothing. `patterns`
+/// has the form of options.
 pub fn unmatched_patterns(patterns: &str) -> String {
     format!("HPROF: no class or method has the name: {patterns}\n")
 }

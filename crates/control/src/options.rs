@@ -1,24 +1,25 @@
 //! HPROF's options, as `-agentlib:hprof=<options>` takes them.
 //!
-//! One table (`table.rs`) holds every option; parsing, the `help` text and `docs/options.md` all
-//! come from it.
+//! One table (`table.rs`) defines every option. Parsing, the `help` text and `docs/options.md` use
+//! it.
 //!
 //! # Grammar
 //!
-//! The string is a repetition of a name up to `=` and a value up to `,`. Nothing is trimmed and
-//! case matters. A name without `=` takes the rest of the string, so `heap=sites,help` is an
-//! unknown option; a name that is empty or longer than 15 bytes is a general syntax error. The
-//! first error wins. An option given twice means its last value, except that `file` and `net` may
-//! appear only once between them, and that `heap` and `cpu` add up (`cpu=times` and `cpu=old`
-//! replace each other). `help` counts only as the whole string. The environment variable
-//! `_JAVA_HPROF_OPTIONS` is appended after a comma.
+//! The string is a sequence of names, each up to `=`, and values, each up to `,`. Nothing is
+//! trimmed, and case matters. A name without `=` takes the rest of the string, so `heap=sites,help`
+//! is an unknown option. A name that is empty or longer than 15 bytes is a general syntax error.
+//! The first error is reported. If an option is given twice, its last value counts, with two
+//! exceptions: `file` and `net` may appear only once between them, and `heap` and `cpu` add up
+//! (`cpu=times` and `cpu=old` replace each other). `help` counts only as the whole string. The
+//! environment variable `_JAVA_HPROF_OPTIONS` is appended after a comma.
 //!
-//! # Where perk differs from the original
+//! # Differences from the original
 //!
-//! - Numbers that do not fit 32 bits are refused, with the original's text, where it wrapped.
-//! - Switches for debugging the original itself (`logflags`, `coredump`, ...) have no effect; `pause`
-//!   has.
-//! - `force=n` never overwrites: where `<prefix>.<pid><suffix>` exists too, a counter is added.
+//! - Numbers that do not fit into 32 bits are refused, with the original's text; the original
+//!   wrapped them.
+//! - Switches for debugging the original itself (`logflags`, `coredump`, ...) have no effect,
+//!   except for `pause`.
+//! - `force=n` never overwrites: if `<prefix>.<pid><suffix>` exists too, a counter is added.
 //! - Additions: `format=p`, a unit in `interval`, `%p` in `file`, and the options of the section
 //!   `Perk`. `include` and `exclude` add up.
 //! - The help text has a title and warnings of its own, and a section on the additions; its usage
@@ -44,7 +45,7 @@ const MAX_NAME_LEN: usize = 15;
 /// Longest value, in bytes (the original's `FILENAME_MAX`).
 const MAX_VALUE_LEN: usize = 4096;
 
-/// What the agent was asked to do.
+/// The options of the agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// Write a heap dump (`heap=dump`).
@@ -55,65 +56,66 @@ pub struct Options {
     pub cpu: Cpu,
     /// Monitor contention.
     pub monitor: bool,
-    /// What threads park for as well: the locks of `java.util.concurrent` (`locks=y`).
+    /// Also report what threads park for: the locks of `java.util.concurrent` (`locks=y`).
     pub locks: bool,
     /// The form of the output.
     pub format: Format,
-    /// Where the output goes.
+    /// The destination of the output.
     pub output: Output,
-    /// Frames kept of each stack trace.
+    /// The number of frames kept of each stack trace.
     pub depth: u32,
-    /// Frames kept of each trace of `cpu=times`; 2 with `cpu=old`, else the same as `depth`.
+    /// The number of frames kept of each trace of `cpu=times`: 2 with `cpu=old`, otherwise `depth`.
     pub timing_depth: u32,
-    /// Time between samples, in nanoseconds; never 0.
+    /// The time between samples, in nanoseconds; never 0.
     pub interval_ns: u64,
-    /// Rows below this share of the total are left out; a ratio, not a percentage.
+    /// The share of the total below which rows are left out; a ratio, not a percentage.
     pub cutoff: f64,
-    /// Line numbers in traces.
+    /// Include line numbers in traces.
     pub lineno: bool,
-    /// The thread is part of a trace's identity.
+    /// Treat the thread as part of a trace's identity.
     pub thread: bool,
     /// Dump on exit.
     pub doe: bool,
     /// Overwrite an existing file.
     pub force: bool,
-    /// Say on stderr what is dumped.
+    /// Report on stderr what is dumped.
     pub verbose: bool,
-    /// Primitive fields keep their values in a binary heap dump.
+    /// Keep the values of primitive fields in a binary heap dump.
     pub prim_fields: bool,
-    /// Primitive arrays keep their elements in a heap dump.
+    /// Keep the elements of primitive arrays in a heap dump.
     pub prim_arrays: bool,
-    /// Binary output has ids of four bytes, for old readers (`idsize=4`); else of eight.
+    /// Write ids of four bytes in binary output, for old readers (`idsize=4`); otherwise of eight.
     pub short_ids: bool,
-    /// Binary output is of version 1.0.1, for old readers; else of 1.0.2.
+    /// Write version 1.0.1 of binary output, for old readers; otherwise 1.0.2.
     pub version_1_0_1: bool,
-    /// Which classes get a LOAD CLASS record in binary output.
+    /// The classes that get a LOAD CLASS record in binary output.
     pub classes: Classes,
-    /// The clock of call times, if one was named: see [`Options::clock`].
+    /// The clock of call times, if one was given: see [`Options::clock`].
     pub clock: Option<Clock>,
-    /// How calls are timed.
+    /// The way in which calls are timed.
     pub timing: TimingMethod,
     /// The classes and methods whose calls are counted; empty means all.
     pub include: Vec<NamePattern>,
     /// The classes and methods whose calls are not counted.
     pub exclude: Vec<NamePattern>,
-    /// `heap=sites` takes one sample in so many bytes on average; `None` counts every allocation.
+    /// The mean number of allocated bytes per sample of `heap=sites`; `None` counts every
+    /// allocation.
     pub heap_sample_bytes: Option<u64>,
-    /// Garbage is collected before live objects are counted at a dump.
+    /// Collect garbage before live objects are counted at a dump.
     pub gc: bool,
-    /// Write the objects and bytes allocated of each class, as `-Xaprof` did.
+    /// Write the allocated objects and bytes per class, as `-Xaprof` did.
     pub aprof: bool,
-    /// Do so at each dump, with what was allocated since the one before (`aprof=between`).
+    /// Write them at each dump, for the allocations since the previous one (`aprof=between`).
     pub aprof_between: bool,
-    /// Most nodes that the call trees may have.
+    /// The maximum number of nodes that the call trees may have.
     pub max_nodes: u64,
-    /// Wait on load for a debugger.
+    /// Wait for a debugger when the agent is loaded.
     pub pause: bool,
-    /// The whole option string, with the environment variable's part.
+    /// The whole option string, including the part from the environment variable.
     pub raw: String,
 }
 
-/// CPU profiling asked for; sampling and timing can be on together.
+/// The kinds of CPU profiling that are on; sampling and timing can be on together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cpu {
     /// `cpu=samples`
@@ -122,28 +124,28 @@ pub struct Cpu {
     pub times: Option<TimesForm>,
 }
 
-/// How method times are reported.
+/// The form in which method times are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimesForm {
-    /// `cpu=times`: by trace.
+    /// `cpu=times`: per trace.
     Times,
-    /// `cpu=old`: caller and callee, as JDK 1.1's `-prof`.
+    /// `cpu=old`: per pair of caller and callee, as JDK 1.1's `-prof`.
     Old,
 }
 
 /// The clock of call times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
-    /// `clock=cpu`: the time a thread ran.
+    /// `clock=cpu`: the time for which a thread ran.
     Cpu,
-    /// `clock=wall`: the time that passed, blocked and asleep included.
+    /// `clock=wall`: the time that passed, including blocked and sleeping time.
     Wall,
 }
 
-/// How calls are timed.
+/// The way in which calls are timed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TimingMethod {
-    /// `timing=tick`: probes read a word in which a thread of the agent's keeps the time.
+    /// `timing=tick`: probes read a word that a thread of the agent updates with the time.
     #[default]
     Tick,
     /// `timing=exact`: probes read `System.nanoTime`.
@@ -159,16 +161,16 @@ pub enum Format {
     Ascii,
     /// `format=b`
     Binary,
-    /// `format=p`: perk's extended binary, which holds every analysis in full depth.
+    /// `format=p`: perk's extended binary format, which holds every analysis in full depth.
     Extended,
 }
 
-/// Where the output goes.
+/// The destination of the output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// `java.hprof.txt`, or `java.hprof` with `format=b|p`.
+    /// The default file: `java.hprof.txt`, or `java.hprof` with `format=b|p`.
     Default,
-    /// The file named, `%p` not yet replaced: see [`resolve_file_name`].
+    /// A file by its name, in which `%p` is not yet replaced: see [`resolve_file_name`].
     File(String),
     /// A socket.
     Net {
@@ -179,10 +181,10 @@ pub enum Output {
     },
 }
 
-/// Which classes get a LOAD CLASS record in binary output.
+/// The classes that get a LOAD CLASS record in binary output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Classes {
-    /// Every class the VM loads, as the original had it.
+    /// Every class that the VM loads, as in the original.
     All,
     /// Only classes that appear in a trace.
     Used,
@@ -227,7 +229,7 @@ impl Default for Options {
     }
 }
 
-/// What an option string asks for.
+/// The action that an option string asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Parsed {
     /// Print [`usage`] on stdout and exit with code 0.
@@ -236,11 +238,11 @@ pub enum Parsed {
     Run(Options),
 }
 
-/// An option string that cannot be understood. Its text is the line for stderr.
+/// An error for an option string that cannot be parsed. Its text is the line for stderr.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("HPROF ERROR: hprof option error: {message} ({options}) [hprof_init.c:495]")]
 pub struct OptionError {
-    /// What is wrong.
+    /// The description of the error.
     pub message: String,
     /// The whole option string.
     pub options: String,
@@ -272,7 +274,8 @@ impl Options {
         }
     }
 
-    /// The clock of call times: CPU time, where nothing else is named or meant by `timing=exact`.
+    /// Returns the clock of call times. Without `clock` it is wall time with `timing=exact`,
+    /// otherwise CPU time.
     pub fn clock(&self) -> Clock {
         let default = match self.timing {
             TimingMethod::Exact => Clock::Wall,
@@ -365,18 +368,18 @@ impl Options {
     }
 }
 
-/// The part of an option string not read yet.
+/// The part of an option string that is not read yet.
 struct Tokens<'a>(&'a str);
 
 impl<'a> Tokens<'a> {
-    /// The text up to `separator` or the end; `None` if it is empty or too long.
+    /// Returns the text up to `separator` or the end; `None` if it is empty or too long.
     fn next(&mut self, separator: char, max_len: usize) -> Option<&'a str> {
         let (token, rest) = self.0.split_once(separator).unwrap_or((self.0, ""));
         self.0 = rest;
         (!token.is_empty() && token.len() <= max_len).then_some(token)
     }
 
-    /// The host before a colon; one in brackets has colons of its own.
+    /// Returns the host before a colon. A host in brackets may contain colons itself.
     fn host(&mut self) -> Option<&'a str> {
         match self.0.strip_prefix('[').and_then(|it| it.split_once("]:")) {
             Some((host, rest)) if !host.contains(',') => {

@@ -1,4 +1,4 @@
-//! Every recorded command line of the original agent, through the parser.
+//! A test of the parser with every recorded command line of the original agent.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -201,7 +201,7 @@ fn net_takes_names_and_addresses() {
     assert_eq!(fatal.to_string(), "HPROF ERROR: can't connect to [::1]:4000 [hprof_init.c:827]");
 }
 
-/// As C's `strtod` and `strtol` take them, with the agent of JDK 8.
+/// The values follow C's `strtod` and `strtol`, and the agent of JDK 8.
 #[test]
 fn numbers_are_those_of_c() {
     for (text, cutoff) in [
@@ -209,7 +209,7 @@ fn numbers_are_those_of_c() {
         ("inf", f64::INFINITY),
         ("1e400", f64::INFINITY),
         ("-0", 0.0),
-        // No share is below it.
+        // No share is below NaN.
         ("nan", 0.0),
         ("-nan(1)", 0.0),
     ] {

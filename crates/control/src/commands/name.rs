@@ -1,10 +1,10 @@
-//! The names by which people give commands: `heap-summary`, `alloc-sites+gc=0.01`, `depth=8`.
+//! The names under which users give commands: `heap-summary`, `alloc-sites+gc=0.01`, `depth=8`.
 
 use std::str::FromStr;
 
 use super::{Command, ThreadId, Threads};
 
-/// A name, what may stand behind it, and what it does.
+/// The name of a command, the argument that may follow it, and a description of its effect.
 struct Name {
     name: &'static str,
     argument: &'static str,
@@ -38,11 +38,12 @@ const NAMES: [Name; 15] = [
     name("eof", "", "send no more commands"),
 ];
 
-/// How flags of ALLOC SITES are written.
+/// The names of the flags of ALLOC SITES.
 const FLAGS: [(&str, u16); 3] = [("changed", 0x1), ("allocated", 0x2), ("gc", 0x4)];
 
 impl Command {
-    /// The names of all commands, with what may stand behind them, and what they do.
+    /// Returns the names of all commands, with the arguments that may follow them, and descriptions
+    /// of their effects.
     pub fn names() -> impl Iterator<Item = (String, &'static str)> {
         NAMES.iter().map(|it| (format!("{}{}", it.name, it.argument), it.about))
     }
@@ -108,7 +109,8 @@ fn unknown(text: &str) -> String {
     format!("{text:?} is not a command; the commands are {}", names.join(", "))
 }
 
-/// A thread's id: the number in its THREAD START line, or in hexadecimal that of its object.
+/// Parses a thread's id: the number in its THREAD START line, or the id of its object in
+/// hexadecimal.
 fn thread(text: &str) -> Result<u64, String> {
     let id = match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16),

@@ -1,14 +1,15 @@
-//! The name of the file the agent writes.
+//! The name of the file that the agent writes.
 
 use std::path::{Path, PathBuf};
 
 use super::{Format, Options, Output};
 
-/// The file to write, for a process with the id `pid`.
+/// Returns the file to write, for a process with the id `pid`.
 ///
-/// In a name given, `%p` becomes the process id and `%%` a percent sign. With `force=n` a name that
-/// `exists` makes way for one with the process id in it: before a `.txt` ending of text output, at
-/// the end of binary output. With `net` it is the default name, beside which temporary files go.
+/// In a file name from the options, `%p` becomes the process id and `%%` a percent sign. With
+/// `force=n`, a name that `exists` is replaced by one with the process id in it: before a `.txt`
+/// ending of text output, at the end of binary output. With `net` the default name is returned, and
+/// temporary files are created beside it.
 pub fn resolve_file_name(options: &Options, pid: u32, exists: impl Fn(&Path) -> bool) -> PathBuf {
     let name = match (&options.output, options.format) {
         (Output::File(name), _) => expand(name, pid),
@@ -30,7 +31,7 @@ pub fn resolve_file_name(options: &Options, pid: u32, exists: impl Fn(&Path) -> 
     others.find(|name| !exists(name)).unwrap_or(first)
 }
 
-/// Splits off a last extension that starts with `.txt`; a name without one gets `.txt`.
+/// Splits off the last extension if it starts with `.txt`; a name without one gets `.txt`.
 fn split_text_suffix(name: &str) -> (&str, &str) {
     let file_start = name.rfind('/').map_or(0, |slash| slash + 1);
     let dot = name[file_start..].rfind('.').map(|dot| file_start + dot);
@@ -66,7 +67,7 @@ mod tests {
     use super::*;
     use crate::options::Parsed;
 
-    /// The name chosen for `options` in a folder that holds `existing`.
+    /// Returns the name that is chosen for `options` in a folder that holds `existing`.
     fn resolved(options: &str, existing: &[&str]) -> String {
         let Ok(Parsed::Run(options)) = Options::parse(options, None) else {
             panic!("{options}");

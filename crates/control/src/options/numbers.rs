@@ -1,19 +1,19 @@
-//! Numbers as C's `strtol` and `strtod` read them.
+//! Parsers of numbers that follow C's `strtol` and `strtod`.
 
-/// A decimal number that is the whole text, blanks in front and a sign allowed.
+/// Parses a text that is a decimal number as a whole. Blanks before it and a sign are allowed.
 pub(super) fn decimal(text: &str) -> Option<i32> {
     skip_blanks(text).parse().ok()
 }
 
-/// A floating point number that is the whole text, blanks in front and a sign allowed; `inf`, `nan`
-/// and hexadecimal ones, too.
+/// Parses a text that is a floating point number as a whole. Blanks before it, a sign, `inf`, `nan`
+/// and hexadecimal numbers are allowed.
 pub(super) fn float(text: &str) -> Option<f64> {
     let text = skip_blanks(text);
     let (is_negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
-    // `parse` would take a second sign.
+    // `parse` would accept a second sign.
     if digits.starts_with(['+', '-']) {
         return None;
     }
@@ -33,7 +33,7 @@ pub(super) fn float(text: &str) -> Option<f64> {
     Some(if is_negative { -value } else { value })
 }
 
-/// The digits of a hexadecimal floating point number, and the power of two behind a `p`.
+/// Parses the digits of a hexadecimal floating point number, and the power of two after a `p`.
 fn hexadecimal(text: &str) -> Option<f64> {
     let (digits, power) = text.split_once(['p', 'P']).map_or((text, None), |(a, b)| (a, Some(b)));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -54,7 +54,7 @@ fn hexadecimal(text: &str) -> Option<f64> {
     Some(value * 2_f64.powi(power))
 }
 
-/// A whole number above 0, in units of 1024 with a `k` behind it, of 1024 * 1024 with an `m`.
+/// Parses a whole number above 0. A `k` after it multiplies it by 1024, an `m` by 1024 * 1024.
 pub(super) fn scaled(text: &str) -> Option<u64> {
     const UNITS: [(char, u64); 2] = [('k', 1 << 10), ('m', 1 << 20)];
     let (number, unit) = UNITS
@@ -65,7 +65,7 @@ pub(super) fn scaled(text: &str) -> Option<u64> {
     Some(number * unit)
 }
 
-/// The decimal number a text starts with, or 0: what `atoi` gives.
+/// Returns the decimal number at the beginning of a text, or 0, as `atoi` does.
 pub(super) fn leading_decimal(text: &str) -> i32 {
     let text = skip_blanks(text);
     let digits_start = usize::from(text.starts_with(['+', '-']));

@@ -1,4 +1,4 @@
-//! Options as the text that the agent takes.
+//! The conversion of options into the text that the agent takes.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use super::table::interval_ns;
 use super::{Classes, Clock, Format, Options, Output, TimesForm, TimingMethod};
 
 impl fmt::Display for Options {
-    /// Everything that differs from the defaults, in the form that [`Options::parse`] takes. A file's
-    /// name must not have a comma in it: the grammar has no way to write one.
+    /// Writes every option that differs from its default, in the form that [`Options::parse`]
+    /// takes. A file's name must not contain a comma: the grammar cannot express one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.words().join(","))
     }
@@ -60,7 +60,7 @@ impl Options {
         word(self.max_nodes != default.max_nodes, format!("max-nodes={}", scaled(self.max_nodes)));
         let sample = self.heap_sample_bytes;
         word(sample.is_some(), format!("sample={}", scaled(sample.unwrap_or_default())));
-        // One pattern an option: the agent's values have a longest length.
+        // One pattern per option, because the agent limits the length of a value.
         self.include.iter().for_each(|it| word(true, format!("include={}", it.as_str())));
         self.exclude.iter().for_each(|it| word(true, format!("exclude={}", it.as_str())));
         word(self.depth != default.depth, format!("depth={}", self.depth));
@@ -86,7 +86,7 @@ impl Options {
     }
 }
 
-/// A time in the largest unit of which it is a whole number.
+/// Returns a time in the largest unit of which it is a whole number.
 fn interval(ns: u64) -> String {
     let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
     let (unit, unit_ns) =
@@ -96,7 +96,7 @@ fn interval(ns: u64) -> String {
     text
 }
 
-/// A number in the largest unit of which it is a whole number.
+/// Returns a number in the largest unit of which it is a whole number.
 fn scaled(number: u64) -> String {
     let units = [("m", 1 << 20), ("k", 1 << 10), ("", 1)];
     let (unit, of) =
@@ -118,7 +118,7 @@ mod tests {
         }
     }
 
-    /// A text of options, each once at most, that the table takes.
+    /// Generates a text of options that the table accepts, each at most once.
     fn text() -> impl Strategy<Value = String> {
         const WORDS: [&[&str]; 24] = [
             &["cpu=samples", "cpu=times", "cpu=old", "cpu=y"],

@@ -1,4 +1,4 @@
-//! The table of options: the one place that says what exists, how it is written and what it means.
+//! The table of options. It alone defines the options, their form and their meaning.
 
 use perk_profile::NamePattern;
 
@@ -13,29 +13,30 @@ pub(super) struct Spec {
     pub(super) about: &'static str,
     pub(super) default: &'static str,
     pub(super) section: Section,
-    /// What an empty value's message shows after the name; without it, `rule` is quoted.
+    /// The form that the message for an empty value shows after the name; without it, `rule` is
+    /// quoted.
     pub(super) form: Option<&'static str>,
-    /// What a wrong value's message says it must be.
+    /// The requirement that the message for a wrong value states.
     pub(super) rule: &'static str,
     pub(super) set: Set,
-    /// Values that perk writes about in addition to the original's.
+    /// The values that perk adds to the original's and documents.
     pub(super) additions: &'static [Addition],
 }
 
-/// Where the help text and the documentation list an option.
+/// The place of an option in the help text and the documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Section {
     Main,
     Obsolete,
-    /// The original took it and did not say so.
+    /// The original accepted it but did not document it.
     Undocumented,
     /// perk's own.
     Perk,
-    /// Refused with a hint.
+    /// It is refused with a hint.
     Removed,
 }
 
-/// How an option takes its value.
+/// The effect of an option's value.
 pub(super) enum Set {
     /// Takes a value; `None` means it is wrong.
     Value(fn(&mut Options, &str) -> Option<()>),
@@ -43,21 +44,21 @@ pub(super) enum Set {
     Switch(fn(&mut Options) -> &mut bool),
     /// `y` or `n`, without effect.
     Ignored,
-    /// What the original took for a number, whatever it is, without effect.
+    /// A number of any value that the original accepted, without effect.
     IgnoredNumber,
     File,
     Net,
-    /// No longer there: the message.
+    /// An option that no longer exists, with the message for it.
     Removed(&'static str),
 }
 
-/// A value perk takes beyond the original's.
+/// A value that perk accepts in addition to the original's.
 pub(super) struct Addition {
     pub(super) values: &'static str,
     pub(super) about: &'static str,
 }
 
-/// Fields most options share; each table entry overrides the rest.
+/// The values of the fields that most options share. Each table entry overrides the others.
 const BASE: Spec = Spec {
     name: "",
     values: "",
@@ -90,7 +91,7 @@ const PATTERNS: Spec = Spec {
     ..BASE
 };
 
-/// Every option, in the order of the help text.
+/// All options, in the order of the help text.
 pub(super) static TABLE: &[Spec] = &[
     Spec {
         name: "heap",
@@ -440,8 +441,9 @@ fn set_interval(options: &mut Options, value: &str) -> Option<()> {
     Some(())
 }
 
-/// A time of `interval` in nanoseconds: a whole number above 0 with `us`, `ms` or `s` after it, of
-/// milliseconds without; `None` for what is not one.
+/// Parses a time of `interval` and returns it in nanoseconds. The text is a whole number above 0
+/// with `us`, `ms` or `s` after it; without a unit it counts milliseconds. Any other text gives
+/// `None`.
 pub fn interval_ns(value: &str) -> Option<u64> {
     const UNITS: [(&str, u64); 3] = [("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
     let (number, unit_ns) = UNITS
@@ -454,7 +456,7 @@ pub fn interval_ns(value: &str) -> Option<u64> {
 
 fn set_cutoff(options: &mut Options, value: &str) -> Option<()> {
     let cutoff = numbers::float(value)?;
-    // No share is below what is no number.
+    // No share is below NaN, so nothing is left out.
     options.cutoff = if cutoff.is_nan() { 0.0 } else { cutoff };
     (options.cutoff >= 0.0).then_some(())
 }
@@ -487,27 +489,27 @@ fn set_clock(options: &mut Options, value: &str) -> Option<()> {
     Some(())
 }
 
-/// A comma would end the value, so that a colon separates patterns.
+/// Adds the patterns of a value. They are separated by colons, because a comma would end the value.
 fn add_patterns(patterns: &mut Vec<NamePattern>, value: &str) -> Option<()> {
     let added: Option<Vec<_>> = value.split(':').map(pattern).collect();
     patterns.extend(added?);
     Some(())
 }
 
-/// A pattern of `include` and `exclude`: a name that a class or method of Java can have, each `*` for
-/// any characters; `None` for what is not one.
+/// Parses a pattern of `include` and `exclude`: a name that a Java class or method can have, in
+/// which each `*` stands for any characters. Any other text gives `None`.
 pub fn pattern(text: &str) -> Option<NamePattern> {
     let pattern = NamePattern::new(text).filter(|it| it.odd_character().is_none())?;
     (!text.split('.').any(str::is_empty)).then_some(pattern)
 }
 
-/// A number or size of `max-nodes` and `sample`: a whole number above 0, in units of 1024 with a `k`
-/// after it, of 1024 * 1024 with an `m`; `None` for what is not one.
+/// Parses a number or size of `max-nodes` and `sample`: a whole number above 0. A `k` after it
+/// multiplies it by 1024, an `m` by 1024 * 1024. Any other text gives `None`.
 pub fn scaled(value: &str) -> Option<u64> {
     numbers::scaled(value)
 }
 
-/// The JVM takes the interval as a signed number of 32 bits.
+/// Sets the sampling interval, which the JVM takes as a signed number of 32 bits.
 fn set_sample(options: &mut Options, value: &str) -> Option<()> {
     let bytes = scaled(value).filter(|&bytes| i32::try_from(bytes).is_ok())?;
     options.heap_sample_bytes = Some(bytes);

@@ -1,12 +1,12 @@
-//! The help text and the documentation, both from the table.
+//! The help text and the documentation. Both are generated from the table.
 
 use std::fmt::Write;
 
 use super::table::{Section, Spec, TABLE};
 
-/// The text that the option `help` prints on stdout.
+/// Returns the text that the option `help` prints on stdout.
 ///
-/// The lines on the original's options, its examples and its notes are the original's.
+/// The lines on the original's options, the examples and the notes are taken from the original.
 pub fn usage() -> String {
     let mut text = String::from(
         "
@@ -61,7 +61,7 @@ perk's additions
     text
 }
 
-/// The contents of `docs/options.md`, which a test holds to it.
+/// Returns the contents of `docs/options.md`. A test compares them with the file.
 pub fn options_markdown() -> String {
     let mut text = String::from(
         "# Options of the agent
