@@ -1,26 +1,27 @@
-//! What a run took, lost and cost: printed with every result, kept inside perk's own files.
+//! The accounting of a run: what it recorded, lost and cost. It is printed with every result and
+//! kept in perk's own files.
 
 use std::fmt::Write;
 use std::str::FromStr;
 
 macro_rules! accounting {
     ($($(#[$doc:meta])* $field:ident: $type:ty),* $(,)?) => {
-        /// The account of one profiled JVM. Every number is measured, none is assumed.
+        /// The accounting of one profiled JVM. Every number is measured, none is assumed.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Accounting {
             $($(#[$doc])* pub $field: $type,)*
         }
 
         impl Accounting {
-            /// The fields as `name=value` lines, the form in which they are kept in files.
+            /// Formats the fields as `name=value` lines, the form in which files keep them.
             pub fn to_text(&self) -> String {
                 let mut text = String::new();
                 $(line(&mut text, stringify!($field), &self.$field.to_string());)*
                 text
             }
 
-            /// Reads what [`Accounting::to_text`] wrote. Lines it does not know (a later version's)
-            /// and values that are no numbers are passed over.
+            /// Reads what [`Accounting::to_text`] wrote. Unknown lines (of a later version) and
+            /// values that are not numbers are passed over.
             pub fn from_text(text: &str) -> Self {
                 let mut accounting = Self::default();
                 for (name, value) in text.lines().filter_map(|line| line.split_once('=')) {
@@ -36,7 +37,7 @@ macro_rules! accounting {
 }
 
 accounting! {
-    /// The program: main class or jar, as the JVM tells it.
+    /// The program: main class or jar, as the JVM reports it.
     program: String,
     /// The JVM's name and version.
     jvm: String,
@@ -44,19 +45,19 @@ accounting! {
     pid: u32,
     /// Local time minus UTC where the JVM ran, in seconds.
     utc_offset_s: i32,
-    /// What ran: the names of engines, with ", " between them.
+    /// The names of the engines that ran, with ", " between them.
     engine: String,
-    /// The CPU time one sample stands for.
+    /// The CPU time that one sample stands for.
     interval_ns: u64,
-    /// From the JVM's start of the program to the dump.
+    /// The wall-clock time from the start of the program to the dump.
     wall_ns: u64,
-    /// Samples recorded on a stack. (In files of earlier versions those without one are among them.)
+    /// Samples recorded on a stack. (Files of earlier versions include those without one.)
     sample_count: u64,
-    /// Stacks walked; less than samples, as one walk can stand for several intervals.
+    /// Stacks walked; fewer than samples, as one walk can stand for several intervals.
     walk_count: u64,
     /// Walks that gave no stack (the thread had ended or had no Java frame).
     failed_walk_count: u64,
-    /// Samples whose CPU time is known and whose stack is not: they are in no section.
+    /// Samples whose CPU time is known but not their stack: they are in no section.
     unattributed_count: u64,
     /// Samples whose inner frames were cut off because the call tree was full.
     folded_count: u64,
@@ -64,9 +65,9 @@ accounting! {
     thread_count: u64,
     /// Samples that landed on virtual threads' own frames.
     virtual_sample_count: u64,
-    /// The clock of call times: `cpu` or `wall`; empty where calls were not timed.
+    /// The clock of call times: `cpu` or `wall`; empty if calls were not timed.
     clock: String,
-    /// How calls were timed: `tick`, `exact` or `none`.
+    /// The way in which calls were timed: `tick`, `exact` or `none`.
     timing: String,
     /// Calls counted.
     call_count: u64,
@@ -78,43 +79,47 @@ accounting! {
     instrumented_class_count: u64,
     /// Methods that probes were placed in.
     instrumented_method_count: u64,
-    /// Methods that no probe could be placed in (64 KB, or bytes that are no class file).
+    /// Methods in which no probe could be placed (larger than 64 KB, or the bytes are not a class
+    /// file).
     skipped_method_count: u64,
-    /// The first of them, each with the reason after a colon, with [`NAME_SEPARATOR`] between.
+    /// The first of the skipped methods, each with the reason after a colon, with
+    /// [`NAME_SEPARATOR`] between.
     skipped_methods: String,
-    /// Classes left alone as `include` and `exclude` say.
+    /// Classes without probes because of `include` and `exclude`.
     excluded_class_count: u64,
-    /// The patterns of `include` and `exclude` that no class or method had the name of, as options,
-    /// with [`NAME_SEPARATOR`] between.
+    /// The patterns of `include` and `exclude` that matched no class or method, as options, with
+    /// [`NAME_SEPARATOR`] between.
     unmatched_patterns: String,
-    /// Classes that the JVM shows to no agent: the hidden ones behind lambdas and method handles.
+    /// Classes that the JVM does not show to agents: the hidden classes of lambdas and method
+    /// handles.
     unseen_class_count: u64,
     /// CPU time of reading and writing class files.
     instrument_cpu_ns: u64,
-    /// What a call's probes cost inside the time of the call itself, in picoseconds, as measured at
-    /// the end of this run.
+    /// The cost of a call's probes within the time of the call itself, in picoseconds, as measured
+    /// at the end of this run.
     probe_self_ps: u64,
-    /// What a call's probes cost inside the time of its caller, in picoseconds.
+    /// The cost of a call's probes within the time of its caller, in picoseconds.
     probe_caller_ps: u64,
-    /// What was taken off the times for the probes.
+    /// The cost of the probes that was subtracted from the times.
     probe_removed_ns: u64,
     /// Allocations sampled.
     allocation_sample_count: u64,
-    /// Objects allocated where no site is known: by the JVM or native code before the first probe.
+    /// Objects without a known allocation site: allocated by the JVM or native code before the
+    /// first probe.
     unsited_object_count: u64,
     /// CPU time of all Java threads seen, from the program's start on, perk's own not counted.
     java_cpu_ns: u64,
-    /// CPU time of the whole process: with the JVM's start, its own threads (GC, JIT) and perk.
+    /// CPU time of the whole process, with the JVM's start, its own threads (GC, JIT) and perk.
     process_cpu_ns: u64,
     /// CPU time of perk's thread and callbacks in the process.
     perk_cpu_ns: u64,
-    /// The most memory perk's agent held at once.
+    /// The peak memory of perk's agent.
     perk_peak_bytes: u64,
-    /// Features that perk switched off after a fault of its own.
+    /// Features that perk switched off after an internal fault.
     fault_count: u64,
 }
 
-/// Stands between names in one of these texts.
+/// The separator of names in these texts.
 pub const NAME_SEPARATOR: &str = "; ";
 
 fn line(text: &mut String, name: &str, value: &str) {

@@ -1,17 +1,18 @@
-//! Stacks too deep to be written whole. A chain of calls of which every frame ends a stack makes files
-//! that grow with the square of its depth, where each stack is written with all its frames.
+//! Stacks too deep to be written whole. If each stack is written with all its frames, a chain of
+//! calls in which every frame ends a stack makes a file that grows with the square of its depth.
 
 use crate::{NodeId, Profile};
 
-/// As many frames are written, however deep the stacks are.
+/// The number of frames that are written however deep the stacks are.
 const MANY_FRAMES: usize = 100_000_000;
-/// Stacks of so many frames are written whole, unless there are so many that no tool reads them.
+/// The depth up to which stacks are written whole, unless there are more frames than tools read
+/// ([`MOST_FRAMES`]).
 const WHOLE_FRAMES: usize = 1024;
 /// The most frames that are written of stacks of up to [`WHOLE_FRAMES`].
 const MOST_FRAMES: usize = 1_000_000_000;
 
-/// How many frames are written of each stack of `profiles` where stacks are written whole; `None`
-/// where all are.
+/// The number of frames to write of each stack of `profiles`, in formats that write stacks whole;
+/// `None` if all are written.
 pub fn limit(profiles: &[&Profile]) -> Option<usize> {
     profiles.iter().filter_map(|profile| limit_of(profile, MANY_FRAMES)).min()
 }
@@ -21,7 +22,7 @@ fn limit_of(profile: &Profile, many_frames: usize) -> Option<usize> {
     limit_of_depths(profile.traces().iter().map(|it| depths[it.node.index()]), many_frames)
 }
 
-/// As [`limit`], of stacks so deep.
+/// As [`limit`], for stacks of these depths.
 pub fn limit_of_stacks(depths: impl Iterator<Item = u32>) -> Option<usize> {
     limit_of_depths(depths, MANY_FRAMES)
 }
@@ -38,10 +39,10 @@ fn limit_of_depths(depths: impl Iterator<Item = u32>, many_frames: usize) -> Opt
     depths.last().is_some_and(|&deepest| deepest as usize > limit).then_some(limit.max(2))
 }
 
-/// So many levels of a flame graph are drawn: more than `perk run` records.
+/// The number of levels of a flame graph that are drawn: more than `perk run` records.
 const LEVELS: usize = 2500;
 
-/// How many levels are drawn of a flame graph of `profiles`; `None` where all are.
+/// The number of levels to draw of a flame graph of `profiles`; `None` if all are drawn.
 pub fn levels(profiles: &[&Profile]) -> Option<usize> {
     let is_deep = |profile: &Profile| {
         let depths = depths(profile);
@@ -76,7 +77,7 @@ mod tests {
         let stacks: Vec<_> = stacks.iter().map(|stack| (stack.as_str(), 1)).collect();
         let profile = samples(&stacks);
         assert_eq!(limit(&[&profile]), None, "4.5 million frames are not too many");
-        // One more trace is that of no stack.
+        // The system trace is one more.
         assert_eq!(limit_of(&profile, 4_000_000), Some(4_000_000 / 3001));
         assert_eq!(limit_of(&profile, 1_000_000), Some(WHOLE_FRAMES));
         assert_eq!(levels(&[&Profile::default(), &profile]), Some(LEVELS));

@@ -1,4 +1,5 @@
-//! What the exact engine counts: calls and their times, caller and callee pairs, allocation sites.
+//! The results of the exact engine: calls and their times, pairs of caller and callee, allocation
+//! sites.
 
 use std::cmp::Reverse;
 
@@ -9,18 +10,19 @@ use crate::{
 
 /// Calls and their times by trace, as `cpu=times` counts them.
 ///
-/// In a profile of full depth every node of the call tree that was entered has a row. The exact engine
-/// folds recursion there: what a method calls that was called while it was running is booked under
-/// its outer call. So the sum of the self times of a node's subtree, which reports show as its total, has
-/// each moment once, also under recursion; [`CallRow::total_ns`] has it once for each call around it.
+/// In a profile of full depth every node of the call tree that was entered has a row. The exact
+/// engine folds recursion: if a method is called while it is already running, the calls that it
+/// makes are attributed to the outer call. So the sum of the self times of a node's subtree, which
+/// reports show as its total, counts each moment once, also under recursion. [`CallRow::total_ns`]
+/// counts it once for each call around it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallTimes {
-    /// The self times of all traces, in nanoseconds, those of rows below the file's cutoff among
-    /// them.
+    /// The sum of the self times of all traces, in nanoseconds, including those of rows below the
+    /// file's cutoff.
     pub total_ns: u64,
     /// The traces, in the file's order.
     pub rows: Vec<CallRow>,
-    /// When the section was written, if that is told.
+    /// The time at which the section was written, if it is known.
     pub written: Option<Timestamp>,
 }
 
@@ -29,18 +31,18 @@ pub struct CallTimes {
 pub struct CallRow {
     /// The callee and its callers.
     pub trace: TraceId,
-    /// How often the trace's innermost method was called on this path.
+    /// The number of calls of the trace's innermost method on this path.
     pub count: u64,
-    /// The time in these calls, in nanoseconds, without that of the methods they called; 0 where
-    /// calls were counted and not timed.
+    /// The time in these calls, in nanoseconds, without that of the methods they called; 0 if calls
+    /// were counted and not timed.
     pub self_ns: u64,
-    /// The time in these calls with all that they called, in nanoseconds; a recursive call counts
-    /// again in the call around it. 0 where the file does not tell.
+    /// The time in these calls, including the calls that they make, in nanoseconds. A recursive
+    /// call counts again in the call around it. 0 if the file does not give the time.
     pub total_ns: u64,
 }
 
 impl CallTimes {
-    /// The calls of a section that has them by call path.
+    /// The calls of a section by call path; `None` if it has none.
     pub fn of(section: &Section) -> Option<Self> {
         if section.head.is_by_pair || !section.head.has(&Metric::OF_CALLS) {
             return None;
@@ -56,7 +58,7 @@ impl CallTimes {
         Some(Self { total_ns, rows, written: section.head.written })
     }
 
-    /// What their section says of itself.
+    /// The head of their section.
     pub fn head(&self) -> SectionHead {
         let sum =
             |number: fn(&CallRow) -> u64| self.rows.iter().map(number).fold(0, u64::saturating_add);
@@ -73,9 +75,9 @@ impl CallTimes {
         self.rows.iter().map(|row| (row.trace.into(), [row.count, row.self_ns, row.total_ns]))
     }
 
-    /// Orders the rows as HPROF prints them: most self time first, then most calls, then in order of
-    /// trace; and drops those whose share of the total is below `cutoff`. Where nothing was timed
-    /// the calls are the shares.
+    /// Orders the rows as HPROF prints them: most self time first, then most calls, then in order
+    /// of trace; and drops those whose share of the total is below `cutoff`. If nothing was timed,
+    /// the shares are of the calls.
     pub fn rank(&mut self, cutoff: f64) {
         self.rows.sort_by_key(|row| (Reverse(row.self_ns), Reverse(row.count), row.trace));
         let calls = self.rows.iter().map(|row| row.count).fold(0, u64::saturating_add);
@@ -94,17 +96,17 @@ impl CallTimes {
 pub struct CallEdges {
     /// The pairs, in the file's order.
     pub rows: Vec<CallEdge>,
-    /// When the table was written, if that is told.
+    /// The time at which the table was written, if it is known.
     pub written: Option<Timestamp>,
 }
 
-/// A method that is not known, as the frame of a pair.
+/// The name of a method that is not known, in the frame of a pair.
 const UNKNOWN: &str = "<unknown>";
 
 impl CallEdges {
     const METRICS: [Metric; 2] = [Metric::Calls, Metric::TotalTime];
 
-    /// The calls of a section that has them by pair.
+    /// The calls of a section by pair; `None` if it has none.
     pub fn of(profile: &Profile, section: &Section) -> Option<Self> {
         section.head.is_by_pair.then(|| {
             let row = |(key, [count, total_ns]): (Key, [u64; 2])| {
@@ -125,7 +127,7 @@ impl CallEdges {
         })
     }
 
-    /// Their section: the stack of a pair has the callee, and its caller where that is known.
+    /// Makes their section. The stack of a pair has the callee, and its caller if that is known.
     pub fn section(&self, profile: &mut Profile) -> Section {
         let mut section = Section::new(SectionHead {
             is_by_pair: true,
@@ -176,53 +178,53 @@ fn is_unknown(symbols: &Symbols, method: MethodId) -> bool {
 /// The calls of one method by another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallEdge {
-    /// The method called; `None` where it is not known.
+    /// The method called; `None` if it is not known.
     pub callee: Option<MethodId>,
-    /// The method that called it; `None` for a thread's first method, and where it is not known.
+    /// The method that called it; `None` for a thread's first method, and if it is not known.
     pub caller: Option<MethodId>,
     /// The thread, if the profile was made per thread.
     pub thread: Option<ThreadId>,
-    /// How often it was called.
+    /// The number of calls.
     pub count: u64,
-    /// The time in these calls with all that they called, in nanoseconds. A recursive call counts
-    /// again in the call around it.
+    /// The time in these calls, including the calls that they make, in nanoseconds. A recursive
+    /// call counts again in the call around it.
     pub total_ns: u64,
 }
 
-/// Allocation sites: what was allocated where, and what of it is live.
+/// Allocation sites: the objects allocated at each site, and those of them that are live.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sites {
-    /// Of all sites, those of rows below the file's cutoff among them.
+    /// The total of all sites, including those of rows below the file's cutoff.
     pub total: Allocations,
     /// The sites, in the file's order.
     pub rows: Vec<Site>,
-    /// The numbers are estimates from samples taken once in so many bytes on average; `None` where
-    /// every allocation was counted.
+    /// The average number of bytes between two samples, if the numbers are estimates from samples;
+    /// `None` if every allocation was counted.
     pub sample_interval_bytes: Option<u64>,
-    /// How the section was asked for.
+    /// The options with which the section was requested.
     pub selection: SiteSelection,
-    /// Which of the numbers are known.
+    /// The numbers that are known.
     pub known: KnownObjects,
-    /// When the section was written, if that is told.
+    /// The time at which the section was written, if it is known.
     pub written: Option<Timestamp>,
 }
 
-/// Which of a section's numbers are known.
+/// The numbers of a section that are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownObjects {
-    /// What of the objects lives. Where that is not known its numbers are 0.
+    /// Whether the live objects are known; if not, their numbers are 0.
     pub live: bool,
-    /// The objects of all sites. Where rows are left out and nothing tells how many objects they
-    /// have, the totals are those of the rows, but for the live bytes.
+    /// Whether the objects of all sites are known. If rows are left out whose numbers of objects
+    /// are not known, the totals are those of the listed rows, except for the live bytes.
     pub all_sites: bool,
 }
 
-/// How many objects there are, as a command asked.
+/// The number of objects, as a command requested it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeapSummary {
-    /// All objects.
+    /// The number and size of all objects.
     pub objects: Allocations,
-    /// When it was written, if that is told.
+    /// The time at which the summary was written, if it is known.
     pub written: Option<Timestamp>,
 }
 
@@ -244,25 +246,25 @@ pub struct Allocations {
 pub struct Site {
     /// The objects' class.
     pub class: ClassId,
-    /// Where they were allocated; the system trace where that is not known.
+    /// The trace of their allocation; the system trace if it is not known.
     pub trace: TraceId,
-    /// How many there are.
+    /// The numbers and sizes of the objects.
     pub objects: Allocations,
 }
 
 impl Allocations {
-    /// From numbers in the order of [`Metric::OF_OBJECTS`].
+    /// Makes allocations from numbers in the order of [`Metric::OF_OBJECTS`].
     pub fn of([live_bytes, live_count, allocated_bytes, allocated_count]: [u64; 4]) -> Self {
         Self { live_bytes, live_count, allocated_bytes, allocated_count }
     }
 
-    /// Its numbers in the order of [`Metric::OF_OBJECTS`].
+    /// The numbers in the order of [`Metric::OF_OBJECTS`].
     pub fn numbers(self) -> [u64; 4] {
         let Self { live_bytes, live_count, allocated_bytes, allocated_count } = self;
         [live_bytes, live_count, allocated_bytes, allocated_count]
     }
 
-    /// Adds, up to the largest number there is.
+    /// Adds more; sums stop at the largest number.
     pub fn add(&mut self, other: Self) {
         self.live_bytes = self.live_bytes.saturating_add(other.live_bytes);
         self.live_count = self.live_count.saturating_add(other.live_count);
@@ -270,7 +272,7 @@ impl Allocations {
         self.allocated_count = self.allocated_count.saturating_add(other.allocated_count);
     }
 
-    /// Takes off what was allocated; the rest is never less than nothing.
+    /// Subtracts the allocated bytes and objects of `other`; the result is never below 0.
     pub fn remove_allocated(&mut self, other: Self) {
         self.allocated_bytes = self.allocated_bytes.saturating_sub(other.allocated_bytes);
         self.allocated_count = self.allocated_count.saturating_sub(other.allocated_count);
@@ -284,7 +286,7 @@ impl Default for KnownObjects {
 }
 
 impl Sites {
-    /// The objects of a section that has them. Rows without a class are left out.
+    /// The sites of a section; `None` if it has none. Rows without a class are left out.
     pub fn of(section: &Section) -> Option<Self> {
         let head = &section.head;
         if !head.has(&Metric::OF_OBJECTS) {
@@ -308,7 +310,7 @@ impl Sites {
         })
     }
 
-    /// What their section says of itself.
+    /// The head of their section.
     pub fn head(&self) -> SectionHead {
         let columns = Metric::OF_OBJECTS.into_iter().zip(self.total.numbers());
         let is_live = |metric: &Metric| matches!(metric, Metric::LiveBytes | Metric::LiveObjects);
@@ -335,15 +337,15 @@ impl Sites {
         })
     }
 
-    /// Whether shares can only be of the live bytes: nothing is known of what was allocated, or not
-    /// of all of it. Lists are in order of live bytes then.
+    /// Whether shares can only be of the live bytes: the allocated bytes are not known, or only in
+    /// part. Lists are then in order of live bytes.
     pub fn is_by_live(&self) -> bool {
         !self.known.all_sites
             || self.total.allocated_bytes == 0
                 && self.rows.iter().all(|row| row.objects.allocated_bytes == 0)
     }
 
-    /// The objects of the rows.
+    /// The sum of the objects of the rows.
     pub fn listed(&self) -> Allocations {
         let mut listed = Allocations::default();
         self.rows.iter().for_each(|row| listed.add(row.objects));
@@ -351,8 +353,8 @@ impl Sites {
     }
 
     /// Orders the rows as HPROF prints them, by live bytes (then by allocated bytes, trace and
-    /// class), or by allocated bytes first where they were asked for so; and drops those from the
-    /// first on whose share of the live bytes is below `cutoff`.
+    /// class), or by allocated bytes first if that was requested. Drops the rows from the first one
+    /// on whose share of the live bytes is below `cutoff`.
     pub fn rank(&mut self, cutoff: f64) {
         let by_allocated = self.selection.by_allocated;
         self.rows.sort_by_key(|row| {

@@ -8,7 +8,7 @@ use crate::{
     StrId, Subject, Symbols, TraceId,
 };
 
-/// How often a field was accessed.
+/// The numbers of accesses to a field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FieldCounts {
     /// Reads by the thread that allocated the object.
@@ -22,7 +22,7 @@ pub struct FieldCounts {
 }
 
 impl FieldCounts {
-    /// Whether another thread than the object's own accessed the field.
+    /// Whether a thread other than the one that allocated the object accessed the field.
     pub fn is_shared(&self) -> bool {
         self.other_read_count > 0 || self.other_write_count > 0
     }
@@ -32,7 +32,7 @@ impl FieldCounts {
         *self != Self::default()
     }
 
-    /// Adds `other`, which happened so many times.
+    /// Adds the accesses of `other` multiplied by `times`.
     pub fn add(&mut self, other: &Self, times: u64) {
         let add = |to: &mut u64, from: u64| *to = to.saturating_add(from.saturating_mul(times));
         add(&mut self.owner_read_count, other.owner_read_count);
@@ -49,7 +49,7 @@ impl FieldCounts {
         [owner_read_count, other_read_count, owner_write_count, other_write_count]
     }
 
-    /// All accesses.
+    /// The number of all accesses.
     pub fn total(&self) -> u64 {
         self.numbers().into_iter().fold(0, u64::saturating_add)
     }
@@ -58,11 +58,11 @@ impl FieldCounts {
 /// A field, named as class files name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Field {
-    /// The class that declares it, with dots; of arrays the class itself (`[C`).
+    /// The class that declares it, with dots; for arrays the array class itself (`[C`).
     pub class: StrId,
-    /// Its name; `$arraylength` and `$components` of arrays.
+    /// Its name; `$arraylength` and `$components` for arrays.
     pub name: StrId,
-    /// Its type's descriptor; `?` of components.
+    /// The descriptor of its type; `?` for components.
     pub descriptor: StrId,
 }
 
@@ -75,12 +75,12 @@ pub struct AllocationSite {
     pub method: StrId,
     /// The method's descriptor.
     pub descriptor: StrId,
-    /// The instruction's index in the method; -1 where the method allocates by reflection.
+    /// The instruction's index in the method; -1 if the method allocates by reflection.
     pub index: i32,
 }
 
 impl AllocationSite {
-    /// The trace of the method alone.
+    /// Returns the trace that has only the method.
     fn trace(&self, profile: &mut Profile) -> TraceId {
         let symbols = &mut profile.symbols;
         let class = symbols.strings.get(self.class).replace('/', ".");
@@ -93,7 +93,8 @@ impl AllocationSite {
         profile.trace(node, None)
     }
 
-    /// As reports show it: `java.nio.ByteBuffer.wrap([BII)Ljava/nio/ByteBuffer; @2`.
+    /// Formats the site as reports show it: `java.nio.ByteBuffer.wrap([BII)Ljava/nio/ByteBuffer;
+    /// @2`.
     pub fn name(&self, symbols: &Symbols) -> String {
         let text = |id| symbols.strings.get(id);
         let (class, method) = (text(self.class).replace('/', "."), text(self.method));
@@ -102,21 +103,21 @@ impl AllocationSite {
     }
 }
 
-/// The objects of a class and the fields they have.
+/// The class of objects and the fields they have.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Layout {
     class: ClassId,
     fields: Vec<Field>,
 }
 
-/// Objects that are alike: of one class and site, and with the same accesses to each field.
+/// Objects of one class and site, with the same accesses to each field.
 #[derive(Clone, Copy, Debug)]
 pub struct AlikeObjects<'a> {
-    /// Where they were allocated; `None` where that is not known.
+    /// Their allocation site; `None` if it is not known.
     pub site: Option<AllocationSite>,
     /// Their class.
     pub class: ClassId,
-    /// How many there are.
+    /// The number of objects.
     pub object_count: u64,
     /// Their fields, those of the outermost superclass first.
     pub fields: &'a [Field],
@@ -125,12 +126,12 @@ pub struct AlikeObjects<'a> {
 }
 
 impl AlikeObjects<'_> {
-    /// Whether another thread than the objects' own accessed them.
+    /// Whether a thread other than the one that allocated the objects accessed them.
     pub fn is_shared(&self) -> bool {
         self.counts.iter().any(FieldCounts::is_shared)
     }
 
-    /// The accesses to all fields of all the objects.
+    /// The sum of the accesses to all fields of all the objects.
     pub fn sum(&self) -> FieldCounts {
         let mut sum = FieldCounts::default();
         self.counts.iter().for_each(|counts| sum.add(counts, self.object_count));
@@ -152,12 +153,12 @@ struct Record {
     site: Option<AllocationSite>,
     layout: u32,
     object_count: u64,
-    /// Where its counts begin; their number is the layout's.
+    /// The index of its first count; it has as many counts as its layout has fields.
     first_count: usize,
 }
 
 impl FieldAccesses {
-    /// Adds objects, and says where they are. `fields` and `counts` go together.
+    /// Adds objects with their fields and the accesses to each, and returns their index.
     pub fn push(
         &mut self,
         site: Option<AllocationSite>,
@@ -180,7 +181,7 @@ impl FieldAccesses {
         self.records.len() - 1
     }
 
-    /// Says that there are `more` objects like those at `place`.
+    /// Adds `more` to the number of objects at `place`.
     pub fn add_objects(&mut self, place: usize, more: u64) {
         let count = &mut self.records[place].object_count;
         *count = count.saturating_add(more);
@@ -201,7 +202,8 @@ impl FieldAccesses {
         })
     }
 
-    /// The accesses by allocation site and field: the stack is the method that allocated the objects.
+    /// Makes the section of accesses by allocation site and field. The stack has only the method
+    /// that allocated the objects.
     pub fn section(&self, profile: &mut Profile) -> Section {
         let mut sums: BTreeMap<Key, [u64; 2]> = BTreeMap::new();
         let mut traces: KeyedMap<AllocationSite, TraceId> = KeyedMap::default();
@@ -231,7 +233,7 @@ impl FieldAccesses {
         Section::with_rows(SectionHead::new(columns), sums)
     }
 
-    /// How many objects there are.
+    /// The number of objects.
     pub fn object_count(&self) -> u64 {
         self.records.iter().map(|record| record.object_count).fold(0, u64::saturating_add)
     }

@@ -5,7 +5,7 @@ use perk_profile::{
     Profile, TraceId, Waits,
 };
 
-/// The method `Class.name`.
+/// Returns the method `Class.name`.
 pub(crate) fn method(profile: &mut Profile, name: &str) -> MethodId {
     let (class, name) = name.rsplit_once('.').unwrap();
     let class = profile.symbols.class(class);
@@ -13,7 +13,7 @@ pub(crate) fn method(profile: &mut Profile, name: &str) -> MethodId {
     profile.symbols.method(Method { class, name, signature: None, source: None })
 }
 
-/// The node of a stack.
+/// Returns the node of a stack.
 pub(crate) fn stack(profile: &mut Profile, stack: &str) -> NodeId {
     let frames: Vec<_> = stack
         .rsplit('<')
@@ -30,7 +30,7 @@ pub(crate) fn stack(profile: &mut Profile, stack: &str) -> NodeId {
     profile.tree.insert(frames).node
 }
 
-/// The traces of stacks, with a number each, and their total.
+/// Returns the traces of stacks, each with a number, and the total.
 pub(crate) fn numbers(profile: &mut Profile, rows: &[(&str, u64)]) -> (Vec<(TraceId, u64)>, u64) {
     let trace = |&(path, count): &(&str, u64)| {
         let node = stack(profile, path);
@@ -52,7 +52,7 @@ pub(crate) fn samples(rows: &[(&str, u64)]) -> Profile {
     profile
 }
 
-/// Waits, and how long they took in nanoseconds.
+/// Waits, and their times in nanoseconds.
 pub(crate) fn waits(blocked_count: u64, blocked_ns: u64, wait_count: u64, waited_ns: u64) -> Waits {
     Waits { blocked_count, blocked_ns, wait_count, waited_ns }
 }

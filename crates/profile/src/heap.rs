@@ -1,22 +1,23 @@
-//! Heap dumps by class: how many objects a dump holds, and how much room they take.
+//! Heap dumps by class: the number of objects in a dump, and their sizes.
 
 use std::cmp::Reverse;
 
 use crate::{ClassId, Timestamp};
 
-/// What was in the heap at the moment of a dump, by class. The objects themselves are not kept.
+/// The contents of the heap at the moment of a dump, by class. The objects themselves are not kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeapHistogram {
-    /// The classes that have objects, in the file's order. Those of one name by different loaders
-    /// are told apart. The objects that stand for classes are in the row of `java.lang.Class`.
+    /// The classes that have objects, in the file's order. Classes of one name by different loaders
+    /// are distinguished. The objects that represent classes are in the row of `java.lang.Class`.
     pub rows: Vec<HeapClassRow>,
-    /// How many roots there are of each kind, the kinds without any left out.
+    /// The number of roots of each kind; kinds without roots are left out.
     pub roots: Vec<(HeapRoot, u64)>,
-    /// How the sizes were found; `None` where the file tells each object's.
+    /// The layout from which the sizes were computed; `None` if the file gives the size of each
+    /// object.
     pub layout: Option<ObjectLayout>,
-    /// The file ends inside the dump: there were more objects.
+    /// Whether the file ends inside the dump: there were more objects.
     pub is_cut: bool,
-    /// When the dump was written, if that is told.
+    /// The time at which the dump was written, if it is known.
     pub written: Option<Timestamp>,
 }
 
@@ -25,13 +26,13 @@ pub struct HeapHistogram {
 pub struct HeapClassRow {
     /// The class.
     pub class: ClassId,
-    /// How many objects it has.
+    /// The number of its objects.
     pub instance_count: u64,
-    /// Their own sizes added up, headers and padding among them.
+    /// The sum of their own sizes, with headers and padding.
     pub shallow_bytes: u64,
 }
 
-/// Why the JVM holds an object.
+/// The reason why the JVM holds an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HeapRoot {
     /// Not known.
@@ -54,28 +55,28 @@ pub enum HeapRoot {
     Thread,
 }
 
-/// How the JVM of a dump lays out objects.
+/// The object layout of the JVM of a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectLayout {
-    /// The bytes before an object's first field.
+    /// The number of bytes before an object's first field.
     pub header_bytes: u32,
-    /// The bytes before the elements of an array of bytes.
+    /// The number of bytes before the elements of a byte array.
     pub array_header_bytes: u32,
-    /// The bytes of a reference.
+    /// The size of a reference.
     pub reference_bytes: u32,
-    /// What sizes are rounded up to.
+    /// The alignment to which sizes are rounded up.
     pub alignment_bytes: u32,
-    /// The objects' addresses tell it; otherwise it is assumed.
+    /// Whether the layout was inferred from the objects' addresses; otherwise it is assumed.
     pub is_inferred: bool,
 }
 
 impl HeapHistogram {
-    /// All objects.
+    /// The number of all objects.
     pub fn object_count(&self) -> u64 {
         self.rows.iter().map(|row| row.instance_count).fold(0, u64::saturating_add)
     }
 
-    /// The sizes of all objects.
+    /// The sum of the sizes of all objects.
     pub fn object_bytes(&self) -> u64 {
         self.rows.iter().map(|row| row.shallow_bytes).fold(0, u64::saturating_add)
     }
@@ -103,7 +104,7 @@ impl HeapRoot {
         HeapRoot::Thread,
     ];
 
-    /// What HPROF's text calls it.
+    /// The name of the kind in HPROF's text format.
     pub fn name(self) -> &'static str {
         match self {
             HeapRoot::Unknown => "unknown",
@@ -118,7 +119,7 @@ impl HeapRoot {
         }
     }
 
-    /// The kind that HPROF's text calls so.
+    /// The kind that has this name in HPROF's text format.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }

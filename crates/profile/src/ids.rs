@@ -1,5 +1,5 @@
-//! Index types. Each is a position in one table of a [`Profile`](crate::Profile) and means nothing
-//! outside that profile.
+//! Index types. Each is a position in one table of a [`Profile`](crate::Profile), and is valid only
+//! for that profile.
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
@@ -11,7 +11,7 @@ macro_rules! ids {
             /// The id of the entry at `index`.
             ///
             /// # Panics
-            /// When `index` is 2^32 or more: no table of a profile grows that far.
+            /// If `index` is 2^32 or more: no table of a profile grows that far.
             pub fn new(index: usize) -> Self {
                 Self(u32::try_from(index).expect("a profile's tables hold less than 2^32 entries"))
             }

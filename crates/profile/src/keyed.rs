@@ -1,8 +1,8 @@
-//! Hash maps whose keys a file, or the profiled program, chooses.
+//! Hash maps whose keys are chosen by a file or by the profiled program.
 //!
 //! With a hash that everybody can compute, a file of a few megabytes can hold names that all fall
-//! into one place of a table, and reading it takes time that grows with its square. Here the hash
-//! depends on numbers that are drawn at random when the process starts.
+//! into one slot of a table, and the time to read it grows with the square of its size. Here the
+//! hash depends on random numbers that are drawn when the process starts.
 //!
 //! All maps of this crate, and of those that read files, are such maps.
 
@@ -16,7 +16,8 @@ pub type KeyedMap<K, V> = HashMap<K, V, KeyedState>;
 /// A set that input cannot slow down. The order of its entries differs from run to run.
 pub type KeyedSet<K> = HashSet<K, KeyedState>;
 
-/// What makes the hashers of [`KeyedMap`]: two numbers that differ from process to process.
+/// The state that makes the hashers of [`KeyedMap`]: two numbers that differ from process to
+/// process.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyedState {
     start: u64,
@@ -28,7 +29,7 @@ impl Default for KeyedState {
         static OF_PROCESS: OnceLock<KeyedState> = OnceLock::new();
         *OF_PROCESS.get_or_init(|| {
             let random = RandomState::new();
-            // Odd, so that no bit of what it is multiplied with gets lost.
+            // The factor is odd, so that a multiplication loses no bit.
             KeyedState { start: random.hash_one(0), factor: random.hash_one(1) | 1 }
         })
     }
@@ -51,8 +52,8 @@ impl BuildHasher for KeyedState {
     }
 }
 
-/// Multiplies each word with a secret, or each pair of words after adding secrets to both, and folds
-/// the 128 bits of the product: the way of wyhash, where the numbers are public.
+/// A hasher that multiplies each word with a secret, or each pair of words after adding secrets to
+/// both, and folds the 128 bits of the product, as wyhash does with public numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyedHasher {
     state: u64,
@@ -80,14 +81,15 @@ impl KeyedHasher {
 impl Hasher for KeyedHasher {
     #[inline]
     fn write(&mut self, bytes: &[u8]) {
-        // Times a secret, or another length would do what another first byte does.
+        // The length is multiplied by a secret: otherwise another length could have the effect of
+        // another first byte.
         self.state = self.state.wrapping_add(self.factor.wrapping_mul(bytes.len() as u64));
         if let Some(last) = bytes.last_chunk::<16>() {
             let (blocks, rest) = bytes.as_chunks::<16>();
             for block in blocks {
                 self.add_block(block);
             }
-            // It reaches back into the block before.
+            // The last 16 bytes overlap the previous block.
             if !rest.is_empty() {
                 self.add_block(last);
             }
@@ -131,8 +133,8 @@ impl Hasher for KeyedHasher {
     }
 }
 
-/// The product's upper half over its lower one: the middle bits, which depend on all others, get
-/// everywhere.
+/// Folds the product's upper half onto its lower half, so that its middle bits, which depend on all
+/// others, reach both ends.
 #[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
@@ -172,7 +174,7 @@ mod tests {
         }
     }
 
-    /// The comparisons while a map is filled.
+    /// Counts the comparisons while a map is filled.
     fn comparisons<S: BuildHasher + Default>(numbers: impl Iterator<Item = u64>) -> u64 {
         COMPARISONS.set(0);
         let mut map: HashMap<Number, (), S> = HashMap::default();
@@ -182,11 +184,11 @@ mod tests {
         COMPARISONS.get()
     }
 
-    /// Numbers that all have one hash in the bits that a table looks at, where the hash is a product
-    /// with a known number.
+    /// Numbers whose hashes agree in the bits that a table uses, if the hash is a product with a
+    /// known number.
     fn colliding_numbers() -> impl Iterator<Item = u64> {
         let factor: u64 = 0xf1357aea2e62a9c5;
-        // Newton's way to the inverse modulo 2^64.
+        // Newton's method gives the inverse modulo 2^64.
         let inverse = (0..6).fold(factor, |inverse, _| {
             inverse.wrapping_mul(2_u64.wrapping_sub(factor.wrapping_mul(inverse)))
         });
@@ -201,8 +203,8 @@ mod tests {
         assert!(comparisons < COUNT, "{comparisons} comparisons");
     }
 
-    /// Two blocks of 16 letters which wyhash with the numbers of `rustc_hash` takes for one, in the
-    /// state `seed`, and the state after them.
+    /// Two blocks of 16 letters to which wyhash with the numbers of `rustc_hash` gives the same
+    /// hash, in the state `seed`, and the state after them.
     fn colliding_blocks(seed: u64) -> ([[u8; 16]; 2], u64) {
         const SECRET: u64 = 0xa4093822299f31d0;
         const RATIOS: [(u64, u64); 6] = [(4, 3), (3, 4), (3, 2), (2, 3), (5, 4), (4, 5)];
@@ -212,7 +214,8 @@ mod tests {
             random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             u64::from_le_bytes((random ^ random >> 32).to_le_bytes().map(|byte| b'0' + byte % 75))
         });
-        // Both words make one product, so one may be larger by what the other is smaller.
+        // The hash takes the product of both words, so one may be larger by the factor by which the
+        // other is smaller.
         let mut scaled = |secret: u64, wanted: Option<(u64, u64)>| {
             loop {
                 let word = words.next().unwrap();
@@ -236,7 +239,7 @@ mod tests {
         ([block(first, second), block(first_other, second_other)], state)
     }
 
-    /// Names with one hash, where the hash has no key.
+    /// Names that have the same hash if the hash has no key.
     fn colliding_names() -> Vec<String> {
         let (mut a, mut b) = (0x243f6a8885a308d3_u64, 0x13198a2e03707344_u64);
         let mut names = vec![String::new()];

@@ -1,6 +1,6 @@
 //! The profile model that perk's agent and tools share: symbols (classes, methods, frames), the
-//! calling-context tree, threads, traces, metrics by trace, and the accounting of a run. No input or
-//! output happens here: engines and readers fill a [`Profile`], writers and analyses read it.
+//! calling-context tree, threads, traces, metrics by trace, and the accounting of a run. The crate
+//! does no input or output: engines and readers fill a [`Profile`], writers and analyses read it.
 //!
 //! Counts are plain numbers (`_count`), times are nanoseconds (`_ns`), sizes are bytes (`_bytes`).
 #![forbid(unsafe_code)]
@@ -26,7 +26,7 @@ pub mod time;
 pub mod tree;
 pub mod units;
 
-// The fixture is that of the tests of `perk-analysis`, too.
+// The tests of `perk-analysis` use the fixture, too.
 #[cfg(test)]
 extern crate self as perk_profile;
 #[cfg(test)]

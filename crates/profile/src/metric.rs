@@ -1,12 +1,12 @@
-//! Metrics: the numbers that a profile has for its call paths. Samples, times, calls, objects, waits
-//! for locks, and what other tools measured.
+//! Metrics: the numbers that a profile has for its call paths. Samples, times, calls, objects,
+//! waits for locks, and metrics of other tools.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::{Key, KeyedSet, Profile, Section, SectionHead, Span, TraceId};
 
-/// What the numbers of a [`Metric`] count.
+/// The unit of the numbers of a [`Metric`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unit {
     /// Things.
@@ -39,8 +39,8 @@ pub enum Metric {
     SelfTime,
     /// Calls.
     Calls,
-    /// Time of calls with all that they called. Where it is by call path it does not add up: a path
-    /// has the time of those that go on from it.
+    /// Time of calls, including the calls that they make. By call path it does not add up: the time
+    /// of a path includes the times of the paths that continue it.
     TotalTime,
     /// Bytes of all objects allocated.
     AllocatedBytes,
@@ -50,28 +50,30 @@ pub enum Metric {
     AllocatedObjects,
     /// The live objects.
     LiveObjects,
-    /// Time in which threads could not have a lock.
+    /// Time in which threads were blocked by a lock.
     BlockedTime,
-    /// How often a thread could not have a lock at once.
+    /// The number of times that a thread could not acquire a lock at once.
     BlockedCount,
-    /// Time in which threads waited to be notified, or were parked for what is not a lock.
+    /// Time in which threads waited to be notified, or were parked for something that is not a
+    /// lock.
     WaitedTime,
-    /// How often threads waited so.
+    /// The number of such waits.
     WaitCount,
     /// Reads and writes of fields.
     FieldAccesses,
-    /// Those of them by other threads than the one that allocated the object.
+    /// Reads and writes of fields by threads other than the one that allocated the object.
     SharedFieldAccesses,
-    /// What another tool measured: events, bytecodes executed, delays. Its name in the file.
+    /// A metric of another tool (events, bytecodes executed, delays), with its name in the file and
+    /// its unit.
     Other(Arc<str>, Unit),
 }
 
 /// The numbers of one metric in a profile.
 #[derive(Debug, Default)]
 pub struct MetricRows {
-    /// Of all rows, those that the file left out among them.
+    /// The total of all rows, including those that the file left out.
     pub total: u64,
-    /// In their order: where they were measured, and a number.
+    /// The keys of the rows, in order, each with its number.
     pub rows: Vec<(Key, u64)>,
 }
 
@@ -81,7 +83,7 @@ impl MetricRows {
         let mut rows: Vec<(TraceId, u64)> = Vec::with_capacity(self.rows.len());
         for (key, number) in self.rows {
             match rows.last_mut() {
-                // Objects or locks of several classes on one trace.
+                // One trace can have objects or locks of several classes.
                 Some((last, sum)) if *last == key.trace => *sum = sum.saturating_add(number),
                 _ => rows.push((key.trace, number)),
             }
@@ -102,7 +104,7 @@ struct Facts {
 }
 
 impl Metric {
-    /// The metrics that perk knows, the one that is shown by default first.
+    /// The metrics that perk knows, in the order of preference for the default.
     pub const OWN: [Metric; 14] = [
         Metric::Samples,
         Metric::SelfTime,
@@ -129,7 +131,7 @@ impl Metric {
     pub const OF_LOCKS: [Metric; 4] =
         [Metric::BlockedCount, Metric::BlockedTime, Metric::WaitCount, Metric::WaitedTime];
 
-    /// The metric of that name of another tool.
+    /// Makes a metric of another tool with this name.
     pub fn other(name: &str, unit: Unit) -> Self {
         Metric::Other(name.into(), unit)
     }
@@ -175,7 +177,7 @@ impl Metric {
         }
     }
 
-    /// What its numbers count.
+    /// The unit of its numbers.
     pub fn unit(&self) -> Unit {
         match self {
             Metric::Other(_, unit) => *unit,
@@ -183,7 +185,7 @@ impl Metric {
         }
     }
 
-    /// The metric of perk's own that has this name, any of its names.
+    /// The metric of perk that has this name as any of its names.
     pub fn own(name: &str) -> Option<Self> {
         Self::OWN.into_iter().find(|metric| {
             metric.facts().is_some_and(|it| [it.name, it.file_name, it.long_name].contains(&name))
@@ -195,19 +197,19 @@ impl Metric {
         Self::candidates(profile).filter(|metric| metric.is_in(profile)).collect()
     }
 
-    /// The metrics of `profile` by call path by which their sections are read.
+    /// The leading metrics of `profile` that are by call path.
     pub fn leading_of(profile: &Profile) -> impl Iterator<Item = Metric> {
         let all = Self::all_of(profile).into_iter();
         all.filter(|metric| metric.is_leading() && !metric.is_by_pair(profile))
     }
 
-    /// Whether `profile` has it by callee and caller alone.
+    /// Whether `profile` has the metric only by callee and caller.
     pub fn is_by_pair(&self, profile: &Profile) -> bool {
         self.sections(profile).first().is_some_and(|(section, _)| section.head.is_by_pair)
     }
 
     /// The first metric that `profile` has: samples, times, calls, allocated bytes, locks or one of
-    /// another tool; calls by callee and caller where it has no others.
+    /// another tool; calls by callee and caller if it has no others.
     pub fn first_of(profile: &Profile) -> Option<Metric> {
         let has = |metric: &Metric| metric.is_in(profile);
         let is_by_path = |metric: &Metric| has(metric) && !metric.is_by_pair(profile);
@@ -221,8 +223,8 @@ impl Metric {
         exact.into_iter().find(|metric| metric.is_in(profile))
     }
 
-    /// Whether it is the one by which its section is read: bytes of objects rather than their number,
-    /// times of waits rather than theirs.
+    /// Whether it is the main metric of its section: the bytes of objects rather than their number,
+    /// the times of waits rather than their number.
     pub fn is_leading(&self) -> bool {
         !matches!(
             self,
@@ -256,8 +258,8 @@ impl Metric {
         Self::OF_LOCKS.contains(self)
     }
 
-    /// What `profile` may have, in order of interest: live bytes before allocated ones where only
-    /// their shares are known.
+    /// The metrics that `profile` may have, in order of interest: live bytes come before allocated
+    /// bytes if only shares of live bytes are known.
     fn candidates(profile: &Profile) -> impl Iterator<Item = Metric> + use<> {
         let mut metrics = Vec::from(Self::OWN);
         if profile.site_section().is_some_and(is_by_live) {
@@ -282,7 +284,7 @@ impl Metric {
         *self != Metric::TotalTime || section.is_by_pair
     }
 
-    /// The sections of `profile` whose numbers of this metric count, and its place among their
+    /// The sections of `profile` whose numbers of this metric count, and its index among their
     /// columns.
     fn sections<'a>(&self, profile: &'a Profile) -> Vec<(&'a Section, usize)> {
         let place = |section: &'a Section| {
@@ -290,7 +292,7 @@ impl Metric {
             self.is_additive(&section.head).then_some((section, place))
         };
         let mut sections: Vec<_> = profile.sections().filter_map(place).collect();
-        // Pairs of methods are counted again where call paths are.
+        // If there are call paths, they count the calls of pairs of methods again.
         if sections.iter().any(|(section, _)| !section.head.is_by_pair) {
             sections.retain(|(section, _)| !section.head.is_by_pair);
         }
@@ -347,8 +349,8 @@ impl Metric {
         MetricRows { total: total.max(listed), rows }
     }
 
-    /// In how many nanoseconds or bytes a sample of `profile`'s sections was taken, where that is
-    /// known and one.
+    /// The sampling period of `profile`'s sections, in nanoseconds or bytes, if it is known and the
+    /// same for all.
     pub fn period(&self, profile: &Profile) -> Option<u64> {
         let sections = self.sections(profile);
         let columns = sections.iter().map(|(section, place)| &section.head.columns[*place]);
@@ -358,8 +360,8 @@ impl Metric {
     }
 }
 
-/// Whether shares of allocation sites can only be of the live bytes: nothing is known of what was
-/// allocated, or not of all of it.
+/// Whether shares of allocation sites can only be of the live bytes: the allocated bytes are not
+/// known, or only in part.
 pub(crate) fn is_by_live(sites: &Section) -> bool {
     let place = sites.head.place(&Metric::AllocatedBytes);
     place.is_none_or(|place| {

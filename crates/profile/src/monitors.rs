@@ -1,4 +1,5 @@
-//! Contention: where threads waited for locks and for each other, and who held what at a dump.
+//! Contention: the waits of threads for locks and for each other, and the owners of monitors at a
+//! dump.
 
 use std::cmp::Reverse;
 
@@ -7,7 +8,7 @@ use crate::{
     TraceId,
 };
 
-/// What kind of lock threads wait for.
+/// The kind of lock that threads wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LockKind {
     /// The monitor of an object: `synchronized`, `Object.wait`.
@@ -17,8 +18,8 @@ pub enum LockKind {
 }
 
 impl LockKind {
-    /// The kind of the locks of a class, where a file names the class alone: threads park for the
-    /// synchronizers of `java.util.concurrent`, and have monitors for all else.
+    /// The kind of the locks of a class, if a file gives only the class. Threads park for the
+    /// synchronizers of `java.util.concurrent`, and use monitors of all other classes.
     pub fn of_class(name: &str) -> Self {
         match name.starts_with("java.util.concurrent.") {
             true => LockKind::Parking,
@@ -27,58 +28,61 @@ impl LockKind {
     }
 }
 
-/// Waiting since the last such section, by trace and class of the lock.
+/// Waits since the previous such section, by trace and class of the lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MonitorTimes {
-    /// The time in which threads were blocked, of all rows, those below the file's cutoff among them.
+    /// The time in which threads were blocked, in nanoseconds, of all rows, including those below
+    /// the file's cutoff.
     pub total_ns: u64,
     /// The rows, in the file's order.
     pub rows: Vec<MonitorRow>,
-    /// When the section was written, if that is told.
+    /// The time at which the section was written, if it is known.
     pub written: Option<Timestamp>,
 }
 
-/// The waiting of one trace for locks of one class.
+/// The waits of one trace for locks of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MonitorRow {
-    /// Where threads waited.
+    /// The call trace of the waits.
     pub trace: TraceId,
     /// The class of the lock.
     pub class: ClassId,
-    /// What kind of lock it is.
+    /// The kind of the lock.
     pub kind: LockKind,
-    /// How often, and how long.
+    /// The number and the time of the waits.
     pub waits: Waits,
 }
 
-/// Numbers and times of waits. A wait that lasts counts where it begins; its time is that up to the
-/// section.
+/// Numbers and times of waits. A wait in progress is counted when it begins; its time is the time
+/// up to the section.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// How often a thread could not have a lock at once. Of [`LockKind::Parking`] it is how often it
-    /// was parked for a lock that was held, which may be several times until it has it.
+    /// The number of times that a thread could not acquire a lock at once. For
+    /// [`LockKind::Parking`] it is the number of times that a thread was parked for a lock that was
+    /// held, which may be several times until it acquires the lock.
     pub blocked_count: u64,
-    /// The time until it had the lock.
+    /// The time until the thread acquired the lock.
     pub blocked_ns: u64,
-    /// How often a thread waited to be told of something: `Object.wait`, parking for what is no lock.
+    /// The number of times that a thread waited to be notified: `Object.wait`, and parking for
+    /// something that is not a lock.
     pub wait_count: u64,
-    /// The time until it was told, or had waited long enough.
+    /// The time until the thread was notified, or the wait timed out.
     pub waited_ns: u64,
 }
 
 impl Waits {
-    /// From numbers in the order of [`Metric::OF_LOCKS`].
+    /// Makes waits from numbers in the order of [`Metric::OF_LOCKS`].
     pub fn of([blocked_count, blocked_ns, wait_count, waited_ns]: [u64; 4]) -> Self {
         Self { blocked_count, blocked_ns, wait_count, waited_ns }
     }
 
-    /// Its numbers in the order of [`Metric::OF_LOCKS`].
+    /// The numbers in the order of [`Metric::OF_LOCKS`].
     pub fn numbers(self) -> [u64; 4] {
         let Self { blocked_count, blocked_ns, wait_count, waited_ns } = self;
         [blocked_count, blocked_ns, wait_count, waited_ns]
     }
 
-    /// Adds more.
+    /// Adds more waits; sums stop at the largest number.
     pub fn add(&mut self, more: Self) {
         let sum = |a: &mut u64, b| *a = a.saturating_add(b);
         sum(&mut self.blocked_count, more.blocked_count);
@@ -87,24 +91,26 @@ impl Waits {
         sum(&mut self.waited_ns, more.waited_ns);
     }
 
-    /// Whether a thread could not have a lock at once, in a section or in one before.
+    /// Whether a thread could not acquire a lock at once, in this section or in a previous one.
     pub fn is_blocked(&self) -> bool {
         self.blocked_count > 0 || self.blocked_ns > 0
     }
 
-    /// Whether a thread waited to be told of something.
+    /// Whether a thread waited to be notified.
     pub fn is_waiting(&self) -> bool {
         self.wait_count > 0 || self.waited_ns > 0
     }
 
-    /// What rows are ordered by: most time blocked first, then most blocked, then most time waited.
+    /// The sort key of rows: most time blocked first, then most often blocked, then most time
+    /// waited.
     pub fn order(&self) -> impl Ord + use<> {
         Reverse((self.blocked_ns, self.blocked_count, self.waited_ns, self.wait_count))
     }
 }
 
 impl MonitorTimes {
-    /// The waits of a section that has them. Rows without the class of a lock are left out.
+    /// The waits of a section; `None` if it has none. Rows without the class of a lock are left
+    /// out.
     pub fn of(section: &Section) -> Option<Self> {
         if !section.head.has(&Metric::OF_LOCKS) {
             return None;
@@ -118,7 +124,7 @@ impl MonitorTimes {
         Some(Self { total_ns, rows, written: section.head.written })
     }
 
-    /// What their section says of itself.
+    /// The head of their section.
     pub fn head(&self) -> SectionHead {
         let mut sum = Waits::default();
         self.rows.iter().for_each(|row| sum.add(row.waits));
@@ -137,8 +143,8 @@ impl MonitorTimes {
     }
 
     /// Orders the rows as HPROF prints them: most time blocked first; rows that only waited come
-    /// behind, most time first. Those are dropped whose share is below `cutoff`, of the time blocked
-    /// and of the time waited.
+    /// after these, most time first. Drops the rows whose shares of the time blocked and of the
+    /// time waited are below `cutoff`.
     pub fn rank(&mut self, cutoff: f64) {
         self.rows.sort_by_key(|row| (row.waits.order(), row.trace, row.class, row.kind));
         let waited = self.rows.iter().map(|row| row.waits.waited_ns).fold(0, u64::saturating_add);
@@ -150,28 +156,29 @@ impl MonitorTimes {
     }
 }
 
-/// A thread's wait as text files tell of it when it happens: class and thread, no trace.
+/// A thread's wait, as text files report it when it happens: with class and thread, without a
+/// trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitEvent {
-    /// What happened.
+    /// The kind of the event.
     pub kind: WaitKind,
-    /// The class of the monitor; a sleep has none.
+    /// The class of the monitor; `None` for a sleep.
     pub class: Option<ClassId>,
-    /// Of [`WaitKind::Wait`] and [`WaitKind::Sleep`] the limit, 0 without one; of
-    /// [`WaitKind::Waited`] the time it took; in milliseconds.
+    /// For [`WaitKind::Wait`] and [`WaitKind::Sleep`] the time limit, or 0 without a limit; for
+    /// [`WaitKind::Waited`] the duration of the wait; in milliseconds.
     pub time_ms: u64,
-    /// The thread's serial number; `None` where it is not known.
+    /// The thread's serial number; `None` if it is not known.
     pub thread: Option<u32>,
 }
 
-/// See [`WaitEvent`].
+/// The kind of a [`WaitEvent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitKind {
     /// A thread begins to wait to be notified.
     Wait,
-    /// It was notified, interrupted, or waited long enough.
+    /// The thread was notified or interrupted, or its wait timed out.
     Waited,
-    /// A thread waits and has no monitor.
+    /// A thread waits without a monitor.
     Sleep,
     /// A thread leaves a monitor. No known file has it.
     Exit,
@@ -182,30 +189,30 @@ pub enum WaitKind {
 pub struct MonitorDump {
     /// The threads.
     pub threads: Vec<ThreadState>,
-    /// The monitors that somebody owns or waits for.
+    /// The monitors that a thread owns or waits for.
     pub monitors: Vec<Monitor>,
-    /// When it was written, if that is told.
+    /// The time at which the dump was written, if it is known.
     pub written: Option<Timestamp>,
 }
 
-/// What a thread is doing.
+/// The state of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadState {
-    /// Its serial number. Files can name threads that they never introduced.
+    /// The thread's serial number. Files can name threads that they never introduced.
     pub serial: u32,
-    /// Where it is; the system trace where that is not known.
+    /// The thread's stack; the system trace if it is not known.
     pub trace: TraceId,
-    /// What it does there.
+    /// The thread's status.
     pub status: Status,
     /// Whether it is suspended.
     pub is_suspended: bool,
-    /// Whether it was interrupted and does not know yet.
+    /// Whether it was interrupted and has not noticed yet.
     pub is_interrupted: bool,
     /// Whether it is in a native method.
     pub is_in_native: bool,
 }
 
-/// What a thread does, in HPROF's terms.
+/// The status of a thread, in HPROF's terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// It has ended.
@@ -225,7 +232,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// All of them.
+    /// All statuses.
     pub const ALL: [Status; 7] = [
         Status::Ended,
         Status::NotStarted,
@@ -236,7 +243,7 @@ impl Status {
         Status::Unknown,
     ];
 
-    /// As HPROF writes it.
+    /// The abbreviation that HPROF writes.
     pub fn code(self) -> &'static str {
         match self {
             Status::Ended => "ZO",
@@ -249,7 +256,7 @@ impl Status {
         }
     }
 
-    /// What people call it.
+    /// The name of the status in reports.
     pub fn title(self) -> &'static str {
         match self {
             Status::Ended => "ended",
@@ -263,39 +270,40 @@ impl Status {
     }
 }
 
-/// A monitor or lock, who has it and who wants it. Threads are serial numbers.
+/// A monitor or lock, its owner and the threads that wait for it. Threads are given by their serial
+/// numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Monitor {
     /// The class of the object.
     pub class: ClassId,
-    /// The object's identity hash code, which tells it from others of its class; `None` where the
-    /// file does not tell.
+    /// The object's identity hash code, which distinguishes it from others of its class; `None` if
+    /// the file does not give it.
     pub identity: Option<u32>,
-    /// What kind of lock it is.
+    /// The kind of the lock.
     pub kind: LockKind,
-    /// Who has it.
+    /// The thread that owns it, if any.
     pub owner: Option<u32>,
-    /// How often the owner has entered it and not left it; 0 where nobody has it, or the lock does not
-    /// tell.
+    /// The number of times that the owner has entered it and not left it; 0 if it has no owner, or
+    /// if the lock does not give the number.
     pub entry_count: u32,
-    /// The threads that wait to have it.
+    /// The threads that wait to acquire it.
     pub blocked: Vec<u32>,
-    /// The threads that wait to be notified, or are parked for what is no lock.
+    /// The threads that wait to be notified, or are parked for something that is not a lock.
     pub waiting: Vec<u32>,
 }
 
-/// One thread of a deadlock: it waits for a monitor that the next one has.
+/// One thread of a deadlock: it waits for a monitor that the next thread owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeadlockLink {
     /// The thread's serial number.
     pub thread: u32,
-    /// The monitor it waits for, by its place in [`MonitorDump::monitors`].
+    /// The monitor that it waits for, as an index into [`MonitorDump::monitors`].
     pub monitor: usize,
 }
 
 impl MonitorDump {
-    /// The circles of threads that each wait for a monitor of the next, and the last for one of the
-    /// first. Each begins with the thread of the lowest number.
+    /// Returns the cycles of threads in which each thread waits for a monitor of the next, and the
+    /// last for one of the first. Each cycle begins with the thread of the lowest number.
     pub fn deadlocks(&self) -> Vec<Vec<DeadlockLink>> {
         let mut waits_for: KeyedMap<u32, usize> = KeyedMap::default();
         for (index, monitor) in self.monitors.iter().enumerate() {
@@ -383,7 +391,7 @@ mod tests {
             let circles = dump.deadlocks();
             circles.iter().map(|it| it.iter().map(|link| link.thread).collect()).collect()
         };
-        // 4 waits for a thread of the circle, and 9 for nobody in particular.
+        // Thread 4 waits for a thread of the cycle, and thread 9 for a monitor without an owner.
         let three: [(Option<u32>, &[u32]); 4] =
             [(Some(3), &[1, 4]), (Some(2), &[3]), (Some(1), &[2]), (None, &[9])];
         assert_eq!(circles(&three), [[1, 3, 2]]);

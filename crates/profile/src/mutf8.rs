@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 /// Decodes modified UTF-8.
 ///
-/// What is not a character becomes visible text, so that distinct names stay distinct: a lone
-/// surrogate is written as `\uD83D`, a byte that begins nothing as `\xFF`.
+/// Invalid bytes become visible text, so that distinct names stay distinct: a lone surrogate is
+/// written as `\uD83D`, a byte that begins no character as `\xFF`.
 pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
     if !bytes.contains(&0xC0)
         && !bytes.contains(&0xED)
@@ -64,7 +64,7 @@ pub fn encode(text: &str) -> Cow<'_, [u8]> {
 }
 
 enum Unit {
-    /// A UTF-16 unit, or a whole character where the bytes are plain UTF-8 of four bytes.
+    /// A UTF-16 unit, or a whole character if the bytes are plain UTF-8 of four bytes.
     Char(u32),
     Bad(u8),
 }

@@ -1,8 +1,8 @@
-//! Class names: from the JVM's signatures to the form Java source has.
+//! Class names: conversions between the JVM's signatures and the form of Java source.
 
-/// The source form of a type signature: `Ljava/lang/String;` is `java.lang.String`, `[I` is
+/// Returns the source form of a type signature: `Ljava/lang/String;` is `java.lang.String`, `[I` is
 /// `int[]`, `[[Lx/Y;` is `x.Y[][]`; the `.` that JDK 15 and later put before a hidden class's
-/// suffix stays. What is no signature comes back as it is.
+/// suffix stays. Text that is not a signature is returned unchanged.
 pub fn from_signature(signature: &str) -> String {
     let element = signature.trim_start_matches('[');
     let dimensions = signature.len() - element.len();
@@ -24,14 +24,14 @@ pub fn from_signature(signature: &str) -> String {
     name + &"[]".repeat(dimensions)
 }
 
-/// The signature of a class in source form, the reverse of [`from_signature`].
+/// Returns the signature of a class in source form, the reverse of [`from_signature`].
 pub fn to_signature(class: &str) -> String {
     let element = class.trim_end_matches("[]");
     let dimensions = (class.len() - element.len()) / 2;
     let element = match primitive_code(element) {
         Some(code) => code.to_owned(),
         None if element == "void" => "V".to_owned(),
-        // The suffix of a hidden class stands behind a dot.
+        // The suffix of a hidden class follows a dot.
         None => match element.rsplit_once('.').filter(|(_, end)| end.starts_with("0x")) {
             Some((name, suffix)) => format!("L{}.{suffix};", name.replace('.', "/")),
             None => format!("L{};", element.replace('.', "/")),
@@ -55,7 +55,8 @@ pub fn primitive_code(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The parameter types of a method signature, in source form; `None` where it is none.
+/// The parameter types of a method signature, in source form; `None` if the text is not a
+/// signature.
 pub fn parameters(signature: &str) -> Option<Vec<String>> {
     let (mut rest, _) = signature.strip_prefix('(')?.split_once(')')?;
     let mut types = Vec::new();
@@ -76,13 +77,13 @@ pub fn parameters(signature: &str) -> Option<Vec<String>> {
 /// The package of a class name in source form (`java.util` of `java.util.Map$Entry`), empty for
 /// the unnamed package.
 pub fn package(class: &str) -> &str {
-    // A hidden class's suffix (`A$$Lambda.0x0000…` or `A$$Lambda/0x…`) is no part of the package.
+    // A hidden class's suffix (`A$$Lambda.0x0000…` or `A$$Lambda/0x…`) is not part of the package.
     let end = class.find(['$', '/']).unwrap_or(class.len());
     class[..end].rfind('.').map_or("", |dot| &class[..dot])
 }
 
-/// A class name without what differs from run to run: the address (and, before JDK 21, the number)
-/// in a hidden class's name. All lambdas of a class have the same.
+/// Returns a class name without the part that differs from run to run: the address (and, before JDK
+/// 21, the number) in a hidden class's name. All lambdas of a class have the same stable name.
 pub fn stable(class: &str) -> &str {
     let is_address = |at: usize| {
         let digits = class[at + 1..].strip_prefix("0x").unwrap_or_default();

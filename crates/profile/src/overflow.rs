@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{Metric, Profile, Span};
 
 impl Profile {
-    /// What has a sum that is larger than numbers can be: it stops at 2^64 - 1, here and in reports.
+    /// The metrics whose sum is too large: it stops at 2^64 - 1, here and in reports.
     pub fn overflown(&self) -> Vec<&Metric> {
         let mut sums: BTreeMap<&Metric, u64> = BTreeMap::new();
         for section in self.sections() {

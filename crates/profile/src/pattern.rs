@@ -12,7 +12,7 @@ pub struct NamePattern {
 }
 
 impl NamePattern {
-    /// The pattern in this form; `None` where `text` is empty.
+    /// Makes the pattern of this text; `None` if `text` is empty.
     pub fn new(text: &str) -> Option<Self> {
         (!text.is_empty()).then(|| Self { text: text.to_owned() })
     }
@@ -22,33 +22,33 @@ impl NamePattern {
         &self.text
     }
 
-    /// The first character that no name of a Java class or method has, where there is one. (Other
-    /// languages' profiles have such names.)
+    /// The first character that cannot be in the name of a Java class or method, if any. (Profiles
+    /// of other languages have such names.)
     pub fn odd_character(&self) -> Option<char> {
         let is_odd =
             |it: &char| it.is_whitespace() || it.is_control() || "/\\;:,[]()\"'".contains(*it);
         self.text.chars().find(is_odd)
     }
 
-    /// Whether the class `name`, with dots, is meant, or one around it.
+    /// Whether the pattern matches the class `name`, with dots, or a class around it.
     pub fn matches_class(&self, name: &str) -> bool {
         let around = name.match_indices('$').map(|(at, _)| at).filter(|&at| at > 0);
         let mut ends = std::iter::once(name.len()).chain(around);
         ends.any(|end| self.matches_end(&name[..end]))
     }
 
-    /// Whether the method `method` of `class` is meant, or its class.
+    /// Whether the pattern matches the method `method` of `class`, or the class.
     pub fn matches(&self, class: &str, method: &str) -> bool {
         self.matches_class(class) || self.matches_end(&format!("{class}.{method}"))
     }
 
-    /// Whether a method of a profile is meant, or its class.
+    /// Whether the pattern matches a method of a profile, or its class.
     pub fn matches_method(&self, symbols: &Symbols, method: MethodId) -> bool {
         let class = symbols.class_name(symbols.get_method(method).class);
         self.matches_class(class) || self.matches_end(&symbols.method_name(method))
     }
 
-    /// Whether the pattern stands for `name` or for an end of it from a dot on.
+    /// Whether the pattern stands for `name`, or for an end of it after a dot or a slash.
     fn matches_end(&self, name: &str) -> bool {
         let ends = name.match_indices(['.', '/']).map(|(at, _)| &name[at + 1..]);
         std::iter::once(name).chain(ends).any(|end| matches_whole(&self.text, end))
@@ -59,7 +59,7 @@ impl NamePattern {
 fn matches_whole(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(start) else { return false };
-    // What stands between two stars is best found as early as it can be.
+    // The earliest match of the text between two stars leaves the most room for the parts after it.
     let mut parts = rest.split('*');
     let last = parts.next_back().unwrap_or_default();
     for part in parts {

@@ -1,4 +1,4 @@
-//! A profile: symbols, call tree, threads, traces and what was measured on them.
+//! A profile: symbols, call tree, threads, traces, and the numbers measured on them.
 
 use std::cmp::Reverse;
 
@@ -11,7 +11,7 @@ use crate::{
 /// The serial number of HPROF's system trace, the one without frames.
 pub const SYSTEM_TRACE: u32 = 300_000;
 
-/// Everything one file, or one run of the agent, says.
+/// The contents of one file, or the result of one run of the agent.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// Classes, methods, frames and their names.
@@ -20,17 +20,17 @@ pub struct Profile {
     pub tree: CallTree,
     /// All threads seen, in the order they were seen.
     pub threads: Vec<Thread>,
-    /// What was measured, in the order it happened or was written.
+    /// The events, in the order in which they happened or were written.
     pub events: Vec<Event>,
-    /// When the profile was begun; `None` where the file has no date.
+    /// The time at which the profile was begun; `None` if the file has no date.
     pub created: Option<Timestamp>,
-    /// How deep stacks were recorded, where the file says it.
+    /// The limit of the depth of stacks, if the file gives it.
     pub depth: Option<u32>,
-    /// What is recorded from the beginning on, where the file says it.
+    /// The recordings that are on from the beginning, if the file gives them.
     pub settings: Option<Settings>,
-    /// What was taken, lost and spent; only in perk's own files.
+    /// The accounting of the run; only in perk's own files.
     pub accounting: Option<Accounting>,
-    /// What a reader passed over, one line each: nothing is dropped in silence.
+    /// One line for each thing that a reader passed over, so that nothing is dropped silently.
     pub notes: Vec<String>,
     traces: Vec<Trace>,
     trace_ids: KeyedMap<(NodeId, Option<ThreadId>), TraceId>,
@@ -38,7 +38,7 @@ pub struct Profile {
     next_serial: u32,
 }
 
-/// What a profile says of itself before anything is measured.
+/// The settings that a profile states before its measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Allocations are recorded: sites, or the heap.
@@ -52,28 +52,28 @@ pub struct Settings {
 pub struct Thread {
     /// HPROF's serial number; 200001 is the main thread in the agent's files.
     pub serial: u32,
-    /// The id under which the file knows its `java.lang.Thread` object.
+    /// The id of its `java.lang.Thread` object in the file.
     pub object_id: u64,
     /// Its name at the start.
     pub name: StrId,
-    /// The name of its thread group, where it has one.
+    /// The name of its thread group, if it has one.
     pub group: Option<StrId>,
-    /// The name of that group's parent, where it has one.
+    /// The name of that group's parent, if it has one.
     pub parent_group: Option<StrId>,
 }
 
-/// A call trace: a path in the call tree, of one thread where threads are told apart.
+/// A call trace: a path in the call tree, of one thread if the profile distinguishes threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// HPROF's serial number.
     pub serial: u32,
-    /// The node of its innermost frame; the root where it has no frames.
+    /// The node of its innermost frame; the root if it has no frames.
     pub node: NodeId,
     /// The thread it belongs to, if the profile was made per thread.
     pub thread: Option<ThreadId>,
 }
 
-/// Something the profile tells, in time order.
+/// An event or a section of a profile, in time order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// A thread started.
@@ -82,37 +82,37 @@ pub enum Event {
     ThreadEnd(u32),
     /// A class was unloaded.
     ClassUnload(ClassId),
-    /// Numbers by call trace: samples, calls, allocations, waits for locks, what other tools measured.
+    /// Numbers by call trace: samples, calls, allocations, waits for locks, metrics of other tools.
     Section(Section),
-    /// How many objects there were at a moment.
+    /// The number of objects at one moment.
     HeapSummary(HeapSummary),
     /// A thread waits, or has waited.
     Wait(WaitEvent),
-    /// Who has which monitors, and who waits for them.
+    /// The owners of monitors, and the threads that wait for them.
     MonitorDump(MonitorDump),
     /// The accesses to the fields of all objects.
     FieldAccesses(FieldAccesses),
-    /// What was in the heap, by class.
+    /// The contents of the heap, by class.
     Heap(HeapHistogram),
 }
 
 /// CPU samples by trace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CpuSamples {
-    /// All samples, those of rows below the file's cutoff among them.
+    /// The number of all samples, including those of rows below the file's cutoff.
     pub total: u64,
     /// Samples of each trace, in the file's order.
     pub rows: Vec<(TraceId, u64)>,
-    /// They were asked for in between: the next section counts them again.
+    /// Whether the section was requested in between: the next section counts its samples again.
     pub is_interim: bool,
-    /// The time that one sample stands for, in nanoseconds, where the section tells it.
+    /// The time that one sample stands for, in nanoseconds, if the section gives it.
     pub interval_ns: Option<u64>,
-    /// When the section was written, if that is told.
+    /// The time at which the section was written, if it is known.
     pub written: Option<Timestamp>,
 }
 
 impl CpuSamples {
-    /// The samples of a section that has them.
+    /// The samples of a section; `None` if it has none.
     pub fn of(section: &Section) -> Option<Self> {
         let column = section.head.column(&Metric::Samples)?;
         let rows = section.of_metrics([Metric::Samples]);
@@ -125,7 +125,7 @@ impl CpuSamples {
         })
     }
 
-    /// What their section says of itself.
+    /// The head of their section.
     pub fn head(&self) -> SectionHead {
         let column =
             Column { period: self.interval_ns, ..Column::new(Metric::Samples, self.total) };
@@ -155,7 +155,7 @@ impl Default for Profile {
 }
 
 impl Profile {
-    /// A profile on `tree`, which may have a limit of its own, with no trace but the system trace.
+    /// Makes a profile on `tree`, which may have a limit of its own, with only the system trace.
     pub fn new(tree: CallTree) -> Self {
         let mut profile = Self {
             symbols: Symbols::default(),
@@ -177,13 +177,13 @@ impl Profile {
         profile
     }
 
-    /// The trace without frames, on which samples are booked whose stack is not known.
+    /// The trace without frames, to which samples of unknown stacks are attributed.
     pub fn system_trace(&self) -> TraceId {
         TraceId::new(0)
     }
 
-    /// The trace of `node` (of `thread`, where given); a new one gets the next serial number after
-    /// the highest.
+    /// Returns the trace of `node` (of `thread`, if given). A new trace gets the next serial number
+    /// after the highest.
     pub fn trace(&mut self, node: NodeId, thread: Option<ThreadId>) -> TraceId {
         if let Some(&id) = self.trace_ids.get(&(node, thread)) {
             return id;
@@ -192,9 +192,9 @@ impl Profile {
         self.push_trace(Trace { serial, node, thread })
     }
 
-    /// Adds a trace under a file's own serial number. Two traces may have the same frames: files
-    /// tell bytecode indexes apart that they do not print. A serial number that is there already
-    /// now means the new trace.
+    /// Adds a trace under a file's own serial number. Two traces may have the same frames, as files
+    /// distinguish bytecode indexes that they do not print. If the serial number exists already, it
+    /// means the new trace from now on.
     pub fn push_trace(&mut self, trace: Trace) -> TraceId {
         let id = TraceId::new(self.traces.len());
         self.next_serial = self.next_serial.max(trace.serial.saturating_add(1));
@@ -209,7 +209,7 @@ impl Profile {
         self.trace_serials.get(&serial).copied()
     }
 
-    /// The trace behind an id.
+    /// Returns the trace of an id.
     pub fn get_trace(&self, id: TraceId) -> Trace {
         self.traces[id.index()]
     }
@@ -224,13 +224,13 @@ impl Profile {
         self.tree.frames(self.get_trace(id).node)
     }
 
-    /// The thread behind an id.
+    /// Returns the thread of an id.
     pub fn get_thread(&self, id: ThreadId) -> &Thread {
         &self.threads[id.index()]
     }
 
-    /// Moves traces to other nodes of the tree, which `place` may grow; what was measured on a trace
-    /// goes with it. The system trace stays without frames.
+    /// Moves traces to other nodes of the tree, which `place` may grow. The numbers of a trace move
+    /// with it. The system trace stays without frames.
     pub fn move_traces(&mut self, mut place: impl FnMut(&mut CallTree, TraceId, Trace) -> NodeId) {
         self.trace_ids.clear();
         for (index, trace) in self.traces.iter_mut().enumerate() {
@@ -272,28 +272,29 @@ impl Profile {
         self.sections().filter_map(CpuSamples::of)
     }
 
-    /// The time that one sample stands for, in nanoseconds, where it is known and one.
+    /// The time that one sample stands for, in nanoseconds, if it is known and the same for all
+    /// samples.
     pub fn sample_interval_ns(&self) -> Option<u64> {
         let of_run = self.accounting.as_ref().map(|accounting| accounting.interval_ns);
         of_run.filter(|&ns| ns > 0).or_else(|| Metric::Samples.period(self))
     }
 
-    /// The sections of call times, in order. Each counts from the one before on.
+    /// The sections of call times, in order. Each counts from the previous one on.
     pub fn call_times(&self) -> impl Iterator<Item = CallTimes> {
         self.sections().filter_map(CallTimes::of)
     }
 
-    /// The tables of callees and callers, in order. Each counts from the one before on.
+    /// The tables of callees and callers, in order. Each counts from the previous one on.
     pub fn call_edges(&self) -> impl Iterator<Item = CallEdges> {
         self.sections().filter_map(|section| CallEdges::of(self, section))
     }
 
-    /// The sections of waiting for locks, in order. Each counts from the one before on.
+    /// The sections of waiting for locks, in order. Each counts from the previous one on.
     pub fn monitor_times(&self) -> impl Iterator<Item = MonitorTimes> {
         self.sections().filter_map(MonitorTimes::of)
     }
 
-    /// The accesses to fields, where the profile has them.
+    /// The accesses to fields, if the profile has them.
     pub fn field_accesses(&self) -> Option<&FieldAccesses> {
         self.events.iter().find_map(|event| match event {
             Event::FieldAccesses(accesses) => Some(accesses),
@@ -301,7 +302,7 @@ impl Profile {
         })
     }
 
-    /// What heap dumps held, in order.
+    /// The histograms of heap dumps, in order.
     pub fn heaps(&self) -> impl Iterator<Item = &HeapHistogram> {
         self.events.iter().filter_map(|event| match event {
             Event::Heap(heap) => Some(heap),
@@ -317,13 +318,13 @@ impl Profile {
         })
     }
 
-    /// The last section of allocation sites; one that is not of all sites only where no other is.
+    /// The last section of all allocation sites; if there is none, the last section of some sites.
     /// (Each counts from the program's start on.)
     pub fn sites(&self) -> Option<Sites> {
         self.site_section().and_then(Sites::of)
     }
 
-    /// As [`Profile::sites`], as it is stored.
+    /// The section of [`Profile::sites`], as it is stored.
     pub fn site_section(&self) -> Option<&Section> {
         let mut sites = self.events.iter().rev().filter_map(|event| match event {
             Event::Section(section) if section.head.has(&Metric::OF_OBJECTS) => Some(section),
@@ -334,7 +335,7 @@ impl Profile {
         last.filter(is_whole).or_else(|| sites.find(is_whole)).or(last)
     }
 
-    /// What is recorded, as the profile says or as it shows.
+    /// The settings that the profile states; without them, those that its sections imply.
     pub fn shown_settings(&self) -> Settings {
         let has = |metrics: &[Metric]| self.sections().any(|section| section.head.has(metrics));
         self.settings.unwrap_or_else(|| Settings {
@@ -343,8 +344,8 @@ impl Profile {
         })
     }
 
-    /// Books the samples whose stack is not known on the trace without frames, where the accounting
-    /// alone has them. False where there is no accounting to tell of them.
+    /// Attributes the samples of unknown stacks to the trace without frames, if only the accounting
+    /// has them. Returns false if there is no accounting.
     pub fn book_unattributed(&mut self) -> bool {
         let Some(accounting) = &self.accounting else { return false };
         let is_booked = |row: &&(Key, u64)| self.get_trace(row.0.trace).node == self.tree.root();
@@ -371,8 +372,9 @@ impl Profile {
         true
     }
 
-    /// The samples of all sections added up, a row per trace, in trace order. (Each dump of an HPROF
-    /// file begins anew from zero. What was asked for in between counts where it is the last.)
+    /// The samples of all sections added up, a row per trace, in trace order. (Each dump of an
+    /// HPROF file begins from zero again. A section that was requested in between counts only if it
+    /// is the last.)
     pub fn total_cpu_samples(&self) -> CpuSamples {
         let numbers = Metric::Samples.rows(self);
         CpuSamples { total: numbers.total, rows: numbers.by_trace(), ..CpuSamples::default() }

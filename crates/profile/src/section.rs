@@ -1,15 +1,15 @@
-//! Sections: the numbers of a profile. A row is a call trace, with a subject where the numbers have
-//! one; a column is a metric.
+//! Sections: the numbers of a profile. A row is a call trace, with a subject if the numbers have
+//! one. A column is a metric.
 
 use crate::{
     CallEdges, CallTimes, ClassId, CpuSamples, Event, LockKind, Metric, MonitorTimes, Profile,
     Sites, StrId, Symbols, Timestamp, TraceId,
 };
 
-/// What the numbers of a row are about, beside the call trace.
+/// The subject of the numbers of a row, besides the call trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
-    /// Nothing: the trace says it all.
+    /// No subject: the trace identifies the row.
     #[default]
     None,
     /// Objects of a class.
@@ -31,7 +31,8 @@ impl Subject {
         }
     }
 
-    /// The same without the kind of lock: those of a class are one where nothing tells them apart.
+    /// Returns the subject without the kind of lock. This merges the locks of a class where their
+    /// kinds are not distinguished.
     pub fn merged(self) -> Self {
         match self {
             Subject::Lock(class, _) => Subject::Class(class),
@@ -39,7 +40,7 @@ impl Subject {
         }
     }
 
-    /// The name under which it stands below its call path.
+    /// The name under which the subject is listed below its call path.
     pub fn label(self, symbols: &Symbols) -> Option<String> {
         let class = symbols.class_name(self.class()?);
         Some(match self {
@@ -49,12 +50,12 @@ impl Subject {
     }
 }
 
-/// The row of a section: where its numbers were measured.
+/// The key of a row of a section: the place where its numbers were measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// The call trace.
     pub trace: TraceId,
-    /// What the numbers are about.
+    /// The subject of the numbers.
     pub subject: Subject,
 }
 
@@ -69,41 +70,43 @@ impl From<TraceId> for Key {
 pub struct Column {
     /// The metric.
     pub metric: Metric,
-    /// Of all rows, those that the file left out among them.
+    /// The total of all rows, including those that the file left out.
     pub total: u64,
-    /// Whether anything is known of it; otherwise its numbers are 0.
+    /// Whether the numbers are known; otherwise they are 0.
     pub is_known: bool,
-    /// Rows are left out, and nothing tells what they have: the total is that of the other rows.
+    /// Whether rows are left out whose numbers are not known: the total is that of the other rows.
     pub is_partial: bool,
-    /// The numbers are of samples, or estimates from them, taken once in so many nanoseconds (of CPU
-    /// samples) or bytes (of allocations). `None` where every event was counted, and where it is not
-    /// known.
+    /// The sampling period, in nanoseconds (CPU samples) or bytes (allocations), if the numbers are
+    /// of samples or estimates from them. `None` if every event was counted, or if the period is
+    /// not known.
     pub period: Option<u64>,
 }
 
 impl Column {
-    /// A column of exact numbers whose rows are all there.
+    /// A column of exact numbers, with all rows present.
     pub fn new(metric: Metric, total: u64) -> Self {
         Self { metric, total, is_known: true, is_partial: false, period: None }
     }
 }
 
-/// Since when the numbers of a section count.
+/// The time from which the numbers of a section count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Span {
-    /// Since the section of the same metrics before it: they add up.
+    /// Since the previous section of the same metrics: the sections add up.
     #[default]
     SinceLast,
-    /// As [`Span::SinceLast`], and the next section counts them again: they were asked for in between.
+    /// As [`Span::SinceLast`], but the next section counts the same events again: this section was
+    /// requested in between.
     Interim,
-    /// Since the program's start: the last such section has all.
+    /// Since the program's start: the last such section has all numbers.
     SinceStart,
 }
 
-/// How a section of allocation sites was asked for, with a command; a dump's is the default.
+/// The options with which a command requested a section of allocation sites. The section of a dump
+/// has the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SiteSelection {
-    /// Only the sites that changed since the section before.
+    /// Only the sites that changed since the previous section.
     pub changed_only: bool,
     /// Ordered by allocated, not by live bytes.
     pub by_allocated: bool,
@@ -116,7 +119,7 @@ impl SiteSelection {
     const BY_ALLOCATED: u16 = 0x2;
     const AFTER_GC: u16 = 0x4;
 
-    /// From the flags of HPROF's ALLOC SITES, the record and the command.
+    /// Reads the flags of HPROF's ALLOC SITES, of the record and of the command.
     pub fn from_flags(flags: u16) -> Self {
         Self {
             changed_only: flags & Self::CHANGED_ONLY != 0,
@@ -125,7 +128,7 @@ impl SiteSelection {
         }
     }
 
-    /// As flags of ALLOC SITES.
+    /// Returns the flags of ALLOC SITES.
     pub fn flags(self) -> u16 {
         let flag = |is_set: bool, flag: u16| if is_set { flag } else { 0 };
         flag(self.changed_only, Self::CHANGED_ONLY)
@@ -134,28 +137,28 @@ impl SiteSelection {
     }
 }
 
-/// What a section says of itself, without its rows.
+/// The description of a section, without its rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SectionHead {
     /// The metrics, in the order of each row's numbers.
     pub columns: Vec<Column>,
     /// The rows are of pairs of methods: a callee and, as its only caller, the method that called it.
     pub is_by_pair: bool,
-    /// Since when they count.
+    /// The time from which the numbers count.
     pub span: Span,
-    /// How it was asked for.
+    /// The options of the request.
     pub selection: SiteSelection,
-    /// When it was written, if that is known.
+    /// The time at which the section was written, if it is known.
     pub written: Option<Timestamp>,
 }
 
 /// Numbers by call trace and subject, in the file's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Section {
-    /// What it says of itself.
+    /// The description of the section.
     pub head: SectionHead,
     keys: Vec<Key>,
-    /// Row by row.
+    /// The numbers of all rows, row by row.
     numbers: Vec<u64>,
 }
 
@@ -177,12 +180,12 @@ pub enum SectionView {
 }
 
 impl SectionHead {
-    /// The head of a section of these columns, which adds up with others.
+    /// Makes the head of a section with these columns, which adds up with other sections.
     pub fn new(columns: impl Into<Vec<Column>>) -> Self {
         Self { columns: columns.into(), ..Self::default() }
     }
 
-    /// The place of a metric among the columns.
+    /// The index of a metric among the columns.
     pub fn place(&self, metric: &Metric) -> Option<usize> {
         self.columns.iter().position(|column| column.metric == *metric)
     }
@@ -192,19 +195,19 @@ impl SectionHead {
         self.place(metric).map(|place| &self.columns[place])
     }
 
-    /// Whether it has one of these metrics.
+    /// Whether the section has one of these metrics.
     pub fn has(&self, metrics: &[Metric]) -> bool {
         metrics.iter().any(|metric| self.place(metric).is_some())
     }
 }
 
 impl Section {
-    /// A section without rows.
+    /// Makes a section without rows.
     pub fn new(head: SectionHead) -> Self {
         Self { head, keys: Vec::new(), numbers: Vec::new() }
     }
 
-    /// A section of these rows.
+    /// Makes a section of these rows.
     pub fn with_rows<const N: usize>(
         head: SectionHead,
         rows: impl IntoIterator<Item = (Key, [u64; N])>,
@@ -214,7 +217,7 @@ impl Section {
         section
     }
 
-    /// A section of one metric by trace, with its total.
+    /// Makes a section of one metric by trace, with its total.
     pub fn of(metric: Metric, total: u64, rows: impl IntoIterator<Item = (TraceId, u64)>) -> Self {
         let head = SectionHead::new([Column::new(metric, total)]);
         Self::with_rows(head, rows.into_iter().map(|(trace, number)| (trace.into(), [number])))
@@ -240,22 +243,22 @@ impl Section {
     /// Adds a row, with a number for each column.
     ///
     /// # Panics
-    /// Where there are more or fewer numbers than columns.
+    /// If there are more or fewer numbers than columns.
     pub fn push(&mut self, key: Key, numbers: &[u64]) {
         assert_eq!(numbers.len(), self.head.columns.len(), "a number for each column");
         self.keys.push(key);
         self.numbers.extend_from_slice(numbers);
     }
 
-    /// Gives a row another trace.
+    /// Assigns another trace to a row.
     ///
     /// # Panics
-    /// Where there is no such row.
+    /// If the row does not exist.
     pub fn set_trace(&mut self, row: usize, trace: TraceId) {
         self.keys[row].trace = trace;
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
@@ -277,7 +280,7 @@ impl Section {
         rows.map(move |(at, &key)| (key, &self.numbers[at * width..(at + 1) * width]))
     }
 
-    /// The rows with their numbers of these metrics; 0 of those that the section has not.
+    /// The rows with their numbers of these metrics; 0 for metrics that the section does not have.
     pub fn of_metrics<const N: usize>(
         &self,
         metrics: [Metric; N],
@@ -288,7 +291,7 @@ impl Section {
         })
     }
 
-    /// The totals of these metrics; 0 of those that the section has not.
+    /// The totals of these metrics; 0 for metrics that the section does not have.
     pub fn totals<const N: usize>(&self, metrics: [Metric; N]) -> [u64; N] {
         metrics.map(|metric| self.head.column(&metric).map_or(0, |column| column.total))
     }
@@ -298,7 +301,7 @@ impl Section {
         self.rows().fold(0, |sum, (_, numbers)| sum.saturating_add(numbers[place]))
     }
 
-    /// Keeps the rows that `keep` says, and their totals.
+    /// Keeps the rows for which `keep` returns true, and sets the totals to their sums.
     pub fn retain(&mut self, mut keep: impl FnMut(Key) -> bool) {
         let width = self.head.columns.len();
         let mut kept = 0;
@@ -316,7 +319,7 @@ impl Section {
         }
     }
 
-    /// Adds the rows of another section of the same columns, whose head counts.
+    /// Adds the rows of another section of the same columns, and takes over its head.
     pub fn append(&mut self, more: Self) {
         self.head = more.head;
         self.keys.extend(more.keys);

@@ -1,16 +1,16 @@
-//! An arena of strings, each kept once and named by a small id that is stable for the arena's life.
+//! An arena of strings. Each is kept once, and has a small id that is stable for the arena's life.
 
 use crate::StrId;
 use crate::keyed::KeyedState;
 
-/// Keeps each distinct string once.
+/// An arena that keeps each distinct string once.
 ///
-/// The bytes lie in one buffer, and a table of hashes leads to the ids, so a string costs its length
-/// and about 30 bytes. The hash is keyed: no choice of strings makes the table slow.
+/// The bytes are in one buffer, and a hash table maps strings to ids, so a string costs its length
+/// and about 30 bytes. The hash is keyed, so no choice of strings makes the table slow.
 #[derive(Clone, Debug)]
 pub struct Interner {
     bytes: String,
-    /// `ends[i]` is where string `i` ends; it begins where the one before ends.
+    /// `ends[i]` is the end of string `i`, which begins at the end of the previous string.
     ends: Vec<usize>,
     /// Open addressing with linear probing; the length is a power of two.
     slots: Vec<Slot>,
@@ -20,11 +20,11 @@ pub struct Interner {
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     hash: u32,
-    /// 0 in a free slot: the empty string needs none.
+    /// The id; 0 in a free slot, as the empty string needs no slot.
     id: u32,
 }
 
-/// What a search of the table finds.
+/// The result of a search of the table.
 enum Found {
     Id(StrId),
     FreeSlot(usize),
@@ -37,7 +37,7 @@ impl Default for Interner {
 }
 
 impl Interner {
-    /// An arena that holds only the empty string.
+    /// Makes an arena that holds only the empty string.
     pub fn new() -> Self {
         Self {
             bytes: String::new(),
@@ -73,14 +73,14 @@ impl Interner {
         }
     }
 
-    /// The string behind `id`.
+    /// Returns the string of `id`.
     pub fn get(&self, id: StrId) -> &str {
         let index = id.index();
         let start = if index == 0 { 0 } else { self.ends[index - 1] };
         &self.bytes[start..self.ends[index]]
     }
 
-    /// How many strings there are.
+    /// The number of strings.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -111,13 +111,13 @@ impl Interner {
         unreachable!("a third of the slots is free")
     }
 
-    /// The slots in which a string of this hash is looked for, one after another.
+    /// The slots in which a string of this hash is searched, in order.
     fn places(&self, hash: u32) -> impl Iterator<Item = usize> + use<> {
         let mask = self.slots.len() - 1;
         (hash as usize..).map(move |place| place & mask).take(mask + 1)
     }
 
-    /// How many slots a search of `text` looks at.
+    /// The number of slots that a search of `text` visits.
     #[cfg(test)]
     pub(crate) fn step_count(&self, text: &str) -> u64 {
         let id = self.lookup(text).map_or(0, StrId::index);

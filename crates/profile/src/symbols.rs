@@ -16,18 +16,18 @@ pub struct Method {
     pub class: ClassId,
     /// Its simple name.
     pub name: StrId,
-    /// Its JVM signature (`(I)V`); `None` where the format had none.
+    /// Its JVM signature (`(I)V`); `None` if the format has none.
     pub signature: Option<StrId>,
-    /// The source file of its class; `None` where unknown.
+    /// The source file of its class; `None` if unknown.
     pub source: Option<StrId>,
 }
 
-/// The line a frame stands on.
+/// The line of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Line {
     /// A line of the source file, from 1.
     Number(u32),
-    /// No line table, or lines were not asked for.
+    /// An unknown line: there is no line table, or lines were not requested.
     Unknown,
     /// Compiled code without a line (HPROF's -2).
     Compiled,
@@ -36,7 +36,7 @@ pub enum Line {
 }
 
 impl Line {
-    /// HPROF's number for it: the line, or -1 unknown, -2 compiled, -3 native.
+    /// Returns HPROF's number of the line: the line itself, or -1 unknown, -2 compiled, -3 native.
     pub fn to_hprof(self) -> i32 {
         match self {
             Line::Number(line) => i32::try_from(line).unwrap_or(i32::MAX),
@@ -57,27 +57,27 @@ impl Line {
     }
 }
 
-/// How the code of a frame ran.
+/// The way in which the code of a frame ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FrameKind {
     /// Not known.
     #[default]
     Unknown,
-    /// Bytecode, by the interpreter.
+    /// Bytecode, run by the interpreter.
     Interpreted,
-    /// Compiled code, by a compiler that is not known.
+    /// Code of a compiler that is not known.
     Compiled,
     /// Code of the compiler C1.
     CompiledC1,
     /// Code of the compiler C2.
     CompiledC2,
-    /// Part of the compiled code of its caller.
+    /// Code inlined into the compiled code of its caller.
     Inlined,
     /// Native code: a native method, a library, the JVM.
     Native,
-    /// The kernel.
+    /// Code of the kernel.
     Kernel,
-    /// Code that the JVM makes for itself: entries, intrinsics, barriers.
+    /// Code that the JVM generates for itself: entries, intrinsics, barriers.
     Stub,
 }
 
@@ -95,7 +95,7 @@ impl FrameKind {
         FrameKind::Stub,
     ];
 
-    /// The kind of frames with this line, where nothing else gives it.
+    /// The kind of frames with this line, if no other source gives it.
     pub fn of_line(line: Line) -> Self {
         match line {
             Line::Number(_) | Line::Unknown => FrameKind::Unknown,
@@ -110,12 +110,12 @@ impl FrameKind {
 pub struct Frame {
     /// The method.
     pub method: MethodId,
-    /// The bytecode index, where the engine told it; readers of files that have none leave it
-    /// out. Two frames on the same line can differ in it.
+    /// The bytecode index, if the engine reported it; readers of files without it leave it out. Two
+    /// frames on the same line can differ in it.
     pub bci: Option<i32>,
     /// The source line.
     pub line: Line,
-    /// How its code ran. Frames of one place can differ in it.
+    /// The way in which its code ran. Frames of one place can differ in it.
     pub kind: FrameKind,
 }
 
@@ -140,7 +140,7 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// The class of that name; the first one, if several loaders define it.
+    /// Returns the class of a name; the first one, if several loaders define it.
     pub fn class(&mut self, name: &str) -> ClassId {
         let name = self.strings.intern(name);
         match self.class_by_name.get(&name) {
@@ -149,7 +149,7 @@ impl Symbols {
         }
     }
 
-    /// A class of its own even where one of that name is there: another loader's.
+    /// Adds a class even if one of that name exists: the class of another loader.
     pub fn new_class(&mut self, name: &str) -> ClassId {
         let name = self.strings.intern(name);
         self.push_class(name)
@@ -183,17 +183,17 @@ impl Symbols {
         self.classes.iter().enumerate().map(|(index, class)| (ClassId::new(index), *class))
     }
 
-    /// The class behind an id.
+    /// Returns the class of an id.
     pub fn get_class(&self, id: ClassId) -> Class {
         self.classes[id.index()]
     }
 
-    /// The method behind an id.
+    /// Returns the method of an id.
     pub fn get_method(&self, id: MethodId) -> Method {
         self.methods[id.index()]
     }
 
-    /// The frame behind an id.
+    /// Returns the frame of an id.
     pub fn get_frame(&self, id: FrameId) -> Frame {
         self.frames[id.index()]
     }
@@ -203,18 +203,18 @@ impl Symbols {
         self.strings.get(self.get_class(id).name)
     }
 
-    /// How many methods there are.
+    /// The number of methods.
     pub fn method_count(&self) -> usize {
         self.methods.len()
     }
 
-    /// How many frames there are.
+    /// The number of frames.
     pub fn frame_count(&self) -> usize {
         self.frames.len()
     }
 
-    /// `class.method`, as reports and traces show it; the method alone where no class is known, as
-    /// in other tools' native frames.
+    /// Formats `class.method`, as reports and traces show it; the method alone if no class is
+    /// known, as in native frames of other tools.
     pub fn method_name(&self, id: MethodId) -> String {
         let method = self.get_method(id);
         match (self.class_name(method.class), self.strings.get(method.name)) {

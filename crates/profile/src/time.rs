@@ -1,6 +1,6 @@
-//! Dates as profile files carry them.
+//! Dates of profile files.
 
-/// A moment, and the offset of the clock on the wall where it was written.
+/// A moment, and the offset of local time at the place where it was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timestamp {
     /// Milliseconds since 1970-01-01 00:00 UTC.
@@ -27,8 +27,8 @@ impl Timestamp {
         format!("{weekday} {month} {day:2} {hour:02}:{minute:02}:{second:02} {year}")
     }
 
-    /// Reads what [`Timestamp::ctime`] prints. The text has no time zone: it is taken as UTC, so
-    /// that it prints again as it was.
+    /// Reads what [`Timestamp::ctime`] prints. The text has no time zone. It is taken as UTC, so
+    /// that it prints unchanged.
     pub fn from_ctime(text: &str) -> Option<Self> {
         let mut words = text.split_ascii_whitespace();
         let _weekday = words.next()?;

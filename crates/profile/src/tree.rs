@@ -7,7 +7,7 @@ use crate::{FrameId, KeyedMap, NodeId};
 #[derive(Clone, Debug)]
 pub struct CallTree {
     nodes: Vec<Node>,
-    /// The children of each node but its first.
+    /// The children of each node except its first.
     children: KeyedMap<(NodeId, FrameId), NodeId>,
     limit: usize,
 }
@@ -15,18 +15,18 @@ pub struct CallTree {
 #[derive(Clone, Copy, Debug)]
 struct Node {
     parent: NodeId,
-    /// The first of its children; the root where it has none.
+    /// The first of its children; the root if it has none.
     first_child: NodeId,
-    /// Any for the root, which has none.
+    /// Any value for the root, which has no frame.
     frame: FrameId,
 }
 
-/// Where a path of frames ended in the tree.
+/// The end of a path of frames in the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inserted {
-    /// The node of the innermost frame that found room.
+    /// The node of the innermost frame that fits into the tree.
     pub node: NodeId,
-    /// How many inner frames found none because the tree is at its limit.
+    /// The number of inner frames that were left out because the tree is at its limit.
     pub folded_frames: usize,
 }
 
@@ -37,8 +37,8 @@ impl Default for CallTree {
 }
 
 impl CallTree {
-    /// A tree that grows to at most `limit` nodes; paths that would need more end at the deepest
-    /// node there is.
+    /// Makes a tree of at most `limit` nodes. Paths that would need more end at the deepest node
+    /// that exists.
     pub fn with_limit(limit: usize) -> Self {
         let (root, frame) = (NodeId::new(0), FrameId::new(0));
         let root = Node { parent: root, first_child: root, frame };
@@ -50,12 +50,13 @@ impl CallTree {
         NodeId::new(0)
     }
 
-    /// Walks, and where needed grows, the path of `frames`, given from the outermost inward.
+    /// Walks the path of `frames`, given from the outermost inward, and adds the nodes that are
+    /// missing.
     pub fn insert(&mut self, frames: impl IntoIterator<Item = FrameId>) -> Inserted {
         self.insert_below(self.root(), frames)
     }
 
-    /// As [`CallTree::insert`], from `node` on.
+    /// As [`CallTree::insert`], starting at `node`.
     pub fn insert_below(
         &mut self,
         mut node: NodeId,
@@ -106,7 +107,7 @@ impl CallTree {
         })
     }
 
-    /// How many frames the path to `node` has.
+    /// The number of frames of the path to `node`.
     pub fn depth(&self, node: NodeId) -> usize {
         self.frames(node).count()
     }
@@ -126,7 +127,7 @@ impl CallTree {
         (node != self.root()).then(|| self.nodes[node.index()])
     }
 
-    /// For each node the sum of `own` over the node and all below it.
+    /// Returns, for each node, the sum of `own` over the node and all nodes below it.
     pub fn totals(&self, own: &[u64]) -> Vec<u64> {
         let mut totals = own.to_vec();
         for index in (1..self.nodes.len()).rev() {
@@ -136,8 +137,8 @@ impl CallTree {
         totals
     }
 
-    /// Visits all nodes but the root, each after its parent, and says whether its frame's key, a
-    /// number below `key_count`, is there for the first time on its path.
+    /// Visits all nodes except the root, each after its parent, and passes whether its frame's key,
+    /// a number below `key_count`, occurs for the first time on its path.
     pub fn walk(
         &self,
         key_count: usize,
@@ -145,7 +146,7 @@ impl CallTree {
         mut visit: impl FnMut(NodeId, usize, bool),
     ) {
         let root = self.root();
-        // The root where there is none: the root is nobody's child.
+        // The root stands for no child, as it is not the child of any node.
         let mut first_child = vec![root; self.nodes.len()];
         let mut next_sibling = first_child.clone();
         for index in (1..self.nodes.len()).rev() {
@@ -173,7 +174,7 @@ impl CallTree {
         }
     }
 
-    /// How many nodes there are, the root among them. A parent's index is below its children's.
+    /// The number of nodes, including the root. A parent's index is below its children's.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }

@@ -2,7 +2,7 @@
 
 use crate::Unit;
 
-/// A number of some unit: `1234`, `12.3 ms`, `4 MB`.
+/// Formats a number of some unit: `1234`, `12.3 ms`, `4 MB`.
 pub fn amount(number: u64, unit: Unit) -> String {
     match unit {
         Unit::Count => number.to_string(),
@@ -11,7 +11,7 @@ pub fn amount(number: u64, unit: Unit) -> String {
     }
 }
 
-/// A duration: `85 us`, `12.3 ms`, `1.23 s`, `2 min 5 s`, `3 h 2 min`.
+/// Formats a duration: `85 us`, `12.3 ms`, `1.23 s`, `2 min 5 s`, `3 h 2 min`.
 pub fn duration(ns: u64) -> String {
     let ns_f = ns as f64;
     match ns {
@@ -27,7 +27,7 @@ pub fn duration(ns: u64) -> String {
     }
 }
 
-/// A size: `512 B`, `12.3 kB`, `4 MB`.
+/// Formats a size: `512 B`, `12.3 kB`, `4 MB`.
 pub fn bytes(bytes: u64) -> String {
     let size = bytes as f64;
     match bytes {
@@ -38,24 +38,24 @@ pub fn bytes(bytes: u64) -> String {
     }
 }
 
-/// One decimal, unless it is a zero.
+/// Formats a number with one decimal, unless it is a zero.
 fn short(number: f64) -> String {
     let text = format!("{number:.1}");
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
-/// `count` as a share of `total`, in percent with two decimals.
+/// Formats `count` as a share of `total`, in percent with two decimals.
 pub fn percent(count: u64, total: u64) -> String {
     format!("{:.2}", if total == 0 { 0.0 } else { count as f64 * 100.0 / total as f64 })
 }
 
-/// `1 sample`, `2 samples`.
+/// Formats a count with its noun: `1 sample`, `2 samples`.
 pub fn plural(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// `text` without characters that could move a terminal's cursor, break a line, turn the direction of
-/// text or not be seen: they are escaped (`\u{202e}`).
+/// Escapes the characters of `text` that could move a terminal's cursor, break a line, change the
+/// direction of text or be invisible (`\u{202e}`).
 pub fn printable(text: &str) -> String {
     if !text.contains(is_hidden) {
         return text.to_owned();
@@ -67,9 +67,9 @@ pub fn printable(text: &str) -> String {
     shown
 }
 
-/// Whether a character is not seen itself, and may change how others are seen: control characters,
-/// Unicode's controls of text direction, its separators of lines, and what has no width. (Not the two
-/// joiners, which some scripts need.)
+/// Whether a character is invisible and may change how others are shown: control characters,
+/// Unicode's controls of text direction, its line separators, and characters without width. (The
+/// two joiners are excluded, as some scripts need them.)
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(
