@@ -353,3 +353,15 @@ fn patterns_mean_classes_and_methods_alike() {
     let line = "perk: --hide HashMapp: no class or method of p.collapsed has that name\n";
     assert_eq!(crate::util::stderr(&output), line);
 }
+
+#[test]
+fn a_view_without_rows_is_missing() {
+    let folder = Folder::new();
+    let file = crate::foreign::testdata("hprof/times-cpu-depth0.txt");
+    for form in [&["--edges"][..], &["--csv", "--edges"]] {
+        let output = folder.run(&[&["report", &*file], form].concat());
+        assert_eq!(output.status.code(), Some(1), "{form:?}");
+        assert!(stderr(&output).ends_with("has no calls\n"), "{}", stderr(&output));
+        assert!(!stdout(&output).contains("caller"), "{}", stdout(&output));
+    }
+}

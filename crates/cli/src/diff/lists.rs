@@ -226,34 +226,59 @@ impl<'d> List<'d> {
         Some(Self { numbers: HEAP.to_vec(), judged: 2, shown: objects_shown(1, 0), ..list })
     }
 
-    /// A table for people, of at most `top` rows.
-    pub(super) fn section(mut self, top: usize) -> Section<'d> {
+    /// For people: at most `top` rows.
+    pub(super) fn section(self, top: usize) -> Section<'d> {
+        vec![Part::Table(self.table(Self::is_shown, top))]
+    }
+
+    /// For JSON: at most `top` of the rows that differ.
+    pub(super) fn json(self, top: usize) -> Json<'d> {
+        self.table(|_, row| row.differs(), top).into()
+    }
+
+    fn table(mut self, is_kept: impl Fn(&Self, &Pair) -> bool, top: usize) -> Table<'d> {
         let mut rows = std::mem::take(&mut self.rows);
-        rows.retain(|row| self.is_shown(row));
+        rows.retain(|row| is_kept(&self, row));
         let hidden = rows.len().saturating_sub(top);
-        let (diff, name) = (self.diff, self.name);
         let first = rows.first().map(|row| row.thing);
-        let list = Rc::new(self);
-        let mut table = Table::of(&diff.symbols, list.heading.clone(), rows.into_iter().take(top));
+        let (diff, name, list) = (self.diff, self.name, Rc::new(self));
+        let rows = Table::of(&diff.symbols, &*list.heading, rows.into_iter().take(top));
+        let thing = |row: &Pair| row.thing.name();
+        let class = Column::other("class").name(name);
+        let mut rows = match first {
+            Some(Thing::Method(_)) => rows.column(Column::method_name("name").name(name), thing),
+            Some(Thing::Edge(..)) => rows
+                .column(Column::method_name("caller").name("caller"), |row| row.thing.caller())
+                .column(Column::method_name("callee").name("callee"), thing),
+            Some(Thing::Site(..)) => {
+                rows.column(class, thing).column(Column::path(""), move |row| row.thing.path(diff))
+            }
+            _ => rows.column(class, thing),
+        };
+        for (side, key) in [(0, "before"), (1, "after")] {
+            let list = Rc::clone(&list);
+            rows = rows.column(Column::other(key), move |row| list.side(row, side));
+        }
         for (position, &(index, aspect, heading)) in (0..).zip(&list.shown) {
             let list = Rc::clone(&list);
             let column = Column::words().at(position, heading);
-            table = table.column(column, move |row| list.cell(row, index, aspect));
+            rows = rows.column(column, move |row| list.cell(row, index, aspect));
         }
-        let path = move |row: &Pair| row.thing.path(diff);
-        let table = match first {
-            Some(Thing::Edge(..)) => table
-                .column(Column::method_name("caller").name("caller"), |row| row.thing.caller())
-                .column(Column::method_name("callee").name("callee"), |row| row.thing.name()),
-            _ => table
-                .column(Column::method_name("").name(name), |row| row.thing.name())
-                .column(Column::path(""), path),
+        match hidden {
+            0 => rows.table(),
+            hidden => rows.table().note(format!("and {hidden} more (--top)")),
         }
-        .table();
-        vec![Part::Table(match hidden {
-            0 => table,
-            hidden => table.note(format!("and {hidden} more (--top)")),
-        })]
+    }
+
+    /// All numbers before or after, by key; the number itself where it is the only one.
+    fn side(&self, row: &Pair, side: usize) -> Json<'d> {
+        let numbers = row.numbers.map(|sides| sides[side]);
+        match self.numbers[..] {
+            [_] => numbers[0].into(),
+            _ => Json::object(
+                self.numbers.iter().zip(numbers).map(|(&(id, _), number)| (id, number.into())),
+            ),
+        }
     }
 
     fn is_shown(&self, row: &Pair) -> bool {
@@ -276,38 +301,6 @@ impl<'d> List<'d> {
             ShareAfter => Cell::Share(after, totals[1]),
             Points => format!("{:+.2}", points(row.numbers[index], totals)).into(),
         }
-    }
-
-    /// The first `top` rows for JSON.
-    pub(super) fn json(self, top: usize) -> Json<'d> {
-        let Self { diff, numbers: ids, rows, .. } = self;
-        let first = rows.first().map(|row| row.thing);
-        let rows = rows.into_iter().filter(Pair::differs).take(top);
-        let rows = Table::of(&diff.symbols, "", rows);
-        let name = |row: &Pair| row.thing.name();
-        let side = move |row: &Pair, side: usize| match &ids[..] {
-            [_] => Json::from(row.numbers[0][side]),
-            ids => {
-                let numbers = ids.iter().zip(row.numbers);
-                Json::object(numbers.map(|(&(id, _), it)| (id, it[side].into())))
-            }
-        };
-        let side = Rc::new(side);
-        let after = Rc::clone(&side);
-        match first {
-            Some(Thing::Method(_)) => rows.column(Column::method_name("name"), name),
-            Some(Thing::Edge(..)) => rows
-                .column(Column::method_name("caller"), |row| row.thing.caller())
-                .column(Column::method_name("callee"), name),
-            Some(Thing::Site(..)) => rows
-                .column(Column::other("class"), name)
-                .column(Column::path(""), |row| row.thing.path(diff)),
-            _ => rows.column(Column::other("class"), name),
-        }
-        .column(Column::other("before"), move |row| side(row, 0))
-        .column(Column::other("after"), move |row| after(row, 1))
-        .table()
-        .into()
     }
 
     /// Each number that differs, of at most `top` things.
