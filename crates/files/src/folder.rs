@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use crate::Access;
 use crate::names::unique;
 
-/// What a folder's owner may do in it: all.
+/// The permissions of a private folder: all of them for its owner, none for others.
 const OWNER: u32 = 0o700;
 
-/// A folder that nobody else can look into. It goes when it is dropped, with all that is in it.
+/// A folder that only its owner can access. It is removed with its contents when it is dropped.
 #[derive(Debug)]
 pub struct PrivateFolder {
     path: PathBuf,
@@ -19,27 +19,27 @@ pub struct PrivateFolder {
 }
 
 impl PrivateFolder {
-    /// Creates one in `parent`, whose name begins with `begin`.
+    /// Creates a private folder in `parent`. Its name begins with `begin`.
     ///
     /// # Errors
-    /// As the system says.
+    /// Returns the error of the operating system.
     pub fn create(parent: &Path, begin: &str) -> io::Result<Self> {
         let make = |path: &Path| DirBuilder::new().mode(OWNER).create(path);
         let (path, ()) = unique(parent, begin.as_bytes(), b"", make)?;
         let folder = Self { path, is_kept: false };
-        // A umask may take the owner's rights, too.
+        // A umask may also take rights from the owner.
         if fs::metadata(&folder.path)?.mode() & 0o777 != OWNER {
             fs::set_permissions(&folder.path, Permissions::from_mode(OWNER))?;
         }
         Ok(folder)
     }
 
-    /// Where it is.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Leaves it where it is.
+    /// Keeps the folder: it is not removed when this is dropped.
     pub fn keep(mut self) {
         self.is_kept = true;
     }
@@ -53,10 +53,10 @@ impl Drop for PrivateFolder {
     }
 }
 
-/// A file in `folder` that has no name and is gone when it is closed.
+/// Creates a file in `folder` that has no name and is gone when it is closed.
 ///
 /// # Errors
-/// As the system says.
+/// Returns the error of the operating system.
 pub fn nameless(folder: &Path) -> io::Result<File> {
     let create = |path: &Path| {
         let mut options = File::options();

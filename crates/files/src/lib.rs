@@ -1,10 +1,10 @@
-//! How perk makes files: the agent's output, the tool's, and their temporary files.
+//! The creation of perk's files: the agent's output, the tool's output, and their temporary files.
 //!
-//! A file is made beside its target under a new name that nobody can foresee, and gets the name that
-//! was asked for when it is whole. Nothing that lies under either name is followed or opened on the
-//! way there: a file is only ever created (`O_EXCL`), and the target is replaced by renaming. What
-//! is no file and can be written to, a pipe or a terminal, is written to as it is; all else is
-//! refused. [`Destination::open`] decides which of these a name means.
+//! A file is created beside its target under a new name that cannot be predicted. It gets the
+//! requested name when it is complete. Nothing that exists under either name is followed or opened
+//! meanwhile: files are only created (`O_EXCL`), and the target is replaced by renaming. A pipe or
+//! a terminal is not a file but can be written to, so it is written to directly. Everything else is
+//! refused. [`Destination::open`] decides which of these cases applies to a name.
 #![forbid(unsafe_code)]
 
 mod folder;
@@ -22,12 +22,12 @@ pub use folder::{PrivateFolder, nameless};
 pub use part::{Part, is_at};
 use place::Place;
 
-/// Who may read a new file.
+/// The users that may read a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Whoever the umask lets.
+    /// All users that the umask allows.
     Usual,
-    /// The owner: it holds what the program's heap does.
+    /// Only the owner, because the file holds data of the program's heap.
     Owner,
 }
 
@@ -40,23 +40,23 @@ impl Access {
     }
 }
 
-/// What output for a name is written to.
+/// The destination of output for a name.
 #[derive(Debug)]
 pub enum Destination {
     /// The name is of a pipe or a device.
     Stream(File),
-    /// A file that gets the name.
+    /// A file that gets the name when it is complete.
     File(Part),
 }
 
 impl Destination {
-    /// Opens what `name` means. Links are followed, but for those that another user has put into a
-    /// folder that anybody may write to. A pipe is waited for until somebody reads it, but not for
-    /// ever.
+    /// Opens the destination that `name` stands for. Links are followed, except links that another
+    /// user has put into a folder that all users may write to. For a pipe, this waits until it has
+    /// a reader, for a limited time.
     ///
     /// # Errors
-    /// As the system says; and where the name is of a folder, a socket, a block device, of another
-    /// user's pipe or link, or of a file that may not be written.
+    /// Returns the error of the operating system, or an error if the name is that of a folder, a
+    /// socket, a block device, another user's pipe or link, or a file that may not be written to.
     pub fn open(name: &Path, access: Access) -> io::Result<Self> {
         Ok(match Place::of(name)? {
             Place::Stream(stream) => Self::Stream(stream.open()?),
@@ -64,10 +64,11 @@ impl Destination {
         })
     }
 
-    /// Opens it and removes it again; a pipe is not opened, which its reader would notice.
+    /// Opens the destination and removes it again. A pipe is not opened, because its reader would
+    /// notice.
     ///
     /// # Errors
-    /// As [`Destination::open`].
+    /// Returns the errors of [`Destination::open`].
     pub fn check(name: &Path) -> io::Result<()> {
         match Place::of(name)? {
             Place::Stream(stream) => stream.check(),
@@ -75,7 +76,7 @@ impl Destination {
         }
     }
 
-    /// What is written to.
+    /// Returns the file to write to.
     pub fn file(&self) -> &File {
         match self {
             Self::Stream(file) => file,
@@ -84,11 +85,11 @@ impl Destination {
     }
 }
 
-/// Gives a file of the caller's another name, as [`Destination`] would: by a link, or by copying it
-/// where there can be none.
+/// Gives a file of the caller another name, as [`Destination`] would: by a link, or by copying it
+/// if a link is not possible.
 ///
 /// # Errors
-/// As [`Destination::open`], or as the copying fails.
+/// Returns the errors of [`Destination::open`], or the error of the copying.
 pub fn give(file: &Path, name: &Path) -> io::Result<()> {
     match Place::of(name)? {
         Place::Stream(stream) => io::copy(&mut File::open(file)?, &mut stream.open()?).map(drop),
@@ -106,12 +107,12 @@ pub fn give(file: &Path, name: &Path) -> io::Result<()> {
     }
 }
 
-/// Reads a file from a place on, wherever its own position is.
+/// A reader of a file from an offset, independent of the file's own position.
 #[derive(Debug)]
 pub struct ReadAt<'a> {
     /// The file.
     pub file: &'a File,
-    /// Where the next byte is.
+    /// The offset of the next byte.
     pub offset: u64,
 }
 

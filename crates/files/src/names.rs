@@ -1,5 +1,5 @@
-//! Names for files in the making: `NAME.perk-k3f9a2.part`, so that what a killed program leaves is
-//! found beside what it was to be.
+//! The names of unfinished files: `NAME.perk-k3f9a2.part`. The remains of a killed program are thus
+//! found beside the target.
 
 use std::ffi::{OsStr, OsString};
 use std::hash::{BuildHasher, RandomState};
@@ -11,12 +11,12 @@ const BEGIN: &[u8] = b".perk-";
 const END: &[u8] = b".part";
 const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 const LETTER_COUNT: usize = 6;
-/// A name has at most 255 bytes.
+/// The longest stem of a name, because a name has at most 255 bytes.
 const MOST_NAME_BYTES: usize = 255 - BEGIN.len() - LETTER_COUNT - END.len();
-/// So often a name is tried that is there already.
+/// The number of further attempts if a name exists already.
 const TRIES: u32 = 64;
 
-/// Makes something under a new name beside `target`; `make` fails where the name is there.
+/// Creates an entry with a new name beside `target`; `make` fails if the name exists.
 pub(crate) fn beside<T>(
     target: &Path,
     make: impl FnMut(&Path) -> io::Result<T>,
@@ -26,7 +26,7 @@ pub(crate) fn beside<T>(
     unique(folder_of(target), &begin, END, make)
 }
 
-/// Makes something under a new name in a folder.
+/// Creates an entry with a new name in a folder.
 pub(crate) fn unique<T>(
     folder: &Path,
     begin: &[u8],
@@ -47,7 +47,7 @@ pub(crate) fn unique<T>(
     }
 }
 
-/// Whether [`beside`] gives such names to what is made for `target`.
+/// Whether a name has the form that [`beside`] gives to entries for `target`.
 pub(crate) fn is_beside(name: &OsStr, target: &Path) -> bool {
     let letters = stem(target).ok().and_then(|stem| {
         name.as_bytes().strip_prefix(stem)?.strip_prefix(BEGIN)?.strip_suffix(END)
@@ -57,7 +57,7 @@ pub(crate) fn is_beside(name: &OsStr, target: &Path) -> bool {
     })
 }
 
-/// The folder that a path's last name is in.
+/// Returns the folder that contains a path's last name.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -70,7 +70,8 @@ fn stem(target: &Path) -> io::Result<&[u8]> {
     Ok(&name[..name.len().min(MOST_NAME_BYTES)])
 }
 
-/// Each hasher has keys of its own, which come from the system's random numbers.
+/// Returns random letters. They come from the keys of a new hasher, which are random numbers of the
+/// system.
 fn random_letters() -> [u8; LETTER_COUNT] {
     let mut bits = RandomState::new().hash_one(std::process::id());
     [(); LETTER_COUNT].map(|()| {

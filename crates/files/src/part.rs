@@ -1,4 +1,4 @@
-//! A file in the making.
+//! An unfinished file.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -8,22 +8,23 @@ use std::path::{Path, PathBuf};
 use crate::names::{beside, folder_of, is_beside};
 use crate::{Access, ReadAt};
 
-/// A file that lies beside its target until it is whole. It is locked meanwhile: one that is not has
-/// lost its program. When it is dropped before it has its name it is removed, unless it is kept.
+/// A file that lies beside its target until it is complete. It is locked meanwhile: a part without
+/// a lock has lost its program. If it is dropped before it has its name, it is removed, unless it
+/// is kept.
 #[derive(Debug)]
 pub struct Part {
     file: File,
     path: PathBuf,
     target: PathBuf,
     access: Access,
-    /// What becomes of it where it does not get its name.
+    /// Whether it remains if it does not get its name.
     is_kept: bool,
     is_named: bool,
 }
 
 impl Part {
-    /// Creates a file for `target`, which is no link, and removes those that killed programs have left
-    /// of it.
+    /// Creates a part for `target`, which is not a link, and removes the parts that killed programs
+    /// have left beside it.
     pub(crate) fn create(target: &Path, access: Access) -> io::Result<Self> {
         let part = Self::create_new(target, access)?;
         part.remove_stale();
@@ -35,8 +36,8 @@ impl Part {
             let mut options = File::options();
             let file =
                 options.read(true).write(true).create_new(true).mode(access.mode()).open(path)?;
-            // Whoever looks for stale files may have been faster than the lock. Not every file
-            // system has locks.
+            // Another program that looks for stale parts may have locked or removed the file first.
+            // Some file systems do not have locks.
             let is_taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
             if is_taken || !is_at(&file, path)? {
                 return Err(io::ErrorKind::AlreadyExists.into());
@@ -53,37 +54,38 @@ impl Part {
         &self.file
     }
 
-    /// Where it lies until it is whole.
+    /// Returns the path of the part until it is complete.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Keeps it, from now on, where it does not get its name.
+    /// Keeps the part from now on, even if it does not get its name.
     pub fn keep(&mut self) {
         self.is_kept = true;
     }
 
-    /// Whether it is under its target's name already: by [`Part::show`], or because it is finished.
+    /// Whether the file has its target's name already: by [`Part::show`], or because it is
+    /// finished.
     ///
     /// # Errors
-    /// As the file cannot be asked.
+    /// Returns an error if the file's metadata cannot be read.
     pub fn is_shown(&self) -> io::Result<bool> {
         is_at(&self.file, &self.target)
     }
 
-    /// Gives it its target's name as a second one, under which it goes on growing.
+    /// Adds the target's name as a second name of the file, which continues to grow under it.
     ///
     /// # Errors
-    /// Where the file system has no links, or as it fails.
+    /// Returns an error if the file system does not have links, or if it fails.
     pub fn show(&self) -> io::Result<()> {
         let (link, ()) = beside(&self.target, |link| fs::hard_link(&self.path, link))?;
         rename(&link, &self.target)
     }
 
-    /// Gives a copy of it, as it is now, its target's name. The copy is finished.
+    /// Gives the target's name to a copy of the file in its current state. The copy is finished.
     ///
     /// # Errors
-    /// As the copying fails; then the target is what it was.
+    /// Returns the error of the copying; the target is then unchanged.
     pub fn show_copy(&self) -> io::Result<Self> {
         let mut copy = Self::create_new(&self.target, self.access)?;
         io::copy(&mut ReadAt { file: &self.file, offset: 0 }, &mut copy.file())?;
@@ -91,12 +93,12 @@ impl Part {
         Ok(copy)
     }
 
-    /// Gives it its name, and no other.
+    /// Gives the file its target's name as its only name.
     ///
     /// # Errors
-    /// As the renaming fails; then it is still a part.
+    /// Returns the error of the renaming; the file is then still a part.
     pub fn finish(&mut self) -> io::Result<()> {
-        // To rename one name of a file to another of its names leaves both.
+        // Renaming one name of a file to another of its names would keep both.
         if self.is_shown()? {
             fs::remove_file(&self.path)?;
         } else {
@@ -106,8 +108,8 @@ impl Part {
         Ok(())
     }
 
-    /// What killed programs have left of the same target. Without a lock it is nobody's; what it has
-    /// shown has another name.
+    /// Removes the parts that killed programs have left beside the same target. A part without a
+    /// lock does not belong to a running program. The data that it has shown is under another name.
     fn remove_stale(&self) {
         let Ok(own) = self.file.metadata() else { return };
         let Ok(entries) = fs::read_dir(folder_of(&self.target)) else { return };
@@ -132,17 +134,17 @@ impl Drop for Part {
     }
 }
 
-/// Whether a file is the one of that name; it may have been moved away or replaced.
+/// Whether a file is the one with that name; it may have been moved away or replaced.
 ///
 /// # Errors
-/// As the file cannot be asked.
+/// Returns an error if the file's metadata cannot be read.
 pub fn is_at(file: &File, name: &Path) -> io::Result<bool> {
     let its = file.metadata()?;
     let named = fs::symlink_metadata(name);
     Ok(named.is_ok_and(|named| (named.dev(), named.ino()) == (its.dev(), its.ino())))
 }
 
-/// Renames a file, or removes it.
+/// Renames a file, or removes it if that fails.
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to).inspect_err(|_| drop(fs::remove_file(from)))
 }

@@ -1,4 +1,4 @@
-//! What a name means: where a file goes, or what is written to as it is.
+//! The meaning of a name: the path of a file, or a stream that is written to directly.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
@@ -8,18 +8,18 @@ use std::path::{Path, PathBuf};
 use crate::names::folder_of;
 use crate::stream::Stream;
 
-/// The kernel follows as many.
+/// The number of links that are followed. The kernel has the same limit.
 const MOST_LINKS: u32 = 40;
-/// A folder in which only a file's owner may rename or remove it.
+/// The mode bit of a folder in which only a file's owner may rename or remove it.
 const STICKY: u32 = 0o1000;
-/// A folder that others than its owner may write to.
+/// The mode bits of a folder that users other than its owner may write to.
 const SHARED: u32 = 0o022;
 
-/// See the module.
+/// The meaning of a name.
 #[derive(Debug)]
 pub(crate) enum Place {
     Stream(Stream),
-    /// No link; there may be a file, which can be replaced.
+    /// A path that is not a link. If there is a file, it can be replaced.
     File(PathBuf),
 }
 
@@ -64,8 +64,9 @@ impl Place {
     }
 }
 
-/// Whoever put something into a folder that anybody may write to is not trusted, as the kernel does
-/// with `fs.protected_symlinks` and `fs.protected_fifos`; unless it is this user, or the folder's.
+/// Refuses a link or pipe in a folder that all users may write to, unless it belongs to this user
+/// or to the folder's owner. The kernel does so with `fs.protected_symlinks` and
+/// `fs.protected_fifos`.
 fn check_owner(path: &Path, metadata: &Metadata, what: &str) -> io::Result<()> {
     let folder = fs::metadata(folder_of(path))?;
     let is_shared = folder.mode() & STICKY != 0 && folder.mode() & SHARED != 0;
@@ -76,7 +77,7 @@ fn check_owner(path: &Path, metadata: &Metadata, what: &str) -> io::Result<()> {
     }
 }
 
-/// A file that may not be written is not replaced either.
+/// Refuses to replace a file that may not be written to.
 fn check_replaceable(path: &Path, metadata: &Metadata) -> io::Result<()> {
     File::options().write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
     let folder = fs::metadata(folder_of(path))?;
@@ -89,10 +90,10 @@ fn check_replaceable(path: &Path, metadata: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// The user that this process acts for, if the system tells.
+/// Returns the effective user of this process, if the system reports it.
 fn effective_uid() -> Option<u32> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
-    // Real, effective, saved, that of files.
+    // The real, effective, saved and file system ids.
     ids.split_whitespace().nth(1)?.parse().ok()
 }

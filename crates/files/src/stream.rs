@@ -1,4 +1,5 @@
-//! What is written to as it is: pipes, terminals and other devices, and what is open already.
+//! Destinations that are written to directly: pipes, terminals and other devices, and open
+//! descriptors.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -9,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long somebody has to begin to read a pipe.
+/// The time that a pipe's reader has to open it.
 const READER_TIMEOUT: Duration = Duration::from_secs(30);
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 
-/// See the module.
+/// A destination that is written to directly.
 #[derive(Debug)]
 pub(crate) enum Stream {
     Stdout,
@@ -25,7 +26,7 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    /// What is open under a number, if a name stands for it (`/dev/stdout`).
+    /// Returns the open descriptor that a name stands for (`/dev/stdout`), if it stands for one.
     pub(crate) fn descriptor(name: &Path) -> Option<Self> {
         let number = match name.to_str()? {
             "/dev/stdout" => 1,
@@ -42,11 +43,11 @@ impl Stream {
         })
     }
 
-    /// Opens it to be written to.
+    /// Opens the stream for writing.
     pub(crate) fn open(&self) -> io::Result<File> {
         match self {
-            // It goes on where it is, shared with whoever has it: opened by its name it would be
-            // overwritten.
+            // The descriptor is duplicated, so that it shares the current position with its other
+            // users. Opening it by name would overwrite it from the start.
             Self::Stdout => io::stdout().as_fd().try_clone_to_owned().map(File::from),
             Self::Stderr => io::stderr().as_fd().try_clone_to_owned().map(File::from),
             Self::Descriptor(path) => File::options().append(true).open(path),
@@ -55,7 +56,7 @@ impl Stream {
                 let begin = Instant::now();
                 loop {
                     match open(path) {
-                        // Nobody reads it.
+                        // The pipe does not have a reader yet.
                         Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {}
                         opened => return opened,
                     }
@@ -70,7 +71,7 @@ impl Stream {
         }
     }
 
-    /// Fails if it cannot be opened; a pipe's reader would notice.
+    /// Fails if the stream cannot be opened. A pipe is not opened, because its reader would notice.
     pub(crate) fn check(&self) -> io::Result<()> {
         match self {
             Self::Pipe(_) => Ok(()),
@@ -79,7 +80,7 @@ impl Stream {
     }
 }
 
-/// Opens a pipe or a device, and nothing else that may lie there by now.
+/// Opens a pipe or a device. Anything else that has meanwhile taken its path is refused.
 fn open(path: &Path) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = File::options().write(true).custom_flags(flags).open(path)?;
@@ -87,7 +88,8 @@ fn open(path: &Path) -> io::Result<File> {
     if !kind.is_fifo() && !kind.is_char_device() {
         return Err(io::Error::other("it has just been replaced"));
     }
-    // Writing waits. (The standard library has this for sockets only; the kernel for all.)
+    // Writes must block. (The standard library has this only for sockets; the kernel for all
+    // files.)
     let blocking = UnixStream::from(OwnedFd::from(file));
     blocking.set_nonblocking(false)?;
     Ok(File::from(OwnedFd::from(blocking)))

@@ -1,5 +1,5 @@
-//! What lies under the names of output files beforehand, put there by somebody who means harm or by
-//! somebody who means it.
+//! Tests of entries that exist under the names of output files beforehand. Some are put there by a
+//! malicious user, others on purpose.
 
 #![forbid(unsafe_code)]
 
@@ -14,7 +14,7 @@ use std::thread;
 use perk_files::{Access, Destination, Part, PrivateFolder, give, nameless};
 use tempfile::TempDir;
 
-/// Another user than the one the tests run as.
+/// A user other than the one that runs the tests.
 const STRANGER: u32 = 54_321;
 
 fn folder() -> TempDir {
@@ -60,14 +60,14 @@ fn pipe(folder: &Path) -> PathBuf {
     pipe
 }
 
-/// A folder that anybody may write to, as /tmp.
+/// Creates a folder that all users may write to, like /tmp.
 fn shared() -> TempDir {
     let folder = folder();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o1777)).unwrap();
     folder
 }
 
-/// Gives a file to another user, or tells that this user cannot.
+/// Gives a file to another user. Returns whether this user can do that.
 fn given_away(path: &Path) -> bool {
     let given = std::os::unix::fs::lchown(path, Some(STRANGER), None).is_ok();
     if !given {
@@ -101,7 +101,7 @@ fn what_is_kept_stays_until_the_next() {
     assert!(path.exists(), "it is locked");
     drop((left, other));
     assert!(path.exists());
-    // Of another target, and of no program.
+    // A part of another target, and a file that is not a part of any program.
     let foreign = [folder.path().join("p.txt.perk-aaaaaa.part"), folder.path().join("o.txt.part")];
     foreign.iter().for_each(|path| fs::write(path, "").unwrap());
     write(&target, "new");
@@ -150,7 +150,7 @@ fn links_and_pipes_of_others_are_not_trusted() {
     if owner != [true; 2] {
         return;
     }
-    // The folder's owner is trusted; that is root here, and the stranger where it is theirs.
+    // The folder's owner is trusted: root in the first case, the stranger in the other.
     assert_eq!(refused(&link).to_string(), "it is a link of another user's");
     assert_eq!(refused(&pipe).to_string(), "it is a pipe of another user's");
     chown(folder.path(), Some(STRANGER), None).unwrap();
@@ -187,7 +187,7 @@ fn a_pipe_is_written_to_whole() {
     let pipe = pipe(folder.path());
     Destination::check(&pipe).unwrap();
     let source = folder.path().join("source");
-    // More than a pipe holds: writing waits for the reader.
+    // More than fits into a pipe, so that writing waits for the reader.
     fs::write(&source, vec![7; 1 << 20]).unwrap();
     thread::scope(|scope| {
         let reader = scope.spawn(|| fs::read(&pipe).unwrap());
