@@ -30,7 +30,7 @@ pub trait FileFormat: Sync {
         Err(Error::WrittenOnly { title: self.facts().title })
     }
 
-    /// Writes a profile: see [`write`](dyn FileFormat::write_view).
+    /// Writes what is shown of a profile. Callers use `write_view`, which refuses empty files.
     ///
     /// # Errors
     /// As `out` fails; of kind `InvalidInput` if the format cannot hold the profile.

@@ -63,9 +63,9 @@ pub(crate) struct Around {
     pub(crate) callees: LazyTree,
 }
 
-/// A line of a list or tree, as it is drawn.
+/// A row of a list or tree, as it is drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct Row {
     /// A heading between lines; the cursor goes over it.
     pub(crate) is_heading: bool,
     pub(crate) own: u64,
@@ -241,8 +241,8 @@ impl<'a> App<'a> {
     }
 
     /// A line of the view.
-    pub(crate) fn line(&self, index: usize) -> Line {
-        let of_tree = |line: &crate::lazy::TreeLine| Line {
+    pub(crate) fn line(&self, index: usize) -> Row {
+        let of_tree = |line: &crate::lazy::TreeLine| Row {
             is_heading: false,
             own: line.own,
             total: line.total,
@@ -250,7 +250,7 @@ impl<'a> App<'a> {
             is_open: line.is_open,
             text: self.ranked.label(line.label).to_owned(),
         };
-        let plain = |own, total, text: &str| Line {
+        let plain = |own, total, text: &str| Row {
             is_heading: false,
             own,
             total,
@@ -271,7 +271,7 @@ impl<'a> App<'a> {
             }
             (View::Method, Some(around)) => {
                 let callers = around.callers.lines();
-                let heading = |text: &str| Line {
+                let heading = |text: &str| Row {
                     is_heading: true,
                     ..plain(0, 0, &format!("{text} {}", self.ranked.label(around.label)))
                 };

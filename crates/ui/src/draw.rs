@@ -5,11 +5,11 @@ use perk_profile::units;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
-use ratatui::text::{Line as TextLine, Span};
+use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
 use crate::App;
-use crate::app::{Line, Mode, Order, View};
+use crate::app::{Mode, Order, Row, View};
 
 const HELP: &str = "\
 1-6, Tab     views: methods, tree, callers, one method, threads, flame graph
@@ -61,7 +61,7 @@ pub fn draw(app: &mut App<'_>, colours: bool, frame: &mut Frame<'_>) {
     }
 }
 
-fn header(app: &App<'_>, width: usize) -> TextLine<'static> {
+fn header(app: &App<'_>, width: usize) -> Line<'static> {
     let metric = app.metric_name().to_owned();
     let shown = app.ranked.total();
     let mut right = format!("{metric}: {}", app.amount(shown));
@@ -72,10 +72,10 @@ fn header(app: &App<'_>, width: usize) -> TextLine<'static> {
     let title = keep_end(&app.title, room);
     let gap = " ".repeat(room.saturating_sub(title.chars().count()) + 2);
     let bold = Style::new().add_modifier(Modifier::BOLD);
-    TextLine::from(vec![Span::styled(title, bold), Span::raw(gap), Span::raw(right)])
+    Line::from(vec![Span::styled(title, bold), Span::raw(gap), Span::raw(right)])
 }
 
-fn tabs(app: &App<'_>) -> TextLine<'static> {
+fn tabs(app: &App<'_>) -> Line<'static> {
     let mut spans = Vec::new();
     for (index, view) in View::ALL.into_iter().enumerate() {
         let text = format!(" {} {} ", index + 1, view.title());
@@ -85,10 +85,10 @@ fn tabs(app: &App<'_>) -> TextLine<'static> {
         };
         spans.push(Span::styled(text, style));
     }
-    TextLine::from(spans)
+    Line::from(spans)
 }
 
-fn status(app: &App<'_>) -> TextLine<'static> {
+fn status(app: &App<'_>) -> Line<'static> {
     let text = match &app.mode {
         Mode::Search(text) => format!("/{text}█"),
         _ if !app.message.is_empty() => app.message.clone(),
@@ -97,7 +97,7 @@ fn status(app: &App<'_>) -> TextLine<'static> {
         }
         _ => "? help  / search  m method  f focus  v metric  s sort  q leave".to_owned(),
     };
-    TextLine::from(text)
+    Line::from(text)
 }
 
 fn draw_lines(app: &mut App<'_>, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
@@ -115,7 +115,7 @@ fn draw_lines(app: &mut App<'_>, theme: Theme, area: Rect, frame: &mut Frame<'_>
         title("name", Order::Name)
     );
     let bold = Style::new().add_modifier(Modifier::BOLD);
-    let mut lines = vec![TextLine::styled(titles, bold)];
+    let mut lines = vec![Line::styled(titles, bold)];
     let height = usize::from(area.height).saturating_sub(1);
     let count = app.line_count();
     let cursor = app.cursor(height);
@@ -132,15 +132,15 @@ fn draw_lines(app: &mut App<'_>, theme: Theme, area: Rect, frame: &mut Frame<'_>
             View::Threads => "the profile does not distinguish threads",
             _ => "the profile has nothing to show here",
         };
-        lines.push(TextLine::raw(what));
+        lines.push(Line::raw(what));
     }
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-fn draw_line(app: &App<'_>, theme: Theme, line: &Line, width: usize) -> TextLine<'static> {
+fn draw_line(app: &App<'_>, theme: Theme, line: &Row, width: usize) -> Line<'static> {
     if line.is_heading {
         let bold = Style::new().add_modifier(Modifier::BOLD);
-        return TextLine::styled(keep_end(&line.text, width), bold);
+        return Line::styled(keep_end(&line.text, width), bold);
     }
     let unit = app.unit();
     let numbers = format!(
@@ -169,7 +169,7 @@ fn draw_line(app: &App<'_>, theme: Theme, line: &Line, width: usize) -> TextLine
         0.05.. => theme.colour(Color::Yellow),
         _ => Style::new(),
     };
-    TextLine::from(vec![
+    Line::from(vec![
         Span::styled(numbers, numbers_style),
         Span::raw(" ".repeat(indent) + mark),
         Span::styled(name, style),
