@@ -1,5 +1,6 @@
-//! Where to begin: the methods with most of their own, what each can bring, and what there is to know
-//! before it is changed: who calls it, how often, and what is allocated below it.
+//! Advice on where to begin: the methods with the highest numbers of their own, the possible gain
+//! of each, and the facts to know before changing it: its callers, its calls, and the allocations
+//! below it.
 
 use std::cmp::Reverse;
 
@@ -11,9 +12,9 @@ use perk_profile::{
 
 use crate::{Columns, InferredCallers, MethodTree};
 
-/// A method with this share of its total on top of the stack calls nothing that matters.
+/// A method with this share of its total on top of the stack makes no calls that matter.
 const LEAF: f64 = 0.9;
-/// A class with less than this share of all bytes is not worth a word.
+/// A class with less than this share of all bytes is not listed.
 const ALLOCATED: f64 = 0.01;
 
 /// A method worth a look.
@@ -21,41 +22,43 @@ const ALLOCATED: f64 = 0.01;
 pub struct Advice {
     /// The method; of several that look the same (loaded by several class loaders) the first.
     pub method: MethodId,
-    /// What was measured with it on top of the stack: all that making it faster can bring.
+    /// The number with it on top of the stack: the most that can be gained by making it faster.
     pub own: u64,
-    /// The same with all that it called: all that calling it less can bring.
+    /// The number with its callees: the most that can be gained by calling it less.
     pub total: u64,
-    /// Who calls it, by what it does for each, descending. It itself is no caller.
+    /// Its callers, by the numbers of the method for each, descending. The method itself is not
+    /// listed.
     pub callers: Vec<Caller>,
-    /// Its calls, where they were counted.
+    /// Its calls, if they were counted.
     pub calls: Option<MethodCalls>,
-    /// Whether its calls are so many and so small that only fewer of them can help.
+    /// Whether its calls are so many and so small that only making fewer of them can help.
     pub is_chatty: bool,
-    /// What it and all it called allocated, by class, most bytes first; without what is little.
+    /// The bytes that it and its callees allocated, by class, most first; without classes of little
+    /// share.
     pub allocated_bytes: Vec<(ClassId, u64)>,
-    /// Where on top of the stack it was, by line, descending; empty where lines are not known.
+    /// The numbers with it on top of the stack, by line, descending; empty if lines are not known.
     pub lines: Vec<(u32, u64)>,
 }
 
-/// What a method does for one of its callers.
+/// The numbers of a method for one of its callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// The caller; `None` where a thread starts with the method, or where it is not known.
+    /// The caller; `None` if a thread starts with the method, or if it is not known.
     pub method: Option<MethodId>,
-    /// What was measured with the method on top of the stack; with all it called where a file has
-    /// callers and no paths.
+    /// The number with the method on top of the stack; including its callees if a file has callers
+    /// and no paths.
     pub number: u64,
-    /// As much of it is inferred, not measured: from traces that were cut.
+    /// The part of the number that is inferred, not measured: from traces that were cut.
     pub inferred: u64,
 }
 
 impl Advice {
-    /// What half of its own work would save.
+    /// The gain if its own work were halved.
     pub fn half(&self) -> u64 {
         self.own / 2
     }
 
-    /// Whether it calls nothing that matters.
+    /// Whether it makes no calls that matter.
     pub fn is_leaf(&self) -> bool {
         self.own as f64 >= self.total as f64 * LEAF
     }
@@ -74,8 +77,8 @@ impl Advice {
     }
 }
 
-/// The first `count` methods of `columns`, which `numbers` have by trace, with what `calls` and the profile's allocations say of
-/// them.
+/// Returns the advice on the first `count` methods of `columns`, with the data of `calls` and of
+/// the profile's allocations. `numbers` are the same numbers by trace.
 pub fn of_numbers(
     profile: &Profile,
     tree: &MethodTree,
@@ -100,7 +103,8 @@ pub fn of_numbers(
     all
 }
 
-/// The first `count` methods of a file that has callers and callees and no paths.
+/// Returns the advice on the first `count` methods of a file that has callers and callees and no
+/// paths.
 pub fn of_calls(calls: &CallTable, count: usize) -> Vec<Advice> {
     let is_timed = calls.self_ns > 0;
     let advice = |row: &MethodCalls| {
@@ -122,10 +126,10 @@ pub fn of_calls(calls: &CallTable, count: usize) -> Vec<Advice> {
     all
 }
 
-/// Where a method stands in the list.
+/// The index of each method in the list.
 type Places = KeyedMap<MethodId, usize>;
 
-/// The innermost of the callers of a path's last method that is not this method.
+/// The innermost caller of a path's last method that is not this method itself.
 fn caller(tree: &MethodTree, path: PathId) -> Option<MethodId> {
     let method = tree.method(path);
     let mut at = tree.parent(path);
@@ -152,7 +156,7 @@ fn add_callers(tree: &MethodTree, columns: &Columns, places: &Places, all: &mut 
     }
 }
 
-/// Adds how much of what is measured for a caller is so by inference.
+/// Adds the part of each caller's number that is inferred.
 fn add_inferred(
     profile: &Profile,
     rows: &[(TraceId, u64)],
@@ -207,7 +211,7 @@ fn add_allocated(profile: &Profile, tree: &MethodTree, all: &mut [Advice]) {
             is_below[index] =
                 is_below[tree.parent(path).index()] || tree.method(path) == Some(advice.method);
         }
-        // Classes of several loaders are one, the first.
+        // Classes of one name by several loaders count as one, the first.
         let mut sums: KeyedMap<StrId, (ClassId, u64)> = KeyedMap::default();
         for site in &sites.rows {
             let path = tree.path(profile.get_trace(site.trace).node);
@@ -296,7 +300,7 @@ mod tests {
         let mut profile = samples(&[("T.f<T.g<T.main", 8), ("T.f", 3), ("T.f<T.g", 2)]);
         let joined = inferred::infer(&mut profile);
         let all = advice(&profile, &Metric::Samples, &joined, 5);
-        // That f is called by g is known of the last, though not by whom g is.
+        // The last trace has g as the measured caller of f; only the caller of g is inferred.
         assert_eq!(callers(&profile, &all[0]), [("T.g".to_owned(), 13, 3)]);
     }
 

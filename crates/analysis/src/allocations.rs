@@ -1,4 +1,4 @@
-//! What was allocated: by class, by site, by method and by call path.
+//! Allocations by class, by site, by method and by call path.
 
 use std::cmp::Reverse;
 
@@ -17,12 +17,12 @@ pub struct ClassRow {
     pub objects: Allocations,
 }
 
-/// The objects of one class from one call path, all threads together.
+/// The objects of one class from one call path, over all threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SiteRow {
     /// The class; of several with the same name the first.
     pub class: ClassId,
-    /// The path, with lines; the root where it is not known.
+    /// The path, with lines; the root if it is not known.
     pub node: NodeId,
     /// The objects.
     pub objects: Allocations,
@@ -33,25 +33,25 @@ pub struct SiteRow {
 pub struct MethodRow {
     /// The method; of several that look the same the first.
     pub method: MethodId,
-    /// Those it allocated itself.
+    /// The objects that it allocated itself.
     pub own: Allocations,
-    /// Those that it and all it called allocated, each counted once however deep it recurses.
+    /// The objects that it and its callees allocated, each counted once however deep it recurses.
     pub total: Allocations,
 }
 
 /// The objects allocated at each node of a [`MethodTree`], by [`PathId`].
 #[derive(Clone, Debug)]
 pub struct AllocationColumns {
-    /// Those the path's last method allocated itself.
+    /// The objects that the path's last method allocated itself.
     pub own: Vec<Allocations>,
-    /// Those that it and all it called allocated.
+    /// The objects that it and its callees allocated.
     pub total: Vec<Allocations>,
-    /// As [`Sites::is_by_live`] says.
+    /// The result of [`Sites::is_by_live`].
     is_by_live: bool,
 }
 
 impl AllocationColumns {
-    /// The objects of `sites`.
+    /// Makes the columns of the objects of `sites`.
     pub fn new(profile: &Profile, tree: &MethodTree, sites: &Sites) -> Self {
         let mut own = vec![Allocations::default(); tree.len()];
         for row in &sites.rows {
@@ -61,13 +61,13 @@ impl AllocationColumns {
         Self { own, total, is_by_live: sites.is_by_live() }
     }
 
-    /// The objects allocated where the path is not known.
+    /// The objects whose path is not known.
     pub fn without_path(&self, tree: &MethodTree) -> Allocations {
         self.own[tree.root().index()]
     }
 
-    /// The methods that allocated, most bytes of their own first, or most that live where shares are
-    /// of these.
+    /// The methods that allocated, most bytes of their own first; most live bytes first if shares
+    /// are of live bytes.
     pub fn methods(&self, tree: &MethodTree) -> Vec<MethodRow> {
         let mut rows: Vec<MethodRow> = Vec::new();
         let mut places: KeyedMap<MethodId, usize> = KeyedMap::default();
@@ -92,7 +92,8 @@ impl AllocationColumns {
     }
 }
 
-/// The classes of `sites`, most allocated bytes first, or most live ones where shares are of these.
+/// The classes of `sites`, most allocated bytes first; most live bytes first if shares are of live
+/// bytes.
 pub fn classes(profile: &Profile, sites: &Sites) -> Vec<ClassRow> {
     let rows = merge(profile, sites, |_| ());
     let mut rows: Vec<_> =
@@ -102,7 +103,7 @@ pub fn classes(profile: &Profile, sites: &Sites) -> Vec<ClassRow> {
     rows
 }
 
-/// The sites, most allocated bytes first, or most live ones where shares are of these.
+/// The sites, most allocated bytes first; most live bytes first if shares are of live bytes.
 pub fn sites(profile: &Profile, sites: &Sites) -> Vec<SiteRow> {
     let rows = merge(profile, sites, |site| profile.get_trace(site.trace).node);
     let mut rows: Vec<_> =
@@ -112,8 +113,7 @@ pub fn sites(profile: &Profile, sites: &Sites) -> Vec<SiteRow> {
     rows
 }
 
-/// What sites are ordered by: most allocated first, then most live; or most live, then most
-/// allocated.
+/// The sort key of sites: most allocated bytes first, then most live bytes; or the reverse.
 fn size(objects: &Allocations, by_live: bool) -> impl Ord + use<> {
     let Allocations { live_bytes, live_count, allocated_bytes, allocated_count } = *objects;
     Reverse(match by_live {

@@ -1,5 +1,5 @@
-//! The call tree from the top of the stacks downward: each method that was on top, and below it by
-//! whom it was called.
+//! The call tree from the top of the stacks downward: each method that was on top, and below it its
+//! callers.
 
 use std::cmp::Reverse;
 
@@ -7,30 +7,31 @@ use perk_profile::{KeyedMap, MethodId, PathId};
 
 use crate::MethodTree;
 
-/// A line of the tree: a method, and above it those that it was called by to reach the first.
+/// A line of the tree: a method. The lines above it are the methods on the path from it to the
+/// method on top of the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// How many lines are above: 0 for the method on top of the stack.
+    /// The number of lines above: 0 for the method on top of the stack.
     pub depth: usize,
     /// The method.
     pub method: MethodId,
     /// Whether it calls itself here.
     pub is_recursive: bool,
-    /// What was measured on top of the stack, reached by this way.
+    /// The number of the method on top of the stack, when it was reached by this path.
     pub number: u64,
 }
 
-/// Paths on the way outward: where they are, and what was measured at their inner end.
+/// Paths on the way outward, each with the number measured at its inner end.
 type Ends = Vec<(PathId, u64)>;
 
-/// A line and what leads there.
+/// A line, and the paths that lead to it.
 struct Branch {
     line: Line,
     ends: Ends,
 }
 
-/// The lines with `least` or more of `own` (by path), each after the one it is below; of two on the
-/// same level the heavier first, equal ones by `name`.
+/// The lines with `least` or more of `own` (by path), each after its parent. Of two on the same
+/// level the heavier comes first; equal ones are ordered by `name`.
 pub fn lines<N: Ord>(
     tree: &MethodTree,
     own: &[u64],
@@ -52,7 +53,7 @@ pub fn lines<N: Ord>(
     lines
 }
 
-/// The branches of `ends`, by method, the heaviest last, where a stack is read.
+/// The branches of `ends`, by method, the heaviest last, where the stack is popped.
 fn branches<N: Ord>(
     tree: &MethodTree,
     ends: &[(PathId, u64)],

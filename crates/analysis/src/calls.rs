@@ -1,4 +1,4 @@
-//! Which methods are called how often, by whom, and what their calls cost.
+//! Calls: the methods called, their callers, the numbers of calls, and their costs.
 
 use std::cmp::Reverse;
 
@@ -9,25 +9,27 @@ use crate::MethodTree;
 
 /// A method with this share of all calls or more can be chatty.
 const CHATTY_SHARE: f64 = 0.01;
-/// A method whose calls cost more than this on average, in nanoseconds, is worth to be made faster
-/// itself; below, the calls are what costs.
+/// A method whose calls cost more than this on average, in nanoseconds, is worth making faster
+/// itself. Below this limit, the number of calls is the cost.
 const CHATTY_NS: u64 = 200;
-/// So are calls that cost this part of the program's average call: some files' clocks are coarse.
+/// Calls are small, too, if they cost at most this fraction (1/8) of the program's average call, as
+/// the clocks of some files are coarse.
 const CHATTY_PART: u64 = 8;
 
 /// Calls and times of each node of a [`MethodTree`], by [`PathId`].
 #[derive(Clone, Debug)]
 pub struct CallColumns {
-    /// How often the path's last method was called on it.
+    /// The number of calls of the path's last method on it.
     pub counts: Vec<u64>,
-    /// The time in these calls without what they called, in nanoseconds.
+    /// The time in these calls, in nanoseconds, without the calls that they make.
     pub self_ns: Vec<u64>,
-    /// The time in these calls with all that they called, in nanoseconds.
+    /// The time in these calls, in nanoseconds, including the calls that they make.
     pub total_ns: Vec<u64>,
 }
 
 impl CallColumns {
-    /// The calls of all sections of `profile`, those of `thread` alone where one is given.
+    /// Makes the columns of the calls of all sections of `profile`; only of those of `thread`, if
+    /// given.
     pub fn new(profile: &Profile, tree: &MethodTree, thread: Option<ThreadId>) -> Self {
         let mut counts = vec![0_u64; tree.len()];
         let mut self_ns = vec![0_u64; tree.len()];
@@ -49,22 +51,23 @@ impl CallColumns {
     }
 }
 
-/// One method's calls.
+/// The calls of one method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MethodCalls {
     /// The method; of several that look the same (loaded by several class loaders) the first.
     pub method: MethodId,
-    /// How often it was called.
+    /// The number of calls.
     pub count: u64,
-    /// The time in its calls without what they called, in nanoseconds.
+    /// The time in its calls, in nanoseconds, without the calls that they make.
     pub self_ns: u64,
-    /// The time in its calls with all that they called, in nanoseconds. A call inside another call
-    /// of the same method is not counted again.
+    /// The time in its calls, in nanoseconds, including the calls that they make. A call inside
+    /// another call of the same method is not counted again.
     pub total_ns: u64,
 }
 
 impl MethodCalls {
-    /// Whether it has numbers of its own. A method that the file leaves out is there as a caller.
+    /// Whether it has numbers of its own. A method that the file leaves out appears only as a
+    /// caller.
     pub fn is_listed(&self) -> bool {
         self.count > 0 || self.self_ns > 0
     }
@@ -78,46 +81,47 @@ impl MethodCalls {
 /// The calls of one method by another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// The method that called; `None` for a thread's first method, and where it is not known.
+    /// The method that called; `None` for a thread's first method, and if it is not known.
     pub caller: Option<MethodId>,
-    /// The method called; `None` where it is not known.
+    /// The method called; `None` if it is not known.
     pub callee: Option<MethodId>,
-    /// How often.
+    /// The number of calls.
     pub count: u64,
-    /// The time in these calls with all that they called, in nanoseconds.
+    /// The time in these calls, in nanoseconds, including the calls that they make.
     pub total_ns: u64,
 }
 
-/// A method that is called so often, for so little, that its callers are the place to save.
+/// A method with so many calls of so little cost each that savings are possible only in its
+/// callers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chatty {
     /// The method and its calls.
     pub row: MethodCalls,
-    /// Who calls it, most calls first.
+    /// Its callers, most calls first.
     pub callers: Vec<Edge>,
 }
 
 /// The calls of a profile, by method and by pair of methods.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallTable {
-    /// All calls.
+    /// The number of all calls.
     pub count: u64,
-    /// The time of all listed calls, in nanoseconds; 0 where calls were not timed.
+    /// The time of all listed calls, in nanoseconds; 0 if calls were not timed.
     pub self_ns: u64,
     /// The methods that were called, by self time, then by calls, both descending.
     pub methods: Vec<MethodCalls>,
-    /// Who called whom, by calls, then by total time, both descending.
+    /// The pairs of caller and callee, by calls, then by total time, both descending.
     pub edges: Vec<Edge>,
-    /// Whether totals count recursive calls again in the calls around them: files that have no call
-    /// paths give no better.
+    /// Whether totals count recursive calls again in the calls around them, as in files without
+    /// call paths.
     pub is_recursion_counted_again: bool,
-    /// Whether a path has calls and the path it goes on from has none: the file's paths are cut at
-    /// some depth, or rows are missing, and a total lacks what is not seen below it.
+    /// Whether a path has calls but its parent path has none. Then the file's paths are cut at some
+    /// depth, or rows are missing, and totals lack the time below them that the file does not have.
     pub are_paths_cut: bool,
 }
 
 impl CallTable {
-    /// The calls of `tree`.
+    /// Makes the table of the calls of `tree`.
     pub fn of_tree(profile: &Profile, tree: &MethodTree, columns: &CallColumns) -> Self {
         let mut table = Self::default();
         let mut rows: Vec<_> = (0..profile.symbols.method_count())
@@ -147,11 +151,11 @@ impl CallTable {
         table.finish()
     }
 
-    /// The calls of the tables of callees and callers that `profile` has.
+    /// Makes the table from the tables of callees and callers of `profile`.
     pub fn of_edges(profile: &Profile) -> Self {
         let mut merged = Merged::new(profile);
         let mut edges: KeyedMap<_, Edge> = KeyedMap::default();
-        // Calls, time inside them, and time of what they called, by method.
+        // By method: calls, the time in them, and the time of the calls that they make.
         let mut sums: KeyedMap<MethodId, (u64, u64, u64)> = KeyedMap::default();
         for row in profile.call_edges().flat_map(|edges| edges.rows) {
             let callee = row.callee.map(|method| merged.method(method));
@@ -171,7 +175,7 @@ impl CallTable {
             }
         }
         let methods = sums.into_iter().map(|(method, (count, total_ns, below_ns))| {
-            // Recursive calls are in both sums, and so in neither's difference.
+            // Recursive calls are in both sums, so the difference does not contain them.
             let self_ns = total_ns.saturating_sub(below_ns);
             MethodCalls { method, count, self_ns, total_ns }
         });
@@ -184,7 +188,7 @@ impl CallTable {
         table.finish()
     }
 
-    /// Drops what never happened, orders the rest and adds it up.
+    /// Drops methods and edges that were never called, orders the rest and adds it up.
     fn finish(mut self) -> Self {
         self.methods.retain(|row| row.count > 0 || row.total_ns > 0);
         self.methods.sort_by_key(|row| {
@@ -201,7 +205,7 @@ impl CallTable {
         self
     }
 
-    /// The methods that `pattern` means, in the order of the table.
+    /// The methods that `pattern` matches, in the order of the table.
     pub fn matching(&self, profile: &Profile, pattern: &NamePattern) -> Vec<MethodCalls> {
         let is_meant = |row: &&MethodCalls| pattern.matches_method(&profile.symbols, row.method);
         self.methods.iter().filter(is_meant).copied().collect()
@@ -220,8 +224,8 @@ impl CallTable {
         edges
     }
 
-    /// The methods whose calls are many and small, by what all calls of them cost. A call is taken
-    /// to cost a nanosecond at least, so that where nothing was timed the calls decide.
+    /// The methods whose calls are many and small, by the cost of all their calls. A call counts as
+    /// at least one nanosecond, so that the number of calls decides if nothing was timed.
     pub fn chatty(&self) -> Vec<Chatty> {
         let part_ns = self.self_ns.checked_div(self.count).unwrap_or(0) / CHATTY_PART;
         let is_chatty = |row: &&MethodCalls| {
@@ -407,7 +411,7 @@ mod tests {
 
     #[test]
     fn tables_of_callers_give_self_times() {
-        // main 100 in all: a 60 of it, whose recursion counts again with 20.
+        // main has 100 in all. a has 60 of it, and its recursion counts again with 20.
         let profile = fixture::edges(&[
             ("T.main", "", 1, 100),
             ("T.a", "T.main", 3, 60),

@@ -1,5 +1,5 @@
-//! The numbers of any one metric on the paths of a [`MethodTree`]: by path, by method, and by who
-//! calls whom.
+//! The numbers of any one metric on the paths of a [`MethodTree`]: by path, by method, and by pair
+//! of caller and callee.
 
 use std::cmp::Reverse;
 
@@ -7,25 +7,25 @@ use perk_profile::{CpuSamples, KeyedMap, MethodId, Metric, PathId, Profile, Thre
 
 use crate::MethodTree;
 
-/// One metric's numbers by [`PathId`].
+/// The numbers of one metric by [`PathId`].
 #[derive(Clone, Debug, Default)]
 pub struct Columns {
-    /// What was measured with the path's last method on top of the stack.
+    /// The number with the path's last method on top of the stack.
     pub own: Vec<u64>,
-    /// The same with all that this method called.
+    /// The number of this method and all its callees.
     pub total: Vec<u64>,
-    /// Of everything, what has no path among it.
+    /// The number of the whole profile, including what has no path.
     pub all: u64,
 }
 
-/// A method's numbers.
+/// The numbers of one method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MethodRow {
     /// The method; of several that look the same (loaded by several class loaders) the first.
     pub method: MethodId,
-    /// What was measured with it on top of the stack.
+    /// The number with it on top of the stack.
     pub own: u64,
-    /// The same with it anywhere on the stack, recursion counted once.
+    /// The number with it anywhere on the stack, with recursion counted once.
     pub total: u64,
 }
 
@@ -36,20 +36,20 @@ pub struct Edge {
     pub caller: Option<MethodId>,
     /// The method called.
     pub callee: MethodId,
-    /// What was measured with the callee on top of the stack.
+    /// The number with the callee on top of the stack.
     pub own: u64,
-    /// The same with all that the callee called, recursion counted once.
+    /// The number of the callee and all its callees, with recursion counted once.
     pub total: u64,
 }
 
-/// The numbers of `metric` by trace, a row per trace, in the form in which samples are kept.
+/// The numbers of `metric`, one row per trace, in the form of samples.
 pub fn numbers(profile: &Profile, metric: &Metric) -> CpuSamples {
     let numbers = metric.rows(profile);
     CpuSamples { total: numbers.total, rows: numbers.by_trace(), ..CpuSamples::default() }
 }
 
 impl Columns {
-    /// The numbers of `metric`, those of `thread` alone where one is given.
+    /// Makes the columns of `metric`; only of the numbers of `thread`, if given.
     pub fn new(
         profile: &Profile,
         tree: &MethodTree,
@@ -64,7 +64,7 @@ impl Columns {
         Self::of_rows(profile, tree, &numbers.rows, numbers.total)
     }
 
-    /// The numbers of `rows`, which are `all` together with what has no row.
+    /// Makes the columns of `rows`. `all` is the total, including what has no row.
     pub fn of_rows(
         profile: &Profile,
         tree: &MethodTree,
@@ -101,7 +101,7 @@ impl Columns {
         rows
     }
 
-    /// The paths at whose end something was measured, most first.
+    /// The paths with numbers at their end, most first.
     pub fn paths(&self) -> Vec<(PathId, u64)> {
         let paths = self.own.iter().enumerate().filter(|&(_, &own)| own > 0);
         let mut paths: Vec<_> = paths.map(|(index, &own)| (PathId::new(index), own)).collect();
@@ -109,7 +109,7 @@ impl Columns {
         paths
     }
 
-    /// Who calls whom, by total, descending.
+    /// The pairs of caller and callee, by total, descending.
     pub fn edges(&self, tree: &MethodTree) -> Vec<Edge> {
         let called = tree.edges();
         let edge = |&(caller, callee)| Edge { caller, callee, own: 0, total: 0 };

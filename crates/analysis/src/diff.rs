@@ -1,5 +1,6 @@
-//! Compares two profiles: calls by method and by pair of methods, allocations by class and by site,
-//! samples by method. Classes, methods and paths are matched by name; lambdas of a class are one.
+//! The comparison of two profiles: calls by method and by pair of methods, allocations by class and
+//! by site, samples by method. Classes, methods and paths are matched by name; all lambdas of a
+//! class count as one.
 
 use std::cmp::Reverse;
 use std::hash::Hash;
@@ -13,72 +14,73 @@ use perk_profile::{
 
 use crate::{MethodTree, columns, locks, top};
 
-/// A number, or several, of one thing in both profiles.
+/// The numbers of one key in both profiles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Change<K, V> {
-    /// What it is, by the ids of the [`Diff`].
+    /// The key, in the ids of the [`Diff`].
     pub key: K,
-    /// In the first profile; nothing where it has no such thing.
+    /// The value in the first profile; the default if it does not have the key.
     pub before: V,
-    /// In the second profile.
+    /// The value in the second profile; the default if it does not have the key.
     pub after: V,
 }
 
-/// A method's calls.
+/// The calls of a method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    /// How often it was called.
+    /// The number of calls.
     pub count: u64,
-    /// The time in its calls without what they called, in nanoseconds.
+    /// The time in its calls, in nanoseconds, without the calls that they make.
     pub self_ns: u64,
-    /// The time in its calls with all that they called, in nanoseconds.
+    /// The time in its calls, in nanoseconds, including the calls that they make.
     pub total_ns: u64,
 }
 
-/// A method's numbers of one metric.
+/// The numbers of one metric for a method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MethodNumbers {
-    /// Those with the method on top of the stack.
+    /// The number with the method on top of the stack.
     pub own: u64,
-    /// Those with the method anywhere on the stack.
+    /// The number with the method anywhere on the stack.
     pub total: u64,
 }
 
 /// The objects of a class in a heap dump.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeapObjects {
-    /// How many there are.
+    /// The number of objects.
     pub instance_count: u64,
-    /// Their own sizes added up.
+    /// The sum of their own sizes.
     pub shallow_bytes: u64,
 }
 
-/// The numbers of one metric by method, which are compared by their share of all.
+/// The numbers of one metric by method. They are compared by their share of the total.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MetricDiff {
     /// The metric.
     pub metric: Metric,
-    /// All of it, what has no stack among it.
+    /// The total, including what has no stack.
     pub total: Change<(), u64>,
-    /// By method.
+    /// The numbers by method.
     pub methods: Vec<Change<MethodId, MethodNumbers>>,
 }
 
-/// A caller and a callee, each where it is known.
+/// A caller and a callee, each if it is known.
 pub type Pair = (Option<MethodId>, Option<MethodId>);
 
 /// A class and the path that allocates it, with lines.
 pub type SiteKey = (ClassId, NodeId);
 
-/// Both profiles side by side: everything that one of them has, whether it changed or not, in an
-/// order that depends on names and numbers alone, most changed first.
+/// Both profiles side by side: everything that at least one of them has, whether it changed or not.
+/// The order depends only on names and numbers, most changed first.
 #[derive(Clone, Debug, Default)]
 pub struct Diff {
     /// The names of both profiles.
     pub symbols: Symbols,
     /// The paths of the sites of both profiles.
     pub tree: CallTree,
-    /// Calls by method; `None` where one of the profiles has counted none. So are the others.
+    /// Calls by method; `None` if one of the profiles has no calls. The other options are `None` in
+    /// the same way.
     pub methods: Option<Vec<Change<MethodId, Calls>>>,
     /// Numbers of calls by caller and callee.
     pub edges: Option<Vec<Change<Pair, u64>>>,
@@ -86,9 +88,9 @@ pub struct Diff {
     pub classes: Option<Vec<Change<ClassId, Allocations>>>,
     /// Allocations by class and path.
     pub sites: Option<Vec<Change<SiteKey, Allocations>>>,
-    /// The metrics that both profiles have, but for calls and their times.
+    /// The metrics that both profiles have, except for calls and their times.
     pub metrics: Vec<MetricDiff>,
-    /// Waiting for locks, by the lock's class.
+    /// Waits for locks, by the lock's class.
     pub locks: Option<Vec<Change<ClassId, Waits>>>,
     /// The objects of the last heap dump of each, by class.
     pub heap: Option<Vec<Change<ClassId, HeapObjects>>>,
@@ -100,7 +102,8 @@ impl Diff {
     /// Compares `before` with `after`.
     pub fn new(before: &Profile, after: &Profile) -> Self {
         let profiles = [before, after];
-        // A text that leaves signatures out tells no overloads apart: neither can the comparison.
+        // A text without signatures does not distinguish overloads, so the comparison cannot
+        // either.
         let has_signatures = profiles.iter().all(|profile| has_signatures(profile));
         let mut names = Names { symbols: Symbols::default(), has_signatures };
         let sides = profiles.map(|profile| names.side(profile));
@@ -174,7 +177,7 @@ impl Diff {
         diff
     }
 
-    /// Most changed first, then by name.
+    /// Sorts all rows: most changed first, then by name.
     fn sort(&mut self) {
         let Self { symbols, tree, .. } = self;
         let method = |id: MethodId| method_key(symbols, id);
@@ -204,7 +207,7 @@ impl Diff {
             });
         }
         for MetricDiff { total, methods, .. } in &mut self.metrics {
-            // Shares with a common denominator, so that no rounding decides.
+            // The shares have a common denominator, so that rounding does not decide.
             let scaled = |count: u64, other: u64| u128::from(count) * u128::from(other);
             methods.sort_by_cached_key(|row| {
                 let moved = scaled(row.before.own, total.after)
@@ -227,12 +230,12 @@ impl Diff {
         }
     }
 
-    /// The numbers of a metric by method, where both profiles have it.
+    /// The numbers of a metric by method, if both profiles have it.
     pub fn metric(&self, metric: &Metric) -> Option<&MetricDiff> {
         self.metrics.iter().find(|it| it.metric == *metric)
     }
 
-    /// Whether there is nothing that both profiles have.
+    /// Whether both profiles have nothing in common.
     pub fn is_empty(&self) -> bool {
         self.methods.is_none()
             && self.sites.is_none()
@@ -242,8 +245,8 @@ impl Diff {
     }
 }
 
-/// The metrics that are compared by method: samples where both profiles have a section of them, and
-/// what else both have.
+/// The metrics that are compared by method: samples if both profiles have a section of them, and
+/// the other metrics that both have.
 fn common_metrics([before, after]: [&Profile; 2]) -> Vec<Metric> {
     let has_samples = |profile: &Profile| profile.cpu_samples().next().is_some();
     let samples = (has_samples(before) && has_samples(after)).then_some(Metric::Samples);
@@ -271,7 +274,7 @@ fn by_method(metric: Metric, profiles: [&Profile; 2], sides: &[Side; 2]) -> Metr
     MetricDiff { metric, total, methods: join(rows) }
 }
 
-/// By how much allocations moved, for sorting.
+/// The amount by which allocations changed, for sorting.
 fn moved<K>(row: &Change<K, Allocations>) -> impl Ord + use<K> {
     let bytes = row.before.allocated_bytes.abs_diff(row.after.allocated_bytes);
     let count = row.before.allocated_count.abs_diff(row.after.allocated_count);
@@ -289,7 +292,7 @@ fn has_calls(profile: &Profile) -> bool {
     profile.call_times().next().is_some() || profile.call_edges().next().is_some()
 }
 
-/// The calls of a profile, from whichever sections it has.
+/// The calls of a profile, from its call times or else its pairs of methods.
 fn calls(profile: &Profile) -> CallTable {
     if profile.call_times().next().is_none() {
         return CallTable::of_edges(profile);
@@ -373,7 +376,7 @@ struct Names {
     has_signatures: bool,
 }
 
-/// What a profile's ids are in the comparison.
+/// The ids of the comparison for the ids of a profile.
 #[derive(Debug)]
 struct Side {
     classes: Vec<ClassId>,
@@ -403,7 +406,7 @@ impl Names {
             .map(|index| {
                 let frame = from.get_frame(FrameId::new(index));
                 let line = match frame.line {
-                    // Whether a method was compiled differs from run to run.
+                    // Whether a method is compiled differs from run to run.
                     Line::Compiled => Line::Unknown,
                     line => line,
                 };

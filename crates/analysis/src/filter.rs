@@ -1,27 +1,27 @@
-//! Profiles of a part of what was measured: traces through some methods, without others, or with
+//! Profiles of a part of the measurements: traces through some methods, without others, or with
 //! frames taken out.
 
 use perk_profile::{Event, MethodId, Metric, NamePattern, NodeId, Profile, Section, Symbols};
 
-/// Which traces count, and which of their frames. Without any pattern everything does.
+/// The traces that count, and the frames of them that count. Without any pattern all count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Only traces through a method of one of these.
     pub focus: Vec<NamePattern>,
     /// No traces through a method of one of these.
     pub ignore: Vec<NamePattern>,
-    /// Methods whose frames are taken out of the traces: what was measured on them goes to their
-    /// caller. Calls of a hidden method are nobody's, their time is the caller's.
+    /// Methods whose frames are taken out of the traces: their numbers go to their caller. The
+    /// calls of a hidden method are dropped; their time goes to the caller.
     pub hide: Vec<NamePattern>,
 }
 
 impl Filter {
-    /// Whether it lets everything through.
+    /// Whether the filter keeps everything.
     pub fn is_empty(&self) -> bool {
         self.focus.is_empty() && self.ignore.is_empty() && self.hide.is_empty()
     }
 
-    /// The patterns that mean no method of a profile, each with its list's name.
+    /// The patterns that match no method of a profile, each with the name of its list.
     pub fn unmatched<'a>(&'a self, symbols: &Symbols) -> Vec<(&'static str, &'a NamePattern)> {
         let lists = [("focus", &self.focus), ("ignore", &self.ignore), ("hide", &self.hide)];
         let all = lists
@@ -39,9 +39,9 @@ impl Filter {
         matching(&self.hide, symbols)
     }
 
-    /// The part of `profile` that is let through. Ids stay what they were. Totals are those of the
-    /// rows that are left. Tables of callers and callees have no traces and are left out, with a note;
-    /// dumps of threads and of the heap stay.
+    /// Returns the part of `profile` that the filter keeps. Ids stay the same. Totals are those of
+    /// the rows that are left. Tables of callers and callees have no traces and are left out, with
+    /// a note. Dumps of threads and of the heap stay.
     pub fn apply(&self, mut profile: Profile) -> Profile {
         if self.is_empty() {
             return profile;
@@ -69,7 +69,7 @@ impl Filter {
     }
 }
 
-/// What becomes of each trace.
+/// The decision about each trace.
 struct Traces {
     is_kept: Vec<bool>,
     /// Whether its innermost frame was hidden.
@@ -114,7 +114,8 @@ impl Traces {
         }
     }
 
-    /// Leaves the rows that are kept, and their totals. Calls of a hidden method are not its caller's.
+    /// Keeps the rows of the kept traces, and their totals. The calls of a hidden method do not
+    /// become calls of its caller.
     fn filter(&self, section: &mut Section) {
         if self.is_partial {
             section.retain(|key| self.is_kept[key.trace.index()]);
@@ -130,7 +131,7 @@ impl Traces {
     }
 }
 
-/// Whether one of `patterns` means a method, by its index.
+/// Whether one of `patterns` matches each method, by its index.
 fn matching(patterns: &[NamePattern], symbols: &Symbols) -> Vec<bool> {
     let is_meant = |index| {
         let method = MethodId::new(index);
@@ -154,7 +155,7 @@ mod tests {
         Filter { focus: patterns(focus), ignore: patterns(ignore), hide: patterns(hide) }
     }
 
-    /// Every kind of number on four paths.
+    /// A profile of every kind of number on four paths.
     fn profile() -> Profile {
         let mut profile = Profile::default();
         let paths = ["T.main", "T.leaf<T.a<T.main", "T.leaf<T.b<T.main", "T.a<T.main"];

@@ -12,14 +12,14 @@ pub(crate) use self::model::{
     method, numbers, push_monitor_times, push_samples, samples, stack, waits,
 };
 
-/// A new thread.
+/// Adds a thread.
 pub(crate) fn thread(profile: &mut Profile, name: &str) -> ThreadId {
     let name = profile.symbols.strings.intern(name);
     let serial = 200_001 + u32::try_from(profile.threads.len()).unwrap();
     profile.push_thread(Thread { serial, object_id: 1, name, group: None, parent_group: None })
 }
 
-/// Adds what another tool counted: stack and number.
+/// Adds a metric of another tool: stack and number.
 pub(crate) fn push_metric(profile: &mut Profile, name: &str, rows: &[(&str, u64)]) {
     let (rows, total) = numbers(profile, rows);
     let metric = Metric::other(name, Unit::Count);
@@ -47,7 +47,8 @@ pub(crate) fn times(rows: &[(&str, u64, u64)]) -> Profile {
     profile
 }
 
-/// Adds a section of sites: class, stack, and of objects allocated and live the bytes and number.
+/// Adds a section of sites: class, stack, and the bytes and numbers of allocated and of live
+/// objects.
 pub(crate) fn push_sites(profile: &mut Profile, rows: &[(&str, &str, [u64; 4])]) {
     let mut sites = Sites::default();
     for &(class, path, numbers) in rows {
@@ -62,7 +63,7 @@ pub(crate) fn push_sites(profile: &mut Profile, rows: &[(&str, &str, [u64; 4])])
     profile.events.push(Event::from(sites));
 }
 
-/// A profile of callees, callers, calls and total times; an empty name is a method not known.
+/// A profile of callees, callers, calls and total times. An empty name is an unknown method.
 pub(crate) fn edges(rows: &[(&str, &str, u64, u64)]) -> Profile {
     let mut profile = Profile::default();
     let rows = rows

@@ -1,9 +1,11 @@
-//! Traces that lack their outer frames, joined to longer ones of which they are most likely the end.
+//! Inferred callers: traces that lack their outer frames are joined to longer traces of which they
+//! are most likely the inner end.
 //!
-//! Profilers keep so many frames of a stack and no more, and the old ones lost some. Where a trace's
-//! outermost method is nothing that a thread starts with, its callers are looked for in the traces
-//! that have any of it: those that share most frames with the cut trace count, each by what was
-//! measured there. Only where nearly all of them go on alike is the trace joined.
+//! Profilers limit the number of frames of a stack, and old profilers lost some. If a trace's
+//! outermost method is not one that a thread starts with, its callers are searched in the other
+//! traces that contain that method. Those that share most frames with the cut trace count, each
+//! weighted by the number measured there. The trace is joined only if a large share of them agree
+//! about the callers.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -12,17 +14,18 @@ use perk_profile::{KeyedMap, MethodId, Metric, NodeId, PathId, Profile, Symbols,
 
 use crate::{Columns, MethodTree};
 
-/// This share of what was measured must agree about each caller.
+/// The share of the measured weight that must agree about each caller.
 const AGREED: f64 = 0.75;
-/// Steps after which the search is given up: a file made to be slow gets no guesses.
+/// The number of steps after which the search is given up: a file that is made to be slow gets no
+/// inferred callers.
 const MOST_STEPS: usize = 10_000_000;
 
-/// Which traces of a profile were joined: the outer frames of these are inferred, not measured.
+/// The traces of a profile that were joined: their outer frames are inferred, not measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InferredCallers {
-    /// How many of its outer frames are inferred, by trace.
+    /// The number of inferred outer frames, by trace.
     inferred: KeyedMap<TraceId, usize>,
-    /// Cut traces with callers that do not agree: they stay as they are.
+    /// The number of cut traces whose possible callers do not agree: they stay as they are.
     pub ambiguous_count: usize,
 }
 
@@ -32,12 +35,12 @@ impl InferredCallers {
         self.inferred.is_empty()
     }
 
-    /// How many traces were joined.
+    /// The number of traces that were joined.
     pub fn len(&self) -> usize {
         self.inferred.len()
     }
 
-    /// How many outer frames of a trace are inferred.
+    /// The number of outer frames of a trace that are inferred.
     pub fn inferred_frame_count(&self, trace: TraceId) -> usize {
         self.inferred.get(&trace).copied().unwrap_or(0)
     }
@@ -47,8 +50,8 @@ impl InferredCallers {
         rows.iter().filter(|row| self.inferred.contains_key(&row.0)).copied().collect()
     }
 
-    /// Counts the inferred frames anew, for when the frames of some methods are taken out of the
-    /// traces of `profile`. A trace that has none left is as it was measured.
+    /// Recounts the inferred frames when the frames of some methods are taken out of the traces of
+    /// `profile`. A trace without inferred frames left counts as measured.
     pub fn without(&mut self, profile: &Profile, is_hidden: &[bool]) {
         self.inferred.retain(|&trace, count| {
             let frames: Vec<_> = profile.frames(trace).collect();
@@ -60,11 +63,11 @@ impl InferredCallers {
     }
 }
 
-/// Joins the traces of `profile` that were cut to longer ones. Numbers stay on their traces; the
-/// traces get longer.
+/// Joins the cut traces of `profile` to longer ones. Numbers stay on their traces; the traces get
+/// longer.
 ///
-/// Traces are as long as they were recorded in perk's own files, which have an account of what was
-/// lost: there only those with as many frames as the file's depth are cut.
+/// In perk's own files, which have an accounting of losses, only traces with as many frames as the
+/// file's depth are cut.
 pub fn infer(profile: &mut Profile) -> InferredCallers {
     let cut = cut_traces(profile);
     let Some(metric) = Metric::first_of(profile).filter(|_| !cut.is_empty()) else {
@@ -132,8 +135,8 @@ fn cut_traces(profile: &Profile) -> Vec<TraceId> {
     traces.map(|(index, _)| TraceId::new(index)).collect()
 }
 
-/// Whether threads start with a method, or the JVM calls it by itself. What has no class is another
-/// tool's frame, which may be anything.
+/// Whether threads start with a method, or the JVM calls it by itself. A method without a class is
+/// a frame of another tool, which may be anything, so it counts as a start.
 fn is_thread_start(symbols: &Symbols, method: MethodId) -> bool {
     let method = symbols.get_method(method);
     let class = symbols.class_name(method.class);
@@ -146,29 +149,29 @@ fn is_thread_start(symbols: &Symbols, method: MethodId) -> bool {
         || class.starts_with("jdk.internal.vm.")
 }
 
-/// The places that share most frames with a cut trace: the place of the trace's outermost method, and
-/// that of the innermost method shared.
+/// The places that share most frames with a cut trace: the path of the trace's outermost method,
+/// and that of the innermost shared method.
 #[derive(Debug)]
 struct Ends {
     places: Vec<(PathId, PathId)>,
     answer: OnceCell<Answer>,
 }
 
-/// What the places say about the callers.
+/// The result of the places about the callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
-    /// There are none.
+    /// There are no callers.
     None,
-    /// They differ.
+    /// The callers differ.
     Ambiguous,
     /// The path to the caller of the outermost method.
     Path(PathId),
 }
 
-/// Traces and the path each has.
+/// Traces, each with its path.
 type Traces = Vec<(TraceId, PathId)>;
 
-/// For each path that of its outermost method alone.
+/// Returns, for each path, the path that has only its outermost method.
 fn tops(tree: &MethodTree) -> Vec<PathId> {
     let mut tops: Vec<PathId> = vec![tree.root(); tree.len()];
     for index in 1..tops.len() {
@@ -181,14 +184,14 @@ fn tops(tree: &MethodTree) -> Vec<PathId> {
 
 struct Search<'a> {
     tree: &'a MethodTree,
-    /// The first method of each path.
+    /// For each path, the path that has only its outermost method.
     tops: Vec<PathId>,
     total: &'a [u64],
     steps: usize,
 }
 
 impl Search<'_> {
-    /// The traces by the path of their outermost method alone.
+    /// Groups the traces by the path that has only their outermost method.
     fn by_top(&self, cut: &Traces) -> Vec<(PathId, Traces)> {
         let mut grouped: KeyedMap<PathId, Traces> = KeyedMap::default();
         for &(trace, path) in cut {
@@ -199,8 +202,8 @@ impl Search<'_> {
         grouped
     }
 
-    /// For each of the traces below `top` the places that share most frames with it. `None` where
-    /// that would take too long.
+    /// Returns, for each of the traces below `top`, the places that share most frames with it;
+    /// `None` if that would take too long.
     fn matches(&mut self, top: PathId, traces: &Traces) -> Option<Vec<(TraceId, Rc<Ends>)>> {
         let tree = self.tree;
         let method = tree.method(top);
@@ -209,7 +212,7 @@ impl Search<'_> {
             wanted.entry(path).or_default().push(trace);
         }
         self.steps += tree.len();
-        // A cut trace's own recursion says nothing of who began it.
+        // A cut trace's own recursion gives no information about its callers.
         let places = (1..tree.len()).map(PathId::new).filter(|&path| {
             tree.method(path) == method
                 && tree.parent(path) != tree.root()
@@ -258,12 +261,12 @@ impl Ends {
         *self.answer.get_or_init(|| self.vote(search))
     }
 
-    /// Goes outward from all places at once, as long as they agree. Those that end on the way are
-    /// cut themselves, or where a thread starts.
+    /// Goes outward from all places at once, as long as they agree. A place that ends on the way is
+    /// cut itself, or is where a thread starts.
     fn vote(&self, search: &Search<'_>) -> Answer {
         let tree = search.tree;
         let weight = |path: PathId| search.total[path.index()].max(1);
-        // The caller's path, where it is now, and its weight.
+        // The caller's path, the current position, and the weight.
         let mut voters: Vec<(PathId, PathId, u64)> = self
             .places
             .iter()
@@ -294,7 +297,7 @@ impl Ends {
     }
 }
 
-/// For each path the node of the profile's tree, with lines, where most was measured.
+/// Returns, for each path, the node of the profile's tree, with lines, that has the highest number.
 fn heaviest_nodes(
     profile: &Profile,
     tree: &MethodTree,
@@ -332,7 +335,7 @@ mod tests {
     use crate::fixture::samples;
     use perk_profile::Accounting;
 
-    /// The frames of each trace with samples, inferred ones behind a bar.
+    /// The frames of each trace with samples, the inferred ones after a bar.
     fn joined(mut profile: Profile) -> (Vec<String>, usize) {
         let joined = infer(&mut profile);
         let shown = |&(trace, count): &(TraceId, u64)| {
@@ -387,7 +390,7 @@ mod tests {
             ("T.b<T.c<T.d", 4),
         ]);
         let (rows, _) = joined(profile);
-        // What shares two frames says more than what shares one.
+        // A trace that shares two frames counts more than one that shares one.
         assert_eq!(rows[0], "a<b<c | d 5");
         assert_eq!(rows[3], "b<c<d | main 4");
     }

@@ -1,9 +1,9 @@
-//! The numbers of a metric as a tree of labels: the lines and copies of a method, and whatever else
-//! has the same label, are one node. Whoever shows a tree says what the labels are.
+//! The numbers of a metric as a tree of labels: the lines and copies of a method, and all other
+//! parts with the same label, are one node. The caller provides the labels.
 //!
-//! [`LevelTree`] is what files are written from: siblings in the order of their labels, one profile
-//! or two laid on each other, very deep chains folded. [`RankedTree`] is what is browsed: siblings by
-//! their totals.
+//! [`LevelTree`] is the form for writing files: siblings are in the order of their labels, two
+//! profiles can be merged into one tree, and very deep chains are folded. [`RankedTree`] is the
+//! form for browsing: siblings are ordered by their totals.
 
 mod fold;
 mod levels;
@@ -19,13 +19,13 @@ use perk_profile::{
 pub use levels::{LevelNode, LevelTree};
 pub use ranked::{Flat, RankedNode, RankedTree};
 
-/// The node above all others. It has no label.
+/// The root node, which has no label.
 pub const ROOT: u32 = 0;
 
-/// What a node stands for, before it has a label.
+/// The part of a stack that a node stands for, before it has a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
-    /// All that ran in the threads of this name.
+    /// The threads of this name.
     Thread(StrId),
     /// A method on the stack.
     Method {
@@ -34,22 +34,22 @@ pub enum Part {
         /// Whether the frame is that of a native method.
         native: bool,
     },
-    /// What a number is about: the class of objects or of a lock; below it, a field.
+    /// The subject of a number: the class of objects or of a lock; below it, a field.
     Subject(StrId),
-    /// What has no known stack.
+    /// The numbers without a known stack.
     NoStack,
-    /// What belongs to traces that the file left out.
+    /// The numbers of traces that the file left out.
     BelowCutoff,
 }
 
-/// The part of a profile that a tree is of.
+/// The part of a profile that a tree shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scope<L> {
     /// Whether threads are the first level.
     pub by_thread: bool,
-    /// Only what ran in this thread.
+    /// Only the numbers of this thread, if given.
     pub thread: Option<ThreadId>,
-    /// Only paths through this label.
+    /// Only paths through this label, if given.
     pub through: Option<L>,
 }
 
@@ -65,12 +65,12 @@ struct LabelTree<L> {
 struct LabelNode {
     parent: u32,
     label: u32,
-    /// What ends here.
+    /// The number that ends here.
     own: u64,
 }
 
 impl<L: Clone + Ord + Hash> LabelTree<L> {
-    /// The tree of what `profile` has of `metric`, labelled by `label`.
+    /// Makes the tree of the numbers of `metric` in `profile`, labelled by `label`.
     fn new(
         profile: &Profile,
         metric: &Metric,
@@ -80,7 +80,8 @@ impl<L: Clone + Ord + Hash> LabelTree<L> {
         let mut builder = Builder::new(profile, label);
         let numbers = metric.rows(profile);
         let mut listed = 0_u64;
-        // The nodes of the profile's tree that are in this one already, by thread, and where.
+        // By thread, the nodes of the profile's tree that are in this one already, and their
+        // indexes here.
         let mut known: KeyedMap<Option<StrId>, KeyedMap<NodeId, u32>> = KeyedMap::default();
         let mut path: Vec<(NodeId, FrameId)> = Vec::new();
         for &(key, number) in &numbers.rows {
@@ -168,7 +169,8 @@ impl<L: Clone + Ord + Hash, F: Fn(Part) -> L> Builder<L, F> {
         match self.children.entry((parent, label)) {
             Entry::Occupied(entry) => *entry.get(),
             Entry::Vacant(entry) => {
-                // Not read back from the map: the next node below would wait for that memory.
+                // The index is not read back from the map: the next node below would wait for that
+                // memory.
                 let node = index(self.nodes.len());
                 self.nodes.push(LabelNode { parent, label, own: 0 });
                 entry.insert(node);

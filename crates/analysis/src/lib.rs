@@ -1,8 +1,8 @@
-//! What a profile says: its numbers by method, line, class, thread, caller and callee; the methods to
-//! begin with; filters; the comparison of two profiles. Answers are tables and trees of ids: who shows
-//! them, and how, is nothing of this crate. No input or output happens here.
+//! Analyses of a profile: its numbers by method, line, class, thread, caller and callee; the
+//! methods to optimise first; filters; the comparison of two profiles. Results are tables and trees
+//! of ids; showing them is left to other crates. This crate does no input or output.
 //!
-//! Whatever works on numbers by call path takes any [`Metric`](perk_profile::Metric).
+//! All analyses of numbers by call path take any [`Metric`](perk_profile::Metric).
 #![forbid(unsafe_code)]
 
 pub mod advice;

@@ -12,9 +12,9 @@ pub struct LineRow {
     pub method: MethodId,
     /// The line.
     pub line: Line,
-    /// What was measured with the line on top of the stack.
+    /// The number with the line on top of the stack.
     pub own: u64,
-    /// The same with the line anywhere on the stack, recursion counted once.
+    /// The number with the line anywhere on the stack, with recursion counted once.
     pub total: u64,
 }
 

@@ -1,23 +1,23 @@
-//! Where threads waited for locks, by path, class of the lock and thread.
+//! The waits of threads for locks, by path, class of the lock and thread.
 
 use perk_profile::{
     ClassId, KeyedMap, LockKind, MonitorRow, NodeId, Profile, StrId, ThreadId, Waits,
 };
 
-/// The waiting of one method's path for locks of one class, all sections and threads together.
+/// The waits of one path for locks of one class, over all sections and threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContentionRow {
     /// The class of the lock; of several with the same name the first.
     pub class: ClassId,
-    /// What kind of lock it is.
+    /// The kind of the lock.
     pub kind: LockKind,
-    /// Where threads waited, with lines; the root where that is not known.
+    /// The path of the waits, with lines; the root if it is not known.
     pub node: NodeId,
-    /// How often, and how long.
+    /// The number and the time of the waits.
     pub waits: Waits,
 }
 
-/// Where threads waited, most time blocked first.
+/// The paths on which threads waited, most time blocked first.
 pub fn contention(profile: &Profile) -> Vec<ContentionRow> {
     let mut rows = merge(profile, |row| profile.get_trace(row.trace).node);
     rows.sort_by_key(|&(node, class, kind, waits)| (waits.order(), node, class, kind));
@@ -35,7 +35,7 @@ pub fn lock_classes(profile: &Profile) -> Vec<(ClassId, LockKind, Waits)> {
     rows
 }
 
-/// How long the threads of a profile per thread waited, most time blocked first.
+/// The waits of each thread, most time blocked first; only in a profile that was made per thread.
 pub fn waiting_threads(profile: &Profile) -> Vec<(ThreadId, Waits)> {
     let mut sums: KeyedMap<ThreadId, Waits> = KeyedMap::default();
     for row in profile.monitor_times().flat_map(|section| section.rows) {

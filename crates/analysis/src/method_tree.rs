@@ -1,6 +1,6 @@
 //! The call tree by method alone: lines, bytecode indexes, threads and the copies of a method that
-//! several class loaders define are merged. Calls, times, samples and allocations lie beside it, a
-//! column each with an entry for every node.
+//! several class loaders define are merged. Calls, times, samples and allocations are kept apart
+//! from it, in columns with an entry for each node.
 
 use crate::top::Merged;
 use perk_profile::{FrameId, KeyedMap, MethodId, NodeId, PathId, Profile};
@@ -17,35 +17,35 @@ pub struct MethodTree {
 #[derive(Clone, Copy, Debug)]
 struct Node {
     parent: PathId,
-    /// `None` for the root alone.
+    /// `None` only for the root.
     method: Option<MethodId>,
-    /// The root where there is none: the root is nobody's child.
+    /// The root stands for no child, as it is not the child of any node.
     first_child: PathId,
     next_sibling: PathId,
 }
 
-/// Who calls whom on the paths of a tree.
+/// The pairs of caller and callee on the paths of a tree.
 #[derive(Clone, Debug)]
 pub struct MethodEdges {
-    /// Caller and callee; no caller where the callee is a thread's first method.
+    /// Caller and callee; there is no caller if the callee is a thread's first method.
     pub pairs: Vec<(Option<MethodId>, MethodId)>,
-    /// The pair that each path ends in.
+    /// The index of the pair at the end of each path.
     place_of: Vec<usize>,
 }
 
-/// The nodes that one path of methods leads to, with a method's direct calls of itself as one.
+/// The nodes of one path of methods, in which a method's direct calls of itself count as one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Branch {
     /// The method at the path's end.
     pub method: MethodId,
-    /// The nodes of its outermost calls: their subtrees have nothing in common.
+    /// The nodes of its outermost calls, whose subtrees do not overlap.
     pub tops: Vec<PathId>,
-    /// All its nodes: the tops, and those of its calls by itself.
+    /// All its nodes: the tops, and the nodes of its calls by itself.
     pub nodes: Vec<PathId>,
 }
 
 impl MethodTree {
-    /// The tree of all paths of `profile`.
+    /// Makes the tree of all paths of `profile`.
     pub fn new(profile: &Profile) -> Self {
         let symbols = &profile.symbols;
         let mut merged = Merged::new(profile);
@@ -56,7 +56,7 @@ impl MethodTree {
         let top = Node { parent: root, method: None, first_child: root, next_sibling: root };
         let mut nodes = vec![top];
         let mut paths: Vec<PathId> = Vec::with_capacity(profile.tree.len());
-        // The children of each node but its first: most have one.
+        // The children of each node except its first, as most nodes have one child.
         let mut children: KeyedMap<(PathId, MethodId), PathId> = KeyedMap::default();
         for index in 0..profile.tree.len() {
             let node = NodeId::new(index);
@@ -110,7 +110,7 @@ impl MethodTree {
         self.nodes[path.index()].parent
     }
 
-    /// The paths that have one method more, in the order of their first appearance.
+    /// The paths with one more method, in the order of their first appearance.
     pub fn children(&self, path: PathId) -> impl Iterator<Item = PathId> + '_ {
         let mut next = self.nodes[path.index()].first_child;
         std::iter::from_fn(move || {
@@ -129,7 +129,7 @@ impl MethodTree {
         })
     }
 
-    /// How many methods each path has.
+    /// The number of methods of each path.
     pub fn depths(&self) -> Vec<u32> {
         let mut depths = vec![0; self.nodes.len()];
         for index in 1..depths.len() {
@@ -138,7 +138,7 @@ impl MethodTree {
         depths
     }
 
-    /// How many nodes there are, the root among them.
+    /// The number of nodes, including the root.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -148,7 +148,7 @@ impl MethodTree {
         self.nodes.is_empty()
     }
 
-    /// For each node the sum of `own` over the node and all below it.
+    /// Returns, for each node, the sum of `own` over the node and all nodes below it.
     pub fn totals<T: Clone>(&self, own: &[T], add: impl Fn(&mut T, &T)) -> Vec<T> {
         let mut totals = own.to_vec();
         for index in (1..self.nodes.len()).rev() {
@@ -158,14 +158,15 @@ impl MethodTree {
         totals
     }
 
-    /// Visits all nodes but the root, each after its parent, and says whether the node's method is
-    /// there for the first time on its path. Totals of such nodes alone count recursion once.
+    /// Visits all nodes except the root, each after its parent, and passes whether the node's
+    /// method occurs for the first time on its path. Sums of the totals of only these nodes count
+    /// recursion once.
     pub fn walk(&self, visit: impl FnMut(PathId, bool)) {
         let method = |path| self.method(path).map_or(0, MethodId::index);
         self.walk_by(self.method_count, method, visit);
     }
 
-    /// As [`MethodTree::walk`], with `key`, a number below `key_count`, in the place of the method.
+    /// As [`MethodTree::walk`], with `key`, a number below `key_count`, in place of the method.
     pub fn walk_by(
         &self,
         key_count: usize,
@@ -192,13 +193,13 @@ impl MethodTree {
         }
     }
 
-    /// Who calls whom on the tree's paths, in the order of the paths.
+    /// The pairs of caller and callee on the tree's paths, in the order of the paths.
     pub fn edges(&self) -> MethodEdges {
         let mut pairs: Vec<(Option<MethodId>, MethodId)> = Vec::new();
         let mut places: KeyedMap<(Option<MethodId>, MethodId), usize> = KeyedMap::default();
         let place_of = |index| {
             let path = PathId::new(index);
-            // The root has no method and is never asked for.
+            // The root has no method; its entry is not used.
             let Some(callee) = self.method(path) else { return 0 };
             let pair = (self.method(self.parent(path)), callee);
             *places.entry(pair).or_insert_with(|| {
@@ -210,8 +211,8 @@ impl MethodTree {
         MethodEdges { pairs, place_of }
     }
 
-    /// As [`MethodTree::walk`], with the edge that a node ends in place of its method; the place
-    /// of that edge is told first.
+    /// As [`MethodTree::walk`], with the edge that a node ends in place of its method. The first
+    /// argument of `visit` is the index of that edge.
     pub fn walk_edges(&self, edges: &MethodEdges, mut visit: impl FnMut(usize, PathId, bool)) {
         let place = |path: PathId| edges.place_of[path.index()];
         self.walk_by(edges.pairs.len(), place, |path, is_outermost| {
@@ -224,12 +225,12 @@ impl MethodTree {
         self.branches(&[self.root()], None)
     }
 
-    /// The branches below one.
+    /// The branches directly below a branch.
     pub fn below(&self, branch: &Branch) -> Vec<Branch> {
         self.branches(&branch.nodes, Some(branch.method))
     }
 
-    /// The branches below `nodes`, without that of the method they end in.
+    /// The branches below `nodes`, without that of `inside`, the method they end in.
     fn branches(&self, nodes: &[PathId], inside: Option<MethodId>) -> Vec<Branch> {
         let mut branches: Vec<Branch> = Vec::new();
         let mut places: KeyedMap<MethodId, usize> = KeyedMap::default();

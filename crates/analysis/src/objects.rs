@@ -33,8 +33,8 @@ fn by_key<K: Copy + Eq + std::hash::Hash>(
     rows
 }
 
-/// The fields of each class of objects: how many objects have them, and the accesses to them
-/// all. Most accessed first.
+/// The fields of each class of objects: the number of objects that have them, and the accesses to
+/// all of these. Most accessed first.
 pub fn by_field(accesses: &FieldAccesses) -> Vec<ObjectsRow<(ClassId, Field)>> {
     let mut rows: Vec<ObjectsRow<(ClassId, Field)>> = Vec::new();
     let mut places: KeyedMap<(ClassId, Field), usize> = KeyedMap::default();
@@ -54,18 +54,18 @@ pub fn by_field(accesses: &FieldAccesses) -> Vec<ObjectsRow<(ClassId, Field)>> {
     rows
 }
 
-/// Objects of a kind, and all that happened to them.
+/// Objects with a common key, and the accesses to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectsRow<K> {
-    /// What they have in common.
+    /// The common property of the objects.
     pub key: K,
-    /// How many there are.
+    /// The number of objects.
     pub object_count: u64,
-    /// Those of them that were accessed at all.
+    /// The number of objects that were accessed at all.
     pub accessed_count: u64,
-    /// Those of them that another thread than their own accessed.
+    /// The number of objects that were accessed by a thread other than the one that allocated them.
     pub shared_count: u64,
-    /// The accesses to them all.
+    /// The accesses to all of them.
     pub counts: FieldCounts,
 }
 

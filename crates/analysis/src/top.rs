@@ -1,4 +1,4 @@
-//! Which methods the samples fall on.
+//! The samples by method.
 
 use std::cmp::Reverse;
 
@@ -18,7 +18,7 @@ pub struct MethodRow {
     pub traces: Vec<(TraceId, u64)>,
 }
 
-/// The samples of `samples` that `thread` had; all where it is `None`.
+/// The samples of `samples` that belong to `thread`; all if it is `None`.
 pub fn of_thread(profile: &Profile, samples: &CpuSamples, thread: Option<ThreadId>) -> CpuSamples {
     let Some(thread) = thread else { return samples.clone() };
     let of_thread =
@@ -65,7 +65,7 @@ pub fn methods(profile: &Profile, samples: &CpuSamples) -> Vec<MethodRow> {
     rows
 }
 
-/// The threads with samples and their counts, most first. Empty where the profile was not made per
+/// The threads with samples and their counts, most first. Empty if the profile was not made per
 /// thread.
 pub fn threads(profile: &Profile, samples: &CpuSamples) -> Vec<(ThreadId, u64)> {
     let mut counts: KeyedMap<ThreadId, u64> = KeyedMap::default();
@@ -80,7 +80,7 @@ pub fn threads(profile: &Profile, samples: &CpuSamples) -> Vec<(ThreadId, u64)> 
     rows
 }
 
-/// The numbers of all rows.
+/// The sum of the numbers of all rows.
 fn sum(rows: &[(TraceId, u64)]) -> u64 {
     rows.iter().map(|row| row.1).fold(0, u64::saturating_add)
 }

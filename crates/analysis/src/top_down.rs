@@ -7,16 +7,17 @@ use perk_profile::{Allocations, MethodId, PathId, Symbols};
 use crate::method_tree::Branch;
 use crate::{Columns, MethodTree};
 
-/// Methods with one callee each, and no more of their own, are kept up to this number in a row; the
-/// rest of so long a chain says nothing.
+/// The number of methods in a row that are kept of a chain in which each has one callee and no
+/// numbers of its own. The rest of a longer chain is left out, as it adds no information.
 const CHAIN: usize = 64;
 
-/// A row of the tree: a path of methods, direct recursion folded.
+/// A row of the tree: a path of methods, with direct recursion folded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeRow {
-    /// How many methods are above.
+    /// The number of methods above.
     pub depth: usize,
-    /// As many of those right above are left out, as each has the next as its one callee.
+    /// The number of methods directly above that are left out, because each has the next as its
+    /// only callee.
     pub left_out: usize,
     /// The method.
     pub method: MethodId,
@@ -24,24 +25,24 @@ pub struct TreeRow {
     pub is_recursive: bool,
     /// The number with the method on top of the stack.
     pub own: u64,
-    /// The number of the path and all below.
+    /// The number of the path and all below it.
     pub total: u64,
-    /// As much of the total is here by inference.
+    /// The part of the total that is inferred.
     pub inferred: u64,
-    /// `None` where calls were not counted.
+    /// The number of calls; `None` if calls were not counted.
     pub call_count: Option<u64>,
-    /// Allocations of the path and all below; `None` where allocations were not counted.
+    /// Allocations of the path and all below it; `None` if allocations were not counted.
     pub allocated: Option<Allocations>,
 }
 
-/// What rows show beside the numbers that weigh them, by path.
+/// The columns that rows show besides their weights, by path.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Beside<'a> {
     /// The numbers of traces that were joined to others.
     pub inferred: Option<&'a Columns>,
     /// Calls.
     pub call_counts: Option<&'a [u64]>,
-    /// Allocations, with all below.
+    /// Allocations of each path and all below it.
     pub allocated: Option<&'a [Allocations]>,
 }
 
@@ -50,12 +51,12 @@ struct Open {
     total: u64,
     depth: usize,
     branch: Branch,
-    /// How many methods above it have one callee each.
+    /// The number of methods above it that have one callee each.
     chain: usize,
 }
 
-/// The rows of branches with `min` percent of all weight or more, each after the one it is below; of
-/// two on the same level the heavier first, equal ones by name.
+/// The rows of branches with `min` percent of all weight or more, each after its parent. Of two on
+/// the same level the heavier comes first; equal ones are ordered by name.
 pub fn rows(
     symbols: &Symbols,
     tree: &MethodTree,
@@ -68,7 +69,8 @@ pub fn rows(
     let sum = |column: &[u64], nodes: &[PathId]| {
         nodes.iter().fold(0_u64, |sum, node| sum.saturating_add(column[node.index()]))
     };
-    // A call can be too short for the clock; what never happened is on the paths of other sections.
+    // A call can be too short for the clock. Paths without weight or calls come from other
+    // sections.
     let has_happened = |total: u64, branch: &Branch| {
         total > 0 || call_counts.is_some_and(|counts| sum(counts, &branch.nodes) > 0)
     };
@@ -80,7 +82,7 @@ pub fn rows(
         let mut kept: Vec<_> = weighed
             .filter(|it| it.total as f64 >= least && has_happened(it.total, &it.branch))
             .collect();
-        // The heaviest is last, where the stack is read.
+        // The heaviest is last, where the stack is popped.
         kept.sort_by_cached_key(|it| {
             let method = it.branch.method;
             (it.total, Reverse(symbols.method_name(method)), Reverse(method))
@@ -114,7 +116,8 @@ pub fn rows(
             own,
             total,
             inferred: inferred.map_or(0, |it| sum(&it.total, &branch.tops)),
-            // A branch that is there for what is below it has no calls of its own in the file.
+            // A branch that exists only because of the branches below it has no calls of its own in
+            // the file.
             call_count: call_counts
                 .map(|counts| sum(counts, &branch.nodes))
                 .filter(|count| *count > 0),

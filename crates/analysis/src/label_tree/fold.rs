@@ -1,18 +1,18 @@
-//! Trees of very deep stacks, made as deep as a picture can show.
+//! Folds trees of very deep stacks to the depth that a picture can show.
 
 use std::iter::repeat_n;
 use std::mem;
 
 use super::{LevelNode, LevelTree, index};
 
-/// So many frames are shown at each end of a chain: frames with one callee each and nothing of their
-/// own.
+/// The number of frames that are shown at each end of a chain: frames with one callee each and no
+/// numbers of their own.
 const CHAIN_END: usize = 32;
 
 impl<L> LevelTree<L> {
-    /// Makes the tree `levels` deep, where that is a number: leaves out the middle of long chains,
-    /// and what is still too deep after that. A node stands for what is left out and has its
-    /// numbers. Returns the labels of these nodes: their places in the table are after all others.
+    /// Limits the tree to `levels` levels, if given: leaves out the middle of long chains, and all
+    /// nodes that are still too deep after that. A node stands for the nodes that are left out, and
+    /// has their numbers. Returns the labels of these new nodes: their indexes follow all others.
     pub fn fold(&mut self, levels: Option<usize>) -> Vec<String> {
         levels.map_or_else(Vec::new, |levels| self.fold_to(index(levels), CHAIN_END))
     }
@@ -21,7 +21,7 @@ impl<L> LevelTree<L> {
         let mut folded =
             Folded { levels, first_label: index(self.labels.len()), ..Folded::default() };
         let mut middles = middles(&self.nodes, chain_end).into_iter().peekable();
-        // How many levels are left out above each frame of the path.
+        // The number of levels that are left out above each frame of the path.
         let mut shifts: Vec<u32> = Vec::new();
         let mut at = 0;
         while let Some(&node) = self.nodes.get(at) {
@@ -88,7 +88,8 @@ struct Folded {
     nodes: Vec<LevelNode>,
     first_label: u32,
     texts: Vec<String>,
-    /// What is too deep below the last node, and in how many frames.
+    /// The number of frames that are too deep below the last node, and their numbers before and
+    /// after.
     deeper: (usize, u64, u64),
 }
 
@@ -186,7 +187,7 @@ mod tests {
                 (3, "[1 deeper frame]", 8),
             ]
         );
-        // A chain that begins where nothing is shown any more.
+        // A chain that begins below the last level that is shown.
         assert_eq!(
             shown(&folded("a 1\na;b;c;d;e;f;g;h;i 2\n", 1, 1)),
             [(0, "a", 1), (1, "[8 deeper frames]", 2)]

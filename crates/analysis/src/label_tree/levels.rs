@@ -12,17 +12,17 @@ use super::{LabelNode, LabelTree, Part, ROOT, Scope, index};
 /// A node. There can be many millions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelNode {
-    /// How many nodes are above it.
+    /// The number of nodes above it.
     pub level: u32,
     /// The index of its label.
     pub label: u32,
-    /// What ends here in the profile before, where two are compared.
+    /// The number that ends here in the profile before, if two are compared.
     pub before: u64,
-    /// What ends here.
+    /// The number that ends here.
     pub after: u64,
 }
 
-/// The tree of a profile with its threads, or the trees of two laid on each other.
+/// The tree of a profile with its threads, or the merged trees of two profiles.
 #[derive(Debug)]
 pub struct LevelTree<L> {
     /// The labels.
@@ -32,12 +32,12 @@ pub struct LevelTree<L> {
 }
 
 impl<L: Clone + Ord + Hash> LevelTree<L> {
-    /// The tree of all that `profile` has of `metric`, labelled by `label`.
+    /// Makes the tree of all numbers of `metric` in `profile`, labelled by `label`.
     pub fn new(profile: &Profile, metric: &Metric, label: impl Fn(Part) -> L) -> Self {
         let scope = Scope { by_thread: true, thread: None, through: None };
         let LabelTree { labels, nodes: by_parent } = LabelTree::new(profile, metric, &scope, label);
         let ranks = ranks(&labels);
-        // Parent, rank and node, last sibling first, as a stack gives them back in reverse.
+        // Parent, rank and node, last sibling first, as the stack reverses the order.
         let mut edges: Vec<(u32, u32, u32)> = (1..by_parent.len())
             .map(|node| {
                 let LabelNode { parent, label, .. } = by_parent[node];
@@ -59,7 +59,7 @@ impl<L: Clone + Ord + Hash> LevelTree<L> {
         Self { labels, nodes }
     }
 
-    /// Lays the tree of the profile before on that of the one after.
+    /// Merges the tree of the profile before with that of the profile after.
     pub fn compare(before: Self, after: Self) -> Self {
         let mut labels = before.labels;
         let mut known: KeyedMap<L, u32> = KeyedMap::default();
@@ -78,7 +78,7 @@ impl<L: Clone + Ord + Hash> LevelTree<L> {
         let mut left = before.nodes.into_iter().map(gone).peekable();
         let mut right = after.nodes.into_iter().map(new).peekable();
         loop {
-            // Both stand below the same parent: of the deeper one alone there are more children.
+            // Both follow the same parent: if one is deeper, only its profile has more nodes there.
             let order = match (left.peek(), right.peek()) {
                 (None, None) => return Self { labels, nodes },
                 (Some(_), None) => Ordering::Less,
@@ -108,7 +108,7 @@ fn take_branch(from: &mut Peekable<impl Iterator<Item = LevelNode>>, nodes: &mut
     nodes.extend(iter::from_fn(|| from.next_if(|node| node.level > top.level)));
 }
 
-/// The place of each label among all in their order.
+/// The rank of each label in the order of all labels.
 fn ranks<L: Ord>(labels: &[L]) -> Vec<u32> {
     let mut by_label: Vec<u32> = (0..index(labels.len())).collect();
     by_label.sort_unstable_by_key(|&label| &labels[label as usize]);

@@ -1,4 +1,4 @@
-//! A tree of labels to browse: siblings by their totals.
+//! A tree of labels for browsing: siblings are ordered by their totals.
 
 use std::cmp::Reverse;
 use std::hash::Hash;
@@ -14,20 +14,20 @@ pub struct RankedNode {
     pub parent: u32,
     /// The index of its label.
     pub label: u32,
-    /// What ends here.
+    /// The number that ends here.
     pub own: u64,
-    /// What ends here or below.
+    /// The number that ends here or below.
     pub total: u64,
 }
 
-/// A label over the whole tree.
+/// The numbers of a label over the whole tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flat {
     /// The index of the label.
     pub label: u32,
-    /// What ends at it.
+    /// The number that ends at it.
     pub own: u64,
-    /// What ends at or below it. Where a method calls itself, the outer call alone counts.
+    /// The number that ends at it or below. If a method calls itself, only the outer call counts.
     pub total: u64,
 }
 
@@ -38,7 +38,7 @@ pub struct RankedTree<L> {
     pub labels: Vec<L>,
     /// A parent's index is below its children's; the first is [`ROOT`].
     nodes: Vec<LabelNode>,
-    /// What ends at each node or below it.
+    /// The number that ends at each node or below.
     totals: Vec<u64>,
     /// The children of node `i` are `children[starts[i]..starts[i + 1]]`, most first.
     children: Vec<u32>,
@@ -46,7 +46,8 @@ pub struct RankedTree<L> {
 }
 
 impl<L: Clone + Ord + Hash> RankedTree<L> {
-    /// The tree of what `profile` has of `metric` in `scope`, labelled by `label`.
+    /// Makes the tree of the numbers of `metric` in the part `scope` of `profile`, labelled by
+    /// `label`.
     pub fn new(
         profile: &Profile,
         metric: &Metric,
@@ -85,7 +86,7 @@ impl<L: Clone + Ord + Hash> RankedTree<L> {
         Self { labels, nodes, totals, children, starts }
     }
 
-    /// A node.
+    /// Returns a node.
     pub fn node(&self, index: u32) -> RankedNode {
         let LabelNode { parent, label, own } = self.nodes[index as usize];
         RankedNode { parent, label, own, total: self.totals[index as usize] }
@@ -97,12 +98,12 @@ impl<L: Clone + Ord + Hash> RankedTree<L> {
         ends.map(|(node, _)| index(node))
     }
 
-    /// A label.
+    /// Returns a label.
     pub fn label(&self, label: u32) -> &L {
         &self.labels[label as usize]
     }
 
-    /// All that is shown.
+    /// The total of the tree.
     pub fn total(&self) -> u64 {
         self.totals[ROOT as usize]
     }
@@ -142,7 +143,7 @@ impl<L: Clone + Ord + Hash> RankedTree<L> {
         found
     }
 
-    /// Visits each node, and says whether no node above it has its label.
+    /// Visits each node, and passes whether no node above it has its label.
     fn walk(&self, mut visit: impl FnMut(RankedNode, bool)) {
         let mut on_path = vec![0_u32; self.labels.len()];
         // A node, and whether all below it has been visited.
