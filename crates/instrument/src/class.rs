@@ -1,4 +1,4 @@
-//! A class with its probes and fields.
+//! The instrumentation of a class: its probes and fields.
 
 use perk_classfile::{
     ClassEditor, ClassFile, Code, Edited, Error, Member, Reach, SkipReason, access,
@@ -15,10 +15,11 @@ const VIRTUAL_THREAD: &[u8] = b"java/lang/VirtualThread";
 /// The flags of the fields that classes get.
 pub(crate) const ADDED: u16 = access::PRIVATE | access::TRANSIENT | access::SYNTHETIC;
 
-/// What holds its first value other than 0 for good: a constant to the JIT compilers.
+/// The annotation of a field that keeps its first value other than 0. The JIT compilers treat this
+/// value as a constant.
 const STABLE: &str = "Ljdk/internal/vm/annotation/Stable;";
 
-/// Puts probes into a class file, and fields into classes of the JVM.
+/// Adds probes to a class file, and fields to classes of the JVM.
 ///
 /// # Errors
 ///
@@ -90,8 +91,8 @@ pub fn instrument(
     Ok(instrumented)
 }
 
-/// Classes that run below the probes: the helper, what it calls, and what moves a virtual thread's
-/// frames. A module has no code.
+/// Whether a class is left alone, because it runs below the probes: the helper, the classes that it
+/// calls, and the classes that move a virtual thread's frames. A module does not have code.
 fn is_untouched(class: &[u8]) -> bool {
     class.starts_with(HELPER.as_bytes())
         || class == b"jdk/internal/misc/Unsafe"
@@ -99,7 +100,7 @@ fn is_untouched(class: &[u8]) -> bool {
         || class == b"module-info"
 }
 
-/// The kinds of probes that a method can have.
+/// Returns the kinds of probes that a method can have.
 fn kinds(
     method: &MethodName<'_>,
     marks: Marks,
@@ -108,12 +109,12 @@ fn kinds(
     probes: Probes,
 ) -> Kinds {
     let MethodName { class, name, descriptor, .. } = *method;
-    // Every constructor ends up in the one. Each class whose `finalize` is not empty is one to be
-    // finalised: the other has to stay empty.
+    // Every constructor finally calls the constructor of Object. Its `finalize` must stay empty,
+    // because instances of a class with a `finalize` that is not empty have to be finalised.
     let is_root = class == b"java/lang/Object" && matches!(name, b"<init>" | b"finalize");
-    // Between entry and exit the current thread may become another one.
+    // The current thread may change between entry and exit.
     let can_have_any = !is_root && !marks.switches_thread;
-    // The JIT's code would have no probes: such methods are leaves.
+    // Probes would be missing in the JIT's replacement code: such methods are leaves.
     let calls = can_have_any && is_selected && !marks.is_intrinsic;
     let can_allocate = can_have_any && probes.heap;
     let withholds = can_allocate && fresh::is_counted_elsewhere(class, name, descriptor);
@@ -142,8 +143,8 @@ fn plan(
         (b"java/lang/Object", b"<init>", _) if probes.heap => {
             plan.add(0, Reach::FallThrough, ProbeCall::This(Helper::ALLOCATED));
         }
-        // Both are called by the carrier; while `mount` returns and `unmount` begins, the virtual
-        // thread is the current one and knows its carrier.
+        // The carrier calls both methods. When `mount` returns and when `unmount` begins, the
+        // virtual thread is the current thread and knows its carrier.
         (VIRTUAL_THREAD, b"mount", b"()V") => {
             for instruction in code.instructions() {
                 let instruction = instruction?;
@@ -160,8 +161,8 @@ fn plan(
     Ok(())
 }
 
-/// Adds the fields that a class of the JVM gets; returns whether there are any. A field that cannot
-/// be added is reported with the methods skipped.
+/// Adds the fields that a class of the JVM gets, and returns whether there are any. A field that
+/// cannot be added is reported with the skipped methods.
 fn add_fields(
     editor: &mut ClassEditor<'_>,
     class: &[u8],
@@ -189,7 +190,7 @@ fn add_fields(
     true
 }
 
-/// The file that a class says it was compiled from (JVM specification 4.7.10).
+/// Returns the source file that a class names (JVM specification 4.7.10).
 pub(crate) fn source_file<'c>(class: &'c ClassFile<'_>) -> Option<&'c [u8]> {
     let attribute = class.attributes().find(|it| it.name == b"SourceFile")?;
     let index = u16::from_be_bytes(*attribute.contents.first_chunk()?);

@@ -1,23 +1,24 @@
-//! Calls that return what no bytecode has made.
+//! Calls that return objects and arrays which bytecode has not made.
 
 use perk_classfile::{Instruction, MemberRef, opcode};
 
 use crate::helper::Helper;
 
-/// Class, name and descriptor of methods whose result is a new object or array, and the probe
-/// after their calls; there are none for allocations in the methods themselves.
+/// The class, name and descriptor of methods whose result is a new object or array, and the probe
+/// after their calls. Allocations in these methods themselves do not have probes.
 ///
-/// Bytecode makes objects by constructors and arrays by three instructions, which have probes. What
-/// is made otherwise is counted where it is returned:
-/// - native methods, and those of `Unsafe`, which has no probes at all;
+/// Bytecode makes objects by constructors and arrays by three instructions. These have probes. All
+/// other new objects are counted at the calls that return them:
+/// - native methods, and the methods of `Unsafe`, which does not have any probes;
 /// - methods with bytecode whose calls C2 replaces by an allocation of its own: a probe inside
 ///   would count only as long as they are interpreted;
-/// - methods that those call to allocate (`newInstance`, `newBytesFor`): it would count twice then.
+/// - methods that those call to allocate (`newInstance`, `newBytesFor`): a probe inside would count
+///   twice.
 ///
-/// Constructors called by reflection or deserialisation need nothing: `Object.<init>` runs. Not
-/// seen are these methods, and `clone()`, when they are called through reflection, method handles
-/// and hidden classes (which agents never get to see). `Array.newInstance`, which programs call so,
-/// has its probe inside.
+/// Constructors called by reflection or deserialisation do not need a probe here, because
+/// `Object.<init>` runs. Calls of these methods and of `clone()` are not seen if they come through
+/// reflection, method handles or hidden classes (which agents never get to see). Programs call
+/// `Array.newInstance` in these ways, so it has its probe inside.
 const FRESH: &[(&str, &str, &str, Helper)] = &[
     (
         "java/lang/reflect/Array",
@@ -25,7 +26,7 @@ const FRESH: &[(&str, &str, &str, Helper)] = &[
         "(Ljava/lang/Class;I)Ljava/lang/Object;",
         Helper::REFLECTED,
     ),
-    // Makes the arrays in the array too, as `multianewarray` does.
+    // This also makes the arrays in the array, as `multianewarray` does.
     (
         "java/lang/reflect/Array",
         "multiNewArray",
@@ -61,18 +62,18 @@ const FRESH: &[(&str, &str, &str, Helper)] = &[
     ("java/lang/Throwable", "fillInStackTrace", "(I)Ljava/lang/Throwable;", Helper::TRACED),
 ];
 
-/// The probe after a call, if what it returns is new, or may be.
+/// Returns the probe after a call whose result is new, or may be new.
 pub(crate) fn behind(call: &Instruction<'_>, callee: &MemberRef<'_>) -> Option<Helper> {
     if callee.name == b"clone" && callee.descriptor == b"()Ljava/lang/Object;" {
-        // `clone` of an array is that of Object. Of an object, it may be any when it is called on
-        // the object, or as `super.clone()` on a superclass that may have inherited it.
+        // `clone` of an array is `Object.clone`. `clone` of an object may be any method if it is
+        // called on the object, or as `super.clone()` on a superclass that may have inherited it.
         let is_array = callee.class.starts_with(b"[");
         return match call.opcode {
             _ if is_array => Some(Helper::MADE),
             opcode::INVOKESPECIAL if callee.class == b"java/lang/Object" => Some(Helper::MADE),
             opcode::INVOKESPECIAL => Some(Helper::CLONED_ABOVE),
             opcode::INVOKEVIRTUAL => Some(Helper::CLONED),
-            // That of Object is not public.
+            // `Object.clone` is not public.
             _ => None,
         };
     }
@@ -84,9 +85,10 @@ pub(crate) fn has_probe_inside(callee: &MemberRef<'_>) -> bool {
     callee.class == b"java/lang/reflect/Array" && callee.name == b"newInstance"
 }
 
-/// Whether what a method makes is counted elsewhere: after its calls, or in a constructor.
+/// Whether the objects that a method makes are counted elsewhere: after its calls, or in a
+/// constructor.
 pub(crate) fn is_counted_elsewhere(class: &[u8], name: &[u8], descriptor: &[u8]) -> bool {
-    // Method handles of constructors call these on what it returns.
+    // Method handles of constructors call constructors on the result of this method.
     let is_of_constructor =
         class == b"java/lang/invoke/DirectMethodHandle" && name == b"allocateInstance";
     is_of_constructor || find(class, name, descriptor).is_some()

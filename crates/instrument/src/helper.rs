@@ -4,10 +4,10 @@ use perk_classfile::{PoolEditor, PoolError, opcode};
 
 use crate::Names;
 
-/// The plain internal name of the class whose methods all probes call.
+/// The plain internal name of the class that contains the methods of all probes.
 pub const HELPER: &str = "java/lang/PerkProbes";
 
-/// Name and descriptor of every method of [`HELPER`] that probes call. All are static.
+/// The name and descriptor of every method of [`HELPER`] that probes call. All are static.
 pub const METHODS: [(&str, &str); 25] = [
     ("enter", "(I)V"),
     ("exit", "(I)V"),
@@ -36,7 +36,7 @@ pub const METHODS: [(&str, &str); 25] = [
     ("clonedAbove", "(Ljava/lang/Object;Ljava/lang/Class;)V"),
 ];
 
-/// A method of the helper: a place in [`METHODS`].
+/// A method of the helper, as an index into [`METHODS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Helper(u8);
 
@@ -59,13 +59,14 @@ impl Helper {
     pub(crate) const CLONED: Self = Self(23);
     pub(crate) const CLONED_ABOVE: Self = Self(24);
 
-    /// For the array that `newarray` makes of a type (JVM specification table 6.5.newarray-A).
+    /// Returns the method for the array that `newarray` makes of a type (JVM specification table
+    /// 6.5.newarray-A).
     pub(crate) fn of_array_type(array_type: u8) -> Option<Self> {
         matches!(array_type, 4..=11).then(|| Self(array_type + 5))
     }
 }
 
-/// The calls of the helper's methods; the class gets the constants of those that are used.
+/// The calls of the helper's methods. The class gets the constants of those that are used.
 #[derive(Clone, Debug)]
 pub(crate) struct Calls {
     names: Names,
@@ -73,12 +74,12 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    /// None so far, of the helper with these names.
+    /// Creates an empty set of calls, of the helper with these names.
     pub(crate) fn new(names: Names) -> Self {
         Self { names, known: [None; METHODS.len()] }
     }
 
-    /// The instruction that calls a method.
+    /// Returns the instruction that calls a method.
     pub(crate) fn get(
         &mut self,
         helper: Helper,

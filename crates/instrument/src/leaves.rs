@@ -1,56 +1,58 @@
-//! The methods of a class whose calls can only be counted at the call.
+//! The leaves of a class: methods whose calls can only be counted at the call.
 
 use perk_classfile::{ClassFile, Error, access};
 use perk_hotspot::annotations::Marks;
 
 use crate::class::source_file;
 
-/// Access flags after which a method cannot be overridden (JVM specification table 4.6-A).
+/// The access flags that prevent a method from being overridden (JVM specification table 4.6-A).
 const PRIVATE: u16 = 0x0002;
 const FINAL: u16 = 0x0010;
 
-/// A class's methods, by whether they can be counted inside.
+/// The methods of a class, divided into those that can be counted inside and those that cannot.
 ///
-/// A leaf is native, or a JIT may replace its code, so that no probe inside would be met; all others
-/// are counted inside. (Natives that a profiler counts where they are bound are not leaves to it:
-/// that is for [`Methods::leaf`](crate::Methods::leaf) to say.) At a call, it is known that a leaf
-/// is called, and not what overrides it, if
+/// A leaf is native, or a JIT may replace its code, so that a probe inside would not run. All other
+/// methods are counted inside. (A profiler may count natives where they are bound. Such natives are
+/// not leaves, which [`Methods::leaf`](crate::Methods::leaf) decides.) At a call, it is certain
+/// that the leaf itself is called, and not an overriding method, in two cases:
 ///
-/// - the call is bound: of a static method, a constructor, or `super.method()`; or
-/// - the leaf is: it is private or final, or its class is final.
+/// - the call is bound: it calls a static method, a constructor, or `super.method()`; or
+/// - the leaf is bound: it is private or final, or its class is final.
 ///
-/// Only such calls are counted. A virtual call of a leaf that can be overridden is not, even if no
-/// class overrides it: with `object.hashCode()`, the method may be one that is counted inside.
+/// Only such calls are counted. A virtual call of a leaf that can be overridden is not counted,
+/// even if no class overrides it: with `object.hashCode()`, the method may be one that is counted
+/// inside.
 ///
-/// Which method a bound call means is found as the JVM does it: in the class that the call names,
-/// else in those it extends, the nearest first. The first that declares it is the one, so all that a
-/// class declares has to be known: `super.clone()` in what extends `ArrayList` is no call of
-/// `Object.clone`. Constructors are not inherited.
+/// The target of a bound call is found as in the JVM: first in the class that the call names, then
+/// in its superclasses, the nearest first. The first class that declares the method is the one. So
+/// all declarations of a class must be known: `super.clone()` in a subclass of `ArrayList` is not a
+/// call of `Object.clone`. Constructors are not inherited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaves {
     /// The class's internal name.
     pub class: Vec<u8>,
-    /// That of its superclass; none for `java/lang/Object`.
+    /// The internal name of the superclass; `None` for `java/lang/Object`.
     pub super_class: Option<Vec<u8>>,
-    /// The file that it was compiled from, where it is known.
+    /// The source file of the class, if it is known.
     pub source: Option<Vec<u8>>,
-    /// The methods that cannot, in the class file's order.
+    /// The methods that cannot be counted inside, in the class file's order.
     pub methods: Vec<Leaf>,
-    /// Name and descriptor, one after the other, of those that can, without constructors. What they
-    /// override or hide is not what a call of the class's method means.
+    /// The names, each followed by the descriptor, of the methods that can be counted inside,
+    /// without constructors. A call of such a method does not mean the method that it overrides or
+    /// hides.
     pub others: Vec<Vec<u8>>,
 }
 
 /// A method that is native, or whose code a JIT may replace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaf {
-    /// Its name, in modified UTF-8.
+    /// The method's name, in modified UTF-8.
     pub name: Vec<u8>,
-    /// Its descriptor.
+    /// The method's descriptor.
     pub descriptor: Vec<u8>,
-    /// Whether it is native.
+    /// Whether the method is native.
     pub is_native: bool,
-    /// Whether it can be overridden, so that a call of it may be a call of another method.
+    /// Whether the method can be overridden, so that a call of it may be a call of another method.
     pub is_virtual: bool,
 }
 
@@ -68,7 +70,7 @@ pub fn leaves(bytes: &[u8]) -> Result<Leaves, Error> {
         let is_native = flags & access::NATIVE != 0;
         let (name, descriptor) = (method.name()?.to_vec(), method.descriptor()?.to_vec());
         if !is_native && !Marks::of(&class, &method).is_intrinsic {
-            // Constructors and class initialisers hide nothing.
+            // Constructors and class initialisers do not hide any method.
             if !name.starts_with(b"<") {
                 others.push([name, descriptor].concat());
             }

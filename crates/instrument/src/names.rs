@@ -1,11 +1,11 @@
-//! What the names end with of all that perk adds to a JVM.
+//! The suffix of all names that perk adds to a JVM.
 
 use perk_classfile::{ClassFile, Error};
 
 use crate::{HELPER, fields};
 
-/// See the module. A program that knows a name could find the class or field by it; nobody knows one
-/// that was drawn when the JVM started.
+/// The suffix of perk's names. A program that knows a name could find the class or field by it. A
+/// random suffix, drawn when the JVM starts, cannot be known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Names(Option<u64>);
 
@@ -13,15 +13,15 @@ const FIELDS: [&str; 4] =
     [fields::THREAD_STACK, fields::THREAD_TREE, fields::CLASS_RECORDS, fields::OBJECT_RECORD];
 
 impl Names {
-    /// The names as they stand in [`HELPER`] and [`fields`].
+    /// The names as they are in [`HELPER`] and [`fields`], without a suffix.
     pub const PLAIN: Self = Self(None);
 
-    /// Names that end with a number.
+    /// Returns names that end with a number.
     pub fn ending_with(number: u64) -> Self {
         Self(Some(number))
     }
 
-    /// The name of the class that probes call, or of a field, by its plain one.
+    /// Returns the name of the class that probes call, or of a field, for its plain name.
     pub fn of(self, plain: &str) -> String {
         self.0.map_or_else(|| plain.to_owned(), |number| format!("{plain}{number:016x}"))
     }
@@ -31,7 +31,7 @@ impl Names {
         FIELDS.iter().any(|plain| self.of(plain) == name)
     }
 
-    /// The helper class with these names; `class` is the one with the plain names.
+    /// Returns the helper class with these names; `class` is the one with the plain names.
     ///
     /// # Errors
     ///

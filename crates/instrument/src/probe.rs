@@ -6,19 +6,19 @@ use perk_classfile::{
 
 use crate::helper::{Calls, Helper};
 
-/// The most bytes of code that HotSpot compiles (`-XX:-DontCompileHugeMethods` lifts it): a method
-/// beyond is interpreted for ever.
+/// The maximum size of code that HotSpot compiles, in bytes (`-XX:-DontCompileHugeMethods` lifts
+/// it). Longer methods are always interpreted.
 const HUGE_METHOD_BYTES: usize = 8000;
 
-/// Most bytes of the code that pushes an `int`, and of a call.
+/// The maximum size of the code that pushes an `int`, in bytes, and of a call.
 const PUSH_BYTES: usize = 3;
 const CALL_BYTES: usize = 3;
 const LDC_BYTES: usize = 3;
 
-/// Most bytes by which the padding of a switch can grow.
+/// The maximum number of bytes by which the padding of a switch can grow.
 const SWITCH_PADDING_BYTES: usize = 3;
 
-/// A probe and where it is.
+/// A probe and its place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Probe {
     pub(crate) pc: u16,
@@ -26,7 +26,7 @@ pub(crate) struct Probe {
     pub(crate) what: ProbeCall,
 }
 
-/// What a probe passes to the helper.
+/// The argument that a probe passes to the helper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProbeCall {
     /// The method's own number.
@@ -41,22 +41,22 @@ pub(crate) enum ProbeCall {
     This(Helper),
     /// Nothing.
     Plain(Helper),
-    /// The object on top of the operand stack stays there once more.
+    /// The object on top of the operand stack, which is duplicated and stays there.
     Receiver,
-    /// That object and the new one above it; the former is taken away.
+    /// The duplicated object and the new one above it; the former is removed.
     Cloned,
-    /// The new object, and the class that the method is in, by its constant.
+    /// The new object, and the class of the method, by its constant.
     ClonedAbove(u16),
 }
 
 impl ProbeCall {
-    /// Whether it is where the method itself cannot overflow its stack: at a handler, or before a
-    /// return.
+    /// Whether the probe is at a place where the method itself cannot overflow its stack: at a
+    /// handler, or before a return.
     fn must_not_throw(self) -> bool {
         matches!(self, Self::Own(Helper::CAUGHT | Helper::EXIT) | Self::This(Helper::MOUNTED))
     }
 
-    /// Most bytes of its code.
+    /// Returns the maximum size of its code, in bytes.
     fn bytes(self) -> usize {
         match self {
             Self::Own(_) | Self::Line(_) | Self::Leaf(..) => PUSH_BYTES + CALL_BYTES,
@@ -67,7 +67,8 @@ impl ProbeCall {
         }
     }
 
-    /// Most words of the operand stack that it needs, or holds while `clone` is called.
+    /// Returns the maximum number of words of the operand stack that it needs, or holds while
+    /// `clone` is called.
     fn stack_words(self) -> u16 {
         match self {
             Self::Cloned | Self::ClonedAbove(_) => 2,
@@ -77,7 +78,7 @@ impl ProbeCall {
         }
     }
 
-    /// Whether it is needed where only the method's own calls and allocations are counted.
+    /// Whether it is needed if only the method's own calls and allocations are counted.
     fn is_least(self) -> bool {
         match self {
             Self::Own(helper) => helper == Helper::TOUCH,
@@ -88,7 +89,7 @@ impl ProbeCall {
     }
 }
 
-/// Whether some instruction goes back.
+/// Whether an instruction jumps back.
 fn has_loop(code: &Code<'_>) -> bool {
     code.instructions().filter_map(Result::ok).any(|instruction| {
         let is_back = |target: i32| target <= i32::from(instruction.pc);
@@ -106,7 +107,7 @@ fn has_loop(code: &Code<'_>) -> bool {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) probes: Vec<Probe>,
-    /// From where on unwinding is to be seen, if at all.
+    /// The pc from which unwinding is observed, if at all.
     pub(crate) unwinding: Option<u16>,
     /// The pcs of returns, in their order.
     pub(crate) returns: Vec<u16>,
@@ -125,12 +126,13 @@ impl Plan {
         self.probes.push(Probe { pc, reach, what });
     }
 
-    /// Gives up the probes that can be missed most until the code is not too long, and returns
-    /// whether that is so: first lines, then what repairs after exceptions, then all but what
-    /// counts the method itself. What it calls is its caller's then.
+    /// Removes the least important probes until the code is short enough, or returns an error if
+    /// that is impossible. Lines are removed first, then the repair after exceptions, then all
+    /// probes except those that count the method itself. The calls that it makes are then
+    /// attributed to its caller.
     ///
-    /// A method that has no room even for that and no loop, as the table of a resource bundle, is
-    /// better counted than compiled: it runs once.
+    /// A method without a loop that does not have room even for these, such as the table of a
+    /// resource bundle, is counted and not compiled, because it runs once.
     pub(crate) fn fit(&mut self, code: &Code<'_>) -> Result<(), String> {
         let is_huge = code.bytes().len() > HUGE_METHOD_BYTES
             || self.least_bytes(code) > HUGE_METHOD_BYTES && !has_loop(code);
@@ -162,22 +164,23 @@ impl Plan {
         }
     }
 
-    /// Most bytes that the code can have with the fewest probes.
+    /// Returns the maximum size of the code with the fewest probes, in bytes.
     fn least_bytes(&self, code: &Code<'_>) -> usize {
         let whats = self.probes.iter().map(|probe| probe.what);
         let least = whats.filter(|what| what.is_least() || *what == ProbeCall::Own(Helper::ENTER));
         self.bytes_with(code, least.map(ProbeCall::bytes).sum())
     }
 
-    /// Most bytes that the code can have with all probes, unless branches have to be widened.
+    /// Returns the maximum size of the code with all probes, in bytes, unless branches must be
+    /// widened.
     fn most_bytes(&self, code: &Code<'_>) -> usize {
         let probes: usize = self.probes.iter().map(|probe| probe.what.bytes()).sum();
         let unwinding = self.unwinding.map_or(0, |_| PUSH_BYTES + CALL_BYTES + 1);
         self.bytes_with(code, probes + unwinding + self.containment_bytes(code))
     }
 
-    /// Most bytes of what keeps values where exceptions of probes are dropped, and of the handlers that
-    /// drop them.
+    /// Returns the maximum size, in bytes, of the code that keeps values where exceptions of probes
+    /// are dropped, and of the handlers that drop them.
     fn containment_bytes(&self, code: &Code<'_>) -> usize {
         // An instruction that reads or writes a local variable.
         let local = if code.max_locals() < u8::MAX.into() { 2 } else { 4 };
@@ -186,7 +189,7 @@ impl Plan {
         let contained = whats().filter(|what| what.must_not_throw()).count();
         let unwinds = usize::from(self.unwinding.is_some());
         let returns = usize::from(contained > at_handlers);
-        // `pop`, the value, and `goto_w`; or what returns or throws.
+        // The handlers consist of `pop`, the value, and `goto_w`, or of a return or throw.
         2 * local * (contained + unwinds)
             + (local + 6) * at_handlers
             + (local + 2) * (unwinds + returns)
@@ -196,7 +199,7 @@ impl Plan {
         code.bytes().len() + probes_bytes + self.switch_count * SWITCH_PADDING_BYTES
     }
 
-    /// Writes the probes of a method with a number.
+    /// Writes the probes of a method that has a number.
     pub(crate) fn write(
         &mut self,
         code: &Code<'_>,
@@ -264,7 +267,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Covers all but the returns: there the method has been left already.
+    /// Covers all instructions except the returns, where the method's exit is reported already.
     fn cover(&self, range: std::ops::Range<u16>, edit: &mut MethodEdit) {
         let mut start = range.start;
         for &pc in self.returns.iter().filter(|pc| **pc >= range.start) {

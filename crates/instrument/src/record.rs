@@ -1,9 +1,9 @@
-//! Which classes get the field for the record of their objects.
+//! The classes that get the field for the record of their objects.
 //!
-//! One class of each line of superclasses has it, that right below `java/lang/Object`. Not those
-//! whose objects HotSpot lays out, fills or takes apart by itself, and that break, or break it, when
-//! there is one field more: nor `java/lang/Object`, which all of those inherit from. What becomes of
-//! objects without the field is for those to say who read it.
+//! In each chain of superclasses, the class directly below `java/lang/Object` gets the field.
+//! Classes whose objects HotSpot itself lays out, fills or takes apart do not get it if an
+//! additional field would break them or HotSpot. `java/lang/Object` does not get it either, because
+//! those classes inherit from it. The readers of the field decide how to treat objects without it.
 
 use perk_classfile::{ClassEditor, ClassFile, Error, access};
 
@@ -11,10 +11,11 @@ use crate::{Names, fields};
 
 const OBJECT: &[u8] = b"java/lang/Object";
 
-/// The superclass of boxes: other classes below it get the field.
+/// The superclass of the box classes. Its other subclasses get the field.
 const NUMBER: &[u8] = b"java/lang/Number";
 
-/// C2 takes it that a box has one field (`callGenerator.cpp`, `scalarize_debug_usages`).
+/// The box classes. C2 assumes that a box has one field (`callGenerator.cpp`,
+/// `scalarize_debug_usages`).
 const BOXES: [&[u8]; 8] = [
     b"java/lang/Boolean",
     b"java/lang/Byte",
@@ -26,12 +27,13 @@ const BOXES: [&[u8]; 8] = [
     b"java/lang/Short",
 ];
 
-/// Vectors have one field in C2's code (`VectorSupport.VectorPayload`); of stack chunks and
-/// continuations the JVM copies frames into and out of memory that it does not clear.
+/// The package of vectors, stack chunks and continuations. C2 assumes that vectors have one field
+/// (`VectorSupport.VectorPayload`). For stack chunks and continuations, the JVM copies frames to
+/// and from memory that it does not clear.
 const JVM_PACKAGE: &[u8] = b"jdk/internal/vm/";
 
-/// Flight Recorder adds fields to events by itself, holds them against classes that mirror them, and
-/// writes them with a class that the JIT's code knows.
+/// The event classes of Flight Recorder. It adds fields to events by itself, compares them with
+/// classes that mirror them, and writes them with a class that the JIT's code knows.
 const RECORDER: [&[u8]; 4] = [
     b"jdk/internal/event/Event",
     b"jdk/jfr/internal/MirrorEvent",
@@ -50,18 +52,19 @@ pub(crate) fn has_record(class: &ClassFile<'_>) -> Result<bool, Error> {
             || name.starts_with(JVM_PACKAGE)
             || RECORDER.contains(&name)
     };
-    // What has no constructor has no objects.
+    // A class without a constructor does not have objects.
     let has_constructor = || class.methods().any(|method| method.name() == Ok(b"<init>"));
     let is_interface = class.access_flags() & access::INTERFACE != 0;
     Ok(is_first && !is_interface && !is_left_out() && has_constructor())
 }
 
-/// Adds the field to a class that has none, before all others; returns whether that can be.
+/// Adds the field before all others to a class that does not have it. Returns whether that is
+/// possible.
 pub(crate) fn add_record(editor: &mut ClassEditor<'_>, names: Names) -> bool {
     editor.add_field(crate::class::ADDED, names.of(fields::OBJECT_RECORD), "I").is_ok()
 }
 
-/// A class with the field and nothing else; `None` if it does not get it.
+/// Returns a class with the field and no other change; `None` if it does not get the field.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Finds the places of a method's probes.
+//! The search for the places of a method's probes.
 
 use perk_classfile::{
     ClassFile, Code, Error, Instruction, LineNumber, MemberRef, MethodEdit, Operands, Reach, opcode,
@@ -10,51 +10,52 @@ use crate::helper::Helper;
 use crate::probe::{Plan, ProbeCall};
 use crate::{MethodName, Methods};
 
-/// Which kinds of probes a method is to have.
+/// The kinds of probes that a method is to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kinds {
-    /// At entry, exits, handlers and the calls of leaves.
+    /// Probes at entry, exits, handlers and the calls of leaves.
     pub(crate) calls: bool,
-    /// It may be trivial: see [`Scanner::is_trivial`].
+    /// The method may be trivial: see [`Scanner::is_trivial`].
     pub(crate) is_small: bool,
-    /// An exit by unwinding even where no exception is caught.
+    /// A probe for an exit by unwinding, even if the method does not catch any exception.
     pub(crate) unwinding: bool,
-    /// Before what depends on the current line.
+    /// Probes before instructions that depend on the current line.
     pub(crate) lines: bool,
-    /// Behind allocations.
+    /// Probes after allocations.
     pub(crate) allocations: bool,
-    /// Before what allocates inside, as what the method makes is counted where it is called.
+    /// Probes before calls that count allocations inside, because the method's result is counted at
+    /// its own calls.
     pub(crate) withholds: bool,
 }
 
-/// What is to be known of a method that is called.
+/// The facts about a called method.
 #[derive(Clone, Copy, Debug)]
 struct Callee {
-    /// Its number, if its calls are counted.
+    /// The method's number, if its calls are counted here.
     leaf: Option<u32>,
-    /// The probe for what it returns, if that is new.
+    /// The probe for the result, if it is new.
     fresh: Option<Helper>,
-    /// Whether it counts what it makes.
+    /// Whether the method counts the objects that it makes.
     has_probe_inside: bool,
-    /// Whether it is the constructor of Object, which has no probes but for allocations.
+    /// Whether it is the constructor of Object, which only has probes for allocations.
     is_root: bool,
 }
 
-/// Scans the methods of a class; keeps its memory from one to the next.
+/// A scanner of the methods of a class. It reuses its memory from one method to the next.
 #[derive(Debug)]
 pub(crate) struct Scanner<'c> {
     class: &'c ClassFile<'c>,
     name: &'c [u8],
-    /// By index in the constant pool and opcode.
+    /// The callees by index in the constant pool and opcode.
     callees: FxHashMap<(u16, u8), Callee>,
-    /// The pcs that can be reached by more than one way, sorted.
+    /// The pcs that can be reached in more than one way, sorted.
     leaders: Vec<u16>,
     /// The pcs of calls, sorted.
     invokes: Vec<u16>,
     /// The pcs of exception handlers of code that calls, sorted.
     handlers: Vec<u16>,
     monitor_exits: Vec<u16>,
-    /// Whether it has handlers of code that calls.
+    /// Whether the method has handlers of code that calls.
     catches: bool,
     lines: Vec<LineNumber>,
     pub(crate) plan: Plan,
@@ -107,13 +108,13 @@ impl<'c> Scanner<'c> {
             }
         }
         self.find_sites(code, kinds, methods)?;
-        // Stable, and fast for what is two sorted parts: at one pc a handler's probe stays first.
+        // A stable sort keeps a handler's probe first at its pc. It is fast for two sorted parts.
         self.plan.probes.sort_by_key(|probe| (probe.pc, probe.reach));
         Ok(())
     }
 
-    /// Whether the code neither calls nor waits nor loops nor makes objects: it takes no time to
-    /// speak of, and nothing happens in its context.
+    /// Whether the code does not call, wait, loop or make objects. Its time is then negligible, and
+    /// nothing happens in its context.
     fn is_trivial(&self, code: &Code<'_>, kinds: Kinds) -> Result<bool, Error> {
         if code.bytes().len() > TRIVIAL_BYTES || code.exception_table().len() > 0 {
             return Ok(false);
@@ -126,7 +127,7 @@ impl<'c> Scanner<'c> {
                     let callee = self.class.pool().member_ref(index)?;
                     callee.class == OBJECT && callee.name == b"<init>"
                 }
-                // Of another class it may be the first use, which initialises it.
+                // For another class it may be the first use, which initialises that class.
                 (opcode::GETSTATIC | opcode::PUTSTATIC, Operands::Constant(index)) => {
                     self.class.pool().member_ref(index)?.class == self.name
                 }
@@ -148,9 +149,10 @@ impl<'c> Scanner<'c> {
         Ok(true)
     }
 
-    /// Finds the beginnings of basic blocks where lines matter, and the handlers of code that
-    /// calls. (A callee that ends by an exception leaves by itself, but for constructors before
-    /// `super(...)`, leaves, and methods that could not be instrumented, wherever these are called.)
+    /// Finds the beginnings of basic blocks if lines matter, and the handlers of code that calls.
+    /// (A callee that ends by an exception reports its exit, with these exceptions: constructors
+    /// before `super(...)`, leaves, and methods that could not be instrumented, wherever they are
+    /// called.)
     fn find_blocks(&mut self, code: &Code<'_>) -> Result<(), Error> {
         self.leaders.clear();
         self.invokes.clear();
@@ -175,7 +177,7 @@ impl<'c> Scanner<'c> {
             match instruction.operands() {
                 Operands::Branch(target) => {
                     leader(target);
-                    // What returns from the subroutine comes back there.
+                    // The subroutine returns to the next instruction.
                     if matches!(instruction.opcode, opcode::JSR | opcode::JSR_W) {
                         leader(instruction.next_pc().into());
                     }
@@ -199,8 +201,8 @@ impl<'c> Scanner<'c> {
         self.handlers.sort_unstable();
         self.handlers.dedup();
         self.catches = !self.handlers.is_empty();
-        // What a `synchronized` block does when it is unwound: it frees the monitor, covered by its
-        // own handler, and throws on. C1 compiles no call there (\"invalid parsing\").
+        // The handler of a `synchronized` block frees the monitor, is covered by itself, and
+        // rethrows. C1 does not compile calls there (\"invalid parsing\").
         let frees = |pc: u16| self.monitor_exits.contains(&pc);
         for handler in code.exception_table().filter(|it| it.start_pc == it.handler_pc) {
             if (handler.start_pc..handler.end_pc).any(frees) {
@@ -210,7 +212,7 @@ impl<'c> Scanner<'c> {
         Ok(())
     }
 
-    /// Finds returns, calls, allocations and what initialises classes.
+    /// Finds returns, calls, allocations and instructions that initialise classes.
     fn find_sites(
         &mut self,
         code: &Code<'_>,
@@ -221,7 +223,7 @@ impl<'c> Scanner<'c> {
         for instruction in code.instructions() {
             let instruction = instruction?;
             let pc = instruction.pc;
-            // Nothing matters in what computes or jumps: most instructions.
+            // Instructions that only compute or jump do not matter. They are the majority.
             if !matches!(instruction.opcode, opcode::TABLESWITCH..=opcode::MULTIANEWARRAY) {
                 continue;
             }
@@ -260,7 +262,7 @@ impl<'c> Scanner<'c> {
         Ok(())
     }
 
-    /// The probes around a call.
+    /// Adds the probes around a call.
     fn call(
         &mut self,
         lines: &mut LineCursor,
@@ -274,7 +276,7 @@ impl<'c> Scanner<'c> {
         if let Some(leaf) = callee.leaf {
             self.plan.add(call.pc, Reach::All, ProbeCall::Leaf(Helper::ENTER_LEAF, leaf));
         }
-        // What a leaf makes is made in the leaf: before it is left.
+        // The object that a leaf returns is made in the leaf, so it is reported before the exit.
         match callee.fresh.filter(|_| kinds.allocations) {
             Some(Helper::CLONED) => {
                 self.plan.add(call.pc, Reach::All, ProbeCall::Receiver);
@@ -295,12 +297,12 @@ impl<'c> Scanner<'c> {
         }
     }
 
-    /// The probe for the new object or array that an instruction leaves on the operand stack.
+    /// Adds the probe for the new object or array that an instruction leaves on the operand stack.
     fn fresh(&mut self, instruction: &Instruction<'_>, helper: Helper) {
         self.plan.add(instruction.next_pc(), Reach::FallThrough, ProbeCall::Fresh(helper));
     }
 
-    /// The probe for the current line, unless it is reported already.
+    /// Adds the probe for the current line, unless the line is reported already.
     fn line(&mut self, lines: &mut LineCursor, pc: u16) {
         if let Some(line) = lines.current.filter(|_| lines.told != lines.current) {
             lines.told = lines.current;
@@ -308,7 +310,7 @@ impl<'c> Scanner<'c> {
         }
     }
 
-    /// What is known of a callee; asks for it where it is called first.
+    /// Returns the facts about a callee. They are computed at its first call.
     fn callee(
         &mut self,
         index: u16,
@@ -336,18 +338,18 @@ impl<'c> Scanner<'c> {
     }
 }
 
-/// The longest code that can be trivial: a few nanoseconds of straight line.
+/// The maximum size of trivial code in bytes: a few nanoseconds without branches.
 const TRIVIAL_BYTES: usize = 64;
 
-/// The class file version from which on `ldc` takes classes (JVM specification 4.4.1).
+/// The first class file version in which `ldc` takes classes (JVM specification 4.4.1).
 const FIRST_WITH_CLASS_CONSTANTS: u16 = 49;
 
 const OBJECT: &[u8] = b"java/lang/Object";
 
-/// The number of a callee whose calls are counted where it is called.
+/// Returns the number of a callee if its calls are counted at the call.
 fn leaf(call: &Instruction<'_>, callee: MemberRef<'_>, methods: &mut dyn Methods) -> Option<u32> {
     let MemberRef { class, name, descriptor, .. } = callee;
-    // Their descriptors are those of the calls, and nothing says what is called in the end.
+    // The descriptors of these methods are those of the calls, and the final target is not known.
     if matches!(class, b"java/lang/invoke/MethodHandle" | b"java/lang/invoke/VarHandle") {
         return None;
     }
@@ -361,7 +363,7 @@ fn leaf(call: &Instruction<'_>, callee: MemberRef<'_>, methods: &mut dyn Methods
     is_leaf.then(|| methods.number(&name))
 }
 
-/// The probe for the array that an instruction makes.
+/// Returns the probe for the array that an instruction makes.
 fn array_probe(instruction: &Instruction<'_>) -> Option<Helper> {
     match (instruction.opcode, instruction.operands()) {
         (opcode::NEWARRAY, Operands::ArrayType(array_type)) => Helper::of_array_type(array_type),
@@ -371,19 +373,19 @@ fn array_probe(instruction: &Instruction<'_>) -> Option<Helper> {
     }
 }
 
-/// Where the scan is in the lines and the basic blocks.
+/// The position of the scan in the lines and the basic blocks.
 #[derive(Debug, Default)]
 struct LineCursor {
     next_leader: usize,
     next_line: usize,
     /// The line of the instruction.
     current: Option<u16>,
-    /// The line that the probes have reported on every way to the instruction.
+    /// The line that the probes have reported on every path to the instruction.
     told: Option<u16>,
 }
 
 impl LineCursor {
-    /// Goes on to the instruction at `pc`; not every one need be visited. Both tables are sorted.
+    /// Advances to the instruction at `pc`; instructions may be skipped. Both tables are sorted.
     fn step(&mut self, pc: u16, leaders: &[u16], lines: &[LineNumber]) {
         while leaders.get(self.next_leader).is_some_and(|leader| *leader <= pc) {
             self.next_leader += 1;

@@ -1,4 +1,4 @@
-//! Which classes and methods get probes and fields, and which are left alone.
+//! Tests of the classes and methods that get probes and fields, and of those that are left alone.
 #![forbid(unsafe_code)]
 
 mod support;
@@ -22,7 +22,7 @@ const CALLS: Probes = Probes {
     names: Names::PLAIN,
 };
 
-/// A class compiled from source text.
+/// Compiles a class from source text.
 fn compile(class: &str, text: &str) -> Vec<u8> {
     fs::read(fixture::compile_text(class, text).join(class).with_extension("class")).unwrap()
 }
@@ -36,7 +36,7 @@ fn place(bytes: &[u8], probes: Probes) -> Instrumented {
     instrument(bytes, probes, &mut Numbers::default()).unwrap()
 }
 
-/// The names of the helper's methods that a method calls, in the order of its code.
+/// Returns the names of the helper's methods that a method calls, in the order of its code.
 fn calls(bytes: &[u8], method: &str) -> Vec<String> {
     let class = ClassFile::parse(bytes).unwrap();
     let mut methods = class.methods();
@@ -68,7 +68,8 @@ fn field_names(bytes: &[u8]) -> Vec<String> {
     names.collect()
 }
 
-/// A method of 9 bytes and 13 for each call, one on each line, in a `try`.
+/// Compiles a method of 9 bytes and 13 for each call. Each call is on a line of its own, in a
+/// `try`.
 fn long_method(calls: usize) -> Vec<u8> {
     let lines = "sum += f(sum);\n".repeat(calls);
     let text = format!(
@@ -89,7 +90,7 @@ fn long_method(calls: usize) -> Vec<u8> {
     bytes
 }
 
-/// How many probes of each name the method has, and its length in bytes.
+/// Returns the number of probes of each name in the method, and its length in bytes.
 fn place_long(calls_count: usize) -> ([usize; 5], usize, Instrumented) {
     let placed = place(&long_method(calls_count), Probes { lines: true, ..CALLS });
     let bytes = placed.bytes.as_deref().unwrap();
@@ -104,11 +105,11 @@ fn place_long(calls_count: usize) -> ([usize; 5], usize, Instrumented) {
 
 #[test]
 fn a_method_stays_short_enough_to_be_compiled() {
-    // Of 3909 bytes: all that there is.
+    // Of 3909 bytes: it has all probes.
     let (probes, _, placed) = place_long(300);
     assert_eq!(probes, [1, 300, 1, 2, 0]);
     assert_eq!((placed.method_count, placed.skipped), (3, vec![]));
-    // Of 7939, 7952, 7978 and 7991 bytes: without lines, without what repairs after exceptions, and
+    // Of 7939, 7952, 7978 and 7991 bytes: without lines, without the repair after exceptions, and
     // without an exit.
     for (count, expected) in [
         (610, [1, 0, 1, 2, 0]),
@@ -122,7 +123,7 @@ fn a_method_stays_short_enough_to_be_compiled() {
     }
 }
 
-/// A method of 2 bytes, 12 for two arrays, 6 for each of `n` sums, and 10 for a loop.
+/// Compiles a method of 2 bytes, 12 for two arrays, 6 for each of `n` sums, and 10 for a loop.
 fn making_method(n: usize, with_loop: bool) -> Vec<u8> {
     let adds = "i += i + i;\n".repeat(n);
     let some_loop = if with_loop { "while (i > 0) i--;" } else { "" };
@@ -210,7 +211,7 @@ fn the_classes_of_the_jvm_get_their_fields() {
         let bytes = base_class(class);
         let known = field_names(&bytes);
         let mut names = place(&bytes, probes).bytes.map_or(known.clone(), |it| field_names(&it));
-        // They stand before the class's own.
+        // The added fields come before the class's own.
         assert_eq!(names.split_off(names.len() - known.len()), known);
         names
     };
@@ -223,8 +224,8 @@ fn the_classes_of_the_jvm_get_their_fields() {
         assert_eq!(added(class, ALL), [record], "{class}");
         assert_eq!(added(class, CALLS), [""; 0], "{class}");
     }
-    // There is one in a class above, or the JVM or its JIT compiler knows the class's fields; or it
-    // has no objects.
+    // A superclass has the field already, or the JVM or its JIT compiler depends on the class's
+    // fields, or the class does not have objects.
     for class in [
         "java/lang/Object",
         "java/lang/Exception",
@@ -287,7 +288,7 @@ fn code_below_the_probes_is_left_alone() {
     for class in ["jdk/internal/misc/Unsafe", "module-info"] {
         assert_eq!(place(&base_class(class), ALL).bytes, None, "{class}");
     }
-    // The JIT's code replaces the one, and a native method is called.
+    // `abs` does not have probes, because the JIT's code replaces it.
     let math = place(&base_class("java/lang/Math"), ALL).bytes.unwrap();
     assert_eq!(calls(&math, "abs"), [""; 0]);
     assert_eq!(calls(&math, "floorMod"), ["touch"]);

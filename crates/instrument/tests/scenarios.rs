@@ -1,4 +1,4 @@
-//! Programs with probes, run by real JVMs: what the probes tell, step by step.
+//! Tests of programs with probes in real JVMs: the reports of the probes, step by step.
 #![forbid(unsafe_code)]
 
 mod support;
@@ -10,13 +10,13 @@ use perk_instrument::{Names, Probes, instrument};
 use perk_testkit::{JavaRun, Jdk, jdk};
 use support::{Numbers, image, round_trip};
 
-/// What `Scenario.java` is to tell.
+/// The expected reports of `Scenario.java`.
 const EXPECTED: &str = include_str!("java/Scenario.txt");
 
 const PROBES: Probes =
     Probes { unwinding: true, lines: true, heap: true, object_record: false, names: Names::PLAIN };
 
-/// The program with all probes, and the classes of java.base that it cannot do without.
+/// The program with all probes, and the classes of java.base that it needs.
 struct Scenario {
     folder: tempfile::TempDir,
     names: Vec<String>,
@@ -48,7 +48,7 @@ impl Scenario {
         Self { folder, names: numbers.names }
     }
 
-    /// What the probes of the program tell, with names for numbers.
+    /// Returns the reports of the program's probes, with names in place of numbers.
     fn run(&self, jdk: &Jdk) -> String {
         let folder: &Path = self.folder.path();
         let patch =

@@ -1,4 +1,5 @@
-//! The whole of java.base, run by real JVMs: with all kinds of probes, and what all of them count.
+//! Tests of the whole of java.base in real JVMs: with all kinds of probes, and with the results of
+//! counting.
 #![forbid(unsafe_code)]
 
 mod support;
@@ -28,7 +29,8 @@ fn java_base_links_with_all_kinds_of_probes() {
     jdk::each(|jdk| {
         let classes = image::read(jdk, &["java.base"]);
         let leaves = round_trip::leaf_table(&classes);
-        // Together they have all kinds of probes; `xtask roundtrip-jdk` tries them apart, too.
+        // Together these have all kinds of probes; `xtask roundtrip-jdk` also tests them
+        // separately.
         for kind in [CALLS_OF_SOME, EVERYTHING] {
             let probed = Probed::new(&classes, kind, &leaves);
             let context = format!("JDK {}: {}", jdk.version, kind.name);
@@ -38,7 +40,7 @@ fn java_base_links_with_all_kinds_of_probes() {
     });
 }
 
-/// What the probes of java.base and of a program that uses much of it have counted.
+/// Returns the counts of the probes of java.base and of a program that uses much of it.
 fn count(jdk: &Jdk) -> BTreeMap<String, i64> {
     let folder = tempfile::tempdir().unwrap();
     let (patched, programs) = (folder.path().join("patched"), folder.path().join("programs"));
@@ -64,7 +66,7 @@ fn count(jdk: &Jdk) -> BTreeMap<String, i64> {
         .jvm_arg("-Xverify:all")
         .jvm_arg("-Xshare:off")
         .jvm_arg("-Xbatch")
-        // One carrier: the counts of virtual threads are exact then.
+        // With a single carrier, the counts of virtual threads are exact.
         .jvm_arg("-Djdk.virtualThreadScheduler.parallelism=1")
         .jvm_arg("-Djdk.virtualThreadScheduler.maxPoolSize=1")
         .jvm_arg(patch)
@@ -83,16 +85,16 @@ fn java_base_counts() {
         let mut counts = count(jdk);
         let context = format!("JDK {}: {counts:?}", jdk.version);
         let mut take = |name| counts.remove(name).unwrap_or_else(|| panic!("{name}: {context}"));
-        // Every entry has its exit, however a method was left.
+        // Every entry has its exit, in whatever way the method ends.
         assert_eq!((take("depth"), take("unknown")), (0, 0), "{context}");
         for name in ["entered", "exited", "leaves", "lines", "objects", "arrays"] {
             assert!(take(name) > 10_000, "{name}: {context}");
         }
-        // Twenty threads begin, and sleep two times.
+        // Twenty threads begin, and each of them sleeps twice.
         if jdk.version >= 21 {
             assert_eq!((take("mounted"), take("unmounted")), (60, 60), "{context}");
         }
-        // What is left is how many allocations were counted too much or too little.
+        // The remaining counts are the numbers of surplus and missing allocations.
         let wrong: BTreeMap<_, _> = counts.iter().filter(|(_, count)| **count != 0).collect();
         assert!(counts.len() == 12 && wrong.is_empty(), "{wrong:?}; {context}");
     });

@@ -1,4 +1,4 @@
-//! Class files out of the image of a JDK, and into folders that replace them.
+//! Class files: read from the image of a JDK, and written into folders that replace them.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -26,7 +26,7 @@ impl Class {
     }
 }
 
-/// The class files of a JDK that the paths name, as `java.base` or
+/// Returns the class files of a JDK that the paths name, as `java.base` or
 /// `java.base/java/lang/Object.class`, or all of them if there are no paths.
 pub(crate) fn read(jdk: &Jdk, paths: &[impl AsRef<OsStr>]) -> Vec<Class> {
     let dumper = fixture::compile_files(&[&super::source("DumpClasses.java")]);
@@ -43,7 +43,7 @@ pub(crate) fn read(jdk: &Jdk, paths: &[impl AsRef<OsStr>]) -> Vec<Class> {
     classes
 }
 
-/// Takes what is behind its length.
+/// Takes the data that follows its length.
 fn take<'a>(rest: &mut &'a [u8]) -> &'a [u8] {
     let (length, behind) = rest.split_first_chunk().unwrap();
     let (taken, behind) = behind.split_at(u32::from_be_bytes(*length) as usize);

@@ -1,4 +1,4 @@
-//! A JVM whose java.base has probes, and the classes and numbers of a test. Of `xtask`, too.
+//! A JVM whose java.base has probes, and the classes and numbers of a test. `xtask` uses this, too.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -13,14 +13,14 @@ use perk_instrument::{MethodName, Methods};
 use perk_testkit::jdk;
 use round_trip::LeafTable;
 
-/// Numbers methods from 1 on, in the order they are asked for.
+/// Numbers of methods, from 1 on, in the order of the requests.
 #[derive(Default)]
 pub(crate) struct Numbers {
-    /// Class and name, by number less one.
+    /// The classes and names of the methods; the index is the number minus one.
     pub(crate) names: Vec<String>,
-    /// The classes whose calls matter; all if it is empty.
+    /// The classes whose calls are counted; all classes if this is empty.
     pub(crate) selected: Vec<&'static str>,
-    /// What cannot be counted inside.
+    /// The methods that cannot be counted inside.
     pub(crate) leaves: LeafTable,
 }
 
@@ -42,12 +42,12 @@ impl Methods for Numbers {
     }
 }
 
-/// A file of `tests/java`.
+/// Returns the path of a file of `tests/java`.
 pub(crate) fn source(name: &str) -> PathBuf {
     perk_testkit::workspace().join("crates/instrument/tests/java").join(name)
 }
 
-/// Puts the helper class that writes down what it is told into a folder of patched modules.
+/// Puts the helper class that records its calls into a folder of patched modules.
 pub(crate) fn helper(patched: &Path) {
     compile_into_base(&patched.join("java.base"), "PerkProbes.java");
 }
@@ -63,7 +63,8 @@ pub(crate) fn compile_into_base(classes: &Path, name: &str) {
     run(javac.arg("-d").arg(classes).arg(place.join(name)));
 }
 
-/// Compiles a program that names the helper class, or others of the JDK's inside, into a folder.
+/// Compiles a program that uses the helper class, or other internal classes of the JDK, into a
+/// folder.
 pub(crate) fn program(patched: &Path, classes: &Path, name: &str) {
     let base = patched.join("java.base");
     let mut javac = Command::new(jdk::compiler().javac());
@@ -72,13 +73,13 @@ pub(crate) fn program(patched: &Path, classes: &Path, name: &str) {
     run(&mut javac);
 }
 
-/// What programs use of the JDK's inside.
+/// The internal packages of the JDK that programs use.
 pub(crate) const EXPORTS: [&str; 2] = [
     "--add-exports=java.base/jdk.internal.access=ALL-UNNAMED",
     "--add-exports=java.base/jdk.internal.reflect=ALL-UNNAMED",
 ];
 
-/// Runs a command to its end; gives what it writes.
+/// Runs a command to its end and returns its output.
 fn run(command: &mut Command) -> Vec<u8> {
     for variable in ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"] {
         command.env_remove(variable);

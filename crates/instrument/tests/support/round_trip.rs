@@ -1,4 +1,4 @@
-//! The classes of a JDK, read and written; and with probes, linked by its JVM.
+//! Round trips of the classes of a JDK: read and written, and linked by its JVM with probes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -14,7 +14,7 @@ use perk_testkit::{JavaRun, Jdk, workspace};
 
 use super::image::Class;
 
-/// What the agent can be asked to do with a class.
+/// A combination of the agent's requests for a class.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
@@ -26,7 +26,7 @@ pub(crate) struct Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Calls {
     None,
-    /// Of those that are not in `java.*`: calls from them to those are leaves.
+    /// The calls of classes that are not in `java.*`. Calls from these to `java.*` are leaves.
     Some,
     All,
 }
@@ -59,7 +59,7 @@ pub(crate) const CALLS_OF_SOME: Kind = Kind {
     calls: Calls::Some,
 };
 
-/// What is tried with whole JDKs: each kind of probe, with few others and with all.
+/// The combinations that are tested with whole JDKs: each kind of probe with few others, and all.
 pub(crate) const KINDS: [Kind; 4] = [
     Kind { name: "calls", probes: NONE, calls: Calls::All },
     CALLS_OF_SOME,
@@ -67,17 +67,17 @@ pub(crate) const KINDS: [Kind; 4] = [
     EVERYTHING,
 ];
 
-/// What cannot be counted inside, by class.
+/// The methods that cannot be counted inside, by class.
 pub(crate) type LeafTable = HashMap<Vec<u8>, Leaves>;
 
-/// The leaves of classes.
+/// Collects the leaves of classes.
 pub(crate) fn leaf_table<'a>(classes: impl IntoIterator<Item = &'a Class>) -> LeafTable {
     let named = |class: &Class| (class.name.clone().into_bytes(), leaves(&class.bytes).unwrap());
     classes.into_iter().map(named).collect()
 }
 
-/// Whether a class's methods are no leaves whatever they are: a few instructions wherever they are
-/// called, or part of the probes.
+/// Whether a method is never a leaf: its calls are a few instructions wherever they are, or it is
+/// part of the probes.
 fn is_never_leaf(owner: &[u8], name: &[u8]) -> bool {
     matches!(
         (owner, name),
@@ -113,7 +113,7 @@ pub(crate) fn is_leaf(
     false
 }
 
-/// Puts probes into classes as the agent does, and numbers their methods from 1 on.
+/// Adds probes to classes as the agent does, and numbers their methods from 1 on.
 #[derive(Debug)]
 pub(crate) struct Prober<'a> {
     kind: Kind,
@@ -156,10 +156,10 @@ impl Methods for Prober<'_> {
 /// Classes with probes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Probed {
-    /// Those that are changed.
+    /// The changed classes.
     pub(crate) classes: Vec<Class>,
     pub(crate) method_count: usize,
-    /// The methods that are without probes, and why.
+    /// The methods that do not have probes, with the reasons.
     pub(crate) skipped: Vec<String>,
 }
 
@@ -183,13 +183,14 @@ impl Probed {
         probed
     }
 
-    /// Has a JVM link them all under its verifier, with the helper that the agent carries, and
-    /// compile a class. Gives what fails.
+    /// Has a JVM link all classes under its verifier, with the helper that the agent carries, and
+    /// compile a class. Returns the failures.
     pub(crate) fn link(&self, jdk: &Jdk) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         let (patched, programs) = (folder.join("patched"), folder.join("programs"));
-        // While there is nothing that is patched: the compiler reads no newer classes than its own.
+        // This must happen before anything is patched: the compiler does not read classes newer
+        // than its own.
         super::program(&patched, &programs, "LinkAll.java");
         let helper = workspace().join("crates/agent/src/analyses/exact/PerkProbes.class");
         let helper = Class {
@@ -221,7 +222,7 @@ impl Probed {
         failed
     }
 
-    /// Has javac run with probes, and compares what it writes with what it writes without.
+    /// Has javac run with probes, and compares its output with that of a run without probes.
     fn compile(&self, jdk: &Jdk, patched: &Path) -> Result<(), String> {
         if !jdk.has_javac {
             return Ok(());
@@ -239,12 +240,12 @@ impl Probed {
         }
     }
 
-    /// A JVM that has the classes of a folder in place of its own.
+    /// Returns a JVM that has the classes of a folder in place of its own.
     fn jvm(&self, jdk: &Jdk, patched: &Path) -> JavaRun {
         let run = JavaRun::new(jdk).jvm_arg("-Xverify:all").jvm_arg("-Xshare:off");
         let run = run.timeout(Duration::from_secs(600));
         let mut modules: BTreeSet<_> = self.classes.iter().map(|it| it.module.as_str()).collect();
-        // The helper is in it.
+        // java.base contains the helper.
         modules.insert("java.base");
         modules.into_iter().fold(run, |run, module| {
             let folder = patched.join(module);
@@ -254,7 +255,7 @@ impl Probed {
     }
 }
 
-/// A class of java.base that takes a word from an empty operand stack.
+/// Returns a class of java.base that takes a word from an empty operand stack.
 fn broken() -> Class {
     let folder = tempfile::tempdir().unwrap();
     let name = "java/lang/PerkBroken";
@@ -269,8 +270,8 @@ fn broken() -> Class {
     Class { module: "java.base".into(), name: name.into(), bytes: editor.finish().bytes }
 }
 
-/// Fails unless a class that is written is the class that was read; `all_code` has the code of all
-/// methods written anew.
+/// Returns an error unless a class that is written is the class that was read. With `all_code`, the
+/// code of all methods is written anew.
 pub(crate) fn identical(bytes: &[u8], all_code: bool) -> Result<(), String> {
     let class = ClassFile::parse(bytes).map_err(|error| error.to_string())?;
     let mut editor = ClassEditor::new(&class);
