@@ -15,14 +15,14 @@ const HEAD: &str = "Allocation profile (sizes in bytes, cutoff = ";
 const TITLE: &str = "________________Size__Instances__Average__Class________________";
 const TOTAL: &str = "--total--";
 
-/// What a program allocated, by class.
+/// The allocations of a program, by class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     /// Classes with fewer bytes are not listed.
     pub cutoff_bytes: u64,
     /// The classes, in the file's order.
     pub rows: Vec<Row>,
-    /// All classes together, in the file's own words.
+    /// All classes together, as the file gives them.
     pub total: Row,
 }
 
@@ -33,13 +33,13 @@ pub struct Row {
     pub class: String,
     /// The size of all objects ever allocated.
     pub bytes: u64,
-    /// Their number.
+    /// The number of these objects.
     pub count: u64,
 }
 
 impl Table {
-    /// The classes of `sites` with what was allocated of them, most bytes first. Those without any
-    /// are left out, classes of one name are one.
+    /// Returns the classes of `sites` with their allocations, most bytes first. Classes without
+    /// allocations are left out. Classes of the same name are one row.
     pub fn of(profile: &Profile, sites: &Sites) -> Self {
         let mut by_class: KeyedMap<&str, (u64, u64)> = KeyedMap::default();
         for site in &sites.rows {
@@ -61,10 +61,11 @@ impl Table {
     }
 }
 
-/// Writes the table as JDK 7 did, an empty line before and after it; the rows as they are.
+/// Writes the table as JDK 7 did, with an empty line before and after it. The rows are taken as
+/// they are.
 ///
 /// # Errors
-/// As the sink fails.
+/// The errors of the sink.
 pub fn write(mut out: impl Write, table: &Table) -> io::Result<()> {
     writeln!(out, "\n{HEAD}{} bytes):\n\n{TITLE}", table.cutoff_bytes)?;
     let mut line = |row: &Row, name: &str| {
@@ -78,17 +79,18 @@ pub fn write(mut out: impl Write, table: &Table) -> io::Result<()> {
     writeln!(out)
 }
 
-/// Reads the tables among what a program printed; a title may be that of any JDK, or spread by
+/// Reads the tables in the output of a program. A title may be that of any JDK, or may be spread by
 /// blanks.
 ///
 /// # Errors
-/// [`Error::Ascii`] with the line that cannot be understood, or the last one if there is no table.
+/// [`Error::Ascii`] with the line that cannot be understood, or with the last line if there is no
+/// table.
 pub fn tables(input: impl Read) -> Result<Vec<Table>, Error> {
     Ok(Reader::read(input)?.tables)
 }
 
-/// Reads the tables among what a program printed as one profile, in which they are added up: those
-/// of a program that printed several have what was allocated from one to the next.
+/// Reads the tables in the output of a program as one profile, in which they are added up. If a
+/// program printed several tables, each holds the allocations since the one before.
 ///
 /// # Errors
 /// As [`tables`].
@@ -123,7 +125,7 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
     Ok(profile)
 }
 
-/// Whether a table begins in `head`, at the beginning of a line.
+/// Whether a line of `head` begins a table.
 pub fn recognise(head: &[u8]) -> bool {
     head.split(|&byte| byte == b'\n').any(|line| line.starts_with(HEAD.as_bytes()))
 }
@@ -133,13 +135,13 @@ struct Reader {
     tables: Vec<Table>,
     notes: Vec<String>,
     at: At,
-    /// Lines of the program's own.
+    /// Lines of the program's own output.
     other_lines: usize,
 }
 
 #[derive(Default)]
 enum At {
-    /// What the program printed.
+    /// The output of the program.
     #[default]
     Output,
     /// Before the titles of a table.
@@ -153,7 +155,7 @@ impl Reader {
         let mut lines = LineReader::new(input);
         let mut reader = Self::default();
         while lines.next()?.is_some() {
-            // Of a last line without a line end the class may not be whole.
+            // The class in a last line without a line end may be incomplete.
             let is_whole = !lines.is_cut() || lines.last().ends_with(TOTAL.as_bytes());
             if is_whole {
                 let read = reader.line(lines.last(), lines.line());
@@ -219,7 +221,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Takes a table that ends before its total: the sum of its rows stands for it.
+    /// Takes a table that ends before its total. The sum of its rows stands for the total.
     fn cut(&mut self, mut table: Table, line: usize) {
         for row in &table.rows {
             table.total.bytes = table.total.bytes.saturating_add(row.bytes);
@@ -236,17 +238,17 @@ fn is_title(line: &[u8]) -> bool {
     words == b"SizeInstancesAverageClass"
 }
 
-/// Bytes, count and class; the average is found from these.
+/// Returns bytes, count and class. The average follows from these.
 fn row(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     let rest = &mut &line[..];
     let (bytes, count, average) = (word(rest)?, word(rest)?, word(rest)?);
     number(average)?;
-    // The class stands behind two blanks, of which `word` took one.
+    // The class stands after two blanks, of which `word` took one.
     let class = rest.strip_prefix(b" ").unwrap_or(rest);
     (!class.is_empty()).then_some((number(bytes)?, number(count)?, class))
 }
 
-/// A class's name as `Class.getName` gives it: `int[]` is `[I`, `A[]` is `[LA;`.
+/// Returns a class's name as `Class.getName` gives it: `int[]` is `[I`, `A[]` is `[LA;`.
 fn external(class: &str) -> String {
     let element = class.trim_end_matches("[]");
     let dimensions = (class.len() - element.len()) / 2;
@@ -260,7 +262,7 @@ fn external(class: &str) -> String {
     "[".repeat(dimensions) + &element
 }
 
-/// The reverse of [`external`].
+/// Reverses [`external`].
 fn source_form(class: &str) -> String {
     if class.starts_with('[') { names::from_signature(class) } else { class.to_owned() }
 }
@@ -269,7 +271,7 @@ fn source_form(class: &str) -> String {
 mod tests {
     use super::*;
 
-    /// As printed by a JVM of JDK 1.3, its title spread by the page it was published on.
+    /// The output of a JVM of JDK 1.3. Its title is spread by the page on which it was published.
     const JDK_1_3: &str = "\
 the program's output
 Allocation profile (sizes in bytes, cutoff = 0 bytes):
@@ -336,7 +338,7 @@ ________________Size__Instances__Average__Class________________
         assert!(String::from_utf8(written).unwrap().contains("       10  [[I\n"));
     }
 
-    /// The tables between two moments have what was allocated there.
+    /// Each of several tables holds what was allocated since the one before.
     #[test]
     fn several_tables_are_added_up() {
         let profile = read(format!("{JDK_7}{JDK_1_3}").as_bytes()).unwrap();
@@ -352,7 +354,7 @@ ________________Size__Instances__Average__Class________________
         assert!(recognise(JDK_1_3.as_bytes()) && !recognise(b"an Allocation profile (sizes"));
     }
 
-    /// A table that is cut off has the rows that are there.
+    /// A table that is cut off has the rows that are present.
     #[test]
     fn cut_tables_are_read_as_far_as_they_go() {
         let first = JDK_7.find("\n            13491592").unwrap() + 1;

@@ -11,43 +11,46 @@ pub use writer::Writer;
 
 /// The line that ends the header's prose.
 const PROSE_END: &str = "--------";
-/// Leads a line of the accounting, which stands in the prose of files that perk's tool wrote.
+/// The beginning of a line of the accounting, which stands in the prose of files that perk's tool
+/// wrote.
 const ACCOUNTING: &str = "    perk: ";
-/// The serial number of the trace that tells, right before SITES, that their numbers are
-/// estimates. Those of other traces begin above it, and no row refers to it.
+/// The serial number of the trace that announces, right before SITES, that their numbers are
+/// estimates. The serial numbers of other traces begin above it, and no row refers to it.
 const ESTIMATE_SERIAL: u32 = 299_999;
-/// That trace's only frame: this, the bytes, and what follows.
+/// The only frame of that trace: this text, the bytes, and the text that follows.
 const ESTIMATE: (&str, &str) = ("perk.estimate(one sample in ", " bytes:Unknown line)");
-/// The serial number of the first trace that tells, right before CPU SAMPLES, that the next such
-/// section counts them again; those of others go down from it.
+/// The serial number of the first trace that announces, right before CPU SAMPLES, that the next
+/// such section counts them again. The serial numbers of further such traces go down from it.
 const INTERIM_SERIAL: u32 = 299_998;
-/// Such a trace's only frame.
+/// The only frame of such a trace.
 const INTERIM: &str = "perk.interim(the next section counts these again:Unknown line)";
-/// What SITES says of its order.
+/// The texts by which SITES gives its order.
 const BY_LIVE: &str = "ordered by live bytes";
 const BY_ALLOCATED: &str = "ordered by allocated bytes";
-/// What MONITOR TIME has behind the class of a monitor, and behind that of a lock that threads park
-/// for.
+/// The texts in MONITOR TIME after the class of a monitor, and after the class of a lock that
+/// threads park for.
 const JAVA_MONITOR: &str = " (Java)";
 const PARKING: &str = " (Parking)";
-/// Behind the name of one of the JVM itself, in files of the agents before JDK 5.
+/// The text after the name of a monitor of the JVM itself, in files of the agents before JDK 5.
 const RAW_MONITOR: &str = " (Raw)";
-/// Stands for a thread that is not known in WAIT and its like.
+/// The name for an unknown thread in WAIT and similar lines.
 const UNKNOWN_THREAD: &str = "<unknown thread>";
 
-/// Whether a text begins so: with the header, or, where it is an excerpt, with any record, maybe
-/// after some lines of prose. Excerpts may be indented.
+/// Whether `head` begins a text of this format: with the header or, in an excerpt, with any record,
+/// possibly after some lines of prose. Excerpts may be indented.
 pub(crate) fn recognise(head: &[u8]) -> bool {
     let mut lines = head.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_start);
     !head.contains(&0) && lines.any(|line| begins_record(line) || reader::is_cpu_title(line))
 }
 
-/// What follows `BEGIN (total = ` in the first line of CPU TIME, also where its title is `CPU TIMES`.
+/// Returns the text after `BEGIN (total = ` in the first line of CPU TIME, also if its title is
+/// `CPU TIMES`.
 fn cpu_time_total(line: &[u8]) -> Option<&[u8]> {
     after_cpu_time(line)?.strip_prefix(b" BEGIN (total = ")
 }
 
-/// What follows the title `CPU TIME (ms)`, which may be `CPU TIMES`, and without the unit.
+/// Returns the text after the title `CPU TIME (ms)`, which may be `CPU TIMES` and may lack the
+/// unit.
 fn after_cpu_time(line: &[u8]) -> Option<&[u8]> {
     let rest = line.strip_prefix(b"CPU TIME")?;
     let rest = rest.strip_prefix(b"S").unwrap_or(rest);

@@ -1,5 +1,5 @@
 //! The binary format (`format=b`): 1.0, 1.0.1 and 1.0.2 are read, 1.0.2 with 8-byte ids is written.
-//! Perk's extended form is the same with records of its own.
+//! Perk's extended form is the same format with additional records.
 //!
 //! Source of the format: the HPROF manual's record tables and files of the JDK 8 agent; see
 //! `docs/formats/hprof.md`.
@@ -36,7 +36,7 @@ pub(crate) mod tag {
     pub(crate) const EXTENDED: u8 = crate::format::EXTENDED_TAG;
     pub(crate) const NODES: u8 = 0xF1;
     pub(crate) const TRACES: u8 = 0xF2;
-    // These six stand in files of form 1 alone, where SECTION holds them now.
+    // These six stand only in files of form 1. Later forms have SECTION instead.
     pub(crate) const ALL_CPU_SAMPLES: u8 = 0xF3;
     pub(crate) const CPU_TIMES: u8 = 0xF4;
     pub(crate) const CALL_EDGES: u8 = 0xF5;
@@ -50,7 +50,7 @@ pub(crate) mod tag {
     pub(crate) const SECTION: u8 = 0xFD;
     pub(crate) const FRAME_KINDS: u8 = 0xFE;
 
-    /// Whether records of this kind are read whole; those of heap dumps are read in parts.
+    /// Whether records of this kind are read whole. Those of heap dumps are read in parts.
     pub(crate) fn has_body(tag: u8) -> bool {
         matches!(
             tag,
@@ -65,7 +65,7 @@ pub(crate) mod tag {
         )
     }
 
-    /// What people call it.
+    /// The name of a record's kind.
     pub(crate) fn name(tag: u8) -> &'static str {
         match tag {
             UTF8 => "UTF8",
@@ -102,51 +102,51 @@ pub(crate) mod tag {
     }
 }
 
-/// Begins the text of the UTF8 record that carries perk's accounting. Nothing refers to that
-/// record, so other readers pass over it.
+/// The beginning of the text of the UTF8 record that carries perk's accounting. No record refers to
+/// it, so other readers pass over it.
 const ACCOUNTING: &str = "perk accounting\n";
-/// That record's id.
+/// The id of that record.
 const ACCOUNTING_ID: u64 = NAME;
 
-/// Begins the text of the UTF8 record, to which nothing refers either, that stands before ALLOC
-/// SITES whose numbers are estimates; the bytes between two samples follow.
+/// The beginning of the text of the UTF8 record that stands before ALLOC SITES whose numbers are
+/// estimates. The bytes between two samples follow. No record refers to it.
 const ESTIMATE: &str = "perk estimate\nsample_interval_bytes=";
-/// That record's id.
+/// The id of that record.
 const ESTIMATE_ID: u64 = THREAD_NAME;
 
-/// Is the text of the UTF8 record that stands before CPU SAMPLES that the next such record counts
-/// again. Nothing refers to it.
+/// The text of the UTF8 record that stands before CPU SAMPLES that the next such record counts
+/// again. No record refers to it.
 const INTERIM: &str = "perk interim\n";
-/// The first such record's id; others go up from it.
+/// The id of the first such record. The ids of further ones go up from it.
 const INTERIM_ID: u64 = 0x8 << 32;
 
-/// Begins the text of the UTF8 record, to which nothing refers either, that stands before a record
-/// with numbers that have no room in its four bytes, and are written as 2^32 - 1 there. All of these
-/// follow in their order, a line each.
+/// The beginning of the text of the UTF8 record that stands before a record with numbers that do
+/// not fit four bytes, and are written as 2^32 - 1 there. All of these follow in their order, one
+/// per line. No record refers to it.
 const WIDE: &str = "perk wide numbers\n";
-/// The first such record's id; others go up from it.
+/// The id of the first such record. The ids of further ones go up from it.
 const WIDE_ID: u64 = 0xc << 32;
 
-/// The form of extended files, as their first record gives it. Files of form 1 have a record of its
-/// own for each kind of section.
+/// The form of extended files, as their first record gives it. Files of form 1 have a separate
+/// record type for each kind of section.
 const EXTENDED_FORM: u32 = 2;
 
-/// Ids are table positions, from 1; as with the original agent the leading digit tells the table.
+/// Ids are table positions, from 1. As with the original agent, the leading digit gives the table.
 const NAME: u64 = 0xa << 32;
 const THREAD_NAME: u64 = 0xb << 32;
-/// So high that no object of the heap has the id.
+/// This is so high that no object of the heap has the id.
 const CLASS_OBJECT: u64 = 0x6 << 60;
 const FRAME: u64 = 0x7 << 32;
 
-/// SECTION: since when the numbers count, by its number.
+/// SECTION: the spans that the numbers cover, by their number.
 const SPANS: [Span; 3] = [Span::SinceLast, Span::Interim, Span::SinceStart];
 /// SECTION: the rows have subjects.
 const HAS_SUBJECTS: u8 = 0x1;
 /// SECTION: the rows are of pairs of methods.
 const IS_BY_PAIR: u8 = 0x2;
-/// SECTION: a column of another tool.
+/// SECTION: the column is of another tool.
 const IS_OTHER: u8 = 0x1;
-/// SECTION: rows are left out, and a column's total is that of the others.
+/// SECTION: rows are left out, and a column's total is the total of the rows that are written.
 const IS_PARTIAL: u8 = 0x2;
 /// SECTION: nothing is known of a column.
 const IS_UNKNOWN: u8 = 0x4;
@@ -156,18 +156,19 @@ const CLASS_SUBJECT: u8 = 1;
 const LOCK_SUBJECT: u8 = 2;
 const FIELD_SUBJECT: u8 = 3;
 
-/// METRIC and SECTION: what is counted, by its number.
+/// METRIC and SECTION: the units, by their number.
 const UNITS: [Unit; 3] = [Unit::Count, Unit::Nanoseconds, Unit::Bytes];
 
-/// ALL SITES: it is not known what lives.
+/// ALL SITES: it is not known which objects live.
 const LIVE_IS_UNKNOWN: u8 = 0x10;
-/// ALL SITES: rows are left out, and the totals are those of the others, but for the live bytes.
+/// ALL SITES: rows are left out, and the totals, except that of the live bytes, are those of the
+/// rows that are written.
 const SITES_ARE_LEFT_OUT: u8 = 0x20;
 /// HEAP HISTOGRAM: the file ended inside the dump.
 const HEAP_IS_CUT: u8 = 0x2;
-/// HEAP HISTOGRAM: it is told how the sizes were found.
+/// HEAP HISTOGRAM: the layout that the sizes follow from is given.
 const HEAP_HAS_LAYOUT: u8 = 0x4;
-/// HEAP HISTOGRAM: by addresses.
+/// HEAP HISTOGRAM: the layout was found from addresses.
 const HEAP_IS_INFERRED: u8 = 0x8;
 
 /// CONTROL SETTINGS: allocations are recorded.
@@ -178,7 +179,7 @@ const FLAG_CPU_SAMPLES: u32 = 0x2;
 /// ALLOC SITES: the types of elements.
 const NO_ARRAY: u8 = 0;
 const OBJECT_ARRAY: u8 = 2;
-/// The classes whose elements are of a primitive type, and its number.
+/// The array classes with elements of a primitive type, and their numbers.
 const ARRAYS: [(&str, u8); 8] = [
     ("boolean[]", 4),
     ("char[]", 5),

@@ -1,6 +1,6 @@
-//! Why a file cannot be read.
+//! The reasons why a file cannot be read.
 
-/// What is wrong with a file, and where.
+/// A fault in a file, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -9,15 +9,15 @@ pub enum Error {
         "not an HPROF file: it does not begin with \"JAVA PROFILE 1.0\" (the first bytes are {found})"
     )]
     NotHprof {
-        /// The first bytes, made printable.
+        /// The first bytes, in printable form.
         found: String,
     },
-    /// The input cannot be read on.
+    /// The input cannot be read further.
     #[error("{message}")]
     Input {
-        /// What kind of failure it was.
+        /// The kind of the failure.
         kind: std::io::ErrorKind,
-        /// What the system said.
+        /// The system's message.
         message: String,
     },
     /// A fault in a binary file.
@@ -25,15 +25,15 @@ pub enum Error {
     Binary {
         /// Bytes from the beginning of the file to the record at fault.
         offset: usize,
-        /// What was found and what was expected.
+        /// The description of what was found and what was expected.
         what: String,
     },
     /// A binary file ends inside a record.
     #[error("offset {offset}: the file is cut off in {what}")]
     Cut {
-        /// Bytes from the beginning of the file to the record that is not whole.
+        /// Bytes from the beginning of the file to the incomplete record.
         offset: usize,
-        /// What was expected there, and what is left.
+        /// The description of what was expected there, and what is left.
         what: String,
     },
     /// A fault in an ASCII file.
@@ -41,7 +41,7 @@ pub enum Error {
     Ascii {
         /// The line at fault, from 1.
         line: usize,
-        /// What was found and what was expected.
+        /// The description of what was found and what was expected.
         what: String,
     },
 }

@@ -1,4 +1,4 @@
-//! The formats that HPROF's agent and perk write, how a file tells them apart, and what each holds.
+//! The formats that HPROF's agent and perk write, how they are recognised, and what each can hold.
 
 use std::io;
 
@@ -13,7 +13,8 @@ pub enum Format {
     Ascii,
     /// Records: the agent's `format=b`.
     Binary,
-    /// Records with perk's own among them, which other readers pass over: holds everything exactly.
+    /// Records with additional ones of perk, which other readers pass over. It holds everything
+    /// exactly.
     Extended,
     /// The table of the agent's `cpu=old`, which is that of JDK 1.1's `java -prof`.
     Old,
@@ -33,12 +34,12 @@ pub(crate) enum SectionKind {
 }
 
 const MAGIC: &[u8] = b"JAVA PROFILE 1.0";
-/// Between a binary header's NUL and the first record: the size of ids and the date.
+/// The bytes between a binary header's NUL and the first record: the size of ids and the date.
 const SIZE_AND_DATE_BYTES: usize = 4 + 8;
 /// The tag of the first record of an extended file.
 pub(crate) const EXTENDED_TAG: u8 = 0xF0;
 
-/// The format of a file that begins with `bytes`; `None` if it is in none of them.
+/// Returns the format of a file that begins with `bytes`, or `None` if it is in none of them.
 pub fn recognise(bytes: &[u8]) -> Option<Format> {
     if old::recognise(bytes) {
         return Some(Format::Old);
@@ -60,7 +61,7 @@ pub fn recognise(bytes: &[u8]) -> Option<Format> {
 impl Format {
     const ALL: [Format; 4] = [Format::Ascii, Format::Binary, Format::Extended, Format::Old];
 
-    /// What people call it.
+    /// The usual name of the format.
     pub fn title(self) -> &'static str {
         match self {
             Format::Ascii => "HPROF text",
@@ -70,10 +71,10 @@ impl Format {
         }
     }
 
-    /// Whether all sections of `profile` have a place in this format, and their numbers.
+    /// Whether this format can hold all sections of `profile`, with their numbers.
     ///
     /// # Errors
-    /// One line that says what has none, and which formats hold it.
+    /// One line that names the section or numbers that do not fit, and the formats that hold them.
     pub fn holds(self, profile: &Profile) -> Result<(), String> {
         let is_kept = |event: &&Event| self == Format::Old && old::holds(event, profile);
         let sections =
@@ -95,8 +96,8 @@ impl Format {
         Err(format!("{title} has no place for {what}; {extended} has"))
     }
 
-    /// Whether sections of this kind are left out where they stand among others, as those who read
-    /// text look for what it has.
+    /// Whether sections of this kind are left out if they stand among others, as readers of text
+    /// look only for the sections that text has.
     fn leaves_out(self, section: SectionKind) -> bool {
         self == Format::Ascii
             && matches!(section, SectionKind::OtherMetrics | SectionKind::HeapHistogram)
@@ -134,12 +135,12 @@ impl Format {
     }
 }
 
-/// Whether an event has a number for which HPROF's records have 32 bits, and which needs more.
+/// Whether an event has a number that does not fit the 32 bits that HPROF's records have for it.
 fn is_large(event: &Event) -> bool {
     let is_large = |number: u64| number > u32::MAX.into();
     match event {
         Event::Section(section) => {
-            // ALLOC SITES has 64 bits for the totals of what was allocated.
+            // ALLOC SITES has 64 bits for the allocation totals.
             let is_wide = |metric: &Metric| {
                 matches!(metric, Metric::AllocatedBytes | Metric::AllocatedObjects)
             };
@@ -161,7 +162,8 @@ fn has_unknown(event: &Event) -> bool {
 }
 
 impl SectionKind {
-    /// The kind of an event; `None` for those that formats without a place for them leave out.
+    /// Returns the kind of an event, or `None` for events that are left out by formats that cannot
+    /// hold them.
     fn of(event: &Event) -> Option<Self> {
         match event {
             Event::ThreadStart(_) | Event::ThreadEnd(_) => None,
@@ -173,7 +175,7 @@ impl SectionKind {
         }
     }
 
-    /// The kind of a section, by its metrics.
+    /// Returns the kind of a section, by its metrics.
     pub(crate) fn of_section(head: &SectionHead) -> Self {
         if head.is_by_pair {
             Self::CallEdges

@@ -1,10 +1,10 @@
 //! HPROF files: the text and the binary format of the HPROF agent (JDK 1.2 to 8) and of perk, with
-//! perk's own records where it needs more; and the tables of `cpu=old` and `-Xaprof`.
+//! additional records of perk, and the tables of `cpu=old` and `-Xaprof`.
 //!
-//! All share one vocabulary, that of [`perk_profile`]: [`read`] makes a
-//! [`Profile`](perk_profile::Profile) of any, [`Writer`] prints one record by record (as the agent
-//! does) and [`write()`] whole. [`aprof`] stands apart, as its table has no traces. `docs/formats`
-//! has the formats byte by byte.
+//! All formats share the data model of [`perk_profile`]: [`read`] makes a
+//! [`Profile`](perk_profile::Profile) of any file, [`Writer`] writes one record by record (as the
+//! agent does) and [`write()`] writes a whole one. [`aprof`] stands apart, as its table has no
+//! traces. `docs/formats` describes the formats byte by byte.
 #![forbid(unsafe_code)]
 
 pub mod aprof;

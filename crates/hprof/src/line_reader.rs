@@ -1,30 +1,30 @@
-//! The lines of a text of any size, read through a buffer that grows with the longest line alone.
+//! The lines of a text of any size, read through a buffer that grows only with the longest line.
 
 use std::io::{self, Read};
 use std::ops::Range;
 
 /// The bytes read at once.
 const BUFFER_BYTES: usize = 1 << 18;
-/// The longest line that is read.
+/// The size of the longest line that is read.
 const LINE_LIMIT_BYTES: usize = 1 << 28;
 
-/// Lines, counted, without their ends: LF or CR LF.
+/// A reader of lines, which counts them and removes their ends: LF or CR LF.
 #[derive(Debug)]
 pub struct LineReader<R> {
     input: R,
     buffer: Vec<u8>,
-    /// The part of the buffer that is read and not given out yet.
+    /// The part of the buffer that is read and not returned yet.
     start: usize,
     end: usize,
     line: usize,
     is_cut: bool,
     has_failed: bool,
-    /// The part of the buffer that was given out last.
+    /// The part of the buffer that was returned last.
     last: Range<usize>,
 }
 
 impl<R: Read> LineReader<R> {
-    /// Reads lines of `input`, which needs no buffer of its own.
+    /// Returns a reader of the lines of `input`, which needs no buffer of its own.
     pub fn new(input: R) -> Self {
         let buffer = vec![0; BUFFER_BYTES];
         Self {
@@ -39,26 +39,28 @@ impl<R: Read> LineReader<R> {
         }
     }
 
-    /// The number of the line given out last, from 1.
+    /// Returns the number of the last line returned, from 1.
     pub fn line(&self) -> usize {
         self.line
     }
 
-    /// Whether the line given out last has no end: it is the file's last, and may be cut off.
+    /// Whether the last line returned has no end. It is then the file's last, and may be cut off.
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// Whether the input failed at its end, such as a packed file that is cut off. The line that it
-    /// failed in has not been given out.
+    /// Whether the input failed at its end, such as a packed file that is cut off. The line in
+    /// which it failed has not been returned.
     pub fn has_failed(&self) -> bool {
         self.has_failed
     }
 
-    /// The next line; `None` at the end of the input, and where it fails with `UnexpectedEof`.
+    /// Returns the next line, or `None` at the end of the input or if it fails with
+    /// `UnexpectedEof`.
     ///
     /// # Errors
-    /// As the input fails otherwise; and of kind `InvalidData` where a line is longer than 256 MiB.
+    /// Other errors of the input, and an error of kind `InvalidData` if a line is longer than 256
+    /// MiB.
     #[inline]
     #[expect(clippy::should_implement_trait, reason = "a line borrows the reader's buffer")]
     pub fn next(&mut self) -> io::Result<Option<&[u8]>> {
@@ -71,14 +73,14 @@ impl<R: Read> LineReader<R> {
         Ok(Some(self.last()))
     }
 
-    /// The line given out last, again. (Unlike that, it leaves the reader free to be asked for the
-    /// line's number meanwhile.)
+    /// Returns the last line again. (Unlike [`LineReader::next`], this leaves the reader free, so
+    /// that the line's number can be read meanwhile.)
     #[inline]
     pub fn last(&self) -> &[u8] {
         &self.buffer[self.last.clone()]
     }
 
-    /// The line that [`LineReader::next`] will give out, and that stays the next one.
+    /// Returns the line that [`LineReader::next`] will return, and does not move past it.
     ///
     /// # Errors
     /// As [`LineReader::next`].
@@ -88,7 +90,7 @@ impl<R: Read> LineReader<R> {
         Ok(Some(without_cr(&self.buffer[self.start..self.start + length])))
     }
 
-    /// The length of the next line, and whether it has an end.
+    /// Returns the length of the next line, and whether it has an end.
     #[inline]
     fn find(&mut self) -> io::Result<Option<(usize, bool)>> {
         let mut searched = 0;
@@ -142,7 +144,7 @@ fn without_cr(line: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
 
-    /// Gives out a byte at a time.
+    /// A reader that returns one byte at a time.
     struct Slowly<'a>(&'a [u8]);
 
     impl Read for Slowly<'_> {

@@ -1,10 +1,10 @@
-//! What the lines of texts are made of, and what makes messages of them.
+//! The elements of the lines of texts, and their form in messages.
 
 use std::borrow::Cow;
 
 use perk_profile::{Method, MethodId, Profile, mutf8, names};
 
-/// The next word of `line`, which white space ends, and what is left behind one blank.
+/// Takes the next word off `line`, up to white space. One blank after it is removed as well.
 pub(crate) fn word<'t>(line: &mut &'t [u8]) -> Option<&'t [u8]> {
     let text = line.trim_ascii_start();
     let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
@@ -21,8 +21,8 @@ pub(crate) fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() { None } else { digits.iter().try_fold(0, add) }
 }
 
-/// A counter of the original's, which prints some of 32 bits as negative numbers when they have
-/// grown over the half; with what follows it, and whether it was so.
+/// Returns a counter of the original agent, whether it was negative, and the text that follows. The
+/// original prints some 32-bit counters as negative numbers once they are 2^31 or more.
 pub(crate) fn counter(text: &[u8]) -> Option<(u64, bool, &[u8])> {
     let (is_negative, digits) = match text.strip_prefix(b"-") {
         Some(digits) => (true, digits),
@@ -38,7 +38,7 @@ pub(crate) fn counter(text: &[u8]) -> Option<(u64, bool, &[u8])> {
     }
 }
 
-/// A percentage with two decimals, in hundredths.
+/// Returns a percentage with two decimals, in hundredths.
 pub(crate) fn hundredths(percent: &[u8]) -> Option<u32> {
     let number_part = percent.strip_suffix(b"%")?;
     let (whole, decimals) = number_part.split_at_checked(number_part.len().checked_sub(3)?)?;
@@ -51,8 +51,8 @@ pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
     mutf8::decode(bytes)
 }
 
-/// The source form of a class's name as files of all ages have it: `java/lang/String` and `[[B` of
-/// JDK 1.1 to 1.4, `char []` of JDK 1.2, and what is in source form already.
+/// Returns the source form of a class's name as files of all ages have it: `java/lang/String` and
+/// `[[B` of JDK 1.1 to 1.4, `char []` of JDK 1.2, and names that are in source form already.
 pub(crate) fn source_form(name: &str) -> Cow<'_, str> {
     if name.starts_with('[') {
         return Cow::Owned(names::from_signature(name));
@@ -63,14 +63,14 @@ pub(crate) fn source_form(name: &str) -> Cow<'_, str> {
     if is_internal(name) { Cow::Owned(name.replace('/', ".")) } else { Cow::Borrowed(name) }
 }
 
-/// Whether slashes stand where source has dots. (They also begin the last part of the name of a
-/// hidden class, which is a number.)
+/// Whether slashes stand in place of the dots of source form. (Slashes also begin the last part of
+/// the name of a hidden class, which is a number.)
 fn is_internal(name: &str) -> bool {
     let begins = |part: &str| part.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '$');
     name.contains('/') && !name.contains('.') && name.split('/').all(begins)
 }
 
-/// Where the signature of `class.method(…)…` begins.
+/// Returns the position of the signature in `class.method(…)…`.
 pub(crate) fn signature_at(method: &str) -> Option<usize> {
     let at = method.rfind('(')?;
     let (_, result) = method[at..].rsplit_once(')')?;
@@ -80,7 +80,7 @@ pub(crate) fn signature_at(method: &str) -> Option<usize> {
     is_type.then_some(at)
 }
 
-/// The method of `class.method(…)…`, also where a blank stands before the signature, as in JDK 1.1.
+/// Returns the method of `class.method(…)…`. A blank may stand before the signature, as in JDK 1.1.
 pub(crate) fn method(name: &str, profile: &mut Profile) -> MethodId {
     let (name, signature) = match signature_at(name) {
         Some(at) => (name[..at].trim_end(), Some(&name[at..])),
@@ -94,9 +94,9 @@ pub(crate) fn method(name: &str, profile: &mut Profile) -> MethodId {
     symbols.method(Method { class, name, signature, source: None })
 }
 
-/// A line's beginning, for a message.
+/// Returns a line's beginning, for a message.
 pub(crate) fn cut(line: &[u8]) -> String {
-    // More than 80 characters never take more bytes.
+    // 80 characters never take more than 400 bytes.
     let text = text(&line[..line.len().min(400)]);
     match text.char_indices().nth(80) {
         Some((end, _)) => format!("{}…", text[..end].escape_debug()),
@@ -104,7 +104,7 @@ pub(crate) fn cut(line: &[u8]) -> String {
     }
 }
 
-/// Names pass through as they are, as the original printed them, but for the two characters that
+/// Returns a name as it is, as the original agent printed it, except for the two characters that
 /// would break the line.
 pub(crate) fn one_line(name: &str) -> Cow<'_, str> {
     if name.contains(['\n', '\r']) {

@@ -1,5 +1,5 @@
-//! The table of `cpu=old`: calls by callee and caller; and what JDK 1.1's `java -prof` has besides:
-//! the memory in use, and the objects that were left.
+//! The table of `cpu=old`: calls by callee and caller. The output of JDK 1.1's `java -prof` has in
+//! addition the memory in use, and the objects that were left.
 //!
 //! Source of the format: files of the JDK 8 agent, and descriptions of JDK 1.1's; see
 //! `docs/formats/old.md`.
@@ -15,18 +15,18 @@ use crate::lines::{counter, cut, method, one_line, signature_at, text};
 use crate::units::{from_ms, to_ms};
 use crate::{Error, LineReader};
 
-/// The first line.
+/// The first line of a table.
 pub(crate) const TITLE: &str = "count callee caller time\n";
-/// As one book has it.
+/// The first line as one book has it.
 const SHORT_TITLE: &str = "callee caller time";
 const NO_CALLEE: &str = "<unknown callee>";
 const NO_CALLER: &str = "<unknown caller>";
 
-/// Writes one table; its rows are taken as they are (see [`CallEdges::rank`]). Threads are not
-/// told apart: rows of several threads print alike. Times are in whole milliseconds.
+/// Writes one table. Its rows are taken as they are (see [`CallEdges::rank`]). The text does not
+/// distinguish threads: rows of several threads print alike. Times are in whole milliseconds.
 ///
 /// # Errors
-/// As the sink fails.
+/// The errors of the sink.
 pub fn write(mut out: impl Write, profile: &Profile, edges: &CallEdges) -> io::Result<()> {
     out.write_all(TITLE.as_bytes())?;
     let name = |method: Option<MethodId>, none: &str| match method {
@@ -44,7 +44,7 @@ pub fn write(mut out: impl Write, profile: &Profile, edges: &CallEdges) -> io::R
     Ok(())
 }
 
-/// Writes all tables of `profile`, as far as [`holds`] says that they have a place.
+/// Writes all tables of `profile` that the format can hold, by [`holds`].
 pub(crate) fn write_all(mut out: impl Write, profile: &Profile) -> io::Result<()> {
     for event in &profile.events {
         match event {
@@ -62,40 +62,42 @@ pub(crate) fn write_all(mut out: impl Write, profile: &Profile) -> io::Result<()
     out.flush()
 }
 
-/// Whether `event` has a place here: calls by callee and caller, and objects by class alone.
+/// Whether the format can hold `event`: calls by callee and caller, and objects by class alone.
 pub(crate) fn holds(event: &Event, profile: &Profile) -> bool {
     let Event::Section(section) = event else { return false };
     section.head.is_by_pair
         || Sites::of(section).is_some_and(|sites| objects::are_by_class(profile, &sites))
 }
 
-/// Whether a file begins so: with the table of calls, or another of JDK 1.1's.
+/// Whether `head` begins a file of this format: with the table of calls, or another table of JDK
+/// 1.1.
 pub(crate) fn recognise(head: &[u8]) -> bool {
     let head = head.trim_ascii_start();
     let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii_end();
-    // A title is one with its line end: other text may go on so.
+    // A title must have its line end, as other text may begin in the same way.
     (is_title(line) || objects::is_title(line)) && line.len() < head.len() || objects::begins(line)
 }
 
-/// Whether `line` is the title of calls; the JVMs before JDK 1.1 begin it with `# `.
+/// Whether `line` is the title of calls. The JVMs before JDK 1.1 begin it with `# `.
 pub(crate) fn is_title(line: &[u8]) -> bool {
     let line = line.trim_ascii_end();
     let line = line.strip_prefix(b"# ").unwrap_or(line);
     [TITLE.trim_end(), SHORT_TITLE].iter().any(|title| title.as_bytes() == line)
 }
 
-/// Reads a file of one dump or several, or an excerpt; of one that is cut off, what there is.
+/// Reads a file of one dump or several, or an excerpt. A file that is cut off is read as far as it
+/// goes.
 ///
 /// # Errors
-/// [`Error::Ascii`] with the line that cannot be understood, or the last one if there is nothing to
-/// read.
+/// [`Error::Ascii`] with the line that cannot be understood, or with the last line if there is
+/// nothing to read.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut lines = LineReader::new(input);
     let mut reader = Reader::default();
     let mut is_cut = false;
     while lines.next()?.is_some() {
         if lines.is_cut() {
-            // Its last number may miss digits.
+            // The last number of the line may lack digits.
             is_cut = true;
             break;
         }
@@ -127,9 +129,9 @@ struct Reader {
     edges: Option<CallEdges>,
     summary: Option<HeapSummary>,
     sites: Option<Sites>,
-    /// A row whose caller stands in the next line, as books break them.
+    /// A row whose caller stands in the next line, as books print them.
     half_row: Option<String>,
-    /// Counters that have overflown.
+    /// The number of counters that have overflowed.
     wrapped: usize,
 }
 
@@ -163,7 +165,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Takes a line of one of the other tables; false if it is none.
+    /// Takes a line of one of the other tables. Returns false if it is not one.
     fn object_line(&mut self, line: &[u8], number: usize) -> bool {
         match Row::of(line) {
             Some(Row::Title) => {}
@@ -189,7 +191,7 @@ impl Reader {
         true
     }
 
-    /// Adds what was read since the last title.
+    /// Adds the data that was read since the last title.
     fn close_dump(&mut self) {
         if let Some(edges) = self.edges.take() {
             let section = edges.section(&mut self.profile);
@@ -201,7 +203,7 @@ impl Reader {
     }
 }
 
-/// `count callee caller ms`
+/// Parses `count callee caller ms`.
 pub(crate) fn row(line: &str, profile: &mut Profile, wrapped: &mut usize) -> Option<CallEdge> {
     let (count, rest) = line.split_once(' ')?;
     let (names, ms) = rest.trim_end().rsplit_once(' ')?;
@@ -226,7 +228,7 @@ fn is_half_row(line: &str) -> bool {
     })
 }
 
-/// `line` without blanks in empty parentheses, as books set them.
+/// Returns `line` without blanks in empty parentheses, as books print them.
 fn tight(line: &str) -> String {
     let mut parts = line.split('(');
     let mut tight = parts.next().unwrap_or_default().to_owned();
@@ -238,7 +240,8 @@ fn tight(line: &str) -> String {
     tight
 }
 
-/// The two methods of a row: names may hold blanks, so that what ends in a signature counts.
+/// Returns the two methods of a row. Names may hold blanks, so the end of a signature separates
+/// them.
 fn callee_and_caller(names: &str) -> Option<(Option<&str>, Option<&str>)> {
     if let Some(callee) = names.strip_suffix(NO_CALLER).and_then(|rest| rest.strip_suffix(' ')) {
         return Some(((callee != NO_CALLEE).then_some(callee), None));
@@ -332,7 +335,7 @@ mod tests {
         assert_eq!(profile.notes, ["2 negative counters were taken as having grown over 2^31"]);
     }
 
-    /// All four tables, twice; what has a place is written again.
+    /// All four tables, twice. Those that the format can hold are written again.
     #[test]
     fn all_tables_of_jdk_1_1_are_kept() {
         let text = "\

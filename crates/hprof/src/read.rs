@@ -6,14 +6,14 @@ use perk_profile::Profile;
 
 use crate::{Error, Format, ascii, binary, old, recognise};
 
-/// How much of a file is looked at to tell its format.
+/// The bytes of a file that are looked at to recognise its format.
 const HEAD_BYTES: u64 = 4096;
 
-/// Reads a profile; its first bytes tell the format.
+/// Reads a profile. The first bytes of `input` show the format.
 ///
 /// # Errors
-/// [`Error`] with the offset or line of the first thing that cannot be understood, or as the input
-/// fails.
+/// [`Error`] with the offset or line of the first thing that cannot be understood, or the error of
+/// the input.
 pub fn read(mut input: impl Read) -> Result<Profile, Error> {
     let mut head = Vec::new();
     input.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;

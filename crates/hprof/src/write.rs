@@ -11,8 +11,8 @@ use crate::format::SectionKind;
 use crate::heap::{Context, HeapCounts, HeapOptions};
 use crate::{BinaryForm, Format, ascii, binary, old};
 
-/// What a file is told of a thread that started. The names stand here and not in a profile, as an
-/// agent need not keep those of threads that are gone.
+/// The data that a file has of a thread's start. The names stand here and not in a profile, as an
+/// agent need not keep the names of threads that have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadStart<'a> {
     /// Its serial number.
@@ -21,14 +21,14 @@ pub struct ThreadStart<'a> {
     pub object_id: u64,
     /// Its name.
     pub name: &'a str,
-    /// The name of its thread group, where it has one.
+    /// The name of its thread group, if it has one.
     pub group: Option<&'a str>,
-    /// The name of that group's parent, where it has one.
+    /// The name of that group's parent, if it has one.
     pub parent_group: Option<&'a str>,
 }
 
 impl<'a> ThreadStart<'a> {
-    /// A thread that a profile knows.
+    /// Returns the data of a thread of a profile.
     pub fn of(profile: &'a Profile, thread: ThreadId) -> Self {
         let thread = profile.get_thread(thread);
         let text = |name| profile.symbols.strings.get(name);
@@ -42,25 +42,25 @@ impl<'a> ThreadStart<'a> {
     }
 }
 
-/// A writer of any format: the agent calls it as things happen.
+/// A writer of any format, which the agent calls as events happen.
 ///
-/// Sections that the format does not hold are refused with an error of kind
-/// [`InvalidInput`](io::ErrorKind::InvalidInput) whose text says which formats do.
+/// Sections that the format cannot hold are refused with an error of kind
+/// [`InvalidInput`](io::ErrorKind::InvalidInput), whose text names the formats that can.
 #[derive(Debug)]
 pub enum Writer<W: Write> {
     /// Writes text.
     Ascii(ascii::Writer<W>),
-    /// Writes records, perk's own among them where the format is [`Format::Extended`].
+    /// Writes records, including perk's own if the format is [`Format::Extended`].
     Binary(binary::Writer<W>),
     /// Writes the table of `cpu=old`, which has neither a header nor threads.
     Old(W),
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a file: header and, in text, the description of the records.
+    /// Begins a file: the header and, in text, the description of the records.
     ///
     /// # Errors
-    /// As the sink fails; so do all other methods.
+    /// The errors of the sink. The same holds for all other methods.
     pub fn begin(out: W, format: Format, profile: &Profile) -> io::Result<Self> {
         Ok(match format {
             Format::Ascii => Self::Ascii(ascii::Writer::begin(out, profile)?),
@@ -75,15 +75,15 @@ impl<W: Write> Writer<W> {
         Ok(Self::Binary(binary::Writer::begin_in(out, form, profile)?))
     }
 
-    /// Sets the time stamp of the records to come: microseconds since the file was begun. Text has
-    /// none.
+    /// Sets the time stamp of the records to come, in microseconds since the file was begun. Text
+    /// does not have time stamps.
     pub fn set_elapsed_us(&mut self, elapsed_us: u64) {
         if let Self::Binary(writer) = self {
             writer.set_elapsed_us(elapsed_us);
         }
     }
 
-    /// Tells of a loaded class. Text has no record for it.
+    /// Writes the loading of a class. Text has no record for it.
     pub fn load_class(&mut self, profile: &Profile, class: ClassId) -> io::Result<()> {
         match self {
             Self::Binary(writer) => writer.load_class(profile, class),
@@ -91,7 +91,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Tells that a class was unloaded. Text has no record for it.
+    /// Writes the unloading of a class. Text has no record for it.
     pub fn unload_class(&mut self, class: ClassId) -> io::Result<()> {
         match self {
             Self::Binary(writer) => writer.unload_class(class),
@@ -99,7 +99,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Tells that a thread started.
+    /// Writes the start of a thread.
     pub fn thread_start(&mut self, thread: &ThreadStart<'_>) -> io::Result<()> {
         match self {
             Self::Ascii(writer) => writer.thread_start(thread),
@@ -108,7 +108,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Tells that the thread with this serial number ended.
+    /// Writes the end of the thread with this serial number.
     pub fn thread_end(&mut self, serial: u32) -> io::Result<()> {
         match self {
             Self::Ascii(writer) => writer.thread_end(serial),
@@ -117,8 +117,8 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes a section of CPU samples, and before it those of its traces that are not written
-    /// yet. The rows are taken as they are: see [`CpuSamples::rank`].
+    /// Writes a section of CPU samples. Those of its traces that are not written yet come first.
+    /// The rows are taken as they are: see [`CpuSamples::rank`].
     pub fn cpu_samples(&mut self, profile: &Profile, samples: &CpuSamples) -> io::Result<()> {
         match self {
             Self::Ascii(writer) => writer.cpu_samples(profile, samples),
@@ -127,8 +127,8 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes a section of call times, and before it those of its traces that are not written yet.
-    /// The rows are taken as they are: see [`CallTimes::rank`].
+    /// Writes a section of call times. Those of its traces that are not written yet come first. The
+    /// rows are taken as they are: see [`CallTimes::rank`].
     pub fn call_times(&mut self, profile: &Profile, times: &CallTimes) -> io::Result<()> {
         match self {
             Self::Ascii(writer) => writer.call_times(profile, times),
@@ -137,8 +137,8 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes calls by callee and caller: in text the table of `cpu=old`, which ends with the next
-    /// record. The rows are taken as they are: see [`CallEdges::rank`].
+    /// Writes calls by callee and caller. In text this is the table of `cpu=old`, which ends with
+    /// the next record. The rows are taken as they are: see [`CallEdges::rank`].
     pub fn call_edges(&mut self, profile: &mut Profile, edges: &CallEdges) -> io::Result<()> {
         match self {
             Self::Ascii(writer) => old::write(writer.out(), profile, edges),
@@ -150,8 +150,8 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes a section in the records that the format has for its metrics. Text has none for those of
-    /// other tools and of fields, and leaves them out.
+    /// Writes a section in the records that the format has for its metrics. Text has no records for
+    /// the metrics of other tools and of fields, and leaves them out.
     pub fn section(&mut self, profile: &Profile, section: &Section) -> io::Result<()> {
         match self {
             Self::Ascii(writer) => match section.view(profile) {
@@ -170,8 +170,8 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes allocation sites, and before them those of their traces that are not written yet. The
-    /// rows are taken as they are: see [`Sites::rank`].
+    /// Writes allocation sites. Those of their traces that are not written yet come first. The rows
+    /// are taken as they are: see [`Sites::rank`].
     pub fn sites(&mut self, profile: &Profile, sites: &Sites) -> io::Result<()> {
         match self {
             Self::Ascii(writer) => writer.sites(profile, sites),
@@ -185,8 +185,9 @@ impl<W: Write> Writer<W> {
     /// than each record needs; it may still be growing.
     ///
     /// # Errors
-    /// As the input or the sink fails; or of kind [`InvalidData`](io::ErrorKind::InvalidData) with
-    /// the offset of what is wrong with the input. The file then ends in a dump without its end.
+    /// The errors of the input and of the sink, and errors of kind
+    /// [`InvalidData`](io::ErrorKind::InvalidData) with the offset of a fault in the input. After
+    /// an error the file ends in a dump without its end.
     pub fn heap_dump(
         &mut self,
         profile: &mut Profile,
@@ -201,7 +202,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Tells that a thread waits, or has waited.
+    /// Writes the waiting of a thread, at its beginning or end.
     pub fn wait(&mut self, profile: &Profile, wait: &WaitEvent) -> io::Result<()> {
         match self {
             Self::Ascii(writer) => writer.wait(profile, wait),
@@ -210,8 +211,8 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes a dump of threads and monitors, and before it those of its traces that are not written
-    /// yet.
+    /// Writes a dump of threads and monitors. Those of its traces that are not written yet come
+    /// first.
     pub fn monitor_dump(&mut self, profile: &Profile, dump: &MonitorDump) -> io::Result<()> {
         match self {
             Self::Ascii(writer) => writer.monitor_dump(profile, dump),
@@ -220,9 +221,9 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes waiting for locks, and before it those of its traces that are not written yet. The rows
-    /// are taken as they are: see [`MonitorTimes::rank`]. Text has no place for rows that were never
-    /// blocked, nor for what the others waited to be notified.
+    /// Writes the waiting for locks. Those of its traces that are not written yet come first. The
+    /// rows are taken as they are: see [`MonitorTimes::rank`]. Text cannot hold rows that were
+    /// never blocked, or the times that the others waited to be notified.
     pub fn monitor_times(&mut self, profile: &Profile, times: &MonitorTimes) -> io::Result<()> {
         match self {
             Self::Ascii(writer) => writer.monitor_times(profile, times),
@@ -231,7 +232,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes how many objects there are. Text has no record for it.
+    /// Writes the number of objects. Text has no record for it.
     pub fn heap_summary(&mut self, summary: &HeapSummary) -> io::Result<()> {
         match self {
             Self::Binary(writer) => writer.heap_summary(summary),
@@ -239,8 +240,8 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes all traces that are not written yet, whether anything refers to them or not. The table
-    /// of `cpu=old` has no place for them.
+    /// Writes all traces that are not written yet, whether anything refers to them or not. The
+    /// table of `cpu=old` cannot hold them.
     pub fn traces(&mut self, profile: &Profile) -> io::Result<()> {
         match self {
             Self::Ascii(writer) => writer.all_traces(profile),
@@ -250,7 +251,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes the profile's accounting, if it has one. In text it stands in the header, which
-    /// [`Writer::begin`] wrote; the table of `cpu=old` has no place for it.
+    /// [`Writer::begin`] wrote. The table of `cpu=old` cannot hold it.
     pub fn accounting(&mut self, profile: &Profile) -> io::Result<()> {
         match self {
             Self::Binary(writer) => writer.accounting(profile),
@@ -258,7 +259,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes what a heap dump held by class. Text has no place for it and leaves it out.
+    /// Writes the contents of a heap dump by class. Text cannot hold them and leaves them out.
     pub fn heap_histogram(&mut self, profile: &Profile, heap: &HeapHistogram) -> io::Result<()> {
         match self {
             Self::Binary(writer) => writer.heap_histogram(profile, heap),
@@ -266,7 +267,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// The sink.
+    /// Returns the sink.
     pub fn out(&mut self) -> &mut W {
         match self {
             Self::Ascii(writer) => writer.out(),
@@ -276,12 +277,12 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Writes a whole profile: its classes, then its events in order. Where text would hold more frames
+/// Writes a whole profile: its classes, then its events in order. If text would hold more frames
 /// than anybody can use ([`deep::limit`]), its traces are cut at the outer end.
 ///
 /// # Errors
-/// Before anything is written, what [`Format::holds`] says, as
-/// [`InvalidInput`](io::ErrorKind::InvalidInput); then as the sink fails.
+/// Before anything is written, the refusal of [`Format::holds`] as
+/// [`InvalidInput`](io::ErrorKind::InvalidInput); after that, the errors of the sink.
 pub fn write(profile: &Profile, format: Format, out: impl Write) -> io::Result<()> {
     format.holds(profile).map_err(|what| io::Error::new(io::ErrorKind::InvalidInput, what))?;
     if format == Format::Old {
@@ -318,7 +319,7 @@ pub fn write(profile: &Profile, format: Format, out: impl Write) -> io::Result<(
     writer.out().flush()
 }
 
-/// When an event was written, where it is a section and that is told.
+/// Returns the time when an event was written, if it is a section and gives its time.
 fn written(event: &Event) -> Option<Timestamp> {
     match event {
         Event::ThreadStart(_)
@@ -333,7 +334,7 @@ fn written(event: &Event) -> Option<Timestamp> {
     }
 }
 
-/// Which entries of a table have been written, by index.
+/// The entries of a table that have been written, by index.
 #[derive(Debug, Default)]
 pub(crate) struct Written(Vec<bool>);
 
@@ -343,7 +344,7 @@ impl Written {
         self.0.get(index).copied().unwrap_or(false)
     }
 
-    /// Marks an entry; true if it was not marked before.
+    /// Marks an entry. Returns true if it was not marked before.
     pub(crate) fn first(&mut self, index: usize) -> bool {
         if self.0.len() <= index {
             self.0.resize((index + 1).next_power_of_two(), false);
@@ -352,7 +353,7 @@ impl Written {
     }
 }
 
-/// The date that stands at a place where the profile has none.
+/// Returns `stamp`, or else the profile's date, or else the default.
 pub(crate) fn date(stamp: Option<Timestamp>, profile: &Profile) -> Timestamp {
     stamp.or(profile.created).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! Texts of all ages and in all states: lines that the original cut, several files in one, counters
-//! that have overflown, heap dumps, monitors of the JVM's own.
+//! Texts of all ages and in all states: lines that the original agent cut, several files in one,
+//! counters that have overflowed, heap dumps, monitors of the JVM's own.
 
 #![forbid(unsafe_code)]
 
@@ -16,7 +16,8 @@ fn read(body: &str) -> Profile {
     ascii::read(text.as_bytes()).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// `line` as the original writes it: of 1,024 bytes or more it is cut, and has no line end.
+/// Returns `line` as the original agent writes it. A line of 1,024 bytes or more is cut and does
+/// not have a line end.
 fn original(line: &str) -> String {
     let line = format!("{line}\n");
     line[..line.len().min(1023)].to_owned()
@@ -114,8 +115,8 @@ fn totals_that_have_overflown_are_mended() {
     }
 }
 
-/// The shares of the rows are of all live bytes, those of rows left out among them. Nothing tells
-/// what these allocated.
+/// The shares of the rows are of all live bytes, including those of rows left out. Nothing gives
+/// the allocations of the latter.
 #[test]
 fn sites_that_are_left_out_are_known_by_the_shares_of_the_others() {
     let sites = |rows: &str| {
@@ -140,7 +141,7 @@ fn sites_that_are_left_out_are_known_by_the_shares_of_the_others() {
     assert!(notes.contains(&odd.to_owned()), "{notes:?}");
 }
 
-/// What stands in 32 bits and fills them may be more.
+/// Numbers that are the largest of 32 bits may stand for larger ones.
 #[test]
 fn full_numbers_of_records_are_told() {
     let mut profile = Profile::default();
@@ -148,7 +149,7 @@ fn full_numbers_of_records_are_told() {
     profile.events.push(Event::HeapSummary(HeapSummary { objects, written: None }));
     let mut bytes = Vec::new();
     perk_hprof::write(&profile, Format::Binary, &mut bytes).unwrap();
-    // perk itself tells that it is no more; others do not.
+    // perk itself gives the exact number in a record of its own. Other writers do not.
     assert_eq!(perk_hprof::read(&bytes[..]).unwrap().notes, [""; 0]);
     let mark = b"perk wide numbers";
     let at = bytes.windows(mark.len()).position(|it| it == mark).unwrap();
@@ -166,7 +167,7 @@ fn full_numbers_of_records_are_told() {
     assert_eq!((summary.objects, read.notes), (objects, Vec::new()));
 }
 
-/// Of the agent before JDK 5 and of the one after.
+/// Heap dumps of the agent before JDK 5 and of the one after.
 #[test]
 fn heap_dumps_are_counted() {
     let profile = read(
@@ -245,7 +246,7 @@ MONITOR TIME END
     assert_eq!(profile.notes, ["2 monitors of the JVM itself passed over"]);
 }
 
-/// JDK 1.1 tells shares alone, of the ticks: the counts are the whole numbers that print so.
+/// JDK 1.1 gives only shares, of the ticks. The counts are the whole numbers that print so.
 #[test]
 fn samples_of_jdk_1_1() {
     let text = "\
@@ -295,7 +296,7 @@ CPU SAMPLES END
     }
 }
 
-/// As a book or a page shows a file: all of it indented, rows left out in words.
+/// A file as books or pages show it: all of it indented, and rows left out in words.
 #[test]
 fn excerpts_may_be_indented() {
     let text = "\
@@ -342,7 +343,7 @@ fn calls_of_before_jdk_1_1() {
     assert_eq!(profile.call_edges().next().unwrap().rows[0].count, 3);
 }
 
-/// What is no record is told, and what is nothing else is no profile.
+/// Lines that are not records are reported. A text of only such lines is not a profile.
 #[test]
 fn other_lines_are_told() {
     let body = "HPROF said so\nTHREAD END (id = 1)\nand so\n";

@@ -1,5 +1,5 @@
-//! Call times, sites and calls by callee and caller in files of the original agent
-//! (`testdata/hprof`): what is read of them, and that they are written again as they were.
+//! Call times, sites, and calls by callee and caller in files of the original agent
+//! (`testdata/hprof`). They are read correctly and written again as they were.
 
 #![forbid(unsafe_code)]
 
@@ -27,7 +27,7 @@ fn golden(name: &str) -> Vec<u8> {
 
 fn read(name: &str) -> Profile {
     let profile = perk_hprof::read(&golden(name)[..]).unwrap_or_else(|e| panic!("{name}: {e}"));
-    // Of array classes made late the original's records do not tell the names.
+    // The original's records do not give the names of array classes that were made late.
     let notes = if name == SITES_BINARY { 7 } else { 0 };
     assert_eq!(profile.notes.len(), notes, "{name}: {:?}", profile.notes);
     profile
@@ -39,7 +39,7 @@ fn written(profile: &Profile, format: Format) -> Vec<u8> {
     bytes
 }
 
-/// Milliseconds of self time, calls, serial number of the trace, method on top.
+/// Returns milliseconds of self time, calls, serial number of the trace, and the method on top.
 fn call(profile: &Profile, row: &CallRow) -> (f64, u64, u32, String) {
     let trace = profile.get_trace(row.trace);
     let top = profile.tree.frame(trace.node);
@@ -110,7 +110,7 @@ fn text_of_sites() {
     assert_eq!(profile.get_trace(trace).serial, 300_012);
     assert_eq!((objects.live_bytes, objects.live_count), (152_264, 2343));
     assert_eq!((objects.allocated_bytes, objects.allocated_count), (152_264, 2343));
-    // The last row says that the listed ones are 99.29 % of all.
+    // The last row gives the share of the listed rows as 99.29 % of all.
     let share = sum(&sites).live_bytes as f64 / sites.total.live_bytes as f64;
     assert_eq!(format!("{:.2}", share * 100.0), "99.29");
     assert_eq!(sites.sample_interval_bytes, None);
@@ -135,7 +135,7 @@ fn records_of_sites() {
     assert_eq!((objects.live_bytes, objects.live_count), (10_848, 76));
 }
 
-/// The types of array elements in the only ALLOC SITES of a file.
+/// Returns the types of array elements in the only ALLOC SITES of a file.
 fn element_types(bytes: &[u8]) -> Vec<u8> {
     let u4 = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
     let mut at = bytes.iter().position(|&byte| byte == 0).unwrap() + 13;
@@ -154,7 +154,8 @@ fn records_of_sites_name_the_types_that_the_original_named() {
     assert!([0, 2, 4, 5, 6, 7, 8, 9, 10, 11].iter().all(|it| types.contains(it)));
 }
 
-/// In the cutoff's field the original had half a double; perk has a float that the last row meets.
+/// The original agent wrote half a double in the cutoff's field. perk writes a float, which is the
+/// share of the last row.
 #[test]
 fn the_cutoff_is_a_float() {
     let again = written(&read(SITES_BINARY), Format::Binary);
@@ -190,7 +191,7 @@ fn text_of_calls_by_callee_and_caller() {
     assert_eq!(counts(&ranked.rows), counts(&edges.rows));
 }
 
-/// The sections of a text, dates and all.
+/// Returns the sections of a text, including dates.
 fn sections(text: &[u8]) -> Vec<String> {
     let text = std::str::from_utf8(text).unwrap();
     let mut sections: Vec<String> = Vec::new();
@@ -221,7 +222,7 @@ fn sections_are_written_as_they_were_read() {
     assert!(written(&read(OLD), Format::Old) == golden(OLD));
 }
 
-/// Numbers and names of all sections, by serial numbers instead of ids.
+/// Returns the numbers and names of all sections, with serial numbers instead of ids.
 fn told(profile: &Profile) -> Vec<String> {
     let serial = |trace| profile.get_trace(trace).serial;
     let method = |id: Option<MethodId>| id.map(|id| profile.symbols.method_name(id));
@@ -263,7 +264,7 @@ fn extended_files_hold_all_of_it() {
     }
 }
 
-/// Rows that do not fit one record go on in the next.
+/// Rows that do not fit one record continue in the next.
 #[test]
 fn extended_sections_of_many_rows_are_several_records() {
     let mut profile = read(TIMES);
@@ -287,7 +288,7 @@ fn extended_sections_of_many_rows_are_several_records() {
         assert!(length < 4 << 20, "a record of {length} bytes");
         records += usize::from(bytes[at] == 0xFD);
         at += 9 + length;
-        // Until its last record a section is not whole.
+        // A section is not whole until its last record.
         if records > 0 {
             let profile = perk_hprof::read(&bytes[..at]).unwrap();
             let count = counts(&profile).len();
@@ -300,8 +301,8 @@ fn extended_sections_of_many_rows_are_several_records() {
     assert_eq!(counts(&perk_hprof::read(&bytes[..]).unwrap()), (0..200_000).collect::<Vec<_>>());
 }
 
-/// A text that ends inside a line has a note, if it is read; of records those that are whole are
-/// read, and a note says where they end.
+/// A text that ends inside a line has a note, if it is read. Of records, those that are whole are
+/// read, and a note gives the offset at which they end.
 #[test]
 fn files_cut_here_and_there_do_no_harm() {
     for name in ALL {
@@ -335,8 +336,8 @@ fn files_cut_here_and_there_do_no_harm() {
     assert!(profile.notes[0].ends_with(", in CPU TIME (ms)"), "{:?}", profile.notes);
 }
 
-/// As the original writes them with `cpu=old` beside other analyses, with more than one dump; and as
-/// perk does, with a header.
+/// The table as the original agent writes it with `cpu=old` beside other analyses, with more than
+/// one dump, and as perk writes it, with a header.
 #[test]
 fn the_table_of_calls_stands_behind_other_sections() {
     let dump = "\
@@ -359,7 +360,7 @@ count callee caller time
         let rows: Vec<_> = profile.call_edges().map(|edges| edges.rows.len()).collect();
         assert_eq!((rows, profile.cpu_samples().count()), (vec![2, 2], 2));
         assert_eq!(profile.call_edges().next().unwrap().rows[0].total_ns, 3_000_000);
-        // But for the header.
+        // The header is not compared.
         let written = String::from_utf8(written(&profile, Format::Ascii)).unwrap();
         assert!(written.ends_with(&text[text.find("TRACE").unwrap()..]), "{written}");
     }
@@ -374,7 +375,7 @@ count callee caller time
     assert!(error.to_string().contains("expected a row \"count callee caller time\""), "{error}");
 }
 
-/// Live bytes of 5 GB have no room in four bytes.
+/// Live bytes of 5 GB do not fit four bytes.
 #[test]
 fn numbers_without_room_stand_before_their_record() {
     let mut profile = Profile::default();
@@ -392,7 +393,7 @@ fn numbers_without_room_stand_before_their_record() {
     let summary = HeapSummary { objects, written: None };
     let samples =
         CpuSamples { total: 1 << 33, rows: vec![(trace, 1 << 33)], ..CpuSamples::default() };
-    // As the agent writes; a whole profile with such numbers is refused.
+    // The agent writes them in this way. A whole profile with such numbers is refused.
     let mut writer = Writer::begin(Vec::new(), Format::Binary, &profile).unwrap();
     writer.sites(&profile, &sites).unwrap();
     writer.heap_summary(&summary).unwrap();
@@ -407,7 +408,7 @@ fn numbers_without_room_stand_before_their_record() {
     let (sites, samples) = (read.sites().unwrap(), read.cpu_samples().next().unwrap());
     assert_eq!((sites.total, sites.rows[0].objects, summary.objects), (objects, objects, objects));
     assert_eq!((samples.total, samples.rows[0].1), (1 << 33, 1 << 33));
-    // Where nothing tells it, as in files of others, a note says so.
+    // If no record gives the exact numbers, as in files of others, a note says so.
     let mark = b"perk wide numbers";
     let mut other = bytes.clone();
     for at in 0..other.len() - mark.len() {
@@ -417,13 +418,13 @@ fn numbers_without_room_stand_before_their_record() {
     }
     let read = perk_hprof::read(&other[..]).unwrap();
     assert_eq!(read.sites().unwrap().total.live_bytes, large);
-    // Of each section, and of the rows of two.
+    // The numbers of each section, and of the rows of two.
     let note = "9 numbers are 2^32 - 1, the largest that HPROF's records hold: may be larger";
     assert_eq!(read.notes, [note]);
 }
 
-/// Files of form 1 have a record of its own for each kind of section: they read as what they were
-/// made of.
+/// Files of form 1 have a separate record type for each kind of section. They are read as the
+/// profiles they were made of.
 #[test]
 fn extended_files_of_form_1_are_read() {
     let form_1 = |name: &str| {

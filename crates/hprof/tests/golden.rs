@@ -1,5 +1,5 @@
-//! Files of the original agent (`testdata/hprof`): what is read of them, row by row, and that no
-//! cut of them, however unlucky, does harm.
+//! Files of the original agent (`testdata/hprof`). Their contents are checked row by row, and no
+//! cut of them does harm, however unlucky.
 
 #![forbid(unsafe_code)]
 
@@ -26,7 +26,7 @@ fn read(name: &str) -> Profile {
 type Row = (u64, u32, String);
 type ExpectedRow = (u64, u32, &'static str);
 
-/// Total and rows of each section.
+/// Returns the total and the rows of each section.
 fn sections(profile: &Profile) -> Vec<(u64, Vec<Row>)> {
     let sections = profile.cpu_samples().map(|samples| {
         let row = |&(trace, count): &(_, u64)| {
@@ -52,7 +52,7 @@ fn assert_sections(profile: &Profile, expected: &[(u64, &[ExpectedRow])]) {
     assert_eq!(sections(profile), expected);
 }
 
-/// The frames of a trace as the text form shows them.
+/// Returns the frames of a trace as the text form shows them.
 fn frames(profile: &Profile, serial: u32) -> Vec<String> {
     let trace = profile.trace_by_serial(serial).unwrap();
     let symbols = &profile.symbols;
@@ -68,7 +68,7 @@ fn frames(profile: &Profile, serial: u32) -> Vec<String> {
     shown.collect()
 }
 
-/// Starts (`+`) and ends (`-`) of threads, in order.
+/// Returns the starts (`+`) and ends (`-`) of threads, in order.
 fn lives(profile: &Profile) -> Vec<String> {
     let lives = profile.events.iter().filter_map(|event| match event {
         Event::ThreadStart(id) => {
@@ -229,8 +229,8 @@ fn records_of_cpu_samples() {
     assert_eq!(profile.notes, [""; 0]);
 }
 
-/// A text that ends anywhere has what stands before, and a note where that is not whole; one that
-/// ends before its first record is an error.
+/// A text that ends anywhere is read up to its end, with a note if the last part is not whole. A
+/// text that ends before its first record is an error.
 #[test]
 fn texts_cut_anywhere_are_read_as_far_as_they_go() {
     for name in TEXTS {
@@ -273,7 +273,8 @@ fn texts_cut_anywhere_are_read_as_far_as_they_go() {
     }
 }
 
-/// Cut at every record's end, and at each byte of the header and of the first records of each kind.
+/// The file is cut at every record's end, and at each byte of the header and of the first records
+/// of each kind.
 #[test]
 fn records_cut_anywhere_are_read_as_far_as_they_are_whole() {
     const OF_A_KIND: u32 = 4;
@@ -302,7 +303,7 @@ fn records_cut_anywhere_are_read_as_far_as_they_are_whole() {
                     assert!(profile.notes[0].starts_with(&note), "{:?}", profile.notes);
                 }
             }
-            // Of which nothing can be read.
+            // Nothing of these files can be read.
             Err(Error::Cut { offset, .. }) => assert!(end < borders[1] && offset <= end),
             Err(Error::NotHprof { .. } | Error::Ascii { .. }) => assert!(end < 19, "cut at {end}"),
             Err(other) => panic!("cut at {end}: {other:?}"),
@@ -310,7 +311,7 @@ fn records_cut_anywhere_are_read_as_far_as_they_are_whole() {
     }
 }
 
-/// What is read can be written again in both formats, and is the same then.
+/// Profiles that were read can be written again in both formats, and are the same then.
 #[test]
 fn golden_files_are_written_again() {
     for name in TEXTS.into_iter().chain([BINARY]) {

@@ -1,4 +1,4 @@
-//! Monitors: what is read of the original's files, and what the text form says.
+//! Monitors: reading the files of the original agent, and the written text.
 
 #![forbid(unsafe_code)]
 
@@ -79,7 +79,7 @@ fn the_original_s_waits_and_dump() {
         ]
     );
     assert_eq!(dump.deadlocks().len(), 0);
-    // The original never wrote MONITOR TIME.
+    // The original agent never wrote MONITOR TIME.
     assert_eq!(profile.monitor_times().count(), 0);
     assert_eq!(profile.notes.len(), 0);
 }
@@ -91,7 +91,7 @@ fn the_original_s_dump_is_written_as_it_was() {
         let profile = perk_hprof::read(&original[..]).unwrap();
         let mut again = Vec::new();
         perk_hprof::write(&profile, Format::Ascii, &mut again).unwrap();
-        // The original writes all traces; those that are not used do not come back.
+        // The original agent writes all traces. Those that are not used are not written again.
         let lines = |bytes: &[u8]| -> Vec<String> {
             let text = String::from_utf8_lossy(bytes).into_owned();
             let (_, body) = text.split_once("\n--------\n\n").unwrap();
@@ -220,7 +220,7 @@ fn what_is_no_monitor_is_refused() {
         ("total = 400 ms", "total = ms"),
     ] {
         assert!(text.contains(from), "{from}");
-        // Behind the prose, which has some of the words as well.
+        // Only the part after the prose is changed, as the prose has some of the words as well.
         let (prose, body) = text.split_once("\n--------\n\n").unwrap();
         let broken = format!("{prose}\n--------\n\n{}", body.replacen(from, to, 1));
         assert!(perk_hprof::read(broken.as_bytes()).is_err(), "{from} -> {to}");

@@ -1,4 +1,4 @@
-//! What is written is read as it was, whatever the names; and readers take any bytes.
+//! Profiles are read as they were written, whatever the names, and readers accept any bytes.
 
 #![forbid(unsafe_code)]
 
@@ -19,7 +19,7 @@ use proptest::sample::{Index, select};
 
 const FORMATS: [Format; 4] = [Format::Ascii, Format::Binary, Format::Extended, Format::Old];
 
-/// A profile as numbers and names; [`build`] makes one of it.
+/// A profile as numbers and names, from which [`build`] makes a profile.
 #[derive(Debug, Clone)]
 struct Plan {
     created_s: u64,
@@ -28,7 +28,7 @@ struct Plan {
     methods: Vec<(Index, String, Option<String>, Option<String>)>,
     frames: Vec<(Index, Line)>,
     threads: Vec<(String, Option<String>, Option<String>)>,
-    /// Frames, the outermost first, and a thread.
+    /// The frames, the outermost first, and a thread.
     traces: Vec<(Vec<Index>, Option<Index>)>,
     events: Vec<Step>,
 }
@@ -37,26 +37,27 @@ struct Plan {
 enum Step {
     Start,
     End(Index),
-    /// Counts of traces, samples beyond them, whether they are counted again, and seconds since the
-    /// beginning.
+    /// The counts of traces, the samples beyond them, whether they are counted again, and the
+    /// seconds since the beginning.
     Samples(Vec<(Index, u64)>, u64, bool, u64),
-    /// As samples; the numbers are calls and self times.
+    /// The same as for samples. The numbers are calls and self times.
     Times(Vec<(Index, u64, u64)>, u64, u64),
-    /// Callee, caller and thread, calls and times; seconds since the beginning.
+    /// Callee, caller and thread, calls and times, and the seconds since the beginning.
     Edges(Vec<Edge>, u64),
-    /// Classes, traces and four numbers; those beyond them; the interval of samples; flags; seconds.
+    /// Classes, traces and four numbers; the numbers beyond them; the interval of samples; flags;
+    /// seconds.
     Sites(Vec<(Index, Index, [u64; 4])>, [u64; 4], Option<u64>, u16, u64),
     Unload(Index),
-    /// Four numbers; seconds.
+    /// Four numbers, and seconds.
     Summary([u64; 4], u64),
-    /// What a thread does, with a class, a time and a thread's number.
+    /// A thread's waiting, with a class, a time and a thread's number.
     Wait(WaitKind, Index, u64, Option<u32>),
-    /// Classes, whether they are parked for, traces and four numbers; seconds.
+    /// Classes, whether they are parked for, traces and four numbers, and seconds.
     Contention(Vec<(Index, bool, Index, [u64; 4])>, u64),
-    /// A name, a unit, traces and numbers, and those beyond them.
+    /// A name, a unit, traces and numbers, and the sum beyond them.
     Measured(String, u8, Vec<(Index, u64)>, u64),
-    /// Classes and two numbers, numbers of roots, four bytes of sizes, whether the file was cut off;
-    /// seconds.
+    /// Classes and two numbers, numbers of roots, four sizes in bytes, whether the file was cut
+    /// off, and seconds.
     Heap(Vec<(Index, [u64; 2])>, Vec<u64>, Option<([u32; 4], bool)>, bool, u64),
     /// Threads with trace, status and flags; monitors with class, whether they are parked for,
     /// identity, owner, and the threads that wait; seconds.
@@ -114,12 +115,12 @@ fn optional_name() -> impl Strategy<Value = Option<String>> {
     proptest::option::of(name())
 }
 
-/// No method's name has a dot.
+/// A method's name does not have a dot.
 fn method_name() -> impl Strategy<Value = String> {
     name().prop_map(|name| name.replace('.', "-"))
 }
 
-/// In text, nothing tells a parenthesis of the source from the one before it.
+/// In text, a parenthesis of the source cannot be distinguished from the one before it.
 fn source() -> impl Strategy<Value = Option<String>> {
     optional_name().prop_map(|name| name.map(|name| name.replace('(', "[")))
 }
@@ -134,8 +135,8 @@ fn line() -> impl Strategy<Value = Line> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    // The clock of the records wraps after 71 minutes, and what lies back by more than half of that
-    // is of the next round.
+    // The clock of the records wraps after 71 minutes. A time stamp that lies back by more than
+    // half of that is taken as one of the next round.
     let index = any::<Index>;
     let seconds = 0..2000_u64;
     let rows = vec((index(), 1..1_000_000_u64), 0..6);
@@ -189,7 +190,8 @@ fn step() -> impl Strategy<Value = Step> {
 fn plan() -> impl Strategy<Value = Plan> {
     let index = any::<Index>;
     let symbols = (
-        // No class's name has a slash: the reader takes one for the dot of JDK 1.2's agent.
+        // A class's name does not have a slash, as the reader takes one for the dot of JDK 1.2's
+        // agent.
         vec(name().prop_map(|name| name.replace('/', ".")), 1..4),
         vec((index(), method_name(), optional_name(), source()), 1..5),
         vec((index(), line()), 1..6),
@@ -225,7 +227,7 @@ fn allocations(
     Allocations { live_bytes, live_count, allocated_bytes, allocated_count }
 }
 
-/// The plan as far as `format` holds it: its sections, and numbers of its size.
+/// Returns the plan's profile, as far as `format` holds it: its sections, and numbers of its size.
 fn build(plan: &Plan, format: Format) -> Profile {
     let mut profile = Profile::default();
     profile.created = Some(stamp(plan.created_s));
@@ -267,7 +269,7 @@ fn build(plan: &Plan, format: Format) -> Profile {
         let thread = thread.as_ref().map(|index| *index.get(&threads));
         traces.push(profile.trace(node, thread));
     }
-    // Threads that a trace names have started by then.
+    // The threads that a trace names have started by then.
     let mut to_start = threads.iter();
     for step in &plan.events {
         let names_traces = matches!(step, Step::Times(..) | Step::Sites(..) | Step::Edges(..));
@@ -280,7 +282,7 @@ fn build(plan: &Plan, format: Format) -> Profile {
             Step::Times(..) if format == Format::Binary => None,
             Step::Edges(..) if format != Format::Extended => None,
             Step::Times(rows, more, seconds) => {
-                // Text tells whole milliseconds apart up to ten seconds.
+                // Text has whole milliseconds and distinguishes them up to ten seconds.
                 let time = |time: u64| match format {
                     Format::Ascii => time % 1000 * 1_000_000,
                     _ => time,
@@ -335,7 +337,7 @@ fn build(plan: &Plan, format: Format) -> Profile {
                     trace: *trace.get(&traces),
                     objects: allocations(numbers(*objects)),
                 });
-                // Text tells the order, and no more.
+                // Text gives only the order.
                 let flags = if format == Format::Ascii { *flags & 2 } else { *flags };
                 let mut sites = Sites {
                     total: allocations(numbers(*more)),
@@ -417,7 +419,7 @@ fn build(plan: &Plan, format: Format) -> Profile {
                 let written = Some(stamp(plan.created_s + seconds));
                 let mut times = MonitorTimes { total_ns, rows, written };
                 times.rank(0.0);
-                // Text has no section without rows.
+                // Text does not have sections without rows.
                 let is_written = format != Format::Ascii || !times.rows.is_empty();
                 is_written.then_some(Event::from(times))
             }
@@ -460,7 +462,7 @@ fn build(plan: &Plan, format: Format) -> Profile {
                 let mut samples = CpuSamples { is_interim: *is_interim, ..CpuSamples::default() };
                 for (trace, count) in rows {
                     let trace = *trace.get(&traces);
-                    // Text leaves out those without a frame.
+                    // Text leaves out samples without a frame.
                     let is_kept = format != Format::Ascii || profile.frames(trace).next().is_some();
                     if is_kept && !samples.rows.iter().any(|(known, _)| *known == trace) {
                         samples.rows.push((trace, *count));
@@ -483,7 +485,7 @@ fn written(profile: &Profile, format: Format) -> Vec<u8> {
     bytes
 }
 
-/// All that a profile's events say, by names instead of ids.
+/// Returns the contents of a profile's events, with names instead of ids.
 fn told(profile: &Profile) -> Vec<String> {
     let text = |id: StrId| profile.symbols.strings.get(id);
     let thread = |id: ThreadId| {
@@ -619,7 +621,7 @@ fn told(profile: &Profile) -> Vec<String> {
     profile.events.iter().map(event).collect()
 }
 
-/// What a text's sections say in numbers.
+/// Returns the numbers of a text's sections.
 fn numbers(profile: &Profile) -> Vec<String> {
     let serial = |id: TraceId| profile.get_trace(id).serial;
     let section = |section: &Section| match section.view(profile) {
@@ -641,7 +643,8 @@ fn numbers(profile: &Profile) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..Default::default() })]
 
-    /// Text is the same bytes after one reading. (Line ends in names are written as `\n`.)
+    /// Text is written with the same bytes after one reading. (Line ends in names are written as
+    /// `\n`.)
     #[test]
     fn text_is_written_as_it_was_read(plan in plan()) {
         let profile = build(&plan, Format::Ascii);
@@ -652,7 +655,8 @@ proptest! {
         prop_assert_eq!(String::from_utf8_lossy(&second), String::from_utf8_lossy(&first));
     }
 
-    /// Records lose nothing. Their ids are the order of first use after one reading, and stay.
+    /// Records lose nothing. After one reading their ids are in the order of first use, and stay
+    /// so.
     #[test]
     fn records_are_written_as_they_were_read(
         plan in plan(),
@@ -718,7 +722,7 @@ proptest! {
         survives(&[header, &bytes].concat())?;
     }
 
-    /// Records of any tag and length with bytes that mean something more often than chance has it.
+    /// Records of any tag and length, with bytes that are meaningful more often than random ones.
     #[test]
     fn any_records_are_an_error_or_a_profile(
         id_bytes in 0..10_u8,
@@ -741,11 +745,11 @@ proptest! {
     }
 }
 
-/// Reads, which must not panic; an error lies inside the file.
+/// Reads the bytes, which must not panic. The place of an error lies inside the file.
 fn survives(bytes: &[u8]) -> Result<(), TestCaseError> {
     match perk_hprof::read(bytes) {
         Ok(profile) => {
-            // What was read can be written.
+            // A profile that was read can be written.
             for format in FORMATS {
                 let whole = perk_hprof::write(&profile, format, std::io::sink()).is_ok();
                 prop_assert_eq!(whole, format.holds(&profile).is_ok(), "{:?}", format);
@@ -763,8 +767,8 @@ fn survives(bytes: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Bits of the original's files, one after the other through the small ones and here and there in
-/// the large one.
+/// Flipped bits in the original's files, at regular steps: small ones in small files, larger ones
+/// in large files.
 #[test]
 fn golden_files_with_a_bit_flipped_do_no_harm() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/hprof");
@@ -785,7 +789,7 @@ fn golden_files_with_a_bit_flipped_do_no_harm() {
     }
 }
 
-/// A small file in each format, cut at every byte.
+/// A small file in each format is cut at every byte.
 #[test]
 fn small_files_cut_anywhere_do_no_harm() {
     let bytes = fs::read(
@@ -830,9 +834,9 @@ fn small_files_cut_anywhere_do_no_harm() {
             taken += usize::from(perk_hprof::read(&whole[..end]).is_ok());
         }
         let is_as_told = match format {
-            // What there is of a text is read.
+            // Text is read as far as it goes.
             Format::Ascii | Format::Old => (1..whole.len()).contains(&taken),
-            // Of records what is whole is read.
+            // Whole records are read.
             _ => taken > whole.len() / 2,
         };
         assert!(is_as_told, "{format:?}: {taken} of {} cuts were taken", whole.len());

@@ -1,4 +1,4 @@
-//! The samples of old documents (`testdata/hprof/seeds`): what is read of each.
+//! The samples in old documents (`testdata/hprof/seeds`), and the contents read from each.
 
 #![forbid(unsafe_code)]
 
@@ -17,13 +17,13 @@ fn read(name: &str) -> Profile {
     perk_hprof::read(&seed(name)[..]).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-/// The frames of a trace, innermost first.
+/// Returns the frames of a trace, innermost first.
 fn stack(profile: &Profile, trace: TraceId) -> Vec<String> {
     let name = |frame| profile.symbols.method_name(profile.symbols.get_frame(frame).method);
     profile.frames(trace).map(name).collect()
 }
 
-/// Serial number and count of each row of the first section, with the number of frames.
+/// Returns the serial number and count of each row of the first section, with the number of frames.
 fn samples(profile: &Profile) -> Vec<(u32, u64, usize)> {
     let rows = &profile.cpu_samples().next().unwrap().rows;
     let row = |&(trace, count): &(TraceId, u64)| {
@@ -71,7 +71,7 @@ fn a_whole_file_of_jdk_1_2() {
     assert_eq!(stack(&profile, section.rows[4].0), ["java.lang.reflect.Field.set"]);
 }
 
-/// Without a section's first line its total is what the percentages tell.
+/// If a section's first line is missing, its total follows from the percentages.
 #[test]
 fn rows_without_their_section() {
     let profile = read("book-one-row.txt");
@@ -123,7 +123,7 @@ fn sites_of_the_manuals() {
     assert_eq!(sites.rows[0].objects.allocated_count, 129_884);
     let live = sites.total.live_bytes;
     assert!((1_624_000..1_628_000).contains(&live), "149224 are 9.18 % of {live}");
-    // The traces stand behind the section.
+    // The traces follow the section.
     assert_eq!(stack(&profile, sites.rows[1].trace)[0], "sun.tools.java.Identifier.lookup");
     assert_eq!(stack(&profile, sites.rows[3].trace).len(), 4);
     let profile = read("manual5-sites.txt");
@@ -188,7 +188,7 @@ fn the_table_of_xaprof() {
     assert_eq!((table.total.bytes, table.total.count), (23_916_904, 518_123));
 }
 
-/// Cut anywhere they do no harm, and what is read of them can be written and read again.
+/// Files cut anywhere do no harm, and the parts that are read can be written and read again.
 #[test]
 fn any_part_is_read_or_refused() {
     for entry in
@@ -209,7 +209,7 @@ fn any_part_is_read_or_refused() {
             let again = perk_hprof::read(&written[..]).unwrap();
             assert_eq!(again.events.len(), profile.events.len(), "{} {end}", path.display());
         }
-        // Windows line ends are no different.
+        // Windows line ends make no difference.
         let text = String::from_utf8(bytes).unwrap();
         let windows = text.replace('\n', "\r\n");
         if let Ok(profile) = perk_hprof::read(text.as_bytes()) {

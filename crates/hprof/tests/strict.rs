@@ -1,6 +1,6 @@
-//! Another reader of the text form, which knows the format's description alone and takes nothing
-//! else: what perk writes must be what readers of HPROF expect. It is proved on the original's
-//! files.
+//! Another reader of the text form, which knows only the format's description and accepts nothing
+//! else. perk must write what readers of HPROF expect. The reader itself is checked on the
+//! original's files.
 
 #![forbid(unsafe_code)]
 
@@ -11,7 +11,7 @@ use perk_hprof::Format;
 use perk_profile::{Event, LockKind, Metric, MonitorRow, MonitorTimes, Profile, Sites, Waits};
 use perk_testkit::hprof::Recording;
 
-/// The number of sections of a file that is as its description has it.
+/// Returns the number of sections of a file, if the file follows its description.
 fn check(text: &str) -> Result<usize, String> {
     Recording::read(text.as_bytes()).map(|recording| recording.sections.len())
 }
@@ -54,7 +54,7 @@ fn what_differs_is_refused() {
         (" 300012 char[]", " 399999 char[]"),
     ] {
         let changed = text.replacen(from, to, 1);
-        // The header's prose has some of these words, too.
+        // The header's prose has some of these words as well.
         let changed = if check(&changed).is_ok() { text.replace(from, to) } else { changed };
         assert_ne!(changed, text, "{from}");
         assert!(check(&changed).is_err(), "{from}");
@@ -69,7 +69,7 @@ fn perks_files_are_taken() {
     }
 }
 
-/// MONITOR TIME, which the original has in its manual and never wrote.
+/// MONITOR TIME, which the original agent has in its manual and never wrote.
 #[test]
 fn monitor_times_are_taken() {
     let mut profile = perk_hprof::read(golden("monitor-threads.txt").as_bytes()).unwrap();
@@ -101,7 +101,7 @@ fn estimated_sites_are_taken_and_known_again() {
         let Event::Section(section) = event else { continue };
         section.head.columns.iter_mut().for_each(|column| column.period = Some(524_288));
     }
-    // Exact sites after estimated ones are told apart.
+    // Exact sites after estimated ones are distinguished from these.
     profile.events.extend(exact);
     let text = written(&profile);
     assert!(text.contains(

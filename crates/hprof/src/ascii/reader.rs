@@ -20,16 +20,17 @@ use super::{ACCOUNTING, PROSE_END, after_cpu_time, begins_record};
 use crate::lines::{cut, text, word};
 use crate::{Error, LineReader, old};
 
-/// The original makes its lines in so many bytes: longer ones end there, without a line end.
+/// The original agent makes its lines in a buffer of this size. Longer lines end there, without a
+/// line end.
 const LINE_BYTES: usize = 1023;
 
-/// Reads a file: of the agents of JDK 1.2 to 8, or of perk; with several dumps, or several files one
-/// behind the other; or an excerpt, which begins with any record. Of a file that is cut off, what
-/// there is.
+/// Reads a file of the agents of JDK 1.2 to 8, or of perk. It may hold several dumps, or several
+/// files one after the other. It may be an excerpt, which begins with any record. A file that is
+/// cut off is read as far as it goes.
 ///
 /// # Errors
-/// [`Error::Ascii`] with the line that cannot be understood, or the last one if there is nothing to
-/// read.
+/// [`Error::Ascii`] with the line that cannot be understood, or with the last line if there is
+/// nothing to read.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut lines = LineReader::new(input);
     let mut reader = Reader::default();
@@ -47,21 +48,21 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
 struct Reader {
     at: At,
     contents: Contents,
-    /// How far the first record is indented.
+    /// The indentation of the first record.
     indent: Option<usize>,
-    /// The last line, or what was packed, is cut off.
+    /// Whether the last line, or the packed input, is cut off.
     is_cut: bool,
-    /// There was a header: a file without records is no wonder.
+    /// Whether there was a header. A file with a header may have no records.
     has_header: bool,
 }
 
-/// What the next line belongs to.
+/// The place that the next line belongs to.
 #[derive(Default)]
 enum At {
     /// Records: the line begins one.
     #[default]
     Records,
-    /// The prose of the header; the accounting that stands there, so far.
+    /// The prose of the header, with the accounting found in it so far.
     Header(String),
     /// The frames of the open trace.
     Trace,
@@ -82,7 +83,7 @@ trait Section {
     /// The columns of its rows, for a message.
     fn columns(&self) -> &'static str;
 
-    /// Takes a row; false if `line` is none.
+    /// Takes a row. Returns false if `line` is not a row.
     fn row(&mut self, line: &[u8], contents: &mut Contents) -> Result<bool, String>;
 
     /// Adds the section to the profile.
@@ -135,7 +136,8 @@ impl Reader {
         }
     }
 
-    /// `line` without the indentation that excerpts may have as a whole: that of the first record.
+    /// Returns `line` without the indentation that excerpts may have as a whole: that of the first
+    /// record.
     fn unindented<'t>(&mut self, line: &'t [u8]) -> &'t [u8] {
         let text = line.trim_ascii_start();
         let indent = line.len() - text.len();
@@ -144,20 +146,20 @@ impl Reader {
         }
         match self.indent {
             None | Some(0) => line,
-            // Each kind of line may have its own, as people retype them.
+            // Each kind of line may have its own indentation, as people retype them.
             Some(_) if begins_record(text) || self.is_end(text) => text,
             Some(first) => &line[indent.min(first)..],
         }
     }
 
-    /// A line in a section that is none of its rows.
+    /// Takes a line in a section that is not one of its rows.
     fn end_of_section(&mut self, line: &[u8]) -> Result<(), String> {
         let At::Section(section) = &self.at else { return Ok(()) };
         let (title, columns) = (section.title(), section.columns());
         let trimmed = line.trim_ascii();
         if trimmed.is_empty() || trimmed.starts_with(b"...") || trimmed == b"." || trimmed == b".."
         {
-            // Excerpts show so where they leave out rows, also in words: `... cut for brevity ...`.
+            // Excerpts mark rows left out in this way, also in words: `... cut for brevity ...`.
             self.contents.notes.elided += usize::from(!trimmed.is_empty());
             Ok(())
         } else if begins_record(line) || old::is_title(line) {
@@ -213,14 +215,14 @@ impl Reader {
         Ok(())
     }
 
-    /// A line longer than the original's lines can be: where another begins behind its last byte,
-    /// there are two, and the end of the first is lost.
+    /// Takes a line longer than the original's lines can be. If another line begins after its last
+    /// possible byte, there are two lines, and the end of the first is lost.
     fn long_line(&mut self, mut line: &[u8]) -> Result<(), String> {
         while line.len() > LINE_BYTES && self.begins_line(&line[LINE_BYTES..]) {
             let (first, rest) = line.split_at(LINE_BYTES);
             self.contents.notes.lost_ends += 1;
             let mended = self.mended(first);
-            // What makes no sense without its end is lost as well.
+            // A line that makes no sense without its end is lost as well.
             if self.whole_line(mended.as_deref().unwrap_or(first)).is_err() {
                 self.contents.notes.lost_lines += 1;
             }
@@ -229,7 +231,7 @@ impl Reader {
         self.whole_line(line)
     }
 
-    /// Whether `rest` is what may follow the line before it.
+    /// Whether `rest` may follow the line before it.
     fn begins_line(&self, rest: &[u8]) -> bool {
         if begins_record(rest) {
             return true;
@@ -252,7 +254,7 @@ impl Reader {
         }
     }
 
-    /// `line` with an end in place of the one it lost, where it needs one.
+    /// Returns `line` with an end in place of the one it lost, if it needs one.
     fn mended(&self, line: &[u8]) -> Option<Vec<u8>> {
         if line.starts_with(b"THREAD START (") {
             let has_name = line.windows(10).any(|part| part == b"\", group=\"");
@@ -266,12 +268,12 @@ impl Reader {
         None
     }
 
-    /// A line without a line end. It is taken where its own form tells that nothing is missing.
+    /// Takes a line without a line end, if its own form shows that nothing is missing.
     fn last_line(&mut self, line: &[u8]) -> Result<(), String> {
         let is_whole = match &self.at {
             At::Section(section) => {
                 is_end(line, section.title())
-                    // Where the method on top has begun, the numbers are whole.
+                    // If the method on top has begun, the numbers are whole.
                     || section.title().starts_with("CPU ") && words(line) > 5
             }
             At::Records | At::Trace => line.ends_with(b")") || line.ends_with(b":"),
@@ -295,7 +297,7 @@ impl Reader {
         }
         self.close_section();
         if self.contents.has_open_rows() {
-            // In excerpts the traces stand behind the section.
+            // In excerpts the traces follow the section.
             self.contents.trace_left_open = None;
         }
         self.contents.resolve_rows();
@@ -336,7 +338,7 @@ fn words(mut line: &[u8]) -> usize {
     std::iter::from_fn(|| word(&mut line)).count()
 }
 
-/// Whether `line` is `… END` of a section; CPU TIME may end as `CPU TIMES END`.
+/// Whether `line` is the `… END` of a section. CPU TIME may end as `CPU TIMES END`.
 fn is_end(line: &[u8], title: &str) -> bool {
     line.strip_suffix(b" END").is_some_and(|begin| {
         begin == title.as_bytes()

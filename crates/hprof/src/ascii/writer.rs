@@ -77,22 +77,22 @@ of calls and MONITOR TIME begin from zero each time, SITES are those since
 the program began.
 ";
 
-/// Writes the text, record by record.
+/// A writer of the text, record by record.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     out: W,
     traces: Written,
-    /// Sections that the next one counts again.
+    /// The number of sections that the next one counts again.
     interim_count: u32,
     /// The most frames of a trace.
     depth: usize,
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes the header and its prose, with the accounting where the profile has one by now.
+    /// Writes the header and its prose, with the accounting if the profile has one by now.
     ///
     /// # Errors
-    /// As the sink fails; so do all other methods.
+    /// The errors of the sink. The same holds for all other methods.
     pub fn begin(mut out: W, profile: &Profile) -> io::Result<Self> {
         writeln!(out, "JAVA PROFILE 1.0.1, created {}\n", date(None, profile).ctime())?;
         out.write_all(PROSE.as_bytes())?;
@@ -124,8 +124,8 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes the traces that are new, in the rows' order, and `CPU SAMPLES`. Samples without a
-    /// frame are left out, of the total as well: the original counts none, and readers look for a
-    /// method in each row.
+    /// frame are left out, also of the total: the original does not count any, and readers look for
+    /// a method in each row.
     pub fn cpu_samples(&mut self, profile: &Profile, samples: &CpuSamples) -> io::Result<()> {
         type Rows = Vec<(TraceId, u64)>;
         let stamp = date(samples.written, profile).ctime();
@@ -146,8 +146,8 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes the traces that are new, in the rows' order, and `CPU TIME (ms)`. The total is in
-    /// whole milliseconds, the rows' times are percentages of the exact one; of less than half a
-    /// millisecond all are 0.
+    /// whole milliseconds. The rows' times are percentages of the exact total. If it is less than
+    /// half a millisecond, all percentages are 0.
     pub fn call_times(&mut self, profile: &Profile, times: &CallTimes) -> io::Result<()> {
         let (stamp, total_ms) = (date(times.written, profile).ctime(), to_ms(times.total_ns));
         self.traces(profile, times.rows.iter().map(|row| row.trace))?;
@@ -163,8 +163,8 @@ impl<W: Write> Writer<W> {
         self.traces(profile, (0..profile.traces().len()).map(TraceId::new))
     }
 
-    /// Writes the traces that are new, in order of trace, and `SITES`; before them the trace that
-    /// announces estimates.
+    /// Writes the traces that are new, in order of trace, and `SITES`. If the numbers are
+    /// estimates, the trace that announces this stands right before `SITES`.
     pub fn sites(&mut self, profile: &Profile, sites: &Sites) -> io::Result<()> {
         let mut traces: Vec<_> = sites.rows.iter().map(|row| row.trace).collect();
         traces.sort_unstable();
@@ -202,7 +202,7 @@ impl<W: Write> Writer<W> {
         writeln!(self.out, "SITES END")
     }
 
-    /// The rows of a CPU section: trace, its part of `total`, and its count.
+    /// Writes the rows of a CPU section: trace, its part of `total`, and its count.
     fn cpu_rows(
         &mut self,
         profile: &Profile,
@@ -230,7 +230,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Those of `traces` that are not written yet.
+    /// Writes those of `traces` that are not written yet.
     fn traces(
         &mut self,
         profile: &Profile,
@@ -271,18 +271,19 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes the inner frames of traces that have more than `depth`.
+    /// Sets the most frames of a trace. Of traces that have more than `depth`, the inner frames are
+    /// written.
     pub(crate) fn set_depth(&mut self, depth: usize) {
         self.depth = depth;
     }
 
-    /// The sink.
+    /// Returns the sink.
     pub fn out(&mut self) -> &mut W {
         &mut self.out
     }
 }
 
-/// Of nothing, everything is 0 %.
+/// Returns a percentage, which is 0 % if the total is 0.
 fn percent(part: u64, total: u64) -> f64 {
     if total == 0 { 0.0 } else { part as f64 * 100.0 / total as f64 }
 }

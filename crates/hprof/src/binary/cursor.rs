@@ -5,14 +5,14 @@ use crate::Error;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a> {
     rest: &'a [u8],
-    /// Where `rest` begins in the file.
+    /// The offset of `rest` in the file.
     offset: usize,
-    /// Bytes of an id: 1 to 8.
+    /// The size of an id, in bytes: 1 to 8.
     id_bytes: usize,
 }
 
 impl<'a> Cursor<'a> {
-    /// A cursor over `bytes`, which begin at `offset` in the file.
+    /// Returns a cursor over `bytes`, which begin at `offset` in the file.
     pub(super) fn new(bytes: &'a [u8], offset: usize, id_bytes: usize) -> Self {
         Self { rest: bytes, offset, id_bytes }
     }
@@ -29,7 +29,7 @@ impl<'a> Cursor<'a> {
         self.rest.len()
     }
 
-    /// The next `count` bytes, which are `what`.
+    /// Returns the next `count` bytes. `what` names them in the error.
     pub(super) fn bytes(&mut self, count: usize, what: &str) -> Result<&'a [u8], Error> {
         match self.rest.split_at_checked(count) {
             Some((bytes, rest)) => {

@@ -1,42 +1,42 @@
 //! The forms of binary files that old readers need.
 
-/// How a binary file is laid out. Today's tools read the default.
+/// The layout of a binary file. Today's tools read the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BinaryForm {
-    /// The bytes of its ids.
+    /// The size of its ids.
     pub id_size: IdSize,
     /// Its version.
     pub version: Version,
 }
 
-/// The bytes of ids.
+/// The size of ids, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IdSize {
-    /// Four, as the original agent has. Objects' ids are their addresses divided by 8: those below
-    /// 32 GiB fit.
+    /// Four, as in the original agent's files. The ids of objects are their addresses divided by 8,
+    /// so addresses below 32 GiB fit.
     Four,
-    /// Eight. Objects' ids are their addresses.
+    /// Eight. The ids of objects are their addresses.
     #[default]
     Eight,
 }
 
-/// The version, which tells how heap dumps are laid out.
+/// The version, which gives the layout of heap dumps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
-    /// A dump is one record HEAP DUMP, below 4 GiB.
+    /// A dump is one record HEAP DUMP, of less than 4 GiB.
     V1_0_1,
     /// A dump is HEAP DUMP SEGMENT records and HEAP DUMP END.
     #[default]
     V1_0_2,
 }
 
-/// Objects in the JVM's heap lie at multiples of this many bytes.
+/// The alignment of objects in the JVM's heap, in bytes.
 const OBJECT_ALIGNMENT_BYTES: u64 = 8;
-/// The bits of a table's positions in ids of four bytes; the table's digit is above them.
+/// The bits of a table's positions in ids of four bytes. The table's digit is above them.
 const SHORT_INDEX_BITS: u32 = 28;
 
 impl IdSize {
-    /// In bytes.
+    /// Returns the size in bytes.
     pub fn bytes(self) -> usize {
         match self {
             Self::Four => 4,
@@ -44,8 +44,8 @@ impl IdSize {
         }
     }
 
-    /// The id in the file for one of perk's own tables: a digit 32 bits up, and the position. What
-    /// is below stays as it is.
+    /// Returns the id in the file for an id of one of perk's own tables: a digit 32 bits up, and
+    /// the position. Smaller ids stay as they are.
     pub(super) fn own(self, id: u64) -> u64 {
         match self {
             Self::Eight => id,
@@ -54,7 +54,7 @@ impl IdSize {
         }
     }
 
-    /// The id of the object at an address, if it has one.
+    /// Returns the id of the object at an address, if it has one.
     pub(super) fn of_address(self, address: u64) -> Option<u64> {
         match self {
             Self::Eight => Some(address),

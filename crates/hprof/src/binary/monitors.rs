@@ -2,9 +2,9 @@
 
 use perk_profile::{LockKind, Status, ThreadState, WaitKind};
 
-/// MONITOR DUMP: begins the row of a thread.
+/// MONITOR DUMP: the byte that begins the row of a thread.
 pub(super) const THREAD_ROW: u8 = 1;
-/// MONITOR DUMP: begins the row of a monitor.
+/// MONITOR DUMP: the byte that begins the row of a monitor.
 pub(super) const MONITOR_ROW: u8 = 2;
 
 /// MONITOR DUMP: flags of threads.
@@ -32,7 +32,7 @@ pub(super) fn lock_kind(code: u8) -> Option<LockKind> {
     LOCK_KINDS.get(usize::from(code)).copied()
 }
 
-/// In the order of [`Status::ALL`].
+/// Returns the number of a status, in the order of [`Status::ALL`].
 pub(super) fn status_code(status: Status) -> u8 {
     code(&Status::ALL, status)
 }

@@ -24,12 +24,13 @@ use crate::heap::{
     ClassDump, FieldType, HEAD_BYTES, Header, Ids, Names, Record, Stream, Tally, skim, source_form,
 };
 
-/// Reads a file of any size: what is kept of heap dumps is how many objects each class has. What is
-/// of no kind known, or makes no sense in a heap dump, is passed over with a note; and so is what a
-/// file lacks that is cut off, unless that is all of it.
+/// Reads a file of any size. Of heap dumps only the number of objects per class is kept. Records of
+/// unknown kinds, and parts of heap dumps that make no sense, are passed over with a note. A file
+/// that is cut off is read with a note, unless nothing of it can be read.
 ///
 /// # Errors
-/// [`Error::Binary`] with the offset of the record that cannot be understood; as the input fails.
+/// [`Error::Binary`] with the offset of the record that cannot be understood, and the errors of the
+/// input.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let (header, mut stream) = Stream::new(input)?;
     let mut reader = Reader::default();
@@ -78,31 +79,33 @@ struct Reader {
     classes: KeyedMap<u32, ClassId>,
     frames: KeyedMap<u64, FrameId>,
     threads: KeyedMap<u32, ThreadId>,
-    /// What the record that announces estimates said; the next ALLOC SITES are meant.
+    /// The interval that the record announcing estimates gave. It holds for the next ALLOC SITES.
     sample_interval_bytes: Option<u64>,
-    /// The next CPU SAMPLES will be counted again.
+    /// Whether the next CPU SAMPLES will be counted again.
     is_interim: bool,
-    /// The numbers that stand in the next record as 2^32 - 1, in their order.
+    /// The numbers that the next record has as 2^32 - 1, in their order.
     wide: VecDeque<u64>,
     /// Perk's own records, once the file has said that it has them.
     extended: Option<Extended>,
     /// The heap dump that is being read.
     tally: Tally,
-    /// What of it cannot be understood, the first of it.
+    /// The first fault in this dump.
     tally_fault: Option<Error>,
-    /// The names of the heaps that its objects are of.
+    /// The names of the heaps that its objects belong to.
     heaps: BTreeSet<StrId>,
-    /// The file at hand has CONTROL SETTINGS: what perk and the original's agent write begins so.
+    /// Whether the file at hand has CONTROL SETTINGS. Files of perk and of the original agent begin
+    /// with it.
     is_of_agent: bool,
-    /// From the date in the first file's head to that of the file at hand.
+    /// The time from the date in the first file's head to that in the head of the file at hand.
     file_begun_us: u64,
     /// The time stamp of the record at hand, or of the heap dump's last one.
     elapsed_us: u64,
     /// The time stamps of the sections.
     sections_elapsed_us: Vec<u64>,
-    /// Tags that were passed over: how often, how many bytes.
+    /// Tags that were passed over, with the number of their records and bytes.
     passed_over: BTreeMap<u8, (u64, u64)>,
-    /// Numbers that are the largest of 32 bits, where larger ones have no place.
+    /// The count of numbers that are the largest of 32 bits, without a record that gives the larger
+    /// ones.
     full_count: u64,
 }
 
@@ -155,7 +158,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Another file begins. Its ids and serial numbers are its own; its sections are more of the same.
+    /// Begins another file. Its ids and serial numbers are its own. Its sections are added to the
+    /// others.
     fn next_file(
         &mut self,
         offset: u64,
@@ -179,8 +183,8 @@ impl Reader {
         Ok(())
     }
 
-    /// What cannot be read on: the end of a file that is cut off, or of what can be understood of a
-    /// segment. Whether more can be read.
+    /// Handles an error: a file that is cut off, or a segment that cannot be understood further.
+    /// Returns whether more can be read.
     fn fault(&mut self, error: Error, stream: &mut Stream<impl Read>) -> Result<bool, Error> {
         let mut note = error.to_string();
         let is_cut = match error {
@@ -207,7 +211,8 @@ impl Reader {
     /// Ends the heap dump that is being read, if one is.
     ///
     /// # Errors
-    /// What of it cannot be understood, if that is all of it and nothing else is in the file so far.
+    /// The first fault of the dump, if nothing of it was understood and the file has no section so
+    /// far.
     fn tally_end(&mut self, is_cut: bool) -> Result<(), Error> {
         let fault = self.tally_fault.take();
         let heaps = mem::take(&mut self.heaps);
@@ -371,7 +376,7 @@ impl Reader {
 
     fn alloc_sites(&mut self, body: &mut Cursor<'_>) -> Result<Sites, Error> {
         let selection = SiteSelection::from_flags(body.u2("the flags")?);
-        // The original wrote the lower half of a double here.
+        // The original agent wrote the lower half of a double here.
         body.u4("the cutoff")?;
         let total = self.totals(body)?;
         let count = body.u4("the number of sites")?;
@@ -394,7 +399,7 @@ impl Reader {
         Ok(Sites { total, rows, sample_interval_bytes, selection, ..Sites::default() })
     }
 
-    /// The totals of ALLOC SITES and HEAP SUMMARY.
+    /// Reads the totals of ALLOC SITES and HEAP SUMMARY.
     fn totals(&mut self, body: &mut Cursor<'_>) -> Result<Allocations, Error> {
         Ok(Allocations {
             live_bytes: self.up_to_u4(body, "the live bytes")?,
@@ -404,7 +409,8 @@ impl Reader {
         })
     }
 
-    /// A number for which there are 32 bits, also where it is larger; the record before may tell it.
+    /// Reads a number that has 32 bits in the record. If it is larger, the record before may give
+    /// it.
     fn up_to_u4(&mut self, body: &mut Cursor<'_>, what: &'static str) -> Result<u64, Error> {
         let number = body.u4(what)?;
         if number < u32::MAX {
@@ -416,13 +422,13 @@ impl Reader {
         }))
     }
 
-    /// A section, and the time stamp of its record.
+    /// Adds a section with the time stamp of its record.
     fn section(&mut self, section: Event) {
         self.sections_elapsed_us.push(self.elapsed_us);
         self.profile.events.push(section);
     }
 
-    /// The trace of the serial number that comes next.
+    /// Reads a serial number and returns its trace.
     fn trace(&self, body: &mut Cursor<'_>) -> Result<TraceId, Error> {
         let serial = body.u4("a trace's serial number")?;
         self.profile
@@ -434,8 +440,9 @@ impl Reader {
         self.class_of(serial, NO_ARRAY)
     }
 
-    /// The class of a serial number, and what the elements are if it is an array. No record tells
-    /// the name of array classes that the original missed, as they were made late.
+    /// Returns the class of a serial number. `elements` is the type of the elements if it is an
+    /// array. No record gives the name of array classes that the original agent missed because they
+    /// were made late.
     fn class_of(&mut self, serial: u32, elements: u8) -> ClassId {
         *self.classes.entry(serial).or_insert_with(|| {
             let array = if elements == OBJECT_ARRAY { "[]" } else { "" };
@@ -450,7 +457,7 @@ impl Reader {
         self.name_of(id, what, body.offset() as u64)
     }
 
-    /// The name with an id; `None` for the id 0.
+    /// Returns the name with an id, or `None` for the id 0.
     fn name_of(&mut self, id: u64, what: &str, offset: u64) -> Result<Option<StrId>, Error> {
         if id == 0 {
             return Ok(None);
@@ -462,14 +469,14 @@ impl Reader {
 
     fn thread(&mut self, serial: u32) -> ThreadId {
         *self.threads.entry(serial).or_insert_with(|| {
-            // Threads older than the agent's start have no START THREAD record.
+            // Threads that started before the agent have no START THREAD record.
             let name = self.profile.symbols.strings.intern(&format!("thread {serial}"));
             let thread = Thread { serial, object_id: 0, name, group: None, parent_group: None };
             self.profile.push_thread(thread)
         })
     }
 
-    /// Ends what the file has begun and not ended.
+    /// Ends what the file has begun and not ended: an open section and an open heap dump.
     fn file_end(&mut self) -> Result<(), Error> {
         self.extended_end();
         if self.tally.is_open() {
@@ -479,7 +486,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Adds what only the whole file tells: dates and notes.
+    /// Adds what is known only at the end of the file: dates and notes.
     fn finish(mut self, created: Timestamp) -> Result<Profile, Error> {
         self.file_end()?;
         self.profile.created = Some(created);
@@ -518,7 +525,7 @@ impl Reader {
     }
 }
 
-/// The types of the static fields of a class that are fields: the JVM tells others of its own.
+/// Returns the types of a class's static fields, without the pseudo fields that the JVM adds.
 fn statics<'a>(class: &ClassDump<'a>, names: &'a Names) -> impl Iterator<Item = FieldType> + 'a {
     let is_own = |id| names.get(id).is_some_and(|name| name.starts_with(b"<"));
     class.statics().filter(move |field| !is_own(field.name)).map(|field| field.value.field)

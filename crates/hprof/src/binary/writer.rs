@@ -23,12 +23,12 @@ use crate::format::SectionKind;
 use crate::write::{ThreadStart, Written, date};
 use crate::{BinaryForm, Format, IdSize};
 
-/// How many names of threads are remembered: programs that start threads without end name each
-/// differently.
+/// The number of thread names that are remembered. Programs that start threads without end give
+/// each a different name.
 const RECENT_THREAD_NAMES: usize = 1024;
 const FIRST_CLASS_SERIAL: u32 = 100_000;
 
-/// Writes the records one by one. Names, frames and traces are written once, right before the
+/// A writer of the records, one by one. Names, frames and traces are written once, right before the
 /// first record that needs them.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
@@ -41,11 +41,11 @@ pub struct Writer<W: Write> {
     classes: Written,
     frames: Written,
     traces: Written,
-    /// Sections that the next one counts again.
+    /// The number of sections that the next one counts again.
     interim_count: u64,
-    /// Records that have numbers without room.
+    /// The number of records with numbers that do not fit four bytes.
     wide_count: u64,
-    /// Perk's own records, where the file has them.
+    /// The state of perk's own records, if the file has them.
     extended: Option<Extended>,
     heap: Heap,
 }
@@ -54,7 +54,7 @@ impl<W: Write> Writer<W> {
     /// Writes the header, CONTROL SETTINGS and the system trace.
     ///
     /// # Errors
-    /// As the sink fails; so do all other methods.
+    /// The errors of the sink. The same holds for all other methods.
     pub fn begin(out: W, profile: &Profile) -> io::Result<Self> {
         Self::begin_in(out, BinaryForm::default(), profile)
     }
@@ -62,7 +62,7 @@ impl<W: Write> Writer<W> {
     /// As [`Writer::begin`], in a form that old readers need.
     ///
     /// # Errors
-    /// As the sink fails.
+    /// The errors of the sink.
     pub fn begin_in(out: W, form: BinaryForm, profile: &Profile) -> io::Result<Self> {
         let mut writer = Self::header(out, form, profile)?;
         writer.settings(profile)?;
@@ -72,7 +72,7 @@ impl<W: Write> Writer<W> {
     /// As [`Writer::begin`], for an extended file.
     ///
     /// # Errors
-    /// As the sink fails.
+    /// The errors of the sink.
     pub fn begin_extended(out: W, profile: &Profile) -> io::Result<Self> {
         let mut writer = Self::header(out, BinaryForm::default(), profile)?;
         writer.extended = Some(Extended::default());
@@ -126,7 +126,7 @@ impl<W: Write> Writer<W> {
         let name = self.name(profile, Some(profile.symbols.get_class(class).name))?;
         let object = match self.form.id_size {
             IdSize::Eight => CLASS_OBJECT | index(class.index()),
-            // All of them may be objects' addresses.
+            // All ids of four bytes may be addresses of objects.
             IdSize::Four => 0,
         };
         let body = self.body();
@@ -157,7 +157,8 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes the frames and traces that are new, in the rows' order, and CPU SAMPLES. Counts of
-    /// 2^32 and more do not fit the format and are written as 2^32 - 1, behind a record that has them.
+    /// 2^32 and more do not fit the format. They are written as 2^32 - 1, after a record that has
+    /// them.
     pub fn cpu_samples(&mut self, profile: &Profile, samples: &CpuSamples) -> io::Result<()> {
         if self.extended.is_some() {
             return self.rows_of(profile, &samples.head(), samples.keyed());
@@ -180,12 +181,13 @@ impl<W: Write> Writer<W> {
         self.rows_of(profile, &times.head(), times.keyed())
     }
 
-    /// Writes waiting for locks, which only extended files hold.
+    /// Writes the waiting for locks, which only extended files hold.
     pub fn monitor_times(&mut self, profile: &Profile, times: &MonitorTimes) -> io::Result<()> {
         self.rows_of(profile, &times.head(), times.keyed())
     }
 
-    /// Writes a section: in the records of HPROF, or in an extended file's, which holds any.
+    /// Writes a section in the records of HPROF, or in a record of an extended file, which holds
+    /// any section.
     pub fn section(&mut self, profile: &Profile, section: &Section) -> io::Result<()> {
         if self.extended.is_none() {
             match section.view(profile) {
@@ -197,10 +199,11 @@ impl<W: Write> Writer<W> {
         self.rows_of(profile, &section.head, section.rows())
     }
 
-    /// Writes the frames and traces that are new, in order of trace, and ALLOC SITES; before it the
-    /// record that tells of estimates. Live numbers and those of rows that are 2^32 and more do not
-    /// fit the format and are written as 2^32 - 1, behind a record that has them. The cutoff is the share of the last row where
-    /// the rows are not all there is.
+    /// Writes the frames and traces that are new, in order of trace, and ALLOC SITES. If the
+    /// numbers are estimates, the record that announces this comes before ALLOC SITES. Live
+    /// numbers, and numbers of rows, of 2^32 and more do not fit the format. They are written as
+    /// 2^32 - 1, after a record that has them. If the rows are not complete, the cutoff is the
+    /// share of the last row.
     pub fn sites(&mut self, profile: &Profile, sites: &Sites) -> io::Result<()> {
         if self.extended.is_some() {
             return self.rows_of(profile, &sites.head(), sites.keyed());
@@ -238,8 +241,9 @@ impl<W: Write> Writer<W> {
         self.record(tag::ALLOC_SITES, body)
     }
 
-    /// Writes HEAP SUMMARY. Live numbers of 2^32 and more do not fit it: extended files have a record
-    /// of their own for them, others 2^32 - 1 behind a record that has them.
+    /// Writes HEAP SUMMARY. Live numbers of 2^32 and more do not fit it. Extended files have a
+    /// record of their own for them. Other files have 2^32 - 1, after a record that has the
+    /// numbers.
     pub fn heap_summary(&mut self, summary: &HeapSummary) -> io::Result<()> {
         let objects = summary.objects;
         if self.extended.is_some() && objects.live_bytes.max(objects.live_count) > u32::MAX.into() {
@@ -254,7 +258,7 @@ impl<W: Write> Writer<W> {
         self.record(tag::HEAP_SUMMARY, body)
     }
 
-    /// Writes what heap dumps held by class, which only extended files hold.
+    /// Writes the contents of heap dumps by class, which only extended files hold.
     pub fn heap_histogram(&mut self, profile: &Profile, heap: &HeapHistogram) -> io::Result<()> {
         match self.extended {
             Some(_) => self.heap_rows(profile, heap),
@@ -270,14 +274,15 @@ impl<W: Write> Writer<W> {
         (0..profile.traces().len()).try_for_each(|index| self.trace(profile, TraceId::new(index)))
     }
 
-    /// Writes the accounting, if the profile has one, in a UTF8 record that nothing refers to.
+    /// Writes the accounting, if the profile has one, in a UTF8 record that no other record refers
+    /// to.
     pub fn accounting(&mut self, profile: &Profile) -> io::Result<()> {
         let Some(accounting) = &profile.accounting else { return Ok(()) };
         let text = format!("{ACCOUNTING}{}", accounting.to_text());
         self.record(tag::UTF8, self.body().id(ACCOUNTING_ID).bytes(&mutf8::encode(&text)))
     }
 
-    /// The sink.
+    /// Returns the sink.
     pub fn out(&mut self) -> &mut W {
         &mut self.out
     }
@@ -299,7 +304,7 @@ impl<W: Write> Writer<W> {
         self.record(tag::STACK_TRACE, body)
     }
 
-    /// Whether the frame was new.
+    /// Writes a frame if it is new. Returns whether it was new.
     fn frame(&mut self, profile: &Profile, id: FrameId) -> io::Result<bool> {
         if !self.frames.first(id.index()) {
             return Ok(false);
@@ -326,7 +331,7 @@ impl<W: Write> Writer<W> {
         self.record(tag::STACK_FRAME, body.u4(class_serial(method.class)).u4(line))
     }
 
-    /// The id of a name, which is written if it is new; 0 stands for none.
+    /// Returns the id of a name, which is written if it is new. Without a name the id is 0.
     fn name(&mut self, profile: &Profile, name: Option<StrId>) -> io::Result<u64> {
         let Some(name) = name else { return Ok(0) };
         let id = NAME | index(name.index());
@@ -337,7 +342,8 @@ impl<W: Write> Writer<W> {
         Ok(id)
     }
 
-    /// The id of a thread's or group's name, which is written unless it is among the recent ones.
+    /// Returns the id of a thread's or group's name, which is written unless it is among the recent
+    /// ones.
     fn thread_name(&mut self, name: Option<&str>) -> io::Result<u64> {
         let Some(name) = name else { return Ok(0) };
         if let Some(&id) = self.thread_names.get(name) {
@@ -353,7 +359,7 @@ impl<W: Write> Writer<W> {
         Ok(id)
     }
 
-    /// An empty body of a record.
+    /// Returns an empty body of a record.
     fn body(&self) -> Body {
         Body { id_size: self.form.id_size, ..Body::default() }
     }
@@ -374,7 +380,7 @@ impl<W: Write> Writer<W> {
         self.out.write_all(body)
     }
 
-    /// The head of a record with a body of so many bytes.
+    /// Writes the head of a record whose body has this many bytes.
     fn head(&mut self, tag: u8, bytes: u64) -> io::Result<()> {
         let length = u32::try_from(bytes).map_err(|_| {
             io::Error::new(io::ErrorKind::InvalidData, "an HPROF record is limited to 4 GiB")
@@ -385,7 +391,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// An id's table position; 0 would mean none.
+/// Returns the id's part for a table position. An id of 0 would mean none.
 fn index(index: usize) -> u64 {
     index as u64 + 1
 }
@@ -394,7 +400,7 @@ fn class_serial(class: ClassId) -> u32 {
     FIRST_CLASS_SERIAL + class.index() as u32
 }
 
-/// The share of the last row, where rows were cut off; 0 where none were.
+/// Returns the share of the last row if rows were cut off, and otherwise 0.
 fn cutoff(sites: &Sites) -> f32 {
     let live_bytes = |row: &Site| row.objects.live_bytes;
     let listed = sites.rows.iter().map(live_bytes).fold(0, u64::saturating_add);
@@ -406,7 +412,8 @@ fn cutoff(sites: &Sites) -> f32 {
     }
 }
 
-/// HPROF's number for what the elements of the class are, which is named in source form.
+/// Returns HPROF's number for the type of the elements of a class, given by its name in source
+/// form.
 fn element_type(class: &str) -> u8 {
     match ARRAYS.iter().find(|(name, _)| *name == class) {
         Some((_, number)) => *number,
@@ -420,7 +427,7 @@ fn element_type(class: &str) -> u8 {
 struct Body {
     bytes: Vec<u8>,
     id_size: IdSize,
-    /// The numbers that stand there as 2^32 - 1.
+    /// The numbers that the body has as 2^32 - 1.
     wide: Vec<u64>,
 }
 
@@ -437,7 +444,7 @@ impl Body {
         self.bytes(&value.to_be_bytes())
     }
 
-    /// A number of any size; 2^32 - 1 where it does not fit.
+    /// Adds a number of any size, as 2^32 - 1 if it does not fit.
     fn u4_at_most(mut self, value: u64) -> Self {
         let narrow = u32::try_from(value).unwrap_or(u32::MAX);
         if narrow == u32::MAX {

@@ -1,4 +1,4 @@
-//! The classes of the JVM's dump, and where the fields of their instances lie in it.
+//! The classes of the JVM's dump, and the offsets of the fields of their instances in it.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -11,14 +11,14 @@ use super::{ClassDump, ClassFields, Context, FieldType, OwnFields};
 
 /// The bytes of an id in the JVM's dump: its ids are addresses.
 pub(super) const ID_BYTES: usize = 8;
-/// The classes of arrays that an `int[]` can be in.
+/// The classes of arrays that can hold an `int[]`.
 const HOLDERS_OF_INT_ARRAYS: [&str; 4] =
     ["int[][]", "java.lang.Object[]", "java.lang.Cloneable[]", "java.io.Serializable[]"];
 /// The static pseudo field that holds an `Object[]` with the objects of the class's constant pool.
 const RESOLVED_REFERENCES: &str = "<resolved_references>";
 
-/// The names of a file by their ids. A dump of the JVM's has those of all symbols, few of which are
-/// used.
+/// The names of a file by their ids. A dump of the JVM has the names of all symbols, of which few
+/// are used.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     bytes: Vec<u8>,
@@ -27,7 +27,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// A name; the one with its id before is forgotten.
+    /// Adds a name. A name that had its id before is forgotten.
     pub(crate) fn insert(&mut self, id: u64, name: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(name);
@@ -36,12 +36,12 @@ impl Names {
         }
     }
 
-    /// A name as it stands there.
+    /// Returns a name as the file has it.
     pub(crate) fn get(&self, id: u64) -> Option<&[u8]> {
         Some(&self.bytes[self.spans.get(&id)?.clone()])
     }
 
-    /// The profile's id of a name.
+    /// Returns the profile's id of a name.
     pub(crate) fn intern(&mut self, profile: &mut Profile, id: u64) -> Option<StrId> {
         if let Some(&name) = self.interned.get(&id) {
             return Some(name);
@@ -61,21 +61,21 @@ pub(crate) struct HeapClass {
     pub(crate) name: StrId,
     /// Whether its instances are fillers.
     pub(super) is_filler: bool,
-    /// Whether it is a class of arrays that an `int[]` can be in.
+    /// Whether it is a class of arrays that can hold an `int[]`.
     pub(super) holds_int_arrays: bool,
-    /// What CLASS DUMP said; all 0 until it has come.
+    /// The data of CLASS DUMP, all 0 until it has come.
     pub(crate) superclass: u64,
     pub(crate) loader: u64,
     pub(crate) signers: u64,
     pub(crate) domain: u64,
-    /// Static fields: what they hold as bits.
+    /// The static fields, with their values as bits.
     pub(crate) statics: Vec<(StrId, FieldType, u64)>,
-    /// Fields of instances, perk's among them.
+    /// The fields of instances, perk's among them.
     fields: Vec<Field>,
     /// Whether CLASS DUMP has come.
     is_dumped: bool,
     layout: Option<Layout>,
-    /// The size of an instance as the context counts it; 0 before it was asked.
+    /// The size of an instance as the context counts it, or 0 before it was asked.
     pub(crate) object_bytes: u64,
 }
 
@@ -83,12 +83,12 @@ pub(crate) struct HeapClass {
 struct Field {
     name: StrId,
     field: FieldType,
-    /// Whether perk gave it to the class.
+    /// Whether perk gave the field to the class.
     is_own: bool,
 }
 
 impl HeapClass {
-    /// The names and types of the fields of instances that the class declares, without perk's.
+    /// Returns the names and types of the instance fields that the class declares, without perk's.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (StrId, FieldType)> {
         let fields = self.fields.iter().filter(|field| !field.is_own);
         fields.map(|field| (field.name, field.field))
@@ -103,22 +103,22 @@ impl HeapClass {
     }
 }
 
-/// Where the fields of an instance lie among its values, and what of them is written.
+/// The offsets of an instance's fields among its values, and the parts that are written.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Layout {
-    /// The bytes of the values in the JVM's dump.
+    /// The size of the values in the JVM's dump, in bytes.
     pub(super) stream_bytes: usize,
-    /// The parts of them that are written: all but perk's fields.
+    /// The parts of them that are written: all except perk's fields.
     pub(crate) kept: Vec<Range<usize>>,
-    /// The bytes that are written.
+    /// The size of the parts that are written, in bytes.
     pub(crate) kept_bytes: usize,
     /// The fields that are written, in their order.
     pub(crate) fields: Vec<PlacedField>,
-    /// Which of them are references, those of the topmost class first.
+    /// The indexes of the references among them, those of the topmost class first.
     references: Vec<usize>,
-    /// Where the number of the object's record is.
+    /// The offset of the number of the object's record.
     pub(super) record_at: Option<usize>,
-    /// Where the `tid` of a `java.lang.Thread` is.
+    /// The offset of the `tid` of a `java.lang.Thread`.
     pub(super) tid_at: Option<usize>,
     /// Whether the instance holds frames of a virtual thread.
     pub(super) is_stack_chunk: bool,
@@ -129,9 +129,9 @@ pub(crate) struct Layout {
 pub(crate) struct PlacedField {
     pub(crate) name: StrId,
     pub(crate) field: FieldType,
-    /// Where it begins in the JVM's dump.
+    /// The offset in the JVM's dump, in bytes.
     pub(crate) at: usize,
-    /// How far up the class is that declares it.
+    /// The number of steps from the instance's class up to the class that declares the field.
     pub(crate) level: usize,
 }
 
@@ -141,30 +141,29 @@ pub(crate) struct Classes {
     own_fields: OwnFields,
     all: Vec<HeapClass>,
     by_id: KeyedMap<u64, u32>,
-    /// The class asked for last: objects of a class often stand together.
+    /// The class that was looked up last. Objects of a class often stand together.
     last: (u64, u32),
 }
 
 impl Classes {
-    /// No classes yet.
+    /// Returns an empty set of classes.
     pub(super) fn new(own_fields: OwnFields) -> Self {
         Self { own_fields, all: Vec::new(), by_id: KeyedMap::default(), last: (0, 0) }
     }
 
-    /// All classes that are dumped. (Of those that are not linked yet there is no more than LOAD
-    /// CLASS.)
+    /// Returns all classes that are dumped. (Classes that are not linked yet have only LOAD CLASS.)
     pub(crate) fn dumped(&self) -> impl Iterator<Item = &HeapClass> {
         self.all.iter().filter(|class| class.is_dumped)
     }
 
-    /// The class with the address.
+    /// Returns the class with the address.
     #[inline]
     pub(crate) fn get(&mut self, id: u64) -> Option<&HeapClass> {
         let index = self.index(id)?;
         Some(&self.all[index])
     }
 
-    /// As [`Classes::get`], for those who do not ask often.
+    /// As [`Classes::get`], for callers that do not look up classes often.
     pub(crate) fn peek(&self, id: u64) -> Option<&HeapClass> {
         self.by_id.get(&id).map(|&index| &self.all[index as usize])
     }
@@ -177,7 +176,7 @@ impl Classes {
         Some(self.last.1 as usize)
     }
 
-    /// LOAD CLASS. False if the class was there already.
+    /// Takes LOAD CLASS. Returns false if the class was known already.
     pub(super) fn load(&mut self, profile: &Profile, id: u64, name: StrId) -> bool {
         let index = self.all.len() as u32;
         let is_new = *self.by_id.entry(id).or_insert(index) == index;
@@ -202,7 +201,7 @@ impl Classes {
         is_new
     }
 
-    /// CLASS DUMP.
+    /// Takes CLASS DUMP.
     pub(super) fn dump(
         &mut self,
         profile: &mut Profile,
@@ -239,14 +238,14 @@ impl Classes {
         Ok(())
     }
 
-    /// Forgets the static fields of a class that are not worth keeping once they are written.
+    /// Forgets the static fields of a class, which are not worth keeping once they are written.
     pub(super) fn forget_statics(&mut self, id: u64) {
         if let Some(index) = self.index(id) {
             self.all[index].statics = Vec::new();
         }
     }
 
-    /// A class and the layout of its instances.
+    /// Returns a class and the layout of its instances.
     pub(super) fn with_layout(
         &mut self,
         profile: &Profile,
@@ -284,7 +283,7 @@ impl Classes {
         class.layout.as_ref().map(|layout| (class, layout)).ok_or_else(|| unknown(id))
     }
 
-    /// The class and those above it, up to `java.lang.Object`.
+    /// Returns the class and those above it, up to `java.lang.Object`.
     fn above(&self, profile: &Profile, index: usize) -> Result<Vec<&HeapClass>, String> {
         let mut above = Vec::new();
         let mut next = Some(&self.all[index]);
@@ -339,12 +338,12 @@ impl Classes {
 }
 
 impl Layout {
-    /// The references, those that the topmost class declares first.
+    /// Returns the references, those that the topmost class declares first.
     pub(crate) fn references(&self) -> impl ExactSizeIterator<Item = &PlacedField> {
         self.references.iter().map(|&index| &self.fields[index])
     }
 
-    /// A field that is written, behind all others.
+    /// Adds a field that is written, after all others.
     fn keep(&mut self, field: &Field, level: usize) {
         let (at, bytes) = (self.stream_bytes, field.field.bytes(ID_BYTES));
         self.fields.push(PlacedField { name: field.name, field: field.field, at, level });
@@ -366,8 +365,8 @@ pub(crate) fn is_resolved_references(name: &str) -> bool {
     name == RESOLVED_REFERENCES
 }
 
-/// The source form of a name as the dump has it: `java/lang/String`, `[I`. The suffix of hidden
-/// classes is set off by a `.` as JVMTI does, and not by the JVM's own `+`.
+/// Returns the source form of a name as the dump has it: `java/lang/String`, `[I`. The suffix of
+/// hidden classes is set off by a `.` as in JVMTI, and not by the JVM's own `+`.
 pub(crate) fn source_form(name: &str) -> String {
     let mut name = match name.starts_with('[') {
         true => names::from_signature(name),

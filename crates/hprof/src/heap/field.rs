@@ -27,7 +27,7 @@ pub enum FieldType {
 }
 
 impl FieldType {
-    /// The type with HPROF's number, if there is one.
+    /// Returns the type with HPROF's number, if there is one.
     pub fn from_hprof(number: u8) -> Option<Self> {
         Some(match number {
             2 => Self::Object,
@@ -43,12 +43,12 @@ impl FieldType {
         })
     }
 
-    /// HPROF's number.
+    /// Returns HPROF's number.
     pub fn to_hprof(self) -> u8 {
         self as u8
     }
 
-    /// The bytes of a value in a file with ids of `id_bytes`.
+    /// Returns the size of a value in bytes, in a file with ids of `id_bytes`.
     pub fn bytes(self, id_bytes: usize) -> usize {
         match self {
             Self::Object => id_bytes,
@@ -59,7 +59,7 @@ impl FieldType {
         }
     }
 
-    /// What its place in an object depends on.
+    /// Returns the kind that determines the field's place in an object.
     pub fn kind(self) -> FieldKind {
         match self {
             Self::Object => FieldKind::Reference,
@@ -70,7 +70,7 @@ impl FieldType {
         }
     }
 
-    /// Java's name of the type; `None` for references.
+    /// Returns Java's name of the type, or `None` for references.
     pub fn name(self) -> Option<&'static str> {
         Some(match self {
             Self::Object => return None,

@@ -1,12 +1,13 @@
-//! Tells the program's `int[]` from what the JVM fills gaps of the heap with, such as the unused end
-//! of a thread's allocation buffer: dead arrays that nobody has allocated, which its dump has as
-//! `int[]` like any other (also where they have a class of their own).
+//! Distinguishes the program's `int[]` from the arrays with which the JVM fills gaps of the heap,
+//! such as the unused end of a thread's allocation buffer. These are dead arrays that the program
+//! has not allocated. The JVM's dump has them as `int[]` like any other (also if they have a class
+//! of their own).
 //!
 //! Nothing refers to a filler. So an `int[]` that nothing before it has referred to waits in a
-//! temporary file; at the end those are left out that no field, element, static field or root of
-//! the whole dump refers to. Dead `int[]` of the program's that not even a dead object refers to
-//! go with them, as nothing tells them from fillers. In memory there is a bit for each place where an
-//! object can be: 1.6 % of the heap, where all of it is referred to.
+//! temporary file. At the end, the arrays that no field, element, static field or root of the whole
+//! dump refers to are left out. Dead `int[]` of the program that not even a dead object refers to
+//! are left out as well, as they cannot be distinguished from fillers. Memory holds a bit for each
+//! place where an object can be: 1.6 % of the heap, if all of it is referred to.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
@@ -19,32 +20,32 @@ use super::records::number;
 use super::rewrite::ArrayHead;
 use super::{Elements, FieldType};
 
-/// The class of what holds the frames of a virtual thread that no carrier runs.
+/// The class of the objects that hold the frames of a virtual thread that no carrier runs.
 pub(super) const STACK_CHUNK: &str = "jdk.internal.vm.StackChunk";
 
 /// The bytes of elements that are read at once.
 const PIECE_BYTES: usize = 1 << 16;
-/// Address, length and trace.
+/// The size of address, length and trace, in bytes.
 const HEAD_BYTES: usize = 8 + 4 + 4;
 const INT_BYTES: u64 = 4;
 
-/// The arrays that may be fillers, and what the dump refers to.
+/// The arrays that may be fillers, and the addresses that the dump refers to.
 #[derive(Default)]
 pub(super) struct Fillers {
     pub(super) referenced: Places,
     /// The arrays that wait.
     held: Option<BufWriter<File>>,
-    /// Something holds references that the dump does not tell.
+    /// Whether some object holds references that the dump does not give.
     pub(super) has_hidden_references: bool,
 }
 
 impl Fillers {
-    /// Some references.
+    /// Marks the objects of some references.
     pub(super) fn refer(&mut self, references: &[u8]) {
         references.chunks_exact(ID_BYTES).for_each(|id| self.referenced.insert(number(id)));
     }
 
-    /// Puts an array aside, of which more elements may come.
+    /// Puts an array aside. More of its elements may follow.
     pub(super) fn hold(
         &mut self,
         folder: &Path,
@@ -63,12 +64,12 @@ impl Fillers {
         self.more_elements(elements)
     }
 
-    /// More of the array that was put aside last.
+    /// Adds elements to the array that was put aside last.
     pub(super) fn more_elements(&mut self, elements: &[u8]) -> io::Result<()> {
         self.held.as_mut().map_or(Ok(()), |file| file.write_all(elements))
     }
 
-    /// Ends waiting: what is left to look at.
+    /// Ends the waiting. Returns the arrays to look at.
     pub(super) fn held(&mut self) -> io::Result<Option<Held>> {
         let Some(file) = self.held.take() else { return Ok(None) };
         let mut file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
@@ -76,7 +77,7 @@ impl Fillers {
         Ok(Some(Held { file: BufReader::with_capacity(PIECE_BYTES, file), piece: Vec::new() }))
     }
 
-    /// Whether an array is the program's, as far as the dump has come.
+    /// Whether an array is known to be the program's, as far as the dump has come.
     pub(super) fn is_of_program(&self, array: u64) -> bool {
         self.has_hidden_references || self.referenced.has(array)
     }
@@ -89,7 +90,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// The next array.
+    /// Returns the next array.
     pub(super) fn next(&mut self) -> io::Result<Option<ArrayHead>> {
         let mut head = [0; HEAD_BYTES];
         match self.file.read_exact(&mut head) {
@@ -110,7 +111,7 @@ impl Held {
         self.file.seek_relative((u64::from(array.length) * INT_BYTES).cast_signed())
     }
 
-    /// The elements of an array, a piece at a time: `body` is called at least once.
+    /// Calls `body` with the elements of an array, a piece at a time, and at least once.
     pub(super) fn elements(
         &mut self,
         array: &ArrayHead,
@@ -129,22 +130,22 @@ impl Held {
     }
 }
 
-/// Objects begin at multiples of this.
+/// The alignment of objects, as a power of two.
 const GRAIN_BITS: u32 = 3;
-/// A page has so many words of bits; a region so many pages.
+/// The number of words of bits in a page, and of pages in a region.
 const PAGE_WORDS: usize = 512;
 const REGION_PAGES: usize = 4096;
 /// The bits of an address below the number of its page, and of its region.
 const PAGE_BITS: u32 = GRAIN_BITS + (PAGE_WORDS * u64::BITS as usize).ilog2();
 const REGION_BITS: u32 = PAGE_BITS + REGION_PAGES.ilog2();
 
-/// A set of addresses of objects: a bit for each, in pages that are there where one is set.
+/// A set of addresses of objects: a bit for each, in pages that exist if one of their bits is set.
 #[derive(Default)]
 pub(super) struct Places {
     regions: Vec<Region>,
     /// The places of regions by their number.
     by_number: KeyedMap<u64, usize>,
-    /// The region asked for last, and its place.
+    /// The region that was looked up last, and its place.
     last: (u64, usize),
 }
 

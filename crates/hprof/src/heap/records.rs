@@ -1,11 +1,11 @@
-//! What a file with heap dumps holds, record by record.
+//! The contents of a file with heap dumps, record by record.
 
 use super::{FieldType, Header};
 
 /// A record, or a sub-record of a heap dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record<'a> {
-    /// Another file begins: several were put one behind the other.
+    /// Another file begins: several were put one after the other.
     Header(Header),
     /// UTF8: a name, in modified UTF-8.
     Utf8 {
@@ -42,7 +42,7 @@ pub enum Record<'a> {
     Trace {
         /// The trace's serial number.
         serial: u32,
-        /// That of its thread; 0 for none.
+        /// The serial number of its thread, or 0 for none.
         thread_serial: u32,
         /// Its frames, the innermost first.
         frames: Ids<'a>,
@@ -54,7 +54,7 @@ pub enum Record<'a> {
     },
     /// HEAP DUMP END, or the end of a HEAP DUMP.
     DumpEnd,
-    /// The objects that follow are of the heap with this name (Android has several).
+    /// The objects that follow belong to the heap with this name (Android has several).
     Heap {
         /// The id of its name.
         name: u64,
@@ -81,11 +81,11 @@ pub enum Record<'a> {
         id: u64,
         /// The serial number of its trace.
         trace: u32,
-        /// What its elements are.
+        /// The type of its elements.
         elements: Elements,
-        /// How many there are.
+        /// The number of its elements.
         length: u32,
-        /// The elements as far as they are given here.
+        /// The elements that are given here.
         bytes: &'a [u8],
     },
     /// More elements of the large array that came before.
@@ -94,22 +94,22 @@ pub enum Record<'a> {
     Body {
         /// Its tag.
         tag: u8,
-        /// Its time stamp: microseconds from the date in the head, whole where it has lost what does
-        /// not fit 32 bits.
+        /// Its time stamp: microseconds from the date in the head, restored if it does not fit the
+        /// 32 bits of the record.
         elapsed_us: u64,
         /// Its body.
         bytes: &'a [u8],
     },
-    /// A record of a kind not known, or of a size that its kind does not have, which is passed over.
+    /// A record of an unknown kind, or of a size that its kind does not have, which is passed over.
     Other {
         /// Its tag.
         tag: u8,
-        /// Its bytes without the head.
+        /// The size of its body, in bytes.
         bytes: u64,
     },
 }
 
-/// What the elements of an array are.
+/// The type of the elements of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elements {
     /// References; the id of the array's class.
@@ -119,7 +119,7 @@ pub enum Elements {
 }
 
 impl Elements {
-    /// The type of an element.
+    /// Returns the type of an element.
     pub fn field_type(self) -> FieldType {
         match self {
             Self::Objects(_) => FieldType::Object,
@@ -128,19 +128,19 @@ impl Elements {
     }
 }
 
-/// An object that the JVM holds, and why.
+/// An object that the JVM holds, and the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Root {
     /// The object's id.
     pub id: u64,
-    /// Why it is held.
+    /// The reason why it is held.
     pub kind: RootKind,
 }
 
-/// Why the JVM holds an object.
+/// The reason why the JVM holds an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootKind {
-    /// Not known.
+    /// For an unknown reason.
     Unknown,
     /// By a global JNI reference with this id.
     JniGlobal(u64),
@@ -170,7 +170,7 @@ pub enum RootKind {
 pub struct JavaStack {
     /// The thread's serial number.
     pub thread_serial: u32,
-    /// Frames between the innermost and this one; `u32::MAX` for none.
+    /// The number of frames between the innermost one and this one, or `u32::MAX` for none.
     pub depth: u32,
 }
 
@@ -189,7 +189,8 @@ pub struct ClassDump<'a> {
     pub signers: u64,
     /// The protection domain.
     pub domain: u64,
-    /// The size of an instance: the sum of its fields' in HotSpot's dumps and perk's.
+    /// The size of an instance: the sum of the sizes of its fields in the dumps of HotSpot and
+    /// perk.
     pub instance_bytes: u32,
     pub(super) constants: &'a [u8],
     pub(super) statics: &'a [u8],
@@ -207,23 +208,23 @@ pub struct Value<'a> {
 }
 
 impl Value<'_> {
-    /// The value's bits; of references the id.
+    /// Returns the value's bits; for references, the id.
     pub fn bits(self) -> u64 {
         number(self.bytes)
     }
 }
 
-/// A static field and what it holds.
+/// A static field and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StaticField<'a> {
     /// The id of its name.
     pub name: u64,
-    /// What it holds.
+    /// The value.
     pub value: Value<'a>,
 }
 
 impl<'a> ClassDump<'a> {
-    /// The entries of the constant pool that are listed, by their index.
+    /// Returns the entries of the constant pool that are listed, by their index.
     pub fn constants(&self) -> impl Iterator<Item = (u16, Value<'a>)> + use<'a> {
         let (mut rest, id_bytes) = (self.constants, self.id_bytes);
         std::iter::from_fn(move || {
@@ -232,7 +233,7 @@ impl<'a> ClassDump<'a> {
         })
     }
 
-    /// The static fields that it declares.
+    /// Returns the static fields that the class declares.
     pub fn statics(&self) -> impl Iterator<Item = StaticField<'a>> + use<'a> {
         let (mut rest, id_bytes) = (self.statics, self.id_bytes);
         std::iter::from_fn(move || {
@@ -241,7 +242,8 @@ impl<'a> ClassDump<'a> {
         })
     }
 
-    /// The fields that it declares for its instances: the ids of their names, and their types.
+    /// Returns the instance fields that the class declares: the ids of their names, and their
+    /// types.
     pub fn fields(&self) -> impl Iterator<Item = (u64, FieldType)> + use<'a> {
         let (mut rest, id_bytes) = (self.fields, self.id_bytes);
         std::iter::from_fn(move || {
@@ -251,7 +253,7 @@ impl<'a> ClassDump<'a> {
     }
 }
 
-/// Ids, one behind the other.
+/// Ids, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ids<'a> {
     pub(super) bytes: &'a [u8],
@@ -259,13 +261,13 @@ pub struct Ids<'a> {
 }
 
 impl<'a> Ids<'a> {
-    /// The ids.
+    /// Returns the ids.
     pub fn iter(self) -> impl ExactSizeIterator<Item = u64> + use<'a> {
         self.bytes.chunks_exact(self.id_bytes).map(number)
     }
 }
 
-/// A big-endian number of up to eight bytes.
+/// Returns a big-endian number of up to eight bytes.
 #[inline]
 pub(crate) fn number(bytes: &[u8]) -> u64 {
     match *bytes {
@@ -281,7 +283,7 @@ fn take<'a>(rest: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-/// A type and a value of it.
+/// Takes a type and a value of it.
 fn value<'a>(rest: &mut &'a [u8], id_bytes: usize) -> Option<Value<'a>> {
     let field = FieldType::from_hprof(take(rest, 1)?[0])?;
     Some(Value { field, bytes: take(rest, field.bytes(id_bytes))? })

@@ -1,4 +1,4 @@
-//! Reads the JVM's dump and hands each of its records, in perk's words, to what writes it.
+//! Reads the JVM's dump and hands each of its records, in perk's form, to a writer.
 
 use std::io::{self, Read};
 
@@ -14,10 +14,10 @@ use super::{
 };
 use crate::{Error, ThreadStart};
 
-/// Objects of which no trace is known have this one.
+/// The serial number of the trace of objects whose trace is not known.
 const NO_TRACE: u32 = 0;
 
-/// What an array's record begins with.
+/// The beginning of an array's record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ArrayHead {
     pub(crate) id: u64,
@@ -29,23 +29,25 @@ pub(crate) struct ArrayHead {
     pub(crate) object_bytes: u64,
 }
 
-/// Writes what a heap dump has, in this order but that the first four may come at any time.
+/// A writer of a heap dump. The methods that write are called in this order, but the first four at
+/// any time.
 pub(crate) trait Sink {
     /// Whether the static fields of a class are needed after [`Sink::class`].
     const KEEPS_STATICS: bool;
 
-    /// Whether threads and traces that are told behind all objects stand before the heap all the same.
+    /// Whether threads and traces that come after all objects can stand before the heap all the
+    /// same.
     fn holds_heap_back(&self) -> bool;
 
-    /// A class's address and name.
+    /// Writes a class's address and name.
     fn load_class(&mut self, profile: &Profile, class: u64, name: StrId) -> io::Result<()>;
-    /// A thread that the file does not know.
+    /// Writes a thread that the file does not know.
     fn thread_start(&mut self, thread: &ThreadStart<'_>) -> io::Result<()>;
-    /// A trace that a record to come refers to.
+    /// Writes a trace that a record to come refers to.
     fn trace(&mut self, profile: &Profile, trace: TraceId) -> io::Result<()>;
-    /// A class.
+    /// Writes a class.
     fn class(&mut self, profile: &Profile, class: &HeapClass, layout: &Layout) -> io::Result<()>;
-    /// An instance: its id, and the serial number of its trace.
+    /// Writes an instance, with its id and the serial number of its trace.
     fn instance(
         &mut self,
         profile: &Profile,
@@ -54,7 +56,7 @@ pub(crate) trait Sink {
         layout: &Layout,
         values: &[u8],
     ) -> io::Result<()>;
-    /// An array, its class where that is told, and its first elements.
+    /// Writes an array, with its class, if that is given, and its first elements.
     fn array(
         &mut self,
         profile: &Profile,
@@ -62,11 +64,12 @@ pub(crate) trait Sink {
         class: Option<&HeapClass>,
         elements: &[u8],
     ) -> io::Result<()>;
-    /// More elements of that array.
+    /// Writes more elements of that array.
     fn more_elements(&mut self, elements: &[u8]) -> io::Result<()>;
-    /// The roots. If the sink holds the heap back the threads and traces that they name come next.
+    /// Writes the roots. If the sink holds the heap back, the threads and traces that they name
+    /// come next.
     fn roots(&mut self, roots: &[Root]) -> io::Result<()>;
-    /// All else that comes last.
+    /// Writes all other data, which comes last.
     fn end(
         &mut self,
         profile: &Profile,
@@ -187,7 +190,7 @@ impl Rewrite<'_> {
         }
     }
 
-    /// Writes the stacks of threads before the first segment, unless there is time for that.
+    /// Writes the stacks of threads before the first segment, unless the sink holds the heap back.
     fn stacks(&mut self, dump: &mut Dump, sink: &mut impl Sink) -> Result<(), Fault> {
         if std::mem::replace(&mut dump.has_segment, true) || sink.holds_heap_back() {
             return Ok(());
@@ -199,7 +202,7 @@ impl Rewrite<'_> {
         Ok(())
     }
 
-    /// Writes the stack of a thread, and of one that the file does not know its start.
+    /// Writes the stack of a thread. If the file does not know the thread, its start comes first.
     fn stack(&self, sink: &mut impl Sink, thread: &RootedThread) -> io::Result<()> {
         if thread.is_new {
             sink.thread_start(&ThreadStart::of(self.profile, thread.thread))?;
@@ -216,8 +219,8 @@ impl Rewrite<'_> {
         Ok(())
     }
 
-    /// Writes the classes that have come since the last object: the fields of those above them are
-    /// known only now.
+    /// Writes the classes that have come since the last object. Only now are the fields of the
+    /// classes above them known.
     #[cold]
     fn write_classes<S: Sink>(&mut self, dump: &mut Dump, sink: &mut S) -> Result<(), Fault> {
         for id in std::mem::take(&mut dump.unwritten) {
@@ -321,7 +324,7 @@ impl Rewrite<'_> {
         Ok(sink.array(self.profile, &array, class, elements)?)
     }
 
-    /// More elements of the array that came last.
+    /// Takes more elements of the array that came last.
     fn more_elements(
         &self,
         dump: &mut Dump,
@@ -342,7 +345,7 @@ impl Rewrite<'_> {
         counts.object_bytes += array.object_bytes;
     }
 
-    /// Writes the arrays that have waited, but for fillers.
+    /// Writes the arrays that have waited, except for fillers.
     fn write_held(&mut self, dump: &mut Dump, sink: &mut impl Sink) -> io::Result<()> {
         let Some(mut held) = dump.fillers.held()? else { return Ok(()) };
         while let Some(mut array) = held.next()? {
@@ -360,14 +363,14 @@ impl Rewrite<'_> {
         Ok(())
     }
 
-    /// The serial number of a trace, which the file has after this.
+    /// Hands a trace to the sink, so that the file has it, and returns its serial number.
     fn trace(&self, sink: &mut impl Sink, trace: TraceId) -> io::Result<u32> {
         sink.trace(self.profile, trace)?;
         Ok(self.profile.get_trace(trace).serial)
     }
 }
 
-/// What is kept of a dump while it is read.
+/// The data that is kept of a dump while it is read.
 struct Dump {
     names: Names,
     classes: Classes,
@@ -375,7 +378,7 @@ struct Dump {
     fillers: Fillers,
     counts: HeapCounts,
     has_segment: bool,
-    /// What becomes of the elements of the array at hand.
+    /// The handling of the elements of the array at hand.
     rest: Rest,
     /// Classes whose CLASS DUMP has come and is not written yet.
     unwritten: Vec<u64>,
@@ -396,21 +399,21 @@ impl Dump {
     }
 }
 
-/// What becomes of elements of arrays.
+/// The handling of further elements of an array.
 #[derive(Clone, Copy)]
 enum Rest {
     Written,
-    /// They are looked at, and written.
+    /// They are searched for references, and written.
     Looked,
-    /// They wait.
+    /// They wait in the temporary file.
     Held,
 }
 
-/// What went wrong with a record.
+/// A failure at a record.
 enum Fault {
-    /// Something in it.
+    /// A fault in its data.
     Data(String),
-    /// Writing it.
+    /// A failure to write it.
     Io(io::Error),
 }
 

@@ -1,40 +1,41 @@
-//! What is told apart of a JVM's layout of objects by a dump alone, and the sizes of arrays.
+//! The properties of a JVM's object layout that a dump alone shows, and the sizes of arrays.
 
 use perk_hotspot::layout::{FieldKind, Jvm};
 use perk_profile::ObjectLayout;
 
-/// A version whose rules are those of all later ones, where fields are told by their types.
+/// A version whose rules are those of all later versions, in which the types of fields decide.
 const PACKING_VERSION: u32 = 17;
-/// A version whose rules are those of all before JDK 15.
+/// A version whose rules are those of all versions before JDK 15.
 const STACKING_VERSION: u32 = 8;
 
-/// What the sizes of objects follow from.
+/// The rules that the sizes of objects follow from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sizes {
     pub(super) jvm: Jvm,
-    /// The objects' addresses tell it; otherwise it is assumed.
+    /// Whether the objects' addresses give the rules. Otherwise they are assumed.
     pub(super) is_inferred: bool,
 }
 
 impl Sizes {
-    /// What is most common where nothing tells it: a JVM of 64 bits with compressed references.
+    /// Returns the most common rules, for dumps that do not show them: a JVM of 64 bits with
+    /// compressed references.
     pub(super) fn assumed() -> Self {
         Self { jvm: Jvm::new(PACKING_VERSION, 12, 4, 8), is_inferred: false }
     }
 
-    /// Android's. What instances take is told by the file.
+    /// Returns the rules of Android. The file gives the size of instances.
     pub(super) fn android() -> Self {
         let assumed = Self::assumed();
         let jvm = Jvm { header_bytes: 8, array_header_bytes: 12, ..assumed.jvm };
         Self { jvm, ..assumed }
     }
 
-    /// The same by the rules of JDK 14 and earlier.
+    /// Returns the same by the rules of JDK 14 and earlier.
     pub(super) fn stacking(self) -> Self {
         Self { jvm: Jvm { feature_version: STACKING_VERSION, ..self.jvm }, ..self }
     }
 
-    /// What of it the profile says.
+    /// Returns the part of the rules that the profile shows.
     pub(super) fn layout(&self) -> ObjectLayout {
         let Jvm { header_bytes, array_header_bytes, oop_bytes, alignment_bytes, .. } = self.jvm;
         ObjectLayout {
@@ -46,7 +47,7 @@ impl Sizes {
         }
     }
 
-    /// The sizes of arrays, added up.
+    /// Returns the sum of the sizes of arrays.
     pub(super) fn array_bytes(&self, arrays: &Lengths, element: FieldKind) -> u64 {
         let header = self.jvm.array_base_bytes(element);
         let element_bytes = element.bytes(&self.jvm);
@@ -65,8 +66,8 @@ impl Sizes {
 pub(super) struct Lengths {
     pub(super) count: u64,
     pub(super) sum: u64,
-    /// How many arrays there are by their length modulo 16, of which padding depends where
-    /// objects lie at multiples of up to 16 bytes.
+    /// The number of arrays by their length modulo 16. The padding depends on it if objects lie at
+    /// multiples of up to 16 bytes.
     by_remainder: [u64; 16],
 }
 

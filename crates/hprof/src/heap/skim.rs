@@ -1,23 +1,23 @@
-//! Goes through the objects of a heap dump by their heads alone: what they hold is passed over.
+//! Goes through the objects of a heap dump by their heads alone. Their contents are passed over.
 
 use std::io::{self, Read};
 
 use super::records::number;
 use super::{Elements, FieldType, Record, Stream, sub};
 
-/// Is told of each object.
+/// A receiver of the objects.
 pub(crate) trait Objects {
-    /// An instance: its id, that of its class, and the bytes of its fields.
+    /// Takes an instance: its id, the id of its class, and the bytes of its fields.
     fn instance(&mut self, id: u64, class: u64, value_bytes: u32);
-    /// An array of references: its id, that of its class, and the number of its elements.
+    /// Takes an array of references: its id, the id of its class, and the number of its elements.
     fn object_array(&mut self, id: u64, class: u64, length: u32);
-    /// An array of a primitive type: its id and the number of its elements.
+    /// Takes an array of a primitive type: its id and the number of its elements.
     fn primitive_array(&mut self, id: u64, element: FieldType, length: u32);
 }
 
 impl<R: Read> Stream<R> {
-    /// Hands the instances and arrays that come next to `objects`, up to what is neither or cannot
-    /// be understood; [`Stream::next`] tells what that is.
+    /// Hands the instances and arrays that come next to `objects`, up to the first sub-record that
+    /// is neither or cannot be understood. [`Stream::next`] gives that one.
     ///
     /// # Errors
     /// As [`Stream::next`].
@@ -44,15 +44,15 @@ impl<R: Read> Stream<R> {
     }
 }
 
-/// The bytes of the heads of instances and arrays of references: tag, id, trace, the class and the
-/// length in either order. Those of other arrays are shorter.
+/// The size of the heads of instances and arrays of references, in bytes: tag, id, trace, and the
+/// class and the length in either order. The heads of other arrays are shorter.
 const fn longest_head(id_bytes: usize) -> usize {
     1 + id_bytes + 4 + id_bytes + 4
 }
 
-/// Goes through objects whose heads are whole, and which end among the `left` bytes that the segment
-/// has from these on. How many of the bytes that took, and how many bytes behind them belong to the
-/// last object.
+/// Goes through objects whose heads are whole and which end among the `left` bytes that the segment
+/// has from `bytes` on. Returns the number of bytes that were taken, and the number of bytes after
+/// `bytes` that belong to the last object.
 #[inline]
 fn skim_bytes<const ID: usize>(
     bytes: &[u8],
@@ -105,7 +105,8 @@ fn skim_bytes<const ID: usize>(
     (at, 0)
 }
 
-/// An object as [`Stream::next`] gives it, for ids that are not skimmed and the end of segments.
+/// Hands on an object as [`Stream::next`] gives it, for ids that are not skimmed and the end of
+/// segments.
 pub(crate) fn object(record: &Record<'_>, objects: &mut impl Objects) {
     match *record {
         Record::Instance { id, class, values, .. } => {

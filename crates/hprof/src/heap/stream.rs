@@ -9,25 +9,25 @@ use super::{Elements, FieldType, Ids};
 use crate::Error;
 use crate::binary::tag;
 
-/// The bytes read at once. Elements of arrays that are longer come in parts.
+/// The bytes read at once. Longer elements of arrays come in parts.
 const BUFFER_BYTES: usize = 1 << 20;
-/// What a record that must be whole may have: names, traces, classes, instances. The largest that
-/// a JVM can make are classes with 65,535 fields and the traces of deep stacks.
+/// The largest size of a record that must be whole: names, traces, classes, instances. The largest
+/// that a JVM can make are classes with 65,535 fields and the traces of deep stacks.
 const RECORD_LIMIT_BYTES: usize = 1 << 28;
 
 /// A file's head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Whatever stands before the NUL: `JAVA PROFILE 1.0.2`.
+    /// The text before the NUL: `JAVA PROFILE 1.0.2`.
     pub title: String,
-    /// The bytes of an id, 1 to 8.
+    /// The size of an id in bytes, 1 to 8.
     pub id_bytes: usize,
-    /// When the file was begun, in milliseconds since 1970.
+    /// The time when the file was begun, in milliseconds since 1970.
     pub unix_ms: u64,
 }
 
-/// A file as a stream of [`Record`]s. It reads no further than the record at hand needs it to, so
-/// the file may still be growing.
+/// A file as a stream of [`Record`]s. It reads no further than the record at hand needs, so the
+/// file may still be growing.
 #[derive(Debug)]
 pub struct Stream<R> {
     input: R,
@@ -35,24 +35,24 @@ pub struct Stream<R> {
     /// The part of the buffer that is read and not used yet.
     start: usize,
     end: usize,
-    /// Where `start` is in the file.
+    /// The offset of `start` in the file.
     offset: u64,
     id_bytes: usize,
     state: State,
-    /// The time stamp of the record at hand, with what does not fit its 32 bits.
+    /// The time stamp of the record at hand, including the part that does not fit its 32 bits.
     elapsed_us: u64,
-    /// What the input failed with where it should have had more, which is taken as its end.
+    /// The failure of the input at a place where more should follow, which is taken as its end.
     failure: Option<String>,
     wrong_length_count: u64,
     is_android: bool,
 }
 
-/// What comes next.
+/// The place in the file of the next data.
 #[derive(Clone, Copy, Debug)]
 enum State {
     Records,
     Segment(Segment),
-    /// So many bytes of elements, of that size each; then sub-records.
+    /// A number of bytes of elements of one size, and then sub-records.
     Array {
         left: u64,
         element_bytes: usize,
@@ -60,19 +60,19 @@ enum State {
     },
 }
 
-/// What is left of a record with sub-records.
+/// The rest of a record with sub-records.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
-    /// Bytes.
+    /// The number of bytes.
     left: u64,
-    /// The dump ends with it: it is HEAP DUMP.
+    /// Whether the dump ends with it, as it is HEAP DUMP.
     is_whole: bool,
-    /// Its length cannot be that which the record says: 2^32 was added, once or more.
+    /// Whether its length cannot be the one in the record, so that 2^32 was added, once or more.
     is_overflown: bool,
 }
 
 impl Segment {
-    /// The segment with so many bytes less.
+    /// Returns the segment without its first `bytes` bytes.
     fn less(self, bytes: usize) -> Self {
         Self { left: self.left - bytes as u64, ..self }
     }
@@ -82,8 +82,8 @@ impl<R: Read> Stream<R> {
     /// Reads the head.
     ///
     /// # Errors
-    /// As the input fails; or of kind [`InvalidData`](io::ErrorKind::InvalidData), with an [`Error`]
-    /// that tells the offset. So do all other methods.
+    /// The errors of the input, and errors of kind [`InvalidData`](io::ErrorKind::InvalidData) with
+    /// an [`Error`] that gives the offset. The same holds for all other methods.
     pub fn new(input: R) -> io::Result<(Header, Self)> {
         let mut stream = Self {
             input,
@@ -131,7 +131,7 @@ impl<R: Read> Stream<R> {
         Ok(Header { title, id_bytes, unix_ms })
     }
 
-    /// The next record; `None` at the end of the file.
+    /// Returns the next record, or `None` at the end of the file.
     #[inline]
     #[expect(clippy::should_implement_trait, reason = "a record borrows the stream's buffer")]
     pub fn next(&mut self) -> io::Result<Option<Record<'_>>> {
@@ -152,8 +152,8 @@ impl<R: Read> Stream<R> {
         }
     }
 
-    /// Passes over what is left of the segment at hand; how many bytes that is. Without a segment
-    /// it is nothing.
+    /// Passes over the rest of the segment at hand. Returns the number of bytes, which is 0 without
+    /// a segment.
     pub(crate) fn skip_segment(&mut self) -> io::Result<u64> {
         let left = match self.state {
             State::Records => return Ok(0),
@@ -165,7 +165,8 @@ impl<R: Read> Stream<R> {
         Ok(left)
     }
 
-    /// The bytes of sub-records that are there to be read; none in the middle of an array.
+    /// Returns the bytes of sub-records that can be read now. In the middle of an array there are
+    /// none.
     #[inline]
     pub(super) fn sub_records(&self) -> &[u8] {
         match self.state {
@@ -177,7 +178,7 @@ impl<R: Read> Stream<R> {
         }
     }
 
-    /// The bytes of sub-records that are left in the segment, read or not.
+    /// Returns the number of bytes of sub-records left in the segment, read or not.
     pub(super) fn segment_bytes(&self) -> u64 {
         match self.state {
             State::Segment(segment) => segment.left,
@@ -185,7 +186,8 @@ impl<R: Read> Stream<R> {
         }
     }
 
-    /// Passes over so many bytes of the segment, which has them; the input need not have them yet.
+    /// Passes over this number of bytes of the segment, which has them. The input need not have
+    /// them yet.
     pub(super) fn pass(&mut self, bytes: u64, what: &str) -> io::Result<()> {
         if let State::Segment(segment) = &mut self.state {
             segment.left -= bytes;
@@ -203,32 +205,32 @@ impl<R: Read> Stream<R> {
         self.is_android
     }
 
-    /// How many dumps were longer than their records say.
+    /// Returns the number of dumps that were longer than their records say.
     pub(crate) fn wrong_length_count(&self) -> u64 {
         self.wrong_length_count
     }
 
-    /// Microseconds from the date in the head to the record given out last.
+    /// Returns the microseconds from the date in the head to the last record returned.
     pub(crate) fn elapsed_us(&self) -> u64 {
         self.elapsed_us
     }
 
-    /// What the input failed with at its end, such as a packed file that is cut off.
+    /// Returns the failure of the input at its end, such as a packed file that is cut off.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
 
-    /// Bytes from the beginning of the file to what comes next.
+    /// Returns the offset of the next data in the file, in bytes.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The bytes of an id.
+    /// Returns the size of an id, in bytes.
     pub fn id_bytes(&self) -> usize {
         self.id_bytes
     }
 
-    /// An error at what comes next.
+    /// Returns an error at the offset of the next data.
     pub(super) fn error(&self, what: String) -> io::Error {
         invalid(Error::Binary { offset: self.offset as usize, what })
     }
@@ -239,7 +241,7 @@ impl<R: Read> Stream<R> {
         }
         self.need(HEAD_BYTES, "the head of a record")?;
         let head = self.peek(HEAD_BYTES);
-        // No record has its first letter for a tag.
+        // No record has the first letter of a header as its tag.
         if MAGIC.starts_with(head) {
             return self.header().map(|header| Some(Record::Header(header)));
         }
@@ -309,15 +311,15 @@ impl<R: Read> Stream<R> {
         }))
     }
 
-    /// What comes behind the last sub-record of a segment as long as its record says.
+    /// Handles the end of a segment, by the length in its record, and returns what follows it.
     #[cold]
     fn segment_end(&mut self, segment: Segment) -> io::Result<Option<Record<'_>>> {
         self.state = State::Records;
         if !segment.is_whole {
             return self.record();
         }
-        // The length of a HEAP DUMP is 0 where its writer could not go back to set it, and modulo
-        // 2^32 where the dump is longer: then what follows is no record.
+        // The length of a HEAP DUMP is 0 if its writer could not go back to set it, and modulo 2^32
+        // if the dump is longer. In these cases no record follows.
         let has_more = self.start < self.end || self.fill()?;
         if has_more && sub::is_no_record(self.buffer[self.start]) {
             let segment = self.overflown(segment, 1);
@@ -326,8 +328,8 @@ impl<R: Read> Stream<R> {
         Ok(Some(Record::DumpEnd))
     }
 
-    /// A HEAP DUMP that has at least so many bytes, which is some multiple of 4 GiB more than its
-    /// record says.
+    /// Continues a HEAP DUMP that has at least this many bytes, which is a multiple of 4 GiB more
+    /// than its record says.
     #[cold]
     fn overflown(&mut self, segment: Segment, bytes: u64) -> Segment {
         self.wrong_length_count += u64::from(!segment.is_overflown);
@@ -423,14 +425,14 @@ impl<R: Read> Stream<R> {
         Ok(Record::Array { id, trace, elements, length, bytes })
     }
 
-    /// Where the parts of the class that comes next end.
+    /// Returns the ends of the parts of the class that comes next.
     fn class_parts(&mut self, mut segment: Segment) -> io::Result<(ClassParts, Segment)> {
         const WHAT: &str = "a class";
         let ids = self.id_bytes;
         let mut at = 1 + ids + 4 + 6 * ids + 4;
         let mut ends = [0; 3];
-        // An entry is a constant's index or the name of a field, a type, and a value but for those
-        // of instances.
+        // An entry is a constant's index or the name of a field, a type, and a value, except for
+        // the fields of instances.
         for (end, (name, has_value)) in ends.iter_mut().zip([(2, true), (ids, true), (ids, false)])
         {
             segment = self.need_part(at + 2, segment, WHAT)?;
@@ -460,7 +462,7 @@ impl<R: Read> Stream<R> {
         Ok(segment)
     }
 
-    /// The segment, which must have `count` bytes.
+    /// Returns the segment, which must have `count` bytes.
     #[inline]
     fn within(
         &mut self,
@@ -495,7 +497,7 @@ impl<R: Read> Stream<R> {
         Ok(())
     }
 
-    /// Reads once; false at the end of the file.
+    /// Reads once. Returns false at the end of the file.
     pub(super) fn fill(&mut self) -> io::Result<bool> {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -523,13 +525,13 @@ impl<R: Read> Stream<R> {
         }
     }
 
-    /// The next bytes, which are available.
+    /// Returns the next bytes, which are available.
     #[inline]
     fn peek(&self, count: usize) -> &[u8] {
         &self.buffer[self.start..self.start + count]
     }
 
-    /// As [`Stream::peek`]; what comes next is behind them.
+    /// As [`Stream::peek`], and moves past these bytes.
     #[inline]
     fn take(&mut self, count: usize) -> &[u8] {
         let start = self.start;
@@ -557,8 +559,8 @@ impl<R: Read> Stream<R> {
         invalid(Error::Cut { offset: self.offset as usize, what })
     }
 
-    /// The time stamp of a record. It has 32 bits, and starts from 0 again after 71 minutes; what
-    /// threads wrote at the same time may be in another order.
+    /// Takes the time stamp of a record. It has 32 bits, and starts from 0 again after 71 minutes.
+    /// Records that threads wrote at the same time may be in another order.
     fn elapsed(&mut self, low: u64) {
         let before = self.elapsed_us;
         let is_new_round = (before & LOW_BITS) > low + LOW_BITS / 2;
@@ -567,7 +569,7 @@ impl<R: Read> Stream<R> {
     }
 }
 
-/// The bytes of a record before its body.
+/// The size of a record before its body, in bytes.
 pub(crate) const HEAD_BYTES: usize = 9;
 const LOW_BITS: u64 = u32::MAX as u64;
 const MAGIC: &[u8] = b"JAVA PROFILE 1.0";
@@ -578,7 +580,7 @@ fn invalid(error: Error) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
-/// The same error at the record's beginning.
+/// Returns the same error at the record's beginning.
 fn at(offset: u64, error: io::Error) -> io::Error {
     match Error::from(error) {
         Error::Cut { what, .. } => invalid(Error::Cut { offset: offset as usize, what }),

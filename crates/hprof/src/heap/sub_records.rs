@@ -1,4 +1,4 @@
-//! The sub-records of heap dumps: their tags, their lengths, and what stands in them.
+//! The sub-records of heap dumps: their tags, lengths and contents.
 
 use super::records::{Root, RootKind, number};
 use super::{ClassDump, JavaStack};
@@ -30,13 +30,13 @@ pub(crate) mod sub {
     pub(crate) const PRIMITIVE_ARRAY_NODATA: u8 = 0xC3;
     pub(crate) const HEAP_DUMP_INFO: u8 = 0xFE;
 
-    /// Whether no record has this tag, but a sub-record has.
+    /// Whether sub-records have this tag, but records do not.
     pub(crate) fn is_no_record(tag: u8) -> bool {
         matches!(tag, CLASS..=PRIMITIVE_ARRAY | THREAD | UNKNOWN)
     }
 }
 
-/// The bytes of a root, its tag among them; Android has kinds of its own.
+/// Returns the size of a root in bytes, including its tag. Android has kinds of its own.
 pub(super) fn root_bytes(tag: u8, id_bytes: usize, is_android: bool) -> Option<usize> {
     let rest = match tag {
         sub::JNI_MONITOR if is_android => 8,
@@ -59,7 +59,7 @@ pub(super) fn root_bytes(tag: u8, id_bytes: usize, is_android: bool) -> Option<u
     Some(1 + id_bytes + rest)
 }
 
-/// The root with this tag, from its id on.
+/// Reads the root with this tag, from its id on.
 pub(super) fn root(tag: u8, mut fields: Fields<'_>) -> Root {
     let id = fields.id();
     let mut stack = || JavaStack { thread_serial: fields.u4(), depth: fields.u4() };
@@ -77,14 +77,14 @@ pub(super) fn root(tag: u8, mut fields: Fields<'_>) -> Root {
     Root { id, kind }
 }
 
-/// Where the tables of a class end, from its tag on.
+/// The ends of the tables of a class, counted from its tag.
 pub(super) struct ClassParts {
     pub(super) constants: usize,
     pub(super) statics: usize,
     pub(super) end: usize,
 }
 
-/// The class that these bytes are, from its tag on.
+/// Reads a class from its bytes, which begin with its tag.
 pub(super) fn class(bytes: &[u8], id_bytes: usize, parts: ClassParts) -> ClassDump<'_> {
     let mut fields = Fields { rest: &bytes[1..], id_bytes };
     let (id, trace, superclass, loader) = (fields.id(), fields.u4(), fields.id(), fields.id());

@@ -1,9 +1,9 @@
-//! Counts the objects of a dump by class, and notes what their addresses tell of their sizes.
+//! Counts the objects of a dump by class, and infers their sizes from their addresses.
 //!
-//! Objects do not overlap: the distance from one to the next that the dump tells is the size of the
-//! first, or more where something that is not told lies between. So the least distance behind the
-//! objects of a class is their size, unless the heap is full of holes or the dump in another order
-//! than that of addresses (ZGC's is).
+//! Objects do not overlap. So the distance from one object of the dump to the next is at least the
+//! size of the first. It is more if something that the dump does not give lies between. So the
+//! least distance after the objects of a class is their size, unless the heap is full of holes or
+//! the dump is not in the order of addresses (as with ZGC).
 
 use perk_hotspot::layout::{FieldCounts, FieldKind, Layout};
 use perk_profile::{ClassId, HeapClassRow, HeapHistogram, HeapRoot, KeyedMap, Profile};
@@ -12,29 +12,29 @@ use super::sizes::{Lengths, Sizes};
 use super::skim::Objects;
 use super::{ClassDump, FieldType, RootKind};
 
-/// The classes asked for last, by the low bits of their ids.
+/// The number of classes that are remembered as looked up last, by the low bits of their ids.
 const RECENT: usize = 1 << 8;
-/// Where the objects of HotSpot's heap lie.
+/// The least alignment of objects in HotSpot's heap.
 const LEAST_ALIGNMENT_BYTES: u32 = 8;
-/// The bytes before the elements of an array of bytes, and before the fields of instances, that
-/// HotSpot is known to have: with compact headers (or of 32 bits), with and without compressed class
-/// pointers, and the latter before JDK 23.
+/// The sizes of HotSpot's headers, in bytes: those before the elements of an array of bytes, and
+/// those before the fields of instances. From the last to the first: with compact headers (or of 32
+/// bits), with and without compressed class pointers, and the latter before JDK 23.
 const HEADERS: [(u32, u32); 4] = [(24, 16), (20, 16), (16, 12), (12, 8)];
-/// The most bytes that the JVM adds to a class beyond what its fields tell: fields that it does not
-/// tell, and room around those that are to stand alone, of 128 bytes on either side.
+/// The most bytes that the JVM adds to a class beyond the fields that it gives: fields that it does
+/// not give, and padding around fields that are to stand alone, of 128 bytes on either side.
 const HIDDEN_BYTES: u64 = 512;
-/// The share of instances with nothing between them and the next from which on distances tell
-/// sizes; and from which on a single instance tells the size of its class.
+/// The share of instances with nothing between them and the next object from which on distances
+/// give sizes, and the share from which on a single instance gives the size of its class.
 const DENSE: f64 = 0.5;
 const VERY_DENSE: f64 = 0.95;
-/// Where references are never compressed: ZGC's heaps lie above it.
+/// The address from which on references are never compressed. ZGC's heaps lie above it.
 const WIDE_FROM: u64 = 1 << 42;
 /// The class of objects that stand for classes.
 const CLASS: &str = "java.lang.Class";
 /// The number of types of elements, by HPROF's numbers.
 const TYPES: usize = 12;
 
-/// What is known of the heap dump that is being read.
+/// The data of the heap dump that is being read.
 #[derive(Debug)]
 pub(crate) struct Tally {
     classes: Vec<Class>,
@@ -42,35 +42,35 @@ pub(crate) struct Tally {
     recent: Box<[(u64, u32); RECENT]>,
     primitives: [Lengths; TYPES],
     roots: [u64; HeapRoot::ALL.len()],
-    /// All ids: the bits that some have.
+    /// The bits that are set in any id.
     id_bits: u64,
-    /// The ids of the objects that stand for classes, which come apart from the others.
+    /// The ids of the objects that stand for classes, which are dumped separately from the others.
     class_ids: Vec<u64>,
     has_sorted_ids: bool,
     before: Before,
-    /// The least distance behind an array, without its elements: of each primitive type.
+    /// The least distance after an array, without its elements, for each primitive type.
     primitive_slack: [u64; TYPES],
-    /// The same of arrays of references, if these have eight bytes.
+    /// The same for arrays of references, if references have eight bytes.
     reference_slack: i64,
     is_open: bool,
-    /// Android wrote the file, and tells the size of a class's instances.
+    /// Whether Android wrote the file, which then gives the size of a class's instances.
     is_android: bool,
 }
 
 /// A class.
 #[derive(Debug, Default)]
 struct Class {
-    /// Its class in the profile, where LOAD CLASS has told it.
+    /// The class in the profile, if LOAD CLASS has given it.
     class: Option<ClassId>,
     id: u64,
     count: u64,
-    /// The least distance behind its instances, and how often that was found.
+    /// The least distance after its instances, and the number of times that it was found.
     gap: u64,
     gap_count: u64,
     /// The bytes of the values of its instances.
     value_bytes: u32,
     arrays: Option<Box<Lengths>>,
-    /// What CLASS DUMP said.
+    /// The data of CLASS DUMP.
     dump: Option<Dumped>,
 }
 
@@ -82,7 +82,7 @@ struct Dumped {
     statics: FieldCounts,
 }
 
-/// The object told last.
+/// The object before the one at hand.
 #[derive(Clone, Copy, Debug)]
 struct Before {
     id: u64,
@@ -144,17 +144,17 @@ impl Objects for Tally {
 }
 
 impl Tally {
-    /// A dump goes on, or begins.
+    /// Begins or continues a dump.
     pub(crate) fn open(&mut self) {
         self.is_open = true;
     }
 
-    /// The beginning of a file: nothing of the one before is meant any more.
+    /// Begins a file. The data of the file before it no longer applies.
     pub(crate) fn begin_file(&mut self, is_android: bool) {
         *self = Self { is_android, ..Self::default() };
     }
 
-    /// Whether the dump has no object so far, and no class.
+    /// Whether the dump has no object and no class so far.
     pub(crate) fn is_empty(&self) -> bool {
         let has_primitives = self.primitives.iter().any(|arrays| arrays.count > 0);
         let has_any =
@@ -167,13 +167,13 @@ impl Tally {
         self.is_open
     }
 
-    /// LOAD CLASS.
+    /// Takes LOAD CLASS.
     pub(crate) fn load(&mut self, id: u64, class: ClassId) {
         let index = self.index(id);
         self.classes[index as usize].class = Some(class);
     }
 
-    /// CLASS DUMP. The second part is the static fields that the JVM's own are not among.
+    /// Takes CLASS DUMP. `statics` are the types of the static fields, without the JVM's own.
     pub(crate) fn class(&mut self, dump: &ClassDump<'_>, statics: impl Iterator<Item = FieldType>) {
         let index = self.index(dump.id);
         let fields = dump.fields().map(|(_, field)| field.kind()).collect();
@@ -185,7 +185,7 @@ impl Tally {
         self.has_sorted_ids = false;
     }
 
-    /// A root.
+    /// Counts a root.
     pub(crate) fn root(&mut self, kind: RootKind) {
         let kind = match kind {
             RootKind::Unknown => HeapRoot::Unknown,
@@ -201,9 +201,9 @@ impl Tally {
         self.roots[kind as usize] += 1;
     }
 
-    /// Ends the dump. What LOAD CLASS told is kept for the next one.
+    /// Ends the dump. The data of LOAD CLASS is kept for the next one.
     ///
-    /// `is_of_jvm`: the JVM wrote it, with all fields that its objects have.
+    /// `is_of_jvm`: whether the JVM wrote the dump, with all fields that its objects have.
     pub(crate) fn finish(&mut self, profile: &mut Profile, is_of_jvm: bool) -> HeapHistogram {
         let (sizes, trusted) = match self.is_android {
             true => (Sizes::android(), u64::MAX),
@@ -263,7 +263,7 @@ impl Tally {
         heap
     }
 
-    /// Forgets all but the classes' ids and names.
+    /// Forgets all data except the classes' ids and names.
     fn forget(&mut self) {
         for class in &mut self.classes {
             *class = Class { class: class.class, id: class.id, ..Class::new(class.id) };
@@ -294,7 +294,7 @@ impl Tally {
         index
     }
 
-    /// Books the distance between the object before and this one.
+    /// Notes the distance between the object before and this one.
     #[inline]
     fn distance(&mut self, id: u64, kind: Kind) {
         self.id_bits |= id;
@@ -325,7 +325,7 @@ impl Tally {
         }
     }
 
-    /// The distance to the next object, which may be one that stands for a class.
+    /// Returns the distance to the next object, which may be one that stands for a class.
     #[cold]
     fn without_class(&mut self, id: u64, gap: u64) -> u64 {
         if !self.has_sorted_ids {
@@ -336,13 +336,13 @@ impl Tally {
         self.class_ids.get(next).map_or(gap, |class| gap.min(class - id))
     }
 
-    /// The share of instances behind which there is no more than behind any other of their class.
+    /// Returns the share of instances that are followed by the least distance of their class.
     fn density(&self) -> f64 {
         let sum = |of: fn(&Class) -> u64| self.classes.iter().map(of).fold(0, u64::saturating_add);
         sum(|class| class.gap_count) as f64 / sum(|class| class.count).max(1) as f64
     }
 
-    /// What the addresses tell of the JVM's rules.
+    /// Infers the JVM's rules from the addresses.
     fn sizes(&self) -> Sizes {
         let mut sizes = Sizes::assumed();
         let slack = self.primitive_slack[usize::from(FieldType::Byte.to_hprof())];
@@ -350,7 +350,7 @@ impl Tally {
             0 => 1,
             bits => 1 << bits.trailing_zeros().min(8),
         };
-        // Where ids are numbers, distances mean nothing.
+        // If ids are numbers, distances mean nothing.
         let header = HEADERS.iter().find(|(array_header, _)| u64::from(*array_header) <= slack);
         let (true, Some(&(array_header_bytes, header_bytes))) =
             (alignment_bytes >= LEAST_ALIGNMENT_BYTES && slack < u64::MAX, header)
@@ -364,7 +364,7 @@ impl Tally {
         let mut is_wide = slack < i64::MAX && slack >= i64::from(array_header_bytes);
         sizes.is_inferred = self.density() >= DENSE;
         if !sizes.is_inferred {
-            // What cannot be is known all the same.
+            // The addresses still rule out larger headers.
             let most = Sizes::assumed().jvm;
             jvm.array_header_bytes = array_header_bytes.min(most.array_header_bytes);
             jvm.header_bytes = header_bytes.min(most.header_bytes);
@@ -375,7 +375,7 @@ impl Tally {
         if self.agreeing(&stacked) > self.agreeing(&sizes) { stacked } else { sizes }
     }
 
-    /// How many classes have instances as large as the rules say.
+    /// Returns the number of classes whose instances have the size that the rules give.
     fn agreeing(&self, sizes: &Sizes) -> usize {
         let layouts = self.layouts(sizes, u64::MAX);
         let agrees = |(class, layout): &(&Class, &Option<Layout>)| {
@@ -384,8 +384,8 @@ impl Tally {
         self.classes.iter().zip(&layouts).filter(agrees).count()
     }
 
-    /// How often the least distance behind instances must have been found to tell their size where
-    /// it is more than their fields take.
+    /// Returns the number of times that the least distance after instances must have been found to
+    /// give their size, if it is more than their fields take.
     fn trusted_gap_count(&self, is_of_jvm: bool) -> u64 {
         match self.density() {
             _ if !is_of_jvm => u64::MAX,
@@ -394,11 +394,13 @@ impl Tally {
         }
     }
 
-    /// Where the fields of each class end; `None` where its CLASS DUMP has not come, or that of one
-    /// above it. Distances found `trusted` times and more tell of fields that the JVM does not.
+    /// Returns the layout of each class, or `None` if its CLASS DUMP, or that of a class above it,
+    /// has not come. Distances found at least `trusted` times show fields that the JVM does not
+    /// give.
     fn layouts(&self, sizes: &Sizes, trusted: u64) -> Vec<Option<Layout>> {
         let mut layouts: Vec<Option<Layout>> = vec![None; self.classes.len()];
-        // Classes that are looked for already: above those of which nothing is found nothing is.
+        // The classes that were looked up already. If no layout was found for a class, none is
+        // found below it.
         let mut is_seen = vec![false; self.classes.len()];
         let mut chain: Vec<usize> = Vec::new();
         for index in 0..self.classes.len() {

@@ -1,4 +1,4 @@
-//! The roots and threads of the JVM's dump, and what perk calls them.
+//! The roots and threads of the JVM's dump, and their serial numbers and names in perk's.
 
 use perk_profile::symbols::{Frame, Line, Method};
 use perk_profile::{FrameId, KeyedMap, Profile, StrId, Thread, ThreadId, TraceId};
@@ -6,18 +6,19 @@ use perk_profile::{FrameId, KeyedMap, Profile, StrId, Thread, ThreadId, TraceId}
 use super::classes::Names;
 use super::{Context, JavaStack, Root, RootKind};
 
-/// The serial numbers of threads that the context does not know: this and their `tid`.
+/// The base of the serial numbers of threads that the context does not know. Their `tid` is added.
 const BY_TID: u32 = 1_000_000_000;
-/// Of threads of which not even that is known: this and their number among these.
+/// The base of the serial numbers of threads without a known `tid`. Their number among these is
+/// added.
 const UNNAMED: u32 = 2_000_000_000;
 
-/// What threads are called of which nothing is known.
+/// The name of threads of which nothing is known.
 const UNKNOWN: &str = "<unknown>";
 
-/// In whose `run` virtual threads begin.
+/// The class whose `run` is the first method of virtual threads.
 const VIRTUAL_THREAD: &str = "java.lang.VirtualThread";
 
-/// What of the dump has to do with threads.
+/// The data of the dump that concerns threads.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
     roots: Vec<Root>,
@@ -29,7 +30,7 @@ pub(super) struct Threads {
     classes: KeyedMap<u32, StrId>,
     /// The `tid` of each `java.lang.Thread`, by its address.
     tids: KeyedMap<u64, u64>,
-    /// What the file has been told before the heap, by the JVM's trace.
+    /// The threads that were written before the heap, by the JVM's trace.
     told: KeyedMap<u32, RootedThread>,
 }
 
@@ -75,9 +76,9 @@ impl Threads {
         self.tids.insert(address, tid);
     }
 
-    /// The stacks that stand before the heap, and whose they are as far as that is known already: the
-    /// context lists `tid`s, which are those of the dump if they are as many. (Between the list and the
-    /// dump a thread may have begun or ended.)
+    /// Returns the stacks that stand before the heap, with their threads as far as these are known
+    /// already. The context lists `tid`s, which are those of the dump if their numbers are equal.
+    /// (Between the list and the dump a thread may have begun or ended.)
     pub(super) fn before_heap(
         &mut self,
         profile: &mut Profile,
@@ -116,9 +117,9 @@ impl Threads {
         })
     }
 
-    /// Gives all roots perk's serial numbers. The second part is the threads among them, which may be
-    /// new to the file only if it `may_be_told` of them now. Roots of a thread that it does not know
-    /// are of no known kind.
+    /// Gives all roots perk's serial numbers. The second part is the threads among them. They may
+    /// be new to the file only if `may_be_told` allows it now. The kind of the roots of a thread
+    /// that the file does not know becomes unknown.
     pub(super) fn resolve(
         mut self,
         profile: &mut Profile,
@@ -168,7 +169,7 @@ impl Threads {
         Ok((roots, threads))
     }
 
-    /// The profile's trace for one of the JVM's.
+    /// Returns the profile's trace for a trace of the JVM.
     fn perk_trace(
         &self,
         profile: &mut Profile,
@@ -211,7 +212,7 @@ impl Threads {
 
 /// The threads that the context does not know.
 struct Strangers {
-    /// Those of this dump and earlier ones, by serial number.
+    /// The threads of this dump and earlier ones, by serial number.
     by_tid: KeyedMap<u32, ThreadId>,
     unnamed_count: u32,
 }
@@ -229,8 +230,8 @@ impl Strangers {
         strangers
     }
 
-    /// The thread of a `java.lang.Thread`, given by its address (0 if that is not known yet) and
-    /// `tid`, and whether it is new to the profile.
+    /// Returns the thread of a `java.lang.Thread`, given by its address (0 if that is not known
+    /// yet) and `tid`, and whether it is new to the profile.
     fn thread(
         &mut self,
         profile: &mut Profile,
@@ -250,7 +251,7 @@ impl Strangers {
         (thread, true)
     }
 
-    /// A new thread of which nothing is known but its stack.
+    /// Adds a new thread of which only the stack is known.
     fn unnamed(&mut self, profile: &mut Profile, address: u64, name: &str) -> ThreadId {
         self.unnamed_count += 1;
         push(profile, UNNAMED + self.unnamed_count, address, name)

@@ -1,5 +1,5 @@
-//! What `java -prof` of JDK 1.1 has behind the calls: the memory in use, the arrays of primitive types
-//! and the objects that were left when the program ended.
+//! The tables of JDK 1.1's `java -prof` after the calls: the memory in use, the arrays of primitive
+//! types and the objects that were left when the program ended.
 
 use std::io::{self, Write};
 
@@ -9,17 +9,18 @@ use crate::lines::{number, source_form, text, word};
 
 /// The titles of the table of arrays.
 const TITLES: [&[u8]; 4] = [b"sig", b"count", b"bytes", b"indx"];
-/// The letters of the primitive types, in the order of the numbers that the JVM has for them.
+/// The letters of the primitive types, in the order of the JVM's numbers for them.
 const PRIMITIVES: [&str; 8] = ["Z", "C", "F", "D", "B", "S", "I", "J"];
 /// The first of these numbers.
 const FIRST_INDEX: usize = 4;
-/// The bytes of a reference, by which an array's elements are counted.
+/// The size of a reference in bytes, by which an array's elements are counted.
 const REFERENCE_BYTES: u64 = 4;
 
 /// A line of these tables.
 #[derive(Debug, PartialEq)]
 pub(super) enum Row {
-    /// Of titles, or of an entry of the table of objects: its numbers stand in the lines below.
+    /// A line of titles, or of an entry of the table of objects, whose numbers stand in the lines
+    /// below.
     Title,
     /// `handles_used: …, handles_free: …, heap-used: …, heap-free: …`
     Summary { used: HeapSummary, free_count: u64, free_bytes: u64 },
@@ -28,7 +29,7 @@ pub(super) enum Row {
 }
 
 impl Row {
-    /// `None` if `line` is no such line.
+    /// Parses a line. Returns `None` if `line` does not belong to these tables.
     pub(super) fn of(line: &[u8]) -> Option<Self> {
         let trimmed = line.trim_ascii();
         if is_title(trimmed) {
@@ -60,7 +61,7 @@ impl Row {
         Some(Self::Summary { used, free_count, free_bytes })
     }
 
-    /// `[C 174 19060 5` or `Ljava/util/HashtableEntry; 219 3504`
+    /// Parses `[C 174 19060 5` or `Ljava/util/HashtableEntry; 219 3504`.
     fn objects(mut line: &[u8]) -> Option<Self> {
         let rest = &mut line;
         let signature = text(word(rest)?);
@@ -82,12 +83,12 @@ pub(super) fn is_title(mut line: &[u8]) -> bool {
     TITLES.iter().all(|&title| word(&mut line) == Some(title)) && line.is_empty()
 }
 
-/// Whether `line` is one that no other file begins with.
+/// Whether `line` is one with which only these files begin.
 pub(super) fn begins(line: &[u8]) -> bool {
     line.starts_with(b"*** tab[") || line.starts_with(b"handles_used: ")
 }
 
-/// Whether `sites` has nothing but the numbers of live objects by class.
+/// Whether `sites` has only the numbers of live objects by class.
 pub(super) fn are_by_class(profile: &Profile, sites: &Sites) -> bool {
     let system = profile.system_trace();
     let has = |objects: Allocations| (objects.allocated_bytes, objects.allocated_count) == (0, 0);
@@ -97,14 +98,14 @@ pub(super) fn are_by_class(profile: &Profile, sites: &Sites) -> bool {
         && sites.rows.iter().all(|row| row.trace == system && has(row.objects))
 }
 
-/// Writes the line of the memory in use. What is free is not known.
+/// Writes the line of the memory in use. The size of free memory is not known.
 pub(super) fn write_summary(out: &mut impl Write, summary: &HeapSummary) -> io::Result<()> {
     let Allocations { live_count, live_bytes, .. } = summary.objects;
     writeln!(out, "handles_used: {live_count}, heap-used: {live_bytes}")
 }
 
-/// Writes the tables of arrays and of objects. An entry has a class and its arrays where they follow
-/// each other; its number is its place, and addresses are 0.
+/// Writes the tables of arrays and of objects. An entry has a class and its arrays if they follow
+/// each other. Its number is its position, and addresses are 0.
 pub(super) fn write_sites(
     out: &mut impl Write,
     profile: &Profile,

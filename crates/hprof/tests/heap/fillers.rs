@@ -1,4 +1,4 @@
-//! What the JVM fills gaps of the heap with is not the program's.
+//! The arrays with which the JVM fills gaps of the heap are not the program's.
 
 use perk_hprof::heap::{FieldType, HeapOptions};
 use perk_hprof::{BinaryForm, Format, IdSize, Version, Writer};
@@ -12,7 +12,7 @@ const STRING_ARRAY: u64 = 0x1048;
 const FILLER: u64 = 0x1050;
 const CHUNK: u64 = 0x1058;
 
-/// Arrays by what refers to them; the others are fillers.
+/// The arrays, named by the references to them. The others are fillers.
 const BY_FIELD_BEFORE: u64 = 0x3000;
 const BY_FIELD_LATER: u64 = 0x3100;
 const BY_ELEMENT: u64 = 0x3200;
@@ -23,7 +23,7 @@ const OF_PROGRAM: [u64; 6] =
     [BY_FIELD_BEFORE, BY_FIELD_LATER, BY_ELEMENT, BY_STATIC, BY_ROOT, LARGE];
 const SMALL_FILLER: u64 = 0x3500;
 const LARGE_FILLER: u64 = 0x90_0000;
-/// More than is read at once.
+/// A length beyond what is read at once.
 const LARGE_LENGTH: u32 = (5 << 20) / 4 + 3;
 
 fn ints(address: u64, length: u32) -> Vec<u8> {
@@ -55,7 +55,7 @@ fn dump(has_chunk: bool) -> Vec<u8> {
         all.extend(dump.class(class, OBJECT, 0, &[]));
     }
     let mut holder = dump.class(HOLDER, OBJECT, 8, &[("ints", 2)]);
-    // One static field.
+    // The class gets one static field.
     let statics = holder.len() - (2 + 9) - 2;
     let field = [&[0, 1][..], &id(dump.name("shared")), &[2], &id(BY_STATIC)].concat();
     holder.splice(statics..statics + 2, field);
@@ -70,7 +70,7 @@ fn dump(has_chunk: bool) -> Vec<u8> {
     }
     dump.record(0x1C, &all);
     dump.record(0x1C, &[ints(LARGE, LARGE_LENGTH), ints(LARGE_FILLER, LARGE_LENGTH)].concat());
-    // A reference that is none: no int[] can be there.
+    // This does not count as a reference, as an `int[]` cannot be in an array of strings.
     let strings = references(0x2030, STRING_ARRAY, &[SMALL_FILLER]);
     let objects = references(0x2040, OBJECT_ARRAY, &[0, BY_ELEMENT, LARGE]);
     let late = instance(0x2050, HOLDER, &id(BY_FIELD_LATER));
@@ -90,7 +90,7 @@ fn rewritten(dump: &[u8], form: Option<BinaryForm>, known: &mut Known) -> (Vec<u
     (writer.out().clone(), counts.object_count)
 }
 
-/// The arrays of `int` with the right elements.
+/// Returns the ids of the arrays of `int`, after a check of their elements.
 fn int_arrays(heap: &Heap, id_factor: u64) -> Vec<u64> {
     let elements: Vec<u8> = (0..LARGE_LENGTH).flat_map(u4).collect();
     let ints = heap.arrays.iter().filter(|(_, it)| it.1.field_type() == FieldType::Int);
@@ -121,7 +121,7 @@ fn arrays_that_nothing_refers_to_are_left_out() {
     assert!(!text.contains("FillerObject)"), "{text}");
 }
 
-/// JDK 19 to 21 do not tell what the frames of parked virtual threads refer to.
+/// JDK 19 to 21 do not give the references in frames of parked virtual threads.
 #[test]
 fn nothing_is_left_out_where_references_are_hidden() {
     let mut all = OF_PROGRAM.to_vec();

@@ -1,5 +1,5 @@
-//! Heap dumps by class: small ones made here, with records and lengths that lie, and those of real
-//! JVMs against what the JVM itself counts.
+//! Heap dumps by class: small ones made here, with wrong records and lengths, and those of real
+//! JVMs, compared with the JVM's own counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
@@ -17,7 +17,7 @@ fn read(bytes: &[u8]) -> Profile {
     binary::read(bytes).unwrap()
 }
 
-/// Objects and bytes by class.
+/// Returns objects and bytes by class.
 fn rows(profile: &Profile, heap: &HeapHistogram) -> Vec<(String, u64, u64)> {
     let row = |row: &perk_profile::HeapClassRow| {
         let name = profile.symbols.class_name(row.class).to_owned();
@@ -66,7 +66,7 @@ fn a_cut_dump_is_counted_as_far_as_it_goes() {
     let mut counts = Vec::new();
     for end in 0..bytes.len() {
         match binary::read(&bytes[..end]) {
-            // The head, and a first record.
+            // The file ends in the head or in the first record.
             Err(error) => assert!(end < 31 + 9 + 8 + "java/lang/Object".len(), "{end}: {error}"),
             Ok(profile) => {
                 let heap = profile.heaps().next();
@@ -102,7 +102,7 @@ fn input_that_fails_at_its_end_is_cut_off() {
 
 const ID_BYTES: u32 = 4;
 
-/// A file with one record HEAP DUMP whose length is what it says.
+/// Returns a file with one record HEAP DUMP that has `length` as its length.
 fn whole(length: u32, body: &[u8], behind: &[u8]) -> Vec<u8> {
     let mut bytes = b"JAVA PROFILE 1.0.1\0".to_vec();
     bytes.extend(ID_BYTES.to_be_bytes());
@@ -157,7 +157,7 @@ fn every_size_of_ids_and_every_version_is_read() {
     }
 }
 
-/// Classes that are above each other, or of which that above is missing.
+/// Classes that are above each other, and classes whose superclass is missing.
 #[test]
 fn classes_without_an_end_have_sizes() {
     let class = |id: u8, superclass: u8| {
@@ -215,7 +215,7 @@ fn lengths_that_lie_are_the_end_of_the_file() {
     }
 }
 
-/// What cannot be understood of a segment is passed over with it, and the next one is read.
+/// A segment that cannot be understood is passed over from that point on, and the next one is read.
 #[test]
 fn a_segment_that_makes_no_sense_is_passed_over() {
     let segment = |body: &[u8]| {
@@ -247,7 +247,8 @@ fn record(tag: u8, body: &[u8]) -> Vec<u8> {
     [&[tag, 0, 0, 0, 0][..], &length, body].concat()
 }
 
-/// What Android writes, with ids of four bytes; with sub-records that come last.
+/// Returns a dump as Android writes it, with ids of four bytes, and with `last` as its last
+/// sub-records.
 fn android(last: &[u8]) -> Vec<u8> {
     let u4 = u32::to_be_bytes;
     let mut bytes = b"JAVA PROFILE 1.0.3\0\0\0\0\x04\0\0\0\0\0\0\0\0".to_vec();
@@ -273,13 +274,13 @@ fn android(last: &[u8]) -> Vec<u8> {
         [&[tag][..], &[id, 0, length].map(u4).concat(), element, bytes].concat()
     };
     let mut dump = Vec::new();
-    // Roots, JNI MONITOR last; each of the others has its id alone.
+    // Roots, with JNI MONITOR last. Each of the others has only its id.
     for tag in [0x89, 0x8A, 0x8B, 0x8C, 0x8D, 0x90] {
         dump.extend([&[tag][..], &u4(0x2000)].concat());
     }
     dump.extend([&[0x8E][..], &[0x2000, 1, u32::MAX].map(u4).concat()].concat());
     dump.extend([&[0xFE][..], &[b'A'.into(), 0x74].map(u4).concat()].concat());
-    // Classes stand behind their instances.
+    // Classes follow their instances.
     dump.extend(instance(0x2000, 0x1010, &[0; 4]));
     dump.extend(instance(0x2010, 0x1010, &[0; 4]));
     dump.extend(class(0x1010, 0x1000, 12));
@@ -296,7 +297,7 @@ fn android(last: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Written from the format's description: no Android was at hand.
+/// This follows the format's description, as no Android was available.
 #[test]
 fn a_dump_of_android_is_counted() {
     let bytes = android(&[]);
@@ -304,7 +305,7 @@ fn a_dump_of_android_is_counted() {
         let heap = only(&profile);
         let expected = [
             ("int[]", 1, 4_000_016),
-            // Header and fields, as the class says.
+            // Header and fields, as the class gives them.
             ("a.Node", 2, 32),
             ("a.Node[]", 1, 24),
             ("byte[]", 1, 24),
@@ -317,14 +318,14 @@ fn a_dump_of_android_is_counted() {
         assert_eq!(heap.roots, [(HeapRoot::Unknown, 6), (HeapRoot::Monitor, 1)]);
         assert_eq!(profile.notes, ["objects of the heaps app, zygote are counted together"]);
     }
-    // To others these are nothing that is known.
+    // In files of other writers these tags are unknown.
     let mut plain = bytes;
     plain[17] = b'2';
     let error = binary::read(&plain[..]).unwrap_err().to_string();
     assert!(error.contains("offset 294: no sub-record of a heap dump has tag 0x89"), "{error}");
 }
 
-/// No dump is shown as one of nothing.
+/// A dump of which nothing is understood is an error and not an empty dump.
 #[test]
 fn an_unknown_sub_record_is_an_error_or_a_note() {
     let profile = read(&android(&[0x91; 20]));
@@ -335,16 +336,16 @@ fn an_unknown_sub_record_is_an_error_or_a_note() {
     nothing.extend(record(0x2C, &[]));
     let error = binary::read(&nothing[..]).unwrap_err().to_string();
     assert!(error.contains("offset 40: no sub-record of a heap dump has tag 0x91"), "{error}");
-    // Where another dump is whole there is something to show.
+    // If another dump is whole, there is something to show.
     let both = [&android(&[])[..], &nothing].concat();
     assert_eq!(read(&both).heaps().next().unwrap().object_count(), 6);
 }
 
 #[test]
 fn files_one_behind_the_other_are_read_as_one() {
-    // Ids of another size, and the same ids for other things.
+    // The second file has ids of another size, and the same ids for other objects.
     let (first, second) = (dump_of(100), android(&[]));
-    // With a head of another length, and longer than a buffer.
+    // The third has a head of another length, and is longer than a buffer.
     let mut third = b"JAVA PROFILE 1.0".to_vec();
     third.extend(&dump_of(3 << 20)[18..]);
     for files in [[&first, &second], [&second, &first], [&first, &first], [&third, &second]] {
@@ -361,10 +362,10 @@ fn files_one_behind_the_other_are_read_as_one() {
         let note = format!("offset {}: another file begins, and is read, too", files[0].len());
         assert!(profile.notes.contains(&note), "{:?}", profile.notes);
     }
-    // HEAP DUMP has no end of its own.
+    // HEAP DUMP does not have an end of its own.
     let old = whole(17, &bytes_array(1, 3), &[]);
     assert_eq!(read(&[&old[..], &old].concat()).heaps().count(), 2);
-    // Times are those of each file.
+    // The times are those of each file.
     let mut later = first.clone();
     later[23..31].copy_from_slice(&(1_700_000_000_000_u64 + 5000).to_be_bytes());
     let profile = read(&[first, later].concat());
@@ -410,7 +411,7 @@ proptest! {
     }
 }
 
-/// The bytes of a header and of a reference.
+/// Checks the sizes of objects in a JVM with a header and references of these sizes, in bytes.
 fn check_sizes(jdk: &Jdk, arguments: &[&str], header_bytes: u32, reference_bytes: u32) {
     let classes = fixture::compile_text("HeapShape", PROGRAM);
     let run = JavaRun::new(jdk).classes(classes).jvm_arg("-Xmx128m").jvm_arg("-Xshare:off");
@@ -436,8 +437,8 @@ fn check_sizes(jdk: &Jdk, arguments: &[&str], header_bytes: u32, reference_bytes
     }
     let mut equal = 0;
     for (name, numbers) in &told {
-        // What answers commands makes objects; the JVM fills holes with arrays of int, and counts
-        // objects that stand for classes which are not loaded.
+        // The JVM's code that answers commands makes objects. The JVM fills holes with arrays of
+        // int, and counts objects that stand for classes which are not loaded.
         let is_noisy = match name.as_str() {
             "int[]" => true,
             "java.lang.Class" => before[name].0 != numbers.0,

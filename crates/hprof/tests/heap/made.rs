@@ -20,7 +20,7 @@ const ARRAY: u64 = 0x2020;
 const BYTES: u64 = 0x2030;
 const LARGE_BYTES: usize = (3 << 20) + 5;
 
-/// An HPROF file as it grows.
+/// An HPROF file that is being built.
 pub(crate) struct Dump {
     pub(crate) bytes: Vec<u8>,
     names: Vec<&'static str>,
@@ -64,7 +64,7 @@ impl Dump {
         self.record(0x02, &[&u4(serial)[..], &id(class), &u4(1), &id(name)].concat());
     }
 
-    /// CLASS DUMP with fields of the types.
+    /// Adds CLASS DUMP with fields of the given types.
     pub(crate) fn class(
         &mut self,
         class: u64,
@@ -99,8 +99,8 @@ pub(crate) fn instance(object: u64, class: u64, values: &[u8]) -> Vec<u8> {
     [&[0x21][..], &id(object), &u4(1), &id(class), &length, values].concat()
 }
 
-/// A dump as perk's own fields make it, with an array of so many bytes: objects have a record in
-/// the class below that of all objects, threads have two fields more.
+/// Returns a dump with perk's own fields, and with an array of `large_bytes` bytes. Objects have a
+/// record field in the class below that of all objects, and threads have two fields more.
 pub(crate) fn dump_of(large_bytes: usize) -> Vec<u8> {
     let mut dump = Dump::new();
     dump.load(1, OBJECT, "java/lang/Object");
@@ -208,7 +208,7 @@ fn perks_own_fields_are_left_out() {
     let point = vec![FieldType::Int, FieldType::Long, FieldType::Object];
     assert_eq!(asked[0], ("java.lang.Object".to_owned(), true, vec![]));
     assert_eq!(asked[1], ("my.Point".to_owned(), true, point));
-    // Header, child and point; thread; two arrays.
+    // The child (header, child and point), the thread, and two arrays.
     assert_eq!(counts.object_bytes, 40 + 24 + 32 + (16 + LARGE_BYTES as u64).next_multiple_of(8));
 }
 
@@ -238,7 +238,7 @@ fn roots_of_every_kind_come_with_perks_threads() {
     let expected = [
         (CHILD_OBJECT, RootKind::JavaFrame(stack(200_001, 0))),
         (ARRAY, RootKind::JniLocal(stack(200_001, u32::MAX))),
-        // Of a thread that the dump does not have.
+        // The root of a thread that the dump does not have.
         (ARRAY, RootKind::Unknown),
         (ARRAY, RootKind::JniGlobal(0x7f00_0000_1238)),
         (ARRAY, RootKind::NativeStack(200_001)),
@@ -359,7 +359,7 @@ fn what_has_no_place_in_an_old_form_is_refused() {
     assert!(refusal(far).to_string().contains("0x2014"));
 }
 
-/// What comes behind half a dump is found.
+/// The records after half a dump are found.
 #[test]
 fn an_array_that_is_cut_off_has_its_length() {
     let mut dump = dump();
@@ -379,7 +379,7 @@ fn an_array_that_is_cut_off_has_its_length() {
     assert_eq!(heap.other_tags.last(), Some(&0x0B));
 }
 
-/// Gives a few bytes at a time.
+/// A reader that returns a few bytes at a time.
 pub(crate) struct Trickle<'a>(pub(crate) &'a [u8], pub(crate) usize);
 
 impl Read for Trickle<'_> {
@@ -401,7 +401,7 @@ fn short_reads_change_nothing() {
     }
 }
 
-/// Reads and rewrites; the text of the error, if there is one.
+/// Reads and rewrites a dump. Returns the text of the error, if there is one.
 fn fault(bytes: &[u8]) -> Option<String> {
     let mut faults = [Some(BinaryForm::default()), None].map(|form| {
         let mut profile = Profile::default();
@@ -414,7 +414,8 @@ fn fault(bytes: &[u8]) -> Option<String> {
         let dumped = writer.heap_dump(&mut profile, &mut &bytes[..], &options(), known);
         dumped.err().map(|error| error.to_string())
     });
-    // Binary declares every stack before the roots; text looks at those that a root refers to.
+    // The binary writer declares every stack before the roots. Text writes only those that a root
+    // refers to.
     assert!(faults[0].is_some() || faults[1].is_none(), "{faults:?}");
     if let Ok((_, mut stream)) = Stream::new(bytes) {
         while let Ok(Some(_)) = stream.next() {}

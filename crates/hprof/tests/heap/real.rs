@@ -12,7 +12,7 @@ use crate::text;
 
 pub(crate) const PROGRAM: &str = include_str!("../java/HeapShape.java");
 
-/// The file of a dump that the JVM wrote of the program, and class histograms from before and
+/// The file of a dump of the program, written by the JVM, and class histograms from before and
 /// after it.
 struct Dumped {
     _folder: tempfile::TempDir,
@@ -29,7 +29,7 @@ fn dumped(jdk: &Jdk) -> Dumped {
     let jcmd = |command: &[&str]| jcmd(jdk, java.pid(), command);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jvm.hprof");
-    // The first command makes the JVM start what answers it.
+    // The first command makes the JVM start the threads that answer it.
     jcmd(&["VM.version"]);
     let before = histogram(&jcmd(&["GC.class_histogram", "-all"]));
     jcmd(&["GC.heap_dump", "-all", path.to_str().unwrap()]);
@@ -37,8 +37,7 @@ fn dumped(jdk: &Jdk) -> Dumped {
     Dumped { _folder: folder, path, before, after }
 }
 
-/// The instances of each class, by its name in source form.
-/// Objects of each class in the text of a histogram.
+/// Returns the number of objects per class in the text of a histogram.
 fn histogram(text: &str) -> BTreeMap<String, u64> {
     class_histogram(text).into_iter().map(|(name, (count, _))| (name, count)).collect()
 }
@@ -102,8 +101,8 @@ fn check_names(jvm: &Heap, perk: &Heap) {
     assert!(perk.class_names.values().any(|name| name.starts_with("HeapShape$$Lambda")));
 }
 
-/// Roots are the same, but for the serial numbers of threads and traces; these agree with each
-/// other as they did before.
+/// Checks that roots are the same, except for the serial numbers of threads and traces. These agree
+/// with each other as they did before.
 fn check_roots(jvm: &Heap, perk: &Heap) {
     assert_eq!(perk.roots.len(), jvm.roots.len());
     let mut serials = BTreeMap::new();
@@ -141,7 +140,7 @@ fn check_roots(jvm: &Heap, perk: &Heap) {
     assert!(jvm.roots.iter().any(|root| matches!(root.kind, RootKind::JniGlobal(_))));
 }
 
-/// What the program's source says of its heap.
+/// Checks the facts that the program's source gives of its heap.
 fn check_program(heap: &Heap) {
     let field = |name| heap.static_field("HeapShape", name);
     assert_eq!((field("yes"), field("b"), field("c")), (1, 0xf9, 0x4e2d));
@@ -184,8 +183,8 @@ fn check_program(heap: &Heap) {
     assert_eq!((objects.len(), objects[1000], objects[1]), (300_000, points[0], 0));
 }
 
-/// Of classes whose instances the commands themselves did not make the dump has as many as the
-/// JVM counts.
+/// Checks that the dump has as many objects per class as the JVM counts, for classes whose
+/// instances the commands themselves did not make.
 fn check_histogram(dumped: &Dumped, perk: &Heap) {
     let counts = perk.histogram();
     let still = dumped.before.iter().filter(|(name, count)| dumped.after.get(*name) == Some(count));
@@ -316,7 +315,7 @@ fn thread_count(roots: &[Root]) -> usize {
     roots.iter().filter(|root| matches!(root.kind, RootKind::Thread { .. })).count()
 }
 
-/// A stack's roots name its threads.
+/// The roots of a stack name its thread.
 #[test]
 fn frames_belong_to_threads_with_a_root() {
     let dumped = dumped(jdk::version(17).unwrap());
@@ -346,7 +345,7 @@ impl Heap {
         String::from_utf8(self.arrays[&value].2.clone()).unwrap()
     }
 
-    /// The class of the array that a static field holds.
+    /// Returns the class of the array that a static field holds.
     fn static_type(&self, class: &str, field: &str) -> u64 {
         match self.arrays[&self.static_field(class, field)].1 {
             Elements::Objects(class) => class,

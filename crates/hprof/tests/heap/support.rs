@@ -1,4 +1,4 @@
-//! A heap as a file tells it, and a context that knows little.
+//! A heap as a file gives it, and a context that knows little.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
@@ -12,7 +12,7 @@ use perk_hprof::{BinaryForm, Format, Writer};
 use perk_profile::{Profile, StrId, Thread, ThreadId, TraceId, mutf8};
 use perk_testkit::Jdk;
 
-/// What a file of heap dumps holds; the last of several dumps where they tell the same ids.
+/// The contents of a file of heap dumps. If several dumps have the same ids, the last one counts.
 #[derive(Debug, Default)]
 pub(crate) struct Heap {
     pub(crate) title: String,
@@ -110,7 +110,7 @@ impl Heap {
         heap
     }
 
-    /// The id of the class with the name.
+    /// Returns the id of the class with the name.
     pub(crate) fn class(&self, name: &str) -> u64 {
         let mut ids = self.classes.keys().filter(|id| self.class_names[id] == name);
         *ids.next().unwrap_or_else(|| panic!("no class {name}"))
@@ -121,7 +121,8 @@ impl Heap {
         statics.iter().find(|(name, ..)| name == field).unwrap().2
     }
 
-    /// The fields of an instance: that of the class itself first, as declared, with its bits.
+    /// Returns the fields of an instance: those of the class itself first, as declared, with their
+    /// bits.
     pub(crate) fn fields(&self, id: u64) -> Vec<(String, FieldType, u64)> {
         let (_, class, values) = &self.instances[&id];
         let (mut fields, mut rest, mut class) = (Vec::new(), &values[..], *class);
@@ -145,7 +146,7 @@ impl Heap {
         ids.map(|id| id.iter().fold(0, |id, &byte| id << 8 | u64::from(byte))).collect()
     }
 
-    /// The `tid`s of the threads in the order of their stacks.
+    /// Returns the `tid`s of the threads in the order of their stacks.
     pub(crate) fn stack_tids(&self) -> Vec<u64> {
         let thread = |root: &Root| match root.kind {
             RootKind::Thread { trace, .. } => Some((trace, root.id)),
@@ -175,8 +176,8 @@ impl Heap {
         self
     }
 
-    /// Instances and arrays by the name of their class, which is in the JVM's form or in source
-    /// form.
+    /// Returns the number of instances and arrays by the name of their class, which is in the JVM's
+    /// form or in source form.
     pub(crate) fn histogram(&self) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
         let classes = self.instances.values().map(|(_, class, _)| self.class_names[class].clone());
@@ -191,10 +192,10 @@ impl Heap {
     }
 }
 
-/// The `tid` of the main thread before JDK 22, and since.
+/// The `tid` of the main thread before JDK 22, and from JDK 22 on.
 pub(crate) const MAIN_TIDS: [u64; 2] = [1, 3];
 
-/// Knows one thread, the trace of record 7, and sizes without gaps.
+/// A context that knows one thread, the trace of record 7, and sizes without gaps.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     /// The main thread by its `tid`.
@@ -206,7 +207,7 @@ pub(crate) struct Known {
     pub(crate) array_trace: Option<(u64, TraceId)>,
     /// The fields of the classes that were asked for, by the name of the lowest.
     pub(crate) asked: BTreeMap<String, Vec<(String, bool, Vec<FieldType>)>>,
-    /// The dump is broken: two classes may have one name, and any class may have records.
+    /// Whether the dump is broken: two classes may have one name, and any class may have records.
     pub(crate) is_broken: bool,
 }
 
@@ -266,7 +267,7 @@ pub(crate) fn options() -> HeapOptions {
     }
 }
 
-/// A profile that knows the main thread.
+/// Returns a profile that knows the main thread.
 pub(crate) fn profile_with_main() -> (Profile, ThreadId) {
     let mut profile = Profile::default();
     let name = profile.symbols.strings.intern("main");
@@ -276,7 +277,7 @@ pub(crate) fn profile_with_main() -> (Profile, ThreadId) {
     (profile, main)
 }
 
-/// The dump as perk writes it in text, or in a form of the binary format.
+/// Returns the dump as perk writes it in text, or in a form of the binary format.
 pub(crate) fn rewritten(
     input: &mut impl Read,
     main_tid: u64,
@@ -298,14 +299,14 @@ pub(crate) fn rewritten(
     (std::mem::take(writer.out()), counts, known)
 }
 
-/// What a running JVM answers to a command of `jcmd`.
+/// Returns the answer of a running JVM to a command of `jcmd`.
 pub(crate) fn jcmd(jdk: &Jdk, pid: u32, command: &[&str]) -> String {
     let output = Command::new(jdk.jcmd()).arg(pid.to_string()).args(command).output().unwrap();
     assert!(output.status.success(), "jcmd {command:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Objects and bytes of each class in the text of `jcmd GC.class_histogram`.
+/// Returns the number and bytes of objects per class in the text of `jcmd GC.class_histogram`.
 pub(crate) fn class_histogram(text: &str) -> BTreeMap<String, (u64, u64)> {
     let mut classes = BTreeMap::<_, (u64, u64)>::new();
     for line in text.lines() {

@@ -1,5 +1,5 @@
-//! Reads the HEAP DUMP section of a text file as HPROF's manual describes it, knowing nothing of
-//! what wrote it, and compares it with the JVM's dump.
+//! Reads the HEAP DUMP section of a text file as HPROF's manual describes it, without knowledge of
+//! its writer, and compares it with the JVM's dump.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,26 +7,27 @@ use perk_hprof::heap::{Elements, FieldType, HeapCounts, RootKind};
 
 use crate::support::Heap;
 
-/// What indented lines tell: names, and the ids that they hold.
+/// The contents of indented lines: names, and the ids that they hold.
 type References = Vec<(String, u64)>;
 
 #[derive(Debug, Default)]
 struct Section {
     object_count: u64,
     object_bytes: u64,
-    /// Kind, id and the rest in brackets.
+    /// The kind, id and the text in brackets of each root.
     roots: Vec<(String, u64, BTreeMap<String, String>)>,
-    /// Class and references by field.
+    /// The class and the references by field of each object.
     objects: BTreeMap<u64, (String, u64, References)>,
-    /// Elements' type with the id of the class, number of elements, references by position.
+    /// The type of the elements with the id of the class, the number of elements, and references by
+    /// position.
     arrays: BTreeMap<u64, (String, u64, BTreeMap<u64, u64>)>,
-    /// Name and what follows, in the order of the file.
+    /// The name and the lines that follow, in the order of the file.
     classes: Vec<(u64, String, References)>,
     bytes: u64,
     traces: BTreeSet<u64>,
 }
 
-/// `name=value` pairs, between brackets and commas.
+/// Returns the `name=value` pairs between brackets and commas.
 fn pairs(text: &str) -> BTreeMap<String, String> {
     let text = text.strip_suffix(')').unwrap();
     let pairs = text.split(", ").map(|pair| pair.split_once('=').unwrap());
@@ -100,7 +101,7 @@ fn parse(file: &str) -> Section {
     section
 }
 
-/// Names as they are printed.
+/// Returns a name as it is printed.
 fn source_form(name: &str) -> String {
     let name = match name.starts_with('[') {
         true => perk_profile::names::from_signature(name),
@@ -109,7 +110,7 @@ fn source_form(name: &str) -> String {
     name.replace("+0x", ".0x")
 }
 
-/// Compares a file with the JVM's dump it was made of.
+/// Compares a file with the JVM's dump that it was made of.
 pub(crate) fn check(file: &str, jvm: &Heap, counts: &HeapCounts) {
     let section = parse(file);
     assert_eq!(section.object_count, (section.objects.len() + section.arrays.len()) as u64);

@@ -1,10 +1,10 @@
-//! Ids by the text that stands for them: the lines of a file repeat, and only the new ones are taken
-//! apart.
+//! Ids by the text that stands for them. The lines of a file repeat, and only the new ones are
+//! parsed.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Ids by 128 bits of their text. That two texts share these does not happen: of a million, once in
-/// 10^26 files. So the texts need not be kept, nor be fetched to be compared.
+/// Ids by 128 bits of their text. Two texts do not share these bits in practice: with a million
+/// texts, once in 10^26 files. So the texts are neither kept nor fetched for comparison.
 #[derive(Debug)]
 pub(super) struct ByText<T>(std::collections::HashMap<[u64; 2], T, BuildHasherDefault<AsItIs>>);
 
@@ -25,8 +25,8 @@ impl<T: Copy> ByText<T> {
     }
 }
 
-/// The upper and lower half of products, each mixed into the other, of two sums of the text with
-/// different factors (the fractions of square roots).
+/// Returns the upper and lower halves of products, each mixed into the other, of two sums of the
+/// text with different factors (the fractions of square roots).
 #[inline]
 fn bits(text: &[u8]) -> [u64; 2] {
     const FACTORS: [u64; 2] = [0x6A09_E667_F3BC_C909, 0xBB67_AE85_84CA_A73B];
@@ -47,7 +47,7 @@ fn bits(text: &[u8]) -> [u64; 2] {
     sums
 }
 
-/// Takes the last of the words for the hash.
+/// A hasher that takes the last of the words as the hash.
 #[derive(Debug, Default)]
 pub(super) struct AsItIs(u64);
 
@@ -63,7 +63,7 @@ impl Hasher for AsItIs {
         }
     }
 
-    // The array's length says nothing.
+    // The length of the array does not matter.
     fn write_usize(&mut self, _: usize) {}
 }
 

@@ -1,4 +1,4 @@
-//! The table of `cpu=old`, which stands behind the other sections of a dump.
+//! The table of `cpu=old`, which follows the other sections of a dump.
 
 use perk_profile::{CallEdges, Event};
 
@@ -7,7 +7,7 @@ use super::contents::Contents;
 use crate::lines::text;
 use crate::old;
 
-/// Its rows so far.
+/// The rows of the table so far.
 #[derive(Default)]
 pub(super) struct Calls {
     edges: CallEdges,

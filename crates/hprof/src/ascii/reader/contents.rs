@@ -1,4 +1,4 @@
-//! What a text has told so far.
+//! The contents of a text as far as it has been read.
 
 use std::mem;
 
@@ -25,39 +25,40 @@ pub(super) struct Contents {
     pub(super) line: usize,
     pub(super) notes: Notes,
     pub(super) threads: KeyedMap<u32, ThreadId>,
-    /// The trace whose frames are being read: serial number, thread, frames from the innermost out.
+    /// The trace whose frames are being read: serial number, thread, and frames from the innermost
+    /// out.
     open_serial: u32,
     open_thread: Option<ThreadId>,
     open_frames: Vec<FrameId>,
-    /// The frames of the trace before it, from the outermost in, with their nodes: most traces
-    /// begin as the one before.
+    /// The frames of the trace before it, from the outermost in, with their nodes. Most traces
+    /// begin like the one before.
     path: Vec<(FrameId, NodeId)>,
-    /// The last trace, until a section begins: traces are written right before the section that
+    /// The last trace, until a section begins. Traces are written right before the section that
     /// needs them.
     pub(super) trace_left_open: Option<u32>,
-    /// What the trace that announces estimates said; the next SITES are meant.
+    /// The interval that the trace announcing estimates gave. It holds for the next SITES.
     pub(super) sample_interval_bytes: Option<u64>,
-    /// The next CPU SAMPLES will be counted again.
+    /// Whether the next CPU SAMPLES will be counted again.
     pub(super) is_interim: bool,
-    /// Frames and classes by their text: most lines are not new.
+    /// Frames and classes by their text. Most lines are not new.
     frames: ByText<FrameId>,
     classes: ByText<ClassId>,
-    /// Rows whose traces are not there yet: in excerpts they come behind.
+    /// Rows whose traces are not known yet. In excerpts the traces follow.
     open_rows: Vec<OpenRow>,
 }
 
-/// A row that refers to a trace that no line has told of.
+/// A row that refers to a trace that no line has given.
 struct OpenRow {
-    /// Which event, and which of its rows.
+    /// The index of the event, and of its row.
     event: usize,
     row: usize,
     serial: u32,
-    /// The method on top, where the row names it.
+    /// The method on top, if the row names it.
     top: Option<FrameId>,
 }
 
 impl Contents {
-    /// The section that `line` begins.
+    /// Returns the section that `line` begins.
     pub(super) fn section(&mut self, line: &[u8]) -> Result<Option<Box<dyn Section>>, String> {
         Ok(Some(if let Some(rest) = line.strip_prefix(b"CPU SAMPLES BEGIN (total = ") {
             let (total, rest) = self.counter(rest, "the total of the samples")?;
@@ -79,14 +80,14 @@ impl Contents {
         } else if old::is_title(line) {
             Box::new(Calls::default())
         } else if is_cpu_title(line) {
-            // An excerpt of the rows alone.
+            // An excerpt that has only the rows.
             Box::new(Samples::new(None, b"", self))
         } else {
             return Ok(None);
         }))
     }
 
-    /// `n:` or `n: (thread=n)` behind `TRACE `.
+    /// Opens a trace from the text after `TRACE `: `n:` or `n: (thread=n)`.
     pub(super) fn open_trace(&mut self, rest: &[u8]) -> Result<(), String> {
         let length = rest.iter().position(|&byte| byte == b':').unwrap_or(rest.len());
         let serial = number(&rest[..length]).ok_or("expected a trace's serial number")?;
@@ -104,7 +105,7 @@ impl Contents {
         Ok(())
     }
 
-    /// Takes a line of the open trace; false if `line` begins something else.
+    /// Takes a line of the open trace. Returns false if `line` begins something else.
     pub(super) fn frame_line(&mut self, line: &[u8]) -> Result<bool, String> {
         let frame = match line {
             [b'\t', frame @ ..] => frame,
@@ -132,7 +133,7 @@ impl Contents {
         Ok(true)
     }
 
-    /// Takes a frame that tells of the section to come, and forgets its trace.
+    /// Takes a frame that announces a property of the section to come, and forgets its trace.
     fn is_announcement(&mut self, frame: &[u8]) -> bool {
         let interval_bytes = || {
             let frame = frame.strip_prefix(ESTIMATE.0.as_bytes())?;
@@ -147,12 +148,12 @@ impl Contents {
         } else {
             return false;
         }
-        // The system trace is no news.
+        // The system trace is already known.
         self.open_serial = self.profile.get_trace(self.profile.system_trace()).serial;
         true
     }
 
-    /// All frames of the open trace are there.
+    /// Closes the open trace, all of whose frames have been read.
     pub(super) fn close_trace(&mut self) {
         let tree = &mut self.profile.tree;
         let mut node = tree.root();
@@ -175,8 +176,8 @@ impl Contents {
         }
     }
 
-    /// `class.method(source:line)`, or with only one of the two in the parentheses. Sources and
-    /// methods may hold parentheses and colons, so it is taken apart from its end.
+    /// Parses `class.method(source:line)`, or the same with only one of the two in the parentheses.
+    /// Sources and methods may hold parentheses and colons, so the text is parsed from its end.
     fn new_frame(&mut self, line: &[u8]) -> Result<FrameId, String> {
         let frame = text(line);
         let parts = (|| {
@@ -209,7 +210,7 @@ impl Contents {
         Ok(symbols.frame(Frame::new(method, line)))
     }
 
-    /// The class of that name, of any age.
+    /// Returns the class of that name, as files of any age write it.
     pub(super) fn class(&mut self, name: &[u8]) -> ClassId {
         if let Some(id) = self.classes.get(name) {
             return id;
@@ -219,8 +220,8 @@ impl Contents {
         id
     }
 
-    /// The trace that the next row of the section refers to. One that is not there is the system
-    /// trace until it is; `top` is the method on top where the row names it.
+    /// Returns the trace that the next row of the section refers to. An unknown trace is the system
+    /// trace until it comes. `top` is the method on top, if the row names it.
     pub(super) fn trace(&mut self, serial: u64, row: usize, top: &[u8]) -> Result<TraceId, String> {
         let serial = narrow(serial)?;
         if let Some(trace) = self.profile.trace_by_serial(serial) {
@@ -245,13 +246,13 @@ impl Contents {
         Ok(self.profile.system_trace())
     }
 
-    /// Whether there are rows that refer to traces which are not there yet.
+    /// Whether there are rows that refer to traces that are not known yet.
     pub(super) fn has_open_rows(&self) -> bool {
         !self.open_rows.is_empty()
     }
 
-    /// Gives the open rows the traces that have come since; those that have not become traces of the
-    /// method on top.
+    /// Gives the open rows the traces that have come since. Traces that have not come become traces
+    /// of the method on top.
     pub(super) fn resolve_rows(&mut self) {
         for OpenRow { event, row, serial, top } in mem::take(&mut self.open_rows) {
             let profile = &mut self.profile;
@@ -268,7 +269,7 @@ impl Contents {
         }
     }
 
-    /// A counter and what follows it; one that has overflown is noted.
+    /// Returns a counter and the text that follows it. An overflow of the counter is noted.
     pub(super) fn counter<'t>(
         &mut self,
         digits: &'t [u8],
@@ -281,12 +282,12 @@ impl Contents {
     }
 }
 
-/// A serial number.
+/// Converts a serial number.
 pub(super) fn narrow(serial: u64) -> Result<u32, String> {
     u32::try_from(serial).map_err(|_| "expected a serial number below 2^32".to_owned())
 }
 
-/// The line that stands behind a frame's colon.
+/// Returns the line that stands after a frame's colon.
 fn line_of(place: &str) -> Option<Line> {
     Some(match place {
         "Unknown line" => Line::Unknown,
@@ -296,28 +297,30 @@ fn line_of(place: &str) -> Option<Line> {
     })
 }
 
-/// What was passed over, mended or is not there.
+/// The things that were passed over or mended, or that are missing.
 #[derive(Default)]
 pub(super) struct Notes {
-    /// The first line that is not a record: its number and beginning; and how many there are.
+    /// The first line that is not a record, with its number and beginning, and the number of such
+    /// lines.
     unknown: Option<(usize, String)>,
     unknown_count: usize,
     /// Lines of dots.
     pub(super) elided: usize,
-    /// Lines that the original cut off, and those of them that make no sense so.
+    /// The number of lines that the original cut off, and of those among them that make no sense
+    /// so.
     pub(super) lost_ends: usize,
     pub(super) lost_lines: usize,
-    /// Counters that have overflown.
+    /// The number of counters that have overflowed.
     pub(super) wrapped: usize,
-    /// Traces that rows refer to, and that are not there.
+    /// The number of traces that rows refer to and that are missing.
     pub(super) missing_traces: usize,
-    /// The first section without an end: its title and where the next record begins; and how many
-    /// there are.
+    /// The first section without an end, with its title and the line in which the next record
+    /// begins, and the number of such sections.
     open_section: Option<(&'static str, usize)>,
     open_sections: usize,
-    /// Monitors of the JVM itself.
+    /// The number of monitors of the JVM itself.
     pub(super) raw_monitors: usize,
-    /// Sections of sites whose shares fit no total.
+    /// The number of SITES sections whose shares fit no total.
     pub(super) odd_sites: usize,
 }
 
@@ -327,7 +330,7 @@ impl Notes {
         self.unknown_count += 1;
     }
 
-    /// The first line that is not a record.
+    /// Returns the first line that is not a record.
     pub(super) fn first_unknown(&self) -> Option<(usize, &str)> {
         self.unknown.as_ref().map(|(line, found)| (*line, found.as_str()))
     }
@@ -337,7 +340,7 @@ impl Notes {
         self.open_sections += 1;
     }
 
-    /// Adds a line for each that there is.
+    /// Adds a line to `notes` for each kind that occurred.
     pub(super) fn tell(&self, notes: &mut Vec<String>) {
         if let Some((line, found)) = &self.unknown {
             let count = count(
@@ -377,7 +380,7 @@ impl Notes {
     }
 }
 
-/// `1 line`, `2 lines`.
+/// Formats a count: `1 line`, `2 lines`.
 fn count(number: usize, one: &str, several: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { several })
 }

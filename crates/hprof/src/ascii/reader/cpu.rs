@@ -12,8 +12,8 @@ use crate::units::from_ms;
 
 const COLUMNS: &str = "rank self accum count trace method";
 
-/// Which of the columns the rows have: those of JDK 1.1 have neither counts nor, where stacks are
-/// of one frame, traces.
+/// The columns of the rows. Those of JDK 1.1 have no counts and, if stacks have one frame, no
+/// traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Columns {
     count: bool,
@@ -23,7 +23,8 @@ struct Columns {
 impl Columns {
     const ALL: Self = Self { count: true, trace: true };
 
-    /// As the line of titles tells; `None` if it is none.
+    /// Returns the columns that the line of titles gives, or `None` if `line` is not a line of
+    /// titles.
     fn of_titles(mut line: &[u8]) -> Option<Self> {
         let begin = [&b"rank"[..], b"self", b"accum"];
         if !begin.iter().all(|&title| word(&mut line) == Some(title)) {
@@ -68,13 +69,13 @@ impl<'a> Row<'a> {
 pub(super) struct Samples {
     samples: CpuSamples,
     columns: Columns,
-    /// What the rows tell of the total where the section's first line is not there.
+    /// The limits that the rows set for the total, if the section's first line is missing.
     told: Option<Total>,
     sum: u64,
 }
 
 impl Samples {
-    /// `rest` stands after the total.
+    /// Begins a section. `rest` follows the total.
     pub(super) fn new(total: Option<u64>, rest: &[u8], contents: &mut Contents) -> Self {
         let samples = CpuSamples {
             total: total.unwrap_or_default(),
@@ -86,8 +87,8 @@ impl Samples {
         Self { samples, columns: Columns::ALL, told, sum: 0 }
     }
 
-    /// `1703 samples, 1712 ticks, depth 1) date`, as JDK 1.1 has it. The shares of the rows are of the
-    /// ticks: the threads that were found running, each time that the JVM looked.
+    /// Parses `1703 samples, 1712 ticks, depth 1) date`, as JDK 1.1 has it. The shares of the rows
+    /// are of the ticks: the threads that were found running each time the JVM looked.
     pub(super) fn of_ticks(rest: &[u8], contents: &mut Contents) -> Result<Self, String> {
         let line = text(rest);
         let parts = (|| {
@@ -165,7 +166,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// `rest` stands after the total.
+    /// Begins a section. `rest` follows the total.
     pub(super) fn new(total_ms: u64, rest: &[u8]) -> Self {
         let total_ns = from_ms(total_ms);
         Self { times: CallTimes { total_ns, rows: Vec::new(), written: date(rest) }, sum_ns: 0 }
@@ -183,7 +184,7 @@ impl Section for Times {
 
     fn row(&mut self, line: &[u8], contents: &mut Contents) -> Result<bool, String> {
         let Some(row) = Row::of(line, Columns::ALL) else { return Ok(is_cpu_title(line)) };
-        // Of a total of 0 ms the original's percentages are `nan`.
+        // If the total is 0 ms, the original's percentages are `nan`.
         let self_ns = if self.times.total_ns == 0 {
             0
         } else {

@@ -16,9 +16,9 @@ struct Objects {
 /// HEAP DUMP.
 pub(super) struct HeapDump {
     first_line: usize,
-    /// By the class's name as the file has it.
+    /// The objects by the class's name as the file has it.
     by_class: KeyedMap<Box<[u8]>, Objects>,
-    /// In the order of [`HeapRoot::ALL`].
+    /// The counts in the order of [`HeapRoot::ALL`].
     root_counts: [u64; HeapRoot::ALL.len()],
     class_count: u64,
 }
@@ -54,7 +54,7 @@ impl Section for HeapDump {
 
     fn row(&mut self, line: &[u8], _: &mut Contents) -> Result<bool, String> {
         match line {
-            // A field, an element.
+            // A line of a field or an element.
             [b'\t', ..] => {}
             [b'O', b'B', b'J', b' ', rest @ ..] => {
                 let Some((class, bytes)) = object(rest, b", class=") else { return Ok(false) };
@@ -107,15 +107,15 @@ impl Section for HeapDump {
     }
 }
 
-/// The kind of a root: `%x (kind=<thread>, …)`.
+/// Returns the kind of a root: `%x (kind=<thread>, …)`.
 fn root_kind(line: &[u8]) -> HeapRoot {
     let line = text(line);
     let kind = line.split_once("(kind=<").and_then(|(_, rest)| rest.split_once('>'));
     kind.and_then(|(kind, _)| HeapRoot::of_name(kind)).unwrap_or(HeapRoot::Unknown)
 }
 
-/// The class and the size in `%x (sz=%u, trace=%u, …class=%s@%x)`; arrays of primitive types have
-/// no address of a class. The end may be missing.
+/// Returns the class and the size in `%x (sz=%u, trace=%u, …class=%s@%x)`. Arrays of primitive
+/// types do not have an address of a class. The end may be missing.
 fn object<'a>(rest: &'a [u8], class: &[u8]) -> Option<(&'a [u8], u64)> {
     let at = rest.iter().position(|&byte| byte == b'(')?;
     let rest = rest[at + 1..].strip_prefix(b"sz=")?;

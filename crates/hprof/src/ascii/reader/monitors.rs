@@ -1,4 +1,4 @@
-//! What `monitor=y` gives: WAIT and WAITED, MONITOR DUMP, MONITOR TIME.
+//! The output of `monitor=y`: WAIT and WAITED, MONITOR DUMP, MONITOR TIME.
 
 use perk_profile::{
     ClassId, Event, LockKind, Monitor, MonitorDump, MonitorRow, MonitorTimes, Status, ThreadState,
@@ -13,7 +13,7 @@ use crate::lines::{cut, number, source_form, text, word};
 use crate::units::from_ms;
 
 impl Contents {
-    /// Reads a line of a thread that waits, if `line` is one; false if not.
+    /// Reads a line of a thread that waits. Returns false if `line` is not one.
     pub(super) fn wait(&mut self, line: &[u8]) -> Result<bool, String> {
         let kinds: [(&[u8], WaitKind, &str); 4] = [
             (b"WAIT: MONITOR ", WaitKind::Wait, ", timeout="),
@@ -49,7 +49,7 @@ impl Contents {
         Ok(true)
     }
 
-    /// The class of that signature; the agents before JDK 5 have its internal name.
+    /// Returns the class of that signature. The agents before JDK 5 have its internal name.
     fn class_of(&mut self, signature: &str) -> ClassId {
         let name = names::from_signature(signature);
         self.profile.symbols.class(&source_form(&name))
@@ -60,7 +60,7 @@ impl Contents {
 #[derive(Default)]
 pub(super) struct Dump {
     dump: MonitorDump,
-    /// The monitor before this line is the JVM's own.
+    /// Whether the monitor before this line is the JVM's own.
     is_raw: bool,
 }
 
@@ -104,7 +104,7 @@ impl Section for Dump {
     }
 }
 
-/// `%d, trace %d, status: %s`; `None` where it is not that.
+/// Parses `%d, trace %d, status: %s`. Returns `None` for any other text.
 fn thread_state(
     rest: &str,
     row: usize,
@@ -131,7 +131,7 @@ fn thread_state(
     }))
 }
 
-/// `%s` or `%s unowned`
+/// Parses `%s` or `%s unowned`.
 fn monitor(rest: &str, kind: LockKind, contents: &mut Contents) -> Monitor {
     let signature = rest.strip_suffix(" unowned").unwrap_or(rest);
     let (blocked, waiting) = (Vec::new(), Vec::new());
@@ -146,7 +146,7 @@ pub(super) struct MonitorSection {
 }
 
 impl MonitorSection {
-    /// `rest` stands behind the total.
+    /// Begins a section. `rest` follows the total.
     pub(super) fn new(total_ms: u64, rest: &[u8]) -> Self {
         let written = rest.strip_prefix(b" ms").and_then(date);
         let times = MonitorTimes { total_ns: from_ms(total_ms), rows: Vec::new(), written };
@@ -163,7 +163,7 @@ impl Section for MonitorSection {
         "rank self accum count trace monitor (Java)"
     }
 
-    /// `rank self% accum% count trace class (Java)`
+    /// Takes a row: `rank self% accum% count trace class (Java)`.
     fn row(&mut self, line: &[u8], contents: &mut Contents) -> Result<bool, String> {
         if line.trim_ascii_start().starts_with(b"rank ") {
             return Ok(true);
@@ -204,7 +204,7 @@ impl Section for MonitorSection {
     }
 }
 
-/// A line below a monitor; `None` where it is none.
+/// Takes a line below a monitor. Returns `None` if it is not such a line.
 fn of_monitor(monitor: &mut Monitor, line: &str) -> Option<()> {
     if let Some(rest) = line.strip_prefix("owner: thread ") {
         let (owner, count) = rest.split_once(", entry count: ")?;
@@ -218,7 +218,7 @@ fn of_monitor(monitor: &mut Monitor, line: &str) -> Option<()> {
     Some(())
 }
 
-/// ` thread 200003, thread 200004`, or nothing.
+/// Parses ` thread 200003, thread 200004`, or an empty text.
 fn list(threads: &str) -> Option<Vec<u32>> {
     let threads = threads.trim();
     if threads.is_empty() {

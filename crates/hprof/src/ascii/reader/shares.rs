@@ -1,28 +1,30 @@
-//! Text has percentages where the model has numbers: the self times of CPU TIME, the counts of JDK
-//! 1.1's CPU SAMPLES and the total of SITES are found from them, to their two decimals.
+//! Numbers from percentages. The model has numbers where text has percentages: the self times of
+//! CPU TIME, the counts of JDK 1.1's CPU SAMPLES and the total of SITES are found from the
+//! percentages and their two decimals.
 
 use perk_profile::Timestamp;
 
 use crate::lines::{hundredths, number, text, word};
 use crate::units::{MS_NS, from_ms};
 
-/// The date behind a section's parenthesis.
+/// Returns the date after a section's parenthesis.
 pub(super) fn date(rest: &[u8]) -> Option<Timestamp> {
     rest.strip_prefix(b") ").and_then(|date| Timestamp::from_ctime(&text(date)))
 }
 
-/// How a row begins: `rank self% accum%`.
+/// The beginning of a row: `rank self% accum%`.
 #[derive(Clone, Copy)]
 pub(super) struct RowHead<'a> {
     pub(super) rank: Option<u64>,
     /// The row's share.
     pub(super) own: &'a [u8],
-    /// The share of all rows down to it.
+    /// The share of all rows down to and including this one.
     pub(super) accumulated: &'a [u8],
 }
 
 impl<'a> RowHead<'a> {
-    /// Takes it off `line`. Old agents leave no blank before a share of 100 %: `   1100.00%100.00%`.
+    /// Takes the head off `line`. Old agents leave no blank before a share of 100 %:
+    /// `   1100.00%100.00%`.
     pub(super) fn of(line: &mut &'a [u8]) -> Option<Self> {
         const FULL: &[u8] = b"100.00%";
         let (rank, shares) = match word(line)? {
@@ -38,21 +40,22 @@ impl<'a> RowHead<'a> {
         Some(Self { rank: number(rank), own, accumulated })
     }
 
-    /// Both shares, in hundredths.
+    /// Returns both shares, in hundredths.
     pub(super) fn hundredths(&self) -> Option<(u32, u32)> {
         hundredths(self.own).zip(hundredths(self.accumulated))
     }
 }
 
-/// The whole number of which a row prints `own` and `sum` hundredths of a percent, as [`self_ns`].
+/// Returns the whole number of which a row prints `own` and `sum` hundredths of a percent, as
+/// [`self_ns`].
 pub(super) fn part(total: u64, own: u32, sum: u32, so_far: u64) -> u64 {
-    // Whole numbers are found as whole milliseconds are.
+    // Whole numbers are found in the same way as whole milliseconds.
     self_ns(from_ms(total), own, sum, from_ms(so_far)) / MS_NS
 }
 
-/// The self time of a row that prints `own` hundredths of a percent of the total and `sum` down to
-/// it, where the rows above it have `sum_ns`: the whole milliseconds that print so, or what lies
-/// between two of them.
+/// Returns the self time of a row that prints `own` hundredths of a percent of the total, and `sum`
+/// down to it, if the rows above it have `sum_ns`. The result is the whole milliseconds that print
+/// so, or a time between two whole milliseconds if none print so.
 pub(super) fn self_ns(total_ns: u64, own: u32, sum: u32, sum_ns: u64) -> u64 {
     let (total_ns, own) = (u128::from(total_ns), u128::from(own));
     let least_ns = ((2 * own).saturating_sub(1) * total_ns).div_ceil(20_000);
@@ -69,12 +72,12 @@ pub(super) fn self_ns(total_ns: u64, own: u32, sum: u32, sum_ns: u64) -> u64 {
     u64::try_from(self_ns).unwrap_or(u64::MAX)
 }
 
-/// The total that the percentages of rows are of, as far as they tell it.
+/// The range of the total that the percentages of rows refer to.
 #[derive(Clone, Copy)]
 pub(super) struct Total {
     least: u64,
     most: u64,
-    /// A share is negative.
+    /// Whether a share is negative.
     has_negative: bool,
 }
 
@@ -85,7 +88,7 @@ impl Default for Total {
 }
 
 impl Total {
-    /// `part` is printed as `percent` of the total.
+    /// Narrows the range: `part` is printed as `percent` of the total.
     pub(super) fn limit(&mut self, part: u64, percent: &[u8]) {
         let Some(percent) = hundredths(percent).map(u128::from) else {
             self.has_negative |= percent.starts_with(b"-") && percent != b"-nan%";
@@ -99,13 +102,13 @@ impl Total {
         }
     }
 
-    /// Whether there is no total that the shares fit.
+    /// Whether the shares fit no total.
     pub(super) fn is_contradicted(&self) -> bool {
         self.has_negative || self.least > self.most
     }
 
-    /// The sum of the rows, if it may be the total; if not, the middle of what may be. Numbers that
-    /// fit no total leave the sum.
+    /// Returns the sum of the rows if it may be the total, and otherwise the middle of the range.
+    /// If the numbers fit no total, the sum is returned.
     pub(super) fn nearest(&self, sum: u64) -> u64 {
         if self.least > self.most || (self.least..=self.most).contains(&sum) {
             sum
@@ -167,7 +170,7 @@ mod tests {
 
     #[test]
     fn sums_keep_long_times_together() {
-        // 100 equal rows of an hour: each prints 0.33 %, and the sums tell the rest.
+        // 100 equal rows of an hour: each prints 0.33 %, and the sums give the rest.
         let total_ns = 3600 * SECOND_NS;
         let row_ns = 12 * SECOND_NS;
         let mut sum_ns = 0;

@@ -12,12 +12,12 @@ use crate::lines::{number, word};
 pub(super) struct SiteSection {
     sites: Sites,
     live: Total,
-    /// How many lines stood for left out rows before it.
+    /// The number of lines that stood for left out rows before this section.
     elided_before: usize,
 }
 
 impl SiteSection {
-    /// `rest` stands behind `SITES BEGIN (`.
+    /// Begins a section. `rest` follows `SITES BEGIN (`.
     pub(super) fn new(rest: &[u8], contents: &mut Contents) -> Self {
         let order = rest.iter().position(|&byte| byte == b')').unwrap_or(rest.len());
         let by_allocated = rest[..order].ends_with(BY_ALLOCATED.as_bytes());
@@ -40,7 +40,8 @@ impl Section for SiteSection {
         "rank self accum live alloc'ed trace class"
     }
 
-    /// `rank self% accum% live bytes, objects, allocated bytes, objects, trace, class`
+    /// Takes a row:
+    /// `rank self% accum% live bytes, objects, allocated bytes, objects, trace, class`.
     fn row(&mut self, line: &[u8], contents: &mut Contents) -> Result<bool, String> {
         let rest = &mut &line[..];
         if matches!(word(&mut &line[..]), Some(b"percent" | b"rank")) {
@@ -59,7 +60,7 @@ impl Section for SiteSection {
         let trace = contents.trace(serial, self.sites.rows.len(), b"")?;
         self.sites.total.add(objects);
         self.live.limit(live_bytes, head.own);
-        // Where an excerpt leaves out rows, the sum is not theirs.
+        // If an excerpt leaves out rows, the sum does not match the listed rows.
         if head.rank == Some(self.sites.rows.len() as u64 + 1) {
             self.live.limit(self.sites.total.live_bytes, head.accumulated);
         }
@@ -71,8 +72,8 @@ impl Section for SiteSection {
         let listed_bytes = self.sites.total.live_bytes;
         self.sites.total.live_bytes = self.live.nearest(listed_bytes);
         contents.notes.odd_sites += usize::from(self.live.is_contradicted());
-        // Of rows that are left out, below a cutoff or in an excerpt, the others' shares tell the
-        // live bytes and nothing else.
+        // If rows are left out, below a cutoff or in an excerpt, the shares of the others give
+        // their live bytes and no other number.
         self.sites.known.all_sites = self.sites.total.live_bytes == listed_bytes
             && contents.notes.elided == self.elided_before;
         contents.profile.events.push(Event::from(self.sites));

@@ -6,7 +6,7 @@ use super::contents::{Contents, narrow};
 use crate::lines::{number, text};
 
 impl Contents {
-    /// `obj=%x, id = %d, name="%s", group="%s")`; the names may hold quotes.
+    /// Parses `obj=%x, id = %d, name="%s", group="%s")`. The names may hold quotes.
     pub(super) fn thread_start(&mut self, rest: &[u8]) -> Result<(), String> {
         let line = text(rest);
         let parts = (|| {
@@ -29,7 +29,7 @@ impl Contents {
         Ok(())
     }
 
-    /// `id = %d)`
+    /// Parses `id = %d)`.
     pub(super) fn thread_end(&mut self, rest: &[u8]) -> Result<(), String> {
         let serial = rest.strip_prefix(b"id = ").and_then(|rest| rest.strip_suffix(b")"));
         let serial = serial.and_then(number).ok_or("expected THREAD END (id = …)")?;
@@ -37,10 +37,10 @@ impl Contents {
         Ok(())
     }
 
-    /// The thread with that serial number.
+    /// Returns the thread with that serial number.
     pub(super) fn thread(&mut self, serial: u32) -> ThreadId {
         *self.threads.entry(serial).or_insert_with(|| {
-            // Threads older than the agent's start have no THREAD START line.
+            // Threads that started before the agent have no THREAD START line.
             let name = self.profile.symbols.strings.intern(&format!("thread {serial}"));
             let thread = Thread { serial, object_id: 0, name, group: None, parent_group: None };
             self.profile.push_thread(thread)

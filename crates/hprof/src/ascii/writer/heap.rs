@@ -1,7 +1,7 @@
 //! Writes heap dumps: the HEAP DUMP section.
 //!
-//! It begins with what is known at its end, the number of objects and the roots: the objects go to
-//! a temporary file first.
+//! The section begins with facts that are known only at its end, the number of objects and the
+//! roots. So the objects go to a temporary file first.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, Write};
@@ -17,9 +17,9 @@ use crate::heap::{
 use crate::lines::one_line;
 use crate::write::date;
 
-/// Names of fields shorter than this have a second tab behind them.
+/// Names of fields shorter than this are followed by a second tab.
 const TAB_STOP: usize = 8;
-/// Lines are written when there are so many.
+/// Lines are written once they reach this size.
 const LINES_BYTES: usize = 1 << 16;
 /// The bytes of an id in the JVM's dump.
 const ID_BYTES: usize = 8;
@@ -33,7 +33,7 @@ impl<W: Write> Writer<W> {
         options: &HeapOptions,
         context: &mut dyn Context,
     ) -> io::Result<HeapCounts> {
-        // The first root refers to it.
+        // The first root refers to the system trace.
         self.traces(profile, [profile.system_trace()])?;
         let mut section = Section {
             objects: Lines { file: perk_files::nameless(&options.folder)?, text: Vec::new() },
@@ -52,11 +52,11 @@ struct Section<'w, W: Write> {
     /// The lines of objects.
     objects: Lines,
     with_primitive_arrays: bool,
-    /// The array whose elements come.
+    /// The array whose elements come next.
     array: Option<OpenArray>,
-    /// Classes by the id of the array that has their constant pool's objects.
+    /// Classes, by the id of the array that holds the objects of their constant pool.
     holders: KeyedMap<u64, u64>,
-    /// These objects with their positions, by the class.
+    /// These objects with their positions, by class.
     constants: KeyedMap<u64, Vec<(u32, u64)>>,
 }
 
@@ -85,7 +85,7 @@ impl<W: Write> Section<'_, W> {
         Ok(())
     }
 
-    /// A class behind those above it.
+    /// Writes a class after those above it.
     fn class_lines(
         &mut self,
         profile: &Profile,
@@ -235,7 +235,8 @@ impl<W: Write> Sink for Section<'_, W> {
     }
 }
 
-/// Lines that go to a file. Of millions most of the time would go into the formatting of numbers.
+/// Lines that go to a file. With millions of them, most of the time would go into the formatting of
+/// numbers.
 struct Lines {
     file: File,
     text: Vec<u8>,
@@ -281,7 +282,8 @@ impl Lines {
         Ok(())
     }
 
-    /// Writes all of them, whole lines at a time: who reads the file as it grows is to find no others.
+    /// Writes all of them, whole lines at a time: a reader of the growing file must find only whole
+    /// lines.
     fn copy_to(&mut self, out: &mut impl Write) -> io::Result<()> {
         self.flush()?;
         self.file.rewind()?;
@@ -303,7 +305,7 @@ impl Lines {
     }
 }
 
-/// A root, and the name of the class if it is one.
+/// Writes a root, and the name of the class if the root is one.
 fn root_line(out: &mut impl Write, root: Root, class: Option<&str>) -> io::Result<()> {
     write!(out, "ROOT {:x} (kind=<", root.id)?;
     match root.kind {

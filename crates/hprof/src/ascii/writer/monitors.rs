@@ -1,4 +1,4 @@
-//! What `monitor=y` gives: WAIT and WAITED, MONITOR DUMP, MONITOR TIME.
+//! The output of `monitor=y`: WAIT and WAITED, MONITOR DUMP, MONITOR TIME.
 
 use std::io::{self, Write};
 
@@ -63,9 +63,10 @@ impl<W: Write> Writer<W> {
         writeln!(self.out, "MONITOR DUMP END")
     }
 
-    /// Writes the traces that are new, in order of trace, and `MONITOR TIME`, of the rows that were
-    /// blocked; nothing where there is none. The total is in whole milliseconds, the rows' times are
-    /// percentages of the exact one; of less than half a millisecond all are 0.
+    /// Writes the traces that are new, in order of trace, and `MONITOR TIME`, with the rows that
+    /// were blocked. Without such rows nothing is written. The total is in whole milliseconds. The
+    /// rows' times are percentages of the exact total. If it is less than half a millisecond, all
+    /// percentages are 0.
     pub fn monitor_times(&mut self, profile: &Profile, times: &MonitorTimes) -> io::Result<()> {
         let rows: Vec<_> = times.rows.iter().filter(|row| row.waits.is_blocked()).collect();
         if rows.is_empty() {
@@ -111,7 +112,7 @@ fn status(thread: &ThreadState) -> String {
     flags + thread.status.code()
 }
 
-/// ` thread 200003, thread 200004`
+/// Formats thread numbers: ` thread 200003, thread 200004`.
 fn list(threads: &[u32]) -> String {
     let threads: Vec<_> = threads.iter().map(|thread| format!(" thread {thread}")).collect();
     threads.join(",")

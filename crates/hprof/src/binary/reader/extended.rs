@@ -1,4 +1,4 @@
-//! Reads the records that extended files have beside HPROF's.
+//! Reads the records that extended files have in addition to those of HPROF.
 
 use perk_profile::{
     Allocations, CallEdge, CallEdges, Column, Event, Frame, FrameKind, HeapClassRow, HeapHistogram,
@@ -16,7 +16,7 @@ use crate::binary::{
     NO_SUBJECT, SITES_ARE_LEFT_OUT, SPANS, UNITS, tag,
 };
 
-/// What earlier records said.
+/// The contents of earlier records.
 pub(super) struct Extended {
     /// The file's nodes by their numbers.
     nodes: Vec<NodeId>,
@@ -27,7 +27,7 @@ pub(super) struct Extended {
 }
 
 impl Reader {
-    /// The record that says that the file has perk's own.
+    /// Reads the record that announces perk's own records.
     pub(super) fn extended_begin(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
         let form = body.u4("the form of the extended records")?;
         if !(1..=EXTENDED_FORM).contains(&form) {
@@ -83,7 +83,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Takes a section as it is of which the file lacks the last records.
+    /// Takes a section as it is if the file lacks its last records.
     pub(super) fn extended_end(&mut self) {
         if let Some(section) = self.extended.as_mut().and_then(|extended| extended.open.take()) {
             let what = "the file ends inside a section of several records: rows are missing";
@@ -148,7 +148,7 @@ impl Reader {
         Ok(())
     }
 
-    /// A record of SECTION.
+    /// Reads a record SECTION.
     fn numbers(&mut self, body: &mut Cursor<'_>) -> Result<Section, Error> {
         let marks = body.u1("the marks of a section")?;
         let span = body.u1("the span of a section")?;
@@ -196,8 +196,8 @@ impl Reader {
         })
     }
 
-    /// A record that files of form 1 have for a kind of section: totals, then rows of a trace, the
-    /// class of objects or of a lock, and numbers.
+    /// Reads a record of files of form 1, which have one for each kind of section: totals, then
+    /// rows of a trace, the class of objects or of a lock, and numbers.
     fn old_section(&mut self, tag: u8, body: &mut Cursor<'_>, marks: u8) -> Result<Section, Error> {
         let mut head = SectionHead::default();
         match tag {
@@ -312,7 +312,7 @@ impl Reader {
         Ok(Event::Heap(heap))
     }
 
-    /// The trace of the number that comes next.
+    /// Reads a trace's number and returns the trace.
     pub(super) fn trace_of_number(&self, body: &mut Cursor<'_>) -> Result<TraceId, Error> {
         let number = body.u4("a trace's number")?;
         let traces = self.extended.as_ref().map(|extended| &extended.traces[..]);
@@ -322,7 +322,7 @@ impl Reader {
         })
     }
 
-    /// The method that a frame without a line stands for; `None` for the id 0.
+    /// Reads the method that a frame without a line stands for. Returns `None` for the id 0.
     fn method(&self, body: &mut Cursor<'_>) -> Result<Option<MethodId>, Error> {
         let id = body.id("a method's id")?;
         if id == 0 {
@@ -336,7 +336,7 @@ impl Reader {
     }
 }
 
-/// A column of SECTION.
+/// Reads a column of SECTION.
 fn column(body: &mut Cursor<'_>) -> Result<Column, Error> {
     let marks = body.u1("the marks of a column")?;
     let unit = unit(body)?;
@@ -344,7 +344,7 @@ fn column(body: &mut Cursor<'_>) -> Result<Column, Error> {
     let own = Metric::own(&name).filter(|_| marks & IS_OTHER == 0);
     let (total, period) = (body.u8("the total")?, body.u8("the period of samples")?);
     Ok(Column {
-        // What a later version counts is another tool's.
+        // A metric of a later version of perk is taken as another tool's.
         metric: own.unwrap_or_else(|| Metric::other(&name, unit)),
         total,
         is_known: marks & IS_UNKNOWN == 0,
@@ -364,7 +364,7 @@ fn name(body: &mut Cursor<'_>) -> Result<String, Error> {
     Ok(mutf8::decode(body.bytes(length as usize, "a name")?).into_owned())
 }
 
-/// Whether a record goes on with a section that others before it began.
+/// Whether a record continues a section that others before it began.
 fn is_continued(begun: &Section, more: &Section) -> bool {
     let metrics = |section: &Section| -> Vec<Metric> {
         section.head.columns.iter().map(|column| column.metric.clone()).collect()

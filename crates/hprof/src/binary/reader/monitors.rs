@@ -81,7 +81,7 @@ pub(super) fn lock_kind(body: &mut Cursor<'_>) -> Result<LockKind, Error> {
     monitors::lock_kind(kind).ok_or_else(|| body.error(format!("{kind} is not a kind of lock")))
 }
 
-/// A number of threads, and their serial numbers.
+/// Reads a number of threads, and their serial numbers.
 fn threads(body: &mut Cursor<'_>) -> Result<Vec<u32>, Error> {
     let count = body.u4("a number of threads")?;
     (0..count).map(|_| body.u4("a thread's serial number")).collect()

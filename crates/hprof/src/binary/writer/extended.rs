@@ -1,5 +1,5 @@
-//! The records that extended files have beside HPROF's: the call tree node by node, and sections of
-//! any size with their numbers whole.
+//! The records that extended files have in addition to those of HPROF: the call tree node by node,
+//! and sections of any size with exact numbers.
 
 use std::io::{self, Write};
 
@@ -17,13 +17,14 @@ use crate::binary::{
 };
 use crate::format::SectionKind;
 
-/// A record's rows: those beyond them go into a next record.
+/// The most rows of a record. Further rows go into another record.
 const RECORD_ROWS: usize = 1 << 16;
 
-/// What of a profile is written.
+/// The parts of a profile that are written.
 #[derive(Debug)]
 pub(super) struct Extended {
-    /// The root and the system trace go without saying.
+    /// The nodes and traces that the file has. The root and the system trace are implied and not
+    /// written.
     node_count: usize,
     trace_count: usize,
 }
@@ -35,7 +36,7 @@ impl Default for Extended {
 }
 
 impl<W: Write> Writer<W> {
-    /// SECTION: numbers by call trace.
+    /// Writes SECTION: numbers by call trace.
     pub(super) fn rows_of<N: AsRef<[u64]>>(
         &mut self,
         profile: &Profile,
@@ -67,7 +68,7 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    /// HEAP SUMMARY where live numbers are larger than it holds.
+    /// Writes HEAP SUMMARY with live numbers that do not fit the plain record.
     pub(super) fn large_heap_summary(&mut self, summary: &HeapSummary) -> io::Result<()> {
         let body = Body::default().u1(1).objects(summary.objects);
         self.record_of(tag::LARGE_HEAP_SUMMARY, &body.bytes)
@@ -142,8 +143,8 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes records of one kind: whether it is the last of the section, `head`, and the rows that
-    /// `put` makes.
+    /// Writes records of one kind: a mark whether the record is the last of the section, `head`,
+    /// and the rows that `put` makes.
     pub(super) fn rows<T>(
         &mut self,
         tag: u8,
@@ -154,7 +155,7 @@ impl<W: Write> Writer<W> {
         self.marked_rows(tag, 0, head, rows, put)
     }
 
-    /// As [`Writer::rows`], with more bits beside that of the last record.
+    /// As [`Writer::rows`], with more marks beside that of the last record.
     fn marked_rows<T>(
         &mut self,
         tag: u8,
@@ -211,7 +212,7 @@ impl Body {
     }
 }
 
-/// By which rows refer to a trace.
+/// Returns the number by which rows refer to a trace.
 pub(super) fn number(trace: TraceId) -> u32 {
     trace.index() as u32
 }

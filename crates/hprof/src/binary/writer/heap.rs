@@ -1,8 +1,8 @@
 //! Writes heap dumps: HEAP DUMP SEGMENT records and HEAP DUMP END.
 //!
-//! VisualVM takes all from the first segment to the last for one sequence of sub-records, so nothing
-//! may stand between two of them: names, classes, the traces of objects and the stacks of threads come
-//! before the first.
+//! VisualVM takes everything from the first segment to the last as one sequence of sub-records, so
+//! no other record may stand between two segments. Names, classes, the traces of objects and the
+//! stacks of threads come before the first.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
@@ -23,10 +23,10 @@ const SEGMENT_BYTES: usize = 1 << 20;
 /// The serial numbers of the classes of heap dumps begin above those of all others.
 const FIRST_CLASS_SERIAL: u32 = 1_000_000_000;
 
-/// What heap dumps have written into a file.
+/// The state of heap dumps in a file.
 #[derive(Debug, Default)]
 pub(super) struct Heap {
-    /// Whether trace 0 is there, which objects have whose trace is not known.
+    /// Whether trace 0 is written. It stands for the trace of an object if that is not known.
     has_no_trace: bool,
     class_count: u32,
 }
@@ -71,16 +71,16 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// The sub-records, gathered to segments.
+/// The sub-records, gathered into segments.
 struct Segments<'w, W: Write> {
     writer: &'w mut Writer<W>,
     options: &'w HeapOptions,
     id_size: IdSize,
     /// The sub-records that are not written yet.
     segment: Vec<u8>,
-    /// All others, where the dump is to be one record.
+    /// All other sub-records, if the dump is to be one record.
     spool: Option<Spool>,
-    /// What the elements that come are, and how many, if their array has a segment of its own.
+    /// The type and number of the elements still to come, if their array has a segment of its own.
     large: Option<(FieldType, u32)>,
     jni_global_count: u32,
 }
@@ -128,7 +128,7 @@ impl<W: Write> Segments<'_, W> {
         self.segment.extend_from_slice(&value.to_be_bytes());
     }
 
-    /// The id of an object by its address.
+    /// Writes the id of an object, given by its address.
     #[inline]
     fn object(&mut self, address: u64) -> io::Result<()> {
         if self.id_size == IdSize::Eight {
@@ -149,7 +149,7 @@ impl<W: Write> Segments<'_, W> {
         })
     }
 
-    /// The id of a name.
+    /// Writes the id of a name.
     fn name(&mut self, profile: &Profile, name: StrId) -> io::Result<()> {
         let id = self.id_size.own(self.writer.name(profile, Some(name))?);
         let bytes = self.id_size.bytes();
@@ -157,7 +157,8 @@ impl<W: Write> Segments<'_, W> {
         Ok(())
     }
 
-    /// Values of the JVM's dump, all of one type or, where ids have eight bytes, of any.
+    /// Writes values of the JVM's dump. They are all of one type or, with ids of eight bytes, of
+    /// any type.
     fn values(&mut self, field: FieldType, bytes: &[u8]) -> io::Result<()> {
         if field == FieldType::Object && self.id_size == IdSize::Four {
             return bytes.chunks_exact(8).try_for_each(|id| self.object(number(id)));
@@ -166,7 +167,7 @@ impl<W: Write> Segments<'_, W> {
         Ok(())
     }
 
-    /// Writes the sub-records there are.
+    /// Writes the sub-records gathered so far.
     fn flush(&mut self) -> io::Result<()> {
         if self.segment.is_empty() {
             return Ok(());
@@ -175,7 +176,7 @@ impl<W: Write> Segments<'_, W> {
             Some(spool) => spool.write(&self.segment)?,
             None => {
                 self.writer.record_of(tag::HEAP_DUMP_SEGMENT, &self.segment)?;
-                // Who reads the file as it grows is to find whole records.
+                // A reader of the growing file must find only whole records.
                 self.writer.out.flush()?;
             }
         }
@@ -194,8 +195,8 @@ impl<W: Write> Segments<'_, W> {
         Ok(())
     }
 
-    /// Where the input ends within an array whose head is written: its length must hold for what
-    /// comes behind it to be found.
+    /// Fills up an array whose head is written, if the input ends within it. Its length must be
+    /// right for the records after it to be found.
     fn complete_array(&mut self) -> io::Result<()> {
         static ZEROES: [u8; 1 << 16] = [0; 1 << 16];
         while let Some((element, left_count)) = self.large.filter(|large| large.1 > 0) {
@@ -205,7 +206,7 @@ impl<W: Write> Segments<'_, W> {
         Ok(())
     }
 
-    /// The bytes of an instance's values in the file.
+    /// Returns the size of an instance's values in the file, in bytes.
     #[inline]
     fn instance_bytes(&self, layout: &Layout) -> u32 {
         let bytes = match self.id_size {
@@ -276,7 +277,7 @@ impl<W: Write> Sink for Segments<'_, W> {
     }
 
     fn class(&mut self, profile: &Profile, class: &HeapClass, layout: &Layout) -> io::Result<()> {
-        // No segment ends as long as there may be names to write.
+        // No segment ends while names may still have to be written.
         self.segment.push(sub::CLASS);
         self.object(class.id)?;
         self.u4(0);
@@ -311,7 +312,8 @@ impl<W: Write> Sink for Segments<'_, W> {
         values: &[u8],
     ) -> io::Result<()> {
         if self.id_size == IdSize::Eight && self.options.primitive_fields {
-            // Nearly all of a dump: one piece for the head, and mostly one for the values.
+            // Instances are nearly all of a dump: one piece for the head, and mostly one for the
+            // values.
             if self.segment.len() >= SEGMENT_BYTES {
                 self.flush()?;
             }

@@ -17,7 +17,7 @@ enum DumpRow<'a> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Tells that a thread waits.
+    /// Writes the waiting of a thread.
     pub fn wait(&mut self, profile: &Profile, wait: &WaitEvent) -> io::Result<()> {
         self.check_extended()?;
         if let Some(class) = wait.class {
