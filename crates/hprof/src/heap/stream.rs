@@ -9,7 +9,7 @@ use super::{Elements, FieldType, Ids};
 use crate::Error;
 use crate::binary::tag;
 
-/// The bytes read at once. Longer elements of arrays come in parts.
+/// The bytes read at once. The elements of longer arrays come in parts.
 const BUFFER_BYTES: usize = 1 << 20;
 /// The largest size of a record that must be whole: names, traces, classes, instances. The largest
 /// that a JVM can make are classes with 65,535 fields and the traces of deep stacks.
@@ -47,7 +47,7 @@ pub struct Stream<R> {
     is_android: bool,
 }
 
-/// The place in the file of the next data.
+/// The kind of the data that comes next.
 #[derive(Clone, Copy, Debug)]
 enum State {
     Records,
@@ -319,7 +319,7 @@ impl<R: Read> Stream<R> {
             return self.record();
         }
         // The length of a HEAP DUMP is 0 if its writer could not go back to set it, and modulo 2^32
-        // if the dump is longer. In these cases no record follows.
+        // if the dump is longer. In these cases a sub-record follows, not a record.
         let has_more = self.start < self.end || self.fill()?;
         if has_more && sub::is_no_record(self.buffer[self.start]) {
             let segment = self.overflown(segment, 1);

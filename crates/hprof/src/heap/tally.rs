@@ -12,7 +12,7 @@ use super::sizes::{Lengths, Sizes};
 use super::skim::Objects;
 use super::{ClassDump, FieldType, RootKind};
 
-/// The number of classes that are remembered as looked up last, by the low bits of their ids.
+/// The number of recently looked-up classes that are remembered, by the low bits of their ids.
 const RECENT: usize = 1 << 8;
 /// The least alignment of objects in HotSpot's heap.
 const LEAST_ALIGNMENT_BYTES: u32 = 8;
