@@ -15,7 +15,7 @@ use crate::file_format::{Depth, Detail, Facts, FileFormat, Holds, Metrics, Readi
 
 const PAGE: &str = include_str!("flamegraph.html");
 const STYLE: &str = include_str!("flamegraph.css");
-/// In the order of their use: the tree, what is drawn, how it is used.
+/// The scripts in the order of their use: the tree, the drawing, the interaction.
 const SCRIPTS: [&str; 3] = [
     include_str!("flamegraph_model.js"),
     include_str!("flamegraph_chart.js"),
@@ -64,15 +64,16 @@ impl FileFormat for FlameGraph {
     }
 }
 
-/// Writes what is shown of a profile as a page: frames merged by method, below their threads where
-/// the traces have threads; of objects and locks the class is the last frame. Of two profiles frames
-/// are as wide as their numbers after, coloured by how their share changed.
+/// Writes the shown part of a profile as a page. Frames are merged by method, and stand below their
+/// threads if the traces have threads. For objects and locks, the last frame is the class. For two
+/// profiles, frames are as wide as their numbers after, and are coloured by the change of their
+/// share.
 ///
 /// # Errors
-/// As `out` fails; of kind `InvalidInput` where the profile does not have the metric.
+/// As `out` fails; of kind `InvalidInput` if the profile does not have the metric.
 pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let data = serde_json::to_string(&Data::new(view)?)?;
-    // In JSON, `<` stands in strings only. Without it nothing can end or nest the script element.
+    // In JSON, `<` occurs only in strings. Without it nothing can end or nest the script element.
     let data = data.replace('<', "\\u003c");
     for (index, piece) in PAGE.split("{{").enumerate() {
         let text = match piece.split_once("}}") {
@@ -93,8 +94,8 @@ pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads a page of samples that [`write()`] wrote: all that it shows. Pages of other values are
-/// refused: one number alone makes no calls or allocations.
+/// Reads all that a page of samples shows which [`write()`] wrote. Pages of other values are
+/// refused, because one number alone does not make calls or allocations.
 pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
     let expected = "the data of a flame graph page of perk";
     let begin = find(bytes, DATA_BEGIN).ok_or(Error::Offset { offset: 0, expected })?;
@@ -124,33 +125,33 @@ pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
     data.into_profile()
 }
 
-/// What the page holds, from which its scripts draw.
+/// The data of the page, from which its scripts draw.
 #[derive(Debug, Serialize, Deserialize)]
 struct Data {
     version: u32,
-    /// The name of what is shown; pages of samples say nothing of it, as the first ones did.
+    /// The name of the shown values. Pages of samples omit it, as the first versions did.
     #[serde(default = "samples", skip_serializing_if = "is_samples")]
     value: String,
-    /// What the numbers count, of all but samples and calls: `count`, `nanoseconds`, `bytes`.
+    /// The unit of the numbers, except for samples and calls: `count`, `nanoseconds`, `bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unit: Option<String>,
     title: String,
-    /// The name of the profile before, where two are compared.
+    /// The name of the profile before, if two are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<String>,
-    /// Milliseconds since 1970 and the seconds that local time was ahead of UTC.
+    /// Milliseconds since 1970, and the seconds by which local time was ahead of UTC.
     created: Option<(u64, i32)>,
     depth: Option<u32>,
-    /// [`Accounting::to_text`].
+    /// The text of [`Accounting::to_text`].
     accounting: Option<String>,
     notes: Vec<String>,
-    /// The first is empty.
+    /// The strings. The first is empty.
     strings: Vec<String>,
     frames: Frames,
     nodes: Nodes,
 }
 
-/// The distinct frames, a column a property; names are indexes of strings.
+/// The distinct frames, one column per property. Names are indexes of strings.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Frames {
     kind: Vec<Kind>,
@@ -162,12 +163,12 @@ struct Frames {
 /// The nodes of the tree in preorder.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Nodes {
-    /// The level (from 1) less the level of the node before.
+    /// The level (from 1), minus the level of the previous node.
     level: Vec<i64>,
     frame: Vec<u32>,
     #[serde(rename = "self")]
     self_count: Vec<u64>,
-    /// The same before, where two profiles are compared.
+    /// The same numbers in the profile before, if two profiles are compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     before: Vec<u64>,
 }
@@ -215,7 +216,7 @@ impl TryFrom<u8> for Kind {
     }
 }
 
-/// A frame as the page tells it from others; siblings stand in this order.
+/// The properties by which the page distinguishes frames. Siblings stand in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Label<'a> {
     pub(crate) class: &'a str,
@@ -225,7 +226,7 @@ pub(crate) struct Label<'a> {
 }
 
 impl<'a> Label<'a> {
-    /// The label of what is no method.
+    /// Returns the label of a node that is not a method.
     pub(crate) fn named(kind: Kind, name: &'a str) -> Self {
         Self { class: "", name, signature: "", kind }
     }
@@ -321,7 +322,7 @@ impl Data {
         (self.strings, self.frames) = (tables.strings, tables.frames);
     }
 
-    /// All but the tree.
+    /// Returns the tables without the tree.
     fn of_profile(profile: &Profile, metric: &Metric, title: &str) -> Self {
         let has_noun = matches!(metric, Metric::Samples | Metric::Calls);
         Self {
@@ -348,7 +349,8 @@ impl Data {
         same_length("nodes.self", nodes.self_count.len(), nodes.level.len())?;
 
         let mut level = 0_i64;
-        // The path to the node: its thread, if it has one, and the call tree's nodes down to it.
+        // The path to the node: its thread, if it has one, and the nodes of the call tree down to
+        // it.
         let mut thread: Option<ThreadId> = None;
         let mut path: Vec<NodeId> = Vec::new();
         for (index, &delta) in nodes.level.iter().enumerate() {
@@ -393,7 +395,7 @@ impl Data {
         Ok(profile)
     }
 
-    /// What each entry of `frames` is in the profile that `builder` makes.
+    /// Returns the meaning of each entry of `frames` in the profile that `builder` makes.
     fn steps(&self, builder: &mut ProfileBuilder) -> Result<Vec<Step>, Error> {
         let Frames { kind, class, name, signature } = &self.frames;
         same_length("frames.class", class.len(), kind.len())?;
@@ -427,7 +429,7 @@ impl Data {
     }
 }
 
-/// What a node read back adds to the path above it.
+/// The step that a node adds to the path above it when it is read back.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Thread(ThreadId),
@@ -452,7 +454,7 @@ fn find(bytes: &[u8], text: &str) -> Option<usize> {
     bytes.windows(text.len()).position(|window| window == text.as_bytes())
 }
 
-/// The offset of a line and column, both from 1, as serde_json gives them.
+/// Returns the offset of a line and a column, both from 1, as serde_json gives them.
 fn offset(json: &[u8], line: usize, column: usize) -> usize {
     let before = json.split_inclusive(|&byte| byte == b'\n').take(line.saturating_sub(1));
     (before.map(<[u8]>::len).sum::<usize>() + column.saturating_sub(1)).min(json.len())
@@ -564,7 +566,7 @@ mod tests {
         assert!(html.contains(r#""value":"allocated""#) && html.contains("byte[]"), "{html}");
         let error = read(html.as_bytes()).unwrap_err().to_string();
         assert!(error.contains("expected samples"), "{error}");
-        // Nor does a page that hides what it is.
+        // A page that hides its kind of values is not read either.
         let html = html.replace(r#""value":"allocated","#, "");
         let error = read(html.as_bytes()).unwrap_err().to_string();
         assert!(error.starts_with("frames.kind["), "{error}");

@@ -1,5 +1,5 @@
-//! The profile that JamaicaVM's profiling VM writes: a line a number, its keyword first.
-//! `docs/formats/jamaica.md` has the lines.
+//! The profile that JamaicaVM's profiling VM writes: one number per line, after its keyword.
+//! `docs/formats/jamaica.md` describes the lines.
 
 mod lines;
 mod writer;
@@ -17,7 +17,7 @@ use lines::{Entry, Mode, Signature};
 
 pub use writer::write;
 
-/// The metrics of a Jamaica profile, by what is counted.
+/// The metrics of a Jamaica profile, by the counted things.
 mod metric {
     pub(super) const BYTECODES: &str = "bytecodes";
     pub(super) const CYCLES: &str = "cycles";
@@ -61,7 +61,7 @@ mod metric {
     }
 }
 
-/// How a line of a Jamaica profile begins.
+/// The beginnings of the lines of a Jamaica profile.
 const KEYWORDS: [&str; 11] = [
     "HEAP_REFS",
     "HEAP_USE",
@@ -131,7 +131,7 @@ pub fn recognise(head: &[u8]) -> bool {
     keyword.len() < line.len() && KEYWORDS.iter().any(|known| known.as_bytes() == keyword)
 }
 
-/// Reads a profile; what several runs appended adds up.
+/// Reads a profile. The numbers of several runs that were appended add up.
 ///
 /// # Errors
 /// [`Error::Line`] with the line that cannot be understood, or as `input` fails.
@@ -145,7 +145,7 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
 struct Reader {
     profile: Profile,
     metrics: Vec<(Metric, Vec<(TraceId, u64)>)>,
-    /// The place of each trace in each metric.
+    /// The place of each trace in the rows of each metric.
     places: KeyedMap<(usize, TraceId), usize>,
     calls: Vec<CallRow>,
     call_places: KeyedMap<TraceId, usize>,
@@ -262,7 +262,7 @@ impl Reader {
         })
     }
 
-    /// The number of `trace` in a metric.
+    /// Returns the place of the number of `trace` in a metric.
     fn number(&mut self, name: &str, unit: Unit, trace: TraceId) -> (usize, usize) {
         let index = self.metric(name, unit);
         let rows = &mut self.metrics[index].1;
@@ -279,7 +279,7 @@ impl Reader {
         *number = number.saturating_add(count);
     }
 
-    /// Of several runs the most counts.
+    /// Sets a number to `count`, if that is more: of several runs, the largest value counts.
     fn set_most(&mut self, name: &str, unit: Unit, trace: TraceId, count: u64) {
         let (index, place) = self.number(name, unit, trace);
         let number = &mut self.metrics[index].1[place].1;
@@ -317,14 +317,14 @@ impl Reader {
         symbols.frame(Frame { bci, ..Frame::new(method, line) })
     }
 
-    /// A trace of one frame: the file has no paths.
+    /// Returns a trace of one frame, as the file has no paths.
     fn method(&mut self, signature: Signature<'_>, line: Line, bci: Option<i32>) -> TraceId {
         let frame = self.frame(signature, line, bci);
         let node = self.profile.tree.insert([frame]).node;
         self.profile.trace(node, None)
     }
 
-    /// A trace that stands for a class alone.
+    /// Returns a trace that stands for a class alone.
     fn class_trace(&mut self, class: &str) -> TraceId {
         let signature = Signature { class, method: "", descriptor: "" };
         self.method(signature, Line::Unknown, None)
@@ -355,7 +355,8 @@ impl Reader {
     }
 
     fn finish(mut self) -> Profile {
-        // What was executed first: it is what reports show where nothing else is asked for.
+        // The numbers of executed code come first, because reports show the first metric by
+        // default.
         let rank = |(metric, _): &(Metric, Vec<(TraceId, u64)>)| {
             let order = [metric::BYTECODES, metric::CYCLES, metric::NATIVE_CALLS];
             order.iter().position(|&name| name == metric.name()).unwrap_or(order.len())

@@ -1,9 +1,11 @@
-//! Recordings of the JDK's Flight Recorder (JFR), the chunk format of JDK 11 and later; also of what
-//! writes it, such as async-profiler. `docs/formats/jfr.md` has the details.
+//! Recordings of the JDK's Flight Recorder (JFR), in the chunk format of JDK 11 and later; also
+//! those of other programs that write it, such as async-profiler. `docs/formats/jfr.md` has the
+//! details.
 //!
-//! A recording is a row of chunks. Each has events, and among them what is needed to read them: the
-//! types (metadata) and the constants (checkpoints): threads, stacks, methods, classes, names. A chunk is
-//! read whole, as its constants are behind the events that name them, and left before the next.
+//! A recording is a row of chunks. Each has events, including those that are needed to read the
+//! others: the types (metadata) and the constants (checkpoints): threads, stacks, methods, classes,
+//! names. A chunk is read whole, because its constants follow the events that name them, and is
+//! dropped before the next.
 
 mod cursor;
 mod notes;
@@ -57,11 +59,11 @@ pub fn recognise(head: &[u8]) -> bool {
     head.starts_with(source::MAGIC)
 }
 
-/// Reads a recording: samples, allocations, waits for locks, threads. What it is recorded of and what
-/// was passed over is in the notes.
+/// Reads a recording: samples, allocations, waits for locks, threads. The notes name the recorded
+/// program, and the data that was passed over.
 ///
 /// # Errors
-/// [`Error::Offset`] where a chunk or its metadata cannot be understood; what is wrong behind them is
+/// [`Error::Offset`] if a chunk or its metadata cannot be understood. Faulty data after these is
 /// passed over and counted.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut source = Source::new(input);
@@ -86,8 +88,8 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
     Ok(recording.finish())
 }
 
-/// How many events of each type a recording has, its inner ones (`jdk.Metadata`, `jdk.Checkpoint`)
-/// among them.
+/// Returns the number of events of each type in a recording, including its inner ones
+/// (`jdk.Metadata`, `jdk.Checkpoint`).
 ///
 /// # Errors
 /// As [`read`].

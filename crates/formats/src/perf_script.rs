@@ -13,13 +13,13 @@ use crate::file_format::{Facts, FileFormat, Reading};
 use crate::frame_name::FrameName;
 use crate::lines::{self, TextEnd};
 
-/// The events of time on a processor. The first of a file's is its samples.
+/// The events of time on a processor. The first of them in a file becomes its samples.
 const CPU_EVENTS: [&str; 5] = ["cpu-clock", "task-clock", "cycles", "cpu-cycles", "ref-cycles"];
 /// A frame of code that is not known.
 const UNKNOWN: &str = "[unknown]";
-/// How the kinds of records begin that are no samples.
+/// The beginning of the kinds of records that are not samples.
 const RECORD: &[u8] = b"PERF_RECORD_";
-/// How many lines at a file's head are looked at.
+/// The number of lines at a file's head that are looked at.
 const HEAD_LINES: usize = 100;
 
 pub(crate) struct PerfScript;
@@ -47,8 +47,8 @@ impl FileFormat for PerfScript {
     }
 }
 
-/// Whether a file that begins with `head` is of this format: its first line that is no comment is
-/// the head of a sample, with a time and an event or with a frame behind it.
+/// Whether a file that begins with `head` is of this format: its first line that is not a comment
+/// is the head of a sample, with a time and an event, or with a frame after it.
 pub fn recognise(head: &[u8]) -> bool {
     let lines = head.split(|&byte| byte == b'\n').take(HEAD_LINES);
     let mut lines = lines.filter(|line| !line.trim_ascii().is_empty() && !line.starts_with(b"#"));
@@ -61,15 +61,15 @@ pub fn recognise(head: &[u8]) -> bool {
     })
 }
 
-/// Reads samples with their call paths, thread by thread. A sample of the first event of time on a
-/// processor is a CPU sample; what all events count is a metric each.
+/// Reads samples with their call paths, by thread. A sample of the first event of time on a
+/// processor is a CPU sample. The count of each event is a metric of its own.
 ///
 /// # Errors
-/// [`Error::Line`] where a number is too large, and where the file has no sample.
+/// [`Error::Line`] if a number is too large, or if the file has no sample.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut reader = Reader::default();
     let TextEnd { line_count, is_cut } = lines::each(input, |line| reader.line(line))?;
-    // Of the last one some frames may be missing.
+    // The last sample may lack some frames.
     if !is_cut {
         reader.end_sample();
     }
@@ -87,16 +87,16 @@ struct Reader {
     sample_count: u64,
     /// The frames of the sample, from the innermost outward.
     stack: Vec<FrameId>,
-    /// The frames, the innermost first, by symbol and file.
+    /// The frames of a symbol in a file, the innermost first.
     frames: KeyedMap<Box<[u8]>, Box<[FrameId]>>,
     key: Vec<u8>,
     events: KeyedMap<Box<[u8]>, Event>,
     has_cpu_event: bool,
-    /// The CPU samples stand for times that differ.
+    /// Whether the CPU samples stand for times that differ.
     is_uneven: bool,
-    /// Records without a sample, by kind.
+    /// The number of records without a sample, by kind.
     records: BTreeMap<String, u64>,
-    /// Lines that are none of a sample's.
+    /// The number of lines that do not belong to a sample.
     passed_over: u64,
 }
 
@@ -105,9 +105,9 @@ struct Reader {
 struct Sample {
     thread: Option<ThreadId>,
     event: Event,
-    /// How much of the event it stands for.
+    /// The count of the event for which the sample stands.
     period: Option<u64>,
-    /// Its first line can be nothing else, or is not there.
+    /// Whether its first line can only be the head of a sample, or is missing.
     is_sure: bool,
 }
 
@@ -136,7 +136,7 @@ impl Reader {
             return Ok(());
         }
         let head = sample_head(line);
-        // Frames can be behind blanks, or with no indentation: but not where a sample begins.
+        // Frames can follow blanks, or have no indentation, but not at the beginning of a sample.
         if (self.sample.is_some() || head.is_none())
             && !head.as_ref().is_some_and(Head::is_sure)
             && let Some((symbol, file)) = frame(line)
@@ -158,7 +158,7 @@ impl Reader {
         self.begin_sample(&head)
     }
 
-    /// Begins a sample of no thread, where none is begun.
+    /// Begins a sample without a thread, if none is begun.
     fn begin_without_head(&mut self) {
         if self.sample.is_none() {
             let event = self.event(b"");
@@ -216,7 +216,7 @@ impl Reader {
         self.frames.insert(self.key.as_slice().into(), frames.into());
     }
 
-    /// The frames of a symbol, the innermost first: more than one where others are inlined.
+    /// Returns the frames of a symbol, the innermost first: more than one if others are inlined.
     fn new_frames(&mut self, symbol: &[u8], file: &[u8]) -> Vec<FrameId> {
         let symbol = self.builder.name(symbol).into_owned();
         let file = self.builder.name(file).into_owned();
@@ -283,13 +283,13 @@ impl Reader {
     }
 }
 
-/// What the code in a file is.
+/// The kind of the code in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Code {
-    /// Made by the JVM.
+    /// Code made by the JVM.
     Jit,
     Native,
-    /// Not told.
+    /// The file does not show it.
     Unknown,
 }
 
@@ -314,12 +314,12 @@ impl Code {
     }
 }
 
-/// Whether the code of a file is the kernel's.
+/// Whether the code of a file belongs to the kernel.
 fn is_kernel(file: &str) -> bool {
     file.starts_with("[kernel") || file.ends_with(".ko") || file.starts_with("[guest.kernel")
 }
 
-/// The name of an event without what says how it is counted: `cycles` of `cycles:u` and
+/// Returns the name of an event without the details of its counting: `cycles` of `cycles:u` and
 /// `cpu_core/cycles/P`.
 fn base_of(event: &str) -> &str {
     let name = event.split_once('/').map_or(event, |(_, name)| name);
@@ -334,12 +334,12 @@ struct Head<'a> {
     has_time: bool,
     period: Option<&'a [u8]>,
     event: &'a [u8],
-    /// What stands behind the event.
+    /// The rest after the event.
     rest: &'a [u8],
 }
 
 impl Head<'_> {
-    /// Whether the line can be nothing else.
+    /// Whether the line can only be the head of a sample.
     fn is_sure(&self) -> bool {
         self.has_time || !self.event.is_empty()
     }
@@ -413,7 +413,7 @@ fn head_behind<'a>(
     }
 }
 
-/// Begin and end of the next word from `at` on.
+/// Returns the begin and the end of the next word from `at` on.
 fn next_word(line: &[u8], at: usize) -> Option<(usize, usize)> {
     let begin = at + line[at..].iter().position(|byte| !byte.is_ascii_whitespace())?;
     let length = line[begin..].iter().position(u8::is_ascii_whitespace);
@@ -424,7 +424,7 @@ fn is_digits(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(u8::is_ascii_digit)
 }
 
-/// Seconds with decimals and a colon.
+/// Whether a word is seconds with decimals and a colon.
 fn is_time(word: &[u8]) -> bool {
     let parts = word.strip_suffix(b":").and_then(|it| {
         let dot = it.iter().position(|&byte| byte == b'.')?;
@@ -433,14 +433,14 @@ fn is_time(word: &[u8]) -> bool {
     parts.is_some_and(|(seconds, decimals)| is_digits(seconds) && is_digits(decimals))
 }
 
-/// The state of interrupts that tracepoints print: `d.h2.`.
+/// Whether a word is the state of interrupts that tracepoints print: `d.h2.`.
 fn is_flags(word: &[u8]) -> bool {
     (4..=6).contains(&word.len())
         && word.contains(&b'.')
         && word.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'.')
 }
 
-/// Symbol and file of a frame `7f5d5cece00c int Work.fib(int)+0x4c (/tmp/perf-24822.map)`.
+/// Returns symbol and file of a frame `7f5d5cece00c int Work.fib(int)+0x4c (/tmp/perf-24822.map)`.
 fn frame(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let (begin, end) = next_word(line, 0)?;
     let address = &line[begin..end];
@@ -453,7 +453,7 @@ fn frame(line: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((if symbol.is_empty() { UNKNOWN.as_bytes() } else { symbol }, file))
 }
 
-/// Takes off the file in parentheses at the end, which can have parentheses of its own.
+/// Takes off the file in parentheses at the end. It can have parentheses of its own.
 fn split_file(text: &[u8]) -> (&[u8], &[u8]) {
     if !text.ends_with(b")") {
         return (text, b"");
@@ -509,7 +509,7 @@ mod tests {
         for indentation in ["    ", " ", "", " \t", "\t\t"] {
             assert_eq!(shown(&tabs.replace('\t', indentation)), expected, "{indentation:?}");
         }
-        // simpleperf's script parts command and thread by a tab.
+        // simpleperf's script separates command and thread by a tab.
         let text = "com.app\t8 [002] 5.25: 3 cpu-cycles:\n    00007f0012345678 f (/a.so)\n\n";
         assert_eq!(shown(text), "[com.app];f 1\n");
     }

@@ -25,22 +25,22 @@ use wire::{Field, Message};
 const THREAD_LABEL: &str = "thread";
 /// The label that names the class of the objects that a sample counts.
 const CLASS_LABEL: &str = "class";
-/// Stands for the stack of samples that have none.
+/// Stands for the stack of samples without one.
 const NO_STACK: &str = "[no stack]";
 /// Stands for the stacks of samples that the profile counts and does not list.
 const BELOW_CUTOFF: &str = "[below cutoff]";
 /// Stands for a name that the file has lost.
 const UNKNOWN: &str = "[unknown]";
-/// The mappings of perk's own files: frames that are neither of the others, native methods, and
-/// compiled code without a line.
+/// The mappings of perk's own files: frames of neither other mapping, native methods, and compiled
+/// code without a line.
 const JAVA: &str = "java";
 const NATIVE: &str = "[native]";
 const COMPILED: &str = "[compiled]";
-/// How a comment begins that holds a line of the accounting.
+/// The beginning of a comment that holds a line of the accounting.
 const ACCOUNTING: &str = "perk ";
-/// How the comment begins that holds the interval of sampled allocations, in bytes.
+/// The beginning of the comment that holds the interval of sampled allocations, in bytes.
 const SITES_INTERVAL: &str = "perk sites.sample_interval_bytes=";
-/// How a note begins that holds a comment of another tool's.
+/// The beginning of a note that holds a comment of another tool.
 const COMMENT: &str = "comment: ";
 
 pub(crate) struct Pprof;
@@ -78,8 +78,8 @@ impl FileFormat for Pprof {
     }
 }
 
-/// Whether a file that begins with `head` is of this format: all fields that can be seen are those
-/// of a profile, the kinds of its values among them.
+/// Whether a file that begins with `head` is of this format: all visible fields are those of a
+/// profile, including the types of its values.
 pub fn recognise(head: &[u8]) -> bool {
     let mut file = Message { bytes: head, offset: 0 };
     let mut has_type = false;

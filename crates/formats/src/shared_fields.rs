@@ -1,6 +1,6 @@
-//! The profile of the Shared Fields Analysis: a record an object, with the reads and writes of each
-//! field by the thread that allocated the object and by all others. `docs/formats/shared-fields.md`
-//! has the format.
+//! The profile of the Shared Fields Analysis: one record per object, with the reads and writes of
+//! each field by the thread that allocated the object and by all others.
+//! `docs/formats/shared-fields.md` describes the format.
 
 use std::io::{self, Read, Write};
 
@@ -15,9 +15,9 @@ use crate::file_format::{
     Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading, View, refusal,
 };
 
-/// Parts the components of sites and fields: FILE SEPARATOR.
+/// The separator of the components of sites and fields: FILE SEPARATOR.
 const SEPARATOR: char = '\x1c';
-/// How the separator looks where a document was made of a profile: SYMBOL FOR FILE SEPARATOR.
+/// The form of the separator in a document made of a profile: SYMBOL FOR FILE SEPARATOR.
 const SEPARATOR_SYMBOL: char = '\u{241c}';
 /// The site of objects whose allocation was not seen.
 const UNKNOWN_SITE: &str = "?";
@@ -74,11 +74,11 @@ pub fn recognise(head: &[u8]) -> bool {
     head_columns(line.trim_end_matches('\r')).is_some()
 }
 
-/// Writes the accesses to fields that `profile` has, each object as a record. Objects that are alike
-/// stand together.
+/// Writes the accesses to fields that `profile` has, each object as a record. Equal objects stand
+/// together.
 ///
 /// # Errors
-/// As `out` fails; of kind `InvalidInput` where the profile has no such accesses.
+/// As `out` fails; of kind `InvalidInput` if the profile has no such accesses.
 pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     let accesses = profile.field_accesses().ok_or_else(|| {
         refusal("shared fields hold the accesses to objects' fields; the profile has none")
@@ -116,7 +116,7 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads a profile. Memory grows with the number of records that differ, not with the file.
+/// Reads a profile. Memory grows with the number of different records, not with the file.
 ///
 /// # Errors
 /// [`Error::Line`] with the line that cannot be understood, or as `input` fails.
@@ -134,7 +134,7 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
             }
             line => line.is_none(),
         };
-        // Of one that is cut off nothing is taken.
+        // A record that is cut off is dropped.
         if !record.is_empty() && !lines.has_failed() {
             let end = lines.line() - usize::from(!is_end);
             reader.record(&record, end)?;
@@ -157,17 +157,17 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
 struct Reader {
     profile: Profile,
     accesses: FieldAccesses,
-    /// The records that were read, as they stand in the file, and their places.
+    /// The records that were read, in the form of the file, and their places.
     known: KeyedMap<Box<[u8]>, usize>,
     line_count: usize,
-    /// Lines whose TABs had become blanks.
+    /// The number of lines whose TABs had become blanks.
     blank_count: usize,
-    /// Lines that are no UTF-8.
+    /// The number of lines that are not UTF-8.
     odd_count: usize,
 }
 
 impl Reader {
-    /// A record that ends in line `end`.
+    /// Adds a record that ends in line `end`.
     fn record(&mut self, record: &[u8], end: usize) -> Result<(), Error> {
         if let Some(&place) = self.known.get(record) {
             self.accesses.add_objects(place, 1);
@@ -219,10 +219,10 @@ impl Reader {
     }
 }
 
-/// Class, method, descriptor and index.
+/// The class, method, descriptor and index of a site.
 type Site<'a> = (&'a str, &'a str, &'a str, i32);
 
-/// The site and the class of a record's first line.
+/// Returns the site and the class of a record's first line.
 fn head_columns(line: &str) -> Option<(Option<Site<'_>>, &str)> {
     let (site, class) = line.split_once('\t')?;
     let class = class.trim_end_matches(' ');
@@ -237,7 +237,7 @@ fn head_columns(line: &str) -> Option<(Option<Site<'_>>, &str)> {
     parts.next().is_none().then_some((Some(site), class))
 }
 
-/// The names and the numbers of a field's line, and whether blanks stood for a TAB.
+/// Returns the names and the numbers of a field's line, and whether blanks stood for a TAB.
 fn field_columns(line: &str) -> Option<([&str; 3], FieldCounts, bool)> {
     let mut had_blanks = false;
     let mut rest = line.trim_end_matches([' ', '\t']);
@@ -260,12 +260,12 @@ fn components(text: &str) -> impl Iterator<Item = &str> {
     text.split([SEPARATOR, SEPARATOR_SYMBOL])
 }
 
-/// The source form of what `Class.getName()` gives.
+/// Returns the source form of a result of `Class.getName()`.
 fn from_class_name(name: &str) -> String {
     if name.starts_with('[') { names::from_signature(name) } else { name.to_owned() }
 }
 
-/// What `Class.getName()` gives for a class in source form.
+/// Returns the result of `Class.getName()` for a class in source form.
 fn to_class_name(class: &str) -> String {
     if class.ends_with("[]") {
         names::to_signature(class).replace('/', ".")

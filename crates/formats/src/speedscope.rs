@@ -1,4 +1,4 @@
-//! Profiles of speedscope: JSON, as <https://www.speedscope.app/file-format-schema.json> has it.
+//! Profiles of speedscope: JSON according to <https://www.speedscope.app/file-format-schema.json>.
 //! `docs/formats/speedscope.md` has the details.
 
 use std::io::{self, Read, Write};
@@ -20,7 +20,7 @@ pub use write::write;
 
 /// The address of the format's schema, which files name.
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
-/// Stands for the stack of samples that have none.
+/// Stands for the stack of samples without one.
 const NO_STACK: &str = "[no stack]";
 /// Stands for the stacks of samples that the profile counts and does not list.
 const BELOW_CUTOFF: &str = "[below cutoff]";

@@ -1,5 +1,5 @@
-//! Flame graphs as one picture: SVG without scripts, fonts or network, the same for the same
-//! profile. The page of [`flamegraph`](crate::flamegraph) is the one to search and zoom in.
+//! Flame graphs as one picture: SVG without scripts, fonts or network access, and the same for
+//! equal profiles. The page of [`flamegraph`](crate::flamegraph) allows search and zoom.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use crate::flamegraph::{Kind, Label};
 
 /// The picture's width, in pixels.
 const WIDTH: f64 = 1200.0;
-/// What is left free around the frames.
+/// The margin around the frames.
 const MARGIN: f64 = 10.0;
 /// The height of the title.
 const HEAD: f64 = 40.0;
@@ -20,16 +20,17 @@ const HEAD: f64 = 40.0;
 const ROW: f64 = 17.0;
 /// Frames narrower than this are left out, and counted in the picture's description.
 const NARROWEST: f64 = 0.1;
-/// About the width of a letter of a name.
+/// The approximate width of a letter of a name.
 const LETTER: f64 = 6.6;
-/// Neighbours in rank are far apart on the wheel of colours.
+/// The hues of the packages by rank. Neighbours in rank are far apart on the colour wheel.
 const HUES: [u16; 12] = [220, 40, 140, 320, 190, 15, 95, 280, 165, 350, 65, 250];
-/// Frames of packages behind the first ones, and what is no method.
+/// The colour of frames of packages after the first ones, and of frames that are not methods.
 const PLAIN: &str = "#d9dde3";
-/// Less, the same, more: blue and orange, which most colour-blind people tell apart.
+/// The colours of less, the same and more: blue and orange, which most colour-blind people can
+/// distinguish.
 const CHANGES: [&str; 7] =
     ["#5b8fd6", "#93b6e6", "#c5d8f1", "#e3e5e8", "#f6d9bd", "#efb27c", "#e2853a"];
-/// Changes of less than this share of all are no changes.
+/// The share of the whole below which a change does not count.
 const LEAST_POINTS: f64 = 0.001;
 
 pub(crate) struct Svg;
@@ -59,11 +60,12 @@ impl FileFormat for Svg {
     }
 }
 
-/// Writes what is shown of a profile as a picture: frames merged by method, the callers on top. Of
-/// two profiles frames are as wide as their numbers after, coloured by how their share changed.
+/// Writes the shown part of a profile as a picture. Frames are merged by method, with the callers
+/// on top. For two profiles, frames are as wide as their numbers after, and are coloured by the
+/// change of their share.
 ///
 /// # Errors
-/// As `out` fails; of kind `InvalidInput` where the profile does not have the metric.
+/// As `out` fails; of kind `InvalidInput` if the profile does not have the metric.
 pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut tree = view.tree(Label::new)?;
     let colours = match view.before {
@@ -74,7 +76,7 @@ pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     Picture::new(tree, &left_out, &view.metric()?).write(&view.heading(), &colours, out)
 }
 
-/// How frames are coloured.
+/// The rule by which frames are coloured.
 enum Colours<'a> {
     /// By their package.
     Packages(KeyedMap<&'a str, String>),
@@ -82,29 +84,29 @@ enum Colours<'a> {
     Changes,
 }
 
-/// A frame and all below it. There can be many millions.
+/// A frame with everything below it. There can be many millions.
 struct Frame {
-    /// From 0; that of everything is the one on level 0.
+    /// The level, from 0. The frame on level 0 stands for the whole.
     level: u32,
-    /// The label's place among the picture's.
+    /// The index of the label in the picture.
     label: u32,
     before: u64,
     after: u64,
     own: u64,
-    /// Where it begins, in numbers after.
+    /// The offset of its left edge, in numbers after.
     start: u64,
 }
 
 struct Picture<'a> {
     metric: Metric,
-    /// The first is that of everything.
+    /// The labels. The first is that of the whole.
     labels: Vec<Label<'a>>,
-    /// In preorder; the first is everything.
+    /// The frames in preorder. The first is the whole.
     frames: Vec<Frame>,
 }
 
 impl<'a> Picture<'a> {
-    /// The picture of a tree, of which frames named `left_out` stand for others.
+    /// Creates the picture of a tree, in which frames named `left_out` stand for others.
     fn new(tree: LevelTree<Label<'a>>, left_out: &'a [String], metric: &Metric) -> Self {
         let mut labels = vec![Label::named(Kind::Thread, "all")];
         labels.extend(tree.labels);
@@ -194,7 +196,7 @@ impl<'a> Picture<'a> {
         writeln!(out, "</svg>")
     }
 
-    /// The text of the frame under the pointer: its name and numbers.
+    /// Returns the text of the frame under the pointer: its name and numbers.
     fn tip(&self, frame: &Frame, colours: &Colours<'_>) -> String {
         let all = &self.frames[0];
         let amount = |count, all| {
@@ -230,7 +232,7 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// The name of a frame, as much of it as has room.
+/// Returns the name of a frame, cut to the available width.
 fn text(label: &Label<'_>, x: f64, y: f64, width: f64) -> String {
     let room = ((width - 6.0) / LETTER) as usize;
     if room < 3 {
@@ -254,7 +256,8 @@ fn full_name(label: &Label<'_>) -> String {
     if label.class.is_empty() { name.to_owned() } else { format!("{}.{name}", label.class) }
 }
 
-/// The colours of packages, those with most on top of the stack first.
+/// Returns the colours of packages. The package with the largest sum on top of the stack comes
+/// first.
 fn packages<'a>(tree: &LevelTree<Label<'a>>) -> KeyedMap<&'a str, String> {
     let mut sums: KeyedMap<&str, u64> = KeyedMap::default();
     for node in &tree.nodes {
@@ -270,7 +273,7 @@ fn packages<'a>(tree: &LevelTree<Label<'a>>) -> KeyedMap<&'a str, String> {
     ranked.map(|((package, _), hue)| (package, pastel(hue))).collect()
 }
 
-/// The colour of a share that changed.
+/// Returns the colour of a changed share.
 fn change_colour(before: f64, after: f64) -> &'static str {
     let points = after - before;
     let relative = points.abs() / before.max(after).max(f64::MIN_POSITIVE);
@@ -288,7 +291,7 @@ fn is_method(label: &Label<'_>) -> bool {
     matches!(label.kind, Kind::Java | Kind::Native)
 }
 
-/// A light colour of that hue, which dark text can be read on, as `#rrggbb`.
+/// Returns a light colour with this hue, on which dark text is readable, as `#rrggbb`.
 fn pastel(hue: u16) -> String {
     const LIGHT: f64 = 0.8;
     const CHROMA: f64 = 0.28;
@@ -306,7 +309,7 @@ fn pastel(hue: u16) -> String {
     format!("#{:02x}{:02x}{:02x}", byte(red), byte(green), byte(blue))
 }
 
-/// Text as XML takes it. Characters that XML has no place for become the replacement character.
+/// Escapes text for XML. Characters that XML does not allow become the replacement character.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -339,7 +342,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// The frames of a picture: its title, x, y and width.
+    /// Returns the frames of a picture: title, x, y and width.
     fn frames(xml: &str) -> Vec<(String, f64, f64, f64)> {
         let document = Document::parse(xml).unwrap();
         let is_frame = |node: &Node<'_, '_>| node.has_tag_name("g");
@@ -407,7 +410,7 @@ mod tests {
         );
         let colours: Vec<_> =
             xml.match_indices("fill=\"").map(|(at, _)| &xml[at + 6..at + 13]).collect();
-        // The page, everything, what grew by a half, what shrank by a half.
+        // The page, the whole, the frame that grew by a half, the frame that shrank by a half.
         assert_eq!(colours, ["#ffffff", CHANGES[3], CHANGES[5], CHANGES[1]]);
     }
 }

@@ -1,6 +1,6 @@
 //! The tables of `-Xprof`, HotSpot's flat profiler (JDK 1.2 to 9): ticks by thread and method.
 //!
-//! Source of the format: what JVMs of these ages print; see `docs/formats/xprof.md`.
+//! Source of the format: the output of JVMs of these versions; see `docs/formats/xprof.md`.
 
 use std::io::{self, Read, Write};
 
@@ -60,9 +60,9 @@ impl FileFormat for Xprof {
     }
 }
 
-/// How the profile of a thread begins.
+/// The beginning of the profile of a thread.
 const THREAD_HEAD: &str = "Flat profile of ";
-/// How the last table begins.
+/// The beginning of the last table.
 const GLOBAL_HEAD: &str = "Global summary of ";
 const LOCAL_HEAD: &str = "Thread-local ticks:";
 /// Ticks of a thread that was not running, in percent of all of its ticks.
@@ -75,14 +75,14 @@ const RUNTIME_STUB: &str = "[runtime stub]";
 const BLOCKED_METRIC: &str = "blocked";
 /// The metric of the ticks in native code, which are among the samples.
 const NATIVE_METRIC: &str = "native-ticks";
-/// The metric of the ticks of the global summary. Those of one kind, such as `Compilation`, are a
-/// metric of their own: a tick may be of several kinds or of none.
+/// The metric of the ticks of the global summary. The ticks of one kind, such as `Compilation`, are
+/// a metric of their own: a tick may be of several kinds or of none.
 const RECEIVED_METRIC: &str = "received-ticks";
-/// What stands between that name and a kind.
+/// The text between that name and a kind.
 const OF_KIND: &str = ": ";
-/// The metric of how long each thread ran.
+/// The metric of the time that each thread ran.
 const ELAPSED_METRIC: &str = "thread-elapsed";
-/// The metric of how long the program ran.
+/// The metric of the time that the program ran.
 const PROGRAM_METRIC: &str = "program-elapsed";
 
 /// A table of methods.
@@ -90,7 +90,7 @@ const PROGRAM_METRIC: &str = "program-elapsed";
 enum Table {
     Interpreted,
     Compiled,
-    /// Native methods that compiled code calls, through code compiled for that.
+    /// Native methods that compiled code calls, through code compiled for that purpose.
     Stub,
     RuntimeStub,
 }
@@ -98,7 +98,7 @@ enum Table {
 impl Table {
     const ALL: [Table; 4] = [Self::Interpreted, Self::Compiled, Self::Stub, Self::RuntimeStub];
 
-    /// Its title before `+ native`.
+    /// Returns the title of the table before `+ native`.
     fn title(self) -> &'static str {
         match self {
             Self::Interpreted => "Interpreted",
@@ -108,7 +108,7 @@ impl Table {
         }
     }
 
-    /// The name of its last row.
+    /// Returns the name of the table's last row.
     fn total(self) -> &'static str {
         match self {
             Self::Interpreted => "Total interpreted",

@@ -1,18 +1,18 @@
-//! The lines of a Jamaica profile, each taken apart.
+//! The lines of a Jamaica profile, and their parts.
 
 use perk_profile::{Allocations, names};
 
-/// A method as class files name it; what a file has cut off is missing.
+/// A method as class files name it. The parts that a file has cut off are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Signature<'a> {
-    /// With slashes.
+    /// The class, with slashes.
     pub(super) class: &'a str,
     pub(super) method: &'a str,
-    /// `(I)V`.
+    /// The descriptor: `(I)V`.
     pub(super) descriptor: &'a str,
 }
 
-/// How a method ran.
+/// The mode in which a method ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Interpreted,
@@ -20,14 +20,14 @@ pub(super) enum Mode {
     Other,
 }
 
-/// What a line says.
+/// The content of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entry<'a> {
     Bytecodes {
         count: u64,
         method: Signature<'a>,
     },
-    /// With those of the methods called.
+    /// The cycles of a method, including those of the methods that it calls.
     Cycles {
         count: u64,
         method: Signature<'a>,
@@ -74,7 +74,7 @@ pub(super) enum Entry<'a> {
     Thread {
         priority: u64,
         cycles: u64,
-        /// Percent of its time in interpreted, compiled, JNI and GC code.
+        /// The percentages of the thread's time in interpreted, compiled, JNI and GC code.
         shares: [u64; 4],
         c_stack_bytes: u64,
         java_stack_bytes: u64,
@@ -83,10 +83,11 @@ pub(super) enum Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// Takes a line apart: the numbers in their order, whatever words and signs stand between.
+    /// Takes a line apart: the numbers in their order, regardless of the words and signs between
+    /// them.
     ///
     /// # Errors
-    /// What was expected.
+    /// The text that was expected.
     pub(super) fn parse(keyword: &str, rest: &'a str) -> Result<Self, &'static str> {
         let mut words = Words(rest);
         let entry = match keyword {
@@ -178,7 +179,7 @@ impl<'a> Signature<'a> {
     }
 }
 
-/// What is left of a line.
+/// The rest of a line.
 struct Words<'a>(&'a str);
 
 impl<'a> Words<'a> {
@@ -189,13 +190,13 @@ impl<'a> Words<'a> {
         (end > 0).then_some(&text[..end])
     }
 
-    /// The number that a line begins with.
+    /// Returns the number at the beginning of a line.
     fn count(&mut self) -> Option<u64> {
         self.word()?.parse().ok()
     }
 
-    /// The next number. Words and signs before it are passed over, names are not: no number comes
-    /// behind one.
+    /// Returns the next number. Words and signs before it are passed over; names are not, as no
+    /// number follows a name.
     fn number(&mut self) -> Option<u64> {
         loop {
             let before = self.0;
@@ -227,21 +228,21 @@ impl<'a> Words<'a> {
         self.number()?.try_into().ok()
     }
 
-    /// The next method; an arrow before it is passed over.
+    /// Returns the next method. An arrow before it is passed over.
     fn signature(&mut self) -> Option<Signature<'a>> {
         let word = self.word()?;
         let word = if word == "->" { self.word()? } else { word };
         Some(Signature::parse(word))
     }
 
-    /// All that is left, without percentages before it.
+    /// Returns the rest of the line.
     fn rest(&mut self) -> Option<&'a str> {
         let text = self.0.trim();
         (!text.is_empty()).then_some(text)
     }
 }
 
-/// A method's name and, where it is not cut off, the mode behind it: `()Z(interpreted)`.
+/// Returns a method's name and, if it is not cut off, the mode after it: `()Z(interpreted)`.
 fn part_mode(text: &str) -> (&str, Option<Mode>) {
     let end_of_parameters = text.find(')').unwrap_or(text.len());
     let Some(at) = text[end_of_parameters..].find('(').map(|at| end_of_parameters + at) else {
@@ -257,7 +258,7 @@ fn part_mode(text: &str) -> (&str, Option<Mode>) {
     (&text[..at], mode)
 }
 
-/// The source form of a class as Jamaica names it: `java/lang/String`, `[C`.
+/// Returns the source form of a class that Jamaica names `java/lang/String` or `[C`.
 pub(super) fn from_class_name(name: &str) -> String {
     if name.starts_with('[') { names::from_signature(name) } else { name.replace('/', ".") }
 }

@@ -67,7 +67,7 @@ fn the_manuals_lists_are_read() {
 fn the_manuals_list_is_laid_out_as_there() {
     let profile = read(SEED.as_bytes()).unwrap();
     let text = written(&profile);
-    // Further down, methods whose names the manual cut to the same are one.
+    // Further down, methods whose names the manual cut to the same text are one method.
     for (line, expected) in text.lines().zip(SEED.lines()).take(10) {
         assert_eq!(line.find('/'), expected.find('/'), "{line}");
         assert_eq!(line.split_whitespace().nth(1), expected.split_whitespace().nth(1));

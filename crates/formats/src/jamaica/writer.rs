@@ -8,13 +8,14 @@ use perk_profile::{FrameId, KeyedMap, Line, Metric, Profile, Symbols, TraceId};
 use super::{lines, metric};
 use crate::file_format::refusal;
 
-/// The size of a block where the profile does not tell it: Jamaica's own default.
+/// The size of a block if the profile does not give it: Jamaica's own default, in bytes.
 const BLOCK_BYTES: u64 = 32;
 
-/// Writes what the format holds of `profile`: what JamaicaVM counts, calls, and objects by class.
+/// Writes the numbers of `profile` that the format holds: JamaicaVM's counts, calls, and objects by
+/// class.
 ///
 /// # Errors
-/// As `out` fails; of kind `InvalidInput` where the profile has nothing of that.
+/// As `out` fails; of kind `InvalidInput` if the profile has none of these.
 pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     let writer = Writer { profile };
     let mut text = String::new();
@@ -54,7 +55,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// The numbers of a metric, by trace.
+    /// Returns the numbers of a metric, by trace.
     fn rows(&self, name: &str) -> Vec<(TraceId, u64)> {
         let Some(metric) = Metric::find(self.profile, name) else { return Vec::new() };
         metric.rows(self.profile).by_trace()
@@ -64,7 +65,8 @@ impl Writer<'_> {
         self.profile.frames(trace).next()
     }
 
-    /// `KEYWORD: 8158752 (11%)  java/nio/ByteBufferImpl.put(B)V`: percentages are cut, not rounded.
+    /// Writes `KEYWORD: 8158752 (11%)  java/nio/ByteBufferImpl.put(B)V`. Percentages are cut, not
+    /// rounded.
     fn shares(&self, keyword: &str, name: &str, text: &mut String) {
         let rows = self.rows(name);
         let total = rows.iter().map(|row| u128::from(row.1)).sum::<u128>().max(1);
@@ -93,7 +95,8 @@ impl Writer<'_> {
             }
         }
         let classes = allocations::classes(self.profile, &sites);
-        // An object's blocks; where they are not told, as many as its size needs.
+        // The number of blocks of an object. If it is not given, as many as the object's size
+        // needs.
         let blocks = |class: &str, bytes: u64, count: u64| match blocks_of.get(class) {
             Some(&blocks) => blocks,
             None => bytes.checked_div(count).unwrap_or(0).div_ceil(BLOCK_BYTES),
@@ -121,7 +124,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The calls by caller, position and callee, whatever called the caller.
+    /// Writes the calls by caller, position and callee, regardless of the caller's own callers.
     fn invocations(&self, text: &mut String) {
         let symbols = &self.profile.symbols;
         let mut counts: KeyedMap<(String, i32, String), u64> = KeyedMap::default();

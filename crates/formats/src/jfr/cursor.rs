@@ -6,14 +6,14 @@ use perk_profile::mutf8;
 
 const STRING_ENCODING: &str = "the encoding of a string, 0 to 5";
 
-/// What does not stand where it should, by its place in the chunk.
+/// Data that is not of the expected form, by its place in the chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) at: usize,
     pub(super) expected: &'static str,
 }
 
-/// A string as a field holds it.
+/// The value of a string field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Text<'a> {
     Null,
@@ -22,16 +22,16 @@ pub(super) enum Text<'a> {
     Pooled(i64),
 }
 
-/// Whole numbers of more than a byte, one after another.
+/// Whole numbers of more than one byte, in sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Numbers {
     pub(super) count: usize,
-    /// How long they are together where they are not compressed.
+    /// The length of all of them in bytes, if they are not compressed.
     pub(super) plain_bytes: usize,
 }
 
 impl Numbers {
-    /// So many times these numbers; `None` for more than any file can hold.
+    /// Returns these numbers `count` times; `None` if no file can hold so many.
     pub(super) fn times(self, count: usize) -> Option<Self> {
         Some(Self {
             count: self.count.checked_mul(count)?,
@@ -40,12 +40,12 @@ impl Numbers {
     }
 }
 
-/// A place in a chunk, up to which all is read.
+/// A place in a chunk. All data before it is read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     pub(super) at: usize,
-    /// Whole numbers of more than a byte are in groups of 7 bits.
+    /// Whether whole numbers of more than one byte are in groups of 7 bits.
     is_compressed: bool,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Cursor<'a> {
         self.is_compressed
     }
 
-    /// What is not read yet.
+    /// Returns the data that is not read yet.
     pub(super) fn ahead(&self) -> &'a [u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }
@@ -100,13 +100,13 @@ impl<'a> Cursor<'a> {
         Ok(self.whole(8)? as i64)
     }
 
-    /// A length or number of things.
+    /// Reads a length or a number of things.
     pub(super) fn count(&mut self) -> Result<usize, Fault> {
         let at = self.at;
         usize::try_from(self.int()?).map_err(|_| Fault { at, expected: "a number not below 0" })
     }
 
-    /// A whole number of so many bytes where it is not compressed.
+    /// Reads a whole number that takes `length` bytes if it is not compressed.
     #[inline]
     fn whole(&mut self, length: usize) -> Result<u64, Fault> {
         if !self.is_compressed {
@@ -130,7 +130,7 @@ impl<'a> Cursor<'a> {
                 return Ok(value);
             }
         }
-        // The ninth byte has all of its bits.
+        // All bits of the ninth byte belong to the number.
         Ok(value | u64::from(self.byte()?) << 56)
     }
 
@@ -148,10 +148,11 @@ impl<'a> Cursor<'a> {
                 left -= 1;
                 continue;
             };
-            // The last byte of a number has no high bit.
+            // The high bit of the last byte of a number is 0.
             let mut ends = !u64::from_le_bytes(eight) & LAST_BYTES;
             if ends == 0 {
-                // Eight bytes go on: the ninth is the last one, whatever it holds.
+                // After eight bytes with the high bit, the ninth is the last one, whatever it
+                // holds.
                 self.take(9)?;
                 left -= 1;
                 continue;
@@ -219,7 +220,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A number, the highest byte first.
+/// Returns a number whose highest byte comes first.
 pub(super) fn big_endian(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |value, &byte| value << 8 | u64::from(byte))
 }
@@ -266,7 +267,7 @@ mod tests {
 
     #[test]
     fn numbers_are_passed_over_as_they_are_read() {
-        // Numbers of all lengths in many orders, nine bytes among them.
+        // Numbers of all lengths in many orders, including those of nine bytes.
         let mut state = 7_u64;
         let mut bytes = Vec::new();
         let mut ends = vec![0];

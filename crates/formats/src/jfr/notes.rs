@@ -1,40 +1,40 @@
-//! What the profile does not tell, in one line each.
+//! The data that the profile does not contain, in one line each.
 
 use std::collections::BTreeMap;
 
 use super::settings::Settings;
 use super::view::{Place, View};
 
-/// What is counted while a recording is read.
+/// The counts that are kept while a recording is read.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
-    /// Events that are not as their type says.
+    /// Events that do not match their type.
     pub(super) bad_event_count: u64,
     pub(super) bad_checkpoint_count: u64,
-    /// Events with a stack that the chunk does not have.
+    /// Events with a stack that is missing from the chunk.
     pub(super) lost_stack_count: u64,
-    /// Events with a thread that the chunk does not have.
+    /// Events with a thread that is missing from the chunk.
     pub(super) lost_thread_count: u64,
     /// Events with a stack whose outer frames were cut off.
     pub(super) truncated_count: u64,
     /// CPU-time samples without a stack.
     pub(super) failed_sample_count: u64,
-    /// CPU-time samples taken later than they should.
+    /// CPU-time samples that were taken too late.
     pub(super) biased_sample_count: u64,
-    /// CPU-time samples that the JVM had no room for.
+    /// CPU-time samples for which the JVM had no room.
     pub(super) lost_sample_count: u64,
     /// Chunks whose end was never written.
     pub(super) unfinished_chunk_count: u64,
     /// Chunks without the types of their events, and the events in them.
     pub(super) untyped_chunk_count: u64,
     pub(super) untyped_event_count: u64,
-    /// How many bytes chunks are shorter than they say.
+    /// The number of bytes by which chunks are shorter than their headers say.
     pub(super) missing_bytes: u64,
     /// Bytes that belong to no event.
     pub(super) stray_bytes: u64,
     pub(super) has_waits: bool,
     jvm: Option<String>,
-    /// How many events of types that are not read.
+    /// The numbers of events of types that are not read.
     passed_over: BTreeMap<String, u64>,
 }
 
@@ -45,7 +45,7 @@ impl Notes {
         }
     }
 
-    /// Takes what the JVM says of itself.
+    /// Takes the JVM's description of itself.
     pub(super) fn jvm(&mut self, view: &View<'_>, at: Place) {
         if self.jvm.is_some() {
             return;
@@ -53,7 +53,7 @@ impl Notes {
         let text = |field| view.text(at, field).unwrap_or_default();
         let (arguments, version) = (text("javaArguments"), text("jvmVersion"));
         let program = arguments.split_whitespace().next().unwrap_or("a program without a name");
-        // The JDK's version begins with the JVM's name, async-profiler's does not.
+        // The JDK's version begins with the JVM's name; async-profiler's version does not.
         let version = version.split(" for ").next().unwrap_or_default();
         let name = text("jvmName");
         let jvm = if version.starts_with(&*name) { version } else { &format!("{name} {version}") };
@@ -61,7 +61,7 @@ impl Notes {
         self.jvm = Some(format!("recorded of {program}{pid} on {jvm}"));
     }
 
-    /// Writes them all.
+    /// Writes all notes.
     pub(super) fn finish(
         &mut self,
         settings: &Settings,

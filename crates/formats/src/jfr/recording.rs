@@ -1,4 +1,4 @@
-//! Fills a profile from the events of a recording.
+//! The step that fills a profile from the events of a recording.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use super::view::{Events, Place, View};
 
 /// The class of a lock that a parked thread does not name.
 const NO_BLOCKER: &str = "java.util.concurrent.locks.LockSupport";
-/// The class of a monitor whose class is not told.
+/// The class of a monitor whose class is not given.
 const ANY_OBJECT: &str = "java.lang.Object";
 
 /// The events that are read.
@@ -45,7 +45,7 @@ impl What {
             "jdk.NativeMethodSample" => What::NativeSample,
             "jdk.CPUTimeSample" => What::CpuTimeSample,
             "jdk.CPUTimeSamplesLost" => What::CpuTimeSamplesLost,
-            // async-profiler's.
+            // This event is one of async-profiler.
             "profiler.WallClockSample" => What::WallClockSample,
             "jdk.ObjectAllocationSample" => What::AllocationSample,
             "jdk.ObjectAllocationInNewTLAB" => What::AllocationInNewTlab,
@@ -92,7 +92,7 @@ struct SiteTally {
     sample_count: u64,
 }
 
-/// A profile in the making.
+/// A profile under construction.
 #[derive(Debug, Default)]
 pub(super) struct Recording {
     profile: Profile,
@@ -102,13 +102,13 @@ pub(super) struct Recording {
     notes: Notes,
     execution: Tally,
     native: Tally,
-    /// Of threads that did not run.
+    /// The samples of threads that did not run.
     waiting: Tally,
     wall_clock: Tally,
-    /// CPU-time samples by trace and by the time they stand for, in nanoseconds.
+    /// The CPU-time samples by trace and by the time for which they stand, in nanoseconds.
     cpu_time: KeyedMap<(TraceId, u64), u64>,
     sampled_sites: SiteTally,
-    /// Of the events that tell of each thread's buffers, where those were recorded.
+    /// The allocations in the events about each thread's buffers, if those were recorded.
     buffer_sites: SiteTally,
     waits: KeyedMap<(TraceId, ClassId, LockKind), Waits>,
     max_truncated_depth: usize,
@@ -142,12 +142,12 @@ impl Recording {
         for (type_id, count) in passed_over {
             self.notes.pass_over(view.types.name_of(type_id), count);
         }
-        // Each thread writes into a buffer of its own.
+        // Each thread writes into its own buffer, so the events are not in order of time.
         threads.sort_by_key(|&(time, _)| time);
         self.profile.events.extend(threads.into_iter().map(|(_, event)| event));
     }
 
-    /// What is wrong with the file around its chunks.
+    /// Returns the notes, for faults of the file around its chunks.
     pub(super) fn notes(&mut self) -> &mut Notes {
         &mut self.notes
     }
@@ -208,7 +208,7 @@ impl Recording {
         }
     }
 
-    /// The thread that a field of an event names.
+    /// Returns the thread that a field of an event names.
     fn thread(
         &mut self,
         view: &View<'_>,
@@ -223,7 +223,7 @@ impl Recording {
         found
     }
 
-    /// The trace of an event: of the thread that `field` names, where that is known.
+    /// Returns the trace of an event. Its thread is the one that `field` names, if that is known.
     fn trace(&mut self, view: &View<'_>, known: &mut Known, at: Place, field: &str) -> TraceId {
         let thread = self.thread(view, known, at, field);
         match known.stack(view, &mut self.profile, &mut self.paths, at) {
@@ -247,7 +247,7 @@ impl Recording {
         let class = class.unwrap_or_else(|| self.profile.symbols.class(""));
         let number = |field| view.count(at, field).unwrap_or(0);
         let (tally, allocated_bytes, allocated_count) = match what {
-            // How many objects a sample stands for, it does not tell.
+            // The event does not give the number of objects for which a sample stands.
             What::AllocationSample => (&mut self.sampled_sites, number("weight"), 0),
             What::AllocationInNewTlab => {
                 let (object, buffer) = (number("allocationSize"), number("tlabSize"));
@@ -285,7 +285,7 @@ impl Recording {
         self.notes.has_waits = true;
     }
 
-    /// The profile.
+    /// Returns the profile.
     pub(super) fn finish(mut self) -> Profile {
         let cpu_time = std::mem::take(&mut self.cpu_time);
         let execution = std::mem::take(&mut self.execution);
@@ -299,7 +299,7 @@ impl Recording {
             }
         } else {
             self.cpu_samples(cpu_time);
-            // They tell of the same time once more.
+            // The execution samples cover the same time once more.
             self.metric("execution samples", execution);
         }
         let native = std::mem::take(&mut self.native);
@@ -325,12 +325,12 @@ impl Recording {
         }
     }
 
-    /// CPU-time samples. Where some stand for several periods, as the JVM takes them under load, they
-    /// count as so many.
+    /// Adds the CPU-time samples. Under load, the JVM lets one sample stand for several periods.
+    /// Such a sample counts once per period.
     fn cpu_samples(&mut self, cpu_time: KeyedMap<(TraceId, u64), u64>) {
         let periods: BTreeSet<u64> = cpu_time.keys().map(|&(_, period_ns)| period_ns).collect();
         let interval_ns = periods.first().copied().filter(|&ns| ns > 0);
-        // The clock's ticks are no whole nanoseconds.
+        // The clock's ticks are not whole nanoseconds.
         let times_of = |period_ns: u64, ns: u64| (period_ns + ns / 2) / ns;
         let interval_ns = interval_ns.filter(|&ns| {
             let differs = |&period| (times_of(period, ns) * ns).abs_diff(period) > ns / 1000;
@@ -359,7 +359,7 @@ impl Recording {
         if tally.sample_count == 0 {
             tally = sampled;
         } else {
-            // They are a choice of the same allocations.
+            // These samples are a selection of the same allocations.
             self.notes.pass_over("jdk.ObjectAllocationSample", sampled.sample_count);
         }
         if tally.sample_count == 0 {
@@ -392,14 +392,14 @@ impl Recording {
     }
 }
 
-/// Whether threads park for an object of this class until they have a lock, and not until something
+/// Whether threads park for an object of this class until they have a lock, and not until an event
 /// happens: the synchronizers of `java.util.concurrent`.
 fn is_lock(class: &str) -> bool {
     class.starts_with("java.util.concurrent.")
         && (class.ends_with("Sync") || class.ends_with(".StampedLock"))
 }
 
-/// How many events of each type a chunk has.
+/// Counts the events of each type in a chunk.
 pub(super) fn count_events(chunk: &Chunk, view: &View<'_>, counts: &mut BTreeMap<String, u64>) {
     for event in Events::new(chunk) {
         let name = view.event_name(event);

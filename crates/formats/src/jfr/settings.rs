@@ -1,21 +1,21 @@
-//! What a recording says of how it was made: `jdk.ActiveSetting`.
+//! The settings with which a recording was made: `jdk.ActiveSetting`.
 
 use std::collections::BTreeSet;
 
 use super::types::Types;
 use super::view::{Place, View};
 
-/// What async-profiler samples by where its interval is a time, and no number of other events.
+/// The events of async-profiler whose interval is a time, and not a number of other events.
 const TIMED_EVENTS: [&str; 4] = ["cpu", "itimer", "ctimer", "wall"];
-/// async-profiler's interval where none is set, in nanoseconds.
+/// async-profiler's interval if none is set, in nanoseconds.
 const DEFAULT_INTERVAL_NS: u64 = 10_000_000;
 
-/// The settings of a recording, of all its chunks.
+/// The settings of all chunks of a recording.
 #[derive(Debug, Default)]
 pub(super) struct Settings {
     execution: Option<i64>,
     waits: [Option<i64>; 3],
-    /// async-profiler samples by something that is no time.
+    /// Whether async-profiler samples by an event that is not time.
     is_untimed: bool,
     intervals_ns: BTreeSet<u64>,
     thresholds_ns: BTreeSet<u64>,
@@ -23,7 +23,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Learns under which ids the next chunk has the events whose settings matter.
+    /// Takes the ids that the events with relevant settings have in the next chunk.
     pub(super) fn next_chunk(&mut self, types: &Types) {
         self.execution = types.id_of("jdk.ExecutionSample");
         self.waits = ["jdk.JavaMonitorEnter", "jdk.JavaMonitorWait", "jdk.ThreadPark"]
@@ -38,7 +38,7 @@ impl Settings {
         let id = view.number(at, "id");
         let is_execution = id.is_some() && id == self.execution;
         match &*name {
-            // async-profiler writes it before its interval.
+            // async-profiler writes this setting before its interval.
             "event" => self.is_untimed = !TIMED_EVENTS.contains(&&*value),
             "enabled" if is_execution => self.is_execution_on |= value == "true",
             "period" if is_execution => self.intervals_ns.extend(time_ns(&value)),
@@ -56,24 +56,24 @@ impl Settings {
         }
     }
 
-    /// Whether execution samples were asked for.
+    /// Whether the recording was set to take execution samples.
     pub(super) fn samples_execution(&self) -> bool {
         self.is_execution_on
     }
 
-    /// How often threads were looked at for execution samples, where that did not change.
+    /// Returns the interval of execution samples, if it did not change.
     pub(super) fn execution_interval_ns(&self) -> Option<u64> {
         let first = self.intervals_ns.first().filter(|&&ns| ns > 0)?;
         (self.intervals_ns.len() == 1).then_some(*first)
     }
 
-    /// How long a wait must last to be recorded: the most that was set.
+    /// Returns the duration from which waits are recorded: the largest value that was set.
     pub(super) fn wait_threshold_ns(&self) -> u64 {
         self.thresholds_ns.last().copied().unwrap_or(0)
     }
 }
 
-/// A time as settings have it, `20 ms`; `everyChunk` and the like are none.
+/// Reads a time in the form of settings, `20 ms`. Values such as `everyChunk` are not times.
 fn time_ns(text: &str) -> Option<u64> {
     let (number, unit) = text.split_once(' ')?;
     let ns = match unit {

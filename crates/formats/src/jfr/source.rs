@@ -6,15 +6,16 @@ use super::cursor::{Cursor, big_endian};
 use crate::Error;
 
 pub(super) const MAGIC: &[u8; 4] = b"FLR\0";
-/// The version of the format that is read; the minor ones add nothing that metadata does not tell.
+/// The version of the format that is read. Everything that a minor version adds is described by
+/// metadata.
 pub(super) const MAJOR: u16 = 2;
 /// The header of a chunk.
 pub(super) const HEADER_BYTES: usize = 68;
-/// How much is asked for at once.
+/// The number of bytes that are read at once.
 const BUFFER_BYTES: usize = 1 << 16;
-/// How often the rest of a file is looked through for another chunk.
+/// The number of times that the rest of a file is searched for another chunk.
 const MAX_PUT_BACKS: u32 = 16;
-/// How many bytes tell that a chunk begins: the magic and the version.
+/// The number of bytes that identify the beginning of a chunk: the magic and the version.
 const BEGIN_BYTES: usize = 8;
 
 /// Whether `bytes` begin a chunk.
@@ -25,24 +26,24 @@ fn is_begin(bytes: &[u8]) -> bool {
         && bytes[6] == 0
 }
 
-/// Where a chunk begins in `bytes`.
+/// Returns the place in `bytes` at which a chunk begins.
 fn find_begin(bytes: &[u8]) -> Option<usize> {
     memchr::memmem::find_iter(bytes, MAGIC).find(|&at| is_begin(&bytes[at..]))
 }
 
-/// One chunk, whole in memory, its header among it.
+/// One chunk, whole in memory, including its header.
 #[derive(Debug, Default)]
 pub(super) struct Chunk {
-    /// Where it begins in the file.
+    /// The offset of the chunk in the file.
     pub(super) offset: usize,
     pub(super) bytes: Vec<u8>,
-    /// When it begins.
+    /// The start of the chunk.
     pub(super) start_ms: u64,
     pub(super) ticks_per_second: u64,
     pub(super) is_compressed: bool,
-    /// Its end was never written: the JVM was killed.
+    /// Whether the end of the chunk was never written, because the JVM was killed.
     pub(super) is_unfinished: bool,
-    /// How many bytes less there are than the header says.
+    /// The number of bytes that are missing, compared with the size in the header.
     pub(super) missing_bytes: u64,
 }
 
@@ -56,14 +57,14 @@ impl Chunk {
     }
 }
 
-/// Reads chunk after chunk.
+/// A reader of one chunk after another.
 #[derive(Debug)]
 pub(super) struct Source<R> {
     input: R,
-    /// What is read and not given out yet.
+    /// The bytes that are read and not given out yet.
     buffer: Vec<u8>,
     start: usize,
-    /// Where `start` is in the file.
+    /// The offset of `start` in the file.
     offset: usize,
     put_back_count: u32,
     /// Bytes between chunks that belong to none.
@@ -117,8 +118,8 @@ impl<R: Read> Source<R> {
         Ok(true)
     }
 
-    /// Takes event after event up to the first that is not whole, or the next chunk: how long an
-    /// unfinished chunk is, nothing tells.
+    /// Takes event after event up to the first incomplete one, or the next chunk. The length of an
+    /// unfinished chunk is not recorded.
     fn take_events(&mut self, chunk: &mut Chunk) -> Result<(), Error> {
         loop {
             let ahead = self.peek(BEGIN_BYTES.max(9))?;
@@ -133,7 +134,7 @@ impl<R: Read> Source<R> {
             }
             let before = chunk.bytes.len();
             if self.take(size, &mut chunk.bytes)? < size {
-                // What was not written to its end has no true size: chunks may be behind it.
+                // An event that was not written to its end has no valid size: chunks may follow it.
                 if self.put_back_count < MAX_PUT_BACKS {
                     self.put_back(&chunk.bytes[before..]);
                 } else {
@@ -145,7 +146,7 @@ impl<R: Read> Source<R> {
         }
     }
 
-    /// Passes over what is no chunk.
+    /// Passes over bytes that are not a chunk.
     fn skip_stray(&mut self) -> Result<(), Error> {
         loop {
             if self.peek(BEGIN_BYTES)?.is_empty() {
@@ -154,7 +155,7 @@ impl<R: Read> Source<R> {
             let ahead = &self.buffer[self.start..];
             let is_last = ahead.len() < BEGIN_BYTES;
             let found = find_begin(ahead);
-            // A beginning may be cut in two by the end of the buffer.
+            // The end of the buffer may cut a beginning in two.
             let stray = match found {
                 Some(at) => at,
                 None if is_last => ahead.len(),
@@ -168,7 +169,7 @@ impl<R: Read> Source<R> {
         }
     }
 
-    /// The next bytes, `count` of them or as many as there are.
+    /// Returns the next `count` bytes, or as many as there are.
     fn peek(&mut self, count: usize) -> io::Result<&[u8]> {
         if self.buffer.len() - self.start < count {
             self.buffer.drain(..self.start);
@@ -180,8 +181,8 @@ impl<R: Read> Source<R> {
         Ok(&self.buffer[self.start..end])
     }
 
-    /// Moves the next `count` bytes, or as many as there are, behind `bytes`. Memory is taken for what
-    /// is there, not for what should be.
+    /// Moves the next `count` bytes, or as many as there are, to the end of `bytes`. Memory is
+    /// allocated for the bytes that exist, not for the claimed length.
     fn take(&mut self, count: u64, bytes: &mut Vec<u8>) -> io::Result<u64> {
         let ahead = &self.buffer[self.start..];
         let at_hand = usize::try_from(count).unwrap_or(usize::MAX).min(ahead.len());

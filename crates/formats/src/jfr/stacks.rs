@@ -1,4 +1,4 @@
-//! The classes, methods, stacks and threads of a chunk as those of the profile.
+//! The mapping of a chunk's classes, methods, stacks and threads to those of the profile.
 
 use std::hash::BuildHasher;
 
@@ -11,39 +11,40 @@ use super::view::{Place, View};
 
 /// The serial number of the first thread, as in HPROF files.
 const FIRST_THREAD: u32 = 200_001;
-/// Stands for all virtual threads that have no name: there can be millions.
+/// Stands for all virtual threads without a name, of which there can be millions.
 const UNNAMED_VIRTUAL: &str = "virtual threads";
 
-/// What async-profiler gives a native function as descriptor; its class is the library then.
+/// The descriptor that async-profiler gives native functions. The class is then the library.
 const NATIVE_DESCRIPTOR: &str = "()L;";
 
 /// A stack in the profile's tree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stack {
     pub(super) node: NodeId,
-    /// Its outer frames were cut off.
+    /// Whether its outer frames were cut off.
     pub(super) is_truncated: bool,
-    /// How many frames it has.
+    /// The number of frames.
     pub(super) depth: usize,
 }
 
-/// What an event says of its stack.
+/// The stack of an event.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum StackAt {
-    /// It has none.
+    /// The event has no stack.
     None,
-    /// The chunk has no such stack, or one with frames that it does not have.
+    /// The chunk does not contain the stack, or lacks some of its frames.
     Lost,
     Found(Stack),
 }
 
-/// Threads of all chunks, by what tells them apart: the ids of the JVM and the system, the name.
+/// The threads of all chunks, by the properties that distinguish them: the ids of the JVM and of
+/// the system, and the name.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
     ids: KeyedMap<(i64, i64, StrId), ThreadId>,
 }
 
-/// What of a chunk's constants is in the profile already, by key.
+/// The constants of a chunk that are already in the profile, by key.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     stacks: KeyedMap<i64, Option<Stack>>,
@@ -52,13 +53,13 @@ pub(super) struct Known {
     threads: KeyedMap<i64, Option<ThreadId>>,
     lines: KeyedMap<i64, (Line, FrameKind)>,
     states: KeyedMap<i64, bool>,
-    /// By their bytes.
+    /// The frames by their bytes.
     frames: KeyedMap<u128, Option<FrameId>>,
-    /// Of the stack at hand.
+    /// The frames of the current stack.
     path: Vec<FrameId>,
 }
 
-/// The nodes of stacks by a hash of their frames: each chunk has the same stacks again under other
+/// The nodes of stacks by a hash of their frames. Each chunk repeats the same stacks under other
 /// keys.
 #[derive(Debug, Default)]
 pub(super) struct Paths {
@@ -66,7 +67,7 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// The node of a stack, given from the innermost frame outward.
+    /// Returns the node of a stack, given from the innermost frame outward.
     fn node(&mut self, tree: &mut CallTree, frames: &[FrameId]) -> NodeId {
         let hash = self.nodes.hasher().hash_one(frames);
         match self.nodes.get(&hash) {
@@ -80,7 +81,8 @@ impl Paths {
     }
 }
 
-/// What `keys` has for the constant of a field, and where it has nothing what `find` finds.
+/// Returns the entry of `keys` for the constant of a field. If there is none, the result of `find`
+/// becomes the entry.
 fn cached<T: Copy>(keys: &mut KeyedMap<i64, T>, key: Option<i64>, find: impl FnOnce() -> T) -> T {
     match key {
         Some(key) => *keys.entry(key).or_insert_with(find),
@@ -89,7 +91,7 @@ fn cached<T: Copy>(keys: &mut KeyedMap<i64, T>, key: Option<i64>, find: impl FnO
 }
 
 impl Known {
-    /// The stack of an event.
+    /// Returns the stack of an event.
     pub(super) fn stack(
         &mut self,
         view: &View<'_>,
@@ -173,7 +175,7 @@ impl Known {
         let bci = bci.and_then(|bci| i32::try_from(bci).ok());
         let bci = bci.filter(|&bci| bci >= 0 && line != Line::Native);
         let frame = Frame { bci, ..Frame::new(method, line) };
-        // Where lines tell frames apart, kinds would only multiply the paths of a method that is
+        // If lines distinguish frames, kinds would only multiply the paths of a method that is
         // interpreted first and then compiled.
         Some(if line == without_line { Frame { kind, ..frame } } else { frame })
     }
@@ -200,7 +202,7 @@ impl Known {
         Some(symbols.method(Method { class, name, signature, source }))
     }
 
-    /// The class that a field names.
+    /// Returns the class that a field names.
     pub(super) fn class(
         &mut self,
         view: &View<'_>,
@@ -215,7 +217,7 @@ impl Known {
         })
     }
 
-    /// The thread that a field names.
+    /// Returns the thread that a field names.
     pub(super) fn thread(
         &mut self,
         view: &View<'_>,
@@ -228,8 +230,8 @@ impl Known {
         })
     }
 
-    /// Whether a sampled thread ran, as the JDK or async-profiler has it: a recording by the clock on the
-    /// wall has others too.
+    /// Whether a sampled thread ran, according to the JDK or async-profiler. A wall-clock recording
+    /// also contains threads that did not.
     pub(super) fn is_running(&mut self, view: &View<'_>, at: Place) -> bool {
         cached(&mut self.states, view.key(at, "state"), || {
             let state = view.text(at, "state");
@@ -276,9 +278,9 @@ impl Threads {
     }
 }
 
-/// A class's name in source form. JFR has `java/util/Map` and `[I`; hidden classes as
+/// Returns a class's name in source form. JFR has `java/util/Map` and `[I`; hidden classes as
 /// `a/B$$Lambda$14+0x00007f87280f9e38/1787079037` (JDK 17, the last number is a hash) or
-/// `a.B$$Lambda/0x000000000813ecb8`, which get the dot that the JVM's signatures have there.
+/// `a.B$$Lambda/0x000000000813ecb8`, which get the dot of the JVM's signatures at that place.
 fn source_name(name: &str) -> String {
     if name.starts_with('[') {
         return names::from_signature(name);

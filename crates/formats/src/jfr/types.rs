@@ -7,13 +7,13 @@ use perk_profile::KeyedMap;
 
 use super::cursor::{Cursor, Fault, Numbers, Text};
 
-/// How deep structs lie inside structs, and elements of metadata inside elements.
+/// The limit of nesting, of structs inside structs and of elements of metadata inside elements.
 const MAX_DEPTH: usize = 32;
 
 /// The key of a constant.
 const KEY: Numbers = Numbers { count: 1, plain_bytes: 8 };
 
-/// How a field's value is written.
+/// The form in which a field's value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Boolean,
@@ -25,7 +25,7 @@ pub(super) enum Kind {
     Float,
     Double,
     String,
-    /// The fields of the type at this place of the table.
+    /// A struct. Its fields are those of the type at this place of the table.
     Struct(usize),
     /// A type that the metadata does not describe.
     Unknown,
@@ -37,10 +37,10 @@ impl Kind {
     }
 }
 
-/// What a whole number of time counts.
+/// The unit of a whole number of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum TimeUnit {
-    /// Of the chunk's clock.
+    /// Ticks of the chunk's clock.
     #[default]
     Ticks,
     Nanoseconds,
@@ -55,7 +55,7 @@ pub(super) struct Field {
     pub(super) kind: Kind,
     /// The id of its type.
     pub(super) type_id: i64,
-    /// It holds the key of a constant.
+    /// Whether the field holds the key of a constant.
     pub(super) is_pooled: bool,
     pub(super) is_array: bool,
     pub(super) time_unit: TimeUnit,
@@ -66,7 +66,7 @@ pub(super) struct Type {
     pub(super) id: i64,
     pub(super) name: String,
     pub(super) fields: Vec<Field>,
-    /// How a value is passed over.
+    /// The steps that pass over a value.
     steps: Vec<Step>,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Type {
 enum Step {
     Numbers(Numbers),
     Bytes(usize),
-    /// The field at this place: its length is in what it holds.
+    /// The field at this place. Its length depends on its value.
     Field(usize),
 }
 
@@ -95,7 +95,7 @@ impl Step {
         }
     }
 
-    /// The steps over these fields.
+    /// Returns the steps over these fields.
     fn all(fields: &[Field]) -> Vec<Self> {
         let mut steps = Vec::new();
         for (place, field) in fields.iter().enumerate() {
@@ -115,22 +115,22 @@ impl Step {
 /// The types of a chunk.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Types {
-    /// Local time minus UTC where the JVM ran, in seconds.
+    /// The local time minus UTC at the place of the JVM, in seconds.
     pub(super) utc_offset_s: i32,
     types: Vec<Type>,
     by_id: KeyedMap<i64, usize>,
 }
 
-/// The types of the chunk before, which the next one mostly has too.
+/// The types of the previous chunk, which the next one mostly repeats.
 #[derive(Debug, Default)]
 pub(super) struct LastTypes {
     types: Rc<Types>,
-    /// What they were read from.
+    /// The bytes from which they were read.
     bytes: Vec<u8>,
     is_compressed: bool,
 }
 
-/// An element of the metadata's tree: what perk uses of it.
+/// The part of an element of the metadata's tree that perk uses.
 #[derive(Default)]
 struct Element<'a> {
     name: &'a str,
@@ -179,9 +179,9 @@ impl<'a> Element<'a> {
 }
 
 impl LastTypes {
-    /// The types of a metadata event; `cursor` is at its fields.
+    /// Returns the types of a metadata event; `cursor` is at its fields.
     pub(super) fn read(&mut self, cursor: &mut Cursor<'_>) -> Result<Rc<Types>, Fault> {
-        // When it was written, how long that took, and its number.
+        // The time of writing, its duration, and the number of the event.
         cursor.skip_numbers(Numbers { count: 3, plain_bytes: 24 })?;
         let is_same = self.is_compressed == cursor.is_compressed()
             && cursor.ahead().starts_with(&self.bytes)
@@ -231,7 +231,7 @@ impl Types {
     }
 
     fn field(&self, field: &Element<'_>, timespan: Option<i64>) -> Field {
-        // Where it has no known type it cannot be read, and nothing behind it.
+        // A field without a known type cannot be read, and neither can any data after it.
         let type_id = field.id("class").unwrap_or(-1);
         let mut annotations = field.children("annotation");
         let time = annotations.find(|it| timespan.is_some() && it.id("class") == timespan);
@@ -252,7 +252,7 @@ impl Types {
         }
     }
 
-    /// How a value of the type with this id is written.
+    /// Returns the form of values of the type with this id.
     pub(super) fn kind(&self, id: i64) -> Kind {
         let Some(&place) = self.by_id.get(&id) else { return Kind::Unknown };
         match self.types[place].name.as_str() {
@@ -273,17 +273,17 @@ impl Types {
         &self.types[place]
     }
 
-    /// The place of the type with this id.
+    /// Returns the place of the type with this id.
     pub(super) fn place(&self, id: i64) -> Option<usize> {
         self.by_id.get(&id).copied()
     }
 
-    /// The name of the type with this id; empty where it is not known.
+    /// Returns the name of the type with this id; empty if it is not known.
     pub(super) fn name_of(&self, id: i64) -> &str {
         self.place(id).map_or("", |place| &self.types[place].name)
     }
 
-    /// The id of the type with this name.
+    /// Returns the id of the type with this name.
     pub(super) fn id_of(&self, name: &str) -> Option<i64> {
         self.types.iter().find(|it| it.name == name).map(|it| it.id)
     }
@@ -317,7 +317,7 @@ impl Types {
         Ok(())
     }
 
-    /// What a value of a field, or one of many, is, where that is nothing but numbers.
+    /// Returns the numbers that make up a single value of a field, if it consists of numbers only.
     pub(super) fn numbers_of(&self, field: &Field) -> Option<Numbers> {
         match field.kind {
             _ if field.is_pooled => Some(KEY),
@@ -364,7 +364,7 @@ impl Types {
             Kind::Struct(place) => {
                 let start = cursor.at;
                 self.skip_struct(place, cursor, depth + 1)?;
-                // Or a few bytes of metadata would make endless work out of no data at all.
+                // Otherwise a few bytes of metadata would cause endless work without any data.
                 if cursor.at > start { Ok(()) } else { Err(cursor.fault("a type with fields")) }
             }
             Kind::Unknown => Err(cursor.fault("a value of a type that the metadata describes")),

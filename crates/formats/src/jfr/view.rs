@@ -1,4 +1,4 @@
-//! Values of a chunk: fields by name, constants by key.
+//! The values of a chunk: fields by name, constants by key.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -9,32 +9,32 @@ use super::cursor::{Cursor, Fault, Text};
 use super::source::{Chunk, HEADER_BYTES};
 use super::types::{Field, Kind, LastTypes, TimeUnit, Types};
 
-/// The types of events that are part of the format, and are not among the types of the metadata.
+/// The types of events that are part of the format, and not among the types of the metadata.
 const METADATA: i64 = 0;
 const CHECKPOINT: i64 = 1;
-/// The largest metadata that is read, in bytes; that of a JDK has about 100 thousand.
+/// The size of the largest metadata that is read, in bytes. That of a JDK has about 100 thousand.
 const MAX_METADATA_BYTES: usize = 16 << 20;
-/// How often a string may be the key of another.
+/// The number of times that a string may be the key of another.
 const MAX_STRING_STEPS: usize = 4;
 
-/// An event: its type, and where it stands in the chunk.
+/// An event: its type, and its place in the chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EventAt {
     pub(super) type_id: i64,
     start: usize,
-    /// Where its fields begin.
+    /// The place at which its fields begin.
     fields: usize,
     end: usize,
 }
 
 impl Slot<'_> {
-    /// The field's name.
+    /// Returns the field's name.
     pub(super) fn name(&self) -> &str {
         &self.field.name
     }
 }
 
-/// The events of a chunk, in order, up to the first that is not whole.
+/// The events of a chunk, in order, up to the first incomplete one.
 #[derive(Debug)]
 pub(super) struct Events<'a> {
     chunk: &'a Chunk,
@@ -42,7 +42,7 @@ pub(super) struct Events<'a> {
 }
 
 impl EventAt {
-    /// Whether it is part of the format and no event of a program or JVM.
+    /// Whether the event is part of the format, and not an event of a program or JVM.
     pub(super) fn is_inner(self) -> bool {
         matches!(self.type_id, METADATA | CHECKPOINT)
     }
@@ -68,15 +68,15 @@ impl Iterator for Events<'_> {
     }
 }
 
-/// What a chunk has, by the heads of its events.
+/// The contents of a chunk, by the heads of its events.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
-    /// The last one, which knows all types that those before it know.
+    /// The last metadata event. It contains all types of those before it.
     metadata: Option<EventAt>,
     checkpoints: Vec<EventAt>,
-    /// How many other events there are.
+    /// The number of other events.
     pub(super) event_count: u64,
-    /// How many bytes are left after the last whole event.
+    /// The number of bytes after the last whole event.
     pub(super) rest_bytes: u64,
 }
 
@@ -96,7 +96,8 @@ impl Contents {
     }
 }
 
-/// A struct of the chunk: its type's place in the table, and where its fields begin.
+/// A struct of the chunk: the place of its type in the table, and the place at which its fields
+/// begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     type_place: usize,
@@ -110,7 +111,7 @@ pub(super) struct Slot<'a> {
     at: usize,
 }
 
-/// An element of an array of structs, and where its bytes end.
+/// An element of an array of structs, and the end of its bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Element<'a> {
     slot: Slot<'a>,
@@ -122,14 +123,14 @@ pub(super) struct Element<'a> {
 pub(super) struct View<'a> {
     chunk: &'a Chunk,
     pub(super) types: Rc<Types>,
-    /// Where the constants are: by the id of their type, and their key.
+    /// The places of the constants, by the id of their type and their key.
     constants: KeyedMap<(i64, i64), usize>,
-    /// Checkpoints that could not be read to their end.
+    /// The number of checkpoints that could not be read to their end.
     pub(super) bad_checkpoint_count: u64,
 }
 
 impl<'a> View<'a> {
-    /// Finds the types and constants of `chunk`; `None` where it has no types.
+    /// Finds the types and constants of `chunk`; `None` if it has no types.
     pub(super) fn new(
         chunk: &'a Chunk,
         contents: &Contents,
@@ -150,15 +151,15 @@ impl<'a> View<'a> {
         Ok(Some(view))
     }
 
-    /// Notes where the constants of a checkpoint are.
+    /// Records the places of the constants of a checkpoint.
     fn checkpoint(&mut self, event: EventAt) -> Result<(), Fault> {
         let bytes = &self.chunk.bytes[..event.end];
         let mut cursor = Cursor::new(bytes, event.fields, self.chunk.is_compressed);
-        // When it was written, how long that took, and how far before it the last one is.
+        // The time of writing, its duration, and the distance to the previous checkpoint.
         for _ in 0..3 {
             cursor.long()?;
         }
-        // What kind of checkpoint it is.
+        // The kind of the checkpoint.
         cursor.byte()?;
         for _ in 0..cursor.count()? {
             let type_id = cursor.long()?;
@@ -173,7 +174,7 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// The name of an event's type; empty where the chunk does not describe it.
+    /// Returns the name of an event's type; empty if the chunk does not describe it.
     pub(super) fn event_name(&self, event: EventAt) -> &str {
         match event.type_id {
             METADATA => "jdk.Metadata",
@@ -182,7 +183,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The fields of an event; `None` where they are not as its type says.
+    /// Returns the fields of an event; `None` if they do not match its type.
     pub(super) fn event(&self, event: EventAt) -> Option<Place> {
         let type_place = self.types.place(event.type_id)?;
         let bytes = &self.chunk.bytes[..event.end];
@@ -191,12 +192,12 @@ impl<'a> View<'a> {
         Some(Place { type_place, at: event.fields })
     }
 
-    /// The fields of a struct, in order.
+    /// Returns the fields of a struct, in order.
     pub(super) fn slots(&self, place: Place) -> impl Iterator<Item = Slot<'_>> {
         let mut cursor = self.chunk.cursor(place.at);
         let mut last: Option<&Field> = None;
         self.types.get(place.type_place).fields.iter().map_while(move |field| {
-            // What is behind the field asked for is not read.
+            // The values after the requested field are not read.
             if let Some(last) = last {
                 self.types.skip_field(last, &mut cursor).ok()?;
             }
@@ -205,12 +206,12 @@ impl<'a> View<'a> {
         })
     }
 
-    /// The field of that name.
+    /// Returns the field with a name.
     fn field(&self, place: Place, name: &str) -> Option<Slot<'_>> {
         self.slots(place).find(|slot| slot.field.name == name)
     }
 
-    /// A whole number.
+    /// Returns a whole number.
     pub(super) fn number(&self, place: Place, name: &str) -> Option<i64> {
         self.number_in(self.field(place, name)?)
     }
@@ -235,12 +236,12 @@ impl<'a> View<'a> {
         self.number(place, name).is_some_and(|number| number != 0)
     }
 
-    /// A number of things or bytes.
+    /// Returns a number of things or bytes.
     pub(super) fn count(&self, place: Place, name: &str) -> Option<u64> {
         u64::try_from(self.number(place, name)?).ok()
     }
 
-    /// A time, in nanoseconds.
+    /// Returns a time, in nanoseconds.
     pub(super) fn time_ns(&self, place: Place, name: &str) -> Option<u64> {
         let field = self.field(place, name)?.field;
         let number = u128::from(self.count(place, name)?);
@@ -256,7 +257,8 @@ impl<'a> View<'a> {
         Some(u64::try_from(ns).unwrap_or(u64::MAX))
     }
 
-    /// The key of a constant, which tells it from others of its type; 0 is no constant.
+    /// Returns the key of a constant, which identifies it among those of its type. 0 stands for no
+    /// constant.
     pub(super) fn key(&self, place: Place, name: &str) -> Option<i64> {
         self.key_in(self.field(place, name)?)
     }
@@ -267,7 +269,7 @@ impl<'a> View<'a> {
         is_key.then(|| self.chunk.cursor(at).long().ok())?
     }
 
-    /// A struct, inline or a constant.
+    /// Returns a struct, inline or a constant.
     pub(super) fn part(&self, place: Place, name: &str) -> Option<Place> {
         let Slot { field, at } = self.field(place, name)?;
         let Kind::Struct(type_place) = field.kind else { return None };
@@ -278,13 +280,13 @@ impl<'a> View<'a> {
         Some(Place { type_place, at })
     }
 
-    /// Where the constant is whose key is at `at`.
+    /// Returns the place of the constant whose key is at `at`.
     fn constant(&self, field: &Field, at: usize) -> Option<usize> {
         let key = self.chunk.cursor(at).long().ok()?;
         self.constants.get(&(field.type_id, key)).copied()
     }
 
-    /// The elements of an array of structs.
+    /// Returns the elements of an array of structs.
     pub(super) fn elements<'b>(
         &'b self,
         place: Place,
@@ -308,7 +310,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// Where the fields of an element are; `None` for a constant that is not there.
+    /// Returns the fields of an element; `None` for a constant that does not exist.
     pub(super) fn element(&self, element: Element<'_>) -> Option<Place> {
         let Slot { field, at } = element.slot;
         let Kind::Struct(type_place) = field.kind else { return None };
@@ -316,8 +318,8 @@ impl<'a> View<'a> {
         Some(Place { type_place, at })
     }
 
-    /// The bytes of an element and how many they are, as a number: within a chunk, and for one type,
-    /// the same bytes mean the same. `None` where they are too many.
+    /// Returns the bytes of an element and their number, as one number. Within a chunk, and for one
+    /// type, equal bytes have equal meanings. `None` if there are too many.
     #[inline]
     pub(super) fn element_bytes(&self, element: Element<'_>) -> Option<u128> {
         let Element { slot: Slot { at, .. }, end } = element;
@@ -333,7 +335,7 @@ impl<'a> View<'a> {
         Some(bytes | (length as u128) << 120)
     }
 
-    /// A text: a string, or the first string of a struct such as a symbol.
+    /// Returns a text: a string, or the first string of a struct such as a symbol.
     pub(super) fn text(&self, place: Place, name: &str) -> Option<Cow<'_, str>> {
         self.text_of(self.field(place, name)?, 0)
     }
@@ -354,7 +356,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The string at `at`; those of the constant pool are of the type `type_id`.
+    /// Returns the string at `at`. Strings of the constant pool are of the type `type_id`.
     fn string(&self, mut at: usize, type_id: i64) -> Option<Cow<'_, str>> {
         for _ in 0..MAX_STRING_STEPS {
             match self.chunk.cursor(at).text().ok()? {

@@ -22,10 +22,10 @@ use crate::{Error, name};
 
 /// The keys of labels that name the thread.
 const THREAD_LABELS: [&str; 3] = ["thread", "thread name", "thread_name"];
-/// How many comments and kinds of labels are told one by one.
+/// The number of comments and kinds of labels that are reported one by one.
 const TOLD: usize = 8;
 
-/// Reads a profile, unpacked.
+/// Reads an uncompressed profile.
 ///
 /// # Errors
 /// [`Error`] with the place that cannot be understood.
@@ -44,10 +44,10 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
     Builder { file, builder: ProfileBuilder::default(), frames, methods }.build()
 }
 
-/// A file as it is read.
+/// A file while it is read.
 #[derive(Debug, Default)]
 struct File {
-    /// Where its end is lost.
+    /// The offset at which the file is cut off, if it is.
     cut: Option<usize>,
     types: Vec<(u64, u64)>,
     samples: Samples,
@@ -94,8 +94,8 @@ impl File {
         Ok(())
     }
 
-    /// Takes it that the file ends at `offset`, in the middle of a field. Without the names of what it
-    /// counts its samples say nothing.
+    /// Records that the file ends at `offset`, in the middle of a field. Without the names of its
+    /// metrics the samples have no meaning.
     fn cut(&mut self, offset: usize) -> Result<(), Error> {
         let strings = &self.tables.strings;
         let is_named =
@@ -124,14 +124,14 @@ impl File {
     }
 }
 
-/// Where the samples of a stack go.
+/// The destination of the samples of a stack.
 #[derive(Clone, Copy, Debug)]
 enum Stack {
     Node(NodeId),
     BelowCutoff,
 }
 
-/// What the labels of a sample say: its thread, and the class of the objects it counts.
+/// The meaning of a sample's labels: its thread, and the class of the objects that it counts.
 type Labels = (Option<ThreadId>, Option<ClassId>);
 
 struct Builder {
@@ -139,7 +139,7 @@ struct Builder {
     builder: ProfileBuilder,
     /// The frames of a location, the innermost first.
     frames: KeyedMap<u64, Vec<FrameId>>,
-    /// By the ids of functions.
+    /// The methods by the ids of functions.
     methods: KeyedMap<u64, MethodId>,
 }
 
@@ -189,7 +189,7 @@ impl Builder {
         Ok(ValueType { name, unit: strings.of(unit, "sample_type", unit)? })
     }
 
-    /// Where the samples of each node of the file's stacks go.
+    /// Returns the destinations of the samples of each node of the file's stacks.
     fn stacks(&mut self) -> Result<Vec<Stack>, Error> {
         let root = self.builder.profile.tree.root();
         let mut stacks = vec![Stack::Node(root)];
@@ -282,7 +282,7 @@ impl Builder {
         Ok(method)
     }
 
-    /// The thread and the class of each set of labels.
+    /// Returns the thread and the class of each set of labels.
     fn labels(&mut self) -> Result<Vec<Labels>, Error> {
         let strings = &self.file.tables.strings;
         let samples = &self.file.samples;
@@ -319,7 +319,7 @@ impl Builder {
         Ok(labels)
     }
 
-    /// Keeps what the file says of itself, and says what is passed over.
+    /// Keeps the file's description of itself, and adds notes about data that is passed over.
     fn tell(&mut self, intervals: &mut columns::Intervals) -> Result<(), Error> {
         let (file, profile) = (&self.file, &mut self.builder.profile);
         let unix_ms = u64::try_from(file.time_ns / 1_000_000).unwrap_or(0);
@@ -377,7 +377,7 @@ impl Builder {
     }
 }
 
-/// What stands for a place of which the file has only the address: `libc.so.6+0x1f`, `0x7f00`.
+/// Returns the name for a place of which the file has only the address: `libc.so.6+0x1f`, `0x7f00`.
 fn address_name(location: Location, start: u64, file_offset: u64, file: &str) -> String {
     let address = location.address;
     match (file.rsplit(['/', '\\']).next().unwrap_or_default(), address.checked_sub(start)) {

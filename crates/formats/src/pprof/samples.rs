@@ -1,5 +1,5 @@
-//! The samples of a profile while it is read: strings, functions and locations may come after
-//! them, so that they are kept by the numbers that stand in the file, equal ones added up.
+//! The samples of a profile while it is read. Strings, functions and locations may come after them,
+//! so samples are kept by the numbers in the file, and equal ones are added up.
 
 use perk_profile::KeyedMap;
 
@@ -7,38 +7,38 @@ use super::wire::{Field, Message};
 use crate::Error;
 use crate::stacks::Stacks;
 
-/// How many stacks are known by their bytes at a time.
+/// The number of stacks that are known by their bytes at a time.
 const KNOWN_STACKS: usize = 1 << 18;
 
-/// The samples, a row for all of the same stack and labels.
+/// The samples, with one row for all that have the same stack and labels.
 #[derive(Debug)]
 pub(super) struct Samples {
-    /// By the ids of locations.
+    /// The stacks, by the ids of locations.
     pub(super) stacks: Stacks,
-    /// The nodes of stacks by their packed locations: profiles have the same ones again and again.
+    /// The nodes of stacks by their packed locations, because profiles repeat the same ones.
     known: KeyedMap<Box<[u8]>, u32>,
     /// The labels that hold text, as indexes of key and text; the first set is empty.
     pub(super) label_sets: Vec<Box<[(u64, u64)]>>,
     label_set_ids: KeyedMap<Box<[(u64, u64)]>, u32>,
-    /// How many samples have a label with a number, by the label's key.
+    /// The number of samples that have a label with a number, by the label's key.
     pub(super) number_labels: KeyedMap<u64, u64>,
-    /// How many samples have each set of labels.
+    /// The number of samples that have each set of labels.
     pub(super) label_set_uses: Vec<u64>,
-    /// Node and set of labels of each row.
+    /// The node and the set of labels of each row.
     pub(super) rows: Vec<(u32, u32)>,
     row_ids: KeyedMap<(u32, u32), u32>,
     /// The numbers of each row, `width` of them.
     pub(super) numbers: Vec<u64>,
     pub(super) width: usize,
-    /// Where the first sample stands that has numbers.
+    /// The offset of the first sample that has numbers.
     pub(super) offset: usize,
-    /// Negative numbers, which count as 0.
+    /// The number of negative numbers, which count as 0.
     pub(super) negative_count: u64,
     pub(super) unknown_field_count: u64,
     scratch: Scratch,
 }
 
-/// What one sample holds.
+/// The contents of one sample.
 #[derive(Debug, Default)]
 struct Scratch {
     locations: Vec<u64>,
@@ -121,7 +121,7 @@ impl Samples {
         Ok(())
     }
 
-    /// The node of the stack of packed locations.
+    /// Returns the node of the stack of packed locations.
     fn packed_node(&mut self, packed: Message<'_>, locations: &mut Vec<u64>) -> Result<u32, Error> {
         if let Some(&node) = self.known.get(packed.bytes) {
             return Ok(node);
@@ -135,7 +135,7 @@ impl Samples {
         Ok(node)
     }
 
-    /// The key and the text of a label; `None` where it holds a number.
+    /// Returns the key and the text of a label; `None` if it holds a number.
     fn label(&mut self, mut label: Message<'_>) -> Result<Option<(u64, u64)>, Error> {
         let (mut key, mut text) = (0, 0);
         while let Some((number, field)) = label.next()? {

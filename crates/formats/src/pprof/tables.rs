@@ -1,4 +1,4 @@
-//! The tables of a profile beside its samples: strings, functions, locations, mappings.
+//! The tables of a profile besides its samples: strings, functions, locations, mappings.
 
 use std::borrow::Cow;
 
@@ -12,9 +12,9 @@ use crate::Error;
 #[derive(Debug, Default)]
 pub(super) struct Strings {
     bytes: Vec<u8>,
-    /// `ends[i]` is where string `i` ends; it begins where the one before ends.
+    /// The end of each string: `ends[i]` is that of string `i`, which begins at the previous end.
     ends: Vec<usize>,
-    /// The file has lost its end: texts may be missing.
+    /// Whether the end of the file is lost: texts may be missing.
     pub(super) is_cut: bool,
 }
 
@@ -24,8 +24,8 @@ impl Strings {
         self.ends.push(self.bytes.len());
     }
 
-    /// The string of an index; what is no UTF-8 in it made visible. Index 0 is the empty string
-    /// also where the file has no strings.
+    /// Returns the string of an index, with bytes that are not UTF-8 made visible. Index 0 is the
+    /// empty string, even if the file has no strings.
     pub(super) fn get(&self, index: u64) -> Option<Cow<'_, str>> {
         let index = usize::try_from(index).ok()?;
         let Some(&end) = self.ends.get(index) else {
@@ -35,7 +35,7 @@ impl Strings {
         Some(mutf8::decode(&self.bytes[start..end]))
     }
 
-    /// As [`Strings::get`], for entry `id` of `table`.
+    /// Like [`Strings::get`], for entry `id` of `table`.
     pub(super) fn of(&self, index: u64, table: &'static str, id: u64) -> Result<String, Error> {
         let expected = "indexes of the string table";
         let text = self.get(index).or(self.is_cut.then_some(Cow::Borrowed(UNKNOWN)));
@@ -43,7 +43,7 @@ impl Strings {
     }
 }
 
-/// The error of an entry of a table.
+/// Returns the error of an entry of a table.
 pub(super) fn entry(table: &'static str, id: u64, expected: &'static str) -> Error {
     Error::Entry { table, index: usize::try_from(id).unwrap_or(usize::MAX), expected }
 }
@@ -61,8 +61,8 @@ pub(super) struct Function {
 pub(super) struct Location {
     pub(super) address: u64,
     pub(super) mapping: u64,
-    /// Where its lines begin in [`Tables::lines`], and how many they are: the innermost of inlined
-    /// functions first.
+    /// The begin of its lines in [`Tables::lines`]; the number of lines follows. The innermost of
+    /// inlined functions comes first.
     first_line: usize,
     line_count: usize,
 }
@@ -82,7 +82,7 @@ pub(super) struct Tables {
     pub(super) functions: KeyedMap<u64, Function>,
     pub(super) locations: KeyedMap<u64, Location>,
     pub(super) mappings: KeyedMap<u64, Mapping>,
-    /// Function and line.
+    /// The function and the line of each entry.
     lines: Vec<(u64, i64)>,
     pub(super) unknown_field_count: u64,
 }

@@ -11,7 +11,7 @@ fn written(profile: &Profile) -> Vec<u8> {
     out
 }
 
-/// A file of the fields that `fill` writes, with `strings` from index 1 on.
+/// Returns a file of the fields that `fill` writes, with `strings` from index 1 on.
 fn file(strings: &[&str], fill: impl FnOnce(&mut Encoder)) -> Vec<u8> {
     let mut file = Encoder::default();
     fill(&mut file);
@@ -34,7 +34,7 @@ fn sample(file: &mut Encoder, locations: &[u64], values: &[i64]) {
     });
 }
 
-/// Function `id` is called string `id`, and location `id` is on line 10 of it.
+/// Writes function `id` with string `id` as its name, and location `id` on line 10 of it.
 fn function(file: &mut Encoder, id: u64) {
     file.message(4, |location| {
         location.number(1, id);
@@ -70,7 +70,7 @@ fn cpu_time_gives_the_interval() {
     assert!(profile.notes.is_empty(), "{:?}", profile.notes);
     let frame = profile.frames(profile.total_cpu_samples().rows[0].0).next().unwrap();
     assert_eq!(profile.symbols.get_frame(frame).line, Line::Number(10));
-    // Times that are not the samples' stay.
+    // Times that do not belong to the samples remain.
     let profile = read(&bytes(7)[..]).unwrap();
     assert_eq!(profile.sample_interval_ns(), None);
     let stacks = "# samples Count\na.x 1\na.x;b.y 4\n# cpu Nanoseconds\na.x 7\na.x;b.y 40000000\n";
@@ -205,7 +205,7 @@ fn inlined_functions_are_frames_and_bare_addresses_have_names() {
     assert_eq!(profile.symbols.get_frame(frames[3]).line, Line::Native);
 }
 
-/// A file of `testdata/pprof`, unpacked.
+/// Reads a file of `testdata/pprof`, after unpacking it.
 fn real(packed: &[u8]) -> Profile {
     use std::io::Read;
     let mut bytes = Vec::new();
@@ -328,7 +328,7 @@ fn only_profiles_are_recognised() {
         assert!(!recognise(head), "{head:?}");
     }
     let bytes = written(&fixture::everything());
-    // Cut off behind the kinds of its values it can still be told.
+    // A file that is cut off after the types of its values is still recognised.
     assert!((200..bytes.len()).all(|end| recognise(&bytes[..end])));
 }
 

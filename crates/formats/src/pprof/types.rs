@@ -1,17 +1,17 @@
-//! What the values of a profile's samples mean: names and units as pprof's users write them.
+//! The meaning of the values of a profile's samples: names and units in pprof's conventions.
 
 use perk_profile::{Key, KeyedMap, Metric, Unit};
 
 use crate::columns::{self, Column, Intervals};
 
-/// The kind of a value.
+/// The type of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ValueType {
     pub(super) name: String,
     pub(super) unit: String,
 }
 
-/// A column of numbers as it stands in the file; no key where they belong to no listed trace.
+/// A column of numbers in the file's units. Numbers that belong to no listed trace have no key.
 pub(super) type Rows = Vec<(Option<Key>, u64)>;
 
 /// The name of CPU time.
@@ -19,8 +19,8 @@ pub(super) const CPU: &str = "cpu";
 /// The period of sampled allocations.
 pub(super) const SPACE: &str = "space";
 
-/// The unit that a text names, and how many of ours one of them is. What is no time and no memory
-/// counts things.
+/// Returns the unit that a text names, and the number of perk's units in one of them. A unit that
+/// is neither time nor memory counts things.
 pub(super) fn unit(text: &str) -> (Unit, u64) {
     match text.to_ascii_lowercase().as_str() {
         "nanoseconds" | "nanosecond" | "ns" => (Unit::Nanoseconds, 1),
@@ -35,7 +35,7 @@ pub(super) fn unit(text: &str) -> (Unit, u64) {
     }
 }
 
-/// The columns of a profile, in our units, and what a sample stands for.
+/// Returns the columns of a profile, in perk's units, and the intervals for which samples stand.
 pub(super) fn to_columns(
     types: &[ValueType],
     rows: Vec<Rows>,
@@ -58,7 +58,7 @@ pub(super) fn to_columns(
         let (unit, factor) = unit(&value_type.unit);
         let own = columns::metric(&value_type.name, unit, &names);
         let metric = own.unwrap_or_else(|| {
-            // Types that differ in the unit alone stay apart.
+            // Types that differ in the unit alone remain separate.
             let is_same = |other: &ValueType| other.name == value_type.name;
             let has_before = types[..index].iter().any(is_same);
             let name = match (has_before, value_type.name.as_str()) {
@@ -79,8 +79,8 @@ pub(super) fn to_columns(
     (columns, intervals)
 }
 
-/// CPU time that is nothing but the samples times their interval is left out, and stands for the
-/// samples where there are none.
+/// Removes CPU time that equals the samples times their interval. If there are no samples, CPU time
+/// stands for them.
 fn join_cpu(columns: &mut Vec<Column>, intervals: &mut Intervals) {
     let cpu_time = Metric::other(CPU, Unit::Nanoseconds);
     let is_cpu = |column: &Column| column.metric == cpu_time && column.total > 0;
@@ -107,7 +107,7 @@ fn join_cpu(columns: &mut Vec<Column>, intervals: &mut Intervals) {
     }
 }
 
-/// How many times the numbers of `b` those of `a` are, where that is the same everywhere.
+/// Returns the factor between the numbers of `b` and those of `a`, if it is the same everywhere.
 fn ratio(a: &Column, b: &Column) -> Option<u64> {
     let ratio = a.total.checked_div(b.total).filter(|&ratio| ratio > 0)?;
     let of: KeyedMap<Key, u64> = b.rows.iter().copied().collect();

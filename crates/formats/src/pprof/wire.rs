@@ -1,22 +1,22 @@
-//! The wire format of protocol buffers, as far as `profile.proto` needs it: fields of a number and
-//! a type, varints and lengths.
+//! The wire format of protocol buffers, to the extent that `profile.proto` needs it: fields of a
+//! number and a type, varints and lengths.
 
 use std::io::{self, Read};
 
 use crate::Error;
 
-/// The bytes read at once.
+/// The number of bytes read at once.
 const BUFFER_BYTES: usize = 1 << 18;
 /// The longest head of a field: a tag and a length of ten bytes each.
 const HEAD_BYTES: usize = 20;
 
-/// What a field holds.
+/// The content of a field.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Field<'a> {
     Varint(u64),
     /// A string, a message, or packed numbers.
     Bytes(Message<'a>),
-    /// A number of four or eight bytes, which no field of a profile is.
+    /// A number of four or eight bytes. No field of a profile has this type.
     Fixed,
 }
 
@@ -32,7 +32,7 @@ impl<'a> Message<'a> {
         Error::Offset { offset: self.offset, expected }
     }
 
-    /// The number and the content of the first field, which is taken off; `None` at the end.
+    /// Takes off the first field, and returns its number and its content; `None` at the end.
     #[inline]
     pub(super) fn next(&mut self) -> Result<Option<(u64, Field<'a>)>, Error> {
         if self.bytes.is_empty() {
@@ -64,7 +64,7 @@ impl<'a> Message<'a> {
         Ok(Some((number, field)))
     }
 
-    /// The varint at the beginning, which is taken off.
+    /// Takes off the varint at the beginning.
     #[inline]
     pub(super) fn varint(&mut self) -> Result<u64, Error> {
         let (number, length) = varint(self.bytes)
@@ -81,7 +81,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// The varint that `bytes` begin with, and its length.
+/// Returns the varint that `bytes` begin with, and its length.
 #[inline]
 fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut number = 0_u64;
@@ -94,16 +94,16 @@ fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
     None
 }
 
-/// The outermost fields of a file of any size, read through a buffer that grows with the longest
-/// field alone.
+/// The outermost fields of a file of any size, read through a buffer that grows only with the
+/// longest field.
 #[derive(Debug)]
 pub(super) struct Wire<R> {
     input: R,
     buffer: Vec<u8>,
-    /// The part of the buffer that is read and not given out yet.
+    /// The begin of the part of the buffer that is read and not given out yet.
     start: usize,
     end: usize,
-    /// The place of `start` in the file.
+    /// The offset of `start` in the file.
     offset: usize,
     is_cut: bool,
 }
@@ -113,7 +113,7 @@ impl<R: Read> Wire<R> {
         Self { input, buffer: vec![0; BUFFER_BYTES], start: 0, end: 0, offset: 0, is_cut: false }
     }
 
-    /// Where the next field begins.
+    /// Returns the offset of the next field.
     pub(super) fn offset(&self) -> usize {
         self.offset
     }
@@ -123,8 +123,8 @@ impl<R: Read> Wire<R> {
         self.is_cut
     }
 
-    /// The number and the content of the next field; `None` where the input has no more of them
-    /// that are whole.
+    /// Returns the number and the content of the next field; `None` if the input has no more whole
+    /// fields.
     #[inline]
     pub(super) fn next(&mut self) -> Result<Option<(u64, Field<'_>)>, Error> {
         if self.end - self.start < HEAD_BYTES {
@@ -159,7 +159,7 @@ impl<R: Read> Wire<R> {
         }
     }
 
-    /// The length of the next field with its head, as the head says it.
+    /// Returns the length of the next field including its head, according to the head.
     fn field_bytes(&self) -> Result<usize, Error> {
         let bytes = &self.buffer[self.start..self.end];
         let mut head = Message { bytes, offset: self.offset };
@@ -183,14 +183,14 @@ impl<R: Read> Wire<R> {
         }
     }
 
-    /// Reads until so many bytes are there, or the input ends.
+    /// Reads until `length` bytes are available, or the input ends.
     #[cold]
     fn fill(&mut self, length: usize) -> io::Result<()> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
         while self.end < length {
-            // It grows as bytes come, whatever length the file claims.
+            // The buffer grows as bytes arrive, regardless of the length that the file claims.
             if self.end * 2 > self.buffer.len() {
                 self.buffer.resize(self.buffer.len() * 2, 0);
             }
@@ -205,7 +205,7 @@ impl<R: Read> Wire<R> {
     }
 }
 
-/// A message in the making. Fields that are 0 are left out, as protocol buffers have it.
+/// A message under construction. Fields that are 0 are left out, as protocol buffers prescribe.
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
     pub(super) bytes: Vec<u8>,

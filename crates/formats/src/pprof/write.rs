@@ -15,11 +15,12 @@ use crate::columns::{self, Column};
 use crate::deep::{LEFT_OUT, Stacks};
 use crate::name;
 
-/// The mappings, which tell native and compiled frames from others; the first is the program's.
+/// The mappings, which distinguish native and compiled frames from others. The first is the
+/// program's.
 const MAPPINGS: [&str; 3] = [JAVA, NATIVE, COMPILED];
 
-/// Writes all numbers that `profile` has by call path, unpacked: programs that read pprof's files
-/// take them so, or packed by gzip.
+/// Writes all numbers that `profile` has by call path, uncompressed. Programs that read pprof's
+/// files accept them in this form, or compressed by gzip.
 ///
 /// # Errors
 /// As `out` fails.
@@ -37,7 +38,7 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     tables.write(out, &mut file)
 }
 
-/// The columns of `profile`, and the CPU time of the samples where their interval is known.
+/// Returns the columns of `profile`, and the CPU time of the samples if their interval is known.
 fn columns_of(profile: &Profile) -> Vec<Column> {
     let mut columns = columns::of_profile(profile);
     let samples = columns.iter().position(|column| column.metric == Metric::Samples);
@@ -108,7 +109,7 @@ fn sample(file: &mut Encoder, locations: &[u64], numbers: &[u64], labels: &[(u64
     });
 }
 
-/// What the file says of the run, and of what is not measured by call path.
+/// Writes the data of the run, and the data that is not measured by call path.
 fn write_run(profile: &Profile, columns: &[Column], tables: &mut Tables<'_>, file: &mut Encoder) {
     let unix_ms = profile.created.map_or(0, |stamp| stamp.unix_ms);
     file.number(9, unix_ms.saturating_mul(1_000_000).min(i64::MAX.unsigned_abs()));
@@ -159,7 +160,7 @@ fn flush(out: &mut dyn Write, file: &mut Encoder) -> io::Result<()> {
     Ok(())
 }
 
-/// What a location of the file stands for.
+/// The meaning of a location of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Location {
     Line { method: MethodId, line: Line },
@@ -223,7 +224,8 @@ impl<'a> Tables<'a> {
             file.message(3, |mapping| {
                 mapping.number(1, index as u64 + 1);
                 mapping.number(5, name);
-                // Functions, files, lines and inlined frames: nothing is to be looked up.
+                // The mapping has functions, files, lines and inlined frames: no symbols need to be
+                // looked up.
                 (7..=10).for_each(|field| mapping.number(field, 1));
             });
         }
@@ -266,7 +268,7 @@ impl<'a> Tables<'a> {
         flush(out, file)
     }
 
-    /// Writes a method, or what stands for a place that is none.
+    /// Writes a method, or the name of a place that is not a method.
     fn function(&mut self, file: &mut Encoder, id: u64, (method, name): (Option<MethodId>, &str)) {
         let symbols = &self.profile.symbols;
         let (mut full, mut signature, mut source) = (name.to_owned(), "", "");

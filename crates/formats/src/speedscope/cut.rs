@@ -1,22 +1,23 @@
-//! JSON that is cut off: completed, so that what is whole of it can be read.
+//! The completion of JSON that is cut off, so that its whole part can be read.
 
 use std::io::{self, Read};
 
-/// The bytes read at once.
+/// The number of bytes read at once.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// Gives out JSON as it is, and where the input ends too early the ends of the lists and objects that
-/// are open. What is not whole by then, such as half a number, is left out.
+/// A reader that gives out JSON unchanged. If the input ends too early, it adds the ends of the
+/// open lists and objects. Values that are incomplete by then, such as half a number, are left out.
 #[derive(Debug)]
 pub(super) struct Completed<R> {
     input: R,
-    /// What was read: given out up to `at`, fit to be given out up to `safe`.
+    /// The bytes read: given out up to `at`, safe to give out up to `safe`.
     buffer: Vec<u8>,
     at: usize,
     safe: usize,
-    /// The ends of what is open.
+    /// The ends of the open lists and objects.
     open: Vec<u8>,
-    /// As many of them are of a list inside a list, such as a stack, which counts as a whole.
+    /// The number of these that belong to a list inside a list, such as a stack, which counts as a
+    /// whole.
     inner: usize,
     is_in_string: bool,
     is_escaped: bool,
@@ -47,7 +48,7 @@ impl<R: Read> Completed<R> {
         self.is_cut
     }
 
-    /// Reads on until there is something to give out, or the input ends.
+    /// Reads until there are bytes to give out, or the input ends.
     fn fill(&mut self) -> io::Result<()> {
         self.buffer.drain(..self.at);
         (self.at, self.safe) = (0, 0);
@@ -65,7 +66,7 @@ impl<R: Read> Completed<R> {
         Ok(())
     }
 
-    /// Finds how much of the buffer is whole, of which the part from `begin` on is new.
+    /// Finds the whole part of the buffer. The part from `begin` on is new.
     fn scan(&mut self, begin: usize) {
         for (at, &byte) in self.buffer.iter().enumerate().skip(begin) {
             if self.is_in_string {
@@ -79,7 +80,7 @@ impl<R: Read> Completed<R> {
             }
             match byte {
                 b'"' => self.is_in_string = true,
-                // Before it is a whole value.
+                // The value before the comma is whole.
                 b',' if self.inner == 0 => self.safe = at,
                 b'[' | b'{' => {
                     let is_inner = byte == b'[' && self.open.last() == Some(&b']');
@@ -101,7 +102,7 @@ impl<R: Read> Completed<R> {
                 _ => {}
             }
         }
-        // Outside of JSON nothing has to be waited for.
+        // Outside of JSON there is no reason to wait for more bytes.
         if self.open.is_empty() && !self.is_in_string {
             self.safe = self.buffer.len();
         }

@@ -1,4 +1,5 @@
-//! A file of speedscope as it is read: stacks are kept as a tree, however many samples there are.
+//! A file of speedscope while it is read. Stacks are kept as a tree, regardless of the number of
+//! samples.
 
 use std::fmt;
 
@@ -16,10 +17,10 @@ pub(super) struct File {
     pub(super) perk: Option<Run>,
 }
 
-/// What perk's own files say of the run.
+/// The data of the run in perk's own files.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Run {
-    /// Milliseconds since 1970 and the seconds that local time was ahead of UTC.
+    /// Milliseconds since 1970, and the seconds by which local time was ahead of UTC.
     pub(super) created: Option<(u64, i32)>,
     pub(super) sample_interval_ns: Option<u64>,
     pub(super) sites_interval_bytes: Option<u64>,
@@ -40,12 +41,12 @@ pub(super) struct Frame {
     pub(super) perk: FrameMore,
 }
 
-/// What perk's own files say of a frame.
+/// The additional data of a frame in perk's own files.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct FrameMore {
     /// The JVM signature.
     pub(super) signature: Option<String>,
-    /// What the frame is, where it is no method of known code.
+    /// The kind of the frame, if it is not a method of known code.
     #[serde(default)]
     pub(super) kind: Kind,
 }
@@ -74,17 +75,17 @@ pub(super) struct Profile {
     pub(super) perk: Option<ProfileMore>,
 }
 
-/// What perk's own files say of a profile.
+/// The additional data of a profile in perk's own files.
 #[derive(Debug, Deserialize)]
 pub(super) struct ProfileMore {
-    /// What is counted.
+    /// The counted value.
     pub(super) value: String,
-    /// In which thread.
+    /// The thread of the samples.
     pub(super) thread: Option<String>,
 }
 
 impl Profile {
-    /// What the weights are in our units, and how many of those one is.
+    /// Returns perk's unit of the weights, and the number of these units in one of the file's.
     pub(super) fn unit(&self) -> (Unit, u64) {
         match self.unit.as_str() {
             "nanoseconds" => (Unit::Nanoseconds, 1),
@@ -105,11 +106,12 @@ pub(super) enum Weight {
 }
 
 impl Weight {
-    /// In units of which `factor` make one of the file's, rounded; `None` where it is negative.
+    /// Returns the weight in units of which `factor` make one of the file's, rounded; `None` if it
+    /// is negative.
     pub(super) fn scaled(self, factor: u64) -> Option<u64> {
         match self {
             Weight::Whole(number) => Some(number.saturating_mul(factor)),
-            // The cast saturates, and no JSON number is a NaN.
+            // The cast saturates, and JSON numbers are never NaN.
             Weight::Other(number) if number >= 0.0 => Some((number * factor as f64).round() as u64),
             Weight::Other(_) => None,
         }
@@ -142,7 +144,7 @@ impl<'de> Deserialize<'de> for Weight {
     }
 }
 
-/// The samples of a profile: a node of the tree of stacks each, by the places of frames in the
+/// The samples of a profile. Each is a node of the tree of stacks, whose frames are places in the
 /// table of frames.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
@@ -174,7 +176,7 @@ impl<'de> Deserialize<'de> for Samples {
     }
 }
 
-/// Fills a vector anew.
+/// A vector that is filled anew with a stack.
 struct Stack<'a>(&'a mut Vec<u64>);
 
 impl<'de> DeserializeSeed<'de> for Stack<'_> {
@@ -201,13 +203,13 @@ impl<'de> Visitor<'de> for Stack<'_> {
     }
 }
 
-/// The events of a profile: how long each stack was the one that ran.
+/// The events of a profile, as the time that each stack was the running one.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     pub(super) stacks: Stacks,
-    /// By node.
+    /// The time of each node.
     pub(super) own: Vec<f64>,
-    /// Frames without an end.
+    /// The number of frames without an end.
     pub(super) open_count: u64,
 }
 
@@ -242,7 +244,7 @@ impl<'de> Deserialize<'de> for Events {
                 let (mut node, mut before) = (ROOT, f64::NEG_INFINITY);
                 while let Some(event) = list.next_element::<Event>()? {
                     let Event { kind: Some(kind), frame: Some(frame), at: Some(at) } = event else {
-                        // The last one of a file that is cut off.
+                        // An incomplete element is the last one of a file that is cut off.
                         if list.next_element::<Event>()?.is_none() {
                             break;
                         }

@@ -15,7 +15,7 @@ use crate::columns::{self, Column, Intervals};
 use crate::stacks::{ROOT, Stacks};
 use crate::{Error, name};
 
-/// The bytes that can stand in front of UTF-8.
+/// The bytes that can precede UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Reads a profile.
@@ -41,7 +41,7 @@ pub fn read(mut input: impl Read) -> Result<Profile, Error> {
     Reader { is_cut, ..Reader::default() }.read(file)
 }
 
-/// What a frame of the file is in the profile.
+/// The meaning of a frame of the file in the profile.
 #[derive(Clone, Copy, Debug)]
 enum Part {
     Frame(FrameId),
@@ -58,9 +58,9 @@ struct Reader {
     rounded_count: u64,
     negative_count: u64,
     open_count: u64,
-    /// The file has lost its end.
+    /// Whether the end of the file is lost.
     is_cut: bool,
-    /// Samples whose weights are lost.
+    /// The number of samples whose weights are lost.
     lost_count: u64,
 }
 
@@ -138,8 +138,8 @@ impl Reader {
         Part::Frame(symbols.frame(ProfileFrame::new(method, line)))
     }
 
-    /// Adds the numbers of one of the file's profiles, times `factor`; where that is 0, a number
-    /// of 1 for each weight.
+    /// Adds the numbers of one of the file's profiles, times `factor`. If that is 0, each weight
+    /// counts as 1.
     fn add(
         &mut self,
         index: usize,
@@ -196,8 +196,8 @@ impl Reader {
         })
     }
 
-    /// The rows of those nodes of `stacks` that end one; `None` where the samples belong to no
-    /// listed trace.
+    /// Returns the keys of the nodes of `stacks` at which a stack ends; `None` if the samples
+    /// belong to no listed trace.
     fn places(
         &mut self,
         stacks: &Stacks,
@@ -232,7 +232,7 @@ impl Reader {
         Ok(nodes.into_iter().zip(is_end.iter().copied()).map(&mut key).collect())
     }
 
-    /// Says what is passed over.
+    /// Adds notes about the data that is passed over or changed.
     fn tell(&mut self) {
         for (count, what) in [
             (self.rounded_count, "weights rounded to whole numbers"),
@@ -253,7 +253,7 @@ impl Reader {
     }
 }
 
-/// What profiles of other tools count.
+/// Returns the metric that profiles of other tools count.
 fn metric_of(unit: Unit, is_timed: bool) -> Metric {
     match unit {
         Unit::Count => Metric::Samples,
@@ -263,8 +263,8 @@ fn metric_of(unit: Unit, is_timed: bool) -> Metric {
     }
 }
 
-/// The weight of all samples of profiles of time, in nanoseconds, where it is one and nothing else
-/// counts samples: samplers write the time that a sample stands for.
+/// Returns the weight of the samples of profiles of time, in nanoseconds, if all have the same and
+/// no profile counts samples: samplers write the time for which a sample stands.
 fn one_weight_ns(profiles: &[file::Profile]) -> Option<u64> {
     if profiles.iter().any(|profile| profile.perk.is_some() || profile.unit().0 == Unit::Count) {
         return None;

@@ -10,7 +10,7 @@ fn written(profile: &Profile) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// A file of these profiles, on frames `a.x`, `b.y` and `c`.
+/// Returns a file of these profiles, on frames `a.x`, `b.y` and `c`.
 fn file(profiles: &str) -> String {
     format!(
         r#"{{"$schema":"{SCHEMA}","version":"0.0.1","shared":{{"frames":[

@@ -13,7 +13,7 @@ use crate::columns::{self, Column};
 use crate::deep::{LEFT_OUT, Stacks};
 use crate::name;
 
-/// Writes all numbers that `profile` has by call path: a profile for each, and in each thread.
+/// Writes all numbers that `profile` has by call path: one profile for each metric and thread.
 ///
 /// # Errors
 /// As `out` fails.
@@ -27,7 +27,7 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     let stacks = Stacks::new(profile);
     let mut frames = Frames { profile, stacks, table: Vec::new(), ids: KeyedMap::default() };
     let columns = columns::of_profile(profile);
-    // The frames come first: a file that is cut off has its names.
+    // The frames come first, so that a file that is cut off has its names.
     let mut stack = Vec::new();
     for column in &columns {
         column.rows.iter().for_each(|&(place, _)| frames.stack(Some(place), &mut stack));
@@ -52,7 +52,7 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"\n]}\n")
 }
 
-/// What only perk reads.
+/// Returns the data of the run, which only perk reads.
 fn run(profile: &Profile) -> Json {
     let mut run = json!({});
     if let Some(created) = profile.created {
@@ -70,7 +70,7 @@ fn run(profile: &Profile) -> Json {
     run
 }
 
-/// What a frame of the file stands for.
+/// The meaning of a frame of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Entry {
     Frame(FrameId),
@@ -80,10 +80,10 @@ enum Entry {
     LeftOut,
 }
 
-/// Numbers by row; those without one belong to traces that are not listed.
+/// Numbers by row. Numbers without a key belong to traces that are not listed.
 type Weighted = Vec<(Option<Key>, u64)>;
 
-/// The numbers of a column, in each thread; those of no thread first.
+/// Returns the numbers of a column in each thread. Those without a thread come first.
 fn by_thread(profile: &Profile, column: &Column) -> BTreeMap<Option<StrId>, Weighted> {
     let mut threads: BTreeMap<Option<StrId>, Weighted> = BTreeMap::new();
     for &(key, number) in &column.rows {
@@ -142,7 +142,7 @@ struct Frames<'a> {
 }
 
 impl Frames<'_> {
-    /// The frames of a row, from the innermost outward.
+    /// Fills `stack` with the frames of a row, from the innermost outward.
     fn stack(&mut self, key: Option<Key>, stack: &mut Vec<usize>) {
         stack.clear();
         let Some(Key { trace, subject }) = key else {

@@ -10,11 +10,11 @@ use crate::builder::ProfileBuilder;
 use crate::frame_name::FrameName;
 use crate::{Error, lines};
 
-/// So many kinds of ticks the global summary may have. (HotSpot has nine.)
+/// The maximum number of kinds of ticks in the global summary. HotSpot has nine.
 const MOST_KINDS: usize = 32;
 
 /// Whether a file that begins with `head` is of this format: the profile of a thread begins in it,
-/// behind what the program printed.
+/// after the output of the program.
 pub fn recognise(head: &[u8]) -> bool {
     head.split(|&byte| byte == b'\n').any(|line| {
         let line = line.trim_ascii();
@@ -22,13 +22,14 @@ pub fn recognise(head: &[u8]) -> bool {
     })
 }
 
-/// Reads the tables among what a program printed.
+/// Reads the tables in the output of a program.
 ///
-/// Each method is a trace of one frame: of an unknown line where it was interpreted, compiled, or
-/// native, as its table says. How many of its ticks were in native code is a metric.
+/// Each method is a trace of one frame. Its table determines the line: unknown for interpreted
+/// methods, otherwise compiled or native. The number of its ticks in native code is a metric.
 ///
 /// # Errors
-/// [`Error::Line`] with the line that cannot be understood, or the last one where there is no table.
+/// [`Error::Line`] with the line that cannot be understood, or with the last one if there is no
+/// table.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut reader = Reader::default();
     let line_count = lines::each(input, |line| reader.line(line))?.line_count;
@@ -41,11 +42,11 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Section {
-    /// What the program printed before.
+    /// The output of the program before the tables.
     #[default]
     Before,
     Table(Table),
-    /// Ticks of a thread in no method.
+    /// The ticks of a thread outside methods.
     Local,
     Global,
 }
@@ -55,13 +56,13 @@ struct Reader {
     builder: ProfileBuilder,
     section: Section,
     thread: Option<ThreadId>,
-    /// The ticks of the thread that no row has told of so far.
+    /// The ticks of the thread that no row has covered so far.
     rest: u64,
     has_global: bool,
     kind_count: usize,
-    /// Lines that are no part of a table.
+    /// The number of lines that are not part of a table.
     passed_over: u64,
-    /// Threads whose rows have more ticks than they have themselves.
+    /// The number of threads whose rows have more ticks than the thread itself.
     overfull: u64,
 }
 
@@ -127,10 +128,10 @@ impl Reader {
         }
     }
 
-    /// What a method, or the rest of a table, has in code and in native code.
+    /// Adds the ticks of a method in code and in native code.
     fn method(&mut self, table: Table, name: &[u8], ticks: u64, native: u64) {
         if name.starts_with(table.total().as_bytes()) {
-            // The rows that the table leaves out are what the thread has more.
+            // The ticks of left-out rows are the thread's ticks that no row covers.
             return;
         }
         let mut node = self.builder.profile.tree.root();
@@ -160,7 +161,7 @@ impl Reader {
         self.builder.frame_of_kind(&class, method, &signature, line, kind)
     }
 
-    /// The node of a label that is no method.
+    /// Returns the node of a label that is not a method.
     fn label(&mut self, label: &[u8]) -> NodeId {
         let label = format!("[{}]", self.builder.name(label));
         let frame = self.builder.frame("", &label, "", Line::Unknown);
@@ -180,7 +181,7 @@ impl Reader {
         self.rest = self.rest.checked_sub(ticks).unwrap_or(u64::MAX);
     }
 
-    /// A row of the global summary: the ticks that the JVM received, or those of a kind.
+    /// Adds a row of the global summary: the ticks that the JVM received, or those of a kind.
     fn global(&mut self, row: Row<'_>) {
         let name = if row.name == RECEIVED.as_bytes() {
             RECEIVED_METRIC.to_owned()
@@ -217,7 +218,7 @@ impl Reader {
     }
 }
 
-/// How the tables of a thread begin.
+/// The beginning of the tables of a thread.
 struct ThreadHead<'a> {
     elapsed_ns: u64,
     ticks: u64,
@@ -235,14 +236,14 @@ fn thread_head(line: &[u8]) -> Result<Option<ThreadHead<'_>>, &'static str> {
     head.map(Some).ok_or("\"Flat profile of … secs (… total ticks): …\"")
 }
 
-/// The time in nanoseconds of `Global summary of 7.57 seconds:`.
+/// Returns the time in nanoseconds of `Global summary of 7.57 seconds:`.
 fn global_head(line: &[u8]) -> Result<Option<u64>, &'static str> {
     let Some(rest) = line.strip_prefix(GLOBAL_HEAD.as_bytes()) else { return Ok(None) };
     let seconds = rest.strip_suffix(b" seconds:").and_then(nanoseconds);
     seconds.map(Some).ok_or("\"Global summary of … seconds:\"")
 }
 
-/// The table with the title `Compiled + native   Method`.
+/// Returns the table with the title `Compiled + native   Method`.
 fn table_of(line: &[u8]) -> Option<Table> {
     let title = line.strip_suffix(b"Method")?.trim_ascii_end().strip_suffix(b"+ native")?;
     let title = title.trim_ascii_end();
@@ -255,8 +256,8 @@ struct Row<'a> {
     name: &'a [u8],
 }
 
-/// A row `3.7%    23  +     4    a.b.c` or `1.4%    10             Class loader`; `None` where the
-/// line is something else.
+/// Reads a row `3.7%    23  +     4    a.b.c` or `1.4%    10             Class loader`; `None` if
+/// the line is something else.
 fn row(line: &[u8]) -> Result<Option<Row<'_>>, &'static str> {
     let Some((percent, rest)) = split(line, b"%") else { return Ok(None) };
     if percent.contains(&b' ') {
@@ -290,7 +291,7 @@ fn is_number(text: &[u8]) -> bool {
     !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
 }
 
-/// The first word and the rest.
+/// Returns the first word and the rest.
 fn word(text: &[u8]) -> (&[u8], &[u8]) {
     let text = text.trim_ascii_start();
     text.split_at(text.iter().position(|&byte| byte == b' ').unwrap_or(text.len()))
@@ -301,7 +302,7 @@ fn split<'a>(text: &'a [u8], separator: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     Some((&text[..at], &text[at + separator.len()..]))
 }
 
-/// Seconds with decimals behind a point or, in other countries, a comma.
+/// Reads seconds with decimals after a point or, in other locales, a comma.
 fn nanoseconds(seconds: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(seconds).ok()?.replace(',', ".");
     let seconds: f64 = text.parse().ok()?;

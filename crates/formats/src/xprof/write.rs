@@ -10,11 +10,11 @@ use super::{
     PROGRAM_METRIC, RECEIVED, RECEIVED_METRIC, RUNTIME_STUB, THREAD_HEAD, Table,
 };
 
-/// The name of the only section of a profile that does not tell threads apart.
+/// The name of the only section of a profile that does not distinguish threads.
 const ALL_THREADS: &str = "all threads";
 
-/// Writes the samples of `profile` as ticks, each booked to its innermost frame. What HotSpot does
-/// not print it leaves out; all rows are listed.
+/// Writes the samples of `profile` as ticks, each attributed to its innermost frame. Data that
+/// HotSpot does not print is left out. All rows are listed.
 ///
 /// # Errors
 /// As `out` fails.
@@ -44,18 +44,18 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
 /// The ticks of a thread.
 #[derive(Default)]
 struct Section {
-    /// Ticks in code and in native code by table and method.
+    /// The ticks in code and in native code, by table and method.
     methods: BTreeMap<(Table, String), (u64, u64)>,
-    /// Ticks in no method.
+    /// The ticks outside methods.
     labels: BTreeMap<String, u64>,
-    /// Ticks without a stack.
+    /// The ticks without a stack.
     unknown: u64,
     blocked: u64,
-    /// How long the thread ran, where the profile says it.
+    /// The time that the thread ran, if the profile gives it.
     elapsed_ns: Option<u64>,
 }
 
-/// The numbers of another tool's metric, by trace.
+/// Returns the numbers of another tool's metric, by trace.
 fn rows(profile: &Profile, name: &str) -> Vec<(TraceId, u64)> {
     let metric = profile.other_columns(name).next().map(|column| &column.metric);
     metric.map_or_else(Vec::new, |metric| metric.rows(profile).by_trace())
@@ -86,8 +86,8 @@ fn sections(profile: &Profile) -> BTreeMap<Option<ThreadId>, Section> {
 }
 
 impl Section {
-    /// Adds `count` ticks, `native` of them in native code; of other profiles, which do not tell that,
-    /// all those of native frames are.
+    /// Adds `count` ticks, of which `native` were in native code. Other profiles do not give that
+    /// number; in them, it is all ticks of native frames.
     fn add(&mut self, profile: &Profile, trace: TraceId, count: u64, native: Option<u64>) {
         let mut frames = profile.frames(trace);
         let Some(leaf) = frames.next() else {
@@ -126,7 +126,7 @@ impl Section {
         self.running().saturating_add(self.blocked)
     }
 
-    /// How long the thread ran, or the time that its samples stand for.
+    /// Returns the time that the thread ran, or the time for which its samples stand.
     fn elapsed_ns(&self, interval_ns: u64) -> u64 {
         self.elapsed_ns.unwrap_or_else(|| self.running().saturating_mul(interval_ns))
     }
@@ -179,13 +179,13 @@ impl Section {
     }
 }
 
-/// The columns of a method, up to its name.
+/// Returns the columns of a method, up to its name.
 fn columns(code: u64, native: u64, of: u64) -> String {
     let percent = percent(code.saturating_add(native), of);
     format!("{:21}    ", format!("{percent:5.1}% {code:5}  + {native:5}"))
 }
 
-/// The columns of what has no native part, up to the label.
+/// Returns the columns of a label, which has no native part, up to its text.
 fn plain_columns(ticks: u64, of: u64) -> String {
     let percent = percent(ticks, of);
     format!("{:24} ", format!("{percent:5.1}% {ticks:5}"))
@@ -195,7 +195,7 @@ fn percent(ticks: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { 100.0 * ticks as f64 / of as f64 }
 }
 
-/// The text of a frame `[text]` without a class.
+/// Returns the text of a frame `[text]` without a class.
 fn label(profile: &Profile, frame: FrameId) -> Option<&str> {
     let method = profile.symbols.get_method(profile.symbols.get_frame(frame).method);
     let name = profile.symbols.strings.get(method.name);
@@ -208,7 +208,7 @@ fn is_runtime_stub(profile: &Profile, frame: FrameId) -> bool {
     profile.symbols.method_name(method) == RUNTIME_STUB
 }
 
-/// A name that does not break its line.
+/// Returns a name that does not break its line.
 fn one_line(name: &str) -> Cow<'_, str> {
     if name.contains(['\n', '\r']) {
         Cow::Owned(name.replace('\n', "\\n").replace('\r', "\\r"))
