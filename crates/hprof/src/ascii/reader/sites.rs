@@ -72,8 +72,8 @@ impl Section for SiteSection {
         let listed_bytes = self.sites.total.live_bytes;
         self.sites.total.live_bytes = self.live.nearest(listed_bytes);
         contents.notes.odd_sites += usize::from(self.live.is_contradicted());
-        // If rows are left out, below a cutoff or in an excerpt, the shares of the others give
-        // their live bytes and no other number.
+        // If rows are left out, below a cutoff or in an excerpt, the shares of the listed rows give
+        // the live bytes of those left out, and no other number.
         self.sites.known.all_sites = self.sites.total.live_bytes == listed_bytes
             && contents.notes.elided == self.elided_before;
         contents.profile.events.push(Event::from(self.sites));
