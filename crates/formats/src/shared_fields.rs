@@ -315,7 +315,7 @@ mod tests {
                 .sum::<u64>(),
             0
         );
-        // The document's own damage: blanks where a TAB was.
+        // The document itself is damaged: blanks stand in the place of a TAB.
         assert_eq!(profile.notes, ["1 lines with blanks in the place of a TAB"]);
         let again = written(&profile);
         assert_eq!(again, SEED.replace("       3", "\t3").replace('\u{241c}', "\x1c"));

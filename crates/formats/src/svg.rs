@@ -78,9 +78,9 @@ pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
 
 /// The rule by which frames are coloured.
 enum Colours<'a> {
-    /// By their package.
+    /// The colours of packages.
     Packages(KeyedMap<&'a str, String>),
-    /// By the change of their share.
+    /// The colours of changes of the share.
     Changes,
 }
 

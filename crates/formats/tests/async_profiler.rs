@@ -1,4 +1,4 @@
-//! The text of async-profiler: what it printed is read whole, and nothing counts twice.
+//! The text of async-profiler: its whole output is read, and no number counts twice.
 
 mod util;
 
@@ -17,7 +17,7 @@ fn read(text: &[u8]) -> Profile {
     async_profiler::read(text).unwrap()
 }
 
-/// What is behind `label` in the file.
+/// Returns the number after `label` in the file.
 fn number(text: &str, label: &str) -> u64 {
     let rest = text.split_once(label).unwrap().1.trim_start_matches([' ', ':']);
     rest.split(['\n', ' ']).next().unwrap().parse().unwrap()
@@ -33,7 +33,7 @@ fn every_sample_is_there_once() {
         } else {
             Metric::Samples
         };
-        // Of a thread that waits one sample is taken for many, and the summary counts that one.
+        // For a waiting thread, one sample is counted as many, but the summary counts it as one.
         let is_whole = all.rows(&profile).total == number(&text, "Total samples");
         assert_eq!(is_whole, name != "wall", "{name}");
         assert!(profile.notes.is_empty(), "{name}: {:?}", profile.notes);

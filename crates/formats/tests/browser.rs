@@ -1,6 +1,6 @@
-//! Drives the flame graph page in headless Chromium: real clicks, keys and pictures.
+//! Drives the flame graph page in headless Chromium, with real clicks, keys and pictures.
 //!
-//! Without chromedriver the tests say so and pass, unless `PERK_REQUIRE_BROWSER` is set.
+//! Without chromedriver the tests print a message and pass, unless `PERK_REQUIRE_BROWSER` is set.
 
 #[path = "browser/webdriver.rs"]
 mod webdriver;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use webdriver::Browser;
 
-/// One browser at a time: each is several processes.
+/// Allows one browser at a time, because each is several processes.
 static TURN: Mutex<()> = Mutex::new(());
 static SAID: Once = Once::new();
 
@@ -27,7 +27,7 @@ const UP: &str = "\u{E013}";
 const RIGHT: &str = "\u{E014}";
 const DOWN: &str = "\u{E015}";
 
-/// 1000 samples: main 100 self, a 300 (of it 120 in hot), b 600 (of it 500 in hot).
+/// 1000 samples: main 100 self, a 300 (120 of them in hot), b 600 (500 of them in hot).
 const KNOWN: &str = "app.Main.main 100\napp.Main.main;app.A.a 180\napp.Main.main;app.A.a;lib.Hot.hot 120\n\
     app.Main.main;app.B.b 100\napp.Main.main;app.B.b;lib.Hot.hot 500\n";
 
@@ -38,7 +38,7 @@ struct Page {
 }
 
 impl Page {
-    /// Opens the page of `profile`; `None` where there is no browser.
+    /// Opens the page of `profile`; `None` if there is no browser.
     fn open(profile: &Profile) -> Option<Self> {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(browser) = Browser::start() else {
@@ -57,7 +57,7 @@ impl Page {
         flamegraph::write(&View::new(profile, "cpu samples of app.Main"), &mut html).unwrap();
         std::fs::write(&path, html).unwrap();
         browser.open("about:blank");
-        // What the browser's start page asked for is no request of ours.
+        // The requests of the browser's start page are not those of the page.
         browser.log("performance");
         browser.open(&format!("file://{}", path.display()));
         Some(Self { browser, _folder: folder, _turn: turn })
@@ -72,7 +72,7 @@ impl Page {
         text.as_str().unwrap().to_owned()
     }
 
-    /// Left edge, top, width and height of the first frame of that name, in the window.
+    /// Returns the left edge, top, width and height of the first frame of that name, in the window.
     fn place(&self, name: &str) -> [f64; 4] {
         let place = self.run(&format!(
             "const box = document.getElementById('canvas').getBoundingClientRect();
@@ -82,7 +82,7 @@ impl Page {
         [0, 1, 2, 3].map(|index| place[index].as_f64().unwrap())
     }
 
-    /// A point well inside a frame.
+    /// Returns a point well inside a frame.
     fn point(&self, name: &str) -> (f64, f64) {
         let [x, y, width, height] = self.place(name);
         (x + width / 2.0, y + height / 2.0)
@@ -119,7 +119,7 @@ impl Page {
         assert_eq!(value, *expected);
     }
 
-    /// Makes the window a phone's.
+    /// Gives the window the width of a phone's.
     fn narrow(&self, width: u32) {
         let parameters =
             json!({"width": width, "height": 800, "deviceScaleFactor": 2, "mobile": true});
@@ -134,7 +134,7 @@ impl Page {
     }
 }
 
-/// Prints past the test harness, which keeps back what passing tests print with the macros.
+/// Prints past the test harness, which withholds the macros' output of passing tests.
 fn say(line: &str) {
     std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
@@ -193,7 +193,7 @@ fn search_counts_and_highlights() {
     let matched = "const {model, chart} = perk;
         return model.names.filter((name, frame) => chart.matched[frame]).map((name) => name.full)";
     assert_eq!(page.run(matched), json!(["lib.Hot.hot"]));
-    // Nested matches count once; a frame with its matched callers is 1000, not more.
+    // Nested matches count once: a frame with its matched callers is 1000, not more.
     let set = |text: &str| {
         page.run(&format!(
             "const search = document.getElementById('search');
@@ -252,7 +252,7 @@ fn click_zooms_and_escape_resets() {
     page.run("history.back()");
     page.wait_for("return location.hash", &json!(zoomed));
     assert!(page.spans_all("app.B.b"), "the back button zooms again");
-    // A link to the zoomed page, and the button.
+    // Tests a link to the zoomed page, and the button.
     page.run(&format!("location.hash = '{zoomed}&s=hot'; location.reload()"));
     assert!(page.spans_all("app.B.b"));
     assert_eq!(page.text("found"), "83.33 % · 500 of 600 samples in zoom · 1 frame name");
@@ -350,7 +350,7 @@ fn the_tooltip_has_the_signature() {
 fn a_hundred_thousand_stacks_draw_quickly() {
     let mut text = String::new();
     for index in 0..100_000_u32 {
-        // A mixer of bits, so that the tree is broad and uneven and always the same.
+        // A mixer of bits makes the tree broad and uneven, and the same at each run.
         let mixed = index.wrapping_mul(2_654_435_761) ^ (index >> 3);
         text.push_str("app.Main.main");
         for depth in 0..24 {
@@ -405,7 +405,7 @@ fn follows_the_colour_scheme() {
     assert_readable(&page);
 }
 
-/// All text has the contrast that WCAG asks for at level AA, 4.5 to 1.
+/// Asserts that all text has the contrast that WCAG requires at level AA, 4.5 to 1.
 #[track_caller]
 fn assert_readable(page: &Page) {
     let worst = page.run(

@@ -25,7 +25,7 @@ fn files_of_async_profiler() {
         assert_eq!(profile.total_cpu_samples().total, total, "{name}");
         assert!(profile.notes.is_empty(), "{name}: {:?}", profile.notes);
         assert!(collapsed::recognise(text.as_bytes()), "{name}");
-        // Its marks, slashes and signatures are in the profile, and not in the names.
+        // async-profiler's marks, slashes and signatures are in the profile, and not in the names.
         let own = written(&profile);
         assert!(own.contains("java.util.concurrent.ThreadPoolExecutor$Worker.run;"), "{own}");
         assert!(!own.contains("_["), "{own}");

@@ -1,4 +1,4 @@
-//! The output of `perf script` of Java programs.
+//! The output of `perf script` for Java programs.
 
 mod util;
 
@@ -15,7 +15,7 @@ fn read(text: &[u8]) -> Profile {
     perf_script::read(text).unwrap()
 }
 
-/// How many heads of samples of `event` a file has.
+/// Returns the number of heads of samples of `event` in a file.
 fn heads(text: &str, event: &str) -> u64 {
     let is_head = |line: &&str| !line.starts_with('\t') && line.contains(event);
     text.lines().filter(is_head).count() as u64
@@ -68,7 +68,7 @@ fn several_events_are_metrics_of_their_own() {
             .sum();
         assert_eq!(metric.rows(&profile).total, periods, "{event}");
     }
-    // The first of the two events of time is the samples.
+    // The first of the two events of time gives the samples.
     let first = if text.find("cpu-clock:") < text.find("task-clock:") {
         "cpu-clock:"
     } else {

@@ -1,4 +1,4 @@
-//! `-Xprof`: what JVMs printed is read whole, and written again as they print it.
+//! `-Xprof`: the output of JVMs is read whole, and written again as they print it.
 
 mod util;
 
@@ -28,8 +28,8 @@ fn metric(profile: &Profile, name: &str) -> MetricRows {
     profile.other_columns(name).next().unwrap().metric.rows(profile)
 }
 
-/// The tables in `text`, without what the program printed, and rows of equal rank in one order.
-/// Where HotSpot leaves out rows, its sums are other than those of the rows that are there.
+/// Returns the tables in `text` without the program's output, and with rows of equal rank in one
+/// order. If HotSpot leaves out rows, its sums differ from those of the listed rows.
 fn tables(text: &str) -> Vec<String> {
     let begin = text.find("Flat profile of").unwrap();
     let lines = text[begin..].lines().filter(|line| !line.is_empty() && *line != "done true");
@@ -47,7 +47,7 @@ fn files_of_jvms_read_back_as_they_are() {
         let text = file(name);
         let text = String::from_utf8(text).unwrap();
         let profile = read(text.as_bytes());
-        // What HotSpot of JDK 1.3 printed is indented differently, and is an excerpt.
+        // The output of HotSpot of JDK 1.3 is indented differently, and is an excerpt.
         if name != "jdk13" {
             assert_eq!(tables(&written(&profile)), tables(&text), "{name}");
         }
@@ -65,7 +65,7 @@ fn a_file_of_jdk_1_3() {
     assert_eq!(all["main:tuning.profile.ProfileTest.main"], 23 + 4);
     assert_eq!(all["main:java.lang.FDBigInt.quoRemIteration(c)"], 99);
     assert_eq!(all["main:java.lang.Double.doubleToLongBits(n)"], 11 + 8);
-    // How many of these were in native code: 4, 14, 7; 0, 1, 0; 8, 3, …
+    // The numbers of these in native code: 4, 14, 7; 0, 1, 0; 8, 3, …
     assert_eq!(metric(&profile, "native-ticks").rows[0].1, 4);
     // No method calls itself.
     assert!(profile.traces().iter().all(|it| profile.tree.frames(it.node).count() <= 2));
@@ -170,8 +170,8 @@ fn line() -> impl Strategy<Value = Line> {
 }
 
 proptest! {
-    /// Whatever a profile has, its tables read back: they are the same when written again, and no
-    /// sample of a thread is lost.
+    /// The tables of any profile read back: they are the same when written again, and no sample of
+    /// a thread is lost.
     #[test]
     fn tables_read_back(stacks in prop::collection::vec(
         (0..3_usize, prop::collection::vec(("[a-c]{0,2}", "[a-c]{1,2}", line()), 0..4), 1..2000_u64),

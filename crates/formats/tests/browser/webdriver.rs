@@ -1,4 +1,4 @@
-//! As much of a WebDriver client as the tests need: chromedriver speaks HTTP with JSON bodies.
+//! The part of a WebDriver client that the tests need: chromedriver speaks HTTP with JSON bodies.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A headless Chromium with a profile folder of its own; it ends with this value.
+/// A headless Chromium with its own profile folder. It ends when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Browser {
     driver: Child,
@@ -20,7 +20,7 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// Starts a browser; `None` where there is no chromedriver.
+    /// Starts a browser; `None` if there is no chromedriver.
     pub(crate) fn start() -> Option<Self> {
         let mut driver = Command::new("chromedriver")
             .arg("--port=0")
@@ -61,7 +61,7 @@ impl Browser {
         self.post("/url", &json!({"url": url}));
     }
 
-    /// The value that the body of a function returns in the page.
+    /// Returns the value that the body of a function returns in the page.
     pub(crate) fn run(&self, script: &str) -> Value {
         self.post("/execute/sync", &json!({"script": script, "args": []}))
     }
@@ -95,12 +95,12 @@ impl Browser {
         );
     }
 
-    /// A command of the Chrome DevTools Protocol.
+    /// Executes a command of the Chrome DevTools Protocol.
     pub(crate) fn devtools(&self, command: &str, parameters: &Value) -> Value {
         self.post("/goog/cdp/execute", &json!({"cmd": command, "params": parameters}))
     }
 
-    /// The entries of the log `kind` since the last call.
+    /// Returns the entries of the log `kind` since the last call.
     pub(crate) fn log(&self, kind: &str) -> Vec<Value> {
         let entries = self.post("/se/log", &json!({"type": kind}));
         entries.as_array().expect("a list of log entries").clone()
@@ -171,7 +171,7 @@ fn move_to(x: f64, y: f64) -> Value {
     json!({"type": "pointerMove", "duration": 0, "x": x.round(), "y": y.round()})
 }
 
-/// The port that chromedriver chose and says in `… started successfully on port 12345.`
+/// Returns the port that chromedriver chose and prints in `… started successfully on port 12345.`
 fn announced_port(driver: &mut Child) -> u16 {
     let output = driver.stdout.take().expect("the output is piped");
     BufReader::new(output)

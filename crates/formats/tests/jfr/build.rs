@@ -1,6 +1,6 @@
-//! Makes recordings byte by byte.
+//! A builder that makes recordings byte by byte.
 
-/// Ids of the types that every recording here has.
+/// The ids of the types that every recording here has.
 pub(crate) const LONG: i64 = 10;
 pub(crate) const INT: i64 = 11;
 pub(crate) const BOOLEAN: i64 = 12;
@@ -15,7 +15,7 @@ pub(crate) const FRAME_TYPE: i64 = 20;
 pub(crate) const STATE: i64 = 21;
 pub(crate) const TIMESPAN: i64 = 22;
 
-/// A field: name, type, how it is written.
+/// A field: name, type, and the form of its value.
 pub(crate) type Field = (&'static str, i64, How);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(crate) enum How {
 }
 use How::{Array, Inline, Millis, Pooled};
 
-/// Bytes of a chunk's numbers and strings.
+/// The bytes of a chunk's numbers and strings.
 #[derive(Clone, Default)]
 pub(crate) struct Bytes {
     pub(crate) bytes: Vec<u8>,
@@ -81,25 +81,25 @@ impl Bytes {
     }
 }
 
-/// A chunk in the making.
+/// A chunk under construction.
 #[derive(Clone, Default)]
 pub(crate) struct Chunk {
-    /// Numbers are not compressed.
+    /// Whether numbers are not compressed.
     pub(crate) is_plain: bool,
-    /// As a killed JVM leaves it: neither its size nor its end are written.
+    /// Whether it ends as a killed JVM leaves it: neither its size nor its end are written.
     pub(crate) is_unfinished: bool,
-    /// It has no metadata.
+    /// Whether it has no metadata.
     pub(crate) is_untyped: bool,
     types: Vec<(i64, String, Vec<Field>)>,
-    /// Constants: their type and key, and the value.
+    /// The constants: their type and key, and the value.
     pools: Vec<(i64, i64, Vec<u8>)>,
     events: Vec<Vec<u8>>,
 }
 
 impl Chunk {
-    /// A chunk with the JDK's types of stacks and threads, and these constants: thread 1 `main`,
-    /// thread 2 virtual and without a name; stack 1 `a.B.main > a.B.leaf` (line 7, native), stack 2 `a.B.main`,
-    /// truncated; class 1 `a.B`, class 2 `[I`, class 3 a `ReentrantLock`'s.
+    /// Creates a chunk with the JDK's types of stacks and threads, and these constants: thread 1
+    /// `main`, thread 2 virtual and without a name; stack 1 `a.B.main > a.B.leaf` (line 7, native),
+    /// stack 2 `a.B.main`, truncated; class 1 `a.B`, class 2 `[I`, class 3 of a `ReentrantLock`.
     pub(crate) fn new(is_plain: bool) -> Self {
         let mut chunk = Chunk { is_plain, ..Chunk::default() };
         for (id, name) in [(LONG, "long"), (INT, "int"), (BOOLEAN, "boolean")] {
@@ -173,7 +173,7 @@ impl Chunk {
         self.events.push(event);
     }
 
-    /// An event with its size in front, which counts itself.
+    /// Returns an event with its size in front. The size includes itself.
     fn framed(&self, type_id: i64, fields: Bytes) -> Vec<u8> {
         let body = Bytes::of(self).long(type_id).raw(&fields.bytes).bytes;
         let mut size = body.len() + 1;
@@ -186,17 +186,17 @@ impl Chunk {
         }
     }
 
-    /// The chunk: constants behind the events, metadata last.
+    /// Returns the chunk: constants after the events, metadata last.
     pub(crate) fn finish(&self) -> Vec<u8> {
         let mut bytes = b"FLR\0\0\x02\0\x01".to_vec();
         let ticks_per_second = 1_000_000_i64;
-        // Size, constants, metadata; start and duration in ns; start in ticks, ticks a second.
+        // Size, constants, metadata; start and duration in ns; start in ticks, ticks per second.
         for number in [0, 0, 0, 1_700_000_000_123_000_000, 5, 77, ticks_per_second] {
             bytes.extend(i64::to_be_bytes(number));
         }
         bytes.extend([u8::from(self.is_unfinished), 0, 0, u8::from(!self.is_plain)]);
         self.events.iter().for_each(|event| bytes.extend(event));
-        // Two checkpoints, the constants parted between them.
+        // There are two checkpoints, and the constants are divided between them.
         for half in 0..2 {
             let pools: Vec<_> = self.pools.iter().skip(half).step_by(2).collect();
             let mut body = Bytes::of(self).long(80).long(0).long(0).byte(0).int(pools.len() as i32);

@@ -1,4 +1,4 @@
-//! Recordings made byte by byte: every part of the format, and what is wrong with files.
+//! Recordings made byte by byte: every part of the format, and the faults of files.
 
 use perk_formats::{Error, jfr};
 use perk_profile::{Event, Line, LockKind, Metric, Profile, Unit};
@@ -23,7 +23,7 @@ const NATIVE: i64 = 109;
 const MAIN: &str = "main;a.B.main:7";
 const LEAF: &str = "main;a.B.main:7;a.B.leaf*";
 
-/// A chunk with the types of events that are read, as the JDK has them, and no events.
+/// Returns a chunk with the types of events that are read, as the JDK has them, and without events.
 fn typed(is_plain: bool) -> Chunk {
     let mut chunk = Chunk::new(is_plain);
     let sample = [
@@ -73,20 +73,20 @@ fn typed(is_plain: bool) -> Chunk {
     chunk
 }
 
-/// An execution sample: thread, stack, state.
+/// Adds an execution sample: thread, stack, state.
 fn sample(chunk: &mut Chunk, thread: i64, stack: i64, state: i64) {
     let fields = Bytes::of(chunk).long(1).long(thread).long(stack).long(state);
     chunk.event(EXECUTION, fields);
 }
 
-/// A CPU-time sample on stack 2.
+/// Adds a CPU-time sample on stack 2.
 fn cpu_time(chunk: &mut Chunk, failed: bool, period_ms: i64) {
     let stack = if failed { 0 } else { 2 };
     let fields = Bytes::of(chunk).long(1).long(stack).long(1).byte(failed.into()).long(period_ms);
     chunk.event(CPU_TIME, fields.byte(1));
 }
 
-/// A bit of everything.
+/// Returns a chunk with at least one event of most types.
 fn full(is_plain: bool) -> Chunk {
     let mut chunk = typed(is_plain);
     let b = Bytes::of(&chunk);
@@ -111,7 +111,7 @@ fn full(is_plain: bool) -> Chunk {
     chunk
 }
 
-/// The chunk as a killed JVM leaves it.
+/// Returns the chunk as a killed JVM leaves it.
 fn unfinished(mut chunk: Chunk) -> Chunk {
     chunk.is_unfinished = true;
     chunk
@@ -188,7 +188,7 @@ fn frames_have_lines_bytecode_indexes_and_signatures() {
 
 #[test]
 fn chunks_add_up() {
-    // Compressed or not, each tells for itself.
+    // Each chunk specifies whether it is compressed.
     let bytes = [full(false).finish(), full(true).finish(), full(false).finish()].concat();
     let profile = read(&bytes);
     check_full(&profile, 3);
@@ -200,7 +200,7 @@ fn chunks_add_up() {
 #[test]
 fn stacks_of_several_chunks_are_told_apart_by_their_frames_and_not_by_keys_or_bytes() {
     let b = |is_plain| Bytes::of(&Chunk::new(is_plain));
-    // Methods by key; of each stack its key, and the methods of its frames.
+    // The methods by key; for each stack its key, and the methods of its frames.
     let chunk = |is_plain, methods: &[(i64, &str)], stacks: &[(i64, &[i64])]| {
         let mut chunk = typed(is_plain);
         for &(key, name) in methods {
@@ -220,12 +220,12 @@ fn stacks_of_several_chunks_are_told_apart_by_their_frames_and_not_by_keys_or_by
     let far = i64::MAX - 1;
     let bytes = [
         chunk(false, &[(100, "one"), (101, "two"), (far, "far")], &[(9, &[100, 101, far])]),
-        // The same bytes mean other frames.
+        // The same bytes stand for other frames.
         chunk(false, &[(100, "two"), (101, "one"), (far, "far")], &[(9, &[100, 101, far])]),
-        // Other bytes and another key mean the same ones.
+        // Other bytes and another key stand for the same frames.
         chunk(false, &[(7, "far"), (8, "one"), (9, "two")], &[(5, &[8, 9, 7]), (6, &[9, 8, 7])]),
         chunk(true, &[(100, "one"), (101, "two"), (far, "far")], &[(9, &[100, 101, far])]),
-        // A method that this chunk does not have is lost, whatever it was before.
+        // A method that this chunk does not have is lost, even if an earlier chunk had it.
         chunk(false, &[(101, "two"), (far, "far")], &[(9, &[100, 101, far])]),
     ];
     let profile = read(&bytes.concat());
@@ -250,14 +250,14 @@ fn stacks_of_several_chunks_are_told_apart_by_their_frames_and_not_by_keys_or_by
 #[test]
 fn unfinished_chunks_are_read_as_far_as_they_go() {
     let unfinished = unfinished(full(false)).finish();
-    // The profile without a note that must be there.
+    // Returns the profile without a note that must be there.
     let noted = |mut profile: Profile, part: &str| {
         assert!(has_note(&profile, part), "{:?}", profile.notes);
         profile.notes.retain(|note| !note.contains(part));
         profile
     };
     check_full(&noted(read(&unfinished), "1 chunk was never finished"), 1);
-    // Another chunk behind it, another file's.
+    // Another chunk follows, from another file.
     let two = [unfinished.clone(), full(true).finish()].concat();
     check_full(&noted(read(&two), "1 chunk was never finished"), 2);
     // An event that is not whole, and zeros that were never overwritten.
@@ -284,7 +284,8 @@ fn strings_of_the_constant_pool_and_of_other_encodings() {
     let b = Bytes::of(&chunk);
     chunk.constant(STRING, 5, b.clone().byte(5).int(2).raw(b"\xE4z"));
     chunk.constant(STRING, 6, b.clone().byte(2).long(6));
-    // A name by key, another in UTF-16 with a character of two units, and one that names itself.
+    // A name by key, another in UTF-16 with a character of two units, and one that refers to
+    // itself.
     chunk.constant(THREAD, 5, b.clone().byte(0).long(0).byte(2).long(5).long(5).byte(0));
     let units = b.clone().byte(4).int(2).int(0xd83d).int(0xde00).bytes;
     chunk.constant(THREAD, 6, b.clone().byte(0).long(0).raw(&units).long(6).byte(0));
@@ -309,7 +310,8 @@ fn cpu_time_samples_count_as_their_periods() {
     check_rows(&metric(&profile, "execution samples"), &[(MAIN, 1)]);
     assert!(has_note(&profile, "1 CPU-time sample failed: it has no stack"));
     assert!(has_note(&profile, "3 CPU-time samples are biased to safepoints"));
-    // Where one period is no multiple of the other, samples are samples, and their time is told.
+    // If one period is not a multiple of the other, each sample counts once, and the time is a
+    // metric.
     cpu_time(&mut chunk, false, 15);
     let profile = read(&chunk.finish());
     check_rows(&weights(&profile, &Metric::Samples), &[("main", 1), (MAIN, 3)]);
@@ -351,7 +353,7 @@ fn allocations_by_buffer_are_taken_before_samples() {
 #[test]
 fn events_that_are_not_as_their_types_say_are_counted() {
     let mut chunk = full(false);
-    // One ends too early, one's constant is of a type that nothing describes.
+    // One event ends too early; the constant of the other has a type that nothing describes.
     chunk.event(EXECUTION, Bytes::default().byte(1));
     chunk.add_type(210, "jdk.ThreadEnd", &[("thread", 999, Inline)]);
     chunk.event(210, Bytes::default().byte(1));
@@ -376,7 +378,7 @@ fn types_that_hold_themselves_or_nothing_end() {
     let mut chunk = Chunk::new(false);
     chunk.add_type(301, "Self", &[("itself", 301, Inline), ("also", 301, Inline)]);
     chunk.add_type(302, "Nothing", &[]);
-    // Each level is two of the one below: 2^30 times nothing.
+    // Each level contains two of the level below: 2^30 empty structs.
     for level in 0..30 {
         let below = if level == 0 { 302 } else { 309 + level };
         chunk.add_type(310 + level, "Level", &[("a", below, Inline), ("b", below, Inline)]);
@@ -418,7 +420,7 @@ fn lengths_are_not_trusted() {
         let profile = read(&bytes);
         assert!(has_note(&profile, "byte") || has_note(&profile, "never finished"), "{size}");
     }
-    // A metadata event that says it has 2^31 - 1 strings.
+    // The metadata event claims to have 2^31 - 1 strings.
     let head = &full[..68];
     let event = [&[10, 0, 0, 0, 0][..], &[0xff, 0xff, 0xff, 0xff, 0x07]].concat();
     let mut bytes = [head, &event].concat();
@@ -457,7 +459,7 @@ fn numbers_beyond_all_bounds_are_the_most_there_is() {
         chunk.event(ALLOCATION, weight);
         chunk.event(ENTER, b().long(1).long(i64::MAX).long(1).long(1).long(1));
     }
-    // Below 0 is as if not told.
+    // A value below 0 counts as missing.
     chunk.event(ALLOCATION, b().long(1).long(1).long(2).long(2).long(-1));
     let profile = read(&chunk.finish());
     assert_eq!(Metric::AllocatedBytes.rows(&profile).total, u64::MAX);

@@ -1,4 +1,4 @@
-//! Reads recordings: made byte by byte, recorded before, and made here by real JVMs.
+//! Reads recordings: made byte by byte, recorded earlier, and recorded here by real JVMs.
 
 mod build;
 mod bytes;
@@ -7,7 +7,8 @@ mod recorded;
 
 use perk_profile::{Key, LockKind, Metric, Profile, Waits};
 
-/// The numbers of a metric by thread and call path, outermost method first; a native method has `*`.
+/// Returns the numbers of a metric by thread and call path, outermost method first. A native method
+/// has `*`.
 fn weights(profile: &Profile, metric: &Metric) -> Vec<(String, u64)> {
     let weights = metric.rows(profile);
     let mut rows: Vec<_> = weights
@@ -42,7 +43,7 @@ fn metric(profile: &Profile, name: &str) -> Vec<(String, u64)> {
     Metric::find(profile, name).map(|metric| weights(profile, &metric)).unwrap_or_default()
 }
 
-/// The waits by class of the lock.
+/// Returns the waits by class of the lock.
 fn waits(profile: &Profile, class: &str, kind: LockKind) -> Waits {
     let mut sum = Waits::default();
     for row in profile.monitor_times().flat_map(|section| section.rows) {

@@ -1,4 +1,5 @@
-//! Recordings made here, by each JDK: perk finds in them what `jfr summary` and `jfr print` find.
+//! Recordings made here, by each JDK: perk finds in them the data that `jfr summary` and `jfr
+//! print` find.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +12,8 @@ use serde_json::Value as Json;
 
 use super::{has_note, waits, weights};
 
-/// What the JDK's own tool prints of a recording. A runtime without it asks another's.
+/// Returns the output of the JDK's own tool for a recording. A runtime without it uses that of
+/// another.
 fn jfr_tool(jdk: &Jdk, args: &[&str], file: &Path) -> String {
     let tool = |jdk: &Jdk| jdk.home.join("bin/jfr");
     let newest = jdk::all().iter().rev().map(tool).find(|it| it.is_file());
@@ -22,33 +24,33 @@ fn jfr_tool(jdk: &Jdk, args: &[&str], file: &Path) -> String {
 }
 
 fn recorded(jdk: &Jdk) -> JavaRun {
-    // JDK 25 samples by CPU time where it is told to.
+    // JDK 25 samples by CPU time if this event is enabled.
     let cpu_time = if jdk.version >= 25 { ",jdk.CPUTimeSample#enabled=true" } else { "" };
     let options = format!("filename=x.jfr,settings=profile{cpu_time}");
     JavaRun::new(jdk).jvm_arg(format!("-XX:StartFlightRecording={options}"))
 }
 
-/// `testdata/jfr/Recorded.java`.
+/// Returns a run of `testdata/jfr/Recorded.java`.
 fn program(jdk: &Jdk, millis: &str) -> JavaRun {
     let source = workspace().join("testdata/jfr/Recorded.java");
     recorded(jdk).classes(fixture::compile_files(&[&source])).main("Recorded").args([millis])
 }
 
-/// The counts of `jfr summary`: lines of a name, a count and a size.
+/// Returns the counts of `jfr summary`: lines of a name, a count and a size.
 fn summary(jdk: &Jdk, file: &Path) -> BTreeMap<String, u64> {
     let text = jfr_tool(jdk, &["summary"], file);
     let rows = text.lines().filter_map(|line| {
         let words: Vec<_> = line.split_whitespace().collect();
         let [name, count, size] = words[..] else { return None };
         size.parse::<u64>().ok()?;
-        // JDK 17 and 21 spell it otherwise.
+        // JDK 17 and 21 spell the name differently.
         let name = if name == "jdk.CheckPoint" { "jdk.Checkpoint" } else { name };
         Some((name.to_owned(), count.parse().ok()?))
     });
     rows.filter(|&(_, count)| count > 0).collect()
 }
 
-/// All virtual threads without a name.
+/// The name that stands for all virtual threads without a name.
 const UNNAMED_VIRTUAL: &str = "virtual threads";
 
 /// The events that are compared one by one.
@@ -60,7 +62,7 @@ const COMPARED: [&str; 5] = [
     "jdk.JavaMonitorEnter",
 ];
 
-/// The fields of the events that are [`COMPARED`], by type.
+/// Returns the fields of the events that are [`COMPARED`], by type.
 fn printed(jdk: &Jdk, file: &Path) -> BTreeMap<String, Vec<Json>> {
     let types = COMPARED.join(",");
     let args = ["print", "--json", "--stack-depth", "2048", "--events", &types];
@@ -74,7 +76,7 @@ fn printed(jdk: &Jdk, file: &Path) -> BTreeMap<String, Vec<Json>> {
     events
 }
 
-/// A class as both sides can be compared: without the address of a hidden one.
+/// Returns a class name that is comparable on both sides: without the address of a hidden class.
 fn class_name(name: &str) -> String {
     let name = match name.find("0x") {
         Some(at) => &name[..at - 1],
@@ -83,7 +85,7 @@ fn class_name(name: &str) -> String {
     perk_profile::names::from_signature(name).replace('/', ".")
 }
 
-/// The path of an event as [`weights`] shows it.
+/// Returns the path of an event as [`weights`] shows it.
 fn path(event: &Json, thread: &str) -> String {
     let mut parts = Vec::new();
     let name = |field: &str| event[thread][field].as_str().filter(|name| !name.is_empty());
@@ -110,11 +112,11 @@ fn sums(rows: impl Iterator<Item = (String, u64)>) -> BTreeMap<String, u64> {
     sums
 }
 
-/// What perk has, named as [`path`] names it.
+/// Returns the numbers of perk, by the names that [`path`] gives.
 fn read(profile: &Profile, metric: &Metric) -> BTreeMap<String, u64> {
     let parts = |path: &str| {
         let parts = path.split(';').map(|part| match part.find(".0x") {
-            // Class and address, the method behind.
+            // Class and address, followed by the method.
             Some(at) => {
                 let end = part[at + 1..].find('.').map_or(part.len(), |end| at + 1 + end);
                 format!("{}{}", &part[..at], &part[end..])
@@ -132,7 +134,7 @@ fn nanoseconds(duration: &Json) -> u64 {
     (seconds * 1e9).round() as u64
 }
 
-/// Compares all that can be compared of a recording.
+/// Compares all comparable data of a recording.
 fn check(jdk: &Jdk, bytes: &[u8]) -> (Profile, BTreeMap<String, Vec<Json>>) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("x.jfr");

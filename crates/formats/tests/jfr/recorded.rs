@@ -1,4 +1,5 @@
-//! The recordings of `testdata/jfr`: expected is what `jfr summary` and `jfr print` say of them.
+//! The recordings of `testdata/jfr`, with the numbers that `jfr summary` and `jfr print` give for
+//! them.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -67,7 +68,7 @@ fn jdk_17() {
     let parked = waits(&profile, NO_BLOCKER, LockKind::Parking);
     assert_eq!((parked.wait_count, parked.waited_ns / 1000), (7, 245_482));
     let count = |is_it: fn(&Event) -> bool| profile.events.iter().filter(|it| is_it(it)).count();
-    // Of one start the JDK's own tool does not know the thread either.
+    // For one of the starts, the JDK's own tool does not know the thread either.
     assert_eq!(count(|event| matches!(event, Event::ThreadStart(_))), 8);
     assert_eq!(count(|event| matches!(event, Event::ThreadEnd(_))), 6);
     assert!(has_note(
@@ -84,7 +85,7 @@ fn jdk_17() {
 fn jdk_25_with_cpu_time_samples() {
     let profile = read("jdk25.jfr.gz");
     let samples = profile.cpu_samples().next().unwrap();
-    // 54 samples; two of them stand for two periods.
+    // There are 54 samples; two of them stand for two periods.
     assert_eq!((samples.total, samples.interval_ns), (56, Some(10_000_000)));
     assert_eq!(total(&metric(&profile, "execution samples")), 63);
     assert_eq!(Metric::AllocatedBytes.rows(&profile).total, 194_833_536);
@@ -127,7 +128,7 @@ fn by_async_profiler() {
     let blocked = waits(&profile, "java.lang.Object", LockKind::Monitor);
     assert_eq!((blocked.blocked_count, blocked.blocked_ns), (3, 90_393_520));
     assert_eq!(waits(&profile, LOCK, LockKind::Parking).blocked_ns, 100_456_514);
-    // A native function has no class; its library stands where the source file does.
+    // A native function does not have a class. Its library stands in the place of the source file.
     let native = weights(&profile, &Metric::Samples);
     assert!(native.iter().any(|(path, _)| path.contains(";start_thread*")), "{native:#?}");
     let has_library = |name: &str| profile.symbols.strings.lookup(name).is_some();

@@ -1,4 +1,4 @@
-//! What the tests of several formats share.
+//! The functions that the tests of several formats share.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use std::collections::BTreeMap;
@@ -6,14 +6,14 @@ use std::path::Path;
 
 use perk_profile::{CpuSamples, Event, Line, Profile, Thread, ThreadId, TraceId};
 
-/// A file of the folder `testdata`.
+/// Reads a file of the folder `testdata`.
 pub(crate) fn testdata(path: &str) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(path);
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A trace as `thread:outer;inner`, behind each frame its line, `(c)` where it is compiled and
-/// `(n)` where it is native.
+/// Returns a trace as `thread:outer;inner`. Each frame is followed by its line, `(c)` if it is
+/// compiled and `(n)` if it is native.
 pub(crate) fn path(profile: &Profile, trace: TraceId) -> String {
     let thread = profile.get_trace(trace).thread.map(|it| format!("{}:", profile.thread_name(it)));
     let mut frames: Vec<_> = profile
@@ -33,7 +33,7 @@ pub(crate) fn path(profile: &Profile, trace: TraceId) -> String {
     thread.unwrap_or_default() + &frames.join(";")
 }
 
-/// The samples by [`path`].
+/// Returns the samples by [`path`].
 pub(crate) fn samples(profile: &Profile) -> BTreeMap<String, u64> {
     let mut samples = BTreeMap::new();
     for (trace, count) in profile.total_cpu_samples().rows {
@@ -42,13 +42,13 @@ pub(crate) fn samples(profile: &Profile) -> BTreeMap<String, u64> {
     samples
 }
 
-/// The paths of a thread's samples.
+/// Returns the paths of a thread's samples.
 pub(crate) fn sample_paths(profile: &Profile, thread: &str) -> Vec<String> {
     let begin = format!("{thread}:");
     samples(profile).into_keys().filter(|path| path.starts_with(&begin)).collect()
 }
 
-/// Thread number `number` of `profile`, which is made with those before it; 0 is none.
+/// Returns thread number `number` of `profile`, created together with those before it; 0 is none.
 pub(crate) fn thread(profile: &mut Profile, number: usize) -> Option<ThreadId> {
     while profile.threads.len() < number {
         let serial = 200_001 + profile.threads.len() as u32;
@@ -63,7 +63,7 @@ pub(crate) fn push_samples(profile: &mut Profile, rows: Vec<(TraceId, u64)>, tot
     profile.events.push(Event::from(CpuSamples { total, rows, ..CpuSamples::default() }));
 }
 
-/// Calls `read` with `bytes` cut off at every place, and with each of many bits turned.
+/// Calls `read` with `bytes` cut off at every place, and with each of many bits flipped.
 pub(crate) fn damage(bytes: &[u8], read: impl Fn(&[u8])) {
     for end in 0..bytes.len() {
         read(&bytes[..end]);
