@@ -1,20 +1,20 @@
-//! Annotations that HotSpot heeds: those that decide which probes a method can have, and where a field
-//! is placed.
+//! Annotations that HotSpot respects: those that decide which probes a method can have, and where a
+//! field is placed.
 
 use perk_classfile::{Attributes, ClassFile, ConstantPool, Member};
 
-/// What the annotations of a method say.
+/// The properties of a method that its annotations declare.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// A JIT may replace its code: `@IntrinsicCandidate`.
+    /// Whether a JIT may replace the method's code: `@IntrinsicCandidate`.
     pub is_intrinsic: bool,
-    /// It changes what thread is the current one: `@ChangesCurrentThread`,
+    /// Whether the method changes the current thread: `@ChangesCurrentThread`,
     /// `@JvmtiMountTransition`.
     pub switches_thread: bool,
 }
 
 impl Marks {
-    /// Those of a method.
+    /// Returns the properties of a method.
     pub fn of(class: &ClassFile<'_>, method: &Member<'_>) -> Self {
         let mut marks = Self::default();
         for annotation in annotations(method.attributes(), class.pool()) {
@@ -33,21 +33,22 @@ impl Marks {
 /// An annotation that is visible at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Annotation<'a> {
-    /// The descriptor of its type.
+    /// The descriptor of the annotation's type.
     descriptor: &'a [u8],
-    /// The index in the constant pool of the string that its element `value` is, if it is one.
+    /// The index in the constant pool of the value of its element `value`, if that is a string.
     pub value: Option<u16>,
 }
 
 impl<'a> Annotation<'a> {
-    /// The name of its type without the package, if it is one of those that are meant for the JVM.
+    /// Returns the name of its type without the package, if the type is one of those meant for the
+    /// JVM.
     pub fn jvm_name(&self) -> Option<&'a [u8]> {
         self.descriptor.strip_prefix(b"Ljdk/internal/vm/annotation/")?.strip_suffix(b";")
     }
 }
 
-/// The annotations of a class, field or method. What cannot be read ends them: a JVM does not
-/// refuse it either.
+/// Returns the annotations of a class, field or method, up to the first one that cannot be read. A
+/// JVM does not refuse such a class either.
 pub fn annotations<'a>(
     attributes: Attributes<'a>,
     pool: &'a ConstantPool<'a>,
@@ -60,11 +61,11 @@ pub fn annotations<'a>(
     })
 }
 
-/// How deep annotations and arrays may be in one another; javac has no limit, people do.
+/// The maximum depth of nested annotations and arrays. javac does not have a limit.
 const MAX_DEPTH: usize = 32;
 
-/// What is left of the contents of `RuntimeVisibleAnnotations` (JVM specification 4.7.16); each
-/// function gives none where it ends too early.
+/// The unread part of the contents of `RuntimeVisibleAnnotations` (JVM specification 4.7.16). Each
+/// function returns `None` if the contents end too early.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {

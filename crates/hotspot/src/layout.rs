@@ -1,13 +1,14 @@
-//! How large objects are, and where their fields are, in a HotSpot JVM without perk.
+//! The sizes of objects and the offsets of their fields in a HotSpot JVM without perk.
 //!
-//! perk adds fields to classes, which makes some objects larger than they would be; reports show the
-//! sizes of the JVM as it is without them. HotSpot places the fields of a class after and between
-//! those of its superclass: a [`Layout`] is what must be known of the latter.
+//! perk adds fields to classes, which makes some objects larger. Reports show the sizes of a JVM
+//! without these fields. HotSpot places the fields of a class after and between those of its
+//! superclass. A [`Layout`] holds the data about the superclass that this requires.
 //!
 //! The rules are those of HotSpot's `fieldLayoutBuilder.cpp` from JDK 15 on, with its options
 //! `EnableContended`, `RestrictContended`, `ContendedPaddingWidth` and `UseEmptySlotsInSupers` at
-//! their defaults, in a JVM that has Flight Recorder, started or not. Where only the number and
-//! types of fields are known ([`FieldCounts`]), the rules of older JVMs are known, too.
+//! their defaults, in a JVM that has Flight Recorder, started or not. For classes of which only the
+//! number and types of the fields are known ([`FieldCounts`]), the rules of older JVMs are known,
+//! too.
 //!
 //! Two classes have larger instances than a layout says:
 //! [`CLASSES_WITH_OWN_SIZES`](crate::CLASSES_WITH_OWN_SIZES).
@@ -20,40 +21,40 @@ use std::borrow::Cow;
 pub use counts::FieldCounts;
 pub use fields::{FieldKind, Fields};
 
-/// HotSpot aligns the ends of fields to this before it aligns objects.
+/// The alignment of the ends of fields. HotSpot applies it before it aligns objects.
 const WORD_BYTES: u64 = 8;
 
 /// The bytes between contended fields and all others (`ContendedPaddingWidth`).
 pub const CONTENDED_PADDING_BYTES: u64 = 128;
 
-/// From this version on a class whose superclass ends with a reference begins with its references.
+/// The first version in which a class begins with its references if its superclass ends with one.
 const REFERENCES_FIRST_SINCE: u32 = 25;
 
-/// From this version on the elements of an array need not begin at a multiple of eight bytes.
+/// The first version in which the elements of an array need not begin at a multiple of eight bytes.
 const PACKED_ARRAYS_SINCE: u32 = 23;
 
-/// From this version on fields of a class fill gaps between those of its superclasses.
+/// The first version in which fields of a class fill gaps between those of its superclasses.
 const PACKED_FIELDS_SINCE: u32 = 15;
 
-/// What the layout of objects depends on.
+/// The properties of a JVM that the layout of objects depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jvm {
     /// The feature version. 17, 21 and 25 are tested.
     pub feature_version: u32,
-    /// The header of an object that is not an array: 12, 16 with `-XX:-UseCompressedClassPointers`,
-    /// 8 with `-XX:+UseCompactObjectHeaders`.
+    /// The size of the header of an object that is not an array: 12, 16 with
+    /// `-XX:-UseCompressedClassPointers`, 8 with `-XX:+UseCompactObjectHeaders`.
     pub header_bytes: u32,
-    /// Where the elements of an array of bytes begin.
+    /// The offset of the elements of an array of bytes.
     pub array_header_bytes: u32,
-    /// A reference: 4, or 8 with `-XX:-UseCompressedOops`.
+    /// The size of a reference: 4, or 8 with `-XX:-UseCompressedOops`.
     pub oop_bytes: u32,
-    /// What the sizes of objects are multiples of (`ObjectAlignmentInBytes`): a power of 2, at
-    /// least 8.
+    /// The alignment of objects (`ObjectAlignmentInBytes`): a power of 2, at least 8. The sizes of
+    /// objects are multiples of it.
     pub alignment_bytes: u32,
 }
 
 impl Jvm {
-    /// A JVM of 64 bits.
+    /// Describes a JVM of 64 bits.
     pub fn new(
         feature_version: u32,
         header_bytes: u32,
@@ -68,9 +69,10 @@ impl Jvm {
         Self { feature_version, header_bytes, array_header_bytes, oop_bytes, alignment_bytes }
     }
 
-    /// The JVM that has arrays of these sizes; `None` if an array cannot be measured.
+    /// Describes the JVM whose arrays have these sizes; `None` if an array cannot be measured.
     ///
-    /// `byte_array` gives the size of a `byte[]` of a length, `object_array` that of an `Object[]`.
+    /// `byte_array` returns the size of a `byte[]` of a length, `object_array` that of an
+    /// `Object[]`.
     pub fn measured(
         feature_version: u32,
         byte_array: impl Fn(i32) -> Option<u32>,
@@ -79,7 +81,7 @@ impl Jvm {
         /// The largest alignment that the JVM can use.
         const MOST_ALIGNMENT_BYTES: i32 = 256;
         let least_bytes = byte_array(0)?;
-        // So many fit into what is left after the length.
+        // The number of elements that fit into the space after the length.
         let fitting =
             (1..=MOST_ALIGNMENT_BYTES).find(|&it| byte_array(it) != Some(least_bytes))? - 1;
         let next_bytes = byte_array(fitting + 1)?;
@@ -87,7 +89,8 @@ impl Jvm {
         let array_header_bytes = least_bytes.checked_sub(fitting.unsigned_abs())?;
         Some(Self {
             feature_version,
-            // The length of four bytes is between, and before JDK 23 what is left of a word.
+            // Between the header and the elements are the length, of four bytes, and before JDK 23
+            // also the rest of a word.
             header_bytes: match array_header_bytes {
                 20.. => 16,
                 16.. => 12,
@@ -99,27 +102,27 @@ impl Jvm {
         })
     }
 
-    /// Where the elements of an array begin.
+    /// Returns the offset of the elements of an array.
     pub fn array_base_bytes(&self, element: FieldKind) -> u64 {
         align(self.array_header_bytes.into(), element.bytes(self))
     }
 
-    /// The size of an array.
+    /// Returns the size of an array.
     pub fn array_bytes(&self, element: FieldKind, length: u32) -> u64 {
         let elements_bytes = u64::from(length) * element.bytes(self);
         self.object_bytes(self.array_base_bytes(element) + elements_bytes)
     }
 
-    /// The size of an object whose last byte in use is before `end`.
+    /// Returns the size of an object whose last byte in use is before `end`.
     pub fn object_bytes(&self, end: u64) -> u64 {
         align(align(end, WORD_BYTES), self.alignment_bytes.into())
     }
 }
 
-/// Where the fields of a class's instances are, as far as subclasses must know it.
+/// The places of the fields in a class's instances, as far as subclasses depend on them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// The bytes between the fields that fields of subclasses may use, in the order of their
+    /// The gaps between the fields, which fields of subclasses may use, in the order of their
     /// offsets.
     gaps: Vec<Gap>,
     /// The first byte after the last field.
@@ -129,7 +132,7 @@ pub struct Layout {
     ends_with_reference: bool,
     /// Whether the class, a field that it declares or a superclass is contended.
     is_contended: bool,
-    /// Whether it is `jdk/internal/event/Event` or a subclass of that.
+    /// Whether the class is `jdk/internal/event/Event` or a subclass of it.
     is_event: bool,
 }
 
@@ -141,7 +144,7 @@ struct Gap {
 }
 
 impl Layout {
-    /// The layout of `java/lang/Object`.
+    /// Returns the layout of `java/lang/Object`.
     pub fn object(jvm: &Jvm) -> Self {
         let end = u64::from(jvm.header_bytes);
         Self {
@@ -155,16 +158,16 @@ impl Layout {
         }
     }
 
-    /// The layout of a class with this superclass and the fields of its own.
+    /// Returns the layout of a class with this superclass and the fields of its own.
     pub fn subclass(&self, jvm: &Jvm, fields: &Fields) -> Self {
         self.place(jvm, &self.with_event_fields(fields), |_, _| {})
     }
 
-    /// The offsets of the class's own fields in its instances, in bytes and in the order of
-    /// `fields`: those of the class file, and after them those that the JVM adds.
+    /// Returns the offsets of the class's own fields in its instances, in bytes and in the order of
+    /// `fields`: those of the class file, followed by those that the JVM adds.
     ///
-    /// The order of fields of the same size is that of the class file, which HotSpot does not
-    /// promise.
+    /// Fields of the same size are in the order of the class file, which HotSpot does not
+    /// guarantee.
     pub fn offsets(&self, jvm: &Jvm, fields: &Fields) -> Vec<u64> {
         let fields = self.with_event_fields(fields);
         let mut offsets = vec![0; fields.len()];
@@ -172,12 +175,12 @@ impl Layout {
         offsets
     }
 
-    /// The size of an instance.
+    /// Returns the size of an instance.
     pub fn instance_bytes(&self) -> u64 {
         self.instance_bytes
     }
 
-    /// The fields of a subclass, with those that Flight Recorder adds to classes of events.
+    /// Returns the fields of a subclass, with those that Flight Recorder adds to event classes.
     fn with_event_fields<'f>(&self, fields: &'f Fields) -> Cow<'f, Fields> {
         match self.is_event && !fields.is_abstract() {
             true => Cow::Owned(fields.with_event_fields()),
@@ -185,7 +188,7 @@ impl Layout {
         }
     }
 
-    /// Calls `placed` with each field's index and offset.
+    /// Places the fields, and calls `placed` with each field's index and offset.
     fn place(&self, jvm: &Jvm, fields: &Fields, mut placed: impl FnMut(usize, u64)) -> Self {
         let mut places = Placement::of(self);
         if fields.is_contended() {
@@ -218,22 +221,22 @@ impl Layout {
     }
 }
 
-/// The places for the fields of a class, some of them taken.
+/// The free places for the fields of a class.
 #[derive(Debug, Default)]
 struct Placement {
-    /// Where fields may go, in the order of their offsets.
+    /// The gaps that fields may fill, in the order of their offsets.
     gaps: Vec<Gap>,
-    /// Where a field goes that fits into no gap.
+    /// The offset for a field that does not fit into a gap.
     next: u64,
     /// The first byte after the last field.
     end: u64,
     ends_with_reference: bool,
-    /// Whether gaps stay empty.
+    /// Whether gaps remain empty.
     keeps_gaps: bool,
 }
 
 impl Placement {
-    /// Those that a superclass leaves.
+    /// Returns the places that a superclass leaves.
     fn of(superclass: &Layout) -> Self {
         let mut places = Self {
             gaps: superclass.gaps.clone(),
@@ -249,20 +252,22 @@ impl Placement {
         places
     }
 
-    /// Leaves a padding free: what is after it is not near to what is before it.
+    /// Leaves a padding free, so that the fields after it are not near the fields before it.
     fn begin_contended(&mut self) {
         self.gaps.clear();
         self.keeps_gaps = true;
         self.next += CONTENDED_PADDING_BYTES;
     }
 
-    /// Puts a field into the smallest gap that it fits into, the last of several, or at the end.
+    /// Puts a field into the smallest gap that it fits into, or at the end; of equal gaps into the
+    /// last. Returns its offset.
     fn take(&mut self, kind: FieldKind, jvm: &Jvm) -> u64 {
         let bytes = kind.bytes(jvm);
         self.fill(bytes).unwrap_or_else(|| self.append(kind, bytes, 1))
     }
 
-    /// Puts a field into the smallest gap that it fits into, the last of several.
+    /// Puts a field into the smallest gap that it fits into, of equal gaps into the last. Returns
+    /// its offset.
     fn fill(&mut self, bytes: u64) -> Option<u64> {
         let fitting = self.gaps.iter().enumerate().rev();
         let fitting = fitting.filter(|(_, gap)| align(gap.start, bytes) + bytes <= gap.end);
@@ -275,7 +280,7 @@ impl Placement {
         Some(offset)
     }
 
-    /// Puts so many fields at the end; answers where the first of them is.
+    /// Puts a number of fields at the end and returns the offset of the first.
     fn append(&mut self, kind: FieldKind, bytes: u64, count: u32) -> u64 {
         let offset = align(self.next, bytes);
         if offset > self.next && !self.keeps_gaps {
@@ -288,7 +293,7 @@ impl Placement {
     }
 }
 
-/// The next multiple of a power of 2.
+/// Returns the next multiple of a power of 2.
 fn align(value: u64, alignment: u64) -> u64 {
     (value + alignment - 1) & !(alignment - 1)
 }

@@ -1,4 +1,4 @@
-//! Sizes of objects and offsets of fields, compared with what real JVMs say.
+//! Comparisons of the sizes of objects and the offsets of fields with those of real JVMs.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ const OPTIONS: [&[&str]; 7] = [
     &[COMPACT, FULL_OOPS],
 ];
 
-/// What follows from options.
+/// Returns the properties that follow from options.
 fn jvm(jdk: &Jdk, options: &[&str]) -> Jvm {
     let has = |option| options.contains(&option);
     let header_bytes = match (has(COMPACT), has(FULL_CLASS_POINTERS)) {
@@ -41,7 +41,7 @@ fn jvm(jdk: &Jdk, options: &[&str]) -> Jvm {
     Jvm::new(jdk.version, header_bytes, oop_bytes, if has(ALIGN_16) { 16 } else { 8 })
 }
 
-/// A program that asks the JVM it runs in; its jar is its agent too.
+/// A program that measures the JVM that it runs in. Its jar is also its agent.
 struct Sizes {
     folder: TempDir,
 }
@@ -65,7 +65,7 @@ impl Sizes {
         self.folder.path().join("sizes.jar")
     }
 
-    /// The class files of java.base and jdk.jfr.
+    /// Returns the class files of java.base and jdk.jfr.
     fn platform_classes(&self, jdk: &Jdk) -> Vec<Vec<u8>> {
         let file = self.folder.path().join(format!("classes-{}", jdk.version));
         let run = JavaRun::new(jdk).classes(self.jar()).main("Sizes");
@@ -80,14 +80,14 @@ impl Sizes {
         classes
     }
 
-    /// A line for each kind of arrays and each class asked for.
+    /// Returns a line for each kind of array and each requested class.
     fn ask(&self, jdk: &Jdk, options: &[&str], class_path: &Path, query: &str) -> String {
         let jar = self.jar();
         let mut run = JavaRun::new(jdk)
             .classes(format!("{}:{}", jar.display(), class_path.display()))
             .jvm_arg(format!("-javaagent:{}", jar.display()))
             .jvm_arg("--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED")
-            // Warnings about archives that other options were used for.
+            // Suppress the warnings about archives that were created with other options.
             .jvm_arg("-Xlog:disable")
             // Layouts do not depend on these, which make short runs cheaper.
             .jvm_arg("-XX:TieredStopAtLevel=1")
@@ -102,13 +102,13 @@ impl Sizes {
     }
 }
 
-/// Classes that know their superclasses.
+/// Classes that can be found by name, so that superclasses are known.
 struct Classes<'a> {
     by_name: BTreeMap<&'a str, (ClassFile<'a>, bool)>,
 }
 
 impl<'a> Classes<'a> {
-    /// Classes of the bootstrap loader and of the application.
+    /// Parses classes of the bootstrap loader and of the application.
     fn parse(platform: &'a [Vec<u8>], application: &'a [Vec<u8>]) -> Classes<'a> {
         let platform = platform.iter().map(|file| (file, true));
         let all = platform.chain(application.iter().map(|file| (file, false)));
@@ -124,7 +124,7 @@ impl<'a> Classes<'a> {
         Fields::of_class(class, jvm, *is_privileged).unwrap()
     }
 
-    /// The layout of a class's superclass, if it has one.
+    /// Returns the layout of a class's superclass, if it has one.
     fn superclass(&self, name: &str, jvm: &Jvm) -> Option<Layout> {
         let (class, _) = &self.by_name[name];
         let superclass = text(class.super_name().unwrap()?);
@@ -134,7 +134,7 @@ impl<'a> Classes<'a> {
         })
     }
 
-    /// The names of classes, each with those of its instance fields.
+    /// Returns the names of classes, each with those of its instance fields.
     fn query(&self, of_platform: bool) -> String {
         let mut query = String::new();
         for (name, (class, is_privileged)) in &self.by_name {
@@ -158,8 +158,8 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// Compares what a JVM said of classes; returns how many sizes of instances were compared, and
-/// which classes have no instances, by reason.
+/// Compares the answers of a JVM about classes. Returns the number of compared sizes of instances,
+/// and the classes that do not have instances, by reason.
 fn compare<'t>(
     classes: &Classes<'_>,
     jvm: &Jvm,
@@ -225,7 +225,7 @@ fn classes_of_the_platform() {
             let (count, mut without) = compare(&classes, &jvm(jdk, options), &said);
             assert!(count > 5000, "{count}");
             without.remove("abstract");
-            // What Unsafe refuses, and what fails in its initializer.
+            // Unsafe refuses the former; the others fail in their initializers.
             assert_eq!(without.remove("IllegalAccessException"), Some(vec!["java/lang/Class"]));
             let failed: Vec<_> = without.values().flatten().collect();
             assert!(failed.len() < 20, "{without:?}");
@@ -233,8 +233,8 @@ fn classes_of_the_platform() {
     });
 }
 
-/// A tree of classes with all kinds of fields, events of Flight Recorder, and threads, whose
-/// superclass has contended fields.
+/// Returns the source of a tree of classes with all kinds of fields, of events of Flight Recorder,
+/// and of threads, whose superclass has contended fields.
 fn made_classes() -> String {
     let mut state = 7_u32;
     let mut random = |below: u32| {
@@ -256,7 +256,7 @@ fn made_classes() -> String {
             static class Made0 {}\n",
     );
     for class in 1..=400 {
-        // Rather deep than broad.
+        // The tree is deep rather than broad.
         let superclass = class - 1 - random(6.min(class));
         write!(source, "static class Made{class} extends Made{superclass} {{").unwrap();
         for field in 0..random(5) {

@@ -1,4 +1,4 @@
-//! Layouts of classes of which only the number and types of fields are known.
+//! Layouts of classes of which only the number and types of the fields are known.
 
 use super::{
     CONTENDED_PADDING_BYTES, FieldKind, Jvm, Layout, PACKED_FIELDS_SINCE, Placement, align,
@@ -13,7 +13,7 @@ const PRIMITIVES: [FieldKind; 4] = [EightBytes, FourBytes, TwoBytes, OneByte];
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FieldCounts {
     references: u32,
-    /// In the order of [`PRIMITIVES`].
+    /// The number of primitive fields, in the order of [`PRIMITIVES`].
     primitives: [u32; 4],
 }
 
@@ -37,8 +37,9 @@ impl FieldCounts {
 }
 
 impl Jvm {
-    /// The size of the object that stands for a class with such static fields: they are after the
-    /// fields of `java.lang.Class`, which take `own_bytes`, and fill no gaps.
+    /// Returns the size of the object that stands for a class with such static fields, in bytes.
+    /// The static fields are after the fields of `java.lang.Class`, which end at `own_bytes`, and
+    /// do not fill gaps.
     pub fn class_bytes(&self, own_bytes: u64, statics: &FieldCounts) -> u64 {
         let mut places = Placement { next: own_bytes, keeps_gaps: true, ..Placement::default() };
         places.add(Reference, statics.references, self);
@@ -48,13 +49,13 @@ impl Jvm {
 }
 
 impl Layout {
-    /// The layout of a class with this superclass and so many fields of its own.
+    /// Returns the layout of a class with this superclass and these numbers of own fields.
     #[must_use]
     pub fn with_counts(&self, jvm: &Jvm, fields: &FieldCounts) -> Self {
         let mut places = Placement::of(self);
         let is_packed = jvm.feature_version >= PACKED_FIELDS_SINCE;
         if !is_packed {
-            // One gap may be filled: that before the first field of eight bytes.
+            // Only the gap before the first field of eight bytes may be filled.
             places.gaps.clear();
             places.next = align(places.next, jvm.oop_bytes.into());
         }
@@ -73,8 +74,8 @@ impl Layout {
         }
     }
 
-    /// Makes instances as large as was found: smaller, or larger by no more than `most_bytes`, for
-    /// fields that are not known of.
+    /// Corrects the size of instances to the size that was found, which accounts for unknown
+    /// fields. It may be smaller, or larger by at most `most_bytes`; any other size is ignored.
     pub fn correct(&mut self, jvm: &Jvm, found_bytes: u64, most_bytes: u64) {
         let bytes = self.instance_bytes;
         if found_bytes == bytes || found_bytes > bytes.saturating_add(most_bytes) {
@@ -82,7 +83,7 @@ impl Layout {
         }
         let hidden_bytes = found_bytes.saturating_sub(bytes);
         self.end = if hidden_bytes == 0 || hidden_bytes >= CONTENDED_PADDING_BYTES {
-            // Nothing of a class below has room in it.
+            // Fields of subclasses do not fit into the gaps.
             self.gaps.clear();
             found_bytes
         } else {
@@ -108,7 +109,7 @@ impl Placement {
 mod tests {
     use super::*;
 
-    /// The size of an instance of the last of these classes.
+    /// Returns the size of an instance of the last of these classes.
     fn size(version: u32, header: u32, reference: u32, classes: &[&[FieldKind]]) -> u64 {
         let jvm = Jvm::new(version, header, reference, 8);
         let layout = classes.iter().fold(Layout::object(&jvm), |above, fields| {
@@ -117,7 +118,7 @@ mod tests {
         layout.instance_bytes()
     }
 
-    /// As `jcmd PID GC.class_histogram` of JDK 8, 17 and 25 shows them.
+    /// The sizes are those that `jcmd PID GC.class_histogram` of JDK 8, 17 and 25 shows.
     #[test]
     fn instances_are_laid_out_as_hotspot_does() {
         let string = [Reference, FourBytes, OneByte, OneByte];
@@ -131,7 +132,7 @@ mod tests {
         // The gap in the superclass is filled since JDK 15.
         assert_eq!(size(17, 12, 4, &[&[EightBytes], &[FourBytes]]), 24);
         assert_eq!(size(14, 12, 4, &[&[EightBytes], &[FourBytes]]), 32);
-        // Compact headers.
+        // With compact headers.
         assert_eq!(size(25, 8, 4, &[&[], &string]), 24);
         assert_eq!(size(25, 8, 4, &[&[], &[FourBytes, Reference]]), 16);
     }

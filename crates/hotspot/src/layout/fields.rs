@@ -5,7 +5,7 @@ use perk_classfile::{Attributes, ClassFile, ConstantPool, Error, access};
 use super::Jvm;
 use crate::annotations::annotations;
 
-/// What a field holds, or an array's element, as far as its place depends on it.
+/// The type of a field or of an array's element, as far as its place depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind {
     /// `boolean` or `byte`.
@@ -23,8 +23,8 @@ pub enum FieldKind {
 use FieldKind::{EightBytes, FourBytes, OneByte, Reference, TwoBytes};
 
 impl FieldKind {
-    /// The kind of a field descriptor (JVM specification 4.3.2), judged by its first byte; none if
-    /// that begins no descriptor of a field.
+    /// Returns the kind of a field descriptor (JVM specification 4.3.2), judged by its first byte;
+    /// `None` if no field descriptor begins with that byte.
     pub fn of_descriptor(descriptor: &[u8]) -> Option<Self> {
         Some(match descriptor.first()? {
             b'Z' | b'B' => OneByte,
@@ -36,7 +36,7 @@ impl FieldKind {
         })
     }
 
-    /// Its size, which is its alignment too.
+    /// Returns its size in bytes, which is also its alignment.
     pub fn bytes(self, jvm: &Jvm) -> u64 {
         match self {
             OneByte => 1,
@@ -50,17 +50,17 @@ impl FieldKind {
 
 /// The instance fields that a class has of its own.
 ///
-/// Collected from [`FieldKind`]s in the order of the class file; or read from one, which includes
-/// what cannot be seen otherwise.
+/// They are collected from [`FieldKind`]s in the order of the class file, or read from a class
+/// file, which includes fields that are not visible otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
-    /// Each with the number of its contention group, if it has one.
+    /// The kind of each field, with the number of its contention group, if it has one.
     list: Vec<(FieldKind, Option<usize>)>,
     group_count: usize,
     /// Whether the class as a whole is contended.
     is_contended: bool,
     is_abstract: bool,
-    /// Whether it is the class of all events of Flight Recorder.
+    /// Whether it is the root class of the events of Flight Recorder.
     is_event_root: bool,
 }
 
@@ -72,14 +72,14 @@ impl FromIterator<FieldKind> for Fields {
 }
 
 impl Fields {
-    /// Reads them from a class file, as it is before perk adds fields.
+    /// Reads the fields from a class file, as it is before perk adds fields.
     ///
-    /// `is_privileged` says whether the bootstrap or the platform class loader defines the class:
-    /// of such classes HotSpot heeds `@Contended`, and to some of them it adds fields.
+    /// `is_privileged` says whether the bootstrap or the platform class loader defines the class.
+    /// HotSpot respects `@Contended` only in such classes, and adds fields to some of them.
     ///
     /// # Errors
     ///
-    /// If the file does not name the class, a field or a field's descriptor.
+    /// Returns an error if the file does not name the class, a field or a field's descriptor.
     pub fn of_class(class: &ClassFile<'_>, jvm: &Jvm, is_privileged: bool) -> Result<Self, Error> {
         let contention = |attributes| match is_privileged {
             true => Contention::of(attributes, class.pool()),
@@ -113,18 +113,18 @@ impl Fields {
         Ok(fields)
     }
 
-    /// How many there are.
+    /// Returns the number of fields.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no fields.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// With the fields `startTime` and `duration`, which HotSpot's `jfrEventClassTransformer.cpp`
-    /// adds to classes of events that are not abstract.
+    /// Adds the fields `startTime` and `duration`, which HotSpot's `jfrEventClassTransformer.cpp`
+    /// adds to event classes that are not abstract.
     pub(super) fn with_event_fields(&self) -> Self {
         let mut fields = self.clone();
         fields.list.extend([(EightBytes, None); 2]);
@@ -147,8 +147,9 @@ impl Fields {
         self.group_count
     }
 
-    /// The fields of a contention group, or those in none, with their indexes, in the order in
-    /// which they are placed: the largest first, and references after or before all others.
+    /// Returns the fields of a contention group, or those in no group, with their indexes, in the
+    /// order in which they are placed: the largest first, and references after or before all
+    /// others.
     pub(super) fn in_order(
         &self,
         group: Option<usize>,
@@ -165,17 +166,17 @@ impl Fields {
     }
 }
 
-/// What the annotation `jdk.internal.vm.annotation.Contended` says.
+/// The contention that the annotation `jdk.internal.vm.annotation.Contended` declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Contention {
-    /// The field is in no group with others.
+    /// The field does not share a group with others.
     Alone,
     /// The index of the group's name in the constant pool.
     Group(u16),
 }
 
 impl Contention {
-    /// That of a class or field.
+    /// Returns the contention of a class or field.
     fn of(attributes: Attributes<'_>, pool: &ConstantPool<'_>) -> Option<Self> {
         let mut found = annotations(attributes, pool);
         let contended = found.find(|it| it.jvm_name() == Some(b"Contended"))?;
@@ -184,12 +185,12 @@ impl Contention {
     }
 }
 
-/// A pointer of the JVM.
+/// The kind of a pointer of the JVM.
 const POINTER: FieldKind = EightBytes;
 
-/// The fields that HotSpot adds after those of a class file: its `*_INJECTED_FIELDS`
-/// (`javaClasses.hpp`). Where they changed between 17, 21 and 25, the versions between those are
-/// not tested.
+/// Returns the fields that HotSpot adds after those of a class file: its `*_INJECTED_FIELDS`
+/// (`javaClasses.hpp`). They changed between JDK 17, 21 and 25; the versions in between are not
+/// tested.
 fn added_by_hotspot(class: &[u8], feature_version: u32) -> &'static [FieldKind] {
     match (class, feature_version) {
         // flags
