@@ -1,6 +1,6 @@
-//! `xtask bench`: what profiling costs, measured from outside and next to what the agent says of
-//! itself. `overhead` measures sampling, `exact` the counting and timing of every call and
-//! allocation. `readers` measures how fast files are read.
+//! `xtask bench`: the cost of profiling, measured from outside and next to the agent's own account.
+//! `overhead` measures sampling, `exact` the counting and timing of every call and allocation.
+//! `readers` measures the speed of reading files.
 
 mod child;
 mod programs;
@@ -26,21 +26,21 @@ const DEFAULT_ROUNDS: usize = 7;
 const USAGE: &str = "bench overhead|exact [--rounds N] [--only PROGRAM,...] [--jdk HOME], and of \
                      exact [--modes MODE,...]; bench readers [--mb N] [--rounds N] [--only FORM,...]";
 
-/// One run of each variant, in their order.
+/// One run of each variant, in the order of the variants.
 type Round = Vec<Run>;
 
 /// One run of a program.
 #[derive(Clone, Debug, Default)]
 struct Run {
     usage: Usage,
-    /// What the agent told, if it was there and its file says it.
+    /// The agent's accounting, if the agent was present and its file contains one.
     accounting: Option<Accounting>,
     file_bytes: u64,
-    /// What the program measured of itself.
+    /// The program's measurements of itself.
     timings: Vec<Timing>,
 }
 
-/// What an operation took.
+/// The measured cost of an operation.
 #[derive(Clone, Debug, PartialEq)]
 struct Timing {
     operation: String,
@@ -69,13 +69,13 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
 struct Options {
     rounds: usize,
     groups: Vec<String>,
-    /// Names of the exact engine's modes; empty means all.
+    /// The names of the exact engine's modes; empty means all.
     modes: Vec<String>,
     jdk: Option<PathBuf>,
 }
 
 impl Options {
-    /// Reads the options; without `--only`, `usual_groups` are measured.
+    /// Reads the options. Without `--only`, `usual_groups` are measured.
     fn parse(arguments: &[&str], usual_groups: &[&str]) -> Result<Self> {
         let groups = usual_groups.iter().map(|&it| it.to_owned()).collect();
         let mut options = Self { rounds: DEFAULT_ROUNDS, groups, modes: Vec::new(), jdk: None };
@@ -109,7 +109,7 @@ fn compare(options: &Options, comparison: &Comparison) -> Result<()> {
         None => jdk::compiler().clone(),
     };
     let work = tempfile::tempdir().context("cannot make a temporary folder")?;
-    // A copy, so that a build meanwhile does not change what is measured.
+    // A copy keeps a build during the measurement from changing the measured library.
     let so = work.path().join("libperk.so");
     fs::copy(agent::agent_so(), &so).context("cannot copy the agent")?;
     let mut programs = Vec::new();
@@ -126,7 +126,7 @@ fn compare(options: &Options, comparison: &Comparison) -> Result<()> {
     io::stdout().write_all(text.as_bytes()).context("cannot write to stdout")
 }
 
-/// A program about to be measured.
+/// A program that is to be measured.
 struct Bench<'a> {
     jdk: &'a Jdk,
     so: &'a Path,
@@ -137,7 +137,7 @@ struct Bench<'a> {
 impl Bench<'_> {
     fn rounds(&self, variants: &[Variant]) -> Result<Vec<Round>> {
         let name = self.program.name;
-        // Fills the caches of the system; not counted.
+        // These runs fill the system's caches, and are not counted.
         for variant in &variants[..2] {
             self.once(variant)?;
         }

@@ -1,6 +1,6 @@
-//! `xtask check`: what the workspace promises and the compiler does not hold it to.
+//! `xtask check`: rules of the workspace that the compiler does not enforce.
 //!
-//! A check returns one line for each broken promise, which says what to do about it.
+//! A check returns one line for each broken rule, with the way to repair it.
 
 mod agent;
 pub(crate) mod formats;

@@ -1,5 +1,5 @@
-//! `xtask conform`: programs made at random, under the original agent of JDK 8 and under perk, side
-//! by side. Calls and allocated objects of both must be what arithmetic says.
+//! `xtask conform`: programs generated at random, under the original agent of JDK 8 and under perk,
+//! side by side. Calls and allocated objects of both must equal the computed ones.
 
 mod combinations;
 
@@ -18,10 +18,10 @@ const FILE: &str = "o.txt";
 const USAGE: &str = "conform [--seeds N] [--from SEED] [--java8 COMMAND] [--jdk HOME], or conform \
                      combinations [--java8 COMMAND]";
 
-/// What is counted, by kind and place.
+/// The counts by kind and place.
 type Counts = BTreeMap<(String, String), u64>;
 
-/// What is asked of the agents, and how it is read and computed.
+/// A question to the agents: the options, and the functions that read and compute the answer.
 type Question = (
     &'static str,
     &'static str,
@@ -37,7 +37,7 @@ const QUESTIONS: [Question; 2] = [
 #[derive(Debug)]
 struct Options {
     seeds: std::ops::Range<u64>,
-    /// The words of a command that runs JDK 8's java.
+    /// The words of a command that runs JDK 8's `java`.
     java8: Option<Vec<String>>,
     jdk: Option<PathBuf>,
 }
@@ -62,12 +62,12 @@ impl Options {
     }
 }
 
-/// An agent that is asked.
+/// One of the compared agents.
 struct Side {
     name: String,
-    /// The words of the command that runs java, without the agent.
+    /// The words of the command that runs `java`, without the agent.
     java: Vec<String>,
-    /// The agent's option up to its own options.
+    /// The agent's option, up to the agent's own options.
     agent: String,
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// The words of a command that runs JDK 8's java.
+/// Returns the words of a command that runs JDK 8's `java`.
 fn java8(options: &Options) -> Result<Vec<String>> {
     let installed = || jdk::version(8).map(|jdk| vec![jdk.java().display().to_string()]);
     options
@@ -108,12 +108,12 @@ fn java8(options: &Options) -> Result<Vec<String>> {
         .context("no JDK 8: name a command that runs its java in the current folder with --java8")
 }
 
-/// Runs one program on both sides, prints a line on each question, and answers how many counts are
-/// wrong.
+/// Runs one program on both sides, and prints one line per question. Returns the number of wrong
+/// counts.
 fn compare(program: &RandomProgram, sides: &[Side]) -> Result<usize> {
     let work = tempfile::tempdir().context("cannot make a temporary folder")?;
     let classes = fixture::compile_text_for(8, &program.class, &program.source);
-    // JDK 8 may see this folder alone.
+    // The command of JDK 8 may have access to this folder only.
     for class in fs::read_dir(classes)? {
         let class = class?;
         fs::copy(class.path(), work.path().join(class.file_name()))?;
@@ -143,7 +143,7 @@ fn compare(program: &RandomProgram, sides: &[Side]) -> Result<usize> {
     Ok(faults)
 }
 
-/// Runs a program to its end, and reads the file.
+/// Runs a program to its end, and reads its file.
 fn record(side: &Side, options: &str, program: &RandomProgram, work: &Path) -> Result<Recording> {
     let [java, words @ ..] = &side.java[..] else { bail!("no command") };
     let output = Command::new(java)
@@ -161,7 +161,7 @@ fn record(side: &Side, options: &str, program: &RandomProgram, work: &Path) -> R
     Recording::read(&bytes).map_err(anyhow::Error::msg)
 }
 
-/// What is not as expected, a line each.
+/// Returns the differences from the expected counts, one line each.
 fn wrong(found: &Counts, expected: &Counts) -> Vec<String> {
     let mut lines = Vec::new();
     for (key, count) in expected {

@@ -1,6 +1,6 @@
-//! `xtask fuzz`: what reads foreign bytes, on files broken at random or on the files of a folder. A
-//! reader may refuse what it is given; it must not panic, hang, or take memory that the file does not
-//! have.
+//! `xtask fuzz`: the code that reads foreign bytes, on files broken at random or on the files of a
+//! folder. A reader may refuse its input. It must not panic, hang, or take more memory than the
+//! file justifies.
 
 mod class;
 mod targets;
@@ -18,15 +18,15 @@ use perk_testkit::{fixture, workspace};
 
 use targets::Target;
 
-/// Larger files are no seeds: the time is better spent on more cases.
+/// The limit of the size of seeds. The time is better spent on more cases than on larger files.
 const SEED_LIMIT_BYTES: u64 = 64 * 1024;
-/// A case that takes longer is a fault.
+/// The time limit of a case. A longer case is a fault.
 const CASE_LIMIT: Duration = Duration::from_secs(10);
-/// The process may grow by so much in a case.
+/// The number of bytes by which the process may grow in a case.
 const GROWTH_LIMIT_BYTES: u64 = 1 << 30;
 const USAGE: &str = "fuzz [TARGET] [--seconds N] [--seed N], or fuzz [TARGET] --corpus FILE|DIR";
 
-/// What option strings are made of.
+/// The parts of option strings.
 const OPTIONS: [&str; 4] = [
     "cpu=samples,interval=500us,depth=64,thread=y,cutoff=0.01,format=b,idsize=4,version=1.0.1",
     "cpu=times,timing=exact,clock=wall,include=a.B:c.*,exclude=x.Y.z,max-nodes=8m,lineno=n",
@@ -59,7 +59,7 @@ impl<'a> Arguments<'a> {
         Ok(Self { target, time: Duration::from_secs(seconds), seed, corpus })
     }
 
-    /// The target that is named, or each.
+    /// Returns the target that is named, or all targets.
     fn targets(&self) -> Result<Vec<Target>> {
         let is_chosen = |target: &Target| self.target.is_none_or(|name| name == target.name());
         let chosen: Vec<Target> = Target::all().filter(is_chosen).collect();
@@ -73,7 +73,7 @@ impl<'a> Arguments<'a> {
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     let arguments = Arguments::parse(arguments)?;
     let targets = arguments.targets()?;
-    // A panic is shown with its case.
+    // A panic is printed together with its case instead.
     panic::set_hook(Box::new(|_| {}));
     match arguments.corpus {
         Some(corpus) => replay(&targets, corpus),
@@ -123,7 +123,7 @@ fn break_at_random(targets: &[Target], arguments: &Arguments<'_>) -> Result<()> 
     Ok(())
 }
 
-/// The bytes of some commands.
+/// Returns the bytes of some commands.
 fn commands() -> Vec<u8> {
     [
         Command::AllocSites { flags: 3, cutoff: 0.1 },
@@ -138,7 +138,7 @@ fn commands() -> Vec<u8> {
     .concat()
 }
 
-/// A file, or all files below a folder, of at most so many bytes.
+/// Returns a file, or all files below a folder, of at most `limit_bytes` bytes.
 fn files(path: &Path, limit_bytes: u64) -> Result<Vec<PathBuf>> {
     let metadata = fs::metadata(path).with_context(|| path.display().to_string())?;
     if !metadata.is_dir() {
@@ -152,7 +152,7 @@ fn files(path: &Path, limit_bytes: u64) -> Result<Vec<PathBuf>> {
     Ok(nested.concat())
 }
 
-/// The content of all files below a folder that are small enough.
+/// Returns the content of all files below a folder that are small enough.
 fn contents(folder: &Path) -> Result<Vec<Vec<u8>>> {
     let files = files(folder, SEED_LIMIT_BYTES)?;
     ensure!(!files.is_empty(), "no files in {}", folder.display());
@@ -177,7 +177,7 @@ fn fuzz(target: Target, seeds: &[Vec<u8>], arguments: &Arguments<'_>) -> Result<
     Ok(count)
 }
 
-/// What is wrong with a target's work on a case.
+/// Returns the fault of a target's work on a case.
 fn fault_of(target: Target, bytes: &[u8]) -> Option<String> {
     let before = resident_bytes();
     let started = Instant::now();
@@ -195,7 +195,7 @@ fn fault_of(target: Target, bytes: &[u8]) -> Option<String> {
     }
 }
 
-/// A seed with a few things broken, or now and then bytes of no seed at all.
+/// Returns a seed with a few changes, or occasionally bytes of no seed at all.
 fn case(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     let mut bytes = match random.below(50) {
         0 => (0..random.below(300)).map(|_| random.next() as u8).collect(),
@@ -241,7 +241,7 @@ fn case(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// What of the process is in memory.
+/// Returns the number of the process's bytes that are in memory.
 fn resident_bytes() -> u64 {
     const PAGE_BYTES: u64 = 4096;
     let text = fs::read_to_string("/proc/self/statm").unwrap_or_default();
@@ -249,7 +249,7 @@ fn resident_bytes() -> u64 {
     pages * PAGE_BYTES
 }
 
-/// Xorshift: the same cases for the same seed.
+/// A xorshift generator: the same seed gives the same cases.
 struct Random(u64);
 
 impl Random {

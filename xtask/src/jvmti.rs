@@ -22,7 +22,7 @@ pub(crate) fn generate(java_home: &Path) -> Result<()> {
     fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The text as rustfmt, with the workspace's settings, has it.
+/// Returns the text as formatted by rustfmt with the workspace's settings.
 fn formatted(text: &str) -> Result<String> {
     let mut rustfmt = Command::new("rustfmt")
         .args(["--edition", "2024", "--config-path"])
@@ -32,7 +32,7 @@ fn formatted(text: &str) -> Result<String> {
         .spawn()
         .context("cannot start rustfmt")?;
     let mut input = rustfmt.stdin.take().context("rustfmt has no input")?;
-    // rustfmt reads all of its input before it writes, so this cannot block for good.
+    // rustfmt reads all of its input before it writes, so this cannot block forever.
     input.write_all(text.as_bytes()).context("cannot write to rustfmt")?;
     drop(input);
     let output = rustfmt.wait_with_output().context("cannot read from rustfmt")?;

@@ -1,4 +1,4 @@
-//! `xtask readers`: heap dumps of perk's agent, read by others' tools. Each must find as many objects
+//! `xtask readers`: heap dumps of perk's agent, read by other tools. Each must find as many objects
 //! of each class as perk does.
 
 use std::collections::BTreeMap;
@@ -13,14 +13,14 @@ use perk_testkit::{JavaRun, jdk};
 
 const USAGE: &str = "readers [--visualvm JAR] [--slurp PROGRAM]";
 const FILE: &str = "o.hprof";
-/// Files of `format=p` have tags that VisualVM does not take.
+/// Files of `format=p` have tags that VisualVM does not accept.
 const OPTIONS: [&str; 2] = ["heap=dump,format=b", "heap=all,format=b,depth=8,cpu=samples"];
 const COUNTS_SOURCE: &str = include_str!("readers/VisualVmCounts.java");
 
-/// Objects by class.
+/// The number of objects by class.
 type Counts = BTreeMap<String, u64>;
 
-/// Others' tools.
+/// The other tools.
 #[derive(Debug)]
 enum Reader {
     /// VisualVM's library, `org-graalvm-visualvm-lib-jfluid-heap.jar` of Debian's package `visualvm`.
@@ -48,7 +48,7 @@ impl Reader {
 /// Runs the check.
 ///
 /// # Errors
-/// What differs; or that no reader is there.
+/// The difference; or that there is no reader.
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     let mut readers = Vec::new();
     let mut arguments = arguments.iter();
@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// What perk's own reader finds.
+/// Returns the counts of perk's own reader.
 fn perk(file: &Path) -> Result<Counts> {
     let (_, mut stream) = Stream::new(BufReader::new(File::open(file)?))?;
     let (mut names, mut classes, mut counts) = (BTreeMap::new(), BTreeMap::new(), Counts::new());
@@ -142,7 +142,7 @@ fn slurp(program: &Path, file: &Path, folder: &Path) -> Result<Counts> {
     Ok(counts)
 }
 
-/// What a command prints, if it succeeds.
+/// Returns the output of a command, if it succeeds.
 fn output(command: &mut Command) -> Result<String> {
     let output = command.stdin(Stdio::null()).output().with_context(|| format!("{command:?}"))?;
     let told = String::from_utf8_lossy(&output.stderr);
@@ -150,7 +150,7 @@ fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// The first class that is counted in two ways.
+/// Returns the first class whose counts differ.
 fn difference(expected: &Counts, found: &Counts) -> String {
     let classes = expected.keys().chain(found.keys());
     let of = |counts: &Counts, class: &str| counts.get(class).copied().unwrap_or(0);

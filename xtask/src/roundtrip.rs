@@ -1,7 +1,7 @@
-//! `xtask roundtrip-jdk`: the classes of a JDK, read and written, and linked with probes.
+//! `xtask roundtrip-jdk`: the classes of a JDK are read and written, and linked with probes.
 //!
-//! The probes are those that the agent places, and call the helper class that it carries. What is
-//! tried here with whole JDKs, the tests of `perk-instrument` try with java.base.
+//! The probes are those that the agent places, and call the helper class that it carries. This
+//! command uses whole JDKs; the tests of `perk-instrument` do the same with java.base.
 
 #[path = "../../crates/instrument/tests/support/mod.rs"]
 mod support;
@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Does everything with classes, and tells of it on stderr. Returns how many failures it told of.
+/// Runs all steps on classes, and reports on stderr. Returns the number of reported failures.
 fn round_trip(jdk: &Jdk, classes: &[Class]) -> Result<usize> {
     let bytes: usize = classes.iter().map(|class| class.bytes.len()).sum();
     let (version, count) = (jdk.version, classes.len());
@@ -76,7 +76,7 @@ fn each(
     Ok(failed.len())
 }
 
-/// Tells how long something took with so many classes.
+/// Prints the CPU time of an action on `class_count` classes.
 fn timed<T>(what: &str, class_count: usize, action: impl FnOnce() -> T) -> Result<T> {
     let start = cpu_time()?;
     let result = action();

@@ -1,5 +1,5 @@
-//! `xtask soak`: programs that do much with the JVM, under perk for as long as is asked for, with
-//! Flight Recorder on and the Vector API there. They must print what they print without perk.
+//! `xtask soak`: programs that use much of the JVM, under perk for a requested time, with Flight
+//! Recorder on and the Vector API available. Their output must be the same as without perk.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ const USAGE: &str = "soak [--seconds N] [--jdk HOME]";
 const DEFAULT_SECONDS: u64 = 300;
 const VECTORS: &str = "jdk.incubator.vector";
 const FILE: &str = "o.hprof";
-/// A program takes no longer, also where the machine does other things.
+/// The time limit of a program, with room for other load on the machine.
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// What is asked of perk, in turns.
+/// The options of perk, in turns.
 const OPTIONS: [&str; 6] = [
     "heap=sites",
     "heap=all",
@@ -50,9 +50,9 @@ const PROGRAMS: [(&str, &[&str]); 6] = [
     ("AllocationKinds", &["2000"]),
     ("CallCounts", &["3000"]),
 ];
-/// Where there is a compiler.
+/// A program for JDKs with a compiler.
 const WITH_COMPILER: (&str, &[&str]) = ("CompileInProcess", &["100"]);
-/// Those of JDK 21 and later.
+/// A program for JDK 21 and later.
 const WITH_VIRTUAL_THREADS: (&str, &[&str]) = ("VirtualParked", &["5000"]);
 const WITH_VECTORS: (&str, &[&str]) = ("DotProduct", &[]);
 
@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     }
     let begin = Instant::now();
     let (mut out, mut run_count) = (std::io::stdout(), 0);
-    // Numbers that have no common divisor: each meets each.
+    // The lengths of the lists share no divisor, so each option meets each way.
     while begin.elapsed() < Duration::from_secs(seconds) {
         for program in &programs {
             let (options, way) = (OPTIONS[run_count % OPTIONS.len()], WAYS[run_count % WAYS.len()]);
@@ -95,7 +95,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// A program on a JVM, and what it does without perk.
+/// A program on a JVM, and its behaviour without perk.
 struct Program {
     name: String,
     run: JavaRun,
@@ -133,8 +133,8 @@ fn programs_of(jdk: &Jdk, vectors: &Path) -> Result<Vec<Program>> {
     programs.collect()
 }
 
-/// A program's output without the numbers of its lambdas' classes: they tell how many the threads of
-/// Flight Recorder had made before.
+/// Returns a program's output without the numbers of its lambdas' classes. These depend on how many
+/// the threads of Flight Recorder created before.
 fn without_numbers(text: &str) -> String {
     let mut parts = text.split("$$Lambda$");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -144,7 +144,7 @@ fn without_numbers(text: &str) -> String {
 }
 
 impl Program {
-    /// Runs it under perk.
+    /// Runs the program under perk.
     fn run(&self, way: &[&str], options: &str) -> Result<()> {
         let run = way.iter().fold(self.run.clone(), |run, flag| run.jvm_arg(flag));
         let outcome = run.agent(&format!("{options},format=p,file={FILE}")).run();

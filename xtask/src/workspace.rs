@@ -1,4 +1,4 @@
-//! Where the workspace is, and what cargo knows of it.
+//! The place of the workspace, and cargo's information about it.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -11,19 +11,19 @@ use serde_json::Value;
 /// The platform whose dependencies count: the agent is built for Linux.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
 
-/// The folder of the workspace's `Cargo.toml`.
+/// Returns the folder of the workspace's `Cargo.toml`.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
 }
 
-/// The cargo that runs this program, in the workspace's folder.
+/// Returns the cargo that runs this program, in the workspace's folder.
 pub(crate) fn cargo() -> Command {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root());
     cargo
 }
 
-/// What a package is to the one that depends on it.
+/// The role of a package for the one that depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Part of the package itself.
@@ -47,15 +47,15 @@ impl Kind {
 /// A package of the workspace or of a registry.
 #[derive(Debug, Default)]
 pub(crate) struct Package {
-    /// Its name.
+    /// The package's name.
     pub(crate) name: String,
-    /// Whether the compiler loads it, which keeps it out of what is built.
+    /// Whether the compiler loads the package, which keeps it out of the build's results.
     pub(crate) is_proc_macro: bool,
-    /// The C library that it says it links.
+    /// The C library that the package declares to link.
     pub(crate) links: Option<String>,
-    /// The root files of its libraries and programs.
+    /// The root files of the package's libraries and programs.
     pub(crate) roots: Vec<PathBuf>,
-    /// What it depends on directly, on [`PLATFORM`]: identifier and kind.
+    /// The direct dependencies on [`PLATFORM`]: identifier and kind.
     pub(crate) dependencies: Vec<(String, Kind)>,
 }
 
@@ -66,12 +66,12 @@ pub(crate) struct Metadata {
     pub(crate) packages: BTreeMap<String, Package>,
     /// The identifiers of the workspace's own packages.
     pub(crate) members: Vec<String>,
-    /// Where cargo puts what it builds.
+    /// The folder for cargo's build results.
     pub(crate) target_directory: PathBuf,
 }
 
 impl Metadata {
-    /// Asks cargo.
+    /// Runs `cargo metadata`.
     pub(crate) fn load() -> Result<Self> {
         let output = cargo()
             .args(["metadata", "--format-version", "1", "--filter-platform", PLATFORM])
@@ -83,7 +83,7 @@ impl Metadata {
         Ok(Self::from_json(&json))
     }
 
-    /// The package of the workspace that has this name.
+    /// Returns the package of the workspace that has this name.
     pub(crate) fn member(&self, name: &str) -> Result<&Package> {
         self.members
             .iter()

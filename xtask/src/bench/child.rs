@@ -1,5 +1,5 @@
-//! One measured run: a process of its own starts the program and waits for it, so that the
-//! kernel's account of its children is the program's alone, and exact.
+//! One measured run. A separate process starts the program and waits for it, so the kernel's
+//! account of its children covers only the program, and is exact.
 
 use std::ffi::OsStr;
 use std::io::Write as _;
@@ -13,23 +13,23 @@ use nix::sys::resource::{UsageWho, getrusage};
 /// The subcommand of `xtask bench` that measures one run.
 pub(super) const CHILD: &str = "child";
 
-/// Options that a JVM takes from the environment would be measured too.
+/// The variables from which a JVM takes options, which would be measured too.
 const REMOVED_VARIABLES: [&str; 4] =
     ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "_JAVA_HPROF_OPTIONS"];
 
-/// What a program used.
+/// The resources that a program used.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Usage {
-    /// CPU time in user and system mode.
+    /// The CPU time in user and system mode.
     pub(super) cpu_s: f64,
-    /// From its start to its end.
+    /// The time from the program's start to its end.
     pub(super) wall_s: f64,
-    /// The most memory it held at once.
+    /// The most memory that the program held at once.
     pub(super) peak_rss_bytes: f64,
 }
 
 impl Usage {
-    /// The line that the measuring process prints.
+    /// Returns the line that the measuring process prints.
     fn to_text(self) -> String {
         format!("{} {} {}", self.cpu_s, self.wall_s, self.peak_rss_bytes)
     }
@@ -55,7 +55,7 @@ pub(super) fn measure(command: &[impl AsRef<OsStr>]) -> Result<Usage> {
         .context("the measuring process printed no numbers")
 }
 
-/// The measuring process: runs the command, and prints what it used.
+/// Runs a command as the measuring process, and prints the resources that it used.
 pub(super) fn run(command: &[&str]) -> Result<()> {
     let [program, arguments @ ..] = command else { bail!("no command to measure") };
     let start = Instant::now();

@@ -11,9 +11,9 @@ use crate::workspace;
 /// The groups of programs that `--only` names.
 pub(super) const GROUPS: [&str; 4] = ["javac", "hello", "idle", "micro"];
 
-/// How many threads do nothing.
+/// The number of threads that do nothing.
 const IDLE_THREADS: &str = "200";
-/// Steps of `java/bench/Idle.java` for some three seconds of CPU time.
+/// The number of steps of `java/bench/Idle.java` for about three seconds of CPU time.
 const STEPS: &str = "3000";
 const SLEEP_MS: &str = "3000";
 
@@ -21,23 +21,24 @@ const SLEEP_MS: &str = "3000";
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     pub(super) name: &'static str,
-    /// What it does, for the report.
+    /// The program's work, for the report.
     pub(super) about: String,
     /// The arguments of `java`.
     pub(super) arguments: Vec<String>,
-    /// How many rounds it takes: a short program takes more.
+    /// The number of rounds. A short program takes more.
     pub(super) rounds: usize,
-    /// The file where it writes what it measured of itself.
+    /// The file to which the program writes its measurements of itself.
     pub(super) timings: Option<PathBuf>,
 }
 
-/// The programs of a group, run by `jdk`, with files in `work`.
+/// Returns the programs of a group, run by `jdk`, with files in `work`.
 pub(super) fn of(group: &str, jdk: &Jdk, work: &Path, rounds: usize) -> Result<Vec<Program>> {
     match group {
         "javac" => {
             let usual = javac(jdk, work, rounds)?;
-            // Which methods the optimizing compiler compiles, and when, differs from run to run:
-            // most of the spread. Without it a cost of one percent can be seen.
+            // The methods that the optimizing compiler compiles, and the times at which it does,
+            // differ from run to run. This is most of the spread. Without it a cost of one percent
+            // is visible.
             let mut steady = usual.clone();
             steady.name = "javac, C1 only";
             steady.about += ", without the JVM's optimizing compiler (-XX:TieredStopAtLevel=1)";
@@ -85,7 +86,7 @@ pub(super) fn of(group: &str, jdk: &Jdk, work: &Path, rounds: usize) -> Result<V
     }
 }
 
-/// The JDK's compiler as it compiles itself, started as `tools/demo.sh` does.
+/// Returns the JDK's compiler as it compiles itself, started in the same way as by `tools/demo.sh`.
 fn javac(jdk: &Jdk, work: &Path, rounds: usize) -> Result<Program> {
     let version = jdk.version;
     ensure!(jdk.has_javac, "no javac in {}: use --only hello,idle", jdk.home.display());
@@ -142,7 +143,7 @@ fn find_java(folder: &Path, files: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// The arguments that start a program of `java/bench`.
+/// Returns the arguments that start a program of `java/bench`.
 fn java_bench(arguments: &[&str]) -> Vec<String> {
     let folder = workspace::root().join("java");
     let bench = ["Hello", "Idle", "Micro"].map(|name| format!("bench/{name}.java"));

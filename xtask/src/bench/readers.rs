@@ -1,5 +1,5 @@
-//! `xtask bench readers`: how fast files are read, measured on generated ones. One line of [`FORMS`]
-//! is one form: who writes its file, and who reads it.
+//! `xtask bench readers`: the speed of reading files, measured on generated ones. One line of
+//! [`FORMS`] is one form: its generator and its reader.
 
 mod collapsed;
 mod fields;
@@ -21,16 +21,16 @@ use super::statistics::Spread;
 
 const DEFAULT_MB: u64 = 320;
 const DEFAULT_ROUNDS: usize = 3;
-/// The subcommand of `bench readers` that reads one file, in a process of its own.
+/// The subcommand of `bench readers` that reads one file, in a separate process.
 const READ: &str = "--read";
 
 const USAGE: &str = "bench readers [--mb N] [--rounds N] [--only FORM,...]";
 
 /// A form of files.
 struct Form {
-    /// Its name for `--only`.
+    /// The name for `--only`.
     name: &'static str,
-    /// Writes a file of about so many bytes.
+    /// Writes a file of about `bytes` bytes.
     generate: fn(out: &mut dyn Write, bytes: u64) -> io::Result<()>,
     read: fn(file: File) -> Result<Profile>,
 }
@@ -71,7 +71,7 @@ pub(super) fn run(arguments: &[&str]) -> Result<()> {
         let profile = (form.read)(File::open(path)?)?;
         let is_read = profile.traces().len() > 1 || profile.field_accesses().is_some();
         ensure!(is_read, "nothing was read");
-        // Giving the memory back is no part of reading.
+        // Freeing the memory is not a part of reading.
         mem::forget(profile);
         return Ok(());
     }
@@ -100,7 +100,7 @@ pub(super) fn run(arguments: &[&str]) -> Result<()> {
     io::stdout().write_all(text.as_bytes()).context("cannot write to stdout")
 }
 
-/// Writes a file of `form`, of about so many MB; its true size.
+/// Writes a file of `form`, of about `mb` MB. Returns its actual size in bytes.
 fn generate(form: &Form, path: &Path, mb: u64) -> Result<u64> {
     let wrong = || format!("cannot write {}", path.display());
     let mut out = BufWriter::new(File::create(path).with_context(wrong)?);
@@ -113,7 +113,7 @@ fn generate(form: &Form, path: &Path, mb: u64) -> Result<u64> {
 struct Options {
     mb: u64,
     rounds: usize,
-    /// Names of forms; empty means all.
+    /// The names of forms; empty means all.
     only: Vec<String>,
 }
 
@@ -166,7 +166,7 @@ mod tests {
             let profile = (form.read)(File::open(&path).unwrap()).unwrap();
             let records = profile.field_accesses().map_or(0, |accesses| accesses.rows().len());
             assert!(profile.traces().len().max(records) > 100, "{}", form.name);
-            // A recording has events that are no part of a profile, which is noted.
+            // A recording has events that are not part of a profile, and a note reports them.
             assert!(profile.notes.is_empty() || form.name == "jfr", "{:?}", profile.notes);
         }
     }

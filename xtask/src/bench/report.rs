@@ -23,7 +23,7 @@ again` they are against `none`, which is the measurement's own noise. CPU time i
 time of the whole process as the kernel counts it, peak RSS its largest resident memory.
 ";
 
-/// What was measured, where and when.
+/// Returns the heading: the measured programs and options, the machine and the date.
 pub(super) fn heading(jdk: &Jdk, comparison: &Comparison) -> String {
     let read = |file| fs::read_to_string(file).unwrap_or_default();
     let release = read(jdk.home.join("release"));
@@ -56,14 +56,14 @@ pub(super) fn heading(jdk: &Jdk, comparison: &Comparison) -> String {
     text
 }
 
-/// The value behind `name` and the separator in a file of such lines.
+/// Returns the value after `name` and the separator in a file of such lines.
 fn value(text: &str, name: &str, separator: char) -> String {
     let lines = text.lines().filter_map(|line| line.split_once(separator));
     let mut values = lines.filter(|(key, _)| key.trim() == name);
     values.next().map_or_else(String::new, |(_, value)| value.trim().trim_matches('"').to_owned())
 }
 
-/// The tables of one program.
+/// Returns the tables of one program.
 pub(super) fn program(program: &Program, comparison: &Comparison, rounds: &[Round]) -> String {
     let mut text = format!("### {}\n\n", program.name);
     let mut about = program.about.clone();
@@ -84,7 +84,7 @@ pub(super) fn program(program: &Program, comparison: &Comparison, rounds: &[Roun
 
 const TEXT: &str = "a String takes any text";
 
-/// The costs as seen from outside.
+/// Returns the table of the costs as seen from outside.
 fn outside(variants: &[Variant], rounds: &[Round]) -> String {
     let mut table = head(&[
         "",
@@ -124,7 +124,7 @@ fn outside(variants: &[Variant], rounds: &[Round]) -> String {
     table
 }
 
-/// The agent's own account.
+/// Returns the table of the agent's own account.
 fn inside(comparison: &Comparison, rounds: &[Round]) -> String {
     let Comparison { variants, columns } = comparison;
     let mut names = vec!["", "CPU more, ms", "file KiB"];
@@ -153,7 +153,7 @@ fn inside(comparison: &Comparison, rounds: &[Round]) -> String {
     table
 }
 
-/// What the program measured of itself.
+/// Returns the table of the program's measurements of itself.
 fn operations(variants: &[Variant], rounds: &[Round]) -> String {
     let first = rounds.first().and_then(|round| round.first());
     let names: Vec<&str> =
@@ -174,9 +174,9 @@ fn operations(variants: &[Variant], rounds: &[Round]) -> String {
     table
 }
 
-/// The runs of a round that variant `index` is compared with.
+/// Returns the runs of a round with which variant `index` is compared.
 fn bases<'a>(variants: &[Variant], round: &'a Round, index: usize) -> Vec<&'a Run> {
-    // The last run without perk is compared with the first.
+    // The last run without perk is itself compared with the first.
     let is_perk = variants[index].options.is_some();
     let is_base = |at: usize| variants[at].options.is_none() && (is_perk || at < index);
     round.iter().enumerate().filter(|(at, _)| is_base(*at)).map(|(_, run)| run).collect()
@@ -197,7 +197,7 @@ fn paired(
     }))
 }
 
-/// The first two lines of a table.
+/// Returns the first two lines of a table.
 fn head(names: &[&str]) -> String {
     row(names) + &row(&vec!["---"; names.len()])
 }

@@ -1,6 +1,6 @@
 //! Medians and spreads.
 
-/// The middle and the ends of some numbers.
+/// The median and the extremes of some numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Spread {
     pub(super) median: f64,
@@ -9,7 +9,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// The spread of `values`; not a number if there are none.
+    /// Returns the spread of `values`; not a number if there are none.
     pub(super) fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -21,7 +21,7 @@ impl Spread {
         Self { median: f64::midpoint(values[lower], values[upper]), min, max }
     }
 
-    /// `median (min–max)`, with so many decimals.
+    /// Returns `median (min–max)`, with `decimals` decimals.
     pub(super) fn text(self, decimals: usize) -> String {
         let Self { median, min, max } = self;
         format!("{median:.decimals$} ({min:.decimals$} to {max:.decimals$})")

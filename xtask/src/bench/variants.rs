@@ -1,4 +1,4 @@
-//! What is compared: the ways in which each program is run.
+//! The variants that are compared: the ways in which each program is run.
 
 use anyhow::{Result, ensure};
 use perk_profile::Accounting;
@@ -7,7 +7,7 @@ use perk_profile::Accounting;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Variant {
     pub(super) name: &'static str,
-    /// The agent's options; without them the program runs without perk.
+    /// The agent's options. Without them, the program runs without perk.
     pub(super) options: Option<&'static str>,
 }
 
@@ -16,22 +16,22 @@ pub(super) struct Variant {
 pub(super) struct Column {
     pub(super) name: &'static str,
     pub(super) of: fn(&Accounting) -> u64,
-    /// How much of the number is 1 in the table.
+    /// The amount of the number that the table shows as 1.
     pub(super) unit: f64,
     pub(super) decimals: usize,
 }
 
-/// What a report compares.
+/// The runs and numbers that a report compares.
 pub(super) struct Comparison {
-    /// In their order in the tables. The first and the last are without perk.
+    /// The variants in their order in the tables. The first and the last are without perk.
     pub(super) variants: Vec<Variant>,
-    /// What the table of the agent's own account shows.
+    /// The columns of the table of the agent's own account.
     pub(super) columns: Vec<Column>,
 }
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// What every engine tells of itself.
+/// The numbers that every engine reports.
 const COMMON: [Column; 5] = [
     column("perk_cpu_ns, ms", |it| it.perk_cpu_ns, 1e6, 1),
     column("process_cpu_ns, s", |it| it.process_cpu_ns, 1e9, 3),
@@ -55,7 +55,7 @@ const EXACT: [Column; 5] = [
     column("instrument_cpu_ns, ms", |it| it.instrument_cpu_ns, 1e6, 1),
 ];
 
-/// The exact engine's modes, with sampling beside them.
+/// The exact engine's modes, together with sampling.
 const MODES: [Variant; 11] = [
     with("samples", "cpu=samples,format=p"),
     with("times-none", "cpu=times,timing=none,format=p"),
@@ -71,7 +71,7 @@ const MODES: [Variant; 11] = [
 ];
 
 impl Comparison {
-    /// Of sampling at its usual interval and at a short one.
+    /// Returns the comparison of sampling at its usual interval and at a short one.
     pub(super) fn sampling() -> Self {
         let perk = [
             with(
@@ -83,7 +83,7 @@ impl Comparison {
         Self::new(&perk, &SAMPLING)
     }
 
-    /// Of the modes so named, or of all if none is.
+    /// Returns the comparison of the modes with these names, or of all if there are no names.
     pub(super) fn exact(names: &[String]) -> Result<Self> {
         for name in names {
             let known = MODES.iter().any(|mode| mode.name == name);

@@ -1,4 +1,4 @@
-//! What the agent brings into the program that it profiles: its dependencies, size and symbols.
+//! The agent's effect on the program that it profiles: its dependencies, size and symbols.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,10 +15,10 @@ const LIST: &str = "xtask/agent-deps.txt";
 
 const MAX_BYTES: u64 = 2 * 1024 * 1024;
 
-/// The symbols that a JVM looks for; everything else stays inside, where it cannot clash.
+/// The symbols that a JVM looks for. All other symbols are not exported, so that they cannot clash.
 const ENTRY_POINTS: &[&str] = &["Agent_OnLoad", "Agent_OnAttach", "Agent_OnUnload"];
 
-/// Crates, and beginnings of crates' names, that have no place in another program's process.
+/// Crates, and prefixes of crate names, that do not belong in another program's process.
 const REFUSED: &[(&str, &str)] = &[
     ("tokio", "an async runtime"),
     ("async-", "an async runtime"),
@@ -30,7 +30,7 @@ const REFUSED: &[(&str, &str)] = &[
 /// Crates that build C, C++ or bindings to them.
 const C_BUILDERS: &[&str] = &["cc", "cmake", "bindgen", "autotools", "pkg-config"];
 
-/// Compares what the agent is made of with the committed list.
+/// Compares the agent's dependencies with the committed list.
 pub(super) fn check_deps(metadata: &Metadata) -> Result<Vec<String>> {
     let tree = linked(metadata, metadata.member(AGENT)?);
     let path = workspace::root().join(LIST);
@@ -43,7 +43,7 @@ pub(super) fn check_deps(metadata: &Metadata) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Builds the agent as it is shipped, and looks at its size and at what it exports.
+/// Builds the agent as it is shipped, and checks its size and its exported symbols.
 pub(super) fn check_size(metadata: &Metadata) -> Result<Vec<String>> {
     let status = workspace::cargo()
         .args(["build", "--quiet", "--release", "--package", AGENT])
@@ -58,8 +58,8 @@ pub(super) fn check_size(metadata: &Metadata) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// What is linked into a package. A procedural macro is part of the compiler, and so is all that
-/// it needs.
+/// Returns the packages that are linked into a package. A procedural macro is part of the compiler,
+/// and so is everything that it needs.
 fn linked<'m>(metadata: &'m Metadata, package: &'m Package) -> Vec<&'m Package> {
     let mut seen = BTreeSet::new();
     let mut tree = Vec::new();

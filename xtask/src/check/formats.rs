@@ -11,7 +11,7 @@ const FOLDER: &str = "docs/formats";
 const BEGIN: &str = "<!-- The tables are those of `cargo run -p xtask -- formats`. -->\n";
 const END: &str = "<!-- End of the tables. -->\n";
 
-/// Compares the tables of the page with the registry, and looks for the page of each format.
+/// Compares the tables of the page with the registry, and checks that each format has a page.
 pub(super) fn check(_metadata: &Metadata) -> Result<Vec<String>> {
     let mut pages = FORMATS.map(|format| format.facts().page).to_vec();
     pages.dedup();
@@ -36,7 +36,7 @@ fn read() -> Result<String> {
     fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// The text of a page with the tables in their place.
+/// Returns the text of a page with the tables in their place.
 fn with_tables(page: &str) -> Result<String> {
     let parts = page
         .split_once(BEGIN)

@@ -1,4 +1,5 @@
-//! Which crate of the workspace may use which, and where `unsafe` may be.
+//! The permitted dependencies between the crates of the workspace, and the crates that may use
+//! `unsafe`.
 
 use std::fs;
 
@@ -6,7 +7,7 @@ use anyhow::{Context, Result};
 
 use crate::workspace::{Kind, Metadata, Package};
 
-/// What each crate may use of the workspace: arrows point down only.
+/// The crates of the workspace that each crate may use. Arrows point down only.
 const LAYERS: &[(&str, &[&str])] = &[
     ("perk-profile", &[]),
     ("perk-analysis", &["perk-profile"]),
@@ -60,7 +61,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What the tests of every crate may use.
+/// The crates that the tests of every crate may use.
 const TEST_ONLY: &[&str] = &["perk-testkit", "perk-jvmti-sys", "perk-classfile"];
 
 /// The crates at the border to the JVM.

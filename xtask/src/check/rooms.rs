@@ -1,7 +1,7 @@
-//! Whether the modules of the agent use each other in circles.
+//! Whether the modules of the agent depend on each other in cycles.
 //!
-//! A *room* is a module at the top of `crates/agent/src` with all below it, but that each analysis is
-//! a room of its own. A room uses another where a path of its code leads there.
+//! A *room* is a module at the top of `crates/agent/src` with everything below it, except that each
+//! analysis is a room of its own. A room uses another if a path in its code leads there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,7 +17,7 @@ const ANALYSES: &str = "analyses";
 /// The rooms that each room uses.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
-/// Looks for circles in the agent.
+/// Looks for cycles in the agent.
 pub(super) fn check(metadata: &Metadata) -> Result<Vec<String>> {
     let agent = metadata.packages.values().find(|package| package.name == "perk-agent");
     let roots = agent.map_or(&[][..], |agent| &agent.roots);
@@ -28,7 +28,7 @@ pub(super) fn check(metadata: &Metadata) -> Result<Vec<String>> {
     Ok(circles(&uses(&files)).into_iter().collect())
 }
 
-/// The path of each module below a folder, and its text.
+/// Collects the path and the text of each module below a folder.
 fn collect(
     folder: &Path,
     module: &mut Vec<String>,
@@ -53,7 +53,7 @@ fn collect(
     Ok(())
 }
 
-/// The rooms, and which rooms each of them uses.
+/// Returns the rooms, and for each the rooms that it uses.
 fn uses(files: &[(Vec<String>, String)]) -> Uses {
     let of_analyses = files.iter().filter(|(module, _)| module[0] == ANALYSES);
     let analyses: BTreeSet<_> = of_analyses.filter_map(|(module, _)| module.get(1)).collect();
@@ -63,7 +63,7 @@ fn uses(files: &[(Vec<String>, String)]) -> Uses {
             Some(format!("{top}::{name}"))
         }
         [top, ..] if tops.contains(top) => Some(top.clone()),
-        // What stands in lib.rs.
+        // The items of lib.rs belong to no room.
         _ => None,
     };
     let mut uses = Uses::new();
@@ -76,7 +76,7 @@ fn uses(files: &[(Vec<String>, String)]) -> Uses {
     uses
 }
 
-/// The paths in a module's text that begin with `crate` or `super`, from the crate's root.
+/// Returns the paths in a module's text that begin with `crate` or `super`, from the crate's root.
 fn paths(module: &[String], text: &str) -> Vec<Vec<String>> {
     let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
     let code = lines.collect::<Vec<_>>().join("\n");
@@ -84,7 +84,7 @@ fn paths(module: &[String], text: &str) -> Vec<Vec<String>> {
     for (word, depth) in [("crate::", 0), ("super::", module.len() - 1)] {
         for (at, _) in code.match_indices(word) {
             let before = code[..at].chars().next_back();
-            // In the middle of a path or a name it is read with what is before.
+            // A word in the middle of a path or a name is read together with the text before it.
             if before.is_none_or(|it| !it.is_alphanumeric() && it != '_' && it != ':') {
                 let mut rest = &code[at + word.len()..];
                 tree(&mut rest, module[..depth].to_vec(), &mut found);
@@ -127,7 +127,7 @@ fn tree(rest: &mut &str, mut prefix: Vec<String>, found: &mut Vec<Vec<String>>) 
             Some(after) => *rest = after,
             None => {
                 found.push(prefix);
-                // Up to the next one: `as` gives another name.
+                // The end of this path: after it, `as` may give another name.
                 let end = after.find([',', '}', ';', '\n']).unwrap_or(after.len());
                 *rest = &after[end..];
                 return;
@@ -136,12 +136,12 @@ fn tree(rest: &mut &str, mut prefix: Vec<String>, found: &mut Vec<Vec<String>>) 
     }
 }
 
-/// A line for each circle that is found; there may be more as long as there is one.
+/// Returns a line for each cycle that is found. There may be more as long as there is one.
 fn circles(uses: &Uses) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for start in uses.keys() {
         if let Some(circle) = way(uses, start, start) {
-            // Each circle once, from its first room on.
+            // Each cycle is reported once, from its first room on.
             let first =
                 circle.iter().enumerate().min_by_key(|(_, room)| *room).map_or(0, |it| it.0);
             let rooms = circle.iter().cycle().skip(first).take(circle.len() + 1);
@@ -152,7 +152,7 @@ fn circles(uses: &Uses) -> BTreeSet<String> {
     found
 }
 
-/// The shortest way from a room to another, without the latter.
+/// Returns the shortest path from a room to another, without the latter.
 fn way<'a>(uses: &'a Uses, start: &'a String, end: &str) -> Option<Vec<&'a String>> {
     let mut before: BTreeMap<&String, &String> = BTreeMap::new();
     let mut queue = std::collections::VecDeque::from([start]);

@@ -1,5 +1,5 @@
-//! `xtask conform combinations`: writes down how the original agent of JDK 8 ends with each
-//! combination of its analyses. Tests hold perk to that table where there is no JDK 8.
+//! `xtask conform combinations`: records how the original agent of JDK 8 ends with each combination
+//! of its analyses. Tests compare perk with that table if there is no JDK 8.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,11 +13,11 @@ use perk_testkit::{fixture, workspace};
 /// The table, below the root of the workspace.
 const TABLE: &str = "testdata/hprof/combinations/original.tsv";
 
-/// Runs the original with all combinations; `java` is a command that runs JDK 8's.
+/// Runs the original with all combinations. `java` is a command that runs JDK 8's `java`.
 pub(super) fn write(java: &[String]) -> Result<()> {
     let work = tempfile::tempdir().context("cannot make a temporary folder")?;
     let classes = fixture::compile_text_for(8, CLASS, SOURCE);
-    // JDK 8 may see this folder alone.
+    // The command of JDK 8 may have access to this folder only.
     for class in fs::read_dir(classes)? {
         let class = class?;
         fs::copy(class.path(), work.path().join(class.file_name()))?;

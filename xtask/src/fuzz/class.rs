@@ -1,12 +1,12 @@
-//! Any bytes as a class file: they parse or are an error; what parses can be edited, parses again,
-//! and takes each kind of probe or is an error.
+//! Any bytes as a class file: they parse, or are an error. A class that parses can be edited,
+//! parses again, and takes each kind of probe or is an error.
 
 use perk_classfile::{
     ClassEditor, ClassFile, Code, Error, MethodEdit, Operands, PoolError, Reach, access, opcode,
 };
 use perk_instrument::{MethodName, Methods, Names, Probes, instrument};
 
-/// Panics where an edited class is not one.
+/// Panics if an edited class is not valid.
 pub(super) fn edit_and_probe(bytes: &[u8]) {
     let Ok(class) = ClassFile::parse(bytes) else { return };
     assert_eq!(ClassEditor::new(&class).finish().bytes, bytes);
@@ -30,7 +30,7 @@ pub(super) fn edit_and_probe(bytes: &[u8]) {
     }
 }
 
-/// All methods, or none, have their calls counted, inside and where they are called.
+/// Counts the calls of all methods or of none, inside them and at their call sites.
 struct All {
     calls: bool,
 }
@@ -49,7 +49,7 @@ impl Methods for All {
     }
 }
 
-/// Puts code at the places where probes go, and adds a field.
+/// Inserts code at the places of probes, and adds a field.
 fn edit_all(class: &ClassFile<'_>) -> Result<Vec<u8>, PoolError> {
     let mut editor = ClassEditor::new(class);
     editor.add_field(access::TRANSIENT | access::SYNTHETIC, "added", "I")?;

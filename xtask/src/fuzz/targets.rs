@@ -1,5 +1,5 @@
-//! The one list of what is fuzzed: by `xtask fuzz`, and by the programs of `fuzz/`, which include
-//! this file.
+//! The list of fuzz targets for both `xtask fuzz` and the programs of `fuzz/`, which include this
+//! file.
 
 use perk_control::{Options, commands};
 use perk_formats::{FORMATS, FileFormat};
@@ -7,12 +7,12 @@ use perk_hprof::heap::Stream;
 
 use super::class;
 
-/// What takes any bytes. It panics where there is a fault.
+/// A consumer of any bytes. It panics if there is a fault.
 #[derive(Clone, Copy)]
 pub(crate) enum Target {
     /// The reader of a format.
     Format(&'static dyn FileFormat),
-    /// Its name, and what runs it.
+    /// The name, and the function that consumes the bytes.
     Other(&'static str, fn(&[u8])),
 }
 
@@ -25,7 +25,7 @@ const OTHERS: [Target; 5] = [
 ];
 
 impl Target {
-    /// All targets.
+    /// Returns all targets.
     pub(crate) fn all() -> impl Iterator<Item = Target> {
         let read = FORMATS.into_iter().filter(|format| format.is_read());
         read.map(Target::Format).chain(OTHERS)
@@ -46,13 +46,13 @@ impl Target {
     }
 }
 
-/// Every record of a heap dump.
+/// Reads every record of a heap dump.
 fn heap(bytes: &[u8]) {
     let Ok((_, mut records)) = Stream::new(bytes) else { return };
     while let Ok(Some(_)) = records.next() {}
 }
 
-/// Every command of a connection.
+/// Reads every command of a connection.
 fn commands_of(mut bytes: &[u8]) {
     use commands::Received::{End, Garbage};
     while let Ok(received) = commands::read(&mut bytes)

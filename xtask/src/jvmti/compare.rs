@@ -1,4 +1,4 @@
-//! Holds the tables of `perk-jvmti-sys` against the headers of the JDKs on this machine.
+//! The comparison of the tables of `perk-jvmti-sys` with the headers of the JDKs on this machine.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use super::header::Header;
 /// A table of names, each with its place: the number of a slot or of a bit.
 type Table = Vec<(String, usize)>;
 
-/// What the compiled tables have that a header contradicts, one line each.
+/// Returns the entries of the compiled tables that a header contradicts, one line each.
 ///
-/// An older header may lack entries at the end of a table, and have gaps where newer ones have a
-/// function; everything it does name must be at the same place.
+/// An older header may lack entries at the end of a table, and have gaps for functions that newer
+/// ones have. Everything that it does name must be at the same place.
 fn contradictions(header: &Table, tables: &Table) -> Vec<String> {
     let mut found = Vec::new();
     for (name, place) in header {
@@ -25,7 +25,8 @@ fn contradictions(header: &Table, tables: &Table) -> Vec<String> {
     found
 }
 
-/// The entries that only the tables have: none when the header is the one they were made from.
+/// Returns the entries that only the tables have. There are none for the header from which the
+/// tables were made.
 fn additions(header: &Table, tables: &Table) -> Vec<String> {
     let additions = tables.iter().filter(|entry| !header.contains(entry));
     additions.map(|(name, place)| format!("{place} is {name} in the table only")).collect()
@@ -43,7 +44,7 @@ fn capabilities(header: &Header) -> Table {
     header.capabilities.iter().map(|(name, bit)| (name.clone(), *bit as usize)).collect()
 }
 
-/// The compiled tables, slots counted by where the compiler put them.
+/// The compiled tables. The places of slots are those that the compiler gave them.
 mod compiled {
     use perk_jvmti_sys::{CALLBACK_OFFSETS, Capability, FUNCTION_OFFSETS};
 
@@ -69,7 +70,7 @@ mod compiled {
     }
 }
 
-/// The headers of the JDKs on this machine, with the JDKs' folders.
+/// Returns the headers of the JDKs on this machine, with the JDKs' folders.
 fn headers() -> impl Iterator<Item = (&'static Path, Header)> {
     let homes = jdk::all().iter().map(|jdk| jdk.home.as_path());
     let homes = homes.filter(|home| home.join("include/jvmti.h").is_file());

@@ -1,10 +1,10 @@
-//! Writes what [`Header`] read as Rust.
+//! The output of a [`Header`] as Rust.
 
 use std::fmt::{self, Write as _};
 
 use super::header::{CType, Function, Header, Record, Slot, Target};
 
-/// The text of `generated.rs`, before rustfmt.
+/// Returns the text of `generated.rs`, before rustfmt.
 pub(crate) fn rust(header: &Header) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
@@ -180,7 +180,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Where the compiler put each slot, for the comparison with a header.
+/// Writes the offset of each slot according to the compiler, for the comparison with a header.
 fn write_offsets(out: &mut String, constant: &str, table: &str, slots: &[Slot]) -> fmt::Result {
     writeln!(out, "\n/// Each slot of [`{table}`] with its place in bytes.")?;
     writeln!(out, "pub const {constant}: [(&str, usize); {}] = [", slots.len())?;
@@ -190,7 +190,7 @@ fn write_offsets(out: &mut String, constant: &str, table: &str, slots: &[Slot]) 
     writeln!(out, "];")
 }
 
-/// Whether a constant only marks the end of a range, whose value has a name of its own.
+/// Whether a constant only marks the end of a range, and its value has a name of its own.
 fn is_bound(constant: &str) -> bool {
     constant.ends_with("_TYPE_VAL") || constant == "JVMTI_ERROR_MAX"
 }

@@ -1,15 +1,15 @@
-//! Reads `jvmti.h`: just enough C for the declarations that this one header, itself a generated
-//! file, consists of.
+//! A reader of `jvmti.h`. It knows just enough C for the declarations of this one header, which is
+//! itself a generated file.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// What `jvmti.h` declares, in its order.
+/// The declarations of `jvmti.h`, in their order.
 #[derive(Debug, Default)]
 pub(crate) struct Header {
-    /// The version of Java that the header is of.
+    /// The Java version of the header.
     pub(crate) version: u32,
     /// `typedef jobject jthread;` and the like: name and meaning.
     pub(crate) aliases: Vec<(String, CType)>,
@@ -17,13 +17,13 @@ pub(crate) struct Header {
     pub(crate) constants: Vec<(String, String)>,
     /// The enums with a name.
     pub(crate) enums: Vec<Enum>,
-    /// Types of the functions an agent passes to the JVM.
+    /// The types of the functions that an agent passes to the JVM.
     pub(crate) functions: Vec<Function>,
     /// Structs and unions.
     pub(crate) records: Vec<Record>,
     /// The bit fields of `jvmtiCapabilities`: name and number of the bit.
     pub(crate) capabilities: Vec<(String, u32)>,
-    /// How many bits `jvmtiCapabilities` has, the reserved ones among them.
+    /// The number of bits of `jvmtiCapabilities`, including the reserved ones.
     pub(crate) capability_bits: u32,
     /// The slots of `jvmtiEventCallbacks`.
     pub(crate) callbacks: Vec<Slot>,
@@ -34,20 +34,20 @@ pub(crate) struct Header {
 /// A named enum.
 #[derive(Debug)]
 pub(crate) struct Enum {
-    /// Its type name.
+    /// The type name.
     pub(crate) name: String,
-    /// Its constants: name and C expression.
+    /// The constants: name and C expression.
     pub(crate) constants: Vec<(String, String)>,
 }
 
 /// A struct or a union.
 #[derive(Debug)]
 pub(crate) struct Record {
-    /// Its type name.
+    /// The type name.
     pub(crate) name: String,
     /// Whether it is a union.
     pub(crate) is_union: bool,
-    /// Its fields: name and type.
+    /// The fields: name and type.
     pub(crate) fields: Vec<(String, CType)>,
 }
 
@@ -56,9 +56,9 @@ pub(crate) struct Record {
 pub(crate) struct Function {
     /// The name of the type, or of the slot that has it.
     pub(crate) name: String,
-    /// What it returns.
+    /// The return type.
     pub(crate) result: CType,
-    /// Its parameters: name and type.
+    /// The parameters: name and type.
     pub(crate) parameters: Vec<(String, CType)>,
     /// Whether `...` follows the parameters.
     pub(crate) is_variadic: bool,
@@ -67,15 +67,15 @@ pub(crate) struct Function {
 /// One pointer in a table of functions.
 #[derive(Debug)]
 pub(crate) struct Slot {
-    /// The field's name; `reservedN` where the table has a gap.
+    /// The field's name; `reservedN` if the table has a gap.
     pub(crate) name: String,
-    /// The header's heading for it; empty for a gap.
+    /// The header's title for it; empty for a gap.
     pub(crate) title: String,
-    /// What it points to.
+    /// The target of the pointer.
     pub(crate) target: Target,
 }
 
-/// What a slot holds.
+/// The content of a slot.
 #[derive(Debug)]
 pub(crate) enum Target {
     /// Nothing yet: a gap in the function table.
@@ -93,7 +93,7 @@ pub(crate) struct CType {
     pub(crate) is_const: bool,
     /// The name that the stars follow.
     pub(crate) base: String,
-    /// How many stars there are.
+    /// The number of stars.
     pub(crate) pointers: usize,
 }
 
@@ -121,7 +121,7 @@ impl Header {
     }
 }
 
-/// The text that a C compiler sees: without directives, and without what is there for C++ only.
+/// Returns the text that a C compiler sees: without directives, and without the parts for C++ only.
 fn c_part(text: &str) -> String {
     let mut is_cpp = false;
     let mut kept = String::new();
@@ -172,7 +172,7 @@ fn tokenize(text: &str) -> Vec<Token> {
 struct Parser {
     tokens: Vec<Token>,
     next: usize,
-    /// The last comment passed: a slot's heading stands before the slot.
+    /// The last comment that was passed. A slot's heading stands before the slot.
     comment: String,
 }
 
@@ -221,7 +221,7 @@ impl Parser {
 
     fn declaration(&mut self, header: &mut Header) -> Result<()> {
         if self.take_word("JNIEXPORT") {
-            // An entry point the agent exports: not the table's.
+            // This is an entry point that the agent exports, and not part of the table.
             self.skip_past(';');
         } else if self.take_word("enum") {
             for (name, value) in self.constants()? {
@@ -240,7 +240,7 @@ impl Parser {
             let name = self.word()?;
             if self.take_mark('{') {
                 let fields = self.fields()?;
-                // The C++ wrapper around the table is left with the table's pointer alone.
+                // The C++ wrapper around the table contains nothing but a pointer to the table.
                 if name != "_jvmtiEnv" {
                     header.records.push(Record { name, is_union, fields });
                 }
@@ -261,7 +261,8 @@ impl Parser {
             if !self.take_mark('{') {
                 self.word()?;
                 if !self.take_mark('{') {
-                    // `typedef struct x x;`, or a pointer to a struct the JVM keeps to itself.
+                    // `typedef struct x x;`, or a pointer to a struct that the JVM does not
+                    // publish.
                     self.skip_past(';');
                     return Ok(());
                 }
@@ -374,7 +375,7 @@ impl Parser {
         Ok(constants)
     }
 
-    /// From behind the parenthesis of `result (JNICALL *name) (parameters)`.
+    /// Reads a function's type from after the parenthesis of `result (JNICALL *name) (parameters)`.
     fn function(&mut self, result: CType) -> Result<Function> {
         ensure!(self.take_word("JNICALL"), "a function pointer without JNICALL");
         self.mark('*')?;
@@ -390,7 +391,7 @@ impl Parser {
                 continue;
             }
             let meaning = self.c_type()?;
-            // `(void)`: no parameter.
+            // `(void)` stands for an empty list of parameters.
             if self.peek() != Some(&Token::Mark(')')) {
                 parameters.push((self.word()?, meaning));
             }
@@ -414,7 +415,7 @@ impl Parser {
     }
 }
 
-/// The 25 of `0x30000000+(25*0x10000)+(0*0x100)+0`.
+/// Returns the 25 of `0x30000000+(25*0x10000)+(0*0x100)+0`.
 fn java_version(value: &str) -> Result<u32> {
     let version = value.split_once("+(").and_then(|(_, rest)| rest.split_once("*0x10000"));
     let (version, _) = version.with_context(|| format!("no Java version in {value}"))?;

@@ -1,10 +1,11 @@
-//! Collapsed stacks as async-profiler writes them: in no order, no stack twice but by chance.
+//! Collapsed stacks as async-profiler writes them: unordered, and no stack occurs twice except by
+//! chance.
 
 use std::io::{self, Write};
 
 use super::stacks::Stacks;
 
-/// Writes about so many bytes.
+/// Writes about `bytes` bytes.
 pub(super) fn generate(out: &mut dyn Write, bytes: u64) -> io::Result<()> {
     let mut stacks = Stacks::new();
     let mut frames = Vec::new();

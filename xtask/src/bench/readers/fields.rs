@@ -2,14 +2,14 @@
 
 use std::io::{self, Write};
 
-/// Writes about so many bytes.
+/// Writes about `bytes` bytes.
 pub(super) fn generate(out: &mut dyn Write, bytes: u64) -> io::Result<()> {
     const FIELDS: usize = 10;
     const KINDS: u64 = 100;
     let mut written = 0;
     let mut number = 0_u64;
     while written < bytes {
-        // Equal records come again after the others of their kind.
+        // Equal records are repeated after the others of their kind.
         let kind = if number.is_multiple_of(KINDS) { number } else { number % KINDS };
         let mut record =
             format!("com/acme/Main{}\x1cwork\x1c(I)V\x1c{}\tcom.acme.Item\n", kind % 7, kind % 90);

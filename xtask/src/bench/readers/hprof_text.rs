@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::stacks::{Frame, Stacks};
 
-/// The traces that a dump adds.
+/// The number of traces that a dump adds.
 const TRACES: u64 = 20_000;
 const DATE: &str = "Fri Nov 20 19:00:31 2026";
 
@@ -28,7 +28,7 @@ struct Text<'a> {
     out: &'a mut dyn Write,
     written: u64,
     stacks: Stacks,
-    /// The innermost frames of all traces; their serial numbers go up from 300001.
+    /// The innermost frames of all traces. The serial numbers of traces start at 300001.
     tops: Vec<Frame>,
 }
 

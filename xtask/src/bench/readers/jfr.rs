@@ -1,5 +1,5 @@
-//! JFR: what Flight Recorder writes of a program with deep stacks, an event with a stack for each
-//! buffer of a few objects.
+//! JFR: the output of Flight Recorder for a program with deep stacks, with one event and stack for
+//! each buffer of a few objects.
 
 use std::fs;
 use std::io::{self, Write};
@@ -14,12 +14,12 @@ const SETTINGS: &str = r#"<configuration version="2.0">
 <event name="jdk.ExecutionSample"><setting name="enabled">true</setting><setting name="period">1 ms</setting></event>
 <event name="jdk.ObjectAllocationInNewTLAB"><setting name="enabled">true</setting><setting name="stackTrace">true</setting></event>
 </configuration>"#;
-/// Calls nest so deep at most.
+/// The maximum depth of the nested calls.
 const DEPTH: u64 = 300;
-/// A descent takes about so many bytes of the recording.
+/// The approximate number of bytes of the recording per descent.
 const DESCENT_BYTES: u64 = 7_000;
 
-/// Records about so many bytes, by the JDK that compiles the tests' programs.
+/// Records about `bytes` bytes, with the JDK that compiles the tests' programs.
 pub(super) fn generate(out: &mut dyn Write, bytes: u64) -> io::Result<()> {
     let folder = tempfile::tempdir()?;
     let [settings, recording] = ["settings.jfc", "deep.jfr"].map(|name| folder.path().join(name));

@@ -1,4 +1,4 @@
-//! pprof: a profile of many samples of fewer stacks, as a service's profiler writes it.
+//! pprof: a profile with many samples of fewer stacks, as a service's profiler writes it.
 
 use std::io::{self, Write};
 
@@ -6,12 +6,13 @@ use perk_formats::{collapsed, pprof};
 
 use super::stacks::{Frame, Stacks};
 
-/// Writes about so many bytes: a profile of fifty thousand stacks, and its samples again and again.
+/// Writes about `bytes` bytes: a profile of fifty thousand stacks, and its samples repeatedly.
 pub(super) fn generate(out: &mut dyn Write, bytes: u64) -> io::Result<()> {
     const STACKS: u64 = 50_000;
     let whole = written(STACKS, Stacks::next)?;
     out.write_all(&whole)?;
-    // A message in two pieces is the sum of both: the samples once more, without the tables.
+    // A message in two pieces is the sum of both. The second piece repeats the samples, without the
+    // tables.
     let samples = samples(&whole);
     let mut written = whole.len();
     while (written as u64) < bytes && !samples.is_empty() {
@@ -21,17 +22,17 @@ pub(super) fn generate(out: &mut dyn Write, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes about so many bytes, 40 MB at most: each sample has a stack of its own, of any methods.
+/// Writes about `bytes` bytes, at most 40 MB. Each sample has a stack of its own, of any methods.
 pub(super) fn generate_unique(out: &mut dyn Write, bytes: u64) -> io::Result<()> {
     const MOST_BYTES: u64 = 40_000_000;
-    /// What the methods take, and a sample.
+    /// The bytes of the methods' tables, and of a sample.
     const TABLES: u64 = 400_000;
     const SAMPLE: u64 = 41;
     let stacks = bytes.min(MOST_BYTES).saturating_sub(TABLES) / SAMPLE;
     out.write_all(&written(stacks, Stacks::any)?)
 }
 
-/// A profile of so many stacks.
+/// Returns a profile of `stack_count` stacks.
 fn written(stack_count: u64, next: fn(&mut Stacks, &mut Vec<Frame>)) -> io::Result<Vec<u8>> {
     let mut text = String::new();
     let mut stacks = Stacks::new();
@@ -51,7 +52,7 @@ fn written(stack_count: u64, next: fn(&mut Stacks, &mut Vec<Frame>)) -> io::Resu
     Ok(whole)
 }
 
-/// The fields of a profile that are samples: number 2, with a length.
+/// Returns the fields of a profile that are samples: number 2, with a length.
 fn samples(whole: &[u8]) -> Vec<u8> {
     const SAMPLE: u64 = 2 << 3 | 2;
     let mut samples = Vec::new();

@@ -1,5 +1,5 @@
-//! Call stacks such as programs have, the same ones at each run: from `main` each method calls some
-//! of a few others, the first of them mostly.
+//! Typical call stacks, the same ones at each run: from `main`, each method calls some of a few
+//! others, and mostly the first of them.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -31,9 +31,9 @@ const VERBS: [&str; 12] = [
     "accept",
     "close",
 ];
-/// Methods there are.
+/// The number of methods.
 const METHODS: u64 = 6_000;
-/// Others that a method calls.
+/// The number of others that a method calls.
 const CALLEES: u64 = 5;
 
 /// A place in a method.
@@ -43,7 +43,7 @@ pub(super) struct Frame {
     call: u64,
 }
 
-/// Gives out one stack after the other.
+/// A generator of one stack after another.
 #[derive(Debug)]
 pub(super) struct Stacks {
     state: u64,
@@ -54,7 +54,7 @@ impl Stacks {
         Self { state: 0x9E37_79B9_7F4A_7C15 }
     }
 
-    /// A number from 0 to below `limit` (xorshift).
+    /// Returns a number from 0 to below `limit` (xorshift).
     pub(super) fn number(&mut self, limit: u64) -> u64 {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
@@ -62,13 +62,13 @@ impl Stacks {
         self.state % limit
     }
 
-    /// The frames of the next stack, the outermost first.
+    /// Fills `frames` with the next stack, the outermost frame first.
     pub(super) fn next(&mut self, frames: &mut Vec<Frame>) {
         frames.clear();
         let depth = 4 + self.number(28);
         let mut method = 0;
         for _ in 0..depth {
-            // 0 in three of four cases, 1 in three of four others …
+            // The result is 0 in three of four cases, 1 in three of four of the others, and so on.
             let call = u64::from(self.number(1 << (2 * CALLEES)).trailing_zeros() / 2);
             let call = call.min(CALLEES - 1);
             frames.push(Frame { method, call });
@@ -76,7 +76,7 @@ impl Stacks {
         }
     }
 
-    /// The frames of a stack of any methods, which shares next to nothing with others.
+    /// Fills `frames` with a stack of any methods, which shares almost nothing with others.
     pub(super) fn any(&mut self, frames: &mut Vec<Frame>) {
         frames.clear();
         let depth = 4 + self.number(28);
@@ -94,25 +94,25 @@ fn pick<'a>(from: &[&'a str], value: u64) -> &'a str {
 }
 
 impl Frame {
-    /// The name of its class.
+    /// Returns the name of the frame's class.
     pub(super) fn class(self) -> impl Display {
         Class(self.method / 10)
     }
 
-    /// The name of its method, without the class.
+    /// Returns the name of the frame's method, without the class.
     pub(super) fn method(self) -> impl Display {
         let bits = mix(self.method);
         Joined(pick(&VERBS, bits), pick(&NOUNS, bits >> 8), self.method % 10)
     }
 
-    /// The name of its source file.
+    /// Returns the name of the frame's source file.
     pub(super) fn source(self) -> impl Display {
         let Class(class) = Class(self.method / 10);
         let bits = mix(class);
         Source(Joined(pick(&NOUNS, bits >> 4), pick(&NOUNS, bits >> 12), class))
     }
 
-    /// The line it stands on.
+    /// Returns the frame's line.
     pub(super) fn line(self) -> u64 {
         20 + mix(self.method) % 900 + self.call * 7
     }
