@@ -29,6 +29,30 @@ fn shared_fields_are_reported() {
     assert_eq!(objects[0]["fields"][2]["owner_read_count"], 6);
 }
 
+/// Field accesses by the method that allocated the object, class and field.
+#[test]
+fn field_accesses_are_a_metric_by_allocation_site() {
+    let folder = Folder::new();
+    let seed = testdata("shared-fields/seed.tsv");
+    let collapsed = |arguments: &[&str]| {
+        let output = folder.run(&[arguments, &["--to", "collapsed", "-o", "-"]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stdout(&output)
+    };
+    let text = collapsed(&["convert", &seed]);
+    assert!(text.contains("java.util.Arrays.copyOf;char[];$components 53\n"), "{text}");
+    assert!(text.contains("java.nio.ByteBuffer.wrap;java.nio.HeapByteBuffer;hb 7\n"), "{text}");
+    let count = |line: &str| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
+    assert_eq!(text.lines().map(count).sum::<u64>(), 146);
+    for file in ["a.hprof", "a.html"] {
+        assert_eq!(folder.run(&["convert", &seed, "-o", file]).status.code(), Some(0));
+        assert_eq!(collapsed(&["convert", file, "--metric", "accesses"]), text, "{file}");
+    }
+    // All accesses of the file are of the threads that allocated the objects.
+    let output = folder.run(&["convert", &seed, "--metric", "shared_accesses", "-o", "b.html"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+}
+
 #[test]
 fn jamaica_is_reported_and_converted() {
     let folder = Folder::new();

@@ -9,7 +9,7 @@ use perk_profile::{Accounting, Allocations, MethodId, Profile, TraceId};
 use perk_testkit::{Jdk, fixture, jdk};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::util::{Folder, PERK, stderr, wait_for};
+use crate::util::{Folder, PERK, stderr, stdout, wait_for};
 
 const N: u64 = 1000;
 
@@ -195,6 +195,30 @@ fn calls_by_caller() {
             "500 CallCounts$Square.area()I CallCounts.area(LCallCounts$Shape;)I",
         ] {
             assert_eq!(rows.iter().filter(|found| **found == row).count(), 1, "{row}");
+        }
+    });
+}
+
+/// The graphs of `--cpu old` have stacks of two: a callee below its caller.
+#[test]
+fn calls_by_caller_are_graphs() {
+    jdk::on(17, |jdk| {
+        let folder = Folder::new();
+        let files = ["-o", "o.collapsed", "-o", "o.html", "-o", "o.pb"];
+        run(&folder, jdk, &[&["--cpu", "old"], &files[..]].concat(), &["CallCounts", "1000"]);
+        let text = std::fs::read_to_string(folder.join("o.collapsed")).unwrap();
+        for line in [
+            "CallCounts.outer;CallCounts.inner 10000",
+            "CallCounts.main;CallCounts.outer 10",
+            "CallCounts.fib;CallCounts.fib 1972",
+        ] {
+            assert_eq!(text.lines().filter(|found| *found == line).count(), 1, "{line}");
+        }
+        assert!(text.lines().all(|line| line.matches(';').count() <= 1));
+        for file in ["o.html", "o.pb"] {
+            let output =
+                folder.run(&["convert", file, "--metric", "calls", "--to", "collapsed", "-o", "-"]);
+            assert_eq!(stdout(&output), text, "{file}: {}", stderr(&output));
         }
     });
 }
