@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use perk_profile::{
-    Allocations, CallRow, CallTimes, Event, Key, KnownObjects, LockKind, Metric, MetricRows,
-    MonitorRow, MonitorTimes, Profile, Section, SectionHead, Site, Sites, Subject, TraceId, Unit,
-    Waits, section,
+    Allocations, CallRow, CallTimes, Key, KnownObjects, LockKind, Metric, MetricRows, MonitorRow,
+    MonitorTimes, Profile, Section, SectionHead, Site, Sites, Subject, TraceId, Unit, Waits,
+    section,
 };
 
 /// The class of objects and locks whose class the file does not give.
@@ -126,20 +126,18 @@ pub(crate) fn into_profile(profile: &mut Profile, columns: Vec<Column>, interval
     let waits = sums_of(profile, Metric::OF_LOCKS, &columns, true);
     let mut others = Vec::new();
     for column in columns {
-        let section = |period| {
-            let head = section::Column {
-                period,
-                ..section::Column::new(column.metric.clone(), column.total)
-            };
-            let rows = column.clone().by_trace().into_iter();
-            let rows = rows.map(|(trace, number)| (trace.into(), [number]));
-            Event::Section(Section::with_rows(SectionHead::new([head]), rows))
+        let period = match column.metric {
+            Metric::Samples => intervals.sample_ns,
+            Metric::Other(..) => None,
+            _ => continue,
         };
-        match column.metric {
-            Metric::Samples => profile.events.push(section(intervals.sample_ns)),
-            Metric::Other(..) => others.push(section(None)),
-            _ => {}
-        }
+        let is_other = column.metric.is_other();
+        let head =
+            section::Column { period, ..section::Column::new(column.metric.clone(), column.total) };
+        let rows = column.by_trace().into_iter();
+        let rows = rows.map(|(trace, number)| (trace.into(), [number]));
+        let section = Section::with_rows(SectionHead::new([head]), rows).into();
+        if is_other { others.push(section) } else { profile.events.push(section) }
     }
     if let Some(([_, total_ns, _], rows)) = calls {
         let row = |(key, [count, self_ns, total_ns]): (Key, [u64; 3])| CallRow {

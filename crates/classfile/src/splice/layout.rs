@@ -7,7 +7,7 @@ use crate::{Code, Instruction, MethodEdit, Operands, Reach, SkipReason, opcode};
 
 /// Where an instruction is in the new code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Relocated {
     /// The code inserted before it, or the instruction if there is none.
     pub(super) before: u32,
     /// What jumps to it jump to now: the code inserted for all.
@@ -16,7 +16,7 @@ pub(super) struct Place {
     pub(super) itself: u32,
 }
 
-impl Place {
+impl Relocated {
     const NONE: Self = Self { before: u32::MAX, target: u32::MAX, itself: u32::MAX };
 
     const fn all(pc: u32) -> Self {
@@ -37,8 +37,8 @@ pub(super) struct Jump {
 /// Maps the pcs of a method's code to those that they have when code is inserted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layout {
-    /// By pc; `Place::NONE` where no instruction begins. The last is the end of the code.
-    places: Vec<Place>,
+    /// By pc; `Relocated::NONE` where no instruction begins. The last is the end of the code.
+    places: Vec<Relocated>,
     /// The branches and switches, by pc.
     jumps: Vec<Jump>,
     /// The edit's insertions in the order of the new code, without those that nothing reaches.
@@ -86,7 +86,7 @@ impl Layout {
     }
 
     /// The places of the instruction at a pc of the original code.
-    pub(super) fn at(&self, pc: i32) -> Result<Place, SkipReason> {
+    pub(super) fn at(&self, pc: i32) -> Result<Relocated, SkipReason> {
         let end = self.places.len() - 1;
         match self.boundary(pc) {
             Ok(_) if usize::try_from(pc) == Ok(end) => Err(SkipReason::NotAnInstruction { pc }),
@@ -95,9 +95,9 @@ impl Layout {
     }
 
     /// The places of the instruction at a pc of the original code, or of the code's end.
-    pub(super) fn boundary(&self, pc: i32) -> Result<Place, SkipReason> {
+    pub(super) fn boundary(&self, pc: i32) -> Result<Relocated, SkipReason> {
         let place = usize::try_from(pc).ok().and_then(|pc| self.places.get(pc));
-        let place = place.filter(|place| **place != Place::NONE);
+        let place = place.filter(|place| **place != Relocated::NONE);
         place.copied().ok_or(SkipReason::NotAnInstruction { pc })
     }
 
@@ -119,7 +119,7 @@ impl Layout {
     fn place(&mut self, code: &Code<'_>, edit: &MethodEdit) -> Result<(), SkipReason> {
         let length = code.bytes().len();
         self.places.clear();
-        self.places.resize(length + 1, Place::NONE);
+        self.places.resize(length + 1, Relocated::NONE);
         self.jumps.clear();
         self.insertions.clear();
         self.contained.clear();
@@ -128,7 +128,7 @@ impl Layout {
         let mut falls_through = true;
         for instruction in code.instructions() {
             let instruction = instruction?;
-            let mut place = Place::all(end);
+            let mut place = Relocated::all(end);
             while let Some(&index) = self.order.get(next) {
                 let insertion = &edit.insertions()[index as usize];
                 if insertion.pc > instruction.pc {
@@ -168,7 +168,7 @@ impl Layout {
             let pc = edit.insertions()[index as usize].pc;
             return Err(SkipReason::NotAnInstruction { pc: pc.into() });
         }
-        self.places[length] = Place::all(end);
+        self.places[length] = Relocated::all(end);
         Ok(())
     }
 

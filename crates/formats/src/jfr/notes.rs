@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::settings::Settings;
-use super::view::{Place, View};
+use super::view::{StructAt, View};
 
 /// The counts that are kept while a recording is read.
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ impl Notes {
     }
 
     /// Takes the JVM's description of itself.
-    pub(super) fn jvm(&mut self, view: &View<'_>, at: Place) {
+    pub(super) fn jvm(&mut self, view: &View<'_>, at: StructAt) {
         if self.jvm.is_some() {
             return;
         }

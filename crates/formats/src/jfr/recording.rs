@@ -11,7 +11,7 @@ use super::notes::Notes;
 use super::settings::Settings;
 use super::source::Chunk;
 use super::stacks::{Known, Paths, StackAt, Threads};
-use super::view::{Events, Place, View};
+use super::view::{Events, StructAt, View};
 
 /// The class of a lock that a parked thread does not name.
 const NO_BLOCKER: &str = "java.util.concurrent.locks.LockSupport";
@@ -20,7 +20,7 @@ const ANY_OBJECT: &str = "java.lang.Object";
 
 /// The events that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum EventType {
     ExecutionSample,
     NativeSample,
     CpuTimeSample,
@@ -38,25 +38,25 @@ enum What {
     Jvm,
 }
 
-impl What {
+impl EventType {
     fn of(name: &str) -> Option<Self> {
         Some(match name {
-            "jdk.ExecutionSample" => What::ExecutionSample,
-            "jdk.NativeMethodSample" => What::NativeSample,
-            "jdk.CPUTimeSample" => What::CpuTimeSample,
-            "jdk.CPUTimeSamplesLost" => What::CpuTimeSamplesLost,
+            "jdk.ExecutionSample" => EventType::ExecutionSample,
+            "jdk.NativeMethodSample" => EventType::NativeSample,
+            "jdk.CPUTimeSample" => EventType::CpuTimeSample,
+            "jdk.CPUTimeSamplesLost" => EventType::CpuTimeSamplesLost,
             // This event is one of async-profiler.
-            "profiler.WallClockSample" => What::WallClockSample,
-            "jdk.ObjectAllocationSample" => What::AllocationSample,
-            "jdk.ObjectAllocationInNewTLAB" => What::AllocationInNewTlab,
-            "jdk.ObjectAllocationOutsideTLAB" => What::AllocationOutsideTlab,
-            "jdk.JavaMonitorEnter" => What::MonitorEnter,
-            "jdk.JavaMonitorWait" => What::MonitorWait,
-            "jdk.ThreadPark" => What::Park,
-            "jdk.ThreadStart" => What::ThreadStart,
-            "jdk.ThreadEnd" => What::ThreadEnd,
-            "jdk.ActiveSetting" => What::Setting,
-            "jdk.JVMInformation" => What::Jvm,
+            "profiler.WallClockSample" => EventType::WallClockSample,
+            "jdk.ObjectAllocationSample" => EventType::AllocationSample,
+            "jdk.ObjectAllocationInNewTLAB" => EventType::AllocationInNewTlab,
+            "jdk.ObjectAllocationOutsideTLAB" => EventType::AllocationOutsideTlab,
+            "jdk.JavaMonitorEnter" => EventType::MonitorEnter,
+            "jdk.JavaMonitorWait" => EventType::MonitorWait,
+            "jdk.ThreadPark" => EventType::Park,
+            "jdk.ThreadStart" => EventType::ThreadStart,
+            "jdk.ThreadEnd" => EventType::ThreadEnd,
+            "jdk.ActiveSetting" => EventType::Setting,
+            "jdk.JVMInformation" => EventType::Jvm,
             _ => return None,
         })
     }
@@ -124,12 +124,14 @@ impl Recording {
         self.settings.next_chunk(&view.types);
         self.notes.bad_checkpoint_count += view.bad_checkpoint_count;
         let mut known = Known::default();
-        let mut kinds: KeyedMap<i64, Option<What>> = KeyedMap::default();
+        let mut kinds: KeyedMap<i64, Option<EventType>> = KeyedMap::default();
         let mut passed_over: KeyedMap<i64, u64> = KeyedMap::default();
         let mut threads: Vec<(i64, Event)> = Vec::new();
         for event in Events::new(chunk).filter(|it| !it.is_inner()) {
             let what = *kinds.entry(event.type_id).or_insert_with(|| {
-                view.types.place(event.type_id).and_then(|it| What::of(&view.types.get(it).name))
+                view.types
+                    .place(event.type_id)
+                    .and_then(|it| EventType::of(&view.types.get(it).name))
             });
             match what {
                 Some(what) => match view.event(event) {
@@ -156,54 +158,56 @@ impl Recording {
         &mut self,
         view: &View<'_>,
         known: &mut Known,
-        what: What,
-        at: Place,
+        what: EventType,
+        at: StructAt,
         threads: &mut Vec<(i64, Event)>,
     ) {
         match what {
-            What::ExecutionSample => {
+            EventType::ExecutionSample => {
                 let trace = self.trace(view, known, at, "sampledThread");
                 let runs = known.is_running(view, at);
                 if runs { &mut self.execution } else { &mut self.waiting }.add(trace, 1);
             }
-            What::NativeSample => {
+            EventType::NativeSample => {
                 let trace = self.trace(view, known, at, "sampledThread");
                 self.native.add(trace, 1);
             }
-            What::CpuTimeSample => {
+            EventType::CpuTimeSample => {
                 let trace = self.trace(view, known, at, "eventThread");
                 let period_ns = view.time_ns(at, "samplingPeriod").unwrap_or(0);
                 *self.cpu_time.entry((trace, period_ns)).or_default() += 1;
                 self.notes.failed_sample_count += u64::from(view.flag(at, "failed"));
                 self.notes.biased_sample_count += u64::from(view.flag(at, "biased"));
             }
-            What::CpuTimeSamplesLost => {
+            EventType::CpuTimeSamplesLost => {
                 let lost = view.count(at, "lostSamples").unwrap_or(0);
                 self.notes.lost_sample_count = self.notes.lost_sample_count.saturating_add(lost);
             }
-            What::WallClockSample => {
+            EventType::WallClockSample => {
                 let trace = self.trace(view, known, at, "sampledThread");
                 self.wall_clock.add(trace, view.count(at, "samples").unwrap_or(1));
             }
-            What::AllocationSample | What::AllocationInNewTlab | What::AllocationOutsideTlab => {
+            EventType::AllocationSample
+            | EventType::AllocationInNewTlab
+            | EventType::AllocationOutsideTlab => {
                 self.allocation(view, known, what, at);
             }
-            What::MonitorEnter | What::MonitorWait | What::Park => {
+            EventType::MonitorEnter | EventType::MonitorWait | EventType::Park => {
                 self.wait(view, known, what, at);
             }
-            What::ThreadStart | What::ThreadEnd => {
+            EventType::ThreadStart | EventType::ThreadEnd => {
                 let time = view.number(at, "startTime").unwrap_or(0);
                 let id = self.thread(view, known, at, "thread");
                 threads.extend(id.map(|id| (time, self.thread_event(what, id))));
             }
-            What::Setting => self.settings.set(view, at),
-            What::Jvm => self.notes.jvm(view, at),
+            EventType::Setting => self.settings.set(view, at),
+            EventType::Jvm => self.notes.jvm(view, at),
         }
     }
 
-    fn thread_event(&self, what: What, id: ThreadId) -> Event {
+    fn thread_event(&self, what: EventType, id: ThreadId) -> Event {
         match what {
-            What::ThreadStart => Event::ThreadStart(id),
+            EventType::ThreadStart => Event::ThreadStart(id),
             _ => Event::ThreadEnd(self.profile.get_thread(id).serial),
         }
     }
@@ -213,7 +217,7 @@ impl Recording {
         &mut self,
         view: &View<'_>,
         known: &mut Known,
-        at: Place,
+        at: StructAt,
         field: &str,
     ) -> Option<ThreadId> {
         let found = known.thread(view, &mut self.profile, &mut self.threads, (at, field));
@@ -224,7 +228,7 @@ impl Recording {
     }
 
     /// Returns the trace of an event. Its thread is the one that `field` names, if that is known.
-    fn trace(&mut self, view: &View<'_>, known: &mut Known, at: Place, field: &str) -> TraceId {
+    fn trace(&mut self, view: &View<'_>, known: &mut Known, at: StructAt, field: &str) -> TraceId {
         let thread = self.thread(view, known, at, field);
         match known.stack(view, &mut self.profile, &mut self.paths, at) {
             StackAt::Found(stack) => {
@@ -241,15 +245,15 @@ impl Recording {
         }
     }
 
-    fn allocation(&mut self, view: &View<'_>, known: &mut Known, what: What, at: Place) {
+    fn allocation(&mut self, view: &View<'_>, known: &mut Known, what: EventType, at: StructAt) {
         let trace = self.trace(view, known, at, "eventThread");
         let class = known.class(view, &mut self.profile, at, "objectClass");
         let class = class.unwrap_or_else(|| self.profile.symbols.class(""));
         let number = |field| view.count(at, field).unwrap_or(0);
         let (tally, allocated_bytes, allocated_count) = match what {
             // The event does not give the number of objects for which a sample stands.
-            What::AllocationSample => (&mut self.sampled_sites, number("weight"), 0),
-            What::AllocationInNewTlab => {
+            EventType::AllocationSample => (&mut self.sampled_sites, number("weight"), 0),
+            EventType::AllocationInNewTlab => {
                 let (object, buffer) = (number("allocationSize"), number("tlabSize"));
                 let count = buffer.checked_div(object).unwrap_or(0).max(1);
                 (&mut self.buffer_sites, buffer.max(object), count)
@@ -261,10 +265,10 @@ impl Recording {
         tally.sample_count += 1;
     }
 
-    fn wait(&mut self, view: &View<'_>, known: &mut Known, what: What, at: Place) {
+    fn wait(&mut self, view: &View<'_>, known: &mut Known, what: EventType, at: StructAt) {
         let trace = self.trace(view, known, at, "eventThread");
         let (field, kind, unknown) = match what {
-            What::Park => ("parkedClass", LockKind::Parking, NO_BLOCKER),
+            EventType::Park => ("parkedClass", LockKind::Parking, NO_BLOCKER),
             _ => ("monitorClass", LockKind::Monitor, ANY_OBJECT),
         };
         let profile = &mut self.profile;
@@ -272,8 +276,8 @@ impl Recording {
         let class = class.unwrap_or_else(|| profile.symbols.class(unknown));
         let time_ns = view.time_ns(at, "duration").unwrap_or(0);
         let is_blocked = match what {
-            What::MonitorEnter => true,
-            What::Park => is_lock(profile.symbols.class_name(class)),
+            EventType::MonitorEnter => true,
+            EventType::Park => is_lock(profile.symbols.class_name(class)),
             _ => false,
         };
         let waits = if is_blocked {

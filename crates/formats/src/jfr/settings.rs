@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::types::Types;
-use super::view::{Place, View};
+use super::view::{StructAt, View};
 
 /// The events of async-profiler whose interval is a time, and not a number of other events.
 const TIMED_EVENTS: [&str; 4] = ["cpu", "itimer", "ctimer", "wall"];
@@ -31,7 +31,7 @@ impl Settings {
     }
 
     /// Takes a setting.
-    pub(super) fn set(&mut self, view: &View<'_>, at: Place) {
+    pub(super) fn set(&mut self, view: &View<'_>, at: StructAt) {
         let (Some(name), Some(value)) = (view.text(at, "name"), view.text(at, "value")) else {
             return;
         };

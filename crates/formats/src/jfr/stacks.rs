@@ -7,7 +7,7 @@ use perk_profile::{
     Profile, StrId, Thread, ThreadId, names,
 };
 
-use super::view::{Place, View};
+use super::view::{StructAt, View};
 
 /// The serial number of the first thread, as in HPROF files.
 const FIRST_THREAD: u32 = 200_001;
@@ -97,7 +97,7 @@ impl Known {
         view: &View<'_>,
         profile: &mut Profile,
         paths: &mut Paths,
-        at: Place,
+        at: StructAt,
     ) -> StackAt {
         const FIELD: &str = "stackTrace";
         let key = view.key(at, FIELD);
@@ -122,7 +122,7 @@ impl Known {
         view: &View<'_>,
         profile: &mut Profile,
         paths: &mut Paths,
-        at: Place,
+        at: StructAt,
     ) -> Option<Stack> {
         let mut path = std::mem::take(&mut self.path);
         path.clear();
@@ -142,7 +142,7 @@ impl Known {
         Some(Stack { node, is_truncated: view.flag(at, "truncated"), depth })
     }
 
-    fn frame(&mut self, view: &View<'_>, profile: &mut Profile, at: Place) -> Option<Frame> {
+    fn frame(&mut self, view: &View<'_>, profile: &mut Profile, at: StructAt) -> Option<Frame> {
         let (mut method, mut kind, mut line, mut bci) = (None, None, None, None);
         for slot in view.slots(at) {
             match slot.name() {
@@ -184,7 +184,7 @@ impl Known {
         &mut self,
         view: &View<'_>,
         profile: &mut Profile,
-        at: Place,
+        at: StructAt,
     ) -> Option<MethodId> {
         let class = self.class(view, profile, at, "type");
         let symbols = &mut profile.symbols;
@@ -207,7 +207,7 @@ impl Known {
         &mut self,
         view: &View<'_>,
         profile: &mut Profile,
-        at: Place,
+        at: StructAt,
         field: &str,
     ) -> Option<ClassId> {
         cached(&mut self.classes, view.key(at, field), || {
@@ -223,7 +223,7 @@ impl Known {
         view: &View<'_>,
         profile: &mut Profile,
         threads: &mut Threads,
-        (at, field): (Place, &str),
+        (at, field): (StructAt, &str),
     ) -> Option<ThreadId> {
         cached(&mut self.threads, view.key(at, field), || {
             Some(threads.thread(view, profile, view.part(at, field)?))
@@ -232,7 +232,7 @@ impl Known {
 
     /// Whether a sampled thread ran, according to the JDK or async-profiler. A wall-clock recording
     /// also contains threads that did not.
-    pub(super) fn is_running(&mut self, view: &View<'_>, at: Place) -> bool {
+    pub(super) fn is_running(&mut self, view: &View<'_>, at: StructAt) -> bool {
         cached(&mut self.states, view.key(at, "state"), || {
             let state = view.text(at, "state");
             state.is_none_or(|it| matches!(&*it, "STATE_RUNNABLE" | "STATE_DEFAULT"))
@@ -241,7 +241,7 @@ impl Known {
 }
 
 impl Threads {
-    fn thread(&mut self, view: &View<'_>, profile: &mut Profile, at: Place) -> ThreadId {
+    fn thread(&mut self, view: &View<'_>, profile: &mut Profile, at: StructAt) -> ThreadId {
         let named = |field| view.text(at, field).filter(|name| !name.is_empty());
         let (mut java_id, mut os_id) = (
             view.number(at, "javaThreadId").unwrap_or(0),
@@ -261,7 +261,7 @@ impl Threads {
         *self.ids.entry((java_id, os_id, name)).or_insert_with(|| {
             let group = view.part(at, "group");
             let parent = group.and_then(|it| view.part(it, "parent"));
-            let mut group_name = |at: Option<Place>| {
+            let mut group_name = |at: Option<StructAt>| {
                 let name = view.text(at?, "name")?;
                 Some(profile.symbols.strings.intern(&name))
             };

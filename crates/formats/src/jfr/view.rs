@@ -99,7 +99,7 @@ impl Contents {
 /// A struct of the chunk: the place of its type in the table, and the place at which its fields
 /// begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Place {
+pub(super) struct StructAt {
     type_place: usize,
     at: usize,
 }
@@ -184,16 +184,16 @@ impl<'a> View<'a> {
     }
 
     /// Returns the fields of an event; `None` if they do not match its type.
-    pub(super) fn event(&self, event: EventAt) -> Option<Place> {
+    pub(super) fn event(&self, event: EventAt) -> Option<StructAt> {
         let type_place = self.types.place(event.type_id)?;
         let bytes = &self.chunk.bytes[..event.end];
         let mut cursor = Cursor::new(bytes, event.fields, self.chunk.is_compressed);
         self.types.skip_fields(type_place, &mut cursor).ok()?;
-        Some(Place { type_place, at: event.fields })
+        Some(StructAt { type_place, at: event.fields })
     }
 
     /// Returns the fields of a struct, in order.
-    pub(super) fn slots(&self, place: Place) -> impl Iterator<Item = Slot<'_>> {
+    pub(super) fn slots(&self, place: StructAt) -> impl Iterator<Item = Slot<'_>> {
         let mut cursor = self.chunk.cursor(place.at);
         let mut last: Option<&Field> = None;
         self.types.get(place.type_place).fields.iter().map_while(move |field| {
@@ -207,12 +207,12 @@ impl<'a> View<'a> {
     }
 
     /// Returns the field with a name.
-    fn field(&self, place: Place, name: &str) -> Option<Slot<'_>> {
+    fn field(&self, place: StructAt, name: &str) -> Option<Slot<'_>> {
         self.slots(place).find(|slot| slot.field.name == name)
     }
 
     /// Returns a whole number.
-    pub(super) fn number(&self, place: Place, name: &str) -> Option<i64> {
+    pub(super) fn number(&self, place: StructAt, name: &str) -> Option<i64> {
         self.number_in(self.field(place, name)?)
     }
 
@@ -232,17 +232,17 @@ impl<'a> View<'a> {
         }
     }
 
-    pub(super) fn flag(&self, place: Place, name: &str) -> bool {
+    pub(super) fn flag(&self, place: StructAt, name: &str) -> bool {
         self.number(place, name).is_some_and(|number| number != 0)
     }
 
     /// Returns a number of things or bytes.
-    pub(super) fn count(&self, place: Place, name: &str) -> Option<u64> {
+    pub(super) fn count(&self, place: StructAt, name: &str) -> Option<u64> {
         u64::try_from(self.number(place, name)?).ok()
     }
 
     /// Returns a time, in nanoseconds.
-    pub(super) fn time_ns(&self, place: Place, name: &str) -> Option<u64> {
+    pub(super) fn time_ns(&self, place: StructAt, name: &str) -> Option<u64> {
         let field = self.field(place, name)?.field;
         let number = u128::from(self.count(place, name)?);
         let ns = match field.time_unit {
@@ -259,7 +259,7 @@ impl<'a> View<'a> {
 
     /// Returns the key of a constant, which identifies it among those of its type. 0 stands for no
     /// constant.
-    pub(super) fn key(&self, place: Place, name: &str) -> Option<i64> {
+    pub(super) fn key(&self, place: StructAt, name: &str) -> Option<i64> {
         self.key_in(self.field(place, name)?)
     }
 
@@ -270,14 +270,14 @@ impl<'a> View<'a> {
     }
 
     /// Returns a struct, inline or a constant.
-    pub(super) fn part(&self, place: Place, name: &str) -> Option<Place> {
+    pub(super) fn part(&self, place: StructAt, name: &str) -> Option<StructAt> {
         let Slot { field, at } = self.field(place, name)?;
         let Kind::Struct(type_place) = field.kind else { return None };
         if field.is_array {
             return None;
         }
         let at = if field.is_pooled { self.constant(field, at)? } else { at };
-        Some(Place { type_place, at })
+        Some(StructAt { type_place, at })
     }
 
     /// Returns the place of the constant whose key is at `at`.
@@ -289,7 +289,7 @@ impl<'a> View<'a> {
     /// Returns the elements of an array of structs.
     pub(super) fn elements<'b>(
         &'b self,
-        place: Place,
+        place: StructAt,
         name: &str,
     ) -> impl Iterator<Item = Element<'b>> + 'b {
         let is_list = |slot: &Slot<'_>| slot.field.is_array && slot.field.kind.is_struct();
@@ -311,11 +311,11 @@ impl<'a> View<'a> {
     }
 
     /// Returns the fields of an element; `None` for a constant that does not exist.
-    pub(super) fn element(&self, element: Element<'_>) -> Option<Place> {
+    pub(super) fn element(&self, element: Element<'_>) -> Option<StructAt> {
         let Slot { field, at } = element.slot;
         let Kind::Struct(type_place) = field.kind else { return None };
         let at = if field.is_pooled { self.constant(field, at)? } else { at };
-        Some(Place { type_place, at })
+        Some(StructAt { type_place, at })
     }
 
     /// Returns the bytes of an element and their number, as one number. Within a chunk, and for one
@@ -336,7 +336,7 @@ impl<'a> View<'a> {
     }
 
     /// Returns a text: a string, or the first string of a struct such as a symbol.
-    pub(super) fn text(&self, place: Place, name: &str) -> Option<Cow<'_, str>> {
+    pub(super) fn text(&self, place: StructAt, name: &str) -> Option<Cow<'_, str>> {
         self.text_of(self.field(place, name)?, 0)
     }
 
@@ -350,7 +350,7 @@ impl<'a> View<'a> {
             Kind::String => self.string(at, field.type_id),
             Kind::Struct(type_place) => {
                 let name = &self.types.get(type_place).fields.first()?.name;
-                self.text_of(self.field(Place { type_place, at }, name)?, step + 1)
+                self.text_of(self.field(StructAt { type_place, at }, name)?, step + 1)
             }
             _ => None,
         }
