@@ -1,4 +1,4 @@
-//! The agent and the tool under test: built when they are asked for first.
+//! The agent and the tool under test. They are built at the first request.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use crate::workspace;
 
-/// The agent library: `$PERK_AGENT_SO`, or one built in release mode.
+/// Returns the path of the agent library: `$PERK_AGENT_SO`, or a library built in release mode.
 ///
 /// # Panics
 ///
-/// If it does not build.
+/// Panics if it does not build.
 pub fn agent_so() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT
@@ -21,17 +21,17 @@ pub fn agent_so() -> PathBuf {
         .clone()
 }
 
-/// The `perk` command: `$PERK_BIN`, or one built in debug mode.
+/// Returns the path of the `perk` command: `$PERK_BIN`, or a command built in debug mode.
 ///
 /// # Panics
 ///
-/// If it does not build.
+/// Panics if it does not build.
 pub fn perk_bin() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| given_or_built("PERK_BIN", &["-p", "perk-cli", "--bin", "perk"])).clone()
 }
 
-/// A folder that holds the agent as `libhprof.so`, for `LD_LIBRARY_PATH`.
+/// Creates a folder that holds the agent as `libhprof.so`, for `LD_LIBRARY_PATH`.
 pub(crate) fn hprof_folder(parent: &Path) -> PathBuf {
     let folder = parent.join("hprof-lib");
     fs::create_dir_all(&folder).expect("a folder for libhprof.so");
@@ -42,7 +42,7 @@ pub(crate) fn hprof_folder(parent: &Path) -> PathBuf {
     folder
 }
 
-/// Cargo's target folder.
+/// Returns Cargo's target folder.
 pub(crate) fn target_folder() -> PathBuf {
     match env::var_os("CARGO_TARGET_DIR") {
         Some(folder) => workspace().join(folder),
@@ -58,7 +58,7 @@ fn given_or_built(variable: &str, arguments: &[&str]) -> PathBuf {
     artifact.canonicalize().unwrap_or_else(|e| panic!("{}: {e}", artifact.display()))
 }
 
-/// Builds and returns the shared library or executable that came of it.
+/// Builds and returns the resulting shared library or executable.
 fn build(arguments: &[&str]) -> PathBuf {
     let output = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["build", "--message-format=json-render-diagnostics"])
@@ -72,7 +72,7 @@ fn build(arguments: &[&str]) -> PathBuf {
     artifact(&messages).unwrap_or_else(|| panic!("cargo build {arguments:?} made nothing"))
 }
 
-/// The last shared library or executable that cargo's messages name.
+/// Returns the last shared library or executable in cargo's messages.
 fn artifact(messages: &str) -> Option<PathBuf> {
     let file = |message: Value| -> Option<PathBuf> {
         let executable = message["executable"].as_str();

@@ -1,6 +1,6 @@
-//! Every combination of HPROF's analyses in text and binary, and how a JVM ends with each: its exit
-//! code, the sections of the file, and what the agent says. `xtask conform --combinations` writes
-//! down how the original ends; tests hold perk to it.
+//! Every combination of HPROF's analyses in text and binary, and the ending of a JVM with each: its
+//! exit code, the sections of the file, and the messages of the agent. `xtask conform
+//! --combinations` records the endings of the original, and tests compare perk with them.
 
 use std::fmt;
 
@@ -11,8 +11,8 @@ use crate::hprof::Recording;
 /// The name of the program's class.
 pub const CLASS: &str = "Combined";
 
-/// A program that has something for each analysis and no contention, which the original never
-/// prints. No lambda: `cpu=times` and `cpu=old` of the original end with one.
+/// A program that has data for each analysis, but no contention, which the original never prints.
+/// It does not use lambdas, because `cpu=times` and `cpu=old` of the original end when they meet one.
 pub const SOURCE: &str = "\
 public class Combined {
     static Object kept;
@@ -35,7 +35,7 @@ public class Combined {
 pub const FILE: &str = "o";
 
 const HEAPS: [&str; 4] = ["", "heap=dump", "heap=sites", "heap=all"];
-/// `times` and `old` replace each other: the last one counts.
+/// The values of `cpu`. `times` and `old` replace each other, so the last one counts.
 const CPUS: [&str; 7] = [
     "",
     "cpu=samples",
@@ -49,7 +49,7 @@ const MONITORS: [&str; 2] = ["", "monitor=y"];
 const FORMATS: [&str; 2] = ["format=a", "format=b"];
 const THREADS: [&str; 2] = ["thread=n", "thread=y"];
 
-/// The options of all combinations, without the file: 4 of heap, 7 of CPU, with and without
+/// Returns the options of all combinations, without the file: 4 of heap, 7 of CPU, with and without
 /// monitors, in text and in binary, with and without threads in traces.
 pub fn all() -> Vec<String> {
     let mut all = vec![Vec::new()];
@@ -68,22 +68,22 @@ pub fn all() -> Vec<String> {
     all.into_iter().map(joined).collect()
 }
 
-/// How a JVM ended.
+/// The ending of a JVM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {
     /// The exit code.
     pub code: i32,
     /// The titles of the sections of the file, in their order; `None` without a file.
     pub sections: Option<Vec<String>>,
-    /// What the agent said on stderr.
+    /// The messages of the agent on stderr.
     pub stderr: String,
 }
 
 impl Ending {
-    /// The ending of a run that left these bytes, and wrote that to stderr.
+    /// Returns the ending of a run with this file and this text on stderr.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// Returns the first error in the file.
     pub fn of(code: i32, file: Option<&[u8]>, stderr: &str) -> Result<Ending> {
         let titles = |bytes: &[u8]| {
             let recording = Recording::read(bytes).map_err(anyhow::Error::msg)?;
@@ -97,10 +97,10 @@ impl Ending {
         })
     }
 
-    /// A line of the table, as [`fmt::Display`] writes it behind the options.
+    /// Parses a line of the table: the options, followed by the form that [`fmt::Display`] writes.
     ///
     /// # Errors
-    /// Where it is none.
+    /// Returns an error if the line does not have this form.
     pub fn parse(line: &str) -> Result<(String, Ending)> {
         let cells: Vec<&str> = line.split('\t').collect();
         let [options, code, sections, stderr] = cells[..] else {
@@ -124,7 +124,7 @@ impl fmt::Display for Ending {
     }
 }
 
-/// A heap dump of perk's that takes seconds says how far it is.
+/// Removes the progress that a heap dump of perk reports if it takes seconds.
 fn without_progress(stderr: &str) -> String {
     let mut text = String::new();
     let mut rest = stderr;

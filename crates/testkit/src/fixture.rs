@@ -1,4 +1,4 @@
-//! Java programs for tests, compiled once by the oldest JDK supported.
+//! Java programs for tests, compiled once by the oldest supported JDK.
 
 use std::ffi::OsStr;
 use std::hash::{DefaultHasher, Hasher};
@@ -8,14 +8,14 @@ use std::{env, fs};
 
 use crate::{agent, jdk, workspace};
 
-/// The release that programs are compiled for, unless one is named.
+/// The release that programs are compiled for by default.
 const OLDEST_RELEASE: u32 = 17;
 
-/// The class folder of the programs in `java/fixtures`.
+/// Returns the class folder of the programs in `java/fixtures`.
 ///
 /// # Panics
 ///
-/// If they do not compile, or there is no compiler.
+/// Panics if they do not compile, or there is no compiler.
 pub fn fixtures() -> PathBuf {
     let folder = workspace().join("java/fixtures");
     let entries = fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
@@ -28,48 +28,49 @@ pub fn fixtures() -> PathBuf {
     compile(sources, OLDEST_RELEASE, None)
 }
 
-/// The class folder of `java` files that need a module of the compiler's JDK which is no part of a
-/// release, such as an incubating one.
+/// Returns the class folder of `java` files that need a module of the compiler's JDK which is not
+/// part of a release, such as an incubating one.
 ///
 /// # Panics
 ///
-/// If they do not compile, or there is no compiler.
+/// Panics if they do not compile, or there is no compiler.
 pub fn compile_with_module(module: &str, files: &[&Path]) -> PathBuf {
     compile(files.iter().map(|file| Source::read(file)).collect(), OLDEST_RELEASE, Some(module))
 }
 
-/// The class folder of `java` files.
+/// Returns the class folder of `java` files.
 ///
 /// # Panics
 ///
-/// If they do not compile, or there is no compiler.
+/// Panics if they do not compile, or there is no compiler.
 pub fn compile_files(files: &[&Path]) -> PathBuf {
     compile_files_for(OLDEST_RELEASE, files)
 }
 
-/// The same, as classes of an older `release` than perk works with, such as 8.
+/// Returns the class folder of `java` files for a `release` older than those that perk supports,
+/// such as 8.
 ///
 /// # Panics
 ///
-/// If they do not compile, or there is no compiler.
+/// Panics if they do not compile, or there is no compiler.
 pub fn compile_files_for(release: u32, files: &[&Path]) -> PathBuf {
     compile(files.iter().map(|file| Source::read(file)).collect(), release, None)
 }
 
-/// The class folder of one source text whose public class is `class`.
+/// Returns the class folder of one source text whose public class is `class`.
 ///
 /// # Panics
 ///
-/// If it does not compile, or there is no compiler.
+/// Panics if it does not compile, or there is no compiler.
 pub fn compile_text(class: &str, text: &str) -> PathBuf {
     compile_text_for(OLDEST_RELEASE, class, text)
 }
 
-/// The same, as a class of an older `release`.
+/// Returns the class folder of one source text for an older `release`.
 ///
 /// # Panics
 ///
-/// If it does not compile, or there is no compiler.
+/// Panics if it does not compile, or there is no compiler.
 pub fn compile_text_for(release: u32, class: &str, text: &str) -> PathBuf {
     let source = Source { file_name: format!("{class}.java"), text: text.to_owned() };
     compile(vec![source], release, None)
@@ -88,8 +89,8 @@ impl Source {
     }
 }
 
-/// Compiles into a folder named by the content. Several processes may do so at once: each compiles
-/// into a folder of its own, and the first to rename it wins.
+/// Compiles into a folder named after a hash of the content. Several processes may do so at once:
+/// each compiles into a folder of its own, and the first to rename it wins.
 fn compile(mut sources: Vec<Source>, release: u32, module: Option<&str>) -> PathBuf {
     sources.sort_by(|a, b| a.file_name.cmp(&b.file_name));
     let compiler = jdk::compiler();
@@ -110,7 +111,7 @@ fn compile(mut sources: Vec<Source>, release: u32, module: Option<&str>) -> Path
             javac.args(["--add-modules", module, "-source", &release, "-target", &release])
         }
     };
-    // Releases older than its own are taken with a warning.
+    // Releases older than the compiler's own are accepted with a warning.
     javac.args(["-Xlint:-options", "-nowarn"]);
     javac.args(["-g", "-encoding", "UTF-8", "-d"]).arg(&out);
     for source in &sources {

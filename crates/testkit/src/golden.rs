@@ -13,13 +13,13 @@ pub struct Golden {
     pub name: String,
     /// The words of the command line, without quotes.
     pub command: Vec<String>,
-    /// Environment variables set for the run.
+    /// The environment variables of the run.
     pub environment: Vec<(String, String)>,
-    /// The exit code; minus the signal's number if one ended it.
+    /// The exit code; if a signal ended the run, its negated number.
     pub exit_code: i32,
-    /// What it wrote to stdout.
+    /// The output on stdout.
     pub stdout: String,
-    /// What it wrote to stderr.
+    /// The output on stderr.
     pub stderr: String,
 }
 
@@ -60,13 +60,13 @@ impl Golden {
         Ok(cases)
     }
 
-    /// The value of an environment variable set for the run.
+    /// Returns the value of an environment variable of the run.
     pub fn env(&self, name: &str) -> Option<&str> {
         let mut variables = self.environment.iter();
         variables.find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// The option string of each HPROF agent on the command line.
+    /// Returns the option string of each HPROF agent on the command line.
     pub fn agent_options(&self) -> Vec<&str> {
         let options = |word: &'_ String| -> Option<usize> {
             let start =
@@ -77,7 +77,7 @@ impl Golden {
     }
 }
 
-/// Splits at blanks outside double quotes.
+/// Splits a line at blanks outside double quotes.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quoted = false;
@@ -92,7 +92,7 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// The pairs of `{'name': 'value', ...}`.
+/// Parses the pairs of `{'name': 'value', ...}`.
 fn quoted_pairs(text: &str) -> Vec<(String, String)> {
     let strings: Vec<&str> = text.split('\'').skip(1).step_by(2).collect();
     strings.chunks_exact(2).map(|pair| (pair[0].to_owned(), pair[1].to_owned())).collect()

@@ -1,10 +1,11 @@
-//! The strict reader of HPROF files, text and binary, for the tests of all crates: written from the
-//! format's description, into one model, and independent of perk's own readers and writers.
+//! The strict reader of HPROF files, text and binary, for the tests of all crates. It is written
+//! from the format's description, produces one model for both forms, and is independent of perk's
+//! own readers and writers.
 //!
-//! Every line and every byte must be what the description allows: widths of columns, order of
-//! records, references only to what stands before. Both the original agent's files and perk's pass,
-//! which is what makes them comparable. `Recording::check_plain` and
-//! `Recording::check_perk` ask for more, of files of samples and sites and of perk's own.
+//! Every line and every byte must conform to the description: the widths of columns, the order of
+//! records, and references only to records before. The files of the original agent and those of
+//! perk both pass, so they can be compared. `Recording::check_plain` and `Recording::check_perk`
+//! have further requirements on files of samples and sites and on files of perk.
 
 mod cursor;
 mod dump;
@@ -21,58 +22,59 @@ pub use heap::{Class, Contents, Heap, Object, Root, Value};
 pub use monitor::{MonitorDump, MonitorEvent, MonitorTimes, OwnedMonitor, ThreadState};
 pub use records::tag;
 
-/// The serial number of the trace that has no frames. The original refers to it and never writes it.
+/// The serial number of the trace without frames. The original refers to it but never writes it.
 pub const SYSTEM_TRACE: u32 = 300_000;
 
-/// What is wrong with a file.
+/// A result whose error describes the violation in the file.
 pub type Result<T> = std::result::Result<T, String>;
 
-/// A file that passed.
+/// The contents of a file that passed the checks.
 #[derive(Debug, Clone, Default)]
 pub struct Recording {
-    /// How it is written.
+    /// The form of the file.
     pub form: Form,
-    /// The version that its header tells, such as `1.0.1`.
+    /// The version in its header, such as `1.0.1`.
     pub version: String,
     /// The size of ids; 0 in text.
     pub id_bytes: usize,
-    /// When it was begun, in milliseconds since 1970 (binary).
+    /// The time of its creation, in milliseconds since 1970 (binary).
     pub created_ms: u64,
-    /// Text between the header and the line of dashes.
+    /// The text between the header and the line of dashes.
     pub prelude: String,
-    /// Flags and stack depth of CONTROL SETTINGS.
+    /// The flags and stack depth of CONTROL SETTINGS.
     pub settings: Option<(u32, u16)>,
-    /// Threads that started, by serial number.
+    /// The threads that started, by serial number.
     pub threads: BTreeMap<u32, Thread>,
-    /// Serial numbers of the threads that ended.
+    /// The serial numbers of the threads that ended.
     pub ended: BTreeSet<u32>,
-    /// Lines are cut off, as the original does with long ones (text).
+    /// Whether lines are cut off, as the original does with long ones (text).
     pub has_cut_lines: bool,
-    /// Names of the classes loaded, by serial number (binary).
+    /// The names of the loaded classes, by serial number (binary).
     pub classes: BTreeMap<u32, String>,
-    /// Serial numbers of classes that records refer to and that were not loaded before (binary).
+    /// The serial numbers of classes that records refer to without an earlier load (binary).
     pub unknown_classes: BTreeSet<u32>,
-    /// Class objects of more than one class: their places in the heap change (binary).
+    /// The ids of class objects that belong to more than one class, because they move in the heap
+    /// (binary).
     pub shared_objects: BTreeSet<u64>,
-    /// Serial numbers of the classes that were unloaded (binary).
+    /// The serial numbers of the classes that were unloaded (binary).
     pub unloaded: BTreeSet<u32>,
-    /// Serial numbers of the classes that frames name (binary).
+    /// The serial numbers of the classes that frames name (binary).
     pub frame_classes: BTreeSet<u32>,
-    /// Traces of the stacks at which classes were loaded (binary).
+    /// The traces of the stacks at which classes were loaded (binary).
     pub load_traces: BTreeSet<u32>,
-    /// Traces by serial number.
+    /// The traces by serial number.
     pub traces: BTreeMap<u32, Trace>,
-    /// Sections in the order of the file.
+    /// The sections in the order of the file.
     pub sections: Vec<Section>,
-    /// What `monitor=y` wrote as it happened.
+    /// The events that `monitor=y` wrote when they happened.
     pub monitor_events: Vec<MonitorEvent>,
-    /// Names that no record refers to (binary).
+    /// The names that no record refers to (binary).
     pub loose_names: Vec<String>,
-    /// What was written in which order.
+    /// The records in the order of the file.
     pub order: Vec<Written>,
 }
 
-/// A record, by its serial number.
+/// A record, identified by its serial number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
     /// The start of a thread.
@@ -83,11 +85,11 @@ pub enum Written {
     Class(u32),
     /// A trace.
     Trace(u32),
-    /// The section of that index.
+    /// A section, by its index.
     Section(usize),
 }
 
-/// How a file is written.
+/// The form of a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Form {
     /// `format=a`
@@ -102,22 +104,22 @@ pub enum Form {
 /// A thread that started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thread {
-    /// The id of its object.
+    /// The id of the thread's object.
     pub object: u64,
-    /// Its name.
+    /// The thread's name.
     pub name: String,
-    /// The name of its group.
+    /// The name of the thread's group.
     pub group: String,
-    /// The name of that group's group (binary).
+    /// The name of the parent of that group (binary).
     pub parent: String,
 }
 
-/// A stack.
+/// The stack of a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
     /// The thread, with `thread=y`.
     pub thread: Option<u32>,
-    /// From the innermost outward.
+    /// The frames, from the innermost outward.
     pub frames: Vec<Frame>,
 }
 
@@ -126,13 +128,13 @@ pub struct Trace {
 pub struct Frame {
     /// `class.method`
     pub method: String,
-    /// The method's signature, where it is written (binary).
+    /// The method's signature, if it is written (binary).
     pub signature: Option<String>,
     /// The source file's name, or `<Unknown Source>`.
     pub source: String,
     /// The line's number; `None` for `Unknown line`, and for native methods in binary.
     pub line: Option<u32>,
-    /// Told to be native.
+    /// Whether the method is marked as native.
     pub is_native: bool,
 }
 
@@ -158,7 +160,7 @@ pub enum Section {
 }
 
 impl Section {
-    /// What it is called in text.
+    /// Returns the section's title in text.
     pub fn title(&self) -> &'static str {
         match self {
             Section::CpuSamples(_) => "CPU SAMPLES",
@@ -173,64 +175,64 @@ impl Section {
     }
 }
 
-/// CPU SAMPLES or CPU TIME.
+/// The section CPU SAMPLES or CPU TIME.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Costs {
-    /// Samples, or milliseconds.
+    /// The number of samples, or of milliseconds.
     pub total: u64,
-    /// Rows in order.
+    /// The rows, in order.
     pub rows: Vec<Cost>,
 }
 
 /// A row of [`Costs`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cost {
-    /// Its share of the total, in percent.
+    /// The row's share of the total, in percent.
     pub percent: f64,
-    /// The share of all rows up to this one, as the row shows it (text).
+    /// The share of all rows up to this one, as the row gives it (text).
     pub accumulated: Option<f64>,
-    /// Samples, or calls.
+    /// The number of samples, or of calls.
     pub count: u64,
-    /// Serial number of the trace.
+    /// The serial number of the trace.
     pub trace: u32,
 }
 
-/// SITES.
+/// The section SITES.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sites {
-    /// By allocated instead of live bytes.
+    /// Whether the rows are ordered by allocated bytes instead of live bytes.
     pub by_allocated: bool,
     /// The flags of the record (binary).
     pub flags: u16,
-    /// The cutoff as it stands in the record (binary).
+    /// The bits of the cutoff in the record (binary).
     pub cutoff_bits: u32,
-    /// Live bytes and objects, allocated bytes and objects of all sites (binary).
+    /// The live bytes and objects, and the allocated bytes and objects, of all sites (binary).
     pub totals: Option<[u64; 4]>,
-    /// Rows in order.
+    /// The rows, in order.
     pub rows: Vec<Site>,
 }
 
 /// A row of [`Sites`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
-    /// Live bytes and objects, allocated bytes and objects.
+    /// The live bytes and objects, and the allocated bytes and objects.
     pub numbers: [u64; 4],
-    /// Serial number of the trace.
+    /// The serial number of the trace.
     pub trace: u32,
-    /// The class's name in source form.
+    /// The name of the class in source form.
     pub class: String,
 }
 
 /// A row of the table of `cpu=old`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// Calls.
+    /// The number of calls.
     pub count: u64,
-    /// `class.method` with signature, or `<unknown callee>`.
+    /// The callee, as `class.method` with signature, or `<unknown callee>`.
     pub callee: String,
-    /// The same of who called it, or `<unknown caller>`.
+    /// The caller in the same form, or `<unknown caller>`.
     pub caller: String,
-    /// Milliseconds with all that was called.
+    /// The milliseconds, including the time of callees.
     pub time_ms: u64,
 }
 
@@ -247,25 +249,25 @@ impl Recording {
         }
     }
 
-    /// The frames of a trace that was written, or of the system trace.
+    /// Returns the frames of a written trace, or of the system trace.
     pub fn frames(&self, trace: u32) -> &[Frame] {
         self.traces.get(&trace).map_or(&[], |trace| &trace.frames)
     }
 
-    /// The name of the thread that a trace tells.
+    /// Returns the name of the thread in a trace.
     pub fn thread_of(&self, trace: u32) -> Option<&str> {
         let thread = self.traces.get(&trace)?.thread?;
         Some(self.threads.get(&thread).map_or("<unknown>", |thread| &thread.name))
     }
 
-    /// What perk tells in the shape of traces with serial numbers of their own, such as
-    /// `perk.interim`.
+    /// Returns the data that perk writes in the form of traces with serial numbers of their own,
+    /// such as `perk.interim`.
     pub fn marks(&self) -> impl Iterator<Item = &str> {
         let marks = self.traces.range(1..SYSTEM_TRACE);
         marks.flat_map(|(_, trace)| &trace.frames).map(|frame| frame.method.as_str())
     }
 
-    /// Serial numbers of the traces that no row or object refers to.
+    /// Returns the serial numbers of the traces that no row or object refers to.
     pub fn loose_traces(&self) -> BTreeSet<u32> {
         let traces = self.traces.keys().copied();
         let mut loose: BTreeSet<u32> = traces.filter(|it| *it > SYSTEM_TRACE).collect();
@@ -287,7 +289,8 @@ impl Recording {
         loose
     }
 
-    /// Serial numbers of the traces that only roots of heap dumps refer to: whole stacks of threads.
+    /// Returns the serial numbers of the traces that only roots of heap dumps refer to: the whole
+    /// stacks of threads.
     pub fn heap_stacks(&self) -> BTreeSet<u32> {
         let heaps = || {
             self.sections.iter().filter_map(|section| match section {
@@ -304,7 +307,7 @@ impl Recording {
         stacks
     }
 
-    /// Adds a thread that no record has started before.
+    /// Adds a thread, which must not have been started before.
     fn add_thread(&mut self, serial: u32, thread: Thread) -> Result<()> {
         self.order.push(Written::Thread(serial));
         let before = self.threads.insert(serial, thread);
@@ -316,7 +319,7 @@ impl Recording {
         ensure(self.ended.insert(serial), || format!("thread {serial} ends twice"))
     }
 
-    /// Adds a trace that was not written before.
+    /// Adds a trace, which must not have been written before.
     fn add_trace(&mut self, serial: u32, trace: Trace) -> Result<()> {
         self.order.push(Written::Trace(serial));
         let before = self.traces.insert(serial, trace);
@@ -328,13 +331,13 @@ impl Recording {
         self.sections.push(section);
     }
 
-    /// Fails unless a trace that something refers to stands before it.
+    /// Fails unless a trace that a record refers to is written before it.
     fn check_trace(&self, serial: u32) -> Result<()> {
         let is_there = serial == SYSTEM_TRACE || self.traces.contains_key(&serial);
         ensure(is_there, || format!("trace {serial} is referred to and not written before"))
     }
 
-    /// Fails unless the numbers of a section fit together.
+    /// Fails unless the numbers of a section are consistent.
     fn check_costs(&self, costs: &Costs, what: &str) -> Result<()> {
         for row in &costs.rows {
             self.check_trace(row.trace)?;
@@ -347,7 +350,7 @@ impl Recording {
     }
 }
 
-/// Fails with what `what` says unless `condition` holds.
+/// Fails with the message of `what` unless `condition` holds.
 fn ensure(condition: bool, what: impl FnOnce() -> String) -> Result<()> {
     if condition { Ok(()) } else { Err(what()) }
 }

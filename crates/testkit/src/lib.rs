@@ -1,9 +1,9 @@
-//! What the tests of all crates need to start real JVMs: JDKs, compiled Java programs, the agent,
-//! a runner that never hangs, recorded runs of the original agent, and readers of HPROF files that
-//! owe nothing to perk's own.
+//! The tools that tests of all crates need to start real JVMs: JDKs, compiled Java programs, the
+//! agent, a runner that never hangs, recorded runs of the original agent, and readers of HPROF
+//! files that are independent of perk's own.
 //!
-//! Development only: nothing that ships depends on it. Set-up that fails panics with the reason,
-//! for a test can do nothing else about it.
+//! This crate is for development only: nothing that ships depends on it. Functions that set up a
+//! test panic with the reason if they fail, because a test cannot handle such an error.
 
 #![forbid(unsafe_code)]
 
@@ -24,13 +24,13 @@ pub use jdk::Jdk;
 pub use random_program::RandomProgram;
 pub use run::{JavaRun, Outcome, RunningJava, Signal};
 
-/// The root of the workspace.
+/// Returns the root of the workspace.
 pub fn workspace() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.canonicalize().expect("the workspace is where it was compiled")
 }
 
-/// The file that perk writes until it can have the name `file`, if there is one.
+/// Returns the file that perk writes before it gets the name `file`, if there is one.
 pub fn part_of(file: &Path) -> Option<PathBuf> {
     let name = file.file_name()?.to_str()?;
     let entries = fs::read_dir(file.parent()?).ok()?.flatten();

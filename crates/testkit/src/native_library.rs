@@ -5,12 +5,12 @@ use std::process::Command;
 
 use crate::workspace;
 
-/// Has rustc compile a source file of the workspace as a library in a folder; answers its name, for
-/// `System.load`.
+/// Has rustc compile a source file of the workspace as a library in a folder. Returns the library's
+/// path, for `System.load`.
 ///
 /// # Panics
 ///
-/// If it does not compile.
+/// Panics if it does not compile.
 pub fn compile(source: &str, folder: &Path) -> String {
     let library = folder.join("library.so");
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));

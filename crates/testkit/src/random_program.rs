@@ -1,67 +1,68 @@
-//! Java programs made at random, whose calls and allocations are known by arithmetic: threads,
-//! recursion, locks, exceptions that unwind frames, objects and arrays.
+//! Randomly generated Java programs whose numbers of calls and allocations can be computed. They
+//! use threads, recursion, locks, exceptions that unwind frames, objects and arrays.
 //!
-//! Methods call only themselves, with an argument smaller by one, and methods behind them in order;
-//! so how often each runs with which argument follows from how often those before it do.
+//! Methods call only themselves, with an argument smaller by one, and methods after them in order.
+//! So the number of runs of each method per argument follows from the numbers of the methods before
+//! it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::hprof::{Recording, Section};
 
-/// The agent's options for a file of which [`RandomProgram::recorded_calls`] are taken. The original
-/// lists all calls only in this form: in the other it ends before those of less than a millisecond.
+/// The agent's options for a file that [`RandomProgram::recorded_calls`] can read. The original
+/// lists all calls only in this form: in the other form it omits calls of less than a millisecond.
 pub const CALLS_OPTIONS: &str = "cpu=old";
-/// The same for the form that perk lists all calls in, too.
+/// The options for the other form, in which perk lists all calls, too.
 pub const TIMES_OPTIONS: &str = "cpu=times,depth=2,cutoff=0";
-/// The agent's options for a file of which [`RandomProgram::recorded_objects`] are taken.
+/// The agent's options for a file that [`RandomProgram::recorded_objects`] can read.
 pub const OBJECTS_OPTIONS: &str = "heap=sites,depth=8,cutoff=0";
 
-/// Types of the elements of arrays.
+/// The types of the elements of arrays.
 const ELEMENTS: [&str; 4] = ["int", "byte", "double", "java.lang.Object"];
 
 /// The largest argument of a method.
 const MAX_ARGUMENT: usize = 4;
-/// The frames that an exception unwinds at most.
+/// The maximum number of frames that an exception unwinds.
 const MAX_UNWOUND: u64 = 5;
 
-/// A program.
+/// A random program.
 #[derive(Debug, Clone)]
 pub struct RandomProgram {
-    /// The main class, to which all others are nested.
+    /// The main class. All other classes are nested in it.
     pub class: String,
     /// The source text, for Java 8.
     pub source: String,
-    /// Calls by callee and caller, as `class.method`. Threads begin in a `run` method, which nothing
-    /// of the program calls.
+    /// The number of calls by callee and caller, as `class.method`. Threads begin in a `run`
+    /// method, which the program itself does not call.
     pub calls: BTreeMap<(String, String), u64>,
-    /// Objects allocated by class, in source form, and by the method that makes them.
+    /// The number of allocated objects by class, in source form, and by the method that makes them.
     pub objects: BTreeMap<(String, String), u64>,
 }
 
-/// What a method does.
+/// A statement of a method.
 #[derive(Debug, Clone, Copy)]
 enum Statement {
-    /// Calls a method behind it so many times, with so much less an argument.
+    /// Calls a later method `count` times, with an argument smaller by `less`.
     Call { callee: usize, count: u64, less: usize },
-    /// Calls itself so many times with an argument less by one, unless it is 0.
+    /// Calls the method itself `count` times with an argument smaller by one, unless it is 0.
     Recurse { count: u64 },
-    /// Makes so many instances of a class.
+    /// Makes `count` instances of a class.
     New { class: usize, count: u64 },
-    /// Makes so many arrays of a type, of that length.
+    /// Makes `count` arrays of a type and length.
     Array { element: &'static str, count: u64, length: u64 },
-    /// Has a method throw so deep, and catches it.
+    /// Has a method throw at a depth, and catches the exception.
     Throw { depth: u64 },
 }
 
-/// A method, and whether it does all of that in a lock.
+/// A method, and whether it runs its statements in a lock.
 #[derive(Debug)]
 struct Method {
     statements: Vec<Statement>,
     locks: bool,
 }
 
-/// A generator of Marsaglia's: good enough, and the same everywhere.
+/// A generator of Marsaglia's. Its quality suffices, and it is the same on all machines.
 struct Random(u64);
 
 impl Random {
@@ -74,7 +75,7 @@ impl Random {
 }
 
 impl RandomProgram {
-    /// The program of a seed.
+    /// Generates the program of a seed.
     pub fn new(seed: u64) -> RandomProgram {
         let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         for _ in 0..16 {
@@ -85,7 +86,7 @@ impl RandomProgram {
         let methods = 3 + random.below(8) as usize;
         let methods: Vec<Method> =
             (0..methods).map(|at| Method::random(&mut random, at, methods, classes)).collect();
-        // The main thread does what thread 0 has.
+        // The main thread does the work of thread 0.
         let threads: Vec<Vec<(usize, usize)>> = (0..=random.below(4))
             .map(|_| {
                 let mut work = || {
@@ -102,12 +103,12 @@ impl RandomProgram {
         program
     }
 
-    /// Computes how often everything happens.
+    /// Computes the number of calls and objects.
     fn count(&mut self, methods: &[Method], threads: &[Vec<(usize, usize)>]) {
         let class = self.class.clone();
         let main = format!("{class}.main");
         let run = format!("{class}$Worker.run");
-        // How often each method runs with each argument.
+        // The number of runs of each method with each argument.
         let mut runs = vec![[0_u64; MAX_ARGUMENT + 1]; methods.len()];
         for (thread, work) in threads.iter().enumerate() {
             let caller = if thread == 0 { &main } else { &run };
@@ -168,7 +169,7 @@ impl RandomProgram {
         *self.objects.entry((class.to_owned(), method.to_owned())).or_default() += count;
     }
 
-    /// The calls that a file tells of, as far as callee and caller are the program's own.
+    /// Returns the calls in a file whose callee and caller are the program's own.
     pub fn recorded_calls(&self, recording: &Recording) -> BTreeMap<(String, String), u64> {
         let mut calls = BTreeMap::new();
         let mut add = |callee: &str, caller: &str, count: u64| {
@@ -197,7 +198,7 @@ impl RandomProgram {
         calls
     }
 
-    /// The objects that a file tells of, as far as the program's own methods make them.
+    /// Returns the objects in a file that the program's own methods make.
     pub fn recorded_objects(&self, recording: &Recording) -> BTreeMap<(String, String), u64> {
         let mut objects = BTreeMap::new();
         for section in &recording.sections {
@@ -220,7 +221,7 @@ impl RandomProgram {
         objects
     }
 
-    /// Whether a method is one that is counted.
+    /// Whether a method is one of the program's own that are counted.
     fn is_own(&self, method: &str) -> bool {
         let rest = method.strip_prefix(&self.class);
         rest.is_some_and(|it| it.starts_with(['.', '$']) && !it.ends_with(".<clinit>"))
@@ -232,7 +233,7 @@ impl Method {
         let statements =
             (0..1 + random.below(4)).map(|_| Statement::random(random, at, methods, classes));
         let mut statements: Vec<Statement> = statements.collect();
-        // Two recursions in one method would multiply.
+        // Two recursions in one method would multiply the number of calls.
         let mut is_first = true;
         statements.retain(|statement| {
             let is_recursion = matches!(statement, Statement::Recurse { .. });
@@ -284,7 +285,7 @@ impl Statement {
     }
 }
 
-/// The text of the program.
+/// Returns the source text of the program.
 fn source(
     class: &str,
     methods: &[Method],

@@ -1,4 +1,4 @@
-//! Starts a JVM with the agent, in a folder of its own and with a time limit.
+//! A runner that starts a JVM with the agent, in a folder of its own and with a time limit.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use crate::{Jdk, agent, fixture};
 
-/// How often a running program is asked whether it has ended, or has printed something.
+/// The interval at which a running program is checked for its end or for output.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A JVM to be started.
@@ -43,7 +43,7 @@ pub struct JavaRun {
     timeout: Duration,
 }
 
-/// How the agent is named on the command line.
+/// The way in which the agent is named on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Load {
     Path,
@@ -52,7 +52,7 @@ enum Load {
 }
 
 impl JavaRun {
-    /// A run of `jdk` without agent, program or arguments.
+    /// Creates a run of `jdk` without agent, program or arguments.
     pub fn new(jdk: &Jdk) -> JavaRun {
         JavaRun {
             java: jdk.java(),
@@ -69,7 +69,8 @@ impl JavaRun {
         }
     }
 
-    /// Loads the agent with the options. Called twice, it is on the command line twice.
+    /// Loads the agent with the options. If this is called twice, the agent is on the command line
+    /// twice.
     #[must_use]
     pub fn agent(mut self, options: &str) -> Self {
         self.agents.push(options.to_owned());
@@ -97,7 +98,7 @@ impl JavaRun {
         self
     }
 
-    /// Sets the class path; without it, it is that of the programs in `java/fixtures`.
+    /// Sets the class path. The default is that of the programs in `java/fixtures`.
     #[must_use]
     pub fn classes(mut self, folder: impl Into<PathBuf>) -> Self {
         self.classes = Some(folder.into());
@@ -132,34 +133,35 @@ impl JavaRun {
         self
     }
 
-    /// Sets the working folder; without it, each run has a new one that goes with its outcome.
+    /// Sets the working folder. By default each run has a new folder, which is removed with its
+    /// outcome.
     #[must_use]
     pub fn dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.dir = Some(dir.into());
         self
     }
 
-    /// Sets the time limit, 60 s without it.
+    /// Sets the time limit. The default is 60 s.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Runs to the end.
+    /// Runs the JVM to its end.
     ///
     /// # Panics
     ///
-    /// If it does not start, or does not end within the time limit.
+    /// Panics if it does not start, or does not end within the time limit.
     pub fn run(&self) -> Outcome {
         self.spawn().wait()
     }
 
-    /// Starts it.
+    /// Starts the JVM.
     ///
     /// # Panics
     ///
-    /// If it does not start.
+    /// Panics if it does not start.
     pub fn spawn(&self) -> RunningJava {
         let folders = tempfile::tempdir().expect("a folder for the run");
         let dir = self.dir.clone().unwrap_or_else(|| folders.path().join("work"));
@@ -178,7 +180,7 @@ impl JavaRun {
 
     fn command(&self, folder: &Path) -> Command {
         let mut command = Command::new(&self.java);
-        // What the tests' own environment says to JVMs and to the agent is not meant for this one.
+        // The settings that the tests' own environment has for JVMs and agents must not apply here.
         for variable in ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"] {
             command.env_remove(variable);
         }
@@ -213,7 +215,7 @@ impl JavaRun {
     }
 }
 
-/// A JVM that has been started. Dropped, it is killed.
+/// A JVM that has been started. It is killed when this is dropped.
 #[derive(Debug)]
 pub struct RunningJava {
     command: String,
@@ -224,12 +226,12 @@ pub struct RunningJava {
 }
 
 impl RunningJava {
-    /// The process id.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Its working folder.
+    /// Returns the working folder.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -238,9 +240,9 @@ impl RunningJava {
     ///
     /// # Panics
     ///
-    /// If the process has ended.
+    /// Panics if the process has ended.
     pub fn signal(&mut self, signal: Signal) {
-        // A process id already waited for may be another's by now.
+        // The id of a process that has been waited for may belong to another process now.
         if let Some(status) = self.try_wait() {
             panic!("{status} before {signal:?}\n{}", self.report());
         }
@@ -249,28 +251,29 @@ impl RunningJava {
             .unwrap_or_else(|e| panic!("{signal:?} to {}: {e}", self.command));
     }
 
-    /// What it has printed on stdout so far.
+    /// Returns the text printed on stdout so far.
     pub fn stdout(&self) -> String {
         self.stream("stdout")
     }
 
-    /// Waits until it has printed `text` on stdout.
+    /// Waits until the program has printed `text` on stdout.
     ///
     /// # Panics
     ///
-    /// If it ends, or the time is up, before it does.
+    /// Panics if the program ends, or the time is up, before it does.
     pub fn wait_for_stdout(&mut self, text: &str) {
         self.wait_until(text, |run| run.stdout().contains(text));
     }
 
-    /// Waits until `condition` holds; `what` says in a panic's message what was waited for.
+    /// Waits until `condition` holds; `what` describes it in the message of a panic.
     ///
     /// # Panics
     ///
-    /// If the program ends, or the time is up, before it does.
+    /// Panics if the program ends, or the time is up, before the condition holds.
     pub fn wait_until(&mut self, what: &str, condition: impl Fn(&RunningJava) -> bool) {
         loop {
-            // Asked before the condition, so that what it did last is not missed.
+            // The end is checked before the condition, so that the last action of the program
+            // counts.
             let ended = self.try_wait();
             if condition(self) {
                 return;
@@ -283,11 +286,11 @@ impl RunningJava {
         }
     }
 
-    /// Waits for the end.
+    /// Waits for the end of the program.
     ///
     /// # Panics
     ///
-    /// If the time is up before; the program is killed then.
+    /// Panics if the time is up before; the program is then killed.
     pub fn wait(mut self) -> Outcome {
         let status = loop {
             if let Some(status) = self.try_wait() {
@@ -333,30 +336,30 @@ impl Drop for RunningJava {
     }
 }
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// The command line.
     pub command: String,
-    /// The process id it had.
+    /// The process id.
     pub pid: u32,
     /// The exit code or signal.
     pub status: ExitStatus,
-    /// What it wrote to stdout.
+    /// The output on stdout.
     pub stdout: String,
-    /// What it wrote to stderr.
+    /// The output on stderr.
     pub stderr: String,
-    /// The files of its working folder, without those of folders in it.
+    /// The files in its working folder, without those in subfolders.
     pub files: BTreeMap<String, Vec<u8>>,
 }
 
 impl Outcome {
-    /// The exit code, if it was not ended by a signal.
+    /// Returns the exit code, unless a signal ended the program.
     pub fn code(&self) -> Option<i32> {
         self.status.code()
     }
 
-    /// The number of the signal that ended it.
+    /// Returns the number of the signal that ended the program, if one did.
     pub fn signal(&self) -> Option<i32> {
         self.status.signal()
     }
@@ -365,7 +368,7 @@ impl Outcome {
     ///
     /// # Panics
     ///
-    /// With the command line and all output.
+    /// Panics with the command line and all output.
     #[track_caller]
     pub fn assert_success(&self) {
         self.assert_code(0);
@@ -375,27 +378,27 @@ impl Outcome {
     ///
     /// # Panics
     ///
-    /// With the command line and all output.
+    /// Panics with the command line and all output.
     #[track_caller]
     pub fn assert_code(&self, code: i32) {
         assert!(self.code() == Some(code), "{}, not {code}\n{}", self.status, self.report());
     }
 
-    /// The text of a file of the working folder.
+    /// Returns the text of a file in the working folder.
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// Panics if there is no such file.
     #[track_caller]
     pub fn text(&self, file: &str) -> String {
         String::from_utf8_lossy(self.bytes(file)).into_owned()
     }
 
-    /// The bytes of a file of the working folder.
+    /// Returns the bytes of a file in the working folder.
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// Panics if there is no such file.
     #[track_caller]
     pub fn bytes(&self, file: &str) -> &[u8] {
         let names: Vec<_> = self.files.keys().collect();
@@ -403,11 +406,11 @@ impl Outcome {
         contents.unwrap_or_else(|| panic!("no {file} in {names:?}\n{}", self.report()))
     }
 
-    /// The value of a `name=value` line on stdout.
+    /// Returns the value of a `name=value` line on stdout.
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// Panics if there is no such line.
     #[track_caller]
     pub fn value(&self, name: &str) -> &str {
         let mut pairs = self.stdout.lines().filter_map(|line| line.split_once('='));
@@ -415,18 +418,18 @@ impl Outcome {
         value.unwrap_or_else(|| panic!("no {name}=\n{}", self.report()))
     }
 
-    /// The number of a `name=number` line on stdout.
+    /// Returns the number of a `name=number` line on stdout.
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// Panics if there is no such line.
     #[track_caller]
     pub fn number(&self, name: &str) -> u64 {
         let value = self.value(name);
         value.parse().unwrap_or_else(|e| panic!("{name}={value}: {e}"))
     }
 
-    /// Command line and output, for a test's message.
+    /// Returns the command line and output, for a test's message.
     pub fn report(&self) -> String {
         report(&self.command, &self.stdout, &self.stderr)
     }

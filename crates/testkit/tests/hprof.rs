@@ -1,5 +1,6 @@
-//! The independent readers of HPROF files, proved on the original agent's: they take all of these,
-//! say what is in them, and refuse what is not as the format's description has it.
+//! Tests of the independent readers of HPROF files, with files of the original agent. The readers
+//! accept all of these, return their contents, and refuse files that violate the format's
+//! description.
 
 #![forbid(unsafe_code)]
 
@@ -68,7 +69,7 @@ fn text_of_sites() {
     let [Section::Sites(sites)] = &recording.sections[..] else { panic!() };
     let nodes = sites.rows.iter().find(|row| row.class == "AllocSites$Node").unwrap();
     assert_eq!(nodes.numbers[3], 3500);
-    // The original writes every trace there is.
+    // The original writes every trace that exists.
     assert!(recording.loose_traces().len() > 100);
 }
 
@@ -147,7 +148,7 @@ fn records_that_differ_are_refused() {
     assert!(Recording::read(&bytes[..bytes.len() - 1]).is_err());
     let without_settings = [&bytes[..start], &bytes[start + 15..]].concat();
     assert!(Recording::read(&without_settings).is_err());
-    // Cut anywhere, it is an error or a file that ends earlier.
+    // A file that is cut at any place is an error or a file that ends earlier.
     for end in (0..bytes.len()).step_by(97) {
         if let Ok(recording) = Recording::read(&bytes[..end]) {
             assert!(recording.sections.is_empty());
@@ -155,7 +156,7 @@ fn records_that_differ_are_refused() {
     }
 }
 
-/// Heap dumps and monitors, as the description has them.
+/// The file has heap dumps and monitors in the form of the description.
 #[test]
 fn dumps_in_text() {
     let text = "JAVA PROFILE 1.0.1, created Fri Nov 20 19:00:31 2026\n\nprose\n\n--------\n\n\

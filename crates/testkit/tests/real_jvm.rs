@@ -1,4 +1,4 @@
-//! The finder, the compiler and the runner, with real JVMs and without the agent.
+//! Tests of the finder, the compiler and the runner, with real JVMs and without the agent.
 
 #![forbid(unsafe_code)]
 
@@ -120,7 +120,7 @@ fn a_program_that_hangs_is_killed() {
 #[test]
 fn two_that_compile_the_same_at_once_agree() {
     let source = "public class Same { public static void main(String[] args) {} }";
-    // Unlike any other run's, so that it is compiled here.
+    // The source differs from that of any other run, so it is compiled here.
     let source = format!("{source}\n// {}", std::process::id());
     let folders: Vec<_> = std::thread::scope(|scope| {
         let compile = || fixture::compile_text("Same", &source);

@@ -1,8 +1,8 @@
-//! Reading numbers from bytes, big end first.
+//! A reader of big-endian numbers.
 
 use super::Result;
 
-/// Bytes not read yet.
+/// The bytes that are not read yet.
 #[derive(Debug, Clone)]
 pub(super) struct Cursor<'a> {
     pub(super) bytes: &'a [u8],

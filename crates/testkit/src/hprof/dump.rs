@@ -7,11 +7,11 @@ use super::{
 };
 use crate::hprof::monitor::MonitorTime;
 
-/// The first root of each dump is of the thread that is none.
+/// The thread of the first root of each dump. It stands for no thread of the program.
 const UNKNOWN_THREAD: u32 = 200_000;
 const MONITOR_TIME_TITLE: &str = "rank   self  accum   count trace monitor";
 
-/// Kinds of roots that tell a thread, and what stands before its number.
+/// The kinds of roots that name a thread, and the text before its number.
 const THREAD_ROOTS: [(&str, &str); 5] = [
     ("thread", "id="),
     ("thread block", "thread="),
@@ -19,11 +19,11 @@ const THREAD_ROOTS: [(&str, &str); 5] = [
     ("JNI local ref", "thread="),
     ("native stack", "thread="),
 ];
-/// Kinds of roots that do not.
+/// The kinds of roots that do not name a thread.
 const OTHER_ROOTS: [&str; 4] = ["JNI global ref", "system class", "busy monitor", "unknown"];
 
 impl Recording {
-    /// A record that begins with none of the words of threads, traces, sites and costs.
+    /// Reads a record that does not begin with the words of threads, traces, sites and costs.
     pub(super) fn heap_or_monitor_record(&mut self, lines: &mut Lines<'_>) -> Result<()> {
         if let Some(rest) = lines.next_after("HEAP DUMP BEGIN (") {
             self.heap_dump(rest, lines)
@@ -104,7 +104,7 @@ impl Recording {
         Ok(())
     }
 
-    /// Rows as `%4u %5.2f%% %5.2f%% %7u %5u %s (Java)`.
+    /// Reads rows of the form `%4u %5.2f%% %5.2f%% %7u %5u %s (Java)`.
     fn monitor_times(&mut self, rest: &str, lines: &mut Lines<'_>) -> Result<()> {
         let (total, written) = rest.split_once(" ms) ").ok_or("no total in ms")?;
         date(written)?;
@@ -130,7 +130,7 @@ impl Recording {
     }
 }
 
-/// `%x (kind=<%s>[, ...])`
+/// Parses `%x (kind=<%s>[, ...])`.
 fn root(rest: &str) -> Result<Root> {
     let bad = || format!("no root: {rest:?}");
     let (object, rest) = rest.split_once(" (kind=<").ok_or_else(bad)?;
@@ -160,7 +160,7 @@ fn root(rest: &str) -> Result<Root> {
     Ok(Root { object, kind, thread: None, trace: None })
 }
 
-/// `%x (sz=%u, trace=%u, `, and what follows up to the closing parenthesis.
+/// Parses `%x (sz=%u, trace=%u, `, and returns the rest up to the closing parenthesis.
 fn head(rest: &str) -> Result<(u64, u64, u32, &str)> {
     let bad = || format!("no head of an object: {rest:?}");
     let (id, rest) = rest.split_once(" (sz=").ok_or_else(bad)?;
@@ -183,7 +183,7 @@ fn instance(rest: &str, lines: &mut Lines<'_>) -> Result<(u64, Object)> {
     Ok((id, Object { class: class.to_owned(), bytes: Some(bytes), trace, contents }))
 }
 
-/// `name<tab>id`, with a second tab behind a name of less than eight characters.
+/// Parses `name<tab>id`, with a second tab after a name of less than eight characters.
 fn named_reference(line: &str) -> Result<(String, Value)> {
     let bad = || format!("no field: {line:?}");
     let (name, id) = line.split_once('\t').ok_or_else(bad)?;
@@ -246,7 +246,7 @@ fn class(rest: &str, lines: &mut Lines<'_>) -> Result<(u64, Class)> {
     Ok((hex(id)?, class))
 }
 
-/// Flags and a state.
+/// Checks the flags and the state of a thread.
 fn check_status(status: &str) -> Result<()> {
     const FLAGS: [&str; 3] = ["S", "intr", "native"];
     const STATES: [&str; 7] = ["ZO", "NS", "SL", "MW", "CW", "R", "UN"];
@@ -281,7 +281,7 @@ fn owned_monitor(class: &str, lines: &mut Lines<'_>) -> Result<OwnedMonitor> {
     Ok(OwnedMonitor { class, owner, entering, waiting })
 }
 
-/// `WAIT: MONITOR %s, timeout=%d, thread %d` and its like.
+/// Parses `WAIT: MONITOR %s, timeout=%d, thread %d` and similar lines.
 fn monitor_event(line: &str) -> Option<MonitorEvent> {
     let (kind, monitor, rest) = if let Some(rest) = line.strip_prefix("WAIT: MONITOR ") {
         let (monitor, rest) = rest.split_once(", timeout=")?;

@@ -1,56 +1,57 @@
-//! Heap dumps: roots, objects and classes, as far as both forms hold them.
+//! Heap dumps: the roots, objects and classes, as far as both forms contain them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// HEAP DUMP.
+/// The section HEAP DUMP.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Heap {
-    /// Objects and bytes that the first line tells (text).
+    /// The numbers of objects and bytes in the first line (text).
     pub told: Option<(u64, u64)>,
-    /// Roots in order.
+    /// The roots, in order.
     pub roots: Vec<Root>,
-    /// Instances and arrays by id.
+    /// The instances and arrays by id.
     pub objects: BTreeMap<u64, Object>,
-    /// Classes by the id of the class object.
+    /// The classes by the id of the class object.
     pub classes: BTreeMap<u64, Class>,
-    /// Serial numbers of threads and traces that stand behind what refers to them, or nowhere.
+    /// The serial numbers of threads and traces that are written after the records that refer to
+    /// them, or not at all.
     pub late: BTreeSet<u32>,
 }
 
-/// What keeps an object alive.
+/// A reference that keeps an object alive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {
     /// The object's id.
     pub object: u64,
-    /// The kind as text has it, such as `JNI global ref`.
+    /// The kind as in text, such as `JNI global ref`.
     pub kind: &'static str,
-    /// Serial number of the thread, where the kind tells one.
+    /// The serial number of the thread, if the kind has one.
     pub thread: Option<u32>,
-    /// Serial number of the trace of a thread's stack.
+    /// The serial number of the trace of a thread's stack.
     pub trace: Option<u32>,
 }
 
 /// An instance or an array.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Object {
-    /// Its class's name in source form.
+    /// The name of its class in source form.
     pub class: String,
-    /// The size that the record tells, in bytes (text).
+    /// The size in the record, in bytes (text).
     pub bytes: Option<u64>,
-    /// Serial number of the trace at which it was made.
+    /// The serial number of the trace at which it was allocated.
     pub trace: u32,
-    /// What is in it.
+    /// The contents of the object.
     pub contents: Contents,
 }
 
-/// What is in an object.
+/// The contents of an object.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Contents {
-    /// Fields with their names; text has only references that are not null.
+    /// The fields with their names; text has only references that are not null.
     Fields(Vec<(String, Value)>),
-    /// Number of elements, and those that are not null by their index.
+    /// The number of elements, and the elements that are not null by their index.
     References(u32, Vec<(u32, u64)>),
-    /// Number of elements, and their bytes (binary).
+    /// The number of elements, and their bytes (binary).
     Primitives(u32, Option<Vec<u8>>),
 }
 
@@ -66,26 +67,26 @@ pub enum Value {
 /// A class.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Class {
-    /// Its name in source form.
+    /// The name in source form.
     pub name: String,
-    /// Serial number of the trace at which it was loaded.
+    /// The serial number of the trace at which it was loaded.
     pub trace: u32,
-    /// Ids of super class, class loader, signers and protection domain; 0 for none.
+    /// The ids of superclass, class loader, signers and protection domain; 0 for none.
     pub links: [u64; 4],
-    /// Static fields in order; text has only references that are not null.
+    /// The static fields in order; text has only references that are not null.
     pub statics: Vec<(String, Value)>,
-    /// References in the constant pool by their index.
+    /// The references in the constant pool by their index.
     pub constants: Vec<(u32, u64)>,
 }
 
 impl Heap {
-    /// Traces of all objects, classes and threads; 0 says that there is none.
+    /// Returns the traces of all objects, classes and threads that have one (not 0).
     pub(super) fn traces(&self) -> impl Iterator<Item = u32> {
         let roots = self.roots.iter().filter_map(|root| root.trace);
         self.object_traces().chain(roots).filter(|trace| *trace != 0)
     }
 
-    /// Traces of all objects and classes.
+    /// Returns the traces of all objects and classes.
     pub(super) fn object_traces(&self) -> impl Iterator<Item = u32> {
         let objects = self.objects.values().map(|object| object.trace);
         objects.chain(self.classes.values().map(|class| class.trace))

@@ -1,24 +1,24 @@
-//! What holds for files of CPU samples and sites, and for those that perk wrote, beyond the format's
-//! description; and what such files count.
+//! Requirements on files of CPU samples and sites, and on files that perk wrote, beyond the
+//! format's description. Also the counts in such files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Costs, Form, Recording, Result, SYSTEM_TRACE, Section, Sites, Trace, Written, ensure};
 
 impl Trace {
-    /// What a row shows of it.
+    /// Returns the name that a row shows for the trace.
     pub fn top(&self) -> &str {
         self.frames.first().map_or("<empty trace>", |frame| &frame.method)
     }
 
-    /// A method is on the stack, as `class.method`.
+    /// Whether a method, as `class.method`, is on the stack.
     pub fn has(&self, method: &str) -> bool {
         self.frames.iter().any(|frame| frame.method == method)
     }
 }
 
 impl Recording {
-    /// Sections of CPU samples.
+    /// Returns the sections of CPU samples.
     pub fn samples(&self) -> impl DoubleEndedIterator<Item = &Costs> {
         self.sections.iter().filter_map(|section| match section {
             Section::CpuSamples(samples) => Some(samples),
@@ -26,7 +26,7 @@ impl Recording {
         })
     }
 
-    /// Sections of sites.
+    /// Returns the sections of sites.
     pub fn sites(&self) -> impl DoubleEndedIterator<Item = &Sites> {
         self.sections.iter().filter_map(|section| match section {
             Section::Sites(sites) => Some(sites),
@@ -34,12 +34,12 @@ impl Recording {
         })
     }
 
-    /// All samples, those of rows cut off among them.
+    /// Returns the number of all samples, including those of rows that are cut off.
     pub fn sample_count(&self) -> u64 {
         self.samples().map(|samples| samples.total).sum()
     }
 
-    /// Samples by trace, over all sections.
+    /// Returns the number of samples by trace, over all sections.
     pub fn samples_by_trace(&self) -> BTreeMap<u32, u64> {
         let mut counts = BTreeMap::new();
         for row in self.samples().flat_map(|samples| &samples.rows) {
@@ -48,7 +48,8 @@ impl Recording {
         counts
     }
 
-    /// The serial number of the only thread of that name. Panics unless there is one.
+    /// Returns the serial number of the only thread with a name. Panics unless there is exactly
+    /// one.
     #[track_caller]
     pub fn thread_named(&self, name: &str) -> u32 {
         let named = self.threads.iter().filter(|(_, thread)| thread.name == name);
@@ -57,9 +58,9 @@ impl Recording {
         found[0]
     }
 
-    /// Fails unless this is a file of the original's or of perk's with nothing but samples (and, in
-    /// binary, sites and summaries): each row's trace and class is written, nothing is cut off, and
-    /// text has no trace that no row names.
+    /// Fails unless this is a file of the original or of perk that contains only samples (and, in
+    /// binary, sites and summaries). Each row's trace and class must be written, nothing may be cut
+    /// off, and in text each trace must be used by a row.
     pub fn check_plain(&self) -> Result<()> {
         for section in &self.sections {
             let rows: Vec<u32> = match section {
@@ -89,7 +90,7 @@ impl Recording {
         if self.form == Form::Text { self.check_new_traces() } else { self.check_threads() }
     }
 
-    /// New traces are written in the order of the rows, and none that no row names.
+    /// Fails unless new traces are in the order of the rows, and each of them is used by a row.
     fn check_new_traces(&self) -> Result<()> {
         let mut new = Vec::new();
         for written in &self.order {
@@ -108,7 +109,7 @@ impl Recording {
         ensure(new.is_empty(), || format!("traces that nothing uses: {new:?}"))
     }
 
-    /// Each thread is started before a trace names it.
+    /// Fails unless each thread is started before a trace names it.
     fn check_threads(&self) -> Result<()> {
         let mut started = BTreeSet::new();
         for written in &self.order {
@@ -126,8 +127,8 @@ impl Recording {
         Ok(())
     }
 
-    /// Fails unless this can be a file of perk's: it names each thread before it refers to it, does
-    /// not number what it does not write, and never shows its own threads or the compiler's.
+    /// Fails unless this can be a file of perk: it names each thread before it refers to it,
+    /// numbers only what it writes, and never shows perk's own threads or those of the compiler.
     pub fn check_perk(&self) -> Result<()> {
         self.check_threads()?;
         let unknown = self.ended.iter().find(|serial| !self.threads.contains_key(serial));
@@ -146,7 +147,8 @@ impl Recording {
     }
 }
 
-/// Shares and order are those of the counts. (The original's are not with `cpu=samples,cpu=times`.)
+/// Fails unless shares and order agree with the counts. (With `cpu=samples,cpu=times` those of the
+/// original do not.)
 fn check_counts(samples: &Costs) -> Result<()> {
     let share = |count: u64| format!("{:.2}", count as f64 * 100.0 / samples.total as f64);
     let mut sum = 0;

@@ -1,4 +1,4 @@
-//! The binary form: every length exact, and every id written before it is used.
+//! The binary form. Every length must be exact, and every id must be written before it is used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use super::{
     Section, Site, Sites, Thread, Trace, Value, Written, ensure,
 };
 
-/// Tags of records.
+/// The tags of records.
 pub mod tag {
     #![allow(missing_docs, reason = "the description's own names")]
 
@@ -32,7 +32,7 @@ pub mod tag {
     pub const HEAP_DUMP_END: u8 = 0x2C;
 }
 
-/// Names of element types by their number; 2 stands for references.
+/// The names of element types by their number; 2 stands for references.
 const ELEMENTS: [(u8, &str, usize); 8] = [
     (4, "boolean", 1),
     (5, "char", 2),
@@ -44,8 +44,8 @@ const ELEMENTS: [(u8, &str, usize); 8] = [
     (11, "long", 8),
 ];
 
-/// Kinds of roots by their tag: name, and whether a thread's serial number and one number more
-/// follow the object.
+/// The kinds of roots by their tag: the name, and whether a thread's serial number and another
+/// number follow the object.
 const ROOTS: [(u8, &str, bool, bool); 9] = [
     (0xFF, "unknown", false, false),
     (0x01, "JNI global ref", false, false),
@@ -64,20 +64,20 @@ struct Reader {
     recording: Recording,
     names: BTreeMap<u64, String>,
     used_names: BTreeSet<u64>,
-    /// Class names by the id of the class object.
+    /// The names of classes by the id of the class object.
     class_names: BTreeMap<u64, String>,
     frames: BTreeMap<u64, Frame>,
     heap: Option<RawHeap>,
-    /// Another record stands behind the segments of the heap dump.
+    /// Whether another record follows the last segment of the heap dump.
     is_behind_segments: bool,
     micros: u32,
     is_begun: bool,
 }
 
-/// A class, and names and types of its instances' own fields.
+/// A class, and the names and types of the fields that it declares for its instances.
 type DumpedClass = (Class, Vec<(String, u8)>);
 
-/// A heap dump whose objects wait for their classes.
+/// A heap dump whose objects are not yet resolved against their classes.
 #[derive(Default)]
 struct RawHeap {
     roots: Vec<Root>,
@@ -131,7 +131,7 @@ impl Reader {
         ensure(self.heap.is_none() || is_between.contains(&tag), || {
             format!("tag {tag:#04x} in a heap dump")
         })?;
-        // VisualVM takes all between two of them for sub-records.
+        // VisualVM treats all records between two segments as sub-records.
         ensure(
             tag != HEAP_DUMP_SEGMENT || self.heap.is_none() || !self.is_behind_segments,
             || "a record between two segments of a heap dump".to_owned(),
@@ -184,13 +184,13 @@ impl Reader {
         ensure(!name.contains(&0), || "a NUL in a name".to_owned())?;
         let name = modified_utf8(name);
         let before = self.names.insert(id, name);
-        // perk writes its accounting anew at each dump.
+        // perk writes a new accounting at each dump.
         let is_new = before.is_none_or(|name| name.starts_with("perk accounting\n"));
         let is_used = self.used_names.contains(&id);
         ensure(id != 0 && is_new && !is_used, || format!("name {id:#x} again"))
     }
 
-    /// The name behind an id; 0 stands for none.
+    /// Reads an id and returns its name; 0 stands for no name.
     fn name(&mut self, body: &mut Cursor<'_>) -> Result<Option<String>> {
         let id = body.id()?;
         if id == 0 {
@@ -208,7 +208,7 @@ impl Reader {
             format!("a class name not in source form: {name}")
         })?;
         self.recording.load_traces.insert(trace);
-        // In ids of four bytes perk has none for classes that are in no heap dump.
+        // With ids of four bytes, perk writes 0 for classes that are not in a heap dump.
         let is_nowhere = object == 0 && self.recording.id_bytes == 4;
         ensure(object != 0 || is_nowhere, || format!("class {serial} without object"))?;
         let before = self.class_names.insert(object, name.clone());
@@ -374,7 +374,7 @@ impl Reader {
         name.cloned().ok_or_else(|| format!("no class has the id {id:#x}"))
     }
 
-    /// A class dump: its id, and what it says of the class and of its instances' fields.
+    /// Reads a class dump: the id, the class, and the fields of its instances.
     fn class(&mut self, body: &mut Cursor<'_>) -> Result<(u64, DumpedClass)> {
         let (id, trace) = (body.id()?, body.u4()?);
         let mut class = Class { name: self.class_name(id)?, trace, ..Class::default() };
@@ -404,7 +404,7 @@ impl Reader {
         Ok((id, (class, fields)))
     }
 
-    /// Gives the fields of all instances their names.
+    /// Resolves the names of the fields of all instances.
     fn end_heap_dump(&mut self) -> Result<()> {
         let raw = self.heap.take().ok_or("the end of no heap dump")?;
         let mut heap = Heap { roots: raw.roots, late: raw.late, ..Heap::default() };
@@ -429,7 +429,7 @@ impl Reader {
     }
 }
 
-/// The fields of an instance, those of its class first, then those of the super classes.
+/// Reads the fields of an instance, those of its class first, then those of the superclasses.
 fn fields(
     mut class: u64,
     mut input: Cursor<'_>,
@@ -450,7 +450,7 @@ fn fields(
     Ok(fields)
 }
 
-/// What is known of an array class that was never written.
+/// Returns the name of an array class that was never written, as far as it is known.
 fn unknown_class(element: u8) -> Result<String> {
     match ELEMENTS.iter().find(|it| it.0 == element) {
         Some((_, name, _)) => Ok(format!("{name}[]")),
@@ -468,8 +468,8 @@ fn value(kind: u8, input: &mut Cursor<'_>) -> Result<Value> {
     Ok(Value::Bits(input.number(*bytes)?))
 }
 
-/// Modified UTF-8: each unit of UTF-16 by itself in one to three bytes, NUL in two (Java Virtual
-/// Machine Specification, 4.4.7). What is no such text is read byte by byte.
+/// Decodes modified UTF-8: each unit of UTF-16 takes one to three bytes, NUL two (Java Virtual
+/// Machine Specification, 4.4.7). Bytes that are not valid are decoded one by one.
 fn modified_utf8(bytes: &[u8]) -> String {
     let mut units = Vec::with_capacity(bytes.len());
     let mut rest = bytes;

@@ -8,7 +8,7 @@ pub(super) const TITLE: &str = "count callee caller time\n";
 
 const UNKNOWN: [&str; 2] = ["<unknown callee> ", "<unknown caller> "];
 
-/// Reads a file of one table or more.
+/// Reads a file of one or more tables.
 pub(super) fn read(text: &str) -> Result<Recording> {
     let mut recording = Recording { form: Form::Table, ..Recording::default() };
     let tables = text.split(TITLE).skip(1);
@@ -19,7 +19,7 @@ pub(super) fn read(text: &str) -> Result<Recording> {
 }
 
 impl Recording {
-    /// A table behind other sections, which the first line that is no row of it ends.
+    /// Reads a table after other sections. It ends before the first line that is not a row.
     pub(super) fn table(&mut self, lines: &mut Lines<'_>) -> Result<()> {
         let is_row = |line: &str| line.starts_with(|c: char| c.is_ascii_digit());
         let rows: Vec<&str> = std::iter::from_fn(|| lines.next_if(is_row)).collect();
@@ -41,7 +41,7 @@ fn row(line: &str) -> Result<Call> {
     let (methods, time) = rest.rsplit_once(' ').ok_or_else(bad)?;
     let (callee, rest) = method(methods).ok_or_else(bad)?;
     let rest = rest.strip_prefix(' ').unwrap_or(rest);
-    // One more blank stands behind the words for what is not known.
+    // One more blank follows the words for an unknown method.
     let padded = format!("{rest} ");
     let (caller, rest) = method(&padded).ok_or_else(bad)?;
     ensure(rest.trim().is_empty(), bad)?;
@@ -49,7 +49,7 @@ fn row(line: &str) -> Result<Call> {
     Ok(Call { count: number(count)?, callee, caller, time_ms: number(time)? })
 }
 
-/// A method with its signature, and what stands behind it.
+/// Splits off a method with its signature, and returns it with the rest.
 fn method(text: &str) -> Option<(String, &str)> {
     for unknown in UNKNOWN {
         if let Some(rest) = text.strip_prefix(unknown) {

@@ -8,17 +8,18 @@ use super::{
     Cost, Costs, Form, Frame, Recording, Result, Section, Site, Sites, Thread, Trace, ensure, table,
 };
 
-/// The original cuts longer lines off.
+/// The length at which the original cuts lines off.
 const CUT_BYTES: usize = 1023;
 const COSTS_TITLE: &str = "rank   self  accum   count trace method";
-/// perk's marks are traces below the system trace, which no row refers to.
+/// The least serial number of perk's marks. They are traces below the system trace, to which no row
+/// refers.
 const LEAST_MARK: u32 = 299_000;
 const SITES_TITLES: [&str; 2] = [
     "          percent          live          alloc'ed  stack class",
     " rank   self  accum     bytes objs     bytes  objs trace name",
 ];
 
-/// Lines not read yet.
+/// The lines that are not read yet.
 pub(super) struct Lines<'a> {
     all: Vec<&'a str>,
     next: usize,
@@ -31,14 +32,14 @@ impl<'a> Lines<'a> {
         Ok(line)
     }
 
-    /// The next line if it is as `is_wanted` says.
+    /// Returns the next line if `is_wanted` accepts it.
     pub(super) fn next_if(&mut self, is_wanted: impl Fn(&str) -> bool) -> Option<&'a str> {
         let line = *self.all.get(self.next)?;
         is_wanted(line).then(|| self.next += 1)?;
         Some(line)
     }
 
-    /// The next line if it begins with `start`, without it.
+    /// Returns the next line without `start`, if it begins with `start`.
     pub(super) fn next_after(&mut self, start: &str) -> Option<&'a str> {
         let rest = self.all.get(self.next)?.strip_prefix(start)?;
         self.next += 1;
@@ -67,13 +68,13 @@ pub(super) fn read(bytes: &[u8]) -> Result<Recording> {
         Ok(())
     });
     read.map_err(|what| format!("line {}: {what}", lines.next))?;
-    // With cpu=old the original writes none.
+    // With cpu=old the original does not write a header.
     let has_calls = recording.sections.iter().any(|it| matches!(it, Section::Calls(_)));
     ensure(has_header || has_calls, || "no header".to_owned())?;
     Ok(recording)
 }
 
-/// The lines that stand in one: the original cuts lines off, their ends with them.
+/// Splits a line into the original lines: the original cuts lines off, including their ends.
 fn whole_lines(mut line: &str) -> Vec<&str> {
     const BEGINS: [&str; 4] = ["THREAD START (", "THREAD END (id = ", "TRACE ", "\t"];
     let mut lines = Vec::new();
@@ -144,7 +145,7 @@ impl Recording {
             .and_then(|rest| rest.split_once(", id = "))
             .ok_or("a thread without obj and id")?;
         let (serial, rest) = rest.split_once(", name=\"").ok_or("a thread without name")?;
-        // A name may hold any text, a group's name is less likely to.
+        // Any text may be in a name; a group's name is less likely to contain the separator.
         let (name, group) = match rest.strip_suffix("\")") {
             Some(rest) => rest.rsplit_once("\", group=\"").ok_or("a thread without group")?,
             None => {
@@ -181,7 +182,7 @@ impl Recording {
         self.add_trace(serial, Trace { thread, frames })
     }
 
-    /// Rows as `%4u %5.2f%% %5.2f%% %7u %5u %s`, up to `end`.
+    /// Reads rows of the form `%4u %5.2f%% %5.2f%% %7u %5u %s`, up to `end`.
     fn costs(&self, rest: &str, lines: &mut Lines<'_>, end: &str) -> Result<Costs> {
         let (total, written) = rest.split_once(") ").ok_or("no date")?;
         date(written)?;
@@ -212,7 +213,7 @@ impl Recording {
         Ok(costs)
     }
 
-    /// Rows as `%5u %5.2f%% %5.2f%% %9u %4u %9u %5u %5u %s`.
+    /// Reads rows of the form `%5u %5.2f%% %5.2f%% %9u %4u %9u %5u %5u %s`.
     fn site_rows(&mut self, rest: &str, lines: &mut Lines<'_>) -> Result<()> {
         let (order, written) = rest.split_once(" bytes) ").ok_or("no order and date")?;
         date(written)?;
@@ -244,7 +245,7 @@ impl Recording {
         self.add_sites(sites)
     }
 
-    /// Adds a section whose rows are in order and have traces.
+    /// Adds a section after checking that its rows are in order and have traces.
     pub(super) fn add_sites(&mut self, sites: Sites) -> Result<()> {
         let key = if sites.by_allocated { 2 } else { 0 };
         let in_order = sites.rows.is_sorted_by(|a, b| a.numbers[key] >= b.numbers[key]);
@@ -269,7 +270,7 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    /// Adds a row's share, and compares with what the row says of the sum.
+    /// Adds a row's share, and compares the sum with the accumulated share of the row.
     pub(super) fn add(&mut self, own: &str, accumulated: &str) -> Result<f64> {
         let own = percent(own)?;
         self.percent += own;
@@ -283,7 +284,7 @@ impl Sum {
     }
 }
 
-/// `%.2f%%`
+/// Parses `%.2f%%`.
 fn percent(text: &str) -> Result<f64> {
     let bad = || format!("no share: {text:?}");
     let digits = text.strip_suffix('%').ok_or_else(bad)?;
@@ -292,7 +293,7 @@ fn percent(text: &str) -> Result<f64> {
     Ok(value)
 }
 
-/// A row's rank, its next `N` columns, and the rest of the line.
+/// Splits a row into its rank, its next `N` columns, and the rest of the line.
 pub(super) fn columns<const N: usize>(line: &str) -> Result<(usize, [&str; N], &str)> {
     let mut rest = line;
     let mut next = || {
@@ -309,7 +310,7 @@ pub(super) fn columns<const N: usize>(line: &str) -> Result<(usize, [&str; N], &
     Ok((number(rank)?, columns, rest))
 }
 
-/// `class.method(source:line)`
+/// Parses `class.method(source:line)`.
 fn frame(text: &str) -> Result<Frame> {
     let bad = || format!("no frame: {text:?}");
     let inner = text.strip_suffix(')').ok_or_else(bad)?;
@@ -322,7 +323,7 @@ fn frame(text: &str) -> Result<Frame> {
     Ok(Frame { method, signature: None, source, line, is_native })
 }
 
-/// C's ctime: `Www Mmm dd hh:mm:ss yyyy`
+/// Checks a date in the format of C's ctime: `Www Mmm dd hh:mm:ss yyyy`.
 pub(super) fn date(text: &str) -> Result<()> {
     const DAYS: &str = "MonTueWedThuFriSatSun";
     const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -342,14 +343,14 @@ pub(super) fn date(text: &str) -> Result<()> {
     ensure(in_range, bad)
 }
 
-/// A decimal number as `printf` writes it.
+/// Parses a decimal number in the form of `printf`.
 pub(super) fn number<T: FromStr + Display>(text: &str) -> Result<T> {
     let value: T = text.parse().map_err(|_| format!("no number: {text:?}"))?;
     ensure(value.to_string() == text, || format!("an odd number: {text:?}"))?;
     Ok(value)
 }
 
-/// A hexadecimal number as `printf` writes it.
+/// Parses a hexadecimal number in the form of `printf`.
 pub(super) fn hex(text: &str) -> Result<u64> {
     let value = u64::from_str_radix(text, 16).map_err(|_| format!("no id: {text:?}"))?;
     ensure(format!("{value:x}") == text, || format!("an odd id: {text:?}"))?;
@@ -363,8 +364,8 @@ mod tests {
     const HEADER: &str =
         "JAVA PROFILE 1.0.1, created Sun Nov 22 05:34:20 2026\n\nprose\n\n--------\n\n";
 
-    /// The original cuts lines at 1023 bytes, and the next record stands on the same line; perk does
-    /// not.
+    /// The original cuts lines at 1023 bytes, and the next record is then on the same line. perk
+    /// does not do this.
     #[test]
     fn names_of_threads_may_be_very_long() {
         let name = "x".repeat(5000);
