@@ -1,13 +1,13 @@
-//! The set of capabilities: bit fields in C, bits by number here.
+//! The set of capabilities. They are bit fields in C and numbered bits here.
 
 use std::fmt;
 
 use crate::Capability;
 
-/// A set of capabilities, laid out as `jvmtiCapabilities`.
+/// A set of capabilities with the layout of `jvmtiCapabilities`.
 ///
-/// C packs its bit fields of one bit each from the lowest bit of the first word upwards, so the
-/// number of a [`Capability`] is its place among the header's fields.
+/// C packs its bit fields of one bit each from the lowest bit of the first word upwards. So the
+/// number of a [`Capability`] is its position among the header's fields.
 #[repr(C)]
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Capabilities {
@@ -15,7 +15,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// This set and one capability more.
+    /// Returns this set with an additional capability.
     #[must_use]
     pub const fn with(mut self, capability: Capability) -> Self {
         let bit = capability as usize;
@@ -23,19 +23,20 @@ impl Capabilities {
         self
     }
 
-    /// Whether the capability is in the set.
+    /// Whether the set contains a capability.
     pub const fn has(self, capability: Capability) -> bool {
         let bit = capability as usize;
         self.words[bit / 32] >> (bit % 32) & 1 == 1
     }
 
-    /// The capabilities of this set that are not in the other: what was wanted and not given.
+    /// Returns the capabilities of this set that are not in the other, such as those that were
+    /// requested and not granted.
     #[must_use]
     pub fn difference(self, other: Self) -> Self {
         self.iter().filter(|&it| !other.has(it)).collect()
     }
 
-    /// The capabilities in the set, in the order of their bits.
+    /// Returns the capabilities in the set, in the order of their bits.
     pub fn iter(self) -> impl Iterator<Item = Capability> {
         Capability::ALL.into_iter().filter(move |&it| self.has(it))
     }

@@ -1,8 +1,8 @@
-//! The raw tables of JVMTI, the interface between a JVM and its native agents.
+//! The raw function tables of JVMTI, the interface between a JVM and its native agents.
 //!
-//! The tables are generated from the newest `jvmti.h` and keep the header's names, so that each
-//! of them is found in the JVMTI specification. Older JVMs have the same tables with some slots
-//! empty: a call goes through [`call!`], which looks first.
+//! The tables are generated from the newest `jvmti.h` and keep the header's names, so that each of
+//! them can be found in the JVMTI specification. Older JVMs have the same tables with some empty
+//! slots. A call goes through [`call!`], which checks the slot first.
 //!
 //! ```no_run
 //! use perk_jvmti_sys::{
@@ -39,25 +39,25 @@ pub use capabilities::Capabilities;
 pub use generated::*;
 pub use jni_sys;
 
-/// The environment as JVMTI's functions take it: what `JavaVM::GetEnv` hands out.
+/// The environment in the form that JVMTI's functions take and `JavaVM::GetEnv` returns.
 pub type JvmtiEnv = *mut jvmtiEnv;
 
-/// What an environment begins with: the pointer to its function table.
+/// The beginning of an environment: the pointer to its function table.
 #[expect(non_camel_case_types, reason = "the specification's name")]
 pub type jvmtiEnv = *const jvmtiInterface_1;
 
-/// A raw monitor; only the JVM looks inside.
+/// A raw monitor, which is opaque to agents.
 #[expect(non_camel_case_types, reason = "the specification's name")]
 pub type jrawMonitorID = *mut RawMonitor;
 
-/// What a [`jrawMonitorID`] points to.
+/// The target type of a [`jrawMonitorID`].
 #[derive(Debug)]
 pub enum RawMonitor {}
 
 /// Calls a function of the table: `call!(env, GetPhase, &mut phase)`.
 ///
-/// A slot that the running JVM left empty answers [`JVMTI_ERROR_NOT_AVAILABLE`]. The environment
-/// must be valid, and so must the arguments be for that function: the call needs `unsafe`.
+/// If the running JVM left the slot empty, the result is [`JVMTI_ERROR_NOT_AVAILABLE`]. The
+/// environment and the arguments must be valid for that function, so the call needs `unsafe`.
 #[macro_export]
 macro_rules! call {
     ($env:expr, $slot:ident $(, $argument:expr)* $(,)?) => {{
@@ -70,7 +70,7 @@ macro_rules! call {
 }
 
 impl jvmtiError {
-    /// Nothing for [`JVMTI_ERROR_NONE`], the error for everything else.
+    /// Returns `Ok` for [`JVMTI_ERROR_NONE`], and the error for every other value.
     pub const fn ok(self) -> Result<(), Self> {
         if self.0 == JVMTI_ERROR_NONE.0 { Ok(()) } else { Err(self) }
     }
@@ -86,7 +86,7 @@ impl Error for jvmtiError {}
 
 impl fmt::Debug for jvmtiHeapReferenceInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Only the kind of reference, which is not in here, tells which member is set.
+        // The member that is set depends on the kind of reference, which is not stored here.
         f.debug_struct("jvmtiHeapReferenceInfo").finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! The tables against what a C compiler makes of JDK 25's header on a machine with 64 bits.
+//! Comparisons of the tables with a C compiler's layout of JDK 25's header on a 64-bit machine.
 
 use std::mem::{size_of, transmute};
 
@@ -36,7 +36,7 @@ fn capabilities_are_the_bits_of_c() {
         .with(Capability::CanTagObjects)
         .with(Capability::CanGenerateObjectFreeEvents)
         .with(Capability::CanSupportVirtualThreads);
-    // SAFETY: both are 16 bytes in which every pattern is a value.
+    // SAFETY: both types have 16 bytes, in which every pattern is a value.
     let words: [u32; 4] = unsafe { transmute(set) };
     assert_eq!(words, [1, 0x1001, 0, 0]);
 }
@@ -76,7 +76,7 @@ fn errors_and_events_have_the_names_of_the_header() {
 
 #[test]
 fn an_empty_slot_answers_that_it_is_not_available() {
-    // SAFETY: all zeros is a table of empty slots: null pointers and `None`s.
+    // SAFETY: all zeros is a valid table of empty slots: null pointers and `None`s.
     let table: jvmtiInterface_1 = unsafe { std::mem::zeroed() };
     let mut env: jvmtiEnv = &raw const table;
     let mut phase = JVMTI_PHASE_LIVE;
