@@ -23,7 +23,8 @@ type Counts = BTreeMap<String, u64>;
 /// The other tools.
 #[derive(Debug)]
 enum Reader {
-    /// VisualVM's library, `org-graalvm-visualvm-lib-jfluid-heap.jar` of Debian's package `visualvm`.
+    /// VisualVM's library, `org-graalvm-visualvm-lib-jfluid-heap.jar` of Debian's package
+    /// `visualvm`.
     VisualVm(PathBuf),
     /// The program of the crate `hprof-slurp`.
     Slurp(PathBuf),
@@ -48,7 +49,7 @@ impl Reader {
 /// Runs the check.
 ///
 /// # Errors
-/// The difference; or that there is no reader.
+/// The first difference, or a message that there is no reader.
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     let mut readers = Vec::new();
     let mut arguments = arguments.iter();

@@ -138,7 +138,7 @@ impl Reader {
         Ok(())
     }
 
-    /// A line such as `Total samples       : 733`.
+    /// Reads a line such as `Total samples       : 733`.
     fn summary(&mut self, text: &[u8]) -> Result<(), &'static str> {
         let (label, rest) = text.split_at(memchr::memchr(b':', text).unwrap_or(text.len()));
         let (label, count) = (label.trim_ascii(), number(word(rest.get(1..).unwrap_or(b"")).0));

@@ -13,7 +13,7 @@ use crate::Error;
 /// A format of profile files. A new one is a module with an implementation, a line in
 /// [`FORMATS`](crate::FORMATS) and a page in `docs/formats`.
 pub trait FileFormat: Sync {
-    /// The names of the format, and the parts of a profile that its files hold.
+    /// Returns the names of the format, and the parts of a profile that its files hold.
     fn facts(&self) -> &'static Facts;
 
     /// Whether a file that begins with `head` is of this format, if the formats before it in
@@ -44,7 +44,7 @@ pub trait FileFormat: Sync {
         true
     }
 
-    /// The other parts of `profile` for which the format's files have no place.
+    /// Returns the other parts of `profile` for which the format's files have no place.
     fn special_losses(&self, _profile: &Profile) -> Vec<&'static str> {
         Vec::new()
     }
@@ -76,7 +76,7 @@ pub struct Facts {
 pub enum Reading {
     /// Not at all.
     Never,
-    /// To the end of the input, however it ends.
+    /// To the end of the input, regardless of how it ends.
     ToEnd,
     /// To the end of the input. The reader distinguishes input that fails there (`UnexpectedEof`)
     /// from input that ends.
@@ -161,7 +161,7 @@ impl Document {
         }
     }
 
-    /// The name in messages.
+    /// Returns the name in messages.
     fn title(self) -> &'static str {
         match self {
             Document::MonitorDumps => "monitor dumps",
@@ -241,17 +241,17 @@ impl<'a> View<'a> {
 }
 
 impl dyn FileFormat {
-    /// The name in options.
+    /// Returns the name in options.
     pub fn name(&self) -> &'static str {
         self.facts().name
     }
 
-    /// The name in messages.
+    /// Returns the name in messages.
     pub fn title(&self) -> &'static str {
         self.facts().title
     }
 
-    /// The ending that perk gives its files, without the dot.
+    /// Returns the file name extension that perk gives its files, without the dot.
     pub fn ending(&self) -> &'static str {
         self.facts().endings[0]
     }

@@ -2,7 +2,7 @@
 //! those of other programs that write it, such as async-profiler. `docs/formats/jfr.md` has the
 //! details.
 //!
-//! A recording is a row of chunks. Each has events, including those that are needed to read the
+//! A recording is a series of chunks. Each has events, including those that are needed to read the
 //! others: the types (metadata) and the constants (checkpoints): threads, stacks, methods, classes,
 //! names. A chunk is read whole, because its constants follow the events that name them, and is
 //! dropped before the next.

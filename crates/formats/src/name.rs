@@ -17,7 +17,7 @@ pub(crate) fn split(name: &str) -> (&str, &str) {
     ("", name)
 }
 
-/// The reverse of [`split`]. Returns `[unknown]` if there is neither class nor method.
+/// Does the reverse of [`split`]. Returns `[unknown]` if there is neither class nor method.
 pub(crate) fn join(class: &str, method: &str) -> String {
     match (class, method) {
         ("", "") => "[unknown]".to_owned(),

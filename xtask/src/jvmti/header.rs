@@ -286,7 +286,7 @@ impl Parser {
         self.mark(';')
     }
 
-    /// The three structs that are declared together with their typedef.
+    /// Reads one of the three structs that are declared together with their typedef.
     fn table(&mut self, header: &mut Header) -> Result<()> {
         let start = self.next;
         let mut depth = 1;

@@ -263,7 +263,7 @@ pub(super) fn from_class_name(name: &str) -> String {
     if name.starts_with('[') { names::from_signature(name) } else { name.replace('/', ".") }
 }
 
-/// The reverse of [`from_class_name`].
+/// Does the reverse of [`from_class_name`].
 pub(super) fn to_class_name(class: &str) -> String {
     if class.ends_with("[]") { names::to_signature(class) } else { class.replace('.', "/") }
 }

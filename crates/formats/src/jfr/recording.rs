@@ -45,7 +45,7 @@ impl EventType {
             "jdk.NativeMethodSample" => EventType::NativeSample,
             "jdk.CPUTimeSample" => EventType::CpuTimeSample,
             "jdk.CPUTimeSamplesLost" => EventType::CpuTimeSamplesLost,
-            // This event is one of async-profiler.
+            // This event is async-profiler's.
             "profiler.WallClockSample" => EventType::WallClockSample,
             "jdk.ObjectAllocationSample" => EventType::AllocationSample,
             "jdk.ObjectAllocationInNewTLAB" => EventType::AllocationInNewTlab,
