@@ -8,12 +8,12 @@ use crate::{Code, Error};
 
 const MAGIC: u32 = 0xCAFE_BABE;
 
-/// Access and property flags (JVM specification tables 4.1-B, 4.5-A and 4.6-A) that matter to
-/// code which is added.
+/// Access and property flags (JVM specification tables 4.1-B, 4.5-A and 4.6-A) that matter for
+/// added code.
 pub mod access {
     /// Accessible from everywhere.
     pub const PUBLIC: u16 = 0x0001;
-    /// Accessible from its class only.
+    /// Accessible only from its class.
     pub const PRIVATE: u16 = 0x0002;
     /// Belongs to the class, not to an object.
     pub const STATIC: u16 = 0x0008;
@@ -21,20 +21,20 @@ pub mod access {
     pub const SYNCHRONIZED: u16 = 0x0020;
     /// A field that serialization leaves out.
     pub const TRANSIENT: u16 = 0x0080;
-    /// A method whose code is not Java's.
+    /// A method whose code is not Java code.
     pub const NATIVE: u16 = 0x0100;
     /// An interface.
     pub const INTERFACE: u16 = 0x0200;
     /// A method without code, or a class with such methods.
     pub const ABSTRACT: u16 = 0x0400;
-    /// Not in the source.
+    /// A part that is not in the source.
     pub const SYNTHETIC: u16 = 0x1000;
 }
 
-/// A class file: where its parts are, and its constant pool.
+/// A class file: the offsets of its parts, and its constant pool.
 ///
-/// Parsing finds every field, method and attribute, and checks that they fill the file; what is
-/// inside `Code` is looked at on demand ([`Member::code`]).
+/// Parsing finds every field, method and attribute, and checks that they fill the file. The
+/// contents of `Code` are read on demand ([`Member::code`]).
 #[derive(Clone, Debug)]
 pub struct ClassFile<'a> {
     bytes: &'a [u8],
@@ -42,7 +42,7 @@ pub struct ClassFile<'a> {
     interfaces: Range<usize>,
     fields: Vec<Entry>,
     methods: Vec<Entry>,
-    /// Bytes from the beginning of the file to the class's own attributes.
+    /// The offset of the class's own attributes in the file.
     attributes_at: usize,
 }
 
@@ -52,7 +52,7 @@ struct Entry {
     access_flags: u16,
     name: u16,
     descriptor: u16,
-    /// Bytes from the beginning of the file to the first attribute.
+    /// The offset of the first attribute in the file.
     attributes_at: u32,
     end: u32,
     /// The whole attribute `Code`, with its name and length.
@@ -64,8 +64,8 @@ impl<'a> ClassFile<'a> {
     ///
     /// # Errors
     ///
-    /// If the bytes are not one whole class file. What the parts mean is not checked: a class that
-    /// parses may still be refused by a JVM.
+    /// If the bytes are not one whole class file. The meaning of the parts is not checked: a JVM
+    /// may still refuse a class that parses.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         let mut reader = Reader::new(bytes, 0);
         let magic = reader.u32("a class file")?;
@@ -91,8 +91,8 @@ impl<'a> ClassFile<'a> {
         Ok(Self { bytes, pool, interfaces, fields, methods, attributes_at })
     }
 
-    /// The file with other texts in its constant pool: `renamed` is asked for each, and answers none
-    /// for those that stay.
+    /// Returns the file with other texts in its constant pool: `renamed` is called for each, and
+    /// returns `None` for those that stay.
     pub fn with_texts(&self, renamed: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Vec<u8> {
         let pool = &self.pool;
         let mut bytes = self.bytes[..COUNT_AT + 2].to_vec();
@@ -136,7 +136,7 @@ impl<'a> ClassFile<'a> {
     ///
     /// # Errors
     ///
-    /// If the file names no class there; so do the functions below.
+    /// If the file does not name a class there, as for the functions below.
     pub fn name(&self) -> Result<&'a [u8], Error> {
         self.pool.class_name(self.this_class())
     }
@@ -146,7 +146,7 @@ impl<'a> ClassFile<'a> {
         self.u16_at(self.pool.end() + 2)
     }
 
-    /// The superclass's name; none for `java/lang/Object` and modules.
+    /// The superclass's name; `None` for `java/lang/Object` and modules.
     pub fn super_name(&self) -> Result<Option<&'a [u8]>, Error> {
         match self.u16_at(self.pool.end() + 4) {
             0 => Ok(None),
@@ -154,7 +154,7 @@ impl<'a> ClassFile<'a> {
         }
     }
 
-    /// The names of the interfaces that the class names itself.
+    /// The names of the interfaces that the class lists itself.
     pub fn interfaces(&self) -> impl Iterator<Item = Result<&'a [u8], Error>> {
         let indexes = &self.bytes[self.interfaces.clone()];
         indexes
@@ -172,7 +172,7 @@ impl<'a> ClassFile<'a> {
         self.methods.iter().map(|entry| Member { class: self, entry })
     }
 
-    /// The method at an index, if there are so many.
+    /// The method at an index; `None` if there are fewer.
     pub fn method(&self, index: usize) -> Option<Member<'_>> {
         self.methods.get(index).map(|entry| Member { class: self, entry })
     }
@@ -182,12 +182,12 @@ impl<'a> ClassFile<'a> {
         Attributes::new(&self.pool, Reader::new(self.bytes, self.attributes_at))
     }
 
-    /// Bytes from the beginning of the file to the count of fields.
+    /// The offset of the count of fields in the file.
     pub(crate) fn field_count_at(&self) -> usize {
         self.interfaces.end
     }
 
-    /// The big-endian value at an offset that parsing has found to be there.
+    /// The big-endian value at an offset that parsing has checked.
     fn u16_at(&self, offset: usize) -> u16 {
         self.bytes[offset..].first_chunk().map_or(0, |bytes| u16::from_be_bytes(*bytes))
     }
@@ -210,7 +210,7 @@ impl<'c> Member<'c> {
     ///
     /// # Errors
     ///
-    /// If the file has no string there.
+    /// If the file does not have a string there.
     pub fn name(&self) -> Result<&'c [u8], Error> {
         self.class.pool.utf8(self.entry.name)
     }
@@ -219,16 +219,16 @@ impl<'c> Member<'c> {
     ///
     /// # Errors
     ///
-    /// If the file has no string there.
+    /// If the file does not have a string there.
     pub fn descriptor(&self) -> Result<&'c [u8], Error> {
         self.class.pool.utf8(self.entry.descriptor)
     }
 
-    /// The descriptor of a method.
+    /// The descriptor, which must be that of a method.
     ///
     /// # Errors
     ///
-    /// If it is not one (JVM specification 4.3.3).
+    /// If it is not a method descriptor (JVM specification 4.3.3).
     pub(crate) fn method_descriptor(&self) -> Result<&'c [u8], Error> {
         let descriptor = self.descriptor()?;
         let index = self.entry.descriptor;
@@ -242,7 +242,7 @@ impl<'c> Member<'c> {
         Attributes::new(&self.class.pool, Reader::new(bytes, self.entry.attributes_at as usize))
     }
 
-    /// Its code; none for fields, and for methods that are abstract or native.
+    /// Its code; `None` for fields, and for methods that are abstract or native.
     ///
     /// # Errors
     ///
@@ -255,7 +255,7 @@ impl<'c> Member<'c> {
         Code::parse(self.class, words, Reader::new(bytes, attribute.start + HEADER)).map(Some)
     }
 
-    /// Where the whole attribute `Code` is in the file.
+    /// The range of the whole attribute `Code` in the file.
     pub(crate) fn code_attribute(&self) -> Option<Range<usize>> {
         self.entry.code.as_ref().map(|range| range.start as usize..range.end as usize)
     }
@@ -274,7 +274,7 @@ fn is_method_descriptor(text: &[u8]) -> bool {
     }
 }
 
-/// The words that the parameters of a method take.
+/// The number of words that the parameters of a method take.
 fn parameter_words(descriptor: &[u8]) -> u16 {
     let Some(mut left) = descriptor.strip_prefix(b"(") else { return 0 };
     let mut words = 0;
@@ -285,7 +285,8 @@ fn parameter_words(descriptor: &[u8]) -> u16 {
     words
 }
 
-/// What follows the descriptor of a type (JVM specification 4.3.2); `None` if there is none.
+/// Returns the text after the descriptor of a type (JVM specification 4.3.2); `None` if there is no
+/// such descriptor.
 fn after_type(text: &[u8]) -> Option<&[u8]> {
     let dimensions = text.iter().take_while(|it| **it == b'[').count();
     let (first, others) = text[dimensions..].split_first()?;
@@ -299,19 +300,19 @@ fn after_type(text: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The bytes before an attribute's contents: its name and length.
+/// The number of bytes before an attribute's contents: its name and length.
 const HEADER: usize = 6;
 
 /// An attribute (JVM specification 4.7).
 #[derive(Clone, Copy, Debug)]
 pub struct Attribute<'c> {
-    /// Its name; empty if the file names none.
+    /// Its name; empty if the file does not give one.
     pub name: &'c [u8],
     /// Its bytes, without name and length.
     pub contents: &'c [u8],
-    /// Bytes from the beginning of the file to the contents.
+    /// The offset of the contents in the file.
     pub offset: usize,
-    /// Where its name is in the constant pool.
+    /// The index of its name in the constant pool.
     pub(crate) name_index: u16,
 }
 
@@ -324,7 +325,7 @@ pub struct Attributes<'c> {
 }
 
 impl<'c> Attributes<'c> {
-    /// Reads from the attributes' count on.
+    /// Makes an iterator that begins at the attributes' count.
     pub(crate) fn new(pool: &'c ConstantPool<'c>, mut reader: Reader<'c>) -> Self {
         let left = reader.u16("the count of attributes").unwrap_or(0);
         Self { pool, reader, left }
@@ -334,7 +335,7 @@ impl<'c> Attributes<'c> {
 impl<'c> Iterator for Attributes<'c> {
     type Item = Attribute<'c>;
 
-    // Whoever makes one has walked over the attributes before: errors are not met here.
+    // The attributes were checked before the iterator is made, so that no errors occur here.
     fn next(&mut self) -> Option<Attribute<'c>> {
         self.left = self.left.checked_sub(1)?;
         let name_index = self.reader.u16("an attribute's name").ok()?;
@@ -346,7 +347,7 @@ impl<'c> Iterator for Attributes<'c> {
     }
 }
 
-/// Steps over a count and so many attributes; calls `each` with name index and contents.
+/// Skips a count and as many attributes; calls `each` with name index and contents.
 pub(crate) fn skip_attributes<'a>(
     reader: &mut Reader<'a>,
     mut each: impl FnMut(u16, Reader<'a>) -> Result<(), Error>,
@@ -385,7 +386,7 @@ impl<'p, 'a> CodeName<'p, 'a> {
 /// Reads the fields or methods.
 fn entries(reader: &mut Reader<'_>, code_name: &mut CodeName<'_, '_>) -> Result<Vec<Entry>, Error> {
     let count = reader.u16("the count of members")?;
-    // A count is not believed before its entries, of at least 8 bytes, are seen.
+    // The capacity is limited, as the count may be wrong: entries take at least 8 bytes each.
     let mut entries = Vec::with_capacity(usize::from(count.min(256)));
     for _ in 0..count {
         let access_flags = reader.u16("a member's access flags")?;

@@ -4,7 +4,7 @@ use crate::class::skip_attributes;
 use crate::reader::Reader;
 use crate::{Attribute, Attributes, ClassFile, Error, Instruction, Instructions};
 
-/// The most bytes that a method's code can have (JVM specification 4.11).
+/// The maximum number of bytes of a method's code (JVM specification 4.11).
 pub const MAX_CODE_BYTES: usize = 65_535;
 
 /// The code of a method.
@@ -15,20 +15,20 @@ pub struct Code<'c> {
     max_locals: u16,
     parameter_words: u16,
     bytes: &'c [u8],
-    /// Bytes from the beginning of the file to the first instruction.
+    /// The offset of the first instruction in the file.
     offset: usize,
     exceptions: &'c [u8],
     attributes: Reader<'c>,
 }
 
-/// An entry of an exception table: who handles exceptions of which instructions.
+/// An entry of an exception table: a handler and the instructions whose exceptions it handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handler {
     /// The first pc covered.
     pub start_pc: u16,
-    /// The first pc no longer covered.
+    /// The first pc after the covered range.
     pub end_pc: u16,
-    /// Where the handler begins.
+    /// The pc at which the handler begins.
     pub handler_pc: u16,
     /// The class of exceptions, in the constant pool; 0 for all.
     pub catch_type: u16,
@@ -44,7 +44,7 @@ pub struct LineNumber {
 }
 
 impl<'c> Code<'c> {
-    /// Parses the contents of the attribute of a method with so many words of parameters.
+    /// Parses the contents of the attribute of a method with `parameter_words` words of parameters.
     pub(crate) fn parse(
         class: &'c ClassFile<'c>,
         parameter_words: u16,
@@ -63,7 +63,7 @@ impl<'c> Code<'c> {
         let count = reader.u16("the length of the exception table")?;
         let exceptions = reader.take(usize::from(count) * 8, "the exception table")?;
         let attributes = reader.clone();
-        // A JVM refuses attributes without a name, also those that it would pass over.
+        // A JVM refuses attributes without a name, also those that it would ignore.
         skip_attributes(&mut reader, |name, _| class.pool().utf8(name).map(|_| ()))?;
         reader.expect_end("the end of the attribute Code")?;
         let code = Self {
@@ -84,17 +84,18 @@ impl<'c> Code<'c> {
         self.class
     }
 
-    /// The most words on the operand stack.
+    /// The maximum number of words on the operand stack.
     pub fn max_stack(&self) -> u16 {
         self.max_stack
     }
 
-    /// The count of words for local variables, parameters included.
+    /// The number of words for local variables, including parameters.
     pub fn max_locals(&self) -> u16 {
         self.max_locals
     }
 
-    /// The words of local variables that the parameters take, the object itself among them.
+    /// The number of words of local variables that the parameters take, including the object
+    /// itself.
     pub(crate) fn parameter_words(&self) -> u16 {
         self.parameter_words
     }
@@ -104,7 +105,7 @@ impl<'c> Code<'c> {
         self.bytes
     }
 
-    /// The first pc behind the code.
+    /// The first pc after the code.
     pub fn end_pc(&self) -> u16 {
         u16::try_from(self.bytes.len()).unwrap_or(u16::MAX)
     }
@@ -141,7 +142,7 @@ impl<'c> Code<'c> {
     ///
     /// # Errors
     ///
-    /// If a line number table is shorter than it says.
+    /// If a line number table is shorter than its count requires.
     pub fn line_numbers(&self) -> Result<impl Iterator<Item = LineNumber> + use<'c>, Error> {
         for attribute in self.attributes().filter(is_line_numbers) {
             let mut reader = self.contents(&attribute);

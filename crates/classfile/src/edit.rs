@@ -1,26 +1,26 @@
-//! What is to be done to a method.
+//! The edits of a method.
 
 use std::ops::Range;
 
-/// Which ways to an instruction run the code inserted before it.
+/// The paths to an instruction that run the code inserted before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reach {
-    /// Only the one from the instruction before: jumps to the instruction, and handlers that begin
-    /// there, pass the inserted code by. At pc 0 it runs once for each call of the method. Where
-    /// the instruction before does not fall through, nothing is inserted.
+    /// Only the path from the previous instruction: jumps to the instruction, and handlers that
+    /// begin there, skip the inserted code. At pc 0 it runs once for each call of the method. If
+    /// the previous instruction does not fall through, nothing is inserted.
     FallThrough,
-    /// All of them.
+    /// All paths.
     All,
 }
 
-/// Code to be added to a method. Meant to be cleared and used for the next one.
+/// Code to be added to a method. An edit can be cleared and used for the next method.
 ///
-/// Inserted code is *straight-line* and *stack-neutral*: no jumps, returns or switches; it takes
-/// nothing from the operand stack that it has not put there, leaves nothing on it, and writes no
-/// local variable of the method. (What is inserted before an instruction may leave a word that what is
-/// inserted after it takes.) This is not checked here; a JVM's verifier does. Code inserted
-/// where `this`, or a new object, is not initialised may run into the same limits as the method's
-/// own code there.
+/// Inserted code is *straight-line* and *stack-neutral*: it has no jumps, returns or switches, pops
+/// nothing from the operand stack that it has not pushed, leaves nothing on it, and writes no local
+/// variable of the method. (Code inserted before an instruction may leave a word that the code
+/// inserted after it pops.) This is not checked here, but by a JVM's verifier. Code inserted where
+/// `this`, or a new object, is not initialised has the same restrictions as the method's own code
+/// there.
 #[derive(Clone, Debug, Default)]
 pub struct MethodEdit {
     /// The bytes of all code to be added.
@@ -36,7 +36,7 @@ pub struct MethodEdit {
 pub(crate) struct Insertion {
     pub(crate) pc: u16,
     pub(crate) reach: Reach,
-    /// Whether what it throws is dropped.
+    /// Whether the exceptions that it throws are dropped.
     pub(crate) is_contained: bool,
     start: u32,
     end: u32,
@@ -50,12 +50,12 @@ struct CatchAll {
 }
 
 impl MethodEdit {
-    /// An edit that changes nothing.
+    /// Makes an edit that changes nothing.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Forgets everything but the memory it has.
+    /// Removes everything from the edit, but keeps its memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.insertions.clear();
@@ -65,7 +65,7 @@ impl MethodEdit {
         self.extra_locals = 0;
     }
 
-    /// Whether it changes nothing.
+    /// Whether the edit changes nothing.
     pub fn is_empty(&self) -> bool {
         self.insertions.is_empty()
             && self.catch_all.is_none()
@@ -76,8 +76,8 @@ impl MethodEdit {
 
     /// Inserts `code` before the instruction at `pc` of the original code.
     ///
-    /// At one pc the code for [`Reach::FallThrough`] comes first, and all else keeps the order of
-    /// the calls. To insert behind an instruction, insert before the next one
+    /// At one pc the code for [`Reach::FallThrough`] comes first, and the rest keeps the order of
+    /// the calls. To insert after an instruction, insert before the next one
     /// ([`Instruction::next_pc`](crate::Instruction::next_pc)) with [`Reach::FallThrough`].
     ///
     /// Line numbers and exception handlers that begin at `pc` do not include code for
@@ -87,12 +87,12 @@ impl MethodEdit {
         self.add(pc, reach, false, code);
     }
 
-    /// As [`insert`](Self::insert) for [`Reach::All`], for code that must not throw into the method:
-    /// what it throws is dropped, and the method goes on as if the code had run. The code begins with an
-    /// empty operand stack.
+    /// As [`insert`](Self::insert) for [`Reach::All`], for code that must not throw into the
+    /// method: its exceptions are dropped, and the method continues as if the code had run. The
+    /// code begins with an empty operand stack.
     ///
-    /// Only before an instruction that returns, or where an exception handler begins: what is on the
-    /// operand stack there is known, and is kept in a local variable.
+    /// This is possible only before an instruction that returns, or where an exception handler
+    /// begins: the contents of the operand stack are known there, and are kept in a local variable.
     pub fn insert_contained(&mut self, pc: u16, code: &[u8]) {
         self.add(pc, Reach::All, true, code);
     }
@@ -104,37 +104,36 @@ impl MethodEdit {
         self.insertions.push(Insertion { pc, reach, is_contained, start, end });
     }
 
-    /// Appends a handler of all exceptions after the method's code, which runs `code` and throws the
-    /// exception on. Of several calls the last one counts.
+    /// Appends a handler of all exceptions after the method's code, which runs `code` and rethrows
+    /// the exception. Of several calls the last one counts.
     ///
-    /// `code` begins with an empty operand stack, knows no local variable, and uses at most `stack`
-    /// words of the operand stack. What it throws is dropped. The handler handles what
-    /// [`cover`](Self::cover) says and what none of the method's own handlers does.
+    /// `code` begins with an empty operand stack, cannot use any local variable, and uses at most
+    /// `stack` words of the operand stack. Its exceptions are dropped. The handler handles the
+    /// exceptions of the ranges of [`cover`](Self::cover) that no handler of the method handles.
     pub fn catch_all(&mut self, stack: u16, code: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(code);
         self.catch_all = Some(CatchAll { stack, start, end: self.bytes.len() });
     }
 
-    /// Has the handler of [`catch_all`](Self::catch_all) cover a range of pcs of the original code;
-    /// the whole method is `0..code.end_pc()`. The handler itself is not covered.
+    /// Makes the handler of [`catch_all`](Self::catch_all) cover a range of pcs of the original
+    /// code; the whole method is `0..code.end_pc()`. The handler itself is not covered.
     ///
-    /// Code inserted at a range's border is in the range as [`insert`](Self::insert) says. In a
-    /// constructor a range may begin only [where `this` is
-    /// initialised](crate::Code::after_this_call).
+    /// For code inserted at the border of a range, see [`insert`](Self::insert). In a constructor a
+    /// range may begin only [where `this` is initialised](crate::Code::after_this_call).
     pub fn cover(&mut self, range: Range<u16>) {
         self.ranges.push(range);
     }
 
-    /// Tells how many words of the operand stack inserted code needs above those of the method; the
-    /// most that was told counts.
+    /// Sets the number of words of the operand stack that inserted code needs above those of the
+    /// method; of several calls the largest number counts.
     pub fn need_stack(&mut self, words: u16) {
         self.extra_stack = self.extra_stack.max(words);
     }
 
-    /// Adds words for local variables behind the method's own, the first at its
-    /// [`max_locals`](crate::Code::max_locals). Their values do not survive a branch target: frames
-    /// do not know of them.
+    /// Adds words for local variables after the method's own, the first at its
+    /// [`max_locals`](crate::Code::max_locals). Their values do not survive a branch target, as
+    /// frames do not contain them.
     pub fn add_locals(&mut self, words: u16) {
         self.extra_locals = self.extra_locals.saturating_add(words);
     }
@@ -147,12 +146,12 @@ impl MethodEdit {
         &self.bytes[insertion.start as usize..insertion.end as usize]
     }
 
-    /// The code of the handler and the stack that it needs.
+    /// The code of the handler, and the stack that it needs.
     pub(crate) fn handler(&self) -> Option<(&[u8], u16)> {
         self.catch_all.as_ref().map(|it| (&self.bytes[it.start..it.end], it.stack))
     }
 
-    /// What the handler covers.
+    /// The ranges that the handler covers.
     pub(crate) fn ranges(&self) -> &[Range<u16>] {
         &self.ranges
     }

@@ -8,8 +8,8 @@ use crate::{ClassFile, MethodEdit, PoolEditor, PoolError, SkipReason, Skipped, a
 
 /// Edits a class.
 ///
-/// Only what is edited changes: the constant pool grows, fields are added behind the others, the
-/// `Code` of edited methods is written anew, and all else is copied byte for byte.
+/// Only the edited parts change: the constant pool grows, fields are added before the class's own,
+/// the `Code` of edited methods is rewritten, and the rest is copied byte for byte.
 #[derive(Clone, Debug)]
 pub struct ClassEditor<'c> {
     class: &'c ClassFile<'c>,
@@ -17,19 +17,19 @@ pub struct ClassEditor<'c> {
     /// The fields added.
     fields: Vec<u8>,
     field_count: u16,
-    /// The attributes `Code` written, one after another.
+    /// The rewritten attributes `Code`, one after another.
     code: Vec<u8>,
     replaced: Vec<Replaced>,
     skipped: Vec<Skipped>,
     splicer: Splicer,
 }
 
-/// An attribute `Code` that was written anew.
+/// An attribute `Code` that was rewritten.
 #[derive(Clone, Debug)]
 struct Replaced {
-    /// Where the original is in the class file.
+    /// The range of the original in the class file.
     original: Range<usize>,
-    /// Where the new one is among those written.
+    /// The range of the new attribute among those written.
     new: Range<usize>,
 }
 
@@ -38,12 +38,12 @@ struct Replaced {
 pub struct Edited {
     /// The class file.
     pub bytes: Vec<u8>,
-    /// The methods that were left alone although an edit was wanted.
+    /// The methods that were left unchanged although an edit was requested.
     pub skipped: Vec<Skipped>,
 }
 
 impl<'c> ClassEditor<'c> {
-    /// An editor that has not changed anything.
+    /// Makes an editor that has not changed anything.
     pub fn new(class: &'c ClassFile<'c>) -> Self {
         Self {
             class,
@@ -62,7 +62,7 @@ impl<'c> ClassEditor<'c> {
         &mut self.pool
     }
 
-    /// Adds a field without attributes before the class's own, and behind those added so far (JVM
+    /// Adds a field without attributes before the class's own, and after those added so far (JVM
     /// specification 4.5).
     ///
     /// # Errors
@@ -77,12 +77,12 @@ impl<'c> ClassEditor<'c> {
         self.add_field_with(access_flags, name, descriptor, &[])
     }
 
-    /// As [`add_field`](Self::add_field), with an annotation that has no elements, by the descriptor
-    /// of its type (JVM specification 4.7.16).
+    /// As [`add_field`](Self::add_field), with an annotation without elements, given by the
+    /// descriptor of its type (JVM specification 4.7.16).
     ///
     /// # Errors
     ///
-    /// As of that.
+    /// As for [`add_field`](Self::add_field).
     pub fn add_annotated_field(
         &mut self,
         access_flags: u16,
@@ -92,12 +92,12 @@ impl<'c> ClassEditor<'c> {
     ) -> Result<(), PoolError> {
         let attribute = self.pool.utf8("RuntimeVisibleAnnotations")?;
         let annotation = self.pool.utf8(annotation)?;
-        // The attribute's length is six bytes: one annotation, its type, no elements.
+        // The attribute's contents are six bytes: one annotation, its type, no elements.
         let contents = [attribute, 0, 6, 1, annotation, 0];
         self.add_field_with(access_flags, name, descriptor, &contents)
     }
 
-    /// Adds a field with an attribute, or none.
+    /// Adds a field with an attribute, or without.
     fn add_field_with(
         &mut self,
         access_flags: u16,
@@ -119,10 +119,10 @@ impl<'c> ClassEditor<'c> {
         Ok(())
     }
 
-    /// Edits the method at an index. If that cannot be done, the method stays as it is, which is
-    /// told in [`Edited::skipped`]. Of two edits of one method the last one done counts.
+    /// Edits the method at an index. If that is not possible, the method stays as it is, and is
+    /// reported in [`Edited::skipped`]. Of two edits of one method the last successful one counts.
     ///
-    /// Returns whether it is edited.
+    /// Returns whether the method is edited.
     pub fn edit_method(&mut self, method: usize, edit: &MethodEdit) -> bool {
         let start = self.code.len();
         match self.splice(method, edit) {
@@ -167,7 +167,7 @@ impl<'c> ClassEditor<'c> {
         let at = self.class.field_count_at();
         out.replace(at..at + 2, &field_count.to_be_bytes());
         out.insert(at + 2, &self.fields);
-        // Stable: of two edits of one method the second stays behind the first.
+        // The sort is stable: of two edits of one method the second stays after the first.
         self.replaced.sort_by_key(|it| it.original.start);
         for (index, Replaced { original, new }) in self.replaced.iter().enumerate() {
             let next = self.replaced.get(index + 1);
@@ -183,7 +183,7 @@ impl<'c> ClassEditor<'c> {
 /// Copies a file in which some parts are replaced, from its beginning to its end.
 struct Copier<'a> {
     original: &'a [u8],
-    /// How much of the original is copied or replaced.
+    /// The number of bytes of the original that are copied or replaced.
     copied: usize,
     bytes: Vec<u8>,
 }

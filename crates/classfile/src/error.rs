@@ -1,41 +1,41 @@
-//! What can be wrong with a class file, and why a method or a constant cannot be written.
+//! Errors of class files, and the reasons why a method or a constant cannot be written.
 
-/// What is wrong with a class file, and where.
+/// An error of a class file, with its offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The file, or the attribute that should hold it, ends too early.
     #[error("offset {offset}: the bytes end where {expected} is expected")]
     Truncated {
-        /// Bytes from the beginning of the file.
+        /// The offset in the file.
         offset: usize,
-        /// What should be there.
+        /// The expected value.
         expected: &'static str,
     },
-    /// A value that cannot be there.
+    /// A value that is not valid there.
     #[error("offset {offset}: expected {expected}, found {found:#x}")]
     Unexpected {
-        /// Bytes from the beginning of the file.
+        /// The offset in the file.
         offset: usize,
-        /// What should be there.
+        /// The expected value.
         expected: &'static str,
-        /// What is there.
+        /// The value found.
         found: u32,
     },
-    /// An index that names no constant of the wanted kind.
+    /// An index that does not name a constant of the expected kind.
     #[error("offset {offset}: constant {index} is not {expected}")]
     Constant {
-        /// Bytes from the beginning of the file to the constant; to the end of the constant pool
-        /// if the pool has no such constant.
+        /// The offset of the constant in the file; that of the end of the constant pool if the pool
+        /// has no such constant.
         offset: usize,
         /// The index in the constant pool.
         index: u16,
-        /// What the constant should be.
+        /// The expected kind of constant.
         expected: &'static str,
     },
 }
 
-/// Why a constant cannot be added to a constant pool.
+/// The reason why a constant cannot be added to a constant pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PoolError {
@@ -55,11 +55,11 @@ pub enum PoolError {
 pub struct Skipped {
     /// Its index among the class's methods.
     pub method: usize,
-    /// Why.
+    /// The reason.
     pub reason: SkipReason,
 }
 
-/// Why a method was left as it was.
+/// The reason why a method was left as it was.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SkipReason {
@@ -72,17 +72,17 @@ pub enum SkipReason {
     /// It would pass a limit of the class file format (JVM specification 4.11).
     #[error("{what} would be {value}, at most {limit} are allowed")]
     TooLarge {
-        /// What is limited, with its unit.
+        /// The limited quantity, with its unit.
         what: &'static str,
-        /// What it would be.
+        /// The value it would have.
         value: usize,
-        /// The most there can be.
+        /// The largest value allowed.
         limit: usize,
     },
-    /// A conditional branch would be farther from its target than 16 bits can say.
+    /// A conditional branch would be farther from its target than 16 bits can express.
     #[error("the branch at pc {pc} would be too far from its target")]
     BranchTooFar {
-        /// Where the branch is in the original code.
+        /// The pc of the branch in the original code.
         pc: u16,
     },
     /// A pc of the edit, of a branch or of a table is not that of an instruction.

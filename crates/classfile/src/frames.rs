@@ -7,22 +7,22 @@ use crate::reader::Reader;
 pub(crate) const UNINITIALIZED_THIS: u8 = 6;
 /// The verification type of an object of a class that follows.
 pub(crate) const OBJECT: u8 = 7;
-/// The verification type of what a `new` has made, whose pc follows.
+/// The verification type of the uninitialised object of a `new`, whose pc follows.
 pub(crate) const UNINITIALIZED: u8 = 8;
 
 /// Forms of frames.
 pub(crate) mod form {
-    /// The locals of the frame before, an empty stack: 0 to 63, the offset delta.
+    /// The locals of the previous frame, an empty stack: 0 to 63, the offset delta.
     pub(crate) const SAME_LAST: u8 = 63;
-    /// The locals of the frame before, one word on the stack: 64 and the offset delta.
+    /// The locals of the previous frame, one value on the stack: 64 and the offset delta.
     pub(crate) const SAME_ONE: u8 = 64;
     pub(crate) const SAME_ONE_LAST: u8 = 127;
     pub(crate) const SAME_ONE_EXTENDED: u8 = 247;
-    /// One to three locals less than the frame before: 250 to 248.
+    /// One to three locals fewer than the previous frame: 250 to 248.
     pub(crate) const CHOP_3: u8 = 248;
-    /// The locals of the frame before.
+    /// The locals of the previous frame.
     pub(crate) const SAME_EXTENDED: u8 = 251;
-    /// One to three locals more than the frame before: 252 to 254.
+    /// One to three locals more than the previous frame: 252 to 254.
     pub(crate) const APPEND_1: u8 = 252;
     pub(crate) const APPEND_3: u8 = 254;
     pub(crate) const FULL: u8 = 255;
@@ -44,7 +44,7 @@ pub(crate) struct Frame<'a> {
 pub(crate) struct Types<'a> {
     pub(crate) count: u16,
     pub(crate) bytes: &'a [u8],
-    /// A bit for each tag among them.
+    /// The set of their tags, one bit per tag.
     tags: u16,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Types<'a> {
         self.tags & (1 << tag) != 0
     }
 
-    /// Where, in the bytes, the pcs of uninitialized objects are.
+    /// The offsets, in the bytes, of the pcs of uninitialized objects.
     pub(crate) fn uninitialized(&self) -> impl Iterator<Item = usize> + use<'a> {
         let (bytes, mut at) = (self.bytes, 0);
         std::iter::from_fn(move || {
@@ -91,23 +91,23 @@ impl<'a> Types<'a> {
     }
 }
 
-/// Reads frames one by one.
+/// A reader of frames, one by one.
 #[derive(Debug)]
 pub(crate) struct Frames<'a> {
     reader: Reader<'a>,
     left: u16,
-    /// The pc of the frame before. A first frame at pc 0 counts, so "none" is not 0.
+    /// The pc of the previous frame. A first frame at pc 0 is possible, so "none" differs from 0.
     last_pc: Option<u32>,
 }
 
 impl<'a> Frames<'a> {
-    /// Reads the contents of the attribute.
+    /// Makes a reader of the contents of the attribute.
     pub(crate) fn new(mut reader: Reader<'a>) -> Result<Self, Error> {
         let left = reader.u16("the count of frames")?;
         Ok(Self { reader, left, last_pc: None })
     }
 
-    /// The next frame; none behind the last one.
+    /// Reads the next frame; `None` after the last one.
     pub(crate) fn next(&mut self) -> Result<Option<Frame<'a>>, Error> {
         if self.left == 0 {
             self.reader.expect_end("the end of the frames")?;

@@ -3,22 +3,22 @@
 use crate::Error;
 use crate::opcode::{self, LENGTHS};
 
-/// An instruction and where it is.
+/// An instruction and its pc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction<'a> {
-    /// Bytes from the beginning of the code.
+    /// The offset in the code.
     pub pc: u16,
     /// Its opcode (see [`opcode`]); that of the modified instruction if it is `wide`.
     pub opcode: u8,
-    /// All of its bytes, a prefix `wide` included.
+    /// All of its bytes, including a prefix `wide`.
     pub bytes: &'a [u8],
 }
 
-/// What an instruction works on.
+/// The operands of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Operands<'a> {
-    /// Nothing but the operand stack.
+    /// None but those on the operand stack.
     None,
     /// The value that `bipush` or `sipush` pushes.
     Value(i16),
@@ -26,11 +26,11 @@ pub enum Operands<'a> {
     ArrayType(u8),
     /// A local variable.
     Local(u16),
-    /// A local variable and what `iinc` adds to it.
+    /// A local variable and the number that `iinc` adds to it.
     Increment {
         /// The local variable.
         local: u16,
-        /// What is added.
+        /// The number that is added.
         by: i16,
     },
     /// An index in the constant pool.
@@ -39,23 +39,23 @@ pub enum Operands<'a> {
     MultiArray {
         /// The array type, in the constant pool.
         class: u16,
-        /// How many dimensions are given.
+        /// The number of dimensions given.
         dimensions: u8,
     },
-    /// The pc that is jumped to. It may lie outside the code of a broken class.
+    /// The target pc. It may be outside the code in a broken class.
     Branch(i32),
     /// The targets of a switch.
     Switch(Switch<'a>),
 }
 
 impl<'a> Instruction<'a> {
-    /// The pc behind it.
+    /// The pc after the instruction.
     pub fn next_pc(&self) -> u16 {
-        // At most 65,535: a code has no more bytes.
+        // The sum is at most 65,535, as code has no more bytes.
         self.pc.saturating_add(self.bytes.len() as u16)
     }
 
-    /// Whether the prefix `wide` is before it.
+    /// Whether it has the prefix `wide`.
     pub fn is_wide(&self) -> bool {
         self.bytes.first() == Some(&opcode::WIDE)
     }
@@ -70,8 +70,8 @@ impl<'a> Instruction<'a> {
         matches!(self.opcode, opcode::IRETURN..=opcode::RETURN)
     }
 
-    /// Whether the instruction behind it can be the next to run without a jump to it. A `jsr`
-    /// counts: its subroutine returns there.
+    /// Whether the next instruction can run after it without a jump. A `jsr` counts, as its
+    /// subroutine returns there.
     pub fn falls_through(&self) -> bool {
         !matches!(
             self.opcode,
@@ -79,7 +79,7 @@ impl<'a> Instruction<'a> {
         )
     }
 
-    /// What it works on.
+    /// The operands of the instruction.
     pub fn operands(&self) -> Operands<'a> {
         let byte = |at: usize| self.bytes.get(at).copied().unwrap_or(0);
         let u16_at = |at| u16::from_be_bytes([byte(at), byte(at + 1)]);
@@ -129,27 +129,27 @@ impl<'a> Instruction<'a> {
     }
 }
 
-/// The bytes between the opcode of a switch at `pc` and its first operand.
+/// The number of bytes between the opcode of a switch at `pc` and its first operand.
 pub(crate) fn padding(pc: u32) -> usize {
     3 - (pc % 4) as usize
 }
 
-/// The targets of `tableswitch` or `lookupswitch`. They may lie outside the code of a broken class.
+/// The targets of `tableswitch` or `lookupswitch`. They may be outside the code in a broken class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Switch<'a> {
     pc: u16,
     is_lookup: bool,
-    /// From the default's offset on.
+    /// The bytes from the default's offset on.
     bytes: &'a [u8],
 }
 
 impl<'a> Switch<'a> {
-    /// The pc that is jumped to when no key matches.
+    /// The target pc if no key matches.
     pub fn default_target(&self) -> i32 {
         self.target(0)
     }
 
-    /// Keys and the pcs that are jumped to, in the order of the instruction.
+    /// The keys and their target pcs, in the order of the instruction.
     pub fn cases(self) -> impl Iterator<Item = (i32, i32)> + use<'a> {
         let (head, step) = self.layout();
         let count = self.bytes.len().saturating_sub(head) / step;
@@ -163,7 +163,8 @@ impl<'a> Switch<'a> {
         })
     }
 
-    /// The bytes before the first case, and those of a case; its offset is its last four.
+    /// The number of bytes before the first case, and the number of bytes per case. The last four
+    /// bytes of a case are its offset.
     pub(crate) fn layout(&self) -> (usize, usize) {
         if self.is_lookup { (8, 8) } else { (12, 4) }
     }
@@ -183,12 +184,12 @@ impl<'a> Switch<'a> {
     }
 }
 
-/// The instructions of a method, in the order of their pcs. Ends behind an error.
+/// The instructions of a method, in the order of their pcs. The iterator ends after an error.
 #[derive(Clone, Debug)]
 pub struct Instructions<'a> {
     code: &'a [u8],
     pc: usize,
-    /// Bytes from the beginning of the file to the code, for errors.
+    /// The offset of the code in the file, for errors.
     offset: usize,
 }
 
@@ -239,7 +240,8 @@ impl<'a> Iterator for Instructions<'a> {
     }
 }
 
-/// The length of an instruction that has no fixed one; if there is none, what is expected.
+/// Returns the length of an instruction of variable length; if the bytes are not an instruction,
+/// the error is a description of what is expected.
 fn long_length(rest: &[u8], pc: usize) -> Result<usize, &'static str> {
     const INCOMPLETE: &str = "a whole switch";
     let word = |at: usize| {

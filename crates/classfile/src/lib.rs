@@ -1,10 +1,10 @@
 //! Reads class files, and splices code into their methods.
 //!
 //! This is a splicer, not a model: [`ClassFile::parse`] finds the parts of a file, [`ClassEditor`]
-//! copies them and writes anew only the `Code` of methods that are edited. In such code branches,
-//! switches, exception tables, line numbers, local variables, frames and type annotations are
-//! moved along; frames are shifted and never computed. What cannot be handled is left as it is and
-//! reported. It knows nothing of what the inserted code is for.
+//! copies them and rewrites only the `Code` of edited methods. In such code, branches, switches,
+//! exception tables, line numbers, local variables, frames and type annotations are adjusted;
+//! frames are shifted and never computed. Methods that cannot be handled are left as they are and
+//! reported. The crate does not depend on the purpose of the inserted code.
 //!
 //! "JVM specification" in this crate is *The Java Virtual Machine Specification, Java SE 25
 //! Edition*.

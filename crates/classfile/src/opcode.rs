@@ -1,6 +1,6 @@
 //! Opcodes by the names of the JVM specification (6.5), and the lengths of instructions.
 //!
-//! Of families such as `iload`..`aload_3` only the borders have names here.
+//! Of families such as `iload`..`aload_3` only the first and last have names here.
 #![allow(missing_docs, reason = "the names are the documentation")]
 
 pub const NOP: u8 = 0x00;
@@ -55,8 +55,8 @@ pub const IFNONNULL: u8 = 0xc7;
 pub const GOTO_W: u8 = 0xc8;
 pub const JSR_W: u8 = 0xc9;
 
-/// The bytes of an instruction by its opcode; 0 where they depend on more than the opcode, and
-/// where no such opcode may be in a class file.
+/// The length of an instruction in bytes, by opcode; 0 if it depends on more than the opcode, or if
+/// the opcode must not be in a class file.
 pub(crate) const LENGTHS: [u8; 256] = lengths();
 
 const fn lengths() -> [u8; 256] {

@@ -41,7 +41,7 @@ pub mod tag {
     pub const PACKAGE: u8 = 20;
 }
 
-/// Where the count of constants is in a class file (JVM specification 4.1).
+/// The offset of the count of constants in a class file (JVM specification 4.1).
 pub(crate) const COUNT_AT: usize = 8;
 
 /// The constants of a class file (JVM specification 4.4).
@@ -56,10 +56,10 @@ pub struct ConstantPool<'a> {
     offsets: Vec<u32>,
 }
 
-/// A field or method as an instruction names it (JVM specification 4.4.2).
+/// A field or method, as an instruction names it (JVM specification 4.4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemberRef<'a> {
-    /// The class, interface or array type it is looked up in.
+    /// The class, interface or array type in which it is looked up.
     pub class: &'a [u8],
     /// Its name.
     pub name: &'a [u8],
@@ -70,7 +70,7 @@ pub struct MemberRef<'a> {
 }
 
 impl<'a> ConstantPool<'a> {
-    /// Indexes the pool, and leaves `reader` behind it. `file` is the whole file.
+    /// Indexes the pool, and moves `reader` to its end. `file` is the whole file.
     pub(crate) fn parse(file: &'a [u8], reader: &mut Reader<'a>) -> Result<Self, Error> {
         let count_at = reader.at();
         let count = usize::from(reader.u16("the count of constants")?);
@@ -95,24 +95,24 @@ impl<'a> ConstantPool<'a> {
             }
         }
         if offsets.len() != count {
-            // None at all, or a `long` whose second index would be the count itself.
+            // The count is 0, or the second index of the last `long` would be the count itself.
             let (expected, found) = ("the count of constants and one", count as u32);
             return Err(Error::Unexpected { offset: count_at, expected, found });
         }
         Ok(Self { bytes: &file[..reader.at()], offsets })
     }
 
-    /// The count as the class file has it: one more than the last index.
+    /// The count in the class file: one more than the last index.
     pub fn count(&self) -> u16 {
         self.offsets.len() as u16
     }
 
-    /// Bytes from the beginning of the file to the end of the pool.
+    /// The offset of the end of the pool in the file.
     pub(crate) fn end(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The tag of a constant (see [`tag`]), if there is one at the index.
+    /// The tag of a constant (see [`tag`]), if there is a constant at the index.
     pub fn tag(&self, index: u16) -> Option<u8> {
         self.entry(index)?.first().copied()
     }
@@ -130,7 +130,7 @@ impl<'a> ConstantPool<'a> {
         }
     }
 
-    /// The two bytes after the tag, if it is the wanted one.
+    /// The two bytes after the tag, if the tag is `wanted`.
     fn operand(&self, index: u16, wanted: u8, expected: &'static str) -> Result<u16, Error> {
         match self.entry(index) {
             Some([tag, high, low, ..]) if *tag == wanted => Ok(u16::from_be_bytes([*high, *low])),
@@ -138,7 +138,7 @@ impl<'a> ConstantPool<'a> {
         }
     }
 
-    /// The error of a constant that is not as it should be.
+    /// The error for a constant that is not as expected.
     pub(crate) fn not(&self, index: u16, expected: &'static str) -> Error {
         let offset = self.offsets.get(usize::from(index)).filter(|&&offset| offset != 0);
         let offset = offset.map_or(self.bytes.len(), |&offset| offset as usize);
@@ -149,7 +149,7 @@ impl<'a> ConstantPool<'a> {
     ///
     /// # Errors
     ///
-    /// If there is no such constant at the index; so do all functions below.
+    /// If there is no such constant at the index, as for all functions below.
     pub fn utf8(&self, index: u16) -> Result<&'a [u8], Error> {
         let length = usize::from(self.operand(index, tag::UTF8, "a string")?);
         let bytes = self.entry(index).and_then(|entry| entry.get(3..3 + length));
@@ -220,7 +220,7 @@ impl<'a> ConstantPool<'a> {
     }
 }
 
-/// How many bytes follow the tag of a constant that is no string.
+/// The number of bytes after the tag of a constant that is not a string.
 fn fixed_length(tag: u8) -> Option<usize> {
     Some(match tag {
         tag::CLASS | tag::STRING | tag::METHOD_TYPE | tag::MODULE | tag::PACKAGE => 2,

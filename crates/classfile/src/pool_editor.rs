@@ -1,20 +1,22 @@
-//! Constants added behind those that a class file has.
+//! Constants added after those of a class file.
 
 use crate::pool::{self, ConstantPool, tag};
 use crate::{PoolError, opcode};
 
-/// Adds constants to a class's pool. What is there already, or was added before, is found again.
+/// Adds constants to a class's pool. A constant that exists already, or was added before, is not
+/// added again.
 #[derive(Clone, Debug)]
 pub struct PoolEditor<'c> {
     original: &'c ConstantPool<'c>,
     /// The constants added.
     bytes: Vec<u8>,
-    /// Where each of them begins in `bytes`, by index minus the original count.
+    /// The offset of each of them in `bytes`, by index minus the original count.
     starts: Vec<u32>,
-    /// Open addressing: indexes of constants by the hash of their bytes, 0 where none is. Empty
-    /// until the first constant is added, so that a class left alone costs nothing.
+    /// A hash table with open addressing: indexes of constants by the hash of their bytes, 0 in a
+    /// free slot. It is empty until the first constant is added, so that a class without edits
+    /// costs nothing.
     table: Vec<u16>,
-    /// How many of the table's places are taken.
+    /// The number of slots of the table in use.
     used: usize,
 }
 
@@ -28,16 +30,16 @@ impl<'c> PoolEditor<'c> {
         &self.bytes
     }
 
-    /// The count as the class file is to have it: one more than the last index.
+    /// The count to write into the class file: one more than the last index.
     pub fn count(&self) -> u16 {
         self.original.count() + self.starts.len() as u16
     }
 
-    /// A string, given as modified UTF-8 (for most names that is UTF-8).
+    /// Adds a string, given as modified UTF-8 (for most names that is UTF-8).
     ///
     /// # Errors
     ///
-    /// If the pool is full, as do all functions below; or if the string is too long.
+    /// If the pool is full, as for all functions below; or if the string is too long.
     pub fn utf8(&mut self, text: impl AsRef<[u8]>) -> Result<u16, PoolError> {
         let text = text.as_ref();
         let too_long = PoolError::TooLong { bytes: text.len() };
@@ -45,29 +47,29 @@ impl<'c> PoolEditor<'c> {
         self.add(&[&[tag::UTF8, high, low], text])
     }
 
-    /// A class, interface or array type by its internal name.
+    /// Adds a class, interface or array type by its internal name.
     pub fn class(&mut self, name: impl AsRef<[u8]>) -> Result<u16, PoolError> {
         let name = self.utf8(name)?;
         self.pair(tag::CLASS, name, None)
     }
 
-    /// A string constant, given as modified UTF-8.
+    /// Adds a string constant, given as modified UTF-8.
     pub fn string(&mut self, text: impl AsRef<[u8]>) -> Result<u16, PoolError> {
         let text = self.utf8(text)?;
         self.pair(tag::STRING, text, None)
     }
 
-    /// An `int` constant.
+    /// Adds an `int` constant.
     pub fn integer(&mut self, value: i32) -> Result<u16, PoolError> {
         self.add(&[&[tag::INTEGER], &value.to_be_bytes()])
     }
 
-    /// A `long` constant. It takes two indexes.
+    /// Adds a `long` constant. It takes two indexes.
     pub fn long(&mut self, value: i64) -> Result<u16, PoolError> {
         self.add(&[&[tag::LONG], &value.to_be_bytes()])
     }
 
-    /// A name and a descriptor.
+    /// Adds a name and a descriptor.
     pub fn name_and_type(
         &mut self,
         name: impl AsRef<[u8]>,
@@ -78,7 +80,7 @@ impl<'c> PoolEditor<'c> {
         self.pair(tag::NAME_AND_TYPE, name, Some(descriptor))
     }
 
-    /// A field of a class.
+    /// Adds a reference to a field of a class.
     pub fn field_ref(
         &mut self,
         class: impl AsRef<[u8]>,
@@ -88,7 +90,7 @@ impl<'c> PoolEditor<'c> {
         self.member(tag::FIELD_REF, class.as_ref(), name.as_ref(), descriptor.as_ref())
     }
 
-    /// A method of a class that is no interface.
+    /// Adds a reference to a method of a class that is not an interface.
     pub fn method_ref(
         &mut self,
         class: impl AsRef<[u8]>,
@@ -98,7 +100,7 @@ impl<'c> PoolEditor<'c> {
         self.member(tag::METHOD_REF, class.as_ref(), name.as_ref(), descriptor.as_ref())
     }
 
-    /// A method of an interface.
+    /// Adds a reference to a method of an interface.
     pub fn interface_method_ref(
         &mut self,
         class: impl AsRef<[u8]>,
@@ -155,14 +157,14 @@ impl<'c> PoolEditor<'c> {
         self.add(&[&[tag], &first.to_be_bytes(), second])
     }
 
-    /// The index of the constant whose bytes are `parts`, one after another.
+    /// Returns the index of the constant whose bytes are the concatenation of `parts`.
     fn add(&mut self, parts: &[&[u8]]) -> Result<u16, PoolError> {
         if self.table.is_empty() {
             self.index(usize::from(self.original.count()) + 64);
         } else if self.used * 2 >= self.table.len() {
             self.index(self.used * 2);
         }
-        // The constant is written where it would be added, and taken back if it is known.
+        // The constant is written where it would be added, and removed again if it is known.
         let start = self.bytes.len();
         for part in parts {
             self.bytes.extend_from_slice(part);
@@ -186,7 +188,7 @@ impl<'c> PoolEditor<'c> {
         Ok(index)
     }
 
-    /// Builds the table anew, for `expected` constants and as many more.
+    /// Rebuilds the table, for `expected` constants and as many more.
     fn index(&mut self, expected: usize) {
         self.table.clear();
         self.table.resize((expected * 2).next_power_of_two(), 0);
@@ -200,7 +202,7 @@ impl<'c> PoolEditor<'c> {
         }
     }
 
-    /// The index of a constant, or else its place in the table.
+    /// Returns the index of a constant, or else its slot in the table.
     fn find(&self, constant: &[u8]) -> Result<u16, usize> {
         let mask = self.table.len() - 1;
         let mut place = hash(constant) & mask;
@@ -213,7 +215,7 @@ impl<'c> PoolEditor<'c> {
         }
     }
 
-    /// A constant's bytes; none for the second index of a `long`.
+    /// The bytes of a constant; `None` for the second index of a `long`.
     fn constant(&self, index: u16) -> Option<&[u8]> {
         let Some(added) = index.checked_sub(self.original.count()) else {
             return self.original.constant(index);
@@ -226,7 +228,8 @@ impl<'c> PoolEditor<'c> {
     }
 }
 
-/// Multiplies eight bytes at a time: the pool is hashed at the load of a class.
+/// Hashes eight bytes at a time by multiplication, as the pool is hashed whenever a class is
+/// loaded.
 fn hash(bytes: &[u8]) -> usize {
     const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
     let mut hash = bytes.len() as u64;
@@ -245,7 +248,7 @@ mod tests {
     use super::*;
     use crate::reader::Reader;
 
-    /// A pool of the given constants, as a file that ends behind it.
+    /// A file that ends after its pool of the given constants.
     fn file(count: u16, constants: &[&[u8]]) -> Vec<u8> {
         let mut file = vec![0; 8];
         file.extend(count.to_be_bytes());
@@ -257,7 +260,7 @@ mod tests {
         ConstantPool::parse(file, &mut Reader::new(file, 8)).unwrap()
     }
 
-    /// What the pool is after the edit.
+    /// The pool after the edit.
     fn edited(editor: &PoolEditor<'_>, file: &[u8]) -> Vec<u8> {
         let mut edited = file.to_vec();
         edited[8..10].copy_from_slice(&editor.count().to_be_bytes());

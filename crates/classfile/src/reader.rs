@@ -2,7 +2,7 @@
 
 use crate::Error;
 
-/// Reads big-endian values; an error names what was to be read.
+/// A reader of big-endian values. An error names the value that was expected.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
@@ -10,17 +10,17 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads from the offset `at` of `bytes`, which begin where the file begins.
+    /// Makes a reader from the offset `at` of `bytes`, which begin where the file begins.
     pub(crate) fn new(bytes: &'a [u8], at: usize) -> Self {
         Self { bytes, at }
     }
 
-    /// Bytes from the beginning of the file.
+    /// The offset in the file.
     pub(crate) fn at(&self) -> usize {
         self.at
     }
 
-    /// Bytes from the beginning of the file to the end of what can be read.
+    /// The offset in the file of the end of the readable bytes.
     pub(crate) fn end(&self) -> usize {
         self.bytes.len()
     }
@@ -54,14 +54,14 @@ impl<'a> Reader<'a> {
         Ok(array)
     }
 
-    /// A reader of the next `length` bytes, which this reader steps over.
+    /// Returns a reader of the next `length` bytes, which this reader skips.
     pub(crate) fn part(&mut self, length: usize, what: &'static str) -> Result<Reader<'a>, Error> {
         let at = self.at;
         self.take(length, what)?;
         Ok(Reader { bytes: &self.bytes[..self.at], at })
     }
 
-    /// Fails unless everything was read.
+    /// Fails unless all bytes were read.
     pub(crate) fn expect_end(&self, what: &'static str) -> Result<(), Error> {
         match self.bytes.get(self.at) {
             None => Ok(()),

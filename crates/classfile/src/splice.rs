@@ -18,15 +18,15 @@ const MAX_U16: usize = u16::MAX as usize;
 /// The class file version from which on methods have frames (JVM specification 4.10).
 const FIRST_WITH_FRAMES: u16 = 50;
 
-/// Writes methods' code; keeps its memory from one to the next.
+/// Writes the code of methods; keeps its memory from one method to the next.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Splicer {
     layout: Layout,
 }
 
 impl Splicer {
-    /// Appends the attribute `Code`, named as in the original, to `out`. On failure `out` may have
-    /// a part of it.
+    /// Appends the attribute `Code`, named as in the original, to `out`. On failure `out` may
+    /// contain a part of it.
     pub(crate) fn splice(
         &mut self,
         name_index: u16,
@@ -106,9 +106,9 @@ impl Splicer {
     }
 }
 
-/// Whether a JVM reads an attribute of code. Others are passed over by JVMs (JVM specification
-/// 4.7.1) and left out: they may hold pcs in a form of their own, as `StackMap` (of CLDC's
-/// preverifier), `CharacterRangeTable` and `CoverageTable` (of `javac -Xjcov`) do.
+/// Whether a JVM reads an attribute of code. JVMs ignore other attributes (JVM specification
+/// 4.7.1), and they are left out: they may contain pcs in a form of their own, as `StackMap` (of
+/// CLDC's preverifier), `CharacterRangeTable` and `CoverageTable` (of `javac -Xjcov`) do.
 fn is_read_by_jvms(name: &[u8]) -> bool {
     matches!(
         name,
@@ -134,7 +134,7 @@ impl Length {
     }
 
     fn end(self, out: &mut [u8]) {
-        // At most some tables of 65,535 entries each: below 4 GiB.
+        // The contents are at most some tables of 65,535 entries each: below 4 GiB.
         let length = (out.len() - self.at - 4) as u32;
         out[self.at..self.at + 4].copy_from_slice(&length.to_be_bytes());
     }
@@ -144,7 +144,7 @@ fn push_u16(out: &mut Vec<u8>, value: u16) {
     out.extend(value.to_be_bytes());
 }
 
-/// The value, if it does not pass its limit, which fits into 16 bits.
+/// Returns the value if it does not exceed its limit, which fits into 16 bits.
 fn limit(what: &'static str, value: usize, limit: usize) -> Result<u16, SkipReason> {
     match u16::try_from(value) {
         Ok(small) if value <= limit => Ok(small),

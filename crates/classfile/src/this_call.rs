@@ -1,16 +1,16 @@
-//! Where a constructor has initialised its object.
+//! The point at which a constructor has initialised its object.
 
 use crate::frames::{Frames, UNINITIALIZED_THIS, form};
 use crate::{Code, Error, Instruction, Operands, opcode};
 
 impl Code<'_> {
-    /// The pc behind the call of `this(...)` or `super(...)` in a constructor: from there on `this`
+    /// The pc after the call of `this(...)` or `super(...)` in a constructor: from there on `this`
     /// is an object like any other, and an exception handler may cover the code (JVM specification
     /// 4.10.1.4).
     ///
-    /// None if that can't be decided: the code is not a constructor's, or the call is not passed
-    /// by every path that leads to the code behind it, as no compiler of Java writes it. Code that
-    /// cannot be read has none either.
+    /// `None` if that cannot be decided: the code is not a constructor's, or some path to the code
+    /// after the call does not pass the call, which no Java compiler writes. Also `None` for code
+    /// that cannot be read.
     pub fn after_this_call(&self) -> Option<u16> {
         let call = self.find_this_call().ok().flatten()?;
         let is_the_only_way = self.is_the_only_way(call.next_pc()).unwrap_or(false);
@@ -18,8 +18,8 @@ impl Code<'_> {
             .then(|| call.next_pc())
     }
 
-    /// The first call of a constructor of the class or its superclass, in the order of pcs, for
-    /// which no object made by `new` is left.
+    /// The first call of a constructor of the class or its superclass, in the order of pcs, that
+    /// does not belong to an object made by `new`.
     fn find_this_call(&self) -> Result<Option<Instruction<'_>>, Error> {
         let class = self.class();
         let (own, super_class) = (class.name()?, class.super_name()?);
@@ -72,7 +72,7 @@ impl Code<'_> {
         Ok(!self.exception_table().any(|it| it.start_pc < pc && it.handler_pc >= pc))
     }
 
-    /// Whether the frames, if there are any, say that `this` is initialised from `pc` on only.
+    /// Whether the frames, if there are any, have `this` initialised exactly from `pc` on.
     fn frames_agree(&self, pc: u16) -> Result<bool, Error> {
         let mut is_uninitialized = true;
         for attribute in self.attributes().filter(|it| it.name == b"StackMapTable") {

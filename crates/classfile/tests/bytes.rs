@@ -10,13 +10,13 @@ use perk_testkit::fixture;
 use proptest::prelude::*;
 use support::{Body, class_of, probe_all};
 
-/// A class of javac's with some of everything.
+/// A class of javac with some of everything.
 fn real() -> Vec<u8> {
     let source = perk_testkit::workspace().join("crates/classfile/tests/java/Everything.java");
     fs::read(fixture::compile_files(&[&source]).join("Everything.class")).unwrap()
 }
 
-/// Reads everything there is to read.
+/// Reads all parts of a class.
 fn read_all(class: &ClassFile<'_>) {
     let _ = (class.name(), class.super_name(), class.interfaces().count());
     let _ = class.attributes().count();
@@ -39,7 +39,7 @@ fn read_all(class: &ClassFile<'_>) {
     }
 }
 
-/// Reads and edits whatever it is; what comes out is a class file.
+/// Reads and edits any bytes; the result of an edit must be a class file.
 fn try_all(bytes: &[u8]) {
     if let Ok(class) = ClassFile::parse(bytes) {
         read_all(&class);
@@ -132,8 +132,8 @@ proptest! {
         ClassFile::parse(&editor.finish().bytes).unwrap();
     }
 
-    /// Code of instructions that do nothing and branches: what is inserted does not change where a
-    /// branch leads to.
+    /// For code of branches and instructions that do nothing: inserted code does not change the
+    /// targets of branches.
     #[test]
     fn branches_lead_where_they_led(
         shape in prop::collection::vec((0_usize..4, any::<prop::sample::Index>()), 2..60),

@@ -1,4 +1,4 @@
-//! What happens to instructions, and to the rest of the class, on bytes made by hand.
+//! The instructions, and the rest of the class, after an edit, on bytes made by hand.
 #![forbid(unsafe_code)]
 
 mod support;
@@ -44,7 +44,7 @@ fn jumps_pass_by_what_only_falls_through() {
     });
     // 0: goto 5; 3: nop; 4: [1]; 5: [2 2]; 7: ifeq 3; 10: return
     assert_eq!(new.code, [167, 0, 5, 0, 1, 2, 2, 153, 0xff, 0xfc, 177]);
-    // Nothing falls through a goto: code for that would have no frame.
+    // A goto does not fall through: code for that path would have no frame.
     let new = edited(&body, |edit| {
         edit.insert(3, Reach::FallThrough, &[1]);
         edit.insert(3, Reach::All, &[2]);
@@ -97,7 +97,7 @@ fn wide_and_long_instructions_are_copied() {
     assert_eq!(new.code, [&body.code[..6], &[0], &body.code[6..]].concat());
 }
 
-/// A jump with the opcode over so many nops to a return.
+/// A jump with `opcode` over `nops` nops to a return.
 fn far(opcode: u8, nops: usize) -> Body {
     let offset = u16::try_from(nops + 3).unwrap().to_be_bytes();
     let mut bytes = vec![opcode, offset[0], offset[1]];
@@ -117,7 +117,7 @@ fn goto_and_jsr_become_wide_where_they_must() {
         assert_eq!(new.code.len(), body.code.len() + 3);
         assert_eq!(new.attributes[0].1, words(&[1, 32_770, 1]));
     }
-    // Three that lead far, and one back that is out of reach only because those become wide.
+    // Three jumps that lead far, and one back that is out of reach only because those become wide.
     // 0: nop; 1, 4, 7: goto 32768; 32764: goto 0; 32767: nop; 32768: return
     let mut bytes = vec![0, 167, 0x7f, 0xff, 167, 0x7f, 0xfc, 167, 0x7f, 0xf9];
     bytes.resize(32_764, 0);
@@ -200,7 +200,7 @@ fn the_rest_of_the_class_stays() {
     let mut editor = ClassEditor::new(&class);
     let mut change = MethodEdit::new();
     change.insert(0, Reach::All, &[9]);
-    // Out of order, one twice, one not there, one wrong.
+    // The edits are out of order; one is repeated, one is of a missing method, and one is wrong.
     assert!(editor.edit_method(2, &change));
     assert!(editor.edit_method(0, &MethodEdit::new()));
     assert!(editor.edit_method(0, &change));
@@ -239,8 +239,8 @@ fn a_full_pool_is_reported() {
     assert_eq!(new.pool().count(), 65_535);
 }
 
-/// The first constructor of a class whose code is made by `code`, from the constants `Made.<init>`,
-/// `Object.<init>` and the class Object.
+/// Returns the result of `after_this_call` for the first constructor of a class. `body` makes its
+/// code from the constants `Made.<init>`, `Object.<init>` and the class Object.
 fn after_this_call(body: impl FnOnce(u8, u8, u8) -> Body) -> Option<u16> {
     let mut class = Assembler::new(52, "Made");
     let own = class.method_ref("Made", "<init>", "()V");
@@ -259,7 +259,7 @@ fn the_call_that_initialises_this_is_found() {
     assert_eq!(after, Some(4));
     let after = after_this_call(|own, _, _| code(vec![42, 183, 0, own, 177]));
     assert_eq!(after, Some(4));
-    // Two new objects in each other are made before.
+    // Two nested new objects are made before.
     let after = after_this_call(|_, object, name| {
         let new = [187, 0, name, 89];
         let init = [183, 0, object];
@@ -276,13 +276,13 @@ fn a_call_that_cannot_be_decided_is_none() {
     let over = [3, 153, 0, 7, 42, 183, 0];
     let after = after_this_call(|_, object, _| code([&over[..], &[object, 177]].concat()));
     assert_eq!(after, None);
-    // A handler behind it covers what is before it.
+    // A handler after the call covers the code before it.
     let after = after_this_call(|_, object, _| Body {
         exceptions: vec![[0, 1, 4, 0]],
         ..code(vec![42, 183, 0, object, 177])
     });
     assert_eq!(after, None);
-    // The frames say that `this` is not initialised behind it, or is before it.
+    // The frames have `this` uninitialised after the call, or initialised before it.
     for (frame, expected) in [
         ([0, 1, 255, 0, 4, 0, 1, 6, 0, 0], None),
         ([0, 1, 255, 0, 4, 0, 1, 0, 0, 0], Some(4)),

@@ -16,7 +16,7 @@ fn source(name: &str) -> PathBuf {
     perk_testkit::workspace().join("crates/classfile/tests/java").join(name)
 }
 
-/// What runs a class and counts.
+/// The classes of the runner, which runs a class and counts.
 fn runner() -> PathBuf {
     fixture::compile_files(&[&source("Probe.java"), &source("RunProbed.java")])
 }
@@ -63,12 +63,12 @@ fn everything_runs_as_before_and_is_counted() {
     let mut known = None;
     jdk::each(|jdk| {
         let counts = same_output(jdk, &classes, &["Everything"]);
-        // Each way into a method has a way out; constructors are left by unwinding too.
+        // Each entry of a method has an exit; constructors are also left by unwinding.
         assert_eq!(counts["entered"], counts["returned"] + counts["unwound"], "{counts:?}");
         assert!(counts["unwound"] > 5 && counts["caught"] > 10, "{counts:?}");
         assert!(counts["called"] > counts["calledBack"], "{counts:?}");
         assert!(counts["allocated"] > 50 && counts["blocks"] > 1000, "{counts:?}");
-        // What a program of one thread does in its own classes is the same on each JDK.
+        // The counts of a single-threaded program in its own classes are the same on each JDK.
         assert_eq!(*known.get_or_insert(counts.clone()), counts);
     });
 }
@@ -100,8 +100,8 @@ fn code_before_the_call_of_another_constructor() {
     javac.arg("-d").arg(folder.path()).arg(source("EarlyCode.java"));
     assert!(javac.status().unwrap().success());
     let counts = same_output(jdk, folder.path(), &["EarlyCode"]);
-    // Of 4 the constructor and the method that throws are left by unwinding; of 3 the constructor
-    // is left before `this` is an object, where no handler can be.
+    // Of 4, the constructor and the method that throws are left by unwinding. Of 3, the constructor
+    // is left before `this` is initialised, where no handler can be.
     assert_eq!(counts["unwound"], 2, "{counts:?}");
     assert_eq!(counts["entered"], counts["returned"] + counts["unwound"] + 1, "{counts:?}");
 }
@@ -127,13 +127,13 @@ fn subroutines_of_old_classes() {
     let classes = made(48, &body);
     jdk::each(|jdk| {
         let counts = same_output(jdk, classes.path(), &["Made", "1", "5"]);
-        // Both jumps have put a probe before their target.
+        // Both jumps have caused a probe before their target.
         assert_eq!((counts["entered"], counts["returned"], counts["blocks"]), (2, 2, 8));
     });
 }
 
 /// `run(n)`: `if (n != 0) goto far; return 1; [nops]; far: return 2`, where the condition is near
-/// and a `goto` leads far. What is between is a branch target, which nothing reaches.
+/// its target and a `goto` leads far. The code between is a branch target that is never reached.
 fn far(nops: u16) -> Body {
     // 0: iload_0; 1: ifne 6; 4: iconst_1; 5: ireturn; 6: goto far; 9: goto 12; 12: nops;
     // far: iconst_2; ireturn
@@ -166,7 +166,7 @@ fn a_goto_that_becomes_wide() {
 #[test]
 fn a_method_of_the_greatest_length_is_left_alone_and_runs() {
     let mut body = far(32_000);
-    // Behind the last return: code that nothing reaches, with a frame of its own.
+    // After the last return: unreachable code, with a frame of its own.
     body.attributes[0].1[1] = 5;
     body.attributes[0].1.extend([251, 0, 1]);
     body.code.resize(perk_classfile::MAX_CODE_BYTES - 2, 0);

@@ -1,4 +1,4 @@
-//! What is read from class files: of javac's, and of broken ones.
+//! Reading of class files: those of javac, and broken ones.
 #![forbid(unsafe_code)]
 
 mod support;
@@ -92,7 +92,7 @@ fn a_wrong_index_is_an_error_that_says_what_is_expected() {
     let bytes = class_of(&Body { code: vec![177], ..Body::default() });
     let class = ClassFile::parse(&bytes).unwrap();
     let pool = class.pool();
-    // 1 is the name of the class, 2 the class.
+    // Constant 1 is the name of the class, constant 2 the class.
     let wrong = |offset, index, expected| Error::Constant { offset, index, expected };
     assert_eq!(pool.class_name(1), Err(wrong(10, 1, "a class")));
     assert_eq!(pool.utf8(2), Err(wrong(17, 2, "a string")));
@@ -138,7 +138,7 @@ fn two_codes_of_one_method_are_an_error() {
     let mut class = Assembler::new(52, "Twice");
     class.method("run", "()V", &Body { code: vec![177], ..Body::default() });
     let mut bytes = class.finish();
-    // The attribute, its length (12) and what it has, from behind: no attributes of the class.
+    // The attribute, found from the end of the file: the class has no attributes. Its length is 12.
     let attribute = bytes[bytes.len() - 2 - 19..bytes.len() - 2].to_vec();
     let count_at = bytes.len() - 2 - 19 - 2;
     assert_eq!(bytes[count_at..count_at + 2], [0, 1]);

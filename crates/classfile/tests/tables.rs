@@ -1,4 +1,4 @@
-//! What happens to the tables of a method's code, on bytes made by hand.
+//! The tables of a method's code after an edit, on bytes made by hand.
 #![forbid(unsafe_code)]
 
 mod support;
@@ -15,7 +15,7 @@ fn straight(name: &'static str, contents: Vec<u8>) -> Body {
     Body { max_stack: 1, code: vec![3, 87, 3, 87, 177], attributes, ..Body::default() }
 }
 
-/// A probe for the fall-through to pc 2, and a longer one for all ways to it.
+/// Inserts a probe for the fall-through to pc 2, and a longer one for all paths to it.
 fn at_2(edit: &mut MethodEdit) {
     edit.insert(2, Reach::FallThrough, &PROBE);
     edit.insert(2, Reach::All, &[0, 0, 0]);
@@ -73,7 +73,7 @@ fn exception_ranges_leave_out_what_is_inserted_at_their_end() {
         at_2(edit);
         edit.insert(4, Reach::All, &PROBE);
     });
-    // The second covers its own handler, and not what is inserted there.
+    // The second covers its own handler, but not the code inserted there.
     assert_eq!(new.exceptions, [[0, 2, 4, 0], [4, 9, 9, 9], [11, 12, 9, 9]]);
 }
 
@@ -114,7 +114,8 @@ fn a_frame_at_pc_0_stays_the_first() {
 
 #[test]
 fn uninitialized_objects_are_named_by_their_new() {
-    // 0: new; 3: return, with a frame at 3 that has what was made at 0 on the stack, and in a local.
+    // 0: new; 3: return, with a frame at 3 that has the object made at 0 on the stack, and in a
+    // local.
     let frame = [&words(&[1])[..], &[255, 0, 3, 0, 2, 1, 8, 0, 0, 0, 1, 8, 0, 0]].concat();
     let code = vec![187, 0, 1, 177];
     let attributes = vec![("StackMapTable", frame)];
@@ -136,7 +137,7 @@ fn the_handler_of_all_comes_last_with_its_frame() {
         edit.cover(2..5);
     };
     let new = edited(&body, handler);
-    // The exception is in a local variable while the code runs, and where that threw as well.
+    // The exception is in a local variable while the code runs, also if the code itself throws.
     assert_eq!(new.code, [3, 87, 0, 0, 0, 0, 0, 3, 87, 177, 75, 0, 42, 191, 87, 42, 191]);
     assert_eq!(new.exceptions, [[11, 12, 14, 0], [0, 2, 10, 0], [4, 10, 10, 0]]);
     assert_eq!((new.max_stack, new.max_locals), (7, 1));
@@ -175,7 +176,8 @@ fn what_contained_code_throws_is_dropped_before_a_return() {
     }
 }
 
-/// A local variable that a handler of the return needs is not written: the value gets one of its own.
+/// A local variable that a handler of the return needs is not written: the value gets a local
+/// variable of its own.
 #[test]
 fn a_return_that_is_covered_keeps_the_local_variables() {
     let body = Body {
@@ -190,7 +192,7 @@ fn a_return_that_is_covered_keeps_the_local_variables() {
     assert_eq!(new.max_locals, 2);
 }
 
-/// At a handler its locals and its exception are known after the code as before it.
+/// At a handler, its locals and its exception are known after the code as they are before it.
 #[test]
 fn what_contained_code_throws_is_dropped_at_a_handler() {
     // 0: iconst_0, istore_0; 2: goto 6; 5: athrow, the handler, with an int in local 0; 6: return.
@@ -207,7 +209,8 @@ fn what_contained_code_throws_is_dropped_at_a_handler() {
     assert_eq!(new.exceptions, [[6, 8, 11, 0], [0, 5, 5, 0]]);
     assert_eq!(new.max_locals, 2);
     let frames = contents(&new);
-    // The handler's, the same where its own code begins, that of the return, and that of what drops.
+    // The frame of the handler, the same where its own code begins, that of the return, and that of
+    // the handler that drops exceptions.
     assert_eq!(frames[..12], [0, 4, 255, 0, 5, 0, 1, 1, 0, 1, 7, 0]);
     assert_eq!(frames[12..22], [2, 247, 0, 3, 7, 0, 2, 250, 0, 0]);
     assert_eq!(frames[22..32], [255, 0, 0, 0, 2, 1, 7, 0, 2, 0]);

@@ -5,8 +5,8 @@ use super::{push_u16, tables};
 use crate::reader::Reader;
 use crate::{Error, SkipReason};
 
-/// How deep annotations may be in annotations before they are refused, which bounds the stack
-/// that reading them takes.
+/// The maximum depth of annotations in annotations, which bounds the stack that reading them takes.
+/// Deeper ones are refused.
 const MAX_DEPTH: u32 = 50;
 
 /// Appends the contents of the attribute.
@@ -29,7 +29,8 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Copies what is annotated; in code these are local variables, and types in instructions.
+/// Copies the target of an annotation; in code targets are local variables, and types in
+/// instructions.
 fn write_target(
     reader: &mut Reader<'_>,
     layout: &Layout,
@@ -49,11 +50,11 @@ fn write_target(
                 push_u16(out, reader.u16(WHAT)?);
             }
         }
-        // An index in the exception table: entries are only added behind.
+        // An index in the exception table.
         0x42 => push_u16(out, reader.u16(WHAT)?),
         // The pc of instanceof, new or a method reference.
         0x43..=0x46 => write_pc(reader, layout, out)?,
-        // The pc of a cast or call, and which of its types.
+        // The pc of a cast or call, and the index of the type.
         0x47..=0x4B => {
             write_pc(reader, layout, out)?;
             out.push(reader.u8(WHAT)?);

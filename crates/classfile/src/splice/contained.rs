@@ -1,4 +1,4 @@
-//! Inserted code whose exceptions are dropped, and what comes after the method's code for it.
+//! Inserted code whose exceptions are dropped, and its handlers after the method's code.
 
 use std::ops::Range;
 
@@ -6,15 +6,15 @@ use super::frames::{TrailerFrame, TrailerLocals};
 use super::layout::Layout;
 use crate::{Code, Instruction, MethodEdit, opcode};
 
-/// What is on the operand stack where the code is inserted, and where it is meanwhile: an exception
-/// handler throws away all that is there.
+/// The contents of the operand stack where the code is inserted, and the local variable that keeps
+/// them: an exception handler discards the operand stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kept {
-    /// Nothing that will be needed.
+    /// No value that is needed later.
     Nothing,
     /// A value in a local variable.
     Value {
-        /// As the instructions for it are ordered: int, long, float, double, reference.
+        /// The kind, in the order of the instructions: int, long, float, double, reference.
         kind: u8,
         local: u16,
     },
@@ -25,13 +25,14 @@ const DOUBLE: u8 = 3;
 const REFERENCE: u8 = 4;
 
 /// The last words of a method's own local variables. Parameters are left alone: Flight Recorder of
-/// JDK 17 copies whole methods into others that go on with the same parameters.
+/// JDK 17 copies whole methods into others that continue with the same parameters.
 fn reused(code: &Code<'_>, words: u16) -> u16 {
     code.max_locals().saturating_sub(words).max(code.parameter_words())
 }
 
 impl Kept {
-    /// What is there before an instruction that returns, or at an exception handler.
+    /// Returns the contents of the stack before an instruction that returns, or at an exception
+    /// handler.
     pub(super) fn before(
         instruction: &Instruction<'_>,
         code: &Code<'_>,
@@ -45,7 +46,8 @@ impl Kept {
                 let words = if matches!(kind, LONG | DOUBLE) { 2 } else { 1 };
                 let mut table = code.exception_table();
                 let is_covered = table.any(|it| (it.start_pc..it.end_pc).contains(&instruction.pc));
-                // The method needs its own local variables no more, unless a handler could.
+                // The method does not need its own local variables any more, unless a handler uses
+                // them.
                 let local = if is_covered { free } else { reused(code, words) };
                 Self::Value { kind, local }
             }
@@ -53,12 +55,12 @@ impl Kept {
         }
     }
 
-    /// An exception, where no local variable of the method will be needed any more.
+    /// An exception, at a point after which no local variable of the method is needed.
     pub(super) fn last_exception(code: &Code<'_>) -> Self {
         Self::Value { kind: REFERENCE, local: reused(code, 1) }
     }
 
-    /// How many words of local variables there must be.
+    /// The number of words of local variables needed.
     pub(super) fn locals(self) -> usize {
         match self {
             Self::Nothing => 0,
@@ -67,7 +69,7 @@ impl Kept {
         }
     }
 
-    /// The bytes of the instruction that keeps it, and of the one that takes it back.
+    /// The length in bytes of the instruction that stores it, and of the one that loads it.
     pub(super) fn bytes(self) -> u32 {
         match self {
             Self::Nothing => 0,
@@ -85,7 +87,7 @@ impl Kept {
         self.access(opcode::ILOAD, opcode::ILOAD_0, out);
     }
 
-    /// The instruction of its kind, of which there is a short form for each of the first locals.
+    /// Appends the instruction of its kind, which has a short form for each of the first locals.
     fn access(self, first: u8, first_short: u8, out: &mut Vec<u8>) {
         let Self::Value { kind, local } = self else { return };
         let [high, low] = local.to_be_bytes();
@@ -97,14 +99,14 @@ impl Kept {
     }
 }
 
-/// Where contained code is in the new code.
+/// The position of contained code in the new code.
 #[derive(Clone, Debug)]
 pub(super) struct Contained {
     /// The pc in the original code.
     pub(super) pc: u16,
-    /// The code, without the instructions that keep what was on the operand stack.
+    /// The code, without the instructions that store the operand stack.
     pub(super) covered: Range<u32>,
-    /// Where the method goes on.
+    /// The pc at which the method continues.
     pub(super) end: u32,
     pub(super) kept: Kept,
 }
@@ -114,16 +116,16 @@ pub(super) struct Contained {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trailer {
     pub(super) code: Vec<u8>,
-    /// What is covered by the handlers that drop exceptions, and where these are.
+    /// The ranges covered by the handlers that drop exceptions, each with the pc of its handler.
     pub(super) covered: Vec<(Range<u32>, u32)>,
     /// The frames, in the order of their pcs.
     pub(super) frames: Vec<TrailerFrame>,
-    /// How many words of local variables there must be.
+    /// The number of words of local variables needed.
     pub(super) locals: usize,
 }
 
 impl Trailer {
-    /// What a method needs.
+    /// Makes the trailer that a method needs.
     pub(super) fn new(code: &Code<'_>, edit: &MethodEdit, layout: &Layout) -> Self {
         let mut trailer = Self::default();
         if let Some((handler, _)) = edit.handler() {
@@ -140,7 +142,7 @@ impl Trailer {
         trailer
     }
 
-    /// The handler of all exceptions.
+    /// Adds the handler of all exceptions.
     fn catch_all(&mut self, code: &Code<'_>, handler: &[u8], layout: &Layout) {
         self.frames.push(TrailerFrame { pc: self.pc(layout), locals: TrailerLocals::None });
         if handler.is_empty() {
@@ -159,7 +161,7 @@ impl Trailer {
         self.code.push(opcode::ATHROW);
     }
 
-    /// One handler for all code before returns, which returns.
+    /// Adds one handler for all code before returns, which returns.
     fn resume_returns(&mut self, code: &Code<'_>, layout: &Layout) {
         let mut handlers: Vec<(Kept, u32)> = Vec::new();
         for contained in layout.contained().iter().filter(|it| returns(code, it.pc)) {
@@ -175,7 +177,7 @@ impl Trailer {
         }
     }
 
-    /// Begins a handler that drops the exception and takes back what was kept; answers its pc.
+    /// Begins a handler that drops the exception and loads the kept value; returns its pc.
     fn handler(&mut self, layout: &Layout, kept: Kept, locals: TrailerLocals) -> u32 {
         let pc = self.pc(layout);
         self.frames.push(TrailerFrame { pc, locals });
@@ -186,7 +188,7 @@ impl Trailer {
     }
 
     fn goto(&mut self, layout: &Layout, target: u32) {
-        // Both are below 2^31: code that is too long is refused before it is written.
+        // Both pcs are below 2^31: code that is too long is refused before it is written.
         let offset = target as i32 - self.pc(layout) as i32;
         match i16::try_from(offset) {
             Ok(short) => {

@@ -1,4 +1,4 @@
-//! Writes the StackMapTable: frames are shifted; new ones repeat what the method's own say.
+//! Writes the StackMapTable: frames are shifted; new ones repeat the types of the method's own.
 
 use super::contained::Kept;
 use super::layout::Layout;
@@ -13,7 +13,7 @@ const FLOAT: u8 = 2;
 const DOUBLE: u8 = 3;
 const LONG: u8 = 4;
 
-/// What a method's first frame follows from (JVM specification 4.10.1.6).
+/// The data from which a method's first frame follows (JVM specification 4.10.1.6).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signature<'a> {
     /// The class's name.
@@ -39,16 +39,16 @@ pub(super) struct TrailerFrame {
     pub(super) locals: TrailerLocals,
 }
 
-/// What such a handler knows of local variables.
+/// The local variables that are known in such a handler.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TrailerLocals {
     None,
-    /// Only an exception, which was kept.
+    /// Only an exception, in a local variable.
     Exception(Kept),
-    /// Only what the method is about to return, which was kept.
+    /// Only the value that the method is about to return, in a local variable.
     Returned(Kept),
-    /// All that the method's handler at a pc of the original code knows, and its exception, which was
-    /// kept; the handler goes on at a pc of the new code.
+    /// All that are known in the method's handler at a pc of the original code, and its exception,
+    /// in a local variable. The handler continues at a pc of the new code.
     At {
         pc: u16,
         kept: Kept,
@@ -108,7 +108,7 @@ pub(super) fn write_only(
 }
 
 impl Type {
-    /// That of a value by its descriptor.
+    /// The type of a value, by its descriptor.
     fn of(descriptor: &[u8], pool: &mut PoolEditor<'_>) -> Result<Self, PoolError> {
         let tag = match descriptor.first() {
             Some(b'B' | b'C' | b'I' | b'S' | b'Z') => INTEGER,
@@ -125,7 +125,7 @@ impl Type {
         Ok(Self { tag, data: 0 })
     }
 
-    /// That of what a method returns.
+    /// The type of the value that a method returns.
     fn returned(signature: &Signature<'_>, pool: &mut PoolEditor<'_>) -> Result<Self, PoolError> {
         let descriptor = signature.descriptor;
         let end = descriptor.iter().position(|it| *it == b')').map_or(0, |it| it + 1);
@@ -163,7 +163,7 @@ impl<'o> Output<'o> {
         Ok(())
     }
 
-    /// The distance to a frame that comes next.
+    /// Returns the distance to the next frame.
     fn delta(&mut self, pc: u32) -> u16 {
         let first = self.last_pc.map_or(0, |last_pc| last_pc + 1);
         self.last_pc = Some(pc);
@@ -172,7 +172,7 @@ impl<'o> Output<'o> {
         (pc - first) as u16
     }
 
-    /// A frame of the method's own.
+    /// Writes a frame of the method's own.
     fn frame(&mut self, frame: &Frame<'_>, pc: u32) -> Result<(), SkipReason> {
         let delta = self.delta(pc);
         let short = u8::try_from(delta).ok().filter(|delta| *delta <= form::SAME_LAST);
@@ -215,7 +215,7 @@ impl<'o> Output<'o> {
         Ok(())
     }
 
-    /// The locals of the frame before, and one value on the stack.
+    /// Writes a frame with the locals of the previous frame, and one value on the stack.
     fn same_locals(&mut self, stack: Type, pc: u32) -> Result<(), SkipReason> {
         let delta = self.delta(pc);
         self.out.push(form::SAME_ONE_EXTENDED);
@@ -255,7 +255,7 @@ impl<'o> Output<'o> {
                     put(&mut locals, kept, Type::returned(signature, pool)?);
                 }
                 TrailerLocals::At { pc, kept, .. } => {
-                    // Without frames, as old classes may be, nothing needs one here.
+                    // Old classes without frames need no frame here.
                     let known = handlers.0.iter().find(|it| it.0 == u32::from(pc));
                     let Some((_, exception, known)) = known else { continue };
                     locals.clone_from(known);
@@ -276,7 +276,7 @@ impl<'o> Output<'o> {
     }
 }
 
-/// Puts what was kept behind the locals before it.
+/// Puts the kept value after the locals before it.
 fn put(locals: &mut Vec<Type>, kept: Kept, of: Type) {
     let Kept::Value { local, .. } = kept else { return };
     let words: usize = locals.iter().map(|it| it.words()).sum();
@@ -310,7 +310,7 @@ fn first_locals(
     Ok(locals)
 }
 
-/// Goes on from the locals of the frame before to those of a frame.
+/// Updates the locals of the previous frame to those of a frame.
 fn follow(locals: &mut Vec<Type>, frame: &Frame<'_>) {
     match frame.form {
         form::CHOP_3..form::SAME_EXTENDED => {

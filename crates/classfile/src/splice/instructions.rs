@@ -4,7 +4,7 @@ use super::layout::{Jump, Layout};
 use crate::instruction::padding;
 use crate::{Code, MethodEdit, Operands, SkipReason, opcode};
 
-/// Appends the method's instructions with those that are inserted.
+/// Appends the method's instructions and the inserted ones.
 pub(super) fn write(
     code: &Code<'_>,
     edit: &MethodEdit,
@@ -41,8 +41,8 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Appends what is not yet copied up to a branch or switch, and that with its new offsets. Returns
-/// up to where the original is copied then.
+/// Appends the bytes up to a branch or switch that are not copied yet, and the branch or switch
+/// with its new offsets. Returns the end of the copied part of the original.
 fn write_jump(
     code: &Code<'_>,
     jump: &Jump,
@@ -55,7 +55,7 @@ fn write_jump(
     let instruction = code.instruction_at(jump.pc)?;
     let from = layout.at(jump.pc.into())?.itself;
     let offset = |target| -> Result<i32, SkipReason> {
-        // Both are below 65,536.
+        // Both pcs are below 65,536.
         Ok(layout.at(target)?.target as i32 - from as i32)
     };
     match instruction.operands() {
@@ -70,7 +70,7 @@ fn write_jump(
             if jump.is_widened || is_wide {
                 out.extend(offset.to_be_bytes());
             } else {
-                // The layout has widened, or refused, what does not fit.
+                // The layout has widened, or refused, branches that do not fit.
                 out.extend((offset as i16).to_be_bytes());
             }
         }

@@ -1,16 +1,16 @@
-//! Where everything of the original code is in the new one.
+//! The positions of the original code in the new code.
 
 use super::contained::{Contained, Kept};
 use crate::code::MAX_CODE_BYTES;
 use crate::instruction::padding;
 use crate::{Code, Instruction, MethodEdit, Operands, Reach, SkipReason, opcode};
 
-/// Where an instruction is in the new code.
+/// The positions of an instruction in the new code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Relocated {
-    /// The code inserted before it, or the instruction if there is none.
+    /// The start of the code inserted before it, or of the instruction if there is none.
     pub(super) before: u32,
-    /// What jumps to it jump to now: the code inserted for all.
+    /// The new target of jumps to it: the start of the code inserted for all paths.
     pub(super) target: u32,
     /// The instruction itself.
     pub(super) itself: u32,
@@ -24,11 +24,11 @@ impl Relocated {
     }
 }
 
-/// An instruction that is not copied as it is.
+/// An instruction that is not copied unchanged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Jump {
     pub(super) pc: u16,
-    /// The bytes it has in the original.
+    /// Its length in the original, in bytes.
     pub(super) length: u16,
     /// Whether it is a `goto` or `jsr` that becomes `goto_w` or `jsr_w`.
     pub(super) is_widened: bool,
@@ -37,13 +37,14 @@ pub(super) struct Jump {
 /// Maps the pcs of a method's code to those that they have when code is inserted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layout {
-    /// By pc; `Relocated::NONE` where no instruction begins. The last is the end of the code.
+    /// The places by pc; `Relocated::NONE` if no instruction begins there. The last is the end of
+    /// the code.
     places: Vec<Relocated>,
     /// The branches and switches, by pc.
     jumps: Vec<Jump>,
-    /// The edit's insertions in the order of the new code, without those that nothing reaches.
+    /// The edit's insertions in the order of the new code, without unreachable ones.
     insertions: Vec<u32>,
-    /// Those of them whose exceptions are dropped.
+    /// The insertions whose exceptions are dropped.
     contained: Vec<Contained>,
     /// All of the edit's insertions in the order of pcs.
     order: Vec<u32>,
@@ -52,13 +53,13 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Lays out the code anew.
+    /// Computes the layout of the new code.
     ///
-    /// Code that grows may separate a branch from its target by more than 16 bits can say. `goto`
-    /// and `jsr` are widened then. A conditional branch has no wide form: the opposite branch over
-    /// a `goto_w` would need a frame behind it, and what is on the stack and in the locals there is
-    /// known only to who verifies the whole method. Such a method is not edited. (With all the
-    /// probes of `xtask roundtrip-jdk` no method of JDK 17 or 25 is concerned.)
+    /// Growing code may separate a branch from its target by more than 16 bits can express. Then
+    /// `goto` and `jsr` are widened. A conditional branch does not have a wide form: the opposite
+    /// branch over a `goto_w` would need a frame after it, and the types of the stack and the
+    /// locals there are known only by verifying the whole method. Such a method is not edited.
+    /// (With all the probes of `xtask roundtrip-jdk`, no method of JDK 17 or 25 is affected.)
     pub(super) fn arrange(&mut self, code: &Code<'_>, edit: &MethodEdit) -> Result<(), SkipReason> {
         self.widened.clear();
         self.order.clear();
@@ -80,7 +81,7 @@ impl Layout {
         }
     }
 
-    /// The length of the new code, without a handler behind it.
+    /// The length of the new code, without a handler after it.
     pub(super) fn end(&self) -> usize {
         self.places.last().map_or(0, |place| place.before as usize)
     }
@@ -148,7 +149,7 @@ impl Layout {
                     self.contained.push(Contained { pc: instruction.pc, covered, end, kept });
                 }
                 match insertion.reach {
-                    // Code that nothing reaches would need a frame of its own.
+                    // Unreachable code would need a frame of its own.
                     Reach::FallThrough if !falls_through => continue,
                     Reach::FallThrough => place.target += bytes,
                     Reach::All => {}
@@ -172,7 +173,8 @@ impl Layout {
         Ok(())
     }
 
-    /// The bytes that an instruction has at `at`. Keeps it if it is a branch or switch.
+    /// Returns the length of an instruction at `at`, in bytes. Records it if it is a branch or
+    /// switch.
     fn new_length(&mut self, instruction: &Instruction<'_>, at: u32) -> u32 {
         let &Instruction { pc, opcode, bytes } = instruction;
         let length = bytes.len() as u32;
@@ -192,7 +194,7 @@ impl Layout {
         new_length
     }
 
-    /// Finds the branches that are too far from their targets; false if there are none.
+    /// Finds the branches that are too far from their targets; returns false if there are none.
     fn widen(&mut self, code: &Code<'_>) -> Result<bool, SkipReason> {
         let known = self.widened.len();
         for jump in self.jumps.iter().filter(|jump| jump.length == 3 && !jump.is_widened) {

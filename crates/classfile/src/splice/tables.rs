@@ -6,8 +6,8 @@ use super::{limit, push_u16};
 use crate::reader::Reader;
 use crate::{Code, Error, MethodEdit, SkipReason};
 
-/// Appends the exception table: the entries of code that is contained, the method's own, and those of
-/// the handler of all exceptions.
+/// Appends the exception table: the entries of contained code, the method's own, and those of the
+/// handler of all exceptions.
 pub(super) fn write_exceptions(
     code: &Code<'_>,
     edit: &MethodEdit,
@@ -16,14 +16,14 @@ pub(super) fn write_exceptions(
     out: &mut Vec<u8>,
 ) -> Result<(), SkipReason> {
     let table = code.exception_table();
-    // A JVM takes the first that fits.
+    // A JVM takes the first entry that matches.
     let contained =
         trailer.covered.iter().map(|(range, handler)| (range.start, range.end, *handler, 0));
     let mut entries: Vec<_> = contained.collect();
-    // A range ends before the code inserted at its end: what is known of the locals there need not
-    // be what its handler expects. javac has handlers that cover themselves. A call under such a
-    // handler, which code inserted at its beginning can have, is more than HotSpot's C1 compiles
-    // ("exception handler covers itself"): that code is left out.
+    // A range ends before the code inserted at its end: the types of the locals there need not be
+    // those that its handler expects. javac writes handlers that cover themselves. HotSpot's C1
+    // does not compile a call in such a handler ("exception handler covers itself"). Code inserted
+    // at its beginning can contain a call, so that code is left out of the range.
     for entry in table {
         let (start, handler) =
             (layout.at(entry.start_pc.into())?, layout.at(entry.handler_pc.into())?);
@@ -68,7 +68,7 @@ pub(super) fn write_line_numbers(
     for _ in 0..count {
         let start = reader.u16("a line number's pc")?;
         let line = reader.u16("a line number")?;
-        // All code has a line: what is inserted at the method's entry has that of the entry.
+        // All code has a line: the code inserted at the method's entry has the line of the entry.
         push_u16(out, if start == 0 { 0 } else { layout.at(start.into())?.target as u16 });
         push_u16(out, line);
     }

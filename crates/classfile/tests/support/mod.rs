@@ -1,4 +1,4 @@
-//! What the tests share: an assembler of class files, and edits of all methods.
+//! The common parts of the tests: an assembler of class files, and edits of all methods.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -6,7 +6,7 @@ use perk_classfile::{
     ClassEditor, ClassFile, Code, Edited, MethodEdit, Operands, PoolEditor, Reach, opcode,
 };
 
-/// A class file in the making.
+/// An assembler of a class file.
 #[derive(Debug)]
 pub(crate) struct Assembler {
     version: u16,
@@ -29,7 +29,7 @@ pub(crate) struct Body {
 }
 
 impl Assembler {
-    /// A public class that extends Object.
+    /// Makes a public class that extends Object.
     pub(crate) fn new(version: u16, name: &str) -> Self {
         let (pool, methods) = (Vec::new(), Vec::new());
         let mut class = Self { version, pool, count: 1, this_class: 0, super_class: 0, methods };
@@ -114,7 +114,7 @@ pub(crate) fn class_of(body: &Body) -> Vec<u8> {
     class.finish()
 }
 
-/// The bytes of 16-bit values.
+/// Returns the bytes of 16-bit values.
 pub(crate) fn words(values: &[u16]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_be_bytes()).collect()
 }
@@ -129,7 +129,7 @@ pub(crate) fn edit(bytes: &[u8], edit: impl FnOnce(&mut MethodEdit)) -> Edited {
     editor.finish()
 }
 
-/// Edits the first method of a class of that method; returns the new method.
+/// Edits the only method of a class with this body; returns the new body.
 #[track_caller]
 pub(crate) fn edited(body: &Body, change: impl FnOnce(&mut MethodEdit)) -> Body {
     let edited = edit(&class_of(body), change);
