@@ -1,4 +1,4 @@
-//! The view model: what is shown, and what keys do to it.
+//! The view model: the contents of the screen, and the effects of keys on them.
 
 use std::cmp::Reverse;
 
@@ -11,7 +11,7 @@ use crate::label;
 use crate::lazy::{Direction, LazyTree};
 use crate::list::Cursor;
 
-/// A way to look at a profile.
+/// A view of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum View {
     Methods,
@@ -38,7 +38,7 @@ impl View {
     }
 }
 
-/// What methods are ordered by.
+/// The order of methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     Own,
@@ -46,11 +46,11 @@ pub(crate) enum Order {
     Name,
 }
 
-/// What the keyboard is for.
+/// The mode of the keyboard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Browse,
-    /// Typing what to search for.
+    /// Typing the text to search for.
     Search(String),
     Help,
 }
@@ -66,12 +66,12 @@ pub(crate) struct Around {
 /// A row of a list or tree, as it is drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
-    /// A heading between lines; the cursor goes over it.
+    /// Whether it is a heading between lines; the cursor skips it.
     pub(crate) is_heading: bool,
     pub(crate) own: u64,
     pub(crate) total: u64,
     pub(crate) level: usize,
-    /// Whether it is open; `None` where it cannot be.
+    /// Whether it is open; `None` if it cannot be opened.
     pub(crate) is_open: Option<bool>,
     pub(crate) text: String,
 }
@@ -88,7 +88,7 @@ pub struct App<'a> {
     pub(crate) mode: Mode,
     pub(crate) scope: Scope<String>,
     pub(crate) ranked: RankedTree<String>,
-    /// All that the profile has of the metric, whatever the scope.
+    /// The total of the metric in the whole profile, independent of the scope.
     pub(crate) whole: u64,
     flat: Vec<Flat>,
     tree: LazyTree,
@@ -98,14 +98,14 @@ pub struct App<'a> {
     pub(crate) flame: Flame,
     cursors: [Cursor; View::ALL.len()],
     search: String,
-    /// What to say in the last line, until the next key.
+    /// The message in the last line, until the next key.
     pub(crate) message: String,
     height: usize,
     is_done: bool,
 }
 
 impl<'a> App<'a> {
-    /// A browser of `profile`, called `title`.
+    /// Makes a browser of `profile` with the title `title`.
     pub fn new(profile: &'a Profile, title: &str) -> Self {
         let metrics = Metric::all_of(profile);
         let metric = metrics.first().cloned().unwrap_or_default();
@@ -148,17 +148,17 @@ impl<'a> App<'a> {
         self.metrics.get(self.metric).unwrap_or(&Metric::Samples)
     }
 
-    /// The unit of its numbers.
+    /// The unit of the numbers of the metric.
     pub(crate) fn unit(&self) -> Unit {
         self.shown_metric().unit()
     }
 
-    /// Its name.
+    /// The name of the metric.
     pub(crate) fn metric_name(&self) -> &str {
         self.shown_metric().name()
     }
 
-    /// `count` with its unit; of samples their time, too, where that is known.
+    /// Formats `count` with its unit; for samples with their time, too, if it is known.
     pub(crate) fn amount(&self, count: u64) -> String {
         let amount = units::amount(count, self.unit());
         match (self.shown_metric(), self.profile.sample_interval_ns()) {
@@ -169,7 +169,7 @@ impl<'a> App<'a> {
         }
     }
 
-    /// Computes what depends on metric and scope anew.
+    /// Recomputes everything that depends on metric and scope.
     fn rebuild(&mut self) {
         let label = self.around.as_ref().map(|it| self.ranked.label(it.label).to_owned());
         let metric = self.shown_metric().clone();
@@ -226,7 +226,7 @@ impl<'a> App<'a> {
         self.cursors[View::Method as usize] = Cursor { at: 1, top: 0 };
     }
 
-    /// How many lines the view has.
+    /// The number of lines of the view.
     pub(crate) fn line_count(&self) -> usize {
         match self.view {
             View::Methods => self.flat.len(),
@@ -286,12 +286,12 @@ impl<'a> App<'a> {
         }
     }
 
-    /// Whether a line's text is what was searched for.
+    /// Whether a line's text matches the search.
     pub(crate) fn is_match(&self, text: &str) -> bool {
         !self.search.is_empty() && text.to_lowercase().contains(&self.search)
     }
 
-    /// The cursor, with the window moved to it; the window has `height` lines.
+    /// Moves the window of `height` lines to the cursor, and returns the cursor.
     pub(crate) fn cursor(&mut self, height: usize) -> Cursor {
         self.height = height.max(1);
         let count = self.line_count();
@@ -307,7 +307,7 @@ impl<'a> App<'a> {
     fn step(&mut self, by: isize) {
         let count = self.line_count();
         self.cursors[self.view as usize].step(by, count);
-        // Headings are gone over, unless nothing is behind them.
+        // Headings are skipped, unless no line follows them.
         if self.at() < count && self.line(self.at()).is_heading {
             self.cursors[self.view as usize].step(by.signum(), count);
         }
@@ -362,7 +362,7 @@ impl<'a> App<'a> {
         change(tree, &self.ranked, node);
     }
 
-    /// Does what a key is for.
+    /// Executes the action of a key.
     pub fn press(&mut self, key: Key) {
         self.message.clear();
         match (&mut self.mode, key) {
@@ -477,7 +477,7 @@ impl<'a> App<'a> {
         }
     }
 
-    /// Shows only what goes through the selected method, or ran in the selected thread.
+    /// Shows only the paths through the selected method, or those of the selected thread.
     fn focus(&mut self) {
         if self.view == View::Threads {
             let Some(&(thread, _)) = self.threads.get(self.at()) else { return };
@@ -490,7 +490,7 @@ impl<'a> App<'a> {
         }
     }
 
-    /// The parts of the profile that are shown, in words; empty where all are.
+    /// The parts of the profile that are shown, in words; empty if all are shown.
     pub(crate) fn scope_text(&self) -> String {
         let thread = self.scope.thread.map(|id| units::printable(self.profile.thread_name(id)));
         let mut parts: Vec<String> =
@@ -519,7 +519,7 @@ impl<'a> App<'a> {
         }
     }
 
-    /// Goes to the next line that has what was searched for.
+    /// Goes to the next line that matches the search.
     fn find(&mut self, forward: bool, is_new: bool) {
         if self.search.is_empty() {
             self.message = "nothing to search for: type / and a part of a name".to_owned();

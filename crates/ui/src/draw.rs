@@ -1,4 +1,4 @@
-//! Draws the browser.
+//! Drawing of the browser.
 
 use perk_analysis::label_tree::ROOT;
 use perk_profile::units;
@@ -27,7 +27,7 @@ v V          next, previous metric: samples, time, calls, bytes
 ?            this help
 q            leave";
 
-/// Colours where they are welcome, bold and reverse where not.
+/// The styles: colours if they are enabled, otherwise bold and reverse.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Theme {
     pub(crate) colours: bool,
@@ -39,7 +39,7 @@ impl Theme {
     }
 }
 
-/// Draws all of it.
+/// Draws the browser.
 pub fn draw(app: &mut App<'_>, colours: bool, frame: &mut Frame<'_>) {
     let theme = Theme { colours };
     let area = frame.area();
@@ -150,7 +150,7 @@ fn draw_line(app: &App<'_>, theme: Theme, line: &Row, width: usize) -> Line<'sta
         units::percent(line.total, app.whole),
         units::amount(line.total, unit)
     );
-    // Deep levels leave the name at least half of the room.
+    // Indentation leaves the name at least half of the room.
     let room = width.saturating_sub(numbers.chars().count());
     let indent = (2 * line.level).min(room / 2);
     let mark = match line.is_open {
@@ -199,7 +199,7 @@ fn draw_flame(app: &mut App<'_>, theme: Theme, area: Rect, frame: &mut Frame<'_>
                 false => Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
             };
         }
-        // A bar parts a block from the one before.
+        // A bar separates a block from the previous one.
         let text = keep_method(label, block.width.saturating_sub(1));
         let text = format!("{:<width$}", format!("▏{text}"), width = block.width);
         let place = Rect {
@@ -235,7 +235,7 @@ fn draw_help(area: Rect, frame: &mut Frame<'_>) {
     frame.render_widget(Paragraph::new(HELP), place);
 }
 
-/// As much of a name's end as there is room for: the method is there.
+/// Returns as much of the end of a name as there is room for, as the method is at the end.
 fn keep_end(text: &str, room: usize) -> String {
     let length = text.chars().count();
     if length <= room {
@@ -247,7 +247,7 @@ fn keep_end(text: &str, room: usize) -> String {
         .collect()
 }
 
-/// A name in a block: without its package where that has no room.
+/// Returns a name for a block, without its package if there is not enough room.
 fn keep_method(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! A flame graph in characters: one line a level, the root's children on top.
+//! A flame graph in characters: one line per level, the root's children on top.
 
 use perk_analysis::label_tree::{ROOT, RankedTree};
 
@@ -8,13 +8,13 @@ pub(crate) struct Block {
     pub(crate) node: u32,
     /// Its first column.
     pub(crate) x: usize,
-    /// Its columns, at least one.
+    /// Its width in columns, at least one.
     pub(crate) width: usize,
     /// Its line.
     pub(crate) level: usize,
 }
 
-/// What is zoomed in on, and what is selected.
+/// The node that is zoomed in on, and the node that is selected.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Flame {
     pub(crate) zoom: u32,
@@ -22,14 +22,14 @@ pub(crate) struct Flame {
 }
 
 impl Flame {
-    /// Selects the heaviest frame, where there is any.
+    /// Makes a flame graph with the heaviest frame selected, if there is any.
     pub(crate) fn new(ranked: &RankedTree<String>) -> Self {
         let selected = ranked.children(ROOT).first().copied().unwrap_or(ROOT);
         Self { zoom: ROOT, selected }
     }
 
-    /// The blocks of a screen of `width` columns and `height` lines. Those above what is zoomed in
-    /// on come first, as wide as the screen.
+    /// The blocks of a screen of `width` columns and `height` lines. The blocks above the zoomed
+    /// node come first, as wide as the screen.
     pub(crate) fn blocks(
         &self,
         ranked: &RankedTree<String>,
@@ -43,7 +43,7 @@ impl Flame {
             at = ranked.node(at).parent;
         }
         above.reverse();
-        // At least half of the screen is for what is below.
+        // At least half of the screen is for the blocks below.
         let hidden = above.len().saturating_sub(height / 2);
         let mut blocks: Vec<Block> = above[hidden..]
             .iter()
@@ -53,7 +53,7 @@ impl Flame {
         let first = blocks.len();
         let total = ranked.node(self.zoom).total.max(1);
         let column = |number: u64| (number as u128 * width as u128 / u128::from(total)) as usize;
-        // A node, where it begins, and its level.
+        // A node, its start, and its level.
         let mut open = vec![(self.zoom, 0_u64, first)];
         while let Some((node, start, level)) = open.pop() {
             if level >= height {
@@ -73,7 +73,7 @@ impl Flame {
         blocks
     }
 
-    /// Selects the parent, where it is shown.
+    /// Selects the parent, if it is shown.
     pub(crate) fn up(&mut self, ranked: &RankedTree<String>) {
         let parent = ranked.node(self.selected).parent;
         if parent != ROOT {
@@ -88,7 +88,7 @@ impl Flame {
         }
     }
 
-    /// Selects the sibling before or behind.
+    /// Selects the previous or the next sibling.
     pub(crate) fn aside(&mut self, ranked: &RankedTree<String>, by: isize) {
         let siblings = ranked.children(ranked.node(self.selected).parent);
         if let Some(place) = siblings.iter().position(|&it| it == self.selected) {
@@ -97,7 +97,7 @@ impl Flame {
         }
     }
 
-    /// Zooms in on what is selected; out where it is zoomed in on already.
+    /// Zooms in on the selected node; zooms out if it is zoomed in on already.
     pub(crate) fn zoom(&mut self, ranked: &RankedTree<String>) {
         self.zoom =
             if self.zoom == self.selected { ranked.node(self.zoom).parent } else { self.selected };

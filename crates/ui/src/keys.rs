@@ -1,11 +1,11 @@
-//! Keys, as far as the browser has a meaning for them.
+//! The keys to which the browser reacts.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// A key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
-    /// A character, with Shift as it is typed.
+    /// A character, as typed with Shift.
     Char(char),
     /// The arrow up.
     Up,
@@ -38,7 +38,7 @@ pub enum Key {
 }
 
 impl Key {
-    /// The key of a terminal's event; `None` where it has no meaning.
+    /// Returns the key of a terminal's event; `None` if the browser does not use it.
     pub fn of_event(event: KeyEvent) -> Option<Self> {
         let control = event.modifiers.contains(KeyModifiers::CONTROL);
         Some(match event.code {

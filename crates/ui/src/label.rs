@@ -1,9 +1,9 @@
-//! The names of methods, classes and of what has none, as the browser shows them.
+//! The labels of methods, classes and parts without names, as the browser shows them.
 
 use perk_analysis::label_tree::Part;
 use perk_profile::{MethodId, Profile, names, units};
 
-/// The label of a part of a stack.
+/// Returns the label of a part of a stack.
 pub(crate) fn of_part(profile: &Profile, part: Part) -> String {
     let strings = &profile.symbols.strings;
     match part {
@@ -14,7 +14,7 @@ pub(crate) fn of_part(profile: &Profile, part: Part) -> String {
     }
 }
 
-/// `class.method(int, String)`, the parameters where the profile has them.
+/// Formats `class.method(int, String)`, with the parameters if the profile has them.
 fn of_method(profile: &Profile, id: MethodId) -> String {
     let symbols = &profile.symbols;
     let name = symbols.method_name(id);

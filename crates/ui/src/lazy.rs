@@ -1,16 +1,16 @@
-//! A tree on the screen: its nodes come into being when their parent is opened.
+//! A tree on the screen. Its nodes are created when their parent is opened.
 
 use std::cmp::Reverse;
 
 use perk_analysis::label_tree::{ROOT, RankedTree};
 use perk_profile::KeyedMap;
 
-/// Which way a tree grows.
+/// The direction in which a tree grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
-    /// From callers to what they call.
+    /// From callers to callees.
     Down,
-    /// From what is called to its callers.
+    /// From callees to callers.
     Up,
 }
 
@@ -20,7 +20,8 @@ struct Node {
     level: usize,
     own: u64,
     total: u64,
-    /// The nodes of the ranked tree that it stands for; growing up, with what each of them weighs.
+    /// The nodes of the ranked tree that it stands for; in a tree that grows up, with the weight of
+    /// each.
     items: Vec<(u32, u64)>,
     parent: Option<usize>,
     children: Option<Vec<usize>>,
@@ -30,13 +31,13 @@ struct Node {
 /// A line of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TreeLine {
-    /// The node, for [`LazyTree::toggle`] and the like.
+    /// The node, for [`LazyTree::toggle`] and similar methods.
     pub(crate) node: usize,
     pub(crate) label: u32,
     pub(crate) level: usize,
     pub(crate) own: u64,
     pub(crate) total: u64,
-    /// Whether it is open; `None` where nothing is below it.
+    /// Whether it is open; `None` if it does not have children.
     pub(crate) is_open: Option<bool>,
 }
 
@@ -50,17 +51,17 @@ pub(crate) struct LazyTree {
 }
 
 impl LazyTree {
-    /// The whole tree from its root down.
+    /// Makes the whole tree from its root down.
     pub(crate) fn top_down(ranked: &RankedTree<String>) -> Self {
         Self::new(ranked, Direction::Down, ranked.children(ROOT).iter().map(|&it| (it, 0)))
     }
 
-    /// The whole tree from where its numbers end up.
+    /// Makes the whole tree up from the nodes at which its numbers end.
     pub(crate) fn bottom_up(ranked: &RankedTree<String>) -> Self {
         Self::new(ranked, Direction::Up, ranked.ends().map(|node| (node, ranked.node(node).own)))
     }
 
-    /// What calls a label, or what it calls.
+    /// Makes the tree of the callers, or of the callees, of a label.
     pub(crate) fn around(ranked: &RankedTree<String>, label: u32, direction: Direction) -> Self {
         let items = ranked.outermost(label).into_iter().map(|it| (it, ranked.node(it).total));
         let mut tree = Self::new(ranked, direction, items);
@@ -81,12 +82,12 @@ impl LazyTree {
         tree
     }
 
-    /// What is on the screen, were it high enough.
+    /// All lines of the tree, of which the screen may show a part.
     pub(crate) fn lines(&self) -> &[TreeLine] {
         &self.lines
     }
 
-    /// Opens a closed node, closes an open one.
+    /// Opens a closed node, or closes an open one.
     pub(crate) fn toggle(&mut self, ranked: &RankedTree<String>, node: usize) {
         if self.nodes[node].is_open { self.close(ranked, node) } else { self.open(ranked, node) }
     }
@@ -113,7 +114,7 @@ impl LazyTree {
         self.layout(ranked);
     }
 
-    /// The line of the node that `node` is below.
+    /// The line of the parent of `node`.
     pub(crate) fn line_of_parent(&self, node: usize) -> Option<usize> {
         let parent = self.nodes[node].parent?;
         self.lines.iter().position(|line| line.node == parent)
@@ -138,7 +139,7 @@ impl LazyTree {
         self.nodes[node].children = Some(children);
     }
 
-    /// New nodes for `items`, one a label, most first.
+    /// Makes new nodes for `items`, one per label, most first.
     fn group(
         &mut self,
         ranked: &RankedTree<String>,

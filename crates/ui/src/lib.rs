@@ -1,7 +1,7 @@
 //! The terminal browser of profiles: `perk view`.
 //!
-//! [`App`] is the view model: keys change it, and it says what each line of the screen shows. It
-//! knows no terminal; `draw` puts it on one, and `terminal` runs one.
+//! [`App`] is the view model: keys change it, and it gives the contents of each line of the screen.
+//! It does not depend on a terminal: `draw` draws it on one, and `terminal` runs one.
 #![forbid(unsafe_code)]
 
 mod app;

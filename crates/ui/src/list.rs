@@ -1,6 +1,6 @@
-//! A cursor in lines of which a window is seen.
+//! A cursor in lines of which a window is visible.
 
-/// Where the cursor is, and which line is on top of the window.
+/// The line of the cursor, and the line on top of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cursor {
     pub(crate) at: usize,
@@ -8,12 +8,12 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// Moves by so many lines, as far as there are any.
+    /// Moves by `by` lines, at most to the first or last of `count` lines.
     pub(crate) fn step(&mut self, by: isize, count: usize) {
         self.set(self.at.saturating_add_signed(by), count);
     }
 
-    /// Moves to a line, or to the last.
+    /// Moves to a line, at most to the last.
     pub(crate) fn set(&mut self, at: usize, count: usize) {
         self.at = at.min(count.saturating_sub(1));
     }

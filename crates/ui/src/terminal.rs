@@ -1,4 +1,4 @@
-//! Runs the browser on a terminal, which is left as it was found.
+//! Runs the browser on a terminal, and restores the terminal at the end.
 
 use std::io::{self, IsTerminal, stdout};
 
@@ -11,14 +11,14 @@ use crate::{App, Key, draw};
 /// Shows `profile` on the terminal until the user leaves.
 ///
 /// # Errors
-/// Where stdout is not a terminal, or as the terminal fails.
+/// If stdout is not a terminal, or if the terminal fails.
 pub fn run(profile: &Profile, title: &str) -> anyhow::Result<()> {
     if !stdout().is_terminal() {
         bail!("stdout is not a terminal: use perk report instead");
     }
     let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let mut app = App::new(profile, title);
-    // The terminal is put back when the program panics, too.
+    // The terminal is restored also if the program panics.
     let mut terminal = ratatui::try_init().context("cannot use the terminal")?;
     let result = browse(&mut app, colours, &mut terminal);
     ratatui::restore();

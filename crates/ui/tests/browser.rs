@@ -79,7 +79,7 @@ fn the_tree_opens_and_closes() {
     app.press(Key::Down);
     app.press(Key::Right);
     assert!(screen(&mut app, 80, 24)[5].ends_with("      Lexer.next"));
-    // Closed, to the parent, and that closed: all is as it was.
+    // The keys close the node, go to its parent and close that: the screen is as before.
     app.press(Key::Left);
     app.press(Key::Left);
     app.press(Key::Left);
