@@ -6,9 +6,9 @@ use perk_profile::{Event, MethodId, Metric, NamePattern, NodeId, Profile, Sectio
 /// The traces that count, and the frames of them that count. Without any pattern all count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Only traces through a method of one of these.
+    /// The patterns of methods through which traces must go, if there are any.
     pub focus: Vec<NamePattern>,
-    /// No traces through a method of one of these.
+    /// The patterns of methods through which traces must not go.
     pub ignore: Vec<NamePattern>,
     /// Methods whose frames are taken out of the traces: their numbers go to their caller. The
     /// calls of a hidden method are dropped; their time goes to the caller.

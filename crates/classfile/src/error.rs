@@ -63,13 +63,13 @@ pub struct Skipped {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SkipReason {
-    /// It is abstract or native, or the class has no such method.
+    /// The method is abstract or native, or the class has no such method.
     #[error("it has no code")]
     NoCode,
     /// Its code, or a table of it, cannot be read.
     #[error("{0}")]
     Malformed(#[from] Error),
-    /// It would pass a limit of the class file format (JVM specification 4.11).
+    /// The method would exceed a limit of the class file format (JVM specification 4.11).
     #[error("{what} would be {value}, at most {limit} are allowed")]
     TooLarge {
         /// The limited quantity, with its unit.

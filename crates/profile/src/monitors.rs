@@ -215,17 +215,17 @@ pub struct ThreadState {
 /// The status of a thread, in HPROF's terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It has ended.
+    /// The thread has ended.
     Ended,
-    /// It has not begun.
+    /// The thread has not started.
     NotStarted,
-    /// It sleeps.
+    /// The thread sleeps.
     Sleeping,
-    /// It waits to enter a monitor.
+    /// The thread waits to enter a monitor.
     Blocked,
-    /// It waits to be notified, or is parked.
+    /// The thread waits to be notified, or is parked.
     Waiting,
-    /// It runs, or could.
+    /// The thread runs, or is ready to run.
     Runnable,
     /// Anything else.
     Unknown,
