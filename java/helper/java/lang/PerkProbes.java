@@ -6,21 +6,21 @@ import jdk.internal.vm.annotation.ForceInline;
 import jdk.internal.vm.annotation.Stable;
 
 /**
- * What perk's probes call. The agent defines this class in java.base before the first Java code
- * runs, and starts it when the JVM is up; its bytes are part of the agent.
+ * The methods that perk's probes call. The agent defines this class in java.base before the first
+ * Java code runs, and starts it when the JVM is up. The bytes of the class are part of the agent.
  *
  * Each thread has a tree of calling contexts and a stack in the agent's native memory; a field of
- * java.lang.Thread holds the address of the stack's top. A virtual thread has them as long as a
- * platform thread carries it. A probe reads and writes a few words of them; it takes no lock, calls nothing and allocates nothing. A node's children are found,
- * in this order: as the one that came next the time before; in the tree's hash table; made by the
- * agent.
+ * java.lang.Thread holds the address of the stack's top. A virtual thread has them while a platform
+ * thread carries it. A probe reads and writes a few words of them. It does not take locks, call
+ * other code or allocate. The child of a node is the node that came next at the previous time, or
+ * is found in the tree's hash table, or is made by the agent, in this order.
  *
- * The layouts of node, frame and tree are those of the agent's exact/tree.rs.
+ * The layouts of node, frame and tree are defined in the agent's exact/tree.rs.
  */
 public final class PerkProbes {
     private static final int METHOD = 0;
     private static final int SITE = 4;
-    /** The parent's address, and above {@link #LINE_SHIFT} the line that calls. */
+    /** The parent's address, and above {@link #LINE_SHIFT} the calling line. */
     private static final int CALLER = 8;
     private static final int LINE_SHIFT = 48;
     private static final int CONTEXT = 16;
@@ -38,7 +38,7 @@ public final class PerkProbes {
     private static final int FRAME_START = 24;
     private static final int FRAME_CALLEES = 32;
     private static final int FRAME_LINE = 40;
-    /** 1 in the last frame that the stack has room for, else 0. */
+    /** 1 in the last frame that fits on the stack, else 0. */
     private static final int FRAME_LIMIT = 44;
     private static final int FRAME_BYTES = 48;
 
@@ -48,7 +48,7 @@ public final class PerkProbes {
     private static final int TREE_STACK = 24;
     private static final int TREE_SITES = 32;
     private static final int TREE_SITES_MASK = 40;
-    /** 1 while the next array that is made by reflection is counted by another. */
+    /** 1 while the next array that is made by reflection is counted elsewhere. */
     private static final int TREE_WITHHELD = 48;
 
     private static final int RECORD_CLASS = 0;
@@ -59,8 +59,8 @@ public final class PerkProbes {
     private static final int RECORD_SHIFT = 5;
 
     /**
-     * In place of a tree: the thread has ended, what it still does is not counted. A virtual thread
-     * that no platform thread carries has an odd number there, and no stack.
+     * The value in place of a tree if the thread has ended and is no longer counted. A virtual
+     * thread without a carrier has an odd number there, and does not have a stack.
      */
     private static final long ENDED = -1;
 
@@ -68,46 +68,46 @@ public final class PerkProbes {
     private static final int CLOCK_CPU_TICK = 2;
     private static final int CLOCK_WALL_TICK = 3;
 
-    // A stable field is a constant to the JIT compilers once it is not zero.
+    // The JIT compilers treat a stable field as a constant once it is not zero.
 
     /** Null until the agent has called {@link #start}. */
     @Stable private static Unsafe U;
     @Stable private static long STACK_FIELD;
     @Stable private static long TREE_FIELD;
     @Stable private static int CLOCK;
-    /** 1, or 2 with lines. */
+    /** 2 if lines are recorded, else 1. */
     @Stable private static int LINES;
-    /** The address of the wall time. */
+    /** The address of the word that holds the wall time. */
     @Stable private static long WALL_NS;
-    /** The node that is nobody's child. */
+    /** The node that is not a child of any node. */
     @Stable private static long NIL;
     /**
-     * The frame of threads that have no stack. Thread's field holds the difference to it, so that
-     * 0 means this frame, in which no method runs.
+     * The frame of threads without a stack. Thread's field holds the difference from this address,
+     * so that 0 means this frame, in which no method runs.
      */
     @Stable private static long UNBORN;
 
-    /** Where allocation records begin. No site has the first one, and what it counts is nothing. */
+    /** The beginning of the allocation records. The first one has no site; its counts are ignored. */
     @Stable private static long RECORDS;
     /**
-     * Where classes hold their number, and above {@link #OFFSET_SHIFT} where their objects hold the
-     * index of their record; 0 where they have no field for it. It is written once, and stable: where
-     * the JIT compilers know the class they know both.
+     * The offset in classes of their number, and above {@link #OFFSET_SHIFT} the offset in their
+     * objects of the record's index; 0 if the objects do not have a field for it. The field is
+     * stable and written once: where the JIT compilers know the class, they know both.
      */
     @Stable private static long RECORDS_FIELD;
     private static final int OFFSET_SHIFT = 32;
-    /** 1, or 2 where it is looked for what of all that is live. */
+    /** 2 if live objects are looked for, else 1. */
     @Stable private static int LIVENESS;
-    /** What sizes are multiples of, less one. */
+    /** The alignment of sizes, minus one. */
     @Stable private static long ALIGNMENT_MASK;
-    /** Where the elements of an array begin that have up to four bytes, or eight. */
+    /** The offset of the elements in an array, for elements of up to four bytes, or of eight. */
     @Stable private static long BASE;
     @Stable private static long BASE8;
-    /** The size of a reference. */
+    /** The size of a reference, in bytes. */
     @Stable private static int REFERENCE;
-    /** Where an exception holds its backtrace. */
+    /** The offset of the backtrace in an exception. */
     @Stable private static long BACKTRACE_FIELD;
-    /** A byte for each class by its number: 0 as long as it is not known whether it inherits clone(). */
+    /** A byte per class by its number: 0 until it is known whether the class inherits clone(). */
     @Stable private static long CLONES;
     @Stable private static int CLONES_COUNT;
 
@@ -116,7 +116,7 @@ public final class PerkProbes {
 
     private PerkProbes() {}
 
-    /** The probes begin to count. Until now they did nothing: the JVM was starting. */
+    /** Starts counting. Before, the probes do nothing, because the JVM is starting. */
     private static long start(int clock, int lines, long wall, long nil, long unborn) {
         Unsafe unsafe = Unsafe.getUnsafe();
         STACK_FIELD = unsafe.objectFieldOffset(Thread.class, "$perkStack");
@@ -131,10 +131,10 @@ public final class PerkProbes {
     }
 
     /**
-     * Allocations are counted, too; called before {@link #start}. To find what of them is live,
-     * objects hold the index of their record, and the agent keeps weak references to arrays and to
-     * objects that have no field for it. Where arrays begin is asked of the agent: Unsafe's answer
-     * was an int before JDK 25, and is a long.
+     * Starts counting allocations; called before {@link #start}. To find the live ones, objects
+     * hold the index of their record, and the agent keeps weak references to arrays and to objects
+     * without a field for it. The agent passes the offsets of array elements, because Unsafe
+     * returns an int before JDK 25 and a long since then.
      */
     private static long startSites(
             long records, int liveness, int alignment, int base, int base8, int reference) {
@@ -149,7 +149,7 @@ public final class PerkProbes {
         return 0;
     }
 
-    /** Called before {@link #startSites}. */
+    /** Sets the fields for backtraces and clones; called before {@link #startSites}. */
     private static long startClones(long clones, int count) {
         BACKTRACE_FIELD = Unsafe.getUnsafe().objectFieldOffset(Throwable.class, "backtrace");
         CLONES = clones;
@@ -157,39 +157,39 @@ public final class PerkProbes {
         return 0;
     }
 
-    /** Where the objects of a class that declares a field for their record have it. */
+    /** Returns the offset of the record's field in the objects of a class that declares it. */
     private static long offset(Class<?> type) {
         return Unsafe.getUnsafe().objectFieldOffset(type, "$perkRecord");
     }
 
-    /** The top of the calling thread's new stack, or {@link #UNBORN} if nothing of it is counted. */
+    /** Returns the top of the calling thread's new stack; {@link #UNBORN} if it is not counted. */
     private static native long begin(Thread thread);
 
     /** Makes the child of a context for a method called from a line. */
     private static native long grow(long tree, long context, int method, int line);
 
-    /** Makes the stack larger; answers where its top is now. */
+    /** Makes the stack larger and returns its new top. */
     private static native long extend(long tree, long top);
 
-    /** The frame to go on with where a method returns or catches, from the top outward. */
+    /** Returns the frame to continue with if a method returns or catches, from the top outward. */
     private static native long unwind(long tree, long top, int method, boolean leave, long now);
 
-    /** The number of a class that has none yet, which holds it then; 0 if it gets none. */
+    /** Gives a number to a class without one and returns it; 0 if the class does not get one. */
     private static native int number(Class<?> type);
 
-    /** Whether the clone() of a class is Object's. */
+    /** Whether the clone() of a class is that of Object. */
     private static native boolean inherits(Class<?> type);
 
-    /** The index of a new record. */
+    /** Makes a record and returns its index. */
     private static native int record(long tree, long node, int number, int line);
 
-    /** An object or array is to be looked after: is it live? */
+    /** Has the agent watch whether an object or array is live. */
     private static native void keep(long tree, Object object, int index, long bytes);
 
-    /** The calling virtual thread goes on with the tree of a platform thread. */
+    /** Lets the calling virtual thread continue with the tree of a platform thread. */
     private static native void mount(Thread thread);
 
-    /** The calling virtual thread leaves it. */
+    /** Detaches the calling virtual thread from the tree of its platform thread. */
     private static native void unmount(Thread thread);
 
     /** A method begins. */
@@ -225,7 +225,7 @@ public final class PerkProbes {
         U.putLong(thread, STACK_FIELD, top ^ UNBORN);
     }
 
-    /** A method begins in which nothing happens that would have to be told of. */
+    /** A method begins in which nothing happens that would have to be reported. */
     public static void touch(int method) {
         if (U == null) {
             return;
@@ -271,15 +271,15 @@ public final class PerkProbes {
             long outer = top - FRAME_BYTES + FRAME_CALLEES;
             U.putLong(null, outer, U.getLong(null, outer) + took);
         }
-        // Before the frame is cleared: Thread.stop (JDK 17) can end this anywhere, and what is below
-        // the top must be whole.
+        // The top is set before the frame is cleared: Thread.stop (JDK 17) can end this anywhere,
+        // and the frames below the top must be whole.
         U.putLong(thread, STACK_FIELD, top - FRAME_BYTES ^ UNBORN);
         if (CLOCK != CLOCK_NONE) {
             U.putLong(null, top + FRAME_NODE, 0);
         }
     }
 
-    /** A method goes on in one of its exception handlers. */
+    /** A method continues in one of its exception handlers. */
     public static void caught(int method) {
         if (U == null) {
             return;
@@ -313,7 +313,7 @@ public final class PerkProbes {
         }
     }
 
-    /** A constructor runs, that of Object, to which all others come. */
+    /** The constructor of Object runs, which all other constructors call. */
     public static void allocated(Object object) {
         if (U != null) {
             Thread thread = Thread.currentThread();
@@ -357,7 +357,7 @@ public final class PerkProbes {
         }
     }
 
-    /** What the running method makes next by reflection is counted where that method was called. */
+    /** The next array that the running method makes by reflection is counted at the method's call. */
     public static void withhold() {
         if (U != null) {
             Thread thread = Thread.currentThread();
@@ -383,14 +383,14 @@ public final class PerkProbes {
         made(array);
     }
 
-    /** A clone() was called on an object, and has returned another. */
+    /** A clone() was called on an object and has returned another object. */
     public static void cloned(Object from, Object clone) {
         if (U != null && clone != null && inheritsClone(from.getClass())) {
             made(clone);
         }
     }
 
-    /** A method of a class has called the clone() of the class above it. */
+    /** A method of a class has called the clone() of the superclass. */
     public static void clonedAbove(Object clone, Class<?> type) {
         if (U != null && clone != null && inheritsClone(type.getSuperclass())) {
             made(clone);
@@ -411,8 +411,8 @@ public final class PerkProbes {
     }
 
     /**
-     * An exception has got its backtrace: chunks of arrays, each of which holds the next. What tells
-     * that from its other Object[], of classes, is that arrays are in it.
+     * An exception has got its backtrace: chunks of arrays, each of which holds the next. The next
+     * chunk differs from the other Object[], of classes, in that it contains arrays.
      */
     public static void traced(Throwable exception) {
         if (U == null) {
@@ -440,14 +440,14 @@ public final class PerkProbes {
                     }
                 }
             }
-            // It may be there twice, as a mark.
+            // This array may be in the chunk twice, as a mark.
             if (methods instanceof short[] array) {
                 array(array);
             }
         }
     }
 
-    /** An array has been made with the arrays in it. */
+    /** An array has been made together with the arrays in it. */
     public static void arrays(Object array) {
         made(array);
         if (array instanceof Object[] inner) {
@@ -495,7 +495,7 @@ public final class PerkProbes {
         count(array, BASE8 + ((long) array.length << 3));
     }
 
-    /** Counts an array whose last element ends there. */
+    /** Counts an array whose last element ends at an offset. */
     @ForceInline
     private static void count(Object array, long end) {
         if (U == null) {
@@ -519,7 +519,7 @@ public final class PerkProbes {
         }
     }
 
-    /** The index of the record for a class where the thread is now; 0 if it is not counted. */
+    /** Returns the record's index for a class at the thread's current place; 0 if not counted. */
     @ForceInline
     private static int site(Thread thread, Class<?> type) {
         long top = U.getLong(thread, STACK_FIELD) ^ UNBORN;
@@ -533,7 +533,7 @@ public final class PerkProbes {
         return differs == 0 ? index : findSite(thread, top, type);
     }
 
-    /** The record that was not foreseen. */
+    /** Finds a record that was not the expected one. */
     @DontInline
     private static int findSite(Thread thread, long top, Class<?> type) {
         top = born(thread, top);
@@ -569,7 +569,7 @@ public final class PerkProbes {
         return index;
     }
 
-    /** The number of a class; 0 if it gets none. */
+    /** Returns the number of a class; 0 if the class does not get one. */
     private static int numberOf(Class<?> type) {
         int number = (int) U.getLong(type, RECORDS_FIELD);
         return number == 0 ? number(type) : number;
@@ -583,7 +583,7 @@ public final class PerkProbes {
         return CLOCK == CLOCK_WALL_TICK ? U.getLong(null, WALL_NS) : System.nanoTime();
     }
 
-    /** Whether a node is not for a method called from here: 0 if it is. */
+    /** Compares a node with a method called from here: 0 if the node is for this call. */
     @ForceInline
     private static int differs(long node, long top, int method) {
         int differs = U.getInt(null, node + METHOD) ^ method;
@@ -593,7 +593,7 @@ public final class PerkProbes {
         return differs;
     }
 
-    /** Counts a call of a node, and expects next what came after it the last time. */
+    /** Counts a call of a node. The next expected node is the one that followed it the last time. */
     @ForceInline
     private static void count(long top, long node) {
         U.putLong(null, top + FRAME_NEXT, U.getLong(null, node + NEXT));
@@ -616,7 +616,7 @@ public final class PerkProbes {
         U.putLong(thread, STACK_FIELD, top ^ UNBORN);
     }
 
-    /** A method begins that was not foreseen, or for which there is no room on the stack. */
+    /** A method begins that was not expected, or for which there is no room on the stack. */
     @DontInline
     private static void enterSlowly(Thread thread, long top, int method) {
         top = born(thread, top);
@@ -642,19 +642,19 @@ public final class PerkProbes {
         count(top, node);
     }
 
-    /** The top of a stack, which begins here at the latest; {@link #UNBORN} if nothing is counted. */
+    /** Returns the top of a stack, creating the stack if needed; {@link #UNBORN} if not counted. */
     @ForceInline
     private static long born(Thread thread, long top) {
         return top == UNBORN ? bottom(thread) : top;
     }
 
-    /** The top of a thread's new stack, or {@link #UNBORN} if nothing of it is counted. */
+    /** Returns the top of a thread's new stack, or {@link #UNBORN} if it is not counted. */
     @DontInline
     private static long bottom(Thread thread) {
         return U.getLong(thread, TREE_FIELD) == ENDED ? UNBORN : begin(thread);
     }
 
-    /** The child that was not foreseen. */
+    /** Finds a child that was not the expected one. */
     private static long find(Thread thread, long top, int method) {
         long next = U.getLong(null, top + FRAME_NEXT);
         if (differs(next, top, method) == 0) {
@@ -689,7 +689,7 @@ public final class PerkProbes {
         return node;
     }
 
-    /** Returns to the right frame where callees were left that nobody told of. */
+    /** Returns to the right frame if callees were left without a report. */
     @DontInline
     private static void repair(Thread thread, long top, int method, boolean leave) {
         if (top != UNBORN) {
@@ -704,8 +704,8 @@ public final class PerkProbes {
     }
 
     /**
-     * Calls the probes of a method {@code count} times, in a tree of their own, and answers the
-     * nanoseconds it took.
+     * Calls the probes of a method {@code count} times, in a tree of their own, and returns the
+     * elapsed nanoseconds.
      */
     private static long calibrate(long tree, int method, int count) {
         Thread thread = Thread.currentThread();
