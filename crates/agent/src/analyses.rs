@@ -1,8 +1,8 @@
-//! What is found out about the program: one [`Analysis`] each.
+//! The analyses of the program: each kind of measurement is one [`Analysis`].
 //!
-//! An analysis says which events of the JVM it needs ([`Needs`]); it is called for these, and as
-//! threads come and go, and books what it has found on the recorder before each dump. None knows of
-//! the session, which calls them all in one order.
+//! An analysis gives the events of the JVM that it needs ([`Needs`]). It is called for these events
+//! and as threads start and end, and books its results on the recorder before each dump. No
+//! analysis depends on the session, which calls them all in one order.
 
 pub(crate) mod allocations;
 pub(crate) mod exact;
@@ -30,13 +30,13 @@ pub(crate) enum Event {
     ThreadStart,
     ThreadEnd,
     VirtualThreadEnd,
-    /// The file of a class, as it is to be loaded.
+    /// The file of a class that is about to be loaded.
     ClassFile,
     ClassLoad,
     ObjectFree,
-    /// The JVM has made an object by itself.
+    /// An object that the JVM itself has made.
     ObjectMade,
-    /// The JVM's sampler has picked an object.
+    /// An object that the JVM's sampler has picked.
     ObjectSampled,
     MonitorEnter,
     MonitorEntered,
@@ -48,95 +48,97 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    /// How many there are.
+    /// The number of events.
     pub(crate) const COUNT: usize = Self::DataDump as usize + 1;
 }
 
-/// What the JVM is to be able to do.
+/// The capabilities and events that an analysis needs of the JVM.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Needs {
     pub(crate) events: Vec<Event>,
     /// Events that the analysis enables by itself.
     pub(crate) later_events: Vec<Event>,
-    /// What no event stands for.
+    /// Capabilities that no event implies.
     pub(crate) capabilities: Vec<Capability>,
 }
 
-/// What a peer asks for while the program runs.
+/// A request of a peer while the program runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Order {
-    /// Samples a thread, or all and those that come, from now on or no more.
+    /// Samples a thread, or all present and future threads, from now on or no more.
     Sample { thread: Option<Slot>, is_sampled: bool },
-    /// Keeps so many frames of each stack from now on.
+    /// Keeps that many frames of each stack from now on.
     Depth(u32),
     /// Dumps the heap.
     DumpHeap,
 }
 
-/// See the module. Each method is called while nothing is locked, from [`prepare`](Self::prepare) to
-/// [`account`](Self::account) in the order in which they stand here. What an analysis does not need
-/// it leaves out.
+/// One kind of measurement. No lock is held when a method is called. The methods from
+/// [`prepare`](Self::prepare) to [`account`](Self::account) are called in the order of their
+/// declaration. An analysis leaves out the methods that it does not need.
 #[expect(unused_variables, reason = "most analyses leave most methods out")]
 pub(crate) trait Analysis: Send + Sync {
-    /// Its name in the accounting, if it stands there.
+    /// Returns the name in the accounting, if the analysis is listed there.
     fn name(&self) -> Option<&'static str>;
 
-    /// What is switched off should it panic where several analyses are called.
+    /// Returns the feature that is switched off if the analysis panics where several analyses are
+    /// called.
     fn feature(&self) -> Feature;
 
-    /// What perk cannot do without it: the end of "perk cannot ...".
+    /// Returns the task that perk cannot do without it: the end of "perk cannot ...".
     fn task(&self) -> &'static str;
 
-    /// The events that it needs, and what else.
+    /// Returns the events and capabilities that it needs.
     fn needs(&self) -> Needs;
 
-    /// The JVM has given what was needed. It can do next to nothing yet.
+    /// Called when the JVM has granted the needs. Very little of the JVM can be used yet.
     ///
     /// # Errors
-    /// Why the program is not to run, for one line on stderr.
+    /// The reason why the program must not run, for one line on stderr.
     fn loaded(&'static self) -> Result<(), String> {
         Ok(())
     }
 
-    /// The JVM can run Java code from now on, and has run none.
+    /// Called when the JVM can run Java code but has not run any yet.
     ///
     /// # Errors
-    /// Why the program cannot run, for one line on stderr.
+    /// The reason why the program cannot run, for one line on stderr.
     fn vm_started(&'static self, jni: Jni<'_>) -> Result<(), String> {
         Ok(())
     }
 
-    /// The program is about to begin. Looks at what it needs of the JVM; that may run Java code,
-    /// which no analysis counts.
+    /// Prepares right before the program begins: looks up what it needs of the JVM. That may run
+    /// Java code, which no analysis counts.
     fn prepare(&'static self, jni: Jni<'_>) {}
 
-    /// Begins. All threads that live have been announced.
+    /// Begins to measure. All living threads have been announced.
     ///
     /// # Errors
-    /// Why it cannot, for one line on stderr.
+    /// The reason why it cannot begin, for one line on stderr.
     fn begin(&'static self, jni: Jni<'_>) -> Result<(), String> {
         Ok(())
     }
 
-    /// A platform thread has begun.
+    /// Called when a platform thread has begun.
     fn thread_began(&self, thread: &Arc<LiveThread>) {}
 
-    /// The calling platform thread ends; `known` is what the registry knew of it.
+    /// Called on a platform thread that ends; `known` is its entry in the registry.
     fn thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>, known: Option<&LiveThread>) {}
 
-    /// The calling virtual thread ends.
+    /// Called on a virtual thread that ends.
     fn virtual_thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>) {}
 
-    /// A thread has ended, and its slot is about to be given to another.
+    /// Called when a thread has ended and its slot is about to be reused.
     fn slot_freed(&self, jni: Jni<'_>, slot: Slot) {}
 
-    /// [`Event::ClassFile`]: the file to load instead, if there is one. `redefined` is the class
-    /// that there is already.
+    /// Handles [`Event::ClassFile`]. Returns the file to load instead, if any. `redefined` is the
+    /// class if it already exists.
     fn class_file(&self, bytes: &[u8], redefined: Option<Borrowed<'_>>) -> Option<Vec<u8>> {
         None
     }
 
-    /// [`Event::NativeBind`]: what to bind in the place of a native method's function.
+    /// Handles [`Event::NativeBind`]. Returns the function to bind in place of a native method's
+    /// function.
     fn native_bound(
         &'static self,
         jni: Jni<'_>,
@@ -146,20 +148,20 @@ pub(crate) trait Analysis: Send + Sync {
         None
     }
 
-    /// [`Event::ObjectMade`]: the calling thread has got an object.
+    /// Handles [`Event::ObjectMade`]: the calling thread has received an object.
     fn object_made(&self, jni: Jni<'_>, made: &NewObject<'_>) {}
 
-    /// [`Event::ObjectSampled`]: the calling thread allocates an object.
+    /// Handles [`Event::ObjectSampled`]: the calling thread allocates an object.
     fn object_sampled(&self, jni: Jni<'_>, picked: &NewObject<'_>) {}
 
-    /// [`Event::MonitorEnter`]: the calling thread cannot have a monitor at once.
+    /// Handles [`Event::MonitorEnter`]: the calling thread cannot enter a monitor at once.
     fn monitor_enter(&self, jni: Jni<'_>, thread: Borrowed<'_>, monitor: Borrowed<'_>) {}
 
-    /// [`Event::MonitorEntered`]: it has it.
+    /// Handles [`Event::MonitorEntered`]: the calling thread has entered the monitor.
     fn monitor_entered(&self, jni: Jni<'_>, thread: Borrowed<'_>) {}
 
-    /// [`Event::MonitorWait`]: the calling thread waits to be notified, at most so many milliseconds
-    /// if not 0.
+    /// Handles [`Event::MonitorWait`]: the calling thread waits to be notified, for at most that
+    /// many milliseconds if not 0.
     fn monitor_wait(
         &self,
         jni: Jni<'_>,
@@ -169,38 +171,39 @@ pub(crate) trait Analysis: Send + Sync {
     ) {
     }
 
-    /// [`Event::MonitorWaited`]: it goes on, as soon as it has the monitor again.
+    /// Handles [`Event::MonitorWaited`]: the calling thread continues as soon as it has the monitor
+    /// again.
     fn monitor_waited(&self, jni: Jni<'_>, thread: Borrowed<'_>) {}
 
-    /// [`Event::CollectionStart`]. The JVM stands still: next to nothing may be done.
+    /// Handles [`Event::CollectionStart`]. The JVM stands still, so hardly anything is allowed.
     fn collection_started(&self) {}
 
-    /// A peer asks for something.
+    /// Does what a peer asks for.
     ///
     /// # Errors
-    /// Why it is not done, for one line on stderr.
+    /// The reason why it is not done, for one line on stderr.
     fn obey(&'static self, jni: Jni<'_>, order: Order) -> Result<(), String> {
         Ok(())
     }
 
-    /// Ends what costs something and can end while the JVM lives: nobody reads the numbers any more,
-    /// or no more are to come.
+    /// Ends the work that has a cost and can end while the JVM lives: the numbers are no longer
+    /// read, or the measurement is over.
     fn stop(&self) {}
 
-    /// The JVM dies: this is the last time that Java code can run.
+    /// Called when the JVM dies: this is the last time that Java code can run.
     fn vm_dies(&self, jni: Jni<'_>) {}
 
-    /// Finds out which objects live, for the dump that follows.
+    /// Determines which objects live, for the dump that follows.
     fn survey(&self) {}
 
-    /// Books what it knows and the recorder does not. Calls no JVM function. After the `last` dump
-    /// there is no other.
+    /// Books the data that the recorder does not have yet. Calls no JVM function. No dump follows
+    /// the `last` one.
     fn settle(&self, last: bool) {}
 
-    /// Writes sections of its own; `jni` is missing where the process ends without the JVM's
+    /// Writes the analysis's own sections; `jni` is missing if the process ends without the JVM's
     /// knowledge.
     fn dump(&self, jni: Option<Jni<'_>>) {}
 
-    /// Its part of the accounting.
+    /// Adds the analysis's part of the accounting.
     fn account(&self, accounting: &mut Accounting) {}
 }

@@ -1,4 +1,5 @@
-//! What all analyses share: the JVM, the options, the threads, the symbols and the recorder.
+//! The state that all analyses share: the JVM, the options, the threads, the symbols and the
+//! recorder.
 
 use std::sync::{Mutex, OnceLock};
 
@@ -12,10 +13,10 @@ use crate::roster::Slot;
 use crate::sync::lock;
 use crate::threads::Threads;
 
-/// Stacks deeper than this are walked to this depth, whatever `depth` says.
+/// The limit of walks: deeper stacks are walked to this depth, whatever `depth` says.
 const MAX_FRAMES: u32 = 1 << 16;
 
-/// See the module.
+/// The shared state; see the module.
 #[derive(Debug)]
 pub(crate) struct Common {
     pub(crate) jvmti: Jvmti,
@@ -29,7 +30,7 @@ pub(crate) struct Common {
 impl Common {
     pub(crate) fn new(jvmti: Jvmti, options: Options, recorder: Recorder) -> Self {
         let recorder: &'static Mutex<Recorder> = Box::leak(Box::new(Mutex::new(recorder)));
-        // In text the original has no word for it.
+        // The original's text has no word for native frames.
         let tells_native = options.format != Format::Ascii;
         Self {
             jvmti,
@@ -41,17 +42,17 @@ impl Common {
         }
     }
 
-    /// The frames of a walk.
+    /// Returns the number of frames of a walk.
     pub(crate) fn depth(&self) -> u32 {
         limited(self.options.depth)
     }
 
-    /// The profile's class for a class of the JVM.
+    /// Returns the profile's class for a class of the JVM.
     pub(crate) fn class(&self, class: &(impl Reference + ?Sized)) -> ClassId {
         class_id(self.jvmti, self.recorder, class).0
     }
 
-    /// The trace of a stack of a thread.
+    /// Returns the trace of a thread's stack.
     pub(crate) fn trace(
         &self,
         jni: Jni<'_>,
@@ -62,7 +63,7 @@ impl Common {
         lock(self.recorder).trace(thread, &frames)
     }
 
-    /// Books `count` samples (none is possible) of a stack; answers its trace.
+    /// Books `count` samples of a stack (0 is possible). Returns its trace.
     pub(crate) fn sample(
         &self,
         jni: Jni<'_>,
@@ -74,18 +75,18 @@ impl Common {
         lock(self.recorder).sample(thread, &frames, count)
     }
 
-    /// The methods of the probes' helper class, which are not part of the program.
+    /// Returns the methods of the probes' helper class, which are not part of the program.
     pub(crate) fn helper_methods(&self) -> &[MethodRef] {
         self.helper_methods.get().map_or(&[], Vec::as_slice)
     }
 
-    /// Sets them, once.
+    /// Sets the helper class's methods, once.
     pub(crate) fn set_helper_methods(&self, methods: Vec<MethodRef>) {
         let _ = self.helper_methods.set(methods);
     }
 }
 
-/// A depth of walks, as an option or a command asks for.
+/// Returns the depth of walks for an option's or a command's depth.
 pub(crate) fn limited(depth: u32) -> u32 {
     depth.min(MAX_FRAMES)
 }

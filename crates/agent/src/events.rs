@@ -1,5 +1,6 @@
-//! The JVM's events: one table says of each how it is asked for ([`TABLE`]), and one callback each,
-//! with one line inside [`guard`], passes it on to the session or to the analyses that asked for it.
+//! The events of the JVM. One table ([`TABLE`]) says how each event is requested. Each event has
+//! one callback, one line inside [`guard`], which passes it on to the session or to the analyses
+//! that asked for it.
 
 use std::ffi::{c_char, c_void};
 
@@ -21,23 +22,23 @@ use crate::jvm::{Borrowed, Jni, Jvmti, MethodRef, NewObject};
 use crate::session::Session;
 use crate::{hook, os};
 
-/// From when on an event comes to those who ask for it.
+/// The time from which an event is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Since {
-    /// The agent's load.
+    /// From the agent's load.
     Load,
-    /// VMInit.
+    /// From VMInit.
     Init,
-    /// The agent's load, and through an environment of its own: see [`hook`].
+    /// From the agent's load, through an environment of its own: see [`hook`].
     Hook,
 }
 
-/// How an event is asked for.
+/// The way in which an event is requested.
 struct Row {
     event: Event,
     number: jvmtiEvent,
     since: Since,
-    /// What the JVM must be able to do for it.
+    /// The capability that the event needs.
     capability: Option<Capability>,
     set: fn(&mut jvmtiEventCallbacks),
 }
@@ -136,11 +137,11 @@ const TABLE: [Row; Event::COUNT] = {
     ]
 };
 
-/// What the JVM has only from some version on: an event that needs it does not come without.
+/// Capabilities that only newer JVMs have. An event that needs one is not delivered without it.
 const WISHED: [Capability; 1] = [Capability::CanSupportVirtualThreads];
 
-/// Takes the capabilities that all needs together ask for, and those that make the numbers better
-/// where the JVM has them.
+/// Adds the capabilities that all needs together require, and those that improve the numbers if the
+/// JVM has them.
 pub(crate) fn add_capabilities(jvmti: Jvmti, needs: &[Needs]) -> Result<(), jvmtiError> {
     let of_events = TABLE.iter().filter(|row| {
         let asks =
@@ -153,7 +154,7 @@ pub(crate) fn add_capabilities(jvmti: Jvmti, needs: &[Needs]) -> Result<(), jvmt
     jvmti.add_capabilities(jvmti.potential(WISHED.into_iter().collect())?)
 }
 
-/// Registers the callbacks, and asks for the events that come before VMInit. `new_jvmti` makes
+/// Registers the callbacks and requests the events that come before VMInit. `new_jvmti` makes
 /// environments.
 pub(crate) fn register(
     session: &Session,
@@ -176,14 +177,14 @@ pub(crate) fn register(
     Ok(())
 }
 
-/// The callbacks of the environment for class files.
+/// Returns the callbacks of the environment for class files.
 fn of_hook() -> jvmtiEventCallbacks {
     let mut callbacks = jvmtiEventCallbacks::default();
     TABLE.iter().filter(|row| row.since == Since::Hook).for_each(|row| (row.set)(&mut callbacks));
     callbacks
 }
 
-/// Asks for the events of a running program.
+/// Requests the events of a running program.
 fn enable_live(session: &Session) -> Result<(), jvmtiError> {
     let jvmti = session.jvmti();
     let is_given = |row: &&Row| {
@@ -210,7 +211,7 @@ fn event(
     });
 }
 
-/// The analyses that asked for an event.
+/// Returns the analyses that asked for an event.
 fn asked(event: Event) -> &'static [&'static dyn Analysis] {
     Session::current().map_or(&[], |session| session.asked(event))
 }
@@ -225,15 +226,16 @@ fn allocation(
     if let Some(object) = object.filter(|_| !is_unheard()) {
         // SAFETY: the JVM passes the calling thread's environment.
         let jni = unsafe { Jni::from_raw(env) };
-        // The JVM reports what it has made when its function ends, which may be by an exception.
+        // The JVM reports an object that it made when its function ends, possibly with an
+        // exception.
         jni.without_exception(|| asked(event).iter().for_each(|it| body(*it, jni, &object)));
     }
 }
 
 unsafe extern "system" fn vm_init(_: JvmtiEnv, env: *mut JNIEnv, main: jthread) {
     event(Feature::Starting, env, main, |session, jni, main| {
-        // Classes and threads that come while those that are there are being listed must not be
-        // missed: events first, then the lists.
+        // Classes and threads that appear while the existing ones are listed must not be missed. So
+        // the events are enabled first, and the lists follow.
         if let Err(error) = enable_live(session) {
             os::say(&format!("HPROF ERROR: the JVM refused events: {error}\n"));
         }
@@ -266,7 +268,7 @@ unsafe extern "system" fn class_file_load_hook(
     new_length: *mut jint,
     new_bytes: *mut *mut u8,
 ) {
-    // Its CPU time is booked where the class is transformed.
+    // The CPU time is booked where the class is transformed.
     contain(Feature::Probes, || {
         if is_unheard() {
             return;
@@ -357,7 +359,7 @@ unsafe extern "system" fn vm_object_alloc(
     class: jclass,
     size: jlong,
 ) {
-    // It is a probe's work, and like that is not timed.
+    // This is the work of a probe, and like that it is not timed.
     contain(Feature::Probes, || {
         // SAFETY: as above.
         let made = unsafe { NewObject::of_event(thread, object, class, size) };
@@ -378,7 +380,7 @@ unsafe extern "system" fn native_method_bind(
     address: *mut c_void,
     new_address: *mut *mut c_void,
 ) {
-    // Before the JVM can answer any question there is no environment.
+    // There is no environment until the JVM can answer questions.
     if jni.is_null() {
         return;
     }
@@ -437,7 +439,7 @@ unsafe extern "system" fn monitor_contended_entered(
     thread: jthread,
     monitor: jobject,
 ) {
-    // The thread has the monitor: to read the clock of its CPU would take longer than all the rest.
+    // The thread has the monitor: reading its CPU clock would take longer than all the rest.
     contain(Feature::Monitors, || {
         // SAFETY: as above.
         unsafe {

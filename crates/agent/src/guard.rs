@@ -1,4 +1,4 @@
-//! The border to the JVM: every callback body runs inside [`guard`].
+//! The boundary to the JVM: every callback body runs inside [`guard`].
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::os;
 
-/// What a callback serves, and what is switched off should it panic.
+/// The purpose of a callback; a feature that panics is switched off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Feature {
     /// Keeping track of threads.
@@ -38,8 +38,8 @@ thread_local! {
     static UNHEARD: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `body`, in which the JVM's events on this thread are passed over: what they need is held by
-/// another thread, which waits for this one.
+/// Runs `body` and ignores the JVM's events on this thread meanwhile. The locks that they need are
+/// held by another thread, which waits for this one.
 pub(crate) fn unheard<T>(body: impl FnOnce() -> T) -> T {
     let outer = UNHEARD.replace(true);
     let answer = body();
@@ -65,13 +65,13 @@ pub(crate) fn guard(feature: Feature, body: impl FnOnce()) {
     CALLBACK_CPU_NS.fetch_add(os::thread_cpu_ns().saturating_sub(begin_ns), Relaxed);
 }
 
-/// Whether the calling thread runs the body of a callback: what it makes now is not the program's.
+/// Whether the calling thread runs the body of a callback. Objects made then are not the program's.
 pub(crate) fn is_guarded() -> bool {
     GUARDED.get()
 }
 
-/// Runs `body` unless its feature is off. A panic is counted, reported in one line, and turns the
-/// feature off; the program lives on.
+/// Runs `body` unless its feature is off. A panic is counted, reported in one line, and switches
+/// the feature off; the program continues.
 pub(crate) fn contain(feature: Feature, body: impl FnOnce()) {
     let bit = 1 << feature as u32;
     if OFF.load(Relaxed) & bit == 0 && catch_unwind(AssertUnwindSafe(body)).is_err() {
@@ -81,17 +81,17 @@ pub(crate) fn contain(feature: Feature, body: impl FnOnce()) {
     }
 }
 
-/// How many features were switched off.
+/// Returns how many features were switched off.
 pub(crate) fn faults() -> u64 {
     FAULTS.load(Relaxed)
 }
 
-/// The CPU time spent in callbacks that have returned.
+/// Returns the CPU time spent in callbacks that have returned.
 pub(crate) fn callback_cpu_ns() -> u64 {
     CALLBACK_CPU_NS.load(Relaxed)
 }
 
-/// Makes a panic one line on stderr.
+/// Installs a hook that prints a panic as one line on stderr.
 pub(crate) fn install_panic_line() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();

@@ -1,13 +1,15 @@
-//! The environment whose hook gets the class files: the last one, so that all other agents get them as
-//! they would without perk. (JaCoCo knows a class by a checksum of its file.)
+//! The environment whose hook receives the class files. It is the last one, so that all other
+//! agents receive the files as they would without perk. (JaCoCo identifies a class by a checksum of
+//! its file.)
 //!
-//! The JVM asks first the environments that cannot retransform classes, as most transformers of
-//! `-javaagent` are in, then those that can, and of each kind the older before the younger. So perk's
-//! can, and when a younger one comes, perk makes another and leaves the old one. An environment for
-//! transformers that can retransform is made when an agent adds its first one: that goes through a
-//! native method, in whose place perk puts a function ([`watched`]).
+//! The JVM first calls the environments that cannot retransform classes, which most transformers of
+//! `-javaagent` use, and then those that can. Within each kind, older environments precede younger
+//! ones. So perk's environment can retransform, and if a younger one appears, perk makes another
+//! and abandons the old one. An environment for transformers that can retransform is made when an
+//! agent adds its first one. That calls a native method, which perk replaces with a function
+//! ([`watched`]).
 //!
-//! Of each class that such an environment changes the JVM keeps the file as it was.
+//! The JVM keeps the original file of each class that such an environment changes.
 
 use std::ffi::c_void;
 use std::mem::transmute;
@@ -26,9 +28,9 @@ use crate::sync::lock;
 
 /// The environment in use.
 static HOOK: Mutex<Option<Jvmti>> = Mutex::new(None);
-/// Whether younger environments may be there.
+/// Whether younger environments may exist.
 static IS_OVERTAKEN: AtomicBool = AtomicBool::new(false);
-/// Whether it has been exchanged: a class may then meet the hooks of two.
+/// Whether the environment has been exchanged: a class may then meet the hooks of two environments.
 static HAS_MOVED: AtomicBool = AtomicBool::new(false);
 /// The native method's own function.
 static HAS_TRANSFORMERS: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
@@ -36,7 +38,7 @@ static HAS_TRANSFORMERS: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 /// `InstrumentationImpl.setHasRetransformableTransformers`
 type HasTransformers = unsafe extern "system" fn(*mut JNIEnv, jobject, jlong, jboolean);
 
-/// Has an environment get the class files, from the JVM's first class on.
+/// Makes an environment receive the class files, from the JVM's first class on.
 pub(crate) fn begin(hook: Jvmti, callbacks: &jvmtiEventCallbacks) -> Result<(), jvmtiError> {
     let early = [Capability::CanGenerateEarlyClassHookEvents];
     enable(hook, &early, callbacks)?;
@@ -56,13 +58,13 @@ fn enable(
     hook.enable(JVMTI_EVENT_CLASS_FILE_LOAD_HOOK)
 }
 
-/// Agents may have made environments.
+/// Notes that agents may have made environments.
 pub(crate) fn overtaken() {
     IS_OVERTAKEN.store(true, Relaxed);
 }
 
-/// Makes the environment the last one again. Answers whether it was not: then its hook gets the class
-/// at hand once more.
+/// Makes the environment the last one again. Returns whether it was not the last: its hook then
+/// receives the current class once more.
 pub(crate) fn move_last(jni: Jni<'_>, callbacks: &jvmtiEventCallbacks) -> bool {
     if !IS_OVERTAKEN.load(Relaxed) {
         return false;
@@ -70,7 +72,7 @@ pub(crate) fn move_last(jni: Jni<'_>, callbacks: &jvmtiEventCallbacks) -> bool {
     let mut hook = match HOOK.try_lock() {
         Ok(hook) => hook,
         Err(TryLockError::Poisoned(hook)) => hook.into_inner(),
-        // Another thread is at it. Its hook will not miss this class.
+        // Another thread does this now. Its hook will not miss this class.
         Err(TryLockError::WouldBlock) => return false,
     };
     if !IS_OVERTAKEN.swap(false, Relaxed) {
@@ -86,13 +88,14 @@ pub(crate) fn move_last(jni: Jni<'_>, callbacks: &jvmtiEventCallbacks) -> bool {
     true
 }
 
-/// Whether a class file has been through the hook already.
+/// Whether a class file has already passed the hook.
 pub(crate) fn is_done(bytes: &[u8]) -> bool {
     let has = |text: &str| bytes.windows(text.len()).any(|it| it == text.as_bytes());
     HAS_MOVED.load(Relaxed) && (has(HELPER) || has(fields::PREFIX))
 }
 
-/// The JVM binds a native method of `sun.instrument.InstrumentationImpl`: what to bind in its place.
+/// Returns the function to bind in place of a native method of
+/// `sun.instrument.InstrumentationImpl`.
 pub(crate) fn watched(name: &str, signature: &str, function: *mut c_void) -> Option<*mut c_void> {
     if (name, signature) != ("setHasRetransformableTransformers", "(JZ)V") {
         return None;
@@ -101,7 +104,7 @@ pub(crate) fn watched(name: &str, signature: &str, function: *mut c_void) -> Opt
     Some(has_transformers as *mut c_void)
 }
 
-/// In the native method's place.
+/// Replaces the native method.
 unsafe extern "system" fn has_transformers(
     env: *mut JNIEnv,
     this: jobject,

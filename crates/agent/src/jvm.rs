@@ -1,4 +1,4 @@
-//! The JVM as the agent sees it: JVMTI and JNI behind types that keep references valid.
+//! The agent's view of the JVM: JVMTI and JNI behind types that keep references valid.
 
 mod env;
 mod flags;

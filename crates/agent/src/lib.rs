@@ -1,17 +1,18 @@
 //! `libperk.so`: perk's JVMTI agent, which also answers to the name and options of HPROF.
 //!
-//! How a sample gets from the JVM to the file:
+//! The path of a sample from the JVM to the file:
 //! 1. [`load`] parses the options, opens the output, makes the [`analyses`] and asks the JVM for
 //!    what they need;
-//! 2. [`events`] receives the events, each through [`guard`], and passes them on: threads that come
-//!    and go to the [`session`], which keeps the registry of [`threads`], others to the analyses;
-//! 3. the analysis [`polling`](analyses::polling) finds out which thread burned CPU time and walks
+//! 2. [`events`] receives the events, each through [`guard`], and passes them on: starts and ends
+//!    of threads to the [`session`], which keeps the registry of [`threads`], others to the
+//!    analyses;
+//! 3. the analysis [`polling`](analyses::polling) determines which thread burned CPU time and walks
 //!    its stack;
 //! 4. [`resolve`] turns the frames into symbols, [`recorder`] books the sample on the profile;
 //! 5. at a dump the recorder writes the profile through `perk_hprof` into [`output`]: a file, or a
 //!    socket, over which a [`listener`] takes commands.
 //!
-//! Invariants: nothing in here ends the program but the errors HPROF ends it with, before it
+//! Invariants: the agent ends the program only for the errors that HPROF ends it for, before it
 //! starts; no JVM function is called while the recorder or the registry of threads is locked.
 
 mod analyses;

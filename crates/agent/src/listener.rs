@@ -1,4 +1,4 @@
-//! Takes the commands of the peer that the profile goes to, on a thread of the agent's.
+//! Takes the commands of the peer that receives the profile, on a thread of the agent.
 
 use std::ffi::c_void;
 use std::io::{self, BufReader};
@@ -14,20 +14,20 @@ use crate::jvm::Jni;
 use crate::os;
 use crate::output::Connection;
 
-/// Room for the local references of a command.
+/// The capacity for the local references of a command.
 const LOCALS: u8 = 64;
-/// So many complaints about one peer are enough.
+/// The limit of complaints about one peer.
 const MOST_COMPLAINTS: u32 = 10;
 
-/// See the module.
+/// The receiver of commands; see the module.
 pub(crate) struct Listener {
     connection: Connection,
     obedient: OnceLock<&'static dyn Obedient>,
 }
 
-/// Who obeys commands.
+/// The receiver of decoded commands.
 pub(crate) trait Obedient: Send + Sync {
-    /// Does what a command says, and returns when it is done. What it answers has been handed over.
+    /// Executes a command, and returns when it is done. Its answers have been handed over by then.
     fn obey(&'static self, jni: Jni<'_>, command: Command);
 }
 
@@ -39,7 +39,7 @@ impl Listener {
     /// Begins to take commands.
     ///
     /// # Errors
-    /// What the JVM refused, for one line on stderr.
+    /// The JVM's refusal, for one line on stderr.
     pub(crate) fn start(
         &'static self,
         common: &Common,
@@ -52,7 +52,7 @@ impl Listener {
         started.map_err(|error| format!("RunAgentThread: {error}"))
     }
 
-    /// Obeys until there is nothing more to come.
+    /// Obeys until no more commands can come.
     fn run(&self, obedient: &'static dyn Obedient, jni: Jni<'_>) {
         let mut source = BufReader::new(&self.connection);
         let mut complaints = 0;
@@ -83,7 +83,7 @@ impl Listener {
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                     return complain("the peer's last command is cut off".to_owned());
                 }
-                // That the connection is lost shows where something is sent.
+                // The loss of the connection is noticed where data is sent.
                 Err(_) => return,
             }
         }

@@ -1,5 +1,5 @@
-//! Agent_OnLoad: options, output file, environment, capabilities. Whatever is wrong here ends the
-//! process before the program starts, with HPROF's text and exit code.
+//! Agent_OnLoad: options, output file, environment, capabilities. Every error here ends the process
+//! before the program starts, with HPROF's text and exit code.
 
 use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::io;
@@ -34,14 +34,13 @@ use crate::{events, os};
 
 static LOADED: AtomicBool = AtomicBool::new(false);
 
-/// The first JDK whose agents this one can be.
+/// The oldest JDK that can run this agent.
 const OLDEST_JDK: u32 = perk_control::jdk::OLDEST_VERSION;
 
-/// The JVM's call when `-agentpath`, `-agentlib` or `-Xrun` names this library.
+/// The function that the JVM calls if `-agentpath`, `-agentlib` or `-Xrun` names this library.
 ///
 /// # Safety
-/// Only the JVM calls this, with the JVM it is and the options as a string that ends in NUL, or
-/// null.
+/// Only the JVM calls this, with itself and the options as a string that ends in NUL, or null.
 #[expect(unreachable_pub, reason = "the JVM finds it by its symbol")]
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn Agent_OnLoad(
@@ -67,7 +66,7 @@ pub unsafe extern "system" fn Agent_OnLoad(
     }
 }
 
-/// Why the process ends now.
+/// The reason why the process ends now.
 enum Stop {
     /// `help`
     Help,
@@ -121,7 +120,7 @@ fn load(new_jvmti: impl Fn() -> Option<Jvmti>, options: &str) -> Result<(), Stop
         pause();
     }
     let target = resolve_file_name(&options, std::process::id(), |path| path.exists());
-    // Relative names mean the folder of now: the program may go elsewhere.
+    // Relative names refer to the current folder: the program may change it.
     let target = std::path::absolute(&target).unwrap_or(target);
     let (output, connection) = create(&options, &target)?;
     let recorder = Recorder::new(&options, output);
@@ -135,7 +134,7 @@ fn load(new_jvmti: impl Fn() -> Option<Jvmti>, options: &str) -> Result<(), Stop
     Ok(())
 }
 
-/// Makes the session, and asks the JVM for what it needs.
+/// Makes the session and asks the JVM for its needs.
 fn begin(
     common: &'static Common,
     target: &Path,
@@ -154,13 +153,13 @@ fn begin(
         .map_err(|error| format!("the JVM refused perk's events: {error}"))
 }
 
-/// What the options ask for, in the order in which it is called.
+/// Returns the analyses that the options ask for, in the order in which they are called.
 fn analyses(common: &'static Common, target: &Path) -> Result<Vec<&'static dyn Analysis>, String> {
     fn leak<T: Analysis>(analysis: T) -> &'static T {
         Box::leak(Box::new(analysis))
     }
     let options = &common.options;
-    // It may ask for samples and dumps later.
+    // The peer may ask for samples and dumps later.
     let has_peer = matches!(options.output, OutputOption::Net { .. });
     let mut analyses: Vec<&'static dyn Analysis> = Vec::new();
     if options.cpu.samples || has_peer {
@@ -192,14 +191,15 @@ fn analyses(common: &'static Common, target: &Path) -> Result<Vec<&'static dyn A
     Ok(analyses)
 }
 
-/// Another JVM's JVMTI may do most of what is needed, but is not what the numbers were checked on.
+/// Checks the JVM. Another JVM's JVMTI may support most of what is needed, but the numbers were not
+/// checked on it.
 fn check_jvm(jvmti: Jvmti) -> Result<(), String> {
     let version = jvmti.system_property(c"java.vm.specification.version").unwrap_or_default();
     match version.parse::<u32>() {
         Ok(version) if version < OLDEST_JDK => {
             Err(format!("perk needs JDK {OLDEST_JDK} or later; this is JDK {version}"))
         }
-        // JDK 8's answer is 1.8.
+        // JDK 8 reports 1.8.
         Err(_) if version.starts_with("1.") => {
             Err(format!("perk needs JDK {OLDEST_JDK} or later; this is JDK {version}"))
         }
@@ -214,13 +214,13 @@ fn check_jvm(jvmti: Jvmti) -> Result<(), String> {
 /// Opens the file, or connects to the peer, that the options name.
 fn create(options: &Options, target: &Path) -> Result<(Output, Option<Connection>), Stop> {
     let Options { output: OutputOption::Net { host, port }, .. } = options else {
-        // Its strings and arrays are nobody else's.
+        // The strings and arrays of a heap are private to the owner.
         let access = if options.heap_dump { Access::Owner } else { Access::Usual };
         let created = Output::create(target, access).map_err(|error| {
-            // The message names the file as it was given.
+            // The message gives the file's name as it was in the options.
             let name = resolve_file_name(options, std::process::id(), |path| path.exists());
             let name = name.display().to_string();
-            // What the original wrote to all the same has a reason.
+            // The original could write to this file, so the message gives the reason.
             if let Some(reason) = error.get_ref().filter(|_| !target.is_dir()) {
                 return Stop::Line(format!("HPROF ERROR: perk cannot write {name}: {reason}"), 1);
             }
@@ -233,7 +233,7 @@ fn create(options: &Options, target: &Path) -> Result<(Output, Option<Connection
         return Ok((created?, None));
     };
     if *port == 0 {
-        // The original took this for no port at all.
+        // The original took this for a missing port.
         return Err(Fatal::cannot_create_file("(null)").into());
     }
     let port_number = u16::try_from(*port).map_err(io::Error::other);
@@ -242,8 +242,8 @@ fn create(options: &Options, target: &Path) -> Result<(Output, Option<Connection
     opened.map_err(|_| Fatal::cannot_connect(host, *port).into())
 }
 
-/// Whether a file of that name is there or can be made. The original, with `heap=dump`, begins with
-/// such a file, and says so if it cannot.
+/// Whether a file of that name exists or can be made. The original begins with such a file for
+/// `heap=dump`, and reports it if it cannot.
 fn can_be_made(name: &Path) -> bool {
     match std::fs::File::create_new(name) {
         Ok(_) => std::fs::remove_file(name).is_ok(),
@@ -257,14 +257,14 @@ fn pause() {
     std::thread::sleep(std::time::Duration::from_secs(600));
 }
 
-/// Nobody reads what is written any more.
+/// Stops the measurement, as nobody reads the output any more.
 fn output_lost() {
     if let Some(session) = Session::current() {
         session.stop();
     }
 }
 
-/// Native code that calls `exit` skips the JVM's death: what was recorded is saved all the same.
+/// Saves the record if native code calls `exit`, which skips the JVM's death.
 extern "C" fn end_behind_the_jvm() {
     guard(Feature::Dumping, || {
         if let Some(session) = Session::current() {
@@ -273,7 +273,7 @@ extern "C" fn end_behind_the_jvm() {
     });
 }
 
-/// Options come in the platform's encoding, UTF-8 on any Linux of today.
+/// Decodes options, which are in the platform's encoding: UTF-8 on any current Linux.
 fn decode(bytes: &[u8]) -> String {
     match OsStr::from_bytes(bytes).to_str() {
         Some(text) => text.to_owned(),

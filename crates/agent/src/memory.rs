@@ -1,4 +1,4 @@
-//! Counts what the agent allocates, so that the accounting can show its cost.
+//! Counts the agent's allocations, so that the accounting can show their cost.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 static LIVE_BYTES: AtomicUsize = AtomicUsize::new(0);
 static PEAK_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// The system's allocator, with a count of the bytes that are live.
+/// The system's allocator, with a counter of the live bytes.
 pub(crate) struct Counting;
 
-/// The most bytes the agent's own code held at once. (What the JVM allocates on the agent's
-/// behalf, such as tags and JNI references, is not in it.)
+/// Returns the most bytes that the agent's own code held at once. (The JVM's allocations on the
+/// agent's behalf, such as tags and JNI references, are not included.)
 pub(crate) fn peak_bytes() -> u64 {
     PEAK_BYTES.load(Relaxed) as u64
 }
 
 fn grow(bytes: usize) {
     let live = LIVE_BYTES.fetch_add(bytes, Relaxed) + bytes;
-    // A lost race costs at most the other thread's allocation of that moment.
+    // A lost race costs at most the other thread's allocation at that moment.
     if live > PEAK_BYTES.load(Relaxed) {
         PEAK_BYTES.fetch_max(live, Relaxed);
     }

@@ -1,22 +1,23 @@
-//! What the agent asks the operating system: clocks, thread ids and thread states (Linux).
+//! The agent's requests to the operating system: clocks, thread ids and thread states (Linux).
 
 use std::fs::File;
 use std::io::{Read, Write};
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
-/// A thread's id as the kernel counts it.
+/// The kernel's id of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Tid(i32);
 
 impl Tid {
-    /// The calling thread's.
+    /// Returns the id of the calling thread.
     pub(crate) fn current() -> Self {
         // SAFETY: gettid has no arguments and cannot fail.
         Self(unsafe { libc::gettid() })
     }
 
-    /// The CPU time that thread has burned, in user and system mode; `None` once it has ended.
+    /// Returns the CPU time that the thread has burned, in user and system mode; `None` once it has
+    /// ended.
     pub(crate) fn cpu_ns(self) -> Option<u64> {
         // The kernel's encoding of a thread's CPU clock: the inverted id, "per thread" (4) and
         // "as scheduled" (2).
@@ -35,12 +36,12 @@ impl Tid {
     }
 }
 
-/// The CPU time of the calling thread.
+/// Returns the CPU time of the calling thread.
 pub(crate) fn thread_cpu_ns() -> u64 {
     clock_ns(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
 }
 
-/// The CPU time of the whole process.
+/// Returns the CPU time of the whole process.
 pub(crate) fn process_cpu_ns() -> u64 {
     clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap_or(0)
 }
@@ -53,7 +54,7 @@ fn clock_ns(clock: libc::clockid_t) -> Option<u64> {
     (result == 0).then(|| time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs())
 }
 
-/// Local time minus UTC at `unix_s`, in seconds.
+/// Returns local time minus UTC at `unix_s`, in seconds.
 pub(crate) fn utc_offset_s(unix_s: u64) -> i32 {
     // SAFETY: `tm` is plain numbers and a pointer that localtime_r sets; zeroes are valid.
     let mut local: libc::tm = unsafe { std::mem::zeroed() };
@@ -63,8 +64,8 @@ pub(crate) fn utc_offset_s(unix_s: u64) -> i32 {
     if result.is_null() { 0 } else { local.tm_gmtoff as i32 }
 }
 
-/// Gives the blocks of a part of a file back to the file system, which reads as zeroes from then on;
-/// where the file system cannot do that, they stay.
+/// Gives the blocks of a part of a file back to the file system; the part reads as zeroes from then
+/// on. If the file system cannot do that, the blocks stay.
 pub(crate) fn release_blocks(file: RawFd, bytes: Range<u64>) {
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     let (start, length) = (bytes.start as libc::off_t, (bytes.end - bytes.start) as libc::off_t);
@@ -72,8 +73,8 @@ pub(crate) fn release_blocks(file: RawFd, bytes: Range<u64>) {
     unsafe { libc::fallocate(file, mode, start, length) };
 }
 
-/// The bytes written to a socket that the peer has not acknowledged; 0 where the kernel does not
-/// say.
+/// Returns the bytes written to a socket that the peer has not acknowledged; 0 if the kernel does
+/// not say.
 pub(crate) fn unsent_bytes(socket: BorrowedFd<'_>) -> usize {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the descriptor is open, and the kernel writes one int to `bytes`.
@@ -81,10 +82,10 @@ pub(crate) fn unsent_bytes(socket: BorrowedFd<'_>) -> usize {
     if result == 0 { usize::try_from(bytes).unwrap_or(0) } else { 0 }
 }
 
-/// The bytes that a socket's peer offers to take now; none where the kernel does not say (Linux
-/// 5.4).
+/// Returns the bytes that a socket's peer offers to take now; `None` if the kernel does not say (it
+/// does from Linux 5.4 on).
 pub(crate) fn peer_window(socket: BorrowedFd<'_>) -> Option<u64> {
-    /// Where `struct tcp_info` has `tcpi_snd_wnd`, of four bytes.
+    /// The offset of `tcpi_snd_wnd` in `struct tcp_info`, four bytes.
     const PLACE: Range<usize> = 228..232;
     let mut info = [0_u8; 256];
     let mut length = info.len() as libc::socklen_t;
@@ -98,12 +99,12 @@ pub(crate) fn peer_window(socket: BorrowedFd<'_>) -> Option<u64> {
     Some(u32::from_ne_bytes(bytes.try_into().ok()?).into())
 }
 
-/// Writes to stderr, whatever comes of it: nobody is left who could be informed.
+/// Writes to stderr and ignores errors: there is nobody left to inform.
 pub(crate) fn say(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// Has `body` called when the process ends by `exit`.
+/// Registers `body` to be called when the process ends by `exit`.
 pub(crate) fn at_exit(body: extern "C" fn()) {
     // SAFETY: the function is part of this library, which is never unloaded.
     unsafe { libc::atexit(body) };
@@ -123,7 +124,7 @@ pub(crate) fn without_signals<T>(body: impl FnOnce() -> T) -> T {
     }
 }
 
-/// The clock behind `System.nanoTime`.
+/// Returns the time of the clock that `System.nanoTime` reads.
 pub(crate) fn nano_time() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! Where the profile goes: into a file, or over a socket.
+//! The destination of the profile: a file or a socket.
 
 mod file;
 mod net;
@@ -11,7 +11,7 @@ pub(crate) use self::net::Connection;
 use self::net::Outbox;
 use perk_files::Access;
 
-/// See the module.
+/// An output; see the module.
 #[derive(Debug)]
 pub(crate) enum Output {
     File(OutputFile),
@@ -19,12 +19,12 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// A file that is to be seen under this name.
+    /// Creates a file that appears under this name.
     pub(crate) fn create(target: &Path, access: Access) -> io::Result<Self> {
         OutputFile::create(target, access).map(Self::File)
     }
 
-    /// What has been written is whole for now: it need not wait for more to come.
+    /// Hands over the data so far, which is whole for now and need not wait for more.
     pub(crate) fn rest(&mut self) -> io::Result<()> {
         match self {
             Self::File(file) => {
@@ -35,8 +35,8 @@ impl Output {
         }
     }
 
-    /// Waits for a slow peer from now on, as long as it reads at all, or no more; which of them it did
-    /// until now. A file's disk is always waited for.
+    /// Sets whether it waits for a slow peer from now on, as long as the peer reads at all. Returns
+    /// the previous setting. A file's disk is always waited for.
     pub(crate) fn set_patient(&mut self, is_patient: bool) -> bool {
         match self {
             Self::File(_) => true,
@@ -67,7 +67,7 @@ impl Output {
         }
     }
 
-    /// The name under which a file lies until it is whole.
+    /// Returns the name under which a file lies until it is whole.
     pub(crate) fn part(&self) -> Option<&Path> {
         match self {
             Self::File(file) => file.part(),
@@ -75,7 +75,7 @@ impl Output {
         }
     }
 
-    /// What messages call it.
+    /// Returns the output's name in messages.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::File(file) => file.target().display().to_string(),

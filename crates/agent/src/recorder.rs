@@ -1,6 +1,6 @@
-//! Books what engines and events report on the profile, and writes it.
+//! Books on the profile what engines and events report, and writes the profile.
 //!
-//! Nothing in here calls the JVM, so the recorder's lock is never held while a thread waits for a
+//! No function here calls the JVM, so the recorder's lock is never held while a thread waits for a
 //! safepoint.
 
 mod answers;
@@ -35,11 +35,11 @@ use crate::os;
 use crate::output::Output;
 use crate::roster::{Roster, Slot};
 
-/// The tree's limit for samples: about 200 MB. Beyond it samples are booked on the deepest frame
-/// there is, and counted as folded. The exact engine has a limit of its own.
+/// The limit of the tree for samples: about 200 MB. Beyond it, samples are booked on the deepest
+/// existing frame and counted as folded. The exact engine has a limit of its own.
 const MAX_SAMPLED_NODES: usize = 4 << 20;
 
-/// The profile in the making.
+/// The profile while it is recorded.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     pub(crate) profile: Profile,
@@ -52,18 +52,18 @@ pub(crate) struct Recorder {
     file: File,
     begun: Instant,
     format: Format,
-    /// That of `format=b`.
+    /// The form of `format=b`.
     form: BinaryForm,
     with_samples: bool,
     with_sites: bool,
-    /// Whether they are those that the exact engine counts.
+    /// Whether the sites are those that the exact engine counts.
     sites_are_exact: bool,
-    /// Frames kept of each trace of sites.
+    /// The frames that are kept of each trace of sites.
     site_depth: usize,
     times: Option<TimesForm>,
-    /// Whether text is the table of `cpu=old`, and nothing else can come to it.
+    /// Whether the text output is the table of `cpu=old` and can contain nothing else.
     is_table: bool,
-    /// Frames kept of each trace of calls.
+    /// The frames that are kept of each trace of calls.
     timing_depth: usize,
     per_thread: bool,
     cutoff: f64,
@@ -71,8 +71,8 @@ pub(crate) struct Recorder {
     folded_count: u64,
 }
 
-/// The output's states: opened at load, begun at VMInit, then gone for good once it is finished or
-/// has failed.
+/// The states of the output: opened at load, begun at VMInit, closed for good once it is finished
+/// or has failed.
 #[derive(Debug)]
 enum File {
     Opened(Output),
@@ -149,22 +149,23 @@ impl Recorder {
         matches!(self.file, File::Begun(_))
     }
 
-    /// A class of that name; each call makes one more.
+    /// Returns a new class with that name; each call makes another one.
     pub(crate) fn new_class(&mut self, name: &str) -> ClassId {
         self.profile.symbols.new_class(name)
     }
 
-    /// Tells the file of a loaded class.
+    /// Writes a loaded class to the file.
     pub(crate) fn write_class(&mut self, class: ClassId) {
         self.write(|writer, profile, _| writer.load_class(profile, class));
     }
 
-    /// Tells the file of a class that is gone.
+    /// Writes to the file that a class is unloaded.
     pub(crate) fn write_class_unload(&mut self, class: ClassId) {
         self.write(|writer, _, _| writer.unload_class(class));
     }
 
-    /// A new thread, told to the file at once or with its first trace.
+    /// Adds a new thread, which is written to the file at once if `announce` is set, or else with
+    /// its first trace.
     pub(crate) fn thread_started(&mut self, info: ThreadInfo, announce: bool) -> Slot {
         let thread = self.roster.add(info);
         if announce {
@@ -186,8 +187,8 @@ impl Recorder {
         });
     }
 
-    /// Books `count` samples (none is possible) of `thread` on the path of `frames`, given from the
-    /// innermost outward.
+    /// Books `count` samples of `thread` (0 is possible) on the path of `frames`, which begin with
+    /// the innermost.
     pub(crate) fn sample(&mut self, thread: Slot, frames: &[FrameId], count: u64) -> TraceId {
         let inserted = self.profile.tree.insert(frames.iter().rev().copied());
         if inserted.folded_frames > 0 {
@@ -199,14 +200,14 @@ impl Recorder {
         trace
     }
 
-    /// The trace of `frames`, given from the innermost outward.
+    /// Returns the trace of `frames`, which begin with the innermost.
     pub(crate) fn trace(&mut self, thread: Option<Slot>, frames: &[FrameId]) -> TraceId {
         let inserted = self.profile.tree.insert(frames.iter().rev().copied());
         let id = self.thread_of_trace(thread);
         self.profile.trace(inserted.node, id)
     }
 
-    /// The thread that is part of a trace, where threads are told apart.
+    /// Returns the thread that is part of a trace, if traces distinguish threads.
     fn thread_of_trace(&mut self, thread: Option<Slot>) -> Option<ThreadId> {
         let thread = thread.filter(|_| self.per_thread)?;
         self.announce(thread);
@@ -219,8 +220,8 @@ impl Recorder {
         self.sample_count += count;
     }
 
-    /// Writes what came since the last dump; unless the file ends now, it is shown so far under its
-    /// name. Answers what the dump is to print on stdout.
+    /// Writes the data since the last dump. Unless this is the last dump, the file so far is then
+    /// shown under its name. Returns the text that the dump prints on stdout.
     pub(crate) fn dump(&mut self, mut accounting: Accounting, last: bool) -> Option<Vec<u8>> {
         accounting.utc_offset_s = now().utc_offset_s;
         accounting.sample_count = self.sample_count;
@@ -256,7 +257,7 @@ impl Recorder {
         self.class_table(last)
     }
 
-    /// The section of samples; the next one begins from zero.
+    /// Returns the section of samples; the next section begins from zero.
     fn take_samples(&mut self) -> CpuSamples {
         let samples = self.samples(self.cutoff);
         self.counts.clear();
@@ -272,20 +273,20 @@ impl Recorder {
         samples
     }
 
-    /// The program ends: whoever writes waits for a slow peer from now on.
+    /// Waits for a slow peer from now on, as the program ends.
     pub(crate) fn be_patient(&mut self) {
         if let File::Begun(writer) = &mut self.file {
             writer.out().set_patient(true);
         }
     }
 
-    /// Gives the file its name. Nothing is written after this.
+    /// Gives the file its name. No data is written after this.
     pub(crate) fn finish(&mut self) {
         self.write(|writer, _, _| writer.out().finish());
         self.file = File::Closed;
     }
 
-    /// Removes a file that was opened and never begun.
+    /// Removes a file that was opened but never begun.
     pub(crate) fn discard_unbegun(&mut self) {
         if let File::Opened(output) = &self.file {
             output.discard();
@@ -305,7 +306,7 @@ impl Recorder {
         }
     }
 
-    /// The output cannot be written: that is told, and no more is written.
+    /// Reports that the output cannot be written, and closes it.
     fn lose_output(&mut self, error: &io::Error) {
         if let File::Begun(mut writer) = std::mem::replace(&mut self.file, File::Closed) {
             let output = writer.out();
@@ -315,9 +316,9 @@ impl Recorder {
     }
 }
 
-/// One line on stderr; the program continues without a profile.
+/// Prints one line on stderr; the program continues without a profile.
 fn cannot_write(name: &str, error: &io::Error, part: Option<String>) {
-    // Who lost it has said so.
+    // The code that lost the connection has already reported it.
     if error.kind() == io::ErrorKind::NotConnected {
         return;
     }
@@ -325,7 +326,7 @@ fn cannot_write(name: &str, error: &io::Error, part: Option<String>) {
     os::say(&format!("HPROF ERROR: can't write profile file: {name}: {error}{kept}\n"));
 }
 
-/// The entry at `index` of a vector that grows as it must.
+/// Returns the entry at `index` of a vector, which grows if necessary.
 pub(crate) fn entry<T: Clone + Default>(all: &mut Vec<T>, index: usize) -> &mut T {
     if all.len() <= index {
         all.resize(index + 1, T::default());

@@ -1,5 +1,4 @@
-//! Turns frames as the JVM gives them into the profile's symbols, asking the JVM once for each
-//! method.
+//! Turns the JVM's frames into the profile's symbols; the JVM is asked once per method.
 
 use std::sync::Mutex;
 
@@ -10,8 +9,8 @@ use crate::jvm::{Jni, Jvmti, LineTable, MethodRef, Reference, StackFrame};
 use crate::recorder::Recorder;
 use crate::sync::lock;
 
-/// Asks the JVM about methods, and knows those it has asked about. Its lock is not held while it
-/// asks: a thread that is suspended meanwhile keeps no other waiting.
+/// A cache of the JVM's answers about methods. Its lock is not held while the JVM is asked: a
+/// thread that is suspended meanwhile blocks no other.
 #[derive(Debug)]
 pub(crate) struct Resolver {
     jvmti: Jvmti,
@@ -34,7 +33,8 @@ struct ResolvedMethod {
 }
 
 impl Resolver {
-    /// With lines or without; `tells_native` where native methods have a line of their own.
+    /// Makes a resolver with or without lines; `tells_native` gives native methods a line of their
+    /// own.
     pub(crate) fn new(
         jvmti: Jvmti,
         recorder: &'static Mutex<Recorder>,
@@ -45,7 +45,7 @@ impl Resolver {
         Self { jvmti, recorder, with_lines, tells_native, known: Mutex::default() }
     }
 
-    /// The symbols of a stack, in its order.
+    /// Returns the symbols of a stack, in its order.
     pub(crate) fn frames(&self, jni: Jni<'_>, stack: &[StackFrame]) -> Vec<FrameId> {
         let mut ids = Vec::with_capacity(stack.len());
         loop {
@@ -58,13 +58,13 @@ impl Resolver {
         }
     }
 
-    /// The symbol of a frame that was not met before.
+    /// Returns the symbol of a frame that was not met before.
     fn resolve(&self, jni: Jni<'_>, frame: StackFrame) -> FrameId {
         let is_known = lock(&self.known).methods.contains_key(&frame.method);
         let asked = (!is_known).then(|| self.ask(jni, frame.method));
         let mut known = lock(&self.known);
         if let Some(asked) = asked {
-            // Another thread may have asked at the same time; its answer stays.
+            // If another thread has asked at the same time, its answer stays.
             known.methods.entry(frame.method).or_insert(asked);
         }
         let method = &known.methods[&frame.method];
@@ -80,10 +80,10 @@ impl Resolver {
         id
     }
 
-    /// What the JVM says of a method.
+    /// Asks the JVM about a method.
     fn ask(&self, jni: Jni<'_>, method: MethodRef) -> ResolvedMethod {
         let Self { jvmti, recorder, with_lines, .. } = *self;
-        // A class can be unloaded between the walk and now; the JVM then knows no names.
+        // A class can be unloaded between the walk and now; the JVM then does not know its names.
         let names = jvmti.method_name(method).ok();
         let class = jvmti.declaring_class(jni, method).ok();
         let source = class.as_ref().and_then(|class| jvmti.source_file(class));
@@ -106,8 +106,8 @@ impl Resolver {
     }
 }
 
-/// The profile's class for a class of the JVM, and whether it is new. The class object's tag holds
-/// the answer, so that two classes of one name stay two.
+/// Returns the profile's class for a class of the JVM, and whether it is new. The tag of the class
+/// object holds the number, so that two classes of one name stay distinct.
 pub(crate) fn class_id(
     jvmti: Jvmti,
     recorder: &Mutex<Recorder>,
@@ -124,7 +124,7 @@ pub(crate) fn class_id(
     }
 }
 
-/// The line of the last entry that begins at or before `bci`.
+/// Returns the line of the last entry that begins at or before `bci`.
 fn line_at(lines: &LineTable, bci: i64) -> Line {
     let after = lines.partition_point(|&(start, _)| start <= bci);
     match after.checked_sub(1) {

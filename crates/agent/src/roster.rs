@@ -1,5 +1,5 @@
-//! The threads of the program, from their start to their end. What is kept grows with the threads
-//! that live, and with those that have traces of their own; not with all that ever lived.
+//! The threads of the program, from their start to their end. The memory in use grows with the
+//! threads that live and with those that have traces of their own, not with all that ever lived.
 
 use perk_hprof::ThreadStart;
 use perk_profile::{Profile, Thread, ThreadId};
@@ -7,28 +7,28 @@ use rustc_hash::FxHashMap;
 
 use crate::jvm::ThreadInfo;
 
-/// HPROF's serial number for threads it does not know; the first thread gets the next.
+/// The serial number that HPROF gives to unknown threads; the first thread gets the next number.
 const UNKNOWN_THREAD: u32 = 200_000;
-/// Thread objects' ids begin with HPROF's digit for objects.
+/// The base of the thread objects' ids; they begin with HPROF's digit for objects.
 const THREAD_OBJECT: u64 = 0x5 << 60;
 
-/// A thread of the roster. The slot of an ended thread is given to another.
+/// A thread of the roster. The slot of an ended thread is reused for another thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Slot(u32);
 
 impl Slot {
-    /// The slot as a number.
+    /// Returns the slot as a number.
     pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// The slot of a number that [`Slot::index`] gave.
+    /// Returns the slot for a number that [`Slot::index`] gave.
     pub(crate) fn from_index(index: usize) -> Self {
         Self(index as u32)
     }
 }
 
-/// See the module.
+/// The registry of the threads; see the module.
 #[derive(Debug, Default)]
 pub(crate) struct Roster {
     entries: Vec<Entry>,
@@ -43,14 +43,14 @@ pub(crate) struct Roster {
 struct Entry {
     serial: u32,
     info: ThreadInfo,
-    /// Whether the file has its THREAD START.
+    /// Whether THREAD START is written to the file.
     announced: bool,
-    /// Its id in the profile, once it has a trace of its own.
+    /// The thread's id in the profile, once it has a trace of its own.
     id: Option<ThreadId>,
 }
 
 impl Roster {
-    /// A thread has started.
+    /// Adds a thread that has started.
     pub(crate) fn add(&mut self, info: ThreadInfo) -> Slot {
         self.started += 1;
         let serial = UNKNOWN_THREAD + self.started;
@@ -67,36 +67,36 @@ impl Roster {
         }
     }
 
-    /// The threads that have not ended.
+    /// Returns the threads that have not ended.
     pub(crate) fn living(&self) -> impl Iterator<Item = Slot> {
         let entries = self.entries.iter().enumerate();
         let living = entries.filter(|(_, entry)| entry.info.java_id != 0);
         living.map(|(index, _)| Slot::from_index(index))
     }
 
-    /// The thread whose object the file knows by this id, or that has it as its serial number.
+    /// Returns the thread whose object has this id in the file, or whose serial number it is.
     pub(crate) fn find(&self, id: u64) -> Option<Slot> {
         let is_it = |it: &Entry| {
             let object = object_id(it.serial);
-            // Files with ids of four bytes have the position alone.
+            // Files with ids of four bytes have the lower half of the object's id only.
             [object, object & u64::from(u32::MAX), it.serial.into()].contains(&id)
         };
         let index = self.entries.iter().position(|it| it.announced && is_it(it))?;
         Some(Slot::from_index(index))
     }
 
-    /// The thread has ended. Answers its serial number, if the file knows it.
+    /// Removes a thread that has ended. Returns its serial number if the file has it.
     pub(crate) fn remove(&mut self, slot: Slot) -> Option<u32> {
         self.ended += 1;
         self.free.push(slot);
         let entry = &mut self.entries[slot.index()];
         let info = std::mem::take(&mut entry.info);
         self.last = Some(Entry { info, ..*entry });
-        // A late use of its slot does not announce it any more.
+        // A later use of its slot does not announce the thread again.
         std::mem::replace(&mut entry.announced, true).then_some(entry.serial)
     }
 
-    /// The record that announces the thread in the file, unless that is written.
+    /// Returns the record that announces the thread in the file, unless it is already written.
     pub(crate) fn announce(&mut self, slot: Slot) -> Option<ThreadStart<'_>> {
         let entry = &mut self.entries[slot.index()];
         if std::mem::replace(&mut entry.announced, true) {
@@ -111,30 +111,31 @@ impl Roster {
         })
     }
 
-    /// The thread's id in the profile, which it gets now if it has none.
+    /// Returns the thread's id in the profile; a thread without one gets it now.
     pub(crate) fn id(&mut self, slot: Slot, profile: &mut Profile) -> ThreadId {
         self.entries[slot.index()].id(profile)
     }
 
-    /// The ids of the threads that the file knows, by the JVM's own numbers: of those that live, and
-    /// of the one that ended last. (As the JVM dies it is at the dump, by the JVM's count.)
+    /// Returns the ids of the threads that are in the file, by the JVM's thread ids: those of the
+    /// living threads and of the one that ended last. (By the JVM's count, that one is still there
+    /// at the dump when the JVM dies.)
     pub(crate) fn by_java_id(&mut self, profile: &mut Profile) -> FxHashMap<u64, ThreadId> {
         let entries = self.entries.iter_mut().chain(&mut self.last);
         let known = entries.filter(|entry| entry.info.java_id != 0 && entry.announced);
         known.map(|entry| (entry.info.java_id, entry.id(profile))).collect()
     }
 
-    /// The serial number of the thread that has the slot, or had it last.
+    /// Returns the serial number of the thread that has the slot now, or had it last.
     pub(crate) fn serial(&self, slot: Slot) -> u32 {
         self.entries[slot.index()].serial
     }
 
-    /// Changes with each thread that starts or ends.
+    /// Returns a number that changes with each thread that starts or ends.
     pub(crate) fn turnover(&self) -> u64 {
         u64::from(self.started) + u64::from(self.ended)
     }
 
-    /// How many threads there were.
+    /// Returns how many threads have started.
     pub(crate) fn started(&self) -> u64 {
         self.started.into()
     }

@@ -20,24 +20,24 @@ use crate::resolve::class_id;
 use crate::sync::lock;
 use crate::{guard, memory, os, threads};
 
-/// See the module. It is made at load and lives as long as the process.
+/// The session of a process; see the module. It is made at load and lives as long as the process.
 pub(crate) struct Session {
     common: &'static Common,
-    /// In the order in which they are called.
+    /// The analyses, in the order in which they are called.
     analyses: Vec<&'static dyn Analysis>,
-    /// Who asked for each event.
+    /// The analyses that asked for each event.
     asked: [Vec<&'static dyn Analysis>; Event::COUNT],
-    /// The events that come without an analysis enabling them.
+    /// The events that are enabled without a request of an analysis.
     enabled: Vec<Event>,
     start: OnceLock<Start>,
     vm: OnceLock<Vm>,
-    /// The thread at whose end garbage is collected before the last dump.
+    /// The thread at whose end garbage is collected, before the last dump.
     collector: OnceLock<&'static Global>,
     /// Held while a dump is made, or a part of one for a peer.
     dumping: Mutex<()>,
-    /// Takes the commands of a peer, if there is one.
+    /// The receiver of a peer's commands, if there is a peer.
     listener: Option<Listener>,
-    /// The JVM dies: commands are passed over.
+    /// Whether the JVM dies: commands are then ignored.
     is_dying: AtomicBool,
 }
 
@@ -50,7 +50,7 @@ struct Start {
 
 static SESSION: OnceLock<Session> = OnceLock::new();
 
-/// What the session itself needs, whatever is analysed.
+/// Returns the needs of the session itself, whatever is analysed.
 pub(crate) fn needs(options: &Options) -> Needs {
     let mut events =
         vec![Event::VmInit, Event::VmDeath, Event::ThreadStart, Event::ThreadEnd, Event::DataDump];
@@ -75,7 +75,7 @@ fn writes_all_classes(options: &Options) -> bool {
 }
 
 impl Session {
-    /// Makes the session of this process; `None` if there is one.
+    /// Makes the session of this process; `None` if there already is one.
     pub(crate) fn install(
         common: &'static Common,
         analyses: Vec<&'static dyn Analysis>,
@@ -106,27 +106,28 @@ impl Session {
         Self::current()
     }
 
-    /// The session, once the agent is loaded.
+    /// Returns the session, once the agent is loaded.
     pub(crate) fn current() -> Option<&'static Self> {
         SESSION.get()
     }
 
-    /// The agent's environment.
+    /// Returns the agent's environment.
     pub(crate) fn jvmti(&self) -> Jvmti {
         self.common.jvmti
     }
 
-    /// The analyses that asked for an event.
+    /// Returns the analyses that asked for an event.
     pub(crate) fn asked(&self, event: Event) -> &[&'static dyn Analysis] {
         &self.asked[event as usize]
     }
 
-    /// Whether an event is to be enabled with the others.
+    /// Whether an event is enabled together with the others.
     pub(crate) fn enables(&self, event: Event) -> bool {
         self.enabled.contains(&event)
     }
 
-    /// The JVM is up and about to run the program; `main` is its first thread, which calls this.
+    /// Begins the session: the JVM is up and about to run the program; `main` is its first thread,
+    /// which calls this.
     pub(crate) fn vm_init(&'static self, jni: Jni<'_>, main: Borrowed<'_>) {
         let Common { jvmti, options, recorder, .. } = self.common;
         let property = |name| jvmti.system_property(name).unwrap_or_default();
@@ -170,7 +171,7 @@ impl Session {
         }
     }
 
-    /// A class was loaded.
+    /// Handles the load of a class.
     pub(crate) fn class_loaded(&self, class: &(impl Reference + ?Sized)) {
         let (class, new) = class_id(self.common.jvmti, self.common.recorder, class);
         if new {
@@ -178,14 +179,14 @@ impl Session {
         }
     }
 
-    /// An object with a tag is gone: a class, if it is the tag of one.
+    /// Handles the end of an object with a tag: it is a class if the tag is one of a class.
     pub(crate) fn object_freed(&self, tag: i64) {
         if let Some(class) = threads::class_of_tag(tag) {
             lock(self.common.recorder).write_class_unload(ClassId::new(class));
         }
     }
 
-    /// A platform thread was started, and calls this.
+    /// Handles the start of a platform thread, which calls this.
     pub(crate) fn thread_started(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
         let threads = &self.common.threads;
         let is_known = self.start.get().is_none()
@@ -196,7 +197,7 @@ impl Session {
         }
     }
 
-    /// The calling platform thread ends.
+    /// Handles the end of the calling platform thread.
     pub(crate) fn thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
         let threads = &self.common.threads;
         let known = threads.remove_current(jni, &thread);
@@ -211,16 +212,17 @@ impl Session {
         }
     }
 
-    /// Has garbage collected when the program ends: the JVM starts a thread then that does nothing,
-    /// and whose end is an event. At the JVM's death it is too late: collectors that run beside the
-    /// program are stopped by then, and to ask them would be to wait for ever (ZGC of JDK 17).
+    /// Arranges for a garbage collection when the program ends: the JVM then starts a thread that
+    /// does nothing, and the end of this thread is an event. The JVM's death is too late:
+    /// concurrent collectors are stopped by then, and a request to them would wait for ever (ZGC of
+    /// JDK 17).
     fn add_collector(&self, jni: Jni<'_>) -> Option<()> {
         let thread = self.common.threads.new_own(jni, c"perk collector").ok()?;
         let _ = self.collector.set(thread);
         jni.add_shutdown_hook(thread)
     }
 
-    /// The calling virtual thread ends. Its slot is given to another, unless traces are of it.
+    /// Handles the end of the calling virtual thread. Its slot is reused unless traces refer to it.
     pub(crate) fn virtual_thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
         let Common { threads, options, recorder, .. } = self.common;
         self.analyses.iter().for_each(|analysis| analysis.virtual_thread_ended(jni, thread));
@@ -237,7 +239,7 @@ impl Session {
         }
     }
 
-    /// Writes what was recorded since the last dump.
+    /// Writes the data since the last dump.
     pub(crate) fn dump(&self) {
         if let Ok(dumping) = self.dumping.try_lock() {
             if self.common.options.gc {
@@ -255,7 +257,7 @@ impl Session {
         }
         self.progress(DUMP_BEGIN);
         self.settle(last);
-        // The heap takes longest, and reports how far it is.
+        // The heap takes longest, and reports its progress.
         let (first, rest): (Vec<_>, Vec<_>) =
             DumpPart::of(options).partition(|part| *part <= DumpPart::Heap);
         first.iter().for_each(|part| self.progress(part.progress()));
@@ -267,26 +269,27 @@ impl Session {
         self.progress(DUMP_END);
         lines.iter().for_each(|line| self.progress(line));
         if let Some(text) = printed {
-            // All at once, so that the program's own lines do not come in between; and without the
-            // recorder's lock, as nobody may be reading. A closed stdout has nobody who reads it.
+            // All text is written at once, so that the program's own lines do not come in between,
+            // and without the recorder's lock, as stdout may have no reader at the moment. If
+            // stdout is closed, it has no reader at all.
             let _ = std::io::stdout().write_all(&text);
         }
     }
 
-    /// Books all that the analyses know and the recorder does not.
+    /// Books all data that the analyses have and the recorder does not.
     fn settle(&self, last: bool) {
         self.analyses.iter().for_each(|analysis| analysis.settle(last));
     }
 
-    /// Finds out which objects live.
+    /// Determines which objects live.
     fn survey(&self) {
         self.analyses.iter().for_each(|analysis| analysis.survey());
     }
 
-    /// The JVM dies: the last dump, if it is wanted, and the end of the file.
+    /// Handles the JVM's death: makes the last dump, if it is wanted, and ends the file.
     pub(crate) fn vm_death(&self, jni: Jni<'_>) {
         self.is_dying.store(true, Relaxed);
-        // Until the command is done that is being obeyed.
+        // Waits until the current command is done.
         drop(lock(&self.dumping));
         self.stop();
         self.analyses.iter().for_each(|analysis| analysis.vm_dies(jni));
@@ -294,19 +297,20 @@ impl Session {
         self.end(Some(jni));
     }
 
-    /// What costs something and can be stopped stops: nobody reads what is written any more, or the
-    /// JVM dies.
+    /// Stops the work that has a cost and can be stopped: the output is no longer read, or the JVM
+    /// dies.
     pub(crate) fn stop(&self) {
         self.analyses.iter().for_each(|analysis| analysis.stop());
     }
 
-    /// The last dump; without the JVM's help, and so without its heap, for a process that ends
-    /// without the JVM's knowledge the JVM's back.
+    /// Makes the last dump. A process that ends without the JVM's knowledge has no help of the JVM,
+    /// so its dump has no heap.
     pub(crate) fn end(&self, jni: Option<Jni<'_>>) {
         let Common { options, recorder, .. } = self.common;
         lock(recorder).be_patient();
         if options.doe {
-            // Not passed over: a dump that was asked for a moment ago does not have what came since.
+            // The dump is not skipped: one that was requested a moment ago does not have the data
+            // since.
             self.write_dump(jni, lock(&self.dumping), true);
         }
         let mut recorder = lock(recorder);
@@ -320,7 +324,7 @@ impl Session {
         }
     }
 
-    /// The account up to now; the recorder adds its own counts and the clock's offset.
+    /// Returns the account up to now; the recorder adds its own counts and the clock's offset.
     fn accounting(&self) -> Accounting {
         let names: Vec<_> = self.analyses.iter().filter_map(|analysis| analysis.name()).collect();
         let mut accounting = Accounting {
@@ -344,7 +348,7 @@ impl Session {
     }
 }
 
-/// The lines on methods without probes and on patterns without a match, if there are any.
+/// Returns the lines on methods without probes and on patterns without a match, if there are any.
 fn selection_lines(accounting: &Accounting) -> Vec<String> {
     let named: Vec<_> = accounting.skipped_methods.split(NAME_SEPARATOR).collect();
     let count = accounting.skipped_method_count;

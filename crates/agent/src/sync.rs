@@ -2,7 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks even after a panic: the data is counters and tables, and the feature that failed is off.
+/// Locks even after a panic: the data consists of counters and tables, and the feature that failed
+/// is off.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

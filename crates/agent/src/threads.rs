@@ -1,8 +1,8 @@
-//! The registry of threads: which live, by which slot the recorder knows them, and which are perk's
-//! own. It belongs to no analysis.
+//! The registry of threads: the living threads, the slots by which the recorder knows them, and
+//! perk's own threads. It belongs to no analysis.
 //!
-//! Platform threads are known by a reference and, once they have called, by the kernel's id. Virtual
-//! threads hold their slot in the tag of their object, from the moment on that somebody asks.
+//! Platform threads are known by a reference and, once they have called, by the kernel's id.
+//! Virtual threads hold their slot in the tag of their object, from the first request for it on.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -22,32 +22,33 @@ thread_local! {
     static SLOT: Cell<Option<Slot>> = const { Cell::new(None) };
 }
 
-/// Tags of virtual threads: their slot and this, which is above the range of class tags.
+/// The offset of virtual threads' tags: a tag is the slot plus this, which is above the range of
+/// class tags.
 const VIRTUAL_THREAD_TAG: i64 = 1 << 40;
 
-/// See the module.
+/// The registry; see the module.
 #[derive(Debug)]
 pub(crate) struct Threads {
     jvmti: Jvmti,
     recorder: &'static Mutex<Recorder>,
     table: Mutex<Table>,
-    /// The threads of perk's own, which are never reported.
+    /// perk's own threads, which are never reported.
     own: Mutex<Vec<&'static Global>>,
     /// Whether a virtual thread has a slot.
     has_virtual: AtomicBool,
 }
 
-/// A platform thread that lives, or has lived a moment ago.
+/// A platform thread that lives, or has ended a moment ago.
 #[derive(Debug)]
 pub(crate) struct LiveThread {
     pub(crate) slot: Slot,
     reference: Global,
-    /// The kernel's id. Threads that were there before the agent have none until they call; until
-    /// then only the JVM can be asked about them.
+    /// The kernel's id. Threads that are older than the agent have none until they call; until then
+    /// only the JVM has data about them.
     tid: OnceLock<Tid>,
-    /// CPU time when it was first met.
+    /// The CPU time when the thread was first met.
     first_cpu_ns: u64,
-    /// CPU time as last read by anyone.
+    /// The CPU time as last read by any caller.
     cpu_ns: AtomicU64,
 }
 
@@ -56,29 +57,29 @@ pub(crate) struct LiveThread {
 struct Table {
     by_slot: FxHashMap<Slot, Arc<LiveThread>>,
     by_tid: FxHashMap<Tid, Slot>,
-    /// Ended threads, whose references are deleted when nobody uses them any more.
+    /// Ended threads, whose references are deleted when they are no longer used.
     graveyard: Vec<Arc<LiveThread>>,
-    /// CPU time that ended threads have burned since they were first met.
+    /// The CPU time that ended threads have burned since they were first met.
     ended_cpu_ns: u64,
 }
 
 impl LiveThread {
-    /// The kernel's id, if it is known.
+    /// Returns the kernel's id, if it is known.
     pub(crate) fn tid(&self) -> Option<Tid> {
         self.tid.get().copied()
     }
 
-    /// CPU time when it was first met.
+    /// Returns the CPU time when the thread was first met.
     pub(crate) fn first_cpu_ns(&self) -> u64 {
         self.first_cpu_ns
     }
 
-    /// Its clock was read.
+    /// Notes the reading of the thread's clock.
     pub(crate) fn saw_cpu_ns(&self, cpu_ns: u64) {
         self.cpu_ns.fetch_max(cpu_ns, Relaxed);
     }
 
-    /// CPU time since it was first met, up to the last reading.
+    /// Returns the CPU time since the thread was first met, up to the last reading.
     fn burned_ns(&self) -> u64 {
         self.cpu_ns.load(Relaxed).saturating_sub(self.first_cpu_ns)
     }
@@ -101,10 +102,10 @@ impl Threads {
         }
     }
 
-    /// Makes a thread object of perk's own, which the program does not see in its thread groups.
+    /// Makes a thread object for perk itself, which the program does not see in its thread groups.
     ///
     /// # Errors
-    /// What the JVM refused, for one line on stderr.
+    /// The JVM's refusal, for one line on stderr.
     pub(crate) fn new_own(
         &self,
         jni: Jni<'_>,
@@ -124,8 +125,9 @@ impl Threads {
         own.iter().any(|own| jni.same(*own, thread))
     }
 
-    /// Adds a platform thread. `is_current` where the call comes from that thread itself: the others
-    /// were there before VMInit, and the file gets no line for them before a trace names them.
+    /// Adds a platform thread. `is_current` is set if the call comes from that thread itself. The
+    /// other threads existed before VMInit; the file has no line for them until a trace refers to
+    /// them.
     pub(crate) fn add(
         &self,
         jni: Jni<'_>,
@@ -150,8 +152,8 @@ impl Threads {
         Some(thread)
     }
 
-    /// The calling platform thread, if it is known: by the kernel's id, or by its object where it was
-    /// added by another thread.
+    /// Returns the calling platform thread if it is known: by the kernel's id, or by its object if
+    /// another thread added it.
     pub(crate) fn current(
         &self,
         jni: Jni<'_>,
@@ -163,7 +165,7 @@ impl Threads {
             return Some(known);
         }
         let without_tid = table.without_tid();
-        // The JVM is asked while nothing is locked.
+        // The JVM is asked while no lock is held.
         drop(table);
         let same = without_tid.into_iter().find(|it| jni.same(&**it, thread))?;
         let _ = same.tid.set(tid);
@@ -171,8 +173,8 @@ impl Threads {
         Some(same)
     }
 
-    /// The calling platform thread ends: it is not among those that live any more. Its slot is the
-    /// recorder's to give to another.
+    /// Removes the calling platform thread, which ends, from the living threads. The recorder
+    /// decides when its slot is reused.
     pub(crate) fn remove_current(
         &self,
         jni: Jni<'_>,
@@ -189,7 +191,7 @@ impl Threads {
         Some(thread)
     }
 
-    /// Deletes the references of ended threads that nobody uses any more.
+    /// Deletes the references of ended threads that are no longer used.
     pub(crate) fn delete_ended(&self, jni: Jni<'_>) {
         let ended = std::mem::take(&mut lock(&self.table).graveyard);
         let mut used = Vec::new();
@@ -204,20 +206,20 @@ impl Threads {
         }
     }
 
-    /// All platform threads but perk's own, in the order of their slots.
+    /// Returns all platform threads but perk's own, in the order of their slots.
     pub(crate) fn all(&self) -> Vec<Arc<LiveThread>> {
         let mut all: Vec<_> = lock(&self.table).by_slot.values().cloned().collect();
         all.sort_unstable_by_key(|thread| thread.slot.index());
         all
     }
 
-    /// The slot of the platform thread with this kernel id.
+    /// Returns the slot of the platform thread with this kernel id.
     pub(crate) fn slot_of_tid(&self, tid: Tid) -> Option<Slot> {
         lock(&self.table).by_tid.get(&tid).copied()
     }
 
-    /// CPU time of all threads since they were first met. Calls no JVM function: of threads without a
-    /// kernel's id it is that of the last reading.
+    /// Returns the CPU time of all threads since they were first met. Calls no JVM function: for
+    /// threads without a kernel id, the last reading counts.
     pub(crate) fn java_cpu_ns(&self) -> u64 {
         let table = lock(&self.table);
         let burned = table.by_slot.values().map(|thread| {
@@ -229,7 +231,7 @@ impl Threads {
         burned.sum::<u64>() + table.ended_cpu_ns
     }
 
-    /// The slot of the calling thread, be it a virtual one; `None` for a thread of perk's own.
+    /// Returns the slot of the calling thread, which may be virtual; `None` for perk's own threads.
     pub(crate) fn slot(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) -> Option<Slot> {
         match jni.is_virtual(thread) {
             true => self.slot_of_virtual(jni, thread),
@@ -237,7 +239,7 @@ impl Threads {
         }
     }
 
-    /// The same, but `None` for a virtual thread that has no slot.
+    /// Returns the same, but `None` for a virtual thread without a slot.
     pub(crate) fn known_slot(
         &self,
         jni: Jni<'_>,
@@ -257,7 +259,7 @@ impl Threads {
         })
     }
 
-    /// The slot of a virtual thread, which gets one if it has none.
+    /// Returns the slot of a virtual thread, which gets one if it has none.
     pub(crate) fn slot_of_virtual(
         &self,
         jni: Jni<'_>,
@@ -273,7 +275,7 @@ impl Threads {
         Some(slot)
     }
 
-    /// The slot of a virtual thread, if it has one.
+    /// Returns the slot of a virtual thread, if it has one.
     pub(crate) fn known_slot_of_virtual(&self, thread: &(impl Reference + ?Sized)) -> Option<Slot> {
         if !self.has_virtual.load(Relaxed) {
             return None;
@@ -293,7 +295,7 @@ impl Table {
     }
 }
 
-/// The number of the class whose object had this tag; `None` if it was a thread's.
+/// Returns the number of the class whose object had this tag; `None` if the tag was a thread's.
 pub(crate) fn class_of_tag(tag: i64) -> Option<usize> {
     (1..VIRTUAL_THREAD_TAG).contains(&tag).then(|| (tag - 1) as usize)
 }

@@ -1,11 +1,12 @@
-//! Sampled allocations: HotSpot's own sampler (JEP 331) picks objects, the agent asks where each
-//! came from and keeps a weak reference to it, so that it is known later whether it lives.
+//! Sampled allocations. HotSpot's own sampler (JEP 331) picks objects. The agent asks for the
+//! allocation site of each and keeps a weak reference to it, which shows later whether it lives.
 //!
-//! The sampler lets a random number of bytes pass between samples, exponential with the interval as
-//! its mean, each thread on its own. So an object of `s` bytes is picked with the probability
-//! `1 - exp(-s / interval)`, and counted as often as there are objects for each that is picked: the
-//! sums are unbiased, whatever the objects' sizes. Events come on the allocating thread, in the
-//! middle of its work: no lock is held while the JVM is asked, and none is waited for long.
+//! The sampler lets a random number of bytes pass between samples, with an exponential distribution
+//! whose mean is the interval, for each thread separately. So an object of `s` bytes is picked with
+//! the probability `1 - exp(-s / interval)`. Each picked object is counted as the inverse of that
+//! probability, so the sums are unbiased for objects of any size. Events come on the allocating
+//! thread, in the middle of its work: no lock is held while the JVM is asked, and no lock is waited
+//! for long.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -22,36 +23,36 @@ use crate::guard::Feature;
 use crate::jvm::{Jni, NewObject, Vm, Walker, Weak};
 use crate::sync::lock;
 
-/// Fewer references than these are not swept before a dump.
+/// The least number of references that are swept before a dump.
 const MIN_SWEPT: usize = 1 << 10;
-/// How long a dump waits for a sweep that another thread is at.
+/// The time that a dump waits for a sweep of another thread.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// See the module.
+/// The sampler of allocations; see the module.
 #[derive(Debug)]
 pub(crate) struct AllocationSampler {
     common: &'static Common,
-    /// Bytes from sample to sample on average; never 0.
+    /// The average number of bytes between samples; never 0.
     interval_bytes: u64,
-    /// Frames of a walk.
+    /// The number of frames of a walk.
     depth: AtomicU32,
     vm: OnceLock<Vm>,
     table: Mutex<Table>,
-    /// Held by the one thread that may delete references.
+    /// Held by the only thread that may delete references.
     sweeping: Mutex<()>,
     walker: Walker,
     sample_count: AtomicU64,
     failed_walk_count: AtomicU64,
 }
 
-/// What was sampled so far.
+/// The samples so far.
 #[derive(Debug, Default)]
 struct Table {
     rows: Vec<Row>,
     by_site: FxHashMap<(ClassId, TraceId), usize>,
-    /// Sampled objects that lived when they were looked at last.
+    /// The sampled objects that lived at the last check.
     live: Vec<Live>,
-    /// How many the last sweep left.
+    /// The number of objects that the last sweep left.
     swept: usize,
 }
 
@@ -69,7 +70,7 @@ struct Live {
     size_bytes: u64,
 }
 
-/// Objects that samples stand for; a sample stands for fractions, too.
+/// The objects that samples stand for, which may be fractions.
 #[derive(Clone, Copy, Debug, Default)]
 struct Estimate {
     count: f64,
@@ -77,7 +78,7 @@ struct Estimate {
 }
 
 thread_local! {
-    /// Whether this thread books a sample: what the JVM allocates for that is not sampled.
+    /// Whether this thread books a sample: the JVM's allocations for that are not sampled.
     static BOOKING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -96,7 +97,7 @@ impl AllocationSampler {
         }
     }
 
-    /// A thread that sweeps could have been suspended, so that this does not wait for ever.
+    /// Waits for a running sweep, with a limit, as the thread that sweeps could be suspended.
     fn wait_for_sweeping(&self) -> Option<MutexGuard<'_, ()>> {
         let deadline = Instant::now() + SWEEP_TIMEOUT;
         loop {
@@ -109,8 +110,8 @@ impl AllocationSampler {
         }
     }
 
-    /// Drops the objects that are gone. A sweep comes whenever the list has doubled, so that the
-    /// list is never longer than twice what lives, and sweeping costs a sample next to nothing.
+    /// Drops the objects that are gone. A sweep runs whenever the list has doubled, so the list is
+    /// never longer than twice the live objects, and the cost of sweeping per sample is small.
     fn sweep(&self, jni: Jni<'_>, _sweeping: &MutexGuard<'_, ()>) {
         // SAFETY: references are deleted below and nowhere else, by one thread at a time.
         let alias = |live: &Live| unsafe { live.object.alias() };
@@ -121,7 +122,7 @@ impl AllocationSampler {
         }
     }
 
-    /// The estimates for each site, since the program's start.
+    /// Returns the estimates for each site, since the program's start.
     fn sites(&self) -> Vec<(ClassId, TraceId, Allocations)> {
         let table = lock(&self.table);
         let mut live = vec![Estimate::default(); table.rows.len()];
@@ -151,7 +152,7 @@ impl Analysis for AllocationSampler {
     }
 
     fn loaded(&'static self) -> Result<(), String> {
-        // The threads that begin later keep the interval.
+        // Threads that begin later use the same interval.
         let set = self.common.jvmti.set_heap_sampling_interval(self.interval_bytes);
         set.map_err(|error| format!("the JVM refused to sample allocations: {error}"))
     }
@@ -180,7 +181,7 @@ impl Analysis for AllocationSampler {
         let object = jni.weak(&picked.object);
         let sample = Estimate::of(picked.size_bytes, self.interval_bytes);
         let due = lock(&self.table).add((class, trace), sample, picked.size_bytes, object);
-        // If it is taken, another thread is at it.
+        // If the lock is taken, another thread sweeps.
         if due && let Ok(sweeping) = self.sweeping.try_lock() {
             self.sweep(jni, &sweeping);
         }
@@ -194,7 +195,7 @@ impl Analysis for AllocationSampler {
         Ok(())
     }
 
-    /// Where the JVM cannot be asked any more, those count as live that were found so last.
+    /// If the JVM cannot be asked any more, the objects that lived at the last check count as live.
     fn survey(&self) {
         let Some(jni) = self.vm.get().and_then(Vm::jni) else { return };
         if let Some(sweeping) = self.wait_for_sweeping() {
@@ -217,7 +218,7 @@ impl Analysis for AllocationSampler {
 }
 
 impl Table {
-    /// Adds a sample; answers whether it is time to sweep.
+    /// Adds a sample; returns whether a sweep is due.
     fn add(
         &mut self,
         (class, trace): (ClassId, TraceId),
@@ -234,7 +235,7 @@ impl Table {
         self.live.len() >= 2 * self.swept.max(MIN_SWEPT / 2)
     }
 
-    /// Takes out the objects that are gone; `gone` says so of the first ones.
+    /// Removes the objects that are gone; `gone` has an entry for each of the first objects.
     fn remove(&mut self, gone: &[bool]) -> Vec<Live> {
         let mut gone = gone.iter();
         let dead = self.live.extract_if(.., |_| gone.next().is_some_and(|&gone| gone)).collect();
@@ -244,7 +245,7 @@ impl Table {
 }
 
 impl Estimate {
-    /// What a sampled object of `size_bytes` stands for.
+    /// Returns the estimate for a sampled object of `size_bytes`.
     fn of(size_bytes: u64, interval_bytes: u64) -> Self {
         let intervals = size_bytes as f64 / interval_bytes as f64;
         // `exp_m1` keeps the digits that `1 - exp` would lose for small objects.
@@ -259,7 +260,7 @@ impl Estimate {
 }
 
 fn allocations(allocated: Estimate, live: Estimate) -> Allocations {
-    // The same summands in another order can end a digit higher.
+    // The same summands in another order can differ in the last digit.
     let live =
         Estimate { count: live.count.min(allocated.count), bytes: live.bytes.min(allocated.bytes) };
     Allocations {
@@ -279,7 +280,7 @@ mod tests {
         let small = Estimate::of(16, 512 << 10);
         assert!((small.count - (32_768.0 + 0.5)).abs() < 0.01, "{small:?}");
         assert!((small.bytes - 16.0 * small.count).abs() < 1e-6);
-        // Larger than the interval by far: sampled for sure.
+        // Much larger than the interval: sampled for sure.
         assert_eq!(Estimate::of(64 << 20, 512 << 10).count, 1.0);
     }
 

@@ -1,14 +1,15 @@
 //! The exact engine: probes in every method count calls and time them, in calling context.
 //!
 //! 1. [`classes`] puts probes into each class that the JVM loads, from the first on.
+//! 1. [`classes`] puts probes into each class that the JVM loads, from the first class on.
 //! 2. The probes call a helper class in java.base ([`natives`]), which walks a tree of calling
-//!    contexts in native memory ([`tree`]); [`threads`] gives each thread one.
-//!    Native methods have no code that could hold probes: [`trampolines`] count them.
+//!    contexts in native memory ([`tree`]); [`threads`] gives each thread one. Native methods have
+//!    no code that could hold probes: [`trampolines`] count them.
 //! 3. [`clock`] keeps the time in words of memory that the probes read.
-//! 4. At a dump the trees' counts are booked: [`calls`], [`objects`]. What the probes cost is taken
-//!    off: [`calibration`].
+//! 4. At a dump the trees' counts are booked: [`calls`], [`objects`]. The cost of the probes is
+//!    subtracted: [`calibration`].
 //!
-//! The engine is what the two analyses have in common.
+//! The two analyses of exact counts share the engine.
 
 mod calibration;
 mod calls;
@@ -54,12 +55,12 @@ use crate::roster::Slot;
 use crate::threads::LiveThread;
 use crate::{hook, os};
 
-/// In the place of a tree: the thread has ended. PerkProbes has the same.
+/// The value in place of a tree after a thread has ended. PerkProbes has the same.
 const ENDED: i64 = -1;
-/// Recorded to this depth or deeper, call paths are distinguished whole, and recursion is folded.
+/// The recorded depth from which call paths are distinguished whole, and recursion is folded.
 const WHOLE_DEPTH: u32 = 256;
 
-/// See the module.
+/// The exact engine; see the module.
 #[derive(Debug)]
 pub(crate) struct ExactEngine {
     common: &'static Common,
@@ -79,7 +80,7 @@ pub(crate) struct ExactEngine {
     stopped: AtomicBool,
 }
 
-/// How probes read the time; the numbers are those of PerkProbes.
+/// The clock that probes read; the numbers are those of PerkProbes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Timing {
     None = 1,
@@ -96,10 +97,10 @@ struct ThreadFields {
 }
 
 impl ExactEngine {
-    /// The engine that the options ask for, if they ask for one.
+    /// Returns the engine if the options need one.
     ///
     /// # Errors
-    /// What is wrong with the options, for one line.
+    /// A fault in the options, in one line.
     pub(crate) fn new(common: &'static Common) -> Result<Option<Self>, String> {
         let Common { jvmti, options, .. } = common;
         let jvmti = *jvmti;
@@ -119,7 +120,7 @@ impl ExactEngine {
         let with_paths = sites.as_ref().is_some_and(AllocationSites::with_paths);
         let lines = with_paths && options.lineno;
         let unwinding = !selection.is_everything();
-        // Drawn: the standard library's hash maps have a secret of their own.
+        // The number is random: the standard library's hash maps use a random secret.
         let names = Names::ending_with(RandomState::new().build_hasher().finish());
         let object_record = with_paths;
         let probes = Probes { unwinding, lines, heap: sites.is_some(), object_record, names };
@@ -153,7 +154,7 @@ impl ExactEngine {
         }))
     }
 
-    /// The program is about to begin, and the probes begin to count.
+    /// Starts the probes' counting; the program is about to begin.
     fn start(&'static self, jni: Jni<'_>) -> Result<(), String> {
         let Common { jvmti, recorder, .. } = *self.common;
         let helper = *self.helper.get().ok_or("no helper class")?;
@@ -189,14 +190,14 @@ impl ExactEngine {
         }
         let enabled = jvmti.enable(JVMTI_EVENT_NATIVE_METHOD_BIND);
         enabled.map_err(|error| format!("the JVM does not report native methods: {error}"))?;
-        // Those of agents before this one on the command line may have begun.
+        // The agents before this one on the command line may have begun.
         hook::overtaken();
         // SAFETY: the arguments are those of the helper's method.
         let started = unsafe { jni.call_static_long(helper, c"start", c"(IIJJJ)J", &arguments) };
         started.map(|_| ()).ok_or_else(|| "the helper class does not start".to_owned())
     }
 
-    /// The names of what is added to the JVM.
+    /// Returns the names of perk's additions to the JVM.
     fn names(&self) -> Names {
         self.classes.names()
     }
@@ -216,7 +217,7 @@ impl ExactEngine {
         self.with_calls || self.with_records()
     }
 
-    /// The JVM binds a native method: answers what to bind in the place of its function.
+    /// Returns the function to bind in place of a native method's function, which the JVM binds.
     fn bind(
         &'static self,
         jni: Jni<'_>,
@@ -252,7 +253,8 @@ impl ExactEngine {
         trampoline
     }
 
-    /// The calling thread calls a native method. Answers whether it is counted, and is to be left.
+    /// Enters a native method that the calling thread calls. Returns whether it is counted and must
+    /// be left.
     fn enter_native(&self, jni: Jni<'_>, number: u32) -> bool {
         let Some(thread) = self.common.jvmti.current_thread(jni) else { return false };
         let Some((tree, top)) = self.own_tree(jni, &thread.borrowed()) else { return false };
@@ -263,7 +265,7 @@ impl ExactEngine {
         true
     }
 
-    /// It returns.
+    /// Leaves the native method, which returns.
     fn leave_native(&self, jni: Jni<'_>, number: u32) {
         let Some(thread) = self.common.jvmti.current_thread(jni) else { return };
         if let Some((tree, top)) = self.own_tree(jni, &thread.borrowed()) {
@@ -273,7 +275,7 @@ impl ExactEngine {
         }
     }
 
-    /// The time now, on the clock of a tree's thread.
+    /// Returns the time now, on the clock of a tree's thread.
     fn now_ns(&self, tree: &Tree) -> u64 {
         match self.timing {
             Timing::None => 0,
@@ -283,8 +285,8 @@ impl ExactEngine {
         }
     }
 
-    /// Counts the classes that no agent is shown: the hidden ones, in whose signature the JVM
-    /// writes a dot before what makes them unique.
+    /// Counts the classes that agents do not receive: the hidden ones. The JVM writes their
+    /// signature with a dot before the unique part.
     fn count_unseen(&self, jni: Jni<'_>) {
         let classes = self.common.jvmti.loaded_classes(jni).unwrap_or_default();
         let is_hidden = |class: &Local<'_>| {
@@ -294,7 +296,7 @@ impl ExactEngine {
         self.unseen_class_count.store(count as u64, Relaxed);
     }
 
-    /// All trees, each with the slot of the platform thread that it belongs to.
+    /// Returns all trees, each with the slot of the platform thread that it belongs to.
     fn trees(&self) -> Vec<(Option<Slot>, &'static Tree)> {
         let threads = self.clock.threads();
         let owned = self.pool.trees().into_iter().map(|tree| {
@@ -324,7 +326,7 @@ impl Analysis for ExactEngine {
             capabilities: vec![Capability::CanGenerateEarlyVmstart],
             ..Needs::default()
         };
-        // Hidden classes get their field where a native method defines them.
+        // Hidden classes get their field in the native method that defines them.
         match self.with_records() {
             true => needs.events.push(Event::NativeBind),
             false => needs.later_events.push(Event::NativeBind),
@@ -333,7 +335,7 @@ impl Analysis for ExactEngine {
     }
 
     fn vm_started(&'static self, jni: Jni<'_>) -> Result<(), String> {
-        // Every class has probes that call the helper: without it no program can run.
+        // All classes have probes that call the helper: no program can run without it.
         let helper = natives::define_helper(self.common.jvmti, jni, self)
             .map_err(|reason| format!("perk's probes do not work in this JVM: {reason}"))?;
         let _ = self.helper.set(helper);
@@ -363,10 +365,10 @@ impl Analysis for ExactEngine {
         if hook::is_done(bytes) {
             return None;
         }
-        // Its fields must stay the same.
+        // The class must keep its fields.
         let has_record = redefined.map(|class| {
             let name = self.names().of(OBJECT_RECORD);
-            // One that does not answer has what a new one gets.
+            // A class for which the JVM does not report this is treated as a new one.
             let field = self.common.jvmti.declared_int_field(&class, &name);
             field.map_or(true, |field| field.is_some())
         });
@@ -385,7 +387,7 @@ impl Analysis for ExactEngine {
     fn vm_dies(&self, jni: Jni<'_>) {
         self.calibrate(jni);
         self.count_unseen(jni);
-        // No new threads are counted from now on.
+        // New threads are not counted from now on.
         self.stopped.store(true, Relaxed);
         self.clock.stop();
     }
@@ -410,7 +412,7 @@ impl Analysis for ExactEngine {
     }
 }
 
-/// The call paths that must be distinguished for traces of the depth asked for.
+/// Returns the call paths that must be distinguished for traces of this depth.
 fn contexts(depth: u32) -> Contexts {
     match depth {
         WHOLE_DEPTH.. => Contexts::Folded,

@@ -1,10 +1,10 @@
-//! Heap dumps: the JVM writes its own, and a thread of the agent's rewrites it record by record
-//! while it comes, so that no part of the heap is held in memory.
+//! Heap dumps: the JVM writes its own dump, and a thread of the agent rewrites it record by record
+//! at the same time, so that no part of the heap is held in memory.
 //!
-//! The JVM writes into a file that has no name any more as soon as the thread has opened it, and
-//! whose blocks are given back to the file system once they are read. (A pipe would do without a
-//! file, but the JVM writes to none; and should the thread fail, the JVM, which stands still, would
-//! wait for ever.)
+//! The JVM writes into a file that loses its name as soon as the thread has opened it, and whose
+//! blocks are given back to the file system once they are read. (A pipe would not need a file, but
+//! the JVM does not write to pipes. If the thread failed, the JVM, which stands still, would wait
+//! for ever.)
 
 mod growing;
 
@@ -30,28 +30,28 @@ use crate::os;
 use crate::recorder::{DumpedSizes, ThreadList};
 use crate::sync::lock;
 
-/// Who knows the records of arrays.
+/// The source of the records of arrays.
 pub(crate) trait ArrayRecords: Sync {
-    /// The records of arrays, by address.
+    /// Returns the records of arrays, by address.
     ///
     /// # Safety
     /// The JVM must stand still.
     unsafe fn array_records(&self) -> FxHashMap<u64, u32>;
 }
 
-/// See the module.
+/// The writer of heap dumps; see the module.
 pub(crate) struct HeapDumps {
     common: &'static Common,
     arrays: Option<&'static dyn ArrayRecords>,
     dumper: OnceLock<HeapDumper>,
     heap_options: HeapOptions,
     sizes: OnceLock<DumpedSizes>,
-    /// Collections of garbage that have begun; they may move objects.
+    /// The number of garbage collections that have begun; they may move objects.
     collections: AtomicU64,
 }
 
 impl HeapDumps {
-    /// Temporary files go to `folder`.
+    /// Makes the analysis; its temporary files go to `folder`.
     pub(crate) fn new(
         common: &'static Common,
         arrays: Option<&'static dyn ArrayRecords>,
@@ -77,7 +77,7 @@ impl HeapDumps {
         }
     }
 
-    /// Dumps the heap with the threads of now.
+    /// Dumps the heap with the current threads.
     fn dump_with_threads(&self, jni: Jni<'_>) {
         let Common { jvmti, recorder, .. } = self.common;
         let turnover = lock(recorder).thread_turnover();
@@ -88,12 +88,13 @@ impl HeapDumps {
         }
     }
 
-    /// Has the JVM dump its heap, and a thread write it meanwhile.
+    /// Makes the JVM dump its heap, and a thread write it at the same time.
     fn write(&self, jni: Jni<'_>, threads: ThreadList) -> Result<(), String> {
         let dumper = *self.dumper.get().ok_or("this JVM has no writer of dumps that perk knows")?;
         let sizes = self.sizes.get().ok_or("the JVM does not report its layout of objects")?;
         let options = &self.heap_options;
-        // The JVM creates it by its name, which nobody else may have put anything under.
+        // The JVM creates the file by its name, so nobody else may have put anything under that
+        // name.
         let temporary = PrivateFolder::create(&options.folder, ".perk-");
         let temporary = temporary.map_err(|error| {
             format!("no folder can be made in {}: {error}", options.folder.display())
@@ -110,7 +111,7 @@ impl HeapDumps {
             }
             // SAFETY: the JVM stands still while it dumps.
             let arrays = self.arrays.map(|arrays| unsafe { arrays.array_records() });
-            // Addresses of before or after are others.
+            // The addresses are different before and after a move.
             let has_moved = self.collections.load(Relaxed) != before;
             let arrays = arrays.filter(|_| !has_moved).unwrap_or_default();
             lock(self.common.recorder).write_heap(file, options, sizes, threads, arrays).map(drop)
@@ -137,7 +138,8 @@ impl Analysis for HeapDumps {
         Needs { events: collections.into_iter().collect(), ..Needs::default() }
     }
 
-    /// Looks how this JVM dumps its heap and lays out objects. (Only a thread of the JVM's may ask.)
+    /// Determines how this JVM dumps its heap and lays out objects. (Only a thread of the JVM may
+    /// ask.)
     fn prepare(&'static self, jni: Jni<'_>) {
         if let Some(dumper) = HeapDumper::find(jni) {
             let _ = self.dumper.set(dumper);
@@ -166,7 +168,7 @@ impl Analysis for HeapDumps {
     }
 }
 
-/// Has the JVM dump its heap into a file, and another thread read it meanwhile.
+/// Makes the JVM dump its heap into a file, and another thread read it at the same time.
 fn run(
     dumper: HeapDumper,
     jni: Jni<'_>,
@@ -180,7 +182,7 @@ fn run(
         let read = move || {
             let mut answer = Err("perk's thread that writes it has failed".to_owned());
             guard(Feature::Dumping, || answer = body(&mut growing));
-            // Where it gave up before the end: the file must not fill the disk.
+            // If the reader gave up before the end, the file must not fill the disk.
             let _ = io::copy(&mut growing, &mut io::sink());
             answer
         };
@@ -188,11 +190,11 @@ fn run(
             thread::Builder::new().name("perk heap dump".to_owned()).spawn_scoped(scope, read)
         });
         let reader = reader.map_err(|error| format!("no thread can be started: {error}"))?;
-        // The reader holds the recorder, and an exception of the JVM's loads classes.
+        // The reader holds the recorder's lock, and an exception of the JVM loads classes.
         let written = unheard(|| dumper.dump(jni, file));
         is_complete.store(true, Release);
         let read = reader.join().unwrap_or_else(|_| Err("perk's thread has failed".to_owned()));
-        // If nobody has opened it.
+        // The file still exists if the reader has not opened it.
         let _ = fs::remove_file(file);
         written.and(read)
     })

@@ -1,12 +1,12 @@
-//! Contention: the JVM reports when a thread cannot have a monitor at once, when it has it, and when
-//! it waits to be notified. A monitor that is free costs nothing, as there is no event.
+//! Contention: the JVM reports when a thread cannot enter a monitor at once, when it has entered
+//! it, and when it waits to be notified. A free monitor has no cost, as there is no event.
 //!
-//! What takes time is done where a thread begins to wait, as it loses nothing by that: its stack is
-//! walked there, and its row found. Where it goes on, it may have the monitor that others want, so
-//! there is only a clock to be read and a number to be added, without the recorder's lock.
+//! The slow work is done when a thread begins to wait, as the thread loses no time by that: its
+//! stack is walked and its row is found. When the thread continues, it may have the monitor that
+//! others want, so only a clock is read and a number is added, without the recorder's lock.
 //!
-//! Threads are distinguished by themselves and not by what carries them: a virtual thread can go on
-//! on another carrier than it began to wait on.
+//! Threads are distinguished by themselves and not by their carriers: a virtual thread can begin to
+//! wait on one carrier and continue on another.
 
 mod moment;
 mod parking;
@@ -31,13 +31,13 @@ use crate::recorder::Recorder;
 use crate::roster::Slot;
 use crate::sync::lock;
 
-/// See the module.
+/// The measurement of contention; see the module.
 #[derive(Debug)]
 pub(crate) struct Monitors {
     common: &'static Common,
     /// Whether the file has a line for each wait.
     with_lines: bool,
-    /// Whether nobody else asks for native methods.
+    /// Whether no other analysis needs the events of native methods.
     is_alone_with_natives: bool,
     parking: OnceLock<Parking>,
     virtual_thread: Option<VirtualThreadFunction>,
@@ -46,13 +46,13 @@ pub(crate) struct Monitors {
     rows: Mutex<FxHashMap<(TraceId, ClassId, LockKind), Arc<Row>>>,
     /// The threads that wait now.
     waiting: Mutex<FxHashMap<Slot, Waiting>>,
-    /// What is still to be written: the recorder may be busy for long, and a thread that begins to
-    /// wait has a monitor that others want.
+    /// The lines that are still to be written: the recorder may be busy for long, and a thread that
+    /// begins to wait has a monitor that others want.
     lines: Mutex<Vec<(Slot, WaitEvent)>>,
     walker: Walker,
 }
 
-/// The numbers of a row since the last section.
+/// The counts of a row since the last section.
 #[derive(Debug, Default)]
 struct Row {
     blocked_count: AtomicU64,
@@ -61,12 +61,12 @@ struct Row {
     waited_ns: AtomicU64,
 }
 
-/// What a thread waits for.
+/// The kind of thing that a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum For {
-    /// To have a lock.
+    /// To acquire a lock.
     Lock,
-    /// To be notified of something.
+    /// To be notified.
     Notice,
 }
 
@@ -78,12 +78,12 @@ struct Waiting {
     kind: LockKind,
     what: For,
     begun: Instant,
-    /// What came before was booked.
+    /// The time from which the wait is not booked yet.
     since: Instant,
-    /// A virtual thread: nobody else knows of it.
+    /// The thread if it is virtual: the registry has no reference to it.
     thread: Option<Arc<Global>>,
-    /// The monitor of a virtual thread, or of one that waits to be notified: since JDK 23 the JVM
-    /// does not report it.
+    /// The monitor of a virtual thread, or of a thread that waits to be notified: the JVM does not
+    /// report it from JDK 23 on.
     monitor: Option<Arc<Global>>,
 }
 
@@ -130,7 +130,8 @@ impl Monitors {
         }
     }
 
-    /// The calling thread begins to wait at a monitor. Answers its slot and the monitor's class.
+    /// Notes that the calling thread begins to wait at a monitor. Returns its slot and the
+    /// monitor's class.
     fn at_monitor(
         &self,
         jni: Jni<'_>,
@@ -143,8 +144,8 @@ impl Monitors {
         self.begin(jni, thread, lock, (LockKind::Monitor, what))
     }
 
-    /// The calling thread begins to wait for a lock, of which the class is given, and the object of
-    /// a monitor. Answers its slot and the lock's class.
+    /// Notes that the calling thread begins to wait for a lock of a given class; if the lock is a
+    /// monitor, its object is given too. Returns the thread's slot and the lock's class.
     fn begin(
         &self,
         jni: Jni<'_>,
@@ -170,7 +171,8 @@ impl Monitors {
         Some((slot, class))
     }
 
-    /// The calling thread goes on. Answers its slot, the lock's class and the time it waited.
+    /// Notes that the calling thread continues. Returns its slot, the lock's class and the time it
+    /// waited.
     fn end(
         &self,
         jni: Jni<'_>,
@@ -189,10 +191,10 @@ impl Monitors {
         Some((slot, class, time))
     }
 
-    /// Where the calling thread is.
+    /// Returns the trace of the calling thread.
     fn trace(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized), slot: Slot) -> TraceId {
         let common = self.common;
-        // Without an answer it is the trace without frames.
+        // If the stack is not available, this is the trace without frames.
         let trace = |stack: Option<&[_]>| common.trace(jni, Some(slot), stack.unwrap_or_default());
         self.walker.walk(common.jvmti, thread, common.depth(), trace)
     }
@@ -201,21 +203,21 @@ impl Monitors {
         if self.with_lines {
             let line = WaitEvent { kind, class: Some(class), time_ms, thread: None };
             lock(&self.lines).push((slot, line));
-            // If it is taken, whoever comes next writes the line.
+            // If the lock is taken, a later caller writes the line.
             if let Ok(mut recorder) = self.common.recorder.try_lock() {
                 self.write_lines(&mut recorder);
             }
         }
     }
 
-    /// Writes the lines that could not be written yet.
+    /// Writes the lines that are still pending.
     fn write_lines(&self, recorder: &mut Recorder) {
         for (slot, line) in std::mem::take(&mut *lock(&self.lines)) {
             recorder.write_wait(slot, line);
         }
     }
 
-    /// The waiting since the last call; that of threads which still wait is taken up to now.
+    /// Returns the waits since the last call; the waits of threads that still wait count up to now.
     fn take_rows(&self) -> Vec<MonitorRow> {
         let now = Instant::now();
         for waiting in lock(&self.waiting).values_mut() {
@@ -261,7 +263,7 @@ impl Analysis for Monitors {
             ..Needs::default()
         };
         if self.common.options.locks {
-            // Early, as `Unsafe.park` is bound before anything else happens.
+            // Requested early, as `Unsafe.park` is bound before anything else happens.
             needs.events.push(Event::NativeBind);
             needs.capabilities.push(Capability::CanGenerateEarlyVmstart);
         }
@@ -342,7 +344,7 @@ impl Waiting {
     }
 }
 
-/// Deletes a reference, unless somebody else uses it.
+/// Deletes a reference unless it is still used elsewhere.
 fn delete(jni: Jni<'_>, reference: Option<Arc<Global>>) {
     if let Some(reference) = reference.and_then(Arc::into_inner) {
         jni.delete(reference);

@@ -1,10 +1,10 @@
 //! CPU samples by polling: a thread of the agent asks every thread's CPU clock, and walks the stacks
 //! of those that burned CPU time and are running now.
 //!
-//! A clock costs a quarter of a microsecond, a walk some ten to hundred; so threads that wait cost
-//! next to nothing. A walk takes effect at the thread's next safepoint poll, which biases frames
-//! within a method or two, as every JVMTI profiler is; *how much* CPU time a thread gets
-//! samples for is not biased, as it comes from the kernel's clock. See `docs/measuring.md`.
+//! Reading a clock costs a quarter of a microsecond, a walk ten to a hundred; so waiting threads
+//! cost very little. A walk takes effect at the thread's next safepoint poll, which biases frames
+//! within a method or two, as in every JVMTI profiler. The *amount* of CPU time for which a thread
+//! gets samples is not biased, as it comes from the kernel's clock. See `docs/measuring.md`.
 
 mod clocks;
 mod sampler;
@@ -29,14 +29,14 @@ use crate::roster::Slot;
 use crate::sync::lock;
 use crate::threads::LiveThread;
 
-/// How long to wait for the sampler's last sample when the JVM dies.
+/// The time to wait for the sampler's last sample when the JVM dies.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// See the module.
+/// The analysis of CPU samples; see the module.
 pub(crate) struct Polling {
     common: &'static Common,
     interval_ns: u64,
-    /// Frames of a walk; with none, there are no samples.
+    /// The number of frames of a walk; there are no samples if it is 0.
     depth: AtomicU32,
     virtual_thread: Option<VirtualThreadFunction>,
     clocks: Mutex<Clocks>,
@@ -93,14 +93,14 @@ impl Polling {
         })
     }
 
-    /// Samples a thread, or all and those that come, from now on or no more.
+    /// Samples a thread, or all present and future threads, from now on or no more.
     fn set_sampled(
         &'static self,
         jni: Jni<'_>,
         thread: Option<Slot>,
         is_sampled: bool,
     ) -> Result<(), String> {
-        // What was burned so far is to be sampled as it was so far.
+        // The CPU time so far is sampled under the setting so far.
         let older = self.older_clocks();
         let mut clocks = lock(&self.clocks);
         clocks.read_all();
@@ -116,7 +116,7 @@ impl Polling {
         if is_sampled { self.start_sampler(jni) } else { Ok(()) }
     }
 
-    /// The clocks of the threads that have no kernel id, of which only the JVM can be asked.
+    /// Returns the clocks of the threads without a kernel id, which only the JVM can read.
     fn older_clocks(&self) -> Vec<(Slot, u64)> {
         let without_tid = lock(&self.clocks).without_tid();
         let clock = |thread: &LiveThread| self.common.jvmti.thread_cpu_ns(thread);
@@ -131,7 +131,7 @@ impl Polling {
         }
     }
 
-    /// True if it is time to stop.
+    /// Waits until the deadline. Returns true if the thread must stop.
     pub(super) fn wait_until(&self, deadline: Instant) -> bool {
         let mut life = lock(&self.life);
         while *life == Life::Running {
@@ -144,8 +144,8 @@ impl Polling {
         true
     }
 
-    /// Books samples of a thread that was not met running: on its last trace. Without one they are in
-    /// the account alone: as with the original, no frame is no row.
+    /// Books samples of a thread that was not met running on its last trace. If it has none, the
+    /// samples are in the account alone: as with the original, a trace without frames has no row.
     fn book(&self, last: Option<TraceId>, samples: u64) {
         match last {
             // As with the original, no frames means no samples.

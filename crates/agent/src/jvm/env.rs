@@ -1,5 +1,5 @@
-//! JVMTI, as far as the agent needs it. Methods take references that are valid by their types, so
-//! that the calls are sound; they answer with the JVM's error.
+//! JVMTI, as far as the agent needs it. The types of the arguments ensure that references are
+//! valid, so the calls are sound. Failed calls return the JVM's error.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::null_mut;
@@ -27,8 +27,8 @@ unsafe impl Send for Jvmti {}
 // SAFETY: as above.
 unsafe impl Sync for Jvmti {}
 
-/// A method as the JVM numbers it. It stays a valid argument even after its class is unloaded; the
-/// JVM then answers with an error.
+/// The JVM's id of a method. It stays a valid argument even after its class is unloaded; the JVM
+/// then returns an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct MethodRef(pub(super) jmethodID);
 
@@ -42,7 +42,7 @@ impl MethodRef {
     }
 }
 
-// SAFETY: a method id is a number to everyone but the JVM.
+// SAFETY: only the JVM looks into a method id.
 unsafe impl Send for MethodRef {}
 // SAFETY: as above.
 unsafe impl Sync for MethodRef {}
@@ -55,14 +55,14 @@ pub(crate) struct StackFrame {
     pub(crate) bci: i64,
 }
 
-/// Where each line of a method begins, by bytecode index, ascending.
+/// The start of each line of a method, by bytecode index, ascending.
 pub(crate) type LineTable = Vec<(i64, u32)>;
 
 /// A thread's names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ThreadInfo {
     pub(crate) name: String,
-    /// `Thread.threadId`; 0 where it is not known.
+    /// The value of `Thread.threadId`; 0 if it is not known.
     pub(crate) java_id: u64,
     pub(crate) group: Option<String>,
     pub(crate) parent_group: Option<String>,
@@ -75,7 +75,7 @@ const WAITING_STATES: jint =
 type Result<T> = std::result::Result<T, jvmtiError>;
 
 impl Jvmti {
-    /// Asks the JVM for an environment, of JDK 21's version if it has that.
+    /// Asks the JVM for an environment, of JDK 21's version if the JVM has it.
     ///
     /// # Safety
     /// `vm` must be the running JVM.
@@ -108,7 +108,7 @@ impl Jvmti {
         result.ok().is_ok() && given.has(Capability::CanSupportVirtualThreads)
     }
 
-    /// Which of `wanted` the JVM can give now.
+    /// Returns the capabilities of `wanted` that the JVM can grant now.
     pub(crate) fn potential(self, wanted: Capabilities) -> Result<Capabilities> {
         let mut all = Capabilities::default();
         // SAFETY: the environment is valid, `all` lives until the call returns.
@@ -139,7 +139,7 @@ impl Jvmti {
         unsafe { call!(self.0, SetEventNotificationMode, JVMTI_DISABLE, event, all_threads).ok() }
     }
 
-    /// Bytes that pass between sampled allocations on average.
+    /// Sets the average number of bytes between sampled allocations.
     pub(crate) fn set_heap_sampling_interval(self, bytes: u64) -> Result<()> {
         let bytes = jint::try_from(bytes).unwrap_or(jint::MAX);
         // SAFETY: the environment is valid.
@@ -152,7 +152,7 @@ impl Jvmti {
         unsafe { call!(self.0, ForceGarbageCollection) };
     }
 
-    /// Memory of the JVM's that holds `bytes`, for the JVM to free.
+    /// Copies `bytes` into memory of the JVM, which frees it.
     pub(crate) fn copy(self, bytes: &[u8]) -> Option<*mut u8> {
         let mut memory = null_mut();
         // SAFETY: the environment is valid; the memory has room for as many bytes as asked for.
@@ -163,7 +163,7 @@ impl Jvmti {
         Some(memory)
     }
 
-    /// A system property, as the JVM was given it.
+    /// Returns a system property, as the JVM was given it.
     pub(crate) fn system_property(self, name: &CStr) -> Option<String> {
         let mut value = null_mut();
         // SAFETY: the environment is valid, the arguments live until the call returns; the value
@@ -174,13 +174,13 @@ impl Jvmti {
         }
     }
 
-    /// The feature version of the JVM, as 17; 0 if that is not known.
+    /// Returns the feature version of the JVM, as 17; 0 if that is not known.
     pub(crate) fn feature_version(self) -> u32 {
         let version = self.system_property(c"java.vm.specification.version");
         version.and_then(|version| version.parse().ok()).unwrap_or(0)
     }
 
-    /// A thread's name and groups.
+    /// Returns a thread's name and groups.
     pub(crate) fn thread_info(
         self,
         jni: Jni<'_>,
@@ -203,7 +203,7 @@ impl Jvmti {
         }
     }
 
-    /// What `Thread.threadId` answers, from the field that has it on JDK 17 to 25.
+    /// Returns the value of `Thread.threadId`, from the field that holds it on JDK 17 to 25.
     pub(crate) fn java_id(self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) -> u64 {
         static FIELD: OnceLock<Option<LongField>> = OnceLock::new();
         let field = FIELD.get_or_init(|| {
@@ -214,7 +214,7 @@ impl Jvmti {
         field.map_or(0, |field| unsafe { jni.get_long(thread, field) }.unsigned_abs())
     }
 
-    /// A thread group's name and parent.
+    /// Returns a thread group's name and parent.
     fn group<'a>(
         self,
         jni: Jni<'a>,
@@ -230,7 +230,7 @@ impl Jvmti {
         }
     }
 
-    /// The top thread group, `system`.
+    /// Returns the top thread group, `system`.
     pub(crate) fn top_thread_group<'a>(self, jni: Jni<'a>) -> Option<Local<'a>> {
         let (mut count, mut groups) = (0, null_mut());
         // SAFETY: the environment is valid; the array and its references are ours to free.
@@ -240,7 +240,7 @@ impl Jvmti {
         }
     }
 
-    /// All live platform threads, but for agents' own.
+    /// Returns all live platform threads, but for agents' own.
     pub(crate) fn all_threads<'a>(self, jni: Jni<'a>) -> Result<Vec<Local<'a>>> {
         let (mut count, mut threads) = (0, null_mut());
         // SAFETY: the environment is valid; the array and its references are ours to free.
@@ -250,7 +250,7 @@ impl Jvmti {
         }
     }
 
-    /// All loaded classes, array classes among them.
+    /// Returns all loaded classes, array classes among them.
     pub(crate) fn loaded_classes<'a>(self, jni: Jni<'a>) -> Result<Vec<Local<'a>>> {
         let (mut count, mut classes) = (0, null_mut());
         // SAFETY: the environment is valid; the array and its references are ours to free.
@@ -260,7 +260,7 @@ impl Jvmti {
         }
     }
 
-    /// The methods that a class declares.
+    /// Returns the methods that a class declares.
     pub(crate) fn class_methods(self, class: &(impl Reference + ?Sized)) -> Result<Vec<MethodRef>> {
         let (mut count, mut methods) = (0, null_mut());
         // SAFETY: the environment and reference are valid; the array is ours to free.
@@ -289,7 +289,7 @@ impl Jvmti {
         }
     }
 
-    /// The CPU time of a thread, in user and system mode.
+    /// Returns the CPU time of a thread, in user and system mode.
     pub(crate) fn thread_cpu_ns(self, thread: &(impl Reference + ?Sized)) -> Option<u64> {
         let mut cpu_ns = 0;
         // SAFETY: the environment and reference are valid, `cpu_ns` lives until the call returns.
@@ -330,7 +330,7 @@ impl Jvmti {
         Ok(())
     }
 
-    /// The signature of a class (`Ljava/lang/String;`).
+    /// Returns the signature of a class (`Ljava/lang/String;`).
     pub(crate) fn class_signature(self, class: &(impl Reference + ?Sized)) -> Result<String> {
         let mut signature = null_mut();
         // SAFETY: the environment and reference are valid; the string is ours to free.
@@ -340,7 +340,7 @@ impl Jvmti {
         }
     }
 
-    /// The name and signature of a method.
+    /// Returns the name and signature of a method.
     pub(crate) fn method_name(self, method: MethodRef) -> Result<(String, String)> {
         let (mut name, mut signature) = (null_mut(), null_mut());
         // SAFETY: the environment is valid, the method id came from the JVM; the strings are ours
@@ -352,7 +352,7 @@ impl Jvmti {
         }
     }
 
-    /// The class that declares a method.
+    /// Returns the class that declares a method.
     pub(crate) fn declaring_class<'a>(self, jni: Jni<'a>, method: MethodRef) -> Result<Local<'a>> {
         let mut class: jclass = null_mut();
         // SAFETY: the environment is valid, the method id came from the JVM; the reference is ours.
@@ -362,7 +362,7 @@ impl Jvmti {
         }
     }
 
-    /// The source file of a class, if it names one.
+    /// Returns the source file of a class, if it names one.
     pub(crate) fn source_file(self, class: &(impl Reference + ?Sized)) -> Option<String> {
         let mut name = null_mut();
         // SAFETY: the environment and reference are valid; the string is ours to free.
@@ -372,7 +372,7 @@ impl Jvmti {
         }
     }
 
-    /// The lines of a method, if it has them.
+    /// Returns the lines of a method, if it has them.
     pub(crate) fn line_table(self, method: MethodRef) -> Option<LineTable> {
         let (mut count, mut table): (_, *mut jvmtiLineNumberEntry) = (0, null_mut());
         // SAFETY: the environment is valid, the method id came from the JVM; the table has `count`
@@ -389,7 +389,7 @@ impl Jvmti {
         }
     }
 
-    /// An object's tag; 0 for none.
+    /// Returns an object's tag; 0 for none.
     pub(crate) fn tag(self, object: &(impl Reference + ?Sized)) -> i64 {
         let mut tag = 0;
         // SAFETY: the environment and reference are valid, `tag` lives until the call returns.
@@ -427,7 +427,7 @@ impl Jvmti {
         }
     }
 
-    /// The virtual thread that `carrier` runs now, if it runs one.
+    /// Returns the virtual thread that `carrier` runs now, if it runs one.
     pub(crate) fn virtual_thread<'a>(
         self,
         jni: Jni<'a>,

@@ -25,7 +25,7 @@ struct Type {
     size: u64,
 }
 
-/// The value of a flag that is a `bool`; `None` if there is no such flag, or no table of them.
+/// Returns the value of a `bool` flag; `None` if the flag or the table of flags does not exist.
 pub(crate) fn bool_flag(name: &CStr) -> Option<bool> {
     // SAFETY: the JVM exports these symbols, each a pointer to a table that ends with an entry
     // without a name; the tables say where the flags are, and of what size.
@@ -67,7 +67,7 @@ pub(crate) fn bool_flag(name: &CStr) -> Option<bool> {
     }
 }
 
-/// A table that the JVM exports.
+/// Returns a table that the JVM exports.
 ///
 /// # Safety
 /// The symbol must be a pointer to such a table.

@@ -1,4 +1,4 @@
-//! What the JVM reports of its heap and of the sizes of objects.
+//! The JVM's reports on its heap and on the sizes of objects.
 
 use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
@@ -26,7 +26,7 @@ pub(crate) struct NewObject<'a> {
 }
 
 impl<'a> NewObject<'a> {
-    /// From an event's arguments; `None` if one is null.
+    /// Makes it from an event's arguments; `None` if one is null.
     ///
     /// # Safety
     /// Those that are not null must be valid references for the lifetime chosen.
@@ -47,7 +47,7 @@ impl Jvmti {
     /// Calls back for each object of the heap.
     ///
     /// # Safety
-    /// The callbacks must do with what they are passed, and call nothing of the JVM.
+    /// The callbacks must accept the arguments that they are passed, and must not call the JVM.
     pub(crate) unsafe fn iterate_through_heap(
         self,
         callbacks: &jvmtiHeapCallbacks,
@@ -58,13 +58,13 @@ impl Jvmti {
         unsafe { call!(self.raw(), IterateThroughHeap, 0, null_mut(), callbacks, argument).ok() }
     }
 
-    /// All objects of some classes that the program can reach. The classes must have tags.
+    /// Returns all objects of some classes that the program can reach. The classes must have tags.
     pub(crate) fn reachable_of<'a>(
         self,
         jni: Jni<'a>,
         classes: &[&dyn Reference],
     ) -> Result<Vec<Local<'a>>, jvmtiError> {
-        /// No class and no thread has this tag.
+        /// A tag that no class and no thread has.
         const FOUND: jlong = -1;
         unsafe extern "system" fn reference(
             _: jvmtiHeapReferenceKind,
@@ -77,7 +77,7 @@ impl Jvmti {
             _: jint,
             class_tags: *mut c_void,
         ) -> jint {
-            // SAFETY: they are what is passed below; the tag is that of the object.
+            // SAFETY: these are the arguments passed below; the tag is that of the object.
             unsafe {
                 if *tag == 0 && (*class_tags.cast::<Vec<jlong>>()).contains(&class_tag) {
                     *tag = FOUND;
@@ -90,9 +90,9 @@ impl Jvmti {
             jvmtiHeapCallbacks { heap_reference_callback: Some(reference), ..Default::default() };
         let (env, argument) = (self.raw(), std::ptr::from_mut(&mut class_tags).cast());
         let (mut count, mut objects): (_, *mut jobject) = (0, null_mut());
-        // SAFETY: the environment is valid; no filter, no class and no object means all that can be
-        // reached; the callback calls nothing of the JVM; the array has `count` references, which
-        // are ours to delete, and is ours to free.
+        // SAFETY: the environment is valid; no filter, no class and no object means all objects
+        // that can be reached; the callback does not call the JVM; the array has `count`
+        // references, which are ours to delete, and is ours to free.
         unsafe {
             call!(env, FollowReferences, 0, null_mut(), null_mut(), &callbacks, argument).ok()?;
             let (tags, no_tags) = (&FOUND, null_mut());
@@ -103,8 +103,8 @@ impl Jvmti {
         }
     }
 
-    /// What sizes of objects and arrays follow from, as those of some arrays show, which are made
-    /// when it is asked first.
+    /// Returns the data that the sizes of objects and arrays follow from. It is measured on some
+    /// arrays, which are made at the first call.
     pub(crate) fn object_layout(self, jni: Jni<'_>) -> Option<layout::Jvm> {
         static LAYOUT: OnceLock<Option<layout::Jvm>> = OnceLock::new();
         *LAYOUT.get_or_init(|| self.measured_layout(jni))
@@ -119,8 +119,8 @@ impl Jvmti {
         )
     }
 
-    /// The number and size of all objects in the heap, reachable or not yet collected, but for
-    /// those of the classes with these tags.
+    /// Returns the number and size of all objects in the heap, reachable or not yet collected, but
+    /// for those of the classes with these tags.
     pub(crate) fn heap_totals(self, without: &[i64]) -> Result<(u64, u64), jvmtiError> {
         struct Totals<'a> {
             count: u64,
@@ -134,7 +134,7 @@ impl Jvmti {
             _: jint,
             totals: *mut c_void,
         ) -> jint {
-            // SAFETY: it is what is passed below, by the thread that has it borrowed.
+            // SAFETY: this is the argument passed below, by the thread that has it borrowed.
             let totals = unsafe { &mut *totals.cast::<Totals<'_>>() };
             if !totals.without.contains(&class_tag) {
                 totals.count += 1;
@@ -145,18 +145,18 @@ impl Jvmti {
         let mut totals = Totals { count: 0, bytes: 0, without };
         let callbacks =
             jvmtiHeapCallbacks { heap_iteration_callback: Some(object), ..Default::default() };
-        // SAFETY: the callback is passed the totals, and calls nothing of the JVM.
+        // SAFETY: the callback is passed the totals, and does not call the JVM.
         unsafe { self.iterate_through_heap(&callbacks, std::ptr::from_mut(&mut totals).cast())? };
         Ok((totals.count, totals.bytes))
     }
 
-    /// The number and size of the objects of a class that the program can reach. The class must
-    /// have a tag, its objects none.
+    /// Returns the number and size of the objects of a class that the program can reach. The class
+    /// must have a tag, its objects none.
     pub(crate) fn reachable_totals(
         self,
         class: &(impl Reference + ?Sized),
     ) -> Result<(u64, u64), jvmtiError> {
-        /// No class and no thread has this tag.
+        /// A tag that no class and no thread has.
         const FOUND: jlong = -1;
         unsafe extern "system" fn reference(
             _: jvmtiHeapReferenceKind,
@@ -197,7 +197,7 @@ impl Jvmti {
             jvmtiHeapCallbacks { heap_iteration_callback: Some(forget), ..Default::default() };
         let argument = std::ptr::from_mut(&mut totals).cast();
         // SAFETY: the environment and class are valid; no filter and no object means all objects of
-        // the class that can be reached; the callbacks call nothing of the JVM, and the totals live
+        // the class that can be reached; the callbacks do not call the JVM, and the totals live
         // longer.
         unsafe {
             let walked = call!(env, FollowReferences, 0, class, null_mut(), &found, argument).ok();
@@ -208,7 +208,7 @@ impl Jvmti {
         Ok(totals)
     }
 
-    /// The size of an object or array, with perk's field if it has that.
+    /// Returns the size of an object or array, including perk's field if it has one.
     pub(crate) fn object_bytes(self, object: &(impl Reference + ?Sized)) -> Option<u64> {
         let mut bytes = 0;
         // SAFETY: the environment and reference are valid, `bytes` lives until the call returns.
@@ -226,7 +226,7 @@ impl Jvmti {
         }
     }
 
-    /// Name and descriptor of the fields that a class declares and its objects have.
+    /// Returns the names and descriptors of the fields that a class declares for its objects.
     pub(crate) fn instance_fields(
         self,
         class: &(impl Reference + ?Sized),
@@ -235,8 +235,8 @@ impl Jvmti {
         Ok(fields.into_iter().map(|(_, name, descriptor)| (name, descriptor)).collect())
     }
 
-    /// An `int` that a class declares and its objects have. A class that was not linked yet does not
-    /// tell.
+    /// Returns an `int` field that a class declares for its objects; an error if the class is not
+    /// linked yet.
     pub(crate) fn declared_int_field(
         self,
         class: &(impl Reference + ?Sized),
@@ -248,7 +248,7 @@ impl Jvmti {
         Ok(field.map(|(field, ..)| IntField(field)))
     }
 
-    /// The fields that a class declares and its objects have, with name and descriptor.
+    /// Returns the fields that a class declares for its objects, with names and descriptors.
     fn declared_fields(
         self,
         class: &(impl Reference + ?Sized),
@@ -276,7 +276,7 @@ impl Jvmti {
         }
     }
 
-    /// The calling thread, be it a virtual one.
+    /// Returns the calling thread, which may be virtual.
     pub(crate) fn current_thread<'a>(self, jni: Jni<'a>) -> Option<Local<'a>> {
         let mut thread: jthread = null_mut();
         // SAFETY: the environment is valid; the new reference is ours.
@@ -286,7 +286,7 @@ impl Jvmti {
         }
     }
 
-    /// The method that the calling thread runs.
+    /// Returns the method that the calling thread runs.
     pub(crate) fn current_method(self) -> Option<MethodRef> {
         let (mut method, mut location): (jmethodID, _) = (null_mut(), 0);
         // SAFETY: the environment is valid; null means the calling thread.
@@ -298,14 +298,14 @@ impl Jvmti {
 }
 
 impl<'a> Jni<'a> {
-    /// The superclass of a class; `None` for `java.lang.Object` and interfaces.
+    /// Returns the superclass of a class; `None` for `java.lang.Object` and interfaces.
     pub(crate) fn superclass(self, class: &(impl Reference + ?Sized)) -> Option<Local<'a>> {
         let env = self.raw();
         // SAFETY: the environment is this thread's, the reference valid; the new one is ours.
         unsafe { Local::from_raw(self, ((**env).v1_2.GetSuperclass)(env, class.raw())) }
     }
 
-    /// The method that a class has under a name; the class must have been initialised.
+    /// Returns the method of a class with a name; the class must have been initialised.
     pub(crate) fn method(
         self,
         class: &(impl Reference + ?Sized),
@@ -321,21 +321,21 @@ impl<'a> Jni<'a> {
         (!method.is_null()).then_some(MethodRef(method))
     }
 
-    /// The class of an object.
+    /// Returns the class of an object.
     pub(crate) fn class_of(self, object: &(impl Reference + ?Sized)) -> Option<Local<'a>> {
         let env = self.raw();
         // SAFETY: the environment is this thread's, the reference valid; the new one is ours.
         unsafe { Local::from_raw(self, ((**env).v1_1.GetObjectClass)(env, object.raw())) }
     }
 
-    /// A new `byte[]`.
+    /// Returns a new `byte[]`.
     fn new_byte_array(self, length: i32) -> Option<Local<'a>> {
         let env = self.raw();
         // SAFETY: the environment is this thread's; the new reference is ours.
         unsafe { self.checked(((**env).v1_2.NewByteArray)(env, length)) }
     }
 
-    /// A new `Object[]`.
+    /// Returns a new `Object[]`.
     fn new_object_array(self, length: i32) -> Option<Local<'a>> {
         let env = self.raw();
         let class = self.find_class(c"java/lang/Object")?;
@@ -346,7 +346,7 @@ impl<'a> Jni<'a> {
         }
     }
 
-    /// The `byte[]` field of a class's objects.
+    /// Returns the `byte[]` field of a class's objects.
     pub(crate) fn bytes_field(
         self,
         class: &(impl Reference + ?Sized),
@@ -360,7 +360,7 @@ impl<'a> Jni<'a> {
         (!field.is_null()).then_some(BytesField(field))
     }
 
-    /// The value of a field; `None` for null.
+    /// Returns the value of a field; `None` for null.
     ///
     /// # Safety
     /// The field must be one of the object's class.
@@ -375,7 +375,7 @@ impl<'a> Jni<'a> {
         unsafe { Local::from_raw(self, ((**env).v1_1.GetObjectField)(env, object.raw(), field.0)) }
     }
 
-    /// An `int` field of a class's objects.
+    /// Returns an `int` field of a class's objects.
     pub(crate) fn int_field(
         self,
         class: &(impl Reference + ?Sized),
@@ -389,7 +389,7 @@ impl<'a> Jni<'a> {
         (!field.is_null()).then_some(IntField(field))
     }
 
-    /// The value of a field.
+    /// Returns the value of a field.
     ///
     /// # Safety
     /// The field must be one of the object's class.

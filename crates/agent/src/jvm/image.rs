@@ -1,5 +1,5 @@
-//! Class files of the JDK itself, read through the JDK's own `libjimage`, whose few functions have
-//! been the same since JDK 9.
+//! The class files of the JDK itself, read through the JDK's own `libjimage`, whose few functions
+//! have been the same since JDK 9.
 
 use std::ffi::{CString, OsStr, c_char, c_int, c_longlong, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -33,16 +33,16 @@ pub(crate) struct Image {
     get_resource: GetResource,
 }
 
-// SAFETY: the image is mapped once and only read; the library has no state of a thread's own.
+// SAFETY: the image is mapped once and only read; the library keeps no thread-local state.
 unsafe impl Send for Image {}
 // SAFETY: as above.
 unsafe impl Sync for Image {}
 
-/// No class file is larger than this by far.
+/// A limit that no class file comes near.
 const MAX_CLASS_BYTES: c_longlong = 64 << 20;
 
 impl Image {
-    /// The image of the JDK that runs; `None` if it has none that can be read.
+    /// Returns the image of the JDK that runs; `None` if it has none that can be read.
     pub(crate) fn of(jvmti: Jvmti) -> Option<&'static Self> {
         static IMAGE: OnceLock<Option<Image>> = OnceLock::new();
         let open = || Self::open(Path::new(&jvmti.system_property(c"java.home")?));
@@ -81,7 +81,8 @@ impl Image {
         }
     }
 
-    /// The fields that a class of the JDK declares for its instances, and how they are laid out.
+    /// Returns the fields that a class of the JDK declares for its instances, and how they are laid
+    /// out.
     pub(crate) fn fields(&self, class: &[u8], jvm: &Jvm) -> Option<Fields> {
         let bytes = self.class(class)?;
         Fields::of_class(&ClassFile::parse(&bytes).ok()?, jvm, true).ok()
@@ -92,7 +93,7 @@ impl Image {
         self.place(name).is_some()
     }
 
-    /// The bytes of a class of the JDK, by its internal name.
+    /// Returns the bytes of a class of the JDK, by its internal name.
     pub(crate) fn class(&self, name: &[u8]) -> Option<Vec<u8>> {
         let (place, bytes_count) = self.place(name)?;
         let mut bytes = vec![0; usize::try_from(bytes_count).ok()?];
@@ -104,7 +105,7 @@ impl Image {
         Some(bytes)
     }
 
-    /// Where a class is in the image, and how many bytes it has.
+    /// Returns the location and the size in bytes of a class in the image.
     fn place(&self, name: &[u8]) -> Option<(c_longlong, c_longlong)> {
         let slash = name.iter().rposition(|&byte| byte == b'/')?;
         let package = CString::new(&name[..slash]).ok()?;

@@ -28,7 +28,7 @@ impl<'a> Jni<'a> {
         self.0
     }
 
-    /// A global reference to the same object.
+    /// Returns a global reference to the same object.
     pub(crate) fn global(self, object: &(impl Reference + ?Sized)) -> Option<Global> {
         // SAFETY: the environment is this thread's, the reference valid; the result is ours.
         unsafe { Global::from_raw(((**self.0).v1_2.NewGlobalRef)(self.0, object.raw())) }
@@ -40,7 +40,7 @@ impl<'a> Jni<'a> {
         unsafe { ((**self.0).v1_2.DeleteGlobalRef)(self.0, object.raw()) }
     }
 
-    /// A weak reference to the same object.
+    /// Returns a weak reference to the same object.
     pub(crate) fn weak(self, object: &(impl Reference + ?Sized)) -> Option<Weak> {
         // SAFETY: the environment is this thread's, the reference valid; the result is ours.
         let weak =
@@ -70,7 +70,7 @@ impl<'a> Jni<'a> {
         unsafe { ((**self.0).v1_2.DeleteWeakGlobalRef)(self.0, weak.raw()) }
     }
 
-    /// The JVM, from which other threads get their environments.
+    /// Returns the JVM, which gives other threads their environments.
     pub(crate) fn vm(self) -> Option<Vm> {
         let mut vm = std::ptr::null_mut();
         // SAFETY: the environment is this thread's, `vm` lives until the call returns.
@@ -78,7 +78,7 @@ impl<'a> Jni<'a> {
         (result == JNI_OK && !vm.is_null()).then_some(Vm(vm))
     }
 
-    /// Another JVMTI environment.
+    /// Returns another JVMTI environment.
     pub(crate) fn new_jvmti(self) -> Option<Jvmti> {
         let Vm(vm) = self.vm()?;
         // SAFETY: it is the running JVM.
@@ -96,9 +96,9 @@ impl<'a> Jni<'a> {
     }
 
     /// Makes room for local references that the JVM has handed out. Without it, `-Xcheck:jni`
-    /// complains about many on the program's stdout.
+    /// complains about too many on the program's stdout.
     pub(super) fn expect_locals(self, count: usize) {
-        // More is refused.
+        // The JVM refuses more.
         const MOST: usize = 1 << 16;
         // SAFETY: the environment is this thread's.
         unsafe { ((**self.0).v1_2.EnsureLocalCapacity)(self.0, count.min(MOST) as jint) };
@@ -122,7 +122,8 @@ impl<'a> Jni<'a> {
         unsafe { ((**self.0).v1_2.IsSameObject)(self.0, a.raw(), b.raw()) }
     }
 
-    /// A new `java.lang.Thread` named `name` in `group`, not started; `None` if Java code threw.
+    /// Returns a new `java.lang.Thread` named `name` in `group`, not started; `None` if Java code
+    /// threw.
     pub(crate) fn new_thread(
         self,
         group: &(impl Reference + ?Sized),
@@ -152,7 +153,8 @@ impl<'a> Jni<'a> {
         }
     }
 
-    /// Has the JVM start `thread`, a new one, when the program ends; `None` if Java code threw.
+    /// Registers `thread`, a new one, to be started by the JVM when the program ends; `None` if
+    /// Java code threw.
     pub(crate) fn add_shutdown_hook(self, thread: &(impl Reference + ?Sized)) -> Option<()> {
         let env = self.0;
         let class = self.find_class(c"java/lang/Runtime")?;
@@ -178,7 +180,7 @@ impl<'a> Jni<'a> {
         }
     }
 
-    /// Ends the JVM at once, with exit code 0; returns where Java code threw.
+    /// Ends the JVM at once, with exit code 0; returns if Java code threw.
     pub(crate) fn halt(self) {
         let env = self.0;
         let Some(class) = self.find_class(c"java/lang/Runtime") else { return };
@@ -235,13 +237,13 @@ impl<'a> Jni<'a> {
         (result == 0).then_some(())
     }
 
-    /// A class of the boot loader, by its internal name.
+    /// Returns a class of the boot loader, by its internal name.
     pub(crate) fn find_class(self, name: &CStr) -> Option<Local<'a>> {
         // SAFETY: the environment is this thread's; the name ends in NUL.
         unsafe { self.checked(((**self.0).v1_1.FindClass)(self.0, name.as_ptr())) }
     }
 
-    /// A `long` field of a class's objects.
+    /// Returns a `long` field of a class's objects.
     pub(crate) fn long_field(
         self,
         class: &(impl Reference + ?Sized),
@@ -255,7 +257,7 @@ impl<'a> Jni<'a> {
         (!field.is_null()).then_some(LongField(field))
     }
 
-    /// The value of a field.
+    /// Returns the value of a field.
     ///
     /// # Safety
     /// The field must be one of the object's class.
@@ -282,7 +284,7 @@ impl<'a> Jni<'a> {
         unsafe { ((**self.0).v1_1.SetLongField)(self.0, object.raw(), field.0, value) }
     }
 
-    /// Calls a static method that answers a `long`; `None` if there is none or it threw.
+    /// Calls a static method that returns a `long`; `None` if the method does not exist or threw.
     ///
     /// # Safety
     /// The arguments must be as the signature says.
@@ -324,7 +326,7 @@ impl<'a> Jni<'a> {
         unsafe { Local::from_raw(self, object) }
     }
 
-    /// A new string of modified UTF-8.
+    /// Returns a new string of modified UTF-8.
     pub(super) fn new_string(self, text: &CStr) -> Option<Local<'a>> {
         // SAFETY: the environment is this thread's; the text ends in NUL.
         unsafe { self.checked(((**self.0).v1_2.NewStringUTF)(self.0, text.as_ptr())) }
@@ -370,8 +372,8 @@ impl<'a> Jni<'a> {
         unsafe { ((**self.0).v1_2.ExceptionCheck)(self.0) }
     }
 
-    /// Runs `body`, which uses JNI, without the exception that the thread may have, and throws that
-    /// again.
+    /// Runs `body`, which uses JNI, without the thread's pending exception, if any, and then throws
+    /// that exception again.
     pub(crate) fn without_exception(self, body: impl FnOnce()) {
         if !self.is_throwing() {
             return body();
@@ -396,7 +398,7 @@ impl<'a> Jni<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LongField(jfieldID);
 
-// SAFETY: a field id is a number to everyone but the JVM.
+// SAFETY: only the JVM looks into a field id.
 unsafe impl Send for LongField {}
 // SAFETY: as above.
 unsafe impl Sync for LongField {}
@@ -411,7 +413,8 @@ unsafe impl Send for Vm {}
 unsafe impl Sync for Vm {}
 
 impl Vm {
-    /// The environment of the calling thread; `None` if it is none of the JVM's, or the JVM is gone.
+    /// Returns the environment of the calling thread; `None` if the thread is not one of the JVM's,
+    /// or the JVM is gone.
     pub(crate) fn jni(&self) -> Option<Jni<'_>> {
         let mut env = std::ptr::null_mut();
         // SAFETY: the JVM's interface outlives the JVM, `env` lives until the call returns.

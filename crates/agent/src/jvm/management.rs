@@ -12,8 +12,9 @@ type DumpHeap = unsafe extern "system" fn(*mut JNIEnv, jstring, jboolean) -> jin
 /// `JVM_GetManagement`
 type GetManagement = unsafe extern "system" fn(jint) -> *const *const c_void;
 
-/// The versions of the interface since JDK 14, and where in its table each has `DumpHeap0`. The
-/// library that is part of a JDK asks for one of them by name, so a JVM that has it has its table.
+/// The versions of the interface since JDK 14, and the index of `DumpHeap0` in the table of each.
+/// The library that is part of a JDK requests one of them by its version, so a JVM that has it has
+/// its table.
 const VERSIONS: [(jint, usize); 2] = [
     // JDK 21
     (0x2004_0000, 30),
@@ -26,8 +27,8 @@ const VERSIONS: [(jint, usize); 2] = [
 pub(crate) struct HeapDumper(DumpHeap);
 
 impl HeapDumper {
-    /// The one of this JVM, if it has one that is known. It is not asked before the JVM is up: JDK
-    /// 17 crashes then.
+    /// Finds the dumper of this JVM, if its interface is known. It is not requested before the JVM
+    /// is up: JDK 17 crashes then.
     pub(crate) fn find(_: Jni<'_>) -> Option<Self> {
         // SAFETY: HotSpot exports the function with this signature; an interface it does not have
         // is null; the entry is the function that `jmm.h` has there.
@@ -53,7 +54,7 @@ impl HeapDumper {
     /// stands still meanwhile.
     ///
     /// # Errors
-    /// What the JVM said, for one line.
+    /// The JVM's message, in one line.
     pub(crate) fn dump(self, jni: Jni<'_>, file: &Path) -> Result<(), String> {
         let no_name = || "the name of the temporary file cannot be passed to the JVM".to_owned();
         let name = file.to_str().and_then(|name| CString::new(name).ok()).ok_or_else(no_name)?;

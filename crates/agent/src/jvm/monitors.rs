@@ -1,4 +1,4 @@
-//! What the JVM says of threads and monitors at a moment.
+//! The JVM's reports on threads and monitors at a moment.
 
 use std::ffi::CStr;
 use std::ptr::null_mut;
@@ -11,20 +11,20 @@ use perk_jvmti_sys::{
 
 use super::{Jni, Jvmti, Local, MethodRef, Reference, StackFrame};
 
-/// What is called when a virtual thread begins to run on a carrier, or is about to leave it.
+/// The callback for a virtual thread that begins to run on a carrier, or is about to leave it.
 pub(crate) type MountFunction = unsafe extern "C" fn(JvmtiEnv, *mut JNIEnv, jthread);
 
-/// What a thread does, and where.
+/// A thread's state and stack.
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadMoment {
-    /// The bits of `JVMTI_THREAD_STATE_`; 0 where the JVM does not say.
+    /// The bits of `JVMTI_THREAD_STATE_`; 0 if the JVM does not say.
     pub(crate) state: i32,
     /// The frames, the innermost first.
     pub(crate) stack: Vec<StackFrame>,
 }
 
 impl Jvmti {
-    /// The state and at most `depth` frames of each thread, all of one moment.
+    /// Returns the state and at most `depth` frames of each thread, all of one moment.
     pub(crate) fn moments(
         self,
         threads: &[&dyn Reference],
@@ -51,7 +51,7 @@ impl Jvmti {
         }
     }
 
-    /// The monitors that a thread has entered.
+    /// Returns the monitors that a thread has entered.
     pub(crate) fn owned_monitors<'a>(
         self,
         jni: Jni<'a>,
@@ -65,7 +65,7 @@ impl Jvmti {
         }
     }
 
-    /// The monitor that a thread waits to enter, or to be notified by.
+    /// Returns the monitor that a thread waits to enter, or to be notified by.
     pub(crate) fn contended_monitor<'a>(
         self,
         jni: Jni<'a>,
@@ -80,10 +80,10 @@ impl Jvmti {
         }
     }
 
-    /// The platform thread that has a monitor, and how often it has entered it.
+    /// Returns the platform thread that has a monitor, and how often it has entered it.
     ///
-    /// The JVM also lists those that wait. JDK 21 makes references of that which are none, where
-    /// some of them are virtual, so nobody looks at the list: what it holds is freed with the local
+    /// The JVM also lists the waiting threads. If some of these are virtual, JDK 21 returns invalid
+    /// references in that list, so the list is not used. Its references are freed with the local
     /// frame.
     pub(crate) fn monitor_owner<'a>(
         self,
@@ -103,11 +103,11 @@ impl Jvmti {
         }
     }
 
-    /// Has HotSpot report when a virtual thread has begun to run on a carrier, and when it is about
-    /// to leave it (JDK 21 and later); `None` where it does not.
+    /// Makes HotSpot report when a virtual thread has begun to run on a carrier, and when it is
+    /// about to leave it (JDK 21 and later); `None` if it does not.
     ///
     /// # Safety
-    /// The functions must be good for any thread and as long as the process lives.
+    /// The functions must be callable on any thread for as long as the process lives.
     pub(crate) unsafe fn set_mount_events(
         self,
         mount: MountFunction,
@@ -151,7 +151,7 @@ impl Jvmti {
         Some(())
     }
 
-    /// What `System.identityHashCode` says of an object.
+    /// Returns the value of `System.identityHashCode` for an object.
     pub(crate) fn identity(self, object: &(impl Reference + ?Sized)) -> Option<u32> {
         let mut hash = 0;
         // SAFETY: the environment and reference are valid, `hash` lives until the call returns.
@@ -161,14 +161,14 @@ impl Jvmti {
 }
 
 impl<'a> Jni<'a> {
-    /// A local reference to the same object.
+    /// Returns a local reference to the same object.
     pub(crate) fn local(self, object: &(impl Reference + ?Sized)) -> Option<Local<'a>> {
         let env = self.raw();
         // SAFETY: the environment is this thread's, the reference valid; the new one is ours.
         unsafe { Local::from_raw(self, ((**env).v1_2.NewLocalRef)(env, object.raw())) }
     }
 
-    /// A field of a class's objects that holds references.
+    /// Returns a field of a class's objects that holds references.
     pub(crate) fn object_field(
         self,
         class: &(impl Reference + ?Sized),
@@ -184,7 +184,7 @@ impl<'a> Jni<'a> {
         (!field.is_null()).then_some(ObjectField(field))
     }
 
-    /// The value of a field; `None` for null.
+    /// Returns the value of a field; `None` for null.
     ///
     /// # Safety
     /// The field must be one of the object's class.
@@ -199,7 +199,7 @@ impl<'a> Jni<'a> {
         unsafe { Local::from_raw(self, ((**env).v1_1.GetObjectField)(env, object.raw(), field.0)) }
     }
 
-    /// Whether an object is of a class or one below it.
+    /// Whether an object is of a class or one of its subclasses.
     pub(crate) fn is_instance(
         self,
         object: &(impl Reference + ?Sized),
@@ -215,7 +215,7 @@ impl<'a> Jni<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ObjectField(jfieldID);
 
-// SAFETY: a field id is a number to everyone but the JVM.
+// SAFETY: only the JVM looks into a field id.
 unsafe impl Send for ObjectField {}
 // SAFETY: as above.
 unsafe impl Sync for ObjectField {}

@@ -1,4 +1,4 @@
-//! What native methods that deal with classes and their fields need of JNI.
+//! The JNI functions for native methods that deal with classes and their fields.
 
 use std::ptr::null_mut;
 
@@ -6,11 +6,11 @@ use perk_jvmti_sys::jni_sys::jint;
 
 use super::{Borrowed, Jni, Local, Reference};
 
-/// Names with more characters are not looked at: perk's are shorter.
+/// The length limit of names that are looked at, in characters: perk's names are shorter.
 const LONGEST_NAME: usize = 40;
 
 impl<'a> Jni<'a> {
-    /// A part of an array of bytes; `None` if it does not have that.
+    /// Returns a part of an array of bytes; `None` if it does not have that.
     ///
     /// # Safety
     /// The array must be one of bytes.
@@ -33,7 +33,7 @@ impl<'a> Jni<'a> {
         is_whole.then_some(bytes)
     }
 
-    /// A new array of these bytes.
+    /// Returns a new array of these bytes.
     pub(crate) fn array_of_bytes(self, bytes: &[u8]) -> Option<Local<'a>> {
         let (env, length) = (self.raw(), jint::try_from(bytes.len()).ok()?);
         // SAFETY: the environment is this thread's; the new reference is ours, and the array is as
@@ -46,8 +46,8 @@ impl<'a> Jni<'a> {
         }
     }
 
-    /// An array of `java.lang.reflect.Field` without those whose names are left out; `None` if that
-    /// is none of them.
+    /// Returns an array of `java.lang.reflect.Field` without the fields of the names that are left
+    /// out; `None` if the array has none of these.
     ///
     /// # Safety
     /// The array must be one of fields, and the thread must have no exception.
@@ -95,7 +95,7 @@ impl<'a> Jni<'a> {
         }
     }
 
-    /// A string of no more than [`LONGEST_NAME`] characters.
+    /// Returns a string of no more than [`LONGEST_NAME`] characters.
     ///
     /// # Safety
     /// The object must be a string.

@@ -9,7 +9,7 @@ use super::Jni;
 
 /// A reference that is valid as long as it is borrowed.
 pub(crate) trait Reference {
-    /// The raw reference; never null.
+    /// Returns the raw reference; never null.
     fn raw(&self) -> jobject;
 }
 
@@ -52,12 +52,12 @@ impl<'a> Local<'a> {
 }
 
 impl Local<'_> {
-    /// The same reference, as long as this one lives.
+    /// Returns the same reference, as long as this one lives.
     pub(crate) fn borrowed(&self) -> Borrowed<'_> {
         Borrowed(self.object, PhantomData)
     }
 
-    /// The raw reference, which is the caller's to delete.
+    /// Returns the raw reference, which is the caller's to delete.
     pub(crate) fn into_raw(self) -> jobject {
         ManuallyDrop::new(self).object
     }
@@ -77,8 +77,8 @@ impl Drop for Local<'_> {
     }
 }
 
-/// A global reference. It is deleted by [`Jni::delete`]; dropping it leaks it, as no thread is at
-/// hand then.
+/// A global reference. It is deleted by [`Jni::delete`]; dropping it leaks it, as no thread is
+/// available at that point.
 #[derive(Debug)]
 pub(crate) struct Global(jobject);
 
@@ -103,7 +103,7 @@ impl Reference for Global {
     }
 }
 
-/// A weak global reference: its object is collected as if it was not there. It is deleted by
+/// A weak global reference: it does not keep its object alive. It is deleted by
 /// [`Jni::delete_weak`]; dropping it leaks it.
 #[derive(Debug)]
 pub(crate) struct Weak(jobject);
@@ -122,7 +122,7 @@ impl Weak {
         (!object.is_null()).then_some(Self(object))
     }
 
-    /// The same reference once more.
+    /// Returns a second handle of the same reference.
     ///
     /// # Safety
     /// Neither may be used after one was deleted.
@@ -130,12 +130,12 @@ impl Weak {
         Self(self.0)
     }
 
-    /// The address of its object; 0 if that is gone.
+    /// Returns the address of the object; 0 if the object is gone.
     ///
     /// # Safety
-    /// The reference must not have been deleted. The answer is not an address except where a
-    /// collector has plain ones in references (Serial, Parallel and G1), and not for long unless
-    /// the JVM stands still.
+    /// The reference must not have been deleted. The result is an address only if the collector has
+    /// plain addresses in references (Serial, Parallel and G1). It is not valid for long unless the
+    /// JVM stands still.
     pub(crate) unsafe fn address(&self) -> u64 {
         /// The bits that distinguish kinds of references.
         const KIND: usize = 0b11;
@@ -143,17 +143,17 @@ impl Weak {
         unsafe { ((self.0 as usize & !KIND) as *const u64).read_volatile() }
     }
 
-    /// Whether a collector has cleared it: its object is gone. To look costs a tenth of
-    /// [`Jni::is_gone`], which also knows of objects that a collector at work has found dead.
+    /// Whether a collector has cleared it: its object is gone. This costs a tenth of
+    /// [`Jni::is_gone`], which also knows of objects that a running collection has found dead.
     pub(crate) fn is_cleared(&self) -> bool {
-        /// No object lies below. What collectors put into references besides addresses, as ZGC's
-        /// colours in a null, is below this or above the address.
+        /// The least address of an object. Collectors may put other values into references, as ZGC
+        /// puts colours into a null; these are below this or above the address.
         const LEAST_ADDRESS: u64 = 1 << 16;
         // SAFETY: a weak reference is valid until it is deleted.
         unsafe { self.address() < LEAST_ADDRESS }
     }
 
-    /// The raw reference; never null. It is not a [`Reference`], as its object may be gone.
+    /// Returns the raw reference; never null. It is not a [`Reference`], as its object may be gone.
     pub(super) fn raw(&self) -> jobject {
         self.0
     }

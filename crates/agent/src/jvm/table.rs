@@ -8,11 +8,12 @@ use perk_jvmti_sys::{call, jvmtiError};
 use super::Jvmti;
 
 impl Jvmti {
-    /// Exchanges functions of this JVM's JNI: `change` gets those in use, which may be another
-    /// agent's. The table may be longer than the type says: only newer JVMs have more functions.
+    /// Exchanges functions of this JVM's JNI: `change` receives the current ones, which may be
+    /// another agent's. The table may be longer than the type says: only newer JVMs have more
+    /// functions.
     ///
     /// # Safety
-    /// Each function must do what JNI says of it, for all threads and as long as the process lives.
+    /// Each function must do what JNI specifies, for all threads and as long as the process lives.
     pub(crate) unsafe fn exchange_functions(
         self,
         change: impl FnOnce(&mut Functions),

@@ -1,4 +1,4 @@
-//! Walks of stacks by many threads at once, with buffers that are used again and again.
+//! Walks stacks for many threads at once, with buffers that are reused.
 
 use std::sync::Mutex;
 
@@ -7,25 +7,25 @@ use perk_jvmti_sys::jvmtiFrameInfo;
 use super::{Jvmti, Reference, StackFrame};
 use crate::sync::lock;
 
-/// See the module.
+/// A walker of stacks; see the module.
 #[derive(Debug, Default)]
 pub(crate) struct Walker {
     free: Mutex<Vec<Buffers>>,
 }
 
-/// What a walk needs.
+/// The data that a walk needs.
 #[derive(Debug, Default)]
 struct Buffers {
     frames: Vec<jvmtiFrameInfo>,
     stack: Vec<StackFrame>,
 }
 
-// SAFETY: the frames hold method ids, which are numbers to everyone but the JVM.
+// SAFETY: the frames hold method ids, which only the JVM looks into.
 unsafe impl Send for Buffers {}
 
 impl Walker {
-    /// Walks a thread's stack, and runs `body` with at most `depth` frames, the innermost first; with
-    /// none if the JVM gives no answer.
+    /// Walks a thread's stack, and runs `body` with at most `depth` frames, the innermost first. It
+    /// gets no frames if the JVM gives no answer.
     pub(crate) fn walk<T>(
         &self,
         jvmti: Jvmti,

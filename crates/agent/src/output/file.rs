@@ -1,11 +1,10 @@
-//! A file of output: written under a temporary name, and shown under its own when it is whole, or
-//! at a dump.
+//! An output file. It is written under a temporary name, and appears under its own name when it is
+//! whole, or at a dump.
 //!
-//! A dump of the heap is large, and copying what is written would take as long as writing it: from
-//! [`LINKED_BYTES`] on the file gets its own name as a second one, and grows under it. Only whole
-//! records are let through from then on, so that whoever reads it, and whoever is left with it when
-//! the program is killed, has no half of one; but for those that are larger than
-//! [`MOST_PENDING_BYTES`].
+//! A heap dump is large, and copying the data would take as long as writing it. From
+//! [`LINKED_BYTES`] on, the file gets its own name as a second one, and grows under it. From then
+//! on only whole records are written, so that a reader, also after the program is killed, finds no
+//! partial record. Records larger than [`MOST_PENDING_BYTES`] are the exception.
 
 use std::fs;
 use std::io::{self, Write};
@@ -15,41 +14,41 @@ use perk_files::{Access, Destination, Part, ReadAt};
 
 /// HPROF's buffer size.
 const BUFFER_BYTES: usize = 64 << 10;
-/// What has grown by so much is linked and not copied when it is shown.
+/// A file that has grown by this much is linked, not copied, when it is shown.
 const LINKED_BYTES: u64 = 16 << 20;
-/// So much of a record waits for its end where the file is shown while it grows.
+/// The part of a record that waits for its end if the file is shown while it grows.
 const MOST_PENDING_BYTES: usize = 4 << 20;
 
-/// A file in the making.
+/// A file that is being written.
 #[derive(Debug)]
 pub(crate) struct OutputFile {
     destination: Destination,
-    /// What is not written to it yet.
+    /// The bytes that are not written to the file yet.
     pending: Vec<u8>,
-    /// How much of that is whole records.
+    /// The number of those bytes that belong to whole records.
     pending_whole_bytes: usize,
-    /// What is written.
+    /// The number of bytes written.
     written_bytes: u64,
-    /// How much of that is whole records.
+    /// The number of those bytes that belong to whole records.
     whole_bytes: u64,
     target: PathBuf,
     shown: Shown,
 }
 
-/// What is under the file's own name, while the file is in the making.
+/// The content under the file's own name while the file is being written.
 #[derive(Debug)]
 enum Shown {
-    /// Nothing of it.
+    /// No content.
     Nothing,
     /// A copy of its first bytes.
     Copy { copy: Part, bytes: u64 },
-    /// Itself.
+    /// The file itself.
     Link,
 }
 
 impl OutputFile {
-    /// Opens the temporary file beside `target`, or what `target` is if it is not a file. It stays
-    /// there when it does not get its name.
+    /// Opens the temporary file beside `target`, or `target` itself if it is not a regular file.
+    /// The temporary file stays there if it never gets its own name.
     pub(super) fn create(target: &Path, access: Access) -> io::Result<Self> {
         let mut destination = Destination::open(target, access)?;
         if let Destination::File(part) = &mut destination {
@@ -66,7 +65,7 @@ impl OutputFile {
         })
     }
 
-    /// What was handed over so far is whole records.
+    /// Notes that the data so far consists of whole records.
     pub(super) fn rest(&mut self) {
         self.pending_whole_bytes = self.pending.len();
         if self.pending.is_empty() {
@@ -74,7 +73,7 @@ impl OutputFile {
         }
     }
 
-    /// Shows what has been written so far under the file's own name, and goes on writing.
+    /// Shows the data so far under the file's own name, and goes on writing.
     pub(super) fn publish(&mut self) -> io::Result<()> {
         self.flush()?;
         let Destination::File(part) = &self.destination else { return Ok(()) };
@@ -112,19 +111,19 @@ impl OutputFile {
         }
     }
 
-    /// Removes it, before anything has been shown.
+    /// Removes the file, before any of it is shown.
     pub(super) fn discard(&self) {
         if let Some(part) = self.part() {
             let _ = fs::remove_file(part);
         }
     }
 
-    /// The file's own name.
+    /// Returns the file's own name.
     pub(super) fn target(&self) -> &Path {
         &self.target
     }
 
-    /// The name under which the data lies until the file is whole.
+    /// Returns the name under which the data lies until the file is whole.
     pub(super) fn part(&self) -> Option<&Path> {
         match &self.destination {
             Destination::File(part) => Some(part.path()),
@@ -132,8 +131,8 @@ impl OutputFile {
         }
     }
 
-    /// Writes the first bytes of what is pending: the whole records, or all. Where that fails, a
-    /// regular file has whole records all the same.
+    /// Writes the first bytes of the pending data: the whole records, or all. If that fails, a
+    /// regular file still has whole records.
     fn write_pending(&mut self, count: usize) -> io::Result<()> {
         let mut file = self.destination.file();
         if let Err(error) = file.write_all(&self.pending[..count]) {
@@ -168,7 +167,7 @@ impl Write for OutputFile {
         Ok(bytes.len())
     }
 
-    /// Writes all, which must be whole records.
+    /// Writes all data, which must be whole records.
     fn flush(&mut self) -> io::Result<()> {
         self.rest();
         self.write_pending(self.pending.len())

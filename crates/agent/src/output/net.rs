@@ -1,5 +1,5 @@
-//! Output over a socket. Whoever writes hands it over to a thread that sends it, and does not wait:
-//! neither the program nor its end depends on a peer that is slow, or gone.
+//! Output over a socket. The writer hands its data over to a thread that sends it, and does not
+//! wait: neither the program nor its end depends on a peer that is slow or gone.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
@@ -13,21 +13,22 @@ use perk_control::messages::address;
 use crate::os;
 use crate::sync::lock;
 
-/// How long one address is tried.
+/// The time for which one address is tried.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// What is written goes to the sender in pieces of at least this size, or when it is whole.
+/// The least size of the pieces that go to the sender, unless the data is whole.
 const PIECE_BYTES: usize = 64 << 10;
-/// A peer that lets so much wait is given up.
+/// A peer that lets this many bytes wait is given up.
 const MOST_WAITING_BYTES: usize = 64 << 20;
-/// Who is patient waits while so much waits.
+/// A patient writer waits while this many bytes wait.
 const PATIENT_BYTES: usize = 4 << 20;
-/// A peer that takes nothing for so long does not read any more, at the least and the most.
+/// The least and the greatest time after which a peer that takes no data is taken not to read any
+/// more.
 const STALL_TIMEOUTS: (Duration, Duration) = (Duration::from_secs(15), Duration::from_secs(60));
-/// In between it is the time in which one that reads so slowly reads twice what its kernel has offered
-/// to take: once that is full it takes nothing until a part of it is free, which was up to 1.5 times the
-/// offer.
+/// The rate of the slowest reader, which gives the timeout between these limits: the time in which
+/// it reads twice the bytes that its kernel has offered to take. Once that buffer is full it takes
+/// no data until a part of it is free, which was up to 1.5 times the offer.
 const LEAST_BYTES_PER_S: u64 = 10_000;
-/// How often it is looked whether the peer takes anything: at first, and at most.
+/// The first and the longest interval between checks whether the peer takes data.
 const LOOK_INTERVALS: (Duration, Duration) =
     (Duration::from_micros(100), Duration::from_millis(100));
 
@@ -37,11 +38,11 @@ pub(crate) struct Connection {
     shared: Arc<Shared>,
 }
 
-/// The end of a connection that is written to.
+/// The writing end of a connection.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     shared: Arc<Shared>,
-    /// What is not handed over yet.
+    /// The bytes that are not handed over yet.
     piece: Vec<u8>,
     is_patient: bool,
 }
@@ -49,7 +50,7 @@ pub(crate) struct Outbox {
 #[derive(Debug)]
 struct Shared {
     stream: TcpStream,
-    /// As the options name it.
+    /// The peer's name in the options.
     peer: String,
     queue: Mutex<Queue>,
     queue_changed: Condvar,
@@ -61,9 +62,9 @@ struct Queue {
     /// Bytes handed over and not taken by the kernel yet.
     waiting_bytes: usize,
     sent_bytes: u64,
-    /// The most that the peer's kernel has offered to take at once; none where that is not known.
+    /// The most that the peer's kernel has offered to take at once; `None` if that is not known.
     window_bytes: Option<u64>,
-    /// Nothing will be added.
+    /// Whether no data will be added.
     is_whole: bool,
     is_lost: bool,
 }
@@ -90,8 +91,8 @@ impl Connection {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// The end to write to, and a thread that sends what is written. It calls `lost` when nobody is
-    /// there any more to send anything to.
+    /// Returns the writing end, and starts a thread that sends its data. The thread calls `lost`
+    /// when the peer is gone.
     pub(crate) fn outbox(&self, lost: fn()) -> io::Result<Outbox> {
         let shared = Arc::clone(&self.shared);
         let send = move || {
@@ -106,7 +107,7 @@ impl Connection {
         Ok(Outbox { shared, piece: Vec::new(), is_patient: false })
     }
 
-    /// Whether nobody is there any more to send anything to.
+    /// Whether the peer is gone.
     pub(crate) fn is_lost(&self) -> bool {
         lock(&self.shared.queue).is_lost
     }
@@ -128,17 +129,18 @@ impl Outbox {
         &self.shared.peer
     }
 
-    /// Returns when the peer's machine has all, or the peer is given up.
+    /// Returns when the peer's machine has all data, or the peer is given up.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         self.flush()?;
         let shared = &self.shared;
         let mut queue = lock(&shared.queue);
         queue.is_whole = true;
         shared.queue_changed.notify_all();
-        // What the kernel holds may go with the machine that the program ran in, such as a container.
+        // The kernel's data can be lost together with the machine that the program ran in, such as
+        // a container.
         let queue = shared.wait(queue, |queue| queue.waiting_bytes + shared.unsent_bytes() == 0)?;
         drop(queue);
-        // A socket that is closed with commands unread would take back what it has sent.
+        // Closing a socket with unread commands would discard the data that it has sent.
         shared.stream.set_nonblocking(true)?;
         let _ = io::copy(&mut &shared.stream, &mut io::sink());
         shared.stream.shutdown(Shutdown::Write)
@@ -154,7 +156,7 @@ impl Write for Outbox {
         Ok(bytes.len())
     }
 
-    /// Hands over what has been written.
+    /// Hands over the data so far.
     fn flush(&mut self) -> io::Result<()> {
         let shared = &self.shared;
         let mut queue = lock(&shared.queue);
@@ -176,7 +178,7 @@ impl Write for Outbox {
 }
 
 impl Shared {
-    /// The sender's thread: sends what is handed over, until it is all.
+    /// Runs the sender's thread: sends the data that is handed over, until it is whole.
     fn send(&self) {
         loop {
             let mut queue = lock(&self.queue);
@@ -202,14 +204,14 @@ impl Shared {
         }
     }
 
-    /// Waits until `is_good`, for a peer that reads, however slowly.
+    /// Waits until `is_good` while the peer reads, however slowly.
     fn wait<'a>(
         &'a self,
         mut queue: MutexGuard<'a, Queue>,
         is_good: impl Fn(&Queue) -> bool,
     ) -> io::Result<MutexGuard<'a, Queue>> {
-        // A piece is sent at once, but the kernel takes it bit by bit, as the peer takes what the
-        // kernel has: either number changes only where the peer takes something.
+        // A piece is sent at once, but the kernel takes it in parts, as the peer takes the kernel's
+        // data: both numbers change only if the peer takes data.
         let progress = |queue: &Queue| (queue.sent_bytes, self.unsent_bytes());
         let (mut changed, mut before) = (Instant::now(), progress(&queue));
         let (mut interval, most) = LOOK_INTERVALS;
@@ -220,7 +222,8 @@ impl Shared {
             let waited = self.queue_changed.wait_timeout(queue, interval);
             queue = waited.unwrap_or_else(|it| it.into_inner()).0;
             interval = most.min(2 * interval);
-            // A connection that has ended keeps what it has not sent; to send nothing tells.
+            // A connection that has ended keeps its unsent data; an empty write shows that it has
+            // ended.
             if let Err(error) = (&self.stream).write(&[]) {
                 self.lose(&mut queue, &error.to_string());
                 continue;
@@ -236,12 +239,12 @@ impl Shared {
         Ok(queue)
     }
 
-    /// Bytes that the kernel holds and the peer's has not taken.
+    /// Returns the bytes that the kernel holds and the peer's kernel has not taken.
     fn unsent_bytes(&self) -> usize {
         os::unsent_bytes(self.stream.as_fd())
     }
 
-    /// Gives the peer up, and says so.
+    /// Gives the peer up and reports it.
     fn lose(&self, queue: &mut Queue, why: &str) {
         if mem::replace(&mut queue.is_lost, true) {
             return;
@@ -256,7 +259,7 @@ impl Shared {
     }
 }
 
-/// How long a peer may take nothing whose kernel has offered to take so much at once.
+/// Returns how long a peer may take no data if its kernel has offered to take this much at once.
 fn stall_timeout(window_bytes: Option<u64>) -> Duration {
     let (least, most) = STALL_TIMEOUTS;
     window_bytes

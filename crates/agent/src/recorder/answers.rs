@@ -1,4 +1,4 @@
-//! What a peer's commands ask of the recorder.
+//! The recorder's answers to the commands of a peer.
 
 use perk_profile::{Allocations, HeapSummary, SiteSelection};
 
@@ -6,7 +6,7 @@ use super::{Recorder, now};
 use crate::roster::Slot;
 
 impl Recorder {
-    /// The thread that lives under this id.
+    /// Returns the living thread that has this id.
     pub(crate) fn find_thread(&self, id: u64) -> Option<Slot> {
         self.roster.find(id)
     }
@@ -17,8 +17,8 @@ impl Recorder {
         self.write(|writer, profile, _| writer.sites(profile, &sites));
     }
 
-    /// Writes how many objects and bytes the sites have that were booked; `live` is the number and
-    /// size of all objects, where that is better known than what of the sites lives.
+    /// Writes the number and bytes of the objects of all booked sites; `live` is the number and
+    /// size of all objects, if these are known better than from the live objects of the sites.
     pub(crate) fn answer_summary(&mut self, live: Option<(u64, u64)>) {
         let mut objects = self.take_sites(SiteSelection::default(), 0.0).total;
         if let Some((live_count, live_bytes)) = live {
@@ -38,7 +38,7 @@ impl Recorder {
         self.write(|writer, profile, _| writer.traces(profile));
     }
 
-    /// Writes the samples since the last dump, which go on to count.
+    /// Writes the samples since the last dump, which still count for the next one.
     pub(crate) fn answer_samples(&mut self, cutoff: f64) {
         let mut samples = self.samples(cutoff);
         samples.is_interim = true;
@@ -50,15 +50,15 @@ impl Recorder {
         self.with_samples = true;
     }
 
-    /// Forgets samples and calls since the last dump.
+    /// Clears the samples and calls since the last dump.
     pub(crate) fn clear_cpu(&mut self) {
         self.counts.clear();
         self.take_times();
         self.take_edges();
     }
 
-    /// Keeps so many frames of each trace that is new, but no more than the probes can tell apart:
-    /// what they were told at the start.
+    /// Keeps that many frames of each new trace, but no more than the probes can distinguish: that
+    /// depth is set at the start.
     pub(crate) fn set_depth(&mut self, depth: u32) {
         let most = self.profile.depth.unwrap_or(0);
         let depth = depth.min(most) as usize;

@@ -10,19 +10,19 @@ use super::counted::Calls;
 use super::{Recorder, entry, now};
 use crate::roster::Slot;
 
-/// The frame under which methods stand whose path is not known, because the tree was full.
+/// The frame above the methods whose path is not known because the tree was full.
 const LOST: &str = "<folded>";
 
-/// What the probes of a call cost, in picoseconds.
+/// The cost of the probes of a call, in picoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProbeCost {
-    /// Inside the time of the call.
+    /// The part within the time of the call.
     pub(crate) self_ps: u64,
-    /// Inside the time of its caller.
+    /// The part within the time of its caller.
     pub(crate) caller_ps: u64,
 }
 
-/// Calls since the last dump, and the account of all.
+/// The calls since the last dump, and the totals of all calls.
 #[derive(Debug, Default)]
 pub(crate) struct CallBook {
     rows: Vec<Booked>,
@@ -54,7 +54,7 @@ impl Recorder {
     /// Books the calls of one tree, by trace.
     pub(crate) fn book_calls(&mut self, thread: Option<Slot>, calls: &[Calls], cost: ProbeCost) {
         let thread = self.thread_of_trace(thread);
-        // For each node its depth and, unless it is too deep, its place in the profile's tree.
+        // The depth of each node and, unless it is too deep, its place in the profile's tree.
         let mut places: Vec<(usize, NodeId)> = Vec::with_capacity(calls.len());
         let mut path = Vec::new();
         for node in calls {
@@ -85,7 +85,7 @@ impl Recorder {
         }
     }
 
-    /// Books the calls of one tree by callee and caller.
+    /// Books the calls of one tree, by callee and caller.
     pub(crate) fn book_edges(&mut self, thread: Option<Slot>, calls: &[Calls], cost: ProbeCost) {
         let thread = self.thread_of_trace(thread);
         let method = |node: &Calls| (!node.is_lost()).then(|| MethodId::new(node.method_index()));
@@ -97,7 +97,7 @@ impl Recorder {
         }
     }
 
-    /// The section of calls by trace; the next one begins from zero.
+    /// Returns the section of calls by trace; the next section begins from zero.
     pub(super) fn take_times(&mut self) -> CallTimes {
         let rows = std::mem::take(&mut self.calls.rows);
         let total_ns = rows.iter().map(|row| row.self_ns).sum();
@@ -113,7 +113,7 @@ impl Recorder {
         times
     }
 
-    /// The table of calls by callee and caller; the next one begins from zero.
+    /// Returns the table of calls by callee and caller; the next table begins from zero.
     pub(super) fn take_edges(&mut self) -> CallEdges {
         let edges = std::mem::take(&mut self.calls.edges);
         let rows = edges.into_iter().map(|((callee, caller, thread), it)| CallEdge {
@@ -150,7 +150,7 @@ impl Recorder {
 }
 
 impl CallBook {
-    /// Takes what the probes cost off a node's times.
+    /// Subtracts the cost of the probes from a node's times.
     fn account(&mut self, node: &Calls, caller: Option<&Calls>, cost: ProbeCost) -> Booked {
         self.call_count += node.count;
         if caller.is_some_and(Calls::is_lost) {

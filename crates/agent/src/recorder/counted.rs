@@ -1,24 +1,24 @@
-//! What is counted exactly, as it is handed to the recorder.
+//! The exact counts, in the form in which they are passed to the recorder.
 
 use perk_profile::{Allocations, ClassId};
 
-/// A node as a dump sees it: what came since the last dump.
+/// The counts of a node since the last dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Calls {
     pub(crate) count: u64,
-    /// The time of the calls without what they called.
+    /// The time of the calls without their callees.
     pub(crate) self_ns: u64,
-    /// The time of the calls with all that they called; a recursive call counts again in the call
+    /// The time of the calls with all their callees; a recursive call counts again in the call
     /// around it.
     pub(crate) total_ns: u64,
-    /// How many calls were made from it.
+    /// The number of calls made from the node.
     pub(crate) callee_count: u64,
-    /// The number of the method; [`Calls::LOST`] for the node of paths that are not known.
+    /// The number of the method; [`Calls::LOST`] for the node of unknown paths.
     pub(crate) method: u32,
-    /// The parent's place among the nodes of the tree, which come in an order in which parents are
-    /// first; [`Calls::NO_PARENT`] for a thread's first methods.
+    /// The parent's index among the nodes of the tree, in which parents precede their children;
+    /// [`Calls::NO_PARENT`] for a thread's first methods.
     pub(crate) parent: u32,
-    /// The caller's line; 0 where it is not told.
+    /// The caller's line; 0 if it is not given.
     pub(crate) line: u16,
 }
 
@@ -26,42 +26,42 @@ impl Calls {
     pub(crate) const NO_PARENT: u32 = u32::MAX;
     pub(crate) const LOST: u32 = u32::MAX >> 1;
 
-    /// Whether it stands for paths that are not known.
+    /// Whether the node stands for unknown paths.
     pub(crate) fn is_lost(&self) -> bool {
         self.method == Self::LOST
     }
 
-    /// The number of the method.
+    /// Returns the number of the method.
     pub(crate) fn method_index(&self) -> usize {
         self.method as usize
     }
 }
 
-/// The nodes of a tree that have sites, and those that lead to them.
+/// The nodes of a tree that have sites, and the nodes on the paths to them.
 #[derive(Debug, Default)]
 pub(crate) struct SitePaths {
-    /// In an order in which parents are first.
+    /// The nodes; parents precede their children.
     pub(crate) nodes: Vec<PathNode>,
     pub(crate) sites: Vec<PathSite>,
 }
 
-/// A method in its context.
+/// A method in its calling context.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathNode {
     /// The number of the method, as in [`Calls`].
     pub(crate) method: u32,
-    /// The parent's place; [`Calls::NO_PARENT`] for a thread's first methods.
+    /// The parent's index; [`Calls::NO_PARENT`] for a thread's first methods.
     pub(crate) parent: u32,
-    /// The line from which the parent calls it; 0 where it is not told.
+    /// The line from which the parent calls the method; 0 if it is not given.
     pub(crate) line: u16,
 }
 
-/// A record and what it is for.
+/// A record, with the site that it counts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathSite {
-    /// The place of the node; [`Calls::NO_PARENT`] where no method is known.
+    /// The index of the node; [`Calls::NO_PARENT`] if no method is known.
     pub(crate) node: u32,
-    /// The line of the node's method; 0 where it is not told.
+    /// The line of the node's method; 0 if it is not given.
     pub(crate) line: u16,
     /// The number of the class.
     pub(crate) class: u32,
@@ -72,8 +72,8 @@ pub(crate) struct PathSite {
 /// The objects of a program, by site.
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
-    /// By the index of the record.
+    /// The objects of each site, by the index of the record.
     pub(crate) sites: Vec<Allocations>,
-    /// The live objects that have no site, by class.
+    /// The live objects without a site, by class.
     pub(crate) others: Vec<(ClassId, Allocations)>,
 }

@@ -1,4 +1,4 @@
-//! Writes heap dumps, with what the profile knows of objects and threads.
+//! Writes heap dumps, with the sites of objects and the threads that the profile has.
 
 use std::io::{self, Read};
 
@@ -9,18 +9,18 @@ use rustc_hash::FxHashMap;
 use super::sizes::DumpedSizes;
 use super::{File, Recorder};
 
-/// The platform threads, in the order in which the JVM keeps them, right before a dump.
+/// The platform threads, in the JVM's order, as they were right before a dump.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadList {
-    /// What the JVM's dump tells them by.
+    /// The ids by which the JVM's dump identifies the threads.
     pub(crate) tids: Vec<u64>,
-    /// The recorder's count of starts and ends before they were listed.
+    /// The recorder's count of thread starts and ends before the threads were listed.
     pub(crate) turnover: u64,
 }
 
-/// What the recorder knows that the JVM's dump does not tell.
+/// The recorder's facts that the JVM's dump does not contain.
 struct Known<'a> {
-    /// By the index of the record.
+    /// The class and trace of each record, by its index.
     sites: &'a [Option<(ClassId, TraceId)>],
     /// The records of arrays, by address.
     arrays: FxHashMap<u64, u32>,
@@ -30,16 +30,17 @@ struct Known<'a> {
 }
 
 impl Recorder {
-    /// Changes with each thread that starts or ends.
+    /// Returns a number that changes with each thread that starts or ends.
     pub(crate) fn thread_turnover(&self) -> u64 {
         self.roster.turnover()
     }
 
-    /// Writes the heap as the JVM dumps it; `list` are the threads of right before, `arrays` the
-    /// records of arrays, by address.
+    /// Writes the heap as the JVM dumps it; `list` holds the threads of the moment right before,
+    /// `arrays` the records of arrays, by address.
     ///
     /// # Errors
-    /// What is wrong with the JVM's dump, for one line. Where the output fails that is told here.
+    /// A fault in the JVM's dump, in one line. A failure of the output is reported here and is not
+    /// an error.
     pub(crate) fn write_heap(
         &mut self,
         input: &mut impl Read,
@@ -53,7 +54,7 @@ impl Recorder {
         let threads = self.roster.by_java_id(&mut self.profile);
         let File::Begun(writer) = &mut self.file else { return Ok(HeapCounts::default()) };
         let sites = self.objects.sites();
-        // If none has started or ended since, they are those of the dump.
+        // If no thread has started or ended since, the listed threads are those of the dump.
         let stack_tids = (self.roster.turnover() == list.turnover).then_some(list.tids);
         let mut known = Known { sites, arrays, threads, stack_tids, sizes };
         let was_patient = writer.out().set_patient(true);

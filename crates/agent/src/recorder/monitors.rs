@@ -1,4 +1,4 @@
-//! Waits, and the sections of monitors.
+//! Writes waits, and the sections of monitors.
 
 use perk_profile::{MonitorDump, MonitorRow, MonitorTimes, WaitEvent};
 
@@ -6,20 +6,20 @@ use super::{Recorder, now};
 use crate::roster::Slot;
 
 impl Recorder {
-    /// The serial number of a thread.
+    /// Returns the serial number of a thread.
     pub(crate) fn thread_serial(&self, thread: Slot) -> u32 {
         self.roster.serial(thread)
     }
 
-    /// Writes a line of a thread that waits, or has waited.
+    /// Writes a line for a thread that waits or has waited.
     pub(crate) fn write_wait(&mut self, thread: Slot, wait: WaitEvent) {
         self.announce(thread);
         let wait = WaitEvent { thread: Some(self.roster.serial(thread)), ..wait };
         self.write(|writer, profile, _| writer.wait(profile, &wait));
     }
 
-    /// Writes all threads and monitors; `slots` are those of the threads. What has ended since is left
-    /// out.
+    /// Writes all threads and monitors; `slots` are those of the threads. Threads that have ended
+    /// since are left out.
     pub(crate) fn write_monitor_dump(&mut self, mut dump: MonitorDump, slots: &[Slot]) {
         let mut of_threads = slots.iter().copied();
         dump.threads.retain(|thread| {
@@ -46,7 +46,7 @@ impl Recorder {
         self.write(|writer, profile, _| writer.monitor_dump(profile, &dump));
     }
 
-    /// Writes waiting for locks.
+    /// Writes the times that threads waited for locks.
     pub(crate) fn write_monitor_times(&mut self, rows: Vec<MonitorRow>) {
         let total_ns = rows.iter().map(|row| row.waits.blocked_ns).fold(0, u64::saturating_add);
         let mut times = MonitorTimes { total_ns, rows, written: Some(now()) };

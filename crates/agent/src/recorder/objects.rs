@@ -1,4 +1,4 @@
-//! Books on the profile what the exact engine counted of objects.
+//! Books on the profile the objects that the exact engine counted.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -14,41 +14,41 @@ use super::counted::{Calls, Objects, PathNode, SitePaths};
 use super::{Recorder, entry};
 use crate::roster::Slot;
 
-/// What is known of the exact engine's sites.
+/// The sites of the exact engine, and the tables of `-Xaprof`.
 #[derive(Debug, Default)]
 pub(crate) struct ObjectBook {
-    /// By the index of the record.
+    /// The class and trace of each record, by its index.
     sites: Vec<Option<(ClassId, TraceId)>>,
     frames: FxHashMap<(u32, u16), FrameId>,
     tables: Tables,
-    /// All since the start, as of `until`.
+    /// All objects from the start to `until`.
     by_class: FxHashMap<ClassId, Allocations>,
     until: Duration,
-    /// The same as of `from`, where the span of the next table begins.
+    /// The same up to `from`, the beginning of the next table's span.
     before: FxHashMap<ClassId, Allocations>,
     from: Duration,
 }
 
-/// Which tables of `-Xaprof` are printed.
+/// The tables of `-Xaprof` that are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Tables {
     #[default]
     None,
-    /// At exit, of the whole run.
+    /// One table at exit, for the whole run.
     Run,
-    /// At each dump, of what came since the one before.
+    /// One table per dump, for the time since the one before.
     Between,
 }
 
 impl ObjectBook {
-    /// The class and trace of each record, by its index, where they are known.
+    /// Returns the class and trace of each known record, by its index.
     pub(super) fn sites(&self) -> &[Option<(ClassId, TraceId)>] {
         &self.sites
     }
 }
 
 impl Recorder {
-    /// Finds the traces of one tree's sites; what is known of others stays.
+    /// Finds the traces of one tree's sites; those that are already known stay.
     pub(crate) fn book_paths(&mut self, thread: Option<Slot>, paths: &SitePaths) {
         let is_new =
             |record: u32| !matches!(self.objects.sites.get(record as usize), Some(Some(_)));
@@ -68,7 +68,7 @@ impl Recorder {
                 is_wanted[node.parent as usize] = true;
             }
         }
-        // For each wanted node its depth and, unless it is too deep, the place of its callers.
+        // The depth of each wanted node and, unless it is too deep, the place of its callers.
         let root = self.profile.tree.root();
         let mut callers: Vec<(usize, NodeId)> = vec![(0, root); paths.nodes.len()];
         for (place, node) in paths.nodes.iter().enumerate().filter(|&(place, _)| is_wanted[place]) {
@@ -102,7 +102,8 @@ impl Recorder {
         }
     }
 
-    /// The place of a path of which only so many frames are kept as were asked for.
+    /// Returns the place of a path that is cut to its innermost frames, as many as the depth
+    /// allows.
     fn innermost(&mut self, paths: &SitePaths, node: &PathNode, line: u16) -> NodeId {
         let mut frames = Vec::new();
         let (mut node, mut line) = (Some(node), line);
@@ -124,7 +125,7 @@ impl Recorder {
         })
     }
 
-    /// Books all objects up to a moment, for the dump that follows.
+    /// Books all objects up to `moment`, for the dump that follows.
     pub(crate) fn book_objects(&mut self, objects: &Objects, moment: Instant) {
         let sites = objects.sites.iter().enumerate().filter_map(|(record, counts)| {
             let (class, trace) = (*self.objects.sites.get(record)?)?;
@@ -136,7 +137,8 @@ impl Recorder {
         book.by_class.clear();
         let mut count = |class, counts| book.by_class.entry(class).or_default().add(counts);
         sites.iter().for_each(|&(class, _, counts)| count(class, counts));
-        // Of these only those are known that live now: when they were allocated nobody knows.
+        // Of these objects, only the live ones are known. The time of their allocation is not
+        // known.
         if book.tables != Tables::Between {
             objects.others.iter().for_each(|&(class, counts)| count(class, counts));
         }
@@ -149,7 +151,7 @@ impl Recorder {
         }
     }
 
-    /// The table of `-Xaprof`, if this dump is to print one.
+    /// Returns the table of `-Xaprof`, if this dump prints one.
     pub(super) fn class_table(&mut self, last: bool) -> Option<Vec<u8>> {
         let mut text = Vec::new();
         let by_class = match self.objects.tables {
@@ -178,14 +180,14 @@ impl ObjectBook {
     pub(super) fn new(options: &Options) -> Self {
         let tables = match (options.aprof, options.aprof_between) {
             (true, true) => Tables::Between,
-            // A tool that asks for all in one file prints what it likes.
+            // A tool that asks for all data in one file prints what it likes.
             (true, false) if options.format != Format::Extended => Tables::Run,
             _ => Tables::None,
         };
         Self { tables, ..Self::default() }
     }
 
-    /// What was allocated since the last table, by class. The next one begins from here.
+    /// Returns the allocations since the last table, by class. The next table begins here.
     fn take_span(&mut self) -> FxHashMap<ClassId, Allocations> {
         let all = std::mem::take(&mut self.by_class);
         let mut span = all.clone();

@@ -10,21 +10,21 @@ use super::{Recorder, now};
 /// Objects by site.
 type Rows = FxHashMap<(ClassId, TraceId), Allocations>;
 
-/// What was allocated and what lives, by site: as of the dump that is made.
+/// The allocated and live objects of each site, as of the current dump.
 #[derive(Debug)]
 pub(crate) struct SiteBook {
     rows: Rows,
     sample_interval_bytes: Option<u64>,
-    /// What was allocated and does not count: see [`Recorder::clear_sites`].
+    /// The allocations that do not count: see [`Recorder::clear_sites`].
     removed: Rows,
-    /// All that was allocated when counting was switched off.
+    /// All allocations up to the moment at which counting was switched off.
     frozen: Option<Rows>,
-    /// The sites as of the last section, where a peer may ask for what changed since.
+    /// The sites as of the last section, if a peer may ask for those that changed since.
     last: Option<Rows>,
 }
 
 impl SiteBook {
-    /// An empty book, of estimates where a sampling interval is given.
+    /// Returns an empty book; it is one of estimates if a sampling interval is given.
     pub(super) fn new(sample_interval_bytes: Option<u64>, has_peer: bool) -> Self {
         Self {
             rows: Rows::default(),
@@ -35,8 +35,8 @@ impl SiteBook {
         }
     }
 
-    /// What counts of a site's objects. The probes go on while counting is switched off, so it is
-    /// here that what they count is left out.
+    /// Returns the objects of a site that count. The probes go on while counting is switched off,
+    /// so their counts are left out here.
     fn counted(&self, site: (ClassId, TraceId), objects: Allocations) -> Allocations {
         let mut counted = match &self.frozen {
             Some(frozen) => frozen.get(&site).copied().unwrap_or_default(),
@@ -45,7 +45,7 @@ impl SiteBook {
         if let Some(removed) = self.removed.get(&site) {
             counted.remove_allocated(*removed);
         }
-        // Which of the live objects do not count nobody knows; no more than all live.
+        // It is not known which live objects do not count. At most all live objects count.
         counted.live_bytes = objects.live_bytes.min(counted.allocated_bytes);
         counted.live_count = objects.live_count.min(counted.allocated_count);
         counted
@@ -53,17 +53,17 @@ impl SiteBook {
 }
 
 impl Recorder {
-    /// Books the objects of a site: all since the program's start, anew for each dump.
+    /// Books the objects of a site: all since the program's start, booked anew for each dump.
     pub(crate) fn book_site(&mut self, class: ClassId, trace: TraceId, objects: Allocations) {
         self.sites.rows.entry((class, trace)).or_default().add(objects);
     }
 
-    /// Drops what was booked for a dump.
+    /// Drops the objects that were booked for a dump.
     pub(crate) fn forget_sites(&mut self) {
         self.sites.rows.clear();
     }
 
-    /// The section of sites; the next one begins without any.
+    /// Returns the section of sites; the next section begins empty.
     pub(super) fn take_sites(&mut self, selection: SiteSelection, cutoff: f64) -> Sites {
         let book = &mut self.sites;
         let booked = mem::take(&mut book.rows);
@@ -92,7 +92,7 @@ impl Recorder {
         sites
     }
 
-    /// Counts allocations, or does not; what has been booked are all up to now.
+    /// Switches the counting of allocations on or off. The objects booked must be all up to now.
     pub(crate) fn count_sites(&mut self, counts: bool) {
         let book = &mut self.sites;
         let rows = mem::take(&mut book.rows);
@@ -108,8 +108,8 @@ impl Recorder {
         }
     }
 
-    /// Counts allocations from now on, as if the program had begun with what lives; what has been
-    /// booked are all up to now.
+    /// Counts allocations from now on, as if the program had begun with the objects that live. The
+    /// objects booked must be all up to now.
     pub(crate) fn clear_sites(&mut self) {
         let book = &mut self.sites;
         let rows = mem::take(&mut book.rows);

@@ -1,4 +1,5 @@
-//! The sizes of objects as the JVM counts them without perk, by the fields that a heap dump tells.
+//! The sizes of objects as the JVM counts them without perk, computed from the fields in a heap
+//! dump.
 
 use std::sync::Mutex;
 
@@ -10,13 +11,13 @@ use rustc_hash::FxHashMap;
 use crate::jvm::Image;
 use crate::sync::lock;
 
-/// See the module.
+/// The sizes; see the module.
 #[derive(Debug)]
 pub(crate) struct DumpedSizes {
     jvm: Jvm,
-    /// The class files of the JDK tell of what is laid out in a way of its own.
+    /// The JDK's image; its class files show which classes have a special layout.
     image: Option<&'static Image>,
-    /// Those of the JDK's classes, by name.
+    /// The fields of the JDK's classes, by class name.
     of_boot_loader: Mutex<FxHashMap<String, Option<Fields>>>,
 }
 
@@ -25,8 +26,8 @@ impl DumpedSizes {
         Self { jvm, image, of_boot_loader: Mutex::default() }
     }
 
-    /// The size of an instance of the last of these classes, of which each is the next one's
-    /// superclass; the first is `java.lang.Object`.
+    /// Returns the size of an instance of the last of these classes. Each class is the superclass
+    /// of the next; the first is `java.lang.Object`.
     pub(crate) fn instance_bytes(&self, classes: &[ClassFields<'_>]) -> u64 {
         let mut layout = Layout::object(&self.jvm);
         for class in classes.iter().skip(1) {
@@ -40,12 +41,12 @@ impl DumpedSizes {
         layout.instance_bytes()
     }
 
-    /// Whether the JVM tells in its dumps what parked virtual threads refer to.
+    /// Whether the JVM's dumps contain the references of parked virtual threads.
     pub(crate) fn roots_parked_frames(&self) -> bool {
         self.jvm.feature_version >= since::PARKED_FRAMES_IN_DUMPS
     }
 
-    /// The size of an array.
+    /// Returns the size of an array.
     pub(crate) fn array_bytes(&self, element: FieldType, length: u32) -> u64 {
         self.jvm.array_bytes(element.kind(), length)
     }

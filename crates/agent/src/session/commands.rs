@@ -1,4 +1,4 @@
-//! What a peer's commands do.
+//! The effects of a peer's commands.
 
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering::Relaxed;
@@ -32,7 +32,7 @@ impl Obedient for Session {
 impl Session {
     fn try_to_obey(&'static self, jni: Jni<'_>, command: Command) -> Result<(), String> {
         match command {
-            // No dump may wait for it: while the JVM dies it may never return.
+            // No dump may wait for this: while the JVM dies it may never return.
             Command::ForceGc => self.common.jvmti.force_garbage_collection(),
             Command::DumpHeap => {
                 let mut done = Ok(());
@@ -53,7 +53,7 @@ impl Session {
                 });
             }
             Command::HeapSummary => {
-                // Where nobody knows the sites of objects, what lives now is what is known.
+                // If the sites of objects are not known, the live objects are.
                 let live = match self.common.options.heap_sites {
                     true => None,
                     false => Some(self.heap_totals(jni).map_err(|it| it.to_string())?),
@@ -107,13 +107,13 @@ impl Session {
         Ok(())
     }
 
-    /// Asks all analyses for something.
+    /// Sends a request to all analyses.
     fn order(&self, jni: Jni<'_>, order: Order) -> Result<(), String> {
         self.analyses.iter().try_for_each(|analysis| analysis.obey(jni, order))
     }
 
-    /// The number and size of all objects, without those that the JVM fills gaps with. Where these have
-    /// no classes of their own they are `int[]` that cannot be reached.
+    /// Returns the number and size of all objects, without those that fill gaps of the heap. If the
+    /// fillers have no classes of their own, they are unreachable `int[]` arrays.
     fn heap_totals(&self, jni: Jni<'_>) -> Result<(u64, u64), jvmtiError> {
         let classes = self.common.jvmti.loaded_classes(jni)?;
         let ids = classes.iter().map(|class| self.common.class(class));
@@ -135,8 +135,8 @@ impl Session {
         Ok((count + others.0, bytes + others.1))
     }
 
-    /// Runs `body`, that asks for the recorder as it needs it, unless the JVM has begun to die or
-    /// the output is gone. No dump is made at the same time.
+    /// Runs `body`, which locks the recorder as it needs it, unless the JVM has begun to die or the
+    /// output is gone. No dump is made at the same time.
     fn answer(
         &'static self,
         body: impl FnOnce(&'static Self, &dyn Fn() -> MutexGuard<'static, Recorder>),
@@ -146,17 +146,17 @@ impl Session {
             return;
         }
         body(self, &|| lock(self.common.recorder));
-        // What was gathered and not written will be gathered again.
+        // Data that was gathered and not written will be gathered again.
         lock(self.common.recorder).forget_sites();
     }
 
-    /// Books all there is, with the objects that live now.
+    /// Books all data, with the objects that live now.
     fn gather_objects(&self) {
         self.survey();
         self.settle(false);
     }
 
-    /// The thread that a command means; `None` for all.
+    /// Returns the thread that a command refers to; `None` for all threads.
     fn slot_of(&self, threads: Threads) -> Result<Option<Slot>, String> {
         let find = |id: ThreadId| {
             let recorder = lock(self.common.recorder);
@@ -179,7 +179,7 @@ impl Session {
             lock(self.common.recorder).finish();
         }
         jni.halt();
-        // It does not return, unless Java cannot be called.
+        // `halt` does not return, unless Java cannot be called.
         std::process::exit(0);
     }
 }

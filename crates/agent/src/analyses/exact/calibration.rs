@@ -1,4 +1,4 @@
-//! What the probes of a call cost, measured by calling them.
+//! The cost of the probes of a call, measured by calling them.
 
 use perk_jvmti_sys::jni_sys::jvalue;
 
@@ -7,19 +7,21 @@ use super::{ExactEngine, Timing};
 use crate::jvm::Jni;
 use crate::recorder::ProbeCost;
 
-/// Calls made at once to measure what a call's probes cost, and for how long.
+/// The number of calls in one measurement of the cost of a call's probes, and the limit of its
+/// time.
 const CALIBRATION_CALLS: i32 = 100_000;
 const FEW_CALIBRATION_CALLS: i32 = 2_000;
 const CALIBRATION_NS: i64 = 8_000_000;
-/// It is measured so often, and then until it gets no less: on a busy machine code is compiled late.
+/// The least number of measurements. They go on until the cost stops falling: on a busy machine,
+/// code is compiled late.
 const FEWEST_CALIBRATIONS: u32 = 3;
 const MOST_CALIBRATIONS: u32 = 12;
 const CALIBRATION_PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
-/// No method of the program has this number.
+/// The number of the measured method; no method of the program has it.
 const CALIBRATION_METHOD: i32 = i32::MAX - 1;
 
 impl ExactEngine {
-    /// Measures what probes cost, by calling them: once, before the first dump.
+    /// Measures the cost of the probes by calling them: once, before the first dump.
     pub(super) fn calibrate(&self, jni: Jni<'_>) {
         let Some(&helper) = self.helper.get() else { return };
         if self.timing == Timing::None || self.calibration.get().is_some() {
@@ -32,7 +34,7 @@ impl ExactEngine {
             // SAFETY: the arguments are those of the helper's method.
             unsafe { jni.call_static_long(helper, c"calibrate", c"(JII)J", &arguments) }
         };
-        // Where nothing is compiled, fewer must do. The second calls have the loop compiled.
+        // If probes are not compiled, fewer calls must do. The second calls have the loop compiled.
         let Some(few_ns) = run(FEW_CALIBRATION_CALLS) else { return };
         let is_slow = few_ns > CALIBRATION_NS / 10;
         let calls = if is_slow { FEW_CALIBRATION_CALLS } else { CALIBRATION_CALLS };
@@ -40,7 +42,7 @@ impl ExactEngine {
             return;
         }
         self.clock.carry(tree);
-        // What the first calls took is left out: a dump begins where the last one ended.
+        // The time of the first calls is left out: a dump begins where the last one ended.
         tree.calls(0, false);
         let mut least: Option<(i64, f64)> = None;
         for round in 1..=MOST_CALIBRATIONS {
@@ -53,7 +55,7 @@ impl ExactEngine {
             if round >= FEWEST_CALIBRATIONS && !improved {
                 break;
             }
-            // The JIT may be waiting for a CPU with what it makes of the probes.
+            // The JIT may be waiting for a CPU to compile the probes.
             std::thread::sleep(CALIBRATION_PAUSE);
         }
         if !self.clock.put_down() {
@@ -68,8 +70,8 @@ impl ExactEngine {
         let _ = self.calibration.set(cost);
     }
 
-    /// One measurement: the least that `run` took, and how much of the time was between the probes of
-    /// entry and exit.
+    /// Measures once. Returns the least time that `run` took, and the part of it between the probes
+    /// of entry and exit.
     fn calibrated(&self, tree: &Tree, run: impl Fn() -> Option<i64>) -> Option<(i64, f64)> {
         let (mut all_ns, mut least_ns) = (0, i64::MAX);
         self.clock.refresh();
@@ -80,13 +82,13 @@ impl ExactEngine {
             all_ns += took_ns;
         }
         self.clock.refresh();
-        // On the clock of the calls: others may have had the CPU.
+        // The clock of the calls is used, as other threads may have had the CPU.
         let spent_ns = self.now_ns(tree).saturating_sub(begin_ns).max(1);
         let inside_ns = tree.calls(0, false).iter().map(|node| node.total_ns).sum::<u64>();
         Some((least_ns, (inside_ns as f64 / spent_ns as f64).clamp(0.0, 1.0)))
     }
 
-    /// What the probes of a call cost, as far as it is known.
+    /// Returns the cost of the probes of a call, as far as it is known.
     pub(super) fn probe_cost(&self) -> ProbeCost {
         self.calibration.get().copied().unwrap_or_default()
     }

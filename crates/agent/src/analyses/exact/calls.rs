@@ -10,7 +10,7 @@ use crate::guard::Feature;
 use crate::roster::Slot;
 use crate::sync::lock;
 
-/// See the module.
+/// The analysis of exact calls; see the module.
 pub(crate) struct ExactCalls(pub(crate) &'static ExactEngine);
 
 impl Analysis for ExactCalls {
@@ -50,7 +50,7 @@ impl Analysis for ExactCalls {
 }
 
 impl ExactEngine {
-    /// Books what was called in a tree since the last dump, if calls are counted.
+    /// Books the calls of a tree since the last dump, if calls are counted.
     pub(super) fn book_calls(&self, thread: Option<Slot>, tree: &Tree, last: bool) {
         let Some(form) = self.common.options.cpu.times else { return };
         let calls = tree.calls(self.now_ns(tree), last);

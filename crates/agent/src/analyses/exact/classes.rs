@@ -1,5 +1,5 @@
-//! Class files on their way into the JVM: the numbers of their methods, and which of the methods
-//! that they call must be counted at the call.
+//! The class files that the JVM loads: the numbers of their methods, and the callees that must be
+//! counted at the call.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -17,25 +17,26 @@ use crate::os;
 use crate::recorder::Recorder;
 use crate::sync::lock;
 
-/// Called everywhere, and compiled to one instruction or part of the probes themselves.
+/// Methods that are called everywhere, and are compiled to one instruction or are part of the
+/// probes themselves.
 const NEVER_LEAVES: [(&[u8], &[u8]); 2] =
     [(b"java/lang/Thread", b"currentThread"), (b"java/lang/Object", b"getClass")];
 
-/// See the module.
+/// The known classes; see the module.
 #[derive(Debug)]
 pub(super) struct Classes {
     probes: Probes,
-    /// Whether calls are counted, not only what is allocated.
+    /// Whether calls are counted, and not only allocations.
     with_calls: bool,
     selection: Selection,
     image: Option<&'static Image>,
-    /// What is known of classes of the JDK and of those that were loaded; `None` for those of which
-    /// nothing can be known.
+    /// The leaves of the JDK's classes and of the loaded classes; `None` for a class whose leaves
+    /// cannot be known.
     leaves: Mutex<FxHashMap<Vec<u8>, Option<LeafClass>>>,
     pub(super) counts: Counts,
 }
 
-/// What the accounting shows.
+/// The counts that the accounting shows.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) classes: AtomicU64,
@@ -45,22 +46,23 @@ pub(super) struct Counts {
     pub(super) cpu_ns: AtomicU64,
 }
 
-/// The methods that should have probes and have none.
+/// The methods that should have probes but do not.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SkippedMethods {
     pub(super) count: u64,
-    /// The first ones, each with the reason.
+    /// The names of the first ones, each with the reason.
     pub(super) names: Vec<String>,
 }
 
-/// So many methods without probes are named.
+/// The number of methods without probes that are named.
 const MOST_NAMES: usize = 100;
 
 #[derive(Debug)]
 struct LeafClass {
     super_class: Option<Vec<u8>>,
     source: Option<Vec<u8>>,
-    /// By name with descriptor; none for those that are counted inside, or by a trampoline.
+    /// The methods by name with descriptor; `None` for those that are counted inside, or by a
+    /// trampoline.
     methods: FxHashMap<Vec<u8>, Option<Leaf>>,
 }
 
@@ -86,20 +88,20 @@ impl Classes {
         }
     }
 
-    /// The names of what is added.
+    /// Returns the names of the additions.
     pub(super) fn names(&self) -> Names {
         self.probes.names
     }
 
-    /// A hidden class with the field for its objects' record and nothing else; `None` leaves it as
-    /// it is.
+    /// Returns a hidden class with the field for its objects' record and no other change; `None`
+    /// leaves it as it is.
     pub(super) fn transform_hidden(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        // What is wrong with it the JVM will say.
+        // The JVM will report what is wrong with it.
         with_record(bytes, self.names()).ok().flatten()
     }
 
-    /// The class with its probes; `None` leaves it as it is. One that is redefined must keep the
-    /// fields that it has: `has_record` says then whether that for records is among them.
+    /// Returns the class with its probes; `None` leaves it as it is. A class that is redefined must
+    /// keep its fields: `has_record` then says whether that for records is among them.
     pub(super) fn transform(
         &self,
         recorder: &Mutex<Recorder>,
@@ -143,7 +145,7 @@ impl Classes {
         bytes
     }
 
-    /// Methods of a class have no probes; each with the reason.
+    /// Notes the methods of a class that do not have probes, each with the reason.
     fn skip_all(&self, class: &[u8], methods: &[(Vec<u8>, String)]) {
         let class = perk_instrument::ClassFile::parse(class);
         let class = class.as_ref().ok().and_then(|it| it.name().ok()).unwrap_or_default();
@@ -153,7 +155,7 @@ impl Classes {
         }
     }
 
-    /// A method has no probes, for a reason.
+    /// Notes a method that does not have probes, with the reason.
     pub(super) fn skip(&self, method: &str, reason: &str) {
         let mut skipped = lock(&self.counts.skipped);
         skipped.count += 1;
@@ -162,22 +164,23 @@ impl Classes {
         }
     }
 
-    /// The methods that have no probes.
+    /// Returns the methods that do not have probes.
     pub(super) fn skipped(&self) -> SkippedMethods {
         lock(&self.counts.skipped).clone()
     }
 
-    /// The fields of a class of the JDK.
+    /// Returns the fields of a class of the JDK.
     pub(super) fn boot_fields(&self, name: &[u8], jvm: &Jvm) -> Option<Fields> {
         self.image?.fields(name, jvm)
     }
 
-    /// The patterns of `include` and `exclude` that no class or method had the name of.
+    /// Returns the patterns of `include` and `exclude` that matched no class or method.
     pub(super) fn unmatched_patterns(&self) -> Vec<String> {
         self.selection.unmatched()
     }
 
-    /// Whether the native methods of a class can have trampolines: those of the program's classes.
+    /// Whether the native methods of a class can have trampolines: only those of the program's
+    /// classes can.
     pub(super) fn counts_natives_of(&self, class: &[u8]) -> bool {
         self.with_calls
             && !class.starts_with(b"java/")
@@ -189,7 +192,7 @@ impl Classes {
         self.selection.selects(class, method)
     }
 
-    /// The number of a native method; the class's name is an internal one.
+    /// Returns the number of a native method; the class's name is an internal one.
     pub(super) fn native_number(
         &self,
         recorder: &Mutex<Recorder>,
@@ -206,8 +209,8 @@ impl Classes {
         symbols.method(method).index() as u32
     }
 
-    /// The class that declares a method, which is `owner` or one of those above it, and what is
-    /// known of the method if it is a leaf.
+    /// Returns the class that declares a method, which is `owner` or one of its superclasses, and
+    /// the method's leaf if it is one.
     fn declaration(
         &self,
         owner: &[u8],
@@ -230,10 +233,10 @@ impl Classes {
         }
     }
 
-    /// The class that declares a method, and its file.
+    /// Returns the class that declares a method, and its file.
     fn of_leaf(&self, method: &MethodName<'_>) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
         let &MethodName { class, name, descriptor, .. } = method;
-        // Of other classes that are left out it would depend on which is loaded first.
+        // For other classes that are left out, the result would depend on which is loaded first.
         let is_known =
             self.selection.selects(class, name) || self.image.is_some_and(|it| it.has(class));
         let declared = is_known.then(|| self.declaration(class, name, descriptor)).flatten();
@@ -242,12 +245,12 @@ impl Classes {
         Some((class, source))
     }
 
-    /// The file that a class was compiled from, where that is known.
+    /// Returns the file that a class was compiled from, if it is known.
     fn source(&self, class: &[u8]) -> Option<Vec<u8>> {
         self.with_known(class, |known| known.source.clone())?
     }
 
-    /// What `body` makes of what is known of a class; `None` where nothing is.
+    /// Returns the result of `body` for a known class; `None` if the class is not known.
     fn with_known<T>(&self, class: &[u8], body: impl FnOnce(&LeafClass) -> T) -> Option<T> {
         let mut leaves = lock(&self.leaves);
         if let Some(known) = leaves.get(class) {
@@ -262,7 +265,7 @@ impl Classes {
 }
 
 impl LeafClass {
-    /// What is known of a class some of whose native methods, by name, have trampolines.
+    /// Makes it from the leaves of a class; some of its native methods, by name, have trampolines.
     fn new(leaves: Leaves, has_trampoline: impl Fn(&[u8]) -> bool) -> Self {
         let methods = leaves.methods.into_iter().map(|it| {
             let leaf = Leaf { is_virtual: it.is_virtual };
@@ -278,13 +281,13 @@ impl LeafClass {
     }
 }
 
-/// One class file's view of all.
+/// The view of one class file on all classes.
 struct View<'a> {
     classes: &'a Classes,
     recorder: &'a Mutex<Recorder>,
     /// The class of the last method that got a number.
     class: Option<(Vec<u8>, ClassId)>,
-    /// Whether some of its methods are counted, and some are not.
+    /// Whether some of its methods are counted and others are not.
     has_selected: bool,
     has_excluded: bool,
 }
@@ -298,7 +301,7 @@ impl View<'_> {
 
 impl Methods for View<'_> {
     fn number(&mut self, method: &MethodName<'_>) -> u32 {
-        // A leaf is named by the class that the call names, and without a file.
+        // A leaf is named by the class in the call, without a file.
         let of_leaf = method.source.is_none().then(|| self.classes.of_leaf(method)).flatten();
         let (class_name, source) = match &of_leaf {
             Some((class, source)) => (class.as_slice(), source.as_deref()),

@@ -1,9 +1,9 @@
 //! The tick clock: a thread that writes the time into words of memory, which probes read instead of
-//! asking the kernel. The difference of two reads is wrong by up to a tick either way, and right in
-//! the sum over many calls, as ticks come regardless of what the program does.
+//! asking the kernel. The difference of two reads is wrong by up to a tick either way, but right in
+//! the sum over many calls, as ticks do not depend on the actions of the program.
 //!
-//! CPU time has a word in each tree. A platform thread's time goes to its own tree, or while it
-//! carries a virtual thread to the tree in which that is counted.
+//! Each tree has a word for CPU time. A platform thread's time goes to its own tree, or, while it
+//! carries a virtual thread, to the tree in which that is counted.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -16,15 +16,16 @@ use crate::sync::lock;
 
 /// The time between two ticks.
 const TICK: Duration = Duration::from_micros(250);
-/// A thread that burns no CPU time is asked less and less often, down to once in so many ticks.
+/// The limit of the interval between reads, in ticks: a thread without CPU time is read less and
+/// less often.
 const MAX_IDLE_TICKS: u32 = 31;
 const STACK_BYTES: usize = 128 << 10;
 
-/// See the module.
+/// The clock; see the module.
 #[derive(Debug)]
 pub(super) struct Clock {
     begun: Instant,
-    /// Time since the clock was made; never 0.
+    /// The time since the clock was made; never 0.
     wall_ns: AtomicU64,
     carriers: Mutex<Vec<&'static Carrier>>,
     stopped: AtomicBool,
@@ -35,11 +36,11 @@ pub(super) struct Clock {
 #[derive(Debug)]
 pub(super) struct Carrier {
     tid: Tid,
-    /// Its own, once it has reached a probe.
+    /// The thread's own tree, once it has reached a probe.
     own: OnceLock<&'static Tree>,
-    /// That of the virtual threads which it carries, once it has carried one.
+    /// The tree of the virtual threads that it carries, once it has carried one.
     guests: OnceLock<&'static Tree>,
-    /// The tree of the virtual thread that it carries, or 0.
+    /// The tree of the virtual thread that it carries now, or 0.
     carried: AtomicU64,
     pace: Mutex<Pace>,
 }
@@ -66,17 +67,17 @@ impl Clock {
         }
     }
 
-    /// The word that holds the wall time.
+    /// Returns the address of the word that holds the wall time.
     pub(super) fn wall_word(&'static self) -> u64 {
         std::ptr::from_ref(&self.wall_ns) as u64
     }
 
-    /// The wall time as of the last tick.
+    /// Returns the wall time as of the last tick.
     pub(super) fn wall_ns(&self) -> u64 {
         self.wall_ns.load(Relaxed)
     }
 
-    /// The CPU time of the clock's thread.
+    /// Returns the CPU time of the clock's thread.
     pub(super) fn own_cpu_ns(&self) -> u64 {
         self.cpu_ns.load(Relaxed)
     }
@@ -103,7 +104,7 @@ impl Clock {
         self.wall_ns.store(self.begun.elapsed().as_nanos() as u64 + 1, Relaxed);
     }
 
-    /// Brings all words up to now.
+    /// Updates all words to the current time.
     pub(super) fn refresh(&self) {
         self.tick();
         lock(&self.carriers).iter().for_each(|carrier| carrier.read());
@@ -113,7 +114,7 @@ impl Clock {
         self.stopped.store(true, Relaxed);
     }
 
-    /// The calling platform thread has got a tree.
+    /// Notes that the calling platform thread has received a tree.
     pub(super) fn thread_began(&self, tree: &'static Tree) {
         let _ = self.carrier().own.set(tree);
     }
@@ -134,32 +135,32 @@ impl Clock {
         })
     }
 
-    /// The calling platform thread ends; answers the trees it had: its own, and that of the virtual
-    /// threads which it carried.
+    /// Ends the calling platform thread. Returns the trees it had: its own, and that of the virtual
+    /// threads that it carried.
     pub(super) fn thread_ended(&self) -> (Option<&'static Tree>, Option<&'static Tree>) {
         let Some(carrier) = CARRIER.replace(None) else { return (None, None) };
         carrier.read();
         lock(&self.carriers).retain(|it| !std::ptr::eq(*it, carrier));
         let trees = (carrier.own.get().copied(), carrier.guests.get().copied());
-        // SAFETY: it was made by `carrier` out of a box, and the only list that knew it does no
-        // longer.
+        // SAFETY: `carrier` made it from a box, and it has been removed from the only list that had
+        // it.
         drop(unsafe { Box::from_raw(std::ptr::from_ref(carrier).cast_mut()) });
         trees
     }
 
-    /// The tree of the virtual threads that the calling platform thread carries.
+    /// Returns the tree of the virtual threads that the calling platform thread carries.
     pub(super) fn guests(&self, acquire: impl FnOnce() -> &'static Tree) -> &'static Tree {
         self.carrier().guests.get_or_init(acquire)
     }
 
-    /// The calling platform thread now carries the virtual thread with this tree: its time goes to
-    /// that.
+    /// Notes that the calling platform thread now carries the virtual thread with this tree: its
+    /// time goes to that tree.
     pub(super) fn carry(&self, tree: &'static Tree) {
         self.carrier().carried.store(tree.address(), Relaxed);
     }
 
-    /// It carries none any more. Answers whether it has a tree of its own; if not, it may be there for
-    /// that virtual thread alone.
+    /// Notes that it carries none any more. Returns whether it has a tree of its own; if not, it
+    /// may exist for that virtual thread alone.
     pub(super) fn put_down(&self) -> bool {
         let carrier = CARRIER.get();
         if let Some(carrier) = carrier {
@@ -168,7 +169,7 @@ impl Clock {
         carrier.is_some_and(|carrier| carrier.own.get().is_some())
     }
 
-    /// The platform threads and their trees.
+    /// Returns the platform threads and their trees.
     pub(super) fn threads(&self) -> Vec<(Tid, &'static Tree)> {
         let carriers = lock(&self.carriers);
         carriers.iter().filter_map(|it| Some((it.tid, *it.own.get()?))).collect()
@@ -192,14 +193,14 @@ impl Carrier {
         self.advance(&mut lock(&self.pace));
     }
 
-    /// Books the CPU time since the last time; false if there was none.
+    /// Books the CPU time since the last time; `false` if there was none.
     fn advance(&self, pace: &mut Pace) -> bool {
         let cpu_ns = self.tid.cpu_ns().unwrap_or(pace.read_ns);
         let spent_ns = cpu_ns.saturating_sub(pace.read_ns);
         pace.read_ns = cpu_ns;
         let tree = match self.carried.load(Relaxed) {
             0 => self.own.get().copied(),
-            // SAFETY: `carry` has put it there.
+            // SAFETY: `carry` has stored it.
             carried => Some(unsafe { Tree::at(carried) }),
         };
         if let Some(tree) = tree {

@@ -1,6 +1,6 @@
-//! Hidden classes, of lambdas for example. No agent is shown them; but their bytes are an argument of a
-//! native method of the JDK, in whose place is one of perk's, which adds the field for the record of
-//! their objects. They get no probes.
+//! Hidden classes, of lambdas for example. Agents do not receive them, but their bytes are an
+//! argument of a native method of the JDK. perk replaces this method with a function that adds the
+//! field for the record of their objects. They do not get probes.
 
 use std::ffi::c_void;
 use std::mem::transmute;
@@ -18,7 +18,7 @@ const NAME: &str = "defineClass0";
 const SIGNATURE: &str = "(Ljava/lang/ClassLoader;Ljava/lang/Class;Ljava/lang/String;[BII\
     Ljava/security/ProtectionDomain;ZILjava/lang/Object;)Ljava/lang/Class;";
 
-/// The method's function.
+/// The type of the method's function.
 type Define = unsafe extern "system" fn(
     env: *mut JNIEnv,
     class: jclass,
@@ -42,7 +42,7 @@ struct Defining {
     define: Define,
 }
 
-/// The JVM binds a method of [`CLASS`]: answers what to bind in the place of its function.
+/// Returns the function to bind in place of a method of [`CLASS`] that the JVM binds.
 pub(super) fn bind(
     engine: &'static ExactEngine,
     name: &str,
@@ -58,7 +58,7 @@ pub(super) fn bind(
     Some(define_class as *mut c_void)
 }
 
-/// In the place of that function.
+/// Replaces that function.
 unsafe extern "system" fn define_class(
     env: *mut JNIEnv,
     class: jclass,
@@ -75,7 +75,7 @@ unsafe extern "system" fn define_class(
 ) -> jclass {
     let Some(defining) = DEFINING.get() else { return std::ptr::null_mut() };
     let mut changed = None;
-    // What is made here is not the program's.
+    // The objects made here are not the program's.
     guard(Feature::Probes, || {
         // SAFETY: the JVM passes the calling thread's environment and an array, or null.
         let (jni, bytes) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(bytes)) };
@@ -91,7 +91,7 @@ unsafe extern "system" fn define_class(
         Some((array, length)) => (array.raw(), 0, *length),
         None => (bytes, offset, length),
     };
-    // SAFETY: the arguments are the caller's, but for the class, which is the same with a field more.
+    // SAFETY: the arguments are the caller's, except for the class, which is the same plus a field.
     unsafe {
         (defining.define)(
             env,

@@ -1,8 +1,8 @@
-//! The JNI functions that make objects: no probe sees what native code makes by them, and the JVM
-//! does not report it. So functions of perk's stand in their place, which call them and count.
+//! The JNI functions that make objects: no probe sees the objects that native code makes by them,
+//! and the JVM does not report these. So functions of perk replace them, call them and count.
 //!
-//! Not among them are those that run a constructor (`NewObject`, `NewDirectByteBuffer`): the probe
-//! in `Object.<init>` counts what they make.
+//! Functions that run a constructor (`NewObject`, `NewDirectByteBuffer`) are not among them: the
+//! probe in `Object.<init>` counts their objects.
 //!
 //! One native method is exchanged as well, `Unsafe.allocateInstance`: see [`ALLOCATE`].
 
@@ -17,12 +17,12 @@ use super::ExactEngine;
 use crate::guard::{Feature, contain, is_guarded};
 use crate::jvm::{Borrowed, BytesField, Functions, Jni, Jvmti};
 
-/// More local references are not held at a time.
+/// The limit of local references held at a time.
 const MOST_REFERENCES: u8 = 8;
 
 static INTERCEPTION: OnceLock<Interception> = OnceLock::new();
 
-/// What the functions need.
+/// The data that the functions need.
 #[derive(Debug)]
 struct Interception {
     engine: &'static ExactEngine,
@@ -31,10 +31,10 @@ struct Interception {
     before: Before,
 }
 
-/// Counts from now on.
+/// Begins to count.
 ///
 /// # Errors
-/// Why that cannot be, for one line.
+/// The reason why that is not possible, in one line.
 pub(super) fn begin(
     jvmti: Jvmti,
     jni: Jni<'_>,
@@ -50,13 +50,13 @@ pub(super) fn begin(
     result.map_err(|error| format!("the JVM keeps its JNI functions: {error}"))
 }
 
-/// Name and signature of `Unsafe.allocateInstance`. It is counted after its calls, and the JVM
-/// reports each object besides, which takes as long as ten such calls. JNI's function does the same
-/// without a report.
+/// The name and signature of `Unsafe.allocateInstance`. The method is counted after its calls, and
+/// the JVM also reports each object, which takes as long as ten such calls. JNI's function does the
+/// same without a report.
 pub(super) const ALLOCATE: (&str, &str) =
     ("allocateInstance", "(Ljava/lang/Class;)Ljava/lang/Object;");
 
-/// In the place of the function of [`ALLOCATE`].
+/// Replaces the function of [`ALLOCATE`].
 pub(super) unsafe extern "system" fn allocate_instance(
     env: *mut JNIEnv,
     _: jobject,
@@ -72,12 +72,12 @@ pub(super) unsafe extern "system" fn allocate_instance(
 }
 
 impl Interception {
-    /// An object or array is new.
+    /// Counts a new object or array.
     fn object(&self, jni: Jni<'_>, object: Borrowed<'_>) {
         self.engine.made_by_jni(jni, object);
     }
 
-    /// A string is new, and its bytes.
+    /// Counts a new string and its bytes.
     fn string(&self, jni: Jni<'_>, string: Borrowed<'_>) {
         self.engine.made_by_jni(jni, string);
         // SAFETY: the field is one of strings.
@@ -87,8 +87,8 @@ impl Interception {
     }
 }
 
-/// For each function its name here, its name and arguments in JNI, and what is counted of its
-/// result.
+/// Defines each function with its name here, its name and arguments in JNI, and the way in which
+/// its result is counted.
 macro_rules! functions {
     ($($here:ident = $function:ident($($argument:ident: $kind:ty),+) => $count:ident;)+) => {
         /// The functions that were there before.
@@ -97,7 +97,7 @@ macro_rules! functions {
             $($here: unsafe extern "system" fn(*mut JNIEnv, $($kind),+) -> jobject,)+
         }
 
-        /// Puts the functions of this module in; answers those that were there.
+        /// Installs the functions of this module. Returns the previous ones.
         fn exchange(functions: &mut Functions) -> Before {
             Before { $($here: replace(&mut functions.$function, $here),)+ }
         }
@@ -109,7 +109,7 @@ macro_rules! functions {
             contain(Feature::Probes, || {
                 // SAFETY: the environment is that of the calling thread, the reference is new.
                 let (jni, object) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(object)) };
-                // With an exception under way JNI must not be used, and few do.
+                // With a pending exception JNI must not be used; this is rare.
                 if let Some(object) = object && !is_guarded() && !jni.is_throwing() {
                     jni.with_room(MOST_REFERENCES, || interception.$count(jni, object));
                 }

@@ -1,4 +1,4 @@
-//! The helper class and the functions behind its native methods.
+//! The helper class and the functions of its native methods.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
@@ -22,9 +22,9 @@ const HELPER_CLASS: &[u8] = include_bytes!("PerkProbes.class");
 static ENGINE: OnceLock<&'static ExactEngine> = OnceLock::new();
 static BINDING: OnceLock<Binding> = OnceLock::new();
 
-/// What is to be bound when the JNI function `RegisterNatives` is called.
+/// The functions to bind when the JNI function `RegisterNatives` is called.
 ///
-/// The JVM prints a warning when natives of java.base are bound by a caller outside of it. So the
+/// The JVM prints a warning if natives of java.base are bound by a caller outside of it. So the
 /// agent waits for classes of java.base that bind their own, as several do while the JVM starts.
 #[derive(Debug)]
 struct Binding {
@@ -34,7 +34,7 @@ struct Binding {
     register_natives: RegisterNatives,
     is_begun: AtomicBool,
     is_bound: AtomicBool,
-    /// How many of the methods are bound that are exchanged for others: see [`exchange`].
+    /// The number of bound methods that were exchanged for others: see [`exchange`].
     exchanged_count: AtomicUsize,
 }
 
@@ -42,7 +42,8 @@ struct Binding {
 type RegisterNatives =
     unsafe extern "system" fn(*mut JNIEnv, jclass, *const JNINativeMethod, jint) -> jint;
 
-/// Defines the helper class in java.base and has its native methods bound. No Java code has run yet.
+/// Defines the helper class in java.base and arranges for its native methods to be bound. No Java
+/// code has run yet.
 pub(super) fn define_helper(
     jvmti: Jvmti,
     jni: Jni<'_>,
@@ -99,16 +100,17 @@ impl Binding {
         self.is_bound.store(bound.is_some(), Relaxed);
     }
 
-    /// Puts the function back that was there before.
+    /// Restores the previous function.
     fn leave(&self) {
         let restore = |functions: &mut Functions| {
-            // If it is another agent's by now, that calls ours, which is nothing but a step then.
+            // If the function is another agent's by now, it calls ours, which only passes the call
+            // on then.
             if ptr::fn_addr_eq(functions.RegisterNatives, register_natives as RegisterNatives) {
                 functions.RegisterNatives = self.register_natives;
             }
         };
-        // SAFETY: the function is the one that was there. Where that fails, ours stays, and is
-        // nothing but a step as well.
+        // SAFETY: the function is the previous one. If that fails, ours stays, and only passes
+        // calls on as well.
         let _ = unsafe { self.jvmti.exchange_functions(restore) };
     }
 }
@@ -118,7 +120,7 @@ pub(super) fn is_bound() -> bool {
     BINDING.get().is_some_and(|binding| binding.is_bound.load(Relaxed))
 }
 
-/// In the place of the JNI function, until all is bound.
+/// Replaces the JNI function until all methods are bound.
 unsafe extern "system" fn register_natives(
     env: *mut JNIEnv,
     class: jclass,
@@ -146,8 +148,8 @@ unsafe extern "system" fn register_natives(
     unsafe { (binding.register_natives)(env, class, methods, count) }
 }
 
-/// The natives that a class of java.base is about to bind, with another function for one of them;
-/// `None` if it has none that is to be another. Each class does this once.
+/// Returns the natives that a class of java.base is about to bind, with one of their functions
+/// replaced; `None` if none of them is to be replaced. Each class does this once.
 ///
 /// # Safety
 /// The arguments must be those of `RegisterNatives`.
@@ -176,7 +178,7 @@ unsafe fn exchange(
     }
 }
 
-/// Runs `body` with the engine; after a fault the answer is `otherwise`.
+/// Runs `body` with the engine; after a fault the result is `otherwise`.
 fn answer(otherwise: jlong, body: impl FnOnce(&'static ExactEngine) -> u64) -> jlong {
     let mut answer = otherwise;
     contain(Feature::Probes, || {
@@ -203,7 +205,7 @@ extern "system" fn grow(
     method: jint,
     line: jint,
 ) -> jlong {
-    // A node that is not one of the context's own is wrong, but harmless.
+    // A node that does not belong to the context is wrong, but harmless.
     answer(context, |engine| {
         // SAFETY: Java code passes the tree that `begin` gave its thread.
         let tree = unsafe { Tree::at(tree as u64) };

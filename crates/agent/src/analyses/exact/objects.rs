@@ -1,4 +1,5 @@
-//! Exact allocation sites: the objects that no probe sees, and what is booked of all at each dump.
+//! Exact allocation sites: the objects that no probe sees, and the booking of all objects at each
+//! dump.
 
 use std::time::Instant;
 
@@ -16,7 +17,7 @@ use crate::jvm::{Borrowed, Jni, NewObject, bool_flag};
 use crate::roster::Slot;
 use crate::sync::lock;
 
-/// See the module.
+/// The analysis of exact allocation sites; see the module.
 pub(crate) struct ExactSites(pub(crate) &'static ExactEngine);
 
 impl Analysis for ExactSites {
@@ -36,7 +37,7 @@ impl Analysis for ExactSites {
         Needs { events: vec![Event::ObjectMade], ..Needs::default() }
     }
 
-    /// Unless Java code has made it that the JVM called.
+    /// Ignores objects that were made by Java code that the JVM called.
     fn object_made(&self, jni: Jni<'_>, made: &NewObject<'_>) {
         let Some(sites) = &self.0.sites else { return };
         if sites.is_probed(jni) {
@@ -57,7 +58,7 @@ impl Analysis for ExactSites {
     }
 
     fn settle(&self, _: bool) {
-        // Before their paths: of what comes in between no path would be known.
+        // Taken before the paths: the paths of objects made in between would not be known.
         let objects = self.0.sites.as_ref().map(AllocationSites::objects);
         let moment = Instant::now();
         for (thread, tree) in self.0.trees() {
@@ -77,8 +78,8 @@ impl Analysis for ExactSites {
 }
 
 impl ArrayRecords for ExactSites {
-    /// With collectors that let them be had. A thread that stopped while it was booking an array keeps
-    /// the arrays of its tree to itself.
+    /// Empty unless the collector's references hold plain addresses. If a thread has stopped while
+    /// it was booking an array, the arrays of its tree are missing.
     unsafe fn array_records(&self) -> FxHashMap<u64, u32> {
         if !PLAIN_ADDRESS_FLAGS.iter().any(|flag| bool_flag(flag) == Some(true)) {
             return FxHashMap::default();
@@ -99,7 +100,7 @@ impl ExactEngine {
         }
     }
 
-    /// The number of a class; 0 if it gets none.
+    /// Returns the number of a class; 0 if it gets none.
     pub(super) fn class_number(&self, jni: Jni<'_>, class: &Borrowed<'_>) -> u32 {
         match (&self.sites, self.helper.get()) {
             (Some(sites), Some(&helper)) => {
@@ -116,7 +117,7 @@ impl ExactEngine {
         class.is_some_and(|class| jni.superclass(&class).is_none())
     }
 
-    /// Native code has made an object by JNI.
+    /// Counts an object that native code has made by JNI.
     pub(super) fn made_by_jni(&self, jni: Jni<'_>, object: Borrowed<'_>) {
         let (thread, class) = (self.common.jvmti.current_thread(jni), jni.class_of(&object));
         let size_bytes = self.common.jvmti.object_bytes(&object);
@@ -129,7 +130,7 @@ impl ExactEngine {
         }
     }
 
-    /// Runs `body` with the place at which the calling thread has got an object.
+    /// Runs `body` with the position at which the calling thread has received an object.
     fn at_place(
         &self,
         jni: Jni<'_>,

@@ -1,6 +1,6 @@
-//! What perk adds to classes is not part of the program: `Class.getDeclaredFields0`, from which all
-//! of reflection has its fields, leaves it out. Their names end in what is drawn for each JVM, so
-//! that nobody asks for them by name.
+//! Hides perk's additions to classes, which are not part of the program:
+//! `Class.getDeclaredFields0`, from which all of reflection has its fields, leaves them out. Their
+//! names end in a random part for each JVM, so that no program requests them by name.
 
 use std::ffi::c_void;
 use std::mem::transmute;
@@ -16,7 +16,7 @@ use crate::jvm::{Borrowed, Jni};
 /// The method's name and signature.
 pub(super) const METHOD: (&str, &str) = ("getDeclaredFields0", "(Z)[Ljava/lang/reflect/Field;");
 
-/// Its function.
+/// The type of its function.
 type Declared = unsafe extern "system" fn(
     env: *mut JNIEnv,
     class: jclass,
@@ -31,7 +31,7 @@ struct Filter {
     declared: Declared,
 }
 
-/// What to bind in the place of the method's function.
+/// Returns the function to bind in place of the method's function.
 ///
 /// # Safety
 /// The function must be that of [`METHOD`].
@@ -51,11 +51,11 @@ unsafe extern "system" fn declared_fields(
     let Some(filter) = FILTER.get() else { return null_mut() };
     // SAFETY: the caller's arguments are for this function.
     let mut fields = unsafe { (filter.declared)(env, class, only_public) };
-    // None of perk's is public.
+    // None of perk's fields is public.
     if only_public {
         return fields;
     }
-    // What is made here is not the program's.
+    // The objects made here are not the program's.
     guard(Feature::Probes, || {
         // SAFETY: the environment is that of the calling thread, the array its own.
         let (jni, all) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(fields)) };

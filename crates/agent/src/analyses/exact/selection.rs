@@ -1,17 +1,17 @@
-//! Which methods are counted: `include` and `exclude`.
+//! The methods that are counted: `include` and `exclude`.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use perk_profile::{NamePattern, mutf8};
 
-/// The methods that are counted. Without any pattern all are.
+/// The methods that are counted. Without any pattern, all methods are.
 #[derive(Debug, Default)]
 pub(super) struct Selection {
     include: Vec<Chosen>,
     exclude: Vec<Chosen>,
 }
 
-/// A pattern, and whether a class or method had its name.
+/// A pattern, and whether it matched a class or method.
 #[derive(Debug)]
 struct Chosen {
     pattern: NamePattern,
@@ -43,7 +43,7 @@ impl Selection {
         let class = mutf8::decode(class).replace('/', ".");
         let method = mutf8::decode(method);
         let is_meant = |patterns: &[Chosen]| {
-            // All are asked, as each is to know whether it means anything.
+            // All patterns are asked, so that each records whether it matches anything.
             patterns.iter().fold(false, |is_meant, chosen| {
                 let has_matched = chosen.has_matched.load(Relaxed);
                 if is_meant && has_matched {
@@ -60,7 +60,7 @@ impl Selection {
         (self.include.is_empty() || is_meant(&self.include)) && !is_excluded
     }
 
-    /// The patterns that no class or method had the name of, as options.
+    /// Returns the patterns that matched no class or method, as options.
     pub(super) fn unmatched(&self) -> Vec<String> {
         let lists = [("include", &self.include), ("exclude", &self.exclude)];
         let all = lists.into_iter().flat_map(|(list, all)| all.iter().map(move |it| (list, it)));

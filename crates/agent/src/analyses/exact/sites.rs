@@ -1,10 +1,10 @@
-//! Allocation sites: what was allocated where, counted by the probes, and what of it is live.
+//! Allocation sites: the allocations of each site, counted by the probes, and its live objects.
 //!
 //! A *site* is a class allocated on a line of a node of a call tree; its counts are a record in
 //! native memory ([`records`]), which probes write to. Objects hold the index of their record in a
-//! field that perk adds to the class right below `java.lang.Object` ([`fields`]), from which a walk
-//! of the heap shows what is live. Arrays have no such field, nor have objects of a few classes:
-//! weak references are kept of them, in the tree of the thread that made them.
+//! field that perk adds to the class right below `java.lang.Object` ([`fields`]); by this field, a
+//! walk of the heap finds the live objects of each site. Arrays and the objects of a few classes do
+//! not have such a field. The tree of the thread that made them keeps weak references to them.
 
 mod fields;
 mod fillers;
@@ -36,29 +36,29 @@ use crate::recorder::{Objects, Recorder, SitePaths, entry};
 use crate::resolve::class_id;
 use crate::sync::lock;
 
-/// See the module.
+/// The allocation sites; see the module.
 #[derive(Debug)]
 pub(super) struct AllocationSites {
     jvmti: Jvmti,
     records: Records,
     liveness: Liveness,
-    /// What the JVM allocates in these methods is counted by a probe.
+    /// Whether a probe counts the JVM's allocations in these methods.
     probed: Mutex<FxHashMap<MethodRef, bool>>,
     sizes: OnceLock<Mutex<ClassSizes>>,
     vm: OnceLock<Vm>,
-    /// What classes hold: see [`KnownClass`].
+    /// The field of classes that holds a [`KnownClass`].
     class_field: OnceLock<LongField>,
     fields: Mutex<RecordFields>,
     live: Mutex<Live>,
     fillers: Mutex<Fillers>,
 }
 
-/// What is known of a class: what its field of perk's holds.
+/// The data about a class, as its field that perk adds holds it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct KnownClass {
-    /// That of the profile and one, as 0 means none.
+    /// The profile's number of the class plus one; 0 means none.
     number: u32,
-    /// Where its objects hold the index of their record; 0 where they do not.
+    /// The offset at which its objects hold the index of their record; 0 if they do not hold it.
     offset: u32,
 }
 
@@ -76,16 +76,16 @@ impl KnownClass {
     }
 }
 
-/// What was found to be live, the last time it was looked for.
+/// The live objects, as of the last check.
 #[derive(Debug, Default)]
 struct Live {
-    /// By the index of the record; the size is that of arrays.
+    /// The live objects by the index of the record; the size is that of arrays.
     sites: Vec<Sum>,
-    /// What has no site, by class.
+    /// The live objects without a site, by class.
     others: Vec<(ClassId, Allocations)>,
 }
 
-/// Whether it is found out what is live; the numbers are those of PerkProbes.
+/// Whether the live objects are determined; the numbers are those of PerkProbes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Liveness {
     Unknown = 1,
@@ -93,10 +93,10 @@ enum Liveness {
 }
 
 impl AllocationSites {
-    /// What the options ask for, if they ask for it.
+    /// Returns the sites' state if the options need it.
     ///
     /// # Errors
-    /// Why it cannot be had, for one line.
+    /// The reason why it is not available, in one line.
     pub(super) fn new(jvmti: Jvmti, options: &Options) -> Result<Option<Self>, String> {
         let with_sites = options.heap_sites && options.heap_sample_bytes.is_none();
         if !with_sites && !options.aprof {
@@ -119,13 +119,13 @@ impl AllocationSites {
         }))
     }
 
-    /// Whether it is counted where objects come from, not only of what class they are. Then it is
-    /// known, too, what of them is live: objects are to hold the index of their record.
+    /// Whether the origins of objects are counted, and not only their classes. If so, the live
+    /// objects of each site are known as well: objects must hold the index of their record.
     pub(super) fn with_paths(&self) -> bool {
         self.liveness == Liveness::Known
     }
 
-    /// Tells the helper class where records are, before it starts.
+    /// Gives the helper class the addresses of the records, before it starts.
     pub(super) fn vm_init(
         &self,
         jni: Jni<'_>,
@@ -165,7 +165,7 @@ impl AllocationSites {
         Ok(())
     }
 
-    /// The number of a class: that of the profile and one, as 0 means none.
+    /// Returns the number of a class: the profile's number plus one, as 0 means none.
     pub(super) fn number(
         &self,
         jni: Jni<'_>,
@@ -181,12 +181,12 @@ impl AllocationSites {
         if known.number != 0 {
             return known.number;
         }
-        // Before anything is locked: what it takes may have objects made, which come here, too.
+        // This is done before anything is locked: it may make objects, which come here as well.
         let field = self.with_paths().then(|| {
             let name = classes.names().of(OBJECT_RECORD);
             fields::find(self.jvmti, jni, helper, class, &name)
         });
-        // Held all the time, so that no class gets two numbers.
+        // The lock is held all the time, so that no class gets two numbers.
         let source = Source { jvmti: self.jvmti, jni, classes, recorder };
         let number = lock(sizes).add(&source, class).index() as u32 + 1;
         let offset = field.flatten().map_or(0, |field| field.offset);
@@ -197,32 +197,32 @@ impl AllocationSites {
         number
     }
 
-    /// What is known of a class so far.
+    /// Returns the data about a class that is known so far.
     fn known(&self, jni: Jni<'_>, class: &(impl Reference + ?Sized)) -> KnownClass {
         // SAFETY: the field is that of java.lang.Class, and this is a class.
         let value = |&field| unsafe { jni.get_long(class, field) };
         KnownClass::from_field(self.class_field.get().map_or(0, value))
     }
 
-    /// The field in which an object of a class holds the index of its record.
+    /// Returns the field in which an object of a class holds the index of its record.
     fn record_field(&self, jni: Jni<'_>, made: &NewObject<'_>) -> Option<IntField> {
         let known = self.known(jni, &made.class);
         lock(&self.fields).get(known.class(), known.offset)
     }
 
-    /// The index of the record of a site.
+    /// Returns the index of the record of a site.
     pub(super) fn record(&self, tree: &Tree, key: Key) -> u32 {
         tree.site(&self.records, key)
     }
 
-    /// The records of a tree, and the paths to them.
+    /// Returns the records of a tree, and the paths to them.
     pub(super) fn paths(&self, tree: &Tree) -> SitePaths {
         tree.site_paths(&self.records)
     }
 
-    /// Whether an object or array that the JVM reports was counted before. While the JVM works for
-    /// one native method it reports in the end all that it allocated for the thread: also what
-    /// class loaders that it called allocated, by Java code and by JNI.
+    /// Whether an object or array that the JVM reports was counted before. When one native method
+    /// ends, the JVM reports all objects that it allocated for the thread meanwhile. That includes
+    /// the allocations, by Java code and by JNI, of class loaders that it called.
     pub(super) fn is_counted(
         &self,
         jni: Jni<'_>,
@@ -255,7 +255,7 @@ impl AllocationSites {
         }
     }
 
-    /// The size of an array; 0 for an object, whose size follows from its class.
+    /// Returns the size of an array; 0 for an object, whose size follows from its class.
     fn kept_bytes(&self, class: u32, made: &NewObject<'_>) -> u64 {
         let class = ClassId::new(class as usize - 1);
         let is_array =
@@ -263,7 +263,7 @@ impl AllocationSites {
         if is_array { made.size_bytes } else { 0 }
     }
 
-    /// Whether what the JVM makes in the running method is counted by a probe.
+    /// Whether a probe counts the objects that the JVM makes in the running method.
     pub(super) fn is_probed(&self, jni: Jni<'_>) -> bool {
         let Some(method) = self.jvmti.current_method() else { return true };
         if let Some(&known) = lock(&self.probed).get(&method) {
@@ -276,7 +276,7 @@ impl AllocationSites {
             ("Ljava/lang/Object;", "clone") => true,
             ("Ljava/lang/reflect/Array;", "newArray" | "multiNewArray") => true,
             ("Ljdk/internal/misc/Unsafe;", "allocateInstance") => true,
-            // The constructor has run when the JVM reports the object.
+            // The constructor has already run when the JVM reports the object.
             (_, "newInstance0") => true,
             _ => false,
         };
@@ -284,7 +284,7 @@ impl AllocationSites {
         is_probed
     }
 
-    /// Finds out what is live.
+    /// Determines the live objects.
     pub(super) fn settle(
         &self,
         classes: &Classes,
@@ -298,7 +298,7 @@ impl AllocationSites {
         }
         let source = Source { jvmti: self.jvmti, jni, classes, recorder };
         let loaded = self.jvmti.loaded_classes(jni).unwrap_or_default();
-        // By their tags the walk knows what is what.
+        // The tags identify the classes in the walk.
         let loaded = loaded.iter().map(|class| (class_id(self.jvmti, recorder, class).0, class));
         let loaded: FxHashMap<_, _> = loaded.collect();
         let has_field = lock(&self.fields).by_number();
@@ -337,7 +337,7 @@ impl AllocationSites {
         CLASSES_WITH_OWN_SIZES.contains(&lock(recorder).profile.symbols.class_name(class))
     }
 
-    /// All objects up to now, with what was found to be live.
+    /// Returns all objects up to now, with the live objects of the last check.
     pub(super) fn objects(&self) -> Objects {
         let live = lock(&self.live);
         let sizes = self.sizes.get().map(lock);
@@ -356,12 +356,12 @@ impl AllocationSites {
         Objects { sites: sites.collect(), others: live.others.clone() }
     }
 
-    /// The live objects without a site.
+    /// Returns the number of live objects without a site.
     pub(super) fn unsited_count(&self) -> u64 {
         lock(&self.live).others.iter().map(|(_, counts)| counts.live_count).sum()
     }
 
-    /// The memory of the records.
+    /// Returns the memory of the records.
     pub(super) fn used_bytes(&self) -> u64 {
         self.records.used_bytes()
     }

@@ -1,5 +1,5 @@
-//! The threads of the program and their trees, from their first probe to their end. Thread's fields
-//! of perk's hold the tree, and the top of its stack.
+//! The threads of the program and their trees, from their first probe to their end. The fields that
+//! perk adds to Thread hold the tree and the top of its stack.
 //!
 //! Virtual threads share the tree of the platform thread that carries them: see [`Parked`].
 
@@ -10,25 +10,25 @@ use super::{ENDED, ExactEngine, ThreadFields};
 use crate::jvm::{Borrowed, Jni, Reference};
 use crate::roster::Slot;
 
-/// What a thread holds in the place of a tree.
+/// The value that a thread holds in place of a tree.
 #[derive(Clone, Copy, Debug)]
 enum Holds {
-    /// It has not reached a probe yet.
+    /// The thread has not reached a probe yet.
     Nothing,
     Tree(&'static Tree),
     /// The address of a [`Parked`].
     Parked(u64),
-    /// It has ended: what it still does is not counted.
+    /// The thread has ended: its further actions are not counted.
     Ended,
 }
 
 impl ExactEngine {
-    /// The calling thread has reached a probe and has no stack; answers the top of the one that it
-    /// gets.
+    /// Begins the calling thread, which has reached a probe and does not have a stack. Returns the
+    /// top of its new stack.
     pub(super) fn begin(&self, jni: Jni<'_>, thread: &Borrowed<'_>) -> Option<u64> {
         match self.holds(jni, thread) {
             Holds::Nothing if !self.stopped.load(Relaxed) => {}
-            // The probe that mounts it did not run: there was no room on the program's stack.
+            // The probe that mounts the thread did not run: the program's stack had no room for it.
             Holds::Parked(_) => return self.mount(jni, thread),
             _ => return None,
         }
@@ -46,15 +46,15 @@ impl ExactEngine {
         Some(tree.bottom())
     }
 
-    /// The tree of the virtual threads that the calling platform thread carries.
+    /// Returns the tree of the virtual threads that the calling platform thread carries.
     fn guests(&self) -> &'static Tree {
         self.clock.guests(|| self.pool.acquire())
     }
 
-    /// The calling virtual thread has come to a platform thread; answers the top of its stack.
+    /// Mounts the calling virtual thread on a platform thread. Returns the top of its stack.
     pub(super) fn mount(&self, jni: Jni<'_>, thread: &Borrowed<'_>) -> Option<u64> {
         let Holds::Parked(address) = self.holds(jni, thread) else { return None };
-        // SAFETY: `unmount` has put it there, and there will be another value in a moment.
+        // SAFETY: `unmount` has stored it, and it is overwritten right after this.
         let parked = unsafe { Parked::from_address(address) };
         let tree = if self.per_thread { parked.home() } else { self.guests() };
         let top = tree.resume(&self.pool, &parked, self.now_ns(tree));
@@ -63,7 +63,7 @@ impl ExactEngine {
         Some(top)
     }
 
-    /// The calling virtual thread is about to leave its platform thread.
+    /// Unmounts the calling virtual thread, which is about to leave its platform thread.
     pub(super) fn unmount(&self, jni: Jni<'_>, thread: &Borrowed<'_>) {
         let Holds::Tree(tree) = self.holds(jni, thread) else { return };
         self.clock.put_down();
@@ -71,7 +71,8 @@ impl ExactEngine {
         self.hold(jni, thread, parked as i64, self.pool.unborn());
     }
 
-    /// The calling platform thread ends. Per thread, its calls are booked now, under its `slot`.
+    /// Ends the calling platform thread. If threads are distinguished, its calls are booked now,
+    /// under its `slot`.
     pub(super) fn leave_platform(
         &self,
         jni: Jni<'_>,
@@ -85,7 +86,7 @@ impl ExactEngine {
         [own, guests].into_iter().flatten().for_each(|tree| self.pool.release(tree));
     }
 
-    /// The calling virtual thread ends.
+    /// Ends the calling virtual thread.
     pub(super) fn leave_virtual(
         &self,
         jni: Jni<'_>,
@@ -97,8 +98,7 @@ impl ExactEngine {
             if self.per_thread {
                 self.pool.release(tree);
             }
-            // Where virtual threads have platform threads of their own, the JVM reports no other
-            // end.
+            // If virtual threads have platform threads of their own, the JVM reports no other end.
             if !self.clock.put_down()
                 && let (_, Some(guests)) = self.clock.thread_ended()
             {
@@ -124,8 +124,8 @@ impl ExactEngine {
         }
     }
 
-    /// The tree of the calling thread and the top of its stack, which begin here at the latest;
-    /// `None` if nothing is counted. PerkProbes.born does the same.
+    /// Returns the tree of the calling thread and the top of its stack, which begin here at the
+    /// latest; `None` if the thread is not counted. PerkProbes.born does the same.
     pub(super) fn own_tree(
         &self,
         jni: Jni<'_>,
@@ -138,7 +138,7 @@ impl ExactEngine {
         }
         match holds {
             Holds::Tree(tree) => Some((tree, self.top(jni, thread))),
-            // It is on its way to or from a platform thread.
+            // The thread is on its way to or from a platform thread.
             _ => None,
         }
     }
@@ -150,19 +150,19 @@ impl ExactEngine {
             0 => Holds::Nothing,
             ENDED => Holds::Ended,
             parked if Parked::is_one(parked) => Holds::Parked(parked as u64),
-            // SAFETY: there is no other.
+            // SAFETY: there is no other kind of value.
             tree => Holds::Tree(unsafe { Tree::at(tree as u64) }),
         }
     }
 
-    /// The top of a thread's stack.
+    /// Returns the top of a thread's stack.
     fn top(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) -> u64 {
         // SAFETY: the field is java.lang.Thread's, and this is a thread.
         let top = |fields: &ThreadFields| unsafe { jni.get_long(thread, fields.stack) };
         self.fields.get().map_or(0, top) as u64 ^ self.pool.unborn()
     }
 
-    /// Sets what a thread holds.
+    /// Sets the tree and the top of the stack of a thread.
     fn hold(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized), tree: i64, top: u64) {
         if let Some(fields) = self.fields.get() {
             // SAFETY: the field is java.lang.Thread's, and this is a thread.

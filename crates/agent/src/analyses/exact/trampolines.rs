@@ -1,21 +1,21 @@
 //! Native methods of the program, counted however they are called: by a virtual call or one through
 //! an interface, by reflection, a method handle, a hidden class, or JNI.
 //!
-//! The JVM reports each native method where it binds it to a function (NativeMethodBind). In the
-//! function's place it gets a *trampoline*, which enters the method in the thread's tree as a probe
-//! would, calls the function with the same arguments, leaves the method, and answers what the
-//! function did. So a call counts once, on any way to the method, and no class is changed: a
-//! wrapper method under a native method prefix would be seen by reflection, in stack traces, and by
-//! natives that look for their caller. A probe at a virtual call would have to find the method that
-//! the JVM is about to choose.
+//! The JVM reports each native method when it binds it to a function (NativeMethodBind). perk
+//! replaces the function with a *trampoline*, which enters the method in the thread's tree as a
+//! probe would, calls the function with the same arguments, leaves the method, and returns the
+//! function's result. So each call counts once, on any way to the method, and no class is changed:
+//! a wrapper method under a native method prefix would be visible to reflection, in stack traces,
+//! and to natives that look for their caller. A probe at a virtual call would have to find the
+//! method that the JVM is about to choose.
 //!
-//! A trampoline does not know the types of the arguments; it keeps all registers that can hold some,
-//! and copies the stack. It is a few instructions that pass their own address on; which function it
-//! stands for is in a table, so that no code is made at run time.
+//! A trampoline does not know the types of the arguments; it keeps all registers that can hold
+//! some, and copies the stack. It consists of a few instructions that pass their own address on; a
+//! table gives the function that it stands for, so no code is made at run time.
 //!
 //! The JDK's own natives are left alone, and counted at calls that are bound ([`Leaves`]): some of
-//! them change what thread is the current one, or run where no Java code may, and many are called
-//! so often that what a trampoline costs would be felt.
+//! them change which thread is the current one, or run where Java code is not allowed, and many are
+//! called so often that the cost of a trampoline would be noticeable.
 //!
 //! [`Leaves`]: perk_instrument::Leaves
 
@@ -39,13 +39,13 @@ use crate::guard::{Feature, contain};
 use crate::jvm::Jni;
 use crate::sync::lock;
 
-/// So many native methods can be counted.
+/// The number of native methods that can be counted.
 pub(super) const COUNT: usize = code::COUNT;
 
 static ENGINE: OnceLock<&'static ExactEngine> = OnceLock::new();
 static NATIVES: [AtomicPtr<Native>; COUNT] = [const { AtomicPtr::new(null_mut()) }; COUNT];
 
-/// What a trampoline stands for.
+/// The native method that a trampoline stands for.
 #[derive(Debug)]
 struct Native {
     number: u32,
@@ -53,18 +53,19 @@ struct Native {
     stack_words: usize,
 }
 
-/// What a trampoline keeps on the stack while its function runs; the code knows the offsets.
+/// The data that a trampoline keeps on the stack while its function runs; the code knows the
+/// offsets.
 #[derive(Debug)]
 #[repr(C)]
 struct Passage {
     function: *mut c_void,
-    /// How many words of the stack hold arguments.
+    /// The number of words of the stack that hold arguments.
     stack_words: usize,
     number: u32,
     is_entered: bool,
 }
 
-/// The trampolines count from now on.
+/// Starts the trampolines' counting.
 pub(super) fn begin(engine: &'static ExactEngine) {
     let _ = ENGINE.set(engine);
 }
@@ -72,12 +73,13 @@ pub(super) fn begin(engine: &'static ExactEngine) {
 /// The trampolines in use.
 #[derive(Debug, Default)]
 pub(super) struct Trampolines {
-    /// By the method's number and its function: a native that is bound again gets its own again.
+    /// By the method's number and its function: a native that is bound again gets the same
+    /// trampoline.
     by_native: Mutex<FxHashMap<(u32, usize), usize>>,
 }
 
 impl Trampolines {
-    /// The trampoline to bind for a native method; `None` if there are too many.
+    /// Returns the trampoline to bind for a native method; `None` if there are too many.
     pub(super) fn bind(
         &self,
         number: u32,
@@ -99,12 +101,12 @@ impl Trampolines {
     }
 }
 
-/// The trampoline at a place of the table.
+/// Returns the trampoline at an index of the table.
 fn trampoline(index: usize) -> *mut c_void {
     (first() + index * code::TRAMPOLINE_BYTES) as *mut c_void
 }
 
-/// The place of the trampoline that `address` is in.
+/// Returns the index of the trampoline that `address` is in.
 fn place_of(address: usize) -> usize {
     (address - first()) / code::TRAMPOLINE_BYTES
 }
@@ -113,7 +115,7 @@ fn first() -> usize {
     (code::trampolines as *const () as usize).next_multiple_of(code::TRAMPOLINE_BYTES)
 }
 
-/// How many arguments of a native method are passed on the stack, each in a word, where the first
+/// Returns how many arguments of a native method are passed on the stack, each in a word. The first
 /// ones of each kind are in registers.
 fn stack_words(signature: &str) -> usize {
     // The environment, and the object or class.
@@ -136,10 +138,10 @@ fn stack_words(signature: &str) -> usize {
     beyond(others, code::REGISTERS) + beyond(floats, code::FLOAT_REGISTERS)
 }
 
-/// A trampoline is called: says what it stands for.
+/// Called by a trampoline, to enter its native method and look up the function.
 ///
 /// # Safety
-/// Only trampolines call it, with the environment of their thread and room for the answer.
+/// Only trampolines may call it, with the environment of their thread and room for the answer.
 unsafe extern "C" fn enter(env: *mut JNIEnv, place: usize, passage: *mut Passage) {
     let native = NATIVES[place_of(place)].load(Acquire);
     // SAFETY: a trampoline is bound after its place in the table, which is never taken back.
@@ -153,8 +155,8 @@ unsafe extern "C" fn enter(env: *mut JNIEnv, place: usize, passage: *mut Passage
     });
 }
 
-/// The function has returned. If it has thrown, JNI must not be used: the next probe that is met
-/// leaves the method, as it does for methods with bytecode.
+/// Called when the function has returned. If it has thrown, JNI must not be used: the next probe
+/// that is met leaves the method, as it does for methods with bytecode.
 ///
 /// # Safety
 /// As of [`enter`], which has filled the passage.
@@ -172,7 +174,8 @@ unsafe extern "C" fn exit(env: *mut JNIEnv, passage: *const Passage) {
 mod tests {
     use super::*;
 
-    /// Arguments of each kind that fill the registers, with those that every native method has.
+    /// Returns arguments of each kind that fill the registers, together with those that every
+    /// native method has.
     fn full() -> (String, String) {
         ("J".repeat(code::REGISTERS - 2), "D".repeat(code::FLOAT_REGISTERS))
     }
@@ -192,7 +195,7 @@ mod tests {
     fn each_place_has_a_trampoline_of_its_own() {
         for index in [0, 1, COUNT - 1] {
             let trampoline = trampoline(index).addr();
-            // The code passes an address on that is not always its first.
+            // The code may pass on an address that is not its first.
             assert_eq!([0, 7].map(|offset| place_of(trampoline + offset)), [index; 2]);
         }
     }

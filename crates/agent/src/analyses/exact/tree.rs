@@ -1,12 +1,13 @@
 //! The calling contexts that probes walk: native memory that Java code reads and writes through
 //! `jdk.internal.misc.Unsafe`. `java/helper/java/lang/PerkProbes.java` has the same layouts.
 //!
-//! A tree belongs to one thread at a time. That thread alone writes to it, and does so without
-//! locks; what grows (nodes, the hash table, the stack) grows in here, called by that thread, under
-//! the tree's lock. A dump reads the counts of running threads as they are. The virtual threads that
-//! one platform thread carries have a tree together, each as long as it is carried: see [`parked`].
+//! A tree belongs to one thread at a time. Only that thread writes to it, without locks; the
+//! growing parts (nodes, the hash table, the stack) grow in this module, called by that thread,
+//! under the tree's lock. A dump reads the counts of running threads as they are. The virtual
+//! threads that one platform thread carries share a tree, each for as long as it is carried: see
+//! [`parked`].
 //!
-//! Not every call path gets a node of its own, as their number has no bound: see [`Contexts`]. A
+//! Not every call path gets a node of its own, as their number is not bounded: see [`Contexts`]. A
 //! node's *context* is the node whose children are the calls from it: itself, or an earlier node
 //! that stands for the same context.
 
@@ -31,18 +32,18 @@ use crate::recorder::Calls;
 use crate::sync::lock;
 
 const LARGEST_CHUNK: usize = 4096;
-/// A tree begins with room for so many nodes, table entries and frames.
+/// The initial capacity of a tree, in nodes, table entries and frames.
 const FIRST_CHUNK: usize = 8;
 const FIRST_TABLE: usize = 32;
 const FIRST_STACK: usize = 24;
 
-/// Which call paths are distinguished.
+/// The call paths that are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Contexts {
-    /// All, but that a method which is called while it runs goes on in the context of its outer
-    /// call.
+    /// All paths. A method that is called while it already runs continues in the context of its
+    /// outer call.
     Folded,
-    /// By so many innermost frames, exactly.
+    /// The paths that differ in this number of innermost frames, exactly.
     Suffix(usize),
 }
 
@@ -52,7 +53,7 @@ pub(super) struct TreePool {
     contexts: Contexts,
     /// The node that is nobody's child.
     nil: &'static Node,
-    /// The frame of threads that have no stack.
+    /// The frame of threads that do not have a stack.
     unborn: Box<[AtomicU64]>,
     max_nodes: u64,
     /// Whether the time of threads goes on while they wait.
@@ -64,12 +65,12 @@ pub(super) struct TreePool {
 #[derive(Debug, Default)]
 struct Trees {
     all: Vec<&'static Tree>,
-    /// Those of threads that have ended, ready for others.
+    /// The trees of ended threads, ready for reuse.
     free: Vec<&'static Tree>,
 }
 
 /// One thread's tree, or that of a platform thread's virtual threads. Java code knows the layout of
-/// what comes before `inner`.
+/// the fields before `inner`.
 #[repr(C)]
 #[derive(Debug)]
 pub(super) struct Tree {
@@ -83,7 +84,7 @@ pub(super) struct Tree {
     sites: AtomicU64,
     /// The size of that table in bytes, less one entry.
     sites_mask: AtomicU64,
-    /// Only probes use it.
+    /// A field that only probes use.
     withheld: AtomicU64,
     inner: Mutex<Inner>,
     site_table: Mutex<SiteTable>,
@@ -92,22 +93,23 @@ pub(super) struct Tree {
 #[derive(Debug)]
 struct Inner {
     chunks: Vec<&'static [Node]>,
-    /// Nodes used of the last chunk.
+    /// The number of nodes used in the last chunk.
     used: usize,
     count: usize,
     table: Box<[AtomicU64]>,
     stack: Box<[AtomicU64]>,
-    /// The smaller ones that it had before. A thread whose own stack overflows after it got a
-    /// larger one here, and before it could write down where that is, goes on with what it had.
+    /// The smaller stacks that it had before. If a thread's own stack overflows after it got a
+    /// larger one here, and before it could store its address, the thread continues with the
+    /// previous one.
     outgrown: Vec<Box<[AtomicU64]>>,
-    /// The addresses of the virtual threads that are parked with nodes of this tree, where their
-    /// time goes on.
+    /// The addresses of the virtual threads that are parked with nodes of this tree, if their time
+    /// goes on.
     parked: Vec<u64>,
-    /// Under this node stand methods whose path is not known, as there was no room for it.
+    /// The node above the methods whose path is not known because there was no room for it.
     lost: Option<&'static Node>,
     /// The node that stands for a context, by its innermost frames' methods and lines.
     suffixes: Suffixes,
-    /// What the last dump has seen of each node.
+    /// The counts of each node as of the last dump.
     seen: Vec<Seen>,
 }
 
@@ -119,8 +121,8 @@ struct Seen {
 }
 
 impl TreePool {
-    /// A pool of at most so many nodes in all trees together, but for one for each method whose
-    /// path is not known.
+    /// Makes a pool of at most `max_nodes` nodes in all trees together, plus one node for each
+    /// method whose path is not known.
     pub(super) fn new(contexts: Contexts, max_nodes: u64, time_goes_on: bool) -> Self {
         let nil = &new_chunk(1)[0];
         nil.method.store(NO_METHOD, Relaxed);
@@ -132,22 +134,22 @@ impl TreePool {
         Self { contexts, nil, unborn, max_nodes, time_goes_on, node_count, trees }
     }
 
-    /// The address of the node that is nobody's child.
+    /// Returns the address of the node that is nobody's child.
     pub(super) fn nil(&self) -> u64 {
         address(self.nil)
     }
 
-    /// The address of the frame of threads that have no stack.
+    /// Returns the address of the frame of threads that do not have a stack.
     pub(super) fn unborn(&self) -> u64 {
         self.unborn.as_ptr() as u64
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub(super) fn node_count(&self) -> u64 {
         self.node_count.load(Relaxed)
     }
 
-    /// A tree for a thread that begins.
+    /// Returns a tree for a thread that begins.
     pub(super) fn acquire(&self) -> &'static Tree {
         let free = lock(&self.trees).free.pop();
         free.unwrap_or_else(|| {
@@ -157,17 +159,17 @@ impl TreePool {
         })
     }
 
-    /// A tree that no thread has and no dump shows.
+    /// Returns a tree that belongs to no thread and appears in no dump.
     pub(super) fn scratch(&self) -> &'static Tree {
         Box::leak(Box::new(Tree::new(self)))
     }
 
-    /// Takes back a tree that no thread uses any more, with what it has counted.
+    /// Takes back a tree that no thread uses any more, with its counts.
     pub(super) fn release(&self, tree: &'static Tree) {
         lock(&self.trees).free.push(tree);
     }
 
-    /// All trees.
+    /// Returns all trees.
     pub(super) fn trees(&self) -> Vec<&'static Tree> {
         lock(&self.trees).all.clone()
     }
@@ -212,17 +214,17 @@ impl Tree {
         tree
     }
 
-    /// Its address, by which Java code knows it.
+    /// Returns the address by which Java code knows the tree.
     pub(super) fn address(&'static self) -> u64 {
         std::ptr::from_ref(self) as u64
     }
 
-    /// The bottom of its stack.
+    /// Returns the bottom of its stack.
     pub(super) fn bottom(&self) -> u64 {
         self.stack.load(Relaxed)
     }
 
-    /// The tree at an address.
+    /// Returns the tree at an address.
     ///
     /// # Safety
     /// The address must come from [`Tree::address`].
@@ -231,7 +233,7 @@ impl Tree {
         unsafe { &*(address as *const Self) }
     }
 
-    /// The child of a context for `method`, called from `line`, which the table does not have.
+    /// Adds the child of a context for `method`, called from `line`, which the table does not have.
     pub(super) fn grow(&self, pool: &TreePool, context: u64, method: u32, line: u16) -> u64 {
         self.add(&mut lock(&self.inner), pool, (context, line), method)
     }
@@ -262,7 +264,7 @@ impl Tree {
         address(node)
     }
 
-    /// What was counted since the last dump; `now_ns` is the time for calls that have not ended.
+    /// Returns the counts since the last dump; `now_ns` is the time for calls that have not ended.
     /// Unless this is the `last` dump, the next one begins from here.
     pub(super) fn calls(&self, now_ns: u64, last: bool) -> Vec<Calls> {
         let mut inner = lock(&self.inner);
@@ -289,12 +291,12 @@ impl Tree {
                 now.self_ns = now.self_ns.saturating_sub(before.self_ns);
                 now.total_ns = now.total_ns.saturating_sub(before.total_ns);
             }
-            // It is booked now, and not again where they go on.
+            // The time is booked now, and not again when they continue.
             let (waited_self, waited_total) =
                 waited.get(&address(node)).copied().unwrap_or_default();
             now.self_ns += waited_self;
             now.total_ns += waited_total;
-            // The root has no row.
+            // The root does not have a row.
             let parent = places.get(node.parent()).checked_sub(1).map(|it| it as u32);
             if let Some(parent) = parent {
                 calls[parent as usize].callee_count += now.count;
@@ -316,7 +318,7 @@ impl Tree {
 impl Inner {
     fn new_node(&mut self, pool: &TreePool, method: u32, line: u16, parent: u64) -> &'static Node {
         if self.chunks.last().is_none_or(|chunk| chunk.len() == self.used) {
-            // A fourth more: most trees are small, and there are as many as threads.
+            // Grows by a quarter: most trees are small, and there are as many as threads.
             let size = (self.count / 4).next_multiple_of(FIRST_CHUNK);
             self.chunks.push(new_chunk(size.clamp(FIRST_CHUNK, LARGEST_CHUNK)));
             self.used = 0;
@@ -334,7 +336,7 @@ impl Inner {
         node
     }
 
-    /// The node of paths that are not known.
+    /// Returns the node of unknown paths.
     fn lost(&mut self, pool: &TreePool) -> u64 {
         let root = address(&self.chunks[0][0]);
         let lost = match self.lost {
@@ -345,7 +347,7 @@ impl Inner {
         address(lost)
     }
 
-    /// The node whose children are the calls from `node`.
+    /// Returns the node whose children are the calls from `node`.
     fn context_of(&mut self, contexts: Contexts, node: &'static Node) -> u64 {
         let method = node.method.load(Relaxed);
         match contexts {
@@ -387,8 +389,8 @@ impl Inner {
         self.table[slot & mask].store(address(node), Relaxed);
     }
 
-    /// Doubles the table and puts in all nodes. Nobody else reads it meanwhile: its one reader has
-    /// called us.
+    /// Doubles the table and inserts all nodes again. No other thread reads it meanwhile: its only
+    /// reader has called this.
     fn rehash(&mut self) {
         self.table = new_table(self.table.len() * 2);
         for node in self.chunks.iter().flat_map(|chunk| chunk.iter()).take(self.count).skip(1) {
@@ -397,7 +399,7 @@ impl Inner {
     }
 }
 
-/// A node and those that called it, to the root.
+/// Returns a node and its callers, up to the root.
 fn outward(node: &'static Node) -> impl Iterator<Item = &'static Node> {
     std::iter::successors(Some(node), |node| {
         let parent = node.parent();
@@ -406,7 +408,7 @@ fn outward(node: &'static Node) -> impl Iterator<Item = &'static Node> {
     })
 }
 
-/// Finds a node's place among all nodes of its tree by its address.
+/// The indexes of a tree's nodes, found by their addresses.
 struct NodeIndexes(Vec<(u64, usize)>);
 
 impl NodeIndexes {

@@ -11,27 +11,27 @@ use std::time::{Duration, Instant};
 
 use crate::os;
 
-/// How long the thread waits for more when it has read all there is.
+/// The time that the thread waits for more data when it has read all.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// How often progress is reported.
+/// The interval of progress reports.
 const PROGRESS: Duration = Duration::from_secs(1);
 
-/// Blocks are given back when so many bytes of them have been read.
+/// The number of bytes read after which their blocks are given back.
 const RELEASED_BYTES: u64 = 8 << 20;
 
-/// A file that another writes, from its beginning to its end. It loses its name when it is opened,
-/// and its blocks once they are read.
+/// A file that is written at the same time, from its beginning to its end. It loses its name when
+/// it is opened, and its blocks once they are read.
 pub(super) struct GrowingFile<'a> {
     path: PathBuf,
-    /// Whether all is written.
+    /// Whether all data is written.
     is_complete: &'a AtomicBool,
     file: Option<File>,
     read_bytes: u64,
     released_bytes: u64,
-    /// Gets the number of bytes read, from time to time.
+    /// The receiver of the number of bytes read, from time to time.
     progress: &'a (dyn Fn(u64) + Sync),
-    /// When that is due.
+    /// The time of the next progress report.
     due: Instant,
 }
 
@@ -52,7 +52,7 @@ impl<'a> GrowingFile<'a> {
         }
     }
 
-    /// Waits for more; `false` if there will be none.
+    /// Waits for more data; `false` if there will be none.
     fn wait(&self, was_complete: bool) -> bool {
         if !was_complete {
             thread::sleep(PAUSE);
@@ -60,7 +60,7 @@ impl<'a> GrowingFile<'a> {
         !was_complete
     }
 
-    /// Waits for its first bytes; `false` if there will be none.
+    /// Waits for the first bytes; `false` if there will be none.
     pub(super) fn begins(&mut self) -> io::Result<bool> {
         loop {
             let was_complete = self.is_complete.load(Acquire);
@@ -93,7 +93,7 @@ impl<'a> GrowingFile<'a> {
 impl Read for GrowingFile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            // Before the look, so that nothing is missed.
+            // Read before the data, so that no data is missed.
             let was_complete = self.is_complete.load(Acquire);
             let at = self.read_bytes;
             let count = match self.open()? {

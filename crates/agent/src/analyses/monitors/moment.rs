@@ -1,10 +1,10 @@
 //! MONITOR DUMP: all threads and monitors.
 //!
-//! No thread is stopped for it but for the instant in which the JVM looks at all stacks. So states
-//! and traces are of one moment; what each thread has and waits for, and who has each monitor, is
-//! asked a little later, one after the other. Threads that do not go on in between, as those of a
-//! deadlock, are shown as they are. What looks like a deadlock and is none, as its threads have
-//! gone on, is taken apart.
+//! No thread is stopped except for the instant in which the JVM looks at all stacks. So states and
+//! traces are of one moment. The monitors that each thread has and waits for, and the owner of each
+//! monitor, are asked a little later, one after the other. Threads that do not continue in between,
+//! such as those of a deadlock, are shown as they are. A circle of threads that looks like a
+//! deadlock but is not one, as its threads have continued, is taken apart.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,25 +26,25 @@ use crate::roster::Slot;
 use crate::sync::lock;
 use crate::threads::LiveThread;
 
-/// The JVM reserves room for so many frames of each thread.
+/// The limit of frames per thread, for which the JVM reserves room.
 const MOST_FRAMES: u32 = 1024;
 
-/// A thread that is looked at.
+/// A thread that is examined.
 struct Watched<'a> {
     slot: Slot,
     serial: u32,
     reference: ThreadReference<'a>,
-    /// What it is known to wait for.
+    /// The monitor that it is known to wait for.
     monitor: Option<Arc<Global>>,
-    /// When it began to wait, if it does.
+    /// The time at which it began to wait, if it waits.
     begun: Option<Instant>,
 }
 
 enum ThreadReference<'a> {
     Platform(Arc<LiveThread>),
-    /// One that a carrier runs.
+    /// A virtual thread that a carrier runs.
     Mounted(Local<'a>),
-    /// One that waits.
+    /// A virtual thread that waits.
     Waiting(Arc<Global>),
 }
 
@@ -58,7 +58,8 @@ impl ThreadReference<'_> {
     }
 }
 
-/// Monitors and the places of their rows, by identity: an object may have several references.
+/// The monitors and the indexes of their rows, by identity hash: an object may have several
+/// references.
 struct Found<'a> {
     jni: Jni<'a>,
     common: &'static Common,
@@ -68,7 +69,7 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// The place of a monitor, which is new if it is met first.
+    /// Returns the index of a monitor's row; a monitor that is met first gets a new row.
     fn place(&mut self, object: Local<'a>, kind: LockKind) -> Option<usize> {
         let identity = self.common.jvmti.identity(&object)?;
         let places = self.by_identity.entry(identity).or_default();
@@ -96,7 +97,8 @@ impl<'a> Found<'a> {
 }
 
 impl Monitors {
-    /// All threads and monitors as they are, and the threads' slots in the order of the dump.
+    /// Returns all threads and monitors as they are, and the threads' slots in the order of the
+    /// dump.
     pub(super) fn moment(&self, jni: Jni<'_>) -> (MonitorDump, Vec<Slot>) {
         let common = self.common;
         let watched = self.watched(jni);
@@ -135,7 +137,8 @@ impl Monitors {
         (dump, slots)
     }
 
-    /// All threads: those of the platform, virtual ones that carriers run, virtual ones that wait.
+    /// Returns all threads: platform threads, virtual threads that carriers run, and virtual
+    /// threads that wait.
     fn watched<'a>(&self, jni: Jni<'a>) -> Vec<Watched<'a>> {
         let mut threads: Vec<(Slot, ThreadReference<'a>)> = Vec::new();
         let mut monitors: FxHashMap<Slot, Arc<Global>> = FxHashMap::default();
@@ -220,8 +223,8 @@ impl Monitors {
         if is_blocked { &mut row.blocked } else { &mut row.waiting }.push(thread.serial);
     }
 
-    /// Asks who has each monitor. The JVM reports platform threads, and how often they have entered
-    /// it; what is known of virtual ones stays.
+    /// Finds the owner of each monitor. The JVM reports platform threads, and how often they have
+    /// entered the monitor; the known data on virtual threads stays.
     fn find_owners(&self, found: &mut Found<'_>, serials: &Serials<'_, '_>) {
         let jni = found.jni;
         for (row, object) in found.rows.iter_mut().zip(&found.objects) {
@@ -239,7 +242,7 @@ impl Monitors {
         }
     }
 
-    /// Takes circles of threads apart that have not waited all the time: their parts are of
+    /// Takes apart circles of threads that have not waited all the time: their parts are of
     /// different moments.
     fn take_apart(&self, dump: &mut MonitorDump, watched: &[Watched<'_>]) {
         let waits_still = |serial: u32| {
@@ -248,7 +251,7 @@ impl Monitors {
             let now = thread.and_then(|thread| waiting.get(&thread.slot)).map(|it| it.begun);
             now.is_some() && now == thread.and_then(|thread| thread.begun)
         };
-        // A circle that is taken apart can show another.
+        // A circle that is taken apart can reveal another.
         loop {
             let links: Vec<_> = dump.deadlocks().into_iter().flatten().collect();
             let gone_on = links.iter().find(|link| !waits_still(link.thread));

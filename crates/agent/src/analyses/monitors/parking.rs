@@ -1,10 +1,11 @@
-//! Parking: the locks and queues of `java.util.concurrent` have no monitors, their threads park.
+//! Parking: the locks and queues of `java.util.concurrent` do not have monitors, their threads
+//! park.
 //!
-//! A platform thread parks in the native method `Unsafe.park`, which the JVM reports when it is
-//! bound, so that a function of perk's stands in its place and calls it. A virtual thread unmounts
-//! instead, which HotSpot reports by an event (JDK 21 and later). What a thread parks for is in the
-//! field that `LockSupport` sets for tools such as this. No class is changed, and threads that do
-//! not park cost nothing.
+//! A platform thread parks in the native method `Unsafe.park`. The JVM reports when this method is
+//! bound, so a function of perk takes its place and calls it. A virtual thread unmounts instead,
+//! which HotSpot reports by an event (JDK 21 and later). The object for which a thread parks is in
+//! the field that `LockSupport` sets for such tools. No class is changed, and threads that do not
+//! park have no cost.
 
 use std::ffi::c_void;
 use std::sync::OnceLock;
@@ -20,7 +21,7 @@ use crate::jvm::{Borrowed, Global, IntField, Jni, Local, MethodRef, ObjectField,
 /// `Unsafe.park(boolean isAbsolute, long time)`
 type Park = unsafe extern "system" fn(*mut JNIEnv, jobject, jboolean, jlong);
 
-/// What stands in the place of the JVM's function, once that is known.
+/// The data of the function that replaces the JVM's function, once that is known.
 static PARKED: OnceLock<Parked> = OnceLock::new();
 
 struct Parked {
@@ -29,7 +30,7 @@ struct Parked {
     park: Park,
 }
 
-/// What of the JDK's classes is looked at.
+/// The fields and classes of the JDK that are used.
 #[derive(Debug)]
 pub(crate) struct Parking {
     /// `Thread.parkBlocker`
@@ -39,20 +40,20 @@ pub(crate) struct Parking {
     /// Blockers of these classes are locks.
     ownable: Global,
     stamped: Option<Global>,
-    /// How often a lock's owner has entered it, if the JDK has these classes.
+    /// The counts of a lock's entries by its owner, if the JDK has these classes.
     entries: Option<Entries>,
-    /// Stands for a blocker that is not known.
+    /// The placeholder for an unknown blocker.
     unknown: Global,
 }
 
-/// Where the JDK's reentrant locks count.
+/// The entry counts of the JDK's reentrant locks.
 #[derive(Debug)]
 struct Entries {
     /// `AbstractQueuedSynchronizer.state`
     state: IntField,
     /// `ReentrantLock.Sync`: the state is the count.
     lock: Global,
-    /// `ReentrantReadWriteLock.Sync`: its lower half is that of who writes.
+    /// `ReentrantReadWriteLock.Sync`: the lower half of the state is the writer's count.
     read_write_lock: Global,
 }
 
@@ -68,7 +69,7 @@ impl Entries {
     }
 
     fn count(&self, jni: Jni<'_>, lock: &(impl Reference + ?Sized)) -> Option<u32> {
-        // SAFETY: it is looked whether the object is of a class below the field's.
+        // SAFETY: the object is checked to be of the field's class or a subclass.
         let state = || unsafe { jni.get_int(lock, self.state) }.cast_unsigned();
         if jni.is_instance(lock, &self.lock) {
             Some(state())
@@ -97,7 +98,7 @@ impl Parking {
         })
     }
 
-    /// What a thread parks for, as far as that is known.
+    /// Returns the object for which a thread parks, as far as that is known.
     pub(super) fn blocker<'a>(
         &self,
         jni: Jni<'a>,
@@ -107,23 +108,23 @@ impl Parking {
         unsafe { jni.get_object(thread, self.blocker) }
     }
 
-    /// Who has a lock that threads park for; `None` where nobody has it alone.
+    /// Returns the owner of a lock that threads park for; `None` if no thread has it exclusively.
     pub(super) fn owner<'a>(
         &self,
         jni: Jni<'a>,
         lock: &(impl Reference + ?Sized),
     ) -> Option<Local<'a>> {
-        // SAFETY: it is looked whether the object is of the field's class.
+        // SAFETY: the object is checked to be of the field's class.
         let owner = || unsafe { jni.get_object(lock, self.owner) };
         jni.is_instance(lock, &self.ownable).then(owner).flatten()
     }
 
-    /// How often the owner of a lock has entered it; 0 where its class does not say.
+    /// Returns how often the owner of a lock has entered it; 0 if its class does not say.
     pub(super) fn entry_count(&self, jni: Jni<'_>, lock: &(impl Reference + ?Sized)) -> u32 {
         self.entries.as_ref().and_then(|entries| entries.count(jni, lock)).unwrap_or(0)
     }
 
-    /// Whether what a thread parks for is a lock, and not something that happens.
+    /// Returns whether a thread parks to acquire a lock or to be notified.
     pub(super) fn what(&self, jni: Jni<'_>, blocker: &(impl Reference + ?Sized)) -> For {
         let is_of = |class: &Global| jni.is_instance(blocker, class);
         if is_of(&self.ownable) || self.stamped.as_ref().is_some_and(is_of) {
@@ -135,10 +136,10 @@ impl Parking {
 }
 
 impl Monitors {
-    /// Looks at parking from now on. The JVM must have reported where `Unsafe.park` is.
+    /// Begins to measure parking. The JVM must have reported the function of `Unsafe.park`.
     ///
     /// # Errors
-    /// Why that cannot be, for one line.
+    /// The reason why that is not possible, in one line.
     pub(super) fn begin_parking(&self, jni: Jni<'_>) -> Result<(), String> {
         if PARKED.get().is_none() {
             return Err("this JVM does not report where Unsafe.park is".to_owned());
@@ -154,7 +155,7 @@ impl Monitors {
         Ok(())
     }
 
-    /// The calling thread parks. Answers whether that is looked at.
+    /// Notes that the calling thread parks. Returns whether that is measured.
     fn parks(&self, jni: Jni<'_>) -> bool {
         let Some(parking) = self.parking.get() else { return false };
         let Some(thread) = self.common.jvmti.current_thread(jni) else { return false };
@@ -172,14 +173,14 @@ impl Monitors {
         }
     }
 
-    /// It goes on.
+    /// Notes that the calling thread continues.
     fn parked(&self, jni: Jni<'_>) {
         if let Some(thread) = self.common.jvmti.current_thread(jni) {
             self.end(jni, &thread, LockKind::Parking);
         }
     }
 
-    /// The calling virtual thread leaves its carrier: it parks if it says for what.
+    /// Notes that the calling virtual thread leaves its carrier: it parks if it has a blocker.
     fn unmounts(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
         let Some(parking) = self.parking.get() else { return };
         let Some(blocker) = parking.blocker(jni, &thread) else { return };
@@ -189,7 +190,8 @@ impl Monitors {
         }
     }
 
-    /// The JVM binds a native method: answers what to bind in the place of `Unsafe.park`.
+    /// Returns the function to bind in place of `Unsafe.park`, if that is the native method being
+    /// bound.
     pub(super) fn park_bound(
         &'static self,
         jni: Jni<'_>,
@@ -219,7 +221,7 @@ unsafe extern "system" fn park(
     time: jlong,
 ) {
     let Some(parked) = PARKED.get() else { return };
-    // SAFETY: it stands where the JVM's function stood, and so is called as that.
+    // SAFETY: this function replaces the JVM's function, and so it is called like that.
     let jni = unsafe { Jni::from_raw(env) };
     let mut is_begun = false;
     guard(Feature::Monitors, || is_begun = parked.monitors.parks(jni));

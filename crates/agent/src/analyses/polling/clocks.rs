@@ -1,4 +1,4 @@
-//! The clocks of the threads, and the CPU time for which each still has to be sampled.
+//! The clocks of the threads, and the CPU time of each that is still to be sampled.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use crate::os::Tid;
 use crate::roster::Slot;
 use crate::threads::LiveThread;
 
-/// Ticks without CPU time after which a thread counts as idle.
+/// The number of ticks without CPU time after which a thread counts as idle.
 const IDLE_AFTER_TICKS: u32 = 8;
 
 /// One live thread.
 #[derive(Debug)]
 pub(super) struct ThreadClock {
     thread: Arc<LiveThread>,
-    /// CPU time as last read.
+    /// The CPU time as last read.
     cpu_ns: u64,
-    /// CPU time not sampled yet. It begins at random below one interval, so that the expected
-    /// number of samples is exact for threads of any length.
+    /// The CPU time that is not sampled yet. It begins with a random part of one interval, so that
+    /// the expected number of samples is exact for threads of any length.
     pending_ns: u64,
     /// The trace of its last walk.
     pub(super) last_trace: Option<TraceId>,
@@ -32,10 +32,10 @@ pub(super) struct ThreadClock {
 #[derive(Debug, Default)]
 pub(super) struct Clocks {
     threads: Vec<ThreadClock>,
-    /// Whether threads that come are sampled.
+    /// Whether new threads are sampled.
     samples_new: bool,
     by_slot: FxHashMap<Slot, usize>,
-    /// Where the round through the idle threads goes on.
+    /// The position at which the round through the idle threads continues.
     next_idle: usize,
     random: u64,
 }
@@ -44,15 +44,15 @@ pub(super) struct Clocks {
 #[derive(Clone, Debug)]
 pub(super) struct Due {
     pub(super) thread: Arc<LiveThread>,
-    /// CPU time when it was found due.
+    /// The CPU time at which the thread was found due.
     cpu_ns: u64,
 }
 
 impl Due {
-    /// Whether the thread runs now, or waits for a CPU. Where that is not known, it is taken to run.
+    /// Whether the thread runs now or waits for a CPU. If that is not known, it counts as running.
     pub(super) fn is_running(&self) -> bool {
         let Some(tid) = self.thread.tid() else { return true };
-        // A clock that went on since is proof and costs less than to ask for the state.
+        // A clock that has advanced since is proof, and costs less than a request for the state.
         tid.cpu_ns().is_some_and(|cpu_ns| cpu_ns > self.cpu_ns) || tid.is_runnable().unwrap_or(true)
     }
 
@@ -67,8 +67,8 @@ impl Clocks {
         Self { random: seed | 1, samples_new, ..Self::default() }
     }
 
-    /// Samples a thread, or all and those that come, from now on or no more. The clocks must have
-    /// been read just now. Answers whether there is such a thread.
+    /// Samples a thread, or all present and future threads, from now on or no more. The clocks must
+    /// have been read just now. Returns whether the thread exists.
     pub(super) fn set_sampled(&mut self, thread: Option<Slot>, is_sampled: bool) -> bool {
         match thread {
             None => {
@@ -110,12 +110,12 @@ impl Clocks {
         watched
     }
 
-    /// Where the thread with a slot is.
+    /// Returns the index of the thread with a slot.
     pub(super) fn find(&self, thread: Slot) -> Option<usize> {
         self.by_slot.get(&thread).copied()
     }
 
-    /// Where a thread that was due is now; `None` if it has ended.
+    /// Returns the index now of a thread that was due; `None` if the thread has ended.
     pub(super) fn find_due(&self, due: &Due) -> Option<usize> {
         let index = self.find(due.thread.slot);
         index.filter(|&index| Arc::ptr_eq(&self.threads[index].thread, &due.thread))
@@ -125,14 +125,14 @@ impl Clocks {
         &mut self.threads[index]
     }
 
-    /// The threads without a kernel id.
+    /// Returns the threads without a kernel id.
     pub(super) fn without_tid(&self) -> Vec<Arc<LiveThread>> {
         let without = self.threads.iter().filter(|watched| watched.thread.tid().is_none());
         without.map(|watched| Arc::clone(&watched.thread)).collect()
     }
 
-    /// Adds the CPU time that the thread at `index` has burned up to `cpu_ns`; answers how much it
-    /// is.
+    /// Adds the CPU time that the thread at `index` has burned up to `cpu_ns`. Returns that CPU
+    /// time.
     pub(super) fn advance(&mut self, index: usize, cpu_ns: u64) -> u64 {
         let watched = &mut self.threads[index];
         let burned_ns = cpu_ns.saturating_sub(watched.cpu_ns);
@@ -145,8 +145,8 @@ impl Clocks {
         burned_ns
     }
 
-    /// Reads the clocks of the threads that burned CPU time lately; those to be walked go to `due`.
-    /// Answers what they burned since they were last read.
+    /// Reads the clocks of the threads that burned CPU time lately; those to be walked are added to
+    /// `due`. Returns the CPU time they burned since they were last read.
     pub(super) fn tick_busy(&mut self, interval_ns: u64, due: &mut Vec<Due>) -> u64 {
         let mut burned_ns = 0;
         for index in 0..self.threads.len() {
@@ -179,8 +179,8 @@ impl Clocks {
         burned_ns
     }
 
-    /// The thread at `index`, if it is to be walked: when it has a whole interval to be sampled for,
-    /// and once early in its life, so that a short thread has a trace at all.
+    /// Returns the thread at `index` if it is due: if its pending time is a whole interval, and
+    /// once early in its life, so that a short thread has a trace at all.
     pub(super) fn due(&self, index: usize, interval_ns: u64) -> Option<Due> {
         let watched = &self.threads[index];
         let wanted = watched.pending_ns >= interval_ns || watched.last_trace.is_none();
@@ -197,12 +197,12 @@ impl Clocks {
         }
     }
 
-    /// How many threads there are.
+    /// Returns how many threads there are.
     pub(super) fn len(&self) -> usize {
         self.threads.len()
     }
 
-    /// A pseudo-random number (xorshift64).
+    /// Returns a pseudo-random number (xorshift64).
     pub(super) fn next_random(&mut self) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -212,7 +212,7 @@ impl Clocks {
 }
 
 impl ThreadClock {
-    /// Takes the whole intervals that it has to be sampled for.
+    /// Takes the number of whole intervals that are due.
     pub(super) fn take_samples(&mut self, interval_ns: u64) -> u64 {
         let samples = self.pending_ns / interval_ns;
         self.pending_ns %= interval_ns;

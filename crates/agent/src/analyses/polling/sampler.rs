@@ -12,41 +12,44 @@ use crate::os;
 use crate::roster::Slot;
 use crate::sync::lock;
 
-/// The shortest time from tick to tick: with a shorter interval a walk stands for several samples.
+/// The shortest time between ticks: with a shorter interval, a walk stands for several samples.
 const MIN_PERIOD_NS: u64 = 100_000;
-/// While the process is idle, ticks come up to this many times less often.
+/// While the process is idle, the time between ticks grows by up to this factor.
 const MAX_IDLE_FACTOR: u32 = 4;
-/// Less CPU time than this since the last tick, or than a hundredth of an interval, is left for a
-/// later one.
+/// CPU time since the last tick that is less than this, or less than a hundredth of an interval, is
+/// left for a later tick.
 const MIN_GROWTH_NS: u64 = 50_000;
-/// One idle thread's clock is read for each of these per tick, a quarter of a percent of a CPU, when
-/// the threads known to be busy do not explain what the process burned; else a tenth of that.
+/// The interval is divided by this for the number of idle threads' clocks that are read per tick,
+/// which cost a quarter of a percent of a CPU. That applies when the threads known to be busy do
+/// not explain the CPU time of the process; otherwise a tenth of that number is read.
 const INTERVAL_NS_PER_IDLE_CLOCK: u64 = 100_000;
-/// The part of an interval that the process's clock may cost per tick: a quarter of a percent.
+/// The divisor of the interval for the cost of the process's clock per tick: a quarter of a
+/// percent.
 const INTERVAL_PER_CLOCK_SHARE: u64 = 400;
-/// Threads that only the JVM can be asked about are asked every so many ticks: they are the JVM's
-/// own, such as the Finalizer, and mostly idle.
+/// Threads that only the JVM can be asked about are asked once in this many ticks: they are the
+/// JVM's own, such as the Finalizer, and mostly idle.
 const TICKS_PER_OLDER_CLOCK: u64 = 16;
-/// So many frames of the helper class can be the innermost, with what they call.
+/// The limit of innermost frames that can belong to the helper class and its callees.
 const MOST_HELPER_FRAMES: usize = 16;
 
-/// See the module.
+/// The sampler; see the module.
 pub(super) struct Sampler<'a> {
     polling: &'a Polling,
     jni: Jni<'a>,
-    /// The buffers of a walk, used again and again.
+    /// The buffers of a walk, which are reused.
     buffer: Vec<jvmtiFrameInfo>,
     stack: Vec<StackFrame>,
-    /// CPU time of the process without the sampler's, at the last reading that was not idle.
+    /// The CPU time of the process without the sampler's, at the last reading that was not idle.
     seen_ns: u64,
-    /// CPU time since then of the threads known to be busy.
+    /// The CPU time since then of the threads known to be busy.
     explained_ns: u64,
-    /// Whether the process burned more than those: then threads that were idle may have woken up.
+    /// Whether the process burned more than those threads: then idle threads may have become
+    /// active.
     search_idle: bool,
-    /// Ticks to come without a look at the process's clock.
+    /// The number of ticks until the process's clock is read again.
     process_clock_pause: u64,
     busy_ticks: u64,
-    /// Ticks in a row that found the process idle.
+    /// The number of consecutive ticks that found the process idle.
     idle_ticks: u32,
 }
 
@@ -68,7 +71,7 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Samples until it is to stop.
+    /// Samples until it is stopped.
     pub(super) fn run(mut self) {
         let mut deadline = Instant::now();
         loop {
@@ -77,15 +80,15 @@ impl<'a> Sampler<'a> {
                 break;
             }
             self.tick();
-            // After a stall (a stopped process, a suspended laptop) the time missed is not made up:
-            // the CPU clocks have what happened in it.
+            // After a stall (a stopped process, a suspended laptop) the missed ticks are not made
+            // up: the CPU clocks contain that time.
             deadline = deadline.max(Instant::now());
         }
         self.polling.sampler_cpu_ns.store(os::thread_cpu_ns(), Relaxed);
     }
 
-    /// Half to one and a half intervals, so that sampling does not fall into step with a program
-    /// that has a rhythm of its own; longer while nothing happens.
+    /// Returns half to one and a half intervals, so that sampling does not fall into step with a
+    /// periodic program; longer while the program is idle.
     fn next_wait(&self) -> Duration {
         let period_ns = self.polling.interval_ns.max(MIN_PERIOD_NS);
         let random_ns = lock(&self.polling.clocks).next_random() % period_ns;
@@ -102,7 +105,7 @@ impl<'a> Sampler<'a> {
         self.idle_ticks = 0;
         self.busy_ticks += 1;
 
-        // What only the JVM knows is asked before the table is locked.
+        // The JVM is asked before the table is locked.
         let older_clocks = self.older_clocks();
         let mut due = Vec::new();
         let mut clocks = lock(&self.polling.clocks);
@@ -120,7 +123,7 @@ impl<'a> Sampler<'a> {
         drop(clocks);
 
         for due in due {
-            // A thread that burned CPU time and blocks by now would be shown where it waits, not
+            // A thread that burned CPU time and blocks by now would be sampled where it waits, not
             // where it worked. Its time stays pending until it is met running.
             if due.is_running() {
                 self.walk(&due);
@@ -129,9 +132,10 @@ impl<'a> Sampler<'a> {
         self.polling.common.threads.delete_ended(self.jni);
     }
 
-    /// Whether the process burned next to nothing since the last busy tick, by its own clock. That
-    /// clock adds up all threads, so in a process of thousands it is read seldom: its cost is held
-    /// to the share of the idle threads' clocks. In between, things are as they were.
+    /// Whether the process has burned almost no CPU time since the last busy tick, by its own
+    /// clock. That clock adds up all threads, so it is read rarely in a process of thousands: its
+    /// cost is limited to the same share as that of the idle threads' clocks. In between, the last
+    /// result counts.
     fn process_is_idle(&mut self) -> bool {
         if self.process_clock_pause > 0 {
             self.process_clock_pause -= 1;
@@ -153,7 +157,7 @@ impl<'a> Sampler<'a> {
         false
     }
 
-    /// The clocks of the threads that have no kernel id, when it is their turn.
+    /// Returns the clocks of the threads without a kernel id, if they are due.
     fn older_clocks(&self) -> Vec<(Slot, u64)> {
         if !self.busy_ticks.is_multiple_of(TICKS_PER_OLDER_CLOCK) {
             return Vec::new();
@@ -185,12 +189,12 @@ impl<'a> Sampler<'a> {
             polling.failed_walk_count.fetch_add(1, Relaxed);
             return;
         }
-        // It may have gone to wait, in some native method, between the question and the walk.
+        // The thread may have begun to wait, in a native method, between the check and the walk.
         let is_native = stack[0].bci < 0;
         if is_native && (jvmti.is_waiting(&*due.thread) || due.waits()) {
             return;
         }
-        // What probes do, and what they call, is done in the method that they are in.
+        // The work of probes and their callees belongs to the method that they are in.
         let inner = &stack[..stack.len().min(MOST_HELPER_FRAMES)];
         let outermost = inner.iter().rposition(|frame| helper.contains(&frame.method));
         stack.drain(..outermost.map_or(0, |it| it + 1));
@@ -201,7 +205,7 @@ impl<'a> Sampler<'a> {
         }
         let samples = {
             let mut clocks = lock(&polling.clocks);
-            // It may have ended in the meantime; its time was booked then.
+            // The thread may have ended in the meantime; its time was booked then.
             let Some(index) = clocks.find_due(due) else { return };
             clocks.get_mut(index).take_samples(polling.interval_ns)
         };

@@ -6,24 +6,25 @@ use rustc_hash::FxHashMap;
 
 use crate::jvm::{IntField, Jni, Jvmti, Reference};
 
-/// The field of a class's objects, its own or that of a class above it.
+/// The field of a class's objects, declared by the class or a superclass.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordField {
     field: IntField,
-    /// Where it is in an object; not 0.
+    /// The offset in an object, in bytes; not 0.
     pub(super) offset: u32,
 }
 
-/// Those of classes. Classes of several loaders can have one name, and differ.
+/// The fields of the classes. Classes of different loaders can have the same name, but different
+/// fields.
 #[derive(Debug, Default)]
 pub(super) struct RecordFields {
     by_offset: FxHashMap<(ClassId, u32), IntField>,
-    /// Whether all classes of the name have one.
+    /// Whether all classes of the name have the field.
     is_with: FxHashMap<ClassId, bool>,
 }
 
 impl RecordFields {
-    /// Adds that of a class, or that it has none.
+    /// Adds the field of a class, or that it does not have one.
     pub(super) fn add(&mut self, class: ClassId, field: Option<RecordField>) {
         *self.is_with.entry(class).or_insert(true) &= field.is_some();
         if let Some(RecordField { field, offset }) = field {
@@ -31,12 +32,12 @@ impl RecordFields {
         }
     }
 
-    /// That at an offset.
+    /// Returns the field at an offset.
     pub(super) fn get(&self, class: ClassId, offset: u32) -> Option<IntField> {
         self.by_offset.get(&(class, offset)).copied()
     }
 
-    /// Whether objects have one, by the number of their class.
+    /// Returns whether objects have the field, by the number of their class.
     pub(super) fn by_number(&self) -> Vec<bool> {
         let mut has_field = Vec::new();
         for (class, is_with) in &self.is_with {
@@ -46,7 +47,7 @@ impl RecordFields {
     }
 }
 
-/// Finds that of a class whose objects there are, by its name.
+/// Finds the field of a class, by the class's name; objects of the class exist.
 pub(super) fn find(
     jvmti: Jvmti,
     jni: Jni<'_>,

@@ -1,9 +1,10 @@
-//! What the JVM fills gaps of the heap with, as the unused end of a thread's allocation buffer: dead
-//! objects, which a walk of the heap meets as it does any other, and which nobody has allocated.
+//! The objects with which the JVM fills gaps of the heap, such as the unused end of a thread's
+//! allocation buffer. A walk of the heap meets these dead objects like any other, but the program
+//! has not allocated them.
 //!
-//! From JDK 19 on they have classes of their own. Before, they are of two classes that programs use,
-//! too. All objects of these that are made from VMInit on are counted by probes: what no probe has
-//! counted and was not there at VMInit is a filler.
+//! From JDK 19 on they have classes of their own. Before that, they are of two classes that
+//! programs use as well. Probes count all objects of these classes that are made from VMInit on, so
+//! the objects that no probe has counted and that did not exist at VMInit are fillers.
 
 use perk_hotspot::{FILLER_CLASSES, SHARED_FILLER_CLASSES, since};
 use perk_profile::ClassId;
@@ -14,15 +15,15 @@ use crate::jvm::Reference;
 use crate::resolve::class_id;
 use crate::sync::lock;
 
-/// See the module.
+/// The known fillers; see the module.
 #[derive(Debug, Default)]
 pub(super) struct Fillers {
-    /// The classes that fillers share with objects, and the objects that were there at VMInit.
+    /// The classes that fillers share with objects, and their objects that existed at VMInit.
     shared: Vec<(ClassId, Keeper)>,
 }
 
 impl Fillers {
-    /// Looks what is there at VMInit.
+    /// Records the objects that exist at VMInit.
     pub(super) fn vm_init(source: &Source<'_>, feature_version: u32) -> Self {
         if feature_version >= since::FILLER_CLASSES {
             return Self::default();
@@ -46,7 +47,8 @@ impl Fillers {
         Self { shared }
     }
 
-    /// Takes the fillers out of the objects that have no site, by the number of the class.
+    /// Removes the fillers from the objects without a site, which are indexed by the number of the
+    /// class.
     pub(super) fn remove(&mut self, source: &Source<'_>, others: &mut [Sum]) {
         for (class, keeper) in &mut self.shared {
             let mut living = Sum::default();

@@ -1,4 +1,4 @@
-//! What is live: weak references to arrays, and a walk of the heap for all else.
+//! The live objects: weak references for arrays, and a walk of the heap for all others.
 
 use std::ffi::c_void;
 
@@ -12,38 +12,38 @@ use super::Records;
 use crate::jvm::{Jni, Jvmti, Reference, Weak};
 use crate::recorder::entry;
 
-/// References to what is gone are deleted when there are so many, or twice as many as were left the
-/// last time.
+/// The number of references at which the first sweep deletes those to dead objects. Later sweeps
+/// come at twice the number that the last one left.
 const FIRST_SWEEP: usize = 1 << 12;
-/// An object that was kept is looked for among so many.
+/// The number of references among which an object that was kept is looked for.
 const LOOKED_BACK: usize = 1 << 12;
 
-/// The objects and arrays of a tree to which references are kept.
+/// The weak references of a tree to its objects and arrays.
 #[derive(Debug, Default)]
 pub(in crate::analyses::exact) struct Keeper {
     all: Vec<(Weak, Kept)>,
     next_sweep: usize,
 }
 
-/// What an object or array is counted as.
+/// The record and the size of an object or array.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::analyses::exact) struct Kept {
     /// The index of its record.
     pub(in crate::analyses::exact) record: u32,
-    /// In units of [`LEAST_ALIGNMENT`]: many are kept, and no array has 2^32 of them.
+    /// The size in units of [`LEAST_ALIGNMENT`]: many are kept, and no array has 2^32 units.
     size: u32,
 }
 
-/// What sizes are multiples of, on every JVM.
+/// The unit of sizes on every JVM, in bytes.
 const LEAST_ALIGNMENT: u64 = 8;
 
 impl Kept {
-    /// The size is that of an array; 0 for an object.
+    /// Makes it for an array of a size; the size is 0 for an object.
     pub(in crate::analyses::exact) fn new(record: u32, bytes: u64) -> Self {
         Self { record, size: (bytes / LEAST_ALIGNMENT) as u32 }
     }
 
-    /// The size of an array; 0 for an object.
+    /// Returns the size of an array; 0 for an object.
     pub(super) fn bytes(self) -> u64 {
         u64::from(self.size) * LEAST_ALIGNMENT
     }
@@ -77,24 +77,24 @@ impl Keeper {
         last.filter(|(_, kept)| kept.bytes() == bytes).any(|(weak, _)| jni.is_of(weak, object))
     }
 
-    /// Deletes the references to what is gone.
+    /// Deletes the references to dead objects.
     fn sweep(&mut self, jni: Jni<'_>, is_gone: impl Fn(&Weak) -> bool) {
         for (weak, _) in self.all.extract_if(.., |(weak, _)| is_gone(weak)) {
             jni.delete_weak(weak);
         }
     }
 
-    /// The records of all that is there by address.
+    /// Returns the records of all live objects and arrays, by address.
     ///
     /// # Safety
     /// As of [`Weak::address`].
     pub(in crate::analyses::exact) unsafe fn addresses(&self) -> impl Iterator<Item = (u64, u32)> {
-        // SAFETY: the caller's promise; what is here was not deleted.
+        // SAFETY: the caller's promise; the references of this list were not deleted.
         let all = self.all.iter().map(|(weak, kept)| (unsafe { weak.address() }, kept.record));
         all.filter(|&(address, _)| address != 0)
     }
 
-    /// All that is there.
+    /// Returns all live objects and arrays.
     pub(super) fn live(&mut self, jni: Jni<'_>) -> impl Iterator<Item = Kept> {
         self.sweep(jni, |weak| jni.is_gone(weak));
         self.all.iter().map(|(_, kept)| *kept)
@@ -109,18 +109,18 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    /// So many objects.
+    /// Makes a number of objects, without a size.
     pub(super) fn objects(count: u64) -> Self {
         Self { count, bytes: 0 }
     }
 
-    /// Takes off what is counted elsewhere; the rest is never less than nothing.
+    /// Subtracts the objects that are counted elsewhere; the result is never negative.
     pub(super) fn remove(&mut self, other: Self) {
         self.count = self.count.saturating_sub(other.count);
         self.bytes = self.bytes.saturating_sub(other.bytes);
     }
 
-    /// The smaller number and size.
+    /// Returns the smaller number and size.
     pub(super) fn least(self, other: Self) -> Self {
         Self { count: self.count.min(other.count), bytes: self.bytes.min(other.bytes) }
     }
@@ -137,17 +137,18 @@ pub(super) struct Walk<'a> {
     records: &'a Records,
     /// Whether objects hold the index of their record, by the number of their class.
     has_field: &'a [bool],
-    /// By the tag of the class, which is the number of the class. Sizes are those with perk's field.
+    /// The objects by the tag of the class, which is the number of the class. The sizes include
+    /// perk's field.
     pub(super) by_class: Vec<Sum>,
-    /// By the index of the record.
+    /// The number of objects by the index of the record.
     pub(super) by_record: Vec<u64>,
-    /// The object that the walk is at, if it has the field: the number of its class, and of its
-    /// fields the one with the lowest number so far, and what is in it.
+    /// The object that the walk is at, if it has the field: the number of its class, the lowest
+    /// index of its fields so far, and the value of that field.
     at: Option<(u32, jint, i32)>,
 }
 
 impl<'a> Walk<'a> {
-    /// Walks the heap, and looks at what record objects name.
+    /// Walks the heap and reads the record of each object.
     pub(super) fn of(jvmti: Jvmti, records: &'a Records, has_field: &'a [bool]) -> Self {
         let none =
             || Self { records, has_field, by_class: Vec::new(), by_record: Vec::new(), at: None };
@@ -167,8 +168,8 @@ impl<'a> Walk<'a> {
         walk
     }
 
-    /// Books the object that the walk was at. Of what it holds nothing is taken for granted: it must
-    /// be a record, and one of the object's class.
+    /// Books the object that the walk was at. The value of its field is checked: it must be a
+    /// record, and one of the object's class.
     fn leave(&mut self) {
         if let Some((class, _, record)) = self.at.take()
             && let Ok(record) = u32::try_from(record)
@@ -179,7 +180,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The walk comes to an object or array. Nothing of the JVM may be called.
+/// Handles an object or array that the walk reaches. The JVM must not be called.
 unsafe extern "system" fn object(
     class_tag: jlong,
     size: jlong,
@@ -196,9 +197,9 @@ unsafe extern "system" fn object(
     JVMTI_VISIT_OBJECTS
 }
 
-/// A primitive field of that object. perk's is the first that the topmost of its classes declares
-/// which declares any, and so has the lowest number of all that are not static: fields of
-/// superclasses come before those of subclasses (JVMTI, "Heap Callback: Field Index").
+/// Handles a primitive field of that object. perk's field is the first that is declared by the
+/// topmost class with fields, so it has the lowest index of all fields that are not static: fields
+/// of superclasses come before those of subclasses (JVMTI, "Heap Callback: Field Index").
 unsafe extern "system" fn field(
     kind: jvmtiHeapReferenceKind,
     info: *const jvmtiHeapReferenceInfo,

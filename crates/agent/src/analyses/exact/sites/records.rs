@@ -1,11 +1,11 @@
-//! The records of allocation sites: a region of native memory that never moves, so that an index
-//! names a record for good. `java/helper/java/lang/PerkProbes.java` has the same layout.
+//! The records of allocation sites: a region of native memory that never moves, so that the index
+//! of a record never changes. `java/helper/java/lang/PerkProbes.java` has the same layout.
 
 use std::io;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// What the counts of a site are kept in. Only the thread whose tree has the node writes to them.
+/// The counts of a site. Only the thread whose tree has the node writes to them.
 #[repr(C)]
 #[derive(Debug)]
 struct Record {
@@ -20,7 +20,7 @@ struct Record {
 
 const _: () = assert!(size_of::<Record>() == 32);
 
-/// What a record is for.
+/// The node and class that a record is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::analyses::exact) struct Key {
     /// The address of the node.
@@ -30,25 +30,27 @@ pub(in crate::analyses::exact) struct Key {
     pub(in crate::analyses::exact) line: u16,
 }
 
-/// No class has this number: it is that of the record that is no site's.
+/// The class number of the record that belongs to no site; no class has it.
 const NO_CLASS: u32 = u32::MAX;
 
-/// Address space for so many records is reserved; what is not written to takes no memory.
+/// The number of records for which address space is reserved; pages that are never written use no
+/// memory.
 const MOST_RECORDS: usize = 1 << 25;
-/// Where there is no space for so many, less do, down to this.
+/// The least number of records, if there is no space for more.
 const LEAST_RECORDS: usize = 1 << 17;
-/// The last ones are for sites of a class whose place is not known.
+/// The number of records at the end that are kept for sites of a class whose place is not known.
 const RESERVE: usize = 1 << 16;
 
-/// Of so many classes it is kept whether they inherit `clone`; of others it is asked each time.
+/// The number of classes whose inheritance of `clone` is stored; it is looked up each time for
+/// others.
 const CLONES: usize = 1 << 20;
 
-/// See the module.
+/// The records; see the module.
 #[derive(Debug)]
 pub(in crate::analyses::exact) struct Records {
     all: &'static [Record],
     used: AtomicU32,
-    /// By the number of a class, whether it inherits `clone`: only probes use it.
+    /// Whether a class inherits `clone`, by the number of the class; only probes use it.
     clones: &'static [AtomicU8],
 }
 
@@ -56,7 +58,7 @@ impl Records {
     /// Reserves the region.
     ///
     /// # Errors
-    /// The system's, if there is no space.
+    /// The system's error if there is no space.
     pub(super) fn reserve() -> io::Result<Self> {
         let mut len = MOST_RECORDS;
         let all: &'static [Record] = loop {
@@ -74,22 +76,23 @@ impl Records {
         self.all.as_ptr() as u64
     }
 
-    /// The address and the length of what probes know of classes and `clone`.
+    /// Returns the address and the length of the probes' data on classes and `clone`.
     pub(super) fn clones(&self) -> (u64, i32) {
         (self.clones.as_ptr() as u64, self.clones.len() as i32)
     }
 
-    /// How many there are, with that which is no site's.
+    /// Returns the number of records, including the one that belongs to no site.
     pub(super) fn len(&self) -> usize {
         self.used.load(Relaxed) as usize
     }
 
-    /// The memory in use.
+    /// Returns the memory in use, in bytes.
     pub(super) fn used_bytes(&self) -> u64 {
         (self.len() * size_of::<Record>()) as u64
     }
 
-    /// The index of a new record; `None` if there is no room. The last records are `spare`.
+    /// Adds a record and returns its index; `None` if there is no room. The last records are
+    /// `spare`.
     pub(in crate::analyses::exact) fn add(&self, key: Key, spare: bool) -> Option<u32> {
         let room = if spare { self.all.len() } else { self.all.len() - RESERVE };
         let one_more = |used| (used < room as u32).then_some(used + 1);
@@ -110,18 +113,18 @@ impl Records {
         }
     }
 
-    /// Whether there is a record with this index, and it is for objects of a class.
+    /// Whether a record with this index exists and is for objects of a class.
     pub(super) fn is_of_class(&self, index: u32, class: u32) -> bool {
         index != 0 && (index as usize) < self.len() && self.key(index).class == class
     }
 
-    /// The objects and bytes counted so far.
+    /// Returns the objects and bytes counted so far.
     pub(super) fn counts(&self, index: u32) -> (u64, u64) {
         let record = &self.all[index as usize];
         (record.count.load(Relaxed), record.bytes.load(Relaxed))
     }
 
-    /// Counts one more; called by the thread whose record it is.
+    /// Counts one more object or array; called by the thread whose record it is.
     pub(super) fn count(&self, index: u32, bytes: u64) {
         let record = &self.all[index as usize];
         record.count.store(record.count.load(Relaxed) + 1, Relaxed);
@@ -129,12 +132,12 @@ impl Records {
     }
 }
 
-/// What is all zeroes when it is numbers, as records are.
+/// A type of which all zeroes is a valid value, as it consists of numbers.
 trait Numbers {}
 impl Numbers for Record {}
 impl Numbers for AtomicU8 {}
 
-/// Zeroes that take memory when they are written to.
+/// Reserves zeroed memory that is only used when it is written to.
 fn reserve<T: Numbers>(len: usize) -> io::Result<&'static [T]> {
     let (read_write, private) = (
         libc::PROT_READ | libc::PROT_WRITE,

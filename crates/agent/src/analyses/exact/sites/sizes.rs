@@ -13,15 +13,15 @@ use crate::jvm::{Jni, Jvmti, Reference};
 use crate::recorder::Recorder;
 use crate::resolve::class_id;
 
-/// What is known of classes.
+/// The layouts of the known classes.
 #[derive(Debug)]
 pub(super) struct ClassSizes {
     jvm: Jvm,
-    /// `None` for arrays.
+    /// The layout of each class; `None` for arrays.
     layouts: FxHashMap<ClassId, Option<Layout>>,
 }
 
-/// Who is asked about classes.
+/// The sources of data about classes.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
     pub(super) jvmti: Jvmti,
@@ -35,12 +35,12 @@ impl ClassSizes {
         Self { jvm, layouts: FxHashMap::default() }
     }
 
-    /// The size of an instance of a class that was added; `None` for arrays.
+    /// Returns the size of an instance of a class that was added; `None` for arrays.
     pub(super) fn instance_bytes(&self, class: ClassId) -> Option<u64> {
         Some(self.layouts.get(&class)?.as_ref()?.instance_bytes())
     }
 
-    /// Adds a class and those above it; answers which class it is.
+    /// Adds a class and its superclasses. Returns the profile's number of the class.
     pub(super) fn add(
         &mut self,
         source: &Source<'_>,
@@ -62,7 +62,7 @@ impl ClassSizes {
         };
         let superclass = self.add(source, &superclass);
         let fields = match source.jvmti.is_of_boot_loader(source.jni, class) {
-            // The class file shows what is laid out in a way of its own.
+            // The class file shows special layouts.
             true => source.classes.boot_fields(name.as_bytes(), &self.jvm),
             false => None,
         };
@@ -71,7 +71,7 @@ impl ClassSizes {
     }
 }
 
-/// The fields that a class declares for its instances, as far as the JVM reports them.
+/// Returns the fields that a class declares for its instances, as far as the JVM reports them.
 fn fields_by_jvmti(jvmti: Jvmti, class: &(impl Reference + ?Sized)) -> Fields {
     let fields = jvmti.instance_fields(class).unwrap_or_default();
     let fields = fields.iter().filter(|(name, _)| !name.starts_with(PREFIX));

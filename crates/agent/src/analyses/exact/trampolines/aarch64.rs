@@ -5,11 +5,11 @@ use std::arch::naked_asm;
 use super::{enter, exit};
 
 pub(super) const COUNT: usize = 4096;
-/// Registers for arguments.
+/// The number of registers for arguments.
 pub(super) const REGISTERS: usize = 8;
 pub(super) const FLOAT_REGISTERS: usize = 8;
 
-/// Each begins at a multiple of it.
+/// The size and alignment of a trampoline.
 pub(super) const TRAMPOLINE_BYTES: usize = 8;
 
 /// All trampolines, one after the other. Each passes its address on in x16, which no function

@@ -5,18 +5,18 @@ use std::arch::naked_asm;
 use super::{enter, exit};
 
 pub(super) const COUNT: usize = 4096;
-/// Registers for arguments.
+/// The number of registers for arguments.
 pub(super) const REGISTERS: usize = 6;
 pub(super) const FLOAT_REGISTERS: usize = 8;
 
-/// Each begins at a multiple of it.
+/// The size and alignment of a trampoline.
 pub(super) const TRAMPOLINE_BYTES: usize = 16;
 
-/// All trampolines, one after the other. Each passes an address in itself on in r11, which no
+/// All trampolines, one after the other. Each passes an address within itself on in r11, which no
 /// function expects anything in.
 ///
 /// # Safety
-/// Only the JVM calls one, in the place of a native method's function.
+/// Only the JVM calls one, in place of a native method's function.
 #[unsafe(naked)]
 pub(super) unsafe extern "C" fn trampolines() {
     naked_asm!(

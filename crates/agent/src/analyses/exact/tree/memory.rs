@@ -13,11 +13,11 @@ pub(in crate::analyses::exact) struct Node {
     pub(in crate::analyses::exact) method: AtomicU32,
     /// The allocation record used last.
     pub(in crate::analyses::exact) site: AtomicU32,
-    /// The address of the parent, and above [`LINE_SHIFT`] the line that calls.
+    /// The address of the parent; the bits above [`LINE_SHIFT`] are the line of the call.
     pub(super) caller: AtomicU64,
     /// The node whose children are the calls from this one.
     pub(super) context: AtomicU64,
-    /// How often it was entered.
+    /// The number of entries.
     pub(super) count: AtomicU64,
     /// The child that was entered first the last time.
     pub(super) first: AtomicU64,
@@ -31,10 +31,10 @@ pub(in crate::analyses::exact) struct Node {
 
 const _: () = assert!(size_of::<Node>() == 64);
 
-/// The method of the root: no probe has it.
+/// The method of the root, which does not have a probe.
 pub(super) const NO_METHOD: u32 = Calls::LOST;
 
-/// Addresses of user space have this many bits; lines have the rest.
+/// The number of bits of user space addresses; the other bits hold lines.
 pub(super) const LINE_SHIFT: u32 = 48;
 
 impl Node {
@@ -56,7 +56,8 @@ impl Node {
 /// and limit.
 pub(super) const FRAME_WORDS: usize = 6;
 pub(super) const FRAME_BYTES: usize = FRAME_WORDS * 8;
-/// In a frame's last word, above the line: it is the last one that the stack has room for.
+/// The bit above the line in a frame's last word: this is the last frame that the stack has room
+/// for.
 const LIMIT: u64 = 1 << 32;
 
 /// A frame of the stack. Time counts only where probes write the start.
@@ -86,7 +87,7 @@ impl<'a> Frame<'a> {
         self.last.store(nil, Relaxed);
     }
 
-    /// Makes it that of a call of a node, which is at a line.
+    /// Makes it the frame of a call of a node, which is at a line.
     pub(super) fn enter(self, node: &Node, line: u16, nil: u64, now_ns: u64) {
         self.node.store(address(node), Relaxed);
         self.next.store(node.first.load(Relaxed), Relaxed);
@@ -97,7 +98,7 @@ impl<'a> Frame<'a> {
         self.last_word.store(last_word & LIMIT | u64::from(line), Relaxed);
     }
 
-    /// It has called a node.
+    /// Notes that it has called a node.
     pub(super) fn called(self, node: &Node) {
         self.next.store(node.next.load(Relaxed), Relaxed);
         self.last.store(address(node), Relaxed);
@@ -107,7 +108,7 @@ impl<'a> Frame<'a> {
         self.node.load(Relaxed)
     }
 
-    /// The node, and above [`LINE_SHIFT`] the line.
+    /// Returns the node; the bits above [`LINE_SHIFT`] are the line.
     pub(super) fn position(self) -> u64 {
         self.node() | self.last_word.load(Relaxed) << LINE_SHIFT
     }
@@ -121,7 +122,7 @@ impl<'a> Frame<'a> {
         self.node.store(0, Relaxed);
     }
 
-    /// The time since its start, and that of callees which have ended.
+    /// Returns the time since its start, and the time of the callees that have ended.
     pub(super) fn so_far(self, now_ns: u64) -> (u64, u64) {
         match self.start_ns.load(Relaxed) {
             0 => (0, 0),
@@ -129,7 +130,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Books its time on its node; answers the time.
+    /// Books its time on its node. Returns the time.
     pub(super) fn end(self, now_ns: u64) -> u64 {
         let (took_ns, callees_ns) = self.so_far(now_ns);
         // SAFETY: a used frame holds the address of a node.
@@ -145,8 +146,8 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Where the search for a node begins, by its parent and method, or for a record, by its node and
-/// class. PerkProbes.find and findSite compute the same, as an offset in bytes.
+/// Returns the start of the search for a node, by its parent and method, or for a record, by its
+/// node and class. PerkProbes.find and findSite compute the same, as an offset in bytes.
 pub(super) fn first_slot(address: u64, number: u32, line: u16) -> usize {
     let key = (address >> 4).wrapping_mul(31).wrapping_add(number.into());
     let key = key.wrapping_mul(31).wrapping_add(line.into());
@@ -157,14 +158,14 @@ pub(super) fn new_table(len: usize) -> Box<[AtomicU64]> {
     std::iter::repeat_with(AtomicU64::default).take(len).collect()
 }
 
-/// A stack with room for so many frames, the bottom among them.
+/// Makes a stack with room for `frames` frames, the bottom among them.
 pub(super) fn new_stack(frames: usize) -> Box<[AtomicU64]> {
     let stack = new_table(frames * FRAME_WORDS);
     stack[frames * FRAME_WORDS - 1].store(LIMIT, Relaxed);
     stack
 }
 
-/// Nodes of zeroes, which live as long as the process.
+/// Makes zeroed nodes, which live as long as the process.
 pub(super) fn new_chunk(len: usize) -> &'static [Node] {
     let layout = Layout::array::<Node>(len).expect("a chunk is small");
     // SAFETY: the layout has a size; all fields of a node are numbers, for which zeroes are valid.

@@ -1,9 +1,10 @@
-//! Virtual threads that no platform thread carries. There may be very many, so little is kept of
-//! each: the nodes and lines of its open calls. While it is carried it uses the tree of its
-//! platform thread's guests; where threads are distinguished it has a tree of its own.
+//! Virtual threads that no platform thread carries. There may be very many, so only a little data
+//! is kept of each: the nodes and lines of its open calls. While a virtual thread is carried, it
+//! uses the tree for the guests of its platform thread; if threads are distinguished, it has a tree
+//! of its own.
 //!
-//! When it leaves, its open calls end; when it goes on, they begin anew. They are counted once, and
-//! their time is the sum of the parts.
+//! When it leaves its carrier, its open calls end; when it continues, they begin anew. They are
+//! counted once, and their time is the sum of the parts.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -12,51 +13,53 @@ use super::stack::Times;
 use super::{Inner, Tree, TreePool};
 use crate::sync::lock;
 
-/// What distinguishes the address of one from that of a tree, which is even.
+/// The bit that distinguishes the address of a parked thread from that of a tree, which is even.
 const MARK: u64 = 1;
 
-/// See the module.
+/// A parked virtual thread; see the module.
 #[derive(Debug)]
 pub(in crate::analyses::exact) struct Parked {
     /// The tree that has the nodes.
     home: &'static Tree,
-    /// The addresses of the nodes, the outermost first, and above [`LINE_SHIFT`] the lines.
+    /// The addresses of the nodes, the outermost first; the bits above [`LINE_SHIFT`] are the
+    /// lines.
     frames: Box<[u64]>,
     withheld: u64,
-    /// Until then its time is booked.
+    /// The moment up to which its time is booked.
     until_ns: AtomicU64,
-    /// Its place in the list of its home.
+    /// Its index in the list of its home.
     place: AtomicUsize,
 }
 
 impl Parked {
-    /// Whether what a thread holds in the place of a tree is the address of one.
+    /// Whether the value that a thread holds in place of a tree is the address of a parked thread.
     pub(in crate::analyses::exact) fn is_one(address: i64) -> bool {
         address > 0 && address as u64 & MARK != 0
     }
 
-    /// Its address, by which Java code knows it.
+    /// Returns the address by which Java code knows it.
     fn into_address(self: Box<Self>) -> u64 {
         Box::into_raw(self) as u64 | MARK
     }
 
-    /// What has an address.
+    /// Returns the parked thread with an address.
     ///
     /// # Safety
-    /// It must come from [`Tree::park`], and is no more to be used.
+    /// The address must come from [`Tree::park`], and must not be used any more.
     pub(in crate::analyses::exact) unsafe fn from_address(address: u64) -> Box<Self> {
         // SAFETY: the caller's promise.
         unsafe { Box::from_raw((address & !MARK) as *mut Self) }
     }
 
-    /// The tree that it comes from.
+    /// Returns the tree that it comes from.
     pub(in crate::analyses::exact) fn home(&self) -> &'static Tree {
         self.home
     }
 }
 
 impl Tree {
-    /// The virtual thread at `top` leaves its platform thread; answers the address of what is kept.
+    /// Parks the virtual thread at `top`, which leaves its platform thread. Returns the address of
+    /// the parked state.
     pub(in crate::analyses::exact) fn park(
         &'static self,
         pool: &TreePool,
@@ -66,7 +69,7 @@ impl Tree {
         let inner = &mut *lock(&self.inner);
         let stack = inner.stack_of(top);
         let frames = (1..=stack.depth).map(|depth| stack.frame(depth).position()).collect();
-        // Where the outermost call has taken no time, the others have taken none either.
+        // If the outermost call has taken no time, the others have not either.
         if stack.depth > 0 && stack.frame(1).so_far(now_ns) != (0, 0) {
             stack.leave(0, now_ns);
         }
@@ -85,7 +88,7 @@ impl Tree {
         address
     }
 
-    /// A virtual thread goes on here; answers the top of its stack.
+    /// Resumes a virtual thread on this tree. Returns the top of its stack.
     pub(in crate::analyses::exact) fn resume(
         &self,
         pool: &TreePool,
@@ -121,17 +124,18 @@ impl Tree {
 }
 
 impl Inner {
-    /// Takes one from the list.
+    /// Removes a parked thread from the list.
     fn forget_parked(&mut self, parked: &Parked) {
         let place = parked.place.load(Relaxed);
         self.parked.swap_remove(place);
         if let Some(&moved) = self.parked.get(place) {
-            // SAFETY: those of the list are there until they are taken from it, under its lock.
+            // SAFETY: the parked threads of the list exist until they are removed from it, under
+            // its lock.
             unsafe { at(moved) }.place.store(place, Relaxed);
         }
     }
 
-    /// The time that has gone on for those of the list since it was booked the last time.
+    /// Returns the time of the parked threads in the list that has passed since it was booked last.
     pub(super) fn waited(&self, now_ns: u64) -> Times {
         let mut waited = Times::default();
         for &address in &self.parked {
@@ -149,7 +153,7 @@ impl Inner {
 }
 
 /// # Safety
-/// It must be the address of one that is in the list of a tree, whose lock is held.
+/// It must be the address of a parked thread in the list of a tree whose lock is held.
 unsafe fn at<'a>(address: u64) -> &'a Parked {
     // SAFETY: the caller's promise.
     unsafe { &*((address & !MARK) as *const Parked) }

@@ -1,4 +1,4 @@
-//! The allocation sites of a tree: which of its nodes have which records.
+//! The allocation sites of a tree: the records of its nodes.
 
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -9,7 +9,7 @@ use crate::analyses::exact::sites::{Keeper, Key, Records};
 use crate::recorder::{Calls, PathNode, PathSite, SitePaths};
 use crate::sync::lock;
 
-/// A tree's table begins with room for so many records.
+/// The initial capacity of a tree's table, in records.
 const FIRST_TABLE: usize = 4;
 
 /// The records of a tree, found by their keys.
@@ -17,18 +17,19 @@ const FIRST_TABLE: usize = 4;
 pub(in crate::analyses::exact) struct SiteTable {
     table: Box<[AtomicU32]>,
     count: usize,
-    /// What of them is live.
+    /// The references that show which of them live.
     pub(in crate::analyses::exact) keeper: Keeper,
 }
 
-/// Where a thread is.
+/// The position of a thread in its tree.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::analyses::exact) struct Position {
     /// The address of the node.
     pub(in crate::analyses::exact) node: u64,
-    /// That of the node that it has called last; that of nobody's child if it has called none.
+    /// The address of the node that it has called last, or of the node that is nobody's child if it
+    /// has called none.
     pub(in crate::analyses::exact) last: u64,
-    /// The line that it is at; 0 where it is not known.
+    /// The line of the node's method; 0 if it is not known.
     pub(in crate::analyses::exact) line: u16,
 }
 
@@ -37,12 +38,12 @@ impl SiteTable {
         Self { table: new_table(FIRST_TABLE), count: 0, keeper: Keeper::default() }
     }
 
-    /// Its address, and its size in bytes, less one entry.
+    /// Returns the table's address, and its size in bytes less one entry.
     pub(super) fn words(&self) -> (u64, u64) {
         (self.table.as_ptr() as u64, size_of_val(&*self.table) as u64 - 4)
     }
 
-    /// The index of the record for a key; 0 if there is no room for a new one.
+    /// Returns the index of the record for a key; 0 if there is no room for a new one.
     fn get_or_add(&mut self, records: &Records, key: Key, spare: bool) -> Option<u32> {
         let mask = self.table.len() - 1;
         let mut slot = first_slot(key);
@@ -62,7 +63,7 @@ impl SiteTable {
         Some(index)
     }
 
-    /// Doubles the table. Nobody else reads it meanwhile: its one reader has called us.
+    /// Doubles the table. No other thread reads it meanwhile: its only reader has called this.
     fn rehash(&mut self, records: &Records) {
         let larger = new_table(self.table.len() * 2);
         let mask = larger.len() - 1;
@@ -82,18 +83,18 @@ impl SiteTable {
 }
 
 impl Tree {
-    /// Its records.
+    /// Locks the records of the tree.
     pub(in crate::analyses::exact) fn sites(&self) -> MutexGuard<'_, SiteTable> {
         lock(&self.site_table)
     }
 
-    /// As [`Tree::sites`], where no other thread is at them.
+    /// Locks the records like [`Tree::sites`], unless another thread has locked them.
     pub(in crate::analyses::exact) fn try_sites(&self) -> Option<MutexGuard<'_, SiteTable>> {
         self.site_table.try_lock().ok()
     }
 
-    /// The index of the record for a key, which is added if it is new. Where there is no room any
-    /// more it is that of the class alone; 0 if even that is too much.
+    /// Returns the index of the record for a key, which is added if it is new. If there is no room,
+    /// it is the record of the class alone, and 0 if there is no room for that either.
     pub(in crate::analyses::exact) fn site(&self, records: &Records, key: Key) -> u32 {
         let mut sites = lock(&self.site_table);
         let index = sites.get_or_add(records, key, false).or_else(|| {
@@ -106,7 +107,7 @@ impl Tree {
         index.unwrap_or(0)
     }
 
-    /// Where a thread is, by the top of its stack.
+    /// Returns the position of a thread, given the top of its stack.
     ///
     /// # Safety
     /// The address must be that of a frame, and the thread must be the calling one.
@@ -117,7 +118,7 @@ impl Tree {
         Position { node: word(0), last: word(2), line: word(FRAME_WORDS - 1) as u16 }
     }
 
-    /// Its records, and the paths to them.
+    /// Returns the tree's records, and the paths to them.
     pub(in crate::analyses::exact) fn site_paths(&self, records: &Records) -> SitePaths {
         let sites = lock(&self.site_table);
         if sites.count == 0 {
@@ -127,7 +128,7 @@ impl Tree {
         drop(sites);
         let inner = lock(&self.inner);
         let places = NodeIndexes::of(&inner.chunks);
-        // The root has no row.
+        // The root does not have a row.
         let row =
             |node: u64| places.get(node).checked_sub(1).map_or(Calls::NO_PARENT, |it| it as u32);
         let nodes = inner.chunks.iter().flat_map(|chunk| chunk.iter()).take(inner.count).skip(1);
@@ -143,7 +144,7 @@ impl Tree {
         SitePaths { nodes: nodes.collect(), sites: sites.collect() }
     }
 
-    /// The tree goes to another thread, which gets records of its own.
+    /// Removes the records, as the tree goes to another thread, which gets records of its own.
     pub(in crate::analyses::exact) fn leave_sites(&self) {
         let mut sites = lock(&self.site_table);
         sites.table.iter().for_each(|index| index.store(0, Relaxed));
@@ -154,7 +155,8 @@ impl Tree {
     }
 }
 
-/// Where the search for a record begins; PerkProbes.findSite computes the same.
+/// Returns the index at which the search for a record begins; PerkProbes.findSite computes the
+/// same.
 fn first_slot(key: Key) -> usize {
     memory::first_slot(key.node, key.class, key.line)
 }

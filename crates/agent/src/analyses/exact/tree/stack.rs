@@ -1,5 +1,5 @@
-//! The stack of a tree: a frame for each call that has not ended. Probes push and pop; in here is
-//! what they cannot do.
+//! The stack of a tree: a frame for each call that has not ended. Probes push and pop frames; this
+//! module does the rest.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -12,7 +12,7 @@ use crate::sync::lock;
 /// The self and total times of calls, by node.
 pub(super) type Times = FxHashMap<u64, (u64, u64)>;
 
-/// A stack, and how deep a frame is in it.
+/// A stack, and the depth of a frame in it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StackOf<'a> {
     words: &'a [AtomicU64],
@@ -32,7 +32,7 @@ impl<'a> StackOf<'a> {
         (self.depth + 1) * FRAME_WORDS == self.words.len()
     }
 
-    /// Books the time of the calls above a depth; answers where the top is without them.
+    /// Books the time of the calls above a depth. Returns the top of the stack without them.
     pub(super) fn leave(self, keep: usize, now_ns: u64) -> u64 {
         for depth in (keep + 1..=self.depth).rev() {
             let took_ns = self.frame(depth).end(now_ns);
@@ -43,8 +43,8 @@ impl<'a> StackOf<'a> {
 }
 
 impl Tree {
-    /// A method begins that the one at `top` calls, from `line`; answers the top of the stack now.
-    /// PerkProbes.enter does the same, but that it looks first where it expects the node.
+    /// Enters a method that the one at `top` calls from `line`. Returns the new top of the stack.
+    /// PerkProbes.enter does the same, but first checks the expected node.
     pub(in crate::analyses::exact) fn enter(
         &self,
         pool: &TreePool,
@@ -68,7 +68,7 @@ impl Tree {
         stack.address(stack.depth + 1)
     }
 
-    /// The node for a method that the one of `caller` calls, from `line`.
+    /// Returns the node for a method that the method of `caller` calls from `line`.
     pub(super) fn child(
         &self,
         inner: &mut Inner,
@@ -82,7 +82,8 @@ impl Tree {
         inner.find(key, method).unwrap_or_else(|| self.add(inner, pool, key, method))
     }
 
-    /// Doubles the stack, which is full up to the frame at `top`; answers where that frame is now.
+    /// Doubles the stack, which is full up to the frame at `top`. Returns the new address of that
+    /// frame.
     pub(in crate::analyses::exact) fn extend(&self, top: u64) -> u64 {
         self.double(&mut lock(&self.inner), top)
     }
@@ -90,7 +91,7 @@ impl Tree {
     fn double(&self, inner: &mut Inner, top: u64) -> u64 {
         let StackOf { depth, words } = inner.stack_of(top);
         let larger = (words.len() == inner.stack.len()).then(|| new_stack(2 * (depth + 1)));
-        // All but the last word: the limit.
+        // All but the last word, which holds the limit.
         let used = &words[..(depth + 1) * FRAME_WORDS - 1];
         for (new, old) in larger.as_deref().unwrap_or(&inner.stack).iter().zip(used) {
             new.store(old.load(Relaxed), Relaxed);
@@ -103,7 +104,7 @@ impl Tree {
         inner.address(depth)
     }
 
-    /// Makes room for so many frames above the bottom of the stack, which is empty.
+    /// Makes room for `frames` frames above the bottom of the stack, which is empty.
     pub(super) fn make_room(&self, inner: &mut Inner, frames: usize) {
         while inner.stack.len() <= frames * FRAME_WORDS {
             let last = inner.stack.len() / FRAME_WORDS - 1;
@@ -111,9 +112,10 @@ impl Tree {
         }
     }
 
-    /// The top of the stack after returning to `method`, which runs somewhere outward from `top`,
-    /// and with `leave` from it. If it does not run, nothing changes. The frames above are cleared
-    /// when the thread has that top ([`clear`](Self::clear)): in Java code an exception may come first.
+    /// Returns the top of the stack after returning to `method`, which runs somewhere outward from
+    /// `top`, and with `leave` also from it. If the method does not run, nothing changes. The
+    /// frames above are cleared when the thread has that top ([`clear`](Self::clear)): in Java code
+    /// an exception may come first.
     pub(in crate::analyses::exact) fn unwind(
         &self,
         top: u64,
@@ -131,7 +133,7 @@ impl Tree {
         stack.leave(if leave { found - 1 } else { found }, now_ns)
     }
 
-    /// Clears the frames that were left, down to that above `kept`.
+    /// Clears the frames that were left, down to the one above `kept`.
     pub(in crate::analyses::exact) fn clear(&self, top: u64, kept: u64) {
         let inner = lock(&self.inner);
         let stack = inner.stack_of(top);
@@ -139,7 +141,7 @@ impl Tree {
         (depth + 1..=stack.depth).for_each(|depth| stack.frame(depth).clear());
     }
 
-    /// The thread at `top` has ended, whatever it was in.
+    /// Leaves all calls of the thread at `top`, which has ended.
     pub(in crate::analyses::exact) fn leave_all(&self, top: u64, now_ns: u64) {
         let inner = &mut *lock(&self.inner);
         inner.stack_of(top).leave(0, now_ns);
@@ -156,7 +158,8 @@ impl Inner {
         self.stack.as_ptr() as u64 + (depth * FRAME_BYTES) as u64
     }
 
-    /// The stack that a frame is of, which is the last one but where a thread could not go on.
+    /// Returns the stack of a frame. It is the newest one, except for a thread that could not
+    /// continue on it.
     pub(super) fn stack_of(&self, top: u64) -> StackOf<'_> {
         let holds = |stack: &[AtomicU64]| {
             let begin = stack.as_ptr() as u64;
@@ -167,7 +170,7 @@ impl Inner {
         StackOf { words, depth }
     }
 
-    /// The times so far of the calls that have not ended.
+    /// Returns the times so far of the calls that have not ended.
     pub(super) fn running(&self, now_ns: u64) -> Times {
         let mut running = Times::default();
         let mut callee_ns = 0;
@@ -181,7 +184,7 @@ impl Inner {
         running
     }
 
-    /// No call is left on any stack.
+    /// Clears all stacks: they have no open calls left.
     pub(super) fn forget_stacks(&mut self) {
         self.outgrown.clear();
         self.used_frames().for_each(|frame| frame.clear());

@@ -1,4 +1,4 @@
-//! Contexts that are the innermost frames of a path: which node stands for each.
+//! Contexts that are the innermost frames of a path, with the node that stands for each.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -7,20 +7,20 @@ use super::outward;
 
 const FIRST_TABLE: usize = 16;
 
-/// The nodes that stand for contexts. A key would hold what the nodes hold: so there is none, and
-/// they are compared frame by frame.
+/// The nodes that stand for contexts. A key would only repeat the contents of the nodes, so they
+/// are compared frame by frame instead.
 #[derive(Debug, Default)]
 pub(super) struct Suffixes {
-    /// The addresses of nodes; 0 in a free entry.
+    /// The addresses of the nodes; 0 in a free entry.
     table: Vec<u64>,
     count: usize,
 }
 
 impl Suffixes {
-    /// The node that stands for the `depth` innermost frames of a node's path: the first that had
-    /// them.
+    /// Returns the node that stands for the `depth` innermost frames of a node's path: the first
+    /// node that had them.
     pub(super) fn get_or_add(&mut self, node: &'static Node, depth: usize) -> u64 {
-        // Three of four entries may be taken.
+        // At most three of four entries may be in use.
         if self.table.len() * 3 < 4 * (self.count + 1) {
             let larger = vec![0; (2 * self.table.len()).max(FIRST_TABLE)];
             let known = std::mem::replace(&mut self.table, larger);
@@ -41,7 +41,7 @@ impl Suffixes {
         self.table[slot]
     }
 
-    /// Where the entry is that is meant, or else the free one for it.
+    /// Returns the index of the matching entry, or else of the free entry for it.
     fn slot(&self, hash: u64, is_meant: impl Fn(u64) -> bool) -> usize {
         let mask = self.table.len() - 1;
         let mut slot = hash as usize & mask;
@@ -52,8 +52,8 @@ impl Suffixes {
     }
 }
 
-/// The methods and lines of so many innermost frames. The line from which the outermost of them was
-/// called belongs to the frame before.
+/// Returns the methods and lines of the `depth` innermost frames. The line from which the outermost
+/// of them was called belongs to the frame before it.
 fn suffix(node: &'static Node, depth: usize) -> impl Iterator<Item = (u32, u16)> {
     let frames = outward(node).take_while(|it| it.method.load(Relaxed) != NO_METHOD);
     frames.take(depth).enumerate().map(move |(place, it)| {
