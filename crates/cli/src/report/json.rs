@@ -140,7 +140,8 @@ fn threads<'t>(profile: &'t Profile, view: Option<&'t MetricView<'_>>) -> Table<
     let text = |id| symbols.strings.get(id);
     let methods = move |id: ThreadId, count: Option<u64>| {
         let of_thread = count.filter(|&count| count > 0).and(view);
-        let methods = of_thread.map(|view| view.of_thread(id).methods()).unwrap_or_default();
+        let methods =
+            of_thread.map(|view| view.of_thread(id).methods().to_vec()).unwrap_or_default();
         Table::of(symbols, "", methods)
             .column(Column::method(), |row| row.method)
             .column(Column::count("self_count"), |row| row.own)

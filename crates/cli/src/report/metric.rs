@@ -40,6 +40,7 @@ pub(super) struct MetricView<'a> {
     /// The CPU time a sample stands for, where it is known.
     interval_ns: Option<u64>,
     columns: OnceCell<Columns>,
+    methods: OnceCell<Vec<MethodRow>>,
 }
 
 impl<'a> MetricView<'a> {
@@ -51,14 +52,14 @@ impl<'a> MetricView<'a> {
     ) -> Self {
         let interval_ns = profile.sample_interval_ns().filter(|_| metric == Metric::Samples);
         let numbers = columns::numbers(profile, &metric);
-        let columns = OnceCell::new();
-        Self { profile, tree, joined, metric, numbers, interval_ns, columns }
+        let (columns, methods) = (OnceCell::new(), OnceCell::new());
+        Self { profile, tree, joined, metric, numbers, interval_ns, columns, methods }
     }
 
     pub(super) fn of_thread(&self, thread: ThreadId) -> Self {
         let numbers = top::of_thread(self.profile, &self.numbers, Some(thread));
         let metric = self.metric.clone();
-        Self { numbers, metric, columns: OnceCell::new(), ..*self }
+        Self { numbers, metric, columns: OnceCell::new(), methods: OnceCell::new(), ..*self }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -91,8 +92,8 @@ impl<'a> MetricView<'a> {
     }
 
     /// The methods, by self.
-    pub(super) fn methods(&self) -> Vec<MethodRow> {
-        self.columns().methods(self.tree)
+    pub(super) fn methods(&self) -> &[MethodRow] {
+        self.methods.get_or_init(|| self.columns().methods(self.tree))
     }
 
     pub(super) fn cpu_ns(&self, count: u64) -> Option<u64> {
@@ -172,7 +173,7 @@ impl<'a> MetricView<'a> {
     pub(super) fn all_methods(&self, calls: Option<HashMap<MethodId, u64>>) -> Table<'_> {
         let [own, total] = self.own_and_total(By::Own);
         let has_calls = calls.is_some();
-        let rows = self.methods().into_iter().map(move |row| {
+        let rows = self.methods().iter().map(move |row| {
             let count = calls.as_ref().map(|it| it.get(&row.method).copied().unwrap_or(0));
             let is_listed = count.is_none_or(|count| count > 0) || row.own > 0;
             (row, count.filter(|_| is_listed), is_listed)
@@ -194,7 +195,7 @@ impl<'a> MetricView<'a> {
     where
         'a: 't,
     {
-        let mut rows = self.methods();
+        let mut rows = self.methods().to_vec();
         match by {
             By::Own => rows.retain(|row| row.own > 0),
             // A stable sort: where totals are equal, more of its own comes first.
@@ -288,7 +289,7 @@ impl<'a> MetricView<'a> {
     pub(super) fn butterflies(&self, pattern: &NamePattern, top: usize) -> Vec<Section<'_>> {
         let symbols = &self.profile.symbols;
         let edges = self.edges();
-        let mut methods = self.methods();
+        let mut methods = self.methods().to_vec();
         methods.retain(|row| pattern.matches_method(symbols, row.method));
         super::blocks(&methods, top, |row| {
             let mut callers: Vec<_> = edges.clone();
