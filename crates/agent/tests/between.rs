@@ -1,5 +1,5 @@
-//! `aprof=between`: tables of what was allocated between two dumps, of a program whose allocations
-//! are known by arithmetic.
+//! `aprof=between`: tables of the allocations between two dumps, of a program whose allocations are
+//! known by arithmetic.
 
 #![forbid(unsafe_code)]
 
@@ -11,16 +11,16 @@ use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, Signal, jdk};
 
 const N: u64 = 500;
 const FILE: &str = "o.hprof";
-/// What each step of `AllocationsInSteps` makes: Marked, as many Marked[4], and Second.
+/// The objects that each step of `AllocationsInSteps` makes: Marked, as many Marked[4], and Second.
 const STEPS: [(u64, u64); 3] = [(N, 0), (2 * N, N), (3 * N, 0)];
-/// Their sizes, where headers have 12 bytes and references 4.
+/// Their sizes, with headers of 12 bytes and references of 4.
 const SIZES_BYTES: [(&str, u64); 3] = [
     ("AllocationsInSteps$Marked", 24),
     ("AllocationsInSteps$Marked[]", 32),
     ("AllocationsInSteps$Second", 16),
 ];
 
-/// How the line above a table begins.
+/// The beginning of the line above a table.
 const SPAN: &str = "\nAllocated from ";
 
 /// Runs the steps, and asks for a dump after those of `asked`.
@@ -44,7 +44,7 @@ fn run(jdk: &Jdk, options: &str, asked: &[usize], mut dumped: impl FnMut(&Runnin
     outcome
 }
 
-/// How many dumps the file shows by now.
+/// Returns the number of dumps that the file shows by now.
 fn section_count(running: &RunningJava) -> usize {
     let Ok(bytes) = std::fs::read(running.dir().join(FILE)) else { return 0 };
     let profile = perk_hprof::read(&bytes[..]).unwrap();
@@ -56,7 +56,7 @@ fn profile(outcome: &Outcome) -> Profile {
     perk_hprof::read(outcome.bytes(FILE)).unwrap()
 }
 
-/// The tables on stdout: from when, to when (in seconds as printed), and what.
+/// Returns the tables on stdout: start, end (in seconds as printed), and rows.
 #[track_caller]
 fn spans(outcome: &Outcome) -> Vec<(String, String, Table)> {
     let parts = outcome.stdout.split(SPAN).skip(1);
@@ -65,7 +65,7 @@ fn spans(outcome: &Outcome) -> Vec<(String, String, Table)> {
         let (from, until) =
             line.strip_suffix(" s of the run:").unwrap().split_once(" s to ").unwrap();
         let table = aprof::tables(text.as_bytes()).unwrap().remove(0);
-        // Nothing but the table, in the table's own layout.
+        // The text contains only the table, in the table's own layout.
         let mut layout = Vec::new();
         aprof::write(&mut layout, &table).unwrap();
         assert!(text.as_bytes().starts_with(&layout), "{}", outcome.report());
@@ -74,7 +74,7 @@ fn spans(outcome: &Outcome) -> Vec<(String, String, Table)> {
     parts.map(span).collect()
 }
 
-/// What a table has of the program's own classes.
+/// Returns the rows of the program's own classes.
 fn own(table: &Table) -> Vec<Row> {
     let own = table.rows.iter().filter(|row| row.class.starts_with("AllocationsInSteps"));
     let mut rows: Vec<Row> = own.cloned().collect();
@@ -82,7 +82,7 @@ fn own(table: &Table) -> Vec<Row> {
     rows
 }
 
-/// The same by arithmetic, for some steps.
+/// Returns the same rows by arithmetic, for some steps.
 fn expected(steps: &[usize]) -> Vec<Row> {
     let sum =
         |count: fn(&(u64, u64)) -> u64| steps.iter().map(|&step| count(&STEPS[step - 1])).sum();
@@ -96,7 +96,7 @@ fn expected(steps: &[usize]) -> Vec<Row> {
     .collect()
 }
 
-/// Bytes and objects of all classes of some tables, by class.
+/// Returns the bytes and objects of all classes of some tables, by class.
 fn by_class<'a>(tables: impl Iterator<Item = &'a Table>) -> BTreeMap<String, (u64, u64)> {
     let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for row in tables.flat_map(|table| &table.rows) {
@@ -129,7 +129,7 @@ fn each_dump_has_what_came_since_the_one_before() {
             let options = format!("aprof=between,format={format}");
             let outcome = run(jdk, &options, &[1, 2], |_| {});
             assert_spans(&outcome, &[&[1], &[2], &[3]]);
-            // The file has the whole run, and the tables are the parts of it.
+            // The file covers the whole run, and the tables its parts.
             let profile = profile(&outcome);
             let whole = Table::of(&profile, &profile.sites().unwrap());
             assert_eq!(own(&whole), expected(&[1, 2, 3]));
@@ -149,7 +149,7 @@ fn one_signal_makes_two_spans() {
     });
 }
 
-/// What has no site is live at a dump and may be gone at the next: it is in no table.
+/// Objects without a site may live at one dump and be gone at the next: they are in no table.
 #[test]
 fn sites_and_calls_beside_it() {
     jdk::each(|jdk| {

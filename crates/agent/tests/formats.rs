@@ -1,5 +1,5 @@
-//! Both formats, by the strict reader that is independent of `perk_hprof`, on files of the original
-//! agent first and then on perk's; and what `perk_hprof` reads of the same files.
+//! Both formats, read by the strict reader that is independent of `perk_hprof`: files of the
+//! original agent first, then perk's. The results of `perk_hprof` for the same files are compared.
 
 #![forbid(unsafe_code)]
 
@@ -17,8 +17,8 @@ const GOLDEN_TEXTS: [&str; 3] =
     ["samples-cpu.txt", "samples-cpu-thread-lineno-n.txt", "sigquit-samples.txt"];
 const BINARY: &str = "o.hprof";
 
-/// Self and total samples by method, as the library reads them. In text, methods of one name are
-/// told apart by nothing.
+/// Returns self and total samples by method, as the library reads them. Text does not distinguish
+/// methods of one name.
 fn library_counts(profile: &Profile) -> (Counts, Counts) {
     let samples = profile.total_cpu_samples();
     let (mut own, mut total) = (Counts::new(), Counts::new());
@@ -58,7 +58,7 @@ fn binary_run(jdk: &Jdk, options: &str, main: &str, args: &[&str]) -> (Outcome, 
     (outcome, records)
 }
 
-/// The lines of the prose differ; everything behind it has the same layout.
+/// The lines of the prose differ; everything after them has the same layout.
 #[test]
 fn samples_of_the_originals_texts_are_counted_alike() {
     let mut sections = Vec::new();
@@ -81,7 +81,7 @@ fn samples_of_the_originals_records_are_counted_alike() {
     assert_library_agrees(&bytes, self_counts(&records, true), total_counts(&records, true));
 }
 
-/// The method totals of a file whose text and records say the same.
+/// Text and records of the same run have the same method totals.
 #[test]
 fn text_is_laid_out_as_the_originals() {
     jdk::each(|jdk| {
@@ -98,7 +98,8 @@ fn text_is_laid_out_as_the_originals() {
     });
 }
 
-/// Started threads are told with group and end; those that live on are not ended.
+/// Checks that started threads are written with group and end, and that the end is missing for
+/// those that live on.
 #[track_caller]
 fn life_of_threads(text: &Recording) {
     for index in 0..10 {
@@ -151,7 +152,7 @@ fn records_come_as_the_originals_do() {
         let profile =
             assert_library_agrees(bytes, self_counts(&records, true), total_counts(&records, true));
 
-        // The same as text.
+        // The same data as text.
         let mut written = Vec::new();
         perk_hprof::write(&profile, perk_hprof::Format::Ascii, &mut written).unwrap();
         let text = read_perk_text(&written).unwrap();
@@ -185,7 +186,7 @@ fn classes_all_names_every_class_and_used_only_those_of_frames() {
         let shaped = |name: &&str| !name.contains('/') && !name.starts_with('[');
         assert!(names.iter().all(shaped), "{:?}", names.iter().find(|name| !shaped(name)));
         assert!(!names.contains("int"), "primitive classes are not loaded");
-        // Those that are there at VMInit come in one batch, before the first thread starts.
+        // The threads that exist at VMInit come in one batch, before the first thread starts.
         let is_thread = |it: &Written| matches!(it, Written::Thread(_));
         let is_class = |it: &&Written| matches!(it, Written::Class(_));
         let first_thread = all.order.iter().position(is_thread).unwrap();
@@ -221,7 +222,7 @@ fn ids_of_four_bytes_are_read_as_those_of_eight() {
     });
 }
 
-/// The account in a file fits the file.
+/// The account in a file agrees with the file.
 #[test]
 fn the_accounting_adds_up() {
     jdk::each(|jdk| {
@@ -246,13 +247,13 @@ fn the_accounting_adds_up() {
     });
 }
 
-/// Who has no frame is no row, as with the original; the account has what it burned.
+/// Samples without a frame have no row, as with the original; the account has their CPU time.
 #[test]
 fn samples_without_a_stack_are_in_the_account_alone() {
     jdk::each(|jdk| {
         for format in ['a', 'b', 'p'] {
             let agent = format!("cpu=samples,interval=1,format={format},file={BINARY}");
-            // Threads so short that hardly any is met while it runs.
+            // The threads are so short that few are met while they run.
             let run = JavaRun::new(jdk).agent(&agent).main("ManyThreads").args(["200", "2"]);
             let outcome = run.run();
             outcome.assert_success();

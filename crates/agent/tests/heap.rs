@@ -1,5 +1,5 @@
-//! `heap=dump`: the heap of real programs, beside the JVM's own dump of the same moment, and the
-//! traces on which its objects were made.
+//! `heap=dump`: the heap of real programs, compared with the JVM's own dump of the same moment, and
+//! the traces of its objects' allocations.
 
 #![forbid(unsafe_code)]
 
@@ -14,21 +14,21 @@ use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, Signal, jdk};
 const N: u64 = 1000;
 const FILE: &str = "o.hprof";
 const GO: &str = "go";
-/// A trace that stands for none, and the one without frames.
+/// The trace that means no trace, and the one without frames.
 const NO_TRACES: [u32; 2] = [0, 300_000];
 
-/// What a file holds, by address.
+/// The contents of a file, by address.
 #[derive(Debug, Default)]
 struct Heap {
     names: HashMap<u64, String>,
     /// The names of classes.
     classes: HashMap<u64, String>,
-    /// Class and values of instances.
+    /// The class and values of instances.
     instances: HashMap<u64, (u64, Vec<u8>)>,
     arrays: HashMap<u64, (Elements, u32, Vec<u8>)>,
     /// The fields that each class declares, in the order of their values.
     fields: HashMap<u64, Vec<(u64, FieldType)>>,
-    /// Of instances and arrays.
+    /// The traces of instances and arrays.
     traces: HashMap<u64, u32>,
     statics: BTreeMap<(String, String), u64>,
     /// The names of the methods on each trace.
@@ -97,7 +97,7 @@ impl Heap {
         self.statics[&("HeapObjects".to_owned(), name.to_owned())]
     }
 
-    /// The bits of a field that an object's own class declares.
+    /// Returns the bits of a field that an object's own class declares.
     fn value(&self, object: u64, name: &str) -> u64 {
         let (class, values) = &self.instances[&object];
         let mut at = 0;
@@ -111,7 +111,7 @@ impl Heap {
         panic!("{} has no field {name}", self.classes[class]);
     }
 
-    /// The methods on the trace of an object.
+    /// Returns the methods on the trace of an object.
     fn made_by(&self, id: u64) -> &[String] {
         &self.stacks[&self.traces[&id]]
     }
@@ -135,7 +135,7 @@ fn go(running: RunningJava) -> Outcome {
     outcome
 }
 
-/// One list of Nodes with all their values, arrays with all their elements.
+/// Checks one list of Nodes with all their values, and arrays with all their elements.
 #[track_caller]
 fn check_own_objects(heap: &Heap) {
     assert_eq!(heap.field("answer"), 42);
@@ -145,7 +145,7 @@ fn check_own_objects(heap: &Heap) {
     for id in (0..N).rev() {
         let (class, values) = &heap.instances[&node];
         assert_eq!(heap.classes[class], "HeapObjects$Node");
-        // Their own fields, and none of perk's.
+        // The class's own fields, without perk's.
         assert_eq!(values.len(), 4 + 8 + 8 + 8);
         assert_eq!((heap.value(node, "id"), heap.value(node, "twice")), (id, 2 * id));
         let array = &heap.arrays[&heap.value(node, "bytes")];
@@ -181,13 +181,13 @@ fn every_collector_s_heap_is_dumped_at_exit() {
     });
 }
 
-/// As long as nothing is collected addresses stay: each object of one dump is in the other.
+/// As long as no garbage is collected, addresses stay: each object of one dump is in the other.
 #[test]
 fn it_is_what_the_jvm_s_own_dump_of_the_same_moment_has() {
     jdk::each(|jdk| {
         let mut running = run(jdk, "heap=dump,format=b,doe=n").spawn();
         running.wait_for_stdout("ready");
-        // Attaching makes objects of its own, once.
+        // The first attach makes objects of its own.
         let other = running.dir().join("other.hprof");
         let jcmd = |arguments: &[&str]| {
             let pid = running.pid().to_string();
@@ -208,7 +208,7 @@ fn it_is_what_the_jvm_s_own_dump_of_the_same_moment_has() {
         let (ours, theirs) = (Heap::read(&ours.unwrap()), Heap::read(&theirs.unwrap()));
         check_own_objects(&ours);
         assert_eq!(ours.roots.abs_diff(theirs.roots) * 20 / theirs.roots, 0);
-        // What the JVM fills gaps with that threads leave when it stops.
+        // The fillers that threads leave in gaps of the heap when the JVM stops them.
         let mut fillers = Vec::new();
         let mut changed = Vec::new();
         for (id, (class, values)) in &theirs.instances {
@@ -224,13 +224,13 @@ fn it_is_what_the_jvm_s_own_dump_of_the_same_moment_has() {
         for (id, (elements, length, _)) in &theirs.arrays {
             match ours.arrays.get(id) {
                 Some(its) => assert_eq!((&its.0, &its.1), (elements, length)),
-                // Nothing refers to it.
+                // Nothing refers to this array.
                 None if *elements == Elements::Primitives(FieldType::Int) => {}
                 None => fillers.push("array"),
             }
         }
         assert!(fillers.len() < 50, "{fillers:?}");
-        // Threads, references and the like go on living.
+        // Threads, references and the like change in between.
         assert!(changed.len() * 100 < theirs.instances.len(), "{changed:?}");
         assert!(!changed.iter().any(|class| class.starts_with("HeapObjects")), "{changed:?}");
     });
@@ -250,20 +250,20 @@ fn objects_are_on_the_traces_of_their_allocation() {
         }
         assert_eq!(heap.made_by(heap.field("numbers")), ["main"]);
         let unknown = heap.traces.values().filter(|trace| NO_TRACES.contains(trace)).count();
-        // What was there before the first probe.
+        // The objects that existed before the first probe.
         assert!(unknown < heap.traces.len(), "{unknown} of {}", heap.traces.len());
     });
 }
 
-/// What collectors fill the gaps of the heap with was most of it: a thread's allocation buffer has
-/// megabytes that it never uses.
+/// Most of the heap were fillers in its gaps: a thread's allocation buffer has megabytes that it
+/// never uses.
 #[test]
 fn fillers_are_no_objects() {
     const THREADS: u64 = 100;
     const ARRAYS: u64 = 1000 * THREADS;
     // Header and four elements.
     const BYTES: u64 = 32;
-    // The JDK's own.
+    // The JDK's own objects.
     const OTHERS: u64 = 100_000;
     jdk::each(|jdk| {
         for (collector, options) in [
@@ -300,7 +300,7 @@ fn fillers_are_no_objects() {
     });
 }
 
-/// The original died of the second one.
+/// The original died at the second dump.
 #[test]
 fn a_file_holds_many_dumps() {
     jdk::each(|jdk| {
@@ -329,7 +329,7 @@ fn ends_in(bytes: &[u8], options: &str) -> usize {
     }
 }
 
-/// By the classes' names, what the text says that objects have in bytes, and what the JVM says.
+/// The sizes of objects in the text and those that the JVM reports, by class name.
 #[test]
 fn sizes_are_those_of_the_jvm() {
     jdk::each(|jdk| {
@@ -364,11 +364,11 @@ fn sizes_are_those_of_the_jvm() {
                 continue;
             };
             let Some(&(its_count, its_bytes)) = found.get(class) else { continue };
-            // Their instances have the static fields of what they stand for.
+            // The instances also contain the static fields of the classes that they stand for.
             if class == "java.lang.Class" {
                 continue;
             }
-            // What comes and goes between the two has the same size.
+            // The objects that come and go between the two have the same size.
             assert_eq!(its_bytes * count, bytes * its_count, "{class}");
             compared += 1;
         }
@@ -377,8 +377,8 @@ fn sizes_are_those_of_the_jvm() {
     });
 }
 
-/// The JVM cannot write its dump to the end, and throws: it loads classes for that, while perk's
-/// thread holds what is told of classes.
+/// The JVM cannot finish its dump, and throws. It loads classes for that, while perk's thread holds
+/// the recorder, which the events of classes need.
 #[test]
 fn a_dump_that_fails_is_told_in_a_line_and_hurts_nobody() {
     jdk::each(|jdk| {
@@ -387,7 +387,7 @@ fn a_dump_that_fails_is_told_in_a_line_and_hurts_nobody() {
             format!("-agentpath:{}=heap=all,format=b", perk_testkit::agent::agent_so().display());
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(GO), "").unwrap();
-        // Files of this process can have a megabyte.
+        // The limit of a file of this process is one megabyte.
         let mut command = Command::new("bash");
         command.args(["-c", "ulimit -f 1024; exec \"$@\"", "bash"]).arg(jdk.java());
         command.args(["-Xshare:auto", "-cp"]).arg(classes).args([&agent, "HeapObjects", "1000"]);
@@ -400,7 +400,7 @@ fn a_dump_that_fails_is_told_in_a_line_and_hurts_nobody() {
     });
 }
 
-/// Readers such as jhat look for the stack of a thread where its root stands.
+/// Readers such as jhat look for the stack of a thread when they meet its root.
 #[test]
 fn threads_and_stacks_stand_before_what_refers_to_them() {
     jdk::each(|jdk| {

@@ -1,5 +1,5 @@
-//! Heap dumps of programs that make it hard: while classes are loaded, in a deadlock, with names of
-//! any letters and with as many fields as a class can have.
+//! Heap dumps in difficult programs: while classes are loaded, in a deadlock, with names of any
+//! letters, and with as many fields as a class can have.
 
 #![forbid(unsafe_code)]
 
@@ -36,7 +36,7 @@ fn go(running: RunningJava) -> Outcome {
     running.wait()
 }
 
-/// Every class that a dump has an object of is told, though thousands come and go.
+/// Every class of which a dump has an object is in the file, although thousands come and go.
 #[test]
 fn classes_are_loaded_while_the_heap_is_dumped() {
     jdk::each(|jdk| {
@@ -65,7 +65,7 @@ fn classes_are_loaded_while_the_heap_is_dumped() {
     });
 }
 
-/// Readers such as jhat look for threads and stacks where a root refers to them.
+/// Readers such as jhat look for threads and stacks when a root refers to them.
 #[test]
 fn threads_come_and_go_while_the_heap_is_dumped() {
     jdk::each(|jdk| {
@@ -97,7 +97,7 @@ fn threads_come_and_go_while_the_heap_is_dumped() {
                 };
                 let count = |method| stacks.iter().filter(|it| is_of(method, it.1)).count() as u64;
                 main_count += count("ComingThreads.main");
-                // JDK 21 does not tell of parked virtual threads.
+                // JDK 21 does not report the references of parked virtual threads.
                 let expected = if jdk.version == 21 { 0 } else { parked_count };
                 assert_eq!(count("ComingThreads.park"), expected, "{what}");
             }
@@ -106,8 +106,8 @@ fn threads_come_and_go_while_the_heap_is_dumped() {
     });
 }
 
-/// An array that only a local variable of a virtual thread holds looks like a filler where the JVM does
-/// not tell what parked threads hold.
+/// An array that only a local variable of a virtual thread holds looks like a filler if the JVM
+/// does not report the references of parked threads.
 #[test]
 fn what_parked_threads_hold_is_the_program_s() {
     jdk::each(|jdk| {
@@ -174,8 +174,8 @@ fn names_have_any_letters() {
     });
 }
 
-/// A class of that many static fields, whose `main` does nothing; two of the fields have names of
-/// letters that modified UTF-8 writes in its own way.
+/// Makes a class of that many static fields, whose `main` does nothing. Two of the fields have
+/// names of letters that modified UTF-8 encodes differently.
 fn class_of_statics(name: &str, field_count: usize) -> Vec<u8> {
     let odd: [&[u8]; 2] = [b"nul\xC0\x80", b"\xED\xA0\xBD\xED\xB8\x80"];
     let names = (0..256).map(|at| format!("f{at}").into_bytes());
@@ -211,7 +211,8 @@ fn class_of_statics(name: &str, field_count: usize) -> Vec<u8> {
 #[test]
 fn a_class_has_as_many_fields_as_there_can_be() {
     jdk::each(|jdk| {
-        // Since 21 the JVM takes time with the square of the number: a minute for all there can be.
+        // From JDK 21 on, the JVM's time grows with the square of the number: the maximum would
+        // take a minute.
         let field_count = if jdk.version == 17 { 65_535 } else { 6_000 };
         let folder = tempfile::tempdir().unwrap();
         let class = class_of_statics("Statics", field_count);

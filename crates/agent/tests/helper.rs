@@ -18,7 +18,7 @@ fn carried() -> Vec<u8> {
     std::fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
 }
 
-/// The source compiled as `java/helper/README.md` says.
+/// Returns the source compiled as `java/helper/README.md` says.
 fn compiled() -> Vec<u8> {
     let out = tempfile::tempdir().unwrap();
     let helper = workspace().join("java/helper");
@@ -45,7 +45,7 @@ fn it_has_the_methods_that_probes_call() {
     let mut public: Vec<(String, String)> = Vec::new();
     for method in class.methods() {
         let (name, flags) = (text(method.name().unwrap()), method.access_flags());
-        // A lock in a probe could meet any lock of the program.
+        // A lock in a probe could conflict with any lock of the program.
         assert_eq!(flags & SYNCHRONIZED, 0, "{name}");
         if flags & PUBLIC != 0 {
             assert_eq!(flags & (access::STATIC | access::NATIVE), access::STATIC, "{name}");

@@ -1,5 +1,5 @@
-//! Every way a program ends or is asked for a dump, every place a file may be meant to go; and that
-//! the program does not notice.
+//! All ways in which a program ends or a dump is requested, and all destinations of a file; and
+//! that the program is not affected.
 
 #![forbid(unsafe_code)]
 
@@ -33,7 +33,7 @@ fn assert_sampled(outcome: &Outcome, method: &str) -> Recording {
     text
 }
 
-/// Checks that nothing but [`FILE`] is left.
+/// Checks that only [`FILE`] is left.
 #[track_caller]
 fn assert_only_file(outcome: &Outcome) {
     let names: Vec<&String> = outcome.files.keys().collect();
@@ -54,7 +54,7 @@ fn stop(running: RunningJava) -> Outcome {
     outcome
 }
 
-/// How many sections the file under its final name has by now.
+/// Returns the number of sections of the file under its final name.
 fn sections(running: &RunningJava) -> usize {
     let text = fs::read_to_string(running.dir().join(FILE)).unwrap_or_default();
     text.matches(SECTION_END).count()
@@ -119,7 +119,7 @@ fn signals_that_end_the_program_write_the_samples() {
     jdk::each(|jdk| {
         for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
             let mut running = busy(jdk, ",depth=64,interval=1");
-            // Some samples are there once a dump shows them.
+            // A dump shows whether there are samples yet.
             running.signal(Signal::QUIT);
             running.wait_until("a dump", |running| sections(running) == 1);
             running.signal(signal);
@@ -153,7 +153,7 @@ fn a_killed_program_leaves_the_old_file() {
         assert_eq!(kill(start(Some(OLD_CONTENTS))).text(FILE), OLD_CONTENTS);
         assert!(!kill(start(None)).files.contains_key(FILE));
 
-        // What a dump has shown stays, and is whole.
+        // The data that a dump has shown stays, and is whole.
         let mut running = start(Some(OLD_CONTENTS));
         running.signal(Signal::QUIT);
         running.wait_until("a dump", |running| sections(running) == 1);
@@ -163,7 +163,7 @@ fn a_killed_program_leaves_the_old_file() {
     });
 }
 
-/// The checker refuses a trace that is written twice.
+/// The checker rejects a trace that is written twice.
 #[test]
 fn dumps_on_demand_show_what_came_since_the_last() {
     jdk::each(|jdk| {
@@ -191,7 +191,7 @@ fn dumps_on_demand_show_what_came_since_the_last() {
     });
 }
 
-/// The process's CPU time so far, in hundredths of a second.
+/// Returns the process's CPU time so far, in hundredths of a second.
 fn cpu_ticks(pid: u32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
@@ -330,7 +330,7 @@ fn a_full_disk_costs_the_profile_and_nothing_else() {
     });
 }
 
-/// The last dump is not copied: a disk that holds the file once is large enough.
+/// The last dump is not copied: a disk with room for one copy of the file is large enough.
 #[test]
 fn a_file_that_fits_the_disk_once_is_written() {
     let folder = tempfile::tempdir().unwrap();
@@ -340,7 +340,7 @@ fn a_file_that_fits_the_disk_once_is_written() {
         let _ = fs::remove_file(&file);
         let options = "cpu=samples,format=b,cutoff=0,verbose=n,file=";
         let run = JavaRun::new(jdk).agent(&format!("{options}{}", file.display()));
-        // LOAD CLASS records alone are a few dozen kB; the rest of the disk is taken.
+        // LOAD CLASS records alone have a few dozen kB; the rest of the disk is full.
         let outcome = run.clone().main("CpuBound").args(["100"]).run();
         outcome.assert_success();
         let size = fs::metadata(&file).unwrap().len() as usize;
@@ -386,7 +386,7 @@ fn a_folder_that_goes_costs_the_profile_and_nothing_else() {
     });
 }
 
-/// As when a build tool starts JVMs of its own with the same options.
+/// This happens when a build tool starts JVMs of its own with the same options.
 #[test]
 fn two_programs_that_write_one_file_leave_a_whole_one() {
     jdk::each(|jdk| {
@@ -430,7 +430,7 @@ fn a_stale_temporary_file_is_no_hindrance() {
     });
 }
 
-/// Names that can be foreseen, and what somebody may have put there.
+/// Other users may create files under names that can be foreseen.
 #[test]
 fn nothing_that_lies_beside_the_file_is_opened() {
     jdk::each(|jdk| {
@@ -501,7 +501,7 @@ fn the_agent_is_loaded_once_however_it_is_named() {
     jdk::each(|jdk| {
         let program = |run: JavaRun| run.main("Sleeper").args(["0"]).run();
         let by_path = program(sampled(jdk, "").agent("cpu=samples,file=p.txt"));
-        // The same file under the name libhprof.so, by a link.
+        // A link gives the same file the name libhprof.so.
         let path = format!("-agentpath:{}=cpu=samples", agent::agent_so().display());
         let by_both =
             program(JavaRun::new(jdk).agentlib_hprof().agent("cpu=samples").jvm_arg(path));

@@ -1,4 +1,4 @@
-//! `monitor=y` on programs whose waiting is known by arithmetic and by clocks of their own.
+//! `monitor=y` on programs whose waits are known by arithmetic and by clocks of their own.
 
 #![forbid(unsafe_code)]
 
@@ -10,9 +10,9 @@ use perk_profile::{
 use perk_testkit::{JavaRun, Jdk, Outcome, Signal, jdk};
 
 const MS_NS: u64 = 1_000_000;
-/// Both forms that hold monitors.
+/// Both formats that contain monitors.
 const FORMATS: [(&str, &str); 2] = [("a", "o.txt"), ("p", "o.hprof")];
-/// As many carriers as threads that are blocked: before JDK 24 a thread keeps its carrier then.
+/// As many carriers as blocked threads: before JDK 24, a blocked thread keeps its carrier.
 const CARRIERS: [&str; 2] =
     ["-Djdk.virtualThreadScheduler.parallelism=12", "-Djdk.virtualThreadScheduler.maxPoolSize=12"];
 
@@ -29,7 +29,7 @@ fn read(outcome: &Outcome, file: &str) -> Profile {
     }
 }
 
-/// The rows of all sections below `method`.
+/// Returns the rows of all sections below `method`.
 fn rows(profile: &Profile, method: &str) -> Vec<MonitorRow> {
     let is_in = |row: &MonitorRow| {
         profile.frames(row.trace).any(|frame| {
@@ -46,7 +46,7 @@ fn sum(rows: &[MonitorRow]) -> Waits {
     sum
 }
 
-/// Fails unless `ns` is what the program's own clocks say, but for what a few calls take.
+/// Fails unless `ns` agrees with the program's own clocks, except for the time of a few calls.
 #[track_caller]
 fn assert_time(ns: u64, told_ns: u64, count: u64, what: &str) {
     let limit_ns = told_ns / 50 + count * 2 * MS_NS;
@@ -54,7 +54,7 @@ fn assert_time(ns: u64, told_ns: u64, count: u64, what: &str) {
     assert!(off_ns <= limit_ns, "{what}: {ns} ns, the program says {told_ns}");
 }
 
-/// Whether a program for virtual threads had some.
+/// Whether a program for virtual threads had any.
 fn has_virtual(outcome: &Outcome) -> bool {
     !outcome.stdout.contains("virtual=no")
 }
@@ -154,7 +154,7 @@ fn deadlocks_of_locks_are_in_the_dump() {
     });
 }
 
-/// Without `locks=y` there is nothing of them, and no other number changes.
+/// Without `locks=y` the output has no locks, and no other number changes.
 #[test]
 fn plain_output_has_no_locks() {
     jdk::each(|jdk| {
@@ -220,7 +220,8 @@ fn waits_are_counted_and_told() {
     });
 }
 
-/// A program's file after a SIGQUIT when it says so, and how long the dump took.
+/// Runs a program that gets SIGQUIT when it is ready. Returns the outcome with its file, and the
+/// time that the dump took.
 fn dumped(run: &JavaRun, file: &str, ready: &str) -> (Outcome, Duration) {
     let mut running = run.spawn();
     running.wait_for_stdout(ready);
@@ -270,7 +271,7 @@ fn deadlocks_are_in_the_dump() {
                 let wants = |monitor: &perk_profile::Monitor| monitor.blocked.len();
                 assert_eq!(dump.monitors.iter().map(wants).max(), Some(2));
             }
-            // What lasts is counted where it began, and timed up to the dump.
+            // Waits that last are counted when they begin, and timed up to the dump.
             let waits = sum(&rows(&profile, "Deadlock.dine"));
             assert_eq!(waits.blocked_count, 3, "{format}");
             let least_ns = 3 * 1500 * MS_NS * 9 / 10;
@@ -361,7 +362,7 @@ fn a_thousand_threads_are_dumped_soon() {
         let most = dump.monitors.iter().map(|monitor| monitor.blocked.len()).max();
         assert_eq!(most, Some(THREADS), "{}", jdk.version);
         let mut rows = rows(&profile, "Contention.enterObject");
-        // Loaders of classes have monitors, too.
+        // Class loaders have monitors as well.
         rows.retain(|row| profile.symbols.class_name(row.class) == "Contention$Lock");
         let waits = sum(&rows);
         assert_eq!(waits.blocked_count, THREADS as u64);
@@ -414,8 +415,8 @@ fn the_program_does_not_notice() {
     });
 }
 
-/// Dumps in the middle of it: threads go on while they are looked at, and nothing that comes of it may
-/// be an invalid reference, or look like a deadlock.
+/// Dumps during heavy contention: threads continue while they are examined, and the result must not
+/// contain an invalid reference or a false deadlock.
 #[test]
 fn dumps_in_a_storm_do_no_harm() {
     jdk::each(|jdk| {

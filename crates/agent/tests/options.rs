@@ -1,8 +1,8 @@
 //! Every recorded command line of the original agent, with a real JVM and `-agentlib:hprof`.
 //!
-//! Cases that only need some analysis that works ask for `cpu=samples` here, where the recorded run
-//! had `heap=sites` or `heap=dump`; what they are about, the name of the file and the other
-//! options, is unchanged. The program is `Sleeper`, unless a case says otherwise.
+//! Cases that only need some working analysis use `cpu=samples` here, where the recorded run had
+//! `heap=sites` or `heap=dump`. Their subject, the name of the file and the other options, is
+//! unchanged. The program is `Sleeper`, unless a case says otherwise.
 
 #![forbid(unsafe_code)]
 
@@ -16,7 +16,7 @@ use perk_testkit::{JavaRun, Jdk, Outcome, jdk};
 const EXISTING: [&str; 5] = ["java.hprof", "java.hprof.txt", "mine", "mine.txt", "mine.TXT"];
 const OLD_CONTENTS: &str = "old\n";
 
-/// Cases that run with `cpu=samples`, and the file each writes; `%p` is the process id.
+/// The cases that run with `cpu=samples`, and the file that each writes; `%p` is the process id.
 const RUNS: &[(&str, &str)] = &[
     ("file-binary-default", "java.hprof"),
     ("file-nosuffix-ascii", "plain"),
@@ -34,11 +34,11 @@ const RUNS: &[(&str, &str)] = &[
     ("opt-verbose-n", "o.txt"),
 ];
 
-/// Cases whose options are good, and whose output cannot be had.
+/// The cases whose options are valid, but whose output cannot be made.
 const WITHOUT_OUTPUT: &[&str] =
     &["opt-dump-unwritable", "opt-net-badhost", "opt-net-port0", "opt-net-refused"];
 
-/// Cases with a test of their own.
+/// The cases with a test of their own.
 const SPECIAL: &[&str] = &[
     "force-n-dump-tmp-exists",
     "opt-file-unwritable",
@@ -56,12 +56,12 @@ fn golden_case(name: &str) -> Golden {
     golden().into_iter().find(|case| case.name == name).unwrap()
 }
 
-/// The case's agent and environment, without a program.
+/// Returns the case's agent and environment, without a program.
 fn as_recorded(jdk: &Jdk, case: &Golden) -> JavaRun {
     run_of(jdk, case, str::to_owned)
 }
 
-/// The same with an analysis that this version has.
+/// Returns the same with an analysis that this version has.
 fn with_samples(jdk: &Jdk, case: &Golden) -> JavaRun {
     run_of(jdk, case, |options| {
         options.replace("heap=sites", "cpu=samples").replace("heap=dump", "cpu=samples")
@@ -200,7 +200,8 @@ fn a_file_that_cannot_be_made_ends_as_recorded() {
     });
 }
 
-/// As the original ends, which with `heap=dump` begins with a temporary file beside.
+/// The end is that of the original, which begins with a temporary file beside the file for
+/// `heap=dump`.
 #[test]
 fn a_folder_is_no_file() {
     jdk::on(17, |jdk| {
@@ -217,7 +218,7 @@ fn a_folder_is_no_file() {
     });
 }
 
-/// With `cpu=samples` for `heap=sites`. The recorded run left an empty file, which is not held to.
+/// With `cpu=samples` for `heap=sites`. The recorded run left an empty file, which is not required.
 #[test]
 fn the_agent_cannot_be_loaded_twice() {
     let case = golden_case("opt-twice");

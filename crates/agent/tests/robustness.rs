@@ -1,5 +1,5 @@
-//! What must not hurt: hostile names, deep stacks, threads and classes that come and go, virtual
-//! threads, every collector, and dumps in quick succession.
+//! Conditions that must do no harm: hostile names, deep stacks, threads and classes that come and
+//! go, virtual threads, every collector, and dumps in quick succession.
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +15,7 @@ use perk_testkit::{JavaRun, Jdk, Outcome, Signal, jdk};
 
 use support::{FILE, assert_near, checked, progress, run, run_by_threads, sampled, samples_where};
 
-/// Names of threads and `class.method`s.
+/// Returns the names of threads and `class.method`s.
 fn names(profile: &Profile) -> (BTreeSet<String>, BTreeSet<String>) {
     let symbols = &profile.symbols;
     let threads = profile.threads.iter().map(|thread| symbols.strings.get(thread.name).to_owned());
@@ -25,7 +25,7 @@ fn names(profile: &Profile) -> (BTreeSet<String>, BTreeSet<String>) {
     (threads.collect(), methods.collect())
 }
 
-/// Fails where the JVM or the agent complained.
+/// Fails if the JVM or the agent complained.
 #[track_caller]
 fn assert_quiet(outcome: &Outcome) {
     for line in outcome.stdout.lines().chain(outcome.stderr.lines()) {
@@ -87,7 +87,7 @@ fn strange_names_stay_readable() {
 #[test]
 fn stacks_of_any_depth_are_walked() {
     jdk::each(|jdk| {
-        // The last asks for more than any walk gives. A walk of the whole stack takes some 10 ms.
+        // The last depth is larger than any walk. A walk of the whole stack takes some 10 ms.
         for depth in [1, 4, 2048, 60_000, 2_000_000_000] {
             let options = format!(",depth={depth},interval=1,cutoff=0.01");
             let (outcome, text) = run(jdk, &options, "DeepRecursion", &["50000", "800"]);
@@ -99,7 +99,7 @@ fn stacks_of_any_depth_are_walked() {
     });
 }
 
-/// Two thousand threads that live for a fraction of a millisecond, and for two.
+/// Two thousand threads that live for a fraction of a millisecond, and for two milliseconds.
 #[test]
 fn threads_that_come_and_go_fast_are_all_told() {
     jdk::each(|jdk| {
@@ -116,8 +116,9 @@ fn threads_that_come_and_go_fast_are_all_told() {
                 run_by_threads(jdk, options, main, &["2000", cpu_ms], "short-");
             assert_quiet(&outcome);
             let sampled_ns = samples * 1_000_000;
-            // 2000 random parts of a millisecond add up to 13 of deviation. What the JVM does before
-            // a thread's start is told is in the program's number only: half of the shortest.
+            // The sum of 2000 random parts of a millisecond has a deviation of 13 ms. The JVM's
+            // work before it reports a thread's start is in the program's number only: half of the
+            // shortest.
             let threads_ns = outcome.number("threads_cpu_ns");
             assert!(
                 sampled_ns <= threads_ns * 11 / 10 + 50_000_000,
@@ -150,13 +151,14 @@ fn virtual_threads_have_their_own_frames() {
         for text in [&together, &apart] {
             let burnt = virtual_samples(text);
             assert!(burnt * 2 > text.sample_count(), "{burnt} of {}", text.sample_count());
-            // A virtual thread's stack ends where it begins, the carrier's is below no frame of it.
+            // A virtual thread's stack ends where the thread begins; the carrier's frames are not
+            // below it.
             for trace in text.traces.values().filter(|it| it.has("VirtualThreads.burnInVirtual")) {
                 assert!(!trace.has("java.util.concurrent.ForkJoinWorkerThread.run"), "{trace:?}");
                 assert!(trace.has("java.lang.VirtualThread.run"), "{trace:?}");
             }
         }
-        // Eight threads without a name of their own, each introduced before its traces.
+        // Eight threads without a name of their own, each with a THREAD START before its traces.
         let of_virtual: BTreeSet<u32> = apart
             .traces
             .values()
@@ -228,7 +230,7 @@ fn every_way_to_run_the_jvm() {
             assert_quiet(&outcome);
             checked(&outcome);
         }
-        // The experimental ones may be missing.
+        // The experimental collectors may be missing.
         assert!(taken >= 9, "{taken}");
     });
 }
@@ -257,8 +259,8 @@ fn the_jvm_finds_no_fault_in_the_use_of_jni() {
     });
 }
 
-/// Method ids of classes that are gone, with those that collect at once and those that do so while
-/// the program runs.
+/// Method ids of unloaded classes, with collectors that run at once and with those that run beside
+/// the program.
 #[test]
 fn classes_are_unloaded_while_they_are_sampled() {
     jdk::each(|jdk| {
@@ -272,7 +274,7 @@ fn classes_are_unloaded_while_they_are_sampled() {
                 let outcome = run.args(["40"]).run();
                 outcome.assert_success();
                 assert_quiet(&outcome);
-                // The agent must not keep them.
+                // The agent must not keep the classes alive.
                 assert!(outcome.number("unloaded") >= 38, "{}", outcome.report());
                 let profile = perk_hprof::read(outcome.bytes(FILE)).unwrap();
                 let (_, methods) = names(&profile);
@@ -302,7 +304,7 @@ fn a_compiler_is_profiled() {
     });
 }
 
-/// Requests that come during a dump are passed over; no sample is lost or shown twice.
+/// Requests that come during a dump are ignored; no sample is lost or written twice.
 #[test]
 fn dumps_in_quick_succession() {
     jdk::each(|jdk| {

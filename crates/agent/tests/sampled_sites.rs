@@ -1,5 +1,5 @@
-//! Sampled allocations of a program whose allocations are known: estimates are to lie as near to the
-//! truth as chance allows, whatever the sizes, threads and collectors.
+//! Sampled allocations of a program whose allocations are known: estimates must be as close to the
+//! true values as chance allows, for all sizes, threads and collectors.
 
 #![forbid(unsafe_code)]
 
@@ -8,16 +8,17 @@ use std::collections::BTreeMap;
 use perk_profile::{Allocations, Profile, Site};
 use perk_testkit::{JavaRun, Jdk, Outcome, jdk};
 
-/// What `SampledAllocations` allocates in each method.
+/// The bytes that `SampledAllocations` allocates in each method.
 const BYTES: u64 = 200_000_000;
 const INTERVAL_BYTES: u64 = 64 << 10;
-/// A run in two million is further off by chance.
+/// By chance, one run in two million exceeds this deviation.
 const SIGMAS: f64 = 6.0;
-/// The JVM counts the ends of its buffers (TLABs), where no object fits any more, as allocated.
+/// The JVM counts the ends of its buffers (TLABs), which are too small for an object, as allocated.
 const JVM_BIAS: f64 = 0.03;
 
-/// Where `SampledAllocations` allocates: the method that holds the `new`, the one that tells how
-/// much, class, size of an object, the share of the method's bytes, the share that lives.
+/// The allocation sites of `SampledAllocations`: the method that holds the `new`, the one that
+/// gives the amount, class, size of an object, the share of the method's bytes, the share that
+/// lives.
 const SITES: [(&str, &str, &str, u64, f64, f64); 9] = [
     ("small", "small", "SampledAllocations$Small", 24, 1.0, 0.0),
     ("medium", "medium", "byte[]", 1024, 1.0, 0.0),
@@ -40,7 +41,7 @@ fn read(outcome: &Outcome) -> Profile {
     perk_hprof::read(outcome.bytes("o.hprof")).unwrap()
 }
 
-/// The method of `SampledAllocations` on top of a site's trace.
+/// Returns the method of `SampledAllocations` on top of a site's trace.
 fn method(profile: &Profile, site: &Site) -> String {
     let Some(frame) = profile.frames(site.trace).next() else { return String::new() };
     let method = profile.symbols.get_frame(frame).method;
@@ -48,7 +49,7 @@ fn method(profile: &Profile, site: &Site) -> String {
     name.strip_prefix("SampledAllocations.").unwrap_or_default().to_owned()
 }
 
-/// Objects by the method on top and class.
+/// Returns the objects by the method on top and class.
 fn by_site(profile: &Profile) -> BTreeMap<(String, String), Allocations> {
     let mut sums: BTreeMap<_, Allocations> = BTreeMap::new();
     for site in &profile.sites().expect("sites").rows {
@@ -58,8 +59,8 @@ fn by_site(profile: &Profile) -> BTreeMap<(String, String), Allocations> {
     sums
 }
 
-/// Fails unless `found` bytes are as near to the `expected` ones as samples of objects of
-/// `size_bytes` have to be.
+/// Fails unless `found` bytes are as close to the `expected` ones as samples of objects of
+/// `size_bytes` must be.
 #[track_caller]
 fn assert_estimate(found: u64, expected: f64, size_bytes: u64, interval_bytes: u64, what: &str) {
     let chance = 1.0 - (-(size_bytes as f64) / interval_bytes as f64).exp();
@@ -80,12 +81,12 @@ fn assert_sites(profile: &Profile, outcome: &Outcome, interval_bytes: u64, what:
         assert_estimate(objects.allocated_bytes, bytes, size_bytes, interval_bytes, &what);
         let live = objects.live_bytes;
         if live_share == 0.0 {
-            // The collection can meet what was allocated last.
+            // The latest allocations can be live at the collection.
             assert!(live as f64 <= bytes / 100.0, "{what}: {live} live");
         } else {
             assert_estimate(live, bytes * live_share, size_bytes, interval_bytes, &what);
         }
-        // The numbers of objects and of bytes say the same.
+        // The numbers of objects and of bytes agree.
         let counted = objects.allocated_count * size_bytes;
         assert!(counted.abs_diff(objects.allocated_bytes) <= size_bytes, "{what}: {objects:?}");
     }
@@ -116,7 +117,7 @@ fn estimates_are_near_the_truth_with_every_collector() {
 
             let account = profile.accounting.as_ref().expect("an account");
             let samples = account.allocation_sample_count;
-            // Of the large objects each is one sample, of however many intervals.
+            // Each of the large objects is one sample, regardless of the number of intervals.
             let expected = (told - outcome.number("large_bytes")) / INTERVAL_BYTES;
             assert!(samples <= expected * 11 / 10, "{samples} of {expected}");
             assert!(samples >= expected * 8 / 10, "{samples} of {expected}");
@@ -142,7 +143,7 @@ fn intervals_below_and_above_the_objects_sizes() {
     });
 }
 
-/// No object is as small as the bytes that pass, so that nothing is left to chance.
+/// All objects are larger than the interval, so no number depends on chance.
 #[test]
 fn an_interval_of_one_byte_counts_every_object() {
     const FEW: u64 = 4_000_000;
@@ -210,7 +211,7 @@ fn the_program_does_not_notice() {
     });
 }
 
-/// Without an orderly end there is no collection, and the last dump all the same.
+/// Without an orderly end there is no collection, but still a last dump.
 #[test]
 fn ends_of_all_kinds_are_dumped() {
     jdk::each(|jdk| {

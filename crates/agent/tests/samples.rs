@@ -1,4 +1,5 @@
-//! Truth of the numbers: how much CPU time the samples stand for, whose it is and where it went.
+//! The accuracy of the numbers: the CPU time that the samples stand for, its threads and its
+//! methods.
 
 #![forbid(unsafe_code)]
 
@@ -9,19 +10,19 @@ use perk_testkit::jdk;
 
 use support::{assert_near, checked, run, run_by_threads, sampled, samples_where, self_counts};
 
-/// Samples of traces that one method is on.
+/// Returns the samples of the traces that contain a method.
 fn samples_below(text: &Recording, method: &str) -> u64 {
     samples_where(text, |trace| trace.has(method))
 }
 
-/// The only section.
+/// Returns the only section.
 fn samples(text: &Recording) -> &Costs {
     let [Section::CpuSamples(samples)] = &text.sections[..] else { panic!("{:?}", text.sections) };
     samples
 }
 
-/// Between VMInit and the program's first line lie 10 to 60 ms of the main thread's time, which are
-/// sampled as well; the clock of `begin_cpu_ns` tells what there is at most.
+/// Between VMInit and the program's first line, the main thread burns 10 to 60 ms, which are
+/// sampled as well; the clock of `begin_cpu_ns` gives the upper limit.
 #[test]
 fn samples_add_up_to_the_cpu_time_of_a_busy_main() {
     jdk::each(|jdk| {
@@ -70,7 +71,7 @@ fn threads_shorter_than_a_tick_are_counted() {
         let threads_ns = outcome.number("threads_cpu_ns");
         assert!(threads_ns >= 2_000_000_000);
         // 2,000 random halves of an interval have a deviation of 22 samples; a thread's start and
-        // end cost some more than it sees itself.
+        // end cost more than the thread itself measures.
         let slack = 5 * 22 * 2_000_000;
         assert_near(of_threads * 2_000_000, threads_ns, 10, slack, "short threads");
         let names = profile.threads.iter().map(|thread| profile.symbols.strings.get(thread.name));
@@ -95,7 +96,8 @@ fn two_busy_threads_get_what_each_burned() {
     });
 }
 
-/// Where threads of `IdleThreads` wait, on any JDK, as the beginnings of methods' names.
+/// The methods in which threads of `IdleThreads` wait, on any JDK, as the beginnings of their
+/// names.
 const WAITS: [&str; 7] = [
     "sun.nio.ch.Net.accept",
     "sun.nio.ch.Net.poll",
@@ -106,7 +108,7 @@ const WAITS: [&str; 7] = [
     "java.util.concurrent.locks.LockSupport.park",
 ];
 
-/// The original gave blocked accepts most of the samples.
+/// The original gave most of the samples to blocked accepts.
 #[test]
 fn idle_threads_have_no_samples() {
     jdk::each(|jdk| {
@@ -117,14 +119,14 @@ fn idle_threads_have_no_samples() {
         let waits = |method: &str| WAITS.iter().any(|start| method.starts_with(start));
         let waiting: Vec<_> =
             self_counts(&text, false).into_iter().filter(|(method, _)| waits(method)).collect();
-        // To go to wait costs CPU time too, a few microseconds of each thread; and one sighting can
-        // stand for some samples.
+        // Beginning to wait costs CPU time too, a few microseconds per thread; and one walk can
+        // stand for several samples.
         assert!(waiting.iter().map(|(_, count)| count).sum::<u64>() <= 5, "{waiting:?}");
         let main_ns = samples_below(&text, "IdleThreads.burn") * 1_000_000;
         assert_near(main_ns, 1_000_000_000, 10, 0, "burn");
         assert!(outcome.number("main_cpu_ns") > 1_000_000_000);
         let threads = text.sample_count() * 1_000_000 - main_ns;
-        // 200 threads cost their start, some 0.1 ms each, and main its own.
+        // The start of 200 threads costs some 0.1 ms each, and main its own time.
         assert!(threads <= 600_000_000, "{threads}");
     });
 }
@@ -168,7 +170,7 @@ fn depth_limits_the_frames() {
         };
         assert_eq!(deepest(1, &["100", "100"]).0, 1);
         assert_eq!(deepest(4, &["100", "100"]).0, 4);
-        // 100 of down, and what starts a thread.
+        // 100 frames of down, and those that start a thread.
         let (whole, text) = deepest(2048, &["100", "100"]);
         assert!((102..120).contains(&whole), "{whole}");
         let serial = text.traces.iter().find(|(_, it)| it.frames.len() == whole).unwrap().0;
@@ -196,7 +198,7 @@ fn the_cutoff_drops_rows_and_keeps_the_total() {
         let all = cut("0");
         assert_eq!(rows(&all), all.sample_count());
         assert!(samples(&all).rows.len() > 2);
-        // One method has nearly all samples, at a few places; what starts the JVM has the rest.
+        // One method has nearly all samples, at a few places; the JVM's start has the rest.
         let some = cut("0.1");
         assert!(!samples(&some).rows.is_empty() && rows(&some) < some.sample_count());
         assert!(samples(&some).rows.iter().all(|row| row.count * 10 >= some.sample_count()));
@@ -246,7 +248,7 @@ fn threads_are_told_apart_only_when_wanted() {
         let (_, together) = run(jdk, "", "Spin", &["300", "2"]);
         assert!(!together.traces.is_empty());
         assert!(together.traces.values().all(|trace| trace.thread.is_none()));
-        // The checker has seen a START before each trace that names a thread.
+        // The checker has seen a START before each trace that has a thread.
         let (_, apart) = run(jdk, ",thread=y,cutoff=0", "Spin", &["300", "2"]);
         assert!(apart.traces.values().all(|trace| trace.thread.is_some()));
         for name in ["spin-0", "spin-1"] {

@@ -1,4 +1,4 @@
-//! A file is seen under its name at each dump while the program goes on. One that is large is not
+//! The file appears under its name at each dump while the program continues. A large file is not
 //! copied for that: it grows under its name.
 
 #![forbid(unsafe_code)]
@@ -17,14 +17,14 @@ use support::Mount;
 
 const FILE: &str = "o.hprof";
 const GO: &str = "go";
-/// A dump of so many nodes has some 30 MB.
+/// The number of nodes for a dump of some 30 MB.
 const N: u64 = 350_000;
 
-/// What a file has that may end anywhere: its dumps, and how it ends.
+/// The contents of a file that may end anywhere: its dumps, and its end.
 #[derive(Debug, PartialEq, Eq)]
 struct Held {
     dumps: usize,
-    /// All its records are whole.
+    /// Whether all its records are whole.
     is_whole: bool,
 }
 
@@ -84,7 +84,7 @@ fn a_large_file_is_shown_without_a_copy() {
         dump(&mut running);
         assert_eq!(inode(&file), inode(&part));
         assert_eq!(Held::of(&fs::read(&file).unwrap()), Held { dumps: 1, is_whole: true });
-        // Whoever takes it away has it, and the next dump is there all the same.
+        // A user can move the file away, and the next dump appears all the same.
         fs::rename(&file, folder.path().join("mine")).unwrap();
         dump(&mut running);
         assert_eq!(inode(&file), inode(&part));
@@ -142,7 +142,7 @@ fn a_killed_program_leaves_what_it_has_shown() {
     });
 }
 
-/// Wherever the disk ends, in the JVM's dump or in perk's: what was shown before is there.
+/// Whether the disk is full in the JVM's dump or in perk's, the data shown before is kept.
 #[test]
 fn a_disk_that_is_full_in_the_middle_of_a_dump_leaves_whole_records() {
     let folder = tempfile::tempdir().unwrap();
@@ -151,7 +151,7 @@ fn a_disk_that_is_full_in_the_middle_of_a_dump_leaves_whole_records() {
         let file = folder.path().join(FILE);
         let mut running = start(jdk, folder.path(), "format=b,doe=n");
         dump(&mut running);
-        // What is left holds no other dump.
+        // The remaining space does not suffice for another dump.
         fs::write(folder.path().join("rest"), vec![1; 25 << 20]).unwrap();
         let shown_bytes = fs::metadata(&file).unwrap().len();
         running.signal(Signal::QUIT);

@@ -1,4 +1,4 @@
-//! Several analyses in one run: each has what it has alone.
+//! Several analyses in one run: each has the same results as alone.
 
 #![forbid(unsafe_code)]
 
@@ -11,8 +11,8 @@ use perk_testkit::{JavaRun, Outcome, jdk};
 const N: u64 = 1000;
 const FILE: &str = "o.hprof";
 
-/// What methods of `AllocationCounts` make: class, objects, bytes of each where headers have 12 bytes,
-/// and whether they live to the end.
+/// The objects that methods of `AllocationCounts` make: class, objects, bytes of each with headers
+/// of 12 bytes, and whether they live to the end.
 const MADE: [(&str, &str, u64, u64, bool); 8] = [
     ("keep", "AllocationCounts$Kept[]", 1, 16 + 4 * N, true),
     ("keep", "AllocationCounts$Kept", N, 24, true),
@@ -24,7 +24,7 @@ const MADE: [(&str, &str, u64, u64, bool); 8] = [
     ("throwing", "java.lang.IllegalStateException", N, 40, false),
 ];
 
-/// How often methods of `AllocationCounts` are called, and their classes' constructors.
+/// The number of calls of methods of `AllocationCounts`, and of their classes' constructors.
 const CALLED: [(&str, u64); 8] = [
     ("AllocationCounts.main", 1),
     ("AllocationCounts.keep", 1),
@@ -59,13 +59,13 @@ fn engine(profile: &Profile) -> &str {
     &account.engine
 }
 
-/// The methods on a trace, the innermost first.
+/// Returns the methods on a trace, the innermost first.
 fn names(profile: &Profile, trace: TraceId) -> Vec<String> {
     let frames = profile.frames(trace).map(|id| profile.symbols.get_frame(id).method);
     frames.map(|method| profile.symbols.method_name(method)).collect()
 }
 
-/// Objects by the method of the fixture below which they were made, and class.
+/// Returns the objects by the method of the fixture below which they were made, and class.
 fn made(profile: &Profile) -> BTreeMap<(String, String), Allocations> {
     let mut sums: BTreeMap<_, Allocations> = BTreeMap::new();
     for site in &profile.sites().expect("sites").rows {
@@ -77,7 +77,7 @@ fn made(profile: &Profile) -> BTreeMap<(String, String), Allocations> {
     sums
 }
 
-/// Calls by the name of the method.
+/// Returns the calls by the name of the method.
 fn calls(profile: &Profile) -> BTreeMap<String, u64> {
     let mut calls = BTreeMap::new();
     for row in profile.call_times().flat_map(|times| times.rows) {
@@ -143,7 +143,7 @@ fn sites_calls_and_samples() {
     });
 }
 
-/// The table has what the sites add up to; a text file holds all of it.
+/// The table has the sums of the sites; a text file contains all of them.
 #[test]
 fn sites_calls_and_the_table_by_class() {
     jdk::each(|jdk| {
@@ -156,7 +156,7 @@ fn sites_calls_and_the_table_by_class() {
         let said = "Dumping allocation sites ... allocations by class ... \
                     CPU usage by timing methods ... done.\n";
         assert_eq!(outcome.stderr, said);
-        // The table alone has the same, but for what has no site.
+        // The table alone has the same objects, except for those without a site.
         let (alone, _) = run(jdk, "aprof=y");
         let alone = aprof::tables(alone.stdout.as_bytes()).unwrap().remove(0);
         for class in ["Kept", "Kept[]", "Dropped", "Reflected", "Throwing"] {
@@ -167,7 +167,7 @@ fn sites_calls_and_the_table_by_class() {
     });
 }
 
-/// With a sample for each byte nothing is left to chance: all objects are sampled.
+/// With a sample for each byte, no number depends on chance: all objects are sampled.
 #[test]
 fn sampled_sites_beside_calls_samples_and_the_table() {
     const BYTES: u64 = 1_200_000;
@@ -202,7 +202,7 @@ fn sampled_sites_beside_calls_samples_and_the_table() {
                 assert_sampled(&profile, 1_000_000, &options);
             }
             if more.contains("aprof") {
-                // Counted, while the file's sites are estimates.
+                // The table is counted, while the file's sites are estimates.
                 let printed = aprof::tables(outcome.stdout.as_bytes()).unwrap().remove(0);
                 assert_eq!(small(&printed), Some(count), "{options}");
             }

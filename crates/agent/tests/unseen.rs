@@ -1,5 +1,5 @@
-//! A program does what it does without perk: nothing that perk adds to classes is seen by reflection,
-//! known to the JIT compilers where they know better, or in the way of Flight Recorder.
+//! A program behaves as it does without perk. Reflection does not show perk's additions to classes,
+//! the JIT compilers keep their special knowledge of classes, and Flight Recorder works.
 
 #![forbid(unsafe_code)]
 
@@ -11,10 +11,10 @@ use perk_testkit::{JavaRun, Jdk, Outcome, Signal, fixture, jdk, workspace};
 const FILE: &str = "o.hprof";
 const VECTORS: &str = "jdk.incubator.vector";
 
-/// Analyses that add fields: HPROF's default among them, which is `heap=all`.
+/// The analyses that add fields, with HPROF's default among them, which is `heap=all`.
 const OPTIONS: [&str; 3] = ["heap=sites", "", "cpu=times"];
 
-/// Runs a program under perk, which must print what it prints without.
+/// Runs a program under perk, which must print the same as without.
 #[track_caller]
 fn assert_same(run: &JavaRun, plain: &Outcome, options: &str) -> Outcome {
     let separator = if options.is_empty() { "" } else { "," };
@@ -30,7 +30,7 @@ fn profile(outcome: &Outcome) -> Profile {
     perk_hprof::read(outcome.bytes(FILE)).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Whether a JVM has a module; says so if not.
+/// Whether a JVM has a module; reports it if not.
 fn has_module(jdk: &Jdk, module: &str) -> bool {
     let output = Command::new(jdk.java()).arg("--list-modules").output().unwrap();
     let has_module = String::from_utf8_lossy(&output.stdout).contains(&format!("{module}@"));
@@ -79,7 +79,7 @@ fn flight_recorder_records() {
         plain.assert_success();
         assert_eq!(plain.stdout, "sum=499500 collected=true\n");
         assert_same(&run, &plain, "heap=sites");
-        // What the JVM says of the recording has its process id.
+        // The JVM's message about the recording contains the process id.
         let flag = "-XX:StartFlightRecording:filename=whole.jfr";
         let run = run.jvm_arg(flag).jvm_arg("-Xlog:disable");
         let outcome = assert_same(&run, &run.run(), "");
@@ -87,8 +87,8 @@ fn flight_recorder_records() {
     });
 }
 
-/// On JDK 17 it copies methods of `java.io`, probes and all, into methods that go on with the same
-/// parameters.
+/// On JDK 17, Flight Recorder copies methods of `java.io`, including the probes, into methods that
+/// then continue with the same parameters.
 #[test]
 fn flight_recorder_records_input_and_output() {
     jdk::each(|jdk| {
@@ -119,7 +119,7 @@ fn virtual_threads_may_wait_at_a_dump() {
                 });
                 let live = threads.map(|site| site.objects.live_count).sum::<u64>();
                 assert_eq!(live, COUNT, "{options}");
-                // Records are few; an index that is none would have made it many.
+                // There are few records; an invalid index would have created many.
                 let peak_bytes = profile.accounting.as_ref().unwrap().perk_peak_bytes;
                 assert!(peak_bytes < 200 << 20, "{peak_bytes}");
             }
@@ -146,7 +146,7 @@ fn boxes_and_bare_objects_are_counted() {
         let kept = |class: &str| {
             let method = |id| profile.symbols.method_name(profile.symbols.get_frame(id).method);
             let is_kept = |trace| {
-                // On the way to the first lambda the JDK makes some, too.
+                // The JDK makes some as well on the way to the first lambda.
                 let is_inside = |name: &String| {
                     name.ends_with(".<init>")
                         || name == "java.lang.Double.valueOf"
@@ -168,7 +168,7 @@ fn boxes_and_bare_objects_are_counted() {
             }
             (live, all)
         };
-        // The last box is kept, too.
+        // The last box is kept as well.
         assert_eq!(kept("java.lang.Double"), (COUNT + 1, 2 * COUNT));
         assert_eq!(kept("java.lang.Object"), (COUNT, COUNT));
         assert_eq!(kept("Boxes$$Lambda"), (COUNT, COUNT));

@@ -1,4 +1,4 @@
-//! Classes that come, change and go while the program runs.
+//! Classes that are loaded, changed and unloaded while the program runs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,9 +29,9 @@ fn classes_are_loaded_and_unloaded_in_many_threads() {
     });
 }
 
-/// The probes of a method without handlers: 6 bytes at its entry and 6 at its return at most, or 6 that
-/// only count it. HotSpot compiles no method of more than 8000 bytes, which one without a loop need
-/// not be, and a class file has none of more than 65,535.
+/// The probes of a method without handlers have at most 6 bytes at its entry and 6 at its return,
+/// or 6 that only count it. HotSpot compiles no method of more than 8000 bytes, which one without a
+/// loop need not be, and a class file has none of more than 65,535.
 #[test]
 fn huge_methods_are_counted_or_told_as_skipped() {
     const FITS: [&str; 7] = ["7988", "7994", "7995", "8000", "8001", "65523", "65529"];
@@ -90,7 +90,7 @@ fn classes_compiled_for_coverage_have_probes() {
     });
 }
 
-/// A class file that the JVM refuses is refused with the same words, one that it takes is taken.
+/// A class file that the JVM refuses is refused with the same message; one that it takes is taken.
 #[test]
 fn class_files_with_any_byte_changed_fare_as_without_perk() {
     jdk::each(|jdk| {
@@ -100,19 +100,19 @@ fn class_files_with_any_byte_changed_fare_as_without_perk() {
         assert_eq!(plain.stdout.lines().count(), outcome.stdout.lines().count());
         let lines = plain.stdout.lines().zip(outcome.stdout.lines());
         let differences: Vec<_> = lines.filter(|(without, with)| without != with).collect();
-        // A method that asks for one place less on its operand stack than it needs gets one more.
+        // A method that declares one slot too few on its operand stack gets one more.
         let is_known = |(without, with): &(&str, &str)| {
             without.ends_with("java.lang.VerifyError") && with.ends_with(" methods")
         };
         assert!(differences.len() <= 2 && differences.iter().all(is_known), "{differences:#?}");
-        // Both kinds are many.
+        // There are many of both kinds.
         let lines = |part: &str| plain.stdout.lines().filter(|line| line.contains(part)).count();
         assert!(lines(" methods") > 100 && lines("ClassFormatError") > 100);
         assert_eq!(accounting(&profile(&outcome)).fault_count, 0);
     });
 }
 
-/// A jar whose manifest makes `CallsAgent`, of the class path, an agent.
+/// Makes a jar whose manifest makes `CallsAgent`, of the class path, an agent.
 fn agent_jar(folder: &Path) -> String {
     let (manifest, jar) = (folder.join("manifest"), folder.join("agent.jar"));
     let lines = "Premain-Class: CallsAgent\n\

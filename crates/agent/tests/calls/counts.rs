@@ -1,4 +1,4 @@
-//! Every call once, whatever happens in between.
+//! Every call counts once, whatever happens in between.
 
 use perk_testkit::{JavaRun, jdk};
 
@@ -35,8 +35,9 @@ fn all_means_of_the_language_and_exceptions_of_all_kinds() {
     });
 }
 
-/// Code of the JDK without probes catches and throws on; what is below it is seen all the same. The
-/// methods of the JDK that are called are told, so that a lambda's caller is that of its interface.
+/// Code of the JDK without probes catches and throws further; the calls below it are counted all
+/// the same. The called methods of the JDK are listed, so a lambda's caller is that of its
+/// interface.
 #[test]
 fn exceptions_through_classes_that_are_not_counted() {
     let parts = ["Language", "Throwing"];
@@ -61,7 +62,7 @@ fn exceptions_through_classes_that_are_not_counted() {
         };
         assert_pairs(&throwing(&included), &throwing(&all), "include");
 
-        // The constructor is counted where it is called, and its five calls in one another are one.
+        // The constructor is counted where it is called, and its five nested calls are one.
         let excluded = run(",depth=2,exclude=CallsThrowing$Chain");
         let mut expected = throwing(&all);
         expected.remove(&pair("CallsThrowing$Chain.<init>", "CallsThrowing$Chain.<init>"));
@@ -69,7 +70,7 @@ fn exceptions_through_classes_that_are_not_counted() {
     });
 }
 
-/// A name, or its end from a dot on, is that of a class or of a method.
+/// A name, or its end after a dot, is that of a class or of a method.
 #[test]
 fn methods_and_classes_are_chosen_by_name() {
     let parts = ["Throwing"];
@@ -91,7 +92,7 @@ fn methods_and_classes_are_chosen_by_name() {
         let line = "HPROF: no class or method has the name: include=Gone; exclude=Never.*\n";
         assert!(stderr.contains(line), "{stderr}");
 
-        // A class inside of another is meant with it.
+        // A nested class is included with its outer class.
         let (found, stderr) = run(",depth=2,include=CallsThrowing,exclude=CallsThrowing.mutual");
         let found = by_method(&found);
         for method in ["CallsThrowing.everyLevel", "CallsThrowing.caught"] {
@@ -112,7 +113,7 @@ fn an_overflow_of_the_stack_is_survived() {
             assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.report());
             let mut found = own(&pairs(&profile(&outcome)));
             let down = by_method(&found)["CallsOverflow.down"];
-            // The last call of a round can overflow in its probe, before or behind the count.
+            // The last call of a round can overflow in its probe, before or after the count.
             let difference = down.abs_diff(outcome.number("downs"));
             assert!(difference <= outcome.number("rounds"), "{down}: {}", outcome.report());
             found.retain(|(callee, _), _| !variable.contains(&callee.as_str()));
@@ -151,7 +152,7 @@ fn threads_by_the_thousand_and_tasks() {
     });
 }
 
-/// The program's end at the innermost of many calls, which never return.
+/// The program ends in the innermost of many calls, which never return.
 #[test]
 fn ends_of_the_program_inside_calls() {
     jdk::each(|jdk| {
@@ -172,7 +173,7 @@ fn ends_of_the_program_inside_calls() {
     });
 }
 
-/// Paths are lost where the tree is full, calls are not.
+/// Paths are lost when the tree is full, but calls are not.
 #[test]
 fn a_full_tree_loses_paths_and_no_calls() {
     let parts = ["Throwing", "Deep"];
@@ -183,7 +184,7 @@ fn a_full_tree_loses_paths_and_no_calls() {
         let (found, all) = (own(&pairs(&profile)), expected(&parts));
         assert_eq!(by_method(&found), by_method(&all));
         let account = accounting(&profile);
-        // A bound of the paths that are lost: the recursion is 10,000 deep, and goes there often.
+        // A bound of the lost paths: the recursion is 10,000 deep, and goes there often.
         assert!(account.folded_call_count >= 10 * (DEPTH - 1000), "{account:?}");
         assert!(account.call_node_count < 10_000, "{account:?}");
     });

@@ -1,5 +1,5 @@
-//! Threads in great numbers: every call of theirs is there, and what they take of memory is little and
-//! comes back.
+//! Large numbers of threads: each of their calls is counted, and the memory they take is small and
+//! is released.
 
 use perk_profile::Profile;
 use perk_testkit::{JavaRun, Jdk, Outcome, Signal, jdk};
@@ -7,10 +7,10 @@ use perk_testkit::{JavaRun, Jdk, Outcome, Signal, jdk};
 use crate::tables::pair;
 use crate::{FILE, PAIRS, accounting, by_method, counted, methods, pairs, profile};
 
-/// The Java heap is there from the start, so that what grows is not that.
+/// The Java heap has its full size from the start, so that it does not grow.
 const HEAP: [&str; 3] = ["-Xms200m", "-Xmx200m", "-XX:+AlwaysPreTouch"];
 
-/// `ThreadCrowd` with so many threads that wait, and so many short ones.
+/// Returns a run of `ThreadCrowd` with numbers of waiting and of short threads.
 fn crowd(run: JavaRun, waiting: u64, shorts: u64, how: &str) -> JavaRun {
     let run = HEAP.iter().fold(run, |run, option| run.jvm_arg(option));
     run.main("ThreadCrowd").args([&waiting.to_string(), &shorts.to_string(), how])
@@ -54,7 +54,7 @@ fn assert_counts(profile: &Profile, waiting: u64, shorts: u64) {
     assert_eq!(accounting(profile).fault_count, 0);
 }
 
-/// How many arrays `arrive` has made.
+/// Returns how many arrays `arrive` has made.
 fn arrays_made(profile: &Profile) -> u64 {
     let sites = profile.sites().expect("a section of sites");
     let is_made = |trace| {
@@ -65,7 +65,7 @@ fn arrays_made(profile: &Profile) -> u64 {
     made.map(|site| site.objects.allocated_count).sum()
 }
 
-/// Growth in kB between two places of the program.
+/// Returns the growth in kB between two places of the program.
 fn growth(outcome: &Outcome, from: &str, to: &str) -> u64 {
     outcome.number(to).saturating_sub(outcome.number(from))
 }
@@ -91,7 +91,7 @@ fn virtual_threads_that_wait_take_little() {
             let gone_kb = grown("before", "gone");
             assert!(gone_kb < 3 * WAITING, "{gone_kb} kB\n{}", outcome.report());
             let ended_kb = grown("quarter", "end");
-            // To arrays that no collection has found yet there are weak references.
+            // Weak references remain to the arrays that no collection has found yet.
             let most_kb = if with_sites { SHORTS / 3 } else { SHORTS / 10 };
             assert!(ended_kb < most_kb, "{ended_kb} kB\n{}", outcome.report());
             let profile = profile(&outcome);
@@ -121,7 +121,7 @@ fn threads_that_have_ended_take_nothing() {
     });
 }
 
-/// The first dump has the time up to it, the second what came after.
+/// The first dump has the time up to it, the second the time after it.
 #[test]
 fn the_time_that_virtual_threads_wait_is_told_once() {
     const WAITING: u64 = 400;
@@ -160,7 +160,8 @@ fn virtual_threads_that_wait_have_calls_of_their_own() {
     });
 }
 
-/// Of the other end of virtual threads that have platform threads of their own the JVM does not tell.
+/// For virtual threads with platform threads of their own, the JVM reports only one of the two
+/// ends.
 #[test]
 fn virtual_threads_with_platform_threads_of_their_own() {
     const SHORTS: u64 = 4000;
@@ -176,7 +177,7 @@ fn virtual_threads_with_platform_threads_of_their_own() {
     });
 }
 
-/// Platform threads in which nothing is counted carry virtual threads in which something is.
+/// Platform threads without counted methods carry virtual threads with counted ones.
 #[test]
 fn virtual_threads_have_cpu_time_where_their_platform_threads_are_not_counted() {
     with_virtual_threads(|jdk| {

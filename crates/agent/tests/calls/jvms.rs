@@ -1,4 +1,4 @@
-//! Every way to run the JVM: the calls are the same.
+//! All ways to run the JVM: the calls are the same.
 
 use perk_testkit::{JavaRun, Outcome, jdk};
 
@@ -9,14 +9,14 @@ use crate::{
 
 const PARTS: [&str; 3] = ["Language", "Throwing", "Deep"];
 
-/// Each is a JVM with the options of several ways, where they go together.
+/// Each is a JVM with the options of several ways that go together.
 const WAYS: [&[&str]; 8] = [
     &["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=3"],
     &["-XX:+UseParallelGC", "-XX:TieredStopAtLevel=1", "-Xverify:all"],
     &["-XX:+UseG1GC", "-Xshare:off", "-XX:-Inline"],
     &["-XX:+UseZGC", "-XX:-TieredCompilation"],
     &["-XX:+UseShenandoahGC", "-Xbatch"],
-    // Without perk a JVM that cannot use its archive of classes says so, in its log.
+    // Without perk, a JVM that cannot use its archive of classes reports that in its log.
     &["-XX:-UseCompressedOops", "-Xlog:disable"],
     &["-Xmx16m", "-XX:+UnlockDiagnosticVMOptions", "-XX:+SafepointALot"],
     &["-XX:+UnlockExperimentalVMOptions", "-XX:+UseCompactObjectHeaders"],
@@ -34,7 +34,7 @@ fn every_way_to_run_the_jvm() {
         plain.assert_success();
         let mut taken = 0;
         for (place, way) in WAYS.iter().enumerate() {
-            // What the JVM says of the options is said with perk, too.
+            // The JVM's messages about the options appear with perk as well.
             let version = with(JavaRun::new(jdk), way).args(["--version"]).run();
             if version.code() != Some(0) {
                 continue;
@@ -52,7 +52,7 @@ fn every_way_to_run_the_jvm() {
     });
 }
 
-/// A tenth of the speed: one part will do.
+/// The interpreter has a tenth of the speed, so one part suffices.
 #[test]
 fn the_interpreter_alone() {
     let parts = ["Throwing"];
@@ -81,7 +81,8 @@ fn the_jvm_finds_no_fault_in_the_use_of_jni() {
     });
 }
 
-/// Of what its native methods make before they throw, the JVM tells with the exception under way.
+/// The JVM reports the objects that its native methods make before they throw with the exception
+/// pending.
 #[test]
 fn exceptions_of_native_methods_are_no_fault_in_the_use_of_jni() {
     jdk::each(|jdk| {

@@ -1,12 +1,12 @@
-//! Native methods of the fixture `CallsNatives`, in a library of their own: the tests have rustc
-//! compile it. JNI's functions are called by their places in its table.
+//! Native methods of the fixture `CallsNatives`, in a library of their own, which the tests compile
+//! with rustc. JNI's functions are called by their indexes in its table.
 
 use std::ffi::{c_char, c_void};
 use std::mem::transmute_copy;
 
 /// A reference, a method's id or null.
 type Id = *const c_void;
-/// JNI's functions, behind the thread's environment.
+/// JNI's functions, which the thread's environment points to.
 type Env = *const *const Id;
 type Name = *const c_char;
 
@@ -24,7 +24,7 @@ const EXCEPTION_CHECK: usize = 228;
 
 const INT_TO_INT: Name = c"(I)I".as_ptr();
 
-/// The function at a place of the table.
+/// Returns the function at an index of the table.
 ///
 /// # Safety
 /// It must be of the type.
@@ -33,7 +33,7 @@ unsafe fn function<F>(env: Env, place: usize) -> F {
     unsafe { transmute_copy(&*(*env).add(place)) }
 }
 
-/// Methods `(I)I`, which answer their argument times a number.
+/// Defines methods `(I)I` that return their argument times a number.
 macro_rules! times {
     ($($name:ident = $times:expr;)+) => {
         $(#[unsafe(no_mangle)]

@@ -1,5 +1,5 @@
-//! The exact engine in real JVMs: programs whose calls are known by arithmetic, by method and by who
-//! calls them.
+//! The exact engine in real JVMs: programs whose calls are known by arithmetic, by method and
+//! caller.
 
 #![forbid(unsafe_code)]
 
@@ -25,22 +25,22 @@ use tables::Pairs;
 
 /// The file that runs write.
 const FILE: &str = "o.perk";
-/// Deeper than any program's calls: paths are told apart whole.
+/// A depth greater than that of any program's calls: paths are distinguished whole.
 const WHOLE: &str = ",depth=20000";
-/// What is called, and by whom: no more.
+/// A depth that records callees and their callers only.
 const PAIRS: &str = ",depth=2";
 
-/// A run that writes [`FILE`] with `cpu=times` and more options, beginning with a comma.
+/// Returns a run that writes [`FILE`] with `cpu=times` and more options, which begin with a comma.
 fn counted(jdk: &Jdk, options: &str) -> JavaRun {
     JavaRun::new(jdk).agent(&format!("cpu=times,format=p,cutoff=0,file={FILE}{options}"))
 }
 
-/// A run of parts of the fixture `Calls`.
+/// Returns a run of parts of the fixture `Calls`.
 fn of_parts(run: JavaRun, parts: &[&str]) -> JavaRun {
     run.main("Calls").args(parts)
 }
 
-/// The profile in a file of perk's.
+/// Returns the profile in a file of perk.
 #[track_caller]
 fn profile(outcome: &Outcome) -> Profile {
     read(outcome, FILE)
@@ -59,13 +59,13 @@ fn accounting(profile: &Profile) -> &Accounting {
     profile.accounting.as_ref().expect("an account")
 }
 
-/// The methods on a trace, from the innermost outward.
+/// Returns the methods on a trace, from the innermost outward.
 fn methods(profile: &Profile, trace: TraceId) -> impl Iterator<Item = MethodId> {
     profile.frames(trace).map(|frame| profile.symbols.get_frame(frame).method)
 }
 
-/// Calls by the names of callee and caller, over all sections; the caller of a thread's first method
-/// is "".
+/// Returns the calls by the names of callee and caller, over all sections; the caller of a thread's
+/// first method is "".
 fn pairs(profile: &Profile) -> Pairs {
     let symbols = &profile.symbols;
     let mut by_method: BTreeMap<(Option<MethodId>, Option<MethodId>), u64> = BTreeMap::new();
@@ -82,7 +82,7 @@ fn pairs(profile: &Profile) -> Pairs {
     pairs
 }
 
-/// The calls of the fixtures' methods; all other callers are "".
+/// Returns the calls of the fixtures' methods; all other callers are "".
 fn own(pairs: &Pairs) -> Pairs {
     let mut own = Pairs::new();
     for ((callee, caller), count) in pairs {
@@ -94,7 +94,7 @@ fn own(pairs: &Pairs) -> Pairs {
     own
 }
 
-/// Calls by the name of the method.
+/// Returns the calls by the name of the method.
 fn by_method(pairs: &Pairs) -> BTreeMap<&str, u64> {
     let mut counts = BTreeMap::new();
     for ((callee, _), count) in pairs {
@@ -103,7 +103,7 @@ fn by_method(pairs: &Pairs) -> BTreeMap<&str, u64> {
     counts
 }
 
-/// Fails unless both are equal, and says where they are not.
+/// Fails unless both are equal, and reports the differences.
 #[track_caller]
 fn assert_pairs(found: &Pairs, expected: &Pairs, what: &str) {
     let keys = found.keys().chain(expected.keys());
@@ -118,8 +118,8 @@ fn assert_pairs(found: &Pairs, expected: &Pairs, what: &str) {
     assert!(lines.is_empty(), "{what}:\n{}", lines.join("\n"));
 }
 
-/// Fails unless the program ends and prints as it does without perk; `plain` is such a run. What
-/// perk itself says is one line on stderr, and one of methods without probes.
+/// Fails unless the program ends and prints as it does without perk; `plain` is such a run. perk's
+/// own messages are one line on stderr, and one about methods without probes.
 #[track_caller]
 fn assert_same(outcome: &Outcome, plain: &Outcome) {
     assert_eq!(outcome.status, plain.status, "{}", outcome.report());

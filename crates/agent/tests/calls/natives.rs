@@ -1,4 +1,4 @@
-//! Native methods of the program, called on each way there is.
+//! Native methods of the program, called in all ways.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ const N: u64 = 1000;
 /// `CallsNatives.TOTAL_LEVELS`, and the call at level 0.
 const LEVELS: u64 = 10;
 
-/// Callee, caller (where it is one of the fixture's) and calls. The callers of `Base.bound` through
-/// lambdas are the methods that call the lambdas: the classes between are hidden.
+/// Callee, caller (if it is one of the fixture's) and calls. The callers of `Base.bound` through
+/// lambdas are the methods that call the lambdas: the classes in between are hidden.
 const NATIVE: [(&str, &str, u64); 29] = [
     ("Base.inherited", "virtual", 2 * N),
     ("Base.overridden", "virtual", N),
@@ -39,7 +39,7 @@ const NATIVE: [(&str, &str, u64); 29] = [
     ("negative", "values", N),
     ("isOdd", "values", N),
     ("text", "values", N),
-    // Bytecode under and around them.
+    // Bytecode below and around the native methods.
     ("Sub.overridden", "virtual", N),
     ("Base.callsHidden", "bound", N),
     ("Bytecode.act", "interfaces", N),
@@ -56,7 +56,8 @@ fn named(name: &str) -> String {
     }
 }
 
-/// Those whose callers are the JDK's: reflection and method handles have frames of their own, or none.
+/// Native methods called by the JDK: reflection and method handles have frames of their own, or
+/// none.
 const INDIRECT: [(&str, u64); 2] = [("Base.inherited", 2 * N), ("Base.bound", 2 * N)];
 
 fn expected() -> Pairs {
@@ -113,7 +114,8 @@ fn is_native(method: &str) -> bool {
     NATIVE[..23].iter().any(|(callee, ..)| named(callee) == method)
 }
 
-/// The original tells the file of every method whose class tells it, and the class that declares it.
+/// The original gives the file of every method whose class has one, and the class that declares the
+/// method.
 #[test]
 fn natives_and_intrinsics_have_their_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -129,7 +131,7 @@ fn natives_and_intrinsics_have_their_file() {
             let source = source.map(|it| profile.symbols.strings.get(it).to_owned());
             files.insert(profile.symbols.method_name(id), source);
         }
-        // Runtimes that are made small have none in the JDK's classes.
+        // Small runtimes do not have files in the JDK's classes.
         let is_full = files.iter().any(|(name, it)| name.starts_with("java.util.") && it.is_some());
         for (method, file) in [
             ("CallsNatives$Base.inherited", "CallsNatives.java"),
@@ -143,7 +145,7 @@ fn natives_and_intrinsics_have_their_file() {
                 assert_eq!(found.as_deref(), Some(file), "{method}");
             }
         }
-        // Classes made at run time have none.
+        // Classes made at run time do not have files.
         let is_made = |name: &str| name.contains("$$") || name.contains("GeneratedMethod");
         let without = files.iter().filter(|(name, file)| {
             file.is_none() && is_full && !is_made(name) && !name.starts_with("java.lang.invoke.")

@@ -18,7 +18,7 @@ fn names(profile: &Profile, trace: TraceId) -> Vec<String> {
     methods(profile, trace).map(|method| profile.symbols.method_name(method)).collect()
 }
 
-/// Traces of the chain that ends in `CallsDeep.g`, with their calls.
+/// Returns the traces of the chain that ends in `CallsDeep.g`, with their calls.
 fn chains(profile: &Profile) -> BTreeMap<String, u64> {
     let mut chains = BTreeMap::new();
     for row in profile.call_times().flat_map(|times| times.rows) {
@@ -30,7 +30,7 @@ fn chains(profile: &Profile) -> BTreeMap<String, u64> {
     chains
 }
 
-/// As HPROF cuts them: traces that are the same to the depth are one.
+/// Traces are cut as HPROF cuts them: traces that are equal up to the depth are one.
 #[test]
 fn depths_cut_traces_and_add_up_their_calls() {
     const CHAIN: [&str; 7] = ["g", "f", "e", "d", "c", "b", "a"];
@@ -93,7 +93,7 @@ fn threads_have_calls_of_their_own() {
     });
 }
 
-/// What ran while a dump was written is in the next one.
+/// The calls made while a dump was written are in the next one.
 #[test]
 fn dumps_add_up() {
     jdk::each(|jdk| {
@@ -131,7 +131,7 @@ fn dumps_add_up() {
     });
 }
 
-/// The pairs of the tables of `cpu=old`.
+/// Returns the pairs of the tables of `cpu=old`.
 fn edges(profile: &Profile) -> Pairs {
     let name = |method: Option<MethodId>| {
         method.map_or(String::new(), |id| profile.symbols.method_name(id))
@@ -154,7 +154,7 @@ fn the_table_of_old_has_every_pair() {
         let text = outcome.text("o.old");
         let mut lines = text.lines();
         assert_eq!(lines.next(), Some("count callee caller time"));
-        // Each pair once, the most calls first.
+        // Each pair appears once, with the most calls first.
         let rows: Vec<_> = lines.map(|line| line.rsplit_once(' ').unwrap().0).collect();
         assert_eq!(rows.len(), rows.iter().collect::<BTreeSet<_>>().len());
         let counts = rows.iter().map(|row| row.split_once(' ').unwrap().0.parse::<u64>().unwrap());
@@ -164,7 +164,8 @@ fn the_table_of_old_has_every_pair() {
     });
 }
 
-/// The same calls in each run: of the program's methods all, of the JDK's those that they call.
+/// Each run has the same calls: all of the program's methods, and those of the JDK's methods that
+/// they call.
 #[test]
 fn two_runs_are_the_same() {
     jdk::each(|jdk| {
@@ -172,8 +173,8 @@ fn two_runs_are_the_same() {
             let outcome = of_parts(counted(jdk, PAIRS), &["Throwing"]).run();
             outcome.assert_success();
             let mut found = pairs(&profile(&outcome));
-            // The JVM asks the loader for a class again where compiled code meets it first: that
-            // depends on what its compilers have done by then.
+            // The JVM asks the loader for a class again when compiled code meets it first: that
+            // depends on the progress of its compilers.
             found.retain(|(callee, caller), _| {
                 (callee.starts_with("Calls") || caller.starts_with("Calls"))
                     && callee != "java.lang.ClassLoader.loadClass"

@@ -1,5 +1,5 @@
-//! Exceptions that come in the midst of a probe: a stack overflow where the program itself has none, and
-//! that of `Thread.stop`.
+//! Exceptions within a probe: a stack overflow where the program itself has none, and the exception
+//! of `Thread.stop`.
 
 use perk_testkit::jdk;
 
@@ -8,7 +8,7 @@ use crate::{FILE, PAIRS, accounting, counted, profile};
 /// The ways to run code, whose frames differ.
 const WAYS: [&str; 3] = ["-Xint", "-XX:TieredStopAtLevel=1", "-Xshare:auto"];
 
-/// What calls nothing cannot overflow the stack: it has to run, whatever is left of the stack.
+/// Code without calls cannot overflow the stack: it must run, however little of the stack is left.
 #[test]
 fn the_program_stays_in_order() {
     jdk::each(|jdk| {

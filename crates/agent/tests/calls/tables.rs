@@ -1,18 +1,18 @@
-//! How often each method of the fixtures calls each other one: the whole of it, by arithmetic.
+//! The complete numbers of calls between the methods of the fixtures, by arithmetic.
 
 use std::collections::BTreeMap;
 
 /// Calls by callee and caller.
 pub(crate) type Pairs = BTreeMap<(String, String), u64>;
 
-/// Callee, caller, calls. Names are those of the program's own class, or go on with its `$`; the
-/// caller "" is code of the JDK, and `main` that of `Calls`.
+/// Callee, caller, calls. Names are relative to the program's own class, or begin with its `$`; the
+/// caller "" is code of the JDK, and `main` is that of `Calls`.
 type Table = &'static [(&'static str, &'static str, u64)];
 
 const N: u64 = 1000;
 const FEW: u64 = 100;
 
-/// By all means of the language: `CallsLanguage`.
+/// Calls by all means of the language: `CallsLanguage`.
 const LANGUAGE: Table = &[
     ("run", "main", 1),
     ("lambdas", "run", N),
@@ -45,7 +45,7 @@ const LANGUAGE: Table = &[
     ("$Outer.<init>", "run", N),
     ("$Outer$Inner.<init>", "run", N),
     ("$Outer$Inner.get", "run", N),
-    // The classes behind lambdas and method references are hidden: who calls them has called.
+    // The classes of lambdas and method references are hidden: their callers count as callers.
     ("lambda$lambdas$0", "lambdas", N),
     ("lambda$lambdas$1", "lambdas", N),
     ("twice", "lambda$lambdas$0", N),
@@ -77,10 +77,10 @@ const LANGUAGE: Table = &[
     ("lockClass", "lockThis", N),
     ("$Box.<init>", "generics", 2 * N),
     ("compare", "generics", N),
-    // The bridge, and what it calls.
+    // The bridge, and its callee.
     ("$Box.compareTo", "compare", N),
     ("$Box.compareTo", "$Box.compareTo", N),
-    // By Method.invoke and by a method handle.
+    // Called by Method.invoke and by a method handle.
     ("target", "", 2 * FEW),
     ("lambda$reflection$2", "", FEW),
     ("handle", "lambda$reflection$2", FEW),
@@ -97,8 +97,8 @@ const LANGUAGE: Table = &[
     ("twice", "iterators", 3),
 ];
 
-/// Calls by `CallsLanguage` and `CallsThrowing` of methods of the JDK that are native, or that the
-/// JIT has code of its own for: callee, caller, calls.
+/// The calls from `CallsLanguage` and `CallsThrowing` to methods of the JDK that are native, or for
+/// which the JIT has code of its own: callee, caller, calls.
 pub(crate) const LEAVES: [(&str, &str, u64); 7] = [
     ("java.lang.System.arraycopy", "CallsLanguage.natives", N),
     ("java.lang.System.identityHashCode", "CallsLanguage.natives", 2 * N),
@@ -106,14 +106,14 @@ pub(crate) const LEAVES: [(&str, &str, u64); 7] = [
     ("java.lang.Math.max", "CallsLanguage.natives", N),
     ("java.lang.Thread.sleep", "CallsLanguage.sleeps", 5),
     ("java.lang.System.arraycopy", "CallsThrowing.fromNative", N),
-    // No leaf: it hides one.
+    // Not a leaf: it hides one.
     ("java.util.ArrayList.clone", "CallsLanguage$Copied.copy", N),
 ];
 
-/// The recursions' depth.
+/// The depth of the recursions.
 const LEVELS: u64 = 20;
 
-/// Exceptions: `CallsThrowing`. The callers of `caught` are where they were caught.
+/// Exceptions: `CallsThrowing`. The callers of `caught` are the methods that caught them.
 const THROWING: Table = &[
     ("run", "main", 1),
     ("everyLevel", "run", N),
@@ -129,7 +129,7 @@ const THROWING: Table = &[
     ("odd", "even", (LEVELS / 2 + 1) * N),
     ("$Told.<init>", "odd", N),
     ("caught", "odd", 6 * N),
-    // Each way once: before super(...), in it, behind it, not at all.
+    // Each way once: before super(...), in it, after it, not at all.
     ("constructs", "run", 4 * N),
     ("$Derived.<init>", "constructs", 4 * N),
     ("$Derived.before", "$Derived.<init>", 4 * N),
@@ -139,7 +139,7 @@ const THROWING: Table = &[
     ("$Derived.after", "$Derived.<init>", 2 * N),
     ("raise", "$Derived.after", N),
     ("caught", "constructs", 3 * N),
-    // Five constructors in one another; caught 1, 2, 3 and 4 times.
+    // Five nested constructors; caught 1, 2, 3 and 4 times.
     ("chains", "run", 4 * N),
     ("$Chain.<init>", "chains", 4 * N),
     ("$Chain.<init>", "$Chain.<init>", 16 * N),
@@ -217,7 +217,7 @@ const DEEP: Table = &[
     ("g", "f", 3 * N),
 ];
 
-/// Where the stack overflowed and the program went on: `CallsOverflow`, but for the methods that
+/// A program that goes on after its stack overflowed: `CallsOverflow`, without the methods that
 /// overflow it.
 const OVERFLOW: Table = &[
     ("run", "main", 1),
@@ -279,12 +279,12 @@ const OF_VIRTUAL_THREADS: Table = &[
     ("lambda$run$0", "", VIRTUAL_THREADS / 10),
 ];
 
-/// A key of [`Pairs`].
+/// Returns a key of [`Pairs`].
 pub(crate) fn pair(callee: &str, caller: &str) -> (String, String) {
     (callee.to_owned(), caller.to_owned())
 }
 
-/// The calls of a run of `Calls` with these parts.
+/// Returns the calls of a run of `Calls` with these parts.
 pub(crate) fn expected(parts: &[&str]) -> Pairs {
     let mut pairs = Pairs::from([(pair("Calls.main", ""), 1)]);
     for part in parts {

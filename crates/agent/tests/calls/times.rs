@@ -1,4 +1,4 @@
-//! What the clocks say of calls.
+//! The times of calls.
 
 use perk_profile::Profile;
 use perk_testkit::{Outcome, jdk};
@@ -6,10 +6,10 @@ use perk_testkit::{Outcome, jdk};
 use crate::{PAIRS, accounting, by_method, counted, methods, of_parts, pairs, profile};
 
 const MS_NS: u64 = 1_000_000;
-/// So long `CallTimes` sleeps, and so long it burns.
+/// The time that `CallTimes` sleeps, and the time that it burns.
 const MS: u64 = 400;
 
-/// Self and total time of a method and of what has its name, in nanoseconds.
+/// Returns the self and total time of a method and of methods with its name, in nanoseconds.
 fn times(profile: &Profile, wanted: &str) -> (u64, u64) {
     let rows = profile.call_times().flat_map(|times| times.rows);
     let own = rows.filter(|row| {
@@ -44,7 +44,7 @@ fn sleep_is_wall_time_and_no_cpu_time() {
             let (_, main_ns) = times(&profile, "CallTimes.main");
             assert!(main_ns >= slept_ns + burnt_ns, "{main_ns} of {slept_ns} + {burnt_ns}");
             if clock == "wall" {
-                // On a busy machine the thread that ticks comes late.
+                // On a busy machine the ticking thread is late.
                 let least_ms = if timing == "tick" { MS * 3 / 4 } else { MS };
                 assert!(slept_ns >= least_ms * MS_NS, "{options}: {slept_ns}");
             } else {
@@ -67,7 +67,7 @@ fn without_timing_calls_are_counted() {
     });
 }
 
-/// All self times together are no more than the threads burned, and nearly that. Methods that
+/// The sum of all self times is at most the CPU time of the threads, and close to it. Methods that
 /// neither call nor loop are counted and not timed.
 #[test]
 fn cpu_times_add_up_to_what_was_burned() {
@@ -87,7 +87,7 @@ fn cpu_times_add_up_to_what_was_burned() {
     });
 }
 
-/// The account says what the probes cost, and what was taken off for them.
+/// The account has the cost of the probes, and the time subtracted for them.
 #[test]
 fn the_cost_of_probes_is_told() {
     jdk::each(|jdk| {
@@ -97,8 +97,8 @@ fn the_cost_of_probes_is_told() {
             let profile = profile(&outcome);
             let account = accounting(&profile);
             let call_ps = account.probe_self_ps + account.probe_caller_ps;
-            // A call's probes take some nanoseconds, two reads of the clock among them at most; on
-            // a machine that has other work, too, up to microseconds.
+            // A call's probes take some nanoseconds, with at most two reads of the clock among
+            // them; on a machine with other work, up to microseconds.
             assert!((500..20_000_000).contains(&call_ps), "{options}: {account:?}");
             let most_ns = account.call_count * call_ps / 1000;
             assert!((1..=most_ns).contains(&account.probe_removed_ns), "{options}: {account:?}");

@@ -9,7 +9,7 @@ use crate::{PAIRS, accounting, assert_pairs, counted, methods, of_parts, own, pa
 const INTERVAL_NS: u64 = 1_000_000;
 const SAMPLED: &str = ",cpu=samples,interval=1";
 
-/// The CPU time of the samples below a method.
+/// Returns the CPU time of the samples below a method.
 fn sampled_ns(profile: &Profile, wanted: &str) -> u64 {
     let is_wanted = |id| profile.symbols.method_name(id) == wanted;
     let samples = profile.total_cpu_samples();
@@ -60,7 +60,7 @@ fn both_tell_the_same_time() {
     });
 }
 
-/// Interpreted, probes take most of the time, and it is that of the methods that they are in.
+/// In interpreted code, probes take most of the time, which belongs to their methods.
 #[test]
 fn samples_show_nothing_of_probes() {
     const CALLS: u64 = 5_000;
@@ -76,7 +76,7 @@ fn samples_show_nothing_of_probes() {
             let names: Vec<_> =
                 methods(&profile, trace).map(|id| profile.symbols.method_name(id)).collect();
             assert!(!names.iter().any(|name| name.contains("PerkProbes")), "{names:?}");
-            // The traces are as deep as they were asked for all the same.
+            // The traces have the requested depth all the same.
             if names.first().is_some_and(|name| name == "CallCounts.inner") {
                 assert_eq!(names[1..], ["CallCounts.outer"]);
                 inner_count += count;

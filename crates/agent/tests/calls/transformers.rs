@@ -1,4 +1,4 @@
-//! Other agents that change classes: they get the files as they are without perk.
+//! Other agents that change classes: they receive the files as they are without perk.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use perk_testkit::{JavaRun, Jdk, Outcome, fixture, jdk};
 
 use crate::{accounting, by_method, pairs, profile};
 
-/// Where Debian's libjacoco-java and what it needs are.
+/// The folder of Debian's libjacoco-java and its dependencies.
 const JAVA_LIBRARIES: &str = "/usr/share/java";
 const JACOCO: [&str; 6] = [
     "org.jacoco.agent.rt.jar",
@@ -18,10 +18,10 @@ const JACOCO: [&str; 6] = [
     "asm-analysis.jar",
 ];
 
-/// What is called, and by whom.
+/// The options for callees and their callers.
 const CALLS: &str = "cpu=times,depth=2";
 
-/// An agent of classes that are elsewhere.
+/// Makes an agent of classes that are elsewhere.
 fn agent_jar(folder: &Path, class: &str, class_path: &[PathBuf]) -> String {
     let manifest = folder.join("manifest");
     let (jar, tool) = (folder.join("agent.jar"), jdk::compiler().javac().with_file_name("jar"));
@@ -29,7 +29,7 @@ fn agent_jar(folder: &Path, class: &str, class_path: &[PathBuf]) -> String {
     text += "Can-Retransform-Classes: true\nCan-Redefine-Classes: true\n";
     let urls = class_path.iter().map(|path| format!(" file://{}", path.display()));
     let line = format!("Class-Path:{}", urls.collect::<String>());
-    // A line has 72 bytes at most, and goes on after a blank.
+    // A line has 72 bytes at most, and continues after a blank.
     for (index, part) in line.as_bytes().chunks(70).enumerate() {
         text += if index == 0 { "" } else { " " };
         text += &format!("{}\n", std::str::from_utf8(part).unwrap());
@@ -69,7 +69,8 @@ fn transformers_get_the_original_classes() {
             let [plain, before, after] = three_ways(jdk, options, &jar, main);
             for outcome in [before, after] {
                 assert_eq!(outcome.stdout, plain.stdout, "{}", outcome.report());
-                // Once each time, although its class was met by several hooks, and changed twice.
+                // Counted once each time, although its class met several hooks and was changed
+                // twice.
                 let profile = profile(&outcome);
                 let pairs = pairs(&profile);
                 let calls = by_method(&pairs);
@@ -79,7 +80,7 @@ fn transformers_get_the_original_classes() {
     });
 }
 
-/// The JVM takes a class again only with the fields that it has.
+/// The JVM accepts a redefined class only with the same fields.
 #[test]
 fn classes_are_redefined_as_without_perk() {
     let folder = tempfile::tempdir().unwrap();
@@ -94,7 +95,7 @@ fn classes_are_redefined_as_without_perk() {
                 let profile = profile(&outcome);
                 assert_eq!(accounting(&profile).fault_count, 0, "{}", outcome.report());
                 let Some(sites) = profile.sites() else { continue };
-                // Made before each change and after the last, of which some are kept.
+                // Objects made before each change and after the last, of which some are kept.
                 for (class, kept, others) in [
                     ("Plain", 250, 5),
                     ("Below", 250, 5),
@@ -116,7 +117,8 @@ fn classes_are_redefined_as_without_perk() {
     });
 }
 
-/// JaCoCo knows a class by a checksum of its file: its coverage would be of classes that are not there.
+/// JaCoCo identifies a class by a checksum of its file: with changed files, its coverage would be
+/// of classes that do not exist.
 #[test]
 fn coverage_is_that_of_a_run_without_perk() {
     let libraries = JACOCO.map(|name| Path::new(JAVA_LIBRARIES).join(name));
@@ -133,7 +135,7 @@ fn coverage_is_that_of_a_run_without_perk() {
             for (int i = 0; i < 10; i++) { if (i > 20) never(); else sum += i; }
         }
     }";
-    // Of a version that Debian's JaCoCo knows.
+    // Compiled for a version that Debian's JaCoCo knows.
     let classes = fixture::compile_text_for(11, "Covered", text);
     jdk::each(|jdk| {
         let agent = format!("{jar}=destfile=jacoco.exec,includes=Covered");
@@ -145,7 +147,7 @@ fn coverage_is_that_of_a_run_without_perk() {
     });
 }
 
-/// What JaCoCo's file has of the class: its id, its name, and which probes were met.
+/// Returns the data of the class in JaCoCo's file: its id, its name, and the probes that were met.
 fn coverage(bytes: &[u8]) -> Vec<u8> {
     let name = b"\x00\x07Covered";
     let at = bytes.windows(name.len()).position(|it| it == name).expect("the class is covered");

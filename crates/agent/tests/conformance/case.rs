@@ -1,6 +1,6 @@
-//! Recorded runs of the original agent: a folder each, with `cmd.txt` and the files it left, some
-//! of them compressed by gzip. What the recording does not say of its making (signals sent, files
-//! that were there before) follows from what it left.
+//! Recorded runs of the original agent. Each is a folder with `cmd.txt` and the files that the run
+//! left, some of them compressed by gzip. The conditions that the recording does not state (signals
+//! sent, files that existed before) follow from these files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,18 +11,18 @@ use perk_control::{Options, Output, Parsed};
 use perk_testkit::golden::Golden;
 use perk_testkit::workspace;
 
-/// More folders of recorded runs, separated by colons.
+/// A variable with more folders of recorded runs, separated by colons.
 const MORE_FOLDERS: &str = "PERK_RECORDED";
 
 /// A recorded run.
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) command: Golden,
-    /// What the options ask for; `None` where they are refused.
+    /// The parsed options; `None` if they are refused.
     pub(crate) parsed: Option<Parsed>,
     /// The files left, as they were before compression.
     pub(crate) files: BTreeMap<String, Vec<u8>>,
-    /// Names of files that were left and are not in the folder.
+    /// The names of files that were left but are not in the folder.
     pub(crate) missing_files: Vec<String>,
     /// The commands of a run with `net`, in order.
     pub(crate) session: Option<Vec<Exchange>>,
@@ -33,7 +33,7 @@ pub(crate) struct Exchange {
     pub(crate) command: Vec<u8>,
 }
 
-/// The folders of recorded runs.
+/// Returns the folders of recorded runs.
 fn folders() -> Vec<PathBuf> {
     let mut folders = vec![workspace().join("testdata/hprof/recorded")];
     if let Some(more) = env::var_os(MORE_FOLDERS) {
@@ -42,7 +42,7 @@ fn folders() -> Vec<PathBuf> {
     folders
 }
 
-/// All recorded runs with an agent, in the order of their names.
+/// Returns all recorded runs with an agent, in the order of their names.
 pub(crate) fn all() -> Vec<Case> {
     let mut cases = BTreeMap::new();
     for folder in folders() {
@@ -67,7 +67,7 @@ fn load(folder: &Path) -> Result<Case, String> {
             None => files.insert(file, fs::read(&path).map_err(|e| e.to_string())?),
         };
     }
-    // Made by the recorder, not by the agent.
+    // The recorder made this file, not the agent.
     files.remove("records.txt");
     let text = |name: &str, files: &mut BTreeMap<String, Vec<u8>>| {
         files.remove(name).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
@@ -98,7 +98,7 @@ fn gunzip(path: &Path) -> Result<Vec<u8>, String> {
     if output.status.success() { Ok(output.stdout) } else { Err("gzip fails".to_owned()) }
 }
 
-/// The head of a session, which is laid out in another way than `cmd.txt`.
+/// Returns the command line of a session, whose layout differs from that of `cmd.txt`.
 fn session_command(name: &str, session: &str) -> Result<Golden, String> {
     let field = |key: &str| session.lines().find_map(|line| line.strip_prefix(key));
     let command = field("command: ").ok_or("no command")?;
@@ -116,7 +116,7 @@ fn session_command(name: &str, session: &str) -> Result<Golden, String> {
     Golden::parse(name, &text).map_err(|e| format!("{e:#}"))
 }
 
-/// `-- TITLE [hex] -> ...`
+/// Parses `-- TITLE [hex] -> ...`
 fn exchange(line: &str) -> Option<Exchange> {
     let (_, rest) = line.strip_prefix("-- ")?.split_once(" [")?;
     let (hex, _) = rest.split_once("] ->")?;
@@ -126,7 +126,7 @@ fn exchange(line: &str) -> Option<Exchange> {
 }
 
 impl Case {
-    /// What is asked for, if the options are taken.
+    /// Returns the options, if they are accepted.
     pub(crate) fn options(&self) -> Option<&Options> {
         match &self.parsed {
             Some(Parsed::Run(options)) => Some(options),
@@ -138,23 +138,24 @@ impl Case {
         self.parsed == Some(Parsed::Help)
     }
 
-    /// The main class, if the command line has one.
+    /// Returns the main class, if the command line has one.
     pub(crate) fn main(&self) -> Option<&str> {
         self.words().find(|word| !word.starts_with('-'))
     }
 
-    /// Words of the command line that are options of the JVM, without class path and agent.
+    /// Returns the words of the command line that are options of the JVM, without class path and
+    /// agent.
     pub(crate) fn jvm_args(&self) -> impl Iterator<Item = &str> {
         let is_agent = |word: &str| word.starts_with("-agentlib:") || word.starts_with("-Xrun");
         self.words().take_while(|word| word.starts_with('-')).filter(move |word| !is_agent(word))
     }
 
-    /// Words behind the main class.
+    /// Returns the words after the main class.
     pub(crate) fn args(&self) -> impl Iterator<Item = &str> {
         self.words().skip_while(|word| word.starts_with('-')).skip(1)
     }
 
-    /// The words of the command line without `java` and the class path.
+    /// Returns the words of the command line without `java` and the class path.
     fn words(&self) -> impl Iterator<Item = &str> {
         let words = self.command.command.iter().map(String::as_str);
         let class_path = self.command.command.iter().position(|word| word == "-cp");
@@ -164,22 +165,22 @@ impl Case {
         })
     }
 
-    /// How often SIGQUIT was sent: the JVM prints its threads each time.
+    /// Returns how often SIGQUIT was sent: the JVM prints its threads each time.
     pub(crate) fn quits(&self) -> usize {
         self.command.stdout.matches("Full thread dump").count()
     }
 
-    /// Whether a dump was made at some moment of the run: how far the program was is chance.
+    /// Whether a dump was made at some moment of the run: the program's progress by then is chance.
     pub(crate) fn is_timed(&self) -> bool {
         self.quits() > 0 || self.session.is_some() || ![0, 1].contains(&self.command.exit_code)
     }
 
-    /// Files that are neither the agent's nor empty: they were there before.
+    /// Returns the files that are neither the agent's nor empty: they existed before.
     pub(crate) fn foreign_files(&self) -> impl Iterator<Item = (&String, &Vec<u8>)> {
         self.files.iter().filter(|(_, bytes)| is_foreign(bytes))
     }
 
-    /// The name of a file that was there and was overwritten: among runs that left files from
+    /// Returns the name of a file that existed and was overwritten: among runs that left files from
     /// before, the one with `force=y`.
     pub(crate) fn overwritten(&self) -> Option<&str> {
         let options = self.options().filter(|options| options.force)?;
@@ -187,7 +188,7 @@ impl Case {
         self.foreign_files().next().map(|_| name.as_str())
     }
 
-    /// Whether the original itself ended the program, where its options were taken.
+    /// Whether the original itself ended the program although it accepted the options.
     pub(crate) fn agent_ended_it(&self) -> bool {
         self.command.exit_code == 9
             && self.command.stderr.contains("HPROF TERMINATED PROCESS")
@@ -201,7 +202,7 @@ impl Case {
     }
 }
 
-/// Whether a file is none of the agent's.
+/// Whether a file is not one of the agent's.
 pub(crate) fn is_foreign(bytes: &[u8]) -> bool {
     let starts: [&[u8]; 2] = [b"JAVA PROFILE", b"count callee"];
     (1..100).contains(&bytes.len()) && !starts.iter().any(|start| bytes.starts_with(start))

@@ -1,6 +1,6 @@
 //! All combinations of HPROF's analyses, in text and binary: perk ends as the original does, with
-//! the same sections, exit code and lines on stderr. `testdata/hprof/combinations` has how the
-//! original ended.
+//! the same sections, exit code and lines on stderr. `testdata/hprof/combinations` has the endings
+//! of the original.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -16,10 +16,10 @@ use perk_testkit::{JavaRun, Jdk, Outcome, fixture, jdk, workspace};
 use crate::WORKERS;
 
 const TABLE: &str = "testdata/hprof/combinations/original.tsv";
-/// On all JDKs but one so many combinations are passed over for each that runs. It shares no divisor
-/// with the numbers of values, so that all of them come.
+/// On all JDKs but one, only one combination in this many runs. The number shares no divisor with
+/// the numbers of values, so that all values occur.
 const STEP: usize = 11;
-/// What perk has and the original has not, together with what both have.
+/// The analyses that perk has and the original does not, together with those that both have.
 const PERKS_OWN: [&str; 12] = [
     "cpu=old,aprof=y",
     "cpu=old,heap=sites,aprof=between",
@@ -49,7 +49,7 @@ fn ending(outcome: &Outcome) -> Ending {
     ending.unwrap_or_else(|what| panic!("{what:#}\n{}", outcome.report()))
 }
 
-/// Runs `body` for all of `items`, several at a time, and tells what is wrong with any.
+/// Runs `body` for all of `items`, several at a time, and reports the failures.
 fn each<T: Sync>(items: &[T], body: impl Fn(&T) + Sync) {
     let (next, faults) = (Mutex::new(items.iter()), Mutex::new(Vec::new()));
     thread::scope(|scope| {
@@ -70,7 +70,7 @@ fn each<T: Sync>(items: &[T], body: impl Fn(&T) + Sync) {
     assert!(faults.is_empty(), "{} of {}:\n{}", faults.len(), items.len(), faults.join("\n"));
 }
 
-/// What of the original's ending perk has otherwise, each a difference with a name.
+/// Returns the original's ending with perk's differences, each of which has a name.
 fn adapted(mut original: Ending, perk: &mut Ending, options: &str) -> Ending {
     let parsed = parsed(options);
     if let (Some(titles), Some(options)) = (&mut original.sections, &parsed) {
@@ -114,7 +114,7 @@ fn as_the_original(jdk: &Jdk, step: usize) {
     });
 }
 
-/// Holds the file to what the options ask for: each analysis has a section, which perk reads.
+/// Checks the file against the options: each analysis has a section, which perk reads.
 fn has_all(outcome: &Outcome, options: &str) {
     let asked = parsed(options).expect("options that are taken");
     let bytes = outcome.bytes(FILE);
@@ -140,7 +140,7 @@ fn has_all(outcome: &Outcome, options: &str) {
     }
 }
 
-/// Calls of `Combined.work` by `Combined.main`.
+/// Returns the calls of `Combined.work` by `Combined.main`.
 fn calls_of_work(profile: &Profile) -> u64 {
     let name = |id| profile.symbols.method_name(id);
     let rows = profile.call_edges().flat_map(|edges| edges.rows);
@@ -174,7 +174,7 @@ fn perks_own_analyses_go_with_all_others() {
     });
 }
 
-/// The original has neither a header nor threads as soon as `cpu=old` is among the analyses.
+/// The original has neither a header nor threads if `cpu=old` is among the analyses.
 #[test]
 fn a_table_beside_other_sections_has_a_header_and_threads() {
     jdk::on(17, |jdk| {

@@ -1,5 +1,5 @@
-//! Compares a run of perk with the recorded run: how it ended, what it said, which files it left,
-//! and what is in them.
+//! Compares a run of perk with the recorded run: its ending, its messages, and the names and
+//! contents of its files.
 
 mod costs;
 mod heap;
@@ -17,7 +17,7 @@ use crate::case::{Case, is_foreign};
 use crate::differences::Findings;
 use crate::{net, run};
 
-/// Does a recorded run again and compares.
+/// Repeats a recorded run and compares.
 pub(crate) fn case(jdk: &Jdk, case: &Case, found: &mut Findings<'_>) {
     if case.session.is_some() {
         return net::compare(jdk, case, found);
@@ -31,11 +31,11 @@ pub(crate) fn case(jdk: &Jdk, case: &Case, found: &mut Findings<'_>) {
     }
 }
 
-/// Exit code, stdout and stderr.
+/// Compares exit code, stdout and stderr.
 pub(crate) fn ending(jdk: &Jdk, case: &Case, outcome: &Outcome, found: &mut Findings<'_>) {
     let recorded = &case.command;
     let code = outcome.code().unwrap_or_else(|| -outcome.signal().unwrap_or(0));
-    // A JVM that ends by a signal it handles does so with 128 and the signal's number.
+    // A JVM that ends by a signal it handles has the exit code 128 plus the signal's number.
     if case.agent_ended_it() && code == 0 {
         found.differs("dump-again", || "the original ends the program".to_owned());
     } else {
@@ -58,7 +58,7 @@ pub(crate) fn ending(jdk: &Jdk, case: &Case, outcome: &Outcome, found: &mut Find
     }
     let others = |text: &str| text.lines().any(|line| !is_agents(line));
     if others(&outcome.stderr) || others(&recorded.stderr) {
-        // What the JVM says itself differs from version to version.
+        // The JVM's own messages differ from version to version.
         let alone = run::without_agent(jdk, case).run();
         let lines = |text: &str| -> Vec<String> {
             text.lines().filter(|line| !is_agents(line)).map(str::to_owned).collect()
@@ -67,7 +67,7 @@ pub(crate) fn ending(jdk: &Jdk, case: &Case, outcome: &Outcome, found: &mut Find
     }
 }
 
-/// What lines begin with that the original has not.
+/// The beginning of lines that the original does not have.
 const PERKS_LINE: &str = "HPROF ERROR: perk: ";
 
 fn is_agents(line: &str) -> bool {
@@ -78,7 +78,8 @@ fn agents_lines(stderr: &str) -> Vec<&str> {
     stderr.lines().filter(|line| is_agents(line)).collect()
 }
 
-/// perk's help has a title and warnings of its own; the option tables are the original's.
+/// Compares the help: perk's has a title and warnings of its own; the option tables are the
+/// original's.
 fn help(perk: &str, original: &str, found: &mut Findings<'_>) {
     let (mut is_prose, mut rest) = (true, perk.lines());
     for line in original.lines() {
@@ -94,7 +95,7 @@ fn help(perk: &str, original: &str, found: &mut Findings<'_>) {
     }
 }
 
-/// The names of files and what is in them.
+/// Compares the names of files and their contents.
 fn files(jdk: &Jdk, case: &Case, outcome: &Outcome, found: &mut Findings<'_>) {
     let pid = outcome.pid.to_string();
     let perk: BTreeMap<String, &Vec<u8>> =
@@ -103,12 +104,13 @@ fn files(jdk: &Jdk, case: &Case, outcome: &Outcome, found: &mut Findings<'_>) {
         case.files.iter().map(|(name, bytes)| (without_pid(name), bytes)).collect();
     for (name, bytes) in &perk {
         match original.get(name) {
-            // What a program that was killed had written so far.
+            // The data that a killed program had written so far.
             None if recorded_kill(case) && name.ends_with(".part") => {
                 found.differs("file-appears", || name.clone());
             }
             None if case.missing_files.contains(name) => match Recording::read(bytes) {
-                // The original ended at the second; there is one at each signal, and at the end.
+                // The original ended at the second dump; perk makes one at each signal, and one at
+                // the end.
                 Ok(perk) if case.agent_ended_it() => {
                     found.equal("dumps", perk.sections.len(), case.quits() + 1);
                 }
@@ -143,14 +145,14 @@ fn recorded_kill(case: &Case) -> bool {
     case.command.exit_code == -9
 }
 
-/// A name with `%p` for the part that is a process id.
+/// Returns a name with `%p` in place of the process id.
 fn without_pid(name: &str) -> String {
     let is_pid = |part: &str| part.len() > 2 && part.bytes().all(|byte| byte.is_ascii_digit());
     let parts = name.split('.').map(|part| if is_pid(part) { "%p" } else { part });
     parts.collect::<Vec<_>>().join(".")
 }
 
-/// A file of the agent's.
+/// Compares the contents of a file of the agent.
 fn contents(
     jdk: &Jdk,
     case: &Case,
@@ -161,7 +163,7 @@ fn contents(
 ) {
     let (perk, original) = match (Recording::read(perk), Recording::read(original)) {
         (Ok(perk), Ok(original)) => (perk, original),
-        // The original ended in the midst of it; what perk writes is whole.
+        // The original ended in the middle of it; perk's file is whole.
         (Ok(_), Err(_)) if case.agent_ended_it() => return,
         (Ok(_), Err(what)) => return found.fault(format!("the recorded {name}: {what}")),
         (Err(what), _) => return found.fault(format!("{name}: {what}")),
@@ -170,7 +172,7 @@ fn contents(
     if !perk.sections.iter().any(is_cut) {
         return sections::compare(case, &perk, &original, None, found);
     }
-    // Which rows are cut off depends on times, and on the JDK's own objects.
+    // The rows that are cut off depend on times, and on the JDK's own objects.
     let whole = run::run(case, &run::with_options(jdk, case, "cutoff=0"));
     let file =
         whole.files.iter().find(|(file, _)| file.replace(&whole.pid.to_string(), "%p") == name);

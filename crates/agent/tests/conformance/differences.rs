@@ -1,4 +1,4 @@
-//! The named differences, as `docs/formats/hprof.md` has them, and what a comparison finds.
+//! The named differences, as `docs/formats/hprof.md` has them, and the findings of a comparison.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,7 +12,7 @@ const HEADING: &str = "## Where perk differs from the original\n";
 pub(crate) struct Differences {
     /// The patterns of the cases in which each difference shows, by name.
     shown: BTreeMap<String, Vec<String>>,
-    /// File and function of the test that proves each difference that no recorded run shows.
+    /// The file and function of the test for each difference that no recorded run shows.
     pub(crate) proved_elsewhere: BTreeMap<String, (String, String)>,
 }
 
@@ -51,20 +51,20 @@ impl Differences {
         differences
     }
 
-    /// Names of the differences that recorded runs show.
+    /// Returns the names of the differences that recorded runs show.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.shown.keys().map(String::as_str)
     }
 
     fn covers(&self, name: &str, case: &str) -> bool {
         let patterns = self.shown.get(name);
-        // What no run was recorded of may show in any that is added.
+        // A difference without a recorded run may appear in any run that is added.
         self.proved_elsewhere.contains_key(name)
             || patterns.is_some_and(|them| them.iter().any(|pattern| matches(pattern, case)))
     }
 }
 
-/// Whether a name fits a pattern in which `*` stands for any text.
+/// Whether a name matches a pattern in which `*` stands for any text.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
@@ -74,13 +74,13 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// What the comparison of one case has found.
+/// The findings of one case's comparison.
 pub(crate) struct Findings<'a> {
     differences: &'a Differences,
     case: &'a str,
-    /// Names of the differences seen.
+    /// The names of the differences seen.
     pub(crate) seen: BTreeSet<&'static str>,
-    /// Differences that no name covers.
+    /// The differences without a name.
     pub(crate) faults: Vec<String>,
 }
 
@@ -89,7 +89,7 @@ impl<'a> Findings<'a> {
         Findings { differences, case, seen: BTreeSet::new(), faults: Vec::new() }
     }
 
-    /// Something differs as the entry `name` says.
+    /// Notes a difference that the entry `name` covers.
     pub(crate) fn differs(&mut self, name: &'static str, what: impl FnOnce() -> String) {
         if self.differences.covers(name, self.case) {
             self.seen.insert(name);
@@ -99,7 +99,7 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Something differs and must not.
+    /// Notes a difference that must not exist.
     pub(crate) fn fault(&mut self, what: String) {
         self.faults.push(what);
     }

@@ -1,10 +1,10 @@
-//! Recorded runs of the original agent (`testdata/hprof/recorded`), done again with perk on each
-//! JDK: exit code, messages, names of files, and every section of the files, line by line. What may
-//! differ from one JDK to another (dates, serial numbers, the JDK's own classes, milliseconds) is
-//! left out; whatever else differs must have a name in `docs/formats/hprof.md`.
+//! Recorded runs of the original agent (`testdata/hprof/recorded`), repeated with perk on each JDK:
+//! exit code, messages, names of files, and every section of the files, line by line. Details that
+//! may differ from one JDK to another (dates, serial numbers, the JDK's own classes, milliseconds)
+//! are left out; any other difference must have a name in `docs/formats/hprof.md`.
 //!
-//! A folder more is a case more. `PERK_RECORDED` names more folders of cases, `PERK_CASES` is a
-//! pattern of those to run.
+//! Each additional folder is an additional case. `PERK_RECORDED` gives more folders of cases,
+//! `PERK_CASES` is a pattern of those to run.
 
 #![forbid(unsafe_code)]
 
@@ -27,7 +27,7 @@ use perk_testkit::{Jdk, jdk, workspace};
 use case::Case;
 use differences::{Differences, Findings, matches};
 
-/// Cases run at a time.
+/// The number of cases that run at a time.
 const WORKERS: usize = 2;
 
 /// Runs all cases on one JDK.
@@ -47,7 +47,7 @@ fn conforms_on(jdk: &Jdk) {
                 loop {
                     let Some(case) = queue.lock().expect("no panic").pop() else { break };
                     let mut found = Findings::new(&differences, &case.name);
-                    // What a run panics with is the fault of that case alone.
+                    // A panic of a run is a fault of that case alone.
                     let compared = panic::catch_unwind(AssertUnwindSafe(|| {
                         compare::case(jdk, case, &mut found);
                     }));
@@ -64,7 +64,7 @@ fn conforms_on(jdk: &Jdk) {
         }
     });
     faults.sort();
-    // Other JDKs may do as the original did.
+    // Other JDKs may behave as the original did.
     if is_whole && jdk.version == 17 {
         let unused = differences.names().filter(|name| !seen.contains(name));
         faults.extend(unused.map(|name| format!("no case shows the difference {name}")));
@@ -87,7 +87,7 @@ fn recorded_runs_on_jdk_25() {
     jdk::on(25, conforms_on);
 }
 
-/// A difference that no recorded run shows is proved by a test that exists.
+/// A difference that no recorded run shows has an existing test.
 #[test]
 fn other_differences_have_a_test() {
     for (name, (file, function)) in &Differences::read().proved_elsewhere {

@@ -1,4 +1,4 @@
-//! Runs with `net`: the recorded commands are sent again, and the stream is compared as a file is.
+//! Runs with `net`: the recorded commands are sent again, and the stream is compared like a file.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,20 +13,20 @@ use crate::compare;
 use crate::differences::Findings;
 use crate::run;
 
-/// The file that holds what a recorded agent sent.
+/// The file that holds the data that a recorded agent sent.
 const STREAM: &str = "stream.bin";
-/// How long the program runs before the first command.
+/// The time that the program runs before the first command.
 const BEFORE_COMMANDS: Duration = Duration::from_millis(700);
-/// How long nothing comes when an answer is whole.
+/// The time without data after which an answer is whole.
 const QUIET: Duration = Duration::from_millis(300);
-/// How long an agent may take to connect.
+/// The limit of the time that an agent takes to connect.
 const CONNECT_LIMIT: Duration = Duration::from_secs(20);
 
-/// Does a recorded session again and compares.
+/// Repeats a recorded session and compares.
 pub(crate) fn compare(jdk: &Jdk, case: &Case, found: &mut Findings<'_>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
-    // The port was another at each recording.
+    // The port differed at each recording.
     let options = case.command.agent_options()[0];
     let (before, after) = options.split_once("net=").expect("a session has net=");
     let after = after.split_once(',').map_or(String::new(), |(_, rest)| format!(",{rest}"));
@@ -48,7 +48,7 @@ pub(crate) fn compare(jdk: &Jdk, case: &Case, found: &mut Findings<'_>) {
     let bytes = session(stream, exchanges).unwrap_or_else(|e| panic!("{}: {e}", case.name));
     let outcome = running.wait();
     if is_fatal(case) {
-        // Whatever a client sends, the program lives.
+        // Whatever a client sends, the program continues.
         found.equal("exit code", outcome.code(), Some(0));
         return found.differs("net-commands", || "the original ends the program".to_owned());
     }
@@ -64,13 +64,13 @@ pub(crate) fn compare(jdk: &Jdk, case: &Case, found: &mut Findings<'_>) {
     }
 }
 
-/// Whether the original ended the program because of what it was sent.
+/// Whether the original ended the program because of the data it was sent.
 fn is_fatal(case: &Case) -> bool {
     let stderr = &case.command.stderr;
     stderr.contains("failed to recognize cmd") || stderr.contains("HPROF TERMINATED PROCESS")
 }
 
-/// Sends the commands, and answers all that came up to the end of the stream.
+/// Sends the commands. Returns all data up to the end of the stream.
 fn session(mut stream: TcpStream, exchanges: &[Exchange]) -> std::io::Result<Vec<u8>> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(QUIET))?;

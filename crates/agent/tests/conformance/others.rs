@@ -1,4 +1,4 @@
-//! Differences from the original that no recorded run shows, and no other test proves.
+//! Differences from the original without a recorded run or another test.
 
 use perk_testkit::hprof::{Recording, Section};
 use perk_testkit::{JavaRun, fixture, jdk};
@@ -36,7 +36,7 @@ fn interrupted_threads_are_sampled() {
     });
 }
 
-/// The original printed `nan` where the total was 0.
+/// The original printed `nan` if the total was 0.
 #[test]
 fn shares_of_nothing_are_nothing() {
     jdk::each(|jdk| {

@@ -8,10 +8,10 @@ use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, Signal, fixture, workspac
 
 use crate::case::Case;
 
-/// How long a program runs before a signal is sent to it, and between two signals.
+/// The time that a program runs before a signal is sent to it, and between two signals.
 const BEFORE_SIGNAL: Duration = Duration::from_millis(700);
 
-/// The class folder of the recorded programs.
+/// Returns the class folder of the recorded programs.
 pub(crate) fn classes() -> std::path::PathBuf {
     let folder = workspace().join("java/conformance");
     let entries = fs::read_dir(&folder).expect("the programs of the recorded runs");
@@ -24,12 +24,12 @@ pub(crate) fn classes() -> std::path::PathBuf {
     fixture::compile_files_for(8, &sources)
 }
 
-/// The recorded command line.
+/// Returns the recorded command line with perk.
 pub(crate) fn with_perk(jdk: &Jdk, case: &Case) -> JavaRun {
     with_options(jdk, case, "")
 }
 
-/// The same, with `more` behind the options.
+/// Returns the same, with `more` after the options.
 pub(crate) fn with_options(jdk: &Jdk, case: &Case, more: &str) -> JavaRun {
     let is_xrun = case.command.command.iter().any(|word| word.starts_with("-Xrun"));
     let mut run = without_agent(jdk, case);
@@ -51,7 +51,7 @@ pub(crate) fn with_options(jdk: &Jdk, case: &Case, more: &str) -> JavaRun {
     run
 }
 
-/// The program alone.
+/// Returns the program alone.
 pub(crate) fn without_agent(jdk: &Jdk, case: &Case) -> JavaRun {
     let mut run = JavaRun::new(jdk).classes(classes());
     for arg in case.jvm_args() {
@@ -89,7 +89,7 @@ pub(crate) fn run(case: &Case, run: &JavaRun) -> Outcome {
     running.wait()
 }
 
-/// Waits until the JVM has the thread that signals go to.
+/// Waits until the JVM has the thread that receives signals.
 fn wait_until_begun(running: &mut RunningJava) {
     running.wait_until("the JVM's begin", |running| {
         let threads = fs::read_dir(format!("/proc/{}/task", running.pid()));

@@ -1,5 +1,5 @@
-//! Peers that go away, do not read, or send what is no command; and hosts where there is none. The
-//! program does not notice.
+//! Peers that go away, do not read, or send invalid commands; and hosts without a peer. The program
+//! is not affected.
 
 use std::io::Write;
 use std::net::{Shutdown, TcpListener};
@@ -14,11 +14,11 @@ use crate::peer::Peer;
 use crate::support::{progress, read_records};
 use crate::{SAMPLES, spinning, total};
 
-/// What the agent says of a peer that is gone.
+/// The agent's message about a peer that is gone.
 const LOST: &str = "; the program continues without a profile\n";
 const ERROR: &str = "HPROF ERROR: ";
 
-/// The CPU time that the agent's two threads of a connection have used, in ticks of 10 ms.
+/// Returns the CPU time that the agent's two threads of a connection have used, in ticks of 10 ms.
 fn connection_ticks(running: &RunningJava) -> u64 {
     let tasks = std::fs::read_dir(format!("/proc/{}/task", running.pid())).unwrap();
     let stats =
@@ -73,7 +73,7 @@ fn a_peer_that_sends_no_more_gets_all() {
 #[test]
 fn a_peer_that_does_not_read_is_given_up() {
     let jdk = jdk::compiler();
-    // Dumps of the heap are larger than what the kernel keeps for a peer.
+    // Dumps of the heap are larger than the kernel's buffer for a peer.
     let peer = Peer::start(jdk, "heap=dump,format=b", "Sleeper", &["10"]);
     let begin = Instant::now();
     let outcome = peer.running.wait();
@@ -83,7 +83,8 @@ fn a_peer_that_does_not_read_is_given_up() {
     drop(peer.stream);
 }
 
-/// The kernel takes nothing from the agent for seconds while it has what this peer reads.
+/// The kernel takes no data from the agent for seconds while it holds the data that this peer
+/// reads.
 #[test]
 fn a_peer_that_reads_slowly_gets_all() {
     let run = |jdk: &Jdk| {
@@ -107,7 +108,8 @@ fn a_peer_that_reads_slowly_gets_all() {
     });
 }
 
-/// One that has read fast has a kernel that holds much, and takes nothing for long once it is slow.
+/// For a peer that has read fast, the kernel holds much data, and takes none for long once the peer
+/// is slow.
 #[test]
 fn a_peer_that_becomes_slow_gets_all() {
     let options = "heap=dump,format=b,verbose=n";
@@ -125,7 +127,7 @@ fn a_peer_that_becomes_slow_gets_all() {
     assert_eq!(nodes.count(), 200_000);
 }
 
-/// It has not read what the agent has sent when it goes.
+/// The peer has unread data of the agent when it goes.
 #[test]
 fn a_peer_that_goes_at_the_end_is_not_waited_for() {
     let jdk = jdk::compiler();
@@ -143,7 +145,7 @@ fn a_peer_that_goes_at_the_end_is_not_waited_for() {
 fn what_is_no_command_harms_nobody() {
     let jdk = jdk::compiler();
     let samples = SAMPLES.encode(1);
-    // What is sent; how many answers come; what is said.
+    // The bytes sent; the number of answers; the message.
     let cases: [(Vec<u8>, usize, &str); 7] = [
         ([&[9, 0, 0, 0, 1, 0, 0, 0, 3, 1, 2, 3][..], &samples].concat(), 1, "no command 9: "),
         ([&[0, 0, 0, 0, 1, 0, 0, 0, 0][..], &samples].concat(), 1, "no command 0: "),
@@ -173,7 +175,7 @@ fn commands_without_end_are_obeyed_or_dropped() {
     let jdk = jdk::compiler();
     let burst = SAMPLES.encode(1).repeat(10_000);
     let mut peer = spinning(jdk, ",cpu=samples");
-    // It reads nothing meanwhile; the agent must go on taking commands.
+    // The peer reads nothing meanwhile; the agent must go on taking commands.
     peer.send_bytes(&burst);
     peer.wait_for("all answers", |bytes| {
         let is_samples = |it: &&u8| **it == tag::CPU_SAMPLES;
@@ -183,7 +185,7 @@ fn commands_without_end_are_obeyed_or_dropped() {
     peer.end().1.assert_success();
 
     let mut peer = spinning(jdk, ",cpu=samples");
-    // The connection may go while it is still sent.
+    // The connection may end while this is being sent.
     let _ = peer.stream.write_all(&burst);
     peer.stop();
     assert_unnoticed(&peer.leave(), "ready\nmain_cpu_ns=");

@@ -20,10 +20,10 @@ use support::{progress, read_perk_text, read_records};
 
 const SITES: Command = Command::AllocSites { flags: 0, cutoff: 0.0 };
 const SAMPLES: Command = Command::CpuSamples { cutoff: 0.0 };
-/// Objects that AllocationsUntilStop makes, and how many of them live.
+/// The objects that AllocationsUntilStop makes, and the number of them that live.
 const N: u64 = 1000;
 
-/// Live and allocated objects of a class in the last section, all sites together.
+/// Returns live and allocated objects of a class in the last section, all sites together.
 fn objects(records: &Recording, class: &str) -> (u64, u64) {
     let sites = records.sites().last().expect("sites");
     let rows = sites.rows.iter().filter(|row| row.class == class);
@@ -34,12 +34,12 @@ fn plain(records: &Recording) -> (u64, u64) {
     objects(records, "AllocationsUntilStop$Plain")
 }
 
-/// The samples of the last section.
+/// Returns the samples of the last section.
 fn total(records: &Recording) -> u64 {
     records.samples().last().expect("samples").total
 }
 
-/// The last summary of the heap.
+/// Returns the last summary of the heap.
 fn summary(records: &Recording) -> [u64; 4] {
     let mut sections = records.sections.iter().rev();
     let summary = sections.find_map(|section| match section {
@@ -49,7 +49,7 @@ fn summary(records: &Recording) -> [u64; 4] {
     summary.expect("a summary")
 }
 
-/// Asks for samples until there are so many.
+/// Asks for samples until there are at least that many.
 fn wait_for_samples(peer: &mut Peer, least: u64) -> u64 {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
@@ -138,14 +138,14 @@ fn sites_are_written_as_asked_for() {
         let (live, allocated) = plain(&records);
         assert_eq!(allocated, N);
         assert!((N / 2..=N).contains(&live), "{live}");
-        // After a collection; sorted by what was allocated, which the checker holds it to.
+        // After a collection; sorted by allocated bytes, which the checker verifies.
         let flags = 6;
         let records = peer.ask(Command::AllocSites { flags, cutoff: 0.0 }, tag::ALLOC_SITES);
         assert_eq!(plain(&records), (N / 2, N));
         let sites = records.sites().last().unwrap();
         assert_eq!(sites.flags, 6);
         let allocated = sites.totals.unwrap()[3];
-        // Nothing of that class has changed since.
+        // No object of that class has changed since.
         let flags = 1;
         let records = peer.ask(Command::AllocSites { flags, cutoff: 0.0 }, tag::ALLOC_SITES);
         assert_eq!(plain(&records), (0, 0));
@@ -164,7 +164,7 @@ fn sites_are_written_as_asked_for() {
     });
 }
 
-/// Most of what threads have for their allocations is never used, and is nobody's.
+/// Most of the threads' allocation buffers are never used and belong to no site.
 #[test]
 fn a_summary_of_the_heap_is_without_fillers() {
     const THREADS: u64 = 100;
@@ -177,7 +177,7 @@ fn a_summary_of_the_heap_is_without_fillers() {
         let [bytes, count, ..] = ask(&mut peer);
         // Header and four elements.
         let (least_bytes, least_count) = (32 * 1000 * THREADS, 1000 * THREADS);
-        // The JDK's own, dead ones among them.
+        // The JDK's own objects, dead ones among them.
         let (other_bytes, other_count) = (4_000_000, 100_000);
         let what = format!("JDK {}: {bytes} bytes of {count} objects", jdk.version);
         assert!((least_bytes..least_bytes + other_bytes).contains(&bytes), "{what}");
@@ -261,7 +261,7 @@ fn one_thread_or_all_are_sampled() {
         let (bytes, outcome) = peer.end();
         outcome.assert_success();
         assert!(outcome.stderr.contains("HPROF ERROR: perk: no thread has the id 0x77\n"));
-        // What CONTROL asked for is in the last dump, too.
+        // The samples that CONTROL asked for are in the last dump as well.
         read_records(&bytes).unwrap();
         assert_eq!(tags(&bytes).last(), Some(&tag::CPU_SAMPLES));
     });
@@ -274,7 +274,7 @@ fn ids_of_four_bytes_name_threads_too() {
     let records = peer.records();
     let main = records.threads.values().find(|it| it.name == "main").unwrap();
     let id = u32::try_from(main.object).unwrap();
-    // As the original's clients send it: off, for the thread with this id.
+    // The form in which the original's clients send it: off, for the thread with this id.
     peer.send_bytes(&[&[8, 0, 0, 0, 1, 0, 0, 0, 6, 0, 4][..], &id.to_le_bytes()].concat());
     let before = total(&peer.ask(SAMPLES, tag::CPU_SAMPLES));
     std::thread::sleep(Duration::from_millis(200));
@@ -372,7 +372,7 @@ fn unloaded_classes_are_told() {
         let payloads = unloaded.filter(|name| *name == "ClassUnloading$Payload").count() as u64;
         let gone = outcome.number("unloaded");
         assert!(gone > 0 && payloads <= 20, "{}", outcome.report());
-        // The last ones may go while the program ends.
+        // The last ones may get lost while the program ends.
         assert!(payloads + 2 >= gone, "{payloads} of {gone}");
     });
 }

@@ -1,4 +1,4 @@
-//! The other side of a connection: takes what the agent sends, and sends commands.
+//! The other side of a connection: takes the agent's data, and sends commands.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -10,9 +10,9 @@ use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava};
 
 use crate::support::read_records;
 
-/// How long something that has to come is waited for.
+/// The limit of the wait for something that must come.
 const LIMIT: Duration = Duration::from_secs(60);
-/// How long nothing comes when nothing more will.
+/// The time without data after which no more is expected.
 const QUIET: Duration = Duration::from_millis(400);
 
 pub(crate) struct Peer {
@@ -28,7 +28,7 @@ impl Peer {
         Peer::start_at("127.0.0.1:0", None, jdk, options, main, args)
     }
 
-    /// As [`Peer::start`], listening at `address`, which the agent is given by `name`.
+    /// Starts like [`Peer::start`] and listens at `address`, which the agent knows by `name`.
     pub(crate) fn start_at(
         address: &str,
         name: Option<&str>,
@@ -44,7 +44,7 @@ impl Peer {
             None => address.to_string(),
         };
         let run = JavaRun::new(jdk).agent(&format!("{options},net={net}"));
-        // A peer that does not read is waited for.
+        // The agent waits for a peer that does not read.
         let mut running = run.main(main).args(args).timeout(2 * LIMIT).spawn();
         listener.set_nonblocking(true).unwrap();
         let mut accepted = None;
@@ -71,7 +71,7 @@ impl Peer {
         self.stream.write_all(bytes).unwrap();
     }
 
-    /// Takes what comes in the next moment.
+    /// Takes the data that comes in the next moment.
     fn take(&mut self, moment: Duration) -> bool {
         self.stream.set_read_timeout(Some(moment)).unwrap();
         let mut buffer = [0; 1 << 16];
@@ -84,7 +84,7 @@ impl Peer {
         !self.has_ended
     }
 
-    /// Takes what comes for a time, so many bytes a second.
+    /// Takes the data that comes for a time, at `bytes_per_s`.
     pub(crate) fn take_slowly(&mut self, bytes_per_s: u64, time: Duration) {
         let begin = Instant::now();
         self.stream.set_read_timeout(Some(LIMIT)).unwrap();
@@ -99,12 +99,12 @@ impl Peer {
         }
     }
 
-    /// Takes all that comes until nothing more does.
+    /// Takes all data until no more comes.
     pub(crate) fn take_all(&mut self) {
         while self.take(QUIET) {}
     }
 
-    /// Waits until what has come is as it should be.
+    /// Waits until the data so far is as it should be.
     #[track_caller]
     pub(crate) fn wait_for(&mut self, what: &str, mut is_there: impl FnMut(&[u8]) -> bool) {
         let deadline = Instant::now() + LIMIT;
@@ -125,7 +125,7 @@ impl Peer {
         records(&self.received)
     }
 
-    /// The records that are there.
+    /// Returns the records so far.
     #[track_caller]
     pub(crate) fn records(&self) -> Recording {
         records(&self.received)
@@ -141,7 +141,7 @@ impl Peer {
         while !self.has_ended {
             self.take(LIMIT);
         }
-        // As a peer does that has got all.
+        // This is the behaviour of a peer that has received all data.
         let _ = self.stream.shutdown(Shutdown::Both);
         (self.received, self.running.wait())
     }
@@ -154,7 +154,7 @@ impl Peer {
     }
 }
 
-/// The tags of the records that are whole, and where the last of them ends.
+/// Returns the tags of the records that are whole, and the end of the last of them.
 fn walk(bytes: &[u8]) -> (Vec<u8>, usize) {
     let mut tags = Vec::new();
     let nul = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
@@ -170,7 +170,7 @@ fn walk(bytes: &[u8]) -> (Vec<u8>, usize) {
     (tags, end)
 }
 
-/// The tags of the records that are whole.
+/// Returns the tags of the records that are whole.
 pub(crate) fn tags(bytes: &[u8]) -> Vec<u8> {
     walk(bytes).0
 }

@@ -1,4 +1,4 @@
-//! What collectors fill the gaps of the heap with is nobody's.
+//! The fillers of heap gaps belong to no site.
 
 use perk_hotspot::layout::FieldKind::FourBytes;
 use perk_testkit::{JavaRun, Jdk, jdk};
@@ -8,7 +8,7 @@ use crate::{FILE, read, usual};
 
 const THREADS: u64 = 20;
 const ARRAYS: u64 = 1000;
-/// The part of a buffer that a thread does not use is larger than all that it keeps.
+/// The unused part of a thread's buffer is larger than all objects that it keeps.
 const BUFFER_BYTES: u64 = 1 << 18;
 
 fn run(jdk: &Jdk, options: &str, flags: &[&str]) -> JavaRun {

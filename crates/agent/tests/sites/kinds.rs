@@ -10,8 +10,8 @@ use crate::{FILE, N, frames, read, sites, usual};
 
 const PROGRAM: &str = "AllocationKinds";
 
-/// What each method of `AllocationKinds` makes: class (its own ones begin with `$`), number for each
-/// `n` and besides, kind, and the percentage that lives.
+/// The objects that each method of `AllocationKinds` makes: class (its own ones begin with `$`),
+/// the number for each `n` and in addition, kind, and the percentage that lives.
 const MADE: [(&str, &str, u64, u64, Kind, u64); 23] = [
     ("objects", "$Plain", 1, 0, Object(&[]), 50),
     ("boxes", "java.lang.Integer", 1, 0, Object(&[FourBytes]), 100),
@@ -68,7 +68,7 @@ fn assert_made(profile: &Profile, jvm: &Jvm, what: &str) {
         ("concatenated", "byte[]"),
         ("builders", "java.lang.StringBuilder"),
     ] {
-        // What makes the way for the first one is there, too.
+        // The objects made for the way to the first one are included.
         let count = made(profile, method, class).allocated_count;
         assert!((N..3 * N).contains(&count), "{what}: {method} {class}: {count}");
     }

@@ -1,5 +1,5 @@
-//! Native methods of the fixture `NativeAllocations`, in a library of their own: the tests have
-//! rustc compile it. JNI's functions are called by their places in its table.
+//! Native methods of the fixture `NativeAllocations`, in a library of their own, which the tests
+//! compile with rustc. JNI's functions are called by their indexes in its table.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::transmute_copy;
@@ -7,7 +7,7 @@ use std::ptr::null;
 
 /// A reference, a method's id or null.
 type Id = *const c_void;
-/// JNI's functions, behind the thread's environment.
+/// JNI's functions, which the thread's environment points to.
 type Env = *const *const Id;
 
 const FIND_CLASS: usize = 6;
@@ -20,20 +20,21 @@ const NEW_STRING: usize = 163;
 const NEW_STRING_UTF: usize = 167;
 const NEW_OBJECT_ARRAY: usize = 172;
 const SET_OBJECT_ARRAY_ELEMENT: usize = 174;
-/// Those of the other primitive types follow.
+/// The functions of the other primitive types follow.
 const NEW_BOOLEAN_ARRAY: usize = 175;
 const NEW_BYTE_ARRAY: usize = 176;
 const NEW_LONG_ARRAY: usize = 180;
 const NEW_DOUBLE_ARRAY: usize = 182;
 const NEW_DIRECT_BYTE_BUFFER: usize = 229;
 
-/// Local references that a native method may have without asking, but for its arguments.
+/// The number of local references that a native method may have without a request, besides its
+/// arguments.
 const MANY: i32 = 31;
 
 type Name = *const c_char;
 type NewArray = extern "system" fn(Env, i32) -> Id;
 
-/// The function at a place of the table.
+/// Returns the function at an index of the table.
 ///
 /// # Safety
 /// It must be of the type.
@@ -42,9 +43,9 @@ unsafe fn function<F>(env: Env, place: usize) -> F {
     unsafe { transmute_copy(&*(*env).add(place)) }
 }
 
-/// n times: boolean[1], byte[2], char[3], short[4], int[5], long[6], float[7], double[8], Plain[9];
-/// the strings "", "hello" and one that is not Latin-1; Plain with and without its constructor; a
-/// buffer. Where there is an array for it, the second string is kept.
+/// Makes, n times: boolean[1], byte[2], char[3], short[4], int[5], long[6], float[7], double[8],
+/// Plain[9]; the strings "", "hello" and one that is not Latin-1; Plain with and without its
+/// constructor; a buffer. If there is an array for it, the second string is kept.
 ///
 /// # Safety
 /// The JVM calls it.

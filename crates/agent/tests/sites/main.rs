@@ -15,12 +15,12 @@ use perk_testkit::{JavaRun, Jdk, Outcome};
 const N: u64 = 300;
 const FILE: &str = "o.hprof";
 
-/// What is made.
+/// The kind of a new object.
 #[derive(Clone, Copy)]
 enum Kind {
     /// An object with these fields.
     Object(&'static [FieldKind]),
-    /// An array of so many elements.
+    /// An array of that many elements.
     Array(FieldKind, u32),
 }
 
@@ -38,7 +38,7 @@ impl Kind {
     }
 }
 
-/// A run that writes [`FILE`] with `heap=sites` and more options, beginning with a comma.
+/// Returns a run that writes [`FILE`] with `heap=sites` and more options, which begin with a comma.
 fn counted(jdk: &Jdk, options: &str) -> JavaRun {
     let options = format!("heap=sites,depth=64,cutoff=0,gc=y,format=p,file={FILE}{options}");
     JavaRun::new(jdk).agent(&options)
@@ -51,7 +51,7 @@ fn read(outcome: &Outcome) -> Profile {
     perk_hprof::read(outcome.bytes(FILE)).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The method names of a site's trace, the innermost first, with their lines.
+/// Returns the method names of a site's trace, the innermost first, with their lines.
 fn frames(profile: &Profile, site: &Site) -> Vec<(String, Line)> {
     let frames = profile.frames(site.trace).map(|id| profile.symbols.get_frame(id));
     frames.map(|frame| (profile.symbols.method_name(frame.method), frame.line)).collect()
@@ -61,10 +61,11 @@ fn sites(profile: &Profile) -> Vec<Site> {
     profile.sites().expect("a section of sites").rows
 }
 
-/// The objects of a class made below a method of a program. Classes of the program's begin with `$`.
+/// Returns the objects of a class made below a method of a program. Classes of the program begin
+/// with `$`.
 fn made(profile: &Profile, program: &str, method: &str, class: &str) -> Allocations {
     let class = if class.starts_with('$') { format!("{program}{class}") } else { class.to_owned() };
-    // Behind the name of a lambda's class is a number.
+    // The name of a lambda's class ends in a number.
     let is_lambda = class.ends_with("$$Lambda");
     let method = format!("{program}.{method}");
     let mut sum = Allocations::default();

@@ -1,4 +1,5 @@
-//! What native code makes by JNI: that of the JDK, and a library that calls all functions there are.
+//! The objects that native code makes by JNI: that of the JDK, and that of a library which calls
+//! all functions.
 
 use std::path::Path;
 
@@ -11,13 +12,13 @@ use crate::{N, counted, frames, made, read, sites, usual};
 
 const PROGRAM: &str = "NativeAllocations";
 
-/// The files of the folder that the program lists, and how often it has four classes loaded.
+/// The number of files in the folder that the program lists, and of the loads of four classes.
 const FILES: u64 = 20;
 const LOADERS: u64 = 10;
 
 const STRING: Kind = Object(&[Reference, FourBytes, OneByte, OneByte]);
 
-/// What the library makes for each `n`.
+/// The objects that the library makes for each `n`.
 const MADE: [(&str, &[Kind]); 12] = [
     ("boolean[]", &[Array(OneByte, 1)]),
     ("byte[]", &[Array(OneByte, 2), Array(OneByte, 0), Array(OneByte, 5), Array(OneByte, 12)]),
@@ -42,7 +43,7 @@ fn library(folder: &Path) -> String {
     native_library::compile("crates/agent/tests/sites/library.rs", folder)
 }
 
-/// The objects of a class made in a method itself, whose name begins so.
+/// Returns the objects of a class made directly in a method whose name begins with `method`.
 fn made_in(profile: &Profile, method: &str, class: &str) -> Allocations {
     let mut sum = Allocations::default();
     for site in &sites(profile) {
@@ -99,7 +100,7 @@ fn what_a_class_loader_makes_is_counted_once() {
         assert_eq!(count("long[]"), LOADERS * 4, "{what}");
         assert_eq!(count("java.lang.String"), LOADERS * 4 * FILES, "{what}");
         assert_eq!(count("byte[]"), LOADERS * 4 * FILES, "{what}");
-        // The JVM called the loader, and tells of what that made in the end.
+        // The JVM called the loader, and reports its objects at the end.
         for class in ["long[]", "java.lang.String[]"] {
             let in_jvm = made_in(&profile, "java.lang.Class.getDeclaredMethods0", class);
             assert_eq!(in_jvm.allocated_count, 0, "{what}: {class}");

@@ -1,4 +1,4 @@
-//! What is counted beside what the JVM counts itself, thread by thread, without perk.
+//! The counts compared with the JVM's own counts, thread by thread, without perk.
 
 use perk_profile::{Allocations, Profile};
 use perk_testkit::{JavaRun, Jdk, Outcome, jdk};
@@ -7,10 +7,12 @@ use crate::{FILE, counted, frames, read, sites};
 
 const PROGRAM: &str = "AllocatedBytes";
 const N: u64 = 2000;
-/// What both may differ by: some objects are made once, by the JVM or when a form is compiled.
+/// The largest difference between both: some objects are made once, by the JVM or when a form is
+/// compiled.
 const MOST_SHARE: f64 = 0.005;
 
-/// The objects, of a class or all, that are made below a method of the program while the JVM counts.
+/// Returns the objects, of a class or all, that are made below a method of the program while the
+/// JVM counts.
 fn measured(profile: &Profile, method: &str, class: Option<&str>) -> Allocations {
     let (measured, method) = (format!("{PROGRAM}.measured"), format!("{PROGRAM}.{method}"));
     let mut sum = Allocations::default();
@@ -27,7 +29,7 @@ fn measured(profile: &Profile, method: &str, class: Option<&str>) -> Allocations
 }
 
 fn run(run: JavaRun) -> Outcome {
-    // What C2 finds out not to be needed is not allocated, and that depends on the probes.
+    // Objects that C2 finds unnecessary are not allocated, and that depends on the probes.
     let run = run.jvm_arg("-XX:-DoEscapeAnalysis").jvm_arg("-XX:-OptimizeStringConcat");
     run.main(PROGRAM).args([N.to_string()]).run()
 }
@@ -69,8 +71,8 @@ fn are_those_of_the_jvm_by_class() {
         assert_eq!(count("constructors", "short[]"), N, "{what}");
         assert_eq!(count("invoked", "char[]"), N, "{what}");
         assert_eq!(count("copies", "AllocatedBytes$Inherited[]"), 2 * N + 1, "{what}");
-        // Backtraces are of chunks of 32 frames: one for the first exception of each two, two for the
-        // second.
+        // Backtraces consist of chunks of 32 frames: one for the first exception of each two, two
+        // for the second.
         assert_eq!(count("exceptions", "short[]"), 3 * N, "{what}");
         assert_eq!(count("exceptions", "java.lang.Object[]"), 6 * N, "{what}");
     });

@@ -1,5 +1,5 @@
-//! What the tests of the agent's files share: short ways to run a program, to check its file strictly
-//! and to look at its samples.
+//! The common parts of the tests of the agent's files: short ways to run a program, to check its
+//! file strictly and to examine its samples.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -21,12 +21,13 @@ pub(crate) const FILE: &str = "o.txt";
 /// HPROF's default interval.
 pub(crate) const INTERVAL_NS: u64 = 10_000_000;
 
-/// A run that writes [`FILE`] with `cpu=samples` and more options, beginning with a comma.
+/// Returns a run that writes [`FILE`] with `cpu=samples` and more options, which begin with a
+/// comma.
 pub(crate) fn sampled(jdk: &Jdk, options: &str) -> JavaRun {
     JavaRun::new(jdk).agent(&format!("cpu=samples,file={FILE}{options}"))
 }
 
-/// Runs a program to a good end, and checks its file.
+/// Runs a program that must succeed, and checks its file.
 #[track_caller]
 pub(crate) fn run(jdk: &Jdk, options: &str, main: &str, args: &[&str]) -> (Outcome, Recording) {
     let outcome = sampled(jdk, options).main(main).args(args).run();
@@ -35,19 +36,19 @@ pub(crate) fn run(jdk: &Jdk, options: &str, main: &str, args: &[&str]) -> (Outco
     (outcome, text)
 }
 
-/// A file of text with samples alone, of the original's or of perk's.
+/// Reads a text file with samples alone, of the original or of perk.
 pub(crate) fn read_text(bytes: &[u8]) -> Result<Recording, String> {
     read(bytes, Form::Text)
 }
 
-/// A file of text with samples alone that perk has written.
+/// Reads a text file with samples alone that perk has written.
 pub(crate) fn read_perk_text(bytes: &[u8]) -> Result<Recording, String> {
     let recording = read_text(bytes)?;
     recording.check_perk()?;
     Ok(recording)
 }
 
-/// Records of samples and sites, of the original's or of perk's.
+/// Reads records of samples and sites, of the original or of perk.
 pub(crate) fn read_records(bytes: &[u8]) -> Result<Recording, String> {
     read(bytes, Form::Binary)
 }
@@ -61,7 +62,7 @@ fn read(bytes: &[u8], form: Form) -> Result<Recording, String> {
     Ok(recording)
 }
 
-/// The text of [`FILE`], strictly checked.
+/// Returns the text of [`FILE`], strictly checked.
 #[track_caller]
 pub(crate) fn checked(outcome: &Outcome) -> Recording {
     match read_perk_text(outcome.bytes(FILE)) {
@@ -70,8 +71,9 @@ pub(crate) fn checked(outcome: &Outcome) -> Recording {
     }
 }
 
-/// Runs a program with `format=p`; its profile, and the samples of the threads whose names begin so.
-/// Samples without a stack are nobody's, and counted as theirs: other threads have few.
+/// Runs a program with `format=p`. Returns its profile, and the samples of the threads whose names
+/// begin with a prefix. Samples without a stack have no thread and are counted for these threads:
+/// other threads have few.
 #[track_caller]
 pub(crate) fn run_by_threads(
     jdk: &Jdk,
@@ -93,13 +95,13 @@ pub(crate) fn run_by_threads(
     (outcome, profile, theirs + without_stack)
 }
 
-/// A file of the original agent.
+/// Returns a file of the original agent.
 pub(crate) fn golden(name: &str) -> Vec<u8> {
     let path: PathBuf = workspace().join("testdata/hprof").join(name);
     std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// What one dump says on stderr.
+/// Returns the message of one dump on stderr.
 pub(crate) fn progress() -> String {
     let part = DumpPart::Samples.progress();
     format!("{}{part}{}", messages::DUMP_BEGIN, messages::DUMP_END)
@@ -113,19 +115,19 @@ pub(crate) fn assert_near(found: u64, expected: u64, percent: u64, slack: u64, w
     assert!(difference <= limit, "{what}: {found}, expected {expected} +- {limit}");
 }
 
-/// Samples of the traces that `wanted` picks.
+/// Returns the samples of the traces that `wanted` selects.
 pub(crate) fn samples_where(recording: &Recording, wanted: impl Fn(&Trace) -> bool) -> u64 {
     let counts = recording.samples_by_trace();
     counts.iter().filter(|(serial, _)| wanted(&recording.traces[serial])).map(|(_, n)| n).sum()
 }
 
-/// How a method is named: with its signature if the file has it and that is wanted.
+/// Returns a method's name: with its signature if the file has it and it is wanted.
 fn method(frame: &Frame, with_signature: bool) -> String {
     let signature = frame.signature.as_deref().filter(|_| with_signature);
     frame.method.clone() + signature.unwrap_or_default()
 }
 
-/// Samples by the method on top of the stack.
+/// Returns the samples by the method on top of the stack.
 pub(crate) fn self_counts(recording: &Recording, with_signature: bool) -> Counts {
     let mut counts = Counts::new();
     for (serial, count) in recording.samples_by_trace() {
@@ -136,7 +138,7 @@ pub(crate) fn self_counts(recording: &Recording, with_signature: bool) -> Counts
     counts
 }
 
-/// Samples by each method on the stack, recursion counted once.
+/// Returns the samples by each method on the stack; recursion counts once.
 pub(crate) fn total_counts(recording: &Recording, with_signature: bool) -> Counts {
     let mut counts = Counts::new();
     for (serial, count) in recording.samples_by_trace() {
@@ -149,8 +151,8 @@ pub(crate) fn total_counts(recording: &Recording, with_signature: bool) -> Count
     counts
 }
 
-/// Picks the traces of `CpuBound` that lie between the first clock it reads and the last: below its
-/// main method, but for what the clock itself takes to be there.
+/// Whether a trace of `CpuBound` lies between the first and the last reading of its clock: below
+/// its main method, but not in the calls that the clock itself needs.
 pub(crate) fn in_main(trace: &Trace) -> bool {
     trace.has("CpuBound.main") && !trace.has("Work.<clinit>")
 }
@@ -159,7 +161,7 @@ pub(crate) fn in_main(trace: &Trace) -> bool {
 pub(crate) struct Mount(PathBuf);
 
 impl Mount {
-    /// Mounts a file system in memory; `None`, said loudly, where that is not allowed.
+    /// Mounts a file system in memory; if that is not allowed, reports it and returns `None`.
     pub(crate) fn new(folder: &Path, options: &str) -> Option<Mount> {
         let mount = Command::new("mount")
             .args(["-t", "tmpfs", "-o", options, "perk-test"])
@@ -170,7 +172,7 @@ impl Mount {
             return Some(Mount(folder.to_owned()));
         }
         let reason = String::from_utf8_lossy(&mount.stderr);
-        // Past the capture of a passing test's output.
+        // Written directly, as the output of a passing test is captured.
         let _ = writeln!(std::io::stderr(), "SKIPPED: no tmpfs can be mounted: {reason}");
         None
     }

@@ -8,12 +8,12 @@ use super::stacks::{self, Detail};
 use crate::case::Case;
 use crate::differences::Findings;
 
-/// Fewer samples than these say nothing.
+/// The least number of samples that is compared.
 const ENOUGH_SAMPLES: u64 = 50;
-/// A stack that has this share of the program's samples is seen again.
+/// A stack with this share of the program's samples appears in every run.
 const SURE_PERCENT: u64 = 20;
 
-/// Samples by stacks of the program's own methods.
+/// Returns the samples by stacks of the program's own methods.
 fn samples(case: &Case, recording: &Recording, costs: &Costs) -> BTreeMap<String, u64> {
     let rows = costs
         .rows
@@ -24,7 +24,7 @@ fn samples(case: &Case, recording: &Recording, costs: &Costs) -> BTreeMap<String
     sums.into_iter().map(|(key, [count])| (key, count)).collect()
 }
 
-/// Which stacks have many samples; how many is chance.
+/// Compares the stacks that have many samples; their numbers are chance.
 pub(super) fn compare_samples(
     case: &Case,
     (perk, perk_costs): (&Recording, &Costs),
@@ -50,7 +50,7 @@ pub(super) fn compare_samples(
     }
 }
 
-/// Calls and shares of the methods of the program's own, by stack.
+/// Returns the calls and shares of the program's own methods, by stack.
 fn calls(case: &Case, recording: &Recording) -> BTreeMap<String, (u64, f64)> {
     let mut calls: BTreeMap<String, (u64, f64)> = BTreeMap::new();
     for section in &recording.sections {
@@ -66,7 +66,7 @@ fn calls(case: &Case, recording: &Recording) -> BTreeMap<String, (u64, f64)> {
     calls
 }
 
-/// Every stack that either lists has the same number of calls; `whole` is perk's file without a
+/// Compares the numbers of calls of every stack that either lists; `whole` is perk's file without a
 /// cutoff.
 pub(super) fn compare_counts(
     case: &Case,
@@ -92,7 +92,7 @@ pub(super) fn compare_counts(
     }
 }
 
-/// Calls of the program's own methods, by who calls them.
+/// Compares the calls of the program's own methods, by caller.
 pub(super) fn compare_calls(
     case: &Case,
     perk: &[Call],

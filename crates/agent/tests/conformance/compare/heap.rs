@@ -1,5 +1,5 @@
-//! HEAP DUMP: the program's own classes, what their static fields hold, and how many instances
-//! there are.
+//! HEAP DUMP: the program's own classes, the values of their static fields, and the numbers of
+//! their instances.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use super::stacks::{self, Detail};
 use crate::case::Case;
 use crate::differences::Findings;
 
-/// How far references are followed.
+/// The limit of references that are followed.
 const DEPTH: usize = 4;
-/// Kinds of roots that every JVM has.
+/// The kinds of roots that every JVM has.
 const USUAL_ROOTS: [&str; 4] = ["thread", "thread block", "JNI global ref", "system class"];
 
 /// Compares two heap dumps.
@@ -48,7 +48,7 @@ pub(super) fn compare(
         let own = own.filter(|class| !class.name.contains("$$Lambda"));
         let own = own.filter(|class| !class.name.ends_with("[]"));
         own.map(|class| {
-            // The JVM's own dumper tells of some more fields, whose names no Java field can have.
+            // The JVM's own dumper has some more fields, whose names no Java field can have.
             let fields = class.statics.iter().filter(|(name, _)| !name.starts_with('<'));
             let statics = fields
                 .map(|(name, value)| format!("{name}={}", describe(case, heap, *value, DEPTH)));
@@ -98,7 +98,7 @@ fn sorted(fields: &[String]) -> Vec<&String> {
     sorted
 }
 
-/// Instances of the program's own classes, by the stack at which they were made.
+/// Returns the instances of the program's own classes, by their allocation stacks.
 fn instances(
     case: &Case,
     (perk, perk_heap): (&Recording, &Heap),
@@ -127,7 +127,7 @@ fn instances(
     let (mine, theirs) = (count(perk, perk_heap, true), count(original, original_heap, true));
     for (key, count) in &theirs {
         let is_less = mine.get(key).is_none_or(|mine| mine < count);
-        // What the original met first in a dump has no stack.
+        // Objects that the original first met in a dump do not have a stack.
         if is_less && !key.ends_with(" at ") {
             found.differs("dump-unreachable", || format!("{key}: {:?}, {count:?}", mine.get(key)));
         }
@@ -144,7 +144,7 @@ fn array_bytes_whole(heap: &Heap) -> bool {
     })
 }
 
-/// Whether there are arrays with a size and no elements: what is left of dead ones.
+/// Whether there are arrays with a size and no elements: the remains of dead ones.
 fn has_garbage(heap: &Heap) -> bool {
     heap.objects.values().any(|object| match object.contents {
         Contents::Primitives(0, _) => object.bytes.is_some_and(|bytes| bytes > 16),
@@ -152,7 +152,7 @@ fn has_garbage(heap: &Heap) -> bool {
     })
 }
 
-/// References from objects and classes to what the dump does not have.
+/// Returns the references from objects and classes to objects that the dump does not have.
 fn loose_references(heap: &Heap) -> Vec<u64> {
     let is_there =
         |id: &u64| *id == 0 || heap.objects.contains_key(id) || heap.classes.contains_key(id);
@@ -182,12 +182,12 @@ fn has_trailing_nulls(heap: &Heap) -> bool {
     })
 }
 
-/// The length of an array without the nulls at its end, as the original has it.
+/// Returns the length of an array without the nulls at its end, as the original has it.
 fn trimmed(elements: &[(u32, u64)]) -> u32 {
     elements.iter().map(|(index, _)| index + 1).max().unwrap_or(0)
 }
 
-/// A value, and what it refers to as far as it is the program's own.
+/// Describes a value, and the objects that it refers to if they are the program's own.
 fn describe(case: &Case, heap: &Heap, value: Value, depth: usize) -> String {
     let id = match value {
         Value::Bits(bits) => return format!("{bits:#x}"),
@@ -204,7 +204,7 @@ fn describe(case: &Case, heap: &Heap, value: Value, depth: usize) -> String {
         Contents::Fields(fields) if case.is_own(&object.class) => {
             let mut fields: Vec<String> =
                 fields.iter().map(|(name, value)| format!("{name}={}", inner(*value))).collect();
-            // Text has the super class's first, binary last.
+            // Text begins with the superclass's fields, binary ends with them.
             fields.sort();
             fields.join(", ")
         }

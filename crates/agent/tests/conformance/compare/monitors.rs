@@ -1,4 +1,4 @@
-//! What `monitor=y` writes of the program's own threads: as they wait, and at a dump.
+//! The output of `monitor=y` for the program's own threads: as they wait, and at a dump.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +9,14 @@ use super::stacks::{self, Detail};
 use crate::case::Case;
 use crate::differences::Findings;
 
-/// The name of a thread of the program's own.
+/// Returns the name of a thread of the program itself.
 fn own_thread(recording: &Recording, serial: u32) -> Option<&str> {
     let thread = recording.threads.get(&serial)?;
     let is_own = !sections::is_jvms(thread) && thread.name != "DestroyJavaVM";
     is_own.then_some(thread.name.as_str())
 }
 
-/// Which threads waited for what, and for how long at most; how often is chance.
+/// Compares the waits by thread and monitor, and their greatest timeouts; their numbers are chance.
 pub(super) fn compare_events(
     case: &Case,
     perk: &Recording,
@@ -27,7 +27,7 @@ pub(super) fn compare_events(
         let own = recording.monitor_events.iter().filter_map(|event| {
             let thread = own_thread(recording, event.thread)?;
             let class = event.monitor.trim_start_matches(['[', 'L']).trim_end_matches(';');
-            // A class of the JDK's may wait for another monitor of its own in another version.
+            // In another version, a class of the JDK may wait for another monitor of its own.
             let is_known = case.is_own(class) || event.monitor.starts_with("Ljava/lang/");
             let time = if event.kind == "WAIT" { event.time_ms } else { 0 };
             is_known.then(|| format!("{} {} {time} {thread}", event.kind, event.monitor))
@@ -37,7 +37,7 @@ pub(super) fn compare_events(
     found.equal("events of monitors", events(perk), events(original));
 }
 
-/// States and stacks of threads, and monitors with owners.
+/// Compares states and stacks of threads, and monitors with owners.
 pub(super) fn compare(
     case: &Case,
     (perk, perk_dump): (&Recording, &MonitorDump),
@@ -78,7 +78,7 @@ pub(super) fn compare(
     }
 }
 
-/// Monitors with the names of their threads, where one of these is the program's own.
+/// Returns the monitors with the names of their threads, if one of these is the program's own.
 fn monitors(recording: &Recording, dump: &MonitorDump) -> BTreeSet<String> {
     let name = |serial: u32| own_thread(recording, serial).unwrap_or("?").to_owned();
     let monitor = |monitor: &OwnedMonitor| {

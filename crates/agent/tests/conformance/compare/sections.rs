@@ -8,7 +8,7 @@ use super::{costs, heap, monitors, sites};
 use crate::case::Case;
 use crate::differences::Findings;
 
-/// Groups of the JVM's own threads.
+/// The groups of the JVM's own threads.
 const JVM_GROUPS: [&str; 2] = ["system", "InnocuousThreadGroup"];
 
 /// Whether a thread is the JVM's own.
@@ -59,7 +59,7 @@ fn header(perk: &Recording, original: &Recording, found: &mut Findings<'_>) {
     }
 }
 
-/// Name, group and end of the program's threads, and of the one that waits for them.
+/// Compares name, group and end of the program's threads, and of the thread that waits for them.
 fn threads(perk: &Recording, original: &Recording, found: &mut Findings<'_>) {
     let own = |recording: &Recording| {
         let mut threads: BTreeMap<(String, String, bool), u64> = BTreeMap::new();
@@ -103,7 +103,7 @@ fn threads(perk: &Recording, original: &Recording, found: &mut Findings<'_>) {
     }
 }
 
-/// Which traces there are, how deep, and whether they tell their thread.
+/// Compares the traces, their depths, and whether they have their thread.
 fn traces(case: &Case, perk: &Recording, original: &Recording, found: &mut Findings<'_>) {
     let Some(options) = case.options() else { return };
     let stacks = perk.heap_stacks();
@@ -149,12 +149,12 @@ fn traces(case: &Case, perk: &Recording, original: &Recording, found: &mut Findi
     }
 }
 
-/// What only binary files have.
+/// Compares the parts that only binary files have.
 fn binary(case: &Case, perk: &Recording, original: &Recording, found: &mut Findings<'_>) {
     found.equal("CONTROL SETTINGS", perk.settings, original.settings);
     let own = |recording: &Recording| {
         let names = recording.classes.values().filter(|name| case.is_own(name));
-        // Classes of lambdas have other names, arrays may come late.
+        // Classes of lambdas have other names; arrays may come late.
         let names = names.filter(|name| !name.contains("$$Lambda") && !name.ends_with("[]"));
         let mut names: Vec<String> = names.cloned().collect();
         names.sort();
@@ -191,7 +191,7 @@ fn asks_for_traces(case: &Case) -> bool {
     session.iter().any(|exchange| exchange.command.first() == Some(&6))
 }
 
-/// Each section with its counterpart.
+/// Compares each section with its counterpart.
 fn sections(
     case: &Case,
     perk: &Recording,
@@ -238,13 +238,13 @@ fn sections(
             (Section::MonitorDump(mine), Section::MonitorDump(theirs)) => {
                 monitors::compare(case, (perk, mine), (original, theirs), found);
             }
-            // Their counts are compared in a run without cutoff.
+            // Their counts are compared in a run without a cutoff.
             _ => {}
         }
     }
 }
 
-/// The cutoff that ALLOC SITES tells.
+/// Compares the cutoff in ALLOC SITES.
 fn cutoff((perk, original): (u32, u32), form: Form, found: &mut Findings<'_>) {
     let told = f32::from_bits(perk);
     if form == Form::Binary && !(0.0..=1.0).contains(&told) {

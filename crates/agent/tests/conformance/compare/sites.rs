@@ -1,4 +1,4 @@
-//! SITES: the objects of the program's own classes, and what its own methods make.
+//! SITES: the objects of the program's own classes, and the objects that its own methods make.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::differences::Findings;
 /// Live bytes and objects, allocated bytes and objects.
 type Numbers = [u64; 4];
 
-/// Classes of the JDK's that make lambdas and reflection work, other ones in each version.
+/// The classes of the JDK that make lambdas and reflection work; they differ between versions.
 const MACHINERY: [&str; 4] = ["java.lang.invoke.", "jdk.internal.", "sun.", "java.lang.reflect."];
 
 /// Compares all rows that both would list; `whole` are perk's without a cutoff.
@@ -36,7 +36,7 @@ pub(super) fn compare(
         }
         let is_cut = |uncut: Option<&Numbers>| uncut.is_none_or(|uncut| uncut[0] < limit);
         match (mine.get(site), all.get(site)) {
-            // How much a program made that was dumped in its midst is chance.
+            // The numbers of a program that was dumped in the middle of its run are chance.
             (Some(_), _) if case.is_timed() => {}
             (None, uncut) if is_class_object(*numbers, class_bytes) && is_cut(uncut) => {
                 found.differs("sites-class", || format!("{site}: {numbers:?}"));
@@ -45,7 +45,7 @@ pub(super) fn compare(
             (None, Some(uncut)) if uncut[0] < limit => {
                 numbers_of(site, *uncut, *numbers, class_bytes, found);
             }
-            // What the original met first in a heap dump has no stack.
+            // Objects that the original first met in a heap dump do not have a stack.
             _ if site.ends_with(" at ") && has_class(&all, site) => {
                 found.differs("sites-seen", || format!("{site}: {numbers:?}"));
             }
@@ -59,7 +59,7 @@ pub(super) fn compare(
     }
 }
 
-/// The numbers of all rows that are the program's own business, by class and stack.
+/// Returns the numbers of all rows that belong to the program itself, by class and stack.
 fn rows(case: &Case, recording: &Recording, sites: &Sites) -> BTreeMap<String, Numbers> {
     let rows = sites.rows.iter().filter_map(|row| {
         let is_own = case.is_own(&row.class);
@@ -69,7 +69,7 @@ fn rows(case: &Case, recording: &Recording, sites: &Sites) -> BTreeMap<String, N
             return None;
         }
         let class = stacks::class_name(&row.class);
-        // Through which methods a lambda is made differs between JDKs.
+        // The methods through which a lambda is made differ between JDKs.
         if class.contains("$$Lambda") {
             return Some((class, row.numbers));
         }
@@ -79,17 +79,17 @@ fn rows(case: &Case, recording: &Recording, sites: &Sites) -> BTreeMap<String, N
     stacks::sums(rows)
 }
 
-/// Whether objects of a site's class are counted at some other stack.
+/// Whether objects of a site's class are counted at another stack.
 fn has_class(rows: &BTreeMap<String, Numbers>, site: &str) -> bool {
     let class = site.trim_end();
     rows.keys().any(|row| row.starts_with(class))
 }
 
-/// A site that only perk lists, although the original would list so many bytes: it holds what the
-/// original did not count.
+/// Notes a site that only perk lists, although the original would list a site of that size: it
+/// holds objects that the original did not count.
 fn unseen(site: &str, numbers: Numbers, found: &mut Findings<'_>) {
     let is_array = site.split(" at ").next().is_some_and(|class| class.ends_with("[]"));
-    // A clone, or what native code makes, has the JDK's frames on top, or none.
+    // A clone, or an object made by native code, has the JDK's frames on top, or none.
     let is_native = site.contains(" at ...") || site.contains("] < ...") || site.ends_with(" at ");
     if is_array || is_native {
         found.differs("sites-seen", || format!("{site}: {numbers:?}"));
@@ -131,23 +131,24 @@ fn numbers_of(
     found.equal(site, perk, original);
 }
 
-/// The size of each of a site's objects, if they are all of the same size.
+/// Returns the size of each of a site's objects, if they all have the same size.
 fn bytes_of_each([_, _, bytes, count]: Numbers) -> Option<u64> {
     (count > 0 && bytes % count == 0).then(|| bytes / count)
 }
 
-/// Whether a site holds nothing but the object of a class.
+/// Whether the only object of a site is that of a class.
 fn is_class_object(numbers: Numbers, class_bytes: u64) -> bool {
     numbers == [class_bytes, 1, class_bytes, 1]
 }
 
-/// The least live bytes of all rows; 0 without rows.
+/// Returns the least live bytes of all rows; 0 without rows.
 fn least(sites: &Sites) -> u64 {
     let least = sites.rows.iter().map(|row| row.numbers[0]).min();
     least.unwrap_or(u64::MAX)
 }
 
-/// The size that the original gives to the objects of classes: that of most rows of one object.
+/// Returns the size that the original gives to the objects of classes: that of most rows of one
+/// object.
 fn class_object_bytes(sites: &Sites) -> u64 {
     let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
     for row in sites.rows.iter().filter(|row: &&Site| row.numbers[1] == 1) {
@@ -157,7 +158,7 @@ fn class_object_bytes(sites: &Sites) -> u64 {
     commonest.map_or(0, |(size, _)| *size)
 }
 
-/// Numbers without those of one object of a class, if that can be among them.
+/// Returns numbers without those of one object of a class, if it can be among them.
 fn without_class_object(numbers: Numbers, class_bytes: u64) -> Option<Numbers> {
     let class = [class_bytes, 1, class_bytes, 1];
     let mut rest = numbers;

@@ -1,4 +1,4 @@
-//! What of a stack is the same on every JDK: the frames of the program itself.
+//! The part of a stack that is the same on every JDK: the frames of the program itself.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use perk_testkit::hprof::{Frame, Recording};
 
 use crate::case::Case;
 
-/// A stack without what differs between JDKs.
+/// The parts of a stack that do not differ between JDKs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Detail {
     /// Methods, source files and lines.
@@ -15,9 +15,10 @@ pub(super) enum Detail {
     Methods,
 }
 
-/// The first frames in a row that are the program's own, from the innermost outward; `...` in front
-/// of them if the JDK's were there, and then only the first of them, as how many more fit into the
-/// trace depends on the JDK. In front of all, the thread if the trace tells it.
+/// Returns the first consecutive frames that are the program's own, from the innermost outward. If
+/// frames of the JDK precede them, `...` comes first, and only the first own frame follows, as the
+/// number of further frames in the trace depends on the JDK. The thread comes before all, if the
+/// trace has it.
 pub(super) fn own(case: &Case, recording: &Recording, trace: u32, detail: Detail) -> String {
     let frames = recording.frames(trace);
     let is_own = |frame: &&Frame| is_own(case, frame);
@@ -39,7 +40,7 @@ pub(super) fn begins_own(case: &Case, recording: &Recording, trace: u32) -> bool
     recording.frames(trace).first().is_some_and(|frame| is_own(case, frame))
 }
 
-/// Whether a frame is the program's own; the classes of lambdas are the JDK's business.
+/// Whether a frame is the program's own; the classes of lambdas belong to the JDK.
 fn is_own(case: &Case, frame: &Frame) -> bool {
     let class = frame.method.rsplit_once('.').map_or("", |(class, _)| class);
     case.is_own(class) && !class.contains("$$Lambda")
@@ -54,7 +55,7 @@ fn text(frame: &Frame, detail: Detail) -> String {
     }
 }
 
-/// A name without the number of a lambda's class, which is another in each run.
+/// Returns a name without the number of a lambda's class, which differs in each run.
 pub(super) fn class_name(name: &str) -> String {
     let Some((start, rest)) = name.split_once("$$Lambda") else { return name.to_owned() };
     let numbers = rest.trim_start_matches(|c: char| "$./0123456789abcdefx".contains(c));
