@@ -1,5 +1,5 @@
-//! `perk convert`: what a form cannot hold is refused or named, texts of all encodings are read, and
-//! deep stacks do not grow.
+//! `perk convert`: the parts that a form cannot hold are refused or named, texts of all encodings
+//! are read, and deep stacks do not grow.
 
 use std::fs;
 
@@ -27,7 +27,7 @@ const FORMS: [&str; 12] = [
     "speedscope.json",
 ];
 
-/// A profile of nothing but what `fill` puts into it.
+/// Makes a profile that contains only the additions of `fill`.
 fn only(folder: &Folder, name: &str, fill: impl FnOnce(&mut Profile)) {
     let mut profile = Profile::default();
     fill(&mut profile);
@@ -88,7 +88,7 @@ fn what_a_form_cannot_hold_is_refused() {
     let expected =
         "perk: left out, as HPROF binary has no place for it: field accesses by object\n";
     assert_eq!(stderr(&output), expected);
-    // To stdout nothing is written either.
+    // No output is written to stdout either.
     assert_refused(&folder.run(&["convert", "heap", "--to", "html", "-o", "-"]), &["heap dumps"]);
 }
 

@@ -1,4 +1,4 @@
-//! `perk diff`: what it tells apart, and the exit codes that a build server acts on.
+//! `perk diff`: the differences that it finds, and the exit codes for build servers.
 
 use std::process::Output;
 
@@ -7,7 +7,8 @@ use perk_profile::Profile;
 use crate::exact::{push_sites, push_times, write};
 use crate::util::{Folder, assert_refused, stderr, stdout};
 
-/// Profiles `before` and `after`: a call more in a hundred, another line of the same site.
+/// Makes the profiles `before` and `after`: a call more in a hundred, another line of the same
+/// site.
 fn folder() -> Folder {
     let folder = Folder::new();
     for (name, calls, self_ms, bytes) in
@@ -142,7 +143,7 @@ fn two_profiles_are_one_flame_graph() {
         &folder.run(&[&["diff"], &both[..], &["-o", "x.svg", "--metric", "calls"]].concat()),
         &["no calls", "it has samples"],
     );
-    // A page of two profiles is no profile.
+    // A page with two profiles is not a profile.
     assert_refused(&folder.run(&["report", "d.html"]), &["not a comparison"]);
 }
 

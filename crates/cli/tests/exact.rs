@@ -1,4 +1,4 @@
-//! Profiles of exact counts: what `perk report` and `perk convert` make of numbers known by
+//! Profiles of exact counts: the output of `perk report` and `perk convert` for numbers known by
 //! arithmetic.
 
 use perk_hprof::Format;
@@ -18,7 +18,7 @@ fn method(profile: &mut Profile, name: &str) -> MethodId {
     profile.symbols.method(Method { class, name, signature, source })
 }
 
-/// The node of a path, outermost frame first, as `T.main;T.f:12`.
+/// Returns the node of a path, outermost frame first, as `T.main;T.f:12`.
 pub(crate) fn path(profile: &mut Profile, path: &str) -> NodeId {
     let frames: Vec<_> = path
         .split(';')
@@ -34,7 +34,7 @@ pub(crate) fn path(profile: &mut Profile, path: &str) -> NodeId {
     profile.tree.insert(frames).node
 }
 
-/// Adds calls: a path, how often, self time in milliseconds.
+/// Adds calls: a path, the number of calls, self time in milliseconds.
 pub(crate) fn push_times(profile: &mut Profile, rows: &[(&str, u64, u64)]) {
     let row = |&(frames, count, self_ms): &(&str, u64, u64)| {
         let node = path(profile, frames);
@@ -71,8 +71,8 @@ pub(crate) fn write(folder: &Folder, name: &str, profile: &Profile) {
     folder.file(name, bytes);
 }
 
-/// 1,000 ms: 100 in main itself, 860 in fib, 4 calls that are 13 with its own, 40 in 1,000 small
-/// calls.
+/// 1,000 ms: 100 in main itself, 860 in fib (4 calls, 13 with its own recursive ones), 40 in 1,000
+/// small calls.
 const CALLS: [(&str, u64, u64); 6] = [
     ("T.main", 1, 100),
     ("T.main;T.fib", 4, 300),
@@ -132,7 +132,7 @@ fn the_report_shows_calls_and_allocations() {
     );
 }
 
-/// With `cutoff` the file has the paths of callers, and not their numbers.
+/// With `cutoff` the file has the paths of callers, but not their numbers.
 #[test]
 fn numbers_that_were_cut_are_absent() {
     let mut profile = Profile::default();
@@ -299,7 +299,7 @@ fn tables_of_classes_and_of_callers() {
     assert!(stderr(&output).contains("the metrics time, calls, live, live_objects, call paths"));
     let text = report(&folder, &["p.aprof"]);
     assert!(text.starts_with("p.aprof: -Xaprof table, 10 kB allocated in 180 objects"), "{text}");
-    // By class is all that it tells, and nothing of what lives.
+    // The file only has allocations by class, and no live objects.
     assert!(text.contains("Top classes by allocated bytes"), "{text}");
     for absent in ["Top allocation sites", "Top methods", "live"] {
         assert!(!text.contains(absent), "{absent}: {text}");

@@ -1,4 +1,4 @@
-//! `perk report` and `perk convert`: what they show, and what they do with files that are no
+//! `perk report` and `perk convert`: their output, and their handling of files that are not
 //! profiles.
 
 use std::fs;
@@ -16,7 +16,7 @@ Main.main;Main.check;Types.of;Types.of;Types.of 5
 
 const FORMS: [&str; 4] = ["txt", "hprof", "collapsed", "html"];
 
-/// A folder with the same profile in all forms, as `p.<ending>`.
+/// Makes a folder with the same profile in all forms, as `p.<ending>`.
 fn profiles() -> Folder {
     let folder = Folder::new();
     folder.file("in.collapsed", STACKS);
@@ -148,7 +148,7 @@ fn cut_and_damaged_files_are_errors_with_a_place() {
                 let output = folder.run(&["report", "bad"]);
                 let text = stderr(&output);
                 match output.status.code() {
-                    // Some cuts leave a shorter profile, some damage is in a name.
+                    // Some cuts leave a shorter profile; some damage is in a name.
                     Some(0 | 1) => {}
                     Some(2) => {
                         refused += 1;
@@ -304,7 +304,7 @@ fn the_agent_is_unpacked_for_its_user_alone() {
     assert_eq!(fs::read(&library).unwrap(), fs::read(hprof).unwrap());
     assert_eq!(fs::metadata(library.parent().unwrap()).unwrap().mode() & 0o777, 0o700);
 
-    // Where the cache cannot be written, the folder for temporary files serves.
+    // If the cache cannot be written, the folder for temporary files is used.
     let blocked = folder.file("file", "");
     let output = folder
         .perk()

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::util::{Folder, stderr, stdout};
 
-/// A file of testdata.
+/// Returns the path of a file of testdata.
 pub(crate) fn testdata(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name).display().to_string()
 }

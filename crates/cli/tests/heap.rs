@@ -2,7 +2,7 @@
 
 use crate::util::{Folder, assert_refused, stderr, stdout};
 
-/// A record of a file with ids of four bytes.
+/// Makes a record of a file with ids of four bytes.
 fn record(tag: u8, body: &[u8]) -> Vec<u8> {
     let mut record = vec![tag, 0, 0, 0, 0];
     record.extend((body.len() as u32).to_be_bytes());
@@ -14,8 +14,8 @@ fn u4(number: u32) -> [u8; 4] {
     number.to_be_bytes()
 }
 
-/// Two dumps: of three instances of `a.B` and an array of 100 bytes, and of that array alone. Their
-/// ids are no addresses.
+/// Makes two dumps: of three instances of `a.B` and an array of 100 bytes, and of that array alone.
+/// Their ids are not addresses.
 fn dump() -> Vec<u8> {
     let mut file = b"JAVA PROFILE 1.0.2\0\0\0\0\x04\0\0\0\0\0\0\0\0".to_vec();
     file.extend(record(0x01, &[&u4(7)[..], b"a/B"].concat()));
@@ -109,7 +109,7 @@ fn a_dump_of_nothing_that_is_known_is_an_error() {
     assert_refused(&output, &["offset 40: no sub-record of a heap dump has tag 0x66"]);
 }
 
-/// What of a file is there is shown, and on stderr what is not.
+/// The existing part of a file is shown, and stderr reports the missing part.
 #[test]
 fn a_heap_dump_that_is_cut_off_is_shown_as_far_as_it_goes() {
     let folder = Folder::new();

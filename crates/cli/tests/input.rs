@@ -1,4 +1,4 @@
-//! What perk does with inputs that are packed, cut off, endless, or made to do harm.
+//! The results of perk for inputs that are packed, cut off, endless, or made to do harm.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -26,7 +26,7 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     zstd::encode_all(bytes, 0).unwrap()
 }
 
-/// The report on a file without the line that names it.
+/// Returns the report on a file without the line that names it.
 #[track_caller]
 fn report(folder: &Folder, arguments: &[&str]) -> String {
     let arguments: Vec<_> = ["report"].iter().chain(arguments).copied().collect();
@@ -119,7 +119,7 @@ fn faults_of_packed_files_are_named() {
     }
 }
 
-/// The stacks of a file, and what is said of it.
+/// Returns the stacks of a file, and the messages about it.
 #[track_caller]
 fn as_stacks(folder: &Folder, file: &str) -> (Vec<String>, String) {
     let output = folder.run(&["convert", file, "--to", "collapsed", "-o", "-"]);
@@ -129,11 +129,11 @@ fn as_stacks(folder: &Folder, file: &str) -> (Vec<String>, String) {
     (lines, stderr(&output))
 }
 
-/// As far as it is whole: of a line that is cut off nothing is taken.
+/// The whole part is read: a line that is cut off is ignored.
 #[test]
 fn packed_files_that_are_cut_off_are_read_as_far_as_they_go() {
     let folder = Folder::new();
-    // Each count is that of no other line, nor the beginning of one.
+    // Each count differs from those of all other lines, and from their beginnings.
     let line = |i: usize| format!("Main.main;C{i}.m{i} {}", 1_000_000 + i);
     let lines: Vec<_> = (0..8_000).map(line).collect();
     folder.file("whole.collapsed", lines.join("\n") + "\n");
@@ -151,7 +151,7 @@ fn packed_files_that_are_cut_off_are_read_as_far_as_they_go() {
             for part in [packed.len() * 2 / 3, packed.len() - 5] {
                 let file = format!("{name}.{ending}");
                 folder.file(&file, &packed[..part]);
-                // HPROF's rows stand behind all stacks.
+                // HPROF's rows come after all stacks.
                 if name.ends_with("xt") || name.ends_with("hprof") {
                     let output = folder.run(&["report", &file]);
                     assert!(stderr(&output).contains("cut off"), "{file}: {}", stderr(&output));
@@ -169,7 +169,7 @@ fn packed_files_that_are_cut_off_are_read_as_far_as_they_go() {
     }
 }
 
-/// Runs perk with so little memory that what a bomb holds has no room in it.
+/// Runs perk with so little memory that the contents of a bomb do not fit.
 fn run_bounded(folder: &Folder, arguments: &[&str]) -> Output {
     let script = r#"ulimit -v 400000; exec "$0" "$@""#;
     let mut command = Command::new("sh");
@@ -185,7 +185,7 @@ fn a_bomb_stops_at_max_bytes() {
     let zeros = gzip(&vec![0; MEMBER_BYTES]);
     let line = b"Main.main;Lexer.next 1\n";
     let lines = gzip(&line.repeat(MEMBER_BYTES / line.len()));
-    // 1 GB each; and 1 GB of packed data that holds nothing.
+    // 1 GB each; and 1 GB of packed data that unpacks to nothing.
     folder.file("zeros.gz", zeros.repeat(MEMBERS));
     folder.file("lines.gz", lines.repeat(MEMBERS));
     folder.file("lines.gz.gz", gzip(&lines.repeat(MEMBERS)));
@@ -225,7 +225,7 @@ fn an_endless_pipe_stops_at_max_bytes() {
             .stdin(yes.stdout.take().unwrap())
             .output()
             .unwrap();
-        // It ends by itself: nobody reads what it writes.
+        // It ends by itself: nobody reads its output.
         yes.wait().unwrap();
         assert_refused(&output, parts);
     }
@@ -239,7 +239,7 @@ fn a_file_that_just_fits_is_read() {
     report(&folder, &["a", "--max-bytes", &length.to_string()]);
     let less = (length - 1).to_string();
     assert_refused(&folder.run(&["report", "a", "--max-bytes", &less]), &["more than"]);
-    // Packed data of little content is longer than that, and no harm.
+    // Packed data with little content is longer than that, and does no harm.
     folder.file("b", gzip(b"a 1\n"));
     report(&folder, &["b", "--max-bytes", "4"]);
 }
@@ -323,7 +323,7 @@ fn windows_line_ends_change_nothing() {
     }
 }
 
-/// A terminal, and what was written on it.
+/// A terminal, and the text that was written on it.
 struct Terminal {
     file: File,
     shown: Arc<Mutex<Vec<u8>>>,
@@ -352,7 +352,7 @@ impl Terminal {
     }
 }
 
-/// `perk report -`, with its messages on `stderr`.
+/// Starts `perk report -`, with its messages on `stderr`.
 fn start_report(stderr: impl Into<Stdio>) -> Child {
     Command::new(PERK)
         .args(["report", "-"])

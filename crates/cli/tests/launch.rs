@@ -1,5 +1,5 @@
-//! `perk run` around programs that are no JVM: what is refused before the start, exit codes,
-//! streams, signals.
+//! `perk run` with programs that are not JVMs: refusals before the start, exit codes, streams,
+//! signals.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -145,8 +145,8 @@ fn stdin_is_passed_through() {
     assert_eq!(stdout(&output), "one\ntwo\n");
 }
 
-/// A shell under `perk run` that writes `<signal>` to `got` for each signal, and ends with 7 after
-/// the first. It is ready when `ready` is there.
+/// Starts a shell under `perk run` that writes `<signal>` to `got` for each signal, and ends with 7
+/// after the first. It is ready when `ready` exists.
 fn start_trapping(folder: &Folder, command: &mut Command) -> Child {
     let script = "for s in INT QUIT TERM HUP USR1 USR2; do \
                       trap \"echo $s >> got; stop=1\" $s; done; \

@@ -1,4 +1,4 @@
-//! `perk listen`: with real agents, and with peers that are none.
+//! `perk listen`: with real agents, and with other peers.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -17,7 +17,7 @@ struct Listening {
     folder: Folder,
     child: Child,
     address: SocketAddr,
-    /// Reads what it says to the end.
+    /// Reads its messages to the end.
     said: thread::JoinHandle<String>,
 }
 
@@ -54,7 +54,7 @@ impl Listening {
         self.child.stdin.as_mut().unwrap().write_all(line.as_bytes()).unwrap();
     }
 
-    /// Waits for the end; answers exit code, stdout and stderr.
+    /// Waits for the end. Returns exit code, stdout and stderr.
     fn end(self) -> (Folder, Option<i32>, String, String) {
         let output = self.child.wait_with_output().unwrap();
         (self.folder, output.status.code(), stdout(&output), self.said.join().unwrap())
@@ -97,7 +97,7 @@ fn a_profile_is_received_and_commands_go_back() {
     let report = stdout(&folder.run(&["report", "--json", "a.hprof"]));
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     assert!(report["heap_summaries"][1]["live_count"].as_u64() > Some(1000), "{report}");
-    // The samples asked for in between are counted once.
+    // The samples requested in between count once.
     let profile = perk_hprof::read(&fs::read(folder.join("a.hprof")).unwrap()[..]).unwrap();
     let last = profile.cpu_samples().last().unwrap();
     assert_eq!(profile.total_cpu_samples().total, last.total);
@@ -198,7 +198,7 @@ fn a_silent_peer_is_given_up() {
     }
 }
 
-/// A program that has nothing to send until its end.
+/// A program that sends no data until its end.
 #[test]
 fn a_program_may_be_silent() {
     let listening = Listening::start(&["-o", "a.hprof", "--idle-timeout", "0s"]);
@@ -215,7 +215,7 @@ fn no_more_is_received_than_allowed() {
     for (most, kept) in [(HEADER.len() + 3 * record.len() + 5, 3), (HEADER.len() - 1, 0)] {
         let listening = Listening::start(&["-o", "a.hprof", "--max-bytes", &most.to_string()]);
         let mut peer = TcpStream::connect(listening.address).unwrap();
-        // The connection may go while it is still sent.
+        // The connection may end while this is being sent.
         let _ = peer.write_all(&sent);
         let (folder, code, _, said) = listening.end();
         assert_eq!(code, Some(2), "{said}");

@@ -1,4 +1,4 @@
-//! Waiting for locks: what `perk report` says of it, and `perk run --monitor` of a real program.
+//! Waits for locks: the results of `perk report`, and `perk run --monitor` of a real program.
 
 use perk_profile::{
     Event, LockKind, Monitor, MonitorDump, MonitorRow, MonitorTimes, Profile, Status, Thread,
@@ -19,7 +19,8 @@ fn report(folder: &Folder, arguments: &[&str]) -> String {
     stdout(&output)
 }
 
-/// Two threads that wait for each other, one more that waits for one of them, and 400 ms of waiting.
+/// Makes a profile of two threads that wait for each other, another one that waits for one of them,
+/// and 400 ms of waits.
 fn deadlock() -> Folder {
     let mut profile = Profile::default();
     for (serial, name) in [(200_001, "left"), (200_002, "right"), (200_003, "guest")] {
@@ -176,8 +177,8 @@ fn a_program_s_locks_are_measured() {
     });
 }
 
-/// The tree of a program's lock times is in every form that has metrics by call path, and reads back
-/// from those that hold all of them.
+/// The tree of a program's lock times is in every form that has metrics by call path. It is the
+/// same when it is read back from the forms that hold all of them.
 #[test]
 fn lock_times_are_in_every_view_and_form() {
     jdk::each(|jdk| {
@@ -224,7 +225,7 @@ fn lock_times_are_in_every_view_and_form() {
     });
 }
 
-/// The collapsed stacks of a metric; nothing where the file does not have it.
+/// Returns the collapsed stacks of a metric; empty if the file does not have it.
 fn stacks_or_none(folder: &Folder, file: &str, metric: &str) -> String {
     let output = folder.run(&["convert", file, "--metric", metric, "--to", "collapsed", "-o", "-"]);
     stdout(&output)

@@ -1,4 +1,4 @@
-//! `perk report`: where to begin, what is inferred, filters, views of any value, CSV, the first
+//! `perk report`: where to begin, inferred callers, filters, views of any value, CSV, the first
 //! screen.
 
 use std::fs;
@@ -10,8 +10,8 @@ use perk_profile::{Event, Profile};
 use crate::exact::{push_sites, push_times, write};
 use crate::util::{Folder, PERK, assert_refused, stderr, stdout};
 
-/// The example of Shirazi's book: a short program that puts doubles into a hash table. Traces 214, 215
-/// and 151 have lost their callers. What the book leaves out is one row.
+/// The example of Shirazi's book: a short program that puts doubles into a hash table. Traces 214,
+/// 215 and 151 have lost their callers. The rows that the book leaves out are one row.
 const BOOK: &str = "\
 java.lang.String.valueOf;java.lang.Double.toString;java.lang.FloatingDecimal.<init>;\
 java.lang.FloatingDecimal.dtoa 8664
@@ -270,7 +270,7 @@ fn csv_is_one_view_that_any_reader_takes() {
     assert_eq!(output.status.code(), Some(1));
 }
 
-/// What stands on a terminal of 80 columns, and its lines without escape sequences.
+/// Returns the output on a terminal of 80 columns, and its lines without escape sequences.
 fn on_a_terminal(folder: &Folder, arguments: &str) -> (String, Vec<String>) {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
@@ -292,7 +292,7 @@ fn on_a_terminal(folder: &Folder, arguments: &str) -> (String, Vec<String>) {
     let mut master = fs::File::from(master);
     let reader = std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        // The master fails when the last of the other side is closed.
+        // Reading the master fails when the last descriptor of the other side is closed.
         let _ = master.read_to_end(&mut bytes);
         String::from_utf8(bytes).unwrap()
     });
@@ -347,7 +347,7 @@ fn patterns_mean_classes_and_methods_alike() {
     }
     let text = report(&folder, &["p.collapsed", "--method", "HashMap"]);
     assert!(text.contains("java.util.HashMap.put: ") && text.contains("HashMap.hash: "), "{text}");
-    // One that means nothing is reported beside one that does.
+    // A pattern without a match is reported beside one that matches.
     let output = folder.run(&["report", "p.collapsed", "--focus", "T", "--hide", "HashMapp"]);
     assert_eq!(output.status.code(), Some(0));
     let line = "perk: --hide HashMapp: no class or method of p.collapsed has that name\n";

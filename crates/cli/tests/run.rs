@@ -13,7 +13,8 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::util::{Folder, PERK, stderr, stdout, wait_for};
 
-/// Is busy in `hot` for so many milliseconds, then does what it is told.
+/// A program that is busy in `hot` for a number of milliseconds, and then does what its argument
+/// says.
 const WORK: &str = r#"
 public class Work {
     static volatile long sink;
@@ -48,7 +49,7 @@ fn classes() -> PathBuf {
     fixture::compile_text("Work", WORK)
 }
 
-/// The command line of `Work` with `arguments`.
+/// Returns the command line of `Work` with `arguments`.
 fn work(jdk: &Jdk, arguments: &[&str]) -> Vec<String> {
     let [java, classes] = [jdk.java(), classes()].map(|path| path.to_str().unwrap().to_owned());
     let mut line = vec![java, "-cp".to_owned(), classes, "Work".to_owned()];
@@ -60,7 +61,8 @@ fn perk_run(folder: &Folder, options: &[&str], command: &[String]) -> Output {
     folder.perk().arg("run").args(options).arg("--").args(command).output().unwrap()
 }
 
-/// `Work` under perk that burns CPU time until it is ended. It is past its start.
+/// Starts `Work` under perk, which burns CPU time until it is ended. Returns when the start is
+/// over.
 fn start_waiting(folder: &Folder, jdk: &Jdk, options: &[&str]) -> (Child, u32) {
     let mut command = Command::new(PERK);
     command.arg("run").args(options).arg("--").args(work(jdk, &["300", "wait", "ready"]));
@@ -77,7 +79,7 @@ fn pid_in(text: &str) -> u32 {
     pid.parse().unwrap()
 }
 
-/// What `perk report` says of a file.
+/// Returns the output of `perk report` for a file.
 #[track_caller]
 fn report(folder: &Folder, file: &str, options: &[&str]) -> String {
     let output = folder.perk().args(["report", file]).args(options).output().unwrap();

@@ -1,10 +1,10 @@
-//! What `perk report` says of the texts of old JVMs, and how it shows names that would harm.
+//! The results of `perk report` for the texts of old JVMs, and its output of harmful names.
 
 use std::path::Path;
 
 use crate::util::{Folder, stderr, stdout};
 
-/// What a report says of a file of testdata.
+/// Returns the report on a file of testdata.
 fn report(folder: &Folder, arguments: &[&str], name: &str) -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name);
     let output = folder.run(&[&["report", file.to_str().unwrap()], arguments].concat());
@@ -16,7 +16,7 @@ fn json(folder: &Folder, name: &str) -> serde_json::Value {
     serde_json::from_str(&report(folder, &["--json"], name)).unwrap()
 }
 
-/// Of an excerpt the shares are those it has itself, and no more lives than was allocated.
+/// The shares of an excerpt are its own, and the live bytes are at most the allocated bytes.
 #[test]
 fn sites_have_the_shares_of_their_file() {
     let folder = Folder::new();
@@ -40,7 +40,7 @@ fn sites_have_the_shares_of_their_file() {
     assert!(objects["all_live_bytes"].as_u64().unwrap() > 2_500_000);
 }
 
-/// Where all sites are below the cutoff nothing is known of what was allocated.
+/// If all sites are below the cutoff, the allocations are not known.
 #[test]
 fn sites_without_rows_are_no_zero() {
     let folder = Folder::new();
@@ -49,7 +49,7 @@ fn sites_without_rows_are_no_zero() {
     assert_eq!(text, "a.txt: HPROF text, no allocation sites listed\n");
 }
 
-/// The numbers that nothing tells are not there, in any output.
+/// The numbers that a file does not give are missing in every output.
 #[test]
 fn what_is_not_known_is_no_zero() {
     let folder = Folder::new();
@@ -64,7 +64,7 @@ fn what_is_not_known_is_no_zero() {
     assert!(json["heap_summaries"][0]["allocated_bytes"].is_null(), "{json}");
     let csv = report(&folder, &["--classes", "--csv"], left);
     assert!(csv.contains("\nbyte[],,,19200,5\n"), "{csv}");
-    // A JFR recording tells what was allocated, and where, and not what lives.
+    // A JFR recording has allocations and their sites, but not the live objects.
     let recording = "jfr/jdk17.jfr.gz";
     let text = report(&folder, &["--top", "1"], recording);
     assert!(text.contains(" MB allocated") && !text.contains(" live in "), "{text}");
@@ -74,7 +74,7 @@ fn what_is_not_known_is_no_zero() {
     assert!(again.contains(" MB allocated") && !again.contains(" live in "), "{again}");
 }
 
-/// Times of threads and of the program are no sum, ticks of the JVM are below no cutoff, and a
+/// Times of threads and of the program are not added up. Ticks of the JVM are below no cutoff. A
 /// method with ticks in native code does not call itself.
 #[test]
 fn the_tables_of_xprof_are_reported() {
@@ -102,7 +102,8 @@ Metrics without call paths
     assert!(!tree.contains("recursive"), "{tree}");
 }
 
-/// A name may hold anything: nothing of it reaches a terminal, a spreadsheet or a page as it is.
+/// A name may contain any characters: dangerous ones never reach a terminal, a spreadsheet or a
+/// page unchanged.
 #[test]
 fn names_do_no_harm() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! What the integration tests share.
+//! The common parts of the integration tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 /// The tool under test.
 pub(crate) const PERK: &str = env!("CARGO_BIN_EXE_perk");
 
-/// A folder of a test's own, in which it runs perk.
+/// A separate folder for each test, in which it runs perk.
 pub(crate) struct Folder {
     folder: TempDir,
 }
@@ -45,7 +45,7 @@ impl Folder {
         path
     }
 
-    /// perk, in this folder.
+    /// Returns a command of perk in this folder.
     pub(crate) fn perk(&self) -> Command {
         let mut command = Command::new(PERK);
         command.current_dir(self.path()).timeout(Duration::from_secs(120));
@@ -60,7 +60,7 @@ impl Folder {
         self.perk().args(arguments).output().unwrap()
     }
 
-    /// The names of its files.
+    /// Returns the names of its files.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.path()).unwrap();
         let mut names: Vec<_> =
@@ -78,7 +78,7 @@ pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// Fails unless perk refused, with one line that holds each of `parts`.
+/// Fails unless perk refused with one line that contains each of `parts`.
 #[track_caller]
 pub(crate) fn assert_refused(output: &Output, parts: &[&str]) {
     let text = stderr(output);
@@ -90,7 +90,7 @@ pub(crate) fn assert_refused(output: &Output, parts: &[&str]) {
     }
 }
 
-/// Waits until `condition` gives something.
+/// Waits until `condition` returns a value.
 #[track_caller]
 pub(crate) fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + Duration::from_secs(60);

@@ -85,7 +85,7 @@ fn a_profile_is_browsed() {
     let first = session.await_text("Lexer.next");
     assert!(first.lines().next().unwrap().ends_with("samples: 100"), "{first}");
     assert!(first.lines().nth(3).unwrap().starts_with("   90.00        90"), "{first}");
-    // The tree, opened with the arrow.
+    // Opens the tree with the arrow key.
     session.press("2");
     session.await_text("▸ T.main");
     session.press("\x1b[C");
@@ -97,7 +97,7 @@ fn a_profile_is_browsed() {
     session.await_text("Callers of T.parse");
     session.press("q");
     assert_eq!(session.child.wait().unwrap().code(), Some(0));
-    // The terminal is as it was: the normal screen, with echo and lines.
+    // The terminal is restored: the normal screen, with echo and lines.
     let end = Instant::now() + Duration::from_secs(10);
     while session.screen.lock().unwrap().screen().alternate_screen() {
         assert!(Instant::now() < end, "the browser's screen stays");

@@ -13,7 +13,7 @@ use crate::util::{Folder, PERK, stderr, stdout, wait_for};
 
 const N: u64 = 1000;
 
-/// Calls that `CallCounts` makes where its argument is `n`, and nobody else.
+/// Returns the calls that only `CallCounts` makes if its argument is `n`.
 fn calls_of_call_counts(n: u64) -> [(&'static str, u64); 17] {
     [
         ("CallCounts.main", 1),
@@ -36,8 +36,8 @@ fn calls_of_call_counts(n: u64) -> [(&'static str, u64); 17] {
     ]
 }
 
-/// What each method of `AllocationCounts` allocates: the class, objects, bytes of each with headers
-/// of 12 bytes, and whether they live to the end.
+/// The allocations of each method of `AllocationCounts`: the class, objects, bytes of each with
+/// headers of 12 bytes, and whether they live to the end.
 const ALLOCATIONS: [(&str, &str, u64, u64, bool); 11] = [
     ("keep", "AllocationCounts$Kept[]", 1, 16 + 4 * N, true),
     ("keep", "AllocationCounts$Kept", N, 24, true),
@@ -52,7 +52,7 @@ const ALLOCATIONS: [(&str, &str, u64, u64, bool); 11] = [
     ("throwing", "java.lang.IllegalStateException", N, 40, false),
 ];
 
-/// Runs a fixture under perk, which is to succeed; what perk says.
+/// Runs a fixture under perk, which must succeed. Returns perk's messages.
 #[track_caller]
 fn run(folder: &Folder, jdk: &Jdk, options: &[&str], program: &[&str]) -> String {
     let java = jdk.java().to_str().unwrap().to_owned();
@@ -69,7 +69,7 @@ fn read(folder: &Folder, file: &str) -> Profile {
     perk_hprof::read(&std::fs::read(folder.join(file)).unwrap()[..]).unwrap()
 }
 
-/// The profile of a run with a quiet report.
+/// Returns the profile of a run with a quiet report.
 #[track_caller]
 fn profile(jdk: &Jdk, options: &[&str], program: &[&str]) -> Profile {
     let folder = Folder::new();
@@ -81,7 +81,7 @@ fn accounting(profile: &Profile) -> &Accounting {
     profile.accounting.as_ref().expect("an account")
 }
 
-/// The methods on a trace, from the innermost outward.
+/// Returns the methods on a trace, from the innermost outward.
 fn methods(profile: &Profile, trace: TraceId) -> impl Iterator<Item = MethodId> {
     profile.frames(trace).map(|frame| profile.symbols.get_frame(frame).method)
 }
@@ -90,7 +90,7 @@ fn names(profile: &Profile, trace: TraceId) -> impl Iterator<Item = String> {
     methods(profile, trace).map(|method| profile.symbols.method_name(method))
 }
 
-/// Calls by the name of the method.
+/// Returns the calls by the name of the method.
 fn calls(profile: &Profile) -> BTreeMap<String, u64> {
     let mut calls = BTreeMap::new();
     for row in profile.call_times().flat_map(|times| times.rows) {
@@ -101,13 +101,13 @@ fn calls(profile: &Profile) -> BTreeMap<String, u64> {
     calls
 }
 
-/// The methods of that name; a program has few, and traces by the thousand.
+/// Returns the methods of that name; a program has few of them, but thousands of traces.
 fn of_name(profile: &Profile, name: &str) -> Vec<MethodId> {
     let all = (0..profile.symbols.method_count()).map(MethodId::new);
     all.filter(|&method| profile.symbols.method_name(method) == name).collect()
 }
 
-/// The time on all paths through a method, in nanoseconds.
+/// Returns the time on all paths through a method, in nanoseconds.
 fn time_below(profile: &Profile, method: &str) -> u64 {
     let wanted = of_name(profile, method);
     let rows = profile.call_times().flat_map(|times| times.rows);
@@ -260,7 +260,7 @@ fn only_the_classes_asked_for_are_counted() {
         let included = profile(jdk, &["--cpu", "times", "--include", "CallCounts"], &program);
         assert_calls(&included, N);
         assert!(accounting(&included).excluded_class_count > 0);
-        // What they call themselves may be told, but not what goes on below.
+        // The direct callees of these methods may be listed, but not the calls below.
         for row in included.call_times().flat_map(|times| times.rows) {
             let path: Vec<_> = names(&included, row.trace).collect();
             let is_included = |name: &String| name.starts_with("CallCounts");
@@ -284,13 +284,13 @@ fn a_full_call_tree_loses_paths_and_no_calls() {
         assert_calls(&profile, 2 * N);
         // Roots and methods without a path have nodes beyond the limit.
         assert!(accounting(&profile).call_node_count <= 110);
-        // The recursion's 2000 levels among them.
+        // The recursion's 2000 levels are among them.
         assert!(accounting(&profile).folded_call_count >= 2 * N);
         assert!(text.contains(" of them without their path: the trees were full"), "{text}");
     });
 }
 
-/// The objects of a class allocated below a method of `AllocationCounts`.
+/// Returns the objects of a class allocated below a method of `AllocationCounts`.
 fn allocated(profile: &Profile, method: &str, class: &str) -> Allocations {
     let wanted = of_name(profile, &format!("AllocationCounts.{method}"));
     let mut sum = Allocations::default();
@@ -348,7 +348,7 @@ fn allocations_by_class() {
     });
 }
 
-/// SIGQUIT goes to perk, which passes it on; the program's folder is perk's.
+/// perk receives SIGQUIT and passes it on; the program's folder is perk's.
 #[test]
 fn allocations_between_signals() {
     // Marked of each step of `AllocationsInSteps`.
@@ -396,7 +396,7 @@ fn sampled_allocations_are_estimates() {
         let options = ["--heap", "sites", "--sample", "32k"];
         let profile = profile(jdk, &options, &["AllocationCounts", &MANY.to_string()]);
         assert_eq!(profile.sites().unwrap().sample_interval_bytes, Some(32 << 10));
-        // 32 MB in samples of 32 kB: 1000 of them, with a deviation of 3 %.
+        // 32 MB in samples of 32 kB: 1000 samples, with a deviation of 3 %.
         let dropped = allocated(&profile, "drop", "AllocationCounts$Dropped").allocated_bytes;
         assert!(dropped.abs_diff(2 * MANY * 16) <= 2 * MANY * 16 / 5, "{dropped}");
     });
@@ -438,7 +438,7 @@ fn calls_by_callee_and_caller_go_with_all_others() {
             assert!(profile.sites().unwrap().rows.len() > 10, "{file}");
             assert_eq!(profile.monitor_dumps().count(), 1, "{file}");
         }
-        // What is nothing else than the table has no header.
+        // The table alone does not have a header.
         run(&folder, jdk, &["--cpu", "old", "-o", "z.txt"], &["CallCounts", "10"]);
         let text = std::fs::read_to_string(folder.join("z.txt")).unwrap();
         assert!(text.starts_with("count callee caller time\n"), "{text:.100}");

@@ -11,7 +11,7 @@ use crate::util::{Folder, PERK, stderr, stdout};
 
 const N: usize = 3000;
 
-/// What a file has: dumps, `HeapObjects.Node`s, and how many of these have a trace.
+/// The contents of a file: the number of dumps, of `HeapObjects.Node`s, and of those with a trace.
 #[derive(Debug, PartialEq, Eq)]
 struct Dumped {
     dumps: usize,
@@ -35,7 +35,7 @@ fn dumped(folder: &Folder, file: &str) -> Dumped {
                 dumped.traced += usize::from(trace > 300_000);
             }
             Record::DumpEnd => dumped.dumps += 1,
-            // No record of perk's own is in it.
+            // It does not contain a record of perk's own.
             Record::Other { tag, .. } => assert!(tag < 0x80, "tag {tag:#04x}"),
             _ => {}
         }
@@ -43,7 +43,7 @@ fn dumped(folder: &Folder, file: &str) -> Dumped {
     dumped
 }
 
-/// What perk says of a run with the options.
+/// Returns perk's messages about a run with the options.
 #[track_caller]
 fn run(folder: &Folder, jdk: &Jdk, options: &[&str]) -> String {
     folder.file("go", "");
@@ -56,7 +56,7 @@ fn run(folder: &Folder, jdk: &Jdk, options: &[&str]) -> String {
     stderr(&output)
 }
 
-/// Whatever the umask: while the program runs, and when it has ended.
+/// The access is the same for any umask, while the program runs and after it has ended.
 #[test]
 fn nobody_else_can_read_the_heap() {
     let jdk = jdk::compiler();
