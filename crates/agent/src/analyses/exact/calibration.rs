@@ -7,8 +7,8 @@ use super::{ExactEngine, Timing};
 use crate::jvm::Jni;
 use crate::recorder::ProbeCost;
 
-/// The number of calls in one measurement of the cost of a call's probes, and the limit of its
-/// time.
+/// The number of calls made at once to measure the cost of a call's probes, and the time for which
+/// they are repeated.
 const CALIBRATION_CALLS: i32 = 100_000;
 const FEW_CALIBRATION_CALLS: i32 = 2_000;
 const CALIBRATION_NS: i64 = 8_000_000;

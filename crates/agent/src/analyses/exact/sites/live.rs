@@ -34,7 +34,7 @@ pub(in crate::analyses::exact) struct Kept {
     size: u32,
 }
 
-/// The unit of sizes on every JVM, in bytes.
+/// A divisor of all sizes of objects on every JVM, in bytes.
 const LEAST_ALIGNMENT: u64 = 8;
 
 impl Kept {

@@ -91,8 +91,8 @@ impl Records {
         (self.len() * size_of::<Record>()) as u64
     }
 
-    /// Adds a record and returns its index; `None` if there is no room. The last records are
-    /// `spare`.
+    /// Adds a record and returns its index; `None` if there is no room. Only a `spare`
+    /// record can be one of the last.
     pub(in crate::analyses::exact) fn add(&self, key: Key, spare: bool) -> Option<u32> {
         let room = if spare { self.all.len() } else { self.all.len() - RESERVE };
         let one_more = |used| (used < room as u32).then_some(used + 1);
