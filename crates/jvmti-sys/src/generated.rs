@@ -1189,7 +1189,7 @@ pub struct jvmtiAddrLocationMap {
     pub location: jlocation,
 }
 
-/// What an agent can ask a JVM to make possible; the value is the number of its bit.
+/// A capability that an agent can ask a JVM for; the value is the number of its bit.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Capability {

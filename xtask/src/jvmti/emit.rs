@@ -101,7 +101,7 @@ impl Emitter<'_> {
         let all = &self.header.capabilities;
         writeln!(
             out,
-            "\n/// What an agent can ask a JVM to make possible; the value is the number of its bit."
+            "\n/// A capability that an agent can ask a JVM for; the value is the number of its bit."
         )?;
         writeln!(
             out,

@@ -22,6 +22,9 @@ pub(super) fn write(
             format!("{} and {} have no common metric by call path", names[0], names[1])
         })?,
     };
+    if !are_alike(profiles, &metrics) {
+        bail!("{} and {}: only one has {} by call path", names[0], names[1], metrics[0].name());
+    }
     if args.by == Side::Before {
         profiles.reverse();
         names.reverse();
@@ -52,6 +55,12 @@ pub(super) fn write(
 /// The first metric that both have.
 fn common(profiles: [&Profile; 2]) -> Option<[Metric; 2]> {
     let other = |metric: &Metric| Metric::find(profiles[1], metric.name());
-    let mut all = Metric::all_of(profiles[0]).into_iter();
-    all.find_map(|metric| other(&metric).map(|other| [metric, other]))
+    let all = Metric::all_of(profiles[0]).into_iter();
+    let mut pairs = all.filter_map(|metric| other(&metric).map(|other| [metric, other]));
+    pairs.find(|metrics| are_alike(profiles, metrics))
+}
+
+/// Whether both profiles have the metric by call path, or both by callee and caller.
+fn are_alike(profiles: [&Profile; 2], metrics: &[Metric; 2]) -> bool {
+    metrics[0].is_by_pair(profiles[0]) == metrics[1].is_by_pair(profiles[1])
 }
