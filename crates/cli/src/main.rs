@@ -103,12 +103,6 @@ fn one_line(text: &str) -> String {
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let kind_of = |cause: &(dyn std::error::Error + 'static)| {
-        if let Some(error) = cause.downcast_ref::<csv::Error>() {
-            return match error.kind() {
-                csv::ErrorKind::Io(error) => Some(error.kind()),
-                _ => None,
-            };
-        }
         let of_json = || cause.downcast_ref::<serde_json::Error>()?.io_error_kind();
         cause.downcast_ref::<io::Error>().map(io::Error::kind).or_else(of_json)
     };

@@ -44,10 +44,11 @@ fn field_accesses_are_a_metric_by_allocation_site() {
     assert!(text.contains("java.nio.ByteBuffer.wrap;java.nio.HeapByteBuffer;hb 7\n"), "{text}");
     let count = |line: &str| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
     assert_eq!(text.lines().map(count).sum::<u64>(), 146);
-    for file in ["a.hprof", "a.html"] {
-        assert_eq!(folder.run(&["convert", &seed, "-o", file]).status.code(), Some(0));
-        assert_eq!(collapsed(&["convert", file, "--metric", "accesses"]), text, "{file}");
-    }
+    assert_eq!(folder.run(&["convert", &seed, "-o", "a.hprof"]).status.code(), Some(0));
+    assert_eq!(collapsed(&["convert", "a.hprof", "--metric", "accesses"]), text);
+    assert_eq!(folder.run(&["convert", &seed, "-o", "a.html"]).status.code(), Some(0));
+    let page = std::fs::read_to_string(folder.join("a.html")).unwrap();
+    assert!(page.contains("\"accesses\"") && page.contains("HeapByteBuffer"), "{page:.200}");
     // All accesses of the file are of the threads that allocated the objects.
     let output = folder.run(&["convert", &seed, "--metric", "shared_accesses", "-o", "b.html"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));

@@ -8,6 +8,14 @@ use perk_profile::{MethodId, Unit};
 use crate::table::Kind;
 use crate::{Cell, Column, Table};
 
+/// Returns the error of the output, of its kind: whoever writes distinguishes a closed pipe.
+fn of_writer(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        kind => io::Error::other(format!("{kind:?}")),
+    }
+}
+
 impl Table<'_> {
     /// Writes the first `top` rows as CSV. Names of methods are told apart from those of all rows.
     ///
@@ -15,7 +23,7 @@ impl Table<'_> {
     /// `out` does not take it.
     pub fn csv(self, top: usize, out: &mut dyn Write) -> io::Result<()> {
         let mut writer = csv::Writer::from_writer(out);
-        writer.write_record(self.columns.iter().flat_map(titles))?;
+        writer.write_record(self.columns.iter().flat_map(titles)).map_err(of_writer)?;
         let labels = self.labels();
         let mut cells = Vec::new();
         for row in self.rows().take(top) {
@@ -39,7 +47,7 @@ impl Table<'_> {
                     (_, value) => cells.push(self.plain(value)),
                 }
             }
-            writer.write_record(cells.drain(..).map(|it| cell(&it)))?;
+            writer.write_record(cells.drain(..).map(|it| cell(&it))).map_err(of_writer)?;
         }
         writer.flush()
     }
