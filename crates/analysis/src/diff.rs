@@ -131,7 +131,7 @@ impl Diff {
             diff.methods = Some(join(methods));
             diff.edges = Some(join(edges));
         }
-        if both(|profile| profile.sites().is_some()) {
+        if both(|profile| profile.has(&Metric::OF_OBJECTS)) {
             let mut classes = Vec::new();
             let mut sites = Vec::new();
             for (side, profile) in profiles.into_iter().enumerate() {
@@ -152,7 +152,7 @@ impl Diff {
         }
         let common = common_metrics(profiles).into_iter();
         diff.metrics = common.map(|metric| by_method(metric, profiles, &sides)).collect();
-        if both(|profile| profile.monitor_times().next().is_some()) {
+        if both(|profile| profile.has(&Metric::OF_LOCKS)) {
             let mut rows = Vec::new();
             for (side, profile) in profiles.into_iter().enumerate() {
                 for (class, _, waits) in locks::lock_classes(profile) {
@@ -248,7 +248,7 @@ impl Diff {
 /// The metrics that are compared by method: samples if both profiles have a section of them, and
 /// the other metrics that both have.
 fn common_metrics([before, after]: [&Profile; 2]) -> Vec<Metric> {
-    let has_samples = |profile: &Profile| profile.cpu_samples().next().is_some();
+    let has_samples = |profile: &Profile| profile.has(&[Metric::Samples]);
     let samples = (has_samples(before) && has_samples(after)).then_some(Metric::Samples);
     let is_apart = |metric: &Metric| {
         matches!(metric, Metric::Samples | Metric::SelfTime | Metric::Calls)
@@ -289,12 +289,12 @@ fn method_key(symbols: &Symbols, id: MethodId) -> (String, Option<String>) {
 
 /// Whether a profile has counted calls.
 fn has_calls(profile: &Profile) -> bool {
-    profile.call_times().next().is_some() || profile.call_edges().next().is_some()
+    profile.has(&Metric::OF_CALLS) || profile.has_pairs()
 }
 
 /// The calls of a profile, from its call times or else its pairs of methods.
 fn calls(profile: &Profile) -> CallTable {
-    if profile.call_times().next().is_none() {
+    if !profile.has(&Metric::OF_CALLS) {
         return CallTable::of_edges(profile);
     }
     let tree = MethodTree::new(profile);

@@ -217,7 +217,7 @@ pub(crate) struct ListenArgs {
     /// The address to listen at; with one that others can reach, anybody can connect
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = address)]
     pub(crate) bind: IpAddr,
-    /// Write the profile here [default: perk-<port>.hprof, or .txt if it is text]
+    /// Write the profile here [default: perk-PORT.hprof, or .txt if it is text]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Send these commands when the program has connected (repeatable, or with commas)

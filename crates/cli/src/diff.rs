@@ -71,7 +71,7 @@ fn contents(profile: &Profile) -> String {
     let metrics = Metric::leading_of(profile);
     let metrics = metrics.map(|metric| metric.name().to_owned());
     let others = [
-        (profile.call_edges().next().is_some(), "callers and callees"),
+        (profile.has_pairs(), "callers and callees"),
         (profile.heaps().next().is_some(), "a heap dump"),
         (profile.field_accesses().is_some(), "field accesses"),
     ];

@@ -46,7 +46,7 @@ impl FileFormat for Text {
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let profile = view.profile;
         // The output of `cpu=old` alone has no header.
-        let is_old = profile.call_edges().next().is_some() && Format::Old.holds(profile).is_ok();
+        let is_old = profile.has_pairs() && Format::Old.holds(profile).is_ok();
         perk_hprof::write(profile, if is_old { Format::Old } else { Format::Ascii }, out)
     }
 

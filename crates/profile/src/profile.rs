@@ -261,6 +261,22 @@ impl Profile {
         })
     }
 
+    /// Whether a section has one of these metrics by call path.
+    pub fn has(&self, metrics: &[Metric]) -> bool {
+        self.sections().any(|section| !section.head.is_by_pair && section.head.has(metrics))
+    }
+
+    /// Whether a section has calls by callee and caller.
+    pub fn has_pairs(&self) -> bool {
+        self.sections().any(|section| section.head.is_by_pair)
+    }
+
+    /// The columns of a metric by call path, in order.
+    pub fn columns<'a>(&'a self, metric: &'a Metric) -> impl Iterator<Item = &'a Column> {
+        let by_path = self.sections().filter(|section| !section.head.is_by_pair);
+        by_path.filter_map(move |section| section.head.column(metric))
+    }
+
     /// The columns of metrics of other tools that have this name, in order.
     pub fn other_columns<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Column> {
         let columns = self.sections().flat_map(|section| &section.head.columns);

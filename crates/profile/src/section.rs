@@ -157,7 +157,9 @@ pub struct SectionHead {
 pub struct Section {
     /// The description of the section.
     pub head: SectionHead,
-    keys: Vec<Key>,
+    traces: Vec<TraceId>,
+    /// One per row; empty if no row has a subject.
+    subjects: Vec<Subject>,
     /// The numbers of all rows, row by row.
     numbers: Vec<u64>,
 }
@@ -204,7 +206,7 @@ impl SectionHead {
 impl Section {
     /// Makes a section without rows.
     pub fn new(head: SectionHead) -> Self {
-        Self { head, keys: Vec::new(), numbers: Vec::new() }
+        Self { head, traces: Vec::new(), subjects: Vec::new(), numbers: Vec::new() }
     }
 
     /// Makes a section of these rows.
@@ -212,8 +214,11 @@ impl Section {
         head: SectionHead,
         rows: impl IntoIterator<Item = (Key, [u64; N])>,
     ) -> Self {
+        let rows = rows.into_iter();
         let mut section = Self::new(head);
-        rows.into_iter().for_each(|(key, numbers)| section.push(key, &numbers));
+        section.traces.reserve(rows.size_hint().0);
+        section.numbers.reserve(rows.size_hint().0.saturating_mul(N));
+        rows.for_each(|(key, numbers)| section.push(key, &numbers));
         section
     }
 
@@ -246,8 +251,22 @@ impl Section {
     /// If there are more or fewer numbers than columns.
     pub fn push(&mut self, key: Key, numbers: &[u64]) {
         assert_eq!(numbers.len(), self.head.columns.len(), "a number for each column");
-        self.keys.push(key);
+        self.set_subject(self.traces.len(), key.subject);
+        self.traces.push(key.trace);
         self.numbers.extend_from_slice(numbers);
+    }
+
+    /// Sets the subject of the row after the last one, at `row`.
+    fn set_subject(&mut self, row: usize, subject: Subject) {
+        if subject != Subject::None || !self.subjects.is_empty() {
+            self.subjects.resize(row, Subject::None);
+            self.subjects.push(subject);
+        }
+    }
+
+    fn key(&self, row: usize) -> Key {
+        let subject = self.subjects.get(row).copied().unwrap_or_default();
+        Key { trace: self.traces[row], subject }
     }
 
     /// Assigns another trace to a row.
@@ -255,29 +274,29 @@ impl Section {
     /// # Panics
     /// If the row does not exist.
     pub fn set_trace(&mut self, row: usize, trace: TraceId) {
-        self.keys[row].trace = trace;
+        self.traces[row] = trace;
     }
 
     /// The number of rows.
     pub fn len(&self) -> usize {
-        self.keys.len()
+        self.traces.len()
     }
 
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+        self.traces.is_empty()
     }
 
     /// Whether a row has a subject.
     pub fn has_subjects(&self) -> bool {
-        self.keys.iter().any(|key| key.subject != Subject::None)
+        !self.subjects.is_empty()
     }
 
     /// The rows, in the file's order.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = (Key, &[u64])> + Clone {
         let width = self.head.columns.len();
-        let rows = self.keys.iter().enumerate();
-        rows.map(move |(at, &key)| (key, &self.numbers[at * width..(at + 1) * width]))
+        let rows = 0..self.traces.len();
+        rows.map(move |row| (self.key(row), &self.numbers[row * width..(row + 1) * width]))
     }
 
     /// The rows with their numbers of these metrics; 0 for metrics that the section does not have.
@@ -305,14 +324,18 @@ impl Section {
     pub fn retain(&mut self, mut keep: impl FnMut(Key) -> bool) {
         let width = self.head.columns.len();
         let mut kept = 0;
-        for at in 0..self.keys.len() {
-            if keep(self.keys[at]) {
-                self.keys.swap(kept, at);
-                self.numbers.copy_within(at * width..(at + 1) * width, kept * width);
+        for row in 0..self.traces.len() {
+            if keep(self.key(row)) {
+                self.traces.swap(kept, row);
+                if self.has_subjects() {
+                    self.subjects.swap(kept, row);
+                }
+                self.numbers.copy_within(row * width..(row + 1) * width, kept * width);
                 kept += 1;
             }
         }
-        self.keys.truncate(kept);
+        self.traces.truncate(kept);
+        self.subjects.truncate(kept);
         self.numbers.truncate(kept * width);
         for place in 0..width {
             self.head.columns[place].total = self.listed(place);
@@ -321,16 +344,21 @@ impl Section {
 
     /// Adds the rows of another section of the same columns, and takes over its head.
     pub fn append(&mut self, more: Self) {
-        self.head = more.head;
-        self.keys.extend(more.keys);
+        if self.has_subjects() || more.has_subjects() {
+            self.subjects.resize(self.len(), Subject::None);
+            self.subjects.extend_from_slice(&more.subjects);
+            self.subjects.resize(self.len() + more.len(), Subject::None);
+        }
+        self.traces.extend(more.traces);
         self.numbers.extend(more.numbers);
+        self.head = more.head;
     }
 
     /// Changes the numbers of rows.
     pub fn change(&mut self, mut change: impl FnMut(Key, &mut [u64])) {
-        let width = self.head.columns.len().max(1);
-        for (key, numbers) in self.keys.iter().zip(self.numbers.chunks_mut(width)) {
-            change(*key, numbers);
+        let width = self.head.columns.len();
+        for row in 0..self.traces.len() {
+            change(self.key(row), &mut self.numbers[row * width..(row + 1) * width]);
         }
     }
 }
@@ -388,5 +416,30 @@ mod tests {
         assert_eq!(shown(&section), [(1, [50, 0]), (3, [70, 0])]);
         assert_eq!(section.totals([Metric::Calls, Metric::SelfTime]), [12, 120]);
         assert_eq!(section.listed(0), 7);
+    }
+
+    #[test]
+    fn subjects_stay_with_their_rows() {
+        let class = |index| Subject::Class(ClassId::new(index));
+        let row = |trace, subject| (Key { trace: TraceId::new(trace), subject }, [1]);
+        let section = |rows: [(Key, [u64; 1]); 2]| {
+            Section::with_rows(SectionHead::new([Column::new(Metric::LiveBytes, 2)]), rows)
+        };
+        let rows = [row(1, Subject::None), row(2, class(2))];
+        let mut begun = section(rows);
+        let more = [row(3, Subject::None), row(4, Subject::None)];
+        assert!(begun.has_subjects() && !section(more).has_subjects());
+        begun.append(section(more));
+        begun.append(section([row(5, class(5)), row(6, Subject::None)]));
+        let mut late = section(more);
+        late.append(section(rows));
+        begun.retain(|key| key.trace.index() != 1 && key.trace.index() != 3);
+        let subjects = |section: &Section| {
+            let rows = section.rows();
+            rows.map(|(key, _)| (key.trace.index(), key.subject)).collect::<Vec<_>>()
+        };
+        let none = Subject::None;
+        assert_eq!(subjects(&begun), [(2, class(2)), (4, none), (5, class(5)), (6, none)]);
+        assert_eq!(subjects(&late), [(3, none), (4, none), (1, none), (2, class(2))]);
     }
 }

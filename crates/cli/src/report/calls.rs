@@ -7,7 +7,7 @@ use std::rc::Rc;
 use perk_analysis::MethodTree;
 use perk_analysis::calls::{CallColumns, CallTable, Chatty, Edge, MethodCalls};
 use perk_profile::units::{duration, percent, plural, printable};
-use perk_profile::{MethodId, NamePattern, Profile, ThreadId};
+use perk_profile::{MethodId, Metric, NamePattern, Profile, ThreadId};
 use perk_render::{Cell, Column, Json, Part, Section, Table};
 
 use super::{NO_CALLER, no_threads};
@@ -29,13 +29,13 @@ pub(super) struct Calls<'a> {
 impl<'a> Calls<'a> {
     /// The calls of `profile`; `None` where it has none.
     pub(super) fn new(profile: &'a Profile, tree: &MethodTree) -> Option<Self> {
-        if profile.call_times().next().is_some() {
+        if profile.has(&Metric::OF_CALLS) {
             let columns = CallColumns::new(profile, tree, None);
             let table = CallTable::of_tree(profile, tree, &columns);
             return Some(Self { profile, columns: Some(columns), table });
         }
-        profile.call_edges().next()?;
-        Some(Self { profile, columns: None, table: CallTable::of_edges(profile) })
+        let has_pairs = profile.has_pairs();
+        has_pairs.then(|| Self { profile, columns: None, table: CallTable::of_edges(profile) })
     }
 
     /// Whether the calls have times.
@@ -54,8 +54,8 @@ impl<'a> Calls<'a> {
 
     /// The time of all calls, those that the file does not list among them, in nanoseconds.
     fn all_ns(&self) -> u64 {
-        let sections = self.profile.call_times().map(|times| times.total_ns);
-        sections.fold(0, u64::saturating_add).max(self.table.self_ns)
+        let totals = self.profile.columns(&Metric::SelfTime).map(|column| column.total);
+        totals.fold(0, u64::saturating_add).max(self.table.self_ns)
     }
 
     /// `12 calls, 340 ms of CPU time`
@@ -125,8 +125,9 @@ impl<'a> Calls<'a> {
     /// A table for each thread, most time first.
     pub(super) fn by_thread(&self, tree: &MethodTree, top: usize) -> Vec<Section<'_>> {
         let mut has_calls = vec![false; self.profile.threads.len()];
-        for row in self.profile.call_times().flat_map(|times| times.rows) {
-            if let Some(thread) = self.profile.get_trace(row.trace).thread {
+        let has_metrics = |it: &&perk_profile::Section| it.head.has(&Metric::OF_CALLS);
+        for (key, _) in self.profile.sections().filter(has_metrics).flat_map(|it| it.rows()) {
+            if let Some(thread) = self.profile.get_trace(key.trace).thread {
                 has_calls[thread.index()] = true;
             }
         }

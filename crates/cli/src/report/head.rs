@@ -250,8 +250,7 @@ impl<'a> Head<'a> {
                 String::new(),
             )
         };
-        let is_estimated =
-            self.profile.sites().is_some_and(|sites| sites.sample_interval_bytes.is_some());
+        let is_estimated = Metric::AllocatedBytes.period(self.profile).is_some();
         let prefix = if is_estimated { "allocates below: about " } else { "allocates below: " };
         fit(prefix, advice.allocated_bytes.iter().map(class), screen)
     }

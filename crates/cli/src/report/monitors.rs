@@ -48,7 +48,7 @@ impl<'a> Contention<'a> {
                 classes_waited_for(profile).iter().for_each(|&(_, more)| waits.add(more));
             }
             // What files do not list for being too little is blocked time all the same.
-            let total_ns = profile.monitor_times().map(|section| section.total_ns);
+            let total_ns = profile.columns(&Metric::BlockedTime).map(|column| column.total);
             waits.blocked_ns = waits.blocked_ns.max(total_ns.fold(0, u64::saturating_add));
             let threads = profile.threads.iter();
             let name = |name| profile.symbols.strings.get(name);
