@@ -321,8 +321,7 @@ impl Metric {
     /// Whether `profile` has such numbers other than 0.
     pub fn is_in(&self, profile: &Profile) -> bool {
         self.sections(profile).into_iter().any(|(section, place)| {
-            section.head.columns[place].total > 0
-                || section.rows().any(|(_, numbers)| numbers[place] > 0)
+            section.head.columns[place].total > 0 || section.numbers(place).any(|number| number > 0)
         })
     }
 
@@ -330,18 +329,19 @@ impl Metric {
     pub fn rows(&self, profile: &Profile) -> MetricRows {
         let sections = self.sections(profile);
         let total = sum(sections.iter().map(|(section, place)| section.head.columns[*place].total));
-        let numbers = sections.iter().flat_map(|&(section, place)| {
-            section.rows().map(move |(key, numbers)| (key, numbers[place]))
-        });
         let rows: Vec<_> = if !sections.iter().any(|(section, _)| section.has_subjects()) {
-            let rows = profile.sums_by_trace(numbers.map(|(key, number)| (key.trace, number)));
+            let numbers = sections
+                .iter()
+                .flat_map(|(section, place)| section.traces().zip(section.numbers(*place)));
+            let rows = profile.sums_by_trace(numbers);
             rows.into_iter().map(|(trace, number)| (trace.into(), number)).collect()
         } else {
             let mut sums: BTreeMap<Key, u64> = BTreeMap::new();
-            for (Key { trace, subject }, number) in numbers.filter(|row| row.1 > 0) {
-                let key = Key { trace, subject: subject.merged() };
-                let sum = sums.entry(key).or_default();
-                *sum = sum.saturating_add(number);
+            for (section, place) in sections {
+                for (key, numbers) in section.rows().filter(|row| row.1[place] > 0) {
+                    let sum = sums.entry(Key { subject: key.subject.merged(), ..key }).or_default();
+                    *sum = sum.saturating_add(numbers[place]);
+                }
             }
             sums.into_iter().collect()
         };

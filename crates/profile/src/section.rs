@@ -294,9 +294,8 @@ impl Section {
 
     /// The rows, in the file's order.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = (Key, &[u64])> + Clone {
-        let width = self.head.columns.len();
-        let rows = 0..self.traces.len();
-        rows.map(move |row| (self.key(row), &self.numbers[row * width..(row + 1) * width]))
+        let numbers = self.numbers.chunks_exact(self.head.columns.len().max(1));
+        (0..self.traces.len()).zip(numbers).map(|(row, numbers)| (self.key(row), numbers))
     }
 
     /// The rows with their numbers of these metrics; 0 for metrics that the section does not have.
@@ -315,9 +314,20 @@ impl Section {
         metrics.map(|metric| self.head.column(&metric).map_or(0, |column| column.total))
     }
 
+    /// The traces of the rows.
+    pub fn traces(&self) -> impl ExactSizeIterator<Item = TraceId> + Clone {
+        self.traces.iter().copied()
+    }
+
+    /// The numbers of a column, row by row.
+    pub fn numbers(&self, place: usize) -> impl ExactSizeIterator<Item = u64> + Clone {
+        let rows = self.numbers.chunks_exact(self.head.columns.len().max(1));
+        rows.map(move |numbers| numbers[place])
+    }
+
     /// The sum of the rows' numbers of a column.
     pub fn listed(&self, place: usize) -> u64 {
-        self.rows().fold(0, |sum, (_, numbers)| sum.saturating_add(numbers[place]))
+        self.numbers(place).fold(0, u64::saturating_add)
     }
 
     /// Keeps the rows for which `keep` returns true, and sets the totals to their sums.
