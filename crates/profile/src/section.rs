@@ -253,7 +253,8 @@ impl Section {
         assert_eq!(numbers.len(), self.head.columns.len(), "a number for each column");
         self.set_subject(self.traces.len(), key.subject);
         self.traces.push(key.trace);
-        self.numbers.extend_from_slice(numbers);
+        // Few: a call that copies them costs more.
+        numbers.iter().for_each(|&number| self.numbers.push(number));
     }
 
     /// Sets the subject of the row after the last one, at `row`.
