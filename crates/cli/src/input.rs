@@ -74,7 +74,8 @@ pub(crate) fn read(path: &Path, args: &ReadArgs) -> anyhow::Result<Input> {
         let note = "the file has no accounting of samples without a stack";
         profile.notes.push(note.to_owned());
     }
-    let overflown = profile.overflown().into_iter().map(perk_render::metric);
+    let overflown = profile.overflown();
+    let overflown = overflown.iter().map(perk_render::metric);
     let notes: Vec<_> =
         overflown.map(|what| format!("the sum of the {what} stops at 2^64 - 1")).collect();
     profile.notes.extend(notes);

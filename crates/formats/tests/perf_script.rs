@@ -157,7 +157,7 @@ fn faults_have_a_line() {
 fn sums_stop_at_the_largest_number() {
     let text = format!("java 1 5.2: {0} cycles: \n\njava 1 5.2: {0} cycles: \n", u64::MAX);
     let profile = read(text.as_bytes());
-    assert_eq!(profile.overflown(), [&Metric::other("cycles", Unit::Count)]);
+    assert_eq!(profile.overflown(), [Metric::other("cycles", Unit::Count)]);
     assert_eq!(profile.total_cpu_samples().total, 2);
 }
 

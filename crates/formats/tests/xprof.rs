@@ -134,7 +134,7 @@ fn more_ticks_than_there_are_is_told() {
                 1.0%  2  +  2  a.b\n1.0%  18446744073709551615  +  0  a.c\nGlobal summary of 1.0 seconds:\n";
     let profile = read(text.as_bytes());
     assert_eq!(profile.total_cpu_samples().total, u64::MAX);
-    assert_eq!(profile.overflown(), [&Metric::Samples]);
+    assert_eq!(profile.overflown(), [Metric::Samples]);
     assert_eq!(profile.notes, ["1 thread has more ticks in the tables than in the title"]);
     written(&profile);
 }

@@ -260,7 +260,7 @@ impl Metric {
 
     /// The metrics that `profile` may have, in order of interest: live bytes come before allocated
     /// bytes if only shares of live bytes are known.
-    fn candidates(profile: &Profile) -> impl Iterator<Item = Metric> + use<> {
+    pub(crate) fn candidates(profile: &Profile) -> impl Iterator<Item = Metric> + use<> {
         let mut metrics = Vec::from(Self::OWN);
         if profile.site_section().is_some_and(is_by_live) {
             let place = |metric| Self::OWN.iter().position(|own| *own == metric);
@@ -280,13 +280,13 @@ impl Metric {
     }
 
     /// Whether this metric of a section adds up over its call traces.
-    pub(crate) fn is_additive(&self, section: &SectionHead) -> bool {
+    fn is_additive(&self, section: &SectionHead) -> bool {
         *self != Metric::TotalTime || section.is_by_pair
     }
 
     /// The sections of `profile` whose numbers of this metric count, and its index among their
     /// columns.
-    fn sections<'a>(&self, profile: &'a Profile) -> Vec<(&'a Section, usize)> {
+    pub(crate) fn sections<'a>(&self, profile: &'a Profile) -> Vec<(&'a Section, usize)> {
         let place = |section: &'a Section| {
             let place = section.head.place(self)?;
             self.is_additive(&section.head).then_some((section, place))

@@ -1,28 +1,18 @@
 //! Sums that do not fit into 64 bits.
 
-use std::collections::BTreeMap;
-
-use crate::{Metric, Profile, Span};
+use crate::{Metric, Profile};
 
 impl Profile {
     /// The metrics whose sum is too large: it stops at 2^64 - 1, here and in reports.
-    pub fn overflown(&self) -> Vec<&Metric> {
-        let mut sums: BTreeMap<&Metric, u64> = BTreeMap::new();
-        for section in self.sections() {
-            let is_last = self.site_section().is_some_and(|last| std::ptr::eq(last, section));
-            if section.head.span == Span::SinceStart && !is_last {
-                continue;
-            }
-            for (place, column) in section.head.columns.iter().enumerate() {
-                if !column.metric.is_additive(&section.head) {
-                    continue;
-                }
-                let number = column.total.max(section.listed(place));
-                let sum = sums.entry(&column.metric).or_default();
-                *sum = sum.saturating_add(number);
-            }
-        }
-        sums.into_iter().filter(|sum| sum.1 == u64::MAX).map(|(metric, _)| metric).collect()
+    pub fn overflown(&self) -> Vec<Metric> {
+        let sum = |metric: &Metric| {
+            let sections = metric.sections(self).into_iter();
+            let totals = sections.map(|(section, place)| {
+                section.head.columns[place].total.max(section.listed(place))
+            });
+            totals.fold(0, u64::saturating_add)
+        };
+        Metric::candidates(self).filter(|metric| sum(metric) == u64::MAX).collect()
     }
 }
 
@@ -45,12 +35,12 @@ mod tests {
         profile.events = vec![section(half), section(half - 2)];
         assert!(profile.overflown().is_empty());
         profile.events.push(section(2));
-        assert_eq!(profile.overflown(), [&Metric::Samples]);
+        assert_eq!(profile.overflown(), [Metric::Samples]);
         let measure =
             |name: &str| Event::from(Section::of(Metric::other(name, Unit::Count), half, []));
         profile.events = vec![measure("cycles"), measure("misses")];
         assert!(profile.overflown().is_empty(), "two sums");
         profile.events.push(measure("cycles"));
-        assert_eq!(profile.overflown(), [&Metric::other("cycles", Unit::Count)]);
+        assert_eq!(profile.overflown(), [Metric::other("cycles", Unit::Count)]);
     }
 }

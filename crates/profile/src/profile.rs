@@ -342,13 +342,9 @@ impl Profile {
 
     /// The section of [`Profile::sites`], as it is stored.
     pub fn site_section(&self) -> Option<&Section> {
-        let mut sites = self.events.iter().rev().filter_map(|event| match event {
-            Event::Section(section) if section.head.has(&Metric::OF_OBJECTS) => Some(section),
-            _ => None,
-        });
-        let last = sites.next();
-        let is_whole = |sites: &&Section| !sites.head.selection.changed_only;
-        last.filter(is_whole).or_else(|| sites.find(is_whole)).or(last)
+        let of_objects = Metric::OF_OBJECTS.into_iter();
+        let mut sections = of_objects.filter_map(|metric| metric.sections(self).pop());
+        sections.next().map(|(section, _)| section)
     }
 
     /// The settings that the profile states; without them, those that its sections imply.

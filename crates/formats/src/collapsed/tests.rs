@@ -162,7 +162,7 @@ fn large_counts_do_not_wrap() {
     let text = format!("a.b {max}\na.b {max}\n");
     check(&text, &format!("a.b {max}\n"));
     let profile = read(text.as_bytes()).unwrap();
-    assert_eq!(profile.overflown(), [&Metric::Samples]);
+    assert_eq!(profile.overflown(), [Metric::Samples]);
 }
 
 #[test]
