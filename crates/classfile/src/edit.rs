@@ -17,7 +17,7 @@ pub enum Reach {
 ///
 /// Inserted code is *straight-line* and *stack-neutral*: it has no jumps, returns or switches, pops
 /// nothing from the operand stack that it has not pushed, leaves nothing on it, and writes no local
-/// variable of the method. (Code inserted before an instruction may leave a word that the code
+/// variable of the method's own. (Code inserted before an instruction may leave a word that the code
 /// inserted after it pops.) This is not checked here, but by a JVM's verifier. Code inserted where
 /// `this`, or a new object, is not initialised has the same restrictions as the method's own code
 /// there.
@@ -29,7 +29,25 @@ pub struct MethodEdit {
     catch_all: Option<CatchAll>,
     ranges: Vec<Range<u16>>,
     extra_stack: u16,
-    extra_locals: u16,
+    locals: Vec<LocalType>,
+}
+
+/// The type of an added local variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LocalType {
+    /// A `long`, of two words.
+    Long,
+    /// A reference to an object of a class, by its constant.
+    Object(u16),
+}
+
+impl LocalType {
+    pub(crate) fn words(self) -> u16 {
+        match self {
+            Self::Long => 2,
+            Self::Object(_) => 1,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -45,8 +63,18 @@ pub(crate) struct Insertion {
 #[derive(Clone, Debug)]
 struct CatchAll {
     stack: u16,
+    is_contained: bool,
     start: usize,
     end: usize,
+}
+
+/// The code that handles all exceptions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HandlerCode<'a> {
+    pub(crate) code: &'a [u8],
+    /// The number of words of the operand stack that it needs.
+    pub(crate) stack: u16,
+    pub(crate) is_contained: bool,
 }
 
 impl MethodEdit {
@@ -62,7 +90,7 @@ impl MethodEdit {
         self.ranges.clear();
         self.catch_all = None;
         self.extra_stack = 0;
-        self.extra_locals = 0;
+        self.locals.clear();
     }
 
     /// Whether the edit changes nothing.
@@ -71,7 +99,7 @@ impl MethodEdit {
             && self.catch_all.is_none()
             && self.ranges.is_empty()
             && self.extra_stack == 0
-            && self.extra_locals == 0
+            && self.locals.is_empty()
     }
 
     /// Inserts `code` before the instruction at `pc` of the original code.
@@ -107,13 +135,24 @@ impl MethodEdit {
     /// Appends a handler of all exceptions after the method's code, which runs `code` and rethrows
     /// the exception. Of several calls the last one counts.
     ///
-    /// `code` begins with an empty operand stack, cannot use any local variable, and uses at most
-    /// `stack` words of the operand stack. Its exceptions are dropped. The handler handles the
-    /// exceptions of the ranges of [`cover`](Self::cover) that no handler of the method handles.
+    /// `code` can use the added local variables, but none of the method's own. It begins with the
+    /// exception on the operand stack, leaves it there, and uses at most `stack` words above it.
+    /// The handler handles the exceptions of the ranges of [`cover`](Self::cover) that no handler
+    /// of the method handles.
     pub fn catch_all(&mut self, stack: u16, code: &[u8]) {
+        self.catch(stack.saturating_add(1), false, code);
+    }
+
+    /// As [`catch_all`](Self::catch_all), for code that may throw exceptions, which are dropped. It
+    /// begins with an empty operand stack.
+    pub fn catch_all_contained(&mut self, stack: u16, code: &[u8]) {
+        self.catch(stack.max(1), true, code);
+    }
+
+    fn catch(&mut self, stack: u16, is_contained: bool, code: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(code);
-        self.catch_all = Some(CatchAll { stack, start, end: self.bytes.len() });
+        self.catch_all = Some(CatchAll { stack, is_contained, start, end: self.bytes.len() });
     }
 
     /// Makes the handler of [`catch_all`](Self::catch_all) cover a range of pcs of the original
@@ -131,11 +170,13 @@ impl MethodEdit {
         self.extra_stack = self.extra_stack.max(words);
     }
 
-    /// Adds words for local variables after the method's own, the first at its
-    /// [`max_locals`](crate::Code::max_locals). Their values do not survive a branch target, as
-    /// frames do not contain them.
-    pub fn add_locals(&mut self, words: u16) {
-        self.extra_locals = self.extra_locals.saturating_add(words);
+    /// Adds a local variable after the method's own and those added so far; the first is at the
+    /// method's [`max_locals`](crate::Code::max_locals).
+    ///
+    /// The code inserted at pc 0 for [`Reach::FallThrough`] must assign it. It keeps its value
+    /// until the method ends: all frames of the method contain it.
+    pub fn add_local(&mut self, of: LocalType) {
+        self.locals.push(of);
     }
 
     pub(crate) fn insertions(&self) -> &[Insertion] {
@@ -146,9 +187,12 @@ impl MethodEdit {
         &self.bytes[insertion.start as usize..insertion.end as usize]
     }
 
-    /// The code of the handler, and the stack that it needs.
-    pub(crate) fn handler(&self) -> Option<(&[u8], u16)> {
-        self.catch_all.as_ref().map(|it| (&self.bytes[it.start..it.end], it.stack))
+    pub(crate) fn handler(&self) -> Option<HandlerCode<'_>> {
+        self.catch_all.as_ref().map(|&CatchAll { stack, is_contained, start, end }| HandlerCode {
+            code: &self.bytes[start..end],
+            stack,
+            is_contained,
+        })
     }
 
     /// The ranges that the handler covers.
@@ -160,7 +204,13 @@ impl MethodEdit {
         self.extra_stack
     }
 
-    pub(crate) fn extra_locals(&self) -> u16 {
-        self.extra_locals
+    /// The added local variables.
+    pub(crate) fn locals(&self) -> &[LocalType] {
+        &self.locals
+    }
+
+    /// The number of words of the added local variables.
+    pub(crate) fn local_words(&self) -> u16 {
+        self.locals.iter().map(|it| it.words()).fold(0, u16::saturating_add)
     }
 }

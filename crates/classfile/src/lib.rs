@@ -46,9 +46,9 @@ mod this_call;
 
 pub use class::{Attribute, Attributes, ClassFile, Member, access};
 pub use code::{Code, Handler, LineNumber, MAX_CODE_BYTES};
-pub use edit::{MethodEdit, Reach};
+pub use edit::{LocalType, MethodEdit, Reach};
 pub use editor::{ClassEditor, Edited};
 pub use error::{Error, PoolError, SkipReason, Skipped};
-pub use instruction::{Instruction, Instructions, Operands, Switch};
+pub use instruction::{Instruction, Instructions, Operands, Switch, access_bytes, push_access};
 pub use pool::{ConstantPool, MemberRef, tag};
 pub use pool_editor::PoolEditor;

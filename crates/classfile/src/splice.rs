@@ -10,6 +10,7 @@ mod tables;
 use crate::code::MAX_CODE_BYTES;
 use crate::{Code, MethodEdit, PoolEditor, SkipReason};
 use contained::Trailer;
+use frames::Added;
 pub(crate) use frames::Signature;
 use layout::Layout;
 
@@ -42,9 +43,9 @@ impl Splicer {
         let length = layout.end() + trailer.code.len();
         limit("bytes of code", length, MAX_CODE_BYTES)?;
         let max_stack = usize::from(code.max_stack()) + usize::from(edit.extra_stack());
-        let handler_stack = edit.handler().map_or(0, |(_, stack)| usize::from(stack).max(1));
+        let handler_stack = edit.handler().map_or(0, |handler| usize::from(handler.stack));
         let max_stack = limit("max_stack", max_stack.max(handler_stack), MAX_U16)?;
-        let max_locals = usize::from(code.max_locals()) + usize::from(edit.extra_locals());
+        let max_locals = usize::from(code.max_locals()) + usize::from(edit.local_words());
         let max_locals = limit("max_locals", max_locals.max(trailer.locals), MAX_U16)?;
 
         push_u16(out, name_index);
@@ -55,7 +56,7 @@ impl Splicer {
         instructions::write(code, edit, layout, out)?;
         out.extend_from_slice(&trailer.code);
         tables::write_exceptions(code, edit, layout, &trailer, out)?;
-        self.write_attributes(signature, code, &trailer, pool, out)?;
+        self.write_attributes(signature, code, edit, &trailer, pool, out)?;
         attribute.end(out);
         Ok(())
     }
@@ -64,11 +65,13 @@ impl Splicer {
         &self,
         signature: &Signature<'_>,
         code: &Code<'_>,
+        edit: &MethodEdit,
         trailer: &Trailer,
         pool: &mut PoolEditor<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), SkipReason> {
         let layout = &self.layout;
+        let added = Added { at: code.max_locals().into(), types: edit.locals() };
         let attributes = code.attributes();
         let mut count = 0_usize;
         let count_at = out.len();
@@ -86,7 +89,7 @@ impl Splicer {
                 }
                 b"StackMapTable" => {
                     has_frames = true;
-                    frames::write(reader, signature, layout, &trailer.frames, pool, out)?;
+                    frames::write(reader, signature, layout, added, &trailer.frames, pool, out)?;
                 }
                 _ => annotations::write(reader, layout, out)?,
             }
@@ -97,7 +100,7 @@ impl Splicer {
             count += 1;
             push_u16(out, pool.utf8("StackMapTable")?);
             let length = Length::begin(out);
-            frames::write_only(signature, layout, &trailer.frames, pool, out)?;
+            frames::write_only(signature, layout, added, &trailer.frames, pool, out)?;
             length.end(out);
         }
         let count = limit("attributes of code", count, MAX_U16)?;

@@ -3,7 +3,9 @@
 
 mod support;
 
-use perk_classfile::{ClassEditor, ClassFile, MethodEdit, PoolError, Reach, SkipReason, access};
+use perk_classfile::{
+    ClassEditor, ClassFile, LocalType, MethodEdit, PoolError, Reach, SkipReason, access,
+};
 use support::{Assembler, Body, class_of, edit, edited, words};
 
 fn code(code: Vec<u8>) -> Body {
@@ -28,7 +30,7 @@ fn what_is_inserted_at_one_pc_keeps_its_order() {
         edit.insert(1, Reach::FallThrough, &[8]);
         edit.need_stack(3);
         edit.need_stack(1);
-        edit.add_locals(2);
+        edit.add_local(LocalType::Long);
     });
     assert_eq!(new.code, [7, 0, 5, 8, 4, 6, 177]);
     assert_eq!((new.max_stack, new.max_locals), (5, 5));
@@ -156,13 +158,16 @@ fn a_method_that_would_be_too_long_is_left_alone() {
         too_large("bytes of code", 65_536)
     );
     let handler = |edit: &mut MethodEdit| {
-        edit.catch_all(1, &[]);
+        edit.catch_all(0, &[]);
         edit.cover(0..1);
     };
     assert_eq!(reason(&body, handler), too_large("bytes of code", 65_536));
     let small = Body { max_stack: 65_535, max_locals: 65_535, ..code(vec![177]) };
     assert_eq!(reason(&small, |edit| edit.need_stack(1)), too_large("max_stack", 65_536));
-    assert_eq!(reason(&small, |edit| edit.add_locals(1)), too_large("max_locals", 65_536));
+    assert_eq!(
+        reason(&small, |edit| edit.add_local(LocalType::Object(1))),
+        too_large("max_locals", 65_536)
+    );
     let mut full = code(vec![177]);
     full.exceptions = vec![[0, 1, 0, 0]; 65_535];
     assert_eq!(reason(&full, handler), too_large("entries of the exception table", 65_536));
@@ -231,7 +236,7 @@ fn a_full_pool_is_reported() {
         value += 1;
     }
     let mut change = MethodEdit::new();
-    change.catch_all(1, &[]);
+    change.catch_all(0, &[]);
     assert!(!editor.edit_method(0, &change));
     let edited = editor.finish();
     assert_eq!(edited.skipped[0].reason, SkipReason::Pool(PoolError::Full));

@@ -54,6 +54,7 @@ fn same_output(jdk: &Jdk, classes: &Path, args: &[&str]) -> BTreeMap<String, u64
     let outcome = run(jdk, folder.path(), args);
     assert_eq!(outcome.stdout, plain.stdout);
     assert_eq!(counts(&plain)["entered"], 0);
+    assert_eq!(counts(&outcome)["wrong"], 0);
     counts(&outcome).into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
 }
 

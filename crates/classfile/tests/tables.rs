@@ -132,7 +132,7 @@ fn the_handler_of_all_comes_last_with_its_frame() {
     let body = straight("StackMapTable", [&words(&[1])[..], &[2]].concat());
     let handler = |edit: &mut MethodEdit| {
         at_2(edit);
-        edit.catch_all(7, &[0]);
+        edit.catch_all_contained(7, &[0]);
         edit.cover(0..2);
         edit.cover(2..5);
     };
@@ -220,7 +220,7 @@ fn what_contained_code_throws_is_dropped_at_a_handler() {
 fn old_classes_get_no_frame() {
     let mut class = Assembler::new(49, "Old");
     class.method("run", "()V", &Body { code: vec![177], ..Body::default() });
-    let edited = edit(&class.finish(), |edit| edit.catch_all(1, &[]));
+    let edited = edit(&class.finish(), |edit| edit.catch_all(0, &[]));
     let body = support::body_of(&edited.bytes);
     assert_eq!((body.code, body.attributes), (vec![177, 191], vec![]));
 }

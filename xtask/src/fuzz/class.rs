@@ -2,7 +2,8 @@
 //! parses again, and takes each kind of probe or is an error.
 
 use perk_classfile::{
-    ClassEditor, ClassFile, Code, Error, MethodEdit, Operands, PoolError, Reach, access, opcode,
+    ClassEditor, ClassFile, Code, Error, LocalType, MethodEdit, Operands, PoolError, Reach, access,
+    opcode,
 };
 use perk_instrument::{MethodName, Methods, Names, Probes, instrument};
 
@@ -111,6 +112,7 @@ fn plan(
         edit.cover(start..code.end_pc());
     }
     edit.need_stack(2);
-    edit.add_locals(1);
+    edit.add_local(LocalType::Long);
+    edit.add_local(LocalType::Object(1));
     Ok(())
 }

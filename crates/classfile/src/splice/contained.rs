@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use super::frames::{TrailerFrame, TrailerLocals};
 use super::layout::Layout;
+use crate::edit::HandlerCode;
+use crate::instruction::{access_bytes, push_access};
 use crate::{Code, Instruction, MethodEdit, opcode};
 
 /// The contents of the operand stack where the code is inserted, and the local variable that keeps
@@ -24,10 +26,19 @@ const LONG: u8 = 1;
 const DOUBLE: u8 = 3;
 const REFERENCE: u8 = 4;
 
-/// The last words of a method's own local variables. Parameters are left alone: Flight Recorder of
-/// JDK 17 copies whole methods into others that continue with the same parameters.
-fn reused(code: &Code<'_>, words: u16) -> u16 {
-    code.max_locals().saturating_sub(words).max(code.parameter_words())
+/// The last words of a method's own local variables, or the first after all local variables if it
+/// has too few. Parameters are left alone: Flight Recorder of JDK 17 copies whole methods into
+/// others that continue with the same parameters.
+fn reused(code: &Code<'_>, edit: &MethodEdit, words: u16) -> u16 {
+    match code.max_locals().checked_sub(words).filter(|it| *it >= code.parameter_words()) {
+        Some(own) => own,
+        None => free(code, edit),
+    }
+}
+
+/// The first word after all local variables.
+fn free(code: &Code<'_>, edit: &MethodEdit) -> u16 {
+    code.max_locals().saturating_add(edit.local_words())
 }
 
 impl Kept {
@@ -38,7 +49,7 @@ impl Kept {
         code: &Code<'_>,
         edit: &MethodEdit,
     ) -> Self {
-        let free = code.max_locals().saturating_add(edit.extra_locals());
+        let free = free(code, edit);
         match instruction.opcode {
             opcode::RETURN => Self::Nothing,
             opcode @ opcode::IRETURN..opcode::RETURN => {
@@ -48,7 +59,7 @@ impl Kept {
                 let is_covered = table.any(|it| (it.start_pc..it.end_pc).contains(&instruction.pc));
                 // The method does not need its own local variables any more, unless a handler uses
                 // them.
-                let local = if is_covered { free } else { reused(code, words) };
+                let local = if is_covered { free } else { reused(code, edit, words) };
                 Self::Value { kind, local }
             }
             _ => Self::Value { kind: REFERENCE, local: free },
@@ -56,8 +67,8 @@ impl Kept {
     }
 
     /// An exception, at a point after which no local variable of the method is needed.
-    pub(super) fn last_exception(code: &Code<'_>) -> Self {
-        Self::Value { kind: REFERENCE, local: reused(code, 1) }
+    pub(super) fn last_exception(code: &Code<'_>, edit: &MethodEdit) -> Self {
+        Self::Value { kind: REFERENCE, local: reused(code, edit, 1) }
     }
 
     /// The number of words of local variables needed.
@@ -73,28 +84,19 @@ impl Kept {
     pub(super) fn bytes(self) -> u32 {
         match self {
             Self::Nothing => 0,
-            Self::Value { local: 0..=3, .. } => 1,
-            Self::Value { local: 4..=255, .. } => 2,
-            Self::Value { .. } => 4,
+            Self::Value { local, .. } => access_bytes(local),
         }
     }
 
     pub(super) fn store(self, out: &mut Vec<u8>) {
-        self.access(opcode::ISTORE, opcode::ISTORE_0, out);
+        if let Self::Value { kind, local } = self {
+            push_access(out, opcode::ISTORE + kind, local);
+        }
     }
 
     pub(super) fn load(self, out: &mut Vec<u8>) {
-        self.access(opcode::ILOAD, opcode::ILOAD_0, out);
-    }
-
-    /// Appends the instruction of its kind, which has a short form for each of the first locals.
-    fn access(self, first: u8, first_short: u8, out: &mut Vec<u8>) {
-        let Self::Value { kind, local } = self else { return };
-        let [high, low] = local.to_be_bytes();
-        match local {
-            0..=3 => out.push(first_short + 4 * kind + low),
-            4..=255 => out.extend([first + kind, low]),
-            _ => out.extend([opcode::WIDE, first + kind, high, low]),
+        if let Self::Value { kind, local } = self {
+            push_access(out, opcode::ILOAD + kind, local);
         }
     }
 }
@@ -128,8 +130,8 @@ impl Trailer {
     /// Makes the trailer that a method needs.
     pub(super) fn new(code: &Code<'_>, edit: &MethodEdit, layout: &Layout) -> Self {
         let mut trailer = Self::default();
-        if let Some((handler, _)) = edit.handler() {
-            trailer.catch_all(code, handler, layout);
+        if let Some(handler) = edit.handler() {
+            trailer.catch_all(code, edit, handler, layout);
         }
         trailer.resume_returns(code, layout);
         for contained in layout.contained().iter().filter(|it| !returns(code, it.pc)) {
@@ -143,16 +145,23 @@ impl Trailer {
     }
 
     /// Adds the handler of all exceptions.
-    fn catch_all(&mut self, code: &Code<'_>, handler: &[u8], layout: &Layout) {
-        self.frames.push(TrailerFrame { pc: self.pc(layout), locals: TrailerLocals::None });
-        if handler.is_empty() {
+    fn catch_all(
+        &mut self,
+        code: &Code<'_>,
+        edit: &MethodEdit,
+        handler: HandlerCode<'_>,
+        layout: &Layout,
+    ) {
+        self.frames.push(TrailerFrame { pc: self.pc(layout), locals: TrailerLocals::Added });
+        if !handler.is_contained {
+            self.code.extend_from_slice(handler.code);
             self.code.push(opcode::ATHROW);
             return;
         }
-        let kept = Kept::last_exception(code);
+        let kept = Kept::last_exception(code, edit);
         kept.store(&mut self.code);
         let start = self.pc(layout);
-        self.code.extend_from_slice(handler);
+        self.code.extend_from_slice(handler.code);
         let covered = start..self.pc(layout);
         kept.load(&mut self.code);
         self.code.push(opcode::ATHROW);

@@ -3,6 +3,7 @@
 use super::contained::Kept;
 use super::layout::Layout;
 use super::{limit, push_u16};
+use crate::edit::LocalType;
 use crate::frames::{Frame, Frames, OBJECT, Types, UNINITIALIZED, UNINITIALIZED_THIS, form};
 use crate::reader::Reader;
 use crate::{PoolEditor, PoolError, SkipReason};
@@ -21,6 +22,30 @@ pub(crate) struct Signature<'a> {
     pub(crate) name: &'a [u8],
     pub(crate) descriptor: &'a [u8],
     pub(crate) is_static: bool,
+}
+
+/// The added local variables, which all frames contain.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Added<'a> {
+    /// The word of the first, after the method's own.
+    pub(super) at: usize,
+    pub(super) types: &'a [LocalType],
+}
+
+impl Added<'_> {
+    /// Puts them after the locals of a frame.
+    fn put(self, locals: &mut Vec<Type>) {
+        for (index, of) in self.types.iter().enumerate() {
+            let of = match *of {
+                LocalType::Long => Type { tag: LONG, data: 0 },
+                LocalType::Object(class) => Type { tag: OBJECT, data: class },
+            };
+            match index {
+                0 => put_at(locals, self.at, of),
+                _ => locals.push(of),
+            }
+        }
+    }
 }
 
 /// A verification type.
@@ -42,18 +67,15 @@ pub(super) struct TrailerFrame {
 /// The local variables that are known in such a handler.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TrailerLocals {
-    None,
+    /// Only the added ones.
+    Added,
     /// Only an exception, in a local variable.
     Exception(Kept),
     /// Only the value that the method is about to return, in a local variable.
     Returned(Kept),
     /// All that are known in the method's handler at a pc of the original code, and its exception,
     /// in a local variable. The handler continues at a pc of the new code.
-    At {
-        pc: u16,
-        kept: Kept,
-        resumed: u32,
-    },
+    At { pc: u16, kept: Kept, resumed: u32 },
 }
 
 /// Appends the contents of the attribute, with the frames of the trailer.
@@ -61,25 +83,32 @@ pub(super) fn write(
     reader: Reader<'_>,
     signature: &Signature<'_>,
     layout: &Layout,
+    added: Added<'_>,
     trailer: &[TrailerFrame],
     pool: &mut PoolEditor<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), SkipReason> {
     let mut frames = Frames::new(reader)?;
-    let mut output = Output::begin(layout, out);
+    let mut output = Output::begin(layout, added, out);
     let mut handlers = Handlers::default();
     let wants_handlers = trailer.iter().any(|it| matches!(it.locals, TrailerLocals::At { .. }));
+    let has_added = !added.types.is_empty();
     let mut locals = Vec::new();
-    if wants_handlers {
+    if wants_handlers || has_added {
         locals = first_locals(signature, pool)?;
     }
     while let Some(frame) = frames.next()? {
         let pc = layout.at(i32::try_from(frame.pc).unwrap_or(i32::MAX))?.target;
-        output.frame(&frame, pc)?;
+        if wants_handlers || has_added {
+            follow(&mut locals, &frame);
+        }
+        match has_added {
+            true => output.frame_with_added(&frame, &locals, pc)?,
+            false => output.frame(&frame, pc)?,
+        }
         if !wants_handlers {
             continue;
         }
-        follow(&mut locals, &frame);
         let resumed = trailer.iter().filter_map(|it| match it.locals {
             TrailerLocals::At { pc, resumed, .. } if u32::from(pc) == frame.pc => Some(resumed),
             _ => None,
@@ -87,7 +116,9 @@ pub(super) fn write(
         let Some(exception) = types(&frame.stack).next() else { continue };
         for resumed in resumed {
             output.same_locals(exception, resumed)?;
-            handlers.0.push((frame.pc, exception, locals.clone()));
+            let mut known = locals.clone();
+            added.put(&mut known);
+            handlers.0.push((frame.pc, exception, known));
         }
     }
     output.trailer(trailer, &handlers, signature, pool)?;
@@ -98,11 +129,12 @@ pub(super) fn write(
 pub(super) fn write_only(
     signature: &Signature<'_>,
     layout: &Layout,
+    added: Added<'_>,
     trailer: &[TrailerFrame],
     pool: &mut PoolEditor<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), SkipReason> {
-    let mut output = Output::begin(layout, out);
+    let mut output = Output::begin(layout, added, out);
     output.trailer(trailer, &Handlers::default(), signature, pool)?;
     output.end()
 }
@@ -144,6 +176,7 @@ struct Handlers(Vec<(u32, Type, Vec<Type>)>);
 /// The frames written so far.
 struct Output<'o> {
     layout: &'o Layout,
+    added: Added<'o>,
     out: &'o mut Vec<u8>,
     count_at: usize,
     count: usize,
@@ -151,10 +184,10 @@ struct Output<'o> {
 }
 
 impl<'o> Output<'o> {
-    fn begin(layout: &'o Layout, out: &'o mut Vec<u8>) -> Self {
+    fn begin(layout: &'o Layout, added: Added<'o>, out: &'o mut Vec<u8>) -> Self {
         let count_at = out.len();
         push_u16(out, 0);
-        Self { layout, out, count_at, count: 0, last_pc: None }
+        Self { layout, added, out, count_at, count: 0, last_pc: None }
     }
 
     fn end(self) -> Result<(), SkipReason> {
@@ -170,6 +203,40 @@ impl<'o> Output<'o> {
         self.count += 1;
         // Frames are in the order of their pcs, which are below 65,536.
         (pc - first) as u16
+    }
+
+    /// Writes a frame of the method's own, whose locals are `locals`, with the added locals. A
+    /// frame with the locals of the previous one stays as it is, but the previous one of the first
+    /// frame is not written, and does not have the added locals.
+    fn frame_with_added(
+        &mut self,
+        frame: &Frame<'_>,
+        locals: &[Type],
+        pc: u32,
+    ) -> Result<(), SkipReason> {
+        let is_first = self.last_pc.is_none();
+        let has_same_locals =
+            frame.form <= form::SAME_ONE_EXTENDED || frame.form == form::SAME_EXTENDED;
+        if has_same_locals && !is_first {
+            return self.frame(frame, pc);
+        }
+        let mut all = locals.to_vec();
+        self.added.put(&mut all);
+        self.full(&all, pc)?;
+        push_u16(self.out, frame.stack.count);
+        self.types(&frame.stack)
+    }
+
+    /// Begins a full frame, whose stack follows.
+    fn full(&mut self, locals: &[Type], pc: u32) -> Result<(), SkipReason> {
+        let delta = self.delta(pc);
+        self.out.push(form::FULL);
+        push_u16(self.out, delta);
+        push_u16(self.out, limit("locals of a frame", locals.len(), super::MAX_U16)?);
+        for local in locals {
+            self.one(*local)?;
+        }
+        Ok(())
     }
 
     /// Writes a frame of the method's own.
@@ -249,7 +316,7 @@ impl<'o> Output<'o> {
         for frame in trailer {
             let mut locals = Vec::new();
             match frame.locals {
-                TrailerLocals::None => {}
+                TrailerLocals::Added => self.added.put(&mut locals),
                 TrailerLocals::Exception(kept) => put(&mut locals, kept, throwable),
                 TrailerLocals::Returned(kept) => {
                     put(&mut locals, kept, Type::returned(signature, pool)?);
@@ -262,13 +329,7 @@ impl<'o> Output<'o> {
                     put(&mut locals, kept, *exception);
                 }
             }
-            let delta = self.delta(frame.pc);
-            self.out.push(form::FULL);
-            push_u16(self.out, delta);
-            push_u16(self.out, limit("locals of a frame", locals.len(), super::MAX_U16)?);
-            for local in locals {
-                self.one(local)?;
-            }
+            self.full(&locals, frame.pc)?;
             push_u16(self.out, 1);
             self.one(throwable)?;
         }
@@ -279,8 +340,13 @@ impl<'o> Output<'o> {
 /// Puts the kept value after the locals before it.
 fn put(locals: &mut Vec<Type>, kept: Kept, of: Type) {
     let Kept::Value { local, .. } = kept else { return };
+    put_at(locals, local.into(), of);
+}
+
+/// Puts a value at a word after the locals.
+fn put_at(locals: &mut Vec<Type>, word: usize, of: Type) {
     let words: usize = locals.iter().map(|it| it.words()).sum();
-    let between = usize::from(local).saturating_sub(words);
+    let between = word.saturating_sub(words);
     locals.extend(std::iter::repeat_n(Type { tag: TOP, data: 0 }, between));
     locals.push(of);
 }

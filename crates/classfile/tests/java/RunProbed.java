@@ -20,5 +20,6 @@ public class RunProbed {
         System.err.println("allocated=" + Probe.allocated);
         System.err.println("caught=" + Probe.caught);
         System.err.println("blocks=" + Probe.blocks);
+        System.err.println("wrong=" + Probe.wrong);
     }
 }

@@ -3,7 +3,8 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use perk_classfile::{
-    ClassEditor, ClassFile, Code, Edited, MethodEdit, Operands, PoolEditor, Reach, opcode,
+    ClassEditor, ClassFile, Code, Edited, LocalType, MethodEdit, Operands, PoolEditor, Reach,
+    opcode, push_access,
 };
 
 /// An assembler of a class file.
@@ -167,7 +168,8 @@ fn known(name: &[u8]) -> &'static str {
 }
 
 /// Puts probes everywhere: entry, returns, unwinding, calls, allocations, handlers and branch
-/// targets. They call the methods of the class `Probe`, all of `()V`.
+/// targets. They call the methods of the class `Probe`. That of the entry returns an object, which
+/// is kept in a local variable with a number from it; both are passed to other probes.
 pub(crate) fn probe_all(bytes: &[u8]) -> Result<Edited, Box<dyn std::error::Error>> {
     let class = ClassFile::parse(bytes)?;
     let mut editor = ClassEditor::new(&class);
@@ -194,7 +196,27 @@ fn probe(
         Ok([opcode::INVOKESTATIC, high, low])
     };
     let (block, before, after) = (call("block")?, call("beforeCall")?, call("afterCall")?);
-    edit.insert(0, Reach::FallThrough, &call("enter")?);
+    let allocate = call("allocate")?;
+    let probe = code.max_locals();
+    let [high, low] = pool.method_ref("Probe", "enter", "()LProbe;")?.to_be_bytes();
+    let mut enter = vec![opcode::INVOKESTATIC, high, low, opcode::DUP];
+    push_access(&mut enter, opcode::ASTORE, probe);
+    let [high, low] = pool.field_ref("Probe", "call", "J")?.to_be_bytes();
+    enter.extend([opcode::GETFIELD, high, low]);
+    push_access(&mut enter, opcode::LSTORE, probe + 1);
+    edit.insert(0, Reach::FallThrough, &enter);
+    edit.add_local(LocalType::Object(pool.class("Probe")?));
+    edit.add_local(LocalType::Long);
+    edit.need_stack(4);
+    let mut with_locals = |name: &str| -> Result<Vec<u8>, Box<dyn std::error::Error>> {
+        let [high, low] = pool.method_ref("Probe", name, "(LProbe;J)V")?.to_be_bytes();
+        let mut bytes = Vec::new();
+        push_access(&mut bytes, opcode::ALOAD, probe);
+        push_access(&mut bytes, opcode::LLOAD, probe + 1);
+        bytes.extend([opcode::INVOKESTATIC, high, low]);
+        Ok(bytes)
+    };
+    let (exit, caught) = (with_locals("exit")?, with_locals("caught")?);
     for instruction in code.instructions() {
         let instruction = instruction?;
         let mut insert = |target: i32| {
@@ -211,22 +233,22 @@ fn probe(
             _ => {}
         }
         if instruction.is_return() {
-            edit.insert_contained(instruction.pc, &call("exit")?);
+            edit.insert_contained(instruction.pc, &exit);
         }
         if instruction.is_invoke() {
             edit.insert(instruction.pc, Reach::All, &before);
             edit.insert(instruction.next_pc(), Reach::FallThrough, &after);
         }
         if instruction.opcode == opcode::NEW {
-            edit.insert(instruction.next_pc(), Reach::FallThrough, &call("allocate")?);
+            edit.insert(instruction.next_pc(), Reach::FallThrough, &allocate);
         }
     }
     for handler in code.exception_table() {
-        edit.insert_contained(handler.handler_pc, &call("caught")?);
+        edit.insert_contained(handler.handler_pc, &caught);
     }
     let start = if is_constructor { code.after_this_call() } else { Some(0) };
     if let Some(start) = start {
-        edit.catch_all(0, &call("unwind")?);
+        edit.catch_all_contained(3, &with_locals("unwind")?);
         edit.cover(start..code.end_pc());
     }
     Ok(())
