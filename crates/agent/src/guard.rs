@@ -59,10 +59,16 @@ pub(crate) fn guard(feature: Feature, body: impl FnOnce()) {
         return;
     }
     let begin_ns = os::thread_cpu_ns();
-    let outer = GUARDED.replace(true);
-    contain(feature, body);
-    GUARDED.set(outer);
+    uncounted(|| contain(feature, body));
     CALLBACK_CPU_NS.fetch_add(os::thread_cpu_ns().saturating_sub(begin_ns), Relaxed);
+}
+
+/// Runs `body`, whose objects are not the program's.
+pub(crate) fn uncounted<T>(body: impl FnOnce() -> T) -> T {
+    let outer = GUARDED.replace(true);
+    let answer = body();
+    GUARDED.set(outer);
+    answer
 }
 
 /// Whether the calling thread runs the body of a callback. Objects made then are not the program's.

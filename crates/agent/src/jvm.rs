@@ -1,6 +1,7 @@
 //! The agent's view of the JVM: JVMTI and JNI behind types that keep references valid.
 
 mod env;
+mod fields;
 mod flags;
 mod heap;
 mod image;
@@ -13,12 +14,13 @@ mod table;
 mod walk;
 
 pub(crate) use env::{Jvmti, LineTable, MethodRef, StackFrame, ThreadInfo, VirtualThreadFunction};
+pub(crate) use fields::{LongField, ObjectField};
 pub(crate) use flags::bool_flag;
 pub(crate) use heap::{BytesField, IntField, NewObject};
 pub(crate) use image::Image;
-pub(crate) use jni::{Jni, LongField, Vm};
+pub(crate) use jni::{Jni, Vm};
 pub(crate) use management::HeapDumper;
-pub(crate) use monitors::{ObjectField, ThreadMoment};
+pub(crate) use monitors::ThreadMoment;
 pub(crate) use refs::{Borrowed, Global, Local, Reference, Weak};
 pub(crate) use table::Functions;
 pub(crate) use walk::Walker;

@@ -272,6 +272,30 @@ fn long_length(rest: &[u8], pc: usize) -> Result<usize, &'static str> {
     }
 }
 
+/// Appends the instruction that loads or stores a local variable, given the opcode of its long form
+/// (`iload` to `aload`, `istore` to `astore`). There is a short form for each of the first four.
+pub fn push_access(out: &mut Vec<u8>, opcode: u8, local: u16) {
+    let [high, low] = local.to_be_bytes();
+    let (first, first_short) = match opcode {
+        opcode::ISTORE.. => (opcode::ISTORE, opcode::ISTORE_0),
+        _ => (opcode::ILOAD, opcode::ILOAD_0),
+    };
+    match local {
+        0..=3 => out.push(first_short + 4 * (opcode - first) + low),
+        4..=255 => out.extend([opcode, low]),
+        _ => out.extend([opcode::WIDE, opcode, high, low]),
+    }
+}
+
+/// Returns the length of that instruction, in bytes.
+pub fn access_bytes(local: u16) -> u32 {
+    match local {
+        0..=3 => 1,
+        4..=255 => 2,
+        _ => 4,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -360,29 +384,5 @@ mod tests {
         let falls: Vec<_> =
             Instructions::new(&code, 0).map(|it| it.unwrap().falls_through()).collect();
         assert_eq!(falls, [false, true, false, true, false, true]);
-    }
-}
-
-/// Appends the instruction that loads or stores a local variable, given the opcode of its long form
-/// (`iload` to `aload`, `istore` to `astore`). There is a short form for each of the first four.
-pub fn push_access(out: &mut Vec<u8>, opcode: u8, local: u16) {
-    let [high, low] = local.to_be_bytes();
-    let (first, first_short) = match opcode {
-        opcode::ISTORE.. => (opcode::ISTORE, opcode::ISTORE_0),
-        _ => (opcode::ILOAD, opcode::ILOAD_0),
-    };
-    match local {
-        0..=3 => out.push(first_short + 4 * (opcode - first) + low),
-        4..=255 => out.extend([opcode, low]),
-        _ => out.extend([opcode::WIDE, opcode, high, low]),
-    }
-}
-
-/// Returns the length of that instruction, in bytes.
-pub fn access_bytes(local: u16) -> u32 {
-    match local {
-        0..=3 => 1,
-        4..=255 => 2,
-        _ => 4,
     }
 }

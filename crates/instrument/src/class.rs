@@ -5,7 +5,7 @@ use perk_classfile::{
 };
 use perk_hotspot::annotations::Marks;
 
-use crate::helper::{Calls, HELPER, Helper};
+use crate::helper::{HELPER, Helper, Uses};
 use crate::probe::ProbeCall;
 use crate::scan::{Kinds, Scanner};
 use crate::{Instrumented, MethodName, Methods, Names, Probes, fields, fresh, record};
@@ -42,7 +42,7 @@ pub fn instrument(
     is_edited |= add_fields(&mut editor, name, probes.names, &mut instrumented.skipped);
     let source = source_file(&class);
     let mut scanner = Scanner::new(&class, name);
-    let mut calls = Calls::new(probes.names);
+    let mut uses = Uses::new(probes.names);
     for (index, method) in class.methods().enumerate() {
         let is_selected = methods.selected(name, method.name()?);
         if !(is_selected || probes.heap || name == VIRTUAL_THREAD) {
@@ -64,13 +64,14 @@ pub fn instrument(
             continue;
         }
         let skipped = |reason| ([member.name, member.descriptor].concat(), reason);
-        if let Err(reason) = scanner.plan.fit(&code) {
+        if let Err(reason) = scanner.plan.fit(&code, probes.leaving) {
             instrumented.skipped.push(skipped(reason));
             continue;
         }
         let number = if kinds.calls { methods.number(&member) } else { 0 };
         let Scanner { plan, edit, .. } = &mut scanner;
-        if let Err(full) = plan.write(&code, number, &mut calls, editor.pool(), edit) {
+        if let Err(full) = plan.write(&code, number, probes.leaving, &mut uses, editor.pool(), edit)
+        {
             instrumented.skipped.push(skipped(full.to_string()));
             continue;
         }
@@ -122,6 +123,7 @@ fn kinds(
         calls,
         is_small: !is_synchronized && name != b"<clinit>",
         unwinding: probes.unwinding,
+        timed: probes.timed,
         lines: calls && probes.lines,
         allocations: can_allocate && !withholds,
         withholds,
@@ -169,23 +171,19 @@ fn add_fields(
     names: Names,
     skipped: &mut Vec<(Vec<u8>, String)>,
 ) -> bool {
-    let mut add = |plain: &str, is_stable: bool| {
-        let name = names.of(plain);
-        let added = match is_stable {
-            true => editor.add_annotated_field(ADDED, name, "J", STABLE),
-            false => editor.add_field(ADDED, name, "J"),
-        };
-        if let Err(error) = added {
-            skipped.push((plain.as_bytes().to_vec(), error.to_string()));
-        }
-    };
-    match class {
+    let (plain, added) = match class {
         b"java/lang/Thread" => {
-            add(fields::THREAD_STACK, false);
-            add(fields::THREAD_TREE, false);
+            let (name, of) = (names.of(fields::THREAD_STATE), names.of(HELPER));
+            (fields::THREAD_STATE, editor.add_field(ADDED, name, format!("L{of};")))
         }
-        b"java/lang/Class" => add(fields::CLASS_RECORDS, true),
+        b"java/lang/Class" => {
+            let name = names.of(fields::CLASS_RECORDS);
+            (fields::CLASS_RECORDS, editor.add_annotated_field(ADDED, name, "J", STABLE))
+        }
         _ => return false,
+    };
+    if let Err(error) = added {
+        skipped.push((plain.as_bytes().to_vec(), error.to_string()));
     }
     true
 }

@@ -8,16 +8,12 @@ use crate::Names;
 pub const HELPER: &str = "java/lang/PerkProbes";
 
 /// The name and descriptor of every method of [`HELPER`] that probes call. All are static.
-pub const METHODS: [(&str, &str); 25] = [
-    ("enter", "(I)V"),
-    ("exit", "(I)V"),
-    ("caught", "(I)V"),
-    ("line", "(I)V"),
+pub const METHODS: [(&str, &str); 23] = [
+    ("enter", "(I)Ljava/lang/PerkProbes;"),
+    ("leave", "(Ljava/lang/PerkProbes;J)V"),
     ("enterLeaf", "(I)V"),
+    ("touch", "(I)V"),
     ("allocated", "(Ljava/lang/Object;)V"),
-    ("made", "(Ljava/lang/Object;)V"),
-    ("arrays", "(Ljava/lang/Object;)V"),
-    ("array", "([Ljava/lang/Object;)V"),
     ("array", "([Z)V"),
     ("array", "([C)V"),
     ("array", "([F)V"),
@@ -26,15 +22,21 @@ pub const METHODS: [(&str, &str); 25] = [
     ("array", "([S)V"),
     ("array", "([I)V"),
     ("array", "([J)V"),
-    ("mounted", "(Ljava/lang/Thread;)V"),
-    ("unmounted", "(Ljava/lang/Thread;)V"),
-    ("touch", "(I)V"),
-    ("traced", "(Ljava/lang/Throwable;)V"),
-    ("withhold", "()V"),
+    ("array", "([Ljava/lang/Object;)V"),
+    ("arrays", "(Ljava/lang/Object;)V"),
+    ("made", "(Ljava/lang/Object;)V"),
     ("reflected", "(Ljava/lang/Object;)V"),
+    ("withhold", "()V"),
     ("cloned", "(Ljava/lang/Object;Ljava/lang/Object;)V"),
     ("clonedAbove", "(Ljava/lang/Object;Ljava/lang/Class;)V"),
+    ("traced", "(Ljava/lang/Throwable;)V"),
+    ("mounted", "(Ljava/lang/Thread;)V"),
+    ("unmounted", "(Ljava/lang/Thread;)V"),
 ];
+
+/// The names of the fields of [`HELPER`] that probes read and write. All are of type `long`. An
+/// object of the class is the state of a thread.
+pub const STATE_FIELDS: [&str; 2] = ["context", "caller"];
 
 /// A method of the helper, as an index into [`METHODS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,57 +44,93 @@ pub(crate) struct Helper(u8);
 
 impl Helper {
     pub(crate) const ENTER: Self = Self(0);
-    pub(crate) const EXIT: Self = Self(1);
-    pub(crate) const CAUGHT: Self = Self(2);
-    pub(crate) const LINE: Self = Self(3);
-    pub(crate) const ENTER_LEAF: Self = Self(4);
-    pub(crate) const ALLOCATED: Self = Self(5);
-    pub(crate) const MADE: Self = Self(6);
-    pub(crate) const ARRAYS: Self = Self(7);
-    pub(crate) const REFERENCE_ARRAY: Self = Self(8);
-    pub(crate) const MOUNTED: Self = Self(17);
-    pub(crate) const UNMOUNTED: Self = Self(18);
-    pub(crate) const TOUCH: Self = Self(19);
+    pub(crate) const LEAVE: Self = Self(1);
+    pub(crate) const ENTER_LEAF: Self = Self(2);
+    pub(crate) const TOUCH: Self = Self(3);
+    pub(crate) const ALLOCATED: Self = Self(4);
+    pub(crate) const REFERENCE_ARRAY: Self = Self(13);
+    pub(crate) const ARRAYS: Self = Self(14);
+    pub(crate) const MADE: Self = Self(15);
+    pub(crate) const REFLECTED: Self = Self(16);
+    pub(crate) const WITHHOLD: Self = Self(17);
+    pub(crate) const CLONED: Self = Self(18);
+    pub(crate) const CLONED_ABOVE: Self = Self(19);
     pub(crate) const TRACED: Self = Self(20);
-    pub(crate) const WITHHOLD: Self = Self(21);
-    pub(crate) const REFLECTED: Self = Self(22);
-    pub(crate) const CLONED: Self = Self(23);
-    pub(crate) const CLONED_ABOVE: Self = Self(24);
+    pub(crate) const MOUNTED: Self = Self(21);
+    pub(crate) const UNMOUNTED: Self = Self(22);
 
     /// Returns the method for the array that `newarray` makes of a type (JVM specification table
     /// 6.5.newarray-A).
     pub(crate) fn of_array_type(array_type: u8) -> Option<Self> {
-        matches!(array_type, 4..=11).then(|| Self(array_type + 5))
+        matches!(array_type, 4..=11).then(|| Self(array_type + 1))
     }
 }
 
-/// The calls of the helper's methods. The class gets the constants of those that are used.
-#[derive(Clone, Debug)]
-pub(crate) struct Calls {
-    names: Names,
-    known: [Option<[u8; 3]>; METHODS.len()],
+/// A field of the helper, as an index into [`STATE_FIELDS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StateField(u8);
+
+impl StateField {
+    /// The position of the thread: the context, and above its address the line.
+    pub(crate) const CONTEXT: Self = Self(0);
+    /// The position before the method that was entered last.
+    pub(crate) const CALLER: Self = Self(1);
 }
 
-impl Calls {
-    /// Creates an empty set of calls, of the helper with these names.
+/// The instructions that use the helper. The class gets the constants of those that are used.
+#[derive(Clone, Debug)]
+pub(crate) struct Uses {
+    names: Names,
+    methods: [Option<[u8; 2]>; METHODS.len()],
+    fields: [Option<[u8; 2]>; STATE_FIELDS.len()],
+}
+
+impl Uses {
+    /// Creates an empty set of uses, of the helper with these names.
     pub(crate) fn new(names: Names) -> Self {
-        Self { names, known: [None; METHODS.len()] }
+        Self { names, methods: [None; METHODS.len()], fields: [None; STATE_FIELDS.len()] }
+    }
+
+    /// Returns the constant of the helper class.
+    pub(crate) fn class(&self, pool: &mut PoolEditor<'_>) -> Result<u16, PoolError> {
+        pool.class(self.names.of(HELPER))
     }
 
     /// Returns the instruction that calls a method.
-    pub(crate) fn get(
+    pub(crate) fn call(
         &mut self,
         helper: Helper,
         pool: &mut PoolEditor<'_>,
     ) -> Result<[u8; 3], PoolError> {
         let at = usize::from(helper.0);
-        if let Some(call) = self.known[at] {
-            return Ok(call);
-        }
-        let (name, descriptor) = METHODS[at];
-        let helper = self.names.of(HELPER);
-        let [high, low] = pool.method_ref(helper, name, descriptor)?.to_be_bytes();
-        Ok(*self.known[at].insert([opcode::INVOKESTATIC, high, low]))
+        let [high, low] = match self.methods[at] {
+            Some(known) => known,
+            None => {
+                let (name, descriptor) = METHODS[at];
+                let helper = self.names.of(HELPER);
+                let descriptor = descriptor.replace(HELPER, &helper);
+                *self.methods[at].insert(pool.method_ref(helper, name, descriptor)?.to_be_bytes())
+            }
+        };
+        Ok([opcode::INVOKESTATIC, high, low])
+    }
+
+    /// Returns the instruction that reads or writes a field of a thread's state.
+    pub(crate) fn field(
+        &mut self,
+        opcode: u8,
+        field: StateField,
+        pool: &mut PoolEditor<'_>,
+    ) -> Result<[u8; 3], PoolError> {
+        let at = usize::from(field.0);
+        let [high, low] = match self.fields[at] {
+            Some(known) => known,
+            None => {
+                let index = pool.field_ref(self.names.of(HELPER), STATE_FIELDS[at], "J")?;
+                *self.fields[at].insert(index.to_be_bytes())
+            }
+        };
+        Ok([opcode, high, low])
     }
 }
 
@@ -105,10 +143,9 @@ mod tests {
         let name = |helper: Helper| METHODS[usize::from(helper.0)];
         let object = "(Ljava/lang/Object;)V";
         let thread = "(Ljava/lang/Thread;)V";
-        assert_eq!(name(Helper::ENTER), ("enter", "(I)V"));
-        assert_eq!(name(Helper::EXIT), ("exit", "(I)V"));
-        assert_eq!(name(Helper::CAUGHT), ("caught", "(I)V"));
-        assert_eq!(name(Helper::LINE), ("line", "(I)V"));
+        assert_eq!(name(Helper::ENTER).0, "enter");
+        assert_eq!(name(Helper::LEAVE).0, "leave");
+        assert_eq!(name(Helper::TOUCH), ("touch", "(I)V"));
         assert_eq!(name(Helper::ENTER_LEAF), ("enterLeaf", "(I)V"));
         assert_eq!(name(Helper::ALLOCATED), ("allocated", object));
         assert_eq!(name(Helper::MADE), ("made", object));
@@ -125,5 +162,7 @@ mod tests {
         let types = arrays.map(|descriptor| &descriptor[2..3]);
         assert_eq!(types.collect::<String>(), "ZCFDBSIJ");
         assert_eq!([3, 12].map(Helper::of_array_type), [None, None]);
+        assert_eq!(STATE_FIELDS[usize::from(StateField::CONTEXT.0)], "context");
+        assert_eq!(STATE_FIELDS[usize::from(StateField::CALLER.0)], "caller");
     }
 }

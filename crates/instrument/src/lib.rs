@@ -8,11 +8,12 @@
 //!
 //! | probe | where |
 //! |---|---|
-//! | `enter(I)` | at the beginning of a method's code |
+//! | `enter(I)` | at the beginning of a method's code; returns the thread's state |
 //! | `touch(I)` | at the beginning of a trivial method, or of one without room for more, instead of all other probes for calls |
-//! | `exit(I)` | before each return; after a leaf's call; and in a handler of all exceptions, which rethrows, in methods that catch some |
-//! | `caught(I)` | at the exception handlers of code that calls: the callees may not have reported their exit |
-//! | `line(I)` | before instructions that call, allocate or initialise a class, if the line may have changed |
+//! | a store of the caller's position | before each return; and in a handler of all exceptions, which rethrows, if [`Probes::unwinding`] is set |
+//! | a store of the method's own position | at the exception handlers of code that calls, and after a leaf's call |
+//! | a store of the own position with a line | before instructions that call, allocate or initialise a class, if the line may have changed |
+//! | `leave(state, J)` | instead of the first two stores if [`Probes::leaving`] is set |
 //! | `enterLeaf(I)` | before the call of a leaf, a method that is counted by its callers |
 //! | `allocated(Object)` | in `Object.<init>`, which each constructor finally calls |
 //! | `array(...)`, `arrays(Object)` | after the instructions that make arrays |
@@ -23,13 +24,16 @@
 //! | `traced(Throwable)` | after an exception has got its backtrace |
 //! | `mounted(Thread)`, `unmounted(Thread)` | when a virtual thread is mounted on a carrier, and when it is unmounted |
 //!
-//! Exceptions that probes throw at handlers and before returns are dropped, because the method
-//! itself throws nothing there: the JVM's stack may be full.
+//! A method with `enter` keeps in local variables of its own: the thread's state, the position of
+//! its caller, and, if it needs it, its own. The stores do not call anything: they cannot throw, and
+//! cost little in code that is interpreted. A position is the address of a context in native memory;
+//! its bits from [`LINE_SHIFT`] on are the line.
 //!
-//! A method that an exception unwinds reports this only if it has handlers of its own. Other
-//! unwound methods are still innermost when a caller's `caught` or `exit` is called, which then
-//! leaves them, too. The caller is found as the innermost entry of its method, because all later
-//! calls of the method have reported their exit.
+//! A method that an exception unwinds does not report this. The method that catches the exception
+//! stores its own position.
+//!
+//! Exceptions of `leave` and `mounted` are dropped, because the method itself throws nothing there:
+//! the JVM's stack may be full.
 #![forbid(unsafe_code)]
 
 mod class;
@@ -42,21 +46,22 @@ mod record;
 mod scan;
 
 pub use class::instrument;
-pub use helper::{HELPER, METHODS as HELPER_METHODS};
+pub use helper::{HELPER, METHODS as HELPER_METHODS, STATE_FIELDS};
 pub use leaves::{Leaf, Leaves, leaves};
 pub use names::Names;
 pub use perk_classfile::{ClassFile, Error};
 pub use record::with_record;
+
+/// The first bit of the line in a position; the bits below are an address of user space.
+pub const LINE_SHIFT: u32 = 48;
 
 /// The plain names of the fields that classes get before their own. All these fields are private,
 /// transient and synthetic.
 pub mod fields {
     /// The beginning of all their names.
     pub const PREFIX: &str = "$perk";
-    /// A `long` of `java/lang/Thread`, for the thread's stack.
-    pub const THREAD_STACK: &str = "$perkStack";
-    /// A `long` of `java/lang/Thread`, for the thread's tree.
-    pub const THREAD_TREE: &str = "$perkTree";
+    /// A reference of `java/lang/Thread` to the thread's state, an object of the helper class.
+    pub const THREAD_STATE: &str = "$perkState";
     /// A `long` of `java/lang/Class`, which is written once: the data about the class's objects.
     pub const CLASS_RECORDS: &str = "$perkRecords";
     /// An `int` of most classes directly below `java/lang/Object`, and thus of their subclasses, if
@@ -67,11 +72,14 @@ pub mod fields {
 /// The probes that are placed besides those at entries, exits and the calls of leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probes {
-    /// Add a handler of all exceptions to every method, including methods that do not catch any. It
-    /// matters if code without probes catches exceptions, that is, if some classes are not
-    /// selected.
+    /// Add a handler of all exceptions to every method. It matters if code without probes catches
+    /// exceptions, that is, if some classes are not selected.
     pub unwinding: bool,
-    /// Add the probes that report the current line.
+    /// Whether calls are timed. If not, all methods that do not call anything are trivial.
+    pub timed: bool,
+    /// Report exits to the helper: its clock must be read there.
+    pub leaving: bool,
+    /// Report the current line.
     pub lines: bool,
     /// Add the probes that report each new object and array.
     pub heap: bool,

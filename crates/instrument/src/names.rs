@@ -9,8 +9,7 @@ use crate::{HELPER, fields};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Names(Option<u64>);
 
-const FIELDS: [&str; 4] =
-    [fields::THREAD_STACK, fields::THREAD_TREE, fields::CLASS_RECORDS, fields::OBJECT_RECORD];
+const FIELDS: [&str; 3] = [fields::THREAD_STATE, fields::CLASS_RECORDS, fields::OBJECT_RECORD];
 
 impl Names {
     /// The names as they are in [`HELPER`] and [`fields`], without a suffix.
@@ -37,10 +36,13 @@ impl Names {
     ///
     /// If the bytes are not a class file.
     pub fn give_to(self, class: &[u8]) -> Result<Vec<u8>, Error> {
-        let is_ours = |text: &str| text == HELPER || FIELDS.contains(&text);
         Ok(ClassFile::parse(class)?.with_texts(|text| {
-            let text = std::str::from_utf8(text).ok().filter(|text| is_ours(text))?;
-            Some(self.of(text).into_bytes())
+            let text = std::str::from_utf8(text).ok()?;
+            if FIELDS.contains(&text) {
+                return Some(self.of(text).into_bytes());
+            }
+            // Descriptors contain the class's name.
+            text.contains(HELPER).then(|| text.replace(HELPER, &self.of(HELPER)).into_bytes())
         }))
     }
 }

@@ -1,10 +1,12 @@
 //! The probes of a method, and their code.
 
 use perk_classfile::{
-    Code, MAX_CODE_BYTES, MethodEdit, Operands, PoolEditor, PoolError, Reach, opcode,
+    Code, LocalType, MAX_CODE_BYTES, MethodEdit, Operands, PoolEditor, PoolError, Reach,
+    access_bytes, opcode, push_access,
 };
 
-use crate::helper::{Calls, Helper};
+use crate::LINE_SHIFT;
+use crate::helper::{Helper, StateField, Uses};
 
 /// The maximum size of code that HotSpot compiles, in bytes (`-XX:-DontCompileHugeMethods` lifts
 /// it). Longer methods are always interpreted.
@@ -14,6 +16,7 @@ const HUGE_METHOD_BYTES: usize = 8000;
 const PUSH_BYTES: usize = 3;
 const CALL_BYTES: usize = 3;
 const LDC_BYTES: usize = 3;
+const FIELD_BYTES: usize = 3;
 
 /// The maximum number of bytes by which the padding of a switch can grow.
 const SWITCH_PADDING_BYTES: usize = 3;
@@ -26,40 +29,61 @@ pub(crate) struct Probe {
     pub(crate) what: ProbeCall,
 }
 
-/// The argument that a probe passes to the helper.
+/// The action of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProbeCall {
-    /// The method's own number.
-    Own(Helper),
-    /// The current line.
+    /// Enters the method, and fills the local variables.
+    Enter,
+    /// Counts the method, which is not entered.
+    Touch,
+    /// Restores the position of the caller, as the method ends.
+    Exit,
+    /// Restores the method's own position: an exception has ended its callees.
+    Caught,
+    /// Enters a leaf, by its number.
+    EnterLeaf(u32),
+    /// Restores the method's own position after a leaf's call.
+    ExitLeaf,
+    /// Stores the current line in the position.
     Line(u16),
-    /// The number of a leaf.
-    Leaf(Helper, u32),
-    /// The new object or array on top of the operand stack.
+    /// Passes the new object or array on top of the operand stack.
     Fresh(Helper),
-    /// `this`.
+    /// Passes `this`.
     This(Helper),
-    /// Nothing.
+    /// Passes nothing.
     Plain(Helper),
-    /// The object on top of the operand stack, which is duplicated and stays there.
+    /// Duplicates the object on top of the operand stack.
     Receiver,
-    /// The duplicated object and the new one above it; the former is removed.
+    /// Passes the duplicated object and the new one above it; the former is removed.
     Cloned,
-    /// The new object, and the class of the method, by its constant.
+    /// Passes the new object, and the class of the method, by its constant.
     ClonedAbove(u16),
 }
 
 impl ProbeCall {
-    /// Whether the probe is at a place where the method itself cannot overflow its stack: at a
-    /// handler, or before a return.
-    fn must_not_throw(self) -> bool {
-        matches!(self, Self::Own(Helper::CAUGHT | Helper::EXIT) | Self::This(Helper::MOUNTED))
+    /// Whether the probe is at a place where the method itself cannot overflow its stack, and calls
+    /// the helper.
+    fn is_contained(self, leaving: bool) -> bool {
+        match self {
+            Self::Exit | Self::Caught => leaving,
+            Self::This(helper) => helper == Helper::MOUNTED,
+            _ => false,
+        }
     }
 
-    /// Returns the maximum size of its code, in bytes.
-    fn bytes(self) -> usize {
+    /// Whether it uses the method's own position.
+    fn needs_own(self) -> bool {
+        matches!(self, Self::Caught | Self::ExitLeaf | Self::Line(_))
+    }
+
+    /// Returns the maximum size of its code in bytes, with `local` bytes for the access of a local
+    /// variable.
+    fn bytes(self, local: usize) -> usize {
         match self {
-            Self::Own(_) | Self::Line(_) | Self::Leaf(..) => PUSH_BYTES + CALL_BYTES,
+            Self::Enter => PUSH_BYTES + CALL_BYTES + 2 + 2 * FIELD_BYTES + 3 * local,
+            Self::Touch | Self::EnterLeaf(_) => PUSH_BYTES + CALL_BYTES,
+            Self::Exit | Self::Caught | Self::ExitLeaf => 2 * local + FIELD_BYTES,
+            Self::Line(_) => 2 * local + LDC_BYTES + 1 + FIELD_BYTES,
             Self::Fresh(_) | Self::This(_) | Self::Cloned => 1 + CALL_BYTES,
             Self::Plain(_) => CALL_BYTES,
             Self::Receiver => 1,
@@ -71,9 +95,11 @@ impl ProbeCall {
     /// `clone` is called.
     fn stack_words(self) -> u16 {
         match self {
+            Self::Line(_) => 5,
+            Self::Enter | Self::Exit | Self::Caught | Self::ExitLeaf => 3,
             Self::Cloned | Self::ClonedAbove(_) => 2,
-            Self::Own(_) | Self::Line(_) | Self::Leaf(..) | Self::Fresh(_) => 1,
-            Self::This(_) | Self::Receiver => 1,
+            Self::Touch | Self::EnterLeaf(_) => 1,
+            Self::Fresh(_) | Self::This(_) | Self::Receiver => 1,
             Self::Plain(_) => 0,
         }
     }
@@ -81,10 +107,42 @@ impl ProbeCall {
     /// Whether it is needed if only the method's own calls and allocations are counted.
     fn is_least(self) -> bool {
         match self {
-            Self::Own(helper) => helper == Helper::TOUCH,
-            Self::Fresh(_) | Self::This(_) | Self::Plain(_) => true,
+            Self::Touch | Self::Fresh(_) | Self::This(_) | Self::Plain(_) => true,
             Self::Receiver | Self::Cloned | Self::ClonedAbove(_) => true,
-            Self::Line(_) | Self::Leaf(..) => false,
+            Self::Enter | Self::Exit | Self::Caught => false,
+            Self::Line(_) | Self::EnterLeaf(_) | Self::ExitLeaf => false,
+        }
+    }
+}
+
+/// The local variables that a method gets.
+#[derive(Clone, Copy, Debug)]
+struct Locals {
+    /// The thread's state.
+    state: u16,
+    /// The position of the caller.
+    caller: u16,
+    /// The method's own position, if it needs it.
+    own: Option<u16>,
+}
+
+impl Locals {
+    /// The words of all of them.
+    const MOST_WORDS: u16 = 5;
+
+    /// Places them after the method's own.
+    fn after(code: &Code<'_>, needs_own: bool) -> Self {
+        let state = code.max_locals();
+        let after = |words| state.saturating_add(words);
+        Self { state, caller: after(1), own: needs_own.then(|| after(3)) }
+    }
+
+    /// Adds them to a method.
+    fn add_to(self, edit: &mut MethodEdit, class: u16) {
+        edit.add_local(LocalType::Object(class));
+        edit.add_local(LocalType::Long);
+        if self.own.is_some() {
+            edit.add_local(LocalType::Long);
         }
     }
 }
@@ -109,8 +167,6 @@ pub(crate) struct Plan {
     pub(crate) probes: Vec<Probe>,
     /// The pc from which unwinding is observed, if at all.
     pub(crate) unwinding: Option<u16>,
-    /// The pcs of returns, in their order.
-    pub(crate) returns: Vec<u16>,
     pub(crate) switch_count: usize,
 }
 
@@ -118,7 +174,6 @@ impl Plan {
     pub(crate) fn clear(&mut self) {
         self.probes.clear();
         self.unwinding = None;
-        self.returns.clear();
         self.switch_count = 0;
     }
 
@@ -133,29 +188,29 @@ impl Plan {
     ///
     /// A method without a loop that does not have room even for these, such as the table of a
     /// resource bundle, is counted and not compiled, because it runs once.
-    pub(crate) fn fit(&mut self, code: &Code<'_>) -> Result<(), String> {
+    pub(crate) fn fit(&mut self, code: &Code<'_>, leaving: bool) -> Result<(), String> {
         let is_huge = code.bytes().len() > HUGE_METHOD_BYTES
             || self.least_bytes(code) > HUGE_METHOD_BYTES && !has_loop(code);
         let limit = if is_huge { MAX_CODE_BYTES } else { HUGE_METHOD_BYTES };
-        if self.most_bytes(code) <= limit {
+        if self.most_bytes(code, leaving) <= limit {
             return Ok(());
         }
         self.probes.retain(|probe| !matches!(probe.what, ProbeCall::Line(_)));
-        if self.most_bytes(code) <= limit {
+        if self.most_bytes(code, leaving) <= limit {
             return Ok(());
         }
-        self.probes.retain(|probe| probe.what != ProbeCall::Own(Helper::CAUGHT));
+        self.probes.retain(|probe| probe.what != ProbeCall::Caught);
         self.unwinding = None;
-        if self.most_bytes(code) <= limit {
+        if self.most_bytes(code, leaving) <= limit {
             return Ok(());
         }
         for probe in &mut self.probes {
-            if probe.what == ProbeCall::Own(Helper::ENTER) {
-                probe.what = ProbeCall::Own(Helper::TOUCH);
+            if probe.what == ProbeCall::Enter {
+                probe.what = ProbeCall::Touch;
             }
         }
         self.probes.retain(|probe| probe.what.is_least());
-        match self.most_bytes(code) {
+        match self.most_bytes(code, leaving) {
             bytes if bytes <= limit => Ok(()),
             bytes if is_huge => Err(format!("its code could have {bytes} bytes, {limit} at most")),
             bytes => Err(format!(
@@ -166,27 +221,32 @@ impl Plan {
 
     /// Returns the maximum size of the code with the fewest probes, in bytes.
     fn least_bytes(&self, code: &Code<'_>) -> usize {
-        let whats = self.probes.iter().map(|probe| probe.what);
-        let least = whats.filter(|what| what.is_least() || *what == ProbeCall::Own(Helper::ENTER));
-        self.bytes_with(code, least.map(ProbeCall::bytes).sum())
+        let least = self.probes.iter().map(|probe| match probe.what {
+            ProbeCall::Enter => ProbeCall::Touch.bytes(0),
+            what if what.is_least() => what.bytes(0),
+            _ => 0,
+        });
+        self.bytes_with(code, least.sum())
     }
 
     /// Returns the maximum size of the code with all probes, in bytes, unless branches must be
     /// widened.
-    fn most_bytes(&self, code: &Code<'_>) -> usize {
-        let probes: usize = self.probes.iter().map(|probe| probe.what.bytes()).sum();
-        let unwinding = self.unwinding.map_or(0, |_| PUSH_BYTES + CALL_BYTES + 1);
-        self.bytes_with(code, probes + unwinding + self.containment_bytes(code))
+    fn most_bytes(&self, code: &Code<'_>, leaving: bool) -> usize {
+        let local = local_bytes(code);
+        let probes: usize = self.probes.iter().map(|probe| probe.what.bytes(local)).sum();
+        let unwinding = self.unwinding.map_or(0, |_| ProbeCall::Exit.bytes(local) + 1);
+        self.bytes_with(code, probes + unwinding + self.containment_bytes(local, leaving))
     }
 
     /// Returns the maximum size, in bytes, of the code that keeps values where exceptions of probes
     /// are dropped, and of the handlers that drop them.
-    fn containment_bytes(&self, code: &Code<'_>) -> usize {
-        // An instruction that reads or writes a local variable.
-        let local = if code.max_locals() < u8::MAX.into() { 2 } else { 4 };
+    fn containment_bytes(&self, local: usize, leaving: bool) -> usize {
         let whats = || self.probes.iter().map(|probe| probe.what);
-        let at_handlers = whats().filter(|what| *what == ProbeCall::Own(Helper::CAUGHT)).count();
-        let contained = whats().filter(|what| what.must_not_throw()).count();
+        let contained = whats().filter(|what| what.is_contained(leaving)).count();
+        if contained == 0 {
+            return 0;
+        }
+        let at_handlers = whats().filter(|what| *what == ProbeCall::Caught).count();
         let unwinds = usize::from(self.unwinding.is_some());
         let returns = usize::from(contained > at_handlers);
         // The handlers consist of `pop`, the value, and `goto_w`, or of a return or throw.
@@ -204,80 +264,137 @@ impl Plan {
         &mut self,
         code: &Code<'_>,
         number: u32,
-        calls: &mut Calls,
+        leaving: bool,
+        uses: &mut Uses,
         pool: &mut PoolEditor<'_>,
         edit: &mut MethodEdit,
     ) -> Result<(), PoolError> {
         edit.clear();
-        edit.need_stack(1);
-        let mut own = Vec::new();
-        pool.push_int(&mut own, number as i32)?;
+        let needs_own = self.probes.iter().any(|probe| probe.what.needs_own());
+        let locals = Locals::after(code, needs_own);
+        let mut writer = Writer { number, locals, leaving, uses, pool };
         let mut bytes = Vec::new();
         for Probe { pc, reach, what } in &self.probes {
             bytes.clear();
             edit.need_stack(what.stack_words());
-            let helper = match *what {
-                ProbeCall::Own(helper) => {
-                    bytes.extend_from_slice(&own);
-                    helper
-                }
-                ProbeCall::Line(line) => {
-                    pool.push_int(&mut bytes, line.into())?;
-                    Helper::LINE
-                }
-                ProbeCall::Leaf(helper, number) => {
-                    pool.push_int(&mut bytes, number as i32)?;
-                    helper
-                }
-                ProbeCall::Fresh(helper) => {
-                    bytes.push(opcode::DUP);
-                    helper
-                }
-                ProbeCall::This(helper) => {
-                    bytes.push(opcode::ALOAD_0);
-                    helper
-                }
-                ProbeCall::Plain(helper) => helper,
-                ProbeCall::Receiver => {
-                    edit.insert(*pc, *reach, &[opcode::DUP]);
-                    continue;
-                }
-                ProbeCall::Cloned => {
-                    bytes.push(opcode::DUP_X1);
-                    Helper::CLONED
-                }
-                ProbeCall::ClonedAbove(class) => {
-                    let [high, low] = class.to_be_bytes();
-                    bytes.extend([opcode::DUP, opcode::LDC_W, high, low]);
-                    Helper::CLONED_ABOVE
-                }
-            };
-            bytes.extend(calls.get(helper, pool)?);
-            if what.must_not_throw() {
+            writer.write(*what, &mut bytes)?;
+            if what.is_contained(leaving) {
                 edit.insert_contained(*pc, &bytes);
             } else {
                 edit.insert(*pc, *reach, &bytes);
             }
+            if *what == ProbeCall::Enter {
+                locals.add_to(edit, writer.uses.class(writer.pool)?);
+            }
         }
         if let Some(start) = self.unwinding {
-            own.extend(calls.get(Helper::EXIT, pool)?);
-            edit.catch_all(1, &own);
-            self.cover(start..code.end_pc(), edit);
+            bytes.clear();
+            writer.write(ProbeCall::Exit, &mut bytes)?;
+            let stack = ProbeCall::Exit.stack_words();
+            match leaving {
+                true => edit.catch_all_contained(stack, &bytes),
+                false => edit.catch_all(stack, &bytes),
+            }
+            edit.cover(start..code.end_pc());
+        }
+        Ok(())
+    }
+}
+
+/// Returns the maximum size of the instruction that loads or stores one of the added local
+/// variables, in bytes.
+fn local_bytes(code: &Code<'_>) -> usize {
+    access_bytes(code.max_locals().saturating_add(Locals::MOST_WORDS).max(4)) as usize
+}
+
+/// Writes the code of a method's probes.
+struct Writer<'w, 'c> {
+    number: u32,
+    locals: Locals,
+    leaving: bool,
+    uses: &'w mut Uses,
+    pool: &'w mut PoolEditor<'c>,
+}
+
+impl Writer<'_, '_> {
+    fn write(&mut self, what: ProbeCall, out: &mut Vec<u8>) -> Result<(), PoolError> {
+        let Locals { state, caller, own } = self.locals;
+        let own = own.unwrap_or(caller);
+        match what {
+            ProbeCall::Enter => {
+                self.pool.push_int(out, self.number as i32)?;
+                self.call(Helper::ENTER, out)?;
+                out.push(opcode::DUP);
+                let needs_own = self.locals.own.is_some();
+                if needs_own {
+                    out.push(opcode::DUP);
+                }
+                push_access(out, opcode::ASTORE, state);
+                self.get(StateField::CALLER, caller, out)?;
+                if needs_own {
+                    self.get(StateField::CONTEXT, own, out)?;
+                }
+            }
+            ProbeCall::Touch => {
+                self.pool.push_int(out, self.number as i32)?;
+                self.call(Helper::TOUCH, out)?;
+            }
+            ProbeCall::Exit => self.restore(caller, out)?,
+            ProbeCall::Caught | ProbeCall::ExitLeaf => self.restore(own, out)?,
+            ProbeCall::EnterLeaf(number) => {
+                self.pool.push_int(out, number as i32)?;
+                self.call(Helper::ENTER_LEAF, out)?;
+            }
+            ProbeCall::Line(line) => {
+                push_access(out, opcode::ALOAD, state);
+                push_access(out, opcode::LLOAD, own);
+                self.pool.push_long(out, i64::from(line) << LINE_SHIFT)?;
+                out.push(opcode::LOR);
+                out.extend(self.uses.field(opcode::PUTFIELD, StateField::CONTEXT, self.pool)?);
+            }
+            ProbeCall::Fresh(helper) => {
+                out.push(opcode::DUP);
+                self.call(helper, out)?;
+            }
+            ProbeCall::This(helper) => {
+                out.push(opcode::ALOAD_0);
+                self.call(helper, out)?;
+            }
+            ProbeCall::Plain(helper) => self.call(helper, out)?,
+            ProbeCall::Receiver => out.push(opcode::DUP),
+            ProbeCall::Cloned => {
+                out.push(opcode::DUP_X1);
+                self.call(Helper::CLONED, out)?;
+            }
+            ProbeCall::ClonedAbove(class) => {
+                let [high, low] = class.to_be_bytes();
+                out.extend([opcode::DUP, opcode::LDC_W, high, low]);
+                self.call(Helper::CLONED_ABOVE, out)?;
+            }
         }
         Ok(())
     }
 
-    /// Covers all instructions except the returns, where the method's exit is reported already.
-    fn cover(&self, range: std::ops::Range<u16>, edit: &mut MethodEdit) {
-        let mut start = range.start;
-        for &pc in self.returns.iter().filter(|pc| **pc >= range.start) {
-            if start < pc {
-                edit.cover(start..pc);
-            }
-            start = pc + 1;
-        }
-        if start < range.end {
-            edit.cover(start..range.end);
-        }
+    fn call(&mut self, helper: Helper, out: &mut Vec<u8>) -> Result<(), PoolError> {
+        out.extend(self.uses.call(helper, self.pool)?);
+        Ok(())
+    }
+
+    /// Moves a field of the thread's state, which is on the operand stack, to a local variable.
+    fn get(&mut self, field: StateField, to: u16, out: &mut Vec<u8>) -> Result<(), PoolError> {
+        out.extend(self.uses.field(opcode::GETFIELD, field, self.pool)?);
+        push_access(out, opcode::LSTORE, to);
+        Ok(())
+    }
+
+    /// Makes a position that is in a local variable the thread's.
+    fn restore(&mut self, from: u16, out: &mut Vec<u8>) -> Result<(), PoolError> {
+        push_access(out, opcode::ALOAD, self.locals.state);
+        push_access(out, opcode::LLOAD, from);
+        out.extend(match self.leaving {
+            true => self.uses.call(Helper::LEAVE, self.pool)?,
+            false => self.uses.field(opcode::PUTFIELD, StateField::CONTEXT, self.pool)?,
+        });
+        Ok(())
     }
 }

@@ -15,6 +15,8 @@ use crate::{MethodName, Methods};
 pub(crate) struct Kinds {
     /// Probes at entry, exits, handlers and the calls of leaves.
     pub(crate) calls: bool,
+    /// Whether calls are timed.
+    pub(crate) timed: bool,
     /// The method may be trivial: see [`Scanner::is_trivial`].
     pub(crate) is_small: bool,
     /// A probe for an exit by unwinding, even if the method does not catch any exception.
@@ -55,8 +57,6 @@ pub(crate) struct Scanner<'c> {
     /// The pcs of exception handlers of code that calls, sorted.
     handlers: Vec<u16>,
     monitor_exits: Vec<u16>,
-    /// Whether the method has handlers of code that calls.
-    catches: bool,
     lines: Vec<LineNumber>,
     pub(crate) plan: Plan,
     pub(crate) edit: MethodEdit,
@@ -72,7 +72,6 @@ impl<'c> Scanner<'c> {
             invokes: Vec::new(),
             handlers: Vec::new(),
             monitor_exits: Vec::new(),
-            catches: false,
             lines: Vec::new(),
             plan: Plan::default(),
             edit: MethodEdit::new(),
@@ -95,16 +94,16 @@ impl<'c> Scanner<'c> {
         }
         if kinds.calls {
             if kinds.is_small && self.is_trivial(code, kinds)? {
-                self.plan.add(0, Reach::FallThrough, ProbeCall::Own(Helper::TOUCH));
+                self.plan.add(0, Reach::FallThrough, ProbeCall::Touch);
                 return Ok(());
             }
-            self.plan.add(0, Reach::FallThrough, ProbeCall::Own(Helper::ENTER));
+            self.plan.add(0, Reach::FallThrough, ProbeCall::Enter);
             self.find_blocks(code)?;
-            if kinds.unwinding || self.catches {
+            if kinds.unwinding {
                 self.plan.unwinding = if is_constructor { code.after_this_call() } else { Some(0) };
             }
             for &handler_pc in &self.handlers {
-                self.plan.add(handler_pc, Reach::All, ProbeCall::Own(Helper::CAUGHT));
+                self.plan.add(handler_pc, Reach::All, ProbeCall::Caught);
             }
         }
         self.find_sites(code, kinds, methods)?;
@@ -113,16 +112,17 @@ impl<'c> Scanner<'c> {
         Ok(())
     }
 
-    /// Whether the code does not call, wait, loop or make objects. Its time is then negligible, and
-    /// nothing happens in its context.
+    /// Whether nothing that is counted happens in the context of the code: it does not call, and
+    /// does not make objects if those are counted. If calls are timed, its time must be negligible
+    /// as well: it does not wait or loop.
     fn is_trivial(&self, code: &Code<'_>, kinds: Kinds) -> Result<bool, Error> {
-        if code.bytes().len() > TRIVIAL_BYTES || code.exception_table().len() > 0 {
+        let is_long = code.bytes().len() > TRIVIAL_BYTES || code.exception_table().len() > 0;
+        if kinds.timed && is_long {
             return Ok(false);
         }
         for instruction in code.instructions() {
             let instruction = instruction?;
             let is_trivial = match (instruction.opcode, instruction.operands()) {
-                (_, Operands::Branch(target)) => target > i32::from(instruction.pc),
                 (opcode::INVOKESPECIAL, Operands::Constant(index)) if !kinds.allocations => {
                     let callee = self.class.pool().member_ref(index)?;
                     callee.class == OBJECT && callee.name == b"<init>"
@@ -131,15 +131,12 @@ impl<'c> Scanner<'c> {
                 (opcode::GETSTATIC | opcode::PUTSTATIC, Operands::Constant(index)) => {
                     self.class.pool().member_ref(index)?.class == self.name
                 }
-                (
-                    opcode::NEW
-                    | opcode::NEWARRAY
-                    | opcode::ANEWARRAY
-                    | opcode::MULTIANEWARRAY
-                    | opcode::MONITORENTER,
-                    _,
-                ) => false,
-                (_, Operands::Switch(_)) => false,
+                (opcode::NEW, _) => false,
+                (opcode::NEWARRAY | opcode::ANEWARRAY | opcode::MULTIANEWARRAY, _) => {
+                    !kinds.timed && !kinds.allocations
+                }
+                (_, Operands::Branch(target)) if kinds.timed => target > i32::from(instruction.pc),
+                (_, Operands::Switch(_)) | (opcode::MONITORENTER, _) => !kinds.timed,
                 _ => !instruction.is_invoke(),
             };
             if !is_trivial {
@@ -158,7 +155,6 @@ impl<'c> Scanner<'c> {
         self.invokes.clear();
         self.handlers.clear();
         self.monitor_exits.clear();
-        self.catches = false;
         let table = code.exception_table();
         if self.lines.is_empty() && table.len() == 0 {
             return Ok(());
@@ -200,7 +196,6 @@ impl<'c> Scanner<'c> {
         }
         self.handlers.sort_unstable();
         self.handlers.dedup();
-        self.catches = !self.handlers.is_empty();
         // The handler of a `synchronized` block frees the monitor, is covered by itself, and
         // rethrows. C1 does not compile calls there (\"invalid parsing\").
         let frees = |pc: u16| self.monitor_exits.contains(&pc);
@@ -230,8 +225,7 @@ impl<'c> Scanner<'c> {
             lines.step(pc, &self.leaders, &self.lines);
             match (instruction.opcode, instruction.operands()) {
                 (opcode::IRETURN..=opcode::RETURN, _) if kinds.calls => {
-                    self.plan.add(pc, Reach::All, ProbeCall::Own(Helper::EXIT));
-                    self.plan.returns.push(pc);
+                    self.plan.add(pc, Reach::All, ProbeCall::Exit);
                 }
                 (opcode::INVOKEDYNAMIC, _) => self.line(&mut lines, pc),
                 (opcode::INVOKEVIRTUAL..=opcode::INVOKEINTERFACE, Operands::Constant(index)) => {
@@ -274,7 +268,7 @@ impl<'c> Scanner<'c> {
             self.line(lines, call.pc);
         }
         if let Some(leaf) = callee.leaf {
-            self.plan.add(call.pc, Reach::All, ProbeCall::Leaf(Helper::ENTER_LEAF, leaf));
+            self.plan.add(call.pc, Reach::All, ProbeCall::EnterLeaf(leaf));
         }
         // The object that a leaf returns is made in the leaf, so it is reported before the exit.
         match callee.fresh.filter(|_| kinds.allocations) {
@@ -292,8 +286,9 @@ impl<'c> Scanner<'c> {
         if kinds.withholds && callee.has_probe_inside {
             self.plan.add(call.pc, Reach::All, ProbeCall::Plain(Helper::WITHHOLD));
         }
-        if let Some(leaf) = callee.leaf {
-            self.plan.add(call.next_pc(), Reach::FallThrough, ProbeCall::Leaf(Helper::EXIT, leaf));
+        if callee.leaf.is_some() {
+            self.plan.add(call.next_pc(), Reach::FallThrough, ProbeCall::ExitLeaf);
+            lines.told = None;
         }
     }
 

@@ -13,8 +13,15 @@ use support::{Numbers, image, round_trip};
 /// The expected reports of `Scenario.java`.
 const EXPECTED: &str = include_str!("java/Scenario.txt");
 
-const PROBES: Probes =
-    Probes { unwinding: true, lines: true, heap: true, object_record: false, names: Names::PLAIN };
+const PROBES: Probes = Probes {
+    unwinding: true,
+    timed: true,
+    leaving: false,
+    lines: true,
+    heap: true,
+    object_record: false,
+    names: Names::PLAIN,
+};
 
 /// The program with all probes, and the classes of java.base that it needs.
 struct Scenario {
@@ -23,7 +30,7 @@ struct Scenario {
 }
 
 impl Scenario {
-    fn new(jdk: &Jdk) -> Self {
+    fn new(jdk: &Jdk, probes: Probes) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut numbers = Numbers { selected: vec!["Scenario"], ..Numbers::default() };
         let (patched, classes) = (folder.path().join("patched"), folder.path().join("classes"));
@@ -33,13 +40,13 @@ impl Scenario {
         let mut base = image::read(jdk, &used.map(|it| format!("java.base/java/lang/{it}.class")));
         let at = base.iter().position(|class| class.name == "java/lang/Object").unwrap();
         let mut object = base.swap_remove(at);
-        object.bytes = instrument(&object.bytes, PROBES, &mut numbers).unwrap().bytes.unwrap();
+        object.bytes = instrument(&object.bytes, probes, &mut numbers).unwrap().bytes.unwrap();
         object.write(&patched);
         numbers.leaves = round_trip::leaf_table(&base);
         for entry in fs::read_dir(classes).unwrap() {
             let path = entry.unwrap().path();
             let bytes = fs::read(&path).unwrap();
-            let instrumented = instrument(&bytes, PROBES, &mut numbers).unwrap();
+            let instrumented = instrument(&bytes, probes, &mut numbers).unwrap();
             assert_eq!(instrumented.skipped, []);
             if let Some(bytes) = instrumented.bytes {
                 fs::write(&path, bytes).unwrap();
@@ -71,7 +78,12 @@ impl Scenario {
 #[test]
 fn probes_tell_each_step() {
     jdk::each(|jdk| {
-        let told = Scenario::new(jdk).run(jdk);
-        assert_eq!(told, EXPECTED, "JDK {}:\n{told}", jdk.version);
+        // Without unwinding, a method that an exception ends is left when another one stores its
+        // position.
+        for (unwinding, leaving) in [(true, false), (true, true), (false, false)] {
+            let probes = Probes { unwinding, leaving, ..PROBES };
+            let told = Scenario::new(jdk, probes).run(jdk);
+            assert_eq!(told, EXPECTED, "JDK {}, {probes:?}:\n{told}", jdk.version);
+        }
     });
 }

@@ -13,8 +13,9 @@ pub(super) fn edit_and_probe(bytes: &[u8]) {
     assert_eq!(ClassEditor::new(&class).finish().bytes, bytes);
     // Calls, allocations, and everything.
     for (calls, heap) in [(true, false), (false, true), (true, true)] {
-        let [unwinding, lines, object_record] = [calls && heap; 3];
-        let probes = Probes { unwinding, lines, heap, object_record, names: Names::PLAIN };
+        let [unwinding, timed, leaving, lines, object_record] = [calls && heap; 5];
+        let probes =
+            Probes { unwinding, timed, leaving, lines, heap, object_record, names: Names::PLAIN };
         let probed = instrument(bytes, probes, &mut All { calls });
         if let Ok(Some(probed)) = probed.map(|it| it.bytes) {
             ClassFile::parse(&probed).expect("a class with probes parses");

@@ -1,11 +1,11 @@
 //! The exact engine: probes in every method count calls and time them, in calling context.
 //!
-//! 1. [`classes`] puts probes into each class that the JVM loads, from the first on.
 //! 1. [`classes`] puts probes into each class that the JVM loads, from the first class on.
 //! 2. The probes call a helper class in java.base ([`natives`]), which walks a tree of calling
-//!    contexts in native memory ([`tree`]); [`threads`] gives each thread one. Native methods have
-//!    no code that could hold probes: [`trampolines`] count them.
-//! 3. [`clock`] keeps the time in words of memory that the probes read.
+//!    contexts in native memory ([`tree`]); [`threads`] gives each thread one, and a state
+//!    ([`state`]) with its position in it. Native methods have no code that could hold probes:
+//!    [`trampolines`] count them.
+//! 3. [`clock`] books the time on the contexts in which it meets the threads.
 //! 4. At a dump the trees' counts are booked: [`calls`], [`objects`]. The cost of the probes is
 //!    subtracted: [`calibration`].
 //!
@@ -22,17 +22,18 @@ mod objects;
 mod reflection;
 mod selection;
 mod sites;
+mod state;
 mod threads;
 mod trampolines;
 mod tree;
 
-use std::ffi::{CString, c_void};
+use std::ffi::c_void;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use perk_control::options::{Clock as ClockOption, TimingMethod};
-use perk_instrument::fields::{OBJECT_RECORD, THREAD_STACK, THREAD_TREE};
+use perk_control::options::{Clock as ClockOption, TimesForm, TimingMethod};
+use perk_instrument::fields::OBJECT_RECORD;
 use perk_instrument::{Names, Probes};
 use perk_jvmti_sys::jni_sys::jvalue;
 use perk_jvmti_sys::{Capability, JVMTI_EVENT_NATIVE_METHOD_BIND};
@@ -44,19 +45,18 @@ use self::clock::Clock;
 pub(crate) use self::objects::ExactSites;
 use self::selection::Selection;
 use self::sites::AllocationSites;
+use self::state::{Position, States};
 use self::trampolines::Trampolines;
-use self::tree::{Contexts, Tree, TreePool};
+use self::tree::{Contexts, ParkedThreads, Tree, TreePool};
 use super::{Analysis, Event, Needs};
 use crate::common::Common;
 use crate::guard::Feature;
-use crate::jvm::{Borrowed, Global, Image, Jni, Local, LongField, MethodRef};
+use crate::hook;
+use crate::jvm::{Borrowed, Global, Image, Jni, Local, MethodRef, Vm};
 use crate::recorder::ProbeCost;
 use crate::roster::Slot;
 use crate::threads::LiveThread;
-use crate::{hook, os};
 
-/// The value in place of a tree after a thread has ended. PerkProbes has the same.
-const ENDED: i64 = -1;
 /// The recorded depth from which call paths are distinguished whole, and recursion is folded.
 const WHOLE_DEPTH: u32 = 256;
 
@@ -74,26 +74,25 @@ pub(crate) struct ExactEngine {
     classes: Classes,
     trampolines: Trampolines,
     helper: OnceLock<&'static Global>,
-    fields: OnceLock<ThreadFields>,
+    states: OnceLock<States>,
+    parked: ParkedThreads,
+    vm: OnceLock<Vm>,
     calibration: OnceLock<ProbeCost>,
     unseen_class_count: AtomicU64,
     stopped: AtomicBool,
 }
 
-/// The clock that probes read; the numbers are those of PerkProbes.
+/// The way in which calls are timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Timing {
-    None = 1,
-    CpuTick = 2,
-    WallTick = 3,
-    WallExact = 4,
-}
-
-/// perk's fields of `java.lang.Thread`.
-#[derive(Clone, Copy, Debug)]
-struct ThreadFields {
-    stack: LongField,
-    tree: LongField,
+    /// Not at all.
+    None,
+    /// By the clock's ticks, in CPU time.
+    CpuTick,
+    /// By the clock's ticks, in wall time.
+    WallTick,
+    /// In wall time, which each probe reads.
+    WallExact,
 }
 
 impl ExactEngine {
@@ -123,22 +122,28 @@ impl ExactEngine {
         // The number is random: the standard library's hash maps use a random secret.
         let names = Names::ending_with(RandomState::new().build_hasher().finish());
         let object_record = with_paths;
-        let probes = Probes { unwinding, lines, heap: sites.is_some(), object_record, names };
+        let probes = Probes {
+            unwinding,
+            timed: timing != Timing::None,
+            leaving: timing == Timing::WallExact,
+            lines,
+            heap: sites.is_some(),
+            object_record,
+            names,
+        };
         let mut depth = 0;
         if with_calls {
-            depth = options.timing_depth;
+            // The totals of pairs follow from whole paths.
+            let is_old = options.cpu.times == Some(TimesForm::Old);
+            depth = if is_old { WHOLE_DEPTH } else { options.timing_depth };
         }
         if with_paths {
             depth = depth.max(options.depth);
         }
         Ok(Some(Self {
             common,
-            pool: TreePool::new(
-                contexts(depth),
-                options.max_nodes,
-                matches!(timing, Timing::WallTick | Timing::WallExact),
-            ),
-            clock: Box::leak(Box::new(Clock::new())),
+            pool: TreePool::new(contexts(depth), options.max_nodes),
+            clock: Box::leak(Box::new(Clock::new(timing))),
             timing,
             lines,
             per_thread: options.thread,
@@ -147,7 +152,9 @@ impl ExactEngine {
             classes: Classes::new(probes, with_calls || with_paths, selection, Image::of(jvmti)),
             trampolines: Trampolines::default(),
             helper: OnceLock::new(),
-            fields: OnceLock::new(),
+            states: OnceLock::new(),
+            parked: ParkedThreads::default(),
+            vm: OnceLock::new(),
             calibration: OnceLock::new(),
             unseen_class_count: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
@@ -161,29 +168,20 @@ impl ExactEngine {
         if !natives::is_bound() {
             return Err("its native methods could not be bound".to_owned());
         }
-        let class = jni.find_class(c"java/lang/Thread").ok_or("no java.lang.Thread")?;
-        let field = |plain| {
-            let name = CString::new(self.names().of(plain)).ok()?;
-            jni.long_field(&class, &name)
-        };
-        let (stack, tree) =
-            field(THREAD_STACK).zip(field(THREAD_TREE)).ok_or("no fields in java.lang.Thread")?;
-        let fields = ThreadFields { stack, tree };
-        let _ = self.fields.set(fields);
-        if matches!(self.timing, Timing::CpuTick | Timing::WallTick) {
-            let started = self.clock.start(self.timing == Timing::CpuTick);
-            started.map_err(|error| format!("no clock thread: {error}"))?;
-        }
+        let _ = self.vm.set(jni.vm().ok_or("no JVM")?);
+        let states = States::new(jni, helper, self.names());
+        let states = states.ok_or("no fields for the state of threads")?;
+        let states = self.states.get_or_init(|| states);
+        self.clock.start(self.common, jni, states)?;
         if let Some(sites) = &self.sites {
             sites.vm_init(jni, helper, &self.classes, recorder)?;
             interception::begin(jvmti, jni, self)?;
         }
         let arguments = [
-            jvalue { i: self.timing as i32 },
-            jvalue { i: if self.lines { 2 } else { 1 } },
-            jvalue { j: self.clock.wall_word() as i64 },
+            jvalue { z: self.timing == Timing::WallExact },
+            jvalue { z: self.lines },
+            jvalue { z: jni.has_virtual_threads() },
             jvalue { j: self.pool.nil() as i64 },
-            jvalue { j: self.pool.unborn() as i64 },
         ];
         if self.counts_natives() {
             trampolines::begin(self);
@@ -193,7 +191,7 @@ impl ExactEngine {
         // The agents before this one on the command line may have begun.
         hook::overtaken();
         // SAFETY: the arguments are those of the helper's method.
-        let started = unsafe { jni.call_static_long(helper, c"start", c"(IIJJJ)J", &arguments) };
+        let started = unsafe { jni.call_static_long(helper, c"start", c"(ZZZJ)J", &arguments) };
         started.map(|_| ()).ok_or_else(|| "the helper class does not start".to_owned())
     }
 
@@ -253,35 +251,18 @@ impl ExactEngine {
         trampoline
     }
 
-    /// Enters a native method that the calling thread calls. Returns whether it is counted and must
-    /// be left.
-    fn enter_native(&self, jni: Jni<'_>, number: u32) -> bool {
-        let Some(thread) = self.common.jvmti.current_thread(jni) else { return false };
-        let Some((tree, top)) = self.own_tree(jni, &thread.borrowed()) else { return false };
-        // SAFETY: it is the top of the calling thread's stack.
-        let line = if self.lines { unsafe { Tree::place_at(top) }.line } else { 0 };
-        let top = tree.enter(&self.pool, top, number, line, self.now_ns(tree));
-        self.set_top(jni, &thread, top);
-        true
+    /// Enters a native method that the calling thread calls. Returns the position of its caller; 0
+    /// if it is not counted.
+    fn enter_native(&self, jni: Jni<'_>, number: u32) -> u64 {
+        let Some(current) = self.current(jni) else { return 0 };
+        current.enter(jni, self, number);
+        current.caller.0
     }
 
-    /// Leaves the native method, which returns.
-    fn leave_native(&self, jni: Jni<'_>, number: u32) {
-        let Some(thread) = self.common.jvmti.current_thread(jni) else { return };
-        if let Some((tree, top)) = self.own_tree(jni, &thread.borrowed()) {
-            let kept = tree.unwind(top, number, true, self.now_ns(tree));
-            self.set_top(jni, &thread, kept);
-            tree.clear(top, kept);
-        }
-    }
-
-    /// Returns the time now, on the clock of a tree's thread.
-    fn now_ns(&self, tree: &Tree) -> u64 {
-        match self.timing {
-            Timing::None => 0,
-            Timing::CpuTick => tree.cpu_ns.load(Relaxed),
-            Timing::WallTick => self.clock.wall_ns(),
-            Timing::WallExact => os::nano_time(),
+    /// Leaves the native method, which returns to its caller.
+    fn leave_native(&self, jni: Jni<'_>, caller: u64) {
+        if let Some(current) = self.current(jni) {
+            current.leave(jni, self, Position(caller));
         }
     }
 

@@ -4,8 +4,8 @@ use std::ffi::CStr;
 use std::marker::PhantomData;
 
 use perk_jvmti_sys::jni_sys::{
-    JNI_OK, JNI_VERSION_1_8, JNI_VERSION_21, JNIEnv, JNINativeMethod, JavaVM, jfieldID, jint,
-    jmethodID, jobject, jvalue,
+    JNI_OK, JNI_VERSION_1_8, JNI_VERSION_21, JNIEnv, JNINativeMethod, JavaVM, jint, jmethodID,
+    jobject, jvalue,
 };
 use perk_profile::mutf8;
 
@@ -85,14 +85,18 @@ impl<'a> Jni<'a> {
         unsafe { Jvmti::new(vm) }
     }
 
-    /// Whether a thread is a virtual one. JVMs before JDK 21 have none.
+    /// Whether the JVM can have virtual threads, which JDK 21 brought.
+    pub(crate) fn has_virtual_threads(self) -> bool {
+        // SAFETY: the environment is this thread's.
+        unsafe { ((**self.0).v1_2.GetVersion)(self.0) >= JNI_VERSION_21 }
+    }
+
+    /// Whether a thread is a virtual one.
     pub(crate) fn is_virtual(self, thread: &(impl Reference + ?Sized)) -> bool {
-        // SAFETY: the environment is this thread's, the reference valid; the version is looked at
-        // before the function, which JDK 21 brought.
-        unsafe {
-            ((**self.0).v1_2.GetVersion)(self.0) >= JNI_VERSION_21
-                && ((**self.0).v19.IsVirtualThread)(self.0, thread.raw())
-        }
+        // SAFETY: the environment is this thread's, the reference valid; JVMs with virtual threads
+        // have the function.
+        self.has_virtual_threads()
+            && unsafe { ((**self.0).v19.IsVirtualThread)(self.0, thread.raw()) }
     }
 
     /// Makes room for local references that the JVM has handed out. Without it, `-Xcheck:jni`
@@ -243,47 +247,6 @@ impl<'a> Jni<'a> {
         unsafe { self.checked(((**self.0).v1_1.FindClass)(self.0, name.as_ptr())) }
     }
 
-    /// Returns a `long` field of a class's objects.
-    pub(crate) fn long_field(
-        self,
-        class: &(impl Reference + ?Sized),
-        name: &CStr,
-    ) -> Option<LongField> {
-        // SAFETY: the environment is this thread's, the reference valid; the names end in NUL.
-        let field = unsafe {
-            ((**self.0).v1_1.GetFieldID)(self.0, class.raw(), name.as_ptr(), c"J".as_ptr())
-        };
-        self.clear_exception();
-        (!field.is_null()).then_some(LongField(field))
-    }
-
-    /// Returns the value of a field.
-    ///
-    /// # Safety
-    /// The field must be one of the object's class.
-    pub(crate) unsafe fn get_long(
-        self,
-        object: &(impl Reference + ?Sized),
-        field: LongField,
-    ) -> i64 {
-        // SAFETY: the environment is this thread's, the reference valid; the caller's promise.
-        unsafe { ((**self.0).v1_1.GetLongField)(self.0, object.raw(), field.0) }
-    }
-
-    /// Sets a field.
-    ///
-    /// # Safety
-    /// The field must be one of the object's class.
-    pub(crate) unsafe fn set_long(
-        self,
-        object: &(impl Reference + ?Sized),
-        field: LongField,
-        value: i64,
-    ) {
-        // SAFETY: the environment is this thread's, the reference valid; the caller's promise.
-        unsafe { ((**self.0).v1_1.SetLongField)(self.0, object.raw(), field.0, value) }
-    }
-
     /// Calls a static method that returns a `long`; `None` if the method does not exist or threw.
     ///
     /// # Safety
@@ -393,15 +356,6 @@ impl<'a> Jni<'a> {
         unsafe { ((**self.0).v1_2.ExceptionClear)(self.0) }
     }
 }
-
-/// A field of type `long`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LongField(jfieldID);
-
-// SAFETY: only the JVM looks into a field id.
-unsafe impl Send for LongField {}
-// SAFETY: as above.
-unsafe impl Sync for LongField {}
 
 /// The JVM, for as long as the process lives.
 #[derive(Clone, Copy, Debug)]

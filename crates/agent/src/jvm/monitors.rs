@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::ptr::null_mut;
 
-use perk_jvmti_sys::jni_sys::{JNIEnv, jfieldID, jint, jobject};
+use perk_jvmti_sys::jni_sys::{JNIEnv, jint, jobject};
 use perk_jvmti_sys::{
     JvmtiEnv, call, jthread, jvmtiError, jvmtiEvent, jvmtiExtensionEvent, jvmtiExtensionEventInfo,
     jvmtiMonitorUsage, jvmtiStackInfo,
@@ -168,37 +168,6 @@ impl<'a> Jni<'a> {
         unsafe { Local::from_raw(self, ((**env).v1_2.NewLocalRef)(env, object.raw())) }
     }
 
-    /// Returns a field of a class's objects that holds references.
-    pub(crate) fn object_field(
-        self,
-        class: &(impl Reference + ?Sized),
-        name: &CStr,
-        signature: &CStr,
-    ) -> Option<ObjectField> {
-        let env = self.raw();
-        // SAFETY: the environment is this thread's, the reference valid; the names end in NUL.
-        let field = unsafe {
-            ((**env).v1_1.GetFieldID)(env, class.raw(), name.as_ptr(), signature.as_ptr())
-        };
-        self.clear_exception();
-        (!field.is_null()).then_some(ObjectField(field))
-    }
-
-    /// Returns the value of a field; `None` for null.
-    ///
-    /// # Safety
-    /// The field must be one of the object's class.
-    pub(crate) unsafe fn get_object(
-        self,
-        object: &(impl Reference + ?Sized),
-        field: ObjectField,
-    ) -> Option<Local<'a>> {
-        let env = self.raw();
-        // SAFETY: the environment is this thread's, the reference valid, the new one is ours; the
-        // caller's promise.
-        unsafe { Local::from_raw(self, ((**env).v1_1.GetObjectField)(env, object.raw(), field.0)) }
-    }
-
     /// Whether an object is of a class or one of its subclasses.
     pub(crate) fn is_instance(
         self,
@@ -210,12 +179,3 @@ impl<'a> Jni<'a> {
         unsafe { ((**env).v1_1.IsInstanceOf)(env, object.raw(), class.raw()) }
     }
 }
-
-/// A field that holds references.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ObjectField(jfieldID);
-
-// SAFETY: only the JVM looks into a field id.
-unsafe impl Send for ObjectField {}
-// SAFETY: as above.
-unsafe impl Sync for ObjectField {}

@@ -2,24 +2,28 @@ package java.lang;
 
 /**
  * What probes call in tests. Counts for all threads, which may lose counts; for one thread at a time
- * it keeps a stack, checks it against what the probes say, and writes down what they do.
+ * it follows the calls by the position that the probes store, and writes them down. A position is
+ * the number of open calls, and the line above that.
  */
 public final class PerkProbes {
     private static final int MAX_DEPTH = 4096;
+    private static final int LINE_SHIFT = 48;
+
+    /** The state of the recorded thread, and that of all others. */
+    private static final PerkProbes OWN = new PerkProbes();
+    private static final PerkProbes OTHERS = new PerkProbes();
+
+    public long context;
+    public long caller;
 
     public static long entered;
-    public static long exited;
-    public static long lines;
+    public static long left;
     public static long leaves;
     public static long objects;
     public static long arrays;
     public static long mounted;
     public static long unmounted;
 
-    /** Methods that had not been left when one they were called by was, or caught an exception. */
-    public static long repaired;
-    /** Exits and handlers of methods that had not been entered. */
-    public static long unknown;
     /** Objects and arrays that the recorded thread has made. */
     public static long made;
     public static int depth;
@@ -39,8 +43,7 @@ public final class PerkProbes {
     public static void start(boolean writes) {
         recorded = null;
         depth = 0;
-        repaired = 0;
-        unknown = 0;
+        OWN.context = 0;
         log = writes ? new StringBuilder() : null;
         recorded = Thread.currentThread();
     }
@@ -48,6 +51,7 @@ public final class PerkProbes {
     /** Ends to follow it; gives what was written down. */
     public static String stop() {
         recorded = null;
+        follow();
         return log == null ? "" : log.toString();
     }
 
@@ -57,18 +61,18 @@ public final class PerkProbes {
         made = 0;
     }
 
-    public static void enter(int method) {
+    public static PerkProbes enter(int method) {
         entered++;
-        if (begins()) {
-            note("enter", method);
-            push(method);
-            ends();
+        if (!begins()) {
+            return OTHERS;
         }
+        push("enter", method);
+        ends();
+        return OWN;
     }
 
     public static void touch(int method) {
         entered++;
-        exited++;
         if (begins()) {
             note("touch", method);
             ends();
@@ -78,34 +82,15 @@ public final class PerkProbes {
     public static void enterLeaf(int method) {
         leaves++;
         if (begins()) {
-            note("leaf", method);
-            push(method);
+            push("leaf", method);
             ends();
         }
     }
 
-    public static void exit(int method) {
-        exited++;
-        if (begins()) {
-            unwind(method);
-            depth--;
-            note("exit", method);
-            ends();
-        }
-    }
-
-    public static void caught(int method) {
-        if (begins()) {
-            unwind(method);
-            note("caught", method);
-            ends();
-        }
-    }
-
-    public static void line(int line) {
-        lines++;
-        if (begins()) {
-            callLines[depth] = line;
+    public static void leave(PerkProbes state, long position) {
+        left++;
+        state.context = position;
+        if (state == OWN && begins()) {
             ends();
         }
     }
@@ -217,6 +202,7 @@ public final class PerkProbes {
             return false;
         }
         recorded = null;
+        follow();
         return true;
     }
 
@@ -224,25 +210,23 @@ public final class PerkProbes {
         recorded = Thread.currentThread();
     }
 
-    private static void push(int method) {
+    private static void push(String what, int method) {
+        note(what, method);
         methods[depth] = method;
         depth++;
         callLines[depth] = 0;
+        OWN.caller = OWN.context;
+        OWN.context = depth;
     }
 
-    /** Leaves what was called by the innermost call of a method, and has not been left. */
-    private static void unwind(int method) {
-        int at = depth - 1;
-        while (at >= 0 && methods[at] != method) {
-            at--;
+    /** Leaves the calls that have ended. */
+    private static void follow() {
+        int open = (int) OWN.context;
+        while (depth > open) {
+            depth--;
+            note("exit", methods[depth]);
         }
-        if (at < 0) {
-            unknown++;
-            push(method);
-            return;
-        }
-        repaired += depth - 1 - at;
-        depth = at + 1;
+        callLines[depth] = (int) (OWN.context >>> LINE_SHIFT);
     }
 
     /** The clone() of a class has returned something, which it has made if it is that of Object. */

@@ -126,8 +126,7 @@ public final class Scenario implements Cloneable {
         String log = PerkProbes.stop();
         System.out.println("== " + name);
         System.out.print(log);
-        System.out.print("depth=" + PerkProbes.depth + " repaired=" + PerkProbes.repaired);
-        System.out.println(" unknown=" + PerkProbes.unknown);
+        System.out.println("depth=" + PerkProbes.depth);
     }
 
     public static void main(String[] args) throws Exception {

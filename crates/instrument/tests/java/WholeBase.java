@@ -23,13 +23,11 @@ public final class WholeBase {
         use();
         PerkProbes.stop();
         print("depth", PerkProbes.depth);
-        print("unknown", PerkProbes.unknown);
         allocate();
         virtualThreads();
         print("entered", PerkProbes.entered);
-        print("exited", PerkProbes.exited);
+        print("left", PerkProbes.left);
         print("leaves", PerkProbes.leaves);
-        print("lines", PerkProbes.lines);
         print("objects", PerkProbes.objects);
         print("arrays", PerkProbes.arrays);
     }

@@ -33,6 +33,8 @@ enum Calls {
 
 const NONE: Probes = Probes {
     unwinding: false,
+    timed: false,
+    leaving: false,
     lines: false,
     heap: false,
     object_record: false,
@@ -44,6 +46,8 @@ pub(crate) const EVERYTHING: Kind = Kind {
     name: "everything",
     probes: Probes {
         unwinding: true,
+        timed: true,
+        leaving: true,
         lines: true,
         heap: true,
         object_record: true,
@@ -55,7 +59,7 @@ pub(crate) const EVERYTHING: Kind = Kind {
 /// Calls of classes not in `java.*`, lines and unwinding, as with `include` and `exclude`.
 pub(crate) const CALLS_OF_SOME: Kind = Kind {
     name: "calls of some classes, with lines",
-    probes: Probes { unwinding: true, lines: true, ..NONE },
+    probes: Probes { unwinding: true, timed: true, lines: true, ..NONE },
     calls: Calls::Some,
 };
 

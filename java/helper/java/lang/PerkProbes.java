@@ -6,86 +6,85 @@ import jdk.internal.vm.annotation.ForceInline;
 import jdk.internal.vm.annotation.Stable;
 
 /**
- * The methods that perk's probes call. The agent defines this class in java.base before the first
- * Java code runs, and starts it when the JVM is up. The bytes of the class are part of the agent.
+ * The methods that perk's probes call, and the state of a thread, which is an object of this class.
+ * The agent defines the class in java.base before the first Java code runs, and starts it when the
+ * JVM is up. The bytes of the class are part of the agent.
  *
- * Each thread has a tree of calling contexts and a stack in the agent's native memory; a field of
- * java.lang.Thread holds the address of the stack's top. A virtual thread has them while a platform
- * thread carries it. A probe reads and writes a few words of them. It does not take locks, call
- * other code or allocate. The child of a node is the node that came next at the previous time, or
- * is found in the tree's hash table, or is made by the agent, in this order.
+ * Each thread has a tree of calling contexts in the agent's native memory; a field of
+ * java.lang.Thread refers to the thread's state, which holds the context of the running method. A
+ * method that is entered makes its context the thread's, and keeps that of its caller in a local
+ * variable; it stores that one when it ends. So there is no stack to keep, and nothing to repair
+ * after an exception: the method that catches it stores its own context.
  *
- * The layouts of node, frame and tree are defined in the agent's exact/tree.rs.
+ * A probe reads and writes a few words. It does not take locks, call other code or allocate. The
+ * child of a node is the node that came next at the previous time, or is found in the tree's hash
+ * table, or is made by the agent, in this order.
+ *
+ * The layouts of node and tree are defined in the agent's exact/tree.rs.
  */
 public final class PerkProbes {
-    private static final int METHOD = 0;
-    private static final int SITE = 4;
-    /** The parent's address, and above {@link #LINE_SHIFT} the calling line. */
-    private static final int CALLER = 8;
-    private static final int LINE_SHIFT = 48;
-    private static final int CONTEXT = 16;
-    private static final int COUNT = 24;
-    private static final int FIRST = 32;
-    private static final int NEXT = 40;
-    private static final int SELF = 48;
-    private static final int TOTAL = 56;
+    /** The method; above {@link #LINE_SHIFT} the calling line, above {@link #TREE_SHIFT} the tree. */
+    private static final int KEY = 0;
+    private static final int SITE = 8;
+    private static final int PARENT = 16;
+    private static final int CONTEXT = 24;
+    private static final int COUNT = 32;
+    private static final int LAST = 40;
+    private static final int NEXT = 48;
+    private static final int SELF = 56;
+    private static final int LINE_SHIFT = 32;
+    private static final int TREE_SHIFT = 48;
 
-    private static final int FRAME_NODE = 0;
-    /** The node that the next call is expected to enter. */
-    private static final int FRAME_NEXT = 8;
-    /** The node that the last call entered. */
-    private static final int FRAME_LAST = 16;
-    private static final int FRAME_START = 24;
-    private static final int FRAME_CALLEES = 32;
-    private static final int FRAME_LINE = 40;
-    /** 1 in the last frame that fits on the stack, else 0. */
-    private static final int FRAME_LIMIT = 44;
-    private static final int FRAME_BYTES = 48;
+    private static final int TREE_TABLE = 0;
+    private static final int TREE_MASK = 8;
+    private static final int TREE_SITES = 16;
+    private static final int TREE_SITES_MASK = 24;
 
-    private static final int TREE_CPU_NS = 0;
-    private static final int TREE_TABLE = 8;
-    private static final int TREE_MASK = 16;
-    private static final int TREE_STACK = 24;
-    private static final int TREE_SITES = 32;
-    private static final int TREE_SITES_MASK = 40;
-    /** 1 while the next array that is made by reflection is counted elsewhere. */
-    private static final int TREE_WITHHELD = 48;
-
-    private static final int RECORD_CLASS = 0;
-    private static final int RECORD_LINE = 4;
+    /** The class; the line and the tree are as in the key of a node. */
+    private static final int RECORD_KEY = 0;
     private static final int RECORD_NODE = 8;
     private static final int RECORD_COUNT = 16;
     private static final int RECORD_BYTES = 24;
     private static final int RECORD_SHIFT = 5;
 
-    /**
-     * The value in place of a tree if the thread has ended and is no longer counted. A virtual
-     * thread without a carrier has an odd number there, and does not have a stack.
-     */
-    private static final long ENDED = -1;
-
-    private static final int CLOCK_NONE = 1;
-    private static final int CLOCK_CPU_TICK = 2;
-    private static final int CLOCK_WALL_TICK = 3;
+    /** A position is the address of a node, and above this the line of the method. */
+    private static final int POSITION_SHIFT = 48;
+    private static final long ADDRESS = (1L << POSITION_SHIFT) - 1;
 
     // The JIT compilers treat a stable field as a constant once it is not zero.
 
     /** Null until the agent has called {@link #start}. */
     @Stable private static Unsafe U;
-    @Stable private static long STACK_FIELD;
-    @Stable private static long TREE_FIELD;
-    @Stable private static int CLOCK;
+    @Stable private static long STATE_FIELD;
+    /** 2 if each probe reads the time, else 1. */
+    @Stable private static int EXACT;
     /** 2 if lines are recorded, else 1. */
     @Stable private static int LINES;
-    /** The address of the word that holds the wall time. */
-    @Stable private static long WALL_NS;
+    /** 2 if the JVM has virtual threads, else 1. */
+    @Stable private static int VIRTUAL;
     /** The node that is not a child of any node. */
     @Stable private static long NIL;
-    /**
-     * The frame of threads without a stack. Thread's field holds the difference from this address,
-     * so that 0 means this frame, in which no method runs.
-     */
-    @Stable private static long UNBORN;
+    /** The state of all threads before {@link #start}. */
+    private static final PerkProbes EARLY = new PerkProbes();
+    /** The state of threads that are not counted, such as those that have ended. */
+    private static final PerkProbes ENDED = new PerkProbes();
+
+    /** The position of the running method. Probes store it. */
+    public long context;
+    /** The position before the method that was entered last. Probes read it. */
+    public long caller;
+    /** The number of the tree, above {@link #TREE_SHIFT}. */
+    private long key;
+    /** The address of the tree in which the thread counts. */
+    private long tree;
+    /** With an exact clock, the time up to which the time is booked. */
+    private long since;
+    /** The state of the virtual thread that this platform thread carries. */
+    private PerkProbes guest;
+    /** The address of the agent's data about a virtual thread without a carrier. */
+    private long parked;
+    /** Whether the next array that is made by reflection is counted elsewhere. */
+    private boolean withheld;
 
     /** The beginning of the allocation records. The first one has no site; its counts are ignored. */
     @Stable private static long RECORDS;
@@ -117,15 +116,15 @@ public final class PerkProbes {
     private PerkProbes() {}
 
     /** Starts counting. Before, the probes do nothing, because the JVM is starting. */
-    private static long start(int clock, int lines, long wall, long nil, long unborn) {
+    private static long start(boolean exact, boolean lines, boolean virtual, long nil) {
         Unsafe unsafe = Unsafe.getUnsafe();
-        STACK_FIELD = unsafe.objectFieldOffset(Thread.class, "$perkStack");
-        TREE_FIELD = unsafe.objectFieldOffset(Thread.class, "$perkTree");
-        CLOCK = clock;
-        LINES = lines;
-        WALL_NS = wall;
+        STATE_FIELD = unsafe.objectFieldOffset(Thread.class, "$perkState");
+        EXACT = exact ? 2 : 1;
+        LINES = lines ? 2 : 1;
+        VIRTUAL = virtual ? 2 : 1;
         NIL = nil;
-        UNBORN = unborn;
+        ENDED.context = nil;
+        ENDED.caller = nil;
         U = unsafe;
         return 0;
     }
@@ -162,17 +161,14 @@ public final class PerkProbes {
         return Unsafe.getUnsafe().objectFieldOffset(type, "$perkRecord");
     }
 
-    /** Returns the top of the calling thread's new stack; {@link #UNBORN} if it is not counted. */
-    private static native long begin(Thread thread);
+    /** Returns the state of the calling thread, which gets one; {@link #ENDED} if it is not counted. */
+    private static native PerkProbes begin(Thread thread);
 
     /** Makes the child of a context for a method called from a line. */
     private static native long grow(long tree, long context, int method, int line);
 
-    /** Makes the stack larger and returns its new top. */
-    private static native long extend(long tree, long top);
-
-    /** Returns the frame to continue with if a method returns or catches, from the top outward. */
-    private static native long unwind(long tree, long top, int method, boolean leave, long now);
+    /** Returns the node of a tree that has the path of another tree's node. */
+    private static native long translate(long tree, long node);
 
     /** Gives a number to a class without one and returns it; 0 if the class does not get one. */
     private static native int number(Class<?> type);
@@ -187,42 +183,33 @@ public final class PerkProbes {
     private static native void keep(long tree, Object object, int index, long bytes);
 
     /** Lets the calling virtual thread continue with the tree of a platform thread. */
-    private static native void mount(Thread thread);
+    private static native void mount(PerkProbes state);
 
-    /** Detaches the calling virtual thread from the tree of its platform thread. */
-    private static native void unmount(Thread thread);
+    /** Detaches the calling virtual thread from its platform thread. */
+    private static native void unmount(PerkProbes state);
 
-    /** A method begins. */
-    public static void enter(int method) {
+    /** A method begins. Returns the thread's state. */
+    public static PerkProbes enter(int method) {
         if (U == null) {
-            return;
+            return EARLY;
         }
-        Thread thread = Thread.currentThread();
-        long top = U.getLong(thread, STACK_FIELD) ^ UNBORN;
-        long node = U.getLong(null, top + FRAME_NEXT);
-        int unexpected = U.getInt(null, node + METHOD) ^ method | U.getInt(null, top + FRAME_LIMIT);
-        if (LINES == 2) {
-            unexpected |= U.getChar(null, node + CALLER + 6) ^ U.getChar(null, top + FRAME_LINE);
+        PerkProbes state = stateOf(Thread.currentThread());
+        if (state == null) {
+            return enterFirst(method);
         }
-        if (unexpected != 0) {
-            enterSlowly(thread, top, method);
-            return;
+        long position = state.context;
+        if (EXACT == 2) {
+            state.book(position);
         }
-        U.putLong(null, top + FRAME_NEXT, U.getLong(null, node + NEXT));
-        U.putLong(null, top + FRAME_LAST, node);
+        long node = U.getLong(null, U.getLong(null, address(position) + LAST) + NEXT);
+        if (U.getLong(null, node + KEY) != state.wanted(position, method)) {
+            return enterSlowly(state, method);
+        }
+        U.putLong(null, address(position) + LAST, node);
         U.putLong(null, node + COUNT, U.getLong(null, node + COUNT) + 1);
-        top += FRAME_BYTES;
-        U.putLong(null, top + FRAME_NODE, node);
-        U.putLong(null, top + FRAME_NEXT, U.getLong(null, node + FIRST));
-        U.putLong(null, top + FRAME_LAST, NIL);
-        if (LINES == 2) {
-            U.putChar(null, top + FRAME_LINE, (char) 0);
-        }
-        if (CLOCK != CLOCK_NONE) {
-            U.putLong(null, top + FRAME_START, now(thread));
-            U.putLong(null, top + FRAME_CALLEES, 0);
-        }
-        U.putLong(thread, STACK_FIELD, top ^ UNBORN);
+        state.caller = position;
+        state.context = node;
+        return state;
     }
 
     /** A method begins in which nothing happens that would have to be reported. */
@@ -230,19 +217,18 @@ public final class PerkProbes {
         if (U == null) {
             return;
         }
-        Thread thread = Thread.currentThread();
-        long top = U.getLong(thread, STACK_FIELD) ^ UNBORN;
-        long node = U.getLong(null, top + FRAME_NEXT);
-        int unexpected = U.getInt(null, node + METHOD) ^ method;
-        if (LINES == 2) {
-            unexpected |= U.getChar(null, node + CALLER + 6) ^ U.getChar(null, top + FRAME_LINE);
-        }
-        if (unexpected != 0) {
-            touchSlowly(thread, top, method);
+        PerkProbes state = stateOf(Thread.currentThread());
+        if (state == null) {
+            touchSlowly(null, method);
             return;
         }
-        U.putLong(null, top + FRAME_NEXT, U.getLong(null, node + NEXT));
-        U.putLong(null, top + FRAME_LAST, node);
+        long position = state.context;
+        long node = U.getLong(null, U.getLong(null, address(position) + LAST) + NEXT);
+        if (U.getLong(null, node + KEY) != state.wanted(position, method)) {
+            touchSlowly(state, method);
+            return;
+        }
+        U.putLong(null, address(position) + LAST, node);
         U.putLong(null, node + COUNT, U.getLong(null, node + COUNT) + 1);
     }
 
@@ -251,74 +237,193 @@ public final class PerkProbes {
         enter(method);
     }
 
-    /** A method returns or is unwound. */
-    public static void exit(int method) {
-        if (U == null) {
-            return;
+    /** A method ends, or continues after a callee has ended, and time is read at each probe. */
+    public static void leave(PerkProbes state, long position) {
+        if (state != EARLY) {
+            state.book(state.context);
         }
-        Thread thread = Thread.currentThread();
-        long top = U.getLong(thread, STACK_FIELD) ^ UNBORN;
-        long node = U.getLong(null, top + FRAME_NODE);
-        if (U.getInt(null, node + METHOD) != method) {
-            repair(thread, top, method, true);
-            return;
-        }
-        if (CLOCK != CLOCK_NONE) {
-            long took = now(thread) - U.getLong(null, top + FRAME_START);
-            long own = took - U.getLong(null, top + FRAME_CALLEES);
-            U.putLong(null, node + SELF, U.getLong(null, node + SELF) + own);
-            U.putLong(null, node + TOTAL, U.getLong(null, node + TOTAL) + took);
-            long outer = top - FRAME_BYTES + FRAME_CALLEES;
-            U.putLong(null, outer, U.getLong(null, outer) + took);
-        }
-        // The top is set before the frame is cleared: Thread.stop (JDK 17) can end this anywhere,
-        // and the frames below the top must be whole.
-        U.putLong(thread, STACK_FIELD, top - FRAME_BYTES ^ UNBORN);
-        if (CLOCK != CLOCK_NONE) {
-            U.putLong(null, top + FRAME_NODE, 0);
-        }
-    }
-
-    /** A method continues in one of its exception handlers. */
-    public static void caught(int method) {
-        if (U == null) {
-            return;
-        }
-        Thread thread = Thread.currentThread();
-        long top = U.getLong(thread, STACK_FIELD) ^ UNBORN;
-        if (U.getInt(null, U.getLong(null, top + FRAME_NODE) + METHOD) != method) {
-            repair(thread, top, method, false);
-        }
-    }
-
-    /** The running method is now at a line. */
-    public static void line(int line) {
-        if (U != null) {
-            long top = U.getLong(Thread.currentThread(), STACK_FIELD) ^ UNBORN;
-            U.putChar(null, top + FRAME_LINE, (char) line);
-        }
+        state.context = position;
     }
 
     /** The calling virtual thread now runs on a platform thread. */
     public static void mounted(Thread thread) {
-        if (U != null && U.getLong(thread, TREE_FIELD) > 0) {
-            mount(thread);
+        if (U != null) {
+            PerkProbes state = stateOf(thread);
+            if (state == null) {
+                begin(thread);
+            } else if (state != ENDED) {
+                mount(state);
+            }
         }
     }
 
     /** The calling virtual thread is about to leave its platform thread. */
     public static void unmounted(Thread thread) {
-        if (U != null && U.getLong(thread, TREE_FIELD) > 0) {
-            unmount(thread);
+        if (U != null) {
+            PerkProbes state = stateOf(thread);
+            if (state != null && state != ENDED) {
+                unmount(state);
+            }
         }
+    }
+
+    /** Returns the state of a thread; null if it does not have one yet. */
+    @ForceInline
+    private static PerkProbes stateOf(Thread thread) {
+        return (PerkProbes) U.getReference(thread, STATE_FIELD);
+    }
+
+    /** Returns the state of the calling thread, which gets one if it has none. */
+    @ForceInline
+    private static PerkProbes stateOfCurrent() {
+        PerkProbes state = stateOf(Thread.currentThread());
+        return state == null ? begin(Thread.currentThread()) : state;
+    }
+
+    /** Returns the node of a position. */
+    @ForceInline
+    private static long address(long position) {
+        return LINES == 2 ? position & ADDRESS : position;
+    }
+
+    /** Returns the line of a position, as it is in a key. */
+    @ForceInline
+    private static long lineKey(long position) {
+        return LINES == 2 ? position >>> POSITION_SHIFT << LINE_SHIFT : 0;
+    }
+
+    /** Returns the key of a node for a method, or of a record for a class, at a position. */
+    @ForceInline
+    private long wanted(long position, int number) {
+        long wanted = number | lineKey(position);
+        return VIRTUAL == 2 ? wanted | key : wanted;
+    }
+
+    /** Books the time since the last probe. The node may be in another thread's tree. */
+    @ForceInline
+    private void book(long position) {
+        long now = System.nanoTime();
+        U.getAndAddLong(null, address(position) + SELF, now - since);
+        since = now;
+    }
+
+    /**
+     * Returns a position in the thread's tree. A method of a virtual thread that has changed its
+     * platform thread meanwhile holds a position in the tree of the earlier one.
+     */
+    @ForceInline
+    private long owned(long position) {
+        if (VIRTUAL == 2) {
+            long node = address(position);
+            if ((U.getLong(null, node + KEY) ^ key) >>> TREE_SHIFT != 0) {
+                return translate(tree, node) | position & ~ADDRESS;
+            }
+        }
+        return position;
+    }
+
+    @DontInline
+    private static PerkProbes enterFirst(int method) {
+        PerkProbes state = begin(Thread.currentThread());
+        return enterSlowly(state, method);
+    }
+
+    /** A method begins that was not expected. */
+    @DontInline
+    private static PerkProbes enterSlowly(PerkProbes state, int method) {
+        if (state != ENDED) {
+            long position = state.owned(state.context);
+            long node = state.find(position, method);
+            count(position, node);
+            state.caller = position;
+            state.context = node;
+        }
+        return state;
+    }
+
+    @DontInline
+    private static void touchSlowly(PerkProbes state, int method) {
+        if (state == null) {
+            state = begin(Thread.currentThread());
+        }
+        if (state != ENDED) {
+            long position = state.owned(state.context);
+            count(position, state.find(position, method));
+        }
+    }
+
+    @ForceInline
+    private static void count(long position, long node) {
+        U.putLong(null, address(position) + LAST, node);
+        U.putLong(null, node + COUNT, U.getLong(null, node + COUNT) + 1);
+    }
+
+    /** Finds a child that was not the expected one. */
+    private long find(long position, int method) {
+        long parent = address(position);
+        long wanted = wanted(position, method);
+        long last = U.getLong(null, parent + LAST);
+        if (U.getLong(null, last + KEY) == wanted) {
+            return last;
+        }
+        long context = U.getLong(null, parent + CONTEXT);
+        int line = (int) (lineKey(position) >>> LINE_SHIFT);
+        long table = U.getLong(null, tree + TREE_TABLE);
+        long mask = U.getLong(null, tree + TREE_MASK);
+        long at = (((context >>> 4) * 31 + method) * 31 + line) * 0x9E3779B97F4A7C15L >>> 29;
+        long node;
+        for (;; at += 8) {
+            at &= mask;
+            node = U.getLong(null, table + at);
+            if (node == 0) {
+                node = grow(tree, context, method, line);
+                break;
+            }
+            if (U.getLong(null, node + PARENT) == context && U.getLong(null, node + KEY) == wanted) {
+                break;
+            }
+        }
+        if (last != NIL) {
+            U.putLong(null, last + NEXT, node);
+        }
+        return node;
+    }
+
+    /**
+     * Enters and leaves a method {@code count} times in another tree, and returns the elapsed
+     * nanoseconds.
+     */
+    private static long calibrate(long tree, long key, long root, int method, int count) {
+        PerkProbes state = stateOfCurrent();
+        long ownTree = state.tree;
+        long ownKey = state.key;
+        long ownContext = state.context;
+        state.tree = tree;
+        state.key = key;
+        state.context = root;
+        long begin = System.nanoTime();
+        for (int i = 0; i < count; i++) {
+            PerkProbes entered = enter(method);
+            long caller = entered.caller;
+            if (EXACT == 2) {
+                leave(entered, caller);
+            } else {
+                entered.context = caller;
+            }
+        }
+        long end = System.nanoTime();
+        state.context = ownContext;
+        state.key = ownKey;
+        state.tree = ownTree;
+        return end - begin;
     }
 
     /** The constructor of Object runs, which all other constructors call. */
     public static void allocated(Object object) {
         if (U != null) {
-            Thread thread = Thread.currentThread();
+            PerkProbes state = stateOf(Thread.currentThread());
             Class<?> type = object.getClass();
-            int index = site(thread, type);
+            int index = site(state, type);
             long record = RECORDS + ((long) index << RECORD_SHIFT);
             U.putLong(null, record + RECORD_COUNT, U.getLong(null, record + RECORD_COUNT) + 1);
             if (LIVENESS == 2) {
@@ -326,7 +431,7 @@ public final class PerkProbes {
                 if (offset != 0) {
                     U.putInt(object, offset, index);
                 } else {
-                    keepSafely(thread, object, index, 0);
+                    keepSafely(object, index, 0);
                 }
             }
         }
@@ -360,9 +465,9 @@ public final class PerkProbes {
     /** The next array that the running method makes by reflection is counted at the method's call. */
     public static void withhold() {
         if (U != null) {
-            Thread thread = Thread.currentThread();
-            if (born(thread, U.getLong(thread, STACK_FIELD) ^ UNBORN) != UNBORN) {
-                U.putInt(null, U.getLong(thread, TREE_FIELD) + TREE_WITHHELD, 1);
+            PerkProbes state = stateOfCurrent();
+            if (state != ENDED) {
+                state.withheld = true;
             }
         }
     }
@@ -372,13 +477,10 @@ public final class PerkProbes {
         if (U == null) {
             return;
         }
-        Thread thread = Thread.currentThread();
-        if ((U.getLong(thread, STACK_FIELD) ^ UNBORN) != UNBORN) {
-            long withheld = U.getLong(thread, TREE_FIELD) + TREE_WITHHELD;
-            if (U.getInt(null, withheld) != 0) {
-                U.putInt(null, withheld, 0);
-                return;
-            }
+        PerkProbes state = stateOf(Thread.currentThread());
+        if (state != null && state.withheld) {
+            state.withheld = false;
+            return;
         }
         made(array);
     }
@@ -501,52 +603,55 @@ public final class PerkProbes {
         if (U == null) {
             return;
         }
-        Thread thread = Thread.currentThread();
-        int index = site(thread, array.getClass());
+        int index = site(stateOf(Thread.currentThread()), array.getClass());
         long record = RECORDS + ((long) index << RECORD_SHIFT);
         long bytes = end + ALIGNMENT_MASK & ~ALIGNMENT_MASK;
         U.putLong(null, record + RECORD_COUNT, U.getLong(null, record + RECORD_COUNT) + 1);
         U.putLong(null, record + RECORD_BYTES, U.getLong(null, record + RECORD_BYTES) + bytes);
         if (LIVENESS == 2) {
-            keepSafely(thread, array, index, bytes);
+            keepSafely(array, index, bytes);
         }
     }
 
     @ForceInline
-    private static void keepSafely(Thread thread, Object object, int index, long bytes) {
+    private static void keepSafely(Object object, int index, long bytes) {
         if (index != 0) {
-            keep(U.getLong(thread, TREE_FIELD), object, index, bytes);
+            keep(stateOf(Thread.currentThread()).tree, object, index, bytes);
         }
     }
 
-    /** Returns the record's index for a class at the thread's current place; 0 if not counted. */
+    /** Returns the record's index for a class at the thread's position; 0 if not counted. */
     @ForceInline
-    private static int site(Thread thread, Class<?> type) {
-        long top = U.getLong(thread, STACK_FIELD) ^ UNBORN;
-        int index = U.getInt(null, U.getLong(null, top + FRAME_NODE) + SITE);
+    private static int site(PerkProbes state, Class<?> type) {
+        if (state == null) {
+            return findSite(null, type);
+        }
+        long position = state.context;
+        int index = U.getInt(null, address(position) + SITE);
         long record = RECORDS + ((long) index << RECORD_SHIFT);
         int number = (int) U.getLong(type, RECORDS_FIELD);
-        int differs = U.getInt(null, record + RECORD_CLASS) ^ number;
-        if (LINES == 2) {
-            differs |= U.getChar(null, record + RECORD_LINE) ^ U.getChar(null, top + FRAME_LINE);
-        }
-        return differs == 0 ? index : findSite(thread, top, type);
+        long found = U.getLong(null, record + RECORD_KEY);
+        return found == state.wanted(position, number) ? index : findSite(state, type);
     }
 
     /** Finds a record that was not the expected one. */
     @DontInline
-    private static int findSite(Thread thread, long top, Class<?> type) {
-        top = born(thread, top);
-        if (top == UNBORN) {
+    private static int findSite(PerkProbes state, Class<?> type) {
+        if (state == null) {
+            state = begin(Thread.currentThread());
+        }
+        if (state == ENDED) {
             return 0;
         }
         int number = numberOf(type);
         if (number == 0) {
             return 0;
         }
-        int line = LINES == 2 ? U.getChar(null, top + FRAME_LINE) : 0;
-        long node = U.getLong(null, top + FRAME_NODE);
-        long tree = U.getLong(thread, TREE_FIELD);
+        long position = state.owned(state.context);
+        long wanted = state.wanted(position, number);
+        int line = (int) (lineKey(position) >>> LINE_SHIFT);
+        long node = address(position);
+        long tree = state.tree;
         long table = U.getLong(null, tree + TREE_SITES);
         long mask = U.getLong(null, tree + TREE_SITES_MASK);
         long at = (((node >>> 4) * 31 + number) * 31 + line) * 0x9E3779B97F4A7C15L >>> 30;
@@ -560,8 +665,7 @@ public final class PerkProbes {
             }
             long record = RECORDS + ((long) index << RECORD_SHIFT);
             if (U.getLong(null, record + RECORD_NODE) == node
-                    && U.getInt(null, record + RECORD_CLASS) == number
-                    && U.getChar(null, record + RECORD_LINE) == line) {
+                    && U.getLong(null, record + RECORD_KEY) == wanted) {
                 break;
             }
         }
@@ -573,154 +677,5 @@ public final class PerkProbes {
     private static int numberOf(Class<?> type) {
         int number = (int) U.getLong(type, RECORDS_FIELD);
         return number == 0 ? number(type) : number;
-    }
-
-    @ForceInline
-    private static long now(Thread thread) {
-        if (CLOCK == CLOCK_CPU_TICK) {
-            return U.getLong(null, U.getLong(thread, TREE_FIELD) + TREE_CPU_NS);
-        }
-        return CLOCK == CLOCK_WALL_TICK ? U.getLong(null, WALL_NS) : System.nanoTime();
-    }
-
-    /** Compares a node with a method called from here: 0 if the node is for this call. */
-    @ForceInline
-    private static int differs(long node, long top, int method) {
-        int differs = U.getInt(null, node + METHOD) ^ method;
-        if (LINES == 2) {
-            differs |= U.getChar(null, node + CALLER + 6) ^ U.getChar(null, top + FRAME_LINE);
-        }
-        return differs;
-    }
-
-    /** Counts a call of a node. The next expected node is the one that followed it the last time. */
-    @ForceInline
-    private static void count(long top, long node) {
-        U.putLong(null, top + FRAME_NEXT, U.getLong(null, node + NEXT));
-        U.putLong(null, top + FRAME_LAST, node);
-        U.putLong(null, node + COUNT, U.getLong(null, node + COUNT) + 1);
-    }
-
-    @ForceInline
-    private static void push(Thread thread, long top, long node, long start) {
-        U.putLong(null, top + FRAME_NODE, node);
-        U.putLong(null, top + FRAME_NEXT, U.getLong(null, node + FIRST));
-        U.putLong(null, top + FRAME_LAST, NIL);
-        if (LINES == 2) {
-            U.putChar(null, top + FRAME_LINE, (char) 0);
-        }
-        if (CLOCK != CLOCK_NONE) {
-            U.putLong(null, top + FRAME_START, start);
-            U.putLong(null, top + FRAME_CALLEES, 0);
-        }
-        U.putLong(thread, STACK_FIELD, top ^ UNBORN);
-    }
-
-    /** A method begins that was not expected, or for which there is no room on the stack. */
-    @DontInline
-    private static void enterSlowly(Thread thread, long top, int method) {
-        top = born(thread, top);
-        if (top == UNBORN) {
-            return;
-        }
-        long node = find(thread, top, method);
-        long start = CLOCK == CLOCK_NONE ? 0 : now(thread);
-        if (U.getInt(null, top + FRAME_LIMIT) != 0) {
-            top = extend(U.getLong(thread, TREE_FIELD), top);
-        }
-        count(top, node);
-        push(thread, top + FRAME_BYTES, node, start);
-    }
-
-    @DontInline
-    private static void touchSlowly(Thread thread, long top, int method) {
-        top = born(thread, top);
-        if (top == UNBORN) {
-            return;
-        }
-        long node = find(thread, top, method);
-        count(top, node);
-    }
-
-    /** Returns the top of a stack, creating the stack if needed; {@link #UNBORN} if not counted. */
-    @ForceInline
-    private static long born(Thread thread, long top) {
-        return top == UNBORN ? bottom(thread) : top;
-    }
-
-    /** Returns the top of a thread's new stack, or {@link #UNBORN} if it is not counted. */
-    @DontInline
-    private static long bottom(Thread thread) {
-        return U.getLong(thread, TREE_FIELD) == ENDED ? UNBORN : begin(thread);
-    }
-
-    /** Finds a child that was not the expected one. */
-    private static long find(Thread thread, long top, int method) {
-        long next = U.getLong(null, top + FRAME_NEXT);
-        if (differs(next, top, method) == 0) {
-            return next;
-        }
-        int line = LINES == 2 ? U.getChar(null, top + FRAME_LINE) : 0;
-        long parent = U.getLong(null, top + FRAME_NODE);
-        long context = U.getLong(null, parent + CONTEXT);
-        long caller = context | (long) line << LINE_SHIFT;
-        long tree = U.getLong(thread, TREE_FIELD);
-        long table = U.getLong(null, tree + TREE_TABLE);
-        long mask = U.getLong(null, tree + TREE_MASK);
-        long at = (((context >>> 4) * 31 + method) * 31 + line) * 0x9E3779B97F4A7C15L >>> 29;
-        long node;
-        for (;; at += 8) {
-            at &= mask;
-            node = U.getLong(null, table + at);
-            if (node == 0) {
-                node = grow(tree, context, method, line);
-                break;
-            }
-            if (U.getLong(null, node + CALLER) == caller && U.getInt(null, node + METHOD) == method) {
-                break;
-            }
-        }
-        long last = U.getLong(null, top + FRAME_LAST);
-        if (last != NIL) {
-            U.putLong(null, last + NEXT, node);
-        } else {
-            U.putLong(null, parent + FIRST, node);
-        }
-        return node;
-    }
-
-    /** Returns to the right frame if callees were left without a report. */
-    @DontInline
-    private static void repair(Thread thread, long top, int method, boolean leave) {
-        if (top != UNBORN) {
-            long now = CLOCK == CLOCK_NONE ? 0 : now(thread);
-            long tree = U.getLong(thread, TREE_FIELD);
-            long kept = unwind(tree, top, method, leave, now);
-            U.putLong(thread, STACK_FIELD, kept ^ UNBORN);
-            for (long left = top; left > kept; left -= FRAME_BYTES) {
-                U.putLong(null, left + FRAME_NODE, 0);
-            }
-        }
-    }
-
-    /**
-     * Calls the probes of a method {@code count} times, in a tree of their own, and returns the
-     * elapsed nanoseconds.
-     */
-    private static long calibrate(long tree, int method, int count) {
-        Thread thread = Thread.currentThread();
-        long ownTree = U.getLong(thread, TREE_FIELD);
-        long ownTop = U.getLong(thread, STACK_FIELD);
-        U.putLong(thread, TREE_FIELD, tree);
-        U.putLong(thread, STACK_FIELD, U.getLong(null, tree + TREE_STACK) ^ UNBORN);
-        long begin = System.nanoTime();
-        for (int i = 0; i < count; i++) {
-            enter(method);
-            exit(method);
-        }
-        long end = System.nanoTime();
-        U.putLong(thread, TREE_FIELD, ownTree);
-        U.putLong(thread, STACK_FIELD, ownTop);
-        return end - begin;
     }
 }

@@ -29,10 +29,15 @@ impl ExactEngine {
         }
         let tree = self.pool.scratch();
         let run = |calls: i32| {
-            let tree = jvalue { j: tree.address() as i64 };
-            let arguments = [tree, jvalue { i: CALIBRATION_METHOD }, jvalue { i: calls }];
+            let arguments = [
+                jvalue { j: tree.address() as i64 },
+                jvalue { j: tree.number() as i64 },
+                jvalue { j: tree.root() as i64 },
+                jvalue { i: CALIBRATION_METHOD },
+                jvalue { i: calls },
+            ];
             // SAFETY: the arguments are those of the helper's method.
-            unsafe { jni.call_static_long(helper, c"calibrate", c"(JII)J", &arguments) }
+            unsafe { jni.call_static_long(helper, c"calibrate", c"(JJJII)J", &arguments) }
         };
         // If probes are not compiled, fewer calls must do. The second calls have the loop compiled.
         let Some(few_ns) = run(FEW_CALIBRATION_CALLS) else { return };
@@ -41,12 +46,9 @@ impl ExactEngine {
         if run(calls).is_none() {
             return;
         }
-        self.clock.carry(tree);
-        // The time of the first calls is left out: a dump begins where the last one ended.
-        tree.calls(0, false);
         let mut least: Option<(i64, f64)> = None;
         for round in 1..=MOST_CALIBRATIONS {
-            let Some(measured) = self.calibrated(tree, || run(calls)) else { break };
+            let Some(measured) = self.calibrated(jni, tree, || run(calls)) else { break };
             let is_less = |(known, _): (i64, f64)| measured.0 * 20 < known * 19;
             let improved = least.is_none_or(is_less);
             if least.is_none_or(|least| measured.0 < least.0) {
@@ -57,9 +59,6 @@ impl ExactEngine {
             }
             // The JIT may be waiting for a CPU to compile the probes.
             std::thread::sleep(CALIBRATION_PAUSE);
-        }
-        if !self.clock.put_down() {
-            self.clock.thread_ended();
         }
         let Some((least_ns, inside)) = least else { return };
         let call_ps = least_ns as f64 * 1000.0 / f64::from(calls);
@@ -72,20 +71,24 @@ impl ExactEngine {
 
     /// Measures once. Returns the least time that `run` took, and the part of it between the probes
     /// of entry and exit.
-    fn calibrated(&self, tree: &Tree, run: impl Fn() -> Option<i64>) -> Option<(i64, f64)> {
+    fn calibrated(
+        &self,
+        jni: Jni<'_>,
+        tree: &Tree,
+        run: impl Fn() -> Option<i64>,
+    ) -> Option<(i64, f64)> {
         let (mut all_ns, mut least_ns) = (0, i64::MAX);
-        self.clock.refresh();
-        let begin_ns = self.now_ns(tree);
+        self.clock.refresh(Some(jni));
+        let (outside_before_ns, inside_before_ns) = tree.booked_ns();
         while all_ns < CALIBRATION_NS {
             let took_ns = run()?.max(1);
             least_ns = least_ns.min(took_ns);
             all_ns += took_ns;
         }
-        self.clock.refresh();
-        // The clock of the calls is used, as other threads may have had the CPU.
-        let spent_ns = self.now_ns(tree).saturating_sub(begin_ns).max(1);
-        let inside_ns = tree.calls(0, false).iter().map(|node| node.total_ns).sum::<u64>();
-        Some((least_ns, (inside_ns as f64 / spent_ns as f64).clamp(0.0, 1.0)))
+        let (outside_ns, inside_ns) = tree.booked_ns();
+        let inside_ns = inside_ns - inside_before_ns;
+        let both_ns = inside_ns + outside_ns - outside_before_ns;
+        Some((least_ns, inside_ns as f64 / both_ns.max(1) as f64))
     }
 
     /// Returns the cost of the probes of a call, as far as it is known.

@@ -3,10 +3,12 @@
 use perk_control::options::TimesForm;
 use perk_profile::Accounting;
 
-use super::tree::Tree;
+use super::tree::{Running, Tree};
 use super::{ExactEngine, Timing};
 use crate::analyses::{Analysis, Needs};
 use crate::guard::Feature;
+use crate::jvm::{Jni, Vm};
+use crate::os;
 use crate::roster::Slot;
 use crate::sync::lock;
 
@@ -31,9 +33,11 @@ impl Analysis for ExactCalls {
     }
 
     fn settle(&self, last: bool) {
-        self.0.clock.refresh();
+        let jni = self.0.vm.get().and_then(Vm::jni);
+        self.0.clock.refresh(jni);
+        let running = self.0.running(jni);
         for (thread, tree) in self.0.trees() {
-            self.0.book_calls(thread, tree, last);
+            self.0.book_calls(thread, tree, &running, last);
         }
     }
 
@@ -50,10 +54,29 @@ impl Analysis for ExactCalls {
 }
 
 impl ExactEngine {
+    /// Returns the times of calls that have not ended and are not booked yet.
+    pub(super) fn running(&self, jni: Option<Jni<'_>>) -> Running {
+        let mut running = Running::default();
+        if matches!(self.timing, Timing::WallTick | Timing::WallExact) {
+            let now_ns = os::nano_time();
+            self.parked.add_to(&mut running, now_ns);
+            if let Some(jni) = jni.filter(|_| self.timing == Timing::WallExact) {
+                self.clock.add_running(jni, &mut running, now_ns);
+            }
+        }
+        running
+    }
+
     /// Books the calls of a tree since the last dump, if calls are counted.
-    pub(super) fn book_calls(&self, thread: Option<Slot>, tree: &Tree, last: bool) {
+    pub(super) fn book_calls(
+        &self,
+        thread: Option<Slot>,
+        tree: &Tree,
+        running: &Running,
+        last: bool,
+    ) {
         let Some(form) = self.common.options.cpu.times else { return };
-        let calls = tree.calls(self.now_ns(tree), last);
+        let calls = tree.calls(&self.pool, running, last);
         let mut recorder = lock(self.common.recorder);
         match form {
             TimesForm::Old => recorder.book_edges(thread, &calls, self.probe_cost()),

@@ -1,53 +1,67 @@
-//! The tick clock: a thread that writes the time into words of memory, which probes read instead of
-//! asking the kernel. The difference of two reads is wrong by up to a tick either way, but right in
-//! the sum over many calls, as ticks do not depend on the actions of the program.
+//! The clock: a thread that, at each tick, books the time of each platform thread since the tick
+//! before on the context in which it meets the thread. Probes do not read any time for that. Ticks
+//! do not depend on the actions of the program, so that the expected time of a context is right.
 //!
-//! Each tree has a word for CPU time. A platform thread's time goes to its own tree, or, while it
-//! carries a virtual thread, to the tree in which that is counted.
+//! CPU time is booked where the thread is met running. What a thread that waits by now has burned
+//! since the last tick stays pending until then.
 
 use std::cell::Cell;
+use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::tree::Tree;
+use perk_jvmti_sys::JvmtiEnv;
+use perk_jvmti_sys::jni_sys::JNIEnv;
+
+use super::Timing;
+use super::state::{Position, States};
+use super::tree::{Running, Tree};
+use crate::common::Common;
+use crate::guard::{Feature, contain};
+use crate::jvm::{Global, Jni, Local, Reference};
 use crate::os::{self, Tid};
 use crate::sync::lock;
 
 /// The time between two ticks.
 const TICK: Duration = Duration::from_micros(250);
 /// The limit of the interval between reads, in ticks: a thread without CPU time is read less and
-/// less often.
+/// less often, and so is one that stays where it is if the clock is that of the wall.
 const MAX_IDLE_TICKS: u32 = 31;
-const STACK_BYTES: usize = 128 << 10;
 
 /// The clock; see the module.
 #[derive(Debug)]
 pub(super) struct Clock {
-    begun: Instant,
-    /// The time since the clock was made; never 0.
-    wall_ns: AtomicU64,
+    timing: Timing,
+    states: OnceLock<&'static States>,
     carriers: Mutex<Vec<&'static Carrier>>,
     stopped: AtomicBool,
     cpu_ns: AtomicU64,
 }
 
-/// A platform thread that has trees.
+/// A platform thread that is counted, or carries virtual threads that are.
 #[derive(Debug)]
 pub(super) struct Carrier {
     tid: Tid,
+    /// The thread's own state.
+    pub(super) state: Global,
     /// The thread's own tree, once it has reached a probe.
-    own: OnceLock<&'static Tree>,
+    pub(super) own: OnceLock<&'static Tree>,
     /// The tree of the virtual threads that it carries, once it has carried one.
     guests: OnceLock<&'static Tree>,
-    /// The tree of the virtual thread that it carries now, or 0.
-    carried: AtomicU64,
+    /// Whether it may carry a virtual thread.
+    has_guests: AtomicBool,
     pace: Mutex<Pace>,
 }
 
 #[derive(Debug)]
 struct Pace {
+    /// The thread's CPU time, or the time, as last read.
     read_ns: u64,
+    /// The time that is not booked yet.
+    pending_ns: u64,
+    /// The position as last read.
+    position: Position,
     idle_ticks: u32,
     wait_ticks: u32,
 }
@@ -57,24 +71,14 @@ thread_local! {
 }
 
 impl Clock {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(timing: Timing) -> Self {
         Self {
-            begun: Instant::now(),
-            wall_ns: AtomicU64::new(1),
+            timing,
+            states: OnceLock::new(),
             carriers: Mutex::default(),
             stopped: AtomicBool::new(false),
             cpu_ns: AtomicU64::new(0),
         }
-    }
-
-    /// Returns the address of the word that holds the wall time.
-    pub(super) fn wall_word(&'static self) -> u64 {
-        std::ptr::from_ref(&self.wall_ns) as u64
-    }
-
-    /// Returns the wall time as of the last tick.
-    pub(super) fn wall_ns(&self) -> u64 {
-        self.wall_ns.load(Relaxed)
     }
 
     /// Returns the CPU time of the clock's thread.
@@ -82,91 +86,93 @@ impl Clock {
         self.cpu_ns.load(Relaxed)
     }
 
-    /// Starts the thread; with `cpu` it reads the threads' clocks, too.
-    pub(super) fn start(&'static self, cpu: bool) -> std::io::Result<()> {
-        let builder = std::thread::Builder::new().name("perk clock".to_owned());
-        os::without_signals(|| builder.stack_size(STACK_BYTES).spawn(move || self.run(cpu)))?;
-        Ok(())
+    /// Starts the clock; its thread runs only if it is needed.
+    pub(super) fn start(
+        &'static self,
+        common: &Common,
+        jni: Jni<'_>,
+        states: &'static States,
+    ) -> Result<(), String> {
+        let _ = self.states.set(states);
+        if !matches!(self.timing, Timing::CpuTick | Timing::WallTick) {
+            return Ok(());
+        }
+        let thread = common.threads.new_own(jni, c"perk clock")?;
+        let started = common.jvmti.run_agent_thread(thread, clock_main, self);
+        started.map_err(|error| format!("RunAgentThread: {error}"))
     }
 
-    fn run(&self, cpu: bool) {
+    fn run(&self, jni: Jni<'_>) {
         while !self.stopped.load(Relaxed) {
             std::thread::sleep(TICK);
-            self.tick();
-            if cpu {
-                lock(&self.carriers).iter().for_each(|carrier| carrier.tick());
-            }
+            self.each(Some(jni), Carrier::tick);
             self.cpu_ns.store(os::thread_cpu_ns(), Relaxed);
         }
     }
 
-    fn tick(&self) {
-        self.wall_ns.store(self.begun.elapsed().as_nanos() as u64 + 1, Relaxed);
+    /// Books all time up to now. Without JNI, it is booked where the threads were met last.
+    pub(super) fn refresh(&self, jni: Option<Jni<'_>>) {
+        self.each(jni, Carrier::read);
     }
 
-    /// Updates all words to the current time.
-    pub(super) fn refresh(&self) {
-        self.tick();
-        lock(&self.carriers).iter().for_each(|carrier| carrier.read());
+    fn each(&self, jni: Option<Jni<'_>>, action: impl Fn(&Carrier, &Self, Option<Jni<'_>>)) {
+        if matches!(self.timing, Timing::CpuTick | Timing::WallTick) {
+            lock(&self.carriers).iter().for_each(|carrier| action(carrier, self, jni));
+        }
     }
 
     pub(super) fn stop(&self) {
         self.stopped.store(true, Relaxed);
     }
 
-    /// Notes that the calling platform thread has received a tree.
-    pub(super) fn thread_began(&self, tree: &'static Tree) {
-        let _ = self.carrier().own.set(tree);
+    /// Returns the calling platform thread, if it is known.
+    pub(super) fn known_carrier(&self) -> Option<&'static Carrier> {
+        CARRIER.get()
     }
 
-    fn carrier(&self) -> &'static Carrier {
-        CARRIER.get().unwrap_or_else(|| {
-            let pace = Pace { read_ns: os::thread_cpu_ns(), idle_ticks: 0, wait_ticks: 0 };
-            let carrier: &'static Carrier = Box::leak(Box::new(Carrier {
-                tid: Tid::current(),
-                own: OnceLock::new(),
-                guests: OnceLock::new(),
-                carried: AtomicU64::new(0),
-                pace: Mutex::new(pace),
-            }));
-            CARRIER.set(Some(carrier));
-            lock(&self.carriers).push(carrier);
-            carrier
-        })
+    /// Returns the calling platform thread.
+    pub(super) fn carrier(&self, jni: Jni<'_>) -> Option<&'static Carrier> {
+        if let Some(known) = CARRIER.get() {
+            return Some(known);
+        }
+        let state = self.states.get()?.make(jni)?;
+        let pace = Pace {
+            read_ns: self.read_ns(Tid::current()).unwrap_or(0),
+            pending_ns: 0,
+            position: Position(0),
+            idle_ticks: 0,
+            wait_ticks: 0,
+        };
+        let carrier: &'static Carrier = Box::leak(Box::new(Carrier {
+            tid: Tid::current(),
+            state: jni.global(&state)?,
+            own: OnceLock::new(),
+            guests: OnceLock::new(),
+            has_guests: AtomicBool::new(false),
+            pace: Mutex::new(pace),
+        }));
+        CARRIER.set(Some(carrier));
+        lock(&self.carriers).push(carrier);
+        Some(carrier)
     }
 
     /// Ends the calling platform thread. Returns the trees it had: its own, and that of the virtual
     /// threads that it carried.
-    pub(super) fn thread_ended(&self) -> (Option<&'static Tree>, Option<&'static Tree>) {
+    pub(super) fn thread_ended(
+        &self,
+        jni: Jni<'_>,
+    ) -> (Option<&'static Tree>, Option<&'static Tree>) {
         let Some(carrier) = CARRIER.replace(None) else { return (None, None) };
-        carrier.read();
+        if matches!(self.timing, Timing::CpuTick | Timing::WallTick) {
+            carrier.read(self, Some(jni));
+        }
         lock(&self.carriers).retain(|it| !std::ptr::eq(*it, carrier));
         let trees = (carrier.own.get().copied(), carrier.guests.get().copied());
         // SAFETY: `carrier` made it from a box, and it has been removed from the only list that had
         // it.
-        drop(unsafe { Box::from_raw(std::ptr::from_ref(carrier).cast_mut()) });
+        let carrier = unsafe { Box::from_raw(std::ptr::from_ref(carrier).cast_mut()) };
+        jni.delete(carrier.state);
         trees
-    }
-
-    /// Returns the tree of the virtual threads that the calling platform thread carries.
-    pub(super) fn guests(&self, acquire: impl FnOnce() -> &'static Tree) -> &'static Tree {
-        self.carrier().guests.get_or_init(acquire)
-    }
-
-    /// Notes that the calling platform thread now carries the virtual thread with this tree: its
-    /// time goes to that tree.
-    pub(super) fn carry(&self, tree: &'static Tree) {
-        self.carrier().carried.store(tree.address(), Relaxed);
-    }
-
-    /// Notes that it carries none any more. Returns whether it has a tree of its own; if not, it
-    /// may exist for that virtual thread alone.
-    pub(super) fn put_down(&self) -> bool {
-        let carrier = CARRIER.get();
-        if let Some(carrier) = carrier {
-            carrier.carried.store(0, Relaxed);
-        }
-        carrier.is_some_and(|carrier| carrier.own.get().is_some())
     }
 
     /// Returns the platform threads and their trees.
@@ -174,14 +180,63 @@ impl Clock {
         let carriers = lock(&self.carriers);
         carriers.iter().filter_map(|it| Some((it.tid, *it.own.get()?))).collect()
     }
+
+    /// Adds the times of the running calls up to now, with an exact clock.
+    pub(super) fn add_running(&self, jni: Jni<'_>, running: &mut Running, now_ns: u64) {
+        let Some(states) = self.states.get() else { return };
+        for carrier in lock(&self.carriers).iter() {
+            let guest = carrier.guest(states, jni);
+            for state in [Some(&carrier.state as &dyn Reference), guest.as_ref().map(|it| it as _)]
+            {
+                let Some(state) = state else { continue };
+                let node = states.position(jni, state).node();
+                let since_ns = states.since_ns(jni, state);
+                if node != 0 && since_ns != 0 {
+                    *running.entry(node).or_default() += now_ns.saturating_sub(since_ns);
+                }
+            }
+        }
+    }
+
+    /// Returns the clock's time of a thread.
+    fn read_ns(&self, tid: Tid) -> Option<u64> {
+        match self.timing {
+            Timing::CpuTick => tid.cpu_ns(),
+            _ => Some(os::nano_time()),
+        }
+    }
 }
 
 impl Carrier {
-    fn tick(&self) {
+    /// Returns the tree of the virtual threads that it carries.
+    pub(super) fn guests(&self, acquire: impl FnOnce() -> &'static Tree) -> &'static Tree {
+        self.guests.get_or_init(acquire)
+    }
+
+    /// Notes that it now carries the virtual thread with this state: its time goes there.
+    pub(super) fn carry(&self, states: &States, jni: Jni<'_>, state: &dyn Reference) {
+        self.has_guests.store(true, Relaxed);
+        states.set_guest(jni, &self.state, Some(state));
+    }
+
+    /// Notes that it carries none any more.
+    pub(super) fn put_down(&self, states: &States, jni: Jni<'_>) {
+        states.set_guest(jni, &self.state, None);
+    }
+
+    /// Returns the state of the virtual thread that it carries.
+    pub(super) fn guest<'a>(&self, states: &States, jni: Jni<'a>) -> Option<Local<'a>> {
+        if !self.has_guests.load(Relaxed) {
+            return None;
+        }
+        states.guest(jni, &self.state)
+    }
+
+    fn tick(&self, clock: &Clock, jni: Option<Jni<'_>>) {
         let mut pace = lock(&self.pace);
         if pace.wait_ticks > 0 {
             pace.wait_ticks -= 1;
-        } else if self.advance(&mut pace) {
+        } else if self.advance(clock, &mut pace, jni, false) {
             pace.idle_ticks = 0;
         } else {
             pace.idle_ticks = (pace.idle_ticks * 2 + 1).min(MAX_IDLE_TICKS);
@@ -189,23 +244,48 @@ impl Carrier {
         }
     }
 
-    fn read(&self) {
-        self.advance(&mut lock(&self.pace));
+    fn read(&self, clock: &Clock, jni: Option<Jni<'_>>) {
+        self.advance(clock, &mut lock(&self.pace), jni, true);
     }
 
-    /// Books the CPU time since the last time; `false` if there was none.
-    fn advance(&self, pace: &mut Pace) -> bool {
-        let cpu_ns = self.tid.cpu_ns().unwrap_or(pace.read_ns);
-        let spent_ns = cpu_ns.saturating_sub(pace.read_ns);
-        pace.read_ns = cpu_ns;
-        let tree = match self.carried.load(Relaxed) {
-            0 => self.own.get().copied(),
-            // SAFETY: `carry` has stored it.
-            carried => Some(unsafe { Tree::at(carried) }),
-        };
-        if let Some(tree) = tree {
-            tree.cpu_ns.fetch_add(spent_ns, Relaxed);
+    /// Books the time since the last time; with `all`, also that of a thread that waits. Returns
+    /// whether the thread is to be read at the next tick.
+    fn advance(&self, clock: &Clock, pace: &mut Pace, jni: Option<Jni<'_>>, all: bool) -> bool {
+        let read_ns = clock.read_ns(self.tid).unwrap_or(pace.read_ns);
+        let spent_ns = read_ns.saturating_sub(pace.read_ns);
+        pace.read_ns = read_ns;
+        pace.pending_ns += spent_ns;
+        if spent_ns == 0 && !(all && pace.pending_ns > 0) {
+            return false;
         }
-        spent_ns > 0
+        let before = pace.position;
+        if let (Some(jni), Some(states)) = (jni, clock.states.get()) {
+            pace.position = match self.guest(states, jni) {
+                Some(guest) => states.position(jni, &guest),
+                None => states.position(jni, &self.state),
+            };
+        }
+        let is_met = match clock.timing {
+            // A clock that has advanced is proof, and costs less than a request for the state.
+            Timing::CpuTick => {
+                self.tid.cpu_ns().is_some_and(|cpu_ns| cpu_ns > read_ns)
+                    || self.tid.is_runnable() != Some(false)
+            }
+            _ => true,
+        };
+        if (is_met || all) && pace.position.node() != 0 {
+            // SAFETY: probes and the agent store only addresses of nodes.
+            unsafe { Tree::book(pace.position.node(), std::mem::take(&mut pace.pending_ns)) };
+        }
+        clock.timing == Timing::CpuTick || before != pace.position
     }
+}
+
+/// The clock thread's entry.
+unsafe extern "system" fn clock_main(_: JvmtiEnv, env: *mut JNIEnv, clock: *mut c_void) {
+    // SAFETY: `start` passed a reference that lives as long as the process.
+    let clock: &'static Clock = unsafe { &*clock.cast_const().cast() };
+    // SAFETY: the JVM gives the agent thread its own environment, valid until we return.
+    let jni = unsafe { Jni::from_raw(env) };
+    contain(Feature::Probes, || clock.run(jni));
 }

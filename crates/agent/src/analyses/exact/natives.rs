@@ -14,7 +14,7 @@ use super::sites::{Kept, Key};
 use super::tree::Tree;
 use super::{interception, reflection};
 use crate::guard::{Feature, contain};
-use crate::jvm::{Borrowed, Functions, Global, Jni, Jvmti};
+use crate::jvm::{Borrowed, Functions, Global, Jni, Jvmti, Local};
 
 /// `java/helper/java/lang/PerkProbes.java`, compiled; a test holds the two together.
 const HELPER_CLASS: &[u8] = include_bytes!("PerkProbes.class");
@@ -30,6 +30,9 @@ static BINDING: OnceLock<Binding> = OnceLock::new();
 struct Binding {
     jvmti: Jvmti,
     helper: Global,
+    /// The signatures of methods that return or take a state, which is an object of the helper.
+    begin_signature: CString,
+    mount_signature: CString,
     /// The function that was there before.
     register_natives: RegisterNatives,
     is_begun: AtomicBool,
@@ -53,8 +56,11 @@ pub(super) fn define_helper(
         return Err("it is there already".to_owned());
     }
     let names = engine.names();
-    let name =
-        CString::new(names.of(perk_instrument::HELPER)).map_err(|error| error.to_string())?;
+    let own_name = names.of(perk_instrument::HELPER);
+    let text = |text: String| CString::new(text).map_err(|error| error.to_string());
+    let (begin_signature, mount_signature) =
+        (text(format!("(Ljava/lang/Thread;)L{own_name};"))?, text(format!("(L{own_name};)V"))?);
+    let name = text(own_name)?;
     let class = names.give_to(HELPER_CLASS).map_err(|error| error.to_string())?;
     let helper = jni.define_class(&name, &class).ok_or("the JVM refused the helper class")?;
     let helper = jni.global(&helper).ok_or("no global reference")?;
@@ -62,6 +68,8 @@ pub(super) fn define_helper(
         let _ = BINDING.set(Binding {
             jvmti,
             helper,
+            begin_signature,
+            mount_signature,
             register_natives: functions.RegisterNatives,
             is_begun: AtomicBool::new(false),
             is_bound: AtomicBool::new(false),
@@ -78,18 +86,17 @@ pub(super) fn define_helper(
 impl Binding {
     /// Binds the helper's natives.
     fn bind(&self, jni: Jni<'_>) {
-        let native = |name: &'static CStr, signature: &'static CStr, function| JNINativeMethod {
+        let native = |name: &'static CStr, signature: &CStr, function| JNINativeMethod {
             name: name.as_ptr().cast_mut(),
             signature: signature.as_ptr().cast_mut(),
             fnPtr: function,
         };
         let own = [
-            native(c"begin", c"(Ljava/lang/Thread;)J", begin as *mut c_void),
+            native(c"begin", &self.begin_signature, begin as *mut c_void),
             native(c"grow", c"(JJII)J", grow as *mut c_void),
-            native(c"extend", c"(JJ)J", extend as *mut c_void),
-            native(c"unwind", c"(JJIZJ)J", unwind as *mut c_void),
-            native(c"mount", c"(Ljava/lang/Thread;)V", mount as *mut c_void),
-            native(c"unmount", c"(Ljava/lang/Thread;)V", unmount as *mut c_void),
+            native(c"translate", c"(JJ)J", translate as *mut c_void),
+            native(c"mount", &self.mount_signature, mount as *mut c_void),
+            native(c"unmount", &self.mount_signature, unmount as *mut c_void),
             native(c"number", c"(Ljava/lang/Class;)I", number as *mut c_void),
             native(c"inherits", c"(Ljava/lang/Class;)Z", inherits as *mut c_void),
             native(c"record", c"(JJII)I", record as *mut c_void),
@@ -189,12 +196,14 @@ fn answer(otherwise: jlong, body: impl FnOnce(&'static ExactEngine) -> u64) -> j
     answer
 }
 
-extern "system" fn begin(env: *mut JNIEnv, _: jclass, thread: jobject) -> jlong {
-    let mut top = ENGINE.get().map_or(0, |engine| engine.pool.unborn());
-    on_thread(env, thread, |engine, jni, thread| {
-        top = engine.begin(jni, thread).unwrap_or(top);
+extern "system" fn begin(env: *mut JNIEnv, _: jclass, thread: jobject) -> jobject {
+    let mut state = std::ptr::null_mut();
+    on_object(env, thread, |engine, jni, thread| {
+        let begun = engine.begin(jni, thread);
+        let begun = begun.or_else(|| jni.local(engine.states.get()?.ended()));
+        state = begun.map_or(std::ptr::null_mut(), Local::into_raw);
     });
-    top as jlong
+    state
 }
 
 extern "system" fn grow(
@@ -213,51 +222,32 @@ extern "system" fn grow(
     })
 }
 
-extern "system" fn extend(_: *mut JNIEnv, _: jclass, tree: jlong, top: jlong) -> jlong {
-    answer(top, |_| {
-        // SAFETY: as in `grow`.
-        let tree = unsafe { Tree::at(tree as u64) };
-        tree.extend(top as u64)
+extern "system" fn translate(_: *mut JNIEnv, _: jclass, tree: jlong, node: jlong) -> jlong {
+    answer(node, |engine| {
+        // SAFETY: as in `grow`; the node is that of a position.
+        unsafe { Tree::at(tree as u64).owned(&engine.pool, node as u64) }
     })
 }
 
-extern "system" fn unwind(
-    _: *mut JNIEnv,
-    _: jclass,
-    tree: jlong,
-    top: jlong,
-    method: jint,
-    leave: jboolean,
-    now_ns: jlong,
-) -> jlong {
-    answer(top, |_| {
-        // SAFETY: as in `grow`.
-        let tree = unsafe { Tree::at(tree as u64) };
-        tree.unwind(top as u64, method as u32, leave, now_ns as u64)
-    })
+extern "system" fn mount(env: *mut JNIEnv, _: jclass, state: jobject) {
+    on_object(env, state, |engine, jni, state| engine.mount(jni, state));
 }
 
-extern "system" fn mount(env: *mut JNIEnv, _: jclass, thread: jobject) {
-    on_thread(env, thread, |engine, jni, thread| {
-        engine.mount(jni, thread);
-    });
+extern "system" fn unmount(env: *mut JNIEnv, _: jclass, state: jobject) {
+    on_object(env, state, |engine, jni, state| engine.unmount(jni, state));
 }
 
-extern "system" fn unmount(env: *mut JNIEnv, _: jclass, thread: jobject) {
-    on_thread(env, thread, |engine, jni, thread| engine.unmount(jni, thread));
-}
-
-/// Runs `body` with the engine and the calling thread.
-fn on_thread(
+/// Runs `body` with the engine and an argument of the calling method.
+fn on_object(
     env: *mut JNIEnv,
-    thread: jobject,
+    object: jobject,
     body: impl FnOnce(&'static ExactEngine, Jni<'_>, &Borrowed<'_>),
 ) {
     contain(Feature::Probes, || {
-        // SAFETY: the JVM passes the calling thread's environment and a reference to its object.
-        let (jni, thread) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(thread)) };
-        if let (Some(engine), Some(thread)) = (ENGINE.get(), thread) {
-            body(engine, jni, &thread);
+        // SAFETY: the JVM passes the calling thread's environment and a reference.
+        let (jni, object) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(object)) };
+        if let (Some(engine), Some(object)) = (ENGINE.get(), object) {
+            body(engine, jni, &object);
         }
     });
 }

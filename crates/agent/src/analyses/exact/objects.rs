@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::ExactEngine;
 use super::sites::{AllocationSites, Key};
-use super::tree::{Position, Tree};
+use super::tree::Tree;
 use crate::analyses::heap_dump::ArrayRecords;
 use crate::analyses::{Analysis, Event, Needs};
 use crate::guard::Feature;
@@ -43,9 +43,8 @@ impl Analysis for ExactSites {
         if sites.is_probed(jni) {
             return;
         }
-        self.0.at_place(jni, made, |tree, place, key| {
-            let has_called = place.last != self.0.pool.nil();
-            if !has_called || !sites.is_counted(jni, tree, key.class, made) {
+        self.0.at_place(jni, made, |tree, key| {
+            if !sites.is_counted(jni, tree, key.class, made) {
                 sites.count(jni, tree, key, made);
             }
         });
@@ -126,24 +125,17 @@ impl ExactEngine {
         {
             let (thread, class) = (thread.borrowed(), class.borrowed());
             let made = NewObject { thread, object, class, size_bytes };
-            self.at_place(jni, &made, |tree, _, key| sites.count(jni, tree, key, &made));
+            self.at_place(jni, &made, |tree, key| sites.count(jni, tree, key, &made));
         }
     }
 
-    /// Runs `body` with the position at which the calling thread has received an object.
-    fn at_place(
-        &self,
-        jni: Jni<'_>,
-        made: &NewObject<'_>,
-        body: impl FnOnce(&Tree, Position, Key),
-    ) {
-        let Some((tree, top)) = self.own_tree(jni, &made.thread) else { return };
+    /// Runs `body` with the site at which the calling thread has received an object.
+    fn at_place(&self, jni: Jni<'_>, made: &NewObject<'_>, body: impl FnOnce(&Tree, Key)) {
+        let Some(current) = self.current(jni) else { return };
         let class = self.class_number(jni, &made.class);
         if class != 0 {
-            // SAFETY: it is the top of the calling thread's stack.
-            let place = unsafe { Tree::place_at(top) };
-            let line = if self.lines { place.line } else { 0 };
-            body(tree, place, Key { node: place.node, class, line });
+            let line = if self.lines { current.line } else { 0 };
+            body(current.tree, Key { node: current.node, class, line });
         }
     }
 }

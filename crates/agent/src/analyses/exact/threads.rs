@@ -1,74 +1,88 @@
-//! The threads of the program and their trees, from their first probe to their end. The fields that
-//! perk adds to Thread hold the tree and the top of its stack.
+//! The threads of the program, their states and their trees, from their first probe to their end.
 //!
-//! Virtual threads share the tree of the platform thread that carries them: see [`Parked`].
+//! Virtual threads share the tree of the platform thread that carries them, unless threads are
+//! distinguished.
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::tree::{Parked, Tree};
-use super::{ENDED, ExactEngine, ThreadFields};
-use crate::jvm::{Borrowed, Jni, Reference};
+use super::state::{Position, States};
+use super::tree::{Tree, Users};
+use super::{ExactEngine, Timing};
+use crate::jvm::{Borrowed, Jni, Local, Reference};
+use crate::os;
 use crate::roster::Slot;
 
-/// The value that a thread holds in place of a tree.
-#[derive(Clone, Copy, Debug)]
-enum Holds {
-    /// The thread has not reached a probe yet.
-    Nothing,
-    Tree(&'static Tree),
-    /// The address of a [`Parked`].
-    Parked(u64),
-    /// The thread has ended: its further actions are not counted.
-    Ended,
-}
-
 impl ExactEngine {
-    /// Begins the calling thread, which has reached a probe and does not have a stack. Returns the
-    /// top of its new stack.
-    pub(super) fn begin(&self, jni: Jni<'_>, thread: &Borrowed<'_>) -> Option<u64> {
-        match self.holds(jni, thread) {
-            Holds::Nothing if !self.stopped.load(Relaxed) => {}
-            // The probe that mounts the thread did not run: the program's stack had no room for it.
-            Holds::Parked(_) => return self.mount(jni, thread),
-            _ => return None,
+    /// Begins the calling thread, which has reached a probe and does not have a state. Returns its
+    /// state.
+    pub(super) fn begin<'a>(&self, jni: Jni<'a>, thread: &Borrowed<'_>) -> Option<Local<'a>> {
+        let states = self.states.get()?;
+        if let Some(state) = states.of(jni, thread) {
+            return Some(state);
         }
+        if self.stopped.load(Relaxed) {
+            return jni.local(states.ended());
+        }
+        let carrier = self.clock.carrier(jni)?;
         let is_virtual = jni.is_virtual(thread);
-        let tree = match is_virtual && !self.per_thread {
-            true => self.guests(),
-            false => self.pool.acquire(),
+        let (state, tree) = match is_virtual {
+            true => {
+                let tree = match self.per_thread {
+                    true => self.pool.acquire(Users::One),
+                    false => carrier.guests(|| self.pool.acquire(Users::Guests)),
+                };
+                (states.make(jni)?, tree)
+            }
+            false => {
+                let tree = *carrier.own.get_or_init(|| self.pool.acquire(Users::One));
+                (jni.local(&carrier.state)?, tree)
+            }
         };
+        states.set_tree(jni, &state, tree);
+        states.set_position(jni, &state, Position(tree.root()));
+        states.set_since_ns(jni, &state, self.now_ns());
+        states.give(jni, thread, &state);
         if is_virtual {
-            self.clock.carry(tree);
-        } else {
-            self.clock.thread_began(tree);
+            carrier.carry(states, jni, &state);
         }
-        self.hold(jni, thread, tree.address() as i64, tree.bottom());
-        Some(tree.bottom())
+        Some(state)
     }
 
-    /// Returns the tree of the virtual threads that the calling platform thread carries.
-    fn guests(&self) -> &'static Tree {
-        self.clock.guests(|| self.pool.acquire())
+    /// Lets the calling virtual thread continue on a platform thread.
+    pub(super) fn mount(&self, jni: Jni<'_>, state: &Borrowed<'_>) {
+        let (Some(states), Some(carrier)) = (self.states.get(), self.clock.carrier(jni)) else {
+            return;
+        };
+        if !self.per_thread {
+            let tree = carrier.guests(|| self.pool.acquire(Users::Guests));
+            states.set_tree(jni, state, tree);
+        }
+        let parked = states.parked(jni, state);
+        if parked != 0 {
+            states.set_parked(jni, state, 0);
+            // SAFETY: `unmount` has stored the address, which is not used any more.
+            let parked = unsafe { self.parked.remove(parked) };
+            let now_ns = os::nano_time();
+            // SAFETY: it was the node of a position.
+            unsafe { Tree::book(parked.node, now_ns.saturating_sub(parked.since_ns)) };
+            states.set_since_ns(jni, state, now_ns);
+        }
+        carrier.carry(states, jni, state);
     }
 
-    /// Mounts the calling virtual thread on a platform thread. Returns the top of its stack.
-    pub(super) fn mount(&self, jni: Jni<'_>, thread: &Borrowed<'_>) -> Option<u64> {
-        let Holds::Parked(address) = self.holds(jni, thread) else { return None };
-        // SAFETY: `unmount` has stored it, and it is overwritten right after this.
-        let parked = unsafe { Parked::from_address(address) };
-        let tree = if self.per_thread { parked.home() } else { self.guests() };
-        let top = tree.resume(&self.pool, &parked, self.now_ns(tree));
-        self.hold(jni, thread, tree.address() as i64, top);
-        self.clock.carry(tree);
-        Some(top)
-    }
-
-    /// Unmounts the calling virtual thread, which is about to leave its platform thread.
-    pub(super) fn unmount(&self, jni: Jni<'_>, thread: &Borrowed<'_>) {
-        let Holds::Tree(tree) = self.holds(jni, thread) else { return };
-        self.clock.put_down();
-        let parked = tree.park(&self.pool, self.top(jni, thread), self.now_ns(tree));
-        self.hold(jni, thread, parked as i64, self.pool.unborn());
+    /// Detaches the calling virtual thread, which is about to leave its platform thread.
+    pub(super) fn unmount(&self, jni: Jni<'_>, state: &Borrowed<'_>) {
+        let (Some(states), Some(carrier)) = (self.states.get(), self.clock.known_carrier()) else {
+            return;
+        };
+        carrier.put_down(states, jni);
+        let since_ns = match self.timing {
+            Timing::WallTick => os::nano_time(),
+            Timing::WallExact => states.since_ns(jni, state),
+            Timing::None | Timing::CpuTick => return,
+        };
+        let node = states.position(jni, state).node();
+        states.set_parked(jni, state, self.parked.add(node, since_ns));
     }
 
     /// Ends the calling platform thread. If threads are distinguished, its calls are booked now,
@@ -79,7 +93,7 @@ impl ExactEngine {
         thread: &(impl Reference + ?Sized),
         slot: impl FnOnce() -> Option<Slot>,
     ) {
-        let (own, guests) = self.clock.thread_ended();
+        let (own, guests) = self.clock.thread_ended(jni);
         if let Some(own) = own {
             self.end(jni, thread, own, slot);
         }
@@ -93,17 +107,22 @@ impl ExactEngine {
         thread: &(impl Reference + ?Sized),
         slot: impl FnOnce() -> Option<Slot>,
     ) {
-        if let Holds::Tree(tree) = self.holds(jni, thread) {
-            self.end(jni, thread, tree, slot);
-            if self.per_thread {
-                self.pool.release(tree);
-            }
-            // If virtual threads have platform threads of their own, the JVM reports no other end.
-            if !self.clock.put_down()
-                && let (_, Some(guests)) = self.clock.thread_ended()
-            {
-                self.pool.release(guests);
-            }
+        let Some(states) = self.states.get() else { return };
+        let Some(state) = states.of(jni, thread).filter(|it| !states.is_ended(jni, it)) else {
+            return;
+        };
+        let Some(tree) = states.tree(jni, &state) else { return };
+        self.end(jni, thread, tree, slot);
+        if self.per_thread {
+            self.pool.release(tree);
+        }
+        let Some(carrier) = self.clock.known_carrier() else { return };
+        carrier.put_down(states, jni);
+        // If virtual threads have platform threads of their own, the JVM reports no other end.
+        if carrier.own.get().is_none()
+            && let (_, Some(guests)) = self.clock.thread_ended(jni)
+        {
+            self.pool.release(guests);
         }
     }
 
@@ -114,69 +133,82 @@ impl ExactEngine {
         tree: &'static Tree,
         slot: impl FnOnce() -> Option<Slot>,
     ) {
-        tree.leave_all(self.top(jni, thread), self.now_ns(tree));
-        self.hold(jni, thread, ENDED, self.pool.unborn());
+        if let Some(states) = self.states.get() {
+            states.give(jni, thread, states.ended());
+        }
         if self.per_thread {
             let slot = slot();
-            self.book_calls(slot, tree, false);
+            self.book_calls(slot, tree, &self.running(None), false);
             self.book_paths(slot, tree);
             tree.leave_sites();
         }
     }
 
-    /// Returns the tree of the calling thread and the top of its stack, which begin here at the
-    /// latest; `None` if the thread is not counted. PerkProbes.born does the same.
-    pub(super) fn own_tree(
-        &self,
-        jni: Jni<'_>,
-        thread: &Borrowed<'_>,
-    ) -> Option<(&'static Tree, u64)> {
-        let mut holds = self.holds(jni, thread);
-        if let Holds::Nothing = holds {
-            self.begin(jni, thread)?;
-            holds = self.holds(jni, thread);
-        }
-        match holds {
-            Holds::Tree(tree) => Some((tree, self.top(jni, thread))),
-            // The thread is on its way to or from a platform thread.
-            _ => None,
-        }
+    /// Returns the state of the calling thread, which begins here at the latest, its tree, and its
+    /// position in it; `None` if the thread is not counted.
+    pub(super) fn current<'a>(&'a self, jni: Jni<'a>) -> Option<Current<'a>> {
+        let states = self.states.get()?;
+        let carrier = self.clock.known_carrier();
+        let known = carrier.and_then(|carrier| match carrier.guest(states, jni) {
+            None if carrier.own.get().is_none() => None,
+            None => jni.local(&carrier.state),
+            guest => guest,
+        });
+        let state = match known {
+            Some(known) => known,
+            None => {
+                let thread = self.common.jvmti.current_thread(jni)?;
+                self.begin(jni, &thread.borrowed()).filter(|it| !states.is_ended(jni, it))?
+            }
+        };
+        let tree = states.tree(jni, &state)?;
+        let caller = states.position(jni, &state);
+        // SAFETY: a position has the address of a node.
+        let node = unsafe { tree.owned(&self.pool, caller.node()) };
+        Some(Current { states, state, tree, node, line: caller.line(), caller })
     }
 
-    fn holds(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) -> Holds {
-        let Some(fields) = self.fields.get() else { return Holds::Ended };
-        // SAFETY: the field is java.lang.Thread's, and this is a thread.
-        match unsafe { jni.get_long(thread, fields.tree) } {
-            0 => Holds::Nothing,
-            ENDED => Holds::Ended,
-            parked if Parked::is_one(parked) => Holds::Parked(parked as u64),
-            // SAFETY: there is no other kind of value.
-            tree => Holds::Tree(unsafe { Tree::at(tree as u64) }),
-        }
+    /// Returns the time now, if each probe reads it.
+    fn now_ns(&self) -> u64 {
+        if self.timing == Timing::WallExact { os::nano_time() } else { 0 }
+    }
+}
+
+/// The calling thread.
+pub(super) struct Current<'a> {
+    states: &'a States,
+    state: Local<'a>,
+    pub(super) tree: &'static Tree,
+    /// The address of its node in the tree.
+    pub(super) node: u64,
+    pub(super) line: u16,
+    /// The position that it holds.
+    pub(super) caller: Position,
+}
+
+impl Current<'_> {
+    /// Enters a method.
+    pub(super) fn enter(&self, jni: Jni<'_>, engine: &ExactEngine, method: u32) {
+        self.book(jni, engine);
+        // SAFETY: the node is of this tree, and the thread is the calling one.
+        let node = unsafe { self.tree.enter(&engine.pool, self.node, self.line, method) };
+        self.states.set_position(jni, &self.state, Position(node));
     }
 
-    /// Returns the top of a thread's stack.
-    fn top(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) -> u64 {
-        // SAFETY: the field is java.lang.Thread's, and this is a thread.
-        let top = |fields: &ThreadFields| unsafe { jni.get_long(thread, fields.stack) };
-        self.fields.get().map_or(0, top) as u64 ^ self.pool.unborn()
+    /// Returns to a position.
+    pub(super) fn leave(&self, jni: Jni<'_>, engine: &ExactEngine, position: Position) {
+        self.book(jni, engine);
+        self.states.set_position(jni, &self.state, position);
     }
 
-    /// Sets the tree and the top of the stack of a thread.
-    fn hold(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized), tree: i64, top: u64) {
-        if let Some(fields) = self.fields.get() {
-            // SAFETY: the field is java.lang.Thread's, and this is a thread.
-            unsafe { jni.set_long(thread, fields.tree, tree) };
-            self.set_top(jni, thread, top);
-        }
-    }
-
-    /// Sets the top of a thread's stack.
-    pub(super) fn set_top(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized), top: u64) {
-        if let Some(fields) = self.fields.get() {
-            let value = (top ^ self.pool.unborn()) as i64;
-            // SAFETY: the field is java.lang.Thread's, and this is a thread.
-            unsafe { jni.set_long(thread, fields.stack, value) };
+    /// Books the time since the last probe, if each of them reads it.
+    fn book(&self, jni: Jni<'_>, engine: &ExactEngine) {
+        if engine.timing == Timing::WallExact {
+            let now_ns = os::nano_time();
+            let took_ns = now_ns.saturating_sub(self.states.since_ns(jni, &self.state));
+            self.states.set_since_ns(jni, &self.state, now_ns);
+            // SAFETY: it is the address of a node.
+            unsafe { Tree::book(self.node, took_ns) };
         }
     }
 }

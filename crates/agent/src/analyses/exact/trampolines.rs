@@ -61,8 +61,8 @@ struct Passage {
     function: *mut c_void,
     /// The number of words of the stack that hold arguments.
     stack_words: usize,
-    number: u32,
-    is_entered: bool,
+    /// The position of the caller; 0 if the method was not entered.
+    caller: u64,
 }
 
 /// Starts the trampolines' counting.
@@ -147,16 +147,16 @@ unsafe extern "C" fn enter(env: *mut JNIEnv, place: usize, passage: *mut Passage
     // SAFETY: a trampoline is bound after its place in the table, which is never taken back.
     let (native, passage) = unsafe { (&*native, &mut *passage) };
     let Native { number, function, stack_words } = *native;
-    *passage = Passage { function, stack_words, number, is_entered: false };
+    *passage = Passage { function, stack_words, caller: 0 };
     contain(Feature::Probes, || {
         // SAFETY: the environment is that of the calling thread.
         let jni = unsafe { Jni::from_raw(env) };
-        passage.is_entered = ENGINE.get().is_some_and(|it| it.enter_native(jni, number));
+        passage.caller = ENGINE.get().map_or(0, |it| it.enter_native(jni, number));
     });
 }
 
-/// Called when the function has returned. If it has thrown, JNI must not be used: the next probe
-/// that is met leaves the method, as it does for methods with bytecode.
+/// Called when the function has returned. If it has thrown, JNI must not be used: the method that
+/// catches the exception stores its own position.
 ///
 /// # Safety
 /// As of [`enter`], which has filled the passage.
@@ -164,8 +164,8 @@ unsafe extern "C" fn exit(env: *mut JNIEnv, passage: *const Passage) {
     // SAFETY: the environment is that of the calling thread; the caller's promise.
     let (jni, passage) = unsafe { (Jni::from_raw(env), &*passage) };
     contain(Feature::Probes, || {
-        if let Some(engine) = ENGINE.get().filter(|_| passage.is_entered && !jni.is_throwing()) {
-            engine.leave_native(jni, passage.number);
+        if let Some(engine) = ENGINE.get().filter(|_| passage.caller != 0 && !jni.is_throwing()) {
+            engine.leave_native(jni, passage.caller);
         }
     });
 }

@@ -1,11 +1,15 @@
 //! The calling contexts that probes walk: native memory that Java code reads and writes through
 //! `jdk.internal.misc.Unsafe`. `java/helper/java/lang/PerkProbes.java` has the same layouts.
 //!
-//! A tree belongs to one thread at a time. Only that thread writes to it, without locks; the
-//! growing parts (nodes, the hash table, the stack) grow in this module, called by that thread,
-//! under the tree's lock. A dump reads the counts of running threads as they are. The virtual
-//! threads that one platform thread carries share a tree, each for as long as it is carried: see
-//! [`parked`].
+//! A tree belongs to one platform thread at a time, or to the virtual threads that a platform thread
+//! carries, each for as long as it is carried. Only the running thread writes to it, without locks,
+//! except for the times, which the clock may book; the growing parts (nodes, the hash table) grow
+//! in this module, called by that thread, under the tree's lock. A dump reads the counts of running
+//! threads as they are.
+//!
+//! A virtual thread that has changed its platform thread still holds nodes of the earlier tree in
+//! its methods. The key of a node has the number of its tree, so that a probe notices this, and
+//! continues with the node of the same path in its own tree.
 //!
 //! Not every call path gets a node of its own, as their number is not bounded: see [`Contexts`]. A
 //! node's *context* is the node whose children are the calls from it: itself, or an earlier node
@@ -14,28 +18,25 @@
 mod memory;
 mod parked;
 mod sites;
-mod stack;
 mod suffixes;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-pub(super) use self::memory::Node;
-use self::memory::{
-    Frame, LINE_SHIFT, NO_METHOD, address, first_slot, new_chunk, new_stack, new_table, node_at,
-};
-pub(super) use self::parked::Parked;
-pub(super) use self::sites::Position;
+use rustc_hash::FxHashMap;
+
+pub(super) use self::memory::TREE_SHIFT;
+use self::memory::{NO_METHOD, Node, address, first_slot, key, new_chunk, new_table, node_at};
+pub(super) use self::parked::{ParkedThreads, Running};
 use self::sites::SiteTable;
 use self::suffixes::Suffixes;
 use crate::recorder::Calls;
 use crate::sync::lock;
 
 const LARGEST_CHUNK: usize = 4096;
-/// The initial capacity of a tree, in nodes, table entries and frames.
+/// The initial capacity of a tree, in nodes and table entries.
 const FIRST_CHUNK: usize = 8;
 const FIRST_TABLE: usize = 32;
-const FIRST_STACK: usize = 24;
 
 /// The call paths that are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,11 +54,7 @@ pub(super) struct TreePool {
     contexts: Contexts,
     /// The node that is nobody's child.
     nil: &'static Node,
-    /// The frame of threads that do not have a stack.
-    unborn: Box<[AtomicU64]>,
     max_nodes: u64,
-    /// Whether the time of threads goes on while they wait.
-    time_goes_on: bool,
     node_count: AtomicU64,
     trees: Mutex<Trees>,
 }
@@ -65,27 +62,37 @@ pub(super) struct TreePool {
 #[derive(Debug, Default)]
 struct Trees {
     all: Vec<&'static Tree>,
-    /// The trees of ended threads, ready for reuse.
-    free: Vec<&'static Tree>,
+    /// The trees of ended threads, ready for reuse: those of platform threads, and those of virtual
+    /// threads.
+    free: [Vec<&'static Tree>; 2],
+    /// The number of trees of virtual threads.
+    guest_count: u64,
+}
+
+/// The threads that use a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Users {
+    /// One thread, until it ends.
+    One = 0,
+    /// The virtual threads that a platform thread carries. Their trees have numbers.
+    Guests = 1,
 }
 
 /// One thread's tree, or that of a platform thread's virtual threads. Java code knows the layout of
-/// the fields before `inner`.
+/// the fields before `number`.
 #[repr(C)]
 #[derive(Debug)]
 pub(super) struct Tree {
-    /// The thread's CPU time as of the last tick.
-    pub(super) cpu_ns: AtomicU64,
     table: AtomicU64,
     /// The size of the table in bytes, less one entry.
     mask: AtomicU64,
-    /// The bottom of the stack.
-    stack: AtomicU64,
     sites: AtomicU64,
     /// The size of that table in bytes, less one entry.
     sites_mask: AtomicU64,
-    /// A field that only probes use.
-    withheld: AtomicU64,
+    /// The tree's part of the keys of its nodes; 0 if threads do not leave it.
+    number: u64,
+    users: Users,
+    root: &'static Node,
     inner: Mutex<Inner>,
     site_table: Mutex<SiteTable>,
 }
@@ -97,14 +104,8 @@ struct Inner {
     used: usize,
     count: usize,
     table: Box<[AtomicU64]>,
-    stack: Box<[AtomicU64]>,
-    /// The smaller stacks that it had before. If a thread's own stack overflows after it got a
-    /// larger one here, and before it could store its address, the thread continues with the
-    /// previous one.
-    outgrown: Vec<Box<[AtomicU64]>>,
-    /// The addresses of the virtual threads that are parked with nodes of this tree, if their time
-    /// goes on.
-    parked: Vec<u64>,
+    /// The nodes of this tree with the paths of other trees' nodes.
+    translated: FxHashMap<u64, u64>,
     /// The node above the methods whose path is not known because there was no room for it.
     lost: Option<&'static Node>,
     /// The node that stands for a context, by its innermost frames' methods and lines.
@@ -117,21 +118,18 @@ struct Inner {
 struct Seen {
     count: u64,
     self_ns: u64,
-    total_ns: u64,
 }
 
 impl TreePool {
     /// Makes a pool of at most `max_nodes` nodes in all trees together, plus one node for each
     /// method whose path is not known.
-    pub(super) fn new(contexts: Contexts, max_nodes: u64, time_goes_on: bool) -> Self {
+    pub(super) fn new(contexts: Contexts, max_nodes: u64) -> Self {
         let nil = &new_chunk(1)[0];
-        nil.method.store(NO_METHOD, Relaxed);
-        nil.first.store(address(nil), Relaxed);
+        nil.key.store(key(NO_METHOD, 0, 0), Relaxed);
+        nil.last.store(address(nil), Relaxed);
         nil.next.store(address(nil), Relaxed);
         let (node_count, trees) = (AtomicU64::new(0), Mutex::default());
-        let unborn = new_stack(1);
-        Frame::new(&unborn).begin(address(nil), address(nil));
-        Self { contexts, nil, unborn, max_nodes, time_goes_on, node_count, trees }
+        Self { contexts, nil, max_nodes, node_count, trees }
     }
 
     /// Returns the address of the node that is nobody's child.
@@ -139,34 +137,33 @@ impl TreePool {
         address(self.nil)
     }
 
-    /// Returns the address of the frame of threads that do not have a stack.
-    pub(super) fn unborn(&self) -> u64 {
-        self.unborn.as_ptr() as u64
-    }
-
     /// Returns the number of nodes.
     pub(super) fn node_count(&self) -> u64 {
         self.node_count.load(Relaxed)
     }
 
-    /// Returns a tree for a thread that begins.
-    pub(super) fn acquire(&self) -> &'static Tree {
-        let free = lock(&self.trees).free.pop();
-        free.unwrap_or_else(|| {
-            let tree = self.scratch();
-            lock(&self.trees).all.push(tree);
-            tree
-        })
+    /// Returns a tree for a thread that begins, or for virtual threads.
+    pub(super) fn acquire(&self, users: Users) -> &'static Tree {
+        let mut trees = lock(&self.trees);
+        if let Some(free) = trees.free[users as usize].pop() {
+            return free;
+        }
+        // There are not as many platform threads at a time as numbers.
+        trees.guest_count += u64::from(users == Users::Guests);
+        let number = if users == Users::Guests { trees.guest_count << TREE_SHIFT } else { 0 };
+        let tree = Box::leak(Box::new(Tree::new(self, number, users)));
+        trees.all.push(tree);
+        tree
     }
 
     /// Returns a tree that belongs to no thread and appears in no dump.
     pub(super) fn scratch(&self) -> &'static Tree {
-        Box::leak(Box::new(Tree::new(self)))
+        Box::leak(Box::new(Tree::new(self, 0, Users::One)))
     }
 
     /// Takes back a tree that no thread uses any more, with its counts.
     pub(super) fn release(&self, tree: &'static Tree) {
-        lock(&self.trees).free.push(tree);
+        lock(&self.trees).free[tree.users as usize].push(tree);
     }
 
     /// Returns all trees.
@@ -180,38 +177,33 @@ impl TreePool {
 }
 
 impl Tree {
-    fn new(pool: &TreePool) -> Self {
-        let (table, stack) = (new_table(FIRST_TABLE), new_stack(FIRST_STACK));
+    fn new(pool: &TreePool, number: u64, users: Users) -> Self {
+        let table = new_table(FIRST_TABLE);
         let site_table = SiteTable::new();
         let (sites, sites_mask) = site_table.words();
-        let tree = Self {
-            // 0 would mean that a call has not begun.
-            cpu_ns: AtomicU64::new(1),
-            table: AtomicU64::new(table.as_ptr() as u64),
-            mask: AtomicU64::new(size_of_val(&*table) as u64 - 8),
-            stack: AtomicU64::new(stack.as_ptr() as u64),
+        let (words, mask) = (table.as_ptr() as u64, size_of_val(&*table) as u64 - 8);
+        let mut inner = Inner {
+            chunks: Vec::new(),
+            used: 0,
+            count: 0,
+            table,
+            translated: FxHashMap::default(),
+            lost: None,
+            suffixes: Suffixes::default(),
+            seen: Vec::new(),
+        };
+        let root = inner.new_node(pool, key(NO_METHOD, 0, number), 0);
+        Self {
+            table: AtomicU64::new(words),
+            mask: AtomicU64::new(mask),
             sites: AtomicU64::new(sites),
             sites_mask: AtomicU64::new(sites_mask),
-            withheld: AtomicU64::new(0),
+            number,
+            users,
+            root,
             site_table: Mutex::new(site_table),
-            inner: Mutex::new(Inner {
-                chunks: Vec::new(),
-                used: 0,
-                count: 0,
-                table,
-                stack,
-                outgrown: Vec::new(),
-                parked: Vec::new(),
-                lost: None,
-                suffixes: Suffixes::default(),
-                seen: Vec::new(),
-            }),
-        };
-        let mut inner = lock(&tree.inner);
-        let root = inner.new_node(pool, NO_METHOD, 0, 0);
-        inner.frame(0).begin(address(root), pool.nil());
-        drop(inner);
-        tree
+            inner: Mutex::new(inner),
+        }
     }
 
     /// Returns the address by which Java code knows the tree.
@@ -219,9 +211,14 @@ impl Tree {
         std::ptr::from_ref(self) as u64
     }
 
-    /// Returns the bottom of its stack.
-    pub(super) fn bottom(&self) -> u64 {
-        self.stack.load(Relaxed)
+    /// Returns the tree's part of the keys of its nodes.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Returns the node in which a thread begins.
+    pub(super) fn root(&self) -> u64 {
+        address(self.root)
     }
 
     /// Returns the tree at an address.
@@ -241,13 +238,13 @@ impl Tree {
     fn add(&self, inner: &mut Inner, pool: &TreePool, key: (u64, u16), method: u32) -> u64 {
         let mut key = key;
         if !pool.may_grow() {
-            key = (inner.lost(pool), 0);
+            key = (inner.lost(pool, self.number), 0);
             if let Some(known) = inner.find(key, method) {
                 return known;
             }
         }
         let (context, line) = key;
-        let node = inner.new_node(pool, method, line, context);
+        let node = inner.new_node(pool, memory::key(method, line, self.number), context);
         let its_context = if Some(context) == inner.lost.map(address) {
             context
         } else {
@@ -264,38 +261,118 @@ impl Tree {
         address(node)
     }
 
-    /// Returns the counts since the last dump; `now_ns` is the time for calls that have not ended.
-    /// Unless this is the `last` dump, the next one begins from here.
-    pub(super) fn calls(&self, now_ns: u64, last: bool) -> Vec<Calls> {
+    /// Returns a node if it is one of this tree, or else the one that has its path.
+    ///
+    /// # Safety
+    /// The address must be a node's.
+    pub(super) unsafe fn owned(&self, pool: &TreePool, node: u64) -> u64 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match node_at(node).tree() == self.number {
+                true => node,
+                false => self.translate(pool, node),
+            }
+        }
+    }
+
+    /// Returns the node of this tree that has the path of another tree's node.
+    ///
+    /// # Safety
+    /// The address must be a node's.
+    pub(super) unsafe fn translate(&self, pool: &TreePool, foreign: u64) -> u64 {
+        let inner = &mut *lock(&self.inner);
+        if let Some(&known) = inner.translated.get(&foreign) {
+            return known;
+        }
+        // SAFETY: the caller's promise.
+        let foreign_node = unsafe { node_at(foreign) };
+        let path: Vec<_> = outward(foreign_node).collect();
+        let mut node = self.root();
+        // The last one is the other root.
+        for step in path.iter().rev().skip(1) {
+            if step.method() == Calls::LOST {
+                node = inner.lost(pool, self.number);
+                continue;
+            }
+            // SAFETY: it is the address of a node.
+            let context = unsafe { node_at(node) }.context.load(Relaxed);
+            node = self.child(inner, pool, (context, step.line()), step.method());
+        }
+        inner.translated.insert(foreign, node);
+        node
+    }
+
+    /// Enters a method that the one at a node calls from a line. Returns the node of the callee.
+    /// PerkProbes.enter does the same.
+    ///
+    /// # Safety
+    /// The address must be that of a node of this tree, which the calling thread uses.
+    pub(super) unsafe fn enter(&self, pool: &TreePool, from: u64, line: u16, method: u32) -> u64 {
+        // SAFETY: the caller's promise; the words of nodes hold addresses of nodes.
+        let (caller, last) = unsafe {
+            let caller = node_at(from);
+            (caller, node_at(caller.last.load(Relaxed)))
+        };
+        let wanted = memory::key(method, line, self.number);
+        // SAFETY: as above.
+        let next = unsafe { node_at(last.next.load(Relaxed)) };
+        let expected = [next, last].into_iter().find(|it| it.key.load(Relaxed) == wanted);
+        let node = expected.unwrap_or_else(|| {
+            let inner = &mut *lock(&self.inner);
+            let node = self.child(inner, pool, (caller.context.load(Relaxed), line), method);
+            if address(last) != pool.nil() {
+                last.next.store(node, Relaxed);
+            }
+            // SAFETY: it is the address of a node.
+            unsafe { node_at(node) }
+        });
+        node.call_from(caller);
+        address(node)
+    }
+
+    /// Returns the child of a context for a method, which is added if it is new.
+    fn child(&self, inner: &mut Inner, pool: &TreePool, key: (u64, u16), method: u32) -> u64 {
+        inner.find(key, method).unwrap_or_else(|| self.add(inner, pool, key, method))
+    }
+
+    /// Books time on a node.
+    ///
+    /// # Safety
+    /// The address must be a node's.
+    pub(super) unsafe fn book(node: u64, ns: u64) {
+        // SAFETY: the caller's promise.
+        unsafe { node_at(node) }.self_ns.fetch_add(ns, Relaxed);
+    }
+
+    /// Returns the time booked on the root, and on all other nodes.
+    pub(super) fn booked_ns(&self) -> (u64, u64) {
+        let inner = lock(&self.inner);
+        let mut times = inner.nodes().map(|node| node.self_ns.load(Relaxed));
+        (times.next().unwrap_or(0), times.sum())
+    }
+
+    /// Returns the counts since the last dump, with the times of calls that have not ended. Unless
+    /// this is the `last` dump, the next one begins from here.
+    pub(super) fn calls(&self, pool: &TreePool, running: &Running, last: bool) -> Vec<Calls> {
         let mut inner = lock(&self.inner);
         let inner = &mut *inner;
-        let running = inner.running(now_ns);
-        let waited = inner.waited(now_ns);
         let places = NodeIndexes::of(&inner.chunks);
+        let mut seen = std::mem::take(&mut inner.seen);
         if !last {
-            inner.seen.resize(inner.count, Seen::default());
+            seen.resize(inner.count, Seen::default());
         }
-        let nodes = inner.chunks.iter().flat_map(|chunk| chunk.iter()).take(inner.count);
         let mut calls: Vec<Calls> = Vec::with_capacity(inner.count);
-        for (place, node) in nodes.enumerate().skip(1) {
-            let (running_self, running_total) =
-                running.get(&address(node)).copied().unwrap_or_default();
+        for (place, node) in inner.nodes().enumerate().skip(1) {
+            let running_ns = running.get(&address(node)).copied().unwrap_or_default();
             let mut now = Seen {
                 count: node.count.load(Relaxed),
-                self_ns: node.self_ns.load(Relaxed).wrapping_add(running_self),
-                total_ns: node.total_ns.load(Relaxed).wrapping_add(running_total),
+                self_ns: node.self_ns.load(Relaxed).wrapping_add(running_ns),
             };
-            if let Some(seen) = inner.seen.get_mut(place) {
+            if let Some(seen) = seen.get_mut(place) {
                 let before = std::mem::replace(seen, now);
                 now.count = now.count.saturating_sub(before.count);
                 now.self_ns = now.self_ns.saturating_sub(before.self_ns);
-                now.total_ns = now.total_ns.saturating_sub(before.total_ns);
             }
-            // The time is booked now, and not again when they continue.
-            let (waited_self, waited_total) =
-                waited.get(&address(node)).copied().unwrap_or_default();
-            now.self_ns += waited_self;
-            now.total_ns += waited_total;
             // The root does not have a row.
             let parent = places.get(node.parent()).checked_sub(1).map(|it| it as u32);
             if let Some(parent) = parent {
@@ -304,19 +381,35 @@ impl Tree {
             calls.push(Calls {
                 count: now.count,
                 self_ns: now.self_ns,
-                total_ns: now.total_ns,
+                total_ns: 0,
                 callee_count: 0,
-                method: node.method.load(Relaxed),
+                method: node.method(),
                 parent: parent.unwrap_or(Calls::NO_PARENT),
                 line: node.line(),
             });
+        }
+        inner.seen = seen;
+        if pool.contexts == Contexts::Folded {
+            sum_up(&mut calls);
         }
         calls
     }
 }
 
+/// Computes the totals of a tree's nodes, which precede their children.
+fn sum_up(calls: &mut [Calls]) {
+    for index in (0..calls.len()).rev() {
+        let Calls { self_ns, parent, .. } = calls[index];
+        calls[index].total_ns += self_ns;
+        let total_ns = calls[index].total_ns;
+        if let Some(parent) = calls.get_mut(parent as usize) {
+            parent.total_ns += total_ns;
+        }
+    }
+}
+
 impl Inner {
-    fn new_node(&mut self, pool: &TreePool, method: u32, line: u16, parent: u64) -> &'static Node {
+    fn new_node(&mut self, pool: &TreePool, key: u64, parent: u64) -> &'static Node {
         if self.chunks.last().is_none_or(|chunk| chunk.len() == self.used) {
             // Grows by a quarter: most trees are small, and there are as many as threads.
             let size = (self.count / 4).next_multiple_of(FIRST_CHUNK);
@@ -328,20 +421,26 @@ impl Inner {
         self.used += 1;
         self.count += 1;
         pool.node_count.fetch_add(1, Relaxed);
-        node.method.store(method, Relaxed);
-        node.caller.store(parent | u64::from(line) << LINE_SHIFT, Relaxed);
+        node.key.store(key, Relaxed);
+        node.parent.store(parent, Relaxed);
         node.context.store(address(node), Relaxed);
-        node.first.store(pool.nil(), Relaxed);
+        node.last.store(pool.nil(), Relaxed);
         node.next.store(pool.nil(), Relaxed);
         node
     }
 
+    /// Returns all nodes; parents precede their children, the root is the first.
+    fn nodes(&self) -> impl Iterator<Item = &'static Node> + use<> {
+        let chunks = self.chunks.clone();
+        chunks.into_iter().flatten().take(self.count)
+    }
+
     /// Returns the node of unknown paths.
-    fn lost(&mut self, pool: &TreePool) -> u64 {
+    fn lost(&mut self, pool: &TreePool, number: u64) -> u64 {
         let root = address(&self.chunks[0][0]);
         let lost = match self.lost {
             Some(node) => node,
-            None => self.new_node(pool, Calls::LOST, 0, root),
+            None => self.new_node(pool, key(Calls::LOST, 0, number), root),
         };
         self.lost = Some(lost);
         address(lost)
@@ -349,12 +448,12 @@ impl Inner {
 
     /// Returns the node whose children are the calls from `node`.
     fn context_of(&mut self, contexts: Contexts, node: &'static Node) -> u64 {
-        let method = node.method.load(Relaxed);
+        let method = node.method();
         match contexts {
             Contexts::Folded => {
                 let outer = outward(node).skip(1);
-                let same = outer.take_while(|it| it.method.load(Relaxed) != NO_METHOD);
-                let mut same = same.filter(|it| it.method.load(Relaxed) == method);
+                let same = outer.take_while(|it| it.method() != NO_METHOD);
+                let mut same = same.filter(|it| it.method() == method);
                 address(same.next().unwrap_or(node))
             }
             Contexts::Suffix(0) => address(&self.chunks[0][0]),
@@ -372,7 +471,7 @@ impl Inner {
             }
             // SAFETY: the table has addresses of nodes.
             let node = unsafe { node_at(known) };
-            let (parent, its) = (node.parent(), node.method.load(Relaxed));
+            let (parent, its) = (node.parent(), node.method());
             if (parent, node.line(), its) == (context, line, method) {
                 return Some(known);
             }
@@ -382,7 +481,7 @@ impl Inner {
 
     fn put(&self, node: &Node) {
         let mask = self.table.len() - 1;
-        let mut slot = first_slot(node.parent(), node.method.load(Relaxed), node.line());
+        let mut slot = first_slot(node.parent(), node.method(), node.line());
         while self.table[slot & mask].load(Relaxed) != 0 {
             slot += 1;
         }
@@ -393,7 +492,7 @@ impl Inner {
     /// reader has called this.
     fn rehash(&mut self) {
         self.table = new_table(self.table.len() * 2);
-        for node in self.chunks.iter().flat_map(|chunk| chunk.iter()).take(self.count).skip(1) {
+        for node in self.nodes().skip(1) {
             self.put(node);
         }
     }

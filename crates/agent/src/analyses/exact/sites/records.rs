@@ -5,12 +5,16 @@ use std::io;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
+use crate::analyses::exact::tree::TREE_SHIFT;
+
 /// The counts of a site. Only the thread whose tree has the node writes to them.
 #[repr(C)]
 #[derive(Debug)]
 struct Record {
     class: AtomicU32,
     line: AtomicU16,
+    /// The number of the node's tree.
+    tree: AtomicU16,
     /// The address of the node.
     node: AtomicU64,
     count: AtomicU64,
@@ -92,13 +96,14 @@ impl Records {
     }
 
     /// Adds a record and returns its index; `None` if there is no room. Only a `spare`
-    /// record can be one of the last.
-    pub(in crate::analyses::exact) fn add(&self, key: Key, spare: bool) -> Option<u32> {
+    /// record can be one of the last. `tree` is the tree's part of the node's key.
+    pub(in crate::analyses::exact) fn add(&self, key: Key, spare: bool, tree: u64) -> Option<u32> {
         let room = if spare { self.all.len() } else { self.all.len() - RESERVE };
         let one_more = |used| (used < room as u32).then_some(used + 1);
         let index = self.used.fetch_update(Relaxed, Relaxed, one_more).ok()?;
         let record = &self.all[index as usize];
         record.line.store(key.line, Relaxed);
+        record.tree.store((tree >> TREE_SHIFT) as u16, Relaxed);
         record.node.store(key.node, Relaxed);
         record.class.store(key.class, Relaxed);
         Some(index)

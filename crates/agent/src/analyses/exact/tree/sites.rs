@@ -1,9 +1,9 @@
 //! The allocation sites of a tree: the records of its nodes.
 
 use std::sync::MutexGuard;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use super::memory::{self, FRAME_WORDS, address};
+use super::memory;
 use super::{NodeIndexes, Tree};
 use crate::analyses::exact::sites::{Keeper, Key, Records};
 use crate::recorder::{Calls, PathNode, PathSite, SitePaths};
@@ -21,18 +21,6 @@ pub(in crate::analyses::exact) struct SiteTable {
     pub(in crate::analyses::exact) keeper: Keeper,
 }
 
-/// The position of a thread in its tree.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::analyses::exact) struct Position {
-    /// The address of the node.
-    pub(in crate::analyses::exact) node: u64,
-    /// The address of the node that it has called last, or of the node that is nobody's child if it
-    /// has called none.
-    pub(in crate::analyses::exact) last: u64,
-    /// The line of the node's method; 0 if it is not known.
-    pub(in crate::analyses::exact) line: u16,
-}
-
 impl SiteTable {
     pub(super) fn new() -> Self {
         Self { table: new_table(FIRST_TABLE), count: 0, keeper: Keeper::default() }
@@ -44,7 +32,7 @@ impl SiteTable {
     }
 
     /// Returns the index of the record for a key; 0 if there is no room for a new one.
-    fn get_or_add(&mut self, records: &Records, key: Key, spare: bool) -> Option<u32> {
+    fn get_or_add(&mut self, records: &Records, key: Key, number: u64, spare: bool) -> Option<u32> {
         let mask = self.table.len() - 1;
         let mut slot = first_slot(key);
         loop {
@@ -54,7 +42,7 @@ impl SiteTable {
                 _ => slot += 1,
             }
         }
-        let index = records.add(key, spare)?;
+        let index = records.add(key, spare, number)?;
         self.table[slot & mask].store(index, Relaxed);
         self.count += 1;
         if self.count * 2 > self.table.len() {
@@ -97,25 +85,14 @@ impl Tree {
     /// it is the record of the class alone, and 0 if there is no room for that either.
     pub(in crate::analyses::exact) fn site(&self, records: &Records, key: Key) -> u32 {
         let mut sites = lock(&self.site_table);
-        let index = sites.get_or_add(records, key, false).or_else(|| {
-            let key = Key { node: address(&lock(&self.inner).chunks[0][0]), line: 0, ..key };
-            sites.get_or_add(records, key, true)
+        let index = sites.get_or_add(records, key, self.number, false).or_else(|| {
+            let key = Key { node: self.root(), line: 0, ..key };
+            sites.get_or_add(records, key, self.number, true)
         });
         let (address, mask) = sites.words();
         self.sites.store(address, Relaxed);
         self.sites_mask.store(mask, Relaxed);
         index.unwrap_or(0)
-    }
-
-    /// Returns the position of a thread, given the top of its stack.
-    ///
-    /// # Safety
-    /// The address must be that of a frame, and the thread must be the calling one.
-    pub(in crate::analyses::exact) unsafe fn place_at(top: u64) -> Position {
-        // SAFETY: the caller's promise.
-        let frame = unsafe { std::slice::from_raw_parts(top as *const AtomicU64, FRAME_WORDS) };
-        let word = |index: usize| frame[index].load(Relaxed);
-        Position { node: word(0), last: word(2), line: word(FRAME_WORDS - 1) as u16 }
     }
 
     /// Returns the tree's records, and the paths to them.
@@ -131,9 +108,8 @@ impl Tree {
         // The root does not have a row.
         let row =
             |node: u64| places.get(node).checked_sub(1).map_or(Calls::NO_PARENT, |it| it as u32);
-        let nodes = inner.chunks.iter().flat_map(|chunk| chunk.iter()).take(inner.count).skip(1);
-        let nodes = nodes.map(|node| PathNode {
-            method: node.method.load(Relaxed),
+        let nodes = inner.nodes().skip(1).map(|node| PathNode {
+            method: node.method(),
             parent: row(node.parent()),
             line: node.line(),
         });
@@ -150,8 +126,7 @@ impl Tree {
         sites.table.iter().for_each(|index| index.store(0, Relaxed));
         sites.count = 0;
         let inner = lock(&self.inner);
-        let nodes = inner.chunks.iter().flat_map(|chunk| chunk.iter()).take(inner.count);
-        nodes.for_each(|node| node.site.store(0, Relaxed));
+        inner.nodes().for_each(|node| node.site.store(0, Relaxed));
     }
 }
 

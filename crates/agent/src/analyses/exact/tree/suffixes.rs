@@ -1,7 +1,5 @@
 //! Contexts that are the innermost frames of a path, with the node that stands for each.
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use super::memory::{NO_METHOD, Node, address, node_at};
 use super::outward;
 
@@ -55,10 +53,11 @@ impl Suffixes {
 /// Returns the methods and lines of the `depth` innermost frames. The line from which the outermost
 /// of them was called belongs to the frame before it.
 fn suffix(node: &'static Node, depth: usize) -> impl Iterator<Item = (u32, u16)> {
-    let frames = outward(node).take_while(|it| it.method.load(Relaxed) != NO_METHOD);
-    frames.take(depth).enumerate().map(move |(place, it)| {
-        (it.method.load(Relaxed), if place + 1 == depth { 0 } else { it.line() })
-    })
+    let frames = outward(node).take_while(|it| it.method() != NO_METHOD);
+    frames
+        .take(depth)
+        .enumerate()
+        .map(move |(place, it)| (it.method(), if place + 1 == depth { 0 } else { it.line() }))
 }
 
 fn hash(node: &'static Node, depth: usize) -> u64 {
