@@ -1,9 +1,13 @@
 //! The agent's requests to the operating system: clocks, thread ids and thread states (Linux).
 
-use std::fs::File;
+use std::ffi::{CStr, OsStr, c_void};
+use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// The kernel's id of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,6 +38,30 @@ impl Tid {
         let name_end = stat[..length].iter().rposition(|&byte| byte == b')')?;
         stat.get(name_end + 2).map(|&state| state == b'R')
     }
+}
+
+/// Returns the user whose rights the process has.
+pub(crate) fn user_id() -> u32 {
+    // SAFETY: geteuid has no arguments and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+/// Returns the path of this library.
+pub(crate) fn own_library() -> Option<PathBuf> {
+    // SAFETY: `info` is plain pointers, which dladdr sets; the address is one of this library's.
+    let name = unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        let found = libc::dladdr(own_library as *const c_void, &mut info);
+        (found != 0 && !info.dli_fname.is_null()).then(|| CStr::from_ptr(info.dli_fname))?
+    };
+    Some(OsStr::from_bytes(name.to_bytes()).into())
+}
+
+/// Returns the identity of a file that is replaced as a whole: its path, size and time.
+pub(crate) fn build_of(file: &Path) -> Option<String> {
+    let its = fs::metadata(file).ok()?;
+    let (path, length) = (file.display(), its.len());
+    Some(format!("{path} {length} {}.{:09}", its.mtime(), its.mtime_nsec()))
 }
 
 /// Returns the CPU time of the calling thread.

@@ -7,7 +7,9 @@ mod answers;
 mod calls;
 mod counted;
 mod heap;
+mod kept;
 mod monitors;
+mod numbers;
 mod objects;
 mod sites;
 mod sizes;
@@ -27,6 +29,8 @@ use self::calls::CallBook;
 pub(crate) use self::calls::ProbeCost;
 pub(crate) use self::counted::{Calls, Objects, PathNode, PathSite, SitePaths};
 pub(crate) use self::heap::ThreadList;
+pub(crate) use self::kept::{KeptMethods, MethodText};
+use self::numbers::Numbers;
 use self::objects::ObjectBook;
 use self::sites::SiteBook;
 pub(crate) use self::sizes::DumpedSizes;
@@ -45,6 +49,7 @@ pub(crate) struct Recorder {
     pub(crate) profile: Profile,
     /// Samples since the last dump, by trace.
     counts: Vec<u64>,
+    numbers: Numbers,
     calls: CallBook,
     sites: SiteBook,
     objects: ObjectBook,
@@ -95,6 +100,7 @@ impl Recorder {
         Self {
             profile,
             counts: Vec::new(),
+            numbers: Numbers::new(options),
             calls: CallBook::default(),
             sites: SiteBook::new(options.heap_sample_bytes, has_peer),
             objects: ObjectBook::new(options),
@@ -142,6 +148,11 @@ impl Recorder {
                 Err(error) => cannot_write(&name, &error, None),
             }
         }
+    }
+
+    /// Whether the program has begun, whatever became of the output.
+    pub(crate) fn has_begun(&self) -> bool {
+        !matches!(self.file, File::Opened(_))
     }
 
     /// Whether the header is written and the file is still open.
@@ -230,6 +241,7 @@ impl Recorder {
         accounting.call_count = self.calls.call_count;
         accounting.folded_call_count = self.calls.folded_count;
         accounting.probe_removed_ns = self.calls.removed_ns;
+        accounting.cached_class_count = self.numbers.class_count;
         self.profile.accounting = Some(accounting);
         self.write(|writer, profile, _| writer.accounting(profile));
         if self.with_sites {

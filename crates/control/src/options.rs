@@ -109,6 +109,8 @@ pub struct Options {
     pub aprof_between: bool,
     /// The maximum number of nodes that the call trees may have.
     pub max_nodes: u64,
+    /// Keep the changed classes of the JDK in the user's cache folder, and take them from there.
+    pub cache: bool,
     /// Wait for a debugger when the agent is loaded.
     pub pause: bool,
     /// The whole option string, including the part from the environment variable.
@@ -223,6 +225,7 @@ impl Default for Options {
             aprof: false,
             aprof_between: false,
             max_nodes: 8 << 20,
+            cache: true,
             pause: false,
             raw: String::new(),
         }

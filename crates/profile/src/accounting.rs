@@ -87,6 +87,8 @@ accounting! {
     skipped_methods: String,
     /// Classes without probes because of `include` and `exclude`.
     excluded_class_count: u64,
+    /// Classes whose probes came from the cache of an earlier run.
+    cached_class_count: u64,
     /// The patterns of `include` and `exclude` that matched no class or method, as options, with
     /// [`NAME_SEPARATOR`] between.
     unmatched_patterns: String,

@@ -185,6 +185,8 @@ impl JavaRun {
             command.env_remove(variable);
         }
         command.env_remove(perk_control::options::OPTIONS_VARIABLE);
+        // The user's own cache is none of the tests'.
+        command.env("XDG_CACHE_HOME", agent::target_folder().join("tmp/cache"));
         let mut agent = match self.load {
             Load::Path => OsString::from("-agentpath:"),
             Load::AgentlibHprof => OsString::from("-agentlib:hprof"),

@@ -88,11 +88,13 @@ impl Recorder {
     /// Books the calls of one tree, by callee and caller.
     pub(crate) fn book_edges(&mut self, thread: Option<Slot>, calls: &[Calls], cost: ProbeCost) {
         let thread = self.thread_of_trace(thread);
-        let method = |node: &Calls| (!node.is_lost()).then(|| MethodId::new(node.method_index()));
-        for node in calls.iter().filter(|node| node.count > 0) {
-            let caller = calls.get(node.parent as usize).and_then(method);
+        let mut method =
+            |node: &Calls| (!node.is_lost()).then(|| self.numbered_method(node.method));
+        let methods: Vec<_> = calls.iter().map(&mut method).collect();
+        for (node, callee) in calls.iter().zip(&methods).filter(|(node, _)| node.count > 0) {
+            let caller = methods.get(node.parent as usize).copied().flatten();
             let times = self.calls.account(node, calls.get(node.parent as usize), cost);
-            let edge = self.calls.edges.entry((method(node), caller, thread));
+            let edge = self.calls.edges.entry((*callee, caller, thread));
             edge.or_default().add(times);
         }
     }
@@ -133,11 +135,12 @@ impl Recorder {
         if method == Calls::LOST {
             return self.lost_frame();
         }
-        let symbols = &mut self.profile.symbols;
-        *entry(&mut self.calls.frames, index).get_or_insert_with(|| {
-            let method = MethodId::new(index);
-            symbols.frame(Frame::new(method, Line::Unknown))
-        })
+        if let Some(Some(known)) = self.calls.frames.get(index) {
+            return *known;
+        }
+        let method = self.numbered_method(method);
+        let frame = self.profile.symbols.frame(Frame::new(method, Line::Unknown));
+        *entry(&mut self.calls.frames, index).insert(frame)
     }
 
     fn lost_frame(&mut self) -> FrameId {

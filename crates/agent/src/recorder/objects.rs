@@ -5,9 +5,7 @@ use std::time::{Duration, Instant};
 
 use perk_control::options::{Format, Options};
 use perk_hprof::aprof;
-use perk_profile::{
-    Allocations, ClassId, Frame, FrameId, Line, MethodId, NodeId, Site, Sites, TraceId,
-};
+use perk_profile::{Allocations, ClassId, Frame, FrameId, Line, NodeId, Site, Sites, TraceId};
 use rustc_hash::FxHashMap;
 
 use super::counted::{Calls, Objects, PathNode, SitePaths};
@@ -118,11 +116,13 @@ impl Recorder {
         if line == 0 || method == Calls::LOST {
             return self.call_frame(method);
         }
-        let symbols = &mut self.profile.symbols;
-        *self.objects.frames.entry((method, line)).or_insert_with(|| {
-            let line = Line::Number(line.into());
-            symbols.frame(Frame::new(MethodId::new(method as usize), line))
-        })
+        if let Some(known) = self.objects.frames.get(&(method, line)) {
+            return *known;
+        }
+        let id = self.numbered_method(method);
+        let frame = self.profile.symbols.frame(Frame::new(id, Line::Number(line.into())));
+        self.objects.frames.insert((method, line), frame);
+        frame
     }
 
     /// Books all objects up to `moment`, for the dump that follows.

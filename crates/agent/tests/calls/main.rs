@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod cache;
 mod classes;
 mod counts;
 mod crowds;

@@ -44,6 +44,7 @@ impl<'a> Analyses<'a> {
             ("include", !args.include.is_empty(), has_tree, TREE),
             ("exclude", !args.exclude.is_empty(), has_tree, TREE),
             ("max-nodes", args.max_nodes.is_some(), has_tree, TREE),
+            ("no-cache", args.no_cache, has_tree, TREE),
             ("sample", args.sample.is_some(), has_sites, "--heap sites"),
             ("gc", args.gc, has_heap, "--heap"),
             ("from-signal", args.from_signal, args.aprof, "--aprof"),
@@ -147,6 +148,7 @@ impl<'a> Analyses<'a> {
             }),
             interval_ns: args.interval.unwrap_or(default.interval_ns),
             max_nodes: args.max_nodes.unwrap_or(default.max_nodes),
+            cache: !args.no_cache,
             heap_sample_bytes: args.sample,
             include: args.include.clone(),
             exclude: args.exclude.clone(),
@@ -222,6 +224,7 @@ mod tests {
                 "--cpu old --timing exact --clock wall --max-nodes 16m",
                 "cpu=old,timing=exact,clock=wall,max-nodes=16m,depth=2048",
             ),
+            ("--cpu times --no-cache", "cpu=times,cache=n,depth=2048"),
             (
                 "--cpu times --include a.*,b.C --exclude *Test --include $D",
                 "cpu=times,include=a.*,include=b.C,include=$D,exclude=*Test,depth=2048",

@@ -42,6 +42,7 @@ impl Options {
             ("primfields", self.prim_fields, default.prim_fields),
             ("primarrays", self.prim_arrays, default.prim_arrays),
             ("pause", self.pause, default.pause),
+            ("cache", self.cache, default.cache),
         ] {
             word(value != default, switch(name, value));
         }
@@ -120,7 +121,7 @@ mod tests {
 
     /// Generates a text of options that the table accepts, each at most once.
     fn text() -> impl Strategy<Value = String> {
-        const WORDS: [&[&str]; 24] = [
+        const WORDS: [&[&str]; 25] = [
             &["cpu=samples", "cpu=times", "cpu=old", "cpu=y"],
             &["heap=sites", "heap=dump", "heap=all"],
             &["monitor=y", "monitor=y,locks=y", "monitor=n"],
@@ -137,6 +138,7 @@ mod tests {
             &["primfields=n"],
             &["primarrays=n"],
             &["gc=y"],
+            &["cache=n", "cache=y"],
             &["classes=used", "classes=all"],
             &["timing=none", "timing=exact", "timing=tick,clock=cpu"],
             &["clock=wall"],

@@ -349,6 +349,14 @@ pub(super) static TABLE: &[Spec] = &[
         ..BASE
     },
     Spec {
+        name: "cache",
+        about: "keep changed JDK classes",
+        default: "y",
+        section: Section::Perk,
+        set: Set::Switch(|o| &mut o.cache),
+        ..SWITCH
+    },
+    Spec {
         name: "sample",
         values: "<n>[k|m]",
         about: "bytes between heap samples",

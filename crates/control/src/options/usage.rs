@@ -122,6 +122,9 @@ the name, before a `.txt` ending of text output and at the end of the name of bi
   before, or since the start. Send SIGQUIT when the period to measure begins and when it ends. A line
   above each table gives its period. The file has the whole run, as with `aprof=y`.
 - `max-nodes` limits the call trees: calls on paths beyond it are counted by method alone.
+- `cache=y` keeps the classes of the JDK that every program loads, with their probes, in
+  `perk/classes` in the user's cache folder, for `cpu=times|old` and `heap=sites` without `include`
+  and `exclude`; a later JVM starts faster with them. `cache=n` neither reads nor writes there.
 - `format=p` is HPROF binary with records of perk's own, which keep the full depth of every analysis;
   `perk report` and `perk convert` read it.
 

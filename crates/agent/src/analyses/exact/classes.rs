@@ -1,20 +1,23 @@
 //! The class files that the JVM loads: the numbers of their methods, and the callees that must be
 //! counted at the call.
 
-use std::sync::Mutex;
+mod cache;
+
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock};
 
 use perk_hotspot::layout::{Fields, Jvm};
 use perk_instrument::{
     Leaves, MethodName, Methods, Names, Probes, instrument, leaves, with_record,
 };
-use perk_profile::{ClassId, Method, mutf8};
+use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
 
+use self::cache::{ClassCache, Found};
 use super::selection::Selection;
 use crate::jvm::Image;
 use crate::os;
-use crate::recorder::Recorder;
+use crate::recorder::{MethodText, Recorder};
 use crate::sync::lock;
 
 /// Methods that are called everywhere, and are compiled to one instruction or are part of the
@@ -30,6 +33,7 @@ pub(super) struct Classes {
     with_calls: bool,
     selection: Selection,
     image: Option<&'static Image>,
+    cache: OnceLock<ClassCache>,
     /// The leaves of the JDK's classes and of the loaded classes; `None` for a class whose leaves
     /// cannot be known.
     leaves: Mutex<FxHashMap<Vec<u8>, Option<LeafClass>>>,
@@ -83,6 +87,7 @@ impl Classes {
             with_calls,
             selection,
             image,
+            cache: OnceLock::new(),
             leaves: Mutex::default(),
             counts: Counts::default(),
         }
@@ -110,6 +115,42 @@ impl Classes {
     ) -> Option<Vec<u8>> {
         let is_new = has_record.is_none();
         let begin_ns = os::thread_cpu_ns();
+        let find = || self.cache(recorder).find(bytes, self.names());
+        let changed = match is_new.then(find).flatten() {
+            Some(found) => self.count_kept(recorder, found),
+            None => self.change(recorder, bytes, has_record),
+        };
+        self.counts.cpu_ns.fetch_add(os::thread_cpu_ns().saturating_sub(begin_ns), Relaxed);
+        changed
+    }
+
+    /// Returns the cache, which is opened for the JVM's first class.
+    fn cache(&self, recorder: &Mutex<Recorder>) -> &ClassCache {
+        // The patterns of a selection match the classes that are changed in this JVM.
+        let open = || match self.image.filter(|_| self.selection.is_everything()) {
+            Some(image) => ClassCache::open(image, self.probes, self.with_calls, recorder),
+            None => ClassCache::closed(),
+        };
+        self.cache.get_or_init(open)
+    }
+
+    /// Counts a class from the cache, and returns its new file if it has one.
+    fn count_kept(&self, recorder: &Mutex<Recorder>, class: Found) -> Option<Vec<u8>> {
+        lock(recorder).count_kept_class();
+        let counts = &self.counts;
+        counts.methods.fetch_add(class.method_count as u64, Relaxed);
+        counts.classes.fetch_add((class.method_count > 0).into(), Relaxed);
+        class.bytes
+    }
+
+    /// Returns the class with its probes, as [`transform`](Self::transform) does without the cache.
+    fn change(
+        &self,
+        recorder: &Mutex<Recorder>,
+        bytes: &[u8],
+        has_record: Option<bool>,
+    ) -> Option<Vec<u8>> {
+        let is_new = has_record.is_none();
         if self.with_calls
             && let Ok(found) = leaves(bytes)
         {
@@ -125,10 +166,13 @@ impl Classes {
         let result = instrument(bytes, probes, &mut view);
         let counts = &self.counts;
         counts.excluded_classes.fetch_add((is_new && view.is_excluded()).into(), Relaxed);
-        let bytes = match result {
+        match result {
             Ok(done) if !is_new => done.bytes,
             Ok(done) => {
-                if !done.skipped.is_empty() {
+                if done.skipped.is_empty() {
+                    let result = (done.bytes.as_deref(), done.method_count);
+                    self.cache(recorder).keep(recorder, self.names(), bytes, result);
+                } else {
                     self.skip_all(bytes, &done.skipped);
                 }
                 counts.methods.fetch_add(done.method_count as u64, Relaxed);
@@ -140,9 +184,7 @@ impl Classes {
                 self.skip("a class file", &error.to_string());
                 None
             }
-        };
-        counts.cpu_ns.fetch_add(os::thread_cpu_ns().saturating_sub(begin_ns), Relaxed);
-        bytes
+        }
     }
 
     /// Notes the methods of a class that do not have probes, each with the reason.
@@ -201,12 +243,13 @@ impl Classes {
         signature: &str,
     ) -> u32 {
         let source = self.source(class.as_bytes());
-        let symbols = &mut lock(recorder).profile.symbols;
-        let class = symbols.class(&class.replace('/', "."));
-        let (name, signature) = (symbols.strings.intern(name), symbols.strings.intern(signature));
-        let source = source.map(|it| symbols.strings.intern(&mutf8::decode(&it)));
-        let method = Method { class, name, signature: Some(signature), source };
-        symbols.method(method).index() as u32
+        let source = source.as_deref().map(mutf8::decode);
+        lock(recorder).method_number(&MethodText {
+            class: &class.replace('/', "."),
+            name,
+            signature: Some(signature),
+            source: source.as_deref(),
+        })
     }
 
     /// Returns the class that declares a method, which is `owner` or one of its superclasses, and
@@ -285,8 +328,8 @@ impl LeafClass {
 struct View<'a> {
     classes: &'a Classes,
     recorder: &'a Mutex<Recorder>,
-    /// The class of the last method that got a number.
-    class: Option<(Vec<u8>, ClassId)>,
+    /// The class of the last method that got a number, and its name in the profile.
+    class: Option<(Vec<u8>, String)>,
     /// Whether some of its methods are counted and others are not.
     has_selected: bool,
     has_excluded: bool,
@@ -307,19 +350,19 @@ impl Methods for View<'_> {
             Some((class, source)) => (class.as_slice(), source.as_deref()),
             None => (method.class, method.source),
         };
-        let symbols = &mut lock(self.recorder).profile.symbols;
-        let class = match &self.class {
-            Some((name, id)) if name == class_name => *id,
-            _ => {
-                let id = symbols.class(&mutf8::decode(class_name).replace('/', "."));
-                self.class = Some((class_name.to_vec(), id));
-                id
-            }
-        };
-        let mut text = |bytes: &[u8]| symbols.strings.intern(&mutf8::decode(bytes));
-        let (name, signature) = (text(method.name), Some(text(method.descriptor)));
-        let source = source.map(text);
-        symbols.method(Method { class, name, signature, source }).index() as u32
+        if self.class.as_ref().is_none_or(|(name, _)| name != class_name) {
+            let text = mutf8::decode(class_name).replace('/', ".");
+            self.class = Some((class_name.to_vec(), text));
+        }
+        let class = self.class.as_ref().map_or("", |(_, text)| text);
+        let (name, signature) = (mutf8::decode(method.name), mutf8::decode(method.descriptor));
+        let source = source.map(mutf8::decode);
+        lock(self.recorder).method_number(&MethodText {
+            class,
+            name: &name,
+            signature: Some(&signature),
+            source: source.as_deref(),
+        })
     }
 
     fn leaf(&mut self, owner: &[u8], name: &[u8], descriptor: &[u8], is_virtual: bool) -> bool {
