@@ -89,6 +89,20 @@ fn cpu_times_add_up_to_what_was_burned() {
     });
 }
 
+/// A program of few calls ends without the measurement, which would take longer than its probes.
+#[test]
+fn a_program_of_few_calls_does_not_wait_for_the_cost_of_probes() {
+    jdk::each(|jdk| {
+        let outcome = counted(jdk, ",depth=2").main("CallTimes").args(["1", "1"]).run();
+        outcome.assert_success();
+        let profile = profile(&outcome);
+        let account = accounting(&profile);
+        assert!((1..200_000).contains(&account.call_count), "{account:?}");
+        let cost = (account.probe_self_ps, account.probe_caller_ps, account.probe_removed_ns);
+        assert_eq!(cost, (0, 0, 0));
+    });
+}
+
 /// The account has the cost of the probes, and the time subtracted for them.
 #[test]
 fn the_cost_of_probes_is_told() {

@@ -7,6 +7,9 @@ use super::{ExactEngine, Timing};
 use crate::jvm::Jni;
 use crate::recorder::ProbeCost;
 
+/// The number of counted calls below which the cost is not measured. All their probes together take
+/// less time than the measurement, a few milliseconds.
+const FEW_CALLS: u64 = 200_000;
 /// The number of calls made at once to measure the cost of a call's probes, and the time for which
 /// they are repeated.
 const CALIBRATION_CALLS: i32 = 100_000;
@@ -21,10 +24,14 @@ const CALIBRATION_PAUSE: std::time::Duration = std::time::Duration::from_millis(
 const CALIBRATION_METHOD: i32 = i32::MAX - 1;
 
 impl ExactEngine {
-    /// Measures the cost of the probes by calling them: once, before the first dump.
+    /// Measures the cost of the probes by calling them: once, before the last dump.
     pub(super) fn calibrate(&self, jni: Jni<'_>) {
         let Some(&helper) = self.helper.get() else { return };
         if self.timing == Timing::None || self.calibration.get().is_some() {
+            return;
+        }
+        let counted: u64 = self.pool.trees().iter().map(|tree| tree.call_count()).sum();
+        if counted < FEW_CALLS {
             return;
         }
         let tree = self.pool.scratch();

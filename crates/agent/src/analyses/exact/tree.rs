@@ -351,6 +351,11 @@ impl Tree {
         (times.next().unwrap_or(0), times.sum())
     }
 
+    /// Returns the number of all calls that it has counted.
+    pub(super) fn call_count(&self) -> u64 {
+        lock(&self.inner).nodes().map(|node| node.count.load(Relaxed)).sum()
+    }
+
     /// Returns the counts since the last dump, with the times of calls that have not ended. Unless
     /// this is the `last` dump, the next one begins from here.
     pub(super) fn calls(&self, pool: &TreePool, running: &Running, last: bool) -> Vec<Calls> {
