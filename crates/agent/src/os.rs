@@ -3,11 +3,12 @@
 use std::ffi::{CStr, OsStr, c_void};
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::ptr::{NonNull, null_mut};
 
 /// The kernel's id of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,6 +63,45 @@ pub(crate) fn build_of(file: &Path) -> Option<String> {
     let its = fs::metadata(file).ok()?;
     let (path, length) = (file.display(), its.len());
     Some(format!("{path} {length} {}.{:09}", its.mtime(), its.mtime_nsec()))
+}
+
+/// The contents of a file, in memory that is the file's own: neither copied nor allocated. The file
+/// must not become shorter.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    start: NonNull<c_void>,
+    length: usize,
+}
+
+// SAFETY: the memory is only read, and stays where it is.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    /// Maps the first bytes of a file, which has as many.
+    pub(crate) fn of(file: &File, length: usize) -> Option<Self> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_POPULATE;
+        let (access, descriptor) = (libc::PROT_READ, file.as_raw_fd());
+        // SAFETY: a new mapping overlaps nothing; a length of 0 is an error.
+        let start = unsafe { libc::mmap(null_mut(), length, access, flags, descriptor, 0) };
+        let start = NonNull::new(start).filter(|_| start != libc::MAP_FAILED)?;
+        Some(Self { start, length })
+    }
+}
+
+impl Deref for Mapping {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the bytes are mapped until `self` is dropped.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), self.length) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this one's, and nothing refers to it any more.
+        unsafe { libc::munmap(self.start.as_ptr(), self.length) };
+    }
 }
 
 /// Returns the CPU time of the calling thread.

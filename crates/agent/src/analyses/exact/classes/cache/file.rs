@@ -8,6 +8,8 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::os::Mapping;
+
 const MAGIC: &[u8; 8] = b"perkCLS1";
 /// The offset of the first part.
 const PARTS_AT: usize = 24;
@@ -56,7 +58,7 @@ pub(super) struct KeptClass<'a> {
 /// The kept classes of a file.
 #[derive(Debug)]
 pub(super) struct KeptClasses {
-    file: Vec<u8>,
+    file: Mapping,
     /// The offset of the classes in the file.
     at: usize,
     slot_count: usize,
@@ -66,7 +68,7 @@ pub(super) struct KeptClasses {
 impl KeptClasses {
     /// Returns the classes of a file, and its table of methods; `None` if it is damaged or has
     /// another key.
-    pub(super) fn read(file: Vec<u8>, key: &str) -> Option<(Self, Vec<u8>)> {
+    pub(super) fn read(file: Mapping, key: &str) -> Option<(Self, Vec<u8>)> {
         let (magic, rest) = file.split_first_chunk()?;
         let (its, parts) = rest.split_at_checked(PARTS_AT - MAGIC.len())?;
         let its = [long(its, 0)?, long(its, 8)?];

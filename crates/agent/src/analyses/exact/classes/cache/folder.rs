@@ -2,21 +2,21 @@
 
 use std::env;
 use std::fs::{self, DirBuilder, File, Metadata};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use perk_files::{Access, Destination};
 
-use crate::os;
+use crate::os::{self, Mapping};
 
 /// The end of the files' names.
 const ENDING: &str = "classes";
 /// The number of files that are kept: one for each JDK, version of perk and kind of profile.
 const MOST_FILES: usize = 12;
 /// The maximum size of a file, in bytes.
-const MOST_BYTES: u64 = 64 << 20;
+const MOST_BYTES: usize = 64 << 20;
 /// The permission of others to write.
 const OTHERS_WRITE: u32 = 0o022;
 
@@ -38,18 +38,16 @@ impl Place {
         is_trusted(&folder).then_some(Self { file })
     }
 
-    /// Returns the contents of the file.
-    pub(super) fn read(&self) -> Option<Vec<u8>> {
+    /// Returns the contents of the file. Nobody changes it: it is only replaced.
+    pub(super) fn read(&self) -> Option<Mapping> {
         let mut options = File::options();
-        let mut file = options.read(true).custom_flags(libc::O_NOFOLLOW).open(&self.file).ok()?;
+        let file = options.read(true).custom_flags(libc::O_NOFOLLOW).open(&self.file).ok()?;
         let metadata = file.metadata().ok()?;
         if let Some(fault) = fault(&metadata, metadata.is_file()) {
             report(&self.file, fault);
             return None;
         }
-        let is_small = metadata.len() <= MOST_BYTES;
-        let mut bytes = Vec::with_capacity(if is_small { metadata.len() as usize } else { 0 });
-        (is_small && file.read_to_end(&mut bytes).is_ok()).then_some(bytes)
+        Mapping::of(&file, usize::try_from(metadata.len()).ok().filter(|it| *it <= MOST_BYTES)?)
     }
 
     /// Writes the file, and removes the oldest others. Without room or permission nothing is
