@@ -1,7 +1,10 @@
-//! Counts the agent's allocations, so that the accounting can show their cost.
+//! The agent's memory: its allocations are counted, so that the accounting can show their cost, and
+//! regions that probes write to never move.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::io;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 
 static LIVE_BYTES: AtomicUsize = AtomicUsize::new(0);
 static PEAK_BYTES: AtomicUsize = AtomicUsize::new(0);
@@ -48,5 +51,27 @@ unsafe impl GlobalAlloc for Counting {
         grow(new_size);
         // SAFETY: the caller's promises are the system allocator's.
         unsafe { System.realloc(pointer, layout, new_size) }
+    }
+}
+
+/// A type of which all zeroes is a valid value, as it consists of numbers.
+pub(crate) trait Numbers {}
+impl Numbers for AtomicU8 {}
+
+/// Reserves zeroed memory that is only used when it is written to.
+pub(crate) fn reserve<T: Numbers>(len: usize) -> io::Result<&'static [T]> {
+    let (read_write, private) = (
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+    );
+    // SAFETY: a new mapping, which nobody else has and which is never unmapped; all fields are
+    // numbers, for which zeroes are valid.
+    unsafe {
+        let bytes = len * size_of::<T>();
+        let memory = libc::mmap(null_mut(), bytes, read_write, private, -1, 0);
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(std::slice::from_raw_parts(memory.cast(), len))
     }
 }

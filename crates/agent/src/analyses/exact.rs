@@ -182,6 +182,7 @@ impl ExactEngine {
             jvalue { z: self.lines },
             jvalue { z: jni.has_virtual_threads() },
             jvalue { j: self.pool.nil() as i64 },
+            jvalue { j: self.pool.first_node() as i64 },
         ];
         if self.counts_natives() {
             trampolines::begin(self);
@@ -191,7 +192,7 @@ impl ExactEngine {
         // The agents before this one on the command line may have begun.
         hook::overtaken();
         // SAFETY: the arguments are those of the helper's method.
-        let started = unsafe { jni.call_static_long(helper, c"start", c"(ZZZJ)J", &arguments) };
+        let started = unsafe { jni.call_static_long(helper, c"start", c"(ZZZJJ)J", &arguments) };
         started.map(|_| ()).ok_or_else(|| "the helper class does not start".to_owned())
     }
 
@@ -390,6 +391,7 @@ impl Analysis for ExactEngine {
         accounting.unseen_class_count = read(&self.unseen_class_count);
         accounting.instrument_cpu_ns = read(&counts.cpu_ns);
         accounting.perk_cpu_ns += self.clock.own_cpu_ns();
+        accounting.perk_peak_bytes += self.pool.used_bytes();
     }
 }
 

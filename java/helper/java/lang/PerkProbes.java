@@ -17,8 +17,8 @@ import jdk.internal.vm.annotation.Stable;
  * after an exception: the method that catches it stores its own context.
  *
  * A probe reads and writes a few words. It does not take locks, call other code or allocate. The
- * child of a node is the node that came next at the previous time, or is found in the tree's hash
- * table, or is made by the agent, in this order.
+ * child of a node is the node that came next at the previous time, or at another time before, or is
+ * found in the tree's hash table, or is made by the agent, in this order.
  *
  * The layouts of node and tree are defined in the agent's exact/tree.rs.
  */
@@ -26,12 +26,16 @@ public final class PerkProbes {
     /** The method; above {@link #LINE_SHIFT} the calling line, above {@link #TREE_SHIFT} the tree. */
     private static final int KEY = 0;
     private static final int SITE = 8;
+    /** The index of the node that was the next one before {@link #NEXT}. */
+    private static final int OTHER = 12;
     private static final int PARENT = 16;
     private static final int CONTEXT = 24;
     private static final int COUNT = 32;
     private static final int LAST = 40;
     private static final int NEXT = 48;
     private static final int SELF = 56;
+    /** The number of bits of a node's size. */
+    private static final int NODE_SHIFT = 6;
     private static final int LINE_SHIFT = 32;
     private static final int TREE_SHIFT = 48;
 
@@ -64,6 +68,8 @@ public final class PerkProbes {
     @Stable private static int VIRTUAL;
     /** The node that is not a child of any node. */
     @Stable private static long NIL;
+    /** The node with index 0, which is the beginning of all nodes that have an index. */
+    @Stable private static long NODES;
     /** The state of all threads before {@link #start}. */
     private static final PerkProbes EARLY = new PerkProbes();
     /** The state of threads that are not counted, such as those that have ended. */
@@ -116,13 +122,14 @@ public final class PerkProbes {
     private PerkProbes() {}
 
     /** Starts counting. Before, the probes do nothing, because the JVM is starting. */
-    private static long start(boolean exact, boolean lines, boolean virtual, long nil) {
+    private static long start(boolean exact, boolean lines, boolean virtual, long nil, long nodes) {
         Unsafe unsafe = Unsafe.getUnsafe();
         STATE_FIELD = unsafe.objectFieldOffset(Thread.class, "$perkState");
         EXACT = exact ? 2 : 1;
         LINES = lines ? 2 : 1;
         VIRTUAL = virtual ? 2 : 1;
         NIL = nil;
+        NODES = nodes;
         ENDED.context = nil;
         ENDED.caller = nil;
         U = unsafe;
@@ -363,8 +370,17 @@ public final class PerkProbes {
         long parent = address(position);
         long wanted = wanted(position, method);
         long last = U.getLong(null, parent + LAST);
-        if (U.getLong(null, last + KEY) == wanted) {
-            return last;
+        long next = U.getLong(null, last + NEXT);
+        if (U.getLong(null, next + KEY) == wanted) {
+            return next;
+        }
+        int otherIndex = U.getInt(null, last + OTHER);
+        if (otherIndex != 0) {
+            long other = NODES + ((long) otherIndex << NODE_SHIFT);
+            if (U.getLong(null, other + KEY) == wanted) {
+                expect(last, next, other);
+                return other;
+            }
         }
         long context = U.getLong(null, parent + CONTEXT);
         int line = (int) (lineKey(position) >>> LINE_SHIFT);
@@ -384,9 +400,16 @@ public final class PerkProbes {
             }
         }
         if (last != NIL) {
-            U.putLong(null, last + NEXT, node);
+            expect(last, next, node);
         }
         return node;
+    }
+
+    /** Expects a node after the last one from now on, and next to it the one that was expected. */
+    private static void expect(long last, long before, long node) {
+        U.putLong(null, last + NEXT, node);
+        long index = before - NODES >> NODE_SHIFT;
+        U.putInt(null, last + OTHER, index >>> 31 == 0 ? (int) index : 0);
     }
 
     /**

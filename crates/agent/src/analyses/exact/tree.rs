@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use rustc_hash::FxHashMap;
 
 pub(super) use self::memory::TREE_SHIFT;
-use self::memory::{NO_METHOD, Node, address, first_slot, key, new_chunk, new_table, node_at};
+use self::memory::{Arena, NO_METHOD, Node, address, first_slot, key, new_table, node_at};
 pub(super) use self::parked::{ParkedThreads, Running};
 use self::sites::SiteTable;
 use self::suffixes::Suffixes;
@@ -37,6 +37,8 @@ const LARGEST_CHUNK: usize = 4096;
 /// The initial capacity of a tree, in nodes and table entries.
 const FIRST_CHUNK: usize = 8;
 const FIRST_TABLE: usize = 32;
+/// The number of nodes for which address space is reserved beyond those that trees can have.
+const SPARE_NODES: u64 = 1 << 20;
 
 /// The call paths that are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +54,7 @@ pub(crate) enum Contexts {
 #[derive(Debug)]
 pub(super) struct TreePool {
     contexts: Contexts,
+    arena: Arena,
     /// The node that is nobody's child.
     nil: &'static Node,
     max_nodes: u64,
@@ -124,17 +127,29 @@ impl TreePool {
     /// Makes a pool of at most `max_nodes` nodes in all trees together, plus one node for each
     /// method whose path is not known.
     pub(super) fn new(contexts: Contexts, max_nodes: u64) -> Self {
-        let nil = &new_chunk(1)[0];
+        // Trees grow by chunks, and have nodes for methods whose path is not known.
+        let arena = Arena::new(max_nodes.saturating_mul(5) / 4 + SPARE_NODES);
+        let nil = &arena.make(1)[0];
         nil.key.store(key(NO_METHOD, 0, 0), Relaxed);
         nil.last.store(address(nil), Relaxed);
         nil.next.store(address(nil), Relaxed);
         let (node_count, trees) = (AtomicU64::new(0), Mutex::default());
-        Self { contexts, nil, max_nodes, node_count, trees }
+        Self { contexts, arena, nil, max_nodes, node_count, trees }
     }
 
     /// Returns the address of the node that is nobody's child.
     pub(super) fn nil(&self) -> u64 {
         address(self.nil)
+    }
+
+    /// Returns the address of the node with index 0.
+    pub(super) fn first_node(&self) -> u64 {
+        self.arena.first()
+    }
+
+    /// Returns the memory of the nodes, in bytes.
+    pub(super) fn used_bytes(&self) -> u64 {
+        self.node_count() * size_of::<Node>() as u64
     }
 
     /// Returns the number of nodes.
@@ -316,12 +331,14 @@ impl Tree {
         let wanted = memory::key(method, line, self.number);
         // SAFETY: as above.
         let next = unsafe { node_at(last.next.load(Relaxed)) };
-        let expected = [next, last].into_iter().find(|it| it.key.load(Relaxed) == wanted);
+        let other = pool.arena.get(last.other.load(Relaxed));
+        let mut expected = [Some(next), other].into_iter().flatten();
+        let expected = expected.find(|it| it.key.load(Relaxed) == wanted);
         let node = expected.unwrap_or_else(|| {
             let inner = &mut *lock(&self.inner);
             let node = self.child(inner, pool, (caller.context.load(Relaxed), line), method);
             if address(last) != pool.nil() {
-                last.next.store(node, Relaxed);
+                last.expect(&pool.arena, node);
             }
             // SAFETY: it is the address of a node.
             unsafe { node_at(node) }
@@ -418,7 +435,7 @@ impl Inner {
         if self.chunks.last().is_none_or(|chunk| chunk.len() == self.used) {
             // Grows by a quarter: most trees are small, and there are as many as threads.
             let size = (self.count / 4).next_multiple_of(FIRST_CHUNK);
-            self.chunks.push(new_chunk(size.clamp(FIRST_CHUNK, LARGEST_CHUNK)));
+            self.chunks.push(pool.arena.make(size.clamp(FIRST_CHUNK, LARGEST_CHUNK)));
             self.used = 0;
         }
         let chunk = self.chunks[self.chunks.len() - 1];

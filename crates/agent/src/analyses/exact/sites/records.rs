@@ -2,10 +2,10 @@
 //! of a record never changes. `java/helper/java/lang/PerkProbes.java` has the same layout.
 
 use std::io;
-use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::analyses::exact::tree::TREE_SHIFT;
+use crate::memory::{Numbers, reserve};
 
 /// The counts of a site. Only the thread whose tree has the node writes to them.
 #[repr(C)]
@@ -137,25 +137,4 @@ impl Records {
     }
 }
 
-/// A type of which all zeroes is a valid value, as it consists of numbers.
-trait Numbers {}
 impl Numbers for Record {}
-impl Numbers for AtomicU8 {}
-
-/// Reserves zeroed memory that is only used when it is written to.
-fn reserve<T: Numbers>(len: usize) -> io::Result<&'static [T]> {
-    let (read_write, private) = (
-        libc::PROT_READ | libc::PROT_WRITE,
-        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-    );
-    // SAFETY: a new mapping, which nobody else has and which is never unmapped; all fields are
-    // numbers, for which zeroes are valid.
-    unsafe {
-        let bytes = len * size_of::<T>();
-        let memory = libc::mmap(null_mut(), bytes, read_write, private, -1, 0);
-        if memory == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(std::slice::from_raw_parts(memory.cast(), len))
-    }
-}
