@@ -255,9 +255,7 @@ impl ExactEngine {
     /// Enters a native method that the calling thread calls. Returns the position of its caller; 0
     /// if it is not counted.
     fn enter_native(&self, jni: Jni<'_>, number: u32) -> u64 {
-        let Some(current) = self.current(jni) else { return 0 };
-        current.enter(jni, self, number);
-        current.caller.0
+        self.current(jni).map_or(0, |current| current.enter(jni, self, number).0)
     }
 
     /// Leaves the native method, which returns to its caller.

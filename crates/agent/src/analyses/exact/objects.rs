@@ -134,8 +134,9 @@ impl ExactEngine {
         let Some(current) = self.current(jni) else { return };
         let class = self.class_number(jni, &made.class);
         if class != 0 {
-            let line = if self.lines { current.line } else { 0 };
-            body(current.tree, Key { node: current.node, class, line });
+            let position = current.position(jni);
+            let node = current.node(self, position);
+            body(current.tree, Key { node, class, line: position.line() });
         }
     }
 }

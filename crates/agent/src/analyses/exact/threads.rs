@@ -5,6 +5,9 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use perk_jvmti_sys::jni_sys::jobject;
+
+use super::clock::Carrier;
 use super::state::{Position, States};
 use super::tree::{Tree, Users};
 use super::{ExactEngine, Timing};
@@ -144,28 +147,22 @@ impl ExactEngine {
         }
     }
 
-    /// Returns the state of the calling thread, which begins here at the latest, its tree, and its
-    /// position in it; `None` if the thread is not counted.
+    /// Returns the calling thread, which begins here at the latest; `None` if it is not counted.
     pub(super) fn current<'a>(&'a self, jni: Jni<'a>) -> Option<Current<'a>> {
         let states = self.states.get()?;
-        let carrier = self.clock.known_carrier();
-        let known = carrier.and_then(|carrier| match carrier.guest(states, jni) {
-            None if carrier.own.get().is_none() => None,
-            None => jni.local(&carrier.state),
-            guest => guest,
-        });
-        let state = match known {
-            Some(known) => known,
-            None => {
-                let thread = self.common.jvmti.current_thread(jni)?;
-                self.begin(jni, &thread.borrowed()).filter(|it| !states.is_ended(jni, it))?
+        if let Some(carrier) = self.clock.known_carrier() {
+            if let Some(guest) = carrier.guest(states, jni) {
+                let tree = states.tree(jni, &guest)?;
+                return Some(Current { states, state: Held::Local(guest), tree });
             }
-        };
+            if let Some(tree) = carrier.own.get() {
+                return Some(Current { states, state: Held::Carrier(carrier), tree });
+            }
+        }
+        let thread = self.common.jvmti.current_thread(jni)?;
+        let state = self.begin(jni, &thread.borrowed())?;
         let tree = states.tree(jni, &state)?;
-        let caller = states.position(jni, &state);
-        // SAFETY: a position has the address of a node.
-        let node = unsafe { tree.owned(&self.pool, caller.node()) };
-        Some(Current { states, state, tree, node, line: caller.line(), caller })
+        Some(Current { states, state: Held::Local(state), tree })
     }
 
     /// Returns the time now, if each probe reads it.
@@ -177,22 +174,46 @@ impl ExactEngine {
 /// The calling thread.
 pub(super) struct Current<'a> {
     states: &'a States,
-    state: Local<'a>,
+    state: Held<'a>,
     pub(super) tree: &'static Tree,
-    /// The address of its node in the tree.
-    pub(super) node: u64,
-    pub(super) line: u16,
-    /// The position that it holds.
-    pub(super) caller: Position,
+}
+
+/// A reference to the state of the calling thread.
+enum Held<'a> {
+    Carrier(&'static Carrier),
+    Local(Local<'a>),
+}
+
+impl Reference for Held<'_> {
+    fn raw(&self) -> jobject {
+        match self {
+            Self::Carrier(carrier) => carrier.state.raw(),
+            Self::Local(state) => state.raw(),
+        }
+    }
 }
 
 impl Current<'_> {
-    /// Enters a method.
-    pub(super) fn enter(&self, jni: Jni<'_>, engine: &ExactEngine, method: u32) {
+    /// Returns the position that the thread holds.
+    pub(super) fn position(&self, jni: Jni<'_>) -> Position {
+        self.states.position(jni, &self.state)
+    }
+
+    /// Returns the address of the node of a position in the thread's tree.
+    pub(super) fn node(&self, engine: &ExactEngine, position: Position) -> u64 {
+        // SAFETY: a position has the address of a node.
+        unsafe { self.tree.owned(&engine.pool, position.node()) }
+    }
+
+    /// Enters a method. Returns the position of the caller.
+    pub(super) fn enter(&self, jni: Jni<'_>, engine: &ExactEngine, method: u32) -> Position {
         self.book(jni, engine);
+        let caller = self.position(jni);
+        let from = self.node(engine, caller);
         // SAFETY: the node is of this tree, and the thread is the calling one.
-        let node = unsafe { self.tree.enter(&engine.pool, self.node, self.line, method) };
+        let node = unsafe { self.tree.enter(&engine.pool, from, caller.line(), method) };
         self.states.set_position(jni, &self.state, Position(node));
+        caller
     }
 
     /// Returns to a position.
@@ -207,8 +228,8 @@ impl Current<'_> {
             let now_ns = os::nano_time();
             let took_ns = now_ns.saturating_sub(self.states.since_ns(jni, &self.state));
             self.states.set_since_ns(jni, &self.state, now_ns);
-            // SAFETY: it is the address of a node.
-            unsafe { Tree::book(self.node, took_ns) };
+            // SAFETY: a position has the address of a node.
+            unsafe { Tree::book(self.position(jni).node(), took_ns) };
         }
     }
 }
