@@ -41,7 +41,11 @@ impl Place {
     /// Returns the contents of the file. Nobody changes it: it is only replaced.
     pub(super) fn read(&self) -> Option<Mapping> {
         let mut options = File::options();
-        let file = options.read(true).custom_flags(libc::O_NOFOLLOW).open(&self.file).ok()?;
+        let file = options
+            .read(true)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .open(&self.file)
+            .ok()?;
         let metadata = file.metadata().ok()?;
         if let Some(fault) = fault(&metadata, metadata.is_file()) {
             report(&self.file, fault);
