@@ -115,15 +115,21 @@ fn a_damaged_file_is_replaced() {
         bytes
     };
     let half = whole.len() / 2;
-    let damaged =
-        [with(3), with(12), with(25), with(half), with(whole.len() - 1), whole[..half].to_vec()];
-    for bytes in damaged.into_iter().chain([Vec::new()]) {
+    for bytes in [with(3), with(12), with(25), with(50_000), whole[..1000].to_vec(), Vec::new()] {
         fs::write(&file, bytes).unwrap();
         let outcome = run(jdk, cache.path(), "").run();
         assert_eq!(cached_classes(&outcome), 0);
         assert!(lines(&outcome).is_empty(), "{}", outcome.report());
         assert_eq!(fs::metadata(&file).unwrap().len(), whole.len() as u64);
     }
+    // A class that is damaged ends the use of the others.
+    for bytes in [with(half), with(whole.len() - 1), whole[..half].to_vec()] {
+        fs::write(&file, bytes).unwrap();
+        let outcome = run(jdk, cache.path(), "").run();
+        assert!((0..300).contains(&cached_classes(&outcome)));
+        assert!(lines(&outcome).is_empty() && !file.exists(), "{}", outcome.report());
+    }
+    assert_eq!(cached_classes(&run(jdk, cache.path(), "").run()), 0);
     assert!(cached_classes(&run(jdk, cache.path(), "").run()) > 300);
 }
 

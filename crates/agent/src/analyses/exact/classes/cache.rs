@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use perk_instrument::{ClassFile, Names, Probes};
 
-use self::file::{KeptClasses, NewClasses, fingerprint};
+use self::file::{Damaged, KeptClasses, NewClasses, fingerprint};
 use self::folder::Place;
 use crate::jvm::Image;
 use crate::os;
@@ -33,7 +33,7 @@ pub(super) struct ClassCache {
 #[derive(Debug)]
 enum State {
     /// Classes are taken from a file.
-    Used(KeptClasses),
+    Used(Place, KeptClasses),
     /// There is no file. The classes are kept for one.
     Filled { place: Place, key: String, classes: NewClasses },
     /// The program runs, or nothing is kept.
@@ -72,11 +72,19 @@ impl ClassCache {
         if !self.is_open.load(Relaxed) {
             return None;
         }
-        let state = lock(&self.state);
-        let State::Used(classes) = &*state else { return None };
-        let class = classes.find(fingerprint(bytes), bytes.len())?;
-        let changed = class.with_suffix(names.of("").as_bytes());
-        Some(Found { bytes: changed, method_count: class.method_count })
+        let mut state = lock(&self.state);
+        let State::Used(place, classes) = &*state else { return None };
+        match classes.find(fingerprint(bytes), bytes.len())? {
+            Ok(class) => {
+                let changed = class.with_suffix(names.of("").as_bytes());
+                Some(Found { bytes: changed, method_count: class.method_count })
+            }
+            Err(Damaged) => {
+                place.remove();
+                self.close(&mut state);
+                None
+            }
+        }
     }
 
     /// Keeps a class with its probes; `changed` is `None` if it stays as it is. After the start, the
@@ -138,7 +146,7 @@ fn state(
     Some(match kept {
         Some((classes, methods)) => {
             lock(recorder).keep_methods(methods);
-            State::Used(classes)
+            State::Used(place, classes)
         }
         None => State::Filled { place, key, classes: NewClasses::default() },
     })

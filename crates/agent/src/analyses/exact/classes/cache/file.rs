@@ -1,10 +1,11 @@
 //! The file of kept classes.
 //!
-//! All numbers are little-endian. The file has a magic number, the fingerprint of all that follows,
-//! and three parts with their lengths before them: the key, the table of methods
-//! (`recorder/kept.rs`), and the classes. These begin with the count of slots and of classes. Then
-//! come the slots, a hash table of classes with open addressing (0 in a free slot, otherwise the
-//! class's index and one); the classes; and the bytes that they refer to.
+//! All numbers are little-endian. The file has a magic number, the fingerprint of the three parts
+//! that follow, and these parts with their lengths before them: the key, the table of methods
+//! (`recorder/kept.rs`), and the classes. The last begins with the count of slots and of classes.
+//! Then come the slots, a hash table of classes with open addressing (0 in a free slot, otherwise
+//! the class's index and one), and the classes. After the parts are the bytes that the classes refer
+//! to. Each class has a fingerprint of its own, so that only those that are loaded are read.
 
 use rustc_hash::FxHashMap;
 
@@ -13,9 +14,10 @@ use crate::os::Mapping;
 const MAGIC: &[u8; 8] = b"perkCLS1";
 /// The offset of the first part.
 const PARTS_AT: usize = 24;
-/// The bytes of a class: its fingerprint, its length, the count of its methods with probes, and the
-/// offset and length of the changed file and of the places of suffixes.
-const CLASS_BYTES: usize = 16 + 6 * 4;
+/// The bytes of a class: the fingerprints of its file and of its bytes, the length of its file, the
+/// count of its methods with probes, the offset of its bytes, and the lengths of the two parts of
+/// them: the changed file and the places of suffixes.
+const CLASS_BYTES: usize = 2 * 16 + 5 * 4;
 
 /// A fingerprint of bytes. It distinguishes whatever was not made to be confused.
 pub(super) type Fingerprint = [u64; 2];
@@ -59,8 +61,9 @@ pub(super) struct KeptClass<'a> {
 #[derive(Debug)]
 pub(super) struct KeptClasses {
     file: Mapping,
-    /// The offset of the classes in the file.
+    /// The offset of the classes in the file, and that of their bytes.
     at: usize,
+    data_at: usize,
     slot_count: usize,
     class_count: usize,
 }
@@ -69,48 +72,62 @@ impl KeptClasses {
     /// Returns the classes of a file, and its table of methods; `None` if it is damaged or has
     /// another key.
     pub(super) fn read(file: Mapping, key: &str) -> Option<(Self, Vec<u8>)> {
-        let (magic, rest) = file.split_first_chunk()?;
-        let (its, parts) = rest.split_at_checked(PARTS_AT - MAGIC.len())?;
-        let its = [long(its, 0)?, long(its, 8)?];
-        if magic != MAGIC || fingerprint(parts) != its {
+        let parts = file.get(PARTS_AT..)?;
+        let (its_key, rest) = part(parts)?;
+        let (methods, rest) = part(rest)?;
+        let (classes, data) = part(rest)?;
+        let of_parts = fingerprint(&parts[..parts.len() - data.len()]);
+        if !file.starts_with(MAGIC) || stored(&file, MAGIC.len())? != of_parts {
             return None;
         }
-        let (its_key, parts) = part(parts)?;
-        let (methods, parts) = part(parts)?;
-        let (classes, _) = part(parts)?;
         let (slot_count, class_count) = (word(classes, 0)? as usize, word(classes, 4)? as usize);
         if its_key != key.as_bytes() || !slot_count.is_power_of_two() {
             return None;
         }
-        let (methods, at) = (methods.to_vec(), file.len() - classes.len());
-        Some((Self { file, at, slot_count, class_count }, methods))
+        let (methods, data_at) = (methods.to_vec(), file.len() - data.len());
+        let at = data_at - classes.len();
+        Some((Self { file, at, data_at, slot_count, class_count }, methods))
     }
 
     /// Returns the class whose file has this fingerprint and length.
-    pub(super) fn find(&self, of: Fingerprint, length: usize) -> Option<KeptClass<'_>> {
+    pub(super) fn find(
+        &self,
+        of: Fingerprint,
+        length: usize,
+    ) -> Option<Result<KeptClass<'_>, Damaged>> {
         let mask = self.slot_count - 1;
-        let bytes = self.file.get(self.at..)?;
+        let bytes = self.file.get(self.at..self.data_at)?;
         let slots = 8;
         let classes = slots + 4 * self.slot_count;
         for place in 0..self.slot_count {
             let slot = (of[0] as usize).wrapping_add(place) & mask;
             let index = word(bytes, slots + 4 * slot)?.checked_sub(1)? as usize;
             let at = classes + CLASS_BYTES * index;
-            let its = [long(bytes, at)?, long(bytes, at + 8)?];
-            let number = |field: usize| word(bytes, at + 16 + 4 * field);
-            if index >= self.class_count || its != of || number(0)? as usize != length {
+            let number = |field: usize| word(bytes, at + 32 + 4 * field);
+            if index >= self.class_count
+                || stored(bytes, at)? != of
+                || number(0)? as usize != length
+            {
                 continue;
             }
-            let range = |field| {
-                let start = number(field)? as usize;
-                bytes.get(start..)?.get(..number(field + 1)? as usize)
-            };
             let method_count = number(1)? as usize;
-            return Some(KeptClass { bytes: range(2)?, places: range(4)?, method_count });
+            let (start, changed, places) = (number(2)?, number(3)? as usize, number(4)? as usize);
+            let data = self.file.get(self.data_at + start as usize..);
+            let data = data
+                .and_then(|data| data.get(..changed + places))
+                .filter(|data| stored(bytes, at + 16) == Some(fingerprint(data)));
+            return Some(data.ok_or(Damaged).map(|data| {
+                let (bytes, places) = data.split_at(changed);
+                KeptClass { bytes, places, method_count }
+            }));
         }
         None
     }
 }
+
+/// The error for a class whose bytes are not those that were written.
+#[derive(Debug)]
+pub(super) struct Damaged;
 
 impl KeptClass<'_> {
     /// Returns the changed file with a suffix in its places; `None` if it is to stay as it is.
@@ -152,7 +169,6 @@ impl NewClasses {
     /// Returns the file of these classes, in which perk's names end with `suffix`.
     pub(super) fn file(&self, key: &str, methods: &[u8], suffix: &[u8]) -> Vec<u8> {
         let slot_count = (self.classes.len() * 2 + 1).next_power_of_two();
-        let data_at = 8 + 4 * slot_count + CLASS_BYTES * self.classes.len();
         let (mut slots, mut classes, mut data) = (vec![0; slot_count], Vec::new(), Vec::new());
         for (index, (of, class)) in self.classes.iter().enumerate() {
             let mut slot = of[0] as usize & (slot_count - 1);
@@ -160,36 +176,35 @@ impl NewClasses {
                 slot = (slot + 1) & (slot_count - 1);
             }
             slots[slot] = index + 1;
+            let start = data.len();
+            data.extend_from_slice(&class.changed);
             let windows = class.changed.windows(suffix.len()).enumerate();
             let places = windows.filter(|(_, window)| *window == suffix).map(|(place, _)| place);
-            let changed_at = data_at + data.len();
-            data.extend_from_slice(&class.changed);
-            let places_at = data_at + data.len();
             places.for_each(|place| push(&mut data, place));
-            let place_bytes = data_at + data.len() - places_at;
-            of.iter().for_each(|word| classes.extend(word.to_le_bytes()));
-            let changed = [changed_at, class.changed.len()];
-            for number in [class.length, class.method_count].into_iter().chain(changed) {
+            let place_bytes = data.len() - start - class.changed.len();
+            for word in of.iter().chain(&fingerprint(&data[start..])) {
+                classes.extend(word.to_le_bytes());
+            }
+            let lengths = [class.changed.len(), place_bytes];
+            for number in [class.length, class.method_count, start].into_iter().chain(lengths) {
                 push(&mut classes, number);
             }
-            push(&mut classes, places_at);
-            push(&mut classes, place_bytes);
         }
         let mut file = vec![0; PARTS_AT];
         for part in [key.as_bytes(), methods] {
             push(&mut file, part.len());
             file.extend_from_slice(part);
         }
-        push(&mut file, data_at + data.len());
+        push(&mut file, 8 + 4 * slot_count + classes.len());
         push(&mut file, slot_count);
         push(&mut file, self.classes.len());
         slots.into_iter().for_each(|slot| push(&mut file, slot));
         file.append(&mut classes);
-        file.append(&mut data);
         let of = fingerprint(&file[PARTS_AT..]);
         file[..8].copy_from_slice(MAGIC);
         file[8..16].copy_from_slice(&of[0].to_le_bytes());
         file[16..24].copy_from_slice(&of[1].to_le_bytes());
+        file.append(&mut data);
         file
     }
 }
@@ -207,6 +222,8 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..)?.first_chunk().map(|word| u32::from_le_bytes(*word))
 }
 
-fn long(bytes: &[u8], at: usize) -> Option<u64> {
-    bytes.get(at..)?.first_chunk().map(|word| u64::from_le_bytes(*word))
+/// Reads a fingerprint.
+fn stored(bytes: &[u8], at: usize) -> Option<Fingerprint> {
+    let long = |at| bytes.get(at..)?.first_chunk().map(|long| u64::from_le_bytes(*long));
+    Some([long(at)?, long(at + 8)?])
 }

@@ -54,6 +54,11 @@ impl Place {
         Mapping::of(&file, usize::try_from(metadata.len()).ok().filter(|it| *it <= MOST_BYTES)?)
     }
 
+    /// Removes the file.
+    pub(super) fn remove(&self) {
+        let _ = fs::remove_file(&self.file);
+    }
+
     /// Writes the file, and removes the oldest others. Without room or permission nothing is
     /// written.
     pub(super) fn write(&self, bytes: &[u8]) -> Option<()> {
