@@ -121,3 +121,39 @@ fn the_cost_of_probes_is_told() {
         }
     });
 }
+
+/// The shares of methods of some ten nanoseconds are those of their times by themselves, however
+/// they end.
+#[test]
+fn ticks_fall_on_short_methods_by_their_time() {
+    const CALLS: &str = "8000000";
+    /// The most that they may differ, in thousandths: the machine's speed changes meanwhile.
+    const SLACK: u64 = 80;
+    jdk::each(|jdk| {
+        for virtual_thread in [false, true] {
+            if virtual_thread && jdk.version < 21 {
+                continue;
+            }
+            let run = counted(jdk, ",depth=2").main("KnownShares").args([CALLS]);
+            let run = if virtual_thread { run.args(["virtual"]) } else { run };
+            let outcome = run.run();
+            outcome.assert_success();
+            let profile = profile(&outcome);
+            for caller in ["returns", "throwsSome"] {
+                let (mut small_ns, mut all_ns) = (0, 0);
+                for row in profile.call_times().flat_map(|times| times.rows) {
+                    let names: Vec<_> = methods(&profile, row.trace)
+                        .map(|id| profile.symbols.method_name(id).to_owned())
+                        .collect();
+                    if names.len() == 2 && names[1] == format!("KnownShares.{caller}") {
+                        all_ns += row.self_ns;
+                        small_ns += if names[0] == "KnownShares.small" { row.self_ns } else { 0 };
+                    }
+                }
+                let (found, expected) = (1000 * small_ns / all_ns, outcome.number(caller));
+                let context = format!("{caller}, virtual {virtual_thread}, JDK {}", jdk.version);
+                assert!(found.abs_diff(expected) <= SLACK, "{found} of {expected}: {context}");
+            }
+        }
+    });
+}

@@ -210,7 +210,8 @@ public final class PerkProbes {
         }
         long node = U.getLong(null, U.getLong(null, address(position) + LAST) + NEXT);
         if (U.getLong(null, node + KEY) != state.wanted(position, method)) {
-            return enterSlowly(state, method);
+            enterSlowly(state, method);
+            return state;
         }
         U.putLong(null, address(position) + LAST, node);
         U.putLong(null, node + COUNT, U.getLong(null, node + COUNT) + 1);
@@ -332,12 +333,13 @@ public final class PerkProbes {
     @DontInline
     private static PerkProbes enterFirst(int method) {
         PerkProbes state = begin(Thread.currentThread());
-        return enterSlowly(state, method);
+        enterSlowly(state, method);
+        return state;
     }
 
     /** A method begins that was not expected. */
     @DontInline
-    private static PerkProbes enterSlowly(PerkProbes state, int method) {
+    private static void enterSlowly(PerkProbes state, int method) {
         if (state != ENDED) {
             long position = state.owned(state.context);
             long node = state.find(position, method);
@@ -345,7 +347,6 @@ public final class PerkProbes {
             state.caller = position;
             state.context = node;
         }
-        return state;
     }
 
     @DontInline
