@@ -3,6 +3,7 @@
 mod env;
 mod fields;
 mod flags;
+mod headers;
 mod heap;
 mod image;
 mod jni;
@@ -16,7 +17,8 @@ mod walk;
 pub(crate) use env::{Jvmti, LineTable, MethodRef, StackFrame, ThreadInfo, VirtualThreadFunction};
 pub(crate) use fields::{LongField, ObjectField};
 pub(crate) use flags::bool_flag;
-pub(crate) use heap::{BytesField, IntField, NewObject};
+pub(crate) use headers::{Header, Headers};
+pub(crate) use heap::{BytesField, FOUND, IntField, NewObject};
 pub(crate) use image::Image;
 pub(crate) use jni::{Jni, Vm};
 pub(crate) use management::HeapDumper;

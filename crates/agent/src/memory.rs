@@ -4,7 +4,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 static LIVE_BYTES: AtomicUsize = AtomicUsize::new(0);
 static PEAK_BYTES: AtomicUsize = AtomicUsize::new(0);
@@ -57,6 +57,7 @@ unsafe impl GlobalAlloc for Counting {
 /// A type of which all zeroes is a valid value, as it consists of numbers.
 pub(crate) trait Numbers {}
 impl Numbers for AtomicU8 {}
+impl Numbers for AtomicU32 {}
 
 /// Reserves zeroed memory that is only used when it is written to.
 pub(crate) fn reserve<T: Numbers>(len: usize) -> io::Result<&'static [T]> {

@@ -32,11 +32,8 @@ use crate::sync::lock;
 
 /// The source of the records of arrays.
 pub(crate) trait ArrayRecords: Sync {
-    /// Returns the records of arrays, by address.
-    ///
-    /// # Safety
-    /// The JVM must stand still.
-    unsafe fn array_records(&self) -> FxHashMap<u64, u32>;
+    /// Returns the records of arrays by address, as long as the JVM does not collect garbage.
+    fn array_records(&self, jni: Jni<'_>) -> FxHashMap<u64, u32>;
 }
 
 /// The writer of heap dumps; see the module.
@@ -105,13 +102,12 @@ impl HeapDumps {
             }
         };
         let before = self.collections.load(Relaxed);
+        let arrays = self.arrays.map(|arrays| arrays.array_records(jni));
         let body = |file: &mut GrowingFile<'_>| {
             if !file.begins().map_err(|error| error.to_string())? {
                 return Err("it is empty".to_owned());
             }
-            // SAFETY: the JVM stands still while it dumps.
-            let arrays = self.arrays.map(|arrays| unsafe { arrays.array_records() });
-            // The addresses are different before and after a move.
+            // The addresses are different before and after a move. The JVM stands still now.
             let has_moved = self.collections.load(Relaxed) != before;
             let arrays = arrays.filter(|_| !has_moved).unwrap_or_default();
             lock(self.common.recorder).write_heap(file, options, sizes, threads, arrays).map(drop)

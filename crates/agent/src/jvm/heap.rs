@@ -13,6 +13,9 @@ use perk_jvmti_sys::{
 
 use super::{Borrowed, Jni, Jvmti, Local, MethodRef, Reference};
 
+/// A tag that no class and no thread has, for objects that a walk finds.
+pub(crate) const FOUND: jlong = -1;
+
 /// `ACC_STATIC` (JVM specification, table 4.5-A).
 const STATIC: i32 = 0x0008;
 
@@ -64,8 +67,6 @@ impl Jvmti {
         jni: Jni<'a>,
         classes: &[&dyn Reference],
     ) -> Result<Vec<Local<'a>>, jvmtiError> {
-        /// A tag that no class and no thread has.
-        const FOUND: jlong = -1;
         unsafe extern "system" fn reference(
             _: jvmtiHeapReferenceKind,
             _: *const jvmtiHeapReferenceInfo,
@@ -89,18 +90,30 @@ impl Jvmti {
         let callbacks =
             jvmtiHeapCallbacks { heap_reference_callback: Some(reference), ..Default::default() };
         let (env, argument) = (self.raw(), std::ptr::from_mut(&mut class_tags).cast());
-        let (mut count, mut objects): (_, *mut jobject) = (0, null_mut());
         // SAFETY: the environment is valid; no filter, no class and no object means all objects
-        // that can be reached; the callback does not call the JVM; the array has `count`
-        // references, which are ours to delete, and is ours to free.
+        // that can be reached; the callback does not call the JVM.
         unsafe {
             call!(env, FollowReferences, 0, null_mut(), null_mut(), &callbacks, argument).ok()?;
-            let (tags, no_tags) = (&FOUND, null_mut());
-            call!(env, GetObjectsWithTags, 1, tags, &mut count, &mut objects, no_tags).ok()?;
-            let all = self.take_references(jni, count, objects);
-            all.iter().for_each(|object| self.set_tag(object, 0));
-            Ok(all)
         }
+        self.take_tagged(jni, FOUND)
+    }
+
+    /// Returns the objects with a tag, which they lose.
+    pub(crate) fn take_tagged<'a>(
+        self,
+        jni: Jni<'a>,
+        tag: i64,
+    ) -> Result<Vec<Local<'a>>, jvmtiError> {
+        let (mut count, mut objects): (_, *mut jobject) = (0, null_mut());
+        // SAFETY: the environment is valid; the array has `count` references, which are ours to
+        // delete, and is ours to free.
+        let all = unsafe {
+            let (env, no_tags) = (self.raw(), null_mut());
+            call!(env, GetObjectsWithTags, 1, &tag, &mut count, &mut objects, no_tags).ok()?;
+            self.take_references(jni, count, objects)
+        };
+        all.iter().for_each(|object| self.set_tag(object, 0));
+        Ok(all)
     }
 
     /// Returns the data that the sizes of objects and arrays follow from. It is measured on some
@@ -156,8 +169,6 @@ impl Jvmti {
         self,
         class: &(impl Reference + ?Sized),
     ) -> Result<(u64, u64), jvmtiError> {
-        /// A tag that no class and no thread has.
-        const FOUND: jlong = -1;
         unsafe extern "system" fn reference(
             _: jvmtiHeapReferenceKind,
             _: *const jvmtiHeapReferenceInfo,
@@ -329,7 +340,7 @@ impl<'a> Jni<'a> {
     }
 
     /// Returns a new `byte[]`.
-    fn new_byte_array(self, length: i32) -> Option<Local<'a>> {
+    pub(super) fn new_byte_array(self, length: i32) -> Option<Local<'a>> {
         let env = self.raw();
         // SAFETY: the environment is this thread's; the new reference is ours.
         unsafe { self.checked(((**env).v1_2.NewByteArray)(env, length)) }

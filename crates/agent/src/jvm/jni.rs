@@ -4,12 +4,11 @@ use std::ffi::CStr;
 use std::marker::PhantomData;
 
 use perk_jvmti_sys::jni_sys::{
-    JNI_OK, JNI_VERSION_1_8, JNI_VERSION_21, JNIEnv, JNINativeMethod, JavaVM, jint, jmethodID,
-    jobject, jvalue,
+    JNI_OK, JNI_VERSION_1_8, JNI_VERSION_21, JNIEnv, JNINativeMethod, JavaVM, jint, jobject, jvalue,
 };
 use perk_profile::mutf8;
 
-use super::{Global, Jvmti, Local, Reference, Weak};
+use super::{Global, Jvmti, Local, MethodRef, Reference, Weak};
 
 /// The JNI environment of the current thread, for as long as a callback lasts.
 #[derive(Clone, Copy, Debug)]
@@ -247,6 +246,46 @@ impl<'a> Jni<'a> {
         unsafe { self.checked(((**self.0).v1_1.FindClass)(self.0, name.as_ptr())) }
     }
 
+    /// Returns a static method.
+    pub(crate) fn static_method(
+        self,
+        class: &(impl Reference + ?Sized),
+        name: &CStr,
+        signature: &CStr,
+    ) -> Option<MethodRef> {
+        let env = self.0;
+        // SAFETY: the environment is this thread's, the reference valid; the texts end in NUL.
+        let method = unsafe {
+            let find = (**env).v1_1.GetStaticMethodID;
+            find(env, class.raw(), name.as_ptr(), signature.as_ptr())
+        };
+        self.clear_exception();
+        (!method.is_null()).then_some(MethodRef(method))
+    }
+
+    /// Calls a static method that returns a `long`; `None` if it threw.
+    ///
+    /// # Safety
+    /// The method must be one of the class, and return a `long`; the arguments must be its own.
+    pub(crate) unsafe fn call_long(
+        self,
+        class: &(impl Reference + ?Sized),
+        method: MethodRef,
+        arguments: &[jvalue],
+    ) -> Option<i64> {
+        let env = self.0;
+        // SAFETY: the environment is this thread's, the reference valid; the caller's promise.
+        let (result, threw) = unsafe {
+            let call = (**env).v1_1.CallStaticLongMethodA;
+            let result = call(env, class.raw(), method.0, arguments.as_ptr());
+            (result, ((**env).v1_2.ExceptionCheck)(env))
+        };
+        if threw {
+            self.clear_exception();
+        }
+        (!threw).then_some(result)
+    }
+
     /// Calls a static method that returns a `long`; `None` if the method does not exist or threw.
     ///
     /// # Safety
@@ -258,25 +297,9 @@ impl<'a> Jni<'a> {
         signature: &CStr,
         arguments: &[jvalue],
     ) -> Option<i64> {
-        let env = self.0;
-        // SAFETY: the environment is this thread's, the reference valid; the caller's promise.
-        unsafe {
-            let method: jmethodID = ((**env).v1_1.GetStaticMethodID)(
-                env,
-                class.raw(),
-                name.as_ptr(),
-                signature.as_ptr(),
-            );
-            if method.is_null() {
-                self.clear_exception();
-                return None;
-            }
-            let call = (**env).v1_1.CallStaticLongMethodA;
-            let result = call(env, class.raw(), method, arguments.as_ptr());
-            let threw = ((**env).v1_2.ExceptionCheck)(env);
-            self.clear_exception();
-            (!threw).then_some(result)
-        }
+        let method = self.static_method(class, name, signature)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.call_long(class, method, arguments) }
     }
 
     /// Takes over a result; an exception is cleared, as it does not concern the program.

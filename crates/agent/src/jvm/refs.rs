@@ -130,27 +130,18 @@ impl Weak {
         Self(self.0)
     }
 
-    /// Returns the address of the object; 0 if the object is gone.
-    ///
-    /// # Safety
-    /// The reference must not have been deleted. The result is an address only if the collector has
-    /// plain addresses in references (Serial, Parallel and G1). It is not valid for long unless the
-    /// JVM stands still.
-    pub(crate) unsafe fn address(&self) -> u64 {
-        /// The bits that distinguish kinds of references.
-        const KIND: usize = 0b11;
-        // SAFETY: HotSpot's reference is the address of the word that the collector updates.
-        unsafe { ((self.0 as usize & !KIND) as *const u64).read_volatile() }
-    }
-
     /// Whether a collector has cleared it: its object is gone. This costs a tenth of
     /// [`Jni::is_gone`], which also knows of objects that a running collection has found dead.
     pub(crate) fn is_cleared(&self) -> bool {
+        /// The bits that distinguish kinds of references.
+        const KIND: usize = 0b11;
         /// The least address of an object. Collectors may put other values into references, as ZGC
         /// puts colours into a null; these are below this or above the address.
         const LEAST_ADDRESS: u64 = 1 << 16;
-        // SAFETY: a weak reference is valid until it is deleted.
-        unsafe { self.address() < LEAST_ADDRESS }
+        // SAFETY: HotSpot's reference is the address of the word that the collector updates; a weak
+        // reference is valid until it is deleted.
+        let word = unsafe { ((self.0 as usize & !KIND) as *const u64).read_volatile() };
+        word < LEAST_ADDRESS
     }
 
     /// Returns the raw reference; never null. It is not a [`Reference`], as its object may be gone.

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod fillers;
+mod identities;
 mod kinds;
 mod natives;
 mod totals;

@@ -55,6 +55,17 @@ public final class PerkProbes {
     private static final int POSITION_SHIFT = 48;
     private static final long ADDRESS = (1L << POSITION_SHIFT) - 1;
 
+    /** The greatest identity hash, and the greatest seed. */
+    private static final int MOST_HASH = 0x7fffffff;
+    /** Selects the bits of a seed that number the hashes of a block. */
+    private static final int IN_BLOCK = 63;
+    private static final int HASH_FACTOR = 0x2E3779B9;
+    /** The header of an object that is not locked and does not have an identity hash. */
+    private static final long FREE = 1;
+    private static final long FREE_MASK = 7;
+    /** These bits show whether an object is locked. */
+    private static final long LOCKED_MASK = 3;
+
     // The JIT compilers treat a stable field as a constant once it is not zero.
 
     /** Null until the agent has called {@link #start}. */
@@ -103,6 +114,10 @@ public final class PerkProbes {
     private static final int OFFSET_SHIFT = 32;
     /** 2 if live objects are looked for, else 1. */
     @Stable private static int LIVENESS;
+    /** The lowest bit of the identity hash in a header; 0 if it is not known. */
+    @Stable private static int HASH_SHIFT;
+    /** The first seeds of the records' blocks; 0 for a record that does not have one. */
+    @Stable private static long BLOCKS;
     /** The alignment of sizes, minus one. */
     @Stable private static long ALIGNMENT_MASK;
     /** The offset of the elements in an array, for elements of up to four bytes, or of eight. */
@@ -138,15 +153,24 @@ public final class PerkProbes {
 
     /**
      * Starts counting allocations; called before {@link #start}. To find the live ones, objects
-     * hold the index of their record, and the agent keeps weak references to arrays and to objects
-     * without a field for it. The agent passes the offsets of array elements, because Unsafe
-     * returns an int before JDK 25 and a long since then.
+     * hold the index of their record; arrays, and objects without a field for it, hold an identity
+     * hash that leads to it. The agent passes the offsets of array elements, because Unsafe returns
+     * an int before JDK 25 and a long since then.
      */
     private static long startSites(
-            long records, int liveness, int alignment, int base, int base8, int reference) {
+            long records,
+            int liveness,
+            int hashShift,
+            long blocks,
+            int alignment,
+            int base,
+            int base8,
+            int reference) {
         Unsafe unsafe = Unsafe.getUnsafe();
         RECORDS_FIELD = unsafe.objectFieldOffset(Class.class, "$perkRecords");
         LIVENESS = liveness;
+        HASH_SHIFT = hashShift;
+        BLOCKS = blocks;
         ALIGNMENT_MASK = alignment - 1;
         BASE = base;
         BASE8 = base8;
@@ -161,6 +185,38 @@ public final class PerkProbes {
         CLONES = clones;
         CLONES_COUNT = count;
         return 0;
+    }
+
+    /**
+     * Returns the lowest bit of the identity hash in a header; 0 if headers do not have hashes of
+     * 31 bits that can be written.
+     */
+    private static long hashShift() {
+        Unsafe unsafe = Unsafe.getUnsafe();
+        int shift = 0;
+        int bits = 0;
+        // As many hashes have each of the bits at least once.
+        for (int i = 0; i < 64; i++) {
+            int[] array = new int[1];
+            long free = unsafe.getLong(array, 0);
+            int hash = System.identityHashCode(array);
+            long held = unsafe.getLong(array, 0) ^ free;
+            if (i == 0) {
+                shift = Long.numberOfTrailingZeros(held) - Integer.numberOfTrailingZeros(hash);
+            }
+            if (shift <= 0 || (free & FREE_MASK) != FREE || (long) hash << shift != held) {
+                return 0;
+            }
+            bits |= hash;
+        }
+        int[] array = new int[1];
+        unsafe.putLong(array, 0, unsafe.getLong(array, 0) | (long) HASH_FACTOR << shift);
+        synchronized (array) {
+            array[0] = System.identityHashCode(array);
+        }
+        return bits == MOST_HASH && array[0] == HASH_FACTOR && array.hashCode() == HASH_FACTOR
+                ? shift
+                : 0;
     }
 
     /** Returns the offset of the record's field in the objects of a class that declares it. */
@@ -185,6 +241,9 @@ public final class PerkProbes {
 
     /** Makes a record and returns its index. */
     private static native int record(long tree, long node, int number, int line);
+
+    /** Gives a record the next block of seeds and returns its first seed; 0 if there is none. */
+    private static native int block(int index);
 
     /** Has the agent watch whether an object or array is live. */
     private static native void keep(long tree, Object object, int index, long bytes);
@@ -449,13 +508,14 @@ public final class PerkProbes {
             Class<?> type = object.getClass();
             int index = site(state, type);
             long record = RECORDS + ((long) index << RECORD_SHIFT);
-            U.putLong(null, record + RECORD_COUNT, U.getLong(null, record + RECORD_COUNT) + 1);
+            long count = U.getLong(null, record + RECORD_COUNT) + 1;
+            U.putLong(null, record + RECORD_COUNT, count);
             if (LIVENESS == 2) {
                 long offset = U.getLong(type, RECORDS_FIELD) >>> OFFSET_SHIFT;
                 if (offset != 0) {
                     U.putInt(object, offset, index);
                 } else {
-                    keepSafely(object, index, 0);
+                    identify(object, index, count, 0);
                 }
             }
         }
@@ -630,18 +690,93 @@ public final class PerkProbes {
         int index = site(stateOf(Thread.currentThread()), array.getClass());
         long record = RECORDS + ((long) index << RECORD_SHIFT);
         long bytes = end + ALIGNMENT_MASK & ~ALIGNMENT_MASK;
-        U.putLong(null, record + RECORD_COUNT, U.getLong(null, record + RECORD_COUNT) + 1);
+        long count = U.getLong(null, record + RECORD_COUNT) + 1;
+        U.putLong(null, record + RECORD_COUNT, count);
         U.putLong(null, record + RECORD_BYTES, U.getLong(null, record + RECORD_BYTES) + bytes);
         if (LIVENESS == 2) {
-            keepSafely(array, index, bytes);
+            identify(array, index, count, bytes);
         }
     }
 
+    /**
+     * Writes an identity hash that leads to a record into the header of a new object or array,
+     * which no other thread has seen. C2 does not take apart an object whose header is written.
+     */
     @ForceInline
+    private static void identify(Object object, int index, long count, long bytes) {
+        if (HASH_SHIFT != 0) {
+            int seed = seed(index, count);
+            long header = U.getLong(object, 0);
+            if (seed != 0 && isFree(header)) {
+                U.putLong(object, 0, header | (long) hash(seed) << HASH_SHIFT);
+                return;
+            }
+        }
+        keepSafely(object, index, bytes);
+    }
+
+    /** Returns the next seed of a record with a new count; 0 if there is none. */
+    @ForceInline
+    private static int seed(int index, long count) {
+        int block = U.getInt(null, BLOCKS + ((long) index << 2));
+        int inBlock = (int) count & IN_BLOCK;
+        if (block == 0 || inBlock == 0) {
+            block = nextBlock(index);
+        }
+        return block == 0 ? 0 : block | inBlock;
+    }
+
+    @ForceInline
+    private static boolean isFree(long header) {
+        return (header & ((long) MOST_HASH << HASH_SHIFT | FREE_MASK)) == FREE;
+    }
+
+    /** Returns the hash of a seed. Different seeds have different hashes; only 0 has the hash 0. */
+    @ForceInline
+    private static int hash(int seed) {
+        int mixed = (seed ^ seed >>> 16) * HASH_FACTOR & MOST_HASH;
+        return mixed ^ mixed >>> 15;
+    }
+
+    @DontInline
+    private static int nextBlock(int index) {
+        return index == 0 ? 0 : block(index);
+    }
+
+    @DontInline
     private static void keepSafely(Object object, int index, long bytes) {
         if (index != 0) {
             keep(stateOf(Thread.currentThread()).tree, object, index, bytes);
         }
+    }
+
+    /**
+     * Does the same for an object that a record has just counted and that other threads may have
+     * seen. Returns 0 if that is not possible.
+     */
+    private static long identify(Object object, int index) {
+        if (U == null) {
+            return 0;
+        }
+        long record = RECORDS + ((long) index << RECORD_SHIFT);
+        int seed = seed(index, U.getLong(null, record + RECORD_COUNT));
+        long header = U.getLong(object, 0);
+        long held = header | (long) hash(seed) << HASH_SHIFT;
+        return seed != 0 && isFree(header) && U.compareAndSetLong(object, 0, header, held) ? 1 : 0;
+    }
+
+    /** Returns the identity hash of an object. */
+    private static long identityOf(Object object) {
+        return System.identityHashCode(object);
+    }
+
+    /** Returns the identity hash of an object; 0 if it does not have one. A locked one gets one. */
+    private static long hashOf(Object object) {
+        long header = U.getLong(object, 0);
+        if ((header & LOCKED_MASK) != FREE) {
+            return System.identityHashCode(object);
+        }
+        return (header & FREE_MASK) == FREE ? header >>> HASH_SHIFT & MOST_HASH : 0;
     }
 
     /** Returns the record's index for a class at the thread's position; 0 if not counted. */

@@ -100,6 +100,7 @@ impl Binding {
             native(c"number", c"(Ljava/lang/Class;)I", number as *mut c_void),
             native(c"inherits", c"(Ljava/lang/Class;)Z", inherits as *mut c_void),
             native(c"record", c"(JJII)I", record as *mut c_void),
+            native(c"block", c"(I)I", block as *mut c_void),
             native(c"keep", c"(JLjava/lang/Object;IJ)V", keep as *mut c_void),
         ];
         // SAFETY: the functions are as declared in the class, and this library is never unloaded.
@@ -281,6 +282,12 @@ extern "system" fn record(
         let tree = unsafe { Tree::at(tree as u64) };
         let key = Key { node: node as u64, class: class as u32, line: line as u16 };
         engine.sites.as_ref().map_or(0, |sites| sites.record(tree, key)).into()
+    }) as jint
+}
+
+extern "system" fn block(_: *mut JNIEnv, _: jclass, record: jint) -> jint {
+    answer(0, |engine| {
+        engine.sites.as_ref().map_or(0, |sites| sites.next_block(record as u32)).into()
     }) as jint
 }
 

@@ -77,16 +77,12 @@ impl Analysis for ExactSites {
 }
 
 impl ArrayRecords for ExactSites {
-    /// Empty unless the collector's references hold plain addresses. If a thread has stopped while
-    /// it was booking an array, the arrays of its tree are missing.
-    unsafe fn array_records(&self) -> FxHashMap<u64, u32> {
+    /// Empty unless objects stay at their addresses between collections.
+    fn array_records(&self, jni: Jni<'_>) -> FxHashMap<u64, u32> {
         if !PLAIN_ADDRESS_FLAGS.iter().any(|flag| bool_flag(flag) == Some(true)) {
             return FxHashMap::default();
         }
-        let trees = self.0.pool.trees();
-        let sites = trees.iter().filter_map(|tree| tree.try_sites());
-        // SAFETY: the caller's promise, and the collector's kind.
-        sites.flat_map(|sites| unsafe { sites.keeper.addresses() }.collect::<Vec<_>>()).collect()
+        self.0.sites.as_ref().map(|sites| sites.addresses(jni)).unwrap_or_default()
     }
 }
 

@@ -4,10 +4,14 @@
 //! native memory ([`records`]), which probes write to. Objects hold the index of their record in a
 //! field that perk adds to the class right below `java.lang.Object` ([`fields`]); by this field, a
 //! walk of the heap finds the live objects of each site. Arrays and the objects of a few classes do
-//! not have such a field. The tree of the thread that made them keeps weak references to them.
+//! not have such a field. They hold an identity hash that leads to the record ([`identities`]). The
+//! few that had another hash or were locked before, and all on a JVM of unknown headers, have weak
+//! references, in the tree of the thread that made them.
 
+mod blocks;
 mod fields;
 mod fillers;
+mod identities;
 mod live;
 mod records;
 mod sizes;
@@ -23,15 +27,19 @@ use perk_jvmti_sys::jni_sys::jvalue;
 use perk_profile::{Allocations, ClassId};
 use rustc_hash::FxHashMap;
 
+use self::blocks::Owner;
 use self::fields::RecordFields;
 use self::fillers::Fillers;
+use self::identities::Identities;
 pub(super) use self::live::{Keeper, Kept};
-use self::live::{Sum, Walk};
+use self::live::{Sum, Walk, WalkSource};
 pub(super) use self::records::{Key, Records};
 use self::sizes::{ClassSizes, Source};
 use super::classes::Classes;
 use super::tree::Tree;
-use crate::jvm::{IntField, Jni, Jvmti, LongField, MethodRef, NewObject, Reference, Vm};
+use crate::jvm::{
+    FOUND, Global, IntField, Jni, Jvmti, LongField, MethodRef, NewObject, Reference, Vm,
+};
 use crate::recorder::{Objects, Recorder, SitePaths, entry};
 use crate::resolve::class_id;
 use crate::sync::lock;
@@ -48,6 +56,8 @@ pub(super) struct AllocationSites {
     vm: OnceLock<Vm>,
     /// The field of classes that holds a [`KnownClass`].
     class_field: OnceLock<LongField>,
+    /// `None` if the JVM does not have them where perk looks for them.
+    identities: OnceLock<Option<Identities>>,
     fields: Mutex<RecordFields>,
     live: Mutex<Live>,
     fillers: Mutex<Fillers>,
@@ -113,6 +123,7 @@ impl AllocationSites {
             sizes: OnceLock::new(),
             vm: OnceLock::new(),
             class_field: OnceLock::new(),
+            identities: OnceLock::new(),
             fields: Mutex::default(),
             live: Mutex::default(),
             fillers: Mutex::default(),
@@ -129,7 +140,7 @@ impl AllocationSites {
     pub(super) fn vm_init(
         &self,
         jni: Jni<'_>,
-        helper: &dyn Reference,
+        helper: &'static Global,
         classes: &Classes,
         recorder: &Mutex<Recorder>,
     ) -> Result<(), String> {
@@ -139,9 +150,15 @@ impl AllocationSites {
             CString::new(classes.names().of(CLASS_RECORDS)).map_err(|error| error.to_string())?;
         let field = jni.long_field(&class, &name);
         let _ = self.class_field.set(field.ok_or("no field in java.lang.Class")?);
+        let identities = self.identities.get_or_init(|| {
+            let find = || Identities::find(self.jvmti, jni, helper, &self.records);
+            self.with_paths().then(find).flatten()
+        });
         let arguments = [
             jvalue { j: self.records.address() as i64 },
             jvalue { i: self.liveness as i32 },
+            jvalue { i: identities.as_ref().map_or(0, |it| it.shift) },
+            jvalue { j: identities.as_ref().map_or(0, |it| it.blocks.address()) as i64 },
             jvalue { i: jvm.alignment_bytes as i32 },
             jvalue { i: jvm.array_base_bytes(FieldKind::OneByte) as i32 },
             jvalue { i: jvm.array_base_bytes(FieldKind::EightBytes) as i32 },
@@ -152,7 +169,7 @@ impl AllocationSites {
         // SAFETY: the arguments are those of the helper's method.
         unsafe { jni.call_static_long(helper, c"startClones", c"(JI)J", &clones) }
             .ok_or("the helper class does not count clones")?;
-        let signature = c"(JIIIII)J";
+        let signature = c"(JIIJIIII)J";
         // SAFETY: the arguments are those of the helper's method.
         unsafe { jni.call_static_long(helper, c"startSites", signature, &arguments) }
             .ok_or("the helper class does not count allocations")?;
@@ -160,7 +177,8 @@ impl AllocationSites {
         let _ = self.vm.set(jni.vm().ok_or("no JVM")?);
         if self.with_paths() {
             let source = Source { jvmti: self.jvmti, jni, classes, recorder };
-            *lock(&self.fillers) = Fillers::vm_init(&source, jvm.feature_version);
+            *lock(&self.fillers) =
+                Fillers::vm_init(&source, jvm.feature_version, identities.as_ref());
         }
         Ok(())
     }
@@ -215,6 +233,16 @@ impl AllocationSites {
         tree.site(&self.records, key)
     }
 
+    /// Gives a record its next block of identity hashes and returns its first seed; 0 if there is
+    /// none.
+    pub(super) fn next_block(&self, record: u32) -> u32 {
+        self.identities().map_or(0, |it| it.blocks.next(record))
+    }
+
+    fn identities(&self) -> Option<&Identities> {
+        self.identities.get()?.as_ref()
+    }
+
     /// Returns the records of a tree, and the paths to them.
     pub(super) fn paths(&self, tree: &Tree) -> SitePaths {
         tree.site_paths(&self.records)
@@ -233,11 +261,13 @@ impl AllocationSites {
         if self.liveness == Liveness::Unknown {
             return false;
         }
-        match self.record_field(jni, made) {
+        if let Some(field) = self.record_field(jni, made) {
             // SAFETY: the field is one of the object's class.
-            Some(field) => unsafe { jni.get_int(&made.object, field) != 0 },
-            None => tree.sites().keeper.keeps(jni, &made.object, self.kept_bytes(class, made)),
+            return unsafe { jni.get_int(&made.object, field) != 0 };
         }
+        let owner = self.identities().map(|it| it.owner(jni, &made.object));
+        matches!(owner, Some(Owner::Record(record)) if self.records.is_of_class(record, class))
+            || tree.sites().keeper.keeps(jni, &made.object, self.kept_bytes(class, made))
     }
 
     /// Counts an object or array that no probe has seen, for a thread that is at a line of a node.
@@ -248,10 +278,11 @@ impl AllocationSites {
         if self.liveness == Liveness::Unknown {
             return;
         }
-        match self.record_field(jni, made) {
+        if let Some(field) = self.record_field(jni, made) {
             // SAFETY: the field is one of the object's class.
-            Some(field) => unsafe { jni.set_int(&made.object, field, record as i32) },
-            None => tree.sites().keeper.keep(jni, &made.object, Kept::new(record, bytes)),
+            unsafe { jni.set_int(&made.object, field, record as i32) };
+        } else if !self.identities().is_some_and(|it| it.identify(jni, &made.object, record)) {
+            tree.sites().keeper.keep(jni, &made.object, Kept::new(record, bytes));
         }
     }
 
@@ -302,8 +333,9 @@ impl AllocationSites {
         let loaded = loaded.iter().map(|class| (class_id(self.jvmti, recorder, class).0, class));
         let loaded: FxHashMap<_, _> = loaded.collect();
         let has_field = lock(&self.fields).by_number();
-        let walk = Walk::of(self.jvmti, &self.records, &has_field);
-        let mut sites: Vec<Sum> = walk.by_record.iter().map(|&it| Sum::objects(it)).collect();
+        let mut walk = Walk::of(self.jvmti, self.walk_source(&has_field, false));
+        self.add_locked(&source, &mut walk);
+        let mut sites = walk.by_record;
         for tree in trees {
             for kept in tree.sites().keeper.live(jni) {
                 entry(&mut sites, kept.record as usize).add(1, kept.bytes());
@@ -314,7 +346,7 @@ impl AllocationSites {
             let class = self.records.key(record as u32).class;
             entry(&mut others, class as usize).remove(*sum);
         }
-        lock(&self.fillers).remove(&source, &mut others);
+        lock(&self.fillers).remove(&source, &mut others, &walk.reserved);
         let mut rest = Vec::new();
         for (number, sum) in others.iter().enumerate().skip(1).filter(|(_, sum)| sum.count > 0) {
             let class = ClassId::new(number - 1);
@@ -331,6 +363,39 @@ impl AllocationSites {
             rest.push((class, counts));
         }
         *lock(&self.live) = Live { sites, others: rest };
+    }
+
+    fn walk_source<'a>(&'a self, has_field: &'a [bool], with_addresses: bool) -> WalkSource<'a> {
+        let (records, identities) = (&self.records, self.identities());
+        WalkSource { records, identities, has_field, with_addresses }
+    }
+
+    /// Adds the objects that were locked during a walk.
+    fn add_locked(&self, source: &Source<'_>, walk: &mut Walk<'_>) {
+        let Some(identities) = self.identities() else { return };
+        let Source { jvmti, jni, recorder, .. } = *source;
+        for object in jvmti.take_tagged(jni, FOUND).unwrap_or_default() {
+            let Some(class) = jni.class_of(&object) else { continue };
+            let class = class_id(jvmti, recorder, &class).0.index() as u32 + 1;
+            let bytes = jvmti.object_bytes(&object).unwrap_or(0);
+            match identities.owner(jni, &object) {
+                Owner::Record(record) => {
+                    walk.add(record, class, Sum { count: 1, bytes });
+                }
+                Owner::Reserved => entry(&mut walk.reserved, class as usize).add(1, bytes),
+                Owner::Nobody => {}
+            }
+        }
+    }
+
+    /// Returns the records of arrays, and of objects without a field, by address. The addresses are
+    /// valid until a collection. Those that are locked, or had another identity hash before, are
+    /// missing.
+    pub(super) fn addresses(&self, jni: Jni<'_>) -> FxHashMap<u64, u32> {
+        let has_field = lock(&self.fields).by_number();
+        let walk = Walk::of(self.jvmti, self.walk_source(&has_field, true));
+        let _ = self.jvmti.take_tagged(jni, FOUND);
+        walk.addresses.into_iter().collect()
     }
 
     fn has_own_sizes(&self, class: ClassId, recorder: &Mutex<Recorder>) -> bool {

@@ -1,4 +1,5 @@
-//! The live objects: weak references for arrays, and a walk of the heap for all others.
+//! The live objects: a walk of the heap reads the record of each, and weak references are for those
+//! that cannot hold it.
 
 use std::ffi::c_void;
 
@@ -9,7 +10,9 @@ use perk_jvmti_sys::{
 };
 
 use super::Records;
-use crate::jvm::{Jni, Jvmti, Reference, Weak};
+use super::blocks::Owner;
+use super::identities::Identities;
+use crate::jvm::{FOUND, Jni, Jvmti, Reference, Weak};
 use crate::recorder::entry;
 
 /// The number of references at which the first sweep deletes those to dead objects. Later sweeps
@@ -84,16 +87,6 @@ impl Keeper {
         }
     }
 
-    /// Returns the records of all live objects and arrays, by address.
-    ///
-    /// # Safety
-    /// As of [`Weak::address`].
-    pub(in crate::analyses::exact) unsafe fn addresses(&self) -> impl Iterator<Item = (u64, u32)> {
-        // SAFETY: the caller's promise; the references of this list were not deleted.
-        let all = self.all.iter().map(|(weak, kept)| (unsafe { weak.address() }, kept.record));
-        all.filter(|&(address, _)| address != 0)
-    }
-
     /// Returns all live objects and arrays.
     pub(super) fn live(&mut self, jni: Jni<'_>) -> impl Iterator<Item = Kept> {
         self.sweep(jni, |weak| jni.is_gone(weak));
@@ -134,24 +127,44 @@ impl Sum {
 /// The objects of a heap, reachable or not yet collected.
 #[derive(Debug)]
 pub(super) struct Walk<'a> {
-    records: &'a Records,
-    /// Whether objects hold the index of their record, by the number of their class.
-    has_field: &'a [bool],
+    source: WalkSource<'a>,
     /// The objects by the tag of the class, which is the number of the class. The sizes include
     /// perk's field.
     pub(super) by_class: Vec<Sum>,
-    /// The number of objects by the index of the record.
-    pub(super) by_record: Vec<u64>,
+    /// The objects by the index of the record. Those that hold it in a field have no size here.
+    pub(super) by_record: Vec<Sum>,
+    /// The objects that existed before the probes began, as far as their hashes show, by the number
+    /// of the class.
+    pub(super) reserved: Vec<Sum>,
+    /// The objects with hashes: their addresses and records, if they are asked for.
+    pub(super) addresses: Vec<(u64, u32)>,
     /// The object that the walk is at, if it has the field: the number of its class, the lowest
     /// index of its fields so far, and the value of that field.
     at: Option<(u32, jint, i32)>,
 }
 
+/// The data that a walk needs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WalkSource<'a> {
+    pub(super) records: &'a Records,
+    pub(super) identities: Option<&'a Identities>,
+    /// Whether objects hold the index of their record in a field, by the number of their class.
+    pub(super) has_field: &'a [bool],
+    pub(super) with_addresses: bool,
+}
+
 impl<'a> Walk<'a> {
-    /// Walks the heap and reads the record of each object.
-    pub(super) fn of(jvmti: Jvmti, records: &'a Records, has_field: &'a [bool]) -> Self {
-        let none =
-            || Self { records, has_field, by_class: Vec::new(), by_record: Vec::new(), at: None };
+    /// Walks the heap and reads the record of each object. Objects without a field for it that are
+    /// locked get the tag [`FOUND`].
+    pub(super) fn of(jvmti: Jvmti, source: WalkSource<'a>) -> Self {
+        let none = || Self {
+            source,
+            by_class: Vec::new(),
+            by_record: Vec::new(),
+            reserved: Vec::new(),
+            addresses: Vec::new(),
+            at: None,
+        };
         let mut walk = none();
         let callbacks = jvmtiHeapCallbacks {
             heap_iteration_callback: Some(object),
@@ -173,9 +186,47 @@ impl<'a> Walk<'a> {
     fn leave(&mut self) {
         if let Some((class, _, record)) = self.at.take()
             && let Ok(record) = u32::try_from(record)
-            && self.records.is_of_class(record, class)
         {
-            *entry(&mut self.by_record, record as usize) += 1;
+            self.add(record, class, Sum::objects(1));
+        }
+    }
+
+    /// Books an object of a class with the record that it holds. Returns whether the record is one
+    /// of the class.
+    pub(super) fn add(&mut self, record: u32, class: u32, sum: Sum) -> bool {
+        let is_one = self.source.records.is_of_class(record, class);
+        if is_one {
+            entry(&mut self.by_record, record as usize).add(sum.count, sum.bytes);
+        }
+        is_one
+    }
+
+    fn has_field(&self, class: u32) -> bool {
+        self.source.has_field.get(class as usize) == Some(&true)
+    }
+
+    /// Books an object without a field by its identity hash.
+    ///
+    /// # Safety
+    /// The tag must be that of the object that the walk is at.
+    unsafe fn identify(&mut self, class: u32, bytes: u64, tag: *mut jlong) {
+        let Some(identities) = self.source.identities else { return };
+        // SAFETY: the caller's promise.
+        let (address, owner) = unsafe { identities.of_walked(tag) };
+        match owner {
+            Some(Owner::Record(record)) => {
+                if self.add(record, class, Sum { count: 1, bytes }) && self.source.with_addresses {
+                    self.addresses.push((address, record));
+                }
+            }
+            Some(Owner::Reserved) => entry(&mut self.reserved, class as usize).add(1, bytes),
+            Some(Owner::Nobody) => {}
+            // SAFETY: as above.
+            None => unsafe {
+                if *tag == 0 {
+                    *tag = FOUND;
+                }
+            },
         }
     }
 }
@@ -184,7 +235,7 @@ impl<'a> Walk<'a> {
 unsafe extern "system" fn object(
     class_tag: jlong,
     size: jlong,
-    _: *mut jlong,
+    tag: *mut jlong,
     _: jint,
     walk: *mut c_void,
 ) -> jint {
@@ -192,7 +243,12 @@ unsafe extern "system" fn object(
     let walk = unsafe { &mut *walk.cast::<Walk<'_>>() };
     walk.leave();
     if let Ok(class) = u32::try_from(class_tag) {
-        entry(&mut walk.by_class, class as usize).add(1, size.unsigned_abs());
+        let bytes = size.unsigned_abs();
+        entry(&mut walk.by_class, class as usize).add(1, bytes);
+        if !walk.has_field(class) {
+            // SAFETY: the JVM passes the tag of this object.
+            unsafe { walk.identify(class, bytes, tag) };
+        }
     }
     JVMTI_VISIT_OBJECTS
 }
@@ -212,7 +268,7 @@ unsafe extern "system" fn field(
     // SAFETY: `Walk::of` passed it.
     let walk = unsafe { &mut *walk.cast::<Walk<'_>>() };
     let class = u32::try_from(class_tag).unwrap_or(0);
-    if kind == JVMTI_HEAP_REFERENCE_FIELD && walk.has_field.get(class as usize) == Some(&true) {
+    if kind == JVMTI_HEAP_REFERENCE_FIELD && walk.has_field(class) {
         // SAFETY: this is the information for fields; the type says which value there is.
         let (index, value) = unsafe {
             let is_int = value_type == JVMTI_PRIMITIVE_TYPE_INT;

@@ -85,6 +85,11 @@ impl Records {
         (self.clones.as_ptr() as u64, self.clones.len() as i32)
     }
 
+    /// Returns the number of records that there is room for.
+    pub(super) fn room(&self) -> usize {
+        self.all.len()
+    }
+
     /// Returns the number of records, including the one that belongs to no site.
     pub(super) fn len(&self) -> usize {
         self.used.load(Relaxed) as usize

@@ -76,11 +76,6 @@ impl Tree {
         lock(&self.site_table)
     }
 
-    /// Locks the records like [`Tree::sites`], unless another thread has locked them.
-    pub(in crate::analyses::exact) fn try_sites(&self) -> Option<MutexGuard<'_, SiteTable>> {
-        self.site_table.try_lock().ok()
-    }
-
     /// Returns the index of the record for a key, which is added if it is new. If there is no room,
     /// it is the record of the class alone, and 0 if there is no room for that either.
     pub(in crate::analyses::exact) fn site(&self, records: &Records, key: Key) -> u32 {

@@ -1,0 +1,122 @@
+//! Arrays, boxes and plain objects are found by identity hashes that perk gives them: with every
+//! collector, compiler and form of headers, and whatever a program does with its objects.
+
+use perk_hotspot::layout::FieldKind::FourBytes;
+use perk_profile::Profile;
+use perk_testkit::{JavaRun, Jdk, Outcome, jdk};
+
+use crate::Kind::Array;
+use crate::{FILE, made, read, usual};
+
+const PROGRAM: &str = "Identities";
+/// The hashes of the JVM, which are random, would be the same for a few of so many objects.
+const MANY: u64 = 200_000;
+
+/// The methods that make objects, the classes of these, and their number per object that is kept.
+const MADE: [(&str, &str, u64); 16] = [
+    ("ints", "int[]", 1),
+    ("otherInts", "int[]", 1),
+    ("bytes", "byte[]", 1),
+    ("longs", "long[]", 1),
+    ("references", "java.lang.Object[]", 1),
+    ("rows", "int[][]", 1),
+    ("rows", "int[]", 2),
+    ("clones", "int[]", 1),
+    ("copies", "int[]", 1),
+    ("reflected", "int[]", 1),
+    ("boxes", "java.lang.Integer", 1),
+    ("objects", "java.lang.Object", 1),
+    ("many", "short[]", 1),
+    ("escape", "int[]", 1),
+    ("locks", "char[]", 1),
+    ("locks", "java.lang.Object", 1),
+];
+
+/// Runs the program; `None` if this JVM does not have one of the options.
+fn run(jdk: &Jdk, rounds: u64, flags: &[&str]) -> Option<(Outcome, Profile)> {
+    let options = format!("heap=sites,depth=4,cutoff=0,gc=y,format=p,file={FILE}");
+    let mut plain = JavaRun::new(jdk).main("ExitBySystemExit");
+    let mut run = JavaRun::new(jdk).agent(&options).main(PROGRAM);
+    run = run.args([rounds.to_string(), MANY.to_string()]).jvm_arg("-Xmx256m");
+    for flag in flags {
+        (plain, run) = (plain.jvm_arg(flag), run.jvm_arg(flag));
+    }
+    if plain.run().stderr.contains("VM option") {
+        return None;
+    }
+    let outcome = run.run();
+    let profile = read(&outcome);
+    Some((outcome, profile))
+}
+
+/// Every object that is kept is at its site, and no other is.
+#[track_caller]
+fn assert_found(jdk: &Jdk, rounds: u64, flags: &[&str]) {
+    let Some((outcome, profile)) = run(jdk, rounds, flags) else { return };
+    for (method, class, count) in MADE {
+        let what = format!("{} {flags:?}: {method} {class}", jdk.version);
+        let expected = outcome.number(method) * count;
+        assert!(expected > 0, "{what}");
+        assert_eq!(made(&profile, PROGRAM, method, class).live_count, expected, "{what}");
+    }
+    assert_eq!(profile.accounting.as_ref().unwrap().fault_count, 0);
+}
+
+#[test]
+fn with_every_collector() {
+    jdk::each(|jdk| {
+        for collector in ["Serial", "Parallel", "G1", "Z", "Shenandoah"] {
+            assert_found(jdk, 20_000, &[&format!("-XX:+Use{collector}GC")]);
+        }
+    });
+}
+
+#[test]
+fn with_every_compiler() {
+    jdk::each(|jdk| {
+        assert_found(jdk, 2_000, &["-Xint"]);
+        for flags in [
+            &["-XX:TieredStopAtLevel=1"][..],
+            &["-XX:-TieredCompilation"],
+            &["-XX:-TieredCompilation", "-Xcomp"],
+            &["-XX:-DoEscapeAnalysis"],
+        ] {
+            assert_found(jdk, 20_000, flags);
+        }
+    });
+}
+
+#[test]
+fn with_every_form_of_headers_and_locks() {
+    jdk::each(|jdk| {
+        for flags in [
+            &["-XX:-UseCompressedOops"][..],
+            &["-XX:-UseCompressedClassPointers"],
+            &["-XX:ObjectAlignmentInBytes=16"],
+            &["-XX:+UseCompactObjectHeaders"],
+            &["-XX:+UseCompactObjectHeaders", "-XX:+UseZGC"],
+            &["-XX:+UseCompactObjectHeaders", "-XX:+UseShenandoahGC"],
+            &["-XX:+UseBiasedLocking", "-XX:BiasedLockingStartupDelay=0"],
+            &["-XX:LockingMode=0"],
+            &["-XX:LockingMode=2"],
+            &["-XX:+UnlockDiagnosticVMOptions", "-XX:+UseObjectMonitorTable"],
+            // All hashes are 1: perk leaves them alone.
+            &["-XX:+UnlockExperimentalVMOptions", "-XX:hashCode=2"],
+            &["-XX:+UseStringDeduplication"],
+        ] {
+            assert_found(jdk, 20_000, flags);
+        }
+    });
+}
+
+/// The hashes are those of perk: each object of a site has one of its own.
+#[test]
+fn hashes_differ_and_sizes_are_known() {
+    jdk::each(|jdk| {
+        let (outcome, profile) = run(jdk, 20_000, &[]).expect("no options");
+        assert_eq!(outcome.number("distinct"), MANY, "{}", jdk.version);
+        let made = made(&profile, PROGRAM, "ints", "int[]");
+        let bytes = Array(FourBytes, 3).bytes(&usual(jdk));
+        assert_eq!(made.live_bytes, outcome.number("ints") * bytes, "{}", jdk.version);
+    });
+}
