@@ -174,7 +174,7 @@ fn analyses(common: &'static Common, target: &Path) -> Result<Vec<&'static dyn A
         }
         if exact.counts_allocations() {
             let sites = leak(ExactSites(exact));
-            arrays = options.heap_sites.then_some(sites);
+            arrays = (options.heap_sites && options.live).then_some(sites);
             analyses.push(sites);
         }
     }

@@ -102,7 +102,7 @@ impl Recorder {
             counts: Vec::new(),
             numbers: Numbers::new(options),
             calls: CallBook::default(),
-            sites: SiteBook::new(options.heap_sample_bytes, has_peer),
+            sites: SiteBook::new(options, has_peer),
             objects: ObjectBook::new(options),
             roster: Roster::default(),
             file: File::Opened(output),

@@ -130,6 +130,9 @@ pub(crate) struct RunArgs {
     /// Collect garbage before --heap reads the objects
     #[arg(long)]
     pub(crate) gc: bool,
+    /// Count allocated objects alone, which costs less: --heap sites then does not look for live ones
+    #[arg(long, conflicts_with = "gc")]
+    pub(crate) no_live: bool,
     /// Frames to keep of each stack
     #[arg(long, value_name = "N", default_value_t = 2048,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]

@@ -103,6 +103,8 @@ pub struct Options {
     pub heap_sample_bytes: Option<u64>,
     /// Collect garbage before live objects are counted at a dump.
     pub gc: bool,
+    /// Count the live objects of the sites, and not only the allocated ones.
+    pub live: bool,
     /// Write the allocated objects and bytes per class, as `-Xaprof` did.
     pub aprof: bool,
     /// Write them at each dump, for the allocations since the previous one (`aprof=between`).
@@ -222,6 +224,7 @@ impl Default for Options {
             exclude: Vec::new(),
             heap_sample_bytes: None,
             gc: false,
+            live: true,
             aprof: false,
             aprof_between: false,
             max_nodes: 8 << 20,
@@ -357,6 +360,10 @@ impl Options {
         }
         if self.heap_sample_bytes.is_some() && !self.heap_sites {
             return Err("sample is only supported with heap=sites");
+        }
+        let is_of_sites = self.heap_sites && !self.heap_dump && self.heap_sample_bytes.is_none();
+        if !self.live && (!is_of_sites || self.format != Format::Extended) {
+            return Err("live=n is only supported with heap=sites, without sample, and format=p");
         }
         Ok(())
     }

@@ -38,6 +38,8 @@ const PARSED: &[&str] = &[
     "opt-verbose-n",
 ];
 
+const LIVE: &str = "live=n is only supported with heap=sites, without sample, and format=p";
+
 fn golden() -> Vec<Golden> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/hprof-options");
     Golden::load_all(&folder).unwrap()
@@ -267,6 +269,10 @@ fn errors_without_a_recorded_case() {
         ("aprof=dump", "aprof option value must be y|n|between"),
         ("cpu=y,sample=512k", "sample is only supported with heap=sites"),
         ("sample=512k", "sample is only supported with heap=sites"),
+        ("heap=sites,live=n", LIVE),
+        ("heap=all,live=n,format=p", LIVE),
+        ("cpu=times,live=n,format=p", LIVE),
+        ("heap=sites,sample=1m,live=n,format=p", LIVE),
     ] {
         assert_eq!(error(text), message, "{text}");
     }
@@ -316,6 +322,7 @@ fn the_exact_engine_has_limits() {
     let options = run_options("heap=sites");
     assert_eq!(options.heap_sample_bytes, None);
     assert_eq!((options.gc, options.max_nodes), (false, 8_388_608));
+    assert!(options.live && !run_options("heap=sites,live=n,format=p").live);
 }
 
 #[test]

@@ -354,7 +354,8 @@ impl Sites {
 
     /// Orders the rows as HPROF prints them, by live bytes (then by allocated bytes, trace and
     /// class), or by allocated bytes first if that was requested. Drops the rows from the first one
-    /// on whose share of the live bytes is below `cutoff`.
+    /// on whose share of the live bytes is below `cutoff`. Where live bytes are not known, allocated
+    /// bytes take their place.
     pub fn rank(&mut self, cutoff: f64) {
         let by_allocated = self.selection.by_allocated;
         self.rows.sort_by_key(|row| {
@@ -363,8 +364,12 @@ impl Sites {
             let bytes = if by_allocated { (bytes.1, bytes.0) } else { bytes };
             (Reverse(bytes), row.trace, row.class)
         });
-        let total = self.total.live_bytes as f64;
-        let listed = |row: &&Site| row.objects.live_bytes as f64 / total >= cutoff;
+        let known = |objects: &Allocations| match self.known.live {
+            true => objects.live_bytes as f64,
+            false => objects.allocated_bytes as f64,
+        };
+        let total = known(&self.total);
+        let listed = |row: &&Site| known(&row.objects) / total >= cutoff;
         if cutoff > 0.0 {
             self.rows.truncate(self.rows.iter().take_while(listed).count());
         }
@@ -426,6 +431,16 @@ mod tests {
         assert_eq!(sites.rows.iter().map(|row| row.trace.index()).collect::<Vec<_>>(), [2, 3, 1]);
         sites.rank(0.5);
         assert_eq!(sites.rows.len(), 1);
+    }
+
+    #[test]
+    fn sites_are_cut_by_allocated_bytes_where_no_others_are_known() {
+        let rows = vec![site(1, 0, 50), site(2, 0, 60), site(3, 0, 400)];
+        let total = Allocations { allocated_bytes: 510, ..Allocations::default() };
+        let known = KnownObjects { live: false, ..KnownObjects::default() };
+        let mut sites = Sites { total, rows, known, ..Sites::default() };
+        sites.rank(0.1);
+        assert_eq!(sites.rows.iter().map(|row| row.trace.index()).collect::<Vec<_>>(), [3, 2]);
     }
 
     #[test]

@@ -121,7 +121,7 @@ impl ExactEngine {
         let unwinding = !selection.is_everything();
         // The number is random: the standard library's hash maps use a random secret.
         let names = Names::ending_with(RandomState::new().build_hasher().finish());
-        let object_record = with_paths;
+        let object_record = sites.as_ref().is_some_and(AllocationSites::with_records);
         let probes = Probes {
             unwinding,
             timed: timing != Timing::None,
@@ -203,7 +203,7 @@ impl ExactEngine {
 
     /// Whether objects hold the index of their record.
     fn with_records(&self) -> bool {
-        self.sites.as_ref().is_some_and(AllocationSites::with_paths)
+        self.sites.as_ref().is_some_and(AllocationSites::with_records)
     }
 
     /// Whether allocations are counted.
@@ -213,7 +213,7 @@ impl ExactEngine {
 
     /// Whether calls of native methods are counted.
     fn counts_natives(&self) -> bool {
-        self.with_calls || self.with_records()
+        self.with_calls || self.sites.as_ref().is_some_and(AllocationSites::with_paths)
     }
 
     /// Returns the function to bind in place of a native method's function, which the JVM binds.

@@ -56,7 +56,7 @@ impl HeapDumps {
     ) -> Self {
         let options = &common.options;
         let heap_options = HeapOptions {
-            with_traces: options.heap_sites && options.heap_sample_bytes.is_none(),
+            with_traces: options.heap_sites && options.live && options.heap_sample_bytes.is_none(),
             primitive_fields: options.prim_fields,
             primitive_arrays: options.prim_arrays,
             lines: options.lineno,

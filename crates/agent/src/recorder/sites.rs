@@ -2,7 +2,8 @@
 
 use std::mem;
 
-use perk_profile::{Allocations, ClassId, Site, SiteSelection, Sites, TraceId};
+use perk_control::options::Options;
+use perk_profile::{Allocations, ClassId, KnownObjects, Site, SiteSelection, Sites, TraceId};
 use rustc_hash::FxHashMap;
 
 use super::{Recorder, now};
@@ -15,6 +16,7 @@ type Rows = FxHashMap<(ClassId, TraceId), Allocations>;
 pub(crate) struct SiteBook {
     rows: Rows,
     sample_interval_bytes: Option<u64>,
+    known: KnownObjects,
     /// The allocations that do not count: see [`Recorder::clear_sites`].
     removed: Rows,
     /// All allocations up to the moment at which counting was switched off.
@@ -25,10 +27,11 @@ pub(crate) struct SiteBook {
 
 impl SiteBook {
     /// Returns an empty book; it is one of estimates if a sampling interval is given.
-    pub(super) fn new(sample_interval_bytes: Option<u64>, has_peer: bool) -> Self {
+    pub(super) fn new(options: &Options, has_peer: bool) -> Self {
         Self {
             rows: Rows::default(),
-            sample_interval_bytes,
+            sample_interval_bytes: options.heap_sample_bytes,
+            known: KnownObjects { live: options.live, ..KnownObjects::default() },
             removed: Rows::default(),
             frozen: None,
             last: has_peer.then(Rows::default),
@@ -82,8 +85,8 @@ impl Recorder {
             rows: listed.collect(),
             sample_interval_bytes: book.sample_interval_bytes,
             selection,
+            known: book.known,
             written: Some(now()),
-            ..Sites::default()
         };
         if let Some(last) = &mut book.last {
             *last = rows;

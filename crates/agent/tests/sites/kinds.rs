@@ -274,3 +274,22 @@ fn the_table_by_class_is_printed() {
         }
     });
 }
+
+#[test]
+fn allocated_objects_alone_can_be_counted() {
+    jdk::each(|jdk| {
+        let what = jdk.version;
+        let profile = read(&counted(jdk, ",live=n").run());
+        for (method, class, each, besides, kind, _) in MADE {
+            let (count, bytes) = (each * N + besides, kind.bytes(&usual(jdk)));
+            let expected = Allocations::of([0, 0, count * bytes, count]);
+            assert_eq!(made(&profile, method, class), expected, "{what}: {method} {class}");
+        }
+        let section = profile.sites().unwrap();
+        assert!(!section.known.live && section.rows.len() > 10, "{what}");
+        assert_eq!(profile.accounting.unwrap().unsited_object_count, 0, "{what}");
+        // A cutoff is a share of the allocated bytes then.
+        let few = read(&counted(jdk, ",live=n,cutoff=0.01").run()).sites().unwrap().rows.len();
+        assert!((1..100).contains(&few) && few < section.rows.len(), "{what}: {few}");
+    });
+}

@@ -35,6 +35,7 @@ impl<'a> Analyses<'a> {
         let times_calls = matches!(cpu, Cpu::Times | Cpu::Old);
         let has_sites = matches!(args.heap, Some(Heap::Sites | Heap::All));
         let has_tree = times_calls || has_sites;
+        let are_counted = args.heap == Some(Heap::Sites) && args.sample.is_none();
         const CALLS: &str = "--cpu times or --cpu old";
         const TREE: &str = "--cpu times, --cpu old or --heap sites";
         for (name, is_given, is_needed, by) in [
@@ -47,6 +48,7 @@ impl<'a> Analyses<'a> {
             ("no-cache", args.no_cache, has_tree, TREE),
             ("sample", args.sample.is_some(), has_sites, "--heap sites"),
             ("gc", args.gc, has_heap, "--heap"),
+            ("no-live", args.no_live, are_counted, "--heap sites, without --sample"),
             ("from-signal", args.from_signal, args.aprof, "--aprof"),
         ] {
             if is_given && !is_needed {
@@ -137,6 +139,7 @@ impl<'a> Analyses<'a> {
             monitor: args.monitor || args.locks,
             locks: args.locks,
             gc: args.gc,
+            live: !args.no_live,
             timing: match args.timing {
                 None | Some(Timing::Tick) => TimingMethod::Tick,
                 Some(Timing::Exact) => TimingMethod::Exact,
@@ -211,6 +214,7 @@ mod tests {
             ("--heap dump --gc", "heap=dump,gc=y,depth=2048"),
             ("--heap all --cpu samples", "cpu=samples,heap=all,depth=2048"),
             ("--heap sites", "heap=sites,depth=2048"),
+            ("--heap sites --no-live", "heap=sites,live=n,depth=2048"),
             ("--aprof", "aprof=y,depth=2048"),
             ("--monitor", "monitor=y,depth=2048"),
             ("--locks", "monitor=y,locks=y,depth=2048"),
@@ -236,6 +240,7 @@ mod tests {
 
     #[test]
     fn what_has_no_effect_is_refused() {
+        const NO_LIVE: &str = "--no-live works only with --heap sites, without --sample";
         for (arguments, message) in [
             (
                 "--cpu off",
@@ -252,6 +257,8 @@ mod tests {
             ),
             ("--sample 512k", "--sample works only with --heap sites"),
             ("--aprof --gc", "--gc works only with --heap"),
+            ("--heap all --no-live", NO_LIVE),
+            ("--heap sites --sample 1m --no-live", NO_LIVE),
             ("--heap sites --from-signal", "--from-signal works only with --aprof"),
             (
                 "--cpu times --timing exact --clock cpu",

@@ -327,6 +327,20 @@ fn allocations_are_counted_exactly() {
 }
 
 #[test]
+fn live_objects_are_left_out_where_nobody_looked_for_them() {
+    let folder = Folder::new();
+    let options = ["--heap", "sites", "--no-live", "-o", "o.hprof"];
+    let report = run(&folder, jdk::compiler(), &options, &["AllocationCounts", &N.to_string()]);
+    assert!(report.contains("allocated") && !report.contains("live"), "{report}");
+    let profile = read(&folder, "o.hprof");
+    assert!(!profile.sites().unwrap().known.live);
+    for (method, class, count, bytes, _) in ALLOCATIONS {
+        let expected = Allocations::of([0, 0, count * bytes, count]);
+        assert_eq!(allocated(&profile, method, class), expected, "{method} {class}");
+    }
+}
+
+#[test]
 fn allocations_by_class() {
     jdk::each(|jdk| {
         let profile = profile(jdk, &["--aprof"], &["AllocationCounts", &N.to_string()]);

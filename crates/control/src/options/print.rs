@@ -34,6 +34,7 @@ impl Options {
             ("monitor", self.monitor, default.monitor),
             ("locks", self.locks, default.locks),
             ("gc", self.gc, default.gc),
+            ("live", self.live, default.live),
             ("lineno", self.lineno, default.lineno),
             ("thread", self.thread, default.thread),
             ("doe", self.doe, default.doe),
@@ -163,7 +164,11 @@ mod tests {
 
     #[test]
     fn binary_output_has_options_of_its_own() {
-        for text in ["heap=dump,format=b", "heap=all,format=b,idsize=4,version=1.0.1"] {
+        for text in [
+            "heap=dump,format=b",
+            "heap=all,format=b,idsize=4,version=1.0.1",
+            "heap=sites,live=n,format=p",
+        ] {
             let options = parse(text);
             assert_eq!(parse(&options.to_string()), options, "{text}");
         }

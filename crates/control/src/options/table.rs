@@ -376,6 +376,14 @@ pub(super) static TABLE: &[Spec] = &[
         ..SWITCH
     },
     Spec {
+        name: "live",
+        about: "count live objects, too",
+        default: "y",
+        section: Section::Perk,
+        set: Set::Switch(|o| &mut o.live),
+        ..SWITCH
+    },
+    Spec {
         name: "locks",
         about: "j.u.c. locks, with monitor=y",
         default: "n",

@@ -114,6 +114,9 @@ the name, before a `.txt` ending of text output and at the end of the name of bi
 - `sample` makes `heap=sites` an estimate from one sample per so many bytes allocated, on average;
   without it every allocation is counted. It is refused without `heap=sites`.
 - `gc=y` collects garbage before a dump, so that `heap=sites` counts no dead object as live.
+- `live=n` counts allocated objects alone: no object gets a field or an identity hash, and no walk of
+  the heap looks for those that live, whose numbers the file then says are not known. It is refused
+  without `heap=sites` and `format=p`.
 - `locks=y` makes `monitor=y` measure also how long threads park for the locks and queues of
   `java.util.concurrent`. It is refused without `monitor=y`.
 - `aprof=y` counts the objects and bytes allocated for each class over the whole run, as the JVM's

@@ -49,6 +49,8 @@ use crate::sync::lock;
 pub(super) struct AllocationSites {
     jvmti: Jvmti,
     records: Records,
+    /// Whether the origins of objects are counted, and not only their classes.
+    with_paths: bool,
     liveness: Liveness,
     /// Whether a probe counts the JVM's allocations in these methods.
     probed: Mutex<FxHashMap<MethodRef, bool>>,
@@ -112,12 +114,14 @@ impl AllocationSites {
         if !with_sites && !options.aprof {
             return Ok(None);
         }
-        let liveness = if with_sites { Liveness::Known } else { Liveness::Unknown };
+        let has_live = with_sites && options.live;
+        let liveness = if has_live { Liveness::Known } else { Liveness::Unknown };
         let records = Records::reserve()
             .map_err(|error| format!("perk has no memory for allocation records: {error}"))?;
         Ok(Some(Self {
             jvmti,
             records,
+            with_paths: with_sites,
             liveness,
             probed: Mutex::default(),
             sizes: OnceLock::new(),
@@ -130,9 +134,13 @@ impl AllocationSites {
         }))
     }
 
-    /// Whether the origins of objects are counted, and not only their classes. If so, the live
-    /// objects of each site are known as well: objects must hold the index of their record.
+    /// Whether the origins of objects are counted, and not only their classes.
     pub(super) fn with_paths(&self) -> bool {
+        self.with_paths
+    }
+
+    /// Whether objects hold the index of their record, by which the live objects are found.
+    pub(super) fn with_records(&self) -> bool {
         self.liveness == Liveness::Known
     }
 
@@ -152,7 +160,7 @@ impl AllocationSites {
         let _ = self.class_field.set(field.ok_or("no field in java.lang.Class")?);
         let identities = self.identities.get_or_init(|| {
             let find = || Identities::find(self.jvmti, jni, helper, &self.records);
-            self.with_paths().then(find).flatten()
+            self.with_records().then(find).flatten()
         });
         let arguments = [
             jvalue { j: self.records.address() as i64 },
@@ -175,7 +183,7 @@ impl AllocationSites {
             .ok_or("the helper class does not count allocations")?;
         let _ = self.sizes.set(Mutex::new(ClassSizes::new(jvm)));
         let _ = self.vm.set(jni.vm().ok_or("no JVM")?);
-        if self.with_paths() {
+        if self.with_records() {
             let source = Source { jvmti: self.jvmti, jni, classes, recorder };
             *lock(&self.fillers) =
                 Fillers::vm_init(&source, jvm.feature_version, identities.as_ref());
@@ -200,7 +208,7 @@ impl AllocationSites {
             return known.number;
         }
         // This is done before anything is locked: it may make objects, which come here as well.
-        let field = self.with_paths().then(|| {
+        let field = self.with_records().then(|| {
             let name = classes.names().of(OBJECT_RECORD);
             fields::find(self.jvmti, jni, helper, class, &name)
         });
@@ -258,7 +266,7 @@ impl AllocationSites {
         class: u32,
         made: &NewObject<'_>,
     ) -> bool {
-        if self.liveness == Liveness::Unknown {
+        if !self.with_records() {
             return false;
         }
         if let Some(field) = self.record_field(jni, made) {
@@ -275,7 +283,7 @@ impl AllocationSites {
         let record = self.record(tree, key);
         let bytes = self.kept_bytes(key.class, made);
         self.records.count(record, bytes);
-        if self.liveness == Liveness::Unknown {
+        if !self.with_records() {
             return;
         }
         if let Some(field) = self.record_field(jni, made) {
@@ -324,7 +332,7 @@ impl AllocationSites {
     ) {
         let Some(jni) = self.vm.get().and_then(Vm::jni) else { return };
         let Some(sizes) = self.sizes.get() else { return };
-        if self.liveness == Liveness::Unknown {
+        if !self.with_records() {
             return;
         }
         let source = Source { jvmti: self.jvmti, jni, classes, recorder };
