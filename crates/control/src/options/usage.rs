@@ -101,8 +101,8 @@ A unit in `interval` is `us`, `ms` or `s`; a number without one is in millisecon
 and `m` 1024 * 1024. With `force=n` a file that exists is not overwritten: the process id goes into
 the name, before a `.txt` ending of text output and at the end of the name of binary output.
 
-- `timing=tick` reads a clock in memory that a thread of the agent updates, about 1 ns per call;
-  `timing=exact` reads `System.nanoTime` at each entry and exit, about 40 ns per call;
+- `timing=tick` has a thread of the agent look, every 250 us, where each thread is, at no cost in the
+  calls; `timing=exact` reads `System.nanoTime` at each entry and exit, about 40 ns per call;
   `timing=none` only counts.
 - `clock=cpu` is the CPU time of the thread, `clock=wall` the wall-clock time, including time
   blocked and asleep. With `timing=exact` the clock is `wall`, and `clock=cpu` is refused.
