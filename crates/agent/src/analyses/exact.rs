@@ -142,7 +142,8 @@ impl ExactEngine {
         }
         Ok(Some(Self {
             common,
-            pool: TreePool::new(contexts(depth), options.max_nodes),
+            pool: TreePool::new(contexts(depth), options.max_nodes)
+                .map_err(|error| format!("perk has no memory for a call tree: {error}"))?,
             clock: Box::leak(Box::new(Clock::new(timing))),
             timing,
             lines,
@@ -182,7 +183,6 @@ impl ExactEngine {
             jvalue { z: self.lines },
             jvalue { z: jni.has_virtual_threads() },
             jvalue { j: self.pool.nil() as i64 },
-            jvalue { j: self.pool.first_node() as i64 },
         ];
         if self.counts_natives() {
             trampolines::begin(self);
@@ -192,7 +192,7 @@ impl ExactEngine {
         // The agents before this one on the command line may have begun.
         hook::overtaken();
         // SAFETY: the arguments are those of the helper's method.
-        let started = unsafe { jni.call_static_long(helper, c"start", c"(ZZZJJ)J", &arguments) };
+        let started = unsafe { jni.call_static_long(helper, c"start", c"(ZZZJ)J", &arguments) };
         started.map(|_| ()).ok_or_else(|| "the helper class does not start".to_owned())
     }
 

@@ -25,15 +25,17 @@ import jdk.internal.vm.annotation.Stable;
 public final class PerkProbes {
     /** The method; above {@link #LINE_SHIFT} the calling line, above {@link #TREE_SHIFT} the tree. */
     private static final int KEY = 0;
-    private static final int SITE = 8;
-    /** The index of the node that was the next one before {@link #NEXT}. */
-    private static final int OTHER = 12;
-    private static final int PARENT = 16;
-    private static final int CONTEXT = 24;
-    private static final int COUNT = 32;
-    private static final int LAST = 40;
-    private static final int NEXT = 48;
-    private static final int SELF = 56;
+    private static final int EXPECTED = 8;
+    private static final int COUNT = 16;
+    private static final int NEXT = 24;
+    private static final int SELF = 32;
+    private static final int PARENT = 40;
+    /** The index of a node, as {@link #OTHER}. */
+    private static final int CONTEXT = 48;
+    private static final int SITE = 52;
+    /** The lower half of the address of a node. */
+    private static final int LAST = 56;
+    private static final int OTHER = 60;
     /** The number of bits of a node's size. */
     private static final int NODE_SHIFT = 6;
     private static final int LINE_SHIFT = 32;
@@ -77,10 +79,8 @@ public final class PerkProbes {
     @Stable private static int LINES;
     /** 2 if the JVM has virtual threads, else 1. */
     @Stable private static int VIRTUAL;
-    /** The node that is not a child of any node. */
+    /** The node that is not a child of any node. It has index 0, and all others come after it. */
     @Stable private static long NIL;
-    /** The node with index 0, which is the beginning of all nodes that have an index. */
-    @Stable private static long NODES;
     /** The state of all threads before {@link #start}. */
     private static final PerkProbes EARLY = new PerkProbes();
     /** The state of threads that are not counted, such as those that have ended. */
@@ -137,14 +137,13 @@ public final class PerkProbes {
     private PerkProbes() {}
 
     /** Starts counting. Before, the probes do nothing, because the JVM is starting. */
-    private static long start(boolean exact, boolean lines, boolean virtual, long nil, long nodes) {
+    private static long start(boolean exact, boolean lines, boolean virtual, long nil) {
         Unsafe unsafe = Unsafe.getUnsafe();
         STATE_FIELD = unsafe.objectFieldOffset(Thread.class, "$perkState");
         EXACT = exact ? 2 : 1;
         LINES = lines ? 2 : 1;
         VIRTUAL = virtual ? 2 : 1;
         NIL = nil;
-        NODES = nodes;
         ENDED.context = nil;
         ENDED.caller = nil;
         U = unsafe;
@@ -267,13 +266,12 @@ public final class PerkProbes {
         if (EXACT == 2) {
             state.book(position);
         }
-        long node = U.getLong(null, U.getLong(null, address(position) + LAST) + NEXT);
+        long node = U.getLong(null, address(position) + EXPECTED);
         if (U.getLong(null, node + KEY) != state.wanted(position, method)) {
             enterSlowly(state, method);
             return state;
         }
-        U.putLong(null, address(position) + LAST, node);
-        U.putLong(null, node + COUNT, U.getLong(null, node + COUNT) + 1);
+        count(position, node);
         state.caller = position;
         state.context = node;
         return state;
@@ -290,13 +288,12 @@ public final class PerkProbes {
             return;
         }
         long position = state.context;
-        long node = U.getLong(null, U.getLong(null, address(position) + LAST) + NEXT);
+        long node = U.getLong(null, address(position) + EXPECTED);
         if (U.getLong(null, node + KEY) != state.wanted(position, method)) {
             touchSlowly(state, method);
             return;
         }
-        U.putLong(null, address(position) + LAST, node);
-        U.putLong(null, node + COUNT, U.getLong(null, node + COUNT) + 1);
+        count(position, node);
     }
 
     /** A method that cannot hold probes is about to be called. */
@@ -419,9 +416,11 @@ public final class PerkProbes {
         }
     }
 
+    /** Counts a call of a node. The next expected node is the one that followed it the last time. */
     @ForceInline
     private static void count(long position, long node) {
-        U.putLong(null, address(position) + LAST, node);
+        U.putLong(null, address(position) + EXPECTED, U.getLong(null, node + NEXT));
+        U.putInt(null, address(position) + LAST, (int) node);
         U.putLong(null, node + COUNT, U.getLong(null, node + COUNT) + 1);
     }
 
@@ -429,20 +428,18 @@ public final class PerkProbes {
     private long find(long position, int method) {
         long parent = address(position);
         long wanted = wanted(position, method);
-        long last = U.getLong(null, parent + LAST);
-        long next = U.getLong(null, last + NEXT);
-        if (U.getLong(null, next + KEY) == wanted) {
-            return next;
+        long expected = U.getLong(null, parent + EXPECTED);
+        if (U.getLong(null, expected + KEY) == wanted) {
+            return expected;
         }
-        int otherIndex = U.getInt(null, last + OTHER);
-        if (otherIndex != 0) {
-            long other = NODES + ((long) otherIndex << NODE_SHIFT);
-            if (U.getLong(null, other + KEY) == wanted) {
-                expect(last, next, other);
-                return other;
-            }
+        // All nodes are within 4 GiB.
+        long last = NIL + (U.getInt(null, parent + LAST) - NIL & 0xFFFFFFFFL);
+        long other = nodeAt(U.getInt(null, last + OTHER));
+        if (U.getLong(null, other + KEY) == wanted) {
+            expect(last, expected, other);
+            return other;
         }
-        long context = U.getLong(null, parent + CONTEXT);
+        long context = nodeAt(U.getInt(null, parent + CONTEXT));
         int line = (int) (lineKey(position) >>> LINE_SHIFT);
         long table = U.getLong(null, tree + TREE_TABLE);
         long mask = U.getLong(null, tree + TREE_MASK);
@@ -460,7 +457,7 @@ public final class PerkProbes {
             }
         }
         if (last != NIL) {
-            expect(last, next, node);
+            expect(last, expected, node);
         }
         return node;
     }
@@ -468,8 +465,13 @@ public final class PerkProbes {
     /** Expects a node after the last one from now on, and next to it the one that was expected. */
     private static void expect(long last, long before, long node) {
         U.putLong(null, last + NEXT, node);
-        long index = before - NODES >> NODE_SHIFT;
-        U.putInt(null, last + OTHER, index >>> 31 == 0 ? (int) index : 0);
+        U.putInt(null, last + OTHER, (int) (before - NIL >>> NODE_SHIFT));
+    }
+
+    /** Returns the node with an index. */
+    @ForceInline
+    private static long nodeAt(int index) {
+        return NIL + ((long) index << NODE_SHIFT);
     }
 
     /**

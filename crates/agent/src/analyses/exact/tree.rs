@@ -126,25 +126,26 @@ struct Seen {
 impl TreePool {
     /// Makes a pool of at most `max_nodes` nodes in all trees together, plus one node for each
     /// method whose path is not known.
-    pub(super) fn new(contexts: Contexts, max_nodes: u64) -> Self {
+    ///
+    /// # Errors
+    /// The system's error if there is no memory for nodes.
+    pub(super) fn new(contexts: Contexts, max_nodes: u64) -> std::io::Result<Self> {
         // Trees grow by chunks, and have nodes for methods whose path is not known.
-        let arena = Arena::new(max_nodes.saturating_mul(5) / 4 + SPARE_NODES);
-        let nil = &arena.make(1)[0];
+        let nodes = max_nodes.saturating_mul(5) / 4;
+        let arena = Arena::reserve(nodes.saturating_add(SPARE_NODES))?;
+        let _ = arena.make(1);
+        let nil = arena.first();
         nil.key.store(key(NO_METHOD, 0, 0), Relaxed);
-        nil.last.store(address(nil), Relaxed);
+        nil.expected.store(address(nil), Relaxed);
         nil.next.store(address(nil), Relaxed);
+        nil.last.store(address(nil) as u32, Relaxed);
         let (node_count, trees) = (AtomicU64::new(0), Mutex::default());
-        Self { contexts, arena, nil, max_nodes, node_count, trees }
+        Ok(Self { contexts, arena, nil, max_nodes, node_count, trees })
     }
 
     /// Returns the address of the node that is nobody's child.
     pub(super) fn nil(&self) -> u64 {
         address(self.nil)
-    }
-
-    /// Returns the address of the node with index 0.
-    pub(super) fn first_node(&self) -> u64 {
-        self.arena.first()
     }
 
     /// Returns the memory of the nodes, in bytes.
@@ -186,6 +187,11 @@ impl TreePool {
         lock(&self.trees).all.clone()
     }
 
+    /// Returns the address of the node whose children are the calls from a node.
+    fn context_of(&self, node: &Node) -> u64 {
+        address(self.arena.get(node.context.load(Relaxed)))
+    }
+
     fn may_grow(&self) -> bool {
         self.node_count.load(Relaxed) < self.max_nodes
     }
@@ -207,7 +213,8 @@ impl Tree {
             suffixes: Suffixes::default(),
             seen: Vec::new(),
         };
-        let root = inner.new_node(pool, key(NO_METHOD, 0, number), 0);
+        // Without room, nothing is counted.
+        let root = inner.new_node(pool, key(NO_METHOD, 0, number), 0).unwrap_or(pool.nil);
         Self {
             table: AtomicU64::new(words),
             mask: AtomicU64::new(mask),
@@ -259,13 +266,14 @@ impl Tree {
             }
         }
         let (context, line) = key;
-        let node = inner.new_node(pool, memory::key(method, line, self.number), context);
+        let new = inner.new_node(pool, memory::key(method, line, self.number), context);
+        let Some(node) = new else { return inner.lost(pool, self.number) };
         let its_context = if Some(context) == inner.lost.map(address) {
             context
         } else {
             inner.context_of(pool.contexts, node)
         };
-        node.context.store(its_context, Relaxed);
+        node.context.store(pool.arena.index_of(its_context), Relaxed);
         if inner.count * 4 > inner.table.len() * 3 {
             inner.rehash();
             self.table.store(inner.table.as_ptr() as u64, Relaxed);
@@ -310,7 +318,7 @@ impl Tree {
                 continue;
             }
             // SAFETY: it is the address of a node.
-            let context = unsafe { node_at(node) }.context.load(Relaxed);
+            let context = pool.context_of(unsafe { node_at(node) });
             node = self.child(inner, pool, (context, step.line()), step.method());
         }
         inner.translated.insert(foreign, node);
@@ -323,20 +331,18 @@ impl Tree {
     /// # Safety
     /// The address must be that of a node of this tree, which the calling thread uses.
     pub(super) unsafe fn enter(&self, pool: &TreePool, from: u64, line: u16, method: u32) -> u64 {
-        // SAFETY: the caller's promise; the words of nodes hold addresses of nodes.
-        let (caller, last) = unsafe {
+        // SAFETY: the caller's promise; a node expects a node.
+        let (caller, expected) = unsafe {
             let caller = node_at(from);
-            (caller, node_at(caller.last.load(Relaxed)))
+            (caller, node_at(caller.expected.load(Relaxed)))
         };
         let wanted = memory::key(method, line, self.number);
-        // SAFETY: as above.
-        let next = unsafe { node_at(last.next.load(Relaxed)) };
+        let last = pool.arena.with_lower_half(caller.last.load(Relaxed));
         let other = pool.arena.get(last.other.load(Relaxed));
-        let mut expected = [Some(next), other].into_iter().flatten();
-        let expected = expected.find(|it| it.key.load(Relaxed) == wanted);
-        let node = expected.unwrap_or_else(|| {
+        let found = [expected, other].into_iter().find(|it| it.key.load(Relaxed) == wanted);
+        let node = found.unwrap_or_else(|| {
             let inner = &mut *lock(&self.inner);
-            let node = self.child(inner, pool, (caller.context.load(Relaxed), line), method);
+            let node = self.child(inner, pool, (pool.context_of(caller), line), method);
             if address(last) != pool.nil() {
                 last.expect(&pool.arena, node);
             }
@@ -431,11 +437,12 @@ fn sum_up(calls: &mut [Calls]) {
 }
 
 impl Inner {
-    fn new_node(&mut self, pool: &TreePool, key: u64, parent: u64) -> &'static Node {
+    /// Makes a node; `None` if there is no room.
+    fn new_node(&mut self, pool: &TreePool, key: u64, parent: u64) -> Option<&'static Node> {
         if self.chunks.last().is_none_or(|chunk| chunk.len() == self.used) {
             // Grows by a quarter: most trees are small, and there are as many as threads.
             let size = (self.count / 4).next_multiple_of(FIRST_CHUNK);
-            self.chunks.push(pool.arena.make(size.clamp(FIRST_CHUNK, LARGEST_CHUNK)));
+            self.chunks.push(pool.arena.make(size.clamp(FIRST_CHUNK, LARGEST_CHUNK))?);
             self.used = 0;
         }
         let chunk = self.chunks[self.chunks.len() - 1];
@@ -445,10 +452,11 @@ impl Inner {
         pool.node_count.fetch_add(1, Relaxed);
         node.key.store(key, Relaxed);
         node.parent.store(parent, Relaxed);
-        node.context.store(address(node), Relaxed);
-        node.last.store(pool.nil(), Relaxed);
+        node.context.store(pool.arena.index_of(address(node)), Relaxed);
+        node.expected.store(pool.nil(), Relaxed);
         node.next.store(pool.nil(), Relaxed);
-        node
+        node.last.store(pool.nil() as u32, Relaxed);
+        Some(node)
     }
 
     /// Returns all nodes; parents precede their children, the root is the first.
@@ -457,15 +465,13 @@ impl Inner {
         chunks.into_iter().flatten().take(self.count)
     }
 
-    /// Returns the node of unknown paths.
+    /// Returns the node of unknown paths; the root if there is no room for it.
     fn lost(&mut self, pool: &TreePool, number: u64) -> u64 {
-        let root = address(&self.chunks[0][0]);
-        let lost = match self.lost {
-            Some(node) => node,
-            None => self.new_node(pool, key(Calls::LOST, 0, number), root),
-        };
-        self.lost = Some(lost);
-        address(lost)
+        let Some(root) = self.nodes().next() else { return pool.nil() };
+        if self.lost.is_none() {
+            self.lost = self.new_node(pool, key(Calls::LOST, 0, number), address(root));
+        }
+        address(self.lost.unwrap_or(root))
     }
 
     /// Returns the node whose children are the calls from `node`.

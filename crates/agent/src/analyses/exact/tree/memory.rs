@@ -1,6 +1,6 @@
 //! The words of nodes and tables.
 
-use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use crate::memory::{Numbers, reserve};
@@ -12,22 +12,24 @@ pub(in crate::analyses::exact) struct Node {
     /// The number of the method; above [`LINE_SHIFT`] the line of the call, above [`TREE_SHIFT`]
     /// the number of the tree.
     pub(super) key: AtomicU64,
-    /// The allocation record used last.
-    pub(super) site: AtomicU32,
-    /// The index of the sibling that [`next`](Self::next) was before.
-    pub(super) other: AtomicU32,
-    /// The address of the parent.
-    pub(super) parent: AtomicU64,
-    /// The node whose children are the calls from this one.
-    pub(super) context: AtomicU64,
+    /// The child that is expected to be entered next.
+    pub(super) expected: AtomicU64,
     /// The number of entries.
     pub(super) count: AtomicU64,
-    /// The child that was entered last.
-    pub(super) last: AtomicU64,
     /// The sibling that was entered after this one the last time.
     pub(super) next: AtomicU64,
     /// The time of its calls, without what they called.
     pub(super) self_ns: AtomicU64,
+    /// The address of the parent.
+    pub(super) parent: AtomicU64,
+    /// The index of the node whose children are the calls from this one.
+    pub(super) context: AtomicU32,
+    /// The allocation record used last.
+    pub(super) site: AtomicU32,
+    /// The lower half of the address of the child that was entered last.
+    pub(super) last: AtomicU32,
+    /// The index of the sibling that [`next`](Self::next) was before.
+    pub(super) other: AtomicU32,
 }
 
 const _: () = assert!(size_of::<Node>() == 64);
@@ -71,7 +73,8 @@ impl Node {
 
     /// Counts a call from a node.
     pub(super) fn call_from(&self, caller: &Self) {
-        caller.last.store(address(self), Relaxed);
+        caller.expected.store(self.next.load(Relaxed), Relaxed);
+        caller.last.store(address(self) as u32, Relaxed);
         self.count.store(self.count.load(Relaxed) + 1, Relaxed);
     }
 }
@@ -88,53 +91,62 @@ pub(super) fn new_table(len: usize) -> Box<[AtomicU64]> {
     std::iter::repeat_with(AtomicU64::default).take(len).collect()
 }
 
-/// The memory of nodes: a region that never moves, so that a node has an index.
+/// The memory of nodes: a region that never moves, so that each node has an index.
 #[derive(Debug)]
 pub(super) struct Arena {
     all: &'static [Node],
     used: AtomicUsize,
 }
 
+/// The limit of nodes: the lower halves of their addresses differ.
+const MOST_NODES: u64 = 1 << 26;
+/// The least number of nodes, if there is no room for more.
+const LEAST_NODES: usize = 1 << 16;
+
 impl Arena {
-    /// Reserves room for a number of nodes, if there is some. The first node has index 0.
-    pub(super) fn new(most_nodes: u64) -> Self {
-        let all = usize::try_from(most_nodes).ok().and_then(|len| reserve(len).ok());
-        Self { all: all.unwrap_or_default(), used: AtomicUsize::new(0) }
+    /// Reserves room for a number of nodes, or for fewer if there is no room for so many.
+    ///
+    /// # Errors
+    /// The system's error if there is no room.
+    pub(super) fn reserve(nodes: u64) -> io::Result<Self> {
+        let mut len = nodes.min(MOST_NODES) as usize;
+        let all = loop {
+            match reserve(len) {
+                Ok(all) => break all,
+                Err(error) if len <= LEAST_NODES => return Err(error),
+                Err(_) => len /= 2,
+            }
+        };
+        Ok(Self { all, used: AtomicUsize::new(0) })
     }
 
-    /// Returns the address of the node with index 0.
-    pub(super) fn first(&self) -> u64 {
-        self.all.as_ptr() as u64
+    /// Returns the first node.
+    pub(super) fn first(&self) -> &'static Node {
+        &self.all[0]
     }
 
-    /// Returns the index of the node at an address; 0 if it has none.
-    fn index_of(&self, address: u64) -> u32 {
-        let index = address.wrapping_sub(self.first()) / size_of::<Node>() as u64;
-        if index < self.all.len() as u64 { index as u32 } else { 0 }
+    /// Returns the index of a node.
+    pub(super) fn index_of(&self, address: u64) -> u32 {
+        ((address - self::address(self.first())) / size_of::<Node>() as u64) as u32
     }
 
     /// Returns the node with an index.
-    pub(super) fn get(&self, index: u32) -> Option<&'static Node> {
-        self.all.get(index as usize)
+    pub(super) fn get(&self, index: u32) -> &'static Node {
+        &self.all[index as usize]
     }
 
-    /// Makes zeroed nodes, which live as long as the process.
-    pub(super) fn make(&self, len: usize) -> &'static [Node] {
+    /// Returns the node whose address has this lower half.
+    pub(super) fn with_lower_half(&self, half: u32) -> &'static Node {
+        let offset = half.wrapping_sub(address(self.first()) as u32);
+        self.get(offset / size_of::<Node>() as u32)
+    }
+
+    /// Returns zeroed nodes; `None` if there is no room.
+    pub(super) fn make(&self, len: usize) -> Option<&'static [Node]> {
         let all = self.all;
         let place = |used: usize| (used + len <= all.len()).then_some(used + len);
-        if let Ok(start) = self.used.fetch_update(Relaxed, Relaxed, place) {
-            return &all[start..start + len];
-        }
-        let layout = Layout::array::<Node>(len).expect("a chunk is small");
-        // SAFETY: the layout has a size; all fields of a node are numbers, for which zeroes are
-        // valid.
-        unsafe {
-            let memory = alloc_zeroed(layout).cast::<Node>();
-            if memory.is_null() {
-                handle_alloc_error(layout);
-            }
-            std::slice::from_raw_parts(memory, len)
-        }
+        let start = self.used.fetch_update(Relaxed, Relaxed, place).ok()?;
+        Some(&all[start..start + len])
     }
 }
 
