@@ -341,7 +341,15 @@ public final class PerkProbes {
     @ForceInline
     private static PerkProbes stateOfCurrent() {
         PerkProbes state = stateOf(Thread.currentThread());
-        return state == null ? begin(Thread.currentThread()) : state;
+        return state == null ? begun() : state;
+    }
+
+    /** Begins the calling thread. Returns its state. */
+    @DontInline
+    private static PerkProbes begun() {
+        PerkProbes state = begin(Thread.currentThread());
+        // After a fault of the agent.
+        return state == null ? ENDED : state;
     }
 
     /** Returns the node of a position. */
@@ -388,7 +396,7 @@ public final class PerkProbes {
 
     @DontInline
     private static PerkProbes enterFirst(int method) {
-        PerkProbes state = begin(Thread.currentThread());
+        PerkProbes state = begun();
         enterSlowly(state, method);
         return state;
     }
@@ -408,7 +416,7 @@ public final class PerkProbes {
     @DontInline
     private static void touchSlowly(PerkProbes state, int method) {
         if (state == null) {
-            state = begin(Thread.currentThread());
+            state = begun();
         }
         if (state != ENDED) {
             long position = state.owned(state.context);
@@ -799,7 +807,7 @@ public final class PerkProbes {
     @DontInline
     private static int findSite(PerkProbes state, Class<?> type) {
         if (state == null) {
-            state = begin(Thread.currentThread());
+            state = begun();
         }
         if (state == ENDED) {
             return 0;

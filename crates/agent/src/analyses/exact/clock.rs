@@ -28,6 +28,13 @@ const TICK: Duration = Duration::from_micros(250);
 /// The limit of the interval between reads, in ticks: a thread without CPU time is read less and
 /// less often, and so is one that stays where it is if the clock is that of the wall.
 const MAX_IDLE_TICKS: u32 = 31;
+/// A thread whose clock stands still waits, or waits for a CPU, perhaps because of the clock's thread.
+/// The kernel is asked which it is if this many ticks in a row have found it so: that takes longer
+/// than all other work of a tick.
+const TICKS_PER_STATE: u32 = 4;
+
+/// The number of ticks after which the clock's thread reads its own CPU time.
+const TICKS_PER_OWN_READ: u32 = 16;
 
 /// The clock; see the module.
 #[derive(Debug)]
@@ -64,6 +71,8 @@ struct Pace {
     position: Position,
     idle_ticks: u32,
     wait_ticks: u32,
+    /// The number of ticks in a row that have found its clock standing still.
+    still_ticks: u32,
 }
 
 thread_local! {
@@ -104,8 +113,10 @@ impl Clock {
 
     fn run(&self, jni: Jni<'_>) {
         while !self.stopped.load(Relaxed) {
-            std::thread::sleep(TICK);
-            self.each(Some(jni), Carrier::tick);
+            for _ in 0..TICKS_PER_OWN_READ {
+                std::thread::sleep(TICK);
+                self.each(Some(jni), Carrier::tick);
+            }
             self.cpu_ns.store(os::thread_cpu_ns(), Relaxed);
         }
     }
@@ -142,6 +153,7 @@ impl Clock {
             position: Position(0),
             idle_ticks: 0,
             wait_ticks: 0,
+            still_ticks: 0,
         };
         let carrier: &'static Carrier = Box::leak(Box::new(Carrier {
             tid: Tid::current(),
@@ -266,18 +278,28 @@ impl Carrier {
             };
         }
         let is_met = match clock.timing {
-            // A clock that has advanced is proof, and costs less than a request for the state.
-            Timing::CpuTick => {
-                self.tid.cpu_ns().is_some_and(|cpu_ns| cpu_ns > read_ns)
-                    || self.tid.is_runnable() != Some(false)
-            }
+            Timing::CpuTick if !all => self.is_running(pace),
             _ => true,
         };
-        if (is_met || all) && pace.position.node() != 0 {
+        if is_met && pace.position.node() != 0 {
             // SAFETY: probes and the agent store only addresses of nodes.
             unsafe { Tree::book(pace.position.node(), std::mem::take(&mut pace.pending_ns)) };
         }
         clock.timing == Timing::CpuTick || before != pace.position
+    }
+
+    /// Whether the thread runs now, or waits for a CPU. A clock that has advanced is proof.
+    fn is_running(&self, pace: &mut Pace) -> bool {
+        if self.tid.cpu_ns().is_some_and(|cpu_ns| cpu_ns > pace.read_ns) {
+            pace.still_ticks = 0;
+            return true;
+        }
+        pace.still_ticks += 1;
+        if pace.still_ticks < TICKS_PER_STATE {
+            return false;
+        }
+        pace.still_ticks = 0;
+        self.tid.is_runnable() != Some(false)
     }
 }
 

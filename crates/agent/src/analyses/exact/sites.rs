@@ -22,6 +22,7 @@ use std::sync::{Mutex, OnceLock};
 use perk_control::options::Options;
 use perk_hotspot::CLASSES_WITH_OWN_SIZES;
 use perk_hotspot::layout::FieldKind;
+use perk_instrument::HELPER;
 use perk_instrument::fields::{CLASS_RECORDS, OBJECT_RECORD};
 use perk_jvmti_sys::jni_sys::jvalue;
 use perk_profile::{Allocations, ClassId};
@@ -356,8 +357,13 @@ impl AllocationSites {
         }
         lock(&self.fillers).remove(&source, &mut others, &walk.reserved);
         let mut rest = Vec::new();
+        // The states of threads are not the program's.
+        let states = classes.names().of(HELPER).replace('/', ".");
         for (number, sum) in others.iter().enumerate().skip(1).filter(|(_, sum)| sum.count > 0) {
             let class = ClassId::new(number - 1);
+            if lock(recorder).profile.symbols.class_name(class) == states {
+                continue;
+            }
             let mut sizes = lock(sizes);
             if let Some(object) = loaded.get(&class) {
                 sizes.add(&source, *object);
