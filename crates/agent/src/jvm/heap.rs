@@ -357,35 +357,6 @@ impl<'a> Jni<'a> {
         }
     }
 
-    /// Returns the `byte[]` field of a class's objects.
-    pub(crate) fn bytes_field(
-        self,
-        class: &(impl Reference + ?Sized),
-        name: &CStr,
-    ) -> Option<BytesField> {
-        let env = self.raw();
-        // SAFETY: the environment is this thread's, the reference valid; the names end in NUL.
-        let field =
-            unsafe { ((**env).v1_1.GetFieldID)(env, class.raw(), name.as_ptr(), c"[B".as_ptr()) };
-        self.clear_exception();
-        (!field.is_null()).then_some(BytesField(field))
-    }
-
-    /// Returns the value of a field; `None` for null.
-    ///
-    /// # Safety
-    /// The field must be one of the object's class.
-    pub(crate) unsafe fn get_bytes(
-        self,
-        object: &(impl Reference + ?Sized),
-        field: BytesField,
-    ) -> Option<Local<'a>> {
-        let env = self.raw();
-        // SAFETY: the environment is this thread's, the reference valid, the new one is ours; the
-        // caller's promise.
-        unsafe { Local::from_raw(self, ((**env).v1_1.GetObjectField)(env, object.raw(), field.0)) }
-    }
-
     /// Returns an `int` field of a class's objects.
     pub(crate) fn int_field(
         self,
@@ -425,15 +396,6 @@ impl<'a> Jni<'a> {
         unsafe { ((**env).v1_1.SetIntField)(env, object.raw(), field.0, value) }
     }
 }
-
-/// A field of type `byte[]`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BytesField(jfieldID);
-
-// SAFETY: a field id is a number to everyone but the JVM.
-unsafe impl Send for BytesField {}
-// SAFETY: as above.
-unsafe impl Sync for BytesField {}
 
 /// A field of type `int`.
 #[derive(Clone, Copy, Debug)]

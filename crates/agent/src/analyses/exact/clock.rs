@@ -34,7 +34,7 @@ const MAX_IDLE_TICKS: u32 = 31;
 const TICKS_PER_STATE: u32 = 4;
 
 /// The number of ticks after which the clock's thread reads its own CPU time.
-const TICKS_PER_OWN_READ: u32 = 16;
+const TICKS_PER_OWN_READ: u64 = 16;
 
 /// The clock; see the module.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ impl Clock {
         states: &'static States,
     ) -> Result<(), String> {
         let _ = self.states.set(states);
-        if !matches!(self.timing, Timing::CpuTick | Timing::WallTick) {
+        if !self.ticks() {
             return Ok(());
         }
         let thread = common.threads.new_own(jni, c"perk clock")?;
@@ -112,13 +112,22 @@ impl Clock {
     }
 
     fn run(&self, jni: Jni<'_>) {
-        while !self.stopped.load(Relaxed) {
-            for _ in 0..TICKS_PER_OWN_READ {
-                std::thread::sleep(TICK);
-                self.each(Some(jni), Carrier::tick);
+        for tick in 1_u64.. {
+            std::thread::sleep(TICK);
+            // The JVM may be gone.
+            if self.stopped.load(Relaxed) {
+                break;
             }
-            self.cpu_ns.store(os::thread_cpu_ns(), Relaxed);
+            self.each(Some(jni), Carrier::tick);
+            if tick.is_multiple_of(TICKS_PER_OWN_READ) {
+                self.cpu_ns.store(os::thread_cpu_ns(), Relaxed);
+            }
         }
+    }
+
+    /// Whether the time is booked at ticks.
+    fn ticks(&self) -> bool {
+        matches!(self.timing, Timing::CpuTick | Timing::WallTick)
     }
 
     /// Books all time up to now. Without JNI, it is booked where the threads were met last.
@@ -127,7 +136,7 @@ impl Clock {
     }
 
     fn each(&self, jni: Option<Jni<'_>>, action: impl Fn(&Carrier, &Self, Option<Jni<'_>>)) {
-        if matches!(self.timing, Timing::CpuTick | Timing::WallTick) {
+        if self.ticks() {
             lock(&self.carriers).iter().for_each(|carrier| action(carrier, self, jni));
         }
     }
@@ -175,7 +184,7 @@ impl Clock {
         jni: Jni<'_>,
     ) -> (Option<&'static Tree>, Option<&'static Tree>) {
         let Some(carrier) = CARRIER.replace(None) else { return (None, None) };
-        if matches!(self.timing, Timing::CpuTick | Timing::WallTick) {
+        if self.ticks() {
             carrier.read(self, Some(jni));
         }
         lock(&self.carriers).retain(|it| !std::ptr::eq(*it, carrier));

@@ -15,7 +15,7 @@ use perk_jvmti_sys::jni_sys::{JNIEnv, jchar, jclass, jobject, jsize};
 
 use super::ExactEngine;
 use crate::guard::{Feature, contain, is_guarded};
-use crate::jvm::{Borrowed, BytesField, Functions, Jni, Jvmti};
+use crate::jvm::{Borrowed, Functions, Jni, Jvmti, ObjectField};
 
 /// The limit of local references held at a time.
 const MOST_REFERENCES: u8 = 8;
@@ -27,7 +27,7 @@ static INTERCEPTION: OnceLock<Interception> = OnceLock::new();
 struct Interception {
     engine: &'static ExactEngine,
     /// `String.value`
-    value: BytesField,
+    value: ObjectField,
     before: Before,
 }
 
@@ -41,7 +41,8 @@ pub(super) fn begin(
     engine: &'static ExactEngine,
 ) -> Result<(), String> {
     let string = jni.find_class(c"java/lang/String").ok_or("no java.lang.String")?;
-    let value = jni.bytes_field(&string, c"value").ok_or("no bytes in java.lang.String")?;
+    let value = jni.object_field(&string, c"value", c"[B");
+    let value = value.ok_or("no bytes in java.lang.String")?;
     let exchange = |functions: &mut Functions| {
         INTERCEPTION.get_or_init(|| Interception { engine, value, before: exchange(functions) });
     };
@@ -81,7 +82,7 @@ impl Interception {
     fn string(&self, jni: Jni<'_>, string: Borrowed<'_>) {
         self.engine.made_by_jni(jni, string);
         // SAFETY: the field is one of strings.
-        if let Some(value) = unsafe { jni.get_bytes(&string, self.value) } {
+        if let Some(value) = unsafe { jni.get_object(&string, self.value) } {
             self.engine.made_by_jni(jni, value.borrowed());
         }
     }

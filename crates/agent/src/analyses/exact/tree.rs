@@ -302,7 +302,7 @@ impl Tree {
     ///
     /// # Safety
     /// The address must be a node's.
-    pub(super) unsafe fn translate(&self, pool: &TreePool, foreign: u64) -> u64 {
+    unsafe fn translate(&self, pool: &TreePool, foreign: u64) -> u64 {
         let inner = &mut *lock(&self.inner);
         if let Some(&known) = inner.translated.get(&foreign) {
             return known;
