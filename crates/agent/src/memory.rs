@@ -1,10 +1,11 @@
 //! The agent's memory: its allocations are counted, so that the accounting can show their cost, and
 //! regions that probes write to never move.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout, System, alloc, dealloc, handle_alloc_error};
 use std::io;
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::ops::Deref;
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 static LIVE_BYTES: AtomicUsize = AtomicUsize::new(0);
 static PEAK_BYTES: AtomicUsize = AtomicUsize::new(0);
@@ -58,21 +59,105 @@ unsafe impl GlobalAlloc for Counting {
 pub(crate) trait Numbers {}
 impl Numbers for AtomicU8 {}
 impl Numbers for AtomicU32 {}
+impl Numbers for AtomicU64 {}
 
-/// Reserves zeroed memory that is only used when it is written to.
-pub(crate) fn reserve<T: Numbers>(len: usize) -> io::Result<&'static [T]> {
+/// The size and the alignment of a huge page.
+const HUGE: usize = 2 << 20;
+
+/// The pages of a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pages {
+    /// For regions that are used here and there.
+    Small,
+    /// For regions that are read at random: the processor then finds the place of more of it without
+    /// reading page tables, which takes long in a virtual machine above all.
+    Huge,
+}
+
+/// Reserves zeroed memory that is only used when it is written to, page by page.
+pub(crate) fn reserve<T: Numbers>(len: usize, pages: Pages) -> io::Result<&'static [T]> {
     let (read_write, private) = (
         libc::PROT_READ | libc::PROT_WRITE,
         libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
     );
+    let bytes = len * size_of::<T>();
     // SAFETY: a new mapping, which nobody else has and which is never unmapped; all fields are
     // numbers, for which zeroes are valid.
     unsafe {
-        let bytes = len * size_of::<T>();
-        let memory = libc::mmap(null_mut(), bytes, read_write, private, -1, 0);
+        let mut memory = libc::mmap(null_mut(), bytes + HUGE, read_write, private, -1, 0);
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
+        if pages == Pages::Huge {
+            memory = memory.byte_add(memory.align_offset(HUGE));
+            ask_for_huge_pages(memory, bytes);
+        }
         Ok(std::slice::from_raw_parts(memory.cast(), len))
+    }
+}
+
+/// The kernel may have switched them off: then the pages are small.
+///
+/// # Safety
+/// The memory must be the caller's, and be aligned to huge pages.
+unsafe fn ask_for_huge_pages(memory: *mut libc::c_void, bytes: usize) {
+    // SAFETY: the caller's promise; the contents stay.
+    unsafe { libc::madvise(memory, bytes, libc::MADV_HUGEPAGE) };
+}
+
+/// Tables of at least this size are on huge pages.
+const LARGE_TABLE: usize = HUGE / 2;
+
+/// Zeroed numbers that stay at one address; many of them are on huge pages.
+#[derive(Debug)]
+pub(crate) struct Table<T: Numbers> {
+    start: NonNull<T>,
+    len: usize,
+}
+
+// SAFETY: it owns the numbers, as a box does.
+unsafe impl<T: Numbers + Send> Send for Table<T> {}
+
+impl<T: Numbers> Table<T> {
+    /// Makes a table of at least one number.
+    pub(crate) fn new(len: usize) -> Self {
+        let layout = Self::layout(len);
+        // SAFETY: a table has a size; zeroes are valid for numbers. If it is on huge pages, it is
+        // aligned to them.
+        unsafe {
+            let memory = alloc(layout);
+            let Some(start) = NonNull::new(memory.cast()) else { handle_alloc_error(layout) };
+            if layout.align() == HUGE {
+                ask_for_huge_pages(memory.cast(), layout.size());
+            }
+            memory.write_bytes(0, layout.size());
+            Self { start, len }
+        }
+    }
+
+    fn layout(len: usize) -> Layout {
+        let layout = Layout::array::<T>(len.max(1)).expect("a table fits into memory");
+        match layout.size() {
+            LARGE_TABLE.. => {
+                layout.align_to(HUGE).expect("a table fits into memory").pad_to_align()
+            }
+            _ => layout,
+        }
+    }
+}
+
+impl<T: Numbers> Deref for Table<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: `new` made as many.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<T: Numbers> Drop for Table<T> {
+    fn drop(&mut self) {
+        // SAFETY: `new` allocated it with this layout.
+        unsafe { dealloc(self.start.as_ptr().cast(), Self::layout(self.len)) }
     }
 }

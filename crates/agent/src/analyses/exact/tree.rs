@@ -26,10 +26,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use rustc_hash::FxHashMap;
 
 pub(super) use self::memory::TREE_SHIFT;
-use self::memory::{Arena, NO_METHOD, Node, address, first_slot, key, new_table, node_at};
+use self::memory::{Arena, NO_METHOD, Node, address, first_slot, key, node_at};
 pub(super) use self::parked::{ParkedThreads, Running};
 use self::sites::SiteTable;
 use self::suffixes::Suffixes;
+use crate::memory::Table;
 use crate::recorder::Calls;
 use crate::sync::lock;
 
@@ -106,7 +107,7 @@ struct Inner {
     /// The number of nodes used in the last chunk.
     used: usize,
     count: usize,
-    table: Box<[AtomicU64]>,
+    table: Table<AtomicU64>,
     /// The nodes of this tree with the paths of other trees' nodes.
     translated: FxHashMap<u64, u64>,
     /// The node above the methods whose path is not known because there was no room for it.
@@ -199,7 +200,7 @@ impl TreePool {
 
 impl Tree {
     fn new(pool: &TreePool, number: u64, users: Users) -> Self {
-        let table = new_table(FIRST_TABLE);
+        let table = Table::new(FIRST_TABLE);
         let site_table = SiteTable::new();
         let (sites, sites_mask) = site_table.words();
         let (words, mask) = (table.as_ptr() as u64, size_of_val(&*table) as u64 - 8);
@@ -519,7 +520,7 @@ impl Inner {
     /// Doubles the table and inserts all nodes again. No other thread reads it meanwhile: its only
     /// reader has called this.
     fn rehash(&mut self) {
-        self.table = new_table(self.table.len() * 2);
+        self.table = Table::new(self.table.len() * 2);
         for node in self.nodes().skip(1) {
             self.put(node);
         }

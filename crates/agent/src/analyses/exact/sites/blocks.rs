@@ -9,7 +9,7 @@ use std::io;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::Records;
-use crate::memory::reserve;
+use crate::memory::{Pages, reserve};
 
 /// Selects the bits of an identity hash.
 const HASH_MASK: u32 = 0x7fff_ffff;
@@ -57,7 +57,8 @@ impl Blocks {
     }
 
     fn of_size(blocks: usize, records: usize) -> io::Result<Self> {
-        Ok(Self { owners: reserve(blocks)?, seeds: reserve(records)?, used: AtomicU32::new(1) })
+        let (owners, seeds) = (reserve(blocks, Pages::Small)?, reserve(records, Pages::Huge)?);
+        Ok(Self { owners, seeds, used: AtomicU32::new(1) })
     }
 
     /// Returns the address of the seeds by the index of the record.

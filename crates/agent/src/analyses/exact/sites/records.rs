@@ -5,7 +5,7 @@ use std::io;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::analyses::exact::tree::TREE_SHIFT;
-use crate::memory::{Numbers, reserve};
+use crate::memory::{Numbers, Pages, reserve};
 
 /// The counts of a site. Only the thread whose tree has the node writes to them.
 #[repr(C)]
@@ -66,14 +66,14 @@ impl Records {
     pub(super) fn reserve() -> io::Result<Self> {
         let mut len = MOST_RECORDS;
         let all: &'static [Record] = loop {
-            match reserve(len) {
+            match reserve(len, Pages::Huge) {
                 Ok(all) => break all,
                 Err(error) if len <= LEAST_RECORDS => return Err(error),
                 Err(_) => len /= 2,
             }
         };
         all[0].class.store(NO_CLASS, Relaxed);
-        Ok(Self { all, used: AtomicU32::new(1), clones: reserve(CLONES)? })
+        Ok(Self { all, used: AtomicU32::new(1), clones: reserve(CLONES, Pages::Small)? })
     }
 
     pub(super) fn address(&self) -> u64 {

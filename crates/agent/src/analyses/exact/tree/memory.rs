@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use crate::memory::{Numbers, reserve};
+use crate::memory::{Numbers, Pages, reserve};
 
 /// A method in its calling context.
 #[repr(C, align(64))]
@@ -87,10 +87,6 @@ pub(super) fn first_slot(address: u64, number: u32, line: u16) -> usize {
     (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize
 }
 
-pub(super) fn new_table(len: usize) -> Box<[AtomicU64]> {
-    std::iter::repeat_with(AtomicU64::default).take(len).collect()
-}
-
 /// The memory of nodes: a region that never moves, so that each node has an index.
 #[derive(Debug)]
 pub(super) struct Arena {
@@ -111,7 +107,7 @@ impl Arena {
     pub(super) fn reserve(nodes: u64) -> io::Result<Self> {
         let mut len = nodes.min(MOST_NODES) as usize;
         let all = loop {
-            match reserve(len) {
+            match reserve(len, Pages::Huge) {
                 Ok(all) => break all,
                 Err(error) if len <= LEAST_NODES => return Err(error),
                 Err(_) => len /= 2,

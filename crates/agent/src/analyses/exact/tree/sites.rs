@@ -3,9 +3,9 @@
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use super::memory;
-use super::{NodeIndexes, Tree};
+use super::{NodeIndexes, Tree, memory};
 use crate::analyses::exact::sites::{Keeper, Key, Records};
+use crate::memory::Table;
 use crate::recorder::{Calls, PathNode, PathSite, SitePaths};
 use crate::sync::lock;
 
@@ -15,7 +15,7 @@ const FIRST_TABLE: usize = 4;
 /// The records of a tree, found by their keys.
 #[derive(Debug)]
 pub(in crate::analyses::exact) struct SiteTable {
-    table: Box<[AtomicU32]>,
+    table: Table<AtomicU32>,
     count: usize,
     /// The references that show which of them live.
     pub(in crate::analyses::exact) keeper: Keeper,
@@ -23,7 +23,7 @@ pub(in crate::analyses::exact) struct SiteTable {
 
 impl SiteTable {
     pub(super) fn new() -> Self {
-        Self { table: new_table(FIRST_TABLE), count: 0, keeper: Keeper::default() }
+        Self { table: Table::new(FIRST_TABLE), count: 0, keeper: Keeper::default() }
     }
 
     /// Returns the table's address, and its size in bytes less one entry.
@@ -53,7 +53,7 @@ impl SiteTable {
 
     /// Doubles the table. No other thread reads it meanwhile: its only reader has called this.
     fn rehash(&mut self, records: &Records) {
-        let larger = new_table(self.table.len() * 2);
+        let larger = Table::<AtomicU32>::new(self.table.len() * 2);
         let mask = larger.len() - 1;
         for index in self.indexes() {
             let mut slot = first_slot(records.key(index));
@@ -129,8 +129,4 @@ impl Tree {
 /// same.
 fn first_slot(key: Key) -> usize {
     memory::first_slot(key.node, key.class, key.line)
-}
-
-fn new_table(len: usize) -> Box<[AtomicU32]> {
-    std::iter::repeat_with(AtomicU32::default).take(len).collect()
 }
