@@ -26,6 +26,7 @@ mod load;
 mod memory;
 mod os;
 mod output;
+mod probes;
 mod recorder;
 mod resolve;
 mod roster;

@@ -13,32 +13,36 @@ use perk_testkit::{jdk, workspace};
 const PUBLIC: u16 = 0x0001;
 const SYNCHRONIZED: u16 = 0x0020;
 
-fn carried() -> Vec<u8> {
-    let file = workspace().join("crates/agent/src/analyses/exact/PerkProbes.class");
+/// The classes, with the folders of the agent's source in which they are.
+const CLASSES: [(&str, &str); 2] = [("PerkProbes", "analyses/exact"), ("PerkHeaders", "probes")];
+
+fn carried((class, folder): (&str, &str)) -> Vec<u8> {
+    let folder = workspace().join("crates/agent/src").join(folder);
+    let file = folder.join(class).with_extension("class");
     std::fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
 }
 
-/// Returns the source compiled as `java/helper/README.md` says.
-fn compiled() -> Vec<u8> {
+#[test]
+fn the_classes_are_their_sources_compiled() {
     let out = tempfile::tempdir().unwrap();
     let helper = workspace().join("java/helper");
     let mut javac = Command::new(jdk::compiler().javac());
     javac.args(["-source", "17", "-target", "17", "-nowarn", "-g:none"]);
     javac.args(["--patch-module", "java.base=.", "-d"]).arg(out.path());
-    let source: PathBuf = ["java", "lang", "PerkProbes.java"].iter().collect();
-    let output = javac.arg(&source).current_dir(helper).output().unwrap();
+    let folder: PathBuf = ["java", "lang"].iter().collect();
+    javac.args(CLASSES.map(|(class, _)| folder.join(class).with_extension("java")));
+    let output = javac.current_dir(helper).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    std::fs::read(out.path().join(source.with_extension("class"))).unwrap()
-}
-
-#[test]
-fn the_class_is_its_source_compiled() {
-    assert!(carried() == compiled(), "compile it again: see java/helper/README.md");
+    for class in CLASSES {
+        let compiled = out.path().join(&folder).join(class.0).with_extension("class");
+        let compiled = std::fs::read(compiled).unwrap();
+        assert!(carried(class) == compiled, "compile {} again: see java/helper/README.md", class.0);
+    }
 }
 
 #[test]
 fn it_has_the_methods_that_probes_call() {
-    let bytes = carried();
+    let bytes = carried(CLASSES[0]);
     let class = ClassFile::parse(&bytes).unwrap();
     assert_eq!(class.name().unwrap(), perk_instrument::HELPER.as_bytes());
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();

@@ -5,7 +5,7 @@ use perk_classfile::{
 };
 use perk_hotspot::annotations::Marks;
 
-use crate::helper::{HELPER, Helper, Uses};
+use crate::helper::{HELPER, HELPER_BASE, Helper, Uses};
 use crate::probe::ProbeCall;
 use crate::scan::{Kinds, Scanner};
 use crate::{Instrumented, MethodName, Methods, Names, Probes, fields, fresh, record};
@@ -92,10 +92,10 @@ pub fn instrument(
     Ok(instrumented)
 }
 
-/// Whether a class is left alone, because it runs below the probes: the helper, the classes that it
-/// calls, and the classes that move a virtual thread's frames. A module does not have code.
+/// Whether a class is left alone, because it runs below the probes: the helpers, the classes that they
+/// call, and the classes that move a virtual thread's frames. A module does not have code.
 fn is_untouched(class: &[u8]) -> bool {
-    class.starts_with(HELPER.as_bytes())
+    [HELPER, HELPER_BASE].iter().any(|name| class.starts_with(name.as_bytes()))
         || class == b"jdk/internal/misc/Unsafe"
         || class.starts_with(b"jdk/internal/vm/Continuation")
         || class == b"module-info"

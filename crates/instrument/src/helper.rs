@@ -7,6 +7,9 @@ use crate::Names;
 /// The plain internal name of the class that contains the methods of all probes.
 pub const HELPER: &str = "java/lang/PerkProbes";
 
+/// The plain internal name of the superclass of the helper class.
+pub const HELPER_BASE: &str = "java/lang/PerkHeaders";
+
 /// The name and descriptor of every method of [`HELPER`] that probes call. All are static.
 pub const METHODS: [(&str, &str); 23] = [
     ("enter", "(I)Ljava/lang/PerkProbes;"),

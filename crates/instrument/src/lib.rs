@@ -46,7 +46,7 @@ mod record;
 mod scan;
 
 pub use class::instrument;
-pub use helper::{HELPER, METHODS as HELPER_METHODS, STATE_FIELDS};
+pub use helper::{HELPER, HELPER_BASE, METHODS as HELPER_METHODS, STATE_FIELDS};
 pub use leaves::{Leaf, Leaves, leaves};
 pub use names::Names;
 pub use perk_classfile::{ClassFile, Error};

@@ -2,12 +2,15 @@
 
 use perk_classfile::{ClassFile, Error};
 
-use crate::{HELPER, fields};
+use crate::{HELPER, HELPER_BASE, fields};
 
 /// The suffix of perk's names. A program that knows a name could find the class or field by it. A
 /// random suffix, drawn when the JVM starts, cannot be known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Names(Option<u64>);
+
+/// The classes that perk adds.
+const CLASSES: [&str; 2] = [HELPER, HELPER_BASE];
 
 const FIELDS: [&str; 3] = [fields::THREAD_STATE, fields::CLASS_RECORDS, fields::OBJECT_RECORD];
 
@@ -30,7 +33,7 @@ impl Names {
         FIELDS.iter().any(|plain| self.of(plain) == name)
     }
 
-    /// Returns the helper class with these names; `class` is the one with the plain names.
+    /// Returns a class that perk adds with these names; `class` is the one with the plain names.
     ///
     /// # Errors
     ///
@@ -42,7 +45,8 @@ impl Names {
                 return Some(self.of(text).into_bytes());
             }
             // Descriptors contain the class's name.
-            text.contains(HELPER).then(|| text.replace(HELPER, &self.of(HELPER)).into_bytes())
+            let class = CLASSES.into_iter().find(|class| text.contains(class))?;
+            Some(text.replace(class, &self.of(class)).into_bytes())
         }))
     }
 }

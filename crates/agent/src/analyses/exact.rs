@@ -15,12 +15,9 @@ mod calibration;
 mod calls;
 mod classes;
 mod clock;
-mod hidden;
 mod interception;
 mod natives;
 mod objects;
-mod reflection;
-mod selection;
 mod sites;
 mod state;
 mod threads;
@@ -43,7 +40,6 @@ pub(crate) use self::calls::ExactCalls;
 use self::classes::Classes;
 use self::clock::Clock;
 pub(crate) use self::objects::ExactSites;
-use self::selection::Selection;
 use self::sites::AllocationSites;
 use self::state::{Position, States};
 use self::trampolines::Trampolines;
@@ -53,6 +49,7 @@ use crate::common::Common;
 use crate::guard::Feature;
 use crate::hook;
 use crate::jvm::{Borrowed, Global, Image, Jni, Local, MethodRef, Vm};
+use crate::probes::{self, Selection};
 use crate::recorder::ProbeCost;
 use crate::roster::Slot;
 use crate::threads::LiveThread;
@@ -166,7 +163,7 @@ impl ExactEngine {
     fn start(&'static self, jni: Jni<'_>) -> Result<(), String> {
         let Common { jvmti, recorder, .. } = *self.common;
         let helper = *self.helper.get().ok_or("no helper class")?;
-        if !natives::is_bound() {
+        if !probes::is_bound() {
             return Err("its native methods could not be bound".to_owned());
         }
         let _ = self.vm.set(jni.vm().ok_or("no JVM")?);
@@ -231,9 +228,9 @@ impl ExactEngine {
             let (name, signature) = jvmti.method_name(method).ok()?;
             return hook::watched(&name, &signature, function);
         }
-        if class == hidden::CLASS && self.with_records() {
+        if class == probes::HIDDEN_CLASS_MAKER && self.with_records() {
             let (name, signature) = jvmti.method_name(method).ok()?;
-            return hidden::bind(self, &name, &signature, function);
+            return probes::bind_hidden(self.names(), &name, &signature, function);
         }
         let class_name = mutf8::encode(class);
         if !self.classes.counts_natives_of(&class_name) {

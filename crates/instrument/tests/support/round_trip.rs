@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use perk_classfile::{ClassEditor, ClassFile, MethodEdit, Reach, opcode};
 use perk_instrument::{
-    Error, HELPER, Instrumented, Leaves, MethodName, Methods, Names, Probes, instrument, leaves,
+    Error, HELPER, HELPER_BASE, Instrumented, Leaves, MethodName, Methods, Names, Probes,
+    instrument, leaves,
 };
 use perk_testkit::{JavaRun, Jdk, workspace};
 
@@ -196,15 +197,18 @@ impl Probed {
         // This must happen before anything is patched: the compiler does not read classes newer
         // than its own.
         super::program(&patched, &programs, "LinkAll.java");
-        let helper = workspace().join("crates/agent/src/analyses/exact/PerkProbes.class");
-        let helper = Class {
+        let helpers = [
+            (HELPER, "analyses/exact/PerkProbes.class"),
+            (HELPER_BASE, "probes/PerkHeaders.class"),
+        ];
+        let helpers = helpers.map(|(name, file)| Class {
             module: "java.base".into(),
-            name: HELPER.into(),
-            bytes: fs::read(helper).unwrap(),
-        };
+            name: name.into(),
+            bytes: fs::read(workspace().join("crates/agent/src").join(file)).unwrap(),
+        });
         let broken = broken();
         let mut list = String::new();
-        for class in self.classes.iter().chain([&helper, &broken]) {
+        for class in self.classes.iter().chain(&helpers).chain([&broken]) {
             class.write(&patched);
             let constants = ClassFile::parse(&class.bytes).unwrap().pool().count();
             let name = class.name.replace('/', ".");

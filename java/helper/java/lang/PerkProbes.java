@@ -22,7 +22,7 @@ import jdk.internal.vm.annotation.Stable;
  *
  * The layouts of node and tree are defined in the agent's exact/tree.rs.
  */
-public final class PerkProbes {
+public final class PerkProbes extends PerkHeaders {
     /** The method; above {@link #LINE_SHIFT} the calling line, above {@link #TREE_SHIFT} the tree. */
     private static final int KEY = 0;
     private static final int EXPECTED = 8;
@@ -57,16 +57,8 @@ public final class PerkProbes {
     private static final int POSITION_SHIFT = 48;
     private static final long ADDRESS = (1L << POSITION_SHIFT) - 1;
 
-    /** The greatest identity hash, and the greatest seed. */
-    private static final int MOST_HASH = 0x7fffffff;
     /** Selects the bits of a seed that number the hashes of a block. */
     private static final int IN_BLOCK = 63;
-    private static final int HASH_FACTOR = 0x2E3779B9;
-    /** The header of an object that is not locked and does not have an identity hash. */
-    private static final long FREE = 1;
-    private static final long FREE_MASK = 7;
-    /** These bits show whether an object is locked. */
-    private static final long LOCKED_MASK = 3;
 
     // The JIT compilers treat a stable field as a constant once it is not zero.
 
@@ -114,8 +106,6 @@ public final class PerkProbes {
     private static final int OFFSET_SHIFT = 32;
     /** 2 if live objects are looked for, else 1. */
     @Stable private static int LIVENESS;
-    /** The lowest bit of the identity hash in a header; 0 if it is not known. */
-    @Stable private static int HASH_SHIFT;
     /** The first seeds of the records' blocks; 0 for a record that does not have one. */
     @Stable private static long BLOCKS;
     /** The alignment of sizes, minus one. */
@@ -184,38 +174,6 @@ public final class PerkProbes {
         CLONES = clones;
         CLONES_COUNT = count;
         return 0;
-    }
-
-    /**
-     * Returns the lowest bit of the identity hash in a header; 0 if headers do not have hashes of
-     * 31 bits that can be written.
-     */
-    private static long hashShift() {
-        Unsafe unsafe = Unsafe.getUnsafe();
-        int shift = 0;
-        int bits = 0;
-        // As many hashes have each of the bits at least once.
-        for (int i = 0; i < 64; i++) {
-            int[] array = new int[1];
-            long free = unsafe.getLong(array, 0);
-            int hash = System.identityHashCode(array);
-            long held = unsafe.getLong(array, 0) ^ free;
-            if (i == 0) {
-                shift = Long.numberOfTrailingZeros(held) - Integer.numberOfTrailingZeros(hash);
-            }
-            if (shift <= 0 || (free & FREE_MASK) != FREE || (long) hash << shift != held) {
-                return 0;
-            }
-            bits |= hash;
-        }
-        int[] array = new int[1];
-        unsafe.putLong(array, 0, unsafe.getLong(array, 0) | (long) HASH_FACTOR << shift);
-        synchronized (array) {
-            array[0] = System.identityHashCode(array);
-        }
-        return bits == MOST_HASH && array[0] == HASH_FACTOR && array.hashCode() == HASH_FACTOR
-                ? shift
-                : 0;
     }
 
     /** Returns the offset of the record's field in the objects of a class that declares it. */
@@ -734,18 +692,6 @@ public final class PerkProbes {
             block = nextBlock(index);
         }
         return block == 0 ? 0 : block | inBlock;
-    }
-
-    @ForceInline
-    private static boolean isFree(long header) {
-        return (header & ((long) MOST_HASH << HASH_SHIFT | FREE_MASK)) == FREE;
-    }
-
-    /** Returns the hash of a seed. Different seeds have different hashes; only 0 has the hash 0. */
-    @ForceInline
-    private static int hash(int seed) {
-        int mixed = (seed ^ seed >>> 16) * HASH_FACTOR & MOST_HASH;
-        return mixed ^ mixed >>> 15;
     }
 
     @DontInline

@@ -7,16 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
 
 use perk_hotspot::layout::{Fields, Jvm};
-use perk_instrument::{
-    Leaves, MethodName, Methods, Names, Probes, instrument, leaves, with_record,
-};
+use perk_instrument::{Leaves, MethodName, Methods, Names, Probes, instrument, leaves};
 use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
 
 use self::cache::{ClassCache, Found};
-use super::selection::Selection;
 use crate::jvm::Image;
 use crate::os;
+use crate::probes::Selection;
 use crate::recorder::{MethodText, Recorder};
 use crate::sync::lock;
 
@@ -96,13 +94,6 @@ impl Classes {
     /// Returns the names of the additions.
     pub(super) fn names(&self) -> Names {
         self.probes.names
-    }
-
-    /// Returns a hidden class with the field for its objects' record and no other change; `None`
-    /// leaves it as it is.
-    pub(super) fn transform_hidden(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        // The JVM will report what is wrong with it.
-        with_record(bytes, self.names()).ok().flatten()
     }
 
     /// Returns the class with its probes; `None` leaves it as it is. A class that is redefined must

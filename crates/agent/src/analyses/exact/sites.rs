@@ -41,6 +41,7 @@ use super::tree::Tree;
 use crate::jvm::{
     FOUND, Global, IntField, Jni, Jvmti, LongField, MethodRef, NewObject, Reference, Vm,
 };
+use crate::probes::find_record_field;
 use crate::recorder::{Objects, Recorder, SitePaths, entry};
 use crate::resolve::class_id;
 use crate::sync::lock;
@@ -211,7 +212,7 @@ impl AllocationSites {
         // This is done before anything is locked: it may make objects, which come here as well.
         let field = self.with_records().then(|| {
             let name = classes.names().of(OBJECT_RECORD);
-            fields::find(self.jvmti, jni, helper, class, &name)
+            find_record_field(self.jvmti, jni, helper, class, &name)
         });
         // The lock is held all the time, so that no class gets two numbers.
         let source = Source { jvmti: self.jvmti, jni, classes, recorder };

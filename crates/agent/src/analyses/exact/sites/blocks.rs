@@ -3,19 +3,14 @@
 //! the more objects it counts, so that objects seldom have the same hash, until it has
 //! [`MOST_BLOCKS`] in a row; from then on it uses these again and again.
 //!
-//! `java/helper/java/lang/PerkProbes.java` makes the same hashes.
+//! `java/helper/java/lang/PerkProbes.java` takes the same seeds.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::Records;
 use crate::memory::{Pages, reserve};
-
-/// Selects the bits of an identity hash.
-const HASH_MASK: u32 = 0x7fff_ffff;
-const FACTOR: u32 = 0x2E37_79B9;
-/// The inverse of the factor, modulo 2^31.
-const INVERSE: u32 = inverse(FACTOR) & HASH_MASK;
+use crate::probes::{HASH_MASK, seed_of};
 
 /// A block has 2 to this power seeds.
 const BLOCK_SHIFT: u32 = 6;
@@ -130,34 +125,12 @@ fn block_of(hash: u32) -> usize {
     (seed_of(hash) >> BLOCK_SHIFT) as usize
 }
 
-/// Returns the seed that a hash was made from.
-fn seed_of(hash: u32) -> u32 {
-    let mixed = hash ^ hash >> 15 ^ hash >> 30;
-    let seed = mixed.wrapping_mul(INVERSE) & HASH_MASK;
-    seed ^ seed >> 16
-}
-
-/// Returns the inverse of an odd number modulo 2^32, by Newton's method.
-const fn inverse(odd: u32) -> u32 {
-    let (mut inverse, mut round) = (odd, 0);
-    while round < 4 {
-        inverse = inverse.wrapping_mul(2u32.wrapping_sub(odd.wrapping_mul(inverse)));
-        round += 1;
-    }
-    inverse
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
 
     use super::*;
-
-    /// Returns the hash of a seed, as PerkProbes makes it.
-    fn hash_of(seed: u32) -> u32 {
-        let mixed = (seed ^ seed >> 16).wrapping_mul(FACTOR) & HASH_MASK;
-        mixed ^ mixed >> 15
-    }
+    use crate::probes::hash_of;
 
     fn blocks(len: usize) -> Blocks {
         Blocks::of_size(len, 10_000).unwrap()
@@ -173,14 +146,6 @@ mod tests {
             slots[(hash << 1).wrapping_sub(hash << 8) as usize >> 1 & mask][1] += 1;
         }
         slots.into_iter().flatten().max().unwrap()
-    }
-
-    #[test]
-    fn seeds_are_found_by_their_hashes() {
-        for seed in (0..=HASH_MASK).step_by(1009).chain([1, 63, 64, HASH_MASK]) {
-            assert_eq!(seed_of(hash_of(seed)), seed);
-            assert!(seed == 0 || hash_of(seed) != 0);
-        }
     }
 
     #[test]

@@ -1,18 +1,10 @@
-//! The fields in which objects hold the index of their record.
+//! The fields in which the objects of each class hold the index of their record.
 
-use perk_jvmti_sys::jni_sys::jvalue;
 use perk_profile::ClassId;
 use rustc_hash::FxHashMap;
 
-use crate::jvm::{IntField, Jni, Jvmti, Reference};
-
-/// The field of a class's objects, declared by the class or a superclass.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RecordField {
-    field: IntField,
-    /// The offset in an object, in bytes; not 0.
-    pub(super) offset: u32,
-}
+use crate::jvm::IntField;
+use crate::probes::RecordField;
 
 /// The fields of the classes. Classes of different loaders can have the same name, but different
 /// fields.
@@ -45,24 +37,4 @@ impl RecordFields {
         }
         has_field
     }
-}
-
-/// Finds the field of a class, by the class's name; objects of the class exist.
-pub(super) fn find(
-    jvmti: Jvmti,
-    jni: Jni<'_>,
-    helper: &dyn Reference,
-    class: &(impl Reference + ?Sized),
-    name: &str,
-) -> Option<RecordField> {
-    if let Ok(Some(field)) = jvmti.declared_int_field(class, name) {
-        let arguments = [jvalue { l: class.raw() }];
-        let signature = c"(Ljava/lang/Class;)J";
-        // SAFETY: the arguments are those of the helper's method.
-        let offset = unsafe { jni.call_static_long(helper, c"offset", signature, &arguments) };
-        let offset = u32::try_from(offset?).ok().filter(|&offset| offset != 0)?;
-        return Some(RecordField { field, offset });
-    }
-    let superclass = jni.superclass(class)?;
-    find(jvmti, jni, helper, &superclass, name)
 }

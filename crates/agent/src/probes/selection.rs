@@ -6,7 +6,7 @@ use perk_profile::{NamePattern, mutf8};
 
 /// The methods that are counted. Without any pattern, all methods are.
 #[derive(Debug, Default)]
-pub(super) struct Selection {
+pub(crate) struct Selection {
     include: Vec<Chosen>,
     exclude: Vec<Chosen>,
 }
@@ -19,7 +19,7 @@ struct Chosen {
 }
 
 impl Selection {
-    pub(super) fn new(include: &[NamePattern], exclude: &[NamePattern]) -> Self {
+    pub(crate) fn new(include: &[NamePattern], exclude: &[NamePattern]) -> Self {
         let chosen = |patterns: &[NamePattern]| {
             let chosen = |pattern: &NamePattern| Chosen {
                 pattern: pattern.clone(),
@@ -31,12 +31,12 @@ impl Selection {
     }
 
     /// Whether every method is counted.
-    pub(super) fn is_everything(&self) -> bool {
+    pub(crate) fn is_everything(&self) -> bool {
         self.include.is_empty() && self.exclude.is_empty()
     }
 
     /// Whether a method is counted; the names are those of class files.
-    pub(super) fn selects(&self, class: &[u8], method: &[u8]) -> bool {
+    pub(crate) fn selects(&self, class: &[u8], method: &[u8]) -> bool {
         if self.is_everything() {
             return true;
         }
@@ -61,7 +61,7 @@ impl Selection {
     }
 
     /// Returns the patterns that matched no class or method, as options.
-    pub(super) fn unmatched(&self) -> Vec<String> {
+    pub(crate) fn unmatched(&self) -> Vec<String> {
         let lists = [("include", &self.include), ("exclude", &self.exclude)];
         let all = lists.into_iter().flat_map(|(list, all)| all.iter().map(move |it| (list, it)));
         let unmatched = all.filter(|(_, chosen)| !chosen.has_matched.load(Relaxed));

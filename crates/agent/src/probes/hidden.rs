@@ -6,14 +6,14 @@ use std::ffi::c_void;
 use std::mem::transmute;
 use std::sync::OnceLock;
 
+use perk_instrument::{Names, with_record};
 use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jbyteArray, jclass, jint, jobject, jstring};
 
-use super::ExactEngine;
 use crate::guard::{Feature, guard};
 use crate::jvm::{Borrowed, Jni, Reference};
 
 /// The class that has the method, by its internal name.
-pub(super) const CLASS: &str = "java/lang/ClassLoader";
+pub(crate) const CLASS: &str = "java/lang/ClassLoader";
 const NAME: &str = "defineClass0";
 const SIGNATURE: &str = "(Ljava/lang/ClassLoader;Ljava/lang/Class;Ljava/lang/String;[BII\
     Ljava/security/ProtectionDomain;ZILjava/lang/Object;)Ljava/lang/Class;";
@@ -37,14 +37,14 @@ type Define = unsafe extern "system" fn(
 static DEFINING: OnceLock<Defining> = OnceLock::new();
 
 struct Defining {
-    engine: &'static ExactEngine,
+    names: Names,
     /// The function that was there before.
     define: Define,
 }
 
 /// Returns the function to bind in place of a method of [`CLASS`] that the JVM binds.
-pub(super) fn bind(
-    engine: &'static ExactEngine,
+pub(crate) fn bind(
+    names: Names,
     name: &str,
     signature: &str,
     function: *mut c_void,
@@ -54,7 +54,7 @@ pub(super) fn bind(
     }
     // SAFETY: it is the function of the method that has this name and signature.
     let define = unsafe { transmute::<*mut c_void, Define>(function) };
-    DEFINING.get_or_init(|| Defining { engine, define });
+    DEFINING.get_or_init(|| Defining { names, define });
     Some(define_class as *mut c_void)
 }
 
@@ -82,7 +82,8 @@ unsafe extern "system" fn define_class(
         if let Some(bytes) = bytes
             // SAFETY: by the method's signature it is an array of bytes.
             && let Some(original) = unsafe { jni.bytes_of(&bytes, offset, length) }
-            && let Some(class) = defining.engine.classes.transform_hidden(&original)
+            // The JVM will report what is wrong with a class.
+            && let Ok(Some(class)) = with_record(&original, defining.names)
         {
             changed = jni.array_of_bytes(&class).map(|array| (array, class.len() as jint));
         }

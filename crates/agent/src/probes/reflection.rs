@@ -14,7 +14,7 @@ use crate::guard::{Feature, guard};
 use crate::jvm::{Borrowed, Jni};
 
 /// The method's name and signature.
-pub(super) const METHOD: (&str, &str) = ("getDeclaredFields0", "(Z)[Ljava/lang/reflect/Field;");
+pub(crate) const METHOD: (&str, &str) = ("getDeclaredFields0", "(Z)[Ljava/lang/reflect/Field;");
 
 /// The type of its function.
 type Declared = unsafe extern "system" fn(
@@ -35,7 +35,7 @@ struct Filter {
 ///
 /// # Safety
 /// The function must be that of [`METHOD`].
-pub(super) unsafe fn exchange(names: Names, function: *mut c_void) -> *mut c_void {
+pub(crate) unsafe fn exchange(names: Names, function: *mut c_void) -> *mut c_void {
     // SAFETY: the caller's promise.
     let declared = unsafe { transmute::<*mut c_void, Declared>(function) };
     FILTER.get_or_init(|| Filter { names, declared });

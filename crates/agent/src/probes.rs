@@ -1,0 +1,17 @@
+//! The room of all analyses that put probes into classes: the helper class that the probes call,
+//! the field in which objects hold the index of their record, and what hides both from the program.
+
+mod binding;
+mod hashes;
+mod hidden;
+mod record_field;
+mod reflection;
+mod selection;
+
+pub(crate) use self::binding::{Exchange, HelperClass, Native, define_helper, is_bound};
+#[cfg(test)]
+pub(crate) use self::hashes::hash_of;
+pub(crate) use self::hashes::{HASH_MASK, seed_of};
+pub(crate) use self::hidden::{CLASS as HIDDEN_CLASS_MAKER, bind as bind_hidden};
+pub(crate) use self::record_field::{RecordField, find as find_record_field};
+pub(crate) use self::selection::Selection;

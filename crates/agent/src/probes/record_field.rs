@@ -1,0 +1,33 @@
+//! The field in which objects hold the index of their record.
+
+use perk_jvmti_sys::jni_sys::jvalue;
+
+use crate::jvm::{IntField, Jni, Jvmti, Reference};
+
+/// The field of a class's objects, declared by the class or a superclass.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RecordField {
+    pub(crate) field: IntField,
+    /// The offset in an object, in bytes; not 0.
+    pub(crate) offset: u32,
+}
+
+/// Finds the field of a class, by the class's name; objects of the class exist.
+pub(crate) fn find(
+    jvmti: Jvmti,
+    jni: Jni<'_>,
+    helper: &dyn Reference,
+    class: &(impl Reference + ?Sized),
+    name: &str,
+) -> Option<RecordField> {
+    if let Ok(Some(field)) = jvmti.declared_int_field(class, name) {
+        let arguments = [jvalue { l: class.raw() }];
+        let signature = c"(Ljava/lang/Class;)J";
+        // SAFETY: the arguments are those of the helper's method.
+        let offset = unsafe { jni.call_static_long(helper, c"offset", signature, &arguments) };
+        let offset = u32::try_from(offset?).ok().filter(|&offset| offset != 0)?;
+        return Some(RecordField { field, offset });
+    }
+    let superclass = jni.superclass(class)?;
+    find(jvmti, jni, helper, &superclass, name)
+}
