@@ -275,7 +275,7 @@ fn is_method_descriptor(text: &[u8]) -> bool {
 }
 
 /// The number of words that the parameters of a method take.
-fn parameter_words(descriptor: &[u8]) -> u16 {
+pub(crate) fn parameter_words(descriptor: &[u8]) -> u16 {
     let Some(mut left) = descriptor.strip_prefix(b"(") else { return 0 };
     let mut words = 0;
     while let Some(others) = after_type(left) {

@@ -79,6 +79,17 @@ impl<'a> Instruction<'a> {
         )
     }
 
+    /// The target pcs of a branch or switch. They may be outside the code in a broken class.
+    pub fn targets(&self) -> impl Iterator<Item = i32> + use<'a> {
+        let (target, switch) = match self.operands() {
+            Operands::Branch(target) => (Some(target), None),
+            Operands::Switch(switch) => (Some(switch.default_target()), Some(switch)),
+            _ => (None, None),
+        };
+        let cases = switch.into_iter().flat_map(|switch| switch.cases().map(|(_, target)| target));
+        target.into_iter().chain(cases)
+    }
+
     /// The operands of the instruction.
     pub fn operands(&self) -> Operands<'a> {
         let byte = |at: usize| self.bytes.get(at).copied().unwrap_or(0);

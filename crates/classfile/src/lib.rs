@@ -43,6 +43,7 @@ mod pool_editor;
 mod reader;
 mod splice;
 mod this_call;
+mod uninitialized;
 
 pub use class::{Attribute, Attributes, ClassFile, Member, access};
 pub use code::{Code, Handler, LineNumber, MAX_CODE_BYTES};
@@ -52,3 +53,4 @@ pub use error::{Error, PoolError, SkipReason, Skipped};
 pub use instruction::{Instruction, Instructions, Operands, Switch, access_bytes, push_access};
 pub use pool::{ConstantPool, MemberRef, tag};
 pub use pool_editor::PoolEditor;
+pub use uninitialized::{EarlyWrite, Initialization, Initializations, Place, Uninitialized};

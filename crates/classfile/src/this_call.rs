@@ -1,7 +1,7 @@
 //! The point at which a constructor has initialised its object.
 
 use crate::frames::{Frames, UNINITIALIZED_THIS, form};
-use crate::{Code, Error, Instruction, Operands, opcode};
+use crate::{Code, Error, Uninitialized};
 
 impl Code<'_> {
     /// The pc after the call of `this(...)` or `super(...)` in a constructor: from there on `this`
@@ -12,41 +12,11 @@ impl Code<'_> {
     /// after the call does not pass the call, which no Java compiler writes. Also `None` for code
     /// that cannot be read.
     pub fn after_this_call(&self) -> Option<u16> {
-        let call = self.find_this_call().ok().flatten()?;
-        let is_the_only_way = self.is_the_only_way(call.next_pc()).unwrap_or(false);
-        (is_the_only_way && self.frames_agree(call.next_pc()).unwrap_or(false))
-            .then(|| call.next_pc())
-    }
-
-    /// The first call of a constructor of the class or its superclass, in the order of pcs, that
-    /// does not belong to an object made by `new`.
-    fn find_this_call(&self) -> Result<Option<Instruction<'_>>, Error> {
-        let class = self.class();
-        let (own, super_class) = (class.name()?, class.super_name()?);
-        let mut made = Vec::new();
-        for instruction in self.instructions() {
-            let instruction = instruction?;
-            let Operands::Constant(index) = instruction.operands() else { continue };
-            match instruction.opcode {
-                opcode::NEW => made.push(class.pool().class_name(index)?),
-                opcode::INVOKESPECIAL => {
-                    let callee = class.pool().member_ref(index)?;
-                    if callee.name != b"<init>" {
-                        continue;
-                    }
-                    match made.pop() {
-                        Some(name) if name == callee.class => {}
-                        Some(_) => return Ok(None),
-                        None if callee.class == own || Some(callee.class) == super_class => {
-                            return Ok(Some(instruction));
-                        }
-                        None => return Ok(None),
-                    }
-                }
-                _ => {}
-            }
-        }
-        Ok(None)
+        let found = self.initializations(true).ok()??;
+        let call = found.calls.iter().find(|it| it.object == Uninitialized::This)?;
+        let is_the_only_way = self.is_the_only_way(call.next_pc).unwrap_or(false);
+        (is_the_only_way && self.frames_agree(call.next_pc).unwrap_or(false))
+            .then_some(call.next_pc)
     }
 
     /// Whether the code from `pc` on can only be reached through the instruction before it.
@@ -57,15 +27,7 @@ impl Code<'_> {
             if instruction.pc >= pc {
                 break;
             }
-            let is_over = match instruction.operands() {
-                Operands::Branch(target) => crosses(target),
-                Operands::Switch(switch) => {
-                    crosses(switch.default_target())
-                        || switch.cases().any(|(_, target)| crosses(target))
-                }
-                _ => false,
-            };
-            if is_over {
+            if instruction.targets().any(crosses) {
                 return Ok(false);
             }
         }

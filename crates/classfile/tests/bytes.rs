@@ -30,6 +30,7 @@ fn read_all(class: &ClassFile<'_>) {
         let _ = (member.name(), member.descriptor(), member.attributes().count());
         let Ok(Some(code)) = member.code() else { continue };
         let _ = (code.after_this_call(), code.exception_table().count());
+        let _ = [false, true].map(|is_constructor| code.initializations(is_constructor).is_ok());
         let _ = code.line_numbers().map(Iterator::count);
         for instruction in code.instructions().flatten() {
             if let perk_classfile::Operands::Switch(switch) = instruction.operands() {

@@ -5,7 +5,8 @@ use perk_classfile::{
 };
 use perk_hotspot::annotations::Marks;
 
-use crate::helper::{HELPER, HELPER_BASE, Helper, Uses};
+use crate::accesses::Accesses;
+use crate::helper::{FIELDS_HELPER, HELPER, HELPER_BASE, Helper, Uses};
 use crate::probe::ProbeCall;
 use crate::scan::{Kinds, Scanner};
 use crate::{Instrumented, MethodName, Methods, Names, Probes, fields, fresh, record};
@@ -39,9 +40,37 @@ pub fn instrument(
     let mut is_edited = probes.object_record
         && record::has_record(&class)?
         && record::add_record(&mut editor, probes.names);
-    is_edited |= add_fields(&mut editor, name, probes.names, &mut instrumented.skipped);
-    let source = source_file(&class);
-    let mut scanner = Scanner::new(&class, name);
+    is_edited |= add_fields(&mut editor, name, probes, &mut instrumented.skipped);
+    match probes.accesses {
+        true => add_accesses(&class, name, probes.names, methods, &mut editor, &mut instrumented)?,
+        false => add_calls(&class, name, probes, methods, &mut editor, &mut instrumented)?,
+    }
+    is_edited |= instrumented.method_count > 0;
+    let Edited { bytes, mut skipped } = editor.finish();
+    // A method that does not have room for all probes may not have room for fewer either.
+    skipped.dedup_by_key(|it| it.method);
+    for it in skipped {
+        if let SkipReason::Malformed(error) = it.reason {
+            return Err(error);
+        }
+        let Some(method) = class.method(it.method) else { continue };
+        instrumented.skipped.push((full_name(&method)?, it.reason.to_string()));
+    }
+    instrumented.bytes = is_edited.then_some(bytes);
+    Ok(instrumented)
+}
+
+/// Adds the probes for calls and allocations.
+fn add_calls(
+    class: &ClassFile<'_>,
+    name: &[u8],
+    probes: Probes,
+    methods: &mut dyn Methods,
+    editor: &mut ClassEditor<'_>,
+    instrumented: &mut Instrumented,
+) -> Result<(), Error> {
+    let source = source_file(class);
+    let mut scanner = Scanner::new(class, name);
     let mut uses = Uses::new(probes.names);
     for (index, method) in class.methods().enumerate() {
         let is_selected = methods.selected(name, method.name()?);
@@ -49,14 +78,8 @@ pub fn instrument(
             continue;
         }
         let Some(code) = method.code()? else { continue };
-        let member = MethodName {
-            class: name,
-            name: method.name()?,
-            descriptor: method.descriptor()?,
-            source,
-            is_native: false,
-        };
-        let marks = Marks::of(&class, &method);
+        let member = method_name(name, &method, source)?;
+        let marks = Marks::of(class, &method);
         let is_synchronized = method.access_flags() & access::SYNCHRONIZED != 0;
         let kinds = kinds(&member, marks, is_synchronized, is_selected, probes);
         plan(&mut scanner, &code, &member, kinds, probes, methods)?;
@@ -76,26 +99,65 @@ pub fn instrument(
             continue;
         }
         if editor.edit_method(index, edit) {
-            is_edited = true;
             instrumented.method_count += 1;
         }
     }
-    let Edited { bytes, skipped } = editor.finish();
-    for it in skipped {
-        if let SkipReason::Malformed(error) = it.reason {
-            return Err(error);
-        }
-        let Some(method) = class.method(it.method) else { continue };
-        instrumented.skipped.push((full_name(&method)?, it.reason.to_string()));
-    }
-    instrumented.bytes = is_edited.then_some(bytes);
-    Ok(instrumented)
+    Ok(())
 }
 
-/// Whether a class is left alone, because it runs below the probes: the helpers, the classes that they
-/// call, and the classes that move a virtual thread's frames. A module does not have code.
+/// Adds the probes for accesses and allocation sites.
+fn add_accesses(
+    class: &ClassFile<'_>,
+    name: &[u8],
+    names: Names,
+    methods: &mut dyn Methods,
+    editor: &mut ClassEditor<'_>,
+    instrumented: &mut Instrumented,
+) -> Result<(), Error> {
+    let source = source_file(class);
+    let mut accesses = Accesses::new(class, names);
+    let mut missing = Vec::new();
+    for (index, method) in class.methods().enumerate() {
+        let member = method_name(name, &method, source)?;
+        // The constructor of Object always reports the object.
+        let is_wanted = match is_root(&member) {
+            true => member.name == b"<init>",
+            false => methods.selected(name, member.name),
+        };
+        let Some(code) = method.code()?.filter(|_| is_wanted) else { continue };
+        if Marks::of(class, &method).switches_thread {
+            continue;
+        }
+        let (key, missing) = ((index, &member), &mut missing);
+        let has_probes = accesses.add(key, &code, methods, editor, missing)?;
+        instrumented.method_count += usize::from(has_probes);
+        let full_name = [member.name, member.descriptor].concat();
+        instrumented.skipped.extend(missing.drain(..).map(|it| (full_name.clone(), it)));
+    }
+    Ok(())
+}
+
+/// Returns the name of a method that has code.
+fn method_name<'m>(
+    class: &'m [u8],
+    method: &Member<'m>,
+    source: Option<&'m [u8]>,
+) -> Result<MethodName<'m>, Error> {
+    let (name, descriptor) = (method.name()?, method.descriptor()?);
+    Ok(MethodName { class, name, descriptor, source, is_native: false })
+}
+
+/// Whether it is a method of Object that does not have any probes, except that its constructor
+/// reports the object. Every constructor finally calls that constructor. `finalize` must stay
+/// empty, because instances of a class with a `finalize` that is not empty have to be finalised.
+fn is_root(method: &MethodName<'_>) -> bool {
+    method.class == b"java/lang/Object" && matches!(method.name, b"<init>" | b"finalize")
+}
+
+/// Whether a class is left alone, because it runs below the probes: the helpers, the classes that
+/// they call, and the classes that move a virtual thread's frames. A module does not have code.
 fn is_untouched(class: &[u8]) -> bool {
-    [HELPER, HELPER_BASE].iter().any(|name| class.starts_with(name.as_bytes()))
+    [HELPER, FIELDS_HELPER, HELPER_BASE].iter().any(|name| class.starts_with(name.as_bytes()))
         || class == b"jdk/internal/misc/Unsafe"
         || class.starts_with(b"jdk/internal/vm/Continuation")
         || class == b"module-info"
@@ -110,11 +172,8 @@ fn kinds(
     probes: Probes,
 ) -> Kinds {
     let MethodName { class, name, descriptor, .. } = *method;
-    // Every constructor finally calls the constructor of Object. Its `finalize` must stay empty,
-    // because instances of a class with a `finalize` that is not empty have to be finalised.
-    let is_root = class == b"java/lang/Object" && matches!(name, b"<init>" | b"finalize");
     // The current thread may change between entry and exit.
-    let can_have_any = !is_root && !marks.switches_thread;
+    let can_have_any = !is_root(method) && !marks.switches_thread;
     // Probes would be missing in the JIT's replacement code: such methods are leaves.
     let calls = can_have_any && is_selected && !marks.is_intrinsic;
     let can_allocate = can_have_any && probes.heap;
@@ -168,12 +227,13 @@ fn plan(
 fn add_fields(
     editor: &mut ClassEditor<'_>,
     class: &[u8],
-    names: Names,
+    Probes { accesses, names, .. }: Probes,
     skipped: &mut Vec<(Vec<u8>, String)>,
 ) -> bool {
     let (plain, added) = match class {
         b"java/lang/Thread" => {
-            let (name, of) = (names.of(fields::THREAD_STATE), names.of(HELPER));
+            let helper = if accesses { FIELDS_HELPER } else { HELPER };
+            let (name, of) = (names.of(fields::THREAD_STATE), names.of(helper));
             (fields::THREAD_STATE, editor.add_field(ADDED, name, format!("L{of};")))
         }
         b"java/lang/Class" => {

@@ -4,10 +4,15 @@ use perk_classfile::{PoolEditor, PoolError, opcode};
 
 use crate::Names;
 
-/// The plain internal name of the class that contains the methods of all probes.
+/// The plain internal name of the class that contains the methods of the probes for calls and
+/// allocations.
 pub const HELPER: &str = "java/lang/PerkProbes";
 
-/// The plain internal name of the superclass of the helper class.
+/// The plain internal name of the class that contains the methods of the probes for accesses. An
+/// object of the class is the state of a thread.
+pub const FIELDS_HELPER: &str = "java/lang/PerkFields";
+
+/// The plain internal name of the superclass of both helper classes.
 pub const HELPER_BASE: &str = "java/lang/PerkHeaders";
 
 /// The name and descriptor of every method of [`HELPER`] that probes call. All are static.
@@ -37,11 +42,29 @@ pub const METHODS: [(&str, &str); 23] = [
     ("unmounted", "(Ljava/lang/Thread;)V"),
 ];
 
+/// The name and descriptor of every method of [`FIELDS_HELPER`] that probes call. All are static.
+pub const FIELDS_METHODS: [(&str, &str); 11] = [
+    ("allocated", "(Ljava/lang/Object;)V"),
+    ("read", "(Ljava/lang/Object;I)V"),
+    ("write", "(Ljava/lang/Object;I)V"),
+    ("readComponent", "(Ljava/lang/Object;)V"),
+    ("writeComponent", "(Ljava/lang/Object;)V"),
+    ("readLength", "(Ljava/lang/Object;)V"),
+    ("created", "(Ljava/lang/Object;I)V"),
+    ("array", "(Ljava/lang/Object;I)V"),
+    ("arrays", "(Ljava/lang/Object;I)V"),
+    ("reflected", "(Ljava/lang/Object;I)V"),
+    ("reflectedArrays", "(Ljava/lang/Object;I)V"),
+];
+
 /// The names of the fields of [`HELPER`] that probes read and write. All are of type `long`. An
 /// object of the class is the state of a thread.
 pub const STATE_FIELDS: [&str; 2] = ["context", "caller"];
 
-/// A method of the helper, as an index into [`METHODS`].
+/// The number of methods of both helpers.
+const COUNT: usize = METHODS.len() + FIELDS_METHODS.len();
+
+/// A method of a helper, as an index into [`METHODS`] and then into [`FIELDS_METHODS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Helper(u8);
 
@@ -62,6 +85,33 @@ impl Helper {
     pub(crate) const MOUNTED: Self = Self(21);
     pub(crate) const UNMOUNTED: Self = Self(22);
 
+    pub(crate) const ALLOCATED_OBJECT: Self = Self::of_fields(0);
+    pub(crate) const READ: Self = Self::of_fields(1);
+    pub(crate) const WRITE: Self = Self::of_fields(2);
+    pub(crate) const READ_COMPONENT: Self = Self::of_fields(3);
+    pub(crate) const WRITE_COMPONENT: Self = Self::of_fields(4);
+    pub(crate) const READ_LENGTH: Self = Self::of_fields(5);
+    pub(crate) const CREATED: Self = Self::of_fields(6);
+    pub(crate) const ARRAY_AT: Self = Self::of_fields(7);
+    pub(crate) const ARRAYS_AT: Self = Self::of_fields(8);
+    pub(crate) const REFLECTED_AT: Self = Self::of_fields(9);
+    pub(crate) const REFLECTED_ARRAYS_AT: Self = Self::of_fields(10);
+
+    /// Returns the method with an index in [`FIELDS_METHODS`].
+    const fn of_fields(index: u8) -> Self {
+        Self(METHODS.len() as u8 + index)
+    }
+
+    /// Returns the plain name of its class, its name and its descriptor.
+    fn text(self) -> (&'static str, &'static str, &'static str) {
+        let index = usize::from(self.0);
+        let (class, (name, descriptor)) = match index.checked_sub(METHODS.len()) {
+            None => (HELPER, METHODS[index]),
+            Some(index) => (FIELDS_HELPER, FIELDS_METHODS[index]),
+        };
+        (class, name, descriptor)
+    }
+
     /// Returns the method for the array that `newarray` makes of a type (JVM specification table
     /// 6.5.newarray-A).
     pub(crate) fn of_array_type(array_type: u8) -> Option<Self> {
@@ -80,21 +130,21 @@ impl StateField {
     pub(crate) const CALLER: Self = Self(1);
 }
 
-/// The instructions that use the helper. The class gets the constants of those that are used.
+/// The instructions that use the helpers. The class gets the constants of those that are used.
 #[derive(Clone, Debug)]
 pub(crate) struct Uses {
     names: Names,
-    methods: [Option<[u8; 2]>; METHODS.len()],
+    methods: [Option<[u8; 2]>; COUNT],
     fields: [Option<[u8; 2]>; STATE_FIELDS.len()],
 }
 
 impl Uses {
-    /// Creates an empty set of uses, of the helper with these names.
+    /// Creates an empty set of uses, of the helpers with these names.
     pub(crate) fn new(names: Names) -> Self {
-        Self { names, methods: [None; METHODS.len()], fields: [None; STATE_FIELDS.len()] }
+        Self { names, methods: [None; COUNT], fields: [None; STATE_FIELDS.len()] }
     }
 
-    /// Returns the constant of the helper class.
+    /// Returns the constant of the class [`HELPER`].
     pub(crate) fn class(&self, pool: &mut PoolEditor<'_>) -> Result<u16, PoolError> {
         pool.class(self.names.of(HELPER))
     }
@@ -109,10 +159,10 @@ impl Uses {
         let [high, low] = match self.methods[at] {
             Some(known) => known,
             None => {
-                let (name, descriptor) = METHODS[at];
-                let helper = self.names.of(HELPER);
-                let descriptor = descriptor.replace(HELPER, &helper);
-                *self.methods[at].insert(pool.method_ref(helper, name, descriptor)?.to_be_bytes())
+                let (plain, name, descriptor) = helper.text();
+                let class = self.names.of(plain);
+                let descriptor = descriptor.replace(plain, &class);
+                *self.methods[at].insert(pool.method_ref(class, name, descriptor)?.to_be_bytes())
             }
         };
         Ok([opcode::INVOKESTATIC, high, low])
@@ -143,7 +193,10 @@ mod tests {
 
     #[test]
     fn each_name_is_that_of_its_place() {
-        let name = |helper: Helper| METHODS[usize::from(helper.0)];
+        let name = |helper: Helper| {
+            let (_, name, descriptor) = helper.text();
+            (name, descriptor)
+        };
         let object = "(Ljava/lang/Object;)V";
         let thread = "(Ljava/lang/Thread;)V";
         assert_eq!(name(Helper::ENTER).0, "enter");
@@ -165,6 +218,23 @@ mod tests {
         let types = arrays.map(|descriptor| &descriptor[2..3]);
         assert_eq!(types.collect::<String>(), "ZCFDBSIJ");
         assert_eq!([3, 12].map(Helper::of_array_type), [None, None]);
+        for (helper, expected) in [
+            (Helper::ALLOCATED_OBJECT, "allocated"),
+            (Helper::READ, "read"),
+            (Helper::WRITE, "write"),
+            (Helper::READ_COMPONENT, "readComponent"),
+            (Helper::WRITE_COMPONENT, "writeComponent"),
+            (Helper::READ_LENGTH, "readLength"),
+            (Helper::CREATED, "created"),
+            (Helper::ARRAY_AT, "array"),
+            (Helper::ARRAYS_AT, "arrays"),
+            (Helper::REFLECTED_AT, "reflected"),
+            (Helper::REFLECTED_ARRAYS_AT, "reflectedArrays"),
+        ] {
+            let (class, name, descriptor) = helper.text();
+            assert_eq!((class, name), (FIELDS_HELPER, expected));
+            assert!(descriptor.starts_with("(Ljava/lang/Object;"), "{name}");
+        }
         assert_eq!(STATE_FIELDS[usize::from(StateField::CONTEXT.0)], "context");
         assert_eq!(STATE_FIELDS[usize::from(StateField::CALLER.0)], "caller");
     }

@@ -34,8 +34,26 @@
 //!
 //! Exceptions of `leave` and `mounted` are dropped, because the method itself throws nothing there:
 //! the JVM's stack may be full.
+//!
+//! If [`Probes::accesses`] is set, there are other probes, which call [`FIELDS_HELPER`]. A field is
+//! passed by the number of its reference, a place of allocation by the number of its site. Accesses
+//! are counted before the instruction, so also if it throws; the object may be null.
+//!
+//! | probe | where |
+//! |---|---|
+//! | `read(Object, I)`, `write(Object, I)` | before `getfield` and `putfield` |
+//! | `readComponent(Object)`, `writeComponent(Object)`, `readLength(Object)` | before loads from arrays, stores to arrays, and `arraylength` |
+//! | `allocated(Object)` | in `Object.<init>` |
+//! | `created(Object, I)` | after the constructor's call for a `new` |
+//! | `array(Object, I)`, `arrays(Object, I)` | after the instructions that make one array, or arrays in an array |
+//! | `reflected(Object, I)`, `reflectedArrays(Object, I)` | before the returns of `Constructor.newInstance`, and of both `Array.newInstance` |
+//!
+//! Before `super(...)` has returned, `this` cannot be passed. Writes of its fields there are counted
+//! after the call. Methods that switch the current thread (of `VirtualThread`) do not have these
+//! probes.
 #![forbid(unsafe_code)]
 
+mod accesses;
 mod class;
 mod fresh;
 mod helper;
@@ -44,13 +62,18 @@ mod names;
 mod probe;
 mod record;
 mod scan;
+mod site;
 
 pub use class::instrument;
-pub use helper::{HELPER, HELPER_BASE, METHODS as HELPER_METHODS, STATE_FIELDS};
+pub use helper::{
+    FIELDS_HELPER, FIELDS_METHODS as FIELDS_HELPER_METHODS, HELPER, HELPER_BASE,
+    METHODS as HELPER_METHODS, STATE_FIELDS,
+};
 pub use leaves::{Leaf, Leaves, leaves};
 pub use names::Names;
 pub use perk_classfile::{ClassFile, Error};
 pub use record::with_record;
+pub use site::SitePlace;
 
 /// The first bit of the line in a position; the bits below are an address of user space.
 pub const LINE_SHIFT: u32 = 48;
@@ -85,6 +108,9 @@ pub struct Probes {
     pub heap: bool,
     /// Add a field to objects for their record.
     pub object_record: bool,
+    /// Report accesses of fields and components of arrays, and the sites of allocations, to
+    /// [`FIELDS_HELPER`]. There are no other probes then.
+    pub accesses: bool,
     /// The names of the added class and fields.
     pub names: Names,
 }
@@ -121,8 +147,18 @@ pub trait Methods {
         is_virtual_dispatch: bool,
     ) -> bool;
 
-    /// Whether a method is to be counted. Allocations are counted in every method.
+    /// Whether a method is to be counted. For [`Probes::heap`], allocations are counted in every
+    /// method.
     fn selected(&mut self, class: &[u8], method: &[u8]) -> bool;
+
+    /// Returns a number for a field, given as instructions name it: `owner` is the class in which
+    /// the search for the field begins. This is called once per field and class that accesses it.
+    fn field(&mut self, owner: &[u8], name: &[u8], descriptor: &[u8]) -> u32;
+
+    /// Returns a number for a site of allocation in a method; `None` for objects that the method
+    /// makes by reflection. This is called once per site, and in `Array.newInstance` once per
+    /// return.
+    fn site(&mut self, method: &MethodName<'_>, place: Option<SitePlace>) -> u32;
 }
 
 /// The result of instrumenting a class.

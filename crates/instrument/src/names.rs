@@ -2,7 +2,7 @@
 
 use perk_classfile::{ClassFile, Error};
 
-use crate::{HELPER, HELPER_BASE, fields};
+use crate::{FIELDS_HELPER, HELPER, HELPER_BASE, fields};
 
 /// The suffix of perk's names. A program that knows a name could find the class or field by it. A
 /// random suffix, drawn when the JVM starts, cannot be known.
@@ -10,12 +10,12 @@ use crate::{HELPER, HELPER_BASE, fields};
 pub struct Names(Option<u64>);
 
 /// The classes that perk adds.
-const CLASSES: [&str; 2] = [HELPER, HELPER_BASE];
+const CLASSES: [&str; 3] = [HELPER, FIELDS_HELPER, HELPER_BASE];
 
 const FIELDS: [&str; 3] = [fields::THREAD_STATE, fields::CLASS_RECORDS, fields::OBJECT_RECORD];
 
 impl Names {
-    /// The names as they are in [`HELPER`] and [`fields`], without a suffix.
+    /// The names as they are in [`HELPER`], [`FIELDS_HELPER`] and [`fields`], without a suffix.
     pub const PLAIN: Self = Self(None);
 
     /// Returns names that end with a number.
@@ -45,8 +45,9 @@ impl Names {
                 return Some(self.of(text).into_bytes());
             }
             // Descriptors contain the class's name.
-            let class = CLASSES.into_iter().find(|class| text.contains(class))?;
-            Some(text.replace(class, &self.of(class)).into_bytes())
+            let has_class = CLASSES.iter().any(|class| text.contains(class));
+            let with = |text: String, class: &&str| text.replace(*class, &self.of(class));
+            has_class.then(|| CLASSES.iter().fold(text.to_owned(), with).into_bytes())
         }))
     }
 }

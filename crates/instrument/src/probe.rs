@@ -1,8 +1,8 @@
 //! The probes of a method, and their code.
 
 use perk_classfile::{
-    Code, LocalType, MAX_CODE_BYTES, MethodEdit, Operands, PoolEditor, PoolError, Reach,
-    access_bytes, opcode, push_access,
+    Code, LocalType, MAX_CODE_BYTES, MethodEdit, PoolEditor, PoolError, Reach, access_bytes,
+    opcode, push_access,
 };
 
 use crate::LINE_SHIFT;
@@ -149,16 +149,9 @@ impl Locals {
 
 /// Whether an instruction jumps back.
 fn has_loop(code: &Code<'_>) -> bool {
-    code.instructions().filter_map(Result::ok).any(|instruction| {
-        let is_back = |target: i32| target <= i32::from(instruction.pc);
-        match instruction.operands() {
-            Operands::Branch(target) => is_back(target),
-            Operands::Switch(switch) => {
-                is_back(switch.default_target()) || switch.cases().any(|(_, it)| is_back(it))
-            }
-            _ => false,
-        }
-    })
+    code.instructions()
+        .filter_map(Result::ok)
+        .any(|instruction| instruction.targets().any(|target| target <= i32::from(instruction.pc)))
 }
 
 /// The probes that a method is to have.

@@ -169,21 +169,13 @@ impl<'c> Scanner<'c> {
                 self.monitor_exits.push(instruction.pc);
             }
             // A target outside the code is refused when the code is written.
-            let mut leader = |target: i32| self.leaders.extend(u16::try_from(target));
-            match instruction.operands() {
-                Operands::Branch(target) => {
-                    leader(target);
-                    // The subroutine returns to the next instruction.
-                    if matches!(instruction.opcode, opcode::JSR | opcode::JSR_W) {
-                        leader(instruction.next_pc().into());
-                    }
-                }
-                Operands::Switch(switch) => {
-                    leader(switch.default_target());
-                    switch.cases().for_each(|(_, target)| leader(target));
-                }
-                _ if instruction.is_invoke() => self.invokes.push(instruction.pc),
-                _ => {}
+            self.leaders.extend(instruction.targets().filter_map(|it| u16::try_from(it).ok()));
+            // The subroutine returns to the next instruction.
+            if matches!(instruction.opcode, opcode::JSR | opcode::JSR_W) {
+                self.leaders.push(instruction.next_pc());
+            }
+            if instruction.is_invoke() {
+                self.invokes.push(instruction.pc);
             }
         }
         self.leaders.sort_unstable();

@@ -20,6 +20,7 @@ const CALLS: Probes = Probes {
     lines: false,
     heap: false,
     object_record: false,
+    accesses: false,
     names: Names::PLAIN,
 };
 

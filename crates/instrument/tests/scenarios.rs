@@ -6,12 +6,9 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use perk_instrument::{Names, Probes, instrument};
+use perk_instrument::{FIELDS_HELPER, HELPER, Names, Probes, instrument};
 use perk_testkit::{JavaRun, Jdk, jdk};
 use support::{Numbers, image, round_trip};
-
-/// The expected reports of `Scenario.java`.
-const EXPECTED: &str = include_str!("java/Scenario.txt");
 
 const PROBES: Probes = Probes {
     unwinding: true,
@@ -20,39 +17,56 @@ const PROBES: Probes = Probes {
     lines: true,
     heap: true,
     object_record: false,
+    accesses: false,
     names: Names::PLAIN,
 };
 
-/// The program with all probes, and the classes of java.base that it needs.
+/// A program with probes, and the classes of java.base that it needs.
 struct Scenario {
+    name: &'static str,
     folder: tempfile::TempDir,
+    /// The reasons why methods lack probes.
+    skipped: Vec<(Vec<u8>, String)>,
     names: Vec<String>,
 }
 
 impl Scenario {
-    fn new(jdk: &Jdk, probes: Probes) -> Self {
+    /// Places probes in the classes of a program, after `prepare`, and in some classes of the JDK.
+    /// The leaves of others are known.
+    fn new(
+        jdk: &Jdk,
+        probes: Probes,
+        name: &'static str,
+        (changed, leaves): (&[&str], &[&str]),
+        prepare: impl Fn(&mut [u8]),
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut numbers = Numbers { selected: vec!["Scenario"], ..Numbers::default() };
+        let selected = vec![name, "java/lang/reflect/"];
+        let mut numbers = Numbers { selected, ..Numbers::default() };
         let (patched, classes) = (folder.path().join("patched"), folder.path().join("classes"));
-        support::helper(&patched);
-        support::program(&patched, &classes, "Scenario.java");
-        let used = ["Object", "Math", "System"];
-        let mut base = image::read(jdk, &used.map(|it| format!("java.base/java/lang/{it}.class")));
-        let at = base.iter().position(|class| class.name == "java/lang/Object").unwrap();
-        let mut object = base.swap_remove(at);
-        object.bytes = instrument(&object.bytes, probes, &mut numbers).unwrap().bytes.unwrap();
-        object.write(&patched);
-        numbers.leaves = round_trip::leaf_table(&base);
+        support::helper(&patched, if probes.accesses { FIELDS_HELPER } else { HELPER });
+        support::program(&patched, &classes, &format!("{name}.java"));
+        let read = |names: &[&str]| {
+            let paths = names.iter().map(|it| format!("java.base/java/lang/{it}.class"));
+            image::read(jdk, &paths.collect::<Vec<_>>())
+        };
+        for mut class in read(changed) {
+            class.bytes = instrument(&class.bytes, probes, &mut numbers).unwrap().bytes.unwrap();
+            class.write(&patched);
+        }
+        numbers.leaves = round_trip::leaf_table(&read(leaves));
+        let mut skipped = Vec::new();
         for entry in fs::read_dir(classes).unwrap() {
             let path = entry.unwrap().path();
-            let bytes = fs::read(&path).unwrap();
+            let mut bytes = fs::read(&path).unwrap();
+            prepare(&mut bytes);
             let instrumented = instrument(&bytes, probes, &mut numbers).unwrap();
-            assert_eq!(instrumented.skipped, []);
+            skipped.extend(instrumented.skipped);
             if let Some(bytes) = instrumented.bytes {
                 fs::write(&path, bytes).unwrap();
             }
         }
-        Self { folder, names: numbers.names }
+        Self { name, folder, skipped, names: numbers.names }
     }
 
     /// Returns the reports of the program's probes, with names in place of numbers.
@@ -61,29 +75,38 @@ impl Scenario {
         let patch =
             format!("--patch-module=java.base={}", folder.join("patched/java.base").display());
         let run = JavaRun::new(jdk).jvm_arg("-Xverify:all").jvm_arg("-Xshare:off").jvm_arg(patch);
-        let outcome = run.classes(folder.join("classes")).main("Scenario").run();
+        let outcome = run.classes(folder.join("classes")).main(self.name).run();
         outcome.assert_success();
-        let named = outcome.stdout.lines().map(|line| match line.split_once('#') {
-            Some((before, rest)) => {
-                let (number, rest) = rest.split_once(' ').unwrap_or((rest, ""));
-                let name = &self.names[number.parse::<usize>().unwrap() - 1];
-                format!("{before}{name} {rest}\n")
-            }
-            None => format!("{line}\n"),
-        });
-        named.collect()
+        Numbers::name_all(&self.names, &outcome.stdout)
     }
 }
 
 #[test]
 fn probes_tell_each_step() {
+    const EXPECTED: &str = include_str!("java/Scenario.txt");
     jdk::each(|jdk| {
         // Without unwinding, a method that an exception ends is left when another one stores its
         // position.
         for (unwinding, leaving) in [(true, false), (true, true), (false, false)] {
             let probes = Probes { unwinding, leaving, ..PROBES };
-            let told = Scenario::new(jdk, probes).run(jdk);
+            let base: (&[&str], &[&str]) = (&["Object"], &["Math", "System"]);
+            let scenario = Scenario::new(jdk, probes, "Scenario", base, |_| {});
+            assert_eq!(scenario.skipped, []);
+            let told = scenario.run(jdk);
             assert_eq!(told, EXPECTED, "JDK {}, {probes:?}:\n{told}", jdk.version);
         }
+    });
+}
+
+#[test]
+fn probes_tell_of_each_access() {
+    const EXPECTED: &str = include_str!("java/Accesses.txt");
+    let probes = Probes { heap: false, object_record: true, accesses: true, ..PROBES };
+    jdk::each(|jdk| {
+        let base: (&[&str], &[&str]) = (&["Object", "reflect/Constructor", "reflect/Array"], &[]);
+        let scenario = Scenario::new(jdk, probes, "Accesses", base, support::drop_objects);
+        assert_eq!(scenario.skipped, []);
+        let told = scenario.run(jdk);
+        assert_eq!(told, EXPECTED, "JDK {}:\n{told}", jdk.version);
     });
 }

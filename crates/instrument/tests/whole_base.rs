@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
+use perk_instrument::HELPER;
 use perk_testkit::{JavaRun, Jdk, jdk};
 use support::image;
-use support::round_trip::{self, CALLS_OF_SOME, EVERYTHING, Probed, Prober};
+use support::round_trip::{self, ACCESSES, CALLS_OF_SOME, EVERYTHING, Probed, Prober};
 
 #[test]
 fn java_base_is_written_as_it_was_read() {
@@ -31,7 +32,7 @@ fn java_base_links_with_all_kinds_of_probes() {
         let leaves = round_trip::leaf_table(&classes);
         // Together these have all kinds of probes; `xtask roundtrip-jdk` also tests them
         // separately.
-        for kind in [CALLS_OF_SOME, EVERYTHING] {
+        for kind in [CALLS_OF_SOME, EVERYTHING, ACCESSES] {
             let probed = Probed::new(&classes, kind, &leaves);
             let context = format!("JDK {}: {}", jdk.version, kind.name);
             assert_eq!(probed.skipped, [""; 0], "{context}");
@@ -44,7 +45,7 @@ fn java_base_links_with_all_kinds_of_probes() {
 fn count(jdk: &Jdk) -> BTreeMap<String, i64> {
     let folder = tempfile::tempdir().unwrap();
     let (patched, programs) = (folder.path().join("patched"), folder.path().join("programs"));
-    support::helper(&patched);
+    support::helper(&patched, HELPER);
     support::program(&patched, &programs, "WholeBase.java");
     let classes = image::read(jdk, &["java.base"]);
     let leaves = round_trip::leaf_table(&classes);

@@ -5,17 +5,20 @@ use perk_classfile::{
     ClassEditor, ClassFile, Code, Error, LocalType, MethodEdit, Operands, PoolError, Reach, access,
     opcode,
 };
-use perk_instrument::{MethodName, Methods, Names, Probes, instrument};
+use perk_instrument::{MethodName, Methods, Names, Probes, SitePlace, instrument};
 
 /// Panics if an edited class is not valid.
 pub(super) fn edit_and_probe(bytes: &[u8]) {
     let Ok(class) = ClassFile::parse(bytes) else { return };
     assert_eq!(ClassEditor::new(&class).finish().bytes, bytes);
-    // Calls, allocations, and everything.
-    for (calls, heap) in [(true, false), (false, true), (true, true)] {
+    // Calls, allocations, both with everything else, and accesses.
+    for (calls, heap, accesses) in
+        [(true, false, false), (false, true, false), (true, true, false), (true, false, true)]
+    {
         let [unwinding, timed, leaving, lines, object_record] = [calls && heap; 5];
+        let names = Names::PLAIN;
         let probes =
-            Probes { unwinding, timed, leaving, lines, heap, object_record, names: Names::PLAIN };
+            Probes { unwinding, timed, leaving, lines, heap, object_record, accesses, names };
         let probed = instrument(bytes, probes, &mut All { calls });
         if let Ok(Some(probed)) = probed.map(|it| it.bytes) {
             ClassFile::parse(&probed).expect("a class with probes parses");
@@ -48,6 +51,14 @@ impl Methods for All {
 
     fn selected(&mut self, _: &[u8], _: &[u8]) -> bool {
         self.calls
+    }
+
+    fn field(&mut self, _: &[u8], _: &[u8], _: &[u8]) -> u32 {
+        1
+    }
+
+    fn site(&mut self, _: &MethodName<'_>, _: Option<SitePlace>) -> u32 {
+        1
     }
 }
 

@@ -126,6 +126,7 @@ impl ExactEngine {
             lines,
             heap: sites.is_some(),
             object_record,
+            accesses: false,
             names,
         };
         let mut depth = 0;

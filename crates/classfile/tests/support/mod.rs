@@ -50,11 +50,19 @@ impl Assembler {
     }
 
     pub(crate) fn method_ref(&mut self, class: &str, name: &str, descriptor: &str) -> u16 {
+        self.member_ref(10, class, name, descriptor)
+    }
+
+    pub(crate) fn field_ref(&mut self, class: &str, name: &str, descriptor: &str) -> u16 {
+        self.member_ref(9, class, name, descriptor)
+    }
+
+    fn member_ref(&mut self, tag: u8, class: &str, name: &str, descriptor: &str) -> u16 {
         let class = self.class(class);
         let name = self.utf8(name);
         let descriptor = self.utf8(descriptor);
         let pair = self.constant(&[&[12], &name.to_be_bytes(), &descriptor.to_be_bytes()]);
-        self.constant(&[&[10], &class.to_be_bytes(), &pair.to_be_bytes()])
+        self.constant(&[&[tag], &class.to_be_bytes(), &pair.to_be_bytes()])
     }
 
     fn constant(&mut self, parts: &[&[u8]]) -> u16 {

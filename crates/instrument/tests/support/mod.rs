@@ -9,27 +9,50 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use perk_instrument::{MethodName, Methods};
+use perk_classfile::opcode;
+use perk_instrument::{ClassFile, MethodName, Methods, SitePlace};
 use perk_testkit::jdk;
 use round_trip::LeafTable;
 
-/// Numbers of methods, from 1 on, in the order of the requests.
+/// Numbers of methods, fields and sites, from 1 on, in the order of the requests.
 #[derive(Default)]
 pub(crate) struct Numbers {
-    /// The classes and names of the methods; the index is the number minus one.
+    /// The classes and names of all of these; the index is the number minus one. Of a site, there
+    /// is also the number of instructions before it.
     pub(crate) names: Vec<String>,
+    /// The places of the sites, in the order of the requests.
+    pub(crate) places: Vec<Option<SitePlace>>,
     /// The classes whose calls are counted; all classes if this is empty.
     pub(crate) selected: Vec<&'static str>,
     /// The methods that cannot be counted inside.
     pub(crate) leaves: LeafTable,
 }
 
-impl Methods for Numbers {
-    fn number(&mut self, method: &MethodName<'_>) -> u32 {
-        let class = method.class.rsplit(|byte| *byte == b'/').next().unwrap();
-        let name = [class, b".", method.name].concat();
+impl Numbers {
+    fn add(&mut self, class: &[u8], name: &[u8], place: &str) -> u32 {
+        let class = class.rsplit(|byte| *byte == b'/').next().unwrap();
+        let name = [class, b".", name, place.as_bytes()].concat();
         self.names.push(String::from_utf8_lossy(&name).into_owned());
         self.names.len() as u32
+    }
+
+    /// Puts the names into lines in which a number follows `#`.
+    pub(crate) fn name_all(names: &[String], lines: &str) -> String {
+        let named = lines.lines().map(|line| match line.split_once('#') {
+            Some((before, rest)) => {
+                let (number, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+                let name = &names[number.parse::<usize>().unwrap() - 1];
+                format!("{before}{name} {rest}\n")
+            }
+            None => format!("{line}\n"),
+        });
+        named.collect()
+    }
+}
+
+impl Methods for Numbers {
+    fn number(&mut self, method: &MethodName<'_>) -> u32 {
+        self.add(method.class, method.name, "")
     }
 
     fn leaf(&mut self, owner: &[u8], name: &[u8], descriptor: &[u8], is_virtual: bool) -> bool {
@@ -40,6 +63,36 @@ impl Methods for Numbers {
         let mut selected = self.selected.iter();
         self.selected.is_empty() || selected.any(|it| class.starts_with(it.as_bytes()))
     }
+
+    fn field(&mut self, owner: &[u8], name: &[u8], _: &[u8]) -> u32 {
+        self.add(owner, name, "")
+    }
+
+    fn site(&mut self, method: &MethodName<'_>, place: Option<SitePlace>) -> u32 {
+        self.places.push(place);
+        let place =
+            place.map_or(" by reflection".to_owned(), |it| format!(" at {}", it.instruction));
+        self.add(method.class, method.name, &place)
+    }
+}
+
+/// Removes the `dup` and the `pop` of each statement that only makes an object, in methods whose
+/// names begin with `dropped`.
+pub(crate) fn drop_objects(bytes: &mut [u8]) {
+    let class = ClassFile::parse(bytes).unwrap();
+    let mut places = Vec::new();
+    for method in class.methods().filter(|it| it.name().unwrap().starts_with(b"dropped")) {
+        let code = method.code().unwrap().unwrap();
+        let start = code.bytes().as_ptr() as usize - bytes.as_ptr() as usize;
+        let mut next = opcode::DUP;
+        for instruction in code.instructions().map(Result::unwrap) {
+            if instruction.opcode == next {
+                places.push(start + usize::from(instruction.pc));
+                next = if next == opcode::DUP { opcode::POP } else { opcode::DUP };
+            }
+        }
+    }
+    places.into_iter().for_each(|at| bytes[at] = opcode::NOP);
 }
 
 /// Returns the path of a file of `tests/java`.
@@ -47,9 +100,10 @@ pub(crate) fn source(name: &str) -> PathBuf {
     perk_testkit::workspace().join("crates/instrument/tests/java").join(name)
 }
 
-/// Puts the helper class that records its calls into a folder of patched modules.
-pub(crate) fn helper(patched: &Path) {
-    compile_into_base(&patched.join("java.base"), "PerkProbes.java");
+/// Puts a helper class that records its calls, by its plain name, into a folder of patched modules.
+pub(crate) fn helper(patched: &Path, name: &str) {
+    let simple_name = name.rsplit('/').next().unwrap();
+    compile_into_base(&patched.join("java.base"), &format!("{simple_name}.java"));
 }
 
 /// Compiles a file of `tests/java` whose package is `java.lang`.

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use perk_classfile::{ClassEditor, ClassFile, MethodEdit, Reach, opcode};
 use perk_instrument::{
-    Error, HELPER, HELPER_BASE, Instrumented, Leaves, MethodName, Methods, Names, Probes,
-    instrument, leaves,
+    Error, FIELDS_HELPER, HELPER, HELPER_BASE, Instrumented, Leaves, MethodName, Methods, Names,
+    Probes, SitePlace, instrument, leaves,
 };
 use perk_testkit::{JavaRun, Jdk, workspace};
 
@@ -39,6 +39,7 @@ const NONE: Probes = Probes {
     lines: false,
     heap: false,
     object_record: false,
+    accesses: false,
     names: Names::PLAIN,
 };
 
@@ -52,6 +53,7 @@ pub(crate) const EVERYTHING: Kind = Kind {
         lines: true,
         heap: true,
         object_record: true,
+        accesses: false,
         names: Names::PLAIN,
     },
     calls: Calls::All,
@@ -64,12 +66,20 @@ pub(crate) const CALLS_OF_SOME: Kind = Kind {
     calls: Calls::Some,
 };
 
+/// Accesses and allocation sites, and the field for an object's record.
+pub(crate) const ACCESSES: Kind = Kind {
+    name: "accesses",
+    probes: Probes { object_record: true, accesses: true, ..NONE },
+    calls: Calls::All,
+};
+
 /// The combinations that are tested with whole JDKs: each kind of probe with few others, and all.
-pub(crate) const KINDS: [Kind; 4] = [
+pub(crate) const KINDS: [Kind; 5] = [
     Kind { name: "calls", probes: NONE, calls: Calls::All },
     CALLS_OF_SOME,
     Kind { name: "allocations", probes: Probes { heap: true, ..NONE }, calls: Calls::None },
     EVERYTHING,
+    ACCESSES,
 ];
 
 /// The methods that cannot be counted inside, by class.
@@ -156,6 +166,16 @@ impl Methods for Prober<'_> {
             Calls::All => true,
         }
     }
+
+    fn field(&mut self, _: &[u8], _: &[u8], _: &[u8]) -> u32 {
+        self.number += 1;
+        self.number
+    }
+
+    fn site(&mut self, _: &MethodName<'_>, _: Option<SitePlace>) -> u32 {
+        self.number += 1;
+        self.number
+    }
 }
 
 /// Classes with probes.
@@ -197,6 +217,7 @@ impl Probed {
         // This must happen before anything is patched: the compiler does not read classes newer
         // than its own.
         super::program(&patched, &programs, "LinkAll.java");
+        super::helper(&patched, FIELDS_HELPER);
         let helpers = [
             (HELPER, "analyses/exact/PerkProbes.class"),
             (HELPER_BASE, "probes/PerkHeaders.class"),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
 
 use perk_hotspot::layout::{Fields, Jvm};
-use perk_instrument::{Leaves, MethodName, Methods, Names, Probes, instrument, leaves};
+use perk_instrument::{Leaves, MethodName, Methods, Names, Probes, SitePlace, instrument, leaves};
 use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
 
@@ -379,5 +379,14 @@ impl Methods for View<'_> {
         self.has_selected |= selected;
         self.has_excluded |= !selected;
         selected
+    }
+
+    fn field(&mut self, _: &[u8], _: &[u8], _: &[u8]) -> u32 {
+        // The engine does not place probes for accesses.
+        0
+    }
+
+    fn site(&mut self, _: &MethodName<'_>, _: Option<SitePlace>) -> u32 {
+        0
     }
 }

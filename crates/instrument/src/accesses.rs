@@ -1,0 +1,348 @@
+//! The probes for accesses of fields and components of arrays, and for allocation sites.
+
+use perk_classfile::{
+    ClassEditor, ClassFile, Code, Error, Initialization, MemberRef, MethodEdit, Operands, Place,
+    PoolEditor, PoolError, Reach, Uninitialized, opcode, push_access,
+};
+use rustc_hash::FxHashMap;
+
+use crate::helper::{Helper, Uses};
+use crate::site::SitePlaces;
+use crate::{MethodName, Methods, Names};
+
+/// A probe and its place.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    pc: u16,
+    reach: Reach,
+    object: Object,
+    /// The method to be called with the object, and the number that it takes.
+    call: Option<(Helper, Option<u32>)>,
+}
+
+impl Probe {
+    /// Whether it counts an access, and does not report an allocation.
+    fn is_access(&self) -> bool {
+        let is_access = |helper| {
+            matches!(
+                helper,
+                Helper::READ
+                    | Helper::WRITE
+                    | Helper::READ_COMPONENT
+                    | Helper::WRITE_COMPONENT
+                    | Helper::READ_LENGTH
+            )
+        };
+        self.call.is_some_and(|(helper, _)| is_access(helper))
+    }
+}
+
+/// The place of the object that a probe passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Object {
+    /// On top of the operand stack.
+    Top,
+    /// Below one word.
+    BelowWord,
+    /// Below a `long` or `double`.
+    BelowLong,
+    /// Below two values of one word.
+    BelowTwoWords,
+    /// Below a value of one word and a `long` or `double`.
+    BelowWordAndLong,
+    /// In a local variable.
+    Local(u16),
+    /// On top of the operand stack, as a duplicate that nothing else uses.
+    Spare,
+}
+
+impl Object {
+    /// The maximum number of words of the operand stack that a probe needs, with its number.
+    const STACK_WORDS: u16 = 2;
+
+    /// Writes the code that pushes the object.
+    fn push(self, out: &mut Vec<u8>) {
+        match self {
+            Self::Top => out.push(opcode::DUP),
+            Self::BelowWord => out.extend([opcode::DUP2, opcode::POP]),
+            Self::BelowLong => out.extend([opcode::DUP2_X1, opcode::POP2, opcode::DUP_X2]),
+            Self::BelowTwoWords => {
+                out.extend([opcode::DUP_X2, opcode::POP, opcode::DUP2_X1, opcode::POP]);
+            }
+            Self::BelowWordAndLong => {
+                out.extend([opcode::DUP2_X2, opcode::POP2, opcode::DUP2_X2, opcode::POP]);
+            }
+            Self::Local(local) => push_access(out, opcode::ALOAD, local),
+            Self::Spare => {}
+        }
+    }
+}
+
+/// A field that the class names.
+#[derive(Clone, Copy, Debug)]
+struct Field {
+    number: u32,
+    /// The place of the object when the field is written.
+    written: Object,
+}
+
+/// Places the probes in the methods of a class. It reuses its memory from one method to the next.
+pub(crate) struct Accesses<'c> {
+    class: &'c ClassFile<'c>,
+    /// The fields by index in the constant pool.
+    fields: FxHashMap<u16, Field>,
+    probes: Vec<Probe>,
+    /// The numbers of the places of `new` in the method, by pc.
+    sites: Vec<(u16, u32)>,
+    /// The maximum number of words that duplicates of new objects hold on the operand stack.
+    held_words: u16,
+    uses: Uses,
+    edit: MethodEdit,
+}
+
+impl<'c> Accesses<'c> {
+    pub(crate) fn new(class: &'c ClassFile<'c>, names: Names) -> Self {
+        Self {
+            class,
+            fields: FxHashMap::default(),
+            probes: Vec::new(),
+            sites: Vec::new(),
+            held_words: 0,
+            uses: Uses::new(names),
+            edit: MethodEdit::new(),
+        }
+    }
+
+    /// Adds the probes of a method, given by its index and name. Returns whether it has any, and
+    /// adds the reasons if some are missing.
+    ///
+    /// If the method would exceed a limit of the class file format, it only reports allocations.
+    pub(crate) fn add(
+        &mut self,
+        (index, method): (usize, &MethodName<'_>),
+        code: &Code<'_>,
+        methods: &mut dyn Methods,
+        editor: &mut ClassEditor<'_>,
+        missing: &mut Vec<String>,
+    ) -> Result<bool, Error> {
+        self.probes.clear();
+        self.sites.clear();
+        self.held_words = 0;
+        if method.class == b"java/lang/Object" && method.name == b"<init>" {
+            self.plan(0, Object::Local(0), (Helper::ALLOCATED_OBJECT, None));
+        } else {
+            self.scan(code, method, methods, missing)?;
+        }
+        for with_accesses in [true, false] {
+            self.probes.retain(|probe| with_accesses || !probe.is_access());
+            if self.probes.is_empty() {
+                break;
+            }
+            match self.write(editor.pool()) {
+                Ok(()) if editor.edit_method(index, &self.edit) => return Ok(true),
+                Ok(()) => {}
+                Err(full) => missing.push(full.to_string()),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Plans the probes of a method.
+    fn scan(
+        &mut self,
+        code: &Code<'_>,
+        method: &MethodName<'_>,
+        methods: &mut dyn Methods,
+        missing: &mut Vec<String>,
+    ) -> Result<(), Error> {
+        let reflection = reflection(method);
+        let mut places = SitePlaces::new(code);
+        let mut has_writes = false;
+        for (number, instruction) in code.instructions().enumerate() {
+            let instruction = instruction?;
+            let pc = instruction.pc;
+            match (instruction.opcode, instruction.operands()) {
+                (opcode::IALOAD..=opcode::SALOAD, _) => {
+                    self.plan(pc, Object::BelowWord, (Helper::READ_COMPONENT, None));
+                }
+                (opcode::LASTORE | opcode::DASTORE, _) => {
+                    self.plan(pc, Object::BelowWordAndLong, (Helper::WRITE_COMPONENT, None));
+                }
+                (opcode::IASTORE..=opcode::SASTORE, _) => {
+                    self.plan(pc, Object::BelowTwoWords, (Helper::WRITE_COMPONENT, None));
+                }
+                (opcode::ARRAYLENGTH, _) => {
+                    self.plan(pc, Object::Top, (Helper::READ_LENGTH, None));
+                }
+                (opcode::GETFIELD, Operands::Constant(index)) => {
+                    let field = self.field(index, methods)?;
+                    self.plan(pc, Object::Top, (Helper::READ, Some(field.number)));
+                }
+                (opcode::PUTFIELD, Operands::Constant(index)) => {
+                    has_writes = true;
+                    let field = self.field(index, methods)?;
+                    self.plan(pc, field.written, (Helper::WRITE, Some(field.number)));
+                }
+                (opcode::NEW, _) => {
+                    let site = methods.site(method, Some(places.at(pc, number)?));
+                    self.sites.push((pc, site));
+                }
+                (opcode::NEWARRAY | opcode::ANEWARRAY | opcode::MULTIANEWARRAY, _) => {
+                    let site = methods.site(method, Some(places.at(pc, number)?));
+                    let helper = match instruction.opcode {
+                        opcode::MULTIANEWARRAY => Helper::ARRAYS_AT,
+                        _ => Helper::ARRAY_AT,
+                    };
+                    self.plan_after(instruction.next_pc(), Object::Top, (helper, Some(site)));
+                }
+                (opcode::ARETURN, _) => {
+                    if let Some((helper, method)) = &reflection {
+                        let site = methods.site(method, None);
+                        self.plan(pc, Object::Top, (*helper, Some(site)));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let is_constructor = method.name == b"<init>";
+        if !self.sites.is_empty() || is_constructor && has_writes {
+            self.plan_initializations(code, is_constructor, missing)?;
+        }
+        Ok(())
+    }
+
+    /// Plans the probes after the calls of constructors. Moves those that pass `this` before it is
+    /// initialised to the place after the call of `this(...)` or `super(...)`.
+    fn plan_initializations(
+        &mut self,
+        code: &Code<'_>,
+        is_constructor: bool,
+        missing: &mut Vec<String>,
+    ) -> Result<(), Error> {
+        let Some(found) = code.initializations(is_constructor)? else {
+            // A probe could pass an object that is not initialised.
+            self.probes.clear();
+            missing.push("its control flow is too intricate".to_owned());
+            return Ok(());
+        };
+        let (mut lost_writes, mut lost_sites) = (0, 0);
+        let mut moved = Vec::new();
+        self.probes.retain(|probe| {
+            let Some(call @ (Helper::WRITE, _)) = probe.call else { return true };
+            let early = found.early_writes.binary_search_by_key(&probe.pc, |it| it.pc);
+            match early {
+                Ok(index) if found.early_writes[index].is_certain => moved.push(call),
+                Ok(_) => lost_writes += 1,
+                Err(_) => return true,
+            }
+            false
+        });
+        for Initialization { next_pc, object, place } in found.calls {
+            let object_after = match place {
+                Place::Top => Some(Object::Top),
+                Place::Local(local) => Some(Object::Local(local)),
+                Place::Dropped { .. } => Some(Object::Spare),
+                Place::Unknown => None,
+            };
+            match (object, object_after) {
+                (Uninitialized::This, Some(place)) => {
+                    for call in &moved {
+                        self.plan_after(next_pc, place, *call);
+                    }
+                }
+                (Uninitialized::This, None) => lost_writes += moved.len(),
+                (Uninitialized::New(pc), Some(object)) => {
+                    if let Place::Dropped { held } = place {
+                        self.held_words = self.held_words.max(held);
+                        let dup = Probe {
+                            pc: pc.saturating_add(NEW_BYTES),
+                            reach: Reach::FallThrough,
+                            object: Object::Top,
+                            call: None,
+                        };
+                        self.probes.push(dup);
+                    }
+                    let site = self.sites.iter().find(|(new_pc, _)| *new_pc == pc);
+                    let site = site.map(|(_, site)| *site);
+                    self.plan_after(next_pc, object, (Helper::CREATED, site));
+                }
+                (Uninitialized::New(_) | Uninitialized::Unknown, _) => lost_sites += 1,
+            }
+        }
+        if lost_writes > 0 {
+            missing.push(format!("{lost_writes} writes before super(...) are not counted"));
+        }
+        if lost_sites > 0 {
+            missing.push(format!("{lost_sites} calls of constructors do not have a site"));
+        }
+        Ok(())
+    }
+
+    /// Plans a probe before an instruction.
+    fn plan(&mut self, pc: u16, object: Object, call: (Helper, Option<u32>)) {
+        self.probes.push(Probe { pc, reach: Reach::All, object, call: Some(call) });
+    }
+
+    /// Plans a probe after the instruction that ends at a pc.
+    fn plan_after(&mut self, pc: u16, object: Object, call: (Helper, Option<u32>)) {
+        self.probes.push(Probe { pc, reach: Reach::FallThrough, object, call: Some(call) });
+    }
+
+    /// Returns the field of an instruction. It gets its number at its first use.
+    fn field(&mut self, index: u16, methods: &mut dyn Methods) -> Result<Field, Error> {
+        if let Some(field) = self.fields.get(&index) {
+            return Ok(*field);
+        }
+        let MemberRef { class, name, descriptor, .. } = self.class.pool().member_ref(index)?;
+        let number = methods.field(class, name, descriptor);
+        let written = match descriptor {
+            b"J" | b"D" => Object::BelowLong,
+            _ => Object::BelowWord,
+        };
+        let field = Field { number, written };
+        self.fields.insert(index, field);
+        Ok(field)
+    }
+
+    /// Writes the planned probes.
+    fn write(&mut self, pool: &mut PoolEditor<'_>) -> Result<(), PoolError> {
+        self.edit.clear();
+        self.edit.need_stack(Object::STACK_WORDS + self.held_words);
+        let mut bytes = Vec::new();
+        for Probe { pc, reach, object, call } in &self.probes {
+            bytes.clear();
+            object.push(&mut bytes);
+            if let Some((helper, number)) = call {
+                if let Some(number) = number {
+                    pool.push_int(&mut bytes, *number as i32)?;
+                }
+                bytes.extend(self.uses.call(*helper, pool)?);
+            }
+            self.edit.insert(*pc, *reach, &bytes);
+        }
+        Ok(())
+    }
+}
+
+/// The length of `new` in bytes.
+const NEW_BYTES: u16 = 3;
+
+/// Returns the probe for the result of a method that makes objects by reflection, and the method
+/// that the objects' site names. `Class.newInstance` does not call `Constructor.newInstance`, but
+/// the method that the latter calls.
+fn reflection<'m>(method: &MethodName<'m>) -> Option<(Helper, MethodName<'m>)> {
+    let MethodName { class, name, descriptor, .. } = *method;
+    match (class, name, descriptor) {
+        (b"java/lang/reflect/Constructor", b"newInstanceWithCaller", _) => {
+            let (name, descriptor) = (b"newInstance", b"([Ljava/lang/Object;)Ljava/lang/Object;");
+            Some((Helper::REFLECTED_AT, MethodName { name, descriptor, ..*method }))
+        }
+        (b"java/lang/reflect/Array", b"newInstance", b"(Ljava/lang/Class;I)Ljava/lang/Object;") => {
+            Some((Helper::REFLECTED_AT, *method))
+        }
+        (b"java/lang/reflect/Array", b"newInstance", _) => {
+            Some((Helper::REFLECTED_ARRAYS_AT, *method))
+        }
+        _ => None,
+    }
+}
