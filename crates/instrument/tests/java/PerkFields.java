@@ -84,9 +84,10 @@ public final class PerkFields {
 
     /** What else is accessed depends on the JDK. */
     private static boolean isOwn(String name) {
-        boolean isOfReflection =
-                name.equals("[Ljava.lang.Class;") || name.startsWith("[Ljava.lang.invoke.");
-        return name.startsWith("[") && !isOfReflection
-                || name.startsWith("Accesses") && !name.contains("$$Lambda");
+        boolean isArray = name.startsWith("[");
+        boolean isOfPrimitives = isArray && !name.endsWith(";");
+        return isOfPrimitives || isArray && name.endsWith("Ljava.lang.Object;")
+                || isArray && name.endsWith("Ljava.lang.String;")
+                || name.contains("Accesses") && !name.contains("$$Lambda");
     }
 }
