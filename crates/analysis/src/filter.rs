@@ -1,7 +1,10 @@
 //! Profiles of a part of the measurements: traces through some methods, without others, or with
 //! frames taken out.
 
-use perk_profile::{Event, MethodId, Metric, NamePattern, NodeId, Profile, Section, Symbols};
+use perk_profile::{
+    AllocationSite, Event, FieldAccesses, KeyedMap, MethodId, Metric, NamePattern, NodeId, Profile,
+    Section, Symbols,
+};
 
 /// The traces that count, and the frames of them that count. Without any pattern all count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,8 +43,9 @@ impl Filter {
     }
 
     /// Returns the part of `profile` that the filter keeps. Ids stay the same. Totals are those of
-    /// the rows that are left. Tables of callers and callees have no traces and are left out, with
-    /// a note. Dumps of threads and of the heap stay.
+    /// the rows that are left. The trace of an object whose fields were accessed is the method that
+    /// allocated it. Tables of callers and callees have no traces and are left out, with a note.
+    /// Dumps of threads and of the heap stay.
     pub fn apply(&self, mut profile: Profile) -> Profile {
         if self.is_empty() {
             return profile;
@@ -55,6 +59,7 @@ impl Filter {
                     return false;
                 }
                 Event::Section(section) => traces.filter(section),
+                Event::FieldAccesses(accesses) => self.keep_objects(accesses, &profile.symbols),
                 _ => {}
             }
             true
@@ -66,6 +71,20 @@ impl Filter {
             ));
         }
         profile
+    }
+
+    /// Keeps the objects that the kept methods allocated.
+    fn keep_objects(&self, accesses: &mut FieldAccesses, symbols: &Symbols) {
+        let mut known: KeyedMap<Option<AllocationSite>, bool> = KeyedMap::default();
+        let is_kept = |site: Option<AllocationSite>| {
+            let Some(site) = site else { return self.focus.is_empty() };
+            let class = symbols.strings.get(site.class).replace('/', ".");
+            let method = symbols.strings.get(site.method);
+            let is_through =
+                |patterns: &[NamePattern]| patterns.iter().any(|it| it.matches(&class, method));
+            (self.focus.is_empty() || is_through(&self.focus)) && !is_through(&self.ignore)
+        };
+        accesses.retain(|site| *known.entry(site).or_insert_with(|| is_kept(site)));
     }
 }
 

@@ -18,6 +18,7 @@ pub mod lines;
 pub mod locks;
 pub mod method_tree;
 pub mod objects;
+pub mod sharing;
 pub mod top;
 pub mod top_down;
 

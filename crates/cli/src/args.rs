@@ -256,12 +256,13 @@ Examples:
   perk report --tree=bottom-up --focus 'com.acme.*' app.hprof
   perk report --method HashMap.get app.hprof
   perk report --lines --metric allocated app.hprof
+  perk report --field com.acme.Counter.value app.tsv.gz
   perk report --json app.hprof | jq -r '.methods[:5][] | [.self_count, .name] | @tsv'
   perk report --csv app.hprof > methods.csv
   ssh host cat app.hprof | perk report -
 
---csv writes the methods, or the view asked for: --lines, --tree, --edges, --method, --threads, --sites,
---classes or --monitors.")]
+--csv writes the methods (of shared fields: the fields), or the view asked for: --lines, --tree, --edges,
+--method, --field, --threads, --sites, --classes or --monitors.")]
 pub(crate) struct ReportArgs {
     /// The profile; - is stdin
     #[arg(value_name = "FILE")]
@@ -302,18 +303,21 @@ pub(crate) struct ReportArgs {
     /// Show only this method, its callers and callees: bar, Foo.bar, 'com.acme.*'
     #[arg(long, value_name = "NAME", value_parser = name_pattern)]
     pub(crate) method: Option<NamePattern>,
+    /// Show only the accesses to this field, or to those of a class, by allocation site: bar, Foo.bar, Foo
+    #[arg(long, value_name = "NAME", value_parser = name_pattern)]
+    pub(crate) field: Option<NamePattern>,
     /// Show only the allocation sites, with their call paths
     #[arg(long)]
     pub(crate) sites: bool,
-    /// Show only the classes of allocated objects and of objects in heap dumps
+    /// Show only the classes of allocated objects, of objects in heap dumps and of accessed objects
     #[arg(long)]
     pub(crate) classes: bool,
     /// Show only the locks that threads waited for, and deadlocks
     #[arg(long)]
     pub(crate) monitors: bool,
     /// Write everything as JSON: methods, paths, calls, allocations, threads, accounting
-    #[arg(long, conflicts_with_all = ["lines", "tree", "edges", "method", "sites", "classes",
-                                      "monitors", "csv"])]
+    #[arg(long, conflicts_with_all = ["lines", "tree", "edges", "method", "field", "sites",
+                                      "classes", "monitors", "csv"])]
     pub(crate) json: bool,
     /// Write one view as CSV: a line of titles, with units, and one line per row
     #[arg(long)]
@@ -373,9 +377,9 @@ pub(crate) enum TreeOrder {
 
 /// Compare two profiles
 ///
-/// Calls and allocations are compared exactly, samples by their share. Times are only shown, as they
-/// differ from run to run. Lambdas of a class count as one. Without --fail-on the exit code is 1
-/// where calls or allocations differ; with it, where a limit is exceeded.
+/// Calls, allocations and accesses to fields are compared exactly, samples by their share. Times are
+/// only shown, as they differ from run to run. Lambdas of a class count as one. Without --fail-on the
+/// exit code is 1 where any of the first three differ; with it, where a limit is exceeded.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -386,9 +390,10 @@ Examples:
 
 A limit is a metric, `>+` for growth or `<-` for shrinking, and an amount, as a number or in %. Metrics:
 calls, time (or self_ns; limits as 20ms), samples, allocated_bytes, allocated_count, live_bytes,
-live_count, lock_time, lock_count, heap_bytes, heap_count, or another tool's metric, by its name. A NAME
-selects the methods of that name; for allocations, the classes of that name and the allocations of the
-methods of that name; for locks, the classes of that name. `samples(NAME)` is the share of all samples.")]
+live_count, lock_time, lock_count, heap_bytes, heap_count, accesses, shared_accesses, shared_objects, or
+another tool's metric, by its name. A NAME selects the methods of that name; for allocations, the classes
+of that name and the allocations of the methods of that name; for locks and shared objects, the classes
+of that name; for accesses, the fields and classes of that name. `samples(NAME)` is the share of all samples.")]
 pub(crate) struct DiffArgs {
     /// The profile before
     #[arg(value_name = "BEFORE")]

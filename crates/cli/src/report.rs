@@ -82,7 +82,7 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     out.flush()?;
     if content.is_empty() {
         let what = if content.filtered.is_empty() {
-            "nothing to report: no samples, calls, allocation sites, monitors or heap dumps"
+            "nothing to report: no samples, calls, allocation sites, monitors, heap dumps or field accesses"
         } else {
             "no numbers that pass the filter"
         };
@@ -163,6 +163,8 @@ fn filter(
     let before: Vec<_> = Metric::leading_of(&input.profile)
         .map(|metric| (metric.rows(&input.profile).total, metric))
         .collect();
+    let object_count = |it: &Profile| Some(it.field_accesses()?.object_count());
+    let accessed_before = object_count(&input.profile);
     joined.without(&input.profile, &filter.hidden(&input.profile.symbols));
     input.profile = args.filter.apply(std::mem::take(&mut input.profile), name);
     if filter.focus.is_empty() && filter.ignore.is_empty() {
@@ -173,7 +175,12 @@ fn filter(
         let total = metric.rows(&input.profile).total;
         format!("{} % of {}", percent(total, before), perk_render::metric(&metric))
     };
-    before.into_iter().map(after).collect()
+    let accessed = |before| {
+        let count = object_count(&input.profile)?;
+        Some(format!("{} % of objects with field accesses", percent(count, before)))
+    };
+    let accessed = accessed_before.and_then(accessed);
+    before.into_iter().map(after).chain(accessed).collect()
 }
 
 /// Writes the lines above the tables. Returns how many lines of the screen they took.
@@ -333,6 +340,7 @@ impl<'a> Content<'a> {
         if !self.filtered.is_empty() {
             lines.push(format!("filtered: {}", self.filtered.join(", ")));
         }
+        lines.extend(self.fields.as_ref().and_then(Fields::unknown));
         let part = self.objects.as_ref().and_then(Objects::part);
         let is_main = self.main_view().is_some_and(|view| view.metric == Metric::AllocatedBytes);
         if let Some(part) = part.filter(|_| is_main) {

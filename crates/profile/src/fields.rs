@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     ClassId, Column, Frame, Key, KeyedMap, Line, Method, Metric, Profile, Section, SectionHead,
-    StrId, Subject, Symbols, TraceId,
+    StrId, Subject, Symbols, TraceId, names,
 };
 
 /// The numbers of accesses to a field.
@@ -24,12 +24,23 @@ pub struct FieldCounts {
 impl FieldCounts {
     /// Whether a thread other than the one that allocated the object accessed the field.
     pub fn is_shared(&self) -> bool {
-        self.other_read_count > 0 || self.other_write_count > 0
+        self.by_others() > 0
     }
 
     /// Whether any thread accessed the field.
     pub fn is_accessed(&self) -> bool {
         *self != Self::default()
+    }
+
+    /// Whether the field was written at most once, by the thread that allocated the object: such a
+    /// write may be that of the constructor.
+    pub fn is_initialised_only(&self) -> bool {
+        self.owner_write_count <= 1 && self.other_write_count == 0
+    }
+
+    /// The number of accesses by threads other than the one that allocated the object.
+    pub fn by_others(&self) -> u64 {
+        self.other_read_count.saturating_add(self.other_write_count)
     }
 
     /// Adds the accesses of `other` multiplied by `times`.
@@ -64,6 +75,27 @@ pub struct Field {
     pub name: StrId,
     /// The descriptor of its type; `?` for components.
     pub descriptor: StrId,
+}
+
+impl Field {
+    /// Formats the field of objects of `class` as reports show it:
+    /// `java.nio.HeapByteBuffer: int java.nio.Buffer.limit`.
+    pub fn name(&self, class: ClassId, symbols: &Symbols) -> String {
+        let text = |id| symbols.strings.get(id);
+        let class = symbols.class_name(class);
+        let kind = names::from_signature(text(self.descriptor));
+        let (owner, name) = (self.declaring_class(symbols), text(self.name));
+        match (kind.as_str(), owner == class) {
+            ("?", _) => format!("{class}: {name}"),
+            (kind, true) => format!("{class}: {kind} {name}"),
+            (kind, false) => format!("{class}: {kind} {owner}.{name}"),
+        }
+    }
+
+    /// The class that declares it, in source form.
+    pub fn declaring_class(&self, symbols: &Symbols) -> String {
+        names::from_signature(symbols.strings.get(self.class))
+    }
 }
 
 /// The instruction that allocated an object.
@@ -121,14 +153,18 @@ pub struct AlikeObjects<'a> {
     pub object_count: u64,
     /// Their fields, those of the outermost superclass first.
     pub fields: &'a [Field],
-    /// The accesses to each field of one object.
+    /// The accesses to each field of one object. If the site is not known, neither is the thread
+    /// that allocated the objects: then all are those of other threads.
     pub counts: &'a [FieldCounts],
+    /// The number of their layout. Objects of one layout have the same class and fields.
+    pub layout: usize,
 }
 
 impl AlikeObjects<'_> {
-    /// Whether a thread other than the one that allocated the objects accessed them.
+    /// Whether a thread other than the one that allocated the objects is known to have accessed
+    /// them.
     pub fn is_shared(&self) -> bool {
-        self.counts.iter().any(FieldCounts::is_shared)
+        self.site.is_some() && self.counts.iter().any(FieldCounts::is_shared)
     }
 
     /// The sum of the accesses to all fields of all the objects.
@@ -198,12 +234,23 @@ impl FieldAccesses {
                 object_count: record.object_count,
                 fields: &layout.fields,
                 counts: &self.counts[record.first_count..end],
+                layout: record.layout as usize,
             }
         })
     }
 
+    /// The number of layouts.
+    pub fn layout_count(&self) -> usize {
+        self.layouts.len()
+    }
+
+    /// Keeps the objects of the sites that `is_kept` accepts.
+    pub fn retain(&mut self, mut is_kept: impl FnMut(Option<AllocationSite>) -> bool) {
+        self.records.retain(|record| is_kept(record.site));
+    }
+
     /// Makes the section of accesses by allocation site and field. The stack has only the method
-    /// that allocated the objects.
+    /// that allocated the objects. Accesses to objects of an unknown site are not shared ones.
     pub fn section(&self, profile: &mut Profile) -> Section {
         let mut sums: BTreeMap<Key, [u64; 2]> = BTreeMap::new();
         let mut traces: KeyedMap<AllocationSite, TraceId> = KeyedMap::default();
@@ -215,7 +262,10 @@ impl FieldAccesses {
             for (field, counts) in objects.fields.iter().zip(objects.counts) {
                 let mut sum = FieldCounts::default();
                 sum.add(counts, objects.object_count);
-                let shared = sum.other_read_count.saturating_add(sum.other_write_count);
+                let shared = match objects.site {
+                    Some(_) => sum.by_others(),
+                    None => 0,
+                };
                 let subject = Subject::Field(objects.class, field.name);
                 let row = sums.entry(Key { trace, subject }).or_default();
                 for (to, from) in row.iter_mut().zip([sum.total(), shared]) {

@@ -1,10 +1,15 @@
 //! Accesses to the fields of objects.
 
+mod advice;
+
+pub(super) use advice::quoted;
+
 use std::cmp::Reverse;
 
-use perk_analysis::objects::{self, ObjectsRow};
+use perk_analysis::objects::{self, FieldKey, ObjectsRow, SiteKey};
+use perk_analysis::sharing::{Kind, LENGTH, Sharing};
 use perk_profile::units::{percent, plural};
-use perk_profile::{AllocationSite, ClassId, Field, FieldAccesses, FieldCounts, Profile, names};
+use perk_profile::{AllocationSite, Field, FieldAccesses, FieldCounts, NamePattern, Profile};
 use perk_render::{Cell, Column, Json, Rows, Table};
 
 /// Stands for the site of objects whose allocation was not seen.
@@ -15,104 +20,176 @@ const NO_SITE: &str = "[site not known]";
 pub(super) struct Fields<'a> {
     profile: &'a Profile,
     accesses: &'a FieldAccesses,
+    sharing: Sharing,
+    total: ObjectsRow<()>,
 }
 
 impl<'a> Fields<'a> {
     /// The accesses of `profile`; `None` where it has none.
     pub(super) fn new(profile: &'a Profile) -> Option<Self> {
-        Some(Self { profile, accesses: profile.field_accesses()? })
+        let accesses = profile.field_accesses().filter(|it| it.rows().len() > 0)?;
+        let sharing = Sharing::new(accesses, &profile.symbols);
+        Some(Self { profile, accesses, sharing, total: objects::total(accesses) })
     }
 
-    /// `2003112 objects, 3210 of them shared between threads (0.16 %)`
+    /// `2003112 objects, 3210 of them shared between threads (0.16 %); accesses: 10200311, 9120 of
+    /// them by other threads than the owner (0.09 %)`
     pub(super) fn total(&self) -> String {
-        let count = self.accesses.object_count();
-        let shared = self.accesses.rows().filter(|row| row.is_shared()).map(|row| row.object_count);
-        let shared = shared.fold(0, u64::saturating_add);
-        let share = percent(shared, count);
-        format!("{}, {shared} of them shared between threads ({share} %)", plural(count, "object"))
+        let ObjectsRow { object_count, shared_count, counts, .. } = self.total;
+        let (accesses, by_others) = (counts.total(), counts.by_others());
+        let of_objects = percent(shared_count, self.total.known_count());
+        let of_accesses = percent(by_others, accesses);
+        let objects = plural(object_count, "object");
+        format!(
+            "{objects}, {shared_count} of them shared between threads ({of_objects} %); accesses: \
+             {accesses}, {by_others} of them by other threads than the owner ({of_accesses} %)"
+        )
     }
 
-    /// The classes with most objects, the fields that other threads accessed in most objects, the
+    /// The objects that cannot be judged, in a line; `None` where there are none.
+    pub(super) fn unknown(&self) -> Option<String> {
+        let ObjectsRow { unknown_count, unknown_access_count, .. } = self.total;
+        (unknown_count > 0).then(|| {
+            let objects = plural(unknown_count, "object");
+            let them = if unknown_count == 1 { "it" } else { "them" };
+            format!(
+                "not judged: {objects} of unknown site, with {unknown_access_count} accesses: the \
+                 file does not say which thread made {them}"
+            )
+        })
+    }
+
+    /// The fields that other threads accessed in most objects, the classes with most objects, the
     /// fields with most accesses, and the sites that allocated most objects.
     pub(super) fn tables(&self) -> [Table<'_>; 4] {
-        let symbols = &self.profile.symbols;
-        let mut shared = objects::by_field(self.accesses);
-        shared.retain(|row| row.shared_count > 0);
-        shared.sort_by_key(|row| Reverse(row.shared_count));
         let fields = objects::by_field(self.accesses);
-        let field = |heading: &str, rows| {
-            let name = |row: &ObjectsRow<_>| self.field_name(row.key);
-            self.numbers(
-                Table::of(symbols, heading, rows).column(Column::words().name("field"), name),
-            )
-        };
-        let site = |row: &ObjectsRow<(Option<AllocationSite>, ClassId)>| {
-            let (site, class) = row.key;
-            let site = site.map_or_else(|| NO_SITE.to_owned(), |site| site.name(symbols));
-            format!("{} at {site}", symbols.class_name(class))
-        };
-        let sites = objects::by_site(self.accesses);
-        let sites = Table::of(symbols, "Top allocation sites by objects", sites);
+        let mut shared = fields.clone();
+        // The length of an array never changes.
+        let is_length = |field: Field| self.profile.symbols.strings.get(field.name) == LENGTH;
+        shared.retain(|row| row.shared_count > 0 && !is_length(row.key.1));
+        shared.sort_by_key(|row| Reverse((row.shared_count, row.counts.by_others())));
         [
-            field("Top shared fields by objects", shared),
+            self.field_table("Top shared fields by objects", shared),
             self.classes(),
-            field("Top fields by accesses", fields),
-            self.numbers(sites.column(Column::words().name("class and site"), site)),
+            self.field_table("Top fields by accesses", fields),
+            self.sites(),
         ]
     }
 
     /// The classes with most objects.
-    fn classes(&self) -> Table<'_> {
+    pub(super) fn classes(&self) -> Table<'_> {
         let rows = objects::by_class(self.accesses);
-        let classes = Table::of(&self.profile.symbols, "Top classes by objects", rows);
-        self.numbers(classes.column(Column::other("class").name("class"), |row| row.key))
+        let rows = Table::of(&self.profile.symbols, "Top classes by objects", rows)
+            .column(Column::other("class").name("class"), |row| row.key);
+        self.numbers(rows, |&class| self.sharing.of_class(class))
+    }
+
+    /// The sites that allocated most objects.
+    pub(super) fn sites(&self) -> Table<'_> {
+        let symbols = &self.profile.symbols;
+        let rows = objects::by_site(self.accesses);
+        let name = |row: &ObjectsRow<SiteKey>| {
+            format!("{} at {}", symbols.class_name(row.key.1), self.site_name(row.key.0))
+        };
+        let rows = Table::of(symbols, "Top allocation sites by objects", rows)
+            .column(Column::other("class"), |row| row.key.1)
+            .column(Column::other("site"), |row| Some(row.key.0?.name(symbols)))
+            .column(Column::words().name("class and site"), name);
+        self.numbers(rows, |&key| self.sharing.of_site(key))
     }
 
     /// The fields of objects of each class, with the accesses to all objects together.
     pub(super) fn fields(&self) -> Table<'_> {
-        let text = |id| self.profile.symbols.strings.get(id);
-        let rows = Table::of(&self.profile.symbols, "", objects::by_field(self.accesses))
-            .column(Column::other("class"), |row| row.key.0)
-            .column(Column::other("field_class"), move |row| text(row.key.1.class))
-            .column(Column::other("field"), move |row| text(row.key.1.name))
-            .column(Column::other("descriptor"), move |row| text(row.key.1.descriptor));
-        self.numbers(rows)
+        self.field_table("Fields by accesses", objects::by_field(self.accesses))
     }
 
-    /// Adds the columns of numbers.
-    fn numbers<'t, K: 't>(&self, rows: Rows<'t, ObjectsRow<K>>) -> Table<'t> {
-        let untouched = |row: &ObjectsRow<K>| row.object_count - row.accessed_count;
-        let shared = |row: &ObjectsRow<K>| Cell::Share(row.shared_count, row.object_count);
-        rows.column(Column::count("object_count").at(0, "objects"), |row| row.object_count)
+    fn field_table(&self, heading: &str, rows: Vec<ObjectsRow<FieldKey>>) -> Table<'_> {
+        let rows = self.field_columns(Table::of(&self.profile.symbols, heading, rows), |&key| key);
+        self.numbers(rows, |&key| self.sharing.of_field(key))
+    }
+
+    /// The fields that `pattern` stands for, by allocation site; those of a class if it stands for
+    /// one.
+    pub(super) fn fields_by_site(&self, pattern: &NamePattern) -> Table<'_> {
+        let symbols = &self.profile.symbols;
+        let is_meant = |(class, field): FieldKey| {
+            let (owner, name) = (field.declaring_class(symbols), symbols.strings.get(field.name));
+            pattern.matches(symbols.class_name(class), name) || pattern.matches(&owner, name)
+        };
+        let rows = objects::by_field_and_site(self.accesses, is_meant);
+        let rows = Table::of(symbols, "Fields by allocation site", rows);
+        let rows = self
+            .field_columns(rows, |key: &(FieldKey, _)| key.0)
+            .column(Column::other("site"), |row| Some(row.key.1?.name(symbols)))
+            .column(Column::words().name("site"), |row| self.site_name(row.key.1));
+        self.numbers(rows, |&(key, _)| self.sharing.of_field(key))
+    }
+
+    /// Adds the columns of a field's name.
+    fn field_columns<'t, K: 't>(
+        &'t self,
+        rows: Rows<'t, ObjectsRow<K>>,
+        key: impl Fn(&K) -> FieldKey + Copy + 't,
+    ) -> Rows<'t, ObjectsRow<K>> {
+        let text = |id| self.profile.symbols.strings.get(id);
+        rows.column(Column::other("class"), move |row| key(&row.key).0)
+            .column(Column::other("field_class"), move |row| text(key(&row.key).1.class))
+            .column(Column::other("field"), move |row| text(key(&row.key).1.name))
+            .column(Column::other("descriptor"), move |row| text(key(&row.key).1.descriptor))
+            .column(Column::words().name("field"), move |row| {
+                let (class, field) = key(&row.key);
+                field.name(class, &self.profile.symbols)
+            })
+    }
+
+    /// Adds what to do and the columns of numbers.
+    fn numbers<'t, K: 't>(
+        &self,
+        rows: Rows<'t, ObjectsRow<K>>,
+        advice: impl Fn(&K) -> Option<Kind> + 't,
+    ) -> Table<'t> {
+        let share = |part: fn(&ObjectsRow<K>) -> u64| {
+            move |row: &ObjectsRow<K>| Cell::Share(part(row), row.known_count())
+        };
+        let advice = move |row: &ObjectsRow<K>| advice(&row.key).map(Kind::name);
+        let unknown = Column::count("unknown_access_count").at(8, "not judged");
+        let unknown = unknown.text_if(self.total.unknown_count > 0);
+        rows.column(Column::other("advice").at(9, "to do"), advice)
+            .column(Column::count("object_count").at(0, "objects"), |row| row.object_count)
+            .column(Column::count("unknown_count"), |row| row.unknown_count)
             .column(Column::count("accessed_count"), |row| row.accessed_count)
-            .column(Column::words().at(1, "untouched"), untouched)
-            .column(Column::count("shared_count").at(2, "shared"), |row| row.shared_count)
-            .column(Column::words().at(3, "shared %"), shared)
+            .column(Column::count("shared_count"), |row| row.shared_count)
+            .column(Column::words().at(1, "shared %"), share(|row| row.shared_count))
+            .column(Column::count("other_written_count"), |row| row.other_written_count)
+            .column(Column::words().at(2, "others write %"), share(|row| row.other_written_count))
+            .column(Column::count("read_only_count"), |row| row.read_only_count)
+            .column(Column::words().at(3, "read only %"), share(|row| row.read_only_count))
             .columns(counts(), |row| row.counts.numbers().map(Cell::Number))
+            .column(unknown, |row| row.unknown_access_count)
             .table()
             .ranked()
     }
 
-    /// `java.nio.HeapByteBuffer: int java.nio.Buffer.limit`
-    fn field_name(&self, (class, field): (ClassId, Field)) -> String {
-        let symbols = &self.profile.symbols;
-        let text = |id| symbols.strings.get(id);
-        let class = symbols.class_name(class);
-        let kind = names::from_signature(text(field.descriptor));
-        let (owner, name) = (names::from_signature(text(field.class)), text(field.name));
-        match (kind.as_str(), owner == class) {
-            ("?", _) => format!("{class}: {name}"),
-            (kind, true) => format!("{class}: {kind} {name}"),
-            (kind, false) => format!("{class}: {kind} {owner}.{name}"),
-        }
+    fn site_name(&self, site: Option<AllocationSite>) -> String {
+        site.map_or_else(|| NO_SITE.to_owned(), |site| site.name(&self.profile.symbols))
     }
 
-    /// Everything, row by row. Objects that are alike are one entry.
-    pub(super) fn report(&self) -> Json<'_> {
+    /// Everything, row by row; of each list the first `top` rows. Objects that are alike are one
+    /// entry.
+    pub(super) fn report(&self, top: usize) -> Json<'_> {
+        let total = &self.total;
         Json::object([
-            ("object_count", self.accesses.object_count().into()),
-            ("classes", self.classes().into()),
-            ("objects", self.objects().into()),
+            ("object_count", total.object_count.into()),
+            ("unknown_count", total.unknown_count.into()),
+            ("shared_count", total.shared_count.into()),
+            ("access_count", total.counts.total().into()),
+            ("other_access_count", total.counts.by_others().into()),
+            ("unknown_access_count", total.unknown_access_count.into()),
+            ("advice", self.advice(self.sharing.advice.iter()).top(top).into()),
+            ("classes", self.classes().top(top).into()),
+            ("fields", self.fields().top(top).into()),
+            ("sites", self.sites().top(top).into()),
+            ("objects", self.objects().top(top).into()),
         ])
     }
 

@@ -3,6 +3,7 @@
 use perk_profile::{Metric, NamePattern};
 use perk_render::{Part, Screen, Section, Table};
 
+use super::fields::quoted;
 use super::metric::{By, MetricView, totals};
 use super::{BLOCKS, Content, Head, ROWS, head, heap, tree};
 use crate::args::{ReportArgs, TreeOrder};
@@ -19,6 +20,8 @@ pub(super) struct Ask<'a> {
     pub(super) min: f64,
     threads: bool,
     traces: bool,
+    /// The file, as a word of a command line.
+    file: String,
 }
 
 /// A view that an option names.
@@ -30,6 +33,7 @@ pub(super) enum View<'a> {
     Tree(TreeOrder),
     Edges,
     Callers(&'a NamePattern),
+    Field(&'a NamePattern),
     Sites,
     Classes,
     Monitors,
@@ -42,6 +46,7 @@ impl<'a> Ask<'a> {
             args.tree.map(View::Tree),
             args.edges.then_some(View::Edges),
             args.method.as_ref().map(View::Callers),
+            args.field.as_ref().map(View::Field),
             args.sites.then_some(View::Sites),
             args.classes.then_some(View::Classes),
             args.monitors.then_some(View::Monitors),
@@ -52,6 +57,7 @@ impl<'a> Ask<'a> {
             min: args.min,
             threads: args.threads,
             traces: args.traces,
+            file: quoted(&args.file.display().to_string()),
         }
     }
 
@@ -80,6 +86,7 @@ impl View<'_> {
             View::Tree(_) => "call tree",
             View::Edges => "calls",
             View::Callers(name) => return format!("calls of {}", name.as_str()),
+            View::Field(name) => return format!("accesses to the field {}", name.as_str()),
             View::Sites | View::Classes => "allocation sites",
             View::Monitors => "monitors",
         }
@@ -89,6 +96,7 @@ impl View<'_> {
     /// The view as one table with all rows; `None` where there is nothing of it.
     pub(super) fn table<'t>(self, content: &'t Content<'_>, ask: &Ask<'_>) -> Option<Table<'t>> {
         let (view, objects) = (content.main_view(), content.objects.as_ref());
+        let fields = content.fields.as_ref();
         let heaps = || content.profile.heaps().next().map(|_| heap::all_classes(content.profile));
         match self {
             View::Methods => {
@@ -97,7 +105,7 @@ impl View<'_> {
                     Some(view) => Some(view.all_methods(content.call_counts())),
                     None => calls.map(|calls| calls.by_self()),
                 };
-                methods.or_else(heaps).or_else(|| Some(content.fields.as_ref()?.fields()))
+                methods.or_else(heaps).or_else(|| Some(fields?.fields()))
             }
             View::Threads => view.map(MetricView::threads),
             View::Lines => view.map(MetricView::lines),
@@ -114,8 +122,12 @@ impl View<'_> {
             }
             View::Edges => content.edges(None),
             View::Callers(name) => content.edges(Some(name)),
-            View::Sites => objects.map(|objects| objects.sites()),
-            View::Classes => objects.map(|objects| objects.classes()).or_else(heaps),
+            View::Field(name) => fields.map(|fields| fields.fields_by_site(name)),
+            View::Sites => objects.map(|objects| objects.sites()).or_else(|| Some(fields?.sites())),
+            View::Classes => {
+                let classes = objects.map(|objects| objects.classes()).or_else(heaps);
+                classes.or_else(|| Some(fields?.classes()))
+            }
             View::Monitors => content.contention.as_ref().map(|it| it.paths()),
         }
     }
@@ -134,14 +146,18 @@ impl View<'_> {
                 (None, Some(view)) => view.butterflies(name, top),
                 (None, None) => Vec::new(),
             },
-            View::Sites => sections(content.sites().map(|it| it.top(top))),
+            View::Sites => {
+                let fields = || Some(content.fields.as_ref()?.sites());
+                sections(content.sites().or_else(fields).map(|it| it.top(top)))
+            }
             View::Classes => {
                 let classes = content.objects.as_ref().map(|objects| objects.classes());
                 let heaps = heap::tables(content.profile);
-                sections(classes.into_iter().chain(heaps).map(|it| it.top(top)))
+                let fields = content.fields.as_ref().map(|fields| fields.classes());
+                sections(classes.into_iter().chain(heaps).chain(fields).map(|it| it.top(top)))
             }
             View::Monitors => monitors(content, top, top, true),
-            View::Methods | View::Threads | View::Lines | View::Edges => {
+            View::Methods | View::Threads | View::Lines | View::Edges | View::Field(_) => {
                 sections(self.table(content, ask).map(|it| it.top(top)))
             }
         }
@@ -165,6 +181,10 @@ pub(super) fn everything<'t>(
     let (top, blocks) = (ask.rows(), ask.blocks());
     let rows = ask.top.map(|top| top.min(head::MOST));
     let mut all = sections(head.map(|head| head.section(rows, used, screen)));
+    if content.asked.is_none() {
+        let fields = content.fields.as_ref();
+        all.extend(fields.into_iter().flat_map(|it| it.advice_sections(&ask.file, blocks)));
+    }
     let is_asked = |metric: &Metric| content.asked.as_ref().is_none_or(|asked| asked == metric);
     if let Some(view) = content.samples().filter(|_| is_asked(&Metric::Samples)) {
         all.extend(of_metric(view, ask));
@@ -226,6 +246,8 @@ pub(super) fn first<'t>(content: &'t Content<'_>, top: usize) -> Vec<Section<'t>
         all.push(contention.deadlock_lines());
         all.extend(sections([contention.locks().top(top), contention.paths().top(blocks)]));
     }
+    let fields = content.fields.as_ref();
+    all.extend(fields.into_iter().flat_map(|it| it.advice_sections("FILE", blocks)));
     all
 }
 

@@ -1,0 +1,476 @@
+//! What the accesses to objects suggest: fields to guard, to make final or to keep apart, objects
+//! that other threads take over, classes that need no lock. `docs/shared-fields.md` defines each.
+//!
+//! The numbers of accesses have no order, so each is a candidate. Objects of unknown site have no
+//! known owner: none is ever called shared.
+
+use std::cmp::Reverse;
+
+use perk_profile::fields::AlikeObjects;
+use perk_profile::{
+    AllocationSite, ClassId, Field, FieldAccesses, FieldCounts, KeyedMap, StrId, Symbols,
+};
+
+use crate::objects::{FieldKey, Numbered, SiteKey};
+
+/// The beginnings of the names of the JDK's classes, which a program cannot change.
+const JDK: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
+
+/// The name of the field that stands for the length of an array, which never changes.
+pub const LENGTH: &str = "$arraylength";
+
+/// What to do. The first one that applies is the most urgent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A field that the owner and others write; components of an array that the owner reads and
+    /// others write.
+    Lock,
+    /// A field that one side writes and the other reads.
+    Volatile,
+    /// A field that the owner writes beside one that others write.
+    Pad,
+    /// Objects that other threads write and read, and their owner never uses.
+    Confine,
+    /// A field that was written at most once in each object, by the owner.
+    Final,
+    /// Objects that no other thread accessed.
+    NoLock,
+}
+
+impl Kind {
+    /// All kinds, the most urgent first.
+    pub const ALL: [Kind; 6] =
+        [Kind::Lock, Kind::Volatile, Kind::Pad, Kind::Confine, Kind::Final, Kind::NoLock];
+
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Lock => "lock",
+            Kind::Volatile => "volatile",
+            Kind::Pad => "pad",
+            Kind::Confine => "confine",
+            Kind::Final => "final",
+            Kind::NoLock => "no lock",
+        }
+    }
+
+    /// What was found, and what to do.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Kind::Lock => "the owner and other threads write it; guard it by a lock",
+            Kind::Volatile => {
+                "one side writes it and the other reads it; make it volatile, or guard it, unless \
+                 all writes come before the other thread has the object"
+            }
+            Kind::Pad => {
+                "in one object the owner writes a field and others write another; keep the two on \
+                 separate cache lines"
+            }
+            Kind::Confine => {
+                "others alone use and write what the owner made; make it in the thread that uses \
+                 it, or hand it over without locks"
+            }
+            Kind::Final => "written at most once in each object, by its owner; make it final",
+            Kind::NoLock => "no other thread touched the objects; locks on them are needless",
+        }
+    }
+}
+
+/// The thing that an advice is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Subject {
+    /// A field, in the objects of all classes that have it.
+    Field(Field),
+    /// The objects of a class.
+    Class(ClassId),
+    /// The objects of a class that were allocated at one site.
+    Site(ClassId, AllocationSite),
+}
+
+impl Subject {
+    /// Its name: a field with the class that declares it, a class, a class with its site.
+    pub fn name(self, symbols: &Symbols) -> String {
+        match self {
+            Subject::Field(_) | Subject::Class(_) => self.pattern(symbols),
+            Subject::Site(class, site) => {
+                format!("{} at {}", symbols.class_name(class), site.name(symbols))
+            }
+        }
+    }
+
+    /// The pattern of names that finds the fields.
+    pub fn pattern(self, symbols: &Symbols) -> String {
+        let text = |id| symbols.strings.get(id);
+        match self {
+            Subject::Field(field) => format!("{}.{}", text(field.class), text(field.name)),
+            Subject::Class(class) | Subject::Site(class, _) => symbols.class_name(class).to_owned(),
+        }
+    }
+
+    /// Whether it is of the JDK, where a program cannot follow an advice.
+    fn is_of_jdk(self, symbols: &Symbols) -> bool {
+        let class = match self {
+            Subject::Field(field) => symbols.strings.get(field.class).to_owned(),
+            Subject::Class(class) => symbols.class_name(class).to_owned(),
+            Subject::Site(_, site) => symbols.strings.get(site.class).replace('/', "."),
+        };
+        JDK.iter().any(|begin| class.starts_with(begin))
+    }
+}
+
+/// An advice: what to do with what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Advice {
+    /// What to do.
+    pub kind: Kind,
+    /// What it is about.
+    pub subject: Subject,
+    /// The number of objects in which it was found.
+    pub object_count: u64,
+    /// The number of objects that could have it: those of the subject whose site is known.
+    pub known_count: u64,
+    /// The accesses in the objects in which it was found.
+    pub counts: FieldCounts,
+    /// The field that the owner writes and the one that others write, of [`Kind::Pad`].
+    pub apart: Option<[Field; 2]>,
+}
+
+impl Advice {
+    /// The number by which those of one kind are ordered: accesses by others where sharing is the
+    /// matter, or all.
+    fn weight(&self) -> (u64, u64) {
+        let counts = &self.counts;
+        match self.kind {
+            Kind::Pad => (counts.owner_write_count.min(counts.other_write_count), counts.total()),
+            _ => (counts.by_others(), counts.total()),
+        }
+    }
+}
+
+/// All advice on the accesses to objects.
+#[derive(Clone, Debug, Default)]
+pub struct Sharing {
+    /// By kind; of each kind, what the program can change before what is the JDK's, and the most
+    /// accessed by other threads first.
+    pub advice: Vec<Advice>,
+    fields: KeyedMap<Field, Kind>,
+    apart: KeyedMap<FieldKey, Kind>,
+    classes: KeyedMap<ClassId, Kind>,
+    sites: KeyedMap<(AllocationSite, ClassId), Kind>,
+    /// The id of [`LENGTH`].
+    length: Option<StrId>,
+}
+
+impl Sharing {
+    /// Judges `accesses`, whose names are in `symbols`.
+    pub fn new(accesses: &FieldAccesses, symbols: &Symbols) -> Self {
+        let length = symbols.strings.lookup(LENGTH);
+        let tallies = Tallies::new(accesses, symbols, length);
+        let mut sharing = Self { length, ..Self::default() };
+        let fields = tallies.fields.values.iter().filter_map(OfField::advice);
+        let classes = tallies.classes.values.iter().flat_map(OfClass::advice);
+        let sites = tallies.sites.values.iter().filter_map(OfSite::advice);
+        sharing.advice = fields.chain(classes).chain(sites).collect();
+        sharing.advice.sort_by_cached_key(|it| {
+            let is_of_jdk = it.subject.is_of_jdk(symbols);
+            (it.kind, is_of_jdk, Reverse(it.weight()), it.subject.name(symbols))
+        });
+        for &Advice { kind, subject, apart, .. } in &sharing.advice {
+            match subject {
+                Subject::Field(field) => {
+                    sharing.fields.insert(field, kind);
+                }
+                Subject::Class(class) => {
+                    sharing.classes.entry(class).or_insert(kind);
+                    let apart = apart.into_iter().flatten();
+                    sharing.apart.extend(apart.map(|field| ((class, field), kind)));
+                }
+                Subject::Site(class, site) => {
+                    sharing.classes.entry(class).or_insert(kind);
+                    sharing.sites.insert((site, class), kind);
+                }
+            }
+        }
+        sharing
+    }
+
+    /// The advice of this kind.
+    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Advice> {
+        self.advice.iter().filter(move |it| it.kind == kind)
+    }
+
+    /// What to do about a field of the objects of a class: with the field itself, or else with the
+    /// objects.
+    pub fn of_field(&self, key: FieldKey) -> Option<Kind> {
+        let (class, field) = key;
+        if Some(field.name) == self.length {
+            return None;
+        }
+        let own = self.fields.get(&field).into_iter().chain(self.apart.get(&key)).min();
+        let of_objects = || self.classes.get(&class).filter(|&&kind| kind != Kind::Pad);
+        own.or_else(of_objects).copied()
+    }
+
+    /// What to do about the objects of a class, or about those of one of its sites.
+    pub fn of_class(&self, class: ClassId) -> Option<Kind> {
+        self.classes.get(&class).copied()
+    }
+
+    /// What to do about the objects of a class and site.
+    pub fn of_site(&self, (site, class): SiteKey) -> Option<Kind> {
+        self.sites.get(&(site?, class)).copied()
+    }
+}
+
+/// The part of objects in which something was found.
+#[derive(Clone, Copy, Debug, Default)]
+struct Found {
+    object_count: u64,
+    counts: FieldCounts,
+}
+
+impl Found {
+    fn add(&mut self, object_count: u64, counts: &FieldCounts) {
+        self.object_count = self.object_count.saturating_add(object_count);
+        self.counts.add(counts, object_count);
+    }
+
+    fn advice(&self, kind: Kind, subject: Subject, known_count: u64) -> Advice {
+        let &Self { object_count, counts } = self;
+        Advice { kind, subject, object_count, known_count, counts, apart: None }
+    }
+}
+
+/// A field of objects of all classes.
+#[derive(Debug)]
+struct OfField {
+    field: Field,
+    known_count: u64,
+    /// Both sides write it.
+    both: Found,
+    /// One side writes it and the other reads it.
+    one: Found,
+    /// The owner wrote it once and nobody else wrote it.
+    once: Found,
+    /// An object was written twice, or by another thread than its owner.
+    is_rewritten: bool,
+}
+
+impl OfField {
+    fn new(field: Field) -> Self {
+        let [both, one, once] = [Found::default(); 3];
+        Self { field, known_count: 0, both, one, once, is_rewritten: false }
+    }
+
+    fn add(&mut self, object_count: u64, counts: &FieldCounts) {
+        self.known_count = self.known_count.saturating_add(object_count);
+        if counts.is_initialised_only() {
+            if counts.owner_write_count > 0 {
+                self.once.add(object_count, counts);
+            }
+            return;
+        }
+        self.is_rewritten = true;
+        match (counts.owner_write_count > 1, counts.other_write_count > 0) {
+            (true, true) => self.both.add(object_count, counts),
+            (true, false) if counts.other_read_count > 0 => self.one.add(object_count, counts),
+            (false, true) if counts.owner_read_count > 0 => self.one.add(object_count, counts),
+            _ => {}
+        }
+    }
+
+    /// Adds an object whose owner is not known: one write may be that of the constructor.
+    fn add_unknown(&mut self, counts: &FieldCounts) {
+        self.is_rewritten |= counts.other_write_count > 1;
+    }
+
+    fn advice(&self) -> Option<Advice> {
+        let (kind, found) = match () {
+            () if self.both.object_count > 0 => (Kind::Lock, &self.both),
+            () if self.one.object_count > 0 => (Kind::Volatile, &self.one),
+            () if self.once.object_count > 0 && !self.is_rewritten => (Kind::Final, &self.once),
+            () => return None,
+        };
+        Some(found.advice(kind, Subject::Field(self.field), self.known_count))
+    }
+}
+
+/// The objects of a class.
+#[derive(Debug)]
+struct OfClass {
+    class: ClassId,
+    is_array: bool,
+    known_count: u64,
+    accessed: Found,
+    /// Another thread accessed an object, or may have, as the owner is not known.
+    may_be_shared: bool,
+    /// The owner writes a field, others another. The pair with most writes, and its writes by the
+    /// side that has fewer.
+    pad: Found,
+    apart: Option<([Field; 2], u64)>,
+}
+
+impl OfClass {
+    fn new(class: ClassId, is_array: bool) -> Self {
+        let [accessed, pad] = [Found::default(); 2];
+        let (known_count, may_be_shared, apart) = (0, false, None);
+        Self { class, is_array, known_count, accessed, may_be_shared, pad, apart }
+    }
+
+    fn add(&mut self, objects: &AlikeObjects<'_>) {
+        self.known_count = self.known_count.saturating_add(objects.object_count);
+        let mut sum = FieldCounts::default();
+        objects.counts.iter().for_each(|counts| sum.add(counts, 1));
+        if sum.is_accessed() {
+            self.accessed.add(objects.object_count, &sum);
+        }
+        if sum.by_others() == 0 {
+            return;
+        }
+        self.may_be_shared = true;
+        // Owners write more than once, as the first write may be the constructor's.
+        let fields = || objects.fields.iter().zip(objects.counts);
+        let of_owner = fields()
+            .filter(|(_, it)| it.owner_write_count > 1 && it.other_write_count == 0)
+            .max_by_key(|(_, it)| it.owner_write_count);
+        let of_others = fields()
+            .filter(|(_, it)| it.other_write_count > 1 && it.owner_write_count <= 1)
+            .max_by_key(|(_, it)| it.other_write_count);
+        if let (Some((first, counts)), Some((second, others))) = (of_owner, of_others) {
+            let weight = counts.owner_write_count.min(others.other_write_count);
+            let weight = weight.saturating_mul(objects.object_count);
+            let mut both = *counts;
+            both.add(others, 1);
+            self.pad.add(objects.object_count, &both);
+            if self.apart.is_none_or(|(_, heaviest)| heaviest < weight) {
+                self.apart = Some(([*first, *second], weight));
+            }
+        }
+    }
+
+    fn advice(&self) -> Option<Advice> {
+        let subject = Subject::Class(self.class);
+        if let Some((apart, _)) = self.apart {
+            let pad = self.pad.advice(Kind::Pad, subject, self.known_count);
+            return Some(Advice { apart: Some(apart), ..pad });
+        }
+        // Nobody locks arrays.
+        let is_own = !self.may_be_shared && self.accessed.object_count > 0 && !self.is_array;
+        is_own.then(|| self.accessed.advice(Kind::NoLock, subject, self.known_count))
+    }
+}
+
+/// The objects of a class that one site allocated.
+#[derive(Debug)]
+struct OfSite {
+    class: ClassId,
+    site: AllocationSite,
+    known_count: u64,
+    /// Arrays whose owner reads what others write.
+    lock: Found,
+    /// Other threads accessed them.
+    taken: Found,
+    is_written_by_others: bool,
+    is_used_by_owner: bool,
+}
+
+impl OfSite {
+    fn new(class: ClassId, site: AllocationSite) -> Self {
+        let [lock, taken] = [Found::default(); 2];
+        let (is_written_by_others, is_used_by_owner) = (false, false);
+        Self { class, site, known_count: 0, lock, taken, is_written_by_others, is_used_by_owner }
+    }
+
+    fn add(&mut self, objects: &AlikeObjects<'_>, length: Option<StrId>, is_array: bool) {
+        let object_count = objects.object_count;
+        self.known_count = self.known_count.saturating_add(object_count);
+        let mut sum = FieldCounts::default();
+        for (field, counts) in objects.fields.iter().zip(objects.counts) {
+            if Some(field.name) == length {
+                continue;
+            }
+            sum.add(counts, 1);
+            self.is_used_by_owner |= counts.owner_read_count > 0;
+            // All components of an array have one number of writes: as many may fill it.
+            self.is_used_by_owner |= counts.owner_write_count > 1 && !is_array;
+            self.is_written_by_others |= counts.other_write_count > 0;
+        }
+        if sum.by_others() > 0 {
+            self.taken.add(object_count, &sum);
+        }
+        if is_array && sum.other_write_count > 0 && sum.owner_read_count > 0 {
+            self.lock.add(object_count, &sum);
+        }
+    }
+
+    fn advice(&self) -> Option<Advice> {
+        let (kind, found) = match () {
+            () if self.lock.object_count > 0 => (Kind::Lock, &self.lock),
+            () if self.is_written_by_others && !self.is_used_by_owner => {
+                (Kind::Confine, &self.taken)
+            }
+            () => return None,
+        };
+        Some(found.advice(kind, Subject::Site(self.class, self.site), self.known_count))
+    }
+}
+
+/// Everything that the advice is made of, added up in one pass.
+#[derive(Debug, Default)]
+struct Tallies {
+    fields: Numbered<Field, OfField>,
+    classes: Numbered<ClassId, OfClass>,
+    sites: Numbered<(AllocationSite, ClassId), OfSite>,
+}
+
+/// Where the objects of a layout are added.
+#[derive(Clone, Debug)]
+struct Places {
+    is_array: bool,
+    class: usize,
+    /// Of each field; none for arrays.
+    fields: Vec<usize>,
+}
+
+impl Tallies {
+    fn new(accesses: &FieldAccesses, symbols: &Symbols, length: Option<StrId>) -> Self {
+        let mut tallies = Self::default();
+        let mut places = vec![None; accesses.layout_count()];
+        for objects in accesses.rows() {
+            let places =
+                places[objects.layout].get_or_insert_with(|| tallies.places(&objects, symbols));
+            tallies.add(&objects, places, length);
+        }
+        tallies
+    }
+
+    fn places(&mut self, objects: &AlikeObjects<'_>, symbols: &Symbols) -> Places {
+        let class = objects.class;
+        let is_array = symbols.class_name(class).ends_with("[]");
+        let fields = if is_array { &[] } else { objects.fields };
+        Places {
+            is_array,
+            class: self.classes.place(class, |class| OfClass::new(class, is_array)),
+            fields: fields.iter().map(|&field| self.fields.place(field, OfField::new)).collect(),
+        }
+    }
+
+    fn add(&mut self, objects: &AlikeObjects<'_>, places: &Places, length: Option<StrId>) {
+        let class = &mut self.classes.values[places.class];
+        let fields = places.fields.iter().zip(objects.counts);
+        let Some(site) = objects.site else {
+            class.may_be_shared |= objects.counts.iter().any(FieldCounts::is_accessed);
+            fields.for_each(|(&place, it)| self.fields.values[place].add_unknown(it));
+            return;
+        };
+        class.add(objects);
+        for (&place, counts) in fields {
+            self.fields.values[place].add(objects.object_count, counts);
+        }
+        self.sites.at((site, objects.class), |(site, class)| OfSite::new(class, site)).add(
+            objects,
+            length,
+            places.is_array,
+        );
+    }
+}

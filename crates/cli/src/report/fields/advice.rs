@@ -1,0 +1,134 @@
+//! What to do about the fields: the advice, with the commands that show what each is made of.
+
+use perk_analysis::sharing::{Advice, Kind, Subject};
+use perk_profile::units::printable;
+use perk_render::{Cell, Column, Part, Rows, Section, Table};
+
+use super::Fields;
+
+/// The limit of all advice, in a sentence.
+const LIMIT: &str = "Candidates: the file has the numbers of accesses to each object and not their \
+                     order, so check each in the source. The owner is the thread that made the \
+                     object.";
+
+impl Fields<'_> {
+    /// The advice: how much of each kind there is, and the first `top` of each with the command
+    /// that shows its numbers in `file`.
+    pub(in crate::report) fn advice_sections(&self, file: &str, top: usize) -> Vec<Section<'_>> {
+        let count = |kind| self.sharing.of_kind(kind).count() as u64;
+        let counts = Kind::ALL.map(|kind| (kind, count(kind)));
+        let counts: Vec<_> = counts.into_iter().filter(|it| it.1 > 0).collect();
+        let sentence = match &counts[..] {
+            [] => {
+                "Nothing: no object of known site was accessed as any advice needs it.".to_owned()
+            }
+            counts => {
+                let parts: Vec<_> =
+                    counts.iter().map(|&(kind, count)| amount(kind, count)).collect();
+                format!("{}.", parts.join(", "))
+            }
+        };
+        let mut head = vec![Part::Heading("What to do".to_owned()), Part::Sentence(sentence)];
+        head.extend((!counts.is_empty()).then(|| Part::Sentence(LIMIT.to_owned())));
+        let of_kind = |&(kind, count): &(Kind, u64)| {
+            let table = self.advice_with_commands(kind, file).top(top);
+            let more = (count as usize).saturating_sub(top);
+            let table =
+                if more > 0 { table.note(format!("and {more} more (--top)")) } else { table };
+            vec![Part::Remark(kind.name(), kind.meaning()), Part::Table(table)]
+        };
+        std::iter::once(head).chain(counts.iter().map(of_kind)).collect()
+    }
+
+    /// The advice of one kind, each with the command below it.
+    fn advice_with_commands<'t>(&'t self, kind: Kind, file: &str) -> Table<'t> {
+        let symbols = &self.profile.symbols;
+        let command = format!("perk report {file} --field");
+        let rows: Vec<_> = self.sharing.of_kind(kind).collect();
+        self.advice_rows(rows)
+            .each(move |advice, row| {
+                let name = |place: usize| Some(symbols.strings.get(advice.apart?[place].name));
+                let apart = name(0).zip(name(1));
+                row.below.extend(apart.map(|(owners, others)| {
+                    printable(&format!("the owner writes {owners}, others write {others}"))
+                }));
+                let pattern = advice.subject.pattern(symbols);
+                row.below.push(printable(&format!("{command} {}", quoted(&pattern))));
+            })
+            .table()
+            .ranked()
+    }
+
+    /// The advice as data.
+    pub(super) fn advice<'t>(&'t self, advice: impl Iterator<Item = &'t Advice>) -> Table<'t> {
+        self.advice_rows(advice.collect()).table()
+    }
+
+    fn advice_rows<'t>(&'t self, advice: Vec<&'t Advice>) -> Rows<'t, &'t Advice> {
+        let symbols = &self.profile.symbols;
+        let name = |place: usize| {
+            move |it: &&Advice| Some(symbols.strings.get(it.apart?[place].name).to_owned())
+        };
+        let heading = advice.first().map_or("", |it| match it.subject {
+            Subject::Field(_) => "field",
+            Subject::Class(_) => "class",
+            Subject::Site(..) => "class and site",
+        });
+        let share = |it: &&Advice| Cell::Share(it.object_count, it.known_count);
+        Table::of(symbols, "", advice)
+            .column(Column::other("advice"), |it| it.kind.name())
+            .column(Column::other("name").name(heading), |it| it.subject.name(symbols))
+            // What `--field` takes.
+            .column(Column::other("field_pattern"), |it| it.subject.pattern(symbols))
+            .column(Column::count("object_count").at(0, "objects"), |it| it.object_count)
+            .column(Column::count("known_count"), |it| it.known_count)
+            .column(Column::words().at(1, "of all %"), share)
+            .columns(super::counts(), |it| it.counts.numbers().map(Cell::Number))
+            .column(Column::other("owner_written_field"), name(0))
+            .column(Column::other("other_written_field"), name(1))
+    }
+}
+
+/// `3 to make final`
+fn amount(kind: Kind, count: u64) -> String {
+    match kind {
+        Kind::Lock => format!("{count} to guard by a lock"),
+        Kind::Volatile => format!("{count} to make volatile"),
+        Kind::Pad => format!("{count} to pad"),
+        Kind::Confine => format!("{count} to confine to one thread"),
+        Kind::Final => format!("{count} to make final"),
+        Kind::NoLock => match count {
+            1 => "1 class needs no lock".to_owned(),
+            count => format!("{count} classes need no lock"),
+        },
+    }
+}
+
+/// `text` as a word of a command line.
+pub(in crate::report) fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "_-./,:=@%+".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        for (text, word) in [
+            ("com.acme.Foo.x", "com.acme.Foo.x"),
+            ("Größe.x", "Größe.x"),
+            ("Foo$Bar.x", "'Foo$Bar.x'"),
+            ("char[]", "'char[]'"),
+            ("it's", r"'it'\''s'"),
+            ("a b", "'a b'"),
+            ("", "''"),
+        ] {
+            assert_eq!(quoted(text), word);
+        }
+    }
+}

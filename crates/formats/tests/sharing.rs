@@ -1,0 +1,303 @@
+//! What to do about the fields of hand-made files, in which each object is a line.
+
+use perk_analysis::objects;
+use perk_analysis::sharing::{Kind, Sharing};
+use perk_formats::shared_fields;
+use perk_profile::{FieldCounts, Profile};
+
+/// A site, a class, and the numbers of each field.
+type Object<'a> = (&'a str, &'a str, &'a [(&'a str, [u64; 4])]);
+
+/// The records of `objects`: a site (`Maker.run` or `?`), a class, and of each field its name and the
+/// reads by the owner and by others, the writes by the owner and by others.
+fn profile(objects: &[Object<'_>]) -> Profile {
+    let mut text = String::new();
+    for (site, class, fields) in objects {
+        match site.split_once('.') {
+            None => text += site,
+            Some((class, method)) => text += &format!("app/{class}\x1c{method}\x1c()V\x1c4"),
+        }
+        text += &format!("\t{class}\n");
+        for (field, [owner_reads, other_reads, owner_writes, other_writes]) in *fields {
+            let (owner, name) = field.rsplit_once('.').unwrap_or((class, field));
+            let kind = if *field == "$components" { "?" } else { "I" };
+            text += &format!(
+                "{owner}\x1c{name}\x1c{kind}\t{owner_reads}\t{other_reads}\t{owner_writes}\t\
+                 {other_writes}\n"
+            );
+        }
+        text += "\n";
+    }
+    let profile = shared_fields::read(text.as_bytes()).unwrap();
+    assert_eq!(profile.notes, [""; 0]);
+    profile
+}
+
+fn sharing(profile: &Profile) -> Sharing {
+    Sharing::new(profile.field_accesses().unwrap(), &profile.symbols)
+}
+
+/// All advice in lines: what to do, with what, in how many of all objects, and the accesses there.
+fn advice(objects: &[Object<'_>]) -> Vec<String> {
+    let profile = profile(objects);
+    let text = |id| profile.symbols.strings.get(id);
+    let line = |it: &perk_analysis::sharing::Advice| {
+        let apart = it.apart.map(|[a, b]| format!(" {}|{}", text(a.name), text(b.name)));
+        let (kind, name) = (it.kind.name(), it.subject.name(&profile.symbols));
+        format!(
+            "{kind} {name}{} {}/{} {:?}",
+            apart.unwrap_or_default(),
+            it.object_count,
+            it.known_count,
+            it.counts.numbers()
+        )
+    };
+    sharing(&profile).advice.iter().map(line).collect()
+}
+
+const M: &str = "Maker.run";
+
+#[test]
+fn a_field_written_once_by_its_owner_is_final() {
+    assert_eq!(
+        advice(&[
+            (M, "app.T", &[("x", [2, 9, 1, 0])]),
+            ("Other.run", "app.T", &[("x", [0, 1, 1, 0])]),
+            (M, "app.T", &[("x", [5, 0, 0, 0])]),
+        ]),
+        ["final app.T.x 2/3 [2, 10, 2, 0]"]
+    );
+}
+
+#[test]
+fn one_object_that_is_written_twice_keeps_a_field_from_being_final() {
+    let once: Object<'_> = (M, "app.T", &[("x", [2, 9, 1, 0])]);
+    // By its owner, which other threads do not see; by another thread.
+    for (counts, lines) in [
+        ([0, 0, 2, 0], &[][..]),
+        ([0, 0, 0, 1], &[]),
+        ([1, 0, 1, 1], &["volatile app.T.x 1/2 [1, 0, 1, 1]"]),
+    ] {
+        assert_eq!(advice(&[once, (M, "app.T", &[("x", counts)])]), lines, "{counts:?}");
+    }
+    // An object of unknown site may have been initialised, by anybody.
+    assert_eq!(advice(&[once, ("?", "app.T", &[("x", [0, 5, 0, 1])])]).len(), 1);
+    assert_eq!(advice(&[once, ("?", "app.T", &[("x", [0, 5, 0, 2])])]), [""; 0]);
+    // Never written.
+    assert_eq!(advice(&[(M, "app.T", &[("x", [1, 1, 0, 0])])]), [""; 0]);
+}
+
+#[test]
+fn a_field_is_judged_in_the_objects_of_all_classes_that_have_it() {
+    let base = |class, writes| (M, class, [("app.Base.x", [1, 1, writes, 0])]);
+    let [a, b, c] = [base("app.A", 1), base("app.B", 1), base("app.B", 2)];
+    assert_eq!(
+        advice(&[(a.0, a.1, &a.2), (b.0, b.1, &b.2)]),
+        ["final app.Base.x 2/2 [2, 2, 2, 0]"]
+    );
+    assert_eq!(
+        advice(&[(a.0, a.1, &a.2), (c.0, c.1, &c.2)]),
+        ["volatile app.Base.x 1/2 [1, 1, 2, 0]"]
+    );
+}
+
+#[test]
+fn a_field_that_one_side_writes_and_the_other_reads_is_volatile() {
+    for counts in [[0, 1, 2, 0], [3, 0, 0, 1], [1, 7, 1, 5]] {
+        let line = format!("volatile app.T.x 1/1 {counts:?}");
+        assert_eq!(advice(&[(M, "app.T", &[("x", counts)])]), [line]);
+    }
+}
+
+#[test]
+fn a_field_that_both_sides_write_needs_a_lock() {
+    assert_eq!(
+        advice(&[
+            (M, "app.T", &[("x", [0, 0, 2, 1])]),
+            (M, "app.T", &[("x", [0, 3, 2, 0])]),
+            (M, "app.T", &[("x", [0, 0, 1, 0])]),
+        ]),
+        ["lock app.T.x 1/3 [0, 0, 2, 1]"]
+    );
+    // The first write may be the constructor's.
+    assert_eq!(
+        advice(&[(M, "app.T", &[("x", [1, 0, 1, 1])])]),
+        ["volatile app.T.x 1/1 [1, 0, 1, 1]"]
+    );
+}
+
+#[test]
+fn fields_of_one_object_that_different_threads_write_are_padded() {
+    let queue = |head, tail| [("head", head), ("tail", tail), ("size", [0, 0, 1, 0])];
+    let lines = |head, tail| {
+        let queue = queue(head, tail);
+        let queue: Object<'_> = (M, "app.Q", &queue);
+        advice(&[queue; 3])
+    };
+    assert_eq!(
+        lines([50, 0, 50, 0], [0, 40, 1, 40]),
+        ["pad app.Q head|tail 3/3 [150, 120, 153, 120]", "final app.Q.size 3/3 [0, 0, 3, 0]"]
+    );
+    // One side writes only in the constructor; both fields are written by both; only by others.
+    for (head, tail) in [
+        ([50, 0, 1, 0], [0, 40, 1, 40]),
+        ([50, 0, 50, 2], [0, 40, 50, 40]),
+        ([0, 50, 1, 50], [0, 40, 1, 40]),
+        ([50, 0, 50, 0], [0, 40, 1, 1]),
+    ] {
+        let lines = lines(head, tail);
+        assert!(!lines.iter().any(|line| line.starts_with("pad")), "{lines:?}");
+    }
+    // In different objects.
+    let lines = advice(&[
+        (M, "app.Q", &queue([50, 0, 50, 0], [0; 4])),
+        (M, "app.Q", &queue([0; 4], [0, 40, 1, 40])),
+    ]);
+    assert!(!lines.iter().any(|line| line.starts_with("pad")), "{lines:?}");
+}
+
+#[test]
+fn objects_that_others_take_over_are_confined() {
+    let task = |result| [("input", [0, 2, 1, 0]), ("result", result)];
+    let taken = task([0, 3, 0, 2]);
+    let lines = advice(&[
+        (M, "app.Task", &taken),
+        (M, "app.Task", &[("input", [0, 0, 1, 0]), ("result", [0; 4])]),
+        ("Other.run", "app.Task", &[("input", [4, 0, 1, 0]), ("result", [0; 4])]),
+    ]);
+    assert_eq!(
+        lines,
+        [
+            "confine app.Task at app.Maker.run()V @4 1/2 [0, 5, 1, 2]",
+            "final app.Task.input 3/3 [4, 2, 3, 0]"
+        ]
+    );
+    // The owner uses another object of the same site; others only read.
+    for other in [[1, 0, 0, 0], [0, 0, 2, 0], [1, 3, 0, 2]] {
+        let lines = advice(&[(M, "app.Task", &taken), (M, "app.Task", &task(other))]);
+        assert!(!lines.iter().any(|line| line.starts_with("confine")), "{lines:?}");
+    }
+    assert_eq!(
+        advice(&[(M, "app.Task", &task([0, 3, 1, 0]))]),
+        ["final app.Task.result 1/1 [0, 3, 1, 0]", "final app.Task.input 1/1 [0, 2, 1, 0]"]
+    );
+}
+
+#[test]
+fn objects_that_never_leave_their_thread_need_no_lock() {
+    let own: Object<'_> = (M, "app.T", &[("x", [5, 0, 3, 0])]);
+    assert_eq!(advice(&[own, own]), ["no lock app.T 2/2 [10, 0, 6, 0]"]);
+    assert_eq!(advice(&[own, (M, "app.T", &[("x", [0, 1, 1, 0])])]), [""; 0]);
+    // The owner of an object of unknown site is not known: it may be shared, if it was accessed.
+    assert_eq!(advice(&[own, ("?", "app.T", &[("x", [0, 1, 0, 0])])]), [""; 0]);
+    assert_eq!(advice(&[own, ("?", "app.T", &[("x", [0; 4])])]).len(), 1);
+    assert_eq!(advice(&[(M, "app.T", &[("x", [0; 4])]), (M, "app.U", &[])]), [""; 0]);
+}
+
+#[test]
+fn objects_of_unknown_site_are_never_called_shared() {
+    let objects: &[Object<'_>] = &[
+        ("?", "app.T", &[("x", [0, 9, 0, 9]), ("y", [0, 9, 0, 0])]),
+        ("?", "char[]", &[("$arraylength", [0, 2, 0, 0]), ("$components", [0, 2, 0, 2])]),
+    ];
+    assert_eq!(advice(objects), [""; 0]);
+    let profile = profile(objects);
+    let total = objects::total(profile.field_accesses().unwrap());
+    assert_eq!((total.object_count, total.unknown_count, total.shared_count), (2, 2, 0));
+    assert_eq!((total.counts, total.unknown_access_count), (FieldCounts::default(), 33));
+    let metric = perk_profile::Metric::SharedFieldAccesses;
+    assert_eq!(metric.rows(&profile).total, 0);
+    assert_eq!(perk_profile::Metric::FieldAccesses.rows(&profile).total, 33);
+}
+
+#[test]
+fn arrays_are_judged_by_site() {
+    let array = |length, components| [("$arraylength", length), ("$components", components)];
+    let lines = |length, components| advice(&[(M, "[I", &array(length, components))]);
+    // Written by others and read by the owner.
+    assert_eq!(
+        lines([0; 4], [1, 0, 10, 2]),
+        ["lock int[] at app.Maker.run()V @4 1/1 [1, 0, 10, 2]"]
+    );
+    // Filled by the owner, then others alone use it; the length is no use.
+    assert_eq!(
+        lines([5, 5, 0, 0], [0, 7, 10, 2]),
+        ["confine int[] at app.Maker.run()V @4 1/1 [0, 7, 10, 2]"]
+    );
+    // Filled by the owner and read by others; never shared; its length alone read by others.
+    for components in [[0, 7, 10, 0], [9, 0, 10, 0], [0, 0, 10, 0]] {
+        assert_eq!(lines([3, 4, 0, 0], components), [""; 0], "{components:?}");
+    }
+}
+
+#[test]
+fn numbers_stop_at_the_largest() {
+    const MAX: u64 = u64::MAX;
+    let object: Object<'_> = (M, "app.T", &[("x", [MAX; 4]), ("y", [0, MAX, 1, 0])]);
+    assert_eq!(
+        advice(&[object, object]),
+        [
+            format!("lock app.T.x 2/2 [{MAX}, {MAX}, {MAX}, {MAX}]"),
+            format!("final app.T.y 2/2 [0, {MAX}, 2, 0]"),
+        ]
+    );
+}
+
+#[test]
+fn what_a_program_cannot_change_comes_last() {
+    let field = |class, reads| (M, class, [("x", [0, reads, 1, 0])]);
+    let [jdk, mine, other] = [field("java.util.A", 9), field("javafoo.B", 5), field("app.C", 7)];
+    let lines = advice(&[(M, jdk.1, &jdk.2), (M, mine.1, &mine.2), (M, other.1, &other.2)]);
+    let names: Vec<_> = lines.iter().map(|line| line.split(' ').nth(1).unwrap()).collect();
+    assert_eq!(names, ["app.C.x", "javafoo.B.x", "java.util.A.x"]);
+}
+
+#[test]
+fn rows_have_what_to_do_with_them() {
+    let profile = profile(&[
+        (
+            M,
+            "app.Q",
+            &[
+                ("head", [0, 0, 9, 0]),
+                ("tail", [0, 9, 1, 9]),
+                ("both", [0, 0, 2, 2]),
+                ("rest", [1, 0, 3, 0]),
+            ],
+        ),
+        (M, "app.Own", &[("x", [1, 0, 2, 0]), ("y", [1, 0, 1, 0])]),
+        (M, "[I", &[("$arraylength", [1, 0, 0, 0]), ("$components", [1, 0, 1, 1])]),
+    ]);
+    let sharing = sharing(&profile);
+    let accesses = profile.field_accesses().unwrap();
+    let mut fields: Vec<_> = objects::by_field(accesses)
+        .iter()
+        .map(|row| (profile.symbols.strings.get(row.key.1.name), sharing.of_field(row.key)))
+        .collect();
+    fields.sort_unstable();
+    assert_eq!(
+        fields,
+        [
+            ("$arraylength", None),
+            ("$components", Some(Kind::Lock)),
+            ("both", Some(Kind::Lock)),
+            ("head", Some(Kind::Pad)),
+            ("rest", None),
+            ("tail", Some(Kind::Pad)),
+            ("x", Some(Kind::NoLock)),
+            ("y", Some(Kind::Final)),
+        ]
+    );
+    let mut classes: Vec<_> = objects::by_class(accesses)
+        .iter()
+        .map(|row| (profile.symbols.class_name(row.key), sharing.of_class(row.key)))
+        .collect();
+    classes.sort_unstable();
+    assert_eq!(
+        classes,
+        [("app.Own", Some(Kind::NoLock)), ("app.Q", Some(Kind::Pad)), ("int[]", Some(Kind::Lock)),]
+    );
+    let of_sites = objects::by_site(accesses);
+    let of_sites: Vec<_> = of_sites.iter().filter_map(|row| sharing.of_site(row.key)).collect();
+    assert_eq!(of_sites, [Kind::Lock]);
+}
