@@ -8,10 +8,11 @@ use std::hash::Hash;
 use crate::allocations::{self, SiteRow};
 use crate::calls::{CallColumns, CallTable};
 use perk_profile::{
-    Allocations, CallTree, ClassId, Frame, FrameId, HeapClassRow, KeyedMap, Line, Method, MethodId,
-    Metric, NodeId, Profile, StrId, Symbols, Waits, names,
+    Allocations, CallTree, ClassId, Field, Frame, FrameId, HeapClassRow, KeyedMap, Line, Method,
+    MethodId, Metric, NodeId, Profile, StrId, Symbols, Waits, names,
 };
 
+use crate::objects::{self, FieldKey, ObjectsRow};
 use crate::{MethodTree, columns, locks, top};
 
 /// The numbers of one key in both profiles.
@@ -54,6 +55,30 @@ pub struct HeapObjects {
     pub shallow_bytes: u64,
 }
 
+/// Objects, and the accesses to them or to one of their fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Accesses {
+    /// The number of accesses.
+    pub access_count: u64,
+    /// The number of those by other threads than the owner, where that is known.
+    pub other_access_count: u64,
+    /// The number of objects.
+    pub object_count: u64,
+    /// The number of objects that another thread than their owner accessed.
+    pub shared_count: u64,
+}
+
+impl<K> From<&ObjectsRow<K>> for Accesses {
+    fn from(row: &ObjectsRow<K>) -> Self {
+        Self {
+            access_count: row.counts.total().saturating_add(row.unknown_access_count),
+            other_access_count: row.counts.by_others(),
+            object_count: row.object_count,
+            shared_count: row.shared_count,
+        }
+    }
+}
+
 /// The numbers of one metric by method. They are compared by their share of the total.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MetricDiff {
@@ -94,6 +119,10 @@ pub struct Diff {
     pub locks: Option<Vec<Change<ClassId, Waits>>>,
     /// The objects of the last heap dump of each, by class.
     pub heap: Option<Vec<Change<ClassId, HeapObjects>>>,
+    /// Accesses to the objects of each class.
+    pub accessed: Option<Vec<Change<ClassId, Accesses>>>,
+    /// Accesses to the fields of the objects of each class.
+    pub fields: Option<Vec<Change<FieldKey, Accesses>>>,
     /// Whether the allocations of one of the profiles are estimates.
     pub is_estimated: bool,
 }
@@ -172,6 +201,23 @@ impl Diff {
             }
             diff.heap = Some(join(rows));
         }
+        if both(|profile| profile.field_accesses().is_some()) {
+            let mut classes = Vec::new();
+            let mut fields = Vec::new();
+            for (side, profile) in profiles.into_iter().enumerate() {
+                let Some(accesses) = profile.field_accesses() else { continue };
+                let class = |id: ClassId| sides[side].classes[id.index()];
+                for row in &objects::by_class(accesses) {
+                    classes.push((class(row.key), side, row.into()));
+                }
+                for row in &objects::by_field(accesses) {
+                    let field = names.field(&profile.symbols, row.key.1);
+                    fields.push(((class(row.key.0), field), side, row.into()));
+                }
+            }
+            diff.accessed = Some(join(classes));
+            diff.fields = Some(join(fields));
+        }
         diff.symbols = names.symbols;
         diff.sort();
         diff
@@ -222,6 +268,17 @@ impl Diff {
                 (Reverse((moved, count)), symbols.class_name(row.key).to_owned())
             });
         }
+        if let Some(rows) = &mut self.accessed {
+            rows.sort_by_cached_key(|row| {
+                (moved_accesses(row), symbols.class_name(row.key).to_owned())
+            });
+        }
+        if let Some(rows) = &mut self.fields {
+            rows.sort_by_cached_key(|row| {
+                let (class, field) = row.key;
+                (moved_accesses(row), field.name(class, symbols))
+            });
+        }
         if let Some(rows) = &mut self.locks {
             rows.sort_by_cached_key(|row| {
                 let moved = row.before.blocked_ns.abs_diff(row.after.blocked_ns);
@@ -242,6 +299,7 @@ impl Diff {
             && self.metrics.is_empty()
             && self.locks.is_none()
             && self.heap.is_none()
+            && self.fields.is_none()
     }
 }
 
@@ -280,6 +338,16 @@ fn moved<K>(row: &Change<K, Allocations>) -> impl Ord + use<K> {
     let count = row.before.allocated_count.abs_diff(row.after.allocated_count);
     let live = row.before.live_bytes.abs_diff(row.after.live_bytes);
     Reverse((bytes, count, live, row.after.allocated_bytes))
+}
+
+/// The amount by which accesses changed, for sorting.
+fn moved_accesses<K>(row: &Change<K, Accesses>) -> impl Ord + use<K> {
+    let Change { before, after, .. } = row;
+    let all = before.access_count.abs_diff(after.access_count);
+    let by_others = before.other_access_count.abs_diff(after.other_access_count);
+    let shared = before.shared_count.abs_diff(after.shared_count);
+    let objects = before.object_count.abs_diff(after.object_count);
+    Reverse((by_others, shared, all, objects, after.access_count))
 }
 
 fn method_key(symbols: &Symbols, id: MethodId) -> (String, Option<String>) {
@@ -340,6 +408,15 @@ impl Add for HeapObjects {
     }
 }
 
+impl Add for Accesses {
+    fn add(&mut self, other: Self) {
+        Add::add(&mut self.access_count, other.access_count);
+        Add::add(&mut self.other_access_count, other.other_access_count);
+        Add::add(&mut self.object_count, other.object_count);
+        Add::add(&mut self.shared_count, other.shared_count);
+    }
+}
+
 impl Add for Waits {
     fn add(&mut self, other: Self) {
         Waits::add(self, other);
@@ -385,6 +462,14 @@ struct Side {
 }
 
 impl Names {
+    /// The field by its names without what differs from run to run.
+    fn field(&mut self, from: &Symbols, field: Field) -> Field {
+        let strings = &mut self.symbols.strings;
+        let mut text = |id| strings.intern(names::stable(from.strings.get(id)));
+        let [class, descriptor] = [field.class, field.descriptor].map(&mut text);
+        Field { class, name: strings.intern(from.strings.get(field.name)), descriptor }
+    }
+
     fn side(&mut self, profile: &Profile) -> Side {
         let from = &profile.symbols;
         let classes: Vec<_> = from

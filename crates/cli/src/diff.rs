@@ -100,10 +100,16 @@ impl Comparison<'_> {
         })
     }
 
-    /// Whether calls differ, or allocations where they were all counted. Live objects depend on
+    /// Whether calls or accesses to fields differ, or allocations where they were all counted. Live objects depend on
     /// the JVM's last garbage collection, and are left aside.
     fn differs(&self) -> bool {
-        self.calls_differ() || !self.diff.is_estimated && self.allocations_differ()
+        self.calls_differ()
+            || self.accesses_differ()
+            || !self.diff.is_estimated && self.allocations_differ()
+    }
+
+    fn accesses_differ(&self) -> bool {
+        self.diff.fields.iter().flatten().any(|row| row.before != row.after)
     }
 
     fn calls_differ(&self) -> bool {
@@ -121,7 +127,7 @@ impl Comparison<'_> {
         let diff = &self.diff;
         let metrics = self.shown_metrics().map(|shown| Some(List::metric(diff, shown)));
         let before = [List::calls(diff), List::edges(diff), List::classes(diff), List::sites(diff)];
-        let after = [List::locks(diff), List::heap(diff)];
+        let after = [List::locks(diff), List::heap(diff), List::accessed(diff), List::fields(diff)];
         let lists = before.into_iter().chain(metrics).chain(after).flatten();
         let mut sections: Vec<_> = lists.map(|list| list.section(top)).collect();
         if !verdicts.is_empty() {
@@ -144,7 +150,7 @@ impl Comparison<'_> {
         let diff = &self.diff;
         let metrics = self.shown_metrics().map(|shown| Some(List::metric(diff, shown)));
         let before = [List::calls(diff), List::edges(diff), List::classes(diff)];
-        let after = [List::locks(diff), List::heap(diff)];
+        let after = [List::locks(diff), List::heap(diff), List::accessed(diff), List::fields(diff)];
         let lists = before.into_iter().chain(metrics).chain(after).flatten();
         Table::of(
             &diff.symbols,
@@ -187,7 +193,7 @@ impl Comparison<'_> {
         Json::object([
             ("before", self.names[0].into()),
             ("after", self.names[1].into()),
-            // Whether calls or allocations that were counted exactly differ.
+            // Whether calls, accesses or allocations that were counted exactly differ.
             ("differs", self.differs().into()),
             ("is_estimated", diff.is_estimated.into()),
             ("limits", Json::list(verdicts.iter().map(limit))),
@@ -203,6 +209,8 @@ impl Comparison<'_> {
             ("locks", list(List::locks(diff))),
             // The objects of the last heap dump of each.
             ("heap", list(List::heap(diff))),
+            ("accessed", list(List::accessed(diff))),
+            ("fields", list(List::fields(diff))),
         ])
     }
 
@@ -235,6 +243,20 @@ impl Comparison<'_> {
             } else {
                 same.push("allocations");
             }
+        }
+        if let Some(rows) = &diff.fields {
+            if self.accesses_differ() {
+                let (before, after) = sums(rows, |it| it.access_count);
+                lines += &format!("accesses   {}\n", change(before, after, u64::to_string));
+                let (before, after) = sums(rows, |it| it.other_access_count);
+                lines += &format!("by others  {}\n", change(before, after, u64::to_string));
+            } else {
+                same.push("accesses to fields");
+            }
+        }
+        if let Some(rows) = diff.accessed.as_ref().filter(|_| self.accesses_differ()) {
+            let (before, after) = sums(rows, |it| it.shared_count);
+            lines += &format!("shared     {} objects\n", change(before, after, u64::to_string));
         }
         for MetricDiff { metric, total, .. } in self.shown_metrics() {
             let shown = |&number: &u64| match metric {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use anyhow::bail;
 use perk_analysis::diff::{Change, Diff, MethodNumbers};
+use perk_analysis::objects::FieldKey;
 use perk_profile::{ClassId, MethodId, Metric, NamePattern, Unit};
 
 const USAGE: &str = "use NUMBER>+LIMIT or NUMBER<-LIMIT, such as calls>+5%, \
@@ -26,10 +27,12 @@ enum Limited {
     HeapBytes,
     /// The objects in the heap.
     HeapCount,
+    /// The objects that another thread than their owner accessed.
+    SharedObjects,
 }
 
-/// The names of the limits on objects in the heap.
-const HEAP: [&str; 2] = ["heap_bytes", "heap_count"];
+/// The names of the limits on objects, which are no metrics.
+const OF_OBJECTS: [&str; 3] = ["heap_bytes", "heap_count", "shared_objects"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Direction {
@@ -81,8 +84,9 @@ pub(crate) fn limit(text: &str) -> Result<Limit, String> {
     };
     let limited = match number {
         "" => return Err(error()),
-        name if name == HEAP[0] => Limited::HeapBytes,
-        name if name == HEAP[1] => Limited::HeapCount,
+        "heap_bytes" => Limited::HeapBytes,
+        "heap_count" => Limited::HeapCount,
+        "shared_objects" => Limited::SharedObjects,
         // The unit of a metric of another tool is known when the profiles are.
         name => Limited::Metric(
             Metric::own(name).unwrap_or_else(|| Metric::other(name, Unit::Nanoseconds)),
@@ -129,7 +133,7 @@ impl Limit {
             let own = Metric::OWN.iter().map(Metric::name);
             let others = diff.metrics.iter().filter(|it| it.metric.is_other());
             let others = others.map(|it| it.metric.name());
-            let known: Vec<_> = own.chain(HEAP).chain(others).collect();
+            let known: Vec<_> = own.chain(OF_OBJECTS).chain(others).collect();
             bail!("--fail-on {self}: not in both profiles (limits are on {})", known.join(", "));
         };
         if !is_found {
@@ -175,6 +179,11 @@ impl Limit {
         };
         let metric = match &self.limited {
             Limited::Metric(metric) => metric,
+            Limited::SharedObjects => {
+                let rows = diff.accessed.as_ref()?.iter().filter(|row| is_class(row.key));
+                let (before, after, is_found) = sum(rows, |it| it.shared_count);
+                return Some((before, after, is_found || self.name.is_none()));
+            }
             heap => {
                 let rows = diff.heap.as_ref()?.iter().filter(|row| is_class(row.key));
                 let (before, after, is_found) = sum(rows, |objects| match heap {
@@ -198,6 +207,22 @@ impl Limit {
                 self.name.as_ref().is_none_or(is_class) || inner.is_some_and(is_meant)
             });
             let (before, after, is_found) = sum(rows, |objects| objects.numbers()[place]);
+            return Some((before, after, is_found || self.name.is_none()));
+        }
+        if let Some(fields) = diff.fields.as_ref().filter(|_| metric.is_of_fields()) {
+            let is_field = |(class, field): FieldKey| {
+                let field_name = symbols.strings.get(field.name);
+                let declaring = field.declaring_class(symbols);
+                self.name.as_ref().is_none_or(|name| {
+                    name.matches(symbols.class_name(class), field_name)
+                        || name.matches(&declaring, field_name)
+                })
+            };
+            let rows = fields.iter().filter(|row| is_field(row.key));
+            let (before, after, is_found) = sum(rows, |it| match metric {
+                Metric::FieldAccesses => it.access_count,
+                _ => it.other_access_count,
+            });
             return Some((before, after, is_found || self.name.is_none()));
         }
         match metric {
@@ -322,7 +347,7 @@ mod tests {
         assert!(error("calls(gone)>+1", &sample()).contains("neither profile has that name"));
         assert!(error("live_bytes(gone)>+1", &sample()).contains("neither profile"));
         assert!(error("calls>+1", &Diff::default()).contains("not in both profiles"));
-        assert!(error("x>+1", &sample()).contains("heap_count, cache-misses"));
+        assert!(error("x>+1", &sample()).contains("heap_count, shared_objects, cache-misses"));
     }
 
     #[test]

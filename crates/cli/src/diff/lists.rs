@@ -3,9 +3,9 @@
 
 use std::rc::Rc;
 
-use perk_analysis::diff::{Calls, Change, Diff, HeapObjects, MethodNumbers, MetricDiff};
+use perk_analysis::diff::{Accesses, Calls, Change, Diff, HeapObjects, MethodNumbers, MetricDiff};
 use perk_profile::units::amount;
-use perk_profile::{Allocations, ClassId, MethodId, Metric, NodeId, Unit, Waits};
+use perk_profile::{Allocations, ClassId, Field, MethodId, Metric, NodeId, Unit, Waits};
 use perk_render::{Cell, Column, Json, Part, Section, Table};
 
 use super::{difference, relative};
@@ -71,6 +71,8 @@ enum Thing {
     Edge(Option<MethodId>, Option<MethodId>),
     Class(ClassId),
     Site(ClassId, NodeId),
+    /// The class of objects and one of their fields.
+    Field(ClassId, Field),
 }
 
 const CALLS: [(&str, Unit); 3] =
@@ -88,6 +90,13 @@ const WAITS: [(&str, Unit); 4] = [
     ("waited_ns", Unit::Nanoseconds),
 ];
 const HEAP: [(&str, Unit); 2] = [("instance_count", Unit::Count), ("shallow_bytes", Unit::Bytes)];
+
+const ACCESSES: [(&str, Unit); 4] = [
+    ("access_count", Unit::Count),
+    ("other_access_count", Unit::Count),
+    ("object_count", Unit::Count),
+    ("shared_count", Unit::Count),
+];
 
 const COUNTS: [Shown; 4] = [
     (0, Before, "before"),
@@ -108,6 +117,16 @@ const LOCKS: [Shown; 5] = [
     (1, Relative, "change %"),
     (0, Before, "times before"),
     (0, After, "after"),
+];
+
+const SHARED: [Shown; 7] = [
+    (0, Before, "accesses before"),
+    (0, After, "after"),
+    (0, Relative, "change %"),
+    (1, Before, "by others before"),
+    (1, After, "after"),
+    (3, Before, "shared objects before"),
+    (3, After, "after"),
 ];
 
 /// The columns of text that show bytes by `bytes` and objects by `count`.
@@ -133,6 +152,10 @@ fn pairs<K, V>(
         Pair { thing: thing(&row.key), numbers }
     };
     rows.iter().map(pair).collect()
+}
+
+fn accesses(it: &Accesses) -> [u64; MOST] {
+    [it.access_count, it.other_access_count, it.object_count, it.shared_count]
 }
 
 fn objects(it: &Allocations) -> [u64; MOST] {
@@ -226,6 +249,25 @@ impl<'d> List<'d> {
         Some(Self { numbers: HEAP.to_vec(), judged: 2, shown: objects_shown(1, 0), ..list })
     }
 
+    /// Classes by how the accesses to their objects moved.
+    pub(super) fn accessed(diff: &'d Diff) -> Option<Self> {
+        let rows = pairs(diff.accessed.as_ref()?, |&class| Thing::Class(class), accesses);
+        Some(Self::of_accesses(diff, "accessed", "Accesses to the objects of each class", rows))
+    }
+
+    /// Fields by how the accesses to them moved.
+    pub(super) fn fields(diff: &'d Diff) -> Option<Self> {
+        let field = |&(class, field): &_| Thing::Field(class, field);
+        let rows = pairs(diff.fields.as_ref()?, field, accesses);
+        let list = Self::of_accesses(diff, "fields", "Accesses to fields", rows);
+        Some(Self { name: "field", ..list })
+    }
+
+    fn of_accesses(diff: &'d Diff, kind: &'d str, heading: &str, rows: Vec<Pair>) -> Self {
+        let list = Self::new(diff, kind, heading, rows);
+        Self { numbers: ACCESSES.to_vec(), judged: 4, shown: SHARED.to_vec(), ..list }
+    }
+
     /// For people: at most `top` rows.
     pub(super) fn section(self, top: usize) -> Section<'d> {
         vec![Part::Table(self.table(Self::is_shown, top))]
@@ -243,13 +285,16 @@ impl<'d> List<'d> {
         let first = rows.first().map(|row| row.thing);
         let (diff, name, list) = (self.diff, self.name, Rc::new(self));
         let rows = Table::of(&diff.symbols, &*list.heading, rows.into_iter().take(top));
-        let thing = |row: &Pair| row.thing.name();
+        let thing = move |row: &Pair| row.thing.name(diff);
         let class = Column::other("class").name(name);
         let mut rows = match first {
             Some(Thing::Method(_)) => rows.column(Column::method_name("name").name(name), thing),
             Some(Thing::Edge(..)) => rows
                 .column(Column::method_name("caller").name("caller"), |row| row.thing.caller())
                 .column(Column::method_name("callee").name("callee"), thing),
+            Some(Thing::Field(..)) => rows
+                .column(Column::other("class"), |row| row.thing.class())
+                .column(Column::other("field").name(name), thing),
             Some(Thing::Site(..)) => {
                 rows.column(class, thing).column(Column::path(""), move |row| row.thing.path(diff))
             }
@@ -315,6 +360,7 @@ impl<'d> List<'d> {
                 Thing::Class(class) | Thing::Site(class, _) => {
                     (perk_render::class_name(&diff.symbols, class).into_owned(), String::new())
                 }
+                Thing::Field(class, field) => (field.name(class, &diff.symbols), String::new()),
             };
             let differ = numbers.clone().into_iter().zip(row.numbers);
             differ.filter(|(_, [before, after])| before != after).map(move |((id, _), sides)| {
@@ -337,11 +383,20 @@ pub(super) struct Number<'d> {
 
 impl Thing {
     /// Its name; of an edge the callee's.
-    fn name<'t>(self) -> Cell<'t> {
+    fn name<'t>(self, diff: &Diff) -> Cell<'t> {
         match self {
             Thing::Method(method) => Cell::Method(method),
             Thing::Edge(_, callee) => Cell::method_or(callee, UNKNOWN),
             Thing::Class(class) | Thing::Site(class, _) => Cell::Class(class),
+            Thing::Field(class, field) => field.name(class, &diff.symbols).into(),
+        }
+    }
+
+    /// The class of the objects that have a field.
+    fn class<'t>(self) -> Cell<'t> {
+        match self {
+            Thing::Field(class, _) => Cell::Class(class),
+            _ => Cell::Missing(""),
         }
     }
 
