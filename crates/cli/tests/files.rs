@@ -180,7 +180,7 @@ fn outputs_that_cannot_be() {
     for (arguments, parts) in [
         (
             &["p.txt", "-o", "x.jfr"][..],
-            &["x.jfr", "use .txt, .hprof, .prof, .aprof, .html, ", " or .pb"][..],
+            &["x.jfr", "use .txt, .hprof, .prof, .aprof, .fields.html, .html, ", " or .pb"][..],
         ),
         (&["p.txt", "-o", "no/x.txt"], &["cannot write no/x.txt", "No such file"]),
         (&["p.txt", "-o", "p.txt"], &["p.txt is both input and output"]),
@@ -220,7 +220,7 @@ fn nothing_to_report_is_1() {
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert_eq!(
         stderr(&output),
-        "perk: none.txt has nothing to report: no samples, calls, allocation sites, monitors or heap dumps\n"
+        "perk: none.txt has nothing to report: no samples, calls, allocation sites, monitors, heap dumps or field accesses\n"
     );
 }
 

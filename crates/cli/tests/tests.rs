@@ -12,6 +12,7 @@ mod listen;
 mod monitors;
 mod report;
 mod run;
+mod shared_fields;
 mod texts;
 mod util;
 mod view;

@@ -38,6 +38,11 @@ pub trait FileFormat: Sync {
         Err(refusal(format!("perk reads {} and does not write it", self.facts().title)))
     }
 
+    /// Returns the format that writes `view` instead of this one, if a page of another kind shows it.
+    fn instead(&self, _view: &View<'_>) -> Option<&'static dyn FileFormat> {
+        None
+    }
+
     /// Whether the format's files have a place for numbers of this metric. Files of one metric have
     /// a place for it if it is the one that is chosen.
     fn holds(&self, _metric: &Metric) -> bool {
@@ -277,6 +282,9 @@ impl dyn FileFormat {
     /// As [`FileFormat::write`]; also of kind `InvalidInput` if the file would contain nothing of
     /// the profile.
     pub fn write_view(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        if let Some(other) = self.instead(view) {
+            return other.write_view(view, out);
+        }
         let profile = view.profile;
         if let Some(holds) = self.facts().written.as_ref().filter(|it| it.metrics != Metrics::Table)
         {
@@ -297,6 +305,9 @@ impl dyn FileFormat {
 
     /// Returns the parts of a profile that a file of the view does not hold.
     pub fn losses(&self, view: &View<'_>) -> Vec<String> {
+        if let Some(other) = self.instead(view) {
+            return other.losses(view);
+        }
         let profile = view.profile;
         let Some(holds) = &self.facts().written else { return Vec::new() };
         let shown = view.metric.cloned().or_else(|| Metric::first_of(profile)).unwrap_or_default();

@@ -5,25 +5,28 @@ use std::io::{self, Read, Write};
 
 use perk_analysis::label_tree::{LevelNode, LevelTree, Part};
 use perk_profile::{
-    Accounting, FrameId, KeyedMap, Line, Metric, NodeId, Profile, ThreadId, Timestamp, deep, units,
+    Accounting, FrameId, KeyedMap, Line, Metric, NodeId, Profile, ThreadId, Timestamp, deep,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::builder::ProfileBuilder;
+use crate::fields_page::{self, FieldsPage};
 use crate::file_format::{Depth, Detail, Facts, FileFormat, Holds, Metrics, Reading, View};
+use crate::page::{DATA_END, Page};
 
-const PAGE: &str = include_str!("flamegraph.html");
-const STYLE: &str = include_str!("flamegraph.css");
-/// The scripts in the order of their use: the tree, the drawing, the interaction.
-const SCRIPTS: [&str; 3] = [
-    include_str!("flamegraph_model.js"),
-    include_str!("flamegraph_chart.js"),
-    include_str!("flamegraph.js"),
-];
-
+/// The scripts: the tree, the drawing, the interaction.
+const PAGE: Page = Page {
+    html: include_str!("flamegraph.html"),
+    style: include_str!("flamegraph.css"),
+    scripts: &[
+        include_str!("flamegraph_model.js"),
+        include_str!("flamegraph_chart.js"),
+        include_str!("flamegraph.js"),
+    ],
+    data_begin: DATA_BEGIN,
+};
 const DATA_BEGIN: &str = "<script type=\"application/json\" id=\"perk-data\">";
-const DATA_END: &str = "</script>";
 const VERSION: u32 = 1;
 
 pub(crate) struct FlameGraph;
@@ -62,6 +65,10 @@ impl FileFormat for FlameGraph {
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         write(view, out)
     }
+
+    fn instead(&self, view: &View<'_>) -> Option<&'static dyn FileFormat> {
+        fields_page::is_for(view).then_some(&FieldsPage)
+    }
 }
 
 /// Writes the shown part of a profile as a page. Frames are merged by method, and stand below their
@@ -72,26 +79,7 @@ impl FileFormat for FlameGraph {
 /// # Errors
 /// As `out` fails; of kind `InvalidInput` if the profile does not have the metric.
 pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let data = serde_json::to_string(&Data::new(view)?)?;
-    // In JSON, `<` occurs only in strings. Without it nothing can end or nest the script element.
-    let data = data.replace('<', "\\u003c");
-    for (index, piece) in PAGE.split("{{").enumerate() {
-        let text = match piece.split_once("}}") {
-            Some((name, text)) if index > 0 => {
-                match name {
-                    "title" => write!(out, "{}", escape_html(&view.heading()))?,
-                    "style" => write!(out, "{STYLE}")?,
-                    "data" => write!(out, "{DATA_BEGIN}{data}{DATA_END}")?,
-                    "script" => SCRIPTS.iter().try_for_each(|script| write!(out, "{script}"))?,
-                    name => unreachable!("the page has no place for {name}"),
-                }
-                text
-            }
-            _ => piece,
-        };
-        out.write_all(text.as_bytes())?;
-    }
-    Ok(())
+    PAGE.write(&view.heading(), &Data::new(view)?, out)
 }
 
 /// Reads all that a page of samples shows which [`write()`] wrote. Pages of other values are
@@ -458,11 +446,6 @@ fn find(bytes: &[u8], text: &str) -> Option<usize> {
 fn offset(json: &[u8], line: usize, column: usize) -> usize {
     let before = json.split_inclusive(|&byte| byte == b'\n').take(line.saturating_sub(1));
     (before.map(<[u8]>::len).sum::<usize>() + column.saturating_sub(1)).min(json.len())
-}
-
-fn escape_html(text: &str) -> String {
-    let text = units::printable(text);
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

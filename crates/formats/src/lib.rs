@@ -8,6 +8,7 @@
 pub mod async_profiler;
 pub mod collapsed;
 mod deep;
+pub mod fields_page;
 mod file_format;
 pub mod flamegraph;
 pub mod hprof;
@@ -27,6 +28,7 @@ mod fixture;
 mod frame_name;
 mod lines;
 mod name;
+mod page;
 mod registry;
 mod stacks;
 

@@ -2,17 +2,18 @@
 
 use crate::file_format::FileFormat;
 use crate::{
-    async_profiler, collapsed, flamegraph, hprof, jamaica, jfr, perf_script, pprof, shared_fields,
-    speedscope, svg, xprof,
+    async_profiler, collapsed, fields_page, flamegraph, hprof, jamaica, jfr, perf_script, pprof,
+    shared_fields, speedscope, svg, xprof,
 };
 
 /// All formats, in the order in which they are recognised. Formats that match many files come last.
-pub static FORMATS: [&dyn FileFormat; 15] = [
+pub static FORMATS: [&dyn FileFormat; 16] = [
     &hprof::Text,
     &hprof::Binary,
     &hprof::Old,
     &jfr::Jfr,
     &hprof::Aprof,
+    &fields_page::FieldsPage,
     &flamegraph::FlameGraph,
     &svg::Svg,
     &speedscope::Speedscope,

@@ -1,7 +1,9 @@
-//! Drives the flame graph page in headless Chromium, with real clicks, keys and pictures.
+//! Drives the pages in headless Chromium, with real clicks, keys and pictures.
 //!
 //! Without chromedriver the tests print a message and pass, unless `PERK_REQUIRE_BROWSER` is set.
 
+#[path = "browser/fields.rs"]
+mod fields;
 #[path = "browser/webdriver.rs"]
 mod webdriver;
 
@@ -38,23 +40,26 @@ struct Page {
 }
 
 impl Page {
-    /// Opens the page of `profile`; `None` if there is no browser.
+    /// Opens the flame graph of `profile`; `None` if there is no browser.
     fn open(profile: &Profile) -> Option<Self> {
+        let mut html = Vec::new();
+        flamegraph::write(&View::new(profile, "cpu samples of app.Main"), &mut html).unwrap();
+        Self::open_html(&html)
+    }
+
+    /// Opens a page; `None` if there is no browser.
+    fn open_html(html: &[u8]) -> Option<Self> {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(browser) = Browser::start() else {
             assert!(
                 std::env::var_os("PERK_REQUIRE_BROWSER").is_none(),
                 "PERK_REQUIRE_BROWSER is set and chromedriver is not there"
             );
-            SAID.call_once(|| {
-                say("NOT TESTED: no chromedriver, the flame graph page was not opened")
-            });
+            SAID.call_once(|| say("NOT TESTED: no chromedriver, the pages were not opened"));
             return None;
         };
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("graph.html");
-        let mut html = Vec::new();
-        flamegraph::write(&View::new(profile, "cpu samples of app.Main"), &mut html).unwrap();
         std::fs::write(&path, html).unwrap();
         browser.open("about:blank");
         // The requests of the browser's start page are not those of the page.

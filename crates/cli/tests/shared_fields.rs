@@ -1,0 +1,269 @@
+//! `perk report`, `perk diff` and `perk convert` on accesses to fields.
+
+use serde_json::Value;
+
+use crate::util::{Folder, assert_refused, stderr, stdout};
+
+/// A record: site, class, and of each field its class, its name, its type and its numbers.
+fn record(site: &str, class: &str, fields: &[(&str, &str, &str, [u64; 4])]) -> String {
+    let mut text = match site.split_once('.') {
+        None => format!("{site}\t{class}\n"),
+        Some((of, method)) => format!("com/acme/{of}\x1c{method}\x1c()V\x1c4\t{class}\n"),
+    };
+    for (of, name, kind, [a, b, c, d]) in fields {
+        text += &format!("{of}\x1c{name}\x1c{kind}\t{a}\t{b}\t{c}\t{d}\n");
+    }
+    text + "\n"
+}
+
+/// A counter that all threads write `writes` times, a queue with two ends, tasks that are handed over,
+/// values that are read by others, points that never leave their thread, an object of unknown site and
+/// an array.
+fn file(writes: u64) -> String {
+    let counter = "com.acme.Counter$Cell";
+    let (queue, task) = ("com.acme.Queue", "com.acme.Task");
+    let mut text = record("Main.main", counter, &[(counter, "value", "J", [3, 1, 9, writes])]);
+    text += &record(
+        "Main.main",
+        queue,
+        &[(queue, "head", "I", [0, 0, 400, 0]), (queue, "tail", "I", [0, 0, 1, 300])],
+    );
+    let fields = [(task, "input", "I", [0, 2, 1, 0]), (task, "result", "I", [0, 1, 0, 2])];
+    text += &record("Main.submit", task, &fields).repeat(3);
+    text += &record(
+        "Main.main",
+        "com.acme.Value",
+        &[("com.acme.Base", "id", "Ljava/lang/String;", [0, 7, 1, 0])],
+    );
+    text += &record("Main.draw", "com.acme.Point", &[("com.acme.Point", "x", "I", [4, 0, 4, 0])]);
+    text += &record("?", "com.acme.Late", &[("com.acme.Late", "z", "I", [0, 50, 0, 60])]);
+    text + &record(
+        "Main.main",
+        "[C",
+        &[("[C", "$arraylength", "I", [1, 1, 0, 0]), ("[C", "$components", "?", [1, 2, 3, 4])],
+    )
+}
+
+fn folder(writes: u64) -> Folder {
+    let folder = Folder::new();
+    folder.file("a b.tsv", file(writes));
+    folder
+}
+
+#[test]
+fn the_report_says_what_to_do() {
+    let folder = folder(5);
+    let output = folder.run(&["report", "a b.tsv"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    let begin = "a b.tsv: shared fields, 9 objects, 7 of them shared between threads (87.50 %); \
+                 accesses: 765, 335 of them by other threads than the owner (43.79 %)\n\
+                 not judged: 1 object of unknown site, with 110 accesses: the file does not say which \
+                 thread made it\n\n\
+                 What to do\n\
+                 2 to guard by a lock, 1 to pad, 1 to confine to one thread, 2 to make final, 1 class \
+                 needs no lock.\n";
+    assert!(text.starts_with(begin), "{text}");
+    for lines in [
+        "#  objects  of all %  reads  by others  writes  by others  field\n\
+         1        1    100.00      3          1       9          5  com.acme.Counter$Cell.value\n        \
+         perk report 'a b.tsv' --field 'com.acme.Counter$Cell.value'\n\
+         2        1    100.00      1          2       3          4  char[] at com.acme.Main.main()V @4\n        \
+         perk report 'a b.tsv' --field 'char[]'\n",
+        "  com.acme.Queue\n        the owner writes head, others write tail\n        \
+         perk report 'a b.tsv' --field com.acme.Queue\n",
+        "1        3    100.00      0          9       3          6  com.acme.Task at com.acme.Main.submit()V @4\n",
+        "1        1    100.00      0          7       1          0  com.acme.Base.id\n",
+        "1        1    100.00      4          0       4          0  com.acme.Point\n",
+    ] {
+        assert!(text.contains(lines), "{lines}\nis not in\n{text}");
+    }
+    let names = |text: &str| text.matches("com.acme.Late").count();
+    assert!(names(&text) > 0, "the tables have objects of unknown site: {text}");
+    let shared =
+        text.split("Top shared fields").nth(1).unwrap().split("Top classes").next().unwrap();
+    assert_eq!(names(shared), 0, "{shared}");
+}
+
+/// The command below an advice shows its numbers.
+#[test]
+fn a_field_is_shown_by_site() {
+    let folder = folder(5);
+    let report = |arguments: &[&str]| {
+        let output = folder.run(&[&["report", "a b.tsv"], arguments].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stdout(&output)
+    };
+    let text = report(&["--field", "com.acme.Counter$Cell.value"]);
+    let row = "lock  com.acme.Counter$Cell: long value → com.acme.Main.main()V @4\n";
+    assert!(text.contains(row) && !text.contains("Queue"), "{text}");
+    let text = report(&["--field", "Late"]);
+    assert!(text.contains("com.acme.Late: int z → [site not known]\n"), "{text}");
+    // By the class that declares it, and by that of the object.
+    for name in ["Base.id", "Value.id", "id", "Value"] {
+        let text = report(&["--field", name]);
+        assert!(text.contains("com.acme.Value: java.lang.String com.acme.Base.id → "), "{text}");
+    }
+    let csv = report(&["--field", "char[]", "--csv"]);
+    assert_eq!(
+        csv,
+        "class,field_class,field,descriptor,site,advice,object_count,unknown_count,accessed_count,\
+         shared_count,other_written_count,read_only_count,owner_read_count,other_read_count,\
+         owner_write_count,other_write_count,unknown_access_count\n\
+         char[],[C,$components,?,com.acme.Main.main()V @4,lock,1,0,1,1,1,0,1,2,3,4,0\n\
+         char[],[C,$arraylength,I,com.acme.Main.main()V @4,,1,0,1,1,0,1,1,1,0,0,0\n"
+    );
+    let output = folder.run(&["report", "a b.tsv", "--field", "Missing"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(stderr(&output), "perk: a b.tsv has no accesses to the field Missing\n");
+}
+
+#[test]
+fn every_table_is_csv() {
+    let folder = folder(5);
+    let csv = |arguments: &[&str]| {
+        stdout(&folder.run(&[&["report", "--csv", "a b.tsv"], arguments].concat()))
+    };
+    let fields = csv(&[]);
+    assert_eq!(fields.lines().count(), 1 + 10, "{fields}");
+    let row = "com.acme.Late,com.acme.Late,z,I,,1,1,1,0,0,0,0,0,0,0,110\n";
+    assert!(fields.contains(row), "{fields}");
+    let row = "com.acme.Queue,com.acme.Queue,tail,I,pad,1,0,1,1,1,0,0,0,1,300,0\n";
+    assert!(fields.contains(row), "{fields}");
+    let classes = csv(&["--classes"]);
+    assert!(classes.starts_with("class,advice,object_count,unknown_count,"), "{classes}");
+    assert!(classes.contains("com.acme.Task,confine,3,0,3,3,3,0,0,9,3,6,0\n"), "{classes}");
+    let sites = csv(&["--sites"]);
+    let row = "com.acme.Task,com.acme.Main.submit()V @4,confine,3,0,3,3,3,0,0,9,3,6,0\n";
+    assert!(sites.contains(row), "{sites}");
+    assert!(sites.contains("com.acme.Late,,,1,1,1,0,0,0,0,0,0,0,110\n"), "{sites}");
+}
+
+#[test]
+fn json_has_everything() {
+    let folder = folder(5);
+    let output = folder.run(&["report", "--json", "a b.tsv"]);
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let all = &json["field_accesses"];
+    let total = [
+        "object_count",
+        "unknown_count",
+        "shared_count",
+        "access_count",
+        "other_access_count",
+        "unknown_access_count",
+    ]
+    .map(|key| all[key].as_u64().unwrap());
+    assert_eq!(total, [9, 1, 7, 765, 335, 110]);
+    let advice = all["advice"].as_array().unwrap();
+    let pad = advice.iter().find(|it| it["advice"] == "pad").unwrap();
+    assert_eq!(pad["field_pattern"], "com.acme.Queue");
+    assert_eq!(
+        (&pad["owner_written_field"], &pad["other_written_field"]),
+        (&"head".into(), &"tail".into())
+    );
+    assert_eq!((&pad["object_count"], &pad["known_count"]), (&1.into(), &1.into()));
+    assert_eq!(advice[0]["owner_written_field"], Value::Null);
+    let lengths = ["advice", "classes", "fields", "sites", "objects"]
+        .map(|key| all[key].as_array().unwrap().len());
+    assert_eq!(lengths, [7, 7, 10, 7, 7]);
+    let late = all["objects"].as_array().unwrap().iter().find(|it| it["class"] == "com.acme.Late");
+    assert_eq!(
+        (&late.unwrap()["is_shared"], &late.unwrap()["site"]),
+        (&false.into(), &Value::Null)
+    );
+}
+
+#[test]
+fn filters_choose_objects_by_the_method_that_made_them() {
+    let folder = folder(5);
+    let output = folder.run(&["report", "a b.tsv", "--focus", "Main.submit"]);
+    let text = stdout(&output);
+    let begin = "a b.tsv: shared fields, 3 objects, 3 of them shared between threads (100.00 %); accesses: 18,";
+    assert!(text.starts_with(begin), "{text}");
+    assert!(text.contains("filtered: 33.33 % of objects"), "{text}");
+    assert!(!text.contains("unknown site"), "{text}");
+    let text = stdout(&folder.run(&["report", "a b.tsv", "--ignore", "Main"]));
+    assert!(text.starts_with("a b.tsv: shared fields, 1 object, 0 of them"), "{text}");
+    assert!(text.contains("\nWhat to do\nNothing: "), "{text}");
+}
+
+#[test]
+fn two_files_are_compared_by_class_and_field() {
+    let folder = folder(5);
+    folder.file(
+        "b.tsv",
+        file(9)
+            + &record(
+                "Main.main",
+                "com.acme.Value",
+                &[("com.acme.Base", "id", "Ljava/lang/String;", [1, 0, 1, 0])],
+            ),
+    );
+    let diff =
+        |arguments: &[&str]| folder.run(&[&["diff", "a b.tsv", "b.tsv"], arguments].concat());
+    let output = diff(&[]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let text = stdout(&output);
+    for line in [
+        "accesses   875 → 881 (+0.69 %)\n",
+        "by others  335 → 339 (+1.19 %)\n",
+        "shared     7 → 7 (+0.00 %) objects\n",
+        "com.acme.Counter$Cell: long value\n",
+        "com.acme.Value: java.lang.String com.acme.Base.id\n",
+    ] {
+        assert!(text.contains(line), "{line}\nis not in\n{text}");
+    }
+    assert!(!text.contains("com.acme.Queue"), "{text}");
+    for (limit, code) in [
+        ("shared_accesses>+3", 1),
+        ("shared_accesses>+4", 0),
+        ("shared_accesses(Counter$Cell.value)>+3", 1),
+        ("shared_accesses(com.acme.Base.id)>+0", 0),
+        ("accesses(Value)>+1", 1),
+        ("accesses(Value)>+2", 0),
+        ("shared_objects>+0", 0),
+        ("shared_objects(com.acme.Value)>+0", 0),
+    ] {
+        let output = diff(&["--fail-on", limit]);
+        assert_eq!(output.status.code(), Some(code), "{limit}: {}", stdout(&output));
+    }
+    assert_refused(&diff(&["--fail-on", "shared_objects(Missing)>+0"]), &["neither profile has"]);
+    let csv = stdout(&diff(&["--csv"]));
+    assert!(
+        csv.contains("fields,com.acme.Counter$Cell: long value,,other_access_count,6,10\n"),
+        "{csv}"
+    );
+    assert!(csv.contains("accessed,com.acme.Value,,object_count,1,2\n"), "{csv}");
+    let json: Value = serde_json::from_slice(&diff(&["--json"]).stdout).unwrap();
+    assert_eq!(json["fields"][0]["class"], "com.acme.Counter$Cell");
+    assert_eq!(json["fields"][0]["after"]["other_access_count"], 10);
+    assert_eq!(json["accessed"].as_array().unwrap().len(), 2);
+    let same = folder.run(&["diff", "b.tsv", "b.tsv"]);
+    assert_eq!(same.status.code(), Some(0));
+    assert_eq!(stdout(&same), "no difference in accesses to fields\n");
+}
+
+#[test]
+fn html_is_the_page_of_fields() {
+    let folder = folder(5);
+    for (file, arguments) in
+        [("a.html", &[][..]), ("b.html", &["--to", "fields-html"]), ("c.fields.html", &[])]
+    {
+        let output = folder.run(&[&["convert", "a b.tsv", "-o", file], arguments].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert!(!stderr(&output).contains("left out"), "{}", stderr(&output));
+        let page = std::fs::read_to_string(folder.join(file)).unwrap();
+        assert!(
+            page.contains("id=\"perk-fields\"") && page.contains("com.acme.Queue"),
+            "{page:.200}"
+        );
+    }
+    let output = folder.run(&["convert", "a b.tsv", "--metric", "accesses", "-o", "graph.html"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let page = std::fs::read_to_string(folder.join("graph.html")).unwrap();
+    assert!(page.contains("id=\"perk-data\""), "{page:.200}");
+    folder.file("cpu.collapsed", "a.B.c 3\n");
+    let output = folder.run(&["convert", "cpu.collapsed", "-o", "cpu.fields.html"]);
+    assert_refused(&output, &["page of fields", "the profile has none"]);
+}

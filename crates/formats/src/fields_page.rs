@@ -1,0 +1,169 @@
+//! Accesses to fields as one HTML page: a table by class and field that can be sorted and searched,
+//! with what to do, and that needs no network.
+
+use std::io::{self, Write};
+
+use perk_analysis::objects::{self, ObjectsRow};
+use perk_analysis::sharing::{Kind, Sharing};
+use perk_profile::{KeyedMap, Metric, Profile, names};
+use serde::{Serialize, Serializer};
+
+use crate::file_format::{
+    Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading, View, refusal,
+};
+use crate::page::Page;
+
+const PAGE: Page = Page {
+    html: include_str!("fields_page.html"),
+    style: include_str!("fields_page.css"),
+    scripts: &[include_str!("fields_page.js")],
+    data_begin: "<script type=\"application/json\" id=\"perk-fields\">",
+};
+
+/// The largest number that a script has exactly.
+const MAX_SAFE: u64 = (1 << 53) - 1;
+
+pub(crate) struct FieldsPage;
+
+impl FileFormat for FieldsPage {
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "fields-html",
+            title: "page of fields",
+            about: "Table of the accesses to fields, one HTML file that needs no network",
+            endings: &["fields.html"],
+            page: "shared-fields.md",
+            keeps: "field accesses by class and field",
+            reading: Reading::Never,
+            written: Some(Holds {
+                metrics: Metrics::Table,
+                detail: Detail::None,
+                documents: &[Document::Fields],
+                accounting: false,
+                depth: Depth::Whole,
+            }),
+        }
+    }
+
+    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        write(view, out)
+    }
+
+    fn holds(&self, metric: &Metric) -> bool {
+        metric.is_of_fields()
+    }
+}
+
+/// Whether HTML of this view is the page of fields: no metric is chosen, and the profile has none
+/// but those of fields.
+pub(crate) fn is_for(view: &View<'_>) -> bool {
+    let is_of_fields = |metric: Metric| metric.is_of_fields();
+    view.metric.is_none()
+        && view.before.is_none()
+        && view.profile.field_accesses().is_some()
+        && Metric::first_of(view.profile).is_none_or(is_of_fields)
+}
+
+/// Writes the accesses to the fields of each class as a page.
+///
+/// # Errors
+/// As `out` fails; of kind `InvalidInput` if the profile has no such accesses.
+pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let data = Data::new(view.profile).ok_or_else(|| {
+        refusal("the page of fields shows accesses to objects' fields; the profile has none")
+    })?;
+    PAGE.write(&view.heading(), &data, out)
+}
+
+/// A number. A script reads large ones from text.
+#[derive(Clone, Copy)]
+struct Number(u64);
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            number @ ..=MAX_SAFE => serializer.serialize_u64(number),
+            number => serializer.collect_str(&number),
+        }
+    }
+}
+
+/// The data of the page.
+#[derive(Serialize)]
+struct Data {
+    /// Numbers of all objects, in the order of the columns.
+    total: Vec<Number>,
+    /// The name and the meaning of each advice, and how much of it there is.
+    advice: Vec<(&'static str, &'static str, usize)>,
+    /// The strings of names.
+    strings: Vec<String>,
+    /// The class of the objects, the class that declares the field, its name and its type: indexes
+    /// of strings.
+    names: [Vec<usize>; 4],
+    /// An index of advice, or -1, for each row.
+    todo: Vec<i32>,
+    /// The numbers of each row: see [`numbers`].
+    numbers: [Vec<Number>; 10],
+}
+
+/// Objects, those of unknown site, the shared ones, those that others wrote, those that were only
+/// read; reads by owner and by others, writes by owner and by others; accesses to objects of unknown
+/// site.
+fn numbers<K>(row: &ObjectsRow<K>) -> [Number; 10] {
+    let [owner_reads, other_reads, owner_writes, other_writes] = row.counts.numbers();
+    [
+        row.object_count,
+        row.unknown_count,
+        row.shared_count,
+        row.other_written_count,
+        row.read_only_count,
+        owner_reads,
+        other_reads,
+        owner_writes,
+        other_writes,
+        row.unknown_access_count,
+    ]
+    .map(Number)
+}
+
+impl Data {
+    fn new(profile: &Profile) -> Option<Self> {
+        let accesses = profile.field_accesses().filter(|it| it.rows().len() > 0)?;
+        let symbols = &profile.symbols;
+        let sharing = Sharing::new(accesses, symbols);
+        let advice = Kind::ALL.map(|it| (it.name(), it.meaning(), sharing.of_kind(it).count()));
+        let mut data = Self {
+            total: numbers(&objects::total(accesses)).to_vec(),
+            advice: advice.to_vec(),
+            strings: Vec::new(),
+            names: Default::default(),
+            todo: Vec::new(),
+            numbers: Default::default(),
+        };
+        let mut places: KeyedMap<String, usize> = KeyedMap::default();
+        let mut string = |text: &str| match places.get(text) {
+            Some(&place) => place,
+            None => {
+                data.strings.push(text.to_owned());
+                places.insert(text.to_owned(), data.strings.len() - 1);
+                data.strings.len() - 1
+            }
+        };
+        for row in objects::by_field(accesses) {
+            let (class, field) = row.key;
+            let text = |id| symbols.strings.get(id);
+            let texts = [
+                string(symbols.class_name(class)),
+                string(&field.declaring_class(symbols)),
+                string(text(field.name)),
+                string(&names::from_signature(text(field.descriptor))),
+            ];
+            data.names.iter_mut().zip(texts).for_each(|(column, text)| column.push(text));
+            let kind = sharing.of_field(row.key);
+            data.todo.push(kind.map_or(-1, |kind| kind as i32));
+            let numbers = numbers(&row);
+            data.numbers.iter_mut().zip(numbers).for_each(|(column, it)| column.push(it));
+        }
+        Some(data)
+    }
+}

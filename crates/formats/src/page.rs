@@ -1,0 +1,58 @@
+//! HTML pages: one file with its style, its scripts and its data, which needs no network.
+
+use std::io::{self, Write};
+
+use perk_profile::units;
+use serde::Serialize;
+
+/// The end of a page's data.
+pub(crate) const DATA_END: &str = "</script>";
+
+/// A page without its data.
+pub(crate) struct Page {
+    /// The page, with `{{title}}`, `{{style}}`, `{{data}}` and `{{script}}` where those stand.
+    pub(crate) html: &'static str,
+    pub(crate) style: &'static str,
+    /// The scripts in the order of their use.
+    pub(crate) scripts: &'static [&'static str],
+    /// The beginning of the data.
+    pub(crate) data_begin: &'static str,
+}
+
+impl Page {
+    /// Writes the page with this title and `data` as JSON.
+    pub(crate) fn write(
+        &self,
+        title: &str,
+        data: &impl Serialize,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let data = serde_json::to_string(data)?;
+        // In JSON, `<` occurs only in strings. Without it nothing can end or nest the script element.
+        let data = data.replace('<', "\\u003c");
+        for (index, piece) in self.html.split("{{").enumerate() {
+            let text = match piece.split_once("}}") {
+                Some((name, text)) if index > 0 => {
+                    match name {
+                        "title" => write!(out, "{}", escape_html(title))?,
+                        "style" => write!(out, "{}", self.style)?,
+                        "data" => write!(out, "{}{data}{DATA_END}", self.data_begin)?,
+                        "script" => {
+                            self.scripts.iter().try_for_each(|script| write!(out, "{script}"))?;
+                        }
+                        name => unreachable!("the page has no place for {name}"),
+                    }
+                    text
+                }
+                _ => piece,
+            };
+            out.write_all(text.as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+fn escape_html(text: &str) -> String {
+    let text = units::printable(text);
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
