@@ -48,8 +48,11 @@ fn round_trip(jdk: &Jdk, classes: &[Class]) -> Result<usize> {
         let what = format!("probes of {}", kind.name);
         let probed = timed(&what, count, || Probed::new(classes, kind, &leaves))?;
         let (changed, methods) = (probed.classes.len(), probed.method_count);
-        eprintln!("  classes changed: {changed}, methods whose calls are counted: {methods}");
-        tell("methods skipped", &probed.skipped);
+        let added = probed.added_bytes / methods.max(1);
+        eprintln!(
+            "  classes changed: {changed}, methods: {methods}, bytes added per method: {added}"
+        );
+        tell("methods that lack probes", &probed.skipped);
         let begin = Instant::now();
         let failed = probed.link(jdk);
         eprintln!("  linked, and javac run, in {:.0} s", begin.elapsed().as_secs_f64());

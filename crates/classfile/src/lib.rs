@@ -6,6 +6,8 @@
 //! frames are shifted and never computed. Methods that cannot be handled are left as they are and
 //! reported. The crate does not depend on the purpose of the inserted code.
 //!
+//! [`Code::initializations`] finds the calls of constructors, for inserted code that uses objects.
+//!
 //! "JVM specification" in this crate is *The Java Virtual Machine Specification, Java SE 25
 //! Edition*.
 //!

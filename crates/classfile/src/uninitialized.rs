@@ -66,9 +66,9 @@ pub struct EarlyWrite {
     pub is_certain: bool,
 }
 
-/// The maximum number of passes over the code. One pass more than loops are nested is enough for
-/// the code of compilers.
-const MOST_PASSES: usize = 16;
+/// The maximum number of passes over the code. The code of compilers needs one more than its loops
+/// that begin with a jump to their end are nested.
+const MOST_PASSES: usize = 200;
 
 impl Code<'_> {
     /// Finds the calls of constructors. `None` if the method's control flow is too intricate.

@@ -33,7 +33,10 @@ fn java_base_links_with_all_kinds_of_probes() {
         // Together these have all kinds of probes; `xtask roundtrip-jdk` also tests them
         // separately.
         for kind in [CALLS_OF_SOME, EVERYTHING, ACCESSES] {
-            let probed = Probed::new(&classes, kind, &leaves);
+            let mut probed = Probed::new(&classes, kind, &leaves);
+            // An array of constants, which fills its method.
+            const FULL: &str = "sun/util/resources/cldr/LocaleNames_en.getContents()";
+            probed.skipped.retain(|it| !(kind.probes.accesses && it.starts_with(FULL)));
             let context = format!("JDK {}: {}", jdk.version, kind.name);
             assert_eq!(probed.skipped, [""; 0], "{context}");
             assert_eq!(probed.link(jdk), [""; 0], "{context}");

@@ -43,8 +43,7 @@ impl State {
 
     /// Returns the state without what is not kept for a label.
     pub(super) fn at_label(&self) -> Self {
-        let mut stack = self.stack.clone();
-        stack.drain(..stack.len().saturating_sub(MOST_WORDS));
+        let stack = self.stack[self.stack.len().saturating_sub(MOST_WORDS)..].to_vec();
         let locals = self.locals.iter().take(MOST_LOCALS).copied().collect();
         let mut state = Self { stack, locals, ..Self::default() };
         state.trim();

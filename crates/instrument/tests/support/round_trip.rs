@@ -184,7 +184,9 @@ pub(crate) struct Probed {
     /// The changed classes.
     pub(crate) classes: Vec<Class>,
     pub(crate) method_count: usize,
-    /// The methods that do not have probes, with the reasons.
+    /// The number of bytes by which the changed classes are longer.
+    pub(crate) added_bytes: usize,
+    /// The methods that lack probes, with the reasons.
     pub(crate) skipped: Vec<String>,
 }
 
@@ -200,9 +202,10 @@ impl Probed {
                 let method = String::from_utf8_lossy(&method);
                 probed.skipped.push(format!("{name}.{method}: {reason}"));
             }
-            if let Some(bytes) = instrumented.bytes {
+            if let Some(changed) = instrumented.bytes {
+                probed.added_bytes += changed.len() - bytes.len();
                 let (module, name) = (module.clone(), name.clone());
-                probed.classes.push(Class { module, name, bytes });
+                probed.classes.push(Class { module, name, bytes: changed });
             }
         }
         probed
