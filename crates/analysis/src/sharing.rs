@@ -5,6 +5,8 @@
 //! known owner: none is ever called shared.
 
 use std::cmp::Reverse;
+use std::fmt;
+use std::hash::Hash;
 
 use perk_profile::fields::AlikeObjects;
 use perk_profile::{
@@ -15,6 +17,10 @@ use crate::objects::{FieldKey, Numbered, SiteKey};
 
 /// The beginnings of the names of the JDK's classes, which a program cannot change.
 const JDK: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
+
+/// Classes of the JDK that lock at each call: a program can use others instead.
+const LOCKING: [&str; 4] =
+    ["java.lang.StringBuffer", "java.util.Hashtable", "java.util.Stack", "java.util.Vector"];
 
 /// The name of the field that stands for the length of an array, which never changes.
 pub const LENGTH: &str = "$arraylength";
@@ -76,6 +82,39 @@ impl Kind {
     }
 }
 
+/// Several kinds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Kinds(u8);
+
+impl Kinds {
+    /// A bit for each, that of the most urgent kind first.
+    pub fn bits(self) -> u8 {
+        self.0
+    }
+
+    fn with(self, others: Self) -> Self {
+        Self(self.0 | others.0)
+    }
+
+    fn without(self, kind: Kind) -> Self {
+        Self(self.0 & !Self::from(kind).0)
+    }
+}
+
+impl From<Kind> for Kinds {
+    fn from(kind: Kind) -> Self {
+        Self(1 << kind as u8)
+    }
+}
+
+impl fmt::Display for Kinds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_in = |kind: &Kind| self.0 & Self::from(*kind).0 != 0;
+        let names: Vec<_> = Kind::ALL.into_iter().filter(is_in).map(Kind::name).collect();
+        f.write_str(&names.join(", "))
+    }
+}
+
 /// The thing that an advice is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {
@@ -107,9 +146,10 @@ impl Subject {
         }
     }
 
-    /// Whether it is of the JDK, where a program cannot follow an advice.
+    /// Whether it is of the JDK's own classes, which a program cannot change.
     fn is_of_jdk(self, symbols: &Symbols) -> bool {
         let class = match self {
+            Subject::Class(class) if LOCKING.contains(&symbols.class_name(class)) => return false,
             Subject::Field(field) => symbols.strings.get(field.class).to_owned(),
             Subject::Class(class) => symbols.class_name(class).to_owned(),
             Subject::Site(_, site) => symbols.strings.get(site.class).replace('/', "."),
@@ -131,6 +171,8 @@ pub struct Advice {
     pub known_count: u64,
     /// The accesses in the objects in which it was found.
     pub counts: FieldCounts,
+    /// Whether it is of the JDK's own classes, which a program cannot change.
+    pub is_of_jdk: bool,
     /// The field that the owner writes and the one that others write, of [`Kind::Pad`].
     pub apart: Option<[Field; 2]>,
 }
@@ -153,10 +195,12 @@ pub struct Sharing {
     /// By kind; of each kind, what the program can change before what is the JDK's, and the most
     /// accessed by other threads first.
     pub advice: Vec<Advice>,
-    fields: KeyedMap<Field, Kind>,
-    apart: KeyedMap<FieldKey, Kind>,
-    classes: KeyedMap<ClassId, Kind>,
-    sites: KeyedMap<(AllocationSite, ClassId), Kind>,
+    fields: KeyedMap<Field, Kinds>,
+    /// The fields to keep apart.
+    apart: KeyedMap<FieldKey, Kinds>,
+    /// Of the objects of a class, and of those of one of its sites.
+    classes: KeyedMap<ClassId, Kinds>,
+    sites: KeyedMap<(AllocationSite, ClassId), Kinds>,
     /// The id of [`LENGTH`].
     length: Option<StrId>,
 }
@@ -171,55 +215,61 @@ impl Sharing {
         let classes = tallies.classes.values.iter().flat_map(OfClass::advice);
         let sites = tallies.sites.values.iter().filter_map(OfSite::advice);
         sharing.advice = fields.chain(classes).chain(sites).collect();
+        for advice in &mut sharing.advice {
+            advice.is_of_jdk = advice.subject.is_of_jdk(symbols);
+        }
         sharing.advice.sort_by_cached_key(|it| {
-            let is_of_jdk = it.subject.is_of_jdk(symbols);
-            (it.kind, is_of_jdk, Reverse(it.weight()), it.subject.name(symbols))
+            (it.kind, it.is_of_jdk, Reverse(it.weight()), it.subject.name(symbols))
         });
         for &Advice { kind, subject, apart, .. } in &sharing.advice {
             match subject {
-                Subject::Field(field) => {
-                    sharing.fields.insert(field, kind);
-                }
+                Subject::Field(field) => add(&mut sharing.fields, field, kind),
                 Subject::Class(class) => {
-                    sharing.classes.entry(class).or_insert(kind);
-                    let apart = apart.into_iter().flatten();
-                    sharing.apart.extend(apart.map(|field| ((class, field), kind)));
+                    add(&mut sharing.classes, class, kind);
+                    for field in apart.into_iter().flatten() {
+                        add(&mut sharing.apart, (class, field), kind);
+                    }
                 }
                 Subject::Site(class, site) => {
-                    sharing.classes.entry(class).or_insert(kind);
-                    sharing.sites.insert((site, class), kind);
+                    add(&mut sharing.classes, class, kind);
+                    add(&mut sharing.sites, (site, class), kind);
                 }
             }
         }
         sharing
     }
 
-    /// The advice of this kind.
+    /// The advice of this kind on what the program can change.
     pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Advice> {
-        self.advice.iter().filter(move |it| it.kind == kind)
+        self.advice.iter().filter(move |it| it.kind == kind && !it.is_of_jdk)
     }
 
-    /// What to do about a field of the objects of a class: with the field itself, or else with the
-    /// objects.
-    pub fn of_field(&self, key: FieldKey) -> Option<Kind> {
+    /// What to do about a field of the objects of a class, and about these objects.
+    pub fn of_field(&self, key: FieldKey) -> Kinds {
         let (class, field) = key;
         if Some(field.name) == self.length {
-            return None;
+            return Kinds::default();
         }
-        let own = self.fields.get(&field).into_iter().chain(self.apart.get(&key)).min();
-        let of_objects = || self.classes.get(&class).filter(|&&kind| kind != Kind::Pad);
-        own.or_else(of_objects).copied()
+        let [of_field, apart] = [self.fields.get(&field), self.apart.get(&key)]
+            .map(|kinds| kinds.copied().unwrap_or_default());
+        of_field.with(apart).with(self.of_class(class).without(Kind::Pad))
     }
 
     /// What to do about the objects of a class, or about those of one of its sites.
-    pub fn of_class(&self, class: ClassId) -> Option<Kind> {
-        self.classes.get(&class).copied()
+    pub fn of_class(&self, class: ClassId) -> Kinds {
+        self.classes.get(&class).copied().unwrap_or_default()
     }
 
     /// What to do about the objects of a class and site.
-    pub fn of_site(&self, (site, class): SiteKey) -> Option<Kind> {
-        self.sites.get(&(site?, class)).copied()
+    pub fn of_site(&self, (site, class): SiteKey) -> Kinds {
+        let kinds = site.and_then(|site| self.sites.get(&(site, class)));
+        kinds.copied().unwrap_or_default()
     }
+}
+
+fn add<K: Eq + Hash>(kinds: &mut KeyedMap<K, Kinds>, key: K, kind: Kind) {
+    let kinds = kinds.entry(key).or_default();
+    *kinds = kinds.with(kind.into());
 }
 
 /// The part of objects in which something was found.
@@ -237,7 +287,8 @@ impl Found {
 
     fn advice(&self, kind: Kind, subject: Subject, known_count: u64) -> Advice {
         let &Self { object_count, counts } = self;
-        Advice { kind, subject, object_count, known_count, counts, apart: None }
+        let is_of_jdk = false;
+        Advice { kind, subject, object_count, known_count, counts, is_of_jdk, apart: None }
     }
 }
 

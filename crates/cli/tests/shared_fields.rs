@@ -85,6 +85,25 @@ fn the_report_says_what_to_do() {
     assert_eq!(names(shared), 0, "{shared}");
 }
 
+/// A program cannot change the JDK's classes. It can use others in the place of those that lock.
+#[test]
+fn advice_on_the_jdk_is_left_to_data() {
+    let folder = Folder::new();
+    let own = |class| record("Main.main", class, &[(class, "x", "I", [4, 0, 4, 0])]);
+    folder.file("jdk.tsv", own("java.util.ArrayList"));
+    let text = stdout(&folder.run(&["report", "jdk.tsv"]));
+    let nothing = "\nWhat to do\nNothing was found; 1 more in the JDK's own classes, which a program \
+                   cannot change, are in --json.\n\nTop classes";
+    assert!(text.contains(nothing), "{text}");
+    let output = folder.run(&["report", "--json", "jdk.tsv"]);
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let advice = &json["field_accesses"]["advice"];
+    assert_eq!((&advice[0]["advice"], &advice[0]["is_of_jdk"]), (&"no lock".into(), &true.into()));
+    folder.file("locks.tsv", own("java.util.Vector"));
+    let text = stdout(&folder.run(&["report", "locks.tsv"]));
+    assert!(text.contains("\nWhat to do\n1 class needs no lock.\n"), "{text}");
+}
+
 /// The command below an advice shows its numbers.
 #[test]
 fn a_field_is_shown_by_site() {
@@ -185,7 +204,7 @@ fn filters_choose_objects_by_the_method_that_made_them() {
     assert!(!text.contains("unknown site"), "{text}");
     let text = stdout(&folder.run(&["report", "a b.tsv", "--ignore", "Main"]));
     assert!(text.starts_with("a b.tsv: shared fields, 1 object, 0 of them"), "{text}");
-    assert!(text.contains("\nWhat to do\nNothing: "), "{text}");
+    assert!(text.contains("\nWhat to do\nNothing was found.\n"), "{text}");
 }
 
 #[test]

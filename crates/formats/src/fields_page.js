@@ -17,7 +17,7 @@ const sum = (...numbers) => numbers.reduce((all, it) => all + Number(it), 0);
 const known = objects.map((all, row) => Number(all) - Number(unknown[row]));
 const fieldNames = fields.map((name, row) =>
   owners[row] === classes[row] ? name : `${owners[row]}.${name}`);
-const todoName = (row) => (data.todo[row] < 0 ? "" : data.advice[data.todo[row]][0]);
+const adviceOf = (row) => data.advice.filter((_, index) => data.todo[row] & (1 << index));
 const texts = classes.map((name, row) =>
   `${name} ${name}.${fields[row]} ${fieldNames[row]} ${types[row]}`.toLowerCase());
 
@@ -30,12 +30,14 @@ const part = (heading, values, title) => {
 };
 const name = (heading, values, width) =>
   ({heading, value: (row) => values[row], text: (row) => values[row], isName: true, width});
+// The most urgent advice is the lowest bit.
+const urgency = (row) => (data.todo[row] & -data.todo[row]) || 1 << 8;
 const byOthers = classes.map((_, row) => sum(otherReads[row], otherWrites[row]));
 const accesses = classes.map((_, row) => sum(byOthers[row], ownerReads[row], ownerWrites[row]));
 const columns = [
-  {heading: "to do", value: (row) => (data.todo[row] < 0 ? 99 : data.todo[row]), text: todoName, isName: true, width: 6},
-  name("class", classes, 17),
-  name("field", fieldNames, 14),
+  {heading: "to do", value: urgency, text: (row) => adviceOf(row).map(([name]) => name).join(", "), isName: true, width: 10},
+  name("class", classes, 16),
+  name("field", fieldNames, 13),
   number("objects", objects, "objects of the class"),
   part("shared %", shared, "objects of known site whose field another thread accessed"),
   part("others write %", othersWrote, "objects of known site whose field another thread wrote"),
@@ -128,10 +130,10 @@ function sort(index) {
 }
 
 function filter() {
-  const words = byId("search").value.toLowerCase().split(/\s+/).filter((word) => word);
+  const words = byId("search").value.toLowerCase().split(/\s+/).filter((word) => word && word !== "-");
   const todo = byId("todo").value;
-  const isMeant = (row) => (todo === "all" || (todo === "shared" ? shared[row] > 0 : data.todo[row] === Number(todo)))
-    && words.every((word) => texts[row].includes(word));
+  const isMeant = (row) => (todo === "all" || (todo === "shared" ? shared[row] > 0 : data.todo[row] & (1 << Number(todo))))
+    && words.every((word) => (word[0] === "-" ? !texts[row].includes(word.slice(1)) : texts[row].includes(word)));
   found = order.filter(isMeant);
   byId("found").textContent = `${shown(found.length)} of ${shown(count)} fields`;
   byId("meaning").textContent = data.advice[Number(todo)]?.[1] ?? "";
@@ -141,11 +143,10 @@ function filter() {
 }
 
 function describe(row) {
-  const todo = data.advice[data.todo[row]];
   const kept = unknown[row] > 0
     ? ` Not judged: ${plural(unknown[row], "object")} of unknown site, with ${plural(unknownAccesses[row], "access")}.`
     : "";
-  const advice = todo ? ` ${todo[0]}: ${todo[1]}.` : "";
+  const advice = adviceOf(row).map(([name, meaning]) => ` ${name}: ${meaning}.`).join("");
   byId("detail").textContent = `${classes[row]}: ${types[row]} ${fieldNames[row]}.${advice}${kept}`;
 }
 
@@ -171,8 +172,8 @@ function option(value, text) {
 }
 option("all", "All fields");
 option("shared", "Shared fields");
-data.advice.forEach(([title, , number], index) => {
-  if (number > 0) {
+data.advice.forEach(([title], index) => {
+  if (data.todo.some((bits) => bits & (1 << index))) {
     option(index, `To do: ${title}`);
   }
 });

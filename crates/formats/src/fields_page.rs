@@ -93,15 +93,15 @@ impl Serialize for Number {
 struct Data {
     /// Numbers of all objects, in the order of the columns.
     total: Vec<Number>,
-    /// The name and the meaning of each advice, and how much of it there is.
-    advice: Vec<(&'static str, &'static str, usize)>,
+    /// The name and the meaning of each advice.
+    advice: [(&'static str, &'static str); Kind::ALL.len()],
     /// The strings of names.
     strings: Vec<String>,
     /// The class of the objects, the class that declares the field, its name and its type: indexes
     /// of strings.
     names: [Vec<usize>; 4],
-    /// An index of advice, or -1, for each row.
-    todo: Vec<i32>,
+    /// A bit for each advice on the row.
+    todo: Vec<u8>,
     /// The numbers of each row: see [`numbers`].
     numbers: [Vec<Number>; 10],
 }
@@ -131,10 +131,9 @@ impl Data {
         let accesses = profile.field_accesses().filter(|it| it.rows().len() > 0)?;
         let symbols = &profile.symbols;
         let sharing = Sharing::new(accesses, symbols);
-        let advice = Kind::ALL.map(|it| (it.name(), it.meaning(), sharing.of_kind(it).count()));
         let mut data = Self {
             total: numbers(&objects::total(accesses)).to_vec(),
-            advice: advice.to_vec(),
+            advice: Kind::ALL.map(|it| (it.name(), it.meaning())),
             strings: Vec::new(),
             names: Default::default(),
             todo: Vec::new(),
@@ -159,8 +158,7 @@ impl Data {
                 string(&names::from_signature(text(field.descriptor))),
             ];
             data.names.iter_mut().zip(texts).for_each(|(column, text)| column.push(text));
-            let kind = sharing.of_field(row.key);
-            data.todo.push(kind.map_or(-1, |kind| kind as i32));
+            data.todo.push(sharing.of_field(row.key).bits());
             let numbers = numbers(&row);
             data.numbers.iter_mut().zip(numbers).for_each(|(column, it)| column.push(it));
         }

@@ -7,7 +7,7 @@ pub(super) use advice::quoted;
 use std::cmp::Reverse;
 
 use perk_analysis::objects::{self, FieldKey, ObjectsRow, SiteKey};
-use perk_analysis::sharing::{Kind, LENGTH, Sharing};
+use perk_analysis::sharing::{Kinds, LENGTH, Sharing};
 use perk_profile::units::{percent, plural};
 use perk_profile::{AllocationSite, Field, FieldAccesses, FieldCounts, NamePattern, Profile};
 use perk_render::{Cell, Column, Json, Rows, Table};
@@ -146,12 +146,12 @@ impl<'a> Fields<'a> {
     fn numbers<'t, K: 't>(
         &self,
         rows: Rows<'t, ObjectsRow<K>>,
-        advice: impl Fn(&K) -> Option<Kind> + 't,
+        advice: impl Fn(&K) -> Kinds + 't,
     ) -> Table<'t> {
         let share = |part: fn(&ObjectsRow<K>) -> u64| {
             move |row: &ObjectsRow<K>| Cell::Share(part(row), row.known_count())
         };
-        let advice = move |row: &ObjectsRow<K>| advice(&row.key).map(Kind::name);
+        let advice = move |row: &ObjectsRow<K>| advice(&row.key).to_string();
         let unknown = Column::count("unknown_access_count").at(8, "not judged");
         let unknown = unknown.text_if(self.total.unknown_count > 0);
         rows.column(Column::other("advice").at(9, "to do"), advice)

@@ -71,6 +71,8 @@ fn the_table_sorts_and_searches() {
     set(&page, "search", "input", "app. LOCK");
     assert_eq!(page.run(NAMES), json!(["guarded"]));
     assert_eq!(page.text("found"), "1 of 5 fields");
+    set(&page, "search", "input", "app. -LOCK -");
+    assert_eq!(page.text("found"), "4 of 5 fields");
     set(&page, "search", "input", "nothing");
     assert_eq!(page.run(NAMES), json!([]));
     set(&page, "search", "input", "");

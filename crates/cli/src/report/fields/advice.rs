@@ -12,22 +12,26 @@ const LIMIT: &str = "Candidates: the file has the numbers of accesses to each ob
                      object.";
 
 impl Fields<'_> {
-    /// The advice: how much of each kind there is, and the first `top` of each with the command
+    /// The advice on the program's own classes: how much of each kind there is, and the first `top` of each with the command
     /// that shows its numbers in `file`.
     pub(in crate::report) fn advice_sections(&self, file: &str, top: usize) -> Vec<Section<'_>> {
         let count = |kind| self.sharing.of_kind(kind).count() as u64;
         let counts = Kind::ALL.map(|kind| (kind, count(kind)));
         let counts: Vec<_> = counts.into_iter().filter(|it| it.1 > 0).collect();
-        let sentence = match &counts[..] {
-            [] => {
-                "Nothing: no object of known site was accessed as any advice needs it.".to_owned()
-            }
-            counts => {
-                let parts: Vec<_> =
-                    counts.iter().map(|&(kind, count)| amount(kind, count)).collect();
-                format!("{}.", parts.join(", "))
-            }
+        let parts: Vec<_> = counts.iter().map(|&(kind, count)| amount(kind, count)).collect();
+        let mut sentence = match &parts[..] {
+            [] => "Nothing was found".to_owned(),
+            parts => parts.join(", "),
         };
+        match self.sharing.advice.iter().filter(|it| it.is_of_jdk).count() {
+            0 => sentence.push('.'),
+            count => {
+                sentence += &format!(
+                    "; {count} more in the JDK's own classes, which a program cannot change, are in \
+                     --json."
+                );
+            }
+        }
         let mut head = vec![Part::Heading("What to do".to_owned()), Part::Sentence(sentence)];
         head.extend((!counts.is_empty()).then(|| Part::Sentence(LIMIT.to_owned())));
         let of_kind = |&(kind, count): &(Kind, u64)| {
@@ -84,6 +88,7 @@ impl Fields<'_> {
             .column(Column::count("known_count"), |it| it.known_count)
             .column(Column::words().at(1, "of all %"), share)
             .columns(super::counts(), |it| it.counts.numbers().map(Cell::Number))
+            .column(Column::other("is_of_jdk"), |it| it.is_of_jdk)
             .column(Column::other("owner_written_field"), name(0))
             .column(Column::other("other_written_field"), name(1))
     }
