@@ -17,7 +17,10 @@ fn shared_fields_are_reported() {
     let text = stdout(&output);
     assert!(text.contains("shared fields, 2 objects, 0 of them shared between threads"), "{text}");
     assert!(text.contains("char[]: int $arraylength"), "{text}");
-    assert!(text.contains("char[] at java.util.Arrays.copyOf([CI)[C @2"), "{text}");
+    assert!(
+        text.contains("char[]\n        made at java.util.Arrays.copyOf(char[], int) @2"),
+        "{text}"
+    );
     let csv = stdout(&folder.run(&["report", "--csv", &testdata("shared-fields/seed.tsv")]));
     assert_eq!(csv.lines().count(), 1 + 12, "{csv}");
     assert!(csv.contains("char[],[C,$components,?,,1,0,1,0,0,0,0,0,53,0,0\n"), "{csv}");

@@ -68,11 +68,11 @@ fn the_report_says_what_to_do() {
         "#  objects  of all %  reads  by others  writes  by others  field\n\
          1        1    100.00      3          1       9          5  com.acme.Counter$Cell.value\n        \
          perk report 'a b.tsv' --field 'com.acme.Counter$Cell.value'\n\
-         2        1    100.00      1          2       3          4  char[] at com.acme.Main.main()V @4\n        \
+         2        1    100.00      1          2       3          4  char[]\n        made at com.acme.Main.main() @4\n        \
          perk report 'a b.tsv' --field 'char[]'\n",
         "  com.acme.Queue\n        the owner writes head, others write tail\n        \
          perk report 'a b.tsv' --field com.acme.Queue\n",
-        "1        3    100.00      0          9       3          6  com.acme.Task at com.acme.Main.submit()V @4\n",
+        "1        3    100.00      0          9       3          6  com.acme.Task\n        made at com.acme.Main.submit() @4\n",
         "1        1    100.00      0          7       1          0  com.acme.Base.id\n",
         "1        1    100.00      4          0       4          0  com.acme.Point\n",
     ] {
@@ -114,14 +114,20 @@ fn a_field_is_shown_by_site() {
         stdout(&output)
     };
     let text = report(&["--field", "com.acme.Counter$Cell.value"]);
-    let row = "lock  com.acme.Counter$Cell: long value → com.acme.Main.main()V @4\n";
+    let row = "lock  com.acme.Counter$Cell: long value\n        made at com.acme.Main.main() @4\n";
     assert!(text.contains(row) && !text.contains("Queue"), "{text}");
     let text = report(&["--field", "Late"]);
-    assert!(text.contains("com.acme.Late: int z → [site not known]\n"), "{text}");
+    assert!(
+        text.contains("com.acme.Late: int z\n        made at a site that is not known\n"),
+        "{text}"
+    );
     // By the class that declares it, and by that of the object.
     for name in ["Base.id", "Value.id", "id", "Value"] {
         let text = report(&["--field", name]);
-        assert!(text.contains("com.acme.Value: java.lang.String com.acme.Base.id → "), "{text}");
+        assert!(
+            text.contains("com.acme.Value: java.lang.String com.acme.Base.id\n        made at "),
+            "{text}"
+        );
     }
     let csv = report(&["--field", "char[]", "--csv"]);
     assert_eq!(
@@ -129,8 +135,8 @@ fn a_field_is_shown_by_site() {
         "class,field_class,field,descriptor,site,advice,object_count,unknown_count,accessed_count,\
          shared_count,other_written_count,read_only_count,owner_read_count,other_read_count,\
          owner_write_count,other_write_count,unknown_access_count\n\
-         char[],[C,$components,?,com.acme.Main.main()V @4,lock,1,0,1,1,1,0,1,2,3,4,0\n\
-         char[],[C,$arraylength,I,com.acme.Main.main()V @4,,1,0,1,1,0,1,1,1,0,0,0\n"
+         char[],[C,$components,?,com.acme.Main.main() @4,lock,1,0,1,1,1,0,1,2,3,4,0\n\
+         char[],[C,$arraylength,I,com.acme.Main.main() @4,,1,0,1,1,0,1,1,1,0,0,0\n"
     );
     let output = folder.run(&["report", "a b.tsv", "--field", "Missing"]);
     assert_eq!(output.status.code(), Some(1));
@@ -153,7 +159,7 @@ fn every_table_is_csv() {
     assert!(classes.starts_with("class,advice,object_count,unknown_count,"), "{classes}");
     assert!(classes.contains("com.acme.Task,confine,3,0,3,3,3,0,0,9,3,6,0\n"), "{classes}");
     let sites = csv(&["--sites"]);
-    let row = "com.acme.Task,com.acme.Main.submit()V @4,confine,3,0,3,3,3,0,0,9,3,6,0\n";
+    let row = "com.acme.Task,com.acme.Main.submit() @4,confine,3,0,3,3,3,0,0,9,3,6,0\n";
     assert!(sites.contains(row), "{sites}");
     assert!(sites.contains("com.acme.Late,,,1,1,1,0,0,0,0,0,0,0,110\n"), "{sites}");
 }

@@ -168,7 +168,7 @@ fn objects_that_others_take_over_are_confined() {
     assert_eq!(
         lines,
         [
-            "confine app.Task at app.Maker.run()V @4 1/2 [0, 5, 1, 2]",
+            "confine app.Task at app.Maker.run() @4 1/2 [0, 5, 1, 2]",
             "final app.Task.input 3/3 [4, 2, 3, 0]"
         ]
     );
@@ -217,12 +217,12 @@ fn arrays_are_judged_by_site() {
     // Written by others and read by the owner.
     assert_eq!(
         lines([0; 4], [1, 0, 10, 2]),
-        ["lock int[] at app.Maker.run()V @4 1/1 [1, 0, 10, 2]"]
+        ["lock int[] at app.Maker.run() @4 1/1 [1, 0, 10, 2]"]
     );
     // Filled by the owner, then others alone use it; the length is no use.
     assert_eq!(
         lines([5, 5, 0, 0], [0, 7, 10, 2]),
-        ["confine int[] at app.Maker.run()V @4 1/1 [0, 7, 10, 2]"]
+        ["confine int[] at app.Maker.run() @4 1/1 [0, 7, 10, 2]"]
     );
     // Filled by the owner and read by others; never shared; its length alone read by others.
     for components in [[0, 7, 10, 0], [9, 0, 10, 0], [0, 0, 10, 0]] {

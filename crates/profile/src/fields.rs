@@ -125,13 +125,17 @@ impl AllocationSite {
         profile.trace(node, None)
     }
 
-    /// Formats the site as reports show it: `java.nio.ByteBuffer.wrap([BII)Ljava/nio/ByteBuffer;
-    /// @2`.
+    /// Formats the site as reports show it: `java.nio.ByteBuffer.wrap(byte[], int, int) @2`.
     pub fn name(&self, symbols: &Symbols) -> String {
         let text = |id| symbols.strings.get(id);
         let (class, method) = (text(self.class).replace('/', "."), text(self.method));
+        let types = names::parameters(text(self.descriptor)).map(|types| {
+            let simple = |name: &String| name.rsplit('.').next().unwrap_or(name).to_owned();
+            format!("({})", types.iter().map(simple).collect::<Vec<_>>().join(", "))
+        });
+        let types = types.unwrap_or_else(|| text(self.descriptor).to_owned());
         let index = if self.index < 0 { String::new() } else { format!(" @{}", self.index) };
-        format!("{class}.{method}{}{index}", text(self.descriptor))
+        format!("{class}.{method}{types}{index}")
     }
 }
 

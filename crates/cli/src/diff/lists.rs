@@ -120,12 +120,12 @@ const LOCKS: [Shown; 5] = [
 ];
 
 const SHARED: [Shown; 7] = [
-    (0, Before, "accesses before"),
+    (0, Before, "accesses"),
     (0, After, "after"),
     (0, Relative, "change %"),
-    (1, Before, "by others before"),
+    (1, Before, "by others"),
     (1, After, "after"),
-    (3, Before, "shared objects before"),
+    (3, Before, "shared"),
     (3, After, "after"),
 ];
 
@@ -252,14 +252,24 @@ impl<'d> List<'d> {
     /// Classes by how the accesses to their objects moved.
     pub(super) fn accessed(diff: &'d Diff) -> Option<Self> {
         let rows = pairs(diff.accessed.as_ref()?, |&class| Thing::Class(class), accesses);
-        Some(Self::of_accesses(diff, "accessed", "Accesses to the objects of each class", rows))
+        Some(Self::of_accesses(
+            diff,
+            "accessed",
+            "Accesses to the objects of each class, and shared objects",
+            rows,
+        ))
     }
 
     /// Fields by how the accesses to them moved.
     pub(super) fn fields(diff: &'d Diff) -> Option<Self> {
         let field = |&(class, field): &_| Thing::Field(class, field);
         let rows = pairs(diff.fields.as_ref()?, field, accesses);
-        let list = Self::of_accesses(diff, "fields", "Accesses to fields", rows);
+        let list = Self::of_accesses(
+            diff,
+            "fields",
+            "Accesses to fields, and objects whose field is shared",
+            rows,
+        );
         Some(Self { name: "field", ..list })
     }
 

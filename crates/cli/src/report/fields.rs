@@ -8,12 +8,12 @@ use std::cmp::Reverse;
 
 use perk_analysis::objects::{self, FieldKey, ObjectsRow, SiteKey};
 use perk_analysis::sharing::{Kinds, LENGTH, Sharing};
-use perk_profile::units::{percent, plural};
+use perk_profile::units::{percent, plural, printable};
 use perk_profile::{AllocationSite, Field, FieldAccesses, FieldCounts, NamePattern, Profile};
 use perk_render::{Cell, Column, Json, Rows, Table};
 
 /// Stands for the site of objects whose allocation was not seen.
-const NO_SITE: &str = "[site not known]";
+const NO_SITE: &str = "made at a site that is not known";
 
 /// The field accesses of a profile.
 #[derive(Debug)]
@@ -59,9 +59,9 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// The fields that other threads accessed in most objects, the classes with most objects, the
-    /// fields with most accesses, and the sites that allocated most objects.
-    pub(super) fn tables(&self) -> [Table<'_>; 4] {
+    /// The fields that other threads accessed in most objects, the classes with most objects, and the
+    /// fields with most accesses.
+    pub(super) fn tables(&self) -> [Table<'_>; 3] {
         let fields = objects::by_field(self.accesses);
         let mut shared = fields.clone();
         // The length of an array never changes.
@@ -72,30 +72,28 @@ impl<'a> Fields<'a> {
             self.field_table("Top shared fields by objects", shared),
             self.classes(),
             self.field_table("Top fields by accesses", fields),
-            self.sites(),
         ]
     }
 
     /// The classes with most objects.
     pub(super) fn classes(&self) -> Table<'_> {
         let rows = objects::by_class(self.accesses);
+        let has_unknown = has_unknown(&rows);
         let rows = Table::of(&self.profile.symbols, "Top classes by objects", rows)
             .column(Column::other("class").name("class"), |row| row.key);
-        self.numbers(rows, |&class| self.sharing.of_class(class))
+        numbers(rows, has_unknown, |&class| self.sharing.of_class(class))
     }
 
     /// The sites that allocated most objects.
     pub(super) fn sites(&self) -> Table<'_> {
         let symbols = &self.profile.symbols;
         let rows = objects::by_site(self.accesses);
-        let name = |row: &ObjectsRow<SiteKey>| {
-            format!("{} at {}", symbols.class_name(row.key.1), self.site_name(row.key.0))
-        };
+        let has_unknown = has_unknown(&rows);
         let rows = Table::of(symbols, "Top allocation sites by objects", rows)
-            .column(Column::other("class"), |row| row.key.1)
+            .column(Column::other("class").name("class"), |row: &ObjectsRow<SiteKey>| row.key.1)
             .column(Column::other("site"), |row| Some(row.key.0?.name(symbols)))
-            .column(Column::words().name("class and site"), name);
-        self.numbers(rows, |&key| self.sharing.of_site(key))
+            .each(|row, shown| shown.below.push(self.place(row.key.0)));
+        numbers(rows, has_unknown, |&key| self.sharing.of_site(key))
     }
 
     /// The fields of objects of each class, with the accesses to all objects together.
@@ -104,8 +102,9 @@ impl<'a> Fields<'a> {
     }
 
     fn field_table(&self, heading: &str, rows: Vec<ObjectsRow<FieldKey>>) -> Table<'_> {
+        let has_unknown = has_unknown(&rows);
         let rows = self.field_columns(Table::of(&self.profile.symbols, heading, rows), |&key| key);
-        self.numbers(rows, |&key| self.sharing.of_field(key))
+        numbers(rows, has_unknown, |&key| self.sharing.of_field(key))
     }
 
     /// The fields that `pattern` stands for, by allocation site; those of a class if it stands for
@@ -117,12 +116,13 @@ impl<'a> Fields<'a> {
             pattern.matches(symbols.class_name(class), name) || pattern.matches(&owner, name)
         };
         let rows = objects::by_field_and_site(self.accesses, is_meant);
+        let has_unknown = has_unknown(&rows);
         let rows = Table::of(symbols, "Fields by allocation site", rows);
         let rows = self
             .field_columns(rows, |key: &(FieldKey, _)| key.0)
             .column(Column::other("site"), |row| Some(row.key.1?.name(symbols)))
-            .column(Column::words().name("site"), |row| self.site_name(row.key.1));
-        self.numbers(rows, |&(key, _)| self.sharing.of_field(key))
+            .each(|row, shown| shown.below.push(self.place(row.key.1)));
+        numbers(rows, has_unknown, |&(key, _)| self.sharing.of_field(key))
     }
 
     /// Adds the columns of a field's name.
@@ -142,36 +142,12 @@ impl<'a> Fields<'a> {
             })
     }
 
-    /// Adds what to do and the columns of numbers.
-    fn numbers<'t, K: 't>(
-        &self,
-        rows: Rows<'t, ObjectsRow<K>>,
-        advice: impl Fn(&K) -> Kinds + 't,
-    ) -> Table<'t> {
-        let share = |part: fn(&ObjectsRow<K>) -> u64| {
-            move |row: &ObjectsRow<K>| Cell::Share(part(row), row.known_count())
-        };
-        let advice = move |row: &ObjectsRow<K>| advice(&row.key).to_string();
-        let unknown = Column::count("unknown_access_count").at(8, "not judged");
-        let unknown = unknown.text_if(self.total.unknown_count > 0);
-        rows.column(Column::other("advice").at(9, "to do"), advice)
-            .column(Column::count("object_count").at(0, "objects"), |row| row.object_count)
-            .column(Column::count("unknown_count"), |row| row.unknown_count)
-            .column(Column::count("accessed_count"), |row| row.accessed_count)
-            .column(Column::count("shared_count"), |row| row.shared_count)
-            .column(Column::words().at(1, "shared %"), share(|row| row.shared_count))
-            .column(Column::count("other_written_count"), |row| row.other_written_count)
-            .column(Column::words().at(2, "others write %"), share(|row| row.other_written_count))
-            .column(Column::count("read_only_count"), |row| row.read_only_count)
-            .column(Column::words().at(3, "read only %"), share(|row| row.read_only_count))
-            .columns(counts(), |row| row.counts.numbers().map(Cell::Number))
-            .column(unknown, |row| row.unknown_access_count)
-            .table()
-            .ranked()
-    }
-
-    fn site_name(&self, site: Option<AllocationSite>) -> String {
-        site.map_or_else(|| NO_SITE.to_owned(), |site| site.name(&self.profile.symbols))
+    /// The line of an allocation site.
+    fn place(&self, site: Option<AllocationSite>) -> String {
+        site.map_or_else(
+            || NO_SITE.to_owned(),
+            |site| printable(&format!("made at {}", site.name(&self.profile.symbols))),
+        )
     }
 
     /// Everything, row by row; of each list the first `top` rows. Objects that are alike are one
@@ -221,6 +197,39 @@ impl<'a> Fields<'a> {
             .column(Column::other("fields"), move |row| fields(row.fields, row.counts))
             .table()
     }
+}
+
+fn has_unknown<K>(rows: &[ObjectsRow<K>]) -> bool {
+    rows.iter().any(|row| row.unknown_count > 0)
+}
+
+/// Adds what to do and the columns of numbers. Text has a column of the objects of unknown site only
+/// if there are any.
+fn numbers<'t, K: 't>(
+    rows: Rows<'t, ObjectsRow<K>>,
+    has_unknown: bool,
+    advice: impl Fn(&K) -> Kinds + 't,
+) -> Table<'t> {
+    let share = |part: fn(&ObjectsRow<K>) -> u64| {
+        move |row: &ObjectsRow<K>| Cell::Share(part(row), row.known_count())
+    };
+    let advice = move |row: &ObjectsRow<K>| advice(&row.key).to_string();
+    let unknown = Column::count("unknown_access_count").at(8, "not judged");
+    let unknown = unknown.text_if(has_unknown);
+    rows.column(Column::other("advice").at(9, "to do"), advice)
+        .column(Column::count("object_count").at(0, "objects"), |row| row.object_count)
+        .column(Column::count("unknown_count"), |row| row.unknown_count)
+        .column(Column::count("accessed_count"), |row| row.accessed_count)
+        .column(Column::count("shared_count"), |row| row.shared_count)
+        .column(Column::words().at(1, "shared %"), share(|row| row.shared_count))
+        .column(Column::count("other_written_count"), |row| row.other_written_count)
+        .column(Column::words().at(2, "others write %"), share(|row| row.other_written_count))
+        .column(Column::count("read_only_count"), |row| row.read_only_count)
+        .column(Column::words().at(3, "read only %"), share(|row| row.read_only_count))
+        .columns(counts(), |row| row.counts.numbers().map(Cell::Number))
+        .column(unknown, |row| row.unknown_access_count)
+        .table()
+        .ranked()
 }
 
 /// The columns of [`FieldCounts::numbers`].

@@ -221,8 +221,10 @@ pub(super) fn everything<'t>(
     all.extend(sections(heap::tables(content.profile).map(|it| it.top(top))));
     if content.asked.is_none() {
         all.extend(monitors(content, top, blocks, ask.threads));
-        let fields = content.fields.as_ref().map(|fields| fields.tables());
-        all.extend(sections(fields.into_iter().flatten().map(|it| it.top(top))));
+        if let Some(fields) = &content.fields {
+            all.extend(sections(fields.tables().map(|it| it.top(top))));
+            all.extend(sections([fields.sites().top(blocks)]));
+        }
     }
     all
 }

@@ -56,6 +56,9 @@ impl Fields<'_> {
                 row.below.extend(apart.map(|(owners, others)| {
                     printable(&format!("the owner writes {owners}, others write {others}"))
                 }));
+                if let Subject::Site(_, site) = advice.subject {
+                    row.below.push(self.place(Some(site)));
+                }
                 let pattern = advice.subject.pattern(symbols);
                 row.below.push(printable(&format!("{command} {}", quoted(&pattern))));
             })
@@ -73,17 +76,16 @@ impl Fields<'_> {
         let name = |place: usize| {
             move |it: &&Advice| Some(symbols.strings.get(it.apart?[place].name).to_owned())
         };
-        let heading = advice.first().map_or("", |it| match it.subject {
-            Subject::Field(_) => "field",
-            Subject::Class(_) => "class",
-            Subject::Site(..) => "class and site",
-        });
+        let heading = match advice.first().map(|it| it.subject) {
+            Some(Subject::Class(_) | Subject::Site(..)) => "class",
+            _ => "field",
+        };
         let share = |it: &&Advice| Cell::Share(it.object_count, it.known_count);
         Table::of(symbols, "", advice)
             .column(Column::other("advice"), |it| it.kind.name())
-            .column(Column::other("name").name(heading), |it| it.subject.name(symbols))
+            .column(Column::other("name"), |it| it.subject.name(symbols))
             // What `--field` takes.
-            .column(Column::other("field_pattern"), |it| it.subject.pattern(symbols))
+            .column(Column::other("field_pattern").name(heading), |it| it.subject.pattern(symbols))
             .column(Column::count("object_count").at(0, "objects"), |it| it.object_count)
             .column(Column::count("known_count"), |it| it.known_count)
             .column(Column::words().at(1, "of all %"), share)
