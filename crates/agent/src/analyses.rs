@@ -6,6 +6,7 @@
 
 pub(crate) mod allocations;
 pub(crate) mod exact;
+pub(crate) mod fields;
 pub(crate) mod heap_dump;
 pub(crate) mod monitors;
 pub(crate) mod polling;
@@ -74,7 +75,7 @@ pub(crate) enum Order {
 }
 
 /// One kind of measurement. No lock is held when a method is called. The methods from
-/// [`prepare`](Self::prepare) to [`account`](Self::account) are called in the order of their
+/// [`prepare`](Self::prepare) to [`finish`](Self::finish) are called in the order of their
 /// declaration. An analysis leaves out the methods that it does not need.
 #[expect(unused_variables, reason = "most analyses leave most methods out")]
 pub(crate) trait Analysis: Send + Sync {
@@ -206,4 +207,7 @@ pub(crate) trait Analysis: Send + Sync {
 
     /// Adds the analysis's part of the accounting.
     fn account(&self, accounting: &mut Accounting) {}
+
+    /// Ends the file that the analysis writes itself. Calls no JVM function.
+    fn finish(&self) {}
 }

@@ -19,6 +19,7 @@ use perk_profile::mutf8;
 use crate::analyses::Analysis;
 use crate::analyses::allocations::AllocationSampler;
 use crate::analyses::exact::{ExactCalls, ExactEngine, ExactSites};
+use crate::analyses::fields::SharedFields;
 use crate::analyses::heap_dump::{ArrayRecords, HeapDumps};
 use crate::analyses::monitors::Monitors;
 use crate::analyses::polling::Polling;
@@ -123,9 +124,13 @@ fn load(new_jvmti: impl Fn() -> Option<Jvmti>, options: &str) -> Result<(), Stop
     // Relative names refer to the current folder: the program may change it.
     let target = std::path::absolute(&target).unwrap_or(target);
     let (output, connection) = create(&options, &target)?;
+    let (output, fields_output) = match options.fields {
+        true => (None, Some(output)),
+        false => (Some(output), None),
+    };
     let recorder = Recorder::new(&options, output);
     let common: &'static Common = Box::leak(Box::new(Common::new(jvmti, options, recorder)));
-    let began = begin(common, &target, connection, new_jvmti);
+    let began = begin(common, &target, fields_output, connection, new_jvmti);
     began.map_err(|reason| {
         lock(common.recorder).discard_unbegun();
         Stop::Line(format!("HPROF ERROR: {reason}"), 1)
@@ -138,10 +143,11 @@ fn load(new_jvmti: impl Fn() -> Option<Jvmti>, options: &str) -> Result<(), Stop
 fn begin(
     common: &'static Common,
     target: &Path,
+    fields_output: Option<Output>,
     connection: Option<Connection>,
     new_jvmti: impl Fn() -> Option<Jvmti>,
 ) -> Result<(), String> {
-    let analyses = analyses(common, target)?;
+    let analyses = analyses(common, target, fields_output)?;
     let mut needs = vec![session::needs(&common.options)];
     needs.extend(analyses.iter().map(|analysis| analysis.needs()));
     events::add_capabilities(common.jvmti, &needs)
@@ -154,7 +160,11 @@ fn begin(
 }
 
 /// Returns the analyses that the options ask for, in the order in which they are called.
-fn analyses(common: &'static Common, target: &Path) -> Result<Vec<&'static dyn Analysis>, String> {
+fn analyses(
+    common: &'static Common,
+    target: &Path,
+    fields_output: Option<Output>,
+) -> Result<Vec<&'static dyn Analysis>, String> {
     fn leak<T: Analysis>(analysis: T) -> &'static T {
         Box::leak(Box::new(analysis))
     }
@@ -164,6 +174,9 @@ fn analyses(common: &'static Common, target: &Path) -> Result<Vec<&'static dyn A
     let mut analyses: Vec<&'static dyn Analysis> = Vec::new();
     if options.cpu.samples || has_peer {
         analyses.push(leak(Polling::new(common)));
+    }
+    if let Some(output) = fields_output {
+        analyses.push(leak(SharedFields::new(common, output)?));
     }
     let exact = ExactEngine::new(common)?.map(leak);
     let mut arrays: Option<&dyn ArrayRecords> = None;

@@ -86,7 +86,8 @@ enum File {
 }
 
 impl Recorder {
-    pub(crate) fn new(options: &Options, output: Output) -> Self {
+    /// Makes a recorder. Without an output, an analysis writes a file of its own.
+    pub(crate) fn new(options: &Options, output: Option<Output>) -> Self {
         let tree = match options.cpu.times {
             Some(_) => CallTree::default(),
             None => CallTree::with_limit(MAX_SAMPLED_NODES),
@@ -105,7 +106,7 @@ impl Recorder {
             sites: SiteBook::new(options, has_peer),
             objects: ObjectBook::new(options),
             roster: Roster::default(),
-            file: File::Opened(output),
+            file: output.map_or(File::Closed, File::Opened),
             begun: Instant::now(),
             format: options.format,
             form: BinaryForm {

@@ -313,6 +313,7 @@ impl Session {
             // since.
             self.write_dump(jni, lock(&self.dumping), true);
         }
+        self.analyses.iter().for_each(|analysis| analysis.finish());
         let mut recorder = lock(recorder);
         recorder.discard_unbegun();
         recorder.finish();

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use perk_classfile::{ClassFile, access};
+use perk_instrument::{FIELDS_HELPER, FIELDS_HELPER_METHODS, HELPER, HELPER_METHODS};
 use perk_testkit::{jdk, workspace};
 
 /// Access flags of a method (JVM specification table 4.6-A).
@@ -14,7 +15,11 @@ const PUBLIC: u16 = 0x0001;
 const SYNCHRONIZED: u16 = 0x0020;
 
 /// The classes, with the folders of the agent's source in which they are.
-const CLASSES: [(&str, &str); 2] = [("PerkProbes", "analyses/exact"), ("PerkHeaders", "probes")];
+const CLASSES: [(&str, &str); 3] = [
+    ("PerkProbes", "analyses/exact"),
+    ("PerkFields", "analyses/fields"),
+    ("PerkHeaders", "probes"),
+];
 
 fn carried((class, folder): (&str, &str)) -> Vec<u8> {
     let folder = workspace().join("crates/agent/src").join(folder);
@@ -41,10 +46,16 @@ fn the_classes_are_their_sources_compiled() {
 }
 
 #[test]
-fn it_has_the_methods_that_probes_call() {
-    let bytes = carried(CLASSES[0]);
-    let class = ClassFile::parse(&bytes).unwrap();
-    assert_eq!(class.name().unwrap(), perk_instrument::HELPER.as_bytes());
+fn they_have_the_methods_that_probes_call() {
+    let [probes, fields, _] = CLASSES.map(carried);
+    has_methods(&probes, HELPER, &HELPER_METHODS);
+    has_methods(&fields, FIELDS_HELPER, &FIELDS_HELPER_METHODS);
+}
+
+#[track_caller]
+fn has_methods(bytes: &[u8], name: &str, called: &[(&str, &str)]) {
+    let class = ClassFile::parse(bytes).unwrap();
+    assert_eq!(class.name().unwrap(), name.as_bytes());
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     let mut public: Vec<(String, String)> = Vec::new();
     for method in class.methods() {
@@ -56,7 +67,6 @@ fn it_has_the_methods_that_probes_call() {
             public.push((name, text(method.descriptor().unwrap())));
         }
     }
-    let called = perk_instrument::HELPER_METHODS;
     let mut called: Vec<_> = called
         .iter()
         .map(|(name, descriptor)| (name.to_string(), descriptor.to_string()))

@@ -109,6 +109,14 @@ pub struct Options {
     pub aprof: bool,
     /// Write them at each dump, for the allocations since the previous one (`aprof=between`).
     pub aprof_between: bool,
+    /// Count the accesses to the fields of each object (`fields=shared`).
+    pub fields: bool,
+    /// Write one record for all objects of a site with the same counts (`aggregate=site`).
+    pub aggregate: bool,
+    /// The index by which the file of `fields=shared` gives a site.
+    pub site_index: SiteIndex,
+    /// The limit of the memory for the records of objects, in bytes.
+    pub memory_limit_bytes: u64,
     /// The maximum number of nodes that the call trees may have.
     pub max_nodes: u64,
     /// Keep the changed classes of the JDK in the user's cache folder, and take them from there.
@@ -156,6 +164,19 @@ pub enum TimingMethod {
     Exact,
     /// `timing=none`: calls are counted and not timed.
     None,
+}
+
+/// The index of an instruction that allocates.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SiteIndex {
+    /// `site-index=instruction`: the number of the instructions before it.
+    #[default]
+    Instruction,
+    /// `site-index=bci`: its position in the bytecode.
+    Bci,
+    /// `site-index=disl2012`: the number that the Shared Fields Analysis of 2012 wrote, which begins
+    /// with 1 and counts labels.
+    Disl2012,
 }
 
 /// The form of the output.
@@ -227,6 +248,10 @@ impl Default for Options {
             live: true,
             aprof: false,
             aprof_between: false,
+            fields: false,
+            aggregate: false,
+            site_index: SiteIndex::default(),
+            memory_limit_bytes: 4 << 30,
             max_nodes: 8 << 20,
             cache: true,
             pause: false,
@@ -355,6 +380,25 @@ impl Options {
             return Err("clock=cpu is not supported with timing=exact, which reads nanoTime, \
                         a wall clock: use clock=wall or timing=tick");
         }
+        if self.fields {
+            let heap = self.heap_dump || self.heap_sites || self.aprof;
+            if heap || self.cpu != Cpu::default() || self.monitor {
+                return Err("fields=shared cannot be used with cpu, heap, monitor or aprof: run \
+                            the program once for each");
+            }
+            if self.format != Format::Ascii || matches!(self.output, Output::Net { .. }) {
+                return Err(
+                    "fields=shared writes text to a file; it is not supported with format \
+                            and net",
+                );
+            }
+            if !self.doe {
+                return Err("fields=shared is not supported with doe=n: most objects are written \
+                            on exit");
+            }
+        } else if self.site_index != SiteIndex::default() || self.aggregate {
+            return Err("site-index and aggregate are only supported with fields=shared");
+        }
         if self.locks && !self.monitor {
             return Err("locks=y is only supported with monitor=y");
         }
@@ -371,7 +415,8 @@ impl Options {
     fn apply_defaults(&mut self) {
         self.timing_depth = if self.cpu.times == Some(TimesForm::Old) { 2 } else { self.depth };
         let heap = self.heap_dump || self.heap_sites;
-        if !heap && self.cpu == Cpu::default() && !self.monitor && !self.aprof {
+        let other = self.monitor || self.aprof || self.fields;
+        if !heap && self.cpu == Cpu::default() && !other {
             self.heap_dump = true;
             self.heap_sites = true;
         }

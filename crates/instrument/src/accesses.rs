@@ -21,6 +21,11 @@ struct Probe {
 }
 
 impl Probe {
+    /// Duplicates the object on top of the operand stack, for a later probe.
+    fn duplicate(pc: u16, reach: Reach) -> Self {
+        Self { pc, reach, object: Object::Top, call: None }
+    }
+
     /// Whether it counts an access, and does not report an allocation.
     fn is_access(&self) -> bool {
         let is_access = |helper| {
@@ -54,6 +59,9 @@ enum Object {
     Local(u16),
     /// On top of the operand stack, as a duplicate that nothing else uses.
     Spare,
+    /// On top of the operand stack, above a duplicate of another object that nothing else uses. Both
+    /// are passed.
+    AboveSpare,
 }
 
 impl Object {
@@ -74,6 +82,7 @@ impl Object {
             }
             Self::Local(local) => push_access(out, opcode::ALOAD, local),
             Self::Spare => {}
+            Self::AboveSpare => out.push(opcode::DUP_X1),
         }
     }
 }
@@ -195,6 +204,14 @@ impl<'c> Accesses<'c> {
                     };
                     self.plan_after(instruction.next_pc(), Object::Top, (helper, Some(site)));
                 }
+                (opcode::INVOKEVIRTUAL | opcode::INVOKESPECIAL, Operands::Constant(index)) => {
+                    let MemberRef { name, descriptor, .. } = self.class.pool().member_ref(index)?;
+                    if (name, descriptor) == (b"clone", b"()Ljava/lang/Object;") {
+                        self.probes.push(Probe::duplicate(pc, Reach::All));
+                        let call = (Helper::CLONED_OBJECT, None);
+                        self.plan_after(instruction.next_pc(), Object::AboveSpare, call);
+                    }
+                }
                 (opcode::ARETURN, _) => {
                     if let Some((helper, method)) = &reflection {
                         let site = methods.site(method, None);
@@ -254,13 +271,8 @@ impl<'c> Accesses<'c> {
                 (Uninitialized::New(pc), Some(object)) => {
                     if let Place::Dropped { held } = place {
                         self.held_words = self.held_words.max(held);
-                        let dup = Probe {
-                            pc: pc.saturating_add(NEW_BYTES),
-                            reach: Reach::FallThrough,
-                            object: Object::Top,
-                            call: None,
-                        };
-                        self.probes.push(dup);
+                        let after_new = pc.saturating_add(NEW_BYTES);
+                        self.probes.push(Probe::duplicate(after_new, Reach::FallThrough));
                     }
                     let site = self.sites.iter().find(|(new_pc, _)| *new_pc == pc);
                     let site = site.map(|(_, site)| *site);

@@ -43,7 +43,7 @@ pub const METHODS: [(&str, &str); 23] = [
 ];
 
 /// The name and descriptor of every method of [`FIELDS_HELPER`] that probes call. All are static.
-pub const FIELDS_METHODS: [(&str, &str); 11] = [
+pub const FIELDS_METHODS: [(&str, &str); 12] = [
     ("allocated", "(Ljava/lang/Object;)V"),
     ("read", "(Ljava/lang/Object;I)V"),
     ("write", "(Ljava/lang/Object;I)V"),
@@ -55,6 +55,7 @@ pub const FIELDS_METHODS: [(&str, &str); 11] = [
     ("arrays", "(Ljava/lang/Object;I)V"),
     ("reflected", "(Ljava/lang/Object;I)V"),
     ("reflectedArrays", "(Ljava/lang/Object;I)V"),
+    ("cloned", "(Ljava/lang/Object;Ljava/lang/Object;)V"),
 ];
 
 /// The names of the fields of [`HELPER`] that probes read and write. All are of type `long`. An
@@ -96,6 +97,7 @@ impl Helper {
     pub(crate) const ARRAYS_AT: Self = Self::of_fields(8);
     pub(crate) const REFLECTED_AT: Self = Self::of_fields(9);
     pub(crate) const REFLECTED_ARRAYS_AT: Self = Self::of_fields(10);
+    pub(crate) const CLONED_OBJECT: Self = Self::of_fields(11);
 
     /// Returns the method with an index in [`FIELDS_METHODS`].
     const fn of_fields(index: u8) -> Self {
@@ -230,6 +232,7 @@ mod tests {
             (Helper::ARRAYS_AT, "arrays"),
             (Helper::REFLECTED_AT, "reflected"),
             (Helper::REFLECTED_ARRAYS_AT, "reflectedArrays"),
+            (Helper::CLONED_OBJECT, "cloned"),
         ] {
             let (class, name, descriptor) = helper.text();
             assert_eq!((class, name), (FIELDS_HELPER, expected));

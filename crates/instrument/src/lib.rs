@@ -46,6 +46,7 @@
 //! | `allocated(Object)` | in `Object.<init>` |
 //! | `created(Object, I)` | after the constructor's call for a `new` |
 //! | `array(Object, I)`, `arrays(Object, I)` | after the instructions that make one array, or arrays in an array |
+//! | `cloned(Object, Object)` | after calls of `clone`, with the object and the result |
 //! | `reflected(Object, I)`, `reflectedArrays(Object, I)` | before the returns of `Constructor.newInstance`, and of both `Array.newInstance` |
 //!
 //! Before `super(...)` has returned, `this` cannot be passed. Writes of its fields there are counted

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::table::interval_ns;
-use super::{Classes, Clock, Format, Options, Output, TimesForm, TimingMethod};
+use super::{Classes, Clock, Format, Options, Output, SiteIndex, TimesForm, TimingMethod};
 
 impl fmt::Display for Options {
     /// Writes every option that differs from its default, in the form that [`Options::parse`]
@@ -59,6 +59,16 @@ impl Options {
             self.interval_ns != default.interval_ns,
             format!("interval={}", interval(self.interval_ns)),
         );
+        word(self.fields, "fields=shared".to_owned());
+        word(self.aggregate, "aggregate=site".to_owned());
+        let index = match self.site_index {
+            SiteIndex::Instruction => "instruction",
+            SiteIndex::Bci => "bci",
+            SiteIndex::Disl2012 => "disl2012",
+        };
+        word(self.site_index != default.site_index, format!("site-index={index}"));
+        let limit = self.memory_limit_bytes;
+        word(limit != default.memory_limit_bytes, format!("memlimit={}", scaled(limit)));
         word(self.max_nodes != default.max_nodes, format!("max-nodes={}", scaled(self.max_nodes)));
         let sample = self.heap_sample_bytes;
         word(sample.is_some(), format!("sample={}", scaled(sample.unwrap_or_default())));

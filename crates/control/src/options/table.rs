@@ -3,7 +3,7 @@
 use perk_profile::NamePattern;
 
 use super::numbers;
-use super::{Classes, Clock, Format, Options, TimesForm, TimingMethod};
+use super::{Classes, Clock, Format, Options, SiteIndex, TimesForm, TimingMethod};
 
 /// One option.
 pub(super) struct Spec {
@@ -402,6 +402,46 @@ pub(super) static TABLE: &[Spec] = &[
         ..BASE
     },
     Spec {
+        name: "fields",
+        values: "shared|n",
+        about: "accesses to fields",
+        default: "n",
+        section: Section::Perk,
+        rule: "shared|n",
+        set: Set::Value(set_fields),
+        ..BASE
+    },
+    Spec {
+        name: "aggregate",
+        values: "site|n",
+        about: "alike objects: one record",
+        default: "n",
+        section: Section::Perk,
+        rule: "site|n",
+        set: Set::Value(set_aggregate),
+        ..BASE
+    },
+    Spec {
+        name: "site-index",
+        values: "<kind>",
+        about: "instruction, bci, disl2012",
+        default: "instruction",
+        section: Section::Perk,
+        rule: "instruction|bci|disl2012",
+        set: Set::Value(set_site_index),
+        ..BASE
+    },
+    Spec {
+        name: "memlimit",
+        values: "<bytes>",
+        about: "memory of fields=shared",
+        default: "4096m",
+        section: Section::Perk,
+        rule: "numeric, above 0",
+        set: Set::Value(|o, value| scaled(value).map(|bytes| o.memory_limit_bytes = bytes)),
+        ..BASE
+    },
+    Spec {
         name: "exitpause",
         section: Section::Removed,
         set: Set::Removed("The exitpause option was removed, use -XX:OnError='cmd %%p'"),
@@ -545,6 +585,34 @@ fn set_version(options: &mut Options, value: &str) -> Option<()> {
     options.version_1_0_1 = match value {
         "1.0.1" => true,
         "1.0.2" => false,
+        _ => return None,
+    };
+    Some(())
+}
+
+fn set_fields(options: &mut Options, value: &str) -> Option<()> {
+    options.fields = match value {
+        "shared" => true,
+        "n" => false,
+        _ => return None,
+    };
+    Some(())
+}
+
+fn set_aggregate(options: &mut Options, value: &str) -> Option<()> {
+    options.aggregate = match value {
+        "site" => true,
+        "n" => false,
+        _ => return None,
+    };
+    Some(())
+}
+
+fn set_site_index(options: &mut Options, value: &str) -> Option<()> {
+    options.site_index = match value {
+        "instruction" => SiteIndex::Instruction,
+        "bci" => SiteIndex::Bci,
+        "disl2012" => SiteIndex::Disl2012,
         _ => return None,
     };
     Some(())

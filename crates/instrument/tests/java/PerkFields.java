@@ -60,6 +60,10 @@ public final class PerkFields {
         note("reflected", object, site);
     }
 
+    public static void cloned(Object from, Object clone) {
+        note("cloned", clone, from == clone ? 1 : 0);
+    }
+
     public static void reflectedArrays(Object array, int site) {
         note("reflectedArrays", array, site);
     }

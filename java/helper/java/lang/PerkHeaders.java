@@ -57,6 +57,11 @@ public class PerkHeaders {
                 : 0;
     }
 
+    /** Returns the identity hash of an object. */
+    private static long identityOf(Object object) {
+        return System.identityHashCode(object);
+    }
+
     /** Whether an identity hash can be written into a header. */
     @ForceInline
     static boolean isFree(long header) {

@@ -721,11 +721,6 @@ public final class PerkProbes extends PerkHeaders {
         return seed != 0 && isFree(header) && U.compareAndSetLong(object, 0, header, held) ? 1 : 0;
     }
 
-    /** Returns the identity hash of an object. */
-    private static long identityOf(Object object) {
-        return System.identityHashCode(object);
-    }
-
     /** Returns the identity hash of an object; 0 if it does not have one. A locked one gets one. */
     private static long hashOf(Object object) {
         long header = U.getLong(object, 0);

@@ -1,0 +1,492 @@
+//! The Shared Fields Analysis: which fields of which objects are read and written by the thread
+//! that allocated the object, and by others.
+//!
+//! 1. Probes at the instructions that access fields and components, and at those that allocate,
+//!    call the helper class ([`natives`]).
+//! 2. The helper counts in native memory, where each object has a record ([`records`]). It knows
+//!    where the counters of a field are from its class ([`classes`]), and the owner from the state
+//!    of the thread ([`threads`]).
+//! 3. A thread of the agent finds the records of dead objects ([`sweep`]) and writes them
+//!    ([`writer`]), so that their memory is used again; all others are written at the end.
+
+mod classes;
+mod natives;
+mod records;
+mod sweep;
+mod threads;
+mod writer;
+
+use std::collections::hash_map::Entry;
+use std::ffi::c_void;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Condvar, Mutex, OnceLock};
+use std::time::Duration;
+
+use perk_control::options::SiteIndex;
+use perk_instrument::fields::{CLASS_RECORDS, OBJECT_RECORD};
+use perk_instrument::{MethodName, Methods, Names, Probes, SitePlace, instrument};
+use perk_jvmti_sys::jni_sys::{JNIEnv, jvalue};
+use perk_jvmti_sys::{Capability, JvmtiEnv};
+use perk_profile::{Accounting, mutf8};
+use rustc_hash::FxHashMap;
+
+use self::classes::Classes;
+use self::records::{Record, Records};
+use self::sweep::TAGGED;
+use self::threads::States;
+use self::writer::{Site, Writer};
+use super::{Analysis, Event, Needs};
+use crate::common::Common;
+use crate::guard::{Feature, contain};
+use crate::hook;
+use crate::jvm::{Borrowed, Global, Headers, Jni, Local, LongField, MethodRef};
+use crate::os;
+use crate::output::Output;
+use crate::probes::{self, Selection};
+use crate::sync::lock;
+use crate::threads::LiveThread;
+
+/// The time for which a thread without room for a record waits for a sweep.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// The time for which the end of the program waits for the last sweep.
+const LONGEST_END: Duration = Duration::from_secs(60);
+
+/// The analysis; see the module.
+#[derive(Debug)]
+pub(crate) struct SharedFields {
+    common: &'static Common,
+    probes: Probes,
+    selection: Selection,
+    records: Records,
+    classes: Classes,
+    sites: Mutex<Sites>,
+    writer: Mutex<Writer>,
+    helper: OnceLock<&'static Global>,
+    states: OnceLock<States>,
+    class_field: OnceLock<LongField>,
+    headers: OnceLock<Option<Headers>>,
+    sweeper: Sweeper,
+    class_count: AtomicU64,
+    method_count: AtomicU64,
+    is_over: AtomicBool,
+}
+
+/// The sites by their numbers, which begin with 1.
+#[derive(Debug, Default)]
+struct Sites {
+    all: Vec<Site>,
+    numbers: FxHashMap<Site, u32>,
+}
+
+/// The requests to the thread that sweeps.
+#[derive(Debug, Default)]
+struct Sweeper {
+    state: Mutex<SweeperState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct SweeperState {
+    is_wanted: bool,
+    is_sweeping: bool,
+    is_stopped: bool,
+    /// The number of sweeps so far.
+    count: u64,
+}
+
+impl SharedFields {
+    /// Makes the analysis, which writes to this file.
+    ///
+    /// # Errors
+    /// A fault, in one line.
+    pub(crate) fn new(common: &'static Common, output: Output) -> Result<Self, String> {
+        let options = &common.options;
+        let names = Names::ending_with(RandomState::new().build_hasher().finish());
+        Ok(Self {
+            common,
+            probes: Probes {
+                unwinding: false,
+                timed: false,
+                leaving: false,
+                lines: false,
+                heap: false,
+                object_record: true,
+                accesses: true,
+                names,
+            },
+            selection: Selection::new(&options.include, &options.exclude),
+            records: Records::reserve(options.memory_limit_bytes)
+                .map_err(|error| format!("perk has no memory for records: {error}"))?,
+            classes: Classes::new(common, names)?,
+            sites: Mutex::default(),
+            writer: Mutex::new(Writer::new(output, options.aggregate)),
+            helper: OnceLock::new(),
+            states: OnceLock::new(),
+            class_field: OnceLock::new(),
+            headers: OnceLock::new(),
+            sweeper: Sweeper::default(),
+            class_count: AtomicU64::new(0),
+            method_count: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+        })
+    }
+
+    fn names(&self) -> Names {
+        self.probes.names
+    }
+
+    fn common(&self) -> &'static Common {
+        self.common
+    }
+
+    fn records(&self) -> &Records {
+        &self.records
+    }
+
+    fn classes(&self) -> &Classes {
+        &self.classes
+    }
+
+    fn helper(&self) -> Option<&'static Global> {
+        self.helper.get().copied()
+    }
+
+    /// Returns the way to read headers; `None` if the JVM's are not known.
+    fn headers(&self) -> Option<Headers> {
+        *self.headers.get()?
+    }
+
+    /// Starts the probes' counting; the program is about to begin.
+    fn start(&'static self, jni: Jni<'_>) -> Result<(), String> {
+        let helper = self.helper().ok_or("no helper class")?;
+        if !probes::is_bound() {
+            return Err("its native methods could not be bound".to_owned());
+        }
+        let states = States::new(jni, helper, self.names());
+        let _ = self.states.set(states.ok_or("no fields for the state of threads")?);
+        let class = jni.find_class(c"java/lang/Class").ok_or("no java.lang.Class")?;
+        let field = std::ffi::CString::new(self.names().of(CLASS_RECORDS));
+        let field = field.ok().and_then(|field| jni.long_field(&class, &field));
+        let _ = self.class_field.set(field.ok_or("no field in java.lang.Class")?);
+        // SAFETY: the method does not have arguments.
+        let shift = unsafe { jni.call_static_long(helper, c"hashShift", c"()J", &[]) };
+        let shift = shift.and_then(|shift| u32::try_from(shift).ok()).unwrap_or(0);
+        let _ = self.headers.set(Headers::find(self.common.jvmti, jni, shift));
+        let thread = self.common.threads.new_own(jni, c"perk fields")?;
+        let started = self.common.jvmti.run_agent_thread(thread, sweeper_main, self);
+        started.map_err(|error| format!("RunAgentThread: {error}"))?;
+        hook::overtaken();
+        let arguments = [
+            jvalue { j: self.records.address() as i64 },
+            jvalue { j: self.classes.places() as i64 },
+            jvalue { i: shift as i32 },
+        ];
+        // SAFETY: the arguments are those of the helper's method.
+        let started = unsafe { jni.call_static_long(helper, c"start", c"(JJI)J", &arguments) };
+        started.map(|_| ()).ok_or_else(|| "the helper class does not start".to_owned())
+    }
+
+    /// Begins the calling thread. Returns its state.
+    fn begin_thread<'a>(&self, jni: Jni<'a>, thread: &Borrowed<'_>) -> Option<Local<'a>> {
+        let info = self.common.jvmti.thread_info(jni, thread);
+        let name = info.map_or_else(|_| String::new(), |info| info.name);
+        self.states.get()?.begin(jni, thread, &name)
+    }
+
+    /// Gives a thread a new slab and takes a record of it. Returns its index; 0 if there is no room.
+    fn refill(&self, jni: Jni<'_>, state: &Borrowed<'_>, units: u32) -> u32 {
+        let Some(states) = self.states.get() else { return 0 };
+        let mut last = states.slab(jni, state);
+        loop {
+            let (slab, should_sweep) = self.records.refill(last, units);
+            if should_sweep {
+                self.sweeper.want();
+            }
+            if let Some(mut slab) = slab {
+                slab.free += units;
+                states.set_slab(jni, state, slab);
+                return slab.begin;
+            }
+            last = Default::default();
+            states.set_slab(jni, state, last);
+            if !should_sweep || !self.sweeper.wait(LONGEST_WAIT) || self.records.is_full() {
+                return 0;
+            }
+        }
+    }
+
+    /// Gives a class its data.
+    fn class_data(&self, jni: Jni<'_>, class: &Borrowed<'_>) -> i64 {
+        let (Some(helper), Some(field)) = (self.helper(), self.class_field.get()) else { return 0 };
+        let data = self.classes.data(jni, helper, class);
+        // SAFETY: the field is java.lang.Class's, and this is a class.
+        unsafe { jni.set_long(class, *field, data) };
+        data
+    }
+
+    fn resolve(&self, jni: Jni<'_>, object: &Borrowed<'_>, field: u32) -> u64 {
+        let resolved = self.helper().map(|it| self.classes.resolve(jni, it, object, field));
+        let place = resolved.unwrap_or(0);
+        if place == 0 {
+            self.records.lose();
+        }
+        place
+    }
+
+    /// Returns the record that an object has by its tag: the given one, if it has none yet.
+    fn tag(&self, object: &Borrowed<'_>, index: u32) -> u32 {
+        // Two threads may do this at once.
+        let _alone = lock(&self.sites);
+        let tag = self.common.jvmti.tag(object);
+        if tag & TAGGED != 0 && tag > 0 {
+            return tag as u32;
+        }
+        if index != 0 && tag == 0 {
+            self.common.jvmti.set_tag(object, TAGGED | i64::from(index));
+        }
+        index
+    }
+
+    /// Adds a record to those that are written next.
+    fn write(&self, record: Record<'_>) {
+        if lock(&self.writer).add(record) {
+            self.flush();
+        }
+    }
+
+    /// Writes the records that were added.
+    fn flush(&self) {
+        let (classes, sites) = (&self.classes, lock(&self.sites).all.clone());
+        let site = |number: u32| sites.get((number as usize).checked_sub(1)?).map(Site::text);
+        lock(&self.writer).flush(|class| classes.with_number(class), site);
+    }
+
+    /// Writes all records that are left, and ends the file.
+    fn finish(&self) {
+        if self.is_over.swap(true, Relaxed) {
+            return;
+        }
+        self.sweeper.stop();
+        let (settled, in_use) = self.records.all();
+        for range in settled.into_iter().chain(in_use) {
+            self.records.of(range).for_each(|record| self.write(record));
+        }
+        self.flush();
+        lock(&self.writer).finish();
+        let lost_count = self.records.lost_count();
+        if lost_count > 0 {
+            os::say(&format!(
+                "HPROF WARNING: {lost_count} accesses to fields are not in the file: the records of \
+                 objects have reached memlimit\n"
+            ));
+        }
+    }
+}
+
+impl Sweeper {
+    /// Asks for a sweep.
+    fn want(&self) {
+        lock(&self.state).is_wanted = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits until a sweep has ended. Returns whether one has.
+    fn wait(&self, longest: Duration) -> bool {
+        let state = lock(&self.state);
+        let count = state.count;
+        let goes_on = |state: &mut SweeperState| state.count == count && !state.is_stopped;
+        let waited = self.changed.wait_timeout_while(state, longest, goes_on);
+        waited.is_ok_and(|(state, _)| state.count != count)
+    }
+
+    /// Ends the sweeps. Waits for the one that is running.
+    fn stop(&self) {
+        let mut state = lock(&self.state);
+        state.is_stopped = true;
+        self.changed.notify_all();
+        let is_sweeping = |state: &mut SweeperState| state.is_sweeping;
+        let _ = self.changed.wait_timeout_while(state, LONGEST_END, is_sweeping);
+    }
+
+    /// Runs `sweep` whenever it is wanted, until it is stopped.
+    fn run(&self, sweep: impl Fn()) {
+        loop {
+            let state = lock(&self.state);
+            let waits = |state: &mut SweeperState| !state.is_wanted && !state.is_stopped;
+            let Ok(mut state) = self.changed.wait_while(state, waits) else { return };
+            if state.is_stopped {
+                return;
+            }
+            (state.is_wanted, state.is_sweeping) = (false, true);
+            drop(state);
+            sweep();
+            state = lock(&self.state);
+            state.count += 1;
+            state.is_sweeping = false;
+            drop(state);
+            self.changed.notify_all();
+        }
+    }
+}
+
+/// The sweeping thread's entry.
+unsafe extern "system" fn sweeper_main(_: JvmtiEnv, env: *mut JNIEnv, fields: *mut c_void) {
+    // SAFETY: `start` passed a reference that lives as long as the process.
+    let fields: &'static SharedFields = unsafe { &*fields.cast_const().cast() };
+    // SAFETY: the JVM gives the agent thread its own environment, valid until we return.
+    let jni = unsafe { Jni::from_raw(env) };
+    contain(Feature::Probes, || fields.sweeper.run(|| fields.sweep(jni)));
+}
+
+/// The view of one class file on the analysis.
+struct View<'a> {
+    fields: &'a SharedFields,
+    /// The numbers of the fields that the class names.
+    named: FxHashMap<[Vec<u8>; 3], u32>,
+}
+
+impl Methods for View<'_> {
+    fn number(&mut self, _: &MethodName<'_>) -> u32 {
+        0
+    }
+
+    fn leaf(&mut self, _: &[u8], _: &[u8], _: &[u8], _: bool) -> bool {
+        false
+    }
+
+    fn selected(&mut self, class: &[u8], method: &[u8]) -> bool {
+        self.fields.selection.selects(class, method)
+    }
+
+    fn field(&mut self, owner: &[u8], name: &[u8], descriptor: &[u8]) -> u32 {
+        let key = [owner, name, descriptor].map(<[u8]>::to_vec);
+        let classes = &self.fields.classes;
+        *self.named.entry(key).or_insert_with(|| classes.name_field(owner, name, descriptor))
+    }
+
+    fn site(&mut self, method: &MethodName<'_>, place: Option<SitePlace>) -> u32 {
+        let index = place.map_or(-1, |place| match self.fields.common.options.site_index {
+            SiteIndex::Instruction => place.instruction as i32,
+            SiteIndex::Bci => place.bci as i32,
+            SiteIndex::Disl2012 => place.disl2012 as i32,
+        });
+        let text = |text: &[u8]| mutf8::decode(text).into_owned();
+        let site = Site {
+            class: text(method.class),
+            method: text(method.name),
+            descriptor: text(method.descriptor),
+            index,
+        };
+        let Sites { all, numbers } = &mut *lock(&self.fields.sites);
+        match numbers.entry(site) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(free) => {
+                all.push(free.key().clone());
+                *free.insert(all.len() as u32)
+            }
+        }
+    }
+}
+
+impl Analysis for SharedFields {
+    fn name(&self) -> Option<&'static str> {
+        Some("fields")
+    }
+
+    fn feature(&self) -> Feature {
+        Feature::Probes
+    }
+
+    fn task(&self) -> &'static str {
+        "count accesses to fields"
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            events: vec![
+                Event::VmStart,
+                Event::ClassFile,
+                Event::VirtualThreadEnd,
+                Event::NativeBind,
+            ],
+            capabilities: vec![Capability::CanGenerateEarlyVmstart],
+            ..Needs::default()
+        }
+    }
+
+    fn vm_started(&'static self, jni: Jni<'_>) -> Result<(), String> {
+        let helper = natives::define_helper(self.common.jvmti, jni, self)
+            .map_err(|reason| format!("perk's probes do not work in this JVM: {reason}"))?;
+        let _ = self.helper.set(helper);
+        Ok(())
+    }
+
+    fn prepare(&'static self, _: Jni<'_>) {
+        if let Some(helper) = self.helper() {
+            let methods = self.common.jvmti.class_methods(helper);
+            self.common.set_helper_methods(methods.unwrap_or_default());
+        }
+    }
+
+    fn begin(&'static self, jni: Jni<'_>) -> Result<(), String> {
+        self.start(jni)
+    }
+
+    fn thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>, _: Option<&LiveThread>) {
+        if let Some(slab) = self.states.get().and_then(|states| states.end(jni, &thread)) {
+            self.records.leave(slab);
+        }
+    }
+
+    fn virtual_thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
+        self.thread_ended(jni, thread, None);
+    }
+
+    fn class_file(&self, bytes: &[u8], redefined: Option<Borrowed<'_>>) -> Option<Vec<u8>> {
+        if hook::is_done(bytes) {
+            return None;
+        }
+        // The class must keep its fields.
+        let has_record = redefined.is_none_or(|class| {
+            let name = self.names().of(OBJECT_RECORD);
+            let field = self.common.jvmti.declared_int_field(&class, &name);
+            field.map_or(true, |field| field.is_some())
+        });
+        let probes = Probes { object_record: has_record, ..self.probes };
+        let mut view = View { fields: self, named: FxHashMap::default() };
+        let done = instrument(bytes, probes, &mut view).ok()?;
+        self.class_count.fetch_add((done.method_count > 0).into(), Relaxed);
+        self.method_count.fetch_add(done.method_count as u64, Relaxed);
+        done.bytes
+    }
+
+    fn native_bound(
+        &'static self,
+        jni: Jni<'_>,
+        method: MethodRef,
+        function: *mut c_void,
+    ) -> Option<*mut c_void> {
+        let jvmti = self.common.jvmti;
+        let class = jvmti.declaring_class(jni, method).ok()?;
+        let class = jvmti.class_signature(&class).ok()?;
+        let class = class.strip_prefix('L')?.strip_suffix(';')?;
+        let (name, signature) = jvmti.method_name(method).ok()?;
+        match class {
+            "sun/instrument/InstrumentationImpl" => hook::watched(&name, &signature, function),
+            probes::HIDDEN_CLASS_MAKER => {
+                probes::bind_hidden(self.names(), &name, &signature, function)
+            }
+            _ => None,
+        }
+    }
+
+    fn account(&self, accounting: &mut Accounting) {
+        accounting.instrumented_class_count = self.class_count.load(Relaxed);
+        accounting.instrumented_method_count = self.method_count.load(Relaxed);
+    }
+
+    fn finish(&self) {
+        SharedFields::finish(self);
+    }
+}

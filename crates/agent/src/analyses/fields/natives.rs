@@ -1,0 +1,108 @@
+//! The helper class and the functions of its native methods.
+
+use std::ffi::c_void;
+use std::sync::OnceLock;
+
+use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint, jlong, jobject};
+
+use super::SharedFields;
+use crate::guard::{Feature, contain};
+use crate::jvm::{Borrowed, Global, Jni, Jvmti, Local};
+use crate::probes::{self, HelperClass, Native};
+
+/// `java/helper/java/lang/PerkFields.java`, compiled; a test holds the two together.
+const HELPER_CLASS: &[u8] = include_bytes!("PerkFields.class");
+
+static FIELDS: OnceLock<&'static SharedFields> = OnceLock::new();
+
+/// The native methods of the helper class.
+static NATIVES: [Native; 7] = [
+    Native(c"begin", "(Ljava/lang/Thread;)Ljava/lang/PerkFields;", begin as *const c_void),
+    Native(c"refill", "(Ljava/lang/PerkFields;I)I", refill as *const c_void),
+    Native(c"known", "(Ljava/lang/Class;)J", known as *const c_void),
+    Native(c"resolve", "(Ljava/lang/Object;I)J", resolve as *const c_void),
+    Native(c"tag", "(Ljava/lang/Object;I)I", tag as *const c_void),
+    Native(c"carry", "(J)V", carry as *const c_void),
+    Native(c"lost", "()V", lost as *const c_void),
+];
+
+/// Defines the helper class; see [`probes::define_helper`].
+pub(super) fn define_helper(
+    jvmti: Jvmti,
+    jni: Jni<'_>,
+    fields: &'static SharedFields,
+) -> Result<&'static Global, String> {
+    let _ = FIELDS.set(fields);
+    let (plain, bytes) = (perk_instrument::FIELDS_HELPER, HELPER_CLASS);
+    let helper = HelperClass { plain, bytes, natives: &NATIVES, exchanges: Vec::new() };
+    probes::define_helper(jvmti, jni, fields.names(), helper)
+}
+
+/// Runs `body` with the analysis and an argument of the calling method.
+fn on_object(
+    env: *mut JNIEnv,
+    object: jobject,
+    body: impl FnOnce(&'static SharedFields, Jni<'_>, &Borrowed<'_>),
+) {
+    contain(Feature::Probes, || {
+        // SAFETY: the JVM passes the calling thread's environment and a reference.
+        let (jni, object) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(object)) };
+        if let (Some(fields), Some(object)) = (FIELDS.get(), object) {
+            body(fields, jni, &object);
+        }
+    });
+}
+
+extern "system" fn begin(env: *mut JNIEnv, _: jclass, thread: jobject) -> jobject {
+    let mut state = std::ptr::null_mut();
+    on_object(env, thread, |fields, jni, thread| {
+        state = fields.begin_thread(jni, thread).map_or(std::ptr::null_mut(), Local::into_raw);
+    });
+    state
+}
+
+extern "system" fn refill(env: *mut JNIEnv, _: jclass, state: jobject, units: jint) -> jint {
+    let mut index = 0;
+    on_object(env, state, |fields, jni, state| {
+        index = fields.refill(jni, state, units as u32) as jint;
+    });
+    index
+}
+
+extern "system" fn known(env: *mut JNIEnv, _: jclass, class: jclass) -> jlong {
+    let mut data = 0;
+    on_object(env, class, |fields, jni, class| data = fields.class_data(jni, class));
+    data
+}
+
+extern "system" fn resolve(env: *mut JNIEnv, _: jclass, object: jobject, field: jint) -> jlong {
+    let mut place = 0;
+    on_object(env, object, |fields, jni, object| {
+        place = fields.resolve(jni, object, field as u32) as jlong;
+    });
+    place
+}
+
+extern "system" fn tag(env: *mut JNIEnv, _: jclass, object: jobject, index: jint) -> jint {
+    let mut tagged = 0;
+    on_object(env, object, |fields, _, object| {
+        tagged = fields.tag(object, index as u32) as jint;
+    });
+    tagged
+}
+
+extern "system" fn carry(_: *mut JNIEnv, _: jclass, counter: jlong) {
+    contain(Feature::Probes, || {
+        if let Some(fields) = FIELDS.get() {
+            fields.records().carry(counter as u64);
+        }
+    });
+}
+
+extern "system" fn lost(_: *mut JNIEnv, _: jclass) {
+    contain(Feature::Probes, || {
+        if let Some(fields) = FIELDS.get() {
+            fields.records().lose();
+        }
+    });
+}

@@ -1,0 +1,328 @@
+//! The records of objects: native memory that never moves, in units of 16 bytes, so that an index of
+//! 31 bits leads to 32 GiB. `java/helper/java/lang/PerkFields.java` has the same layout.
+//!
+//! A record has a unit with its owner, its class, its site and its size, and a unit with four
+//! counters for each field. A thread takes records from a *slab* of its own. What is left of a slab
+//! when the thread gets the next one is free, and says how long it is, as a record does: so all
+//! memory but the slabs in use can be read from its beginning to its end.
+//!
+//! The records of dead objects are free after a sweep, and become slabs again.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use crate::memory::{Numbers, Pages, reserve};
+use crate::sync::lock;
+
+/// The first unit of a record, or the counters of a field.
+#[repr(C, align(16))]
+#[derive(Debug)]
+pub(super) struct Unit([AtomicU32; 4]);
+
+const _: () = assert!(size_of::<Unit>() == 16);
+
+impl Numbers for Unit {}
+
+/// The number of units for which address space is reserved.
+const MOST_UNITS: usize = 1 << 31;
+/// The least number, if there is no space for more.
+const LEAST_UNITS: usize = 1 << 20;
+/// The units of a thread's first slab, and of its later ones.
+const FIRST_SLAB: u32 = 64;
+const LARGEST_SLAB: u32 = 4096;
+/// The least number of free units that become a slab again.
+const LEAST_HOLE: u32 = 64;
+/// The number of holes that are looked at for a slab.
+const LOOKED_AT: usize = 8;
+/// The units in use at which the first sweep begins: 64 MB.
+const FIRST_SWEEP: u64 = 4 << 20;
+
+/// The flag of a class whose objects are found by their header.
+const BY_HEADER: u32 = 1 << 31;
+
+/// The records; see the module.
+#[derive(Debug)]
+pub(super) struct Records {
+    units: &'static [Unit],
+    inner: Mutex<Inner>,
+    /// The upper halves of counters that have passed 2^32, by address.
+    carried: Mutex<BTreeMap<u64, u64>>,
+    /// The accesses to objects without a record.
+    lost_count: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Inner {
+    /// The first unit that was never in a slab.
+    next: u32,
+    /// The limit of units.
+    limit: u32,
+    /// The ends of the slabs in use, by their beginnings.
+    slabs: BTreeMap<u32, u32>,
+    holes: Vec<Range<u32>>,
+    /// The units of slabs, without the holes.
+    used: u64,
+    next_sweep: u64,
+    is_sweeping: bool,
+    /// Whether the last sweep has freed hardly any memory, and there is no more.
+    is_full: bool,
+}
+
+/// The memory from which a thread takes records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Slab {
+    pub(super) begin: u32,
+    pub(super) free: u32,
+    pub(super) end: u32,
+}
+
+/// A record.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record<'a> {
+    records: &'a Records,
+    index: u32,
+}
+
+impl Records {
+    /// Reserves the memory, of which at most `limit_bytes` are used.
+    ///
+    /// # Errors
+    /// The system's error if there is no space.
+    pub(super) fn reserve(limit_bytes: u64) -> io::Result<Self> {
+        let mut len = MOST_UNITS;
+        let units: &'static [Unit] = loop {
+            match reserve(len, Pages::Huge) {
+                Ok(units) => break units,
+                Err(error) if len <= LEAST_UNITS => return Err(error),
+                Err(_) => len /= 2,
+            }
+        };
+        let most = u64::min(limit_bytes / size_of::<Unit>() as u64, len as u64 - 1);
+        // The first unit is the record of no object.
+        units[0].0[3].store(1, Relaxed);
+        let inner = Inner {
+            next: 1,
+            limit: most as u32,
+            slabs: BTreeMap::new(),
+            holes: Vec::new(),
+            used: 0,
+            next_sweep: FIRST_SWEEP.min(most / 2),
+            is_sweeping: false,
+            is_full: false,
+        };
+        Ok(Self {
+            units,
+            inner: Mutex::new(inner),
+            carried: Mutex::default(),
+            lost_count: AtomicU64::new(0),
+        })
+    }
+
+    /// Returns the address by which Java code finds the records.
+    pub(super) fn address(&self) -> u64 {
+        self.units.as_ptr() as u64
+    }
+
+    /// Returns a new slab with room for a record, in place of a thread's last one; `None` if there
+    /// is no room. The second result is whether a sweep should begin.
+    pub(super) fn refill(&self, last: Slab, units: u32) -> (Option<Slab>, bool) {
+        let inner = &mut *lock(&self.inner);
+        self.leave_locked(inner, last);
+        let wanted = (2 * (last.end - last.begin)).clamp(FIRST_SLAB, LARGEST_SLAB).max(units);
+        let len = |hole: &Range<u32>| hole.end - hole.start;
+        let holes = if inner.is_sweeping { 0 } else { inner.holes.len() };
+        let found = (0..holes).rev().take(LOOKED_AT).find(|&at| len(&inner.holes[at]) >= units);
+        let range = match found {
+            Some(at) => {
+                let hole = &mut inner.holes[at];
+                let end = hole.start + len(hole).min(wanted);
+                let taken = hole.start..end;
+                hole.start = end;
+                match len(hole) {
+                    0 => drop(inner.holes.swap_remove(at)),
+                    rest => self.units[end as usize].0[3].store(rest, Relaxed),
+                }
+                self.units[taken.start as usize].0[3].store(0, Relaxed);
+                Some(taken)
+            }
+            None => {
+                let end = inner.next.saturating_add(wanted);
+                (end <= inner.limit).then(|| std::mem::replace(&mut inner.next, end)..end)
+            }
+        };
+        let Some(Range { start: begin, end }) = range else {
+            return (None, !inner.is_sweeping);
+        };
+        inner.slabs.insert(begin, end);
+        inner.used += u64::from(end - begin);
+        (Some(Slab { begin, free: begin, end }), inner.used >= inner.next_sweep)
+    }
+
+    /// Takes back what is left of a thread's slab.
+    pub(super) fn leave(&self, slab: Slab) {
+        self.leave_locked(&mut lock(&self.inner), slab);
+    }
+
+    fn leave_locked(&self, inner: &mut Inner, slab: Slab) {
+        if inner.slabs.remove(&slab.begin).is_some() && slab.free < slab.end {
+            self.units[slab.free as usize].0[3].store(slab.end - slab.free, Relaxed);
+        }
+    }
+
+    /// Begins a sweep. Returns the memory that is not in slabs in use: no record of it is made or
+    /// taken until the sweep ends. `None` if there is a sweep.
+    pub(super) fn begin_sweep(&self) -> Option<Vec<Range<u32>>> {
+        let inner = &mut *lock(&self.inner);
+        if std::mem::replace(&mut inner.is_sweeping, true) {
+            return None;
+        }
+        Some(inner.settled())
+    }
+
+    /// Ends a sweep that has freed these ranges; see [`free`](Self::free).
+    pub(super) fn end_sweep(&self, holes: Vec<Range<u32>>) {
+        let inner = &mut *lock(&self.inner);
+        let free: u64 = holes.iter().map(|hole| u64::from(hole.end - hole.start)).sum();
+        inner.used = u64::from(inner.next) - free;
+        inner.next_sweep = (2 * inner.used).max(FIRST_SWEEP);
+        // The largest limit below which a sweep can help.
+        inner.next_sweep = inner.next_sweep.min((inner.used + u64::from(inner.limit)).div_ceil(2));
+        inner.is_full =
+            u64::from(inner.limit - inner.next) < u64::from(LARGEST_SLAB) && free < inner.used / 8;
+        inner.holes = holes;
+        inner.is_sweeping = false;
+    }
+
+    /// Whether no memory is left, and the last sweep has freed hardly any.
+    pub(super) fn is_full(&self) -> bool {
+        lock(&self.inner).is_full
+    }
+
+    /// Returns all memory in which there are records.
+    pub(super) fn all(&self) -> (Vec<Range<u32>>, Vec<Range<u32>>) {
+        let inner = lock(&self.inner);
+        (inner.settled(), inner.slabs.iter().map(|(&begin, &end)| begin..end).collect())
+    }
+
+    /// Returns the records of a range.
+    pub(super) fn of(&self, range: Range<u32>) -> impl Iterator<Item = Record<'_>> {
+        let mut next = range.start;
+        let parts = std::iter::from_fn(move || {
+            let index = next;
+            // A slab in use ends with units that were never written.
+            let size = if index < range.end { self.units[index as usize].size() } else { 0 };
+            next = index + size;
+            (size > 0).then_some(Record { records: self, index })
+        });
+        parts.filter(|record| record.class() != 0)
+    }
+
+    /// Frees the units of a range, which becomes a hole. Returns whether it is large enough for a
+    /// slab.
+    pub(super) fn free(&self, range: &Range<u32>) -> bool {
+        for unit in &self.units[range.start as usize..range.end as usize] {
+            unit.0.iter().for_each(|word| word.store(0, Relaxed));
+        }
+        let carried = &mut *lock(&self.carried);
+        if !carried.is_empty() {
+            let address = |index: u32| self.address() + u64::from(index) * 16;
+            let freed = address(range.start)..address(range.end);
+            carried.retain(|counter, _| !freed.contains(counter));
+        }
+        let len = range.end - range.start;
+        self.units[range.start as usize].0[3].store(len, Relaxed);
+        len >= LEAST_HOLE
+    }
+
+    /// Returns the class and the length of what begins at a unit.
+    pub(super) fn part(&self, index: u32) -> (u32, u32) {
+        let unit = &self.units[index as usize];
+        (unit.0[1].load(Relaxed) & !BY_HEADER, unit.size())
+    }
+
+    /// Notes that a counter has passed its largest value.
+    pub(super) fn carry(&self, counter: u64) {
+        *lock(&self.carried).entry(counter).or_default() += 1 << 32;
+    }
+
+    /// Counts an access to an object without a record.
+    pub(super) fn lose(&self) {
+        self.lost_count.fetch_add(1, Relaxed);
+    }
+
+    /// Returns the number of accesses to objects without a record.
+    pub(super) fn lost_count(&self) -> u64 {
+        self.lost_count.load(Relaxed)
+    }
+}
+
+impl Inner {
+    /// Returns the memory that is not in slabs in use.
+    fn settled(&self) -> Vec<Range<u32>> {
+        let mut settled = Vec::new();
+        let mut from = 1;
+        for (&begin, &end) in &self.slabs {
+            if from < begin {
+                settled.push(from..begin);
+            }
+            from = end;
+        }
+        if from < self.next {
+            settled.push(from..self.next);
+        }
+        settled
+    }
+}
+
+impl Unit {
+    /// Returns the number of units of the record that begins here.
+    fn size(&self) -> u32 {
+        self.0[3].load(Relaxed)
+    }
+}
+
+impl<'a> Record<'a> {
+    /// Returns the record with an index.
+    pub(super) fn at(records: &'a Records, index: u32) -> Self {
+        Self { records, index }
+    }
+
+    fn head(self) -> &'static Unit {
+        &self.records.units[self.index as usize]
+    }
+
+    /// Returns the number of the class; 0 for free units.
+    pub(super) fn class(self) -> u32 {
+        self.head().0[1].load(Relaxed) & !BY_HEADER
+    }
+
+    /// Whether the thread that allocated the object is known.
+    pub(super) fn has_owner(self) -> bool {
+        self.head().0[0].load(Relaxed) != 0
+    }
+
+    /// Returns the number of the site; 0 if it is not known.
+    pub(super) fn site(self) -> u32 {
+        self.head().0[2].load(Relaxed)
+    }
+
+    /// Returns the counters of each field: reads by the owner and by others, writes by the owner and
+    /// by others.
+    pub(super) fn counts(self) -> impl Iterator<Item = [u64; 4]> {
+        let first = self.index as usize + 1;
+        let units = &self.records.units[first..self.index as usize + self.head().size() as usize];
+        let carried = lock(&self.records.carried);
+        let carried = (!carried.is_empty()).then(|| carried.clone());
+        units.iter().map(move |unit| {
+            std::array::from_fn(|at| {
+                let word = &unit.0[at];
+                let address = std::ptr::from_ref(word) as u64;
+                let upper = carried.as_ref().and_then(|carried| carried.get(&address));
+                u64::from(word.load(Relaxed)) + upper.copied().unwrap_or(0)
+            })
+        })
+    }
+}

@@ -1,0 +1,173 @@
+//! The file of the Shared Fields Analysis, which grows while the program runs: a record of text for
+//! each object. `docs/formats/shared-fields.md` describes it.
+//!
+//! Most objects of a site have the same counts. Their records are added up until they are written,
+//! so that each text is made once.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use rustc_hash::FxHashMap;
+
+use super::classes::{Layout, SEPARATOR};
+use super::records::Record;
+use crate::os;
+use crate::output::Output;
+
+/// The number of different records that are kept until they are written.
+const MOST_ALIKE: usize = 1 << 18;
+
+/// A site that allocates, or a method that does so by reflection.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Site {
+    /// The class, with slashes.
+    pub(super) class: String,
+    pub(super) method: String,
+    pub(super) descriptor: String,
+    /// The instruction, as the options want it; -1 for reflection.
+    pub(super) index: i32,
+}
+
+/// The file; see the module.
+#[derive(Debug)]
+pub(super) struct Writer {
+    out: Out,
+    /// Whether a record stands for all objects that are alike.
+    aggregates: bool,
+    /// The number of objects of each kind.
+    alike: FxHashMap<Alike, u64>,
+    /// The counts of the record that is looked at.
+    counts: Vec<u64>,
+}
+
+/// Objects with the same record.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Alike {
+    class: u32,
+    /// 0 if it is not known.
+    site: u32,
+    counts: Box<[u64]>,
+}
+
+#[derive(Debug)]
+enum Out {
+    Plain(Output),
+    Gzip(GzEncoder<Output>),
+    /// It is whole, or could not be written.
+    Closed,
+}
+
+impl Writer {
+    /// Begins the file, which is compressed if its name ends in `.gz`.
+    pub(super) fn new(output: Output, aggregates: bool) -> Self {
+        let out = match output.name().ends_with(".gz") {
+            true => Out::Gzip(GzEncoder::new(output, Compression::fast())),
+            false => Out::Plain(output),
+        };
+        Self { out, aggregates, alike: FxHashMap::default(), counts: Vec::new() }
+    }
+
+    /// Adds an object's record. An object whose allocation was not seen does not have an owner, and
+    /// is left out if it was never accessed. Returns whether the records must be written.
+    pub(super) fn add(&mut self, record: Record<'_>) -> bool {
+        let is_seen = record.site() != 0 && record.has_owner();
+        let counts = &mut self.counts;
+        counts.clear();
+        for [own_reads, other_reads, own_writes, other_writes] in record.counts() {
+            counts.extend(match is_seen {
+                true => [own_reads, other_reads, own_writes, other_writes],
+                false => [0, own_reads + other_reads, 0, own_writes + other_writes],
+            });
+        }
+        if !is_seen && counts.iter().all(|&count| count == 0) {
+            return false;
+        }
+        let site = if is_seen { record.site() } else { 0 };
+        let alike = Alike { class: record.class(), site, counts: counts.as_slice().into() };
+        *self.alike.entry(alike).or_default() += 1;
+        self.alike.len() >= MOST_ALIKE
+    }
+
+    /// Writes the records that were added. A reader can read them if the process is killed.
+    pub(super) fn flush(
+        &mut self,
+        layout: impl Fn(u32) -> Option<Arc<Layout>>,
+        site: impl Fn(u32) -> Option<String>,
+    ) {
+        let mut text = String::new();
+        for (alike, count) in std::mem::take(&mut self.alike) {
+            let Some(layout) = layout(alike.class) else { continue };
+            text.clear();
+            text.push_str(site(alike.site).as_deref().unwrap_or("?"));
+            let _ = write!(text, "\t{}", layout.name);
+            if self.aggregates {
+                let _ = write!(text, "\t{count}");
+            }
+            text.push('\n');
+            for (field, counts) in layout.fields.iter().zip(alike.counts.chunks(4)) {
+                text.push_str(field);
+                for count in counts {
+                    let _ = write!(text, "\t{count}");
+                }
+                text.push('\n');
+            }
+            text.push('\n');
+            let count = if self.aggregates { 1 } else { count };
+            let written = (0..count).try_for_each(|_| self.out.write(text.as_bytes()));
+            self.check(written);
+        }
+        let flushed = self.out.flush();
+        self.check(flushed);
+    }
+
+    /// Ends the file.
+    pub(super) fn finish(&mut self) {
+        let finished = match std::mem::replace(&mut self.out, Out::Closed) {
+            Out::Plain(mut output) => output.finish(),
+            Out::Gzip(encoder) => encoder.finish().and_then(|mut output| output.finish()),
+            Out::Closed => Ok(()),
+        };
+        self.check(finished);
+    }
+
+    fn check(&mut self, result: io::Result<()>) {
+        if let Err(error) = result {
+            let name = match &self.out {
+                Out::Plain(output) => output.name(),
+                Out::Gzip(encoder) => encoder.get_ref().name(),
+                Out::Closed => "the file of accesses to fields".to_owned(),
+            };
+            os::say(&format!("HPROF ERROR: perk cannot write {name}: {error}\n"));
+            self.out = Out::Closed;
+        }
+    }
+}
+
+impl Out {
+    fn write(&mut self, record: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Plain(output) => output.write_all(record).and_then(|()| output.rest()),
+            Self::Gzip(encoder) => encoder.write_all(record),
+            Self::Closed => Ok(()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(output) => output.flush(),
+            Self::Gzip(encoder) => encoder.flush(),
+            Self::Closed => Ok(()),
+        }
+    }
+}
+
+impl Site {
+    /// Returns the site as the file has it.
+    pub(super) fn text(&self) -> String {
+        let Self { class, method, descriptor, index } = self;
+        format!("{class}{SEPARATOR}{method}{SEPARATOR}{descriptor}{SEPARATOR}{index}")
+    }
+}

@@ -1,0 +1,490 @@
+package java.lang;
+
+import jdk.internal.misc.Unsafe;
+import jdk.internal.vm.annotation.DontInline;
+import jdk.internal.vm.annotation.ForceInline;
+import jdk.internal.vm.annotation.Stable;
+
+/**
+ * The methods that perk's probes of field accesses call, and the state of a thread, which is an
+ * object of this class. The agent defines the class in java.base before the first Java code runs,
+ * and starts it when the JVM is up. The bytes of the class are part of the agent.
+ *
+ * Each object has a record in the agent's native memory: the thread that allocated it, its class,
+ * its site, and four counters per field. Objects hold the index of their record in a field that
+ * perk adds to the class right below Object; arrays, and the objects of the few classes without
+ * that field, have an identity hash that leads to it.
+ *
+ * A thread takes the memory of records from a slab of its own, without locks. Only the owner of an
+ * object writes the owner's counters; others add to theirs atomically.
+ *
+ * The layouts of records and states are defined in the agent's analyses/fields.
+ */
+public final class PerkFields extends PerkHeaders {
+    /** The number of the thread that allocated the object; 0 if that is not known. */
+    private static final int OWNER = 0;
+    /** The number of the class; negative if the object is found by its header. */
+    private static final int CLASS = 4;
+    private static final int SITE = 8;
+    // The fourth word is the number of the record's units.
+    /** The counters of the first field. */
+    private static final int COUNTS = 16;
+    /** The number of bits of the size of a record's unit, and of a field's counters. */
+    private static final int UNIT_SHIFT = 4;
+
+    /** The offsets among the counters of a field. */
+    private static final int READS = 0;
+    private static final int WRITES = 8;
+    /** The distance from the owner's counter to that of all others. */
+    private static final int OTHERS = 4;
+
+    /** The counters of an array. */
+    private static final int LENGTH = COUNTS;
+    private static final int COMPONENTS = COUNTS + 16;
+
+    /** The data about a class: its number, then the units of a record, then the field's offset. */
+    private static final int NUMBER_BITS = 24;
+    private static final int UNITS_BITS = 20;
+    private static final long NUMBER_MASK = (1L << NUMBER_BITS) - 1;
+    private static final long UNITS_MASK = (1L << UNITS_BITS) - 1;
+    private static final int OFFSET_SHIFT = NUMBER_BITS + UNITS_BITS;
+
+    /** The data about a field: where its counters are in a record, and the offset in objects. */
+    private static final int FIELD_SHIFT = 3;
+    private static final int PLACE_SHIFT = 32;
+    /** Stands for the offset in objects that are found by their header. */
+    private static final int BY_HEADER = 1;
+
+    // The JIT compilers treat a stable field as a constant once it is not zero.
+
+    /** Null until the agent has called {@link #start}. */
+    @Stable private static Unsafe U;
+    @Stable private static long STATE_FIELD;
+    /** The offset in classes of the data about them. */
+    @Stable private static long CLASS_FIELD;
+    @Stable private static long RECORDS;
+    @Stable private static long FIELDS;
+    /** The state of threads that are not counted, such as those that have ended. */
+    private static final PerkFields ENDED = new PerkFields();
+
+    /** The number of the thread; -1 if it is not counted. */
+    private int owner;
+    /** The first free unit of the slab, and the unit after its last. */
+    private int free;
+    private int end;
+    /** The first unit of the slab; the agent reads it. */
+    private int begin;
+
+    private PerkFields() {}
+
+    /** Starts counting. Before, the probes do nothing, because the JVM is starting. */
+    private static long start(long records, long fields, int hashShift) {
+        Unsafe unsafe = Unsafe.getUnsafe();
+        STATE_FIELD = unsafe.objectFieldOffset(Thread.class, "$perkState");
+        CLASS_FIELD = unsafe.objectFieldOffset(Class.class, "$perkRecords");
+        RECORDS = records;
+        FIELDS = fields;
+        HASH_SHIFT = hashShift;
+        ENDED.owner = -1;
+        U = unsafe;
+        return 0;
+    }
+
+    /** Returns the offset of the record's field in the objects of a class that declares it. */
+    private static long offset(Class<?> type) {
+        return Unsafe.getUnsafe().objectFieldOffset(type, "$perkRecord");
+    }
+
+    /** Returns the state of the calling thread, which gets one; {@link #ENDED} if it is not counted. */
+    private static native PerkFields begin(Thread thread);
+
+    /** Gives a thread a slab with room for a record, and takes it. Returns 0 if there is no room. */
+    private static native int refill(PerkFields state, int units);
+
+    /** Gives a class its data and returns it. */
+    private static native long known(Class<?> type);
+
+    /** Returns the data about a field of an object, which is 0 if the object does not have it. */
+    private static native long resolve(Object object, int field);
+
+    /**
+     * Returns the index of the record of an object whose header cannot lead to it, which is the
+     * given one if it has none yet; 0 if both are missing.
+     */
+    private static native int tag(Object object, int index);
+
+    /** A counter at an address has passed its largest value. */
+    private static native void carry(long counter);
+
+    /** Counts an access to an object without a record. */
+    private static native void lost();
+
+    /** A field of an object is about to be read. */
+    public static void read(Object object, int field) {
+        if (U != null && object != null) {
+            access(object, field, READS);
+        }
+    }
+
+    /** A field of an object is about to be written. */
+    public static void write(Object object, int field) {
+        if (U != null && object != null) {
+            access(object, field, WRITES);
+        }
+    }
+
+    @ForceInline
+    private static void access(Object object, int field, int kind) {
+        long place = U.getLong(null, FIELDS + ((long) field << FIELD_SHIFT));
+        long record = recordOf(object, (int) (place >>> PLACE_SHIFT));
+        if (record != RECORDS) {
+            count(record, record + (int) place + kind);
+        } else {
+            accessFirst(object, field, kind);
+        }
+    }
+
+    /** A component of an array is about to be read. */
+    public static void readComponent(Object array) {
+        if (U != null && array != null) {
+            accessArray(array, COMPONENTS + READS);
+        }
+    }
+
+    /** A component of an array is about to be written. */
+    public static void writeComponent(Object array) {
+        if (U != null && array != null) {
+            accessArray(array, COMPONENTS + WRITES);
+        }
+    }
+
+    /** The length of an array is about to be read. */
+    public static void readLength(Object array) {
+        if (U != null && array != null) {
+            accessArray(array, LENGTH + READS);
+        }
+    }
+
+    @ForceInline
+    private static void accessArray(Object array, int place) {
+        long record = recordOf(array, BY_HEADER);
+        if (record != RECORDS) {
+            count(record, record + place);
+        } else {
+            accessArrayFirst(array, place);
+        }
+    }
+
+    /** Returns the record of an object with the field at an offset; the first one if it has none. */
+    @ForceInline
+    private static long recordOf(Object object, int offset) {
+        int index = 0;
+        if (offset > BY_HEADER) {
+            index = U.getInt(object, offset);
+        } else if (offset == BY_HEADER && HASH_SHIFT != 0) {
+            long header = U.getLong(object, 0);
+            if ((header & FREE_MASK) == FREE) {
+                index = seedOf((int) (header >>> HASH_SHIFT) & MOST_HASH);
+                // The hash may be one of the JVM's.
+                if (U.getInt(null, address(index) + CLASS) >= 0) {
+                    index = 0;
+                }
+            }
+        }
+        return address(index);
+    }
+
+    /** Counts an access to an object with a record. */
+    @ForceInline
+    private static void count(long record, long counter) {
+        PerkFields state = stateOf(Thread.currentThread());
+        if (state != null && U.getInt(null, record + OWNER) == state.owner) {
+            int count = U.getInt(null, counter) + 1;
+            U.putInt(null, counter, count);
+            if (count == 0) {
+                carry(counter);
+            }
+        } else {
+            countOther(state, counter + OTHERS);
+        }
+    }
+
+    @DontInline
+    private static void countOther(PerkFields state, long counter) {
+        if (state == null) {
+            state = begun();
+        }
+        if (state != ENDED && U.getAndAddInt(null, counter, 1) == -1) {
+            carry(counter);
+        }
+    }
+
+    /** Counts an access to an object, or to a field, that perhaps was not accessed before. */
+    @DontInline
+    private static void accessFirst(Object object, int field, int kind) {
+        if (state() == ENDED) {
+            return;
+        }
+        long place = U.getLong(null, FIELDS + ((long) field << FIELD_SHIFT));
+        if (place == 0) {
+            place = resolve(object, field);
+        }
+        if (place != 0) {
+            int offset = (int) (place >>> PLACE_SHIFT);
+            long record = recordOf(object, offset);
+            if (record == RECORDS) {
+                record = unknown(object);
+            }
+            countFirst(record, record + (int) place + kind);
+        }
+    }
+
+    @DontInline
+    private static void accessArrayFirst(Object array, int place) {
+        if (state() != ENDED) {
+            long record = unknown(array);
+            countFirst(record, record + place);
+        }
+    }
+
+    private static void countFirst(long record, long counter) {
+        if (record != RECORDS) {
+            count(record, counter);
+        } else {
+            lost();
+        }
+    }
+
+    /** Returns the record of an object that perhaps has none, and then gets one without an owner. */
+    private static long unknown(Object object) {
+        Class<?> type = object.getClass();
+        long known = data(type);
+        int offset = (int) (known >>> OFFSET_SHIFT);
+        int units = (int) (known >>> NUMBER_BITS & UNITS_MASK);
+        int number = (int) (known & NUMBER_MASK);
+        PerkFields state = state();
+        if (offset != 0) {
+            int index = state.take(units);
+            if (index == 0) {
+                return RECORDS;
+            }
+            begin(index, 0, number, units);
+            // If another thread was faster, the record stays unused.
+            if (!U.compareAndSetInt(object, offset, 0, index)) {
+                index = U.getInt(object, offset);
+            }
+            return address(index);
+        }
+        return address(unknownByHeader(object, state, units, number | Integer.MIN_VALUE));
+    }
+
+    /** Does this for an object without a field. Returns the index. */
+    private static int unknownByHeader(Object object, PerkFields state, int units, int number) {
+        boolean isFree = HASH_SHIFT != 0 && isFree(U.getLong(object, 0));
+        if (!isFree) {
+            // A locked object has its hash elsewhere.
+            int index = HASH_SHIFT == 0 ? 0 : seedOf(System.identityHashCode(object));
+            if (index != 0 && U.getInt(null, address(index) + CLASS) == number) {
+                return index;
+            }
+            index = tag(object, 0);
+            if (index != 0) {
+                return index;
+            }
+        }
+        int index = state.take(units);
+        if (index == 0) {
+            return 0;
+        }
+        begin(index, 0, number, units);
+        long hash = (long) hash(index) << HASH_SHIFT;
+        long header = isFree ? U.getLong(object, 0) : 0;
+        if (isFree(header) && U.compareAndSetLong(object, 0, header, header | hash)) {
+            return index;
+        }
+        // Another thread was faster, or the header has no room. Then the record may stay unused.
+        int other = isFree ? seedOf(System.identityHashCode(object)) : 0;
+        boolean isOther = other != 0 && U.getInt(null, address(other) + CLASS) == number;
+        return isOther ? other : tag(object, index);
+    }
+
+    /** The constructor of Object runs, which all other constructors call. */
+    public static void allocated(Object object) {
+        if (U != null) {
+            PerkFields state = state();
+            long known = data(object.getClass());
+            int index = state.own(known);
+            if (index != 0) {
+                int offset = (int) (known >>> OFFSET_SHIFT);
+                if (offset != 0) {
+                    U.putInt(object, offset, index);
+                    // C2 does not take apart an object whose header is written: its record must
+                    // have an object in the heap.
+                    U.putLong(object, 0, U.getLong(object, 0));
+                } else {
+                    identify(object, index);
+                }
+            }
+        }
+    }
+
+    /** An object has been made by an instruction. */
+    public static void created(Object object, int site) {
+        if (U != null) {
+            long record = recordOf(object, data(object.getClass()));
+            if (record != RECORDS && U.getInt(null, record + SITE) == 0) {
+                U.putInt(null, record + SITE, site);
+            }
+        }
+    }
+
+    /** An array has been made by an instruction. */
+    public static void array(Object array, int site) {
+        if (U != null) {
+            PerkFields state = state();
+            long known = data(array.getClass());
+            int index = state.own(known);
+            if (index != 0) {
+                U.putInt(null, address(index) + SITE, site);
+                identify(array, index);
+            }
+        }
+    }
+
+    /** An array has been made together with the arrays in it. */
+    public static void arrays(Object array, int site) {
+        array(array, site);
+        if (array instanceof Object[] inner) {
+            for (Object it : inner) {
+                if (it != null) {
+                    arrays(it, site);
+                }
+            }
+        }
+    }
+
+    /** An object or array has been made by reflection. */
+    public static void reflected(Object object, int site) {
+        if (U != null && object != null) {
+            long record = recordOf(object, data(object.getClass()));
+            if (record != RECORDS) {
+                U.putInt(null, record + SITE, site);
+            } else if (object.getClass().isArray()) {
+                array(object, site);
+            }
+        }
+    }
+
+    /** An array has been made by reflection together with the arrays in it. */
+    public static void reflectedArrays(Object array, int site) {
+        if (U != null && array != null) {
+            arrays(array, site);
+        }
+    }
+
+    /** A clone() has returned another object, which has the record of the first in its field. */
+    public static void cloned(Object from, Object clone) {
+        if (U != null && clone != null && clone != from) {
+            int offset = (int) (data(clone.getClass()) >>> OFFSET_SHIFT);
+            if (offset != 0 && from.getClass() == clone.getClass()) {
+                int index = U.getInt(clone, offset);
+                if (index != 0 && index == U.getInt(from, offset)) {
+                    U.putInt(clone, offset, 0);
+                }
+            }
+        }
+    }
+
+    /** Returns the state of a thread; null if it does not have one yet. */
+    @ForceInline
+    private static PerkFields stateOf(Thread thread) {
+        return (PerkFields) U.getReference(thread, STATE_FIELD);
+    }
+
+    /** Returns the state of the calling thread, which gets one if it has none. */
+    @ForceInline
+    private static PerkFields state() {
+        PerkFields state = stateOf(Thread.currentThread());
+        return state == null ? begun() : state;
+    }
+
+    @DontInline
+    private static PerkFields begun() {
+        PerkFields state = begin(Thread.currentThread());
+        // After a fault of the agent.
+        return state == null ? ENDED : state;
+    }
+
+    /** Returns the data about a class. */
+    @ForceInline
+    private static long data(Class<?> type) {
+        long known = U.getLong(type, CLASS_FIELD);
+        return known == 0 ? known(type) : known;
+    }
+
+    /** Returns the record of an object of a class; the first one if it has none. */
+    private static long recordOf(Object object, long known) {
+        int offset = (int) (known >>> OFFSET_SHIFT);
+        return recordOf(object, offset == 0 ? BY_HEADER : offset);
+    }
+
+    @ForceInline
+    private static long address(int index) {
+        return RECORDS + ((long) index << UNIT_SHIFT);
+    }
+
+    /** Makes a record for an object that this thread has allocated; 0 if there is no room. */
+    @ForceInline
+    private int own(long known) {
+        if (this == ENDED) {
+            return 0;
+        }
+        int units = (int) (known >>> NUMBER_BITS & UNITS_MASK);
+        int index = take(units);
+        if (index != 0) {
+            int number = (int) (known & NUMBER_MASK);
+            boolean isByHeader = known >>> OFFSET_SHIFT == 0;
+            begin(index, owner, isByHeader ? number | Integer.MIN_VALUE : number, units);
+        }
+        return index;
+    }
+
+    /** Returns the index of the next record of that many units; 0 if there is no room. */
+    @ForceInline
+    private int take(int units) {
+        int index = free;
+        if (end - index < units) {
+            return refillSafely(this, units);
+        }
+        free = index + units;
+        return index;
+    }
+
+    @DontInline
+    private static int refillSafely(PerkFields state, int units) {
+        return state == ENDED ? 0 : refill(state, units);
+    }
+
+    @ForceInline
+    private static void begin(int index, int owner, int number, int units) {
+        long record = address(index);
+        U.putLong(null, record + OWNER, (long) number << 32 | owner);
+        U.putLong(null, record + SITE, (long) units << 32);
+    }
+
+    /** Writes the identity hash that leads to a record into the header of a new object or array. */
+    @ForceInline
+    private static void identify(Object object, int index) {
+        long header = U.getLong(object, 0);
+        if (HASH_SHIFT != 0 && isFree(header)) {
+            U.putLong(object, 0, header | (long) hash(index) << HASH_SHIFT);
+        } else {
+            identifySafely(object, index);
+        }
+    }
+
+    @DontInline
+    private static void identifySafely(Object object, int index) {
+        tag(object, index);
+    }
+}
