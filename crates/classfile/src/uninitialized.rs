@@ -107,7 +107,7 @@ impl Code<'_> {
     }
 }
 
-/// Passes over a method's code, each with what the ones before have found out.
+/// Passes over a method's code. Each begins with the states that the earlier ones have found.
 struct Walk<'w, 'c> {
     code: &'w Code<'c>,
     labels: Vec<u16>,

@@ -274,18 +274,18 @@ impl<'c> Accesses<'c> {
                         let after_new = pc.saturating_add(NEW_BYTES);
                         self.probes.push(Probe::duplicate(after_new, Reach::FallThrough));
                     }
-                    let site = self.sites.iter().find(|(new_pc, _)| *new_pc == pc);
-                    let site = site.map(|(_, site)| *site);
+                    let site = self.sites.binary_search_by_key(&pc, |(new_pc, _)| *new_pc);
+                    let site = site.ok().map(|at| self.sites[at].1);
                     self.plan_after(next_pc, object, (Helper::CREATED, site));
                 }
                 (Uninitialized::New(_) | Uninitialized::Unknown, _) => lost_sites += 1,
             }
         }
         if lost_writes > 0 {
-            missing.push(format!("{lost_writes} writes before super(...) are not counted"));
+            missing.push(format!("writes before super(...) that are not counted: {lost_writes}"));
         }
         if lost_sites > 0 {
-            missing.push(format!("{lost_sites} calls of constructors do not have a site"));
+            missing.push(format!("calls of constructors without a site: {lost_sites}"));
         }
         Ok(())
     }

@@ -51,7 +51,8 @@
 //!
 //! Before `super(...)` has returned, `this` cannot be passed. Writes of its fields there are counted
 //! after the call. Methods that switch the current thread (of `VirtualThread`) do not have these
-//! probes.
+//! probes. A probe is a call, so the stack of a program that is about to overflow may do so at an
+//! access.
 #![forbid(unsafe_code)]
 
 mod accesses;

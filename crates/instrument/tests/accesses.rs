@@ -167,7 +167,7 @@ fn a_write_in_a_branch_before_the_super_call_is_reported() {
     assert!(javac.arg("-d").arg(folder.path()).arg(&file).status().unwrap().success());
     let bytes = fs::read(folder.path().join("Early.class")).unwrap();
     let (placed, numbers) = place(&bytes);
-    let reason = "1 writes before super(...) are not counted".to_owned();
+    let reason = "writes before super(...) that are not counted: 1".to_owned();
     assert_eq!(placed.skipped, [(b"<init>(I)V".to_vec(), reason)]);
     let written = calls(&placed.bytes.unwrap(), &numbers, "<init>");
     assert_eq!(written, ["write Early.x", "write Early.z"]);
@@ -183,7 +183,7 @@ fn an_object_that_is_dropped_has_a_site_unless_paths_part() {
     let mut bytes = compile("Drops", text);
     support::drop_objects(&mut bytes);
     let (placed, numbers) = place(&bytes);
-    let reason = "1 calls of constructors do not have a site".to_owned();
+    let reason = "calls of constructors without a site: 1".to_owned();
     assert_eq!(placed.skipped, [(b"droppedIf(I)V".to_vec(), reason)]);
     let bytes = placed.bytes.unwrap();
     assert_eq!(calls(&bytes, &numbers, "dropped"), ["created Drops.dropped at 0"]);

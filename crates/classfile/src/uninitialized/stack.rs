@@ -41,7 +41,7 @@ impl State {
         Self { locals, ..Self::default() }
     }
 
-    /// Returns the state without what is not kept for a label.
+    /// Returns the part of the state that is kept for a label.
     pub(super) fn at_label(&self) -> Self {
         let stack = self.stack[self.stack.len().saturating_sub(MOST_WORDS)..].to_vec();
         let locals = self.locals.iter().take(MOST_LOCALS).copied().collect();
@@ -55,7 +55,7 @@ impl State {
         Self { locals: self.locals.clone(), ..Self::default() }
     }
 
-    /// Keeps what is the same in the state of another path, and returns whether anything differs.
+    /// Keeps the words that the state of another path has, too. Returns whether others were lost.
     pub(super) fn meet(&mut self, other: &Self) -> bool {
         let before = (self.stack.len(), self.locals.len());
         // The operand stacks of all paths to an instruction are equally high.
