@@ -447,6 +447,7 @@ Examples:
   perk convert app.hprof -o app.collapsed
   perk convert app.hprof --metric calls -o calls.html
   perk convert app.hprof --focus Main.parse -o parse.html
+  perk convert app.tsv.gz -o fields.html
   perk convert app.hprof --to collapsed -o - | grep Main.parse")]
 pub(crate) struct ConvertArgs {
     /// The profile; - is stdin

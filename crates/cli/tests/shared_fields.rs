@@ -144,6 +144,17 @@ fn a_field_is_shown_by_site() {
 }
 
 #[test]
+fn files_are_the_same_packed_and_by_any_ending() {
+    let folder = folder(5);
+    let whole = stdout(&folder.run(&["report", "--csv", "a b.tsv"]));
+    for name in ["a.tsv.gz", "a.tsv.zst", "a.fields", "a.tsv"] {
+        let output = folder.run(&["convert", "a b.tsv", "-o", name]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert_eq!(stdout(&folder.run(&["report", "--csv", name])), whole, "{name}");
+    }
+}
+
+#[test]
 fn every_table_is_csv() {
     let folder = folder(5);
     let csv = |arguments: &[&str]| {

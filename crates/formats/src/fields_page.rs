@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use perk_analysis::objects::{self, ObjectsRow};
 use perk_analysis::sharing::{Kind, Sharing};
-use perk_profile::{KeyedMap, Metric, Profile, names};
+use perk_profile::{KeyedMap, Metric, Profile, names, units};
 use serde::{Serialize, Serializer};
 
 use crate::file_format::{
@@ -140,10 +140,11 @@ impl Data {
             numbers: Default::default(),
         };
         let mut places: KeyedMap<String, usize> = KeyedMap::default();
+        // Characters that hide or turn others are shown as what they are.
         let mut string = |text: &str| match places.get(text) {
             Some(&place) => place,
             None => {
-                data.strings.push(text.to_owned());
+                data.strings.push(units::printable(text));
                 places.insert(text.to_owned(), data.strings.len() - 1);
                 data.strings.len() - 1
             }
@@ -163,5 +164,43 @@ impl Data {
             data.numbers.iter_mut().zip(numbers).for_each(|(column, it)| column.push(it));
         }
         Some(data)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{collapsed, shared_fields};
+
+    fn page(text: &str, title: &str) -> String {
+        let profile = shared_fields::read(text.as_bytes()).unwrap();
+        let mut out = Vec::new();
+        write(&View::new(&profile, title), &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn the_page_asks_nothing_of_the_network() {
+        let html = page("?\tT\nT\x1ca\x1cI\t1\t2\t3\t4\n", "x");
+        for word in ["http:", "https:", "src=", "@import", "url(", "fetch(", "{{"] {
+            assert!(!html.contains(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn names_are_text() {
+        let name = "</script><script>alert(1)</script>\u{202e}";
+        let html = page(&format!("?\tT\nT\x1c{name}\x1cI\t1\t2\t3\t4\n"), name);
+        assert!(!html.contains("alert(1)</script>") && !html.contains('\u{202e}'), "{html:.300}");
+        assert_eq!(html.matches("</script>").count(), 2);
+        assert!(html.contains("\\u003c/script>\\\\u{202e}"), "{html}");
+    }
+
+    #[test]
+    fn profiles_without_accesses_are_refused() {
+        let profile = collapsed::read(&b"a.B.c 1\n"[..]).unwrap();
+        let error = write(&View::new(&profile, ""), &mut Vec::new()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        assert!(!is_for(&View::new(&profile, "")));
     }
 }

@@ -4,6 +4,7 @@ use perk_analysis::objects;
 use perk_analysis::sharing::Sharing;
 use perk_formats::shared_fields;
 use perk_profile::{FieldCounts, Profile};
+use proptest::prelude::*;
 
 /// A site, a class, and the numbers of each field.
 type Object<'a> = (&'a str, &'a str, &'a [(&'a str, [u64; 4])]);
@@ -307,4 +308,151 @@ fn rows_have_what_to_do_with_them() {
         .filter(|kinds| !kinds.is_empty())
         .collect();
     assert_eq!(sites, ["lock"]);
+}
+
+/// An object of a random file: its site, if it is known, its class and the numbers of its fields.
+type Random = (Option<usize>, usize, [[u64; 4]; 3]);
+
+const SITES: [&str; 2] = ["Maker.run", "Other.run"];
+/// Two classes with a field of a common superclass, and an array.
+const CLASSES: [(&str, &[&str]); 3] = [
+    ("app.A", &["app.Base.x", "y", "z"]),
+    ("app.B", &["app.Base.x", "y", "z"]),
+    ("[I", &["$arraylength", "$components"]),
+];
+
+/// The advice as docs/shared-fields.md defines it: what to do, with what, in how many of all objects.
+fn defined(objects: &[Random]) -> Vec<String> {
+    let mut all = Vec::new();
+    let known: Vec<_> = objects.iter().filter(|it| it.0.is_some()).collect();
+    let unknown: Vec<_> = objects.iter().filter(|it| it.0.is_none()).collect();
+    let mut say = |kind: &str, name: &str, found: usize, known: usize| {
+        all.push(format!("{kind} {name} {found}/{known}"));
+    };
+    for (name, classes, place) in [
+        ("app.Base.x", &[0, 1][..], 0),
+        ("app.A.y", &[0], 1),
+        ("app.A.z", &[0], 2),
+        ("app.B.y", &[1], 1),
+        ("app.B.z", &[1], 2),
+    ] {
+        let of = |from: &[&Random]| -> Vec<[u64; 4]> {
+            from.iter().filter(|it| classes.contains(&it.1)).map(|it| it.2[place]).collect()
+        };
+        let fields = of(&known);
+        let count = |is_so: fn(&[u64; 4]) -> bool| fields.iter().filter(|it| is_so(it)).count();
+        let both = count(|&[_, _, w, others]| w > 1 && others > 0);
+        let one = count(|&[r, others_read, w, others_write]| {
+            (w > 1 && others_write == 0 && others_read > 0) || (w <= 1 && others_write > 0 && r > 0)
+        });
+        let once = count(|&[_, _, w, others]| w == 1 && others == 0);
+        let is_final = fields.iter().all(|it| it[2] <= 1 && it[3] == 0)
+            && of(&unknown).iter().all(|it| it[2] + it[3] <= 1);
+        match () {
+            () if both > 0 => say("lock", name, both, fields.len()),
+            () if one > 0 => say("volatile", name, one, fields.len()),
+            () if once > 0 && is_final => say("final", name, once, fields.len()),
+            () => {}
+        }
+    }
+    for (class, (name, fields)) in CLASSES.into_iter().enumerate() {
+        let is_array = class == 2;
+        let numbers = |it: &Random| it.2[..fields.len()].to_vec();
+        let of_class: Vec<_> = known.iter().filter(|it| it.1 == class).collect();
+        let pad = |it: &&&&Random| {
+            let has = |is_so: fn(&[u64; 4]) -> bool| numbers(it).iter().any(is_so);
+            has(|it| it[2] > 1 && it[3] == 0) && has(|it| it[3] > 1 && it[2] <= 1)
+        };
+        let padded = of_class.iter().filter(pad).count();
+        let is_accessed = |it: &&&Random| numbers(it).concat().iter().any(|&it| it > 0);
+        let is_shared = |it: &&&Random| numbers(it).iter().any(|it| it[1] + it[3] > 0);
+        let accessed = of_class.iter().filter(|it| is_accessed(it)).count();
+        if padded > 0 {
+            say("pad", name, padded, of_class.len());
+        } else if accessed > 0 && !is_array && !of_class.iter().any(is_shared) {
+            let unknown: Vec<_> = unknown.iter().filter(|it| it.1 == class).collect();
+            if !unknown.iter().any(is_accessed) {
+                say("no lock", name, accessed, of_class.len());
+            }
+        }
+        for (site, site_name) in SITES.into_iter().enumerate() {
+            let of_site: Vec<_> = of_class.iter().filter(|it| it.0 == Some(site)).collect();
+            // The length of an array is passed over.
+            let used = |it: &&&&Random| numbers(it)[usize::from(is_array)..].to_vec();
+            let locked = |it: &&&&&Random| used(it).iter().any(|it| it[3] > 0 && it[0] > 0);
+            let locked = of_site.iter().filter(locked).count();
+            let taken = |it: &&&&&Random| used(it).iter().any(|it| it[1] + it[3] > 0);
+            let taken = of_site.iter().filter(taken).count();
+            let is_left = of_site
+                .iter()
+                .all(|it| used(it).iter().all(|it| it[0] == 0 && (is_array || it[2] <= 1)));
+            let is_written = of_site.iter().any(|it| used(it).iter().any(|it| it[3] > 0));
+            let class = if is_array { "int[]" } else { name };
+            let name = format!("{class} at app.{site_name}() @4");
+            if is_array && locked > 0 {
+                say("lock", &name, locked, of_site.len());
+            } else if is_left && is_written {
+                say("confine", &name, taken, of_site.len());
+            }
+        }
+    }
+    all.sort_unstable();
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #[test]
+    fn advice_is_as_it_is_defined(
+        objects in prop::collection::vec(
+            (
+                prop::option::weighted(0.9, 0..2_usize),
+                0..3_usize,
+                // Most fields are used by one side.
+                prop::array::uniform3(prop_oneof![
+                    (0..2_u64, 0..2_u64).prop_map(|(r, w)| [r, 0, w, 0]),
+                    (0..3_u64, 0..2_u64).prop_map(|(r, w)| [0, r, w, 0]),
+                    (0..3_u64, 0..3_u64).prop_map(|(r, w)| [0, r, 1, w]),
+                    prop::array::uniform4(0..3_u64),
+                ]),
+            ),
+            0..6,
+        )
+    ) {
+        // A length is never written, and all accesses to objects of unknown site are of others.
+        let objects: Vec<Random> = objects
+            .into_iter()
+            .map(|(site, class, mut numbers)| {
+                if class == 2 {
+                    numbers[0][2..].fill(0);
+                }
+                if site.is_none() {
+                    numbers = numbers.map(|[a, b, c, d]| [0, a + b, 0, c + d]);
+                }
+                (site, class, numbers)
+            })
+            .collect();
+        let fields: Vec<Vec<_>> = objects
+            .iter()
+            .map(|it| CLASSES[it.1].1.iter().copied().zip(it.2).collect())
+            .collect();
+        let rows: Vec<Object<'_>> = objects
+            .iter()
+            .zip(&fields)
+            .map(|(it, fields)| {
+                (it.0.map_or("?", |site| SITES[site]), CLASSES[it.1].0, fields.as_slice())
+            })
+            .collect();
+        let mut found: Vec<_> = advice(&rows)
+            .iter()
+            .map(|line| {
+                let line = line.split(" [").next().unwrap();
+                // The fields to keep apart.
+                let words = line.split(' ').filter(|word| !word.contains('|'));
+                words.collect::<Vec<_>>().join(" ")
+            })
+            .collect();
+        found.sort_unstable();
+        prop_assert_eq!(found, defined(&objects));
+    }
 }
