@@ -101,6 +101,7 @@ fn each_instruction_has_its_probe() {
             made = new int[1][1];
             return new Each();
         }
+        static Object copy(int[] from) { return from.clone(); }
     }";
     let calls = |method| calls_of("Each", text, method);
     assert_eq!(calls("read"), ["read Each.x", "read Each.y"]);
@@ -116,6 +117,7 @@ fn each_instruction_has_its_probe() {
         "created Each.make at 10",
     ];
     assert_eq!(calls("make"), made);
+    assert_eq!(calls("copy"), ["cloned"]);
     assert_eq!(calls("<init>"), [""; 0]);
 }
 

@@ -196,6 +196,17 @@ public final class Accesses {
         kept = Array.newInstance(int.class, 1, 2);
     }
 
+    static class Copied implements Cloneable {
+        Object copy() throws CloneNotSupportedException {
+            return super.clone();
+        }
+    }
+
+    static void cloned() throws CloneNotSupportedException {
+        kept = new int[1].clone();
+        kept = new Copied().copy();
+    }
+
     interface Part {
         void run() throws Exception;
     }
@@ -221,6 +232,7 @@ public final class Accesses {
         record("dropped", () -> dropped(1));
         record("failing", () -> failing());
         record("throwing", () -> throwing());
+        record("cloned", () -> cloned());
         record("reflected", () -> reflected());
     }
 }

@@ -220,9 +220,9 @@ impl Probed {
         // This must happen before anything is patched: the compiler does not read classes newer
         // than its own.
         super::program(&patched, &programs, "LinkAll.java");
-        super::helper(&patched, FIELDS_HELPER);
         let helpers = [
             (HELPER, "analyses/exact/PerkProbes.class"),
+            (FIELDS_HELPER, "analyses/fields/PerkFields.class"),
             (HELPER_BASE, "probes/PerkHeaders.class"),
         ];
         let helpers = helpers.map(|(name, file)| Class {
