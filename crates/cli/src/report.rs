@@ -447,7 +447,7 @@ mod tests {
         let file = "A\x1cb\x1c()V\x1c1\tp.T\np.T\x1cx\x1cI\t1\t2\t1\t0\n\n";
         let profile = perk_formats::shared_fields::read(file.as_bytes()).unwrap();
         let text = summary(&profile, 5, &Screen::default()).unwrap();
-        assert!(text.starts_with("What to do\n1 to make final.\n"), "{text}");
+        assert!(text.starts_with("What to do\n1 to make final (1 of them shared).\n"), "{text}");
         assert!(text.ends_with("        perk report FILE --field p.T.x\n"), "{text}");
     }
 

@@ -61,7 +61,7 @@ fn the_report_says_what_to_do() {
                  not judged: 1 object of unknown site, with 110 accesses: the file does not say which \
                  thread made it\n\n\
                  What to do\n\
-                 2 to guard by a lock, 1 to pad, 1 to confine to one thread, 2 to make final, 1 class \
+                 2 to guard by a lock, 1 to pad, 1 to confine to one thread, 2 to make final (2 of them shared), 1 class \
                  needs no lock.\n";
     assert!(text.starts_with(begin), "{text}");
     for lines in [

@@ -18,7 +18,7 @@ impl Fields<'_> {
         let count = |kind| self.sharing.of_kind(kind).count() as u64;
         let counts = Kind::ALL.map(|kind| (kind, count(kind)));
         let counts: Vec<_> = counts.into_iter().filter(|it| it.1 > 0).collect();
-        let parts: Vec<_> = counts.iter().map(|&(kind, count)| amount(kind, count)).collect();
+        let parts: Vec<_> = counts.iter().map(|&(kind, count)| self.amount(kind, count)).collect();
         let mut sentence = match &parts[..] {
             [] => "Nothing was found".to_owned(),
             parts => parts.join(", "),
@@ -42,6 +42,22 @@ impl Fields<'_> {
             vec![Part::Remark(kind.name(), kind.meaning()), Part::Table(table)]
         };
         std::iter::once(head).chain(counts.iter().map(of_kind)).collect()
+    }
+
+    /// `3 to make final (1 of them shared)`
+    fn amount(&self, kind: Kind, count: u64) -> String {
+        match kind {
+            Kind::Lock => format!("{count} to guard by a lock"),
+            Kind::Volatile => format!("{count} to make volatile"),
+            Kind::Pad => format!("{count} to pad"),
+            Kind::Confine => format!("{count} to confine to one thread"),
+            Kind::Final => {
+                let shared = self.sharing.of_kind(kind).filter(|it| it.counts.by_others() > 0);
+                format!("{count} to make final ({} of them shared)", shared.count())
+            }
+            Kind::NoLock if count == 1 => "1 class needs no lock".to_owned(),
+            Kind::NoLock => format!("{count} classes need no lock"),
+        }
     }
 
     /// The advice of one kind, each with the command below it.
@@ -93,21 +109,6 @@ impl Fields<'_> {
             .column(Column::other("is_of_jdk"), |it| it.is_of_jdk)
             .column(Column::other("owner_written_field"), name(0))
             .column(Column::other("other_written_field"), name(1))
-    }
-}
-
-/// `3 to make final`
-fn amount(kind: Kind, count: u64) -> String {
-    match kind {
-        Kind::Lock => format!("{count} to guard by a lock"),
-        Kind::Volatile => format!("{count} to make volatile"),
-        Kind::Pad => format!("{count} to pad"),
-        Kind::Confine => format!("{count} to confine to one thread"),
-        Kind::Final => format!("{count} to make final"),
-        Kind::NoLock => match count {
-            1 => "1 class needs no lock".to_owned(),
-            count => format!("{count} classes need no lock"),
-        },
     }
 }
 
