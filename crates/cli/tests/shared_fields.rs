@@ -1,6 +1,7 @@
 //! `perk report`, `perk diff` and `perk convert` on accesses to fields.
 
-use serde_json::Value;
+use perk_testkit::{JavaRun, jdk};
+use serde_json::{Value, json};
 
 use crate::util::{Folder, assert_refused, stderr, stdout};
 
@@ -83,6 +84,38 @@ fn the_report_says_what_to_do() {
     let shared =
         text.split("Top shared fields").nth(1).unwrap().split("Top classes").next().unwrap();
     assert_eq!(names(shared), 0, "{shared}");
+}
+
+/// The advice on a real program, whose accesses are known by arithmetic.
+#[test]
+fn a_program_gets_the_advice_that_it_was_written_for() {
+    jdk::each(|jdk| {
+        let folder = Folder::new();
+        let run = JavaRun::new(jdk).agent("fields=shared,file=a.tsv.gz").main("SharedAdvice");
+        let outcome = run.dir(folder.path()).run();
+        outcome.assert_success();
+        let output = folder.run(&["report", "--json", "a.tsv.gz"]);
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let advice = json["field_accesses"]["advice"].as_array().unwrap().iter();
+        let advice = advice.filter(|it| it["is_of_jdk"] == false).map(|it| {
+            let numbers =
+                ["owner_read_count", "other_read_count", "owner_write_count", "other_write_count"]
+                    .map(|key| it[key].as_u64().unwrap());
+            let name = it["field_pattern"].as_str().unwrap().strip_prefix("SharedAdvice$").unwrap();
+            json!([it["advice"], name, it["object_count"], it["known_count"], numbers])
+        });
+        // Each of both threads does each thing a thousand times.
+        let expected = json!([
+            ["lock", "Counter.value", 1, 1, [1000, 1000, 1000, 1000]],
+            ["volatile", "Flag.isDone", 1, 1, [1, 0, 0, 1]],
+            ["pad", "Ring", 1, 1, [1000, 1000, 1000, 1000]],
+            ["confine", "Task", 1000, 1000, [0, 1000, 1000, 1000]],
+            ["final", "Config.size", 1, 1, [1000, 1000, 1, 0]],
+            ["final", "Task.input", 1000, 1000, [0, 1000, 1000, 0]],
+            ["no lock", "Point", 1000, 1000, [2000, 0, 2000, 0]],
+        ]);
+        assert_eq!(Value::from_iter(advice), expected, "{}", jdk.home.display());
+    });
 }
 
 /// A program cannot change the JDK's classes. It can use others in the place of those that lock.
