@@ -76,16 +76,18 @@ Examples:
   perk run --heap dump -o heap.hprof -- java -jar app.jar
   perk run --aprof --from-signal -- java -jar app.jar
   perk run --locks -- java -jar app.jar
+  perk run --fields shared --include 'com.acme.*' -- java -jar app.jar
   perk run -- ./gradlew --no-daemon test
 
 Without -o the profile goes to perk-<main>-<pid>.txt in the working folder; a profile of --cpu times or
-old, --heap, --aprof, --monitor or --locks, which can be large as text, goes to perk-<main>-<pid>.hprof.
+old, --heap, --aprof, --monitor or --locks, which can be large as text, goes to perk-<main>-<pid>.hprof, and
+one of --fields to perk-<main>-<pid>.fields.gz; with -o x.tsv.gz each object has a record of its own.
 Where the command starts several JVMs, each gets files of its own, with its process id before the ending.
 
 For the allocations between two moments, use --aprof --from-signal and send SIGQUIT at both, to
 perk, which passes it on, or to the JVM. The JVM also prints its threads at a SIGQUIT.")]
 pub(crate) struct RunArgs {
-    /// Measurement of the program's time [default: samples, or off with --heap, --aprof or --monitor]
+    /// Measurement of the program's time [default: samples, or off with others]
     #[arg(long, value_name = "KIND", value_enum)]
     pub(crate) cpu: Option<Cpu>,
     /// Measurement of the program's objects
@@ -94,6 +96,9 @@ pub(crate) struct RunArgs {
     /// Count the objects and bytes allocated for each class
     #[arg(long)]
     pub(crate) aprof: bool,
+    /// Count the accesses to the fields of each object, by the thread that made it and by others
+    #[arg(long, value_name = "KIND", value_enum)]
+    pub(crate) fields: Option<Fields>,
     /// Measure how long threads wait to enter monitors (synchronized) and to be notified
     #[arg(long)]
     pub(crate) monitor: bool,
@@ -177,6 +182,13 @@ pub(crate) enum Heap {
     Dump,
     /// Both; each object of the dump has the call trace of its allocation
     All,
+}
+
+/// Accesses to fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Fields {
+    /// Which fields of which objects are read and written by which threads
+    Shared,
 }
 
 /// Timing of calls.

@@ -14,6 +14,7 @@ use std::{fs, io};
 use anyhow::{Context, bail};
 use perk_formats::View;
 use perk_formats::hprof::{BINARY, TEXT};
+use perk_formats::shared_fields::ALIKE;
 use perk_profile::Profile;
 use perk_profile::units::printable;
 use perk_render::Screen;
@@ -42,6 +43,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let folder = match targets.iter().find(|target| target.form == BINARY) {
         Some(target) if analyses.dump_heap() => Folder::beside(&target.path)?,
         None if analyses.dump_heap() && targets.is_empty() => Folder::beside(Path::new("."))?,
+        _ if analyses.have_fields() => Folder::new()?.packed(),
         _ => Folder::new()?,
     };
     if plan.route() == Route::Environment {
@@ -156,7 +158,13 @@ impl Finish<'_> {
         }
         let screen = Screen::of_stderr();
         let pid = format!(" (pid {})", jvm.pid);
-        let program = screen.cut_end(&jvm.name(), pid.len());
+        // Not every form has the name of the program.
+        let command = || {
+            let words: Vec<_> = self.args.command.iter().map(|it| it.to_string_lossy()).collect();
+            printable(&words.join(" "))
+        };
+        let name = if jvm.program().is_empty() { command() } else { jvm.name() };
+        let program = screen.cut_end(&name, pid.len());
         let mut text = format!("\n{}\n", screen.heading(&(program + &pid)));
         match report::summary(&jvm.profile, self.args.top, &screen) {
             Some(summary) => text += &summary,
@@ -187,9 +195,15 @@ impl Finish<'_> {
     /// The files; where one cannot be written, the agent's own is kept.
     fn write(&mut self, jvm: &Jvm, is_one_of_several: bool) {
         let default = || {
-            let form = if self.analyses.are_samples() { TEXT } else { BINARY };
+            let form = match &self.analyses {
+                analyses if analyses.are_samples() => TEXT,
+                analyses if analyses.have_fields() => ALIKE,
+                _ => BINARY,
+            };
             let (name, ending) = (short_name(jvm.program()), form.ending());
-            Target { path: PathBuf::from(format!("perk-{name}-{}.{ending}", jvm.pid)), form }
+            let packing = if form == ALIKE { ".gz" } else { "" };
+            let path = format!("perk-{name}-{}.{ending}{packing}", jvm.pid);
+            Target { path: PathBuf::from(path), form }
         };
         let targets = match &self.targets[..] {
             [] => vec![default()],

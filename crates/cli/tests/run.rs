@@ -1,6 +1,7 @@
 //! `perk run` around real JVMs.
 
 mod exact;
+mod fields;
 mod heap;
 
 use std::fs;

@@ -449,6 +449,6 @@ mod tests {
             assert_eq!(read.accounting.is_some(), holds.accounting, "{format:?}");
             assert!(has_paths(&read) || matches!(holds.detail, Detail::Methods | Detail::None));
         }
-        assert_eq!(refused, ["prof", "fields"]);
+        assert_eq!(refused, ["prof", "tsv", "fields"]);
     }
 }

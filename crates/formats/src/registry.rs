@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// All formats, in the order in which they are recognised. Formats that match many files come last.
-pub static FORMATS: [&dyn FileFormat; 16] = [
+pub static FORMATS: [&dyn FileFormat; 17] = [
     &hprof::Text,
     &hprof::Binary,
     &hprof::Old,
@@ -21,7 +21,8 @@ pub static FORMATS: [&dyn FileFormat; 16] = [
     &xprof::Xprof,
     &async_profiler::AsyncProfiler,
     &perf_script::PerfScript,
-    &shared_fields::SharedFields,
+    &shared_fields::ByObject,
+    &shared_fields::Alike,
     &collapsed::Collapsed,
     &pprof::Pprof,
 ];

@@ -2,6 +2,7 @@
 //! each field by the thread that allocated the object and by all others.
 //! `docs/formats/shared-fields.md` describes the format.
 
+use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
 use perk_hprof::LineReader;
@@ -23,34 +24,44 @@ const SEPARATOR_SYMBOL: char = '\u{241c}';
 const UNKNOWN_SITE: &str = "?";
 
 const HEAD: &str = "an object's allocation site (class, method, descriptor and index, parted by \
-                    0x1C, or ?), a TAB and its class";
+                    0x1C, or ?), a TAB and its class, and perhaps a TAB and a number of objects";
 const FIELD: &str = "a field (class, name and descriptor, parted by 0x1C) and four numbers, \
                      parted by TABs, or an empty line";
 
-pub(crate) struct SharedFields;
+/// One record for each object, as the Shared Fields Analysis writes it.
+pub(crate) struct ByObject;
 
-impl FileFormat for SharedFields {
+/// One record for all objects that are alike, with their number.
+pub(crate) struct Alike;
+
+/// The form with numbers of objects.
+pub static ALIKE: &dyn FileFormat = &Alike;
+
+/// What both forms hold.
+const HOLDS: Holds = Holds {
+    metrics: Metrics::Table,
+    detail: Detail::None,
+    documents: &[Document::Fields],
+    accounting: false,
+    depth: Depth::Whole,
+};
+
+impl FileFormat for ByObject {
     fn facts(&self) -> &'static Facts {
         &Facts {
-            name: "fields",
+            name: "tsv",
             title: "shared fields",
             about: "Accesses to the fields of each object: the Shared Fields Analysis",
-            endings: &["fields", "tsv"],
+            endings: &["tsv"],
             page: "shared-fields.md",
             keeps: "field accesses, object by object",
             reading: Reading::ToCut,
-            written: Some(Holds {
-                metrics: Metrics::Table,
-                detail: Detail::None,
-                documents: &[Document::Fields],
-                accounting: false,
-                depth: Depth::Whole,
-            }),
+            written: Some(HOLDS),
         }
     }
 
     fn recognise(&self, head: &[u8]) -> bool {
-        recognise(head)
+        form(head) == Some(false)
     }
 
     fn read(&self, input: &mut dyn Read) -> Result<Profile, Error> {
@@ -58,7 +69,7 @@ impl FileFormat for SharedFields {
     }
 
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-        write(view.profile, out)
+        write(view.profile, false, out)
     }
 
     fn holds(&self, metric: &Metric) -> bool {
@@ -66,20 +77,52 @@ impl FileFormat for SharedFields {
     }
 }
 
-/// Whether a file that begins with `head` is such a profile.
-pub fn recognise(head: &[u8]) -> bool {
+impl FileFormat for Alike {
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "fields",
+            title: "shared fields",
+            about: "Accesses to the fields of objects that are alike, with their number",
+            endings: &["fields"],
+            page: "shared-fields.md",
+            keeps: "the same, alike objects once",
+            reading: Reading::ToCut,
+            written: Some(HOLDS),
+        }
+    }
+
+    fn recognise(&self, head: &[u8]) -> bool {
+        form(head) == Some(true)
+    }
+
+    fn read(&self, input: &mut dyn Read) -> Result<Profile, Error> {
+        read(input)
+    }
+
+    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        write(view.profile, true, out)
+    }
+
+    fn holds(&self, metric: &Metric) -> bool {
+        metric.is_of_fields()
+    }
+}
+
+/// Returns whether the records of a file that begins with `head` have numbers of objects; `None` if
+/// it is not such a profile.
+fn form(head: &[u8]) -> Option<bool> {
     let text = head.trim_ascii_start();
     let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let line = String::from_utf8_lossy(line);
-    head_columns(line.trim_end_matches('\r')).is_some()
+    head_columns(line.trim_end_matches('\r')).map(|(.., count)| count.is_some())
 }
 
-/// Writes the accesses to fields that `profile` has, each object as a record. Equal objects stand
-/// together.
+/// Writes the accesses to fields that `profile` has: each object as a record, or all objects that
+/// are alike as one (`are_alike`).
 ///
 /// # Errors
 /// As `out` fails; of kind `InvalidInput` if the profile has no such accesses.
-pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(profile: &Profile, are_alike: bool, out: &mut dyn Write) -> io::Result<()> {
     let accesses = profile.field_accesses().ok_or_else(|| {
         refusal("shared fields hold the accesses to objects' fields; the profile has none")
     })?;
@@ -99,6 +142,9 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
         }
         record.push('\t');
         record.push_str(&to_class_name(profile.symbols.class_name(objects.class)));
+        if are_alike {
+            record += &format!("\t{}", objects.object_count);
+        }
         record.push('\n');
         for (field, counts) in objects.fields.iter().zip(objects.counts) {
             let [class, name, descriptor] = [field.class, field.name, field.descriptor].map(text);
@@ -109,7 +155,7 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
             );
         }
         record.push('\n');
-        for _ in 0..objects.object_count {
+        for _ in 0..if are_alike { 1 } else { objects.object_count } {
             out.write_all(record.as_bytes())?;
         }
     }
@@ -169,8 +215,9 @@ struct Reader {
 impl Reader {
     /// Adds a record that ends in line `end`.
     fn record(&mut self, record: &[u8], end: usize) -> Result<(), Error> {
-        if let Some(&place) = self.known.get(record) {
-            self.accesses.add_objects(place, 1);
+        let (key, object_count) = without_count(record);
+        if let Some(&place) = self.known.get(&*key) {
+            self.accesses.add_objects(place, object_count.unwrap_or(1));
             return Ok(());
         }
         let text = String::from_utf8_lossy(record);
@@ -178,7 +225,7 @@ impl Reader {
         let first = end + 1 - count;
         let error = |index: usize, expected| Error::Line { line: first + index, expected };
         let mut lines = text.lines().enumerate();
-        let (site, class) =
+        let (site, class, object_count) =
             lines.next().and_then(|(_, line)| head_columns(line)).ok_or(error(0, HEAD))?;
         let symbols = &mut self.profile.symbols;
         let site = site.map(|parts| {
@@ -194,9 +241,9 @@ impl Reader {
             let [class, name, descriptor] = parts.map(|part| symbols.strings.intern(part));
             fields.push((Field { class, name, descriptor }, counts));
         }
-        self.odd_count += usize::from(matches!(text, std::borrow::Cow::Owned(_)));
-        let place = self.accesses.push(site, class, 1, fields);
-        self.known.insert(record.into(), place);
+        self.odd_count += usize::from(matches!(text, Cow::Owned(_)));
+        let place = self.accesses.push(site, class, object_count.unwrap_or(1), fields);
+        self.known.insert(key.into(), place);
         Ok(())
     }
 
@@ -222,19 +269,39 @@ impl Reader {
 /// The class, method, descriptor and index of a site.
 type Site<'a> = (&'a str, &'a str, &'a str, i32);
 
-/// Returns the site and the class of a record's first line.
-fn head_columns(line: &str) -> Option<(Option<Site<'_>>, &str)> {
-    let (site, class) = line.split_once('\t')?;
+/// Returns the site and the class of a record's first line, and the number of objects if the line
+/// has it.
+fn head_columns(line: &str) -> Option<(Option<Site<'_>>, &str, Option<u64>)> {
+    let (site, rest) = line.split_once('\t')?;
+    let (class, count) = match rest.split_once('\t') {
+        Some((class, count)) => (class, Some(count.trim_end_matches(' ').parse().ok()?)),
+        None => (rest, None),
+    };
     let class = class.trim_end_matches(' ');
-    if class.is_empty() || class.contains('\t') {
+    if class.is_empty() {
         return None;
     }
     if site == UNKNOWN_SITE {
-        return Some((None, class));
+        return Some((None, class, count));
     }
     let mut parts = components(site);
     let site = (parts.next()?, parts.next()?, parts.next()?, parts.next()?.parse().ok()?);
-    parts.next().is_none().then_some((Some(site), class))
+    parts.next().is_none().then_some((Some(site), class, count))
+}
+
+/// Returns a record without the number of objects in its first line, and the number; records that
+/// differ in it alone are of objects that are alike.
+fn without_count(record: &[u8]) -> (Cow<'_, [u8]>, Option<u64>) {
+    let end = memchr::memchr(b'\n', record).unwrap_or(record.len());
+    let mut tabs = memchr::memchr_iter(b'\t', &record[..end]);
+    let count = tabs.nth(1).and_then(|tab| {
+        let count = std::str::from_utf8(&record[tab + 1..end]).ok()?.trim_end().parse().ok()?;
+        Some((tab, count))
+    });
+    match count {
+        Some((tab, count)) => ([&record[..tab], &record[end..]].concat().into(), Some(count)),
+        None => (record.into(), None),
+    }
 }
 
 /// Returns the names and the numbers of a field's line, and whether blanks stood for a TAB.
@@ -284,7 +351,7 @@ mod tests {
 
     fn written(profile: &Profile) -> String {
         let mut out = Vec::new();
-        write(profile, &mut out).unwrap();
+        write(profile, false, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -363,6 +430,9 @@ mod tests {
             ("T\x1ca\x1cI\t1\t0\t0\t0\n", 1, HEAD),
             ("?\tT\n\nA\x1cb\x1c()V\t\tT\n", 3, HEAD),
             ("A\x1cb\x1c()V\x1c99999999999\tT\n", 1, HEAD),
+            ("?\tT\t\n", 1, HEAD),
+            ("?\tT\t-1\n", 1, HEAD),
+            ("?\tT\t1\t2\n", 1, HEAD),
             ("?\tT\n?\tT\n", 2, FIELD),
             ("?\tT\nT\x1ca\x1cI\t1\t0\t0\n", 2, FIELD),
             ("?\tT\nT\x1ca\x1cI\t1\t0\t0\t-1\n", 2, FIELD),
@@ -377,10 +447,11 @@ mod tests {
 
     #[test]
     fn its_files_are_recognised() {
-        assert!(recognise(SEED.as_bytes()));
-        assert!(recognise(b"?\t[C\n"));
+        assert_eq!(form(SEED.as_bytes()), Some(false));
+        assert_eq!(form(b"?\t[C\n"), Some(false));
+        assert_eq!(form(b"?\t[C\t12\n"), Some(true));
         for head in [&b""[..], b"?", b"main;a;b\t12\n", b"a\tb\n", b"A\x1cb\x1cc\x1cd\tT\n"] {
-            assert!(!recognise(head), "{}", head.escape_ascii());
+            assert_eq!(form(head), None, "{}", head.escape_ascii());
         }
     }
 
@@ -437,6 +508,15 @@ mod tests {
             prop_assert_eq!(records(&written(&profile)), records(&text));
             let again = read(written(&profile).as_bytes()).unwrap();
             prop_assert_eq!(again.field_accesses(), profile.field_accesses());
+            let mut alike = Vec::new();
+            write(&profile, true, &mut alike).unwrap();
+            let again = read(&alike[..]).unwrap();
+            prop_assert_eq!(again.field_accesses(), profile.field_accesses());
+            // Records of objects that are alike add up.
+            alike.extend(alike.clone());
+            let twice = read(&alike[..]).unwrap().field_accesses().map(FieldAccesses::object_count);
+            let once = profile.field_accesses().map(FieldAccesses::object_count);
+            prop_assert_eq!(twice, once.map(|count| 2 * count));
         }
 
         #[test]
@@ -447,7 +527,7 @@ mod tests {
                 bytes[at] = byte;
             }
             let _ = read(&bytes[..]);
-            let _ = recognise(&bytes);
+            let _ = form(&bytes);
         }
     }
 }

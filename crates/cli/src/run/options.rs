@@ -5,7 +5,8 @@ use perk_control::options::{
     Classes, Clock as AgentClock, Cpu as AgentCpu, Format, Options, Output, TimesForm, TimingMethod,
 };
 use perk_profile::{
-    Allocations, CallEdge, CallEdges, CallTimes, CpuSamples, MonitorTimes, Profile, Site, Sites,
+    Allocations, CallEdge, CallEdges, CallTimes, CpuSamples, Event, FieldAccesses, MonitorTimes,
+    Profile, Site, Sites,
 };
 
 use super::outcome::Folder;
@@ -26,7 +27,11 @@ impl<'a> Analyses<'a> {
     pub(super) fn of(args: &'a RunArgs) -> anyhow::Result<Self> {
         let has_heap = args.heap.is_some();
         let has_monitors = args.monitor || args.locks;
-        let has_other = has_heap || args.aprof || has_monitors;
+        let has_fields = args.fields.is_some();
+        if has_fields && (has_heap || args.aprof || has_monitors || args.cpu.is_some()) {
+            bail!("--fields shared measures alone: run once with it and once with the others");
+        }
+        let has_other = has_heap || args.aprof || has_monitors || has_fields;
         let default = if has_other { Cpu::Off } else { Cpu::Samples };
         let cpu = args.cpu.unwrap_or(default);
         if cpu == Cpu::Off && !has_other {
@@ -37,13 +42,14 @@ impl<'a> Analyses<'a> {
         let has_tree = times_calls || has_sites;
         let are_counted = args.heap == Some(Heap::Sites) && args.sample.is_none();
         const CALLS: &str = "--cpu times or --cpu old";
+        const PROBES: &str = "--cpu times, --cpu old, --heap sites or --fields";
         const TREE: &str = "--cpu times, --cpu old or --heap sites";
         for (name, is_given, is_needed, by) in [
             ("interval", args.interval.is_some(), cpu == Cpu::Samples, "--cpu samples"),
             ("timing", args.timing.is_some(), times_calls, CALLS),
             ("clock", args.clock.is_some(), times_calls, CALLS),
-            ("include", !args.include.is_empty(), has_tree, TREE),
-            ("exclude", !args.exclude.is_empty(), has_tree, TREE),
+            ("include", !args.include.is_empty(), has_tree || has_fields, PROBES),
+            ("exclude", !args.exclude.is_empty(), has_tree || has_fields, PROBES),
             ("max-nodes", args.max_nodes.is_some(), has_tree, TREE),
             ("no-cache", args.no_cache, has_tree, TREE),
             ("sample", args.sample.is_some(), has_sites, "--heap sites"),
@@ -86,6 +92,11 @@ impl<'a> Analyses<'a> {
         self.cpu == Cpu::Samples && args.heap.is_none() && !args.aprof && !has_monitors
     }
 
+    /// Whether accesses to fields are counted, and nothing else.
+    pub(super) fn have_fields(&self) -> bool {
+        self.args.fields.is_some()
+    }
+
     /// A profile with the sections that these analyses fill, and next to nothing in them: what can
     /// be done with it can be done with the one to come.
     pub(super) fn sketch(&self) -> Profile {
@@ -112,6 +123,10 @@ impl<'a> Analyses<'a> {
                 Allocations { allocated_bytes: 16, allocated_count: 1, ..Allocations::default() };
             let rows = vec![Site { class, trace, objects }];
             profile.events.push(Sites { total: objects, rows, ..Sites::default() }.into());
+        }
+        if self.have_fields() {
+            let accesses = FieldAccesses::default();
+            profile.events.push(Event::FieldAccesses(accesses));
         }
         if self.args.monitor || self.args.locks {
             profile.events.push(MonitorTimes::default().into());
@@ -159,8 +174,14 @@ impl<'a> Analyses<'a> {
             thread: args.threads,
             cutoff: 0.0,
             classes: Classes::Used,
-            // Other tools do not take the records of format=p.
-            format: if self.dump_heap() { Format::Binary } else { Format::Extended },
+            format: match self {
+                // Other tools do not take the records of format=p.
+                _ if self.dump_heap() => Format::Binary,
+                _ if self.have_fields() => Format::Ascii,
+                _ => Format::Extended,
+            },
+            fields: self.have_fields(),
+            aggregate: self.have_fields(),
             verbose: false,
             output: Output::File(folder.file_option()),
             ..default
@@ -250,7 +271,18 @@ mod tests {
             ("--aprof --interval 1ms", "--interval works only with --cpu samples"),
             ("--timing none", "--timing works only with --cpu times or --cpu old"),
             ("--heap sites --clock wall", "--clock works only with --cpu times or --cpu old"),
-            ("--include a.*", "--include works only with --cpu times, --cpu old or --heap sites"),
+            (
+                "--include a.*",
+                "--include works only with --cpu times, --cpu old, --heap sites or --fields",
+            ),
+            (
+                "--fields shared --cpu samples",
+                "--fields shared measures alone: run once with it and once with the others",
+            ),
+            (
+                "--fields shared --heap sites",
+                "--fields shared measures alone: run once with it and once with the others",
+            ),
             (
                 "--aprof --max-nodes 1m",
                 "--max-nodes works only with --cpu times, --cpu old or --heap sites",

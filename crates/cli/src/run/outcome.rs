@@ -18,7 +18,12 @@ use crate::input::{self, ReadArgs};
 #[derive(Debug)]
 pub(super) struct Folder {
     folder: PrivateFolder,
+    /// The ending of the agents' files. The agent packs a file whose name says so.
+    ending: &'static str,
 }
+
+const PLAIN: &str = "hprof";
+const PACKED: &str = "hprof.gz";
 
 /// The agents' files, by what became of them.
 #[derive(Debug, Default)]
@@ -64,7 +69,12 @@ impl Folder {
         }
         let folder = PrivateFolder::create(parent, "perk-");
         let folder = folder.with_context(|| format!("cannot make a folder in {name}"))?;
-        Ok(Self { folder })
+        Ok(Self { folder, ending: PLAIN })
+    }
+
+    /// The same folder, for packed files.
+    pub(super) fn packed(self) -> Self {
+        Self { ending: PACKED, ..self }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -73,12 +83,12 @@ impl Folder {
 
     /// The value of the agent's option `file`.
     pub(super) fn file_option(&self) -> String {
-        self.path().display().to_string().replace('%', "%%") + "/perk-%p.hprof"
+        self.path().display().to_string().replace('%', "%%") + "/perk-%p." + self.ending
     }
 
     /// The file that the JVM's agent will have written.
     pub(super) fn file_of(&self, pid: u32) -> PathBuf {
-        self.path().join(format!("perk-{pid}.hprof"))
+        self.path().join(format!("perk-{pid}.{}", self.ending))
     }
 
     /// Leaves the folder where it is.
@@ -160,7 +170,7 @@ fn parse_name(name: &OsStr) -> Option<(u32, bool)> {
     let name = name.to_str()?.strip_prefix("perk-")?;
     let (pid, ending) = name.split_once('.')?;
     let pid = pid.parse().ok()?;
-    match ending.strip_prefix("hprof")? {
+    match ending.strip_prefix(PACKED).or_else(|| ending.strip_prefix(PLAIN))? {
         "" => Some((pid, true)),
         more => more.ends_with(".part").then_some((pid, false)),
     }
@@ -197,6 +207,8 @@ mod tests {
     #[test]
     fn file_names_tell_pid_and_state() {
         assert_eq!(parse_name(OsStr::new("perk-12.hprof")), Some((12, true)));
+        assert_eq!(parse_name(OsStr::new("perk-12.hprof.gz")), Some((12, true)));
+        assert_eq!(parse_name(OsStr::new("perk-12.hprof.gz.perk-k3f9a2.part")), Some((12, false)));
         assert_eq!(parse_name(OsStr::new("perk-12.hprof.perk-k3f9a2.part")), Some((12, false)));
         for name in ["perk-x.hprof", "perk-12", "other", "perk-12.txt"] {
             assert_eq!(parse_name(OsStr::new(name)), None, "{name}");
@@ -223,5 +235,6 @@ mod tests {
     fn the_option_keeps_percent_signs() {
         let folder = Folder::new().unwrap();
         assert!(folder.file_option().ends_with("/perk-%p.hprof"));
+        assert!(folder.packed().file_option().ends_with("/perk-%p.hprof.gz"));
     }
 }
