@@ -252,6 +252,8 @@ fn filters_choose_objects_by_the_method_that_made_them() {
     assert!(text.starts_with(begin), "{text}");
     assert!(text.contains("filtered: 33.33 % of objects"), "{text}");
     assert!(!text.contains("unknown site"), "{text}");
+    let command = "perk report 'a b.tsv' --focus Main.submit --field com.acme.Task\n";
+    assert!(text.contains(command), "{text}");
     let text = stdout(&folder.run(&["report", "a b.tsv", "--ignore", "Main"]));
     assert!(text.starts_with("a b.tsv: shared fields, 1 object, 0 of them"), "{text}");
     assert!(text.contains("\nWhat to do\nNothing was found.\n"), "{text}");

@@ -20,7 +20,7 @@ pub(super) struct Ask<'a> {
     pub(super) min: f64,
     threads: bool,
     traces: bool,
-    /// The file, as a word of a command line.
+    /// The file and the filters, as words of a command line.
     file: String,
 }
 
@@ -57,7 +57,7 @@ impl<'a> Ask<'a> {
             min: args.min,
             threads: args.threads,
             traces: args.traces,
-            file: quoted(&args.file.display().to_string()),
+            file: words(args),
         }
     }
 
@@ -162,6 +162,17 @@ impl View<'_> {
             }
         }
     }
+}
+
+/// The file and the filters of objects, as words of a command line.
+fn words(args: &ReportArgs) -> String {
+    let mut words = quoted(&args.file.display().to_string());
+    for (option, names) in [("focus", &args.filter.focus), ("ignore", &args.filter.ignore)] {
+        for name in names {
+            words += &format!(" --{option} {}", quoted(name.as_str()));
+        }
+    }
+    words
 }
 
 /// A section for each table.
