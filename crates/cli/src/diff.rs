@@ -100,8 +100,8 @@ impl Comparison<'_> {
         })
     }
 
-    /// Whether calls or accesses to fields differ, or allocations where they were all counted. Live objects depend on
-    /// the JVM's last garbage collection, and are left aside.
+    /// Whether calls or accesses to fields differ, or allocations where they were all counted. Live
+    /// objects depend on the JVM's last garbage collection, and are left aside.
     fn differs(&self) -> bool {
         self.calls_differ()
             || self.accesses_differ()

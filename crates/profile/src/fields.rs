@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    ClassId, Column, Frame, Key, KeyedMap, Line, Method, Metric, Profile, Section, SectionHead,
-    StrId, Subject, Symbols, TraceId, names,
+    ClassId, Column, Frame, Key, KeyedMap, Line, Method, Metric, NamePattern, Profile, Section,
+    SectionHead, StrId, Subject, Symbols, TraceId, names,
 };
 
 /// The numbers of accesses to a field.
@@ -90,6 +90,14 @@ impl Field {
             (kind, true) => format!("{class}: {kind} {name}"),
             (kind, false) => format!("{class}: {kind} {owner}.{name}"),
         }
+    }
+
+    /// Whether `pattern` stands for the field of objects of `class`, or for one of their classes: that
+    /// of the objects or the one that declares the field.
+    pub fn is_meant(&self, pattern: &NamePattern, class: ClassId, symbols: &Symbols) -> bool {
+        let name = symbols.strings.get(self.name);
+        pattern.matches(symbols.class_name(class), name)
+            || pattern.matches(&self.declaring_class(symbols), name)
     }
 
     /// The class that declares it, in source form.

@@ -211,12 +211,7 @@ impl Limit {
         }
         if let Some(fields) = diff.fields.as_ref().filter(|_| metric.is_of_fields()) {
             let is_field = |(class, field): FieldKey| {
-                let field_name = symbols.strings.get(field.name);
-                let declaring = field.declaring_class(symbols);
-                self.name.as_ref().is_none_or(|name| {
-                    name.matches(symbols.class_name(class), field_name)
-                        || name.matches(&declaring, field_name)
-                })
+                self.name.as_ref().is_none_or(|name| field.is_meant(name, class, symbols))
             };
             let rows = fields.iter().filter(|row| is_field(row.key));
             let (before, after, is_found) = sum(rows, |it| match metric {

@@ -111,10 +111,7 @@ impl<'a> Fields<'a> {
     /// one.
     pub(super) fn fields_by_site(&self, pattern: &NamePattern) -> Table<'_> {
         let symbols = &self.profile.symbols;
-        let is_meant = |(class, field): FieldKey| {
-            let (owner, name) = (field.declaring_class(symbols), symbols.strings.get(field.name));
-            pattern.matches(symbols.class_name(class), name) || pattern.matches(&owner, name)
-        };
+        let is_meant = |(class, field): FieldKey| field.is_meant(pattern, class, symbols);
         let rows = objects::by_field_and_site(self.accesses, is_meant);
         let has_unknown = has_unknown(&rows);
         let rows = Table::of(symbols, "Fields by allocation site", rows);

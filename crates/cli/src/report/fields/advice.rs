@@ -12,8 +12,8 @@ const LIMIT: &str = "Candidates: the file has the numbers of accesses to each ob
                      object.";
 
 impl Fields<'_> {
-    /// The advice on the program's own classes: how much of each kind there is, and the first `top` of each with the command
-    /// that shows its numbers in `file`.
+    /// The advice on the program's own classes: how much of each kind there is, and the first `top` of
+    /// each with the command that shows its numbers in `file`.
     pub(in crate::report) fn advice_sections(&self, file: &str, top: usize) -> Vec<Section<'_>> {
         let count = |kind| self.sharing.of_kind(kind).count() as u64;
         let counts = Kind::ALL.map(|kind| (kind, count(kind)));
