@@ -189,9 +189,7 @@ impl SharedFields {
 
     /// Begins the calling thread. Returns its state.
     fn begin_thread<'a>(&self, jni: Jni<'a>, thread: &Borrowed<'_>) -> Option<Local<'a>> {
-        let info = self.common.jvmti.thread_info(jni, thread);
-        let name = info.map_or_else(|_| String::new(), |info| info.name);
-        self.states.get()?.begin(jni, thread, &name)
+        self.states.get()?.begin(jni, thread)
     }
 
     /// Gives a thread a new slab and takes a record of it. Returns its index; 0 if there is no room.

@@ -1,7 +1,7 @@
 //! The threads and their states, objects of the helper class to which a field of `java.lang.Thread`
 //! refers. A virtual thread has a state of its own.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use perk_instrument::fields::THREAD_STATE;
@@ -11,9 +11,9 @@ use super::records::Slab;
 use crate::guard::uncounted;
 use crate::jvm::{Global, IntField, Jni, Local, ObjectField, Reference};
 
-/// The thread that hands over the references that the collector has cleared. The original leaves it
-/// out, too.
-const LEFT_OUT: &str = "Reference Handler";
+/// The class of the thread that hands over the references that the collector has cleared. The
+/// original leaves this thread out, too.
+const LEFT_OUT: &CStr = c"java/lang/ref/Reference$ReferenceHandler";
 
 /// The access to the states of threads.
 #[derive(Debug)]
@@ -21,6 +21,7 @@ pub(super) struct States {
     helper: &'static Global,
     /// The state of threads that are not counted.
     ended: Global,
+    left_out: Global,
     of_thread: ObjectField,
     owner: IntField,
     begin: IntField,
@@ -40,6 +41,7 @@ impl States {
         Some(Self {
             helper,
             ended: jni.global(&ended)?,
+            left_out: jni.global(&jni.find_class(LEFT_OUT)?)?,
             of_thread: jni.object_field(&thread, &field, &signature)?,
             owner: jni.int_field(helper, c"owner")?,
             begin: jni.int_field(helper, c"begin")?,
@@ -49,17 +51,17 @@ impl States {
         })
     }
 
-    /// Gives a thread its state and returns it.
+    /// Gives a thread its state and returns it. JVMTI must not be asked for the thread: it waits
+    /// until a virtual thread is mounted, and a thread begins on the way to that.
     pub(super) fn begin<'a>(
         &self,
         jni: Jni<'a>,
         thread: &(impl Reference + ?Sized),
-        name: &str,
     ) -> Option<Local<'a>> {
         if let Some(known) = self.of(jni, thread) {
             return Some(known);
         }
-        let state = match name == LEFT_OUT {
+        let state = match jni.is_instance(thread, &self.left_out) {
             true => jni.local(&self.ended)?,
             false => {
                 let state = uncounted(|| jni.allocate(self.helper))?;

@@ -1,0 +1,98 @@
+//! The Shared Fields Analysis of programs whose accesses are known: by arithmetic, by the field
+//! watches of JVMTI, and by what a program prints about itself; and its behaviour in difficult
+//! programs and after faults.
+
+#![forbid(unsafe_code)]
+
+mod kinds;
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use flate2::read::MultiGzDecoder;
+use perk_testkit::{JavaRun, Jdk, Outcome};
+
+const FILE: &str = "o.tsv";
+
+/// The reads by the owner, the reads by others, the writes by the owner, the writes by others.
+type Counts = [u64; 4];
+
+/// Objects of a file with the same record.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Record {
+    /// Class, method, descriptor and index; `None` if it is not known.
+    site: Option<[String; 4]>,
+    class: String,
+    /// Declaring class, name, descriptor.
+    fields: Vec<([String; 3], Counts)>,
+}
+
+impl Record {
+    /// Returns the name of the method that made the object; `?` if it is not known.
+    fn method(&self) -> &str {
+        self.site.as_ref().map_or("?", |site| &site[1])
+    }
+
+    /// Whether the class is that of a program or nested in it, or the method that made it is.
+    fn is_of(&self, program: &str) -> bool {
+        let is_of = |class: &str| {
+            let rest = class.strip_prefix(program);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('$'))
+        };
+        is_of(&self.class) || self.site.as_ref().is_some_and(|[class, ..]| is_of(class))
+    }
+}
+
+/// Returns a run that writes [`FILE`], with more options, which begin with a comma.
+fn counted(jdk: &Jdk, options: &str) -> JavaRun {
+    JavaRun::new(jdk).agent(&format!("fields=shared,file={FILE}{options}"))
+}
+
+/// Reads the file of a run that has succeeded. Returns the records with the number of objects.
+#[track_caller]
+fn read(outcome: &Outcome) -> BTreeMap<Record, u64> {
+    outcome.assert_success();
+    assert_eq!(outcome.stderr, "", "{}", outcome.report());
+    parse(outcome.bytes(FILE)).unwrap_or_else(|line| panic!("not a record: {line}"))
+}
+
+/// Reads a file. Returns the records with the number of objects, or the first wrong line.
+fn parse(file: &[u8]) -> Result<BTreeMap<Record, u64>, String> {
+    let mut text = String::new();
+    let read = match file.starts_with(&[0x1f, 0x8b]) {
+        true => MultiGzDecoder::new(file).read_to_string(&mut text),
+        false => { file }.read_to_string(&mut text),
+    };
+    read.map_err(|error| error.to_string())?;
+    let mut records = BTreeMap::new();
+    let mut rest = text.as_str();
+    while let Some((record, after)) = rest.split_once("\n\n") {
+        rest = after;
+        let mut lines = record.lines();
+        let head = lines.next().unwrap_or_default();
+        let (record, count) = parse_record(head, lines).ok_or_else(|| head.to_owned())?;
+        *records.entry(record).or_default() += count;
+    }
+    if rest.is_empty() { Ok(records) } else { Err(rest.to_owned()) }
+}
+
+fn parse_record<'a>(head: &str, lines: impl Iterator<Item = &'a str>) -> Option<(Record, u64)> {
+    let mut columns = head.split('\t');
+    let site = match columns.next()? {
+        "?" => None,
+        site => Some(parts(site)?),
+    };
+    let class = columns.next()?.to_owned();
+    let count = columns.next().map_or(Some(1), |count| count.parse().ok())?;
+    let field = |line: &str| {
+        let (field, counts) = line.split_once('\t')?;
+        let counts: Vec<u64> = counts.split('\t').map_while(|it| it.parse().ok()).collect();
+        Some((parts(field)?, counts.try_into().ok()?))
+    };
+    let fields = lines.map(field).collect::<Option<Vec<_>>>()?;
+    columns.next().is_none().then_some((Record { site, class, fields }, count))
+}
+
+fn parts<const N: usize>(name: &str) -> Option<[String; N]> {
+    name.split('\x1c').map(str::to_owned).collect::<Vec<_>>().try_into().ok()
+}
