@@ -13,6 +13,7 @@ mod views;
 
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::bail;
@@ -26,7 +27,7 @@ use crate::input::{self, Input, display_name};
 use crate::{accounting, talk};
 use allocations::Objects;
 use calls::Calls;
-use fields::Fields;
+use fields::{Fields, quoted};
 use head::Head;
 use metric::MetricView;
 use monitors::Contention;
@@ -195,11 +196,18 @@ fn write_lines(lines: &[String], screen: &Screen, out: &mut dyn Write) -> io::Re
 }
 
 /// The first tables of everything a profile has, for the end of a run; `None` where it has nothing.
-pub(crate) fn summary(profile: &Profile, top: usize, screen: &Screen) -> Option<String> {
+/// `file` is the one that holds the profile, if one does.
+pub(crate) fn summary(
+    profile: &Profile,
+    file: Option<&Path>,
+    top: usize,
+    screen: &Screen,
+) -> Option<String> {
+    let file = file.map_or_else(|| "FILE".to_owned(), |it| quoted(&it.display().to_string()));
     let joined = InferredCallers::default();
     let tree = MethodTree::new(profile);
     let content = Content::of_metric(profile, &tree, &joined, None);
-    (!content.is_empty()).then(|| perk_render::text(views::first(&content, top), screen))
+    (!content.is_empty()).then(|| perk_render::text(views::first(&content, &file, top), screen))
 }
 
 /// The blocks of the first rows, and how many more there are.
@@ -446,9 +454,16 @@ mod tests {
     fn the_end_of_a_run_says_what_to_do_about_fields() {
         let file = "A\x1cb\x1c()V\x1c1\tp.T\np.T\x1cx\x1cI\t1\t2\t1\t0\n\n";
         let profile = perk_formats::shared_fields::read(file.as_bytes()).unwrap();
-        let text = summary(&profile, 5, &Screen::default()).unwrap();
-        assert!(text.starts_with("What to do\n1 to make final (1 of them shared).\n"), "{text}");
+        let shown = |file| summary(&profile, file, 5, &Screen::default()).unwrap();
+        let text = shown(None);
+        assert!(
+            text.starts_with("1 object, 1 of them shared between threads (100.00 %);"),
+            "{text}"
+        );
+        assert!(text.contains("\nWhat to do\n1 to make final (1 of them shared).\n"), "{text}");
         assert!(text.ends_with("        perk report FILE --field p.T.x\n"), "{text}");
+        let text = shown(Some(Path::new("a b.tsv")));
+        assert!(text.ends_with("        perk report 'a b.tsv' --field p.T.x\n"), "{text}");
     }
 
     #[test]

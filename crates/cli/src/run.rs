@@ -20,6 +20,7 @@ use perk_profile::units::printable;
 use perk_render::Screen;
 
 use crate::args::RunArgs;
+use crate::file_format::Format;
 use crate::output::{self, Target};
 use crate::report;
 use crate::talk::say;
@@ -117,8 +118,9 @@ impl Finish<'_> {
             outcome.complete.iter().partition(|jvm| jvm.is_empty() && !self.analyses.dump_heap());
         let (shown, passed_over) = if busy.is_empty() { (idle, busy) } else { (busy, idle) };
         for jvm in &shown {
-            self.show(jvm);
-            self.write(jvm, shown.len() > 1);
+            let targets = self.targets_of(jvm, shown.len() > 1);
+            self.show(jvm, &targets);
+            self.write(jvm, &targets);
         }
         for jvm in passed_over {
             let why = self.why_empty();
@@ -151,8 +153,30 @@ impl Finish<'_> {
         }
     }
 
-    /// The table and the accounting.
-    fn show(&self, jvm: &Jvm) {
+    /// The files of a JVM.
+    fn targets_of(&self, jvm: &Jvm, is_one_of_several: bool) -> Vec<Target> {
+        let default = || {
+            let form = match &self.analyses {
+                analyses if analyses.are_samples() => TEXT,
+                analyses if analyses.have_fields() => ALIKE,
+                _ => BINARY,
+            };
+            let (name, ending) = (short_name(jvm.program()), form.ending());
+            let packing = if form == ALIKE { ".gz" } else { "" };
+            let path = format!("perk-{name}-{}.{ending}{packing}", jvm.pid);
+            Target { path: PathBuf::from(path), form }
+        };
+        match &self.targets[..] {
+            [] => vec![default()],
+            targets if is_one_of_several => {
+                targets.iter().map(|target| target.with_infix(&jvm.pid.to_string())).collect()
+            }
+            targets => targets.to_vec(),
+        }
+    }
+
+    /// The table, for which `targets` have more, and the accounting.
+    fn show(&self, jvm: &Jvm, targets: &[Target]) {
         if self.args.quiet {
             return;
         }
@@ -166,7 +190,11 @@ impl Finish<'_> {
         let name = if jvm.program().is_empty() { command() } else { jvm.name() };
         let program = screen.cut_end(&name, pid.len());
         let mut text = format!("\n{}\n", screen.heading(&(program + &pid)));
-        match report::summary(&jvm.profile, self.args.top, &screen) {
+        // Accesses to fields can be read from files of their own two forms.
+        let holds_fields = |form: Format| form.facts().page == ALIKE.facts().page && form.is_read();
+        let file = targets.iter().find(|target| holds_fields(target.form));
+        let file = file.map(|target| &*target.path);
+        match report::summary(&jvm.profile, file, self.args.top, &screen) {
             Some(summary) => text += &summary,
             None if self.analyses.dump_heap() => {}
             None => text += &format!("nothing to show: {}\n", self.why_empty()),
@@ -193,25 +221,7 @@ impl Finish<'_> {
     }
 
     /// The files; where one cannot be written, the agent's own is kept.
-    fn write(&mut self, jvm: &Jvm, is_one_of_several: bool) {
-        let default = || {
-            let form = match &self.analyses {
-                analyses if analyses.are_samples() => TEXT,
-                analyses if analyses.have_fields() => ALIKE,
-                _ => BINARY,
-            };
-            let (name, ending) = (short_name(jvm.program()), form.ending());
-            let packing = if form == ALIKE { ".gz" } else { "" };
-            let path = format!("perk-{name}-{}.{ending}{packing}", jvm.pid);
-            Target { path: PathBuf::from(path), form }
-        };
-        let targets = match &self.targets[..] {
-            [] => vec![default()],
-            targets if is_one_of_several => {
-                targets.iter().map(|target| target.with_infix(&jvm.pid.to_string())).collect()
-            }
-            targets => targets.to_vec(),
-        };
+    fn write(&mut self, jvm: &Jvm, targets: &[Target]) {
         for target in targets {
             let path = target.path.display();
             let written = if self.analyses.dump_heap() && target.form == BINARY {

@@ -128,7 +128,7 @@ fn numbers<K>(row: &ObjectsRow<K>) -> [Number; 10] {
 
 impl Data {
     fn new(profile: &Profile) -> Option<Self> {
-        let accesses = profile.field_accesses().filter(|it| it.rows().len() > 0)?;
+        let accesses = profile.field_accesses()?;
         let symbols = &profile.symbols;
         let sharing = Sharing::new(accesses, symbols);
         let mut data = Self {

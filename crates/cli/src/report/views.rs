@@ -240,8 +240,8 @@ pub(super) fn everything<'t>(
     all
 }
 
-/// The first tables of everything, for the end of a run.
-pub(super) fn first<'t>(content: &'t Content<'_>, top: usize) -> Vec<Section<'t>> {
+/// The first tables of everything, for the end of a run that is written to `file`.
+pub(super) fn first<'t>(content: &'t Content<'_>, file: &str, top: usize) -> Vec<Section<'t>> {
     let blocks = top.min(BLOCKS);
     let samples = content.samples().map(|view| {
         let mut table = view.top_methods("", By::Own, None);
@@ -259,8 +259,11 @@ pub(super) fn first<'t>(content: &'t Content<'_>, top: usize) -> Vec<Section<'t>
         all.push(contention.deadlock_lines());
         all.extend(sections([contention.locks().top(top), contention.paths().top(blocks)]));
     }
-    let fields = content.fields.as_ref();
-    all.extend(fields.into_iter().flat_map(|it| it.advice_sections("FILE", blocks)));
+    if let Some(fields) = &content.fields {
+        let lines = std::iter::once(fields.total()).chain(fields.unknown());
+        all.push(lines.map(Part::Sentence).collect());
+        all.extend(fields.advice_sections(file, blocks));
+    }
     all
 }
 

@@ -43,10 +43,15 @@ fn the_files_of_a_run_hold_the_same_accesses() {
     jdk::each(|jdk| {
         let folder = Folder::new();
         let names = ["a.tsv.gz", "a.fields", "a.tsv", "a.fields.zst"];
-        let options = names.iter().flat_map(|name| ["-o", name]);
+        let options = ["a.html"].iter().chain(&names).flat_map(|name| ["-o", name]);
         let shown = run(&folder, jdk, &options.collect::<Vec<_>>());
         assert!(shown.contains("SharedAdvice (pid "), "{shown}");
-        assert!(shown.contains("Counter.value"), "{shown}");
+        assert!(
+            shown.contains("perk report a.tsv.gz --field 'SharedAdvice$Counter.value'"),
+            "{shown}"
+        );
+        let page = fs::read_to_string(folder.join("a.html")).unwrap();
+        assert!(page.contains("SharedAdvice$Counter"), "{page:.200}");
         let texts = names.map(|name| {
             let plain = format!("{name}.plain.tsv");
             assert!(folder.run(&["convert", name, "-o", &plain]).status.success());
@@ -74,6 +79,10 @@ fn without_a_name_the_file_has_alike_objects_once() {
     let name = name.trim();
     assert!(name.starts_with("perk-java-") && name.ends_with(".fields.gz"), "{name}");
     let output = folder.run(&["report", name, "--csv"]);
+    assert!(
+        shown.contains(&format!("perk report {name} --field 'SharedAdvice$Ring'\n")),
+        "{shown}"
+    );
     let rows = stdout(&output);
     assert!(rows.lines().any(|row| row.contains("SharedAdvice$Counter")), "{rows}");
     // No access in the JDK is counted.
