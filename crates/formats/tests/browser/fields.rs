@@ -111,6 +111,17 @@ fn a_row_has_exact_numbers_and_its_advice() {
 }
 
 #[test]
+fn a_profile_without_objects_says_so() {
+    let Some(page) = open("") else { return };
+    assert_eq!(page.text("found"), "0 of 0 fields");
+    let total = page.text("total");
+    assert!(total.starts_with("0 objects, 0 of them shared between threads (0.00 %); 0 accesses,"));
+    page.run("document.querySelector('th button').click()");
+    let log = page.browser.log("browser");
+    assert!(log.is_empty(), "{log:?}");
+}
+
+#[test]
 fn fifty_thousand_rows_are_quick() {
     let mut text = String::new();
     for index in 0..50_000_u64 {
