@@ -8,8 +8,8 @@ use std::hash::Hash;
 use crate::allocations::{self, SiteRow};
 use crate::calls::{CallColumns, CallTable};
 use perk_profile::{
-    Allocations, CallTree, ClassId, Field, Frame, FrameId, HeapClassRow, KeyedMap, Line, Method,
-    MethodId, Metric, NodeId, Profile, StrId, Symbols, Waits, names,
+    Allocations, CallTree, ClassId, Field, FieldModifier, Frame, FrameId, HeapClassRow, KeyedMap,
+    Line, Method, MethodId, Metric, NodeId, Profile, StrId, Symbols, Waits, names,
 };
 
 use crate::objects::{self, FieldKey, ObjectsRow};
@@ -467,7 +467,8 @@ impl Names {
         let strings = &mut self.symbols.strings;
         let mut text = |id| strings.intern(names::stable(from.strings.get(id)));
         let [class, descriptor] = [field.class, field.descriptor].map(&mut text);
-        Field { class, name: strings.intern(from.strings.get(field.name)), descriptor }
+        let name = strings.intern(from.strings.get(field.name));
+        Field { class, name, descriptor, modifier: FieldModifier::None }
     }
 
     fn side(&mut self, profile: &Profile) -> Side {

@@ -188,6 +188,8 @@ impl<K> ObjectsRow<K> {
 mod tests {
     use perk_profile::{FieldCounts, Symbols};
 
+    use perk_profile::FieldModifier;
+
     use super::*;
 
     #[test]
@@ -197,8 +199,11 @@ mod tests {
         let name = |symbols: &mut Symbols, name| symbols.strings.intern(name);
         let owner = name(&mut symbols, "T");
         let descriptor = name(&mut symbols, "I");
-        let [a, b] =
-            ["a", "b"].map(|it| Field { class: owner, name: name(&mut symbols, it), descriptor });
+        let modifier = FieldModifier::None;
+        let [a, b] = ["a", "b"].map(|it| {
+            let name = name(&mut symbols, it);
+            Field { class: owner, name, descriptor, modifier }
+        });
         let method = name(&mut symbols, "m");
         let site = AllocationSite { class: owner, method, descriptor, index: 7 };
         let counts = |owner_read_count, other_write_count| FieldCounts {

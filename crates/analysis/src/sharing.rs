@@ -10,7 +10,8 @@ use std::hash::Hash;
 
 use perk_profile::fields::AlikeObjects;
 use perk_profile::{
-    AllocationSite, ClassId, Field, FieldAccesses, FieldCounts, KeyedMap, StrId, Symbols,
+    AllocationSite, ClassId, Field, FieldAccesses, FieldCounts, FieldModifier, KeyedMap, StrId,
+    Symbols,
 };
 
 use crate::objects::{FieldKey, Numbered, SiteKey};
@@ -342,6 +343,13 @@ impl OfField {
             () if self.once.object_count > 0 && !self.is_rewritten => (Kind::Final, &self.once),
             () => return None,
         };
+        // The program does it already.
+        if matches!(
+            (kind, self.field.modifier),
+            (Kind::Final, FieldModifier::Final) | (Kind::Volatile, FieldModifier::Volatile)
+        ) {
+            return None;
+        }
         Some(found.advice(kind, Subject::Field(self.field), self.known_count))
     }
 }

@@ -7,8 +7,8 @@ use std::io::{self, Read, Write};
 
 use perk_hprof::LineReader;
 use perk_profile::{
-    AllocationSite, Event, Field, FieldAccesses, FieldCounts, KeyedMap, Metric, Profile, StrId,
-    names,
+    AllocationSite, Event, Field, FieldAccesses, FieldCounts, FieldModifier, KeyedMap, Metric,
+    Profile, StrId, names,
 };
 
 use crate::Error;
@@ -151,8 +151,13 @@ pub fn write(profile: &Profile, are_alike: bool, out: &mut dyn Write) -> io::Res
             let [owner_reads, other_reads, owner_writes, other_writes] = counts.numbers();
             record += &format!(
                 "{class}{SEPARATOR}{name}{SEPARATOR}{descriptor}\t{owner_reads}\t{other_reads}\t\
-                 {owner_writes}\t{other_writes}\n"
+                 {owner_writes}\t{other_writes}"
             );
+            if let Some(word) = field.modifier.word().filter(|_| are_alike) {
+                record.push('\t');
+                record.push_str(word);
+            }
+            record.push('\n');
         }
         record.push('\n');
         for _ in 0..if are_alike { 1 } else { objects.object_count } {
@@ -236,10 +241,11 @@ impl Reader {
         let class = symbols.class(&from_class_name(class));
         let mut fields = Vec::new();
         for (index, line) in lines {
+            let (line, modifier) = without_modifier(line);
             let (parts, counts, had_blanks) = field_columns(line).ok_or(error(index, FIELD))?;
             self.blank_count += usize::from(had_blanks);
             let [class, name, descriptor] = parts.map(|part| symbols.strings.intern(part));
-            fields.push((Field { class, name, descriptor }, counts));
+            fields.push((Field { class, name, descriptor, modifier }, counts));
         }
         self.odd_count += usize::from(matches!(text, Cow::Owned(_)));
         let place = self.accesses.push(site, class, object_count.unwrap_or(1), fields);
@@ -302,6 +308,13 @@ fn without_count(record: &[u8]) -> (Cow<'_, [u8]>, Option<u64>) {
         Some((tab, count)) => ([&record[..tab], &record[end..]].concat().into(), Some(count)),
         None => (record.into(), None),
     }
+}
+
+/// Returns a field's line without the modifier at its end, and the modifier.
+fn without_modifier(line: &str) -> (&str, FieldModifier) {
+    let last = line.rsplit_once('\t');
+    let found = last.and_then(|(rest, word)| Some((rest, FieldModifier::of_word(word)?)));
+    found.unwrap_or((line, FieldModifier::None))
 }
 
 /// Returns the names and the numbers of a field's line, and whether blanks stood for a TAB.
@@ -443,6 +456,22 @@ mod tests {
             assert_eq!(error, Error::Line { line, expected }, "{text:?}");
         }
         assert_eq!(read(&b""[..]).unwrap().field_accesses().unwrap().object_count(), 0);
+    }
+
+    #[test]
+    fn modifiers_are_kept_in_the_form_of_alike_objects() {
+        let text = "?\tT\t7\nT\x1ca\x1cI\t1\t2\t3\t4\tfinal\nT\x1cb\x1cI\t1\t2\t3\t4\tvolatile\n\
+                    T\x1cc\x1cI\t1\t2\t3\t4\n\n";
+        let profile = read(text.as_bytes()).unwrap();
+        let row = profile.field_accesses().unwrap().rows().next().unwrap();
+        assert_eq!(row.object_count, 7);
+        let modifiers: Vec<_> = row.fields.iter().map(|field| field.modifier.word()).collect();
+        assert_eq!(modifiers, [Some("final"), Some("volatile"), None]);
+        let mut again = Vec::new();
+        write(&profile, true, &mut again).unwrap();
+        assert_eq!(String::from_utf8(again).unwrap(), text);
+        let by_object = written(&profile);
+        assert!(!by_object.contains("final") && by_object.matches("?\tT\n").count() == 7);
     }
 
     #[test]

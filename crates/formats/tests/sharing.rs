@@ -70,6 +70,25 @@ fn a_field_written_once_by_its_owner_is_final() {
     );
 }
 
+/// A file of alike objects says which fields are `final` or `volatile` already.
+#[test]
+fn what_the_program_does_already_is_no_advice() {
+    let written = |modifiers: [&str; 2]| {
+        let [once, flag] = modifiers;
+        let text = format!(
+            "app/Maker\x1crun\x1c()V\x1c4\tapp.T\t3\napp.T\x1conce\x1cI\t1\t1\t1\t0{once}\n\
+             app.T\x1cflag\x1cI\t1\t9\t9\t0{flag}\n\n"
+        );
+        let profile = shared_fields::read(text.as_bytes()).unwrap();
+        let advice = sharing(&profile).advice;
+        advice.iter().map(|it| it.kind.name()).collect::<Vec<_>>()
+    };
+    assert_eq!(written(["", ""]), ["volatile", "final"]);
+    assert_eq!(written(["\tfinal", ""]), ["volatile"]);
+    assert_eq!(written(["\tvolatile", "\tvolatile"]), ["final"]);
+    assert_eq!(written(["\tfinal", "\tvolatile"]), [""; 0]);
+}
+
 #[test]
 fn one_object_that_is_written_twice_keeps_a_field_from_being_final() {
     let once: Object<'_> = (M, "app.T", &[("x", [2, 9, 1, 0])]);

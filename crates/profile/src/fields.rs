@@ -75,6 +75,36 @@ pub struct Field {
     pub name: StrId,
     /// The descriptor of its type; `?` for components.
     pub descriptor: StrId,
+    /// The modifier that its declaration has.
+    pub modifier: FieldModifier,
+}
+
+/// A modifier of a field, which says how threads may share it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FieldModifier {
+    /// Neither of them, or it is not known.
+    #[default]
+    None,
+    /// `final`
+    Final,
+    /// `volatile`
+    Volatile,
+}
+
+impl FieldModifier {
+    /// Returns the modifier for its word in Java.
+    pub fn of_word(word: &str) -> Option<Self> {
+        [Self::Final, Self::Volatile].into_iter().find(|it| it.word() == Some(word))
+    }
+
+    /// Returns the word in Java.
+    pub fn word(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Final => Some("final"),
+            Self::Volatile => Some("volatile"),
+        }
+    }
 }
 
 impl Field {

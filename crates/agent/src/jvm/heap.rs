@@ -16,8 +16,10 @@ use super::{Borrowed, Jni, Jvmti, Local, MethodRef, Reference};
 /// A tag that no class and no thread has, for objects that a walk finds.
 pub(crate) const FOUND: jlong = -1;
 
-/// `ACC_STATIC` (JVM specification, table 4.5-A).
+/// Modifiers of fields (JVM specification, table 4.5-A).
 const STATIC: i32 = 0x0008;
+const FINAL: i32 = 0x0010;
+const VOLATILE: i32 = 0x0040;
 
 /// A new object or array, and the thread that it was made for.
 #[derive(Clone, Copy, Debug)]
@@ -243,7 +245,7 @@ impl Jvmti {
         class: &(impl Reference + ?Sized),
     ) -> Result<Vec<(String, String)>, jvmtiError> {
         let fields = self.declared_fields(class)?;
-        Ok(fields.into_iter().map(|(_, name, descriptor)| (name, descriptor)).collect())
+        Ok(fields.into_iter().map(|it| (it.name, it.descriptor)).collect())
     }
 
     /// Returns an `int` field that a class declares for its objects; an error if the class is not
@@ -254,16 +256,15 @@ impl Jvmti {
         wanted: &str,
     ) -> Result<Option<IntField>, jvmtiError> {
         let fields = self.declared_fields(class)?;
-        let is_wanted = |name: &str, descriptor: &str| name == wanted && descriptor == "I";
-        let field = fields.into_iter().find(|(_, name, it)| is_wanted(name, it));
-        Ok(field.map(|(field, ..)| IntField(field)))
+        let field = fields.into_iter().find(|it| it.name == wanted && it.descriptor == "I");
+        Ok(field.map(|it| IntField(it.id)))
     }
 
-    /// Returns the fields that a class declares for its objects, with names and descriptors.
-    fn declared_fields(
+    /// Returns the fields that a class declares for its objects.
+    pub(crate) fn declared_fields(
         self,
         class: &(impl Reference + ?Sized),
-    ) -> Result<Vec<(jfieldID, String, String)>, jvmtiError> {
+    ) -> Result<Vec<DeclaredField>, jvmtiError> {
         let (mut count, mut fields): (_, *mut jfieldID) = (0, null_mut());
         let (env, class) = (self.raw(), class.raw());
         // SAFETY: the environment and reference are valid; the array has `count` entries, which are
@@ -271,15 +272,15 @@ impl Jvmti {
         unsafe {
             call!(env, GetClassFields, class, &mut count, &mut fields).ok()?;
             let mut found = Vec::new();
-            for &field in self.slice(count, fields) {
+            for &id in self.slice(count, fields) {
                 let (mut flags, mut name, mut descriptor) = (0, null_mut(), null_mut());
-                call!(env, GetFieldModifiers, class, field, &mut flags).ok()?;
-                call!(env, GetFieldName, class, field, &mut name, &mut descriptor, null_mut())
-                    .ok()?;
+                call!(env, GetFieldModifiers, class, id, &mut flags).ok()?;
+                call!(env, GetFieldName, class, id, &mut name, &mut descriptor, null_mut()).ok()?;
                 let name = self.take_string(name).unwrap_or_default();
                 let descriptor = self.take_string(descriptor).unwrap_or_default();
                 if flags & STATIC == 0 {
-                    found.push((field, name, descriptor));
+                    let (is_final, is_volatile) = (flags & FINAL != 0, flags & VOLATILE != 0);
+                    found.push(DeclaredField { id, name, descriptor, is_final, is_volatile });
                 }
             }
             self.free(fields);
@@ -395,6 +396,16 @@ impl<'a> Jni<'a> {
         // SAFETY: the environment is this thread's, the reference valid; the caller's promise.
         unsafe { ((**env).v1_1.SetIntField)(env, object.raw(), field.0, value) }
     }
+}
+
+/// A field that a class declares for its objects.
+#[derive(Clone, Debug)]
+pub(crate) struct DeclaredField {
+    id: jfieldID,
+    pub(crate) name: String,
+    pub(crate) descriptor: String,
+    pub(crate) is_final: bool,
+    pub(crate) is_volatile: bool,
 }
 
 /// A field of type `int`.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use perk_instrument::Names;
 use perk_instrument::fields::OBJECT_RECORD;
-use perk_profile::mutf8;
+use perk_profile::{FieldModifier, mutf8};
 use rustc_hash::FxHashMap;
 
 use crate::common::Common;
@@ -45,12 +45,20 @@ pub(super) struct Classes {
 pub(super) struct Layout {
     /// The name, as `Class.getName()` returns it.
     pub(super) name: String,
-    /// The fields of the superclasses, then its own: declaring class, name and descriptor.
-    pub(super) fields: Vec<String>,
+    /// The fields of the superclasses, then its own.
+    pub(super) fields: Vec<LayoutField>,
     /// The number of those of the superclasses.
     inherited_count: usize,
     /// The offset of the field for the record; 0 if objects do not have it.
     pub(super) offset: u32,
+}
+
+/// A field of a class's objects.
+#[derive(Clone, Debug)]
+pub(super) struct LayoutField {
+    /// The declaring class, the name and the descriptor.
+    pub(super) text: String,
+    pub(super) modifier: FieldModifier,
 }
 
 /// The fields that instructions name. Each class has its own, because names mean different classes
@@ -136,17 +144,24 @@ impl Classes {
         let name = signature.replace('/', ".");
         if name.starts_with('[') {
             let fields = [("$arraylength", "I"), ("$components", "?")]
-                .map(|(field, descriptor)| [&name, field, descriptor].join(SEPARATOR_TEXT));
+                .map(|(field, kind)| LayoutField::new([&name, field, kind], FieldModifier::None));
             return Layout { name, fields: fields.into(), inherited_count: 0, offset: 0 };
         }
         let name = name.strip_prefix('L').and_then(|it| it.strip_suffix(';')).unwrap_or(&name);
         let above = jni.superclass(class).map(|above| self.layout(jni, helper, &above));
         let mut fields = above.map_or_else(Vec::new, |above| above.fields.clone());
         let inherited_count = fields.len();
-        let own = jvmti.instance_fields(class).unwrap_or_default();
+        let own = jvmti.declared_fields(class).unwrap_or_default();
         // The original lists the fields of a class from the last to the first.
-        let own = own.iter().rev().filter(|(field, _)| !self.names.is_field(field));
-        fields.extend(own.map(|(field, kind)| [name, field, kind].join(SEPARATOR_TEXT)));
+        let own = own.iter().rev().filter(|field| !self.names.is_field(&field.name));
+        fields.extend(own.map(|field| {
+            let modifier = match () {
+                () if field.is_final => FieldModifier::Final,
+                () if field.is_volatile => FieldModifier::Volatile,
+                () => FieldModifier::None,
+            };
+            LayoutField::new([name, &field.name, &field.descriptor], modifier)
+        }));
         let record = self.names.of(OBJECT_RECORD);
         let offset = find_record_field(jvmti, jni, helper, class, &record);
         let offset = offset.map_or(0, |it| it.offset);
@@ -192,7 +207,7 @@ impl Classes {
         while let Some(at) = &class {
             let layout = self.layout(jni, helper, at);
             let own = &layout.fields[layout.inherited_count..];
-            if let Some(place) = own.iter().position(|it| it.ends_with(&suffix)) {
+            if let Some(place) = own.iter().position(|it| it.text.ends_with(&suffix)) {
                 let counters = (layout.inherited_count + place + 1) as u64 * 16;
                 let offset = if offset == 0 { BY_HEADER } else { offset };
                 let place = u64::from(offset) << 32 | counters;
@@ -207,6 +222,12 @@ impl Classes {
 
 fn superclass<'a>(jni: Jni<'a>, class: &Local<'_>) -> Option<Local<'a>> {
     jni.superclass(class)
+}
+
+impl LayoutField {
+    fn new(names: [&str; 3], modifier: FieldModifier) -> Self {
+        Self { text: names.join(SEPARATOR_TEXT), modifier }
+    }
 }
 
 impl NamedFields {

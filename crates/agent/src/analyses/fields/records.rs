@@ -187,7 +187,7 @@ impl Records {
         let inner = &mut *lock(&self.inner);
         let free: u64 = holes.iter().map(|hole| u64::from(hole.end - hole.start)).sum();
         inner.used = u64::from(inner.next) - free;
-        inner.next_sweep = (2 * inner.used).max(FIRST_SWEEP);
+        inner.next_sweep = (inner.used + inner.used / 2).max(FIRST_SWEEP);
         // The largest limit below which a sweep can help.
         inner.next_sweep = inner.next_sweep.min((inner.used + u64::from(inner.limit)).div_ceil(2));
         inner.is_full =

@@ -108,9 +108,12 @@ impl Writer {
             }
             text.push('\n');
             for (field, counts) in layout.fields.iter().zip(alike.counts.chunks(4)) {
-                text.push_str(field);
+                text.push_str(&field.text);
                 for count in counts {
                     let _ = write!(text, "\t{count}");
+                }
+                if let Some(word) = field.modifier.word().filter(|_| self.aggregates) {
+                    let _ = write!(text, "\t{word}");
                 }
                 text.push('\n');
             }
