@@ -8,8 +8,8 @@ use std::hash::Hash;
 use crate::allocations::{self, SiteRow};
 use crate::calls::{CallColumns, CallTable};
 use perk_profile::{
-    Allocations, CallTree, ClassId, Field, FieldModifier, Frame, FrameId, HeapClassRow, KeyedMap,
-    Line, Method, MethodId, Metric, NodeId, Profile, StrId, Symbols, Waits, names,
+    Allocations, CallTree, ClassId, Field, Frame, FrameId, HeapClassRow, KeyedMap, Line, Method,
+    MethodId, Metric, NodeId, Profile, StrId, Symbols, Waits, names,
 };
 
 use crate::objects::{self, FieldKey, ObjectsRow};
@@ -468,7 +468,7 @@ impl Names {
         let mut text = |id| strings.intern(names::stable(from.strings.get(id)));
         let [class, descriptor] = [field.class, field.descriptor].map(&mut text);
         let name = strings.intern(from.strings.get(field.name));
-        Field { class, name, descriptor, modifier: FieldModifier::None }
+        Field { class, name, descriptor }
     }
 
     fn side(&mut self, profile: &Profile) -> Side {

@@ -188,8 +188,6 @@ impl<K> ObjectsRow<K> {
 mod tests {
     use perk_profile::{FieldCounts, Symbols};
 
-    use perk_profile::FieldModifier;
-
     use super::*;
 
     #[test]
@@ -199,11 +197,8 @@ mod tests {
         let name = |symbols: &mut Symbols, name| symbols.strings.intern(name);
         let owner = name(&mut symbols, "T");
         let descriptor = name(&mut symbols, "I");
-        let modifier = FieldModifier::None;
-        let [a, b] = ["a", "b"].map(|it| {
-            let name = name(&mut symbols, it);
-            Field { class: owner, name, descriptor, modifier }
-        });
+        let [a, b] =
+            ["a", "b"].map(|it| Field { class: owner, name: name(&mut symbols, it), descriptor });
         let method = name(&mut symbols, "m");
         let site = AllocationSite { class: owner, method, descriptor, index: 7 };
         let counts = |owner_read_count, other_write_count| FieldCounts {

@@ -212,7 +212,8 @@ impl Sharing {
         let length = symbols.strings.lookup(LENGTH);
         let tallies = Tallies::new(accesses, symbols, length);
         let mut sharing = Self { length, ..Self::default() };
-        let fields = tallies.fields.values.iter().filter_map(OfField::advice);
+        let fields = tallies.fields.values.iter();
+        let fields = fields.filter_map(|it| it.advice(accesses.modifier(it.field)));
         let classes = tallies.classes.values.iter().flat_map(OfClass::advice);
         let sites = tallies.sites.values.iter().filter_map(OfSite::advice);
         sharing.advice = fields.chain(classes).chain(sites).collect();
@@ -336,18 +337,20 @@ impl OfField {
         self.is_rewritten |= counts.other_write_count > 1;
     }
 
-    fn advice(&self) -> Option<Advice> {
+    fn advice(&self, modifier: FieldModifier) -> Option<Advice> {
         let (kind, found) = match () {
             () if self.both.object_count > 0 => (Kind::Lock, &self.both),
             () if self.one.object_count > 0 => (Kind::Volatile, &self.one),
             () if self.once.object_count > 0 && !self.is_rewritten => (Kind::Final, &self.once),
             () => return None,
         };
-        // The program does it already.
-        if matches!(
-            (kind, self.field.modifier),
-            (Kind::Final, FieldModifier::Final) | (Kind::Volatile, FieldModifier::Volatile)
-        ) {
+        // The program does it already, or cannot do it.
+        let is_needless = match kind {
+            Kind::Final => modifier != FieldModifier::None,
+            Kind::Volatile => modifier == FieldModifier::Volatile,
+            _ => false,
+        };
+        if is_needless {
             return None;
         }
         Some(found.advice(kind, Subject::Field(self.field), self.known_count))

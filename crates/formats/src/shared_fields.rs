@@ -153,7 +153,7 @@ pub fn write(profile: &Profile, are_alike: bool, out: &mut dyn Write) -> io::Res
                 "{class}{SEPARATOR}{name}{SEPARATOR}{descriptor}\t{owner_reads}\t{other_reads}\t\
                  {owner_writes}\t{other_writes}"
             );
-            if let Some(word) = field.modifier.word().filter(|_| are_alike) {
+            if let Some(word) = accesses.modifier(*field).word().filter(|_| are_alike) {
                 record.push('\t');
                 record.push_str(word);
             }
@@ -245,7 +245,9 @@ impl Reader {
             let (parts, counts, had_blanks) = field_columns(line).ok_or(error(index, FIELD))?;
             self.blank_count += usize::from(had_blanks);
             let [class, name, descriptor] = parts.map(|part| symbols.strings.intern(part));
-            fields.push((Field { class, name, descriptor, modifier }, counts));
+            let field = Field { class, name, descriptor };
+            self.accesses.note_modifier(field, modifier);
+            fields.push((field, counts));
         }
         self.odd_count += usize::from(matches!(text, Cow::Owned(_)));
         let place = self.accesses.push(site, class, object_count.unwrap_or(1), fields);
@@ -463,9 +465,10 @@ mod tests {
         let text = "?\tT\t7\nT\x1ca\x1cI\t1\t2\t3\t4\tfinal\nT\x1cb\x1cI\t1\t2\t3\t4\tvolatile\n\
                     T\x1cc\x1cI\t1\t2\t3\t4\n\n";
         let profile = read(text.as_bytes()).unwrap();
-        let row = profile.field_accesses().unwrap().rows().next().unwrap();
+        let accesses = profile.field_accesses().unwrap();
+        let row = accesses.rows().next().unwrap();
         assert_eq!(row.object_count, 7);
-        let modifiers: Vec<_> = row.fields.iter().map(|field| field.modifier.word()).collect();
+        let modifiers: Vec<_> = row.fields.iter().map(|it| accesses.modifier(*it).word()).collect();
         assert_eq!(modifiers, [Some("final"), Some("volatile"), None]);
         let mut again = Vec::new();
         write(&profile, true, &mut again).unwrap();

@@ -85,7 +85,8 @@ fn what_the_program_does_already_is_no_advice() {
     };
     assert_eq!(written(["", ""]), ["volatile", "final"]);
     assert_eq!(written(["\tfinal", ""]), ["volatile"]);
-    assert_eq!(written(["\tvolatile", "\tvolatile"]), ["final"]);
+    assert_eq!(written(["\tvolatile", "\tvolatile"]), [""; 0]);
+    assert_eq!(written(["\tassigned", "\tassigned"]), ["volatile"]);
     assert_eq!(written(["\tfinal", "\tvolatile"]), [""; 0]);
 }
 

@@ -189,6 +189,11 @@ impl<'c> Accesses<'c> {
                 }
                 (opcode::PUTFIELD, Operands::Constant(index)) => {
                     has_writes = true;
+                    let MemberRef { class, name, descriptor, .. } =
+                        self.class.pool().member_ref(index)?;
+                    if (method.class, method.name) != (class, b"<init>") {
+                        methods.assigned(class, name, descriptor);
+                    }
                     let field = self.field(index, methods)?;
                     self.plan(pc, field.written, (Helper::WRITE, Some(field.number)));
                 }

@@ -157,6 +157,10 @@ pub trait Methods {
     /// the search for the field begins. This is called once per field and class that accesses it.
     fn field(&mut self, owner: &[u8], name: &[u8], descriptor: &[u8]) -> u32;
 
+    /// Notes that an instruction writes a field, and not in a constructor of the class that it
+    /// names: such a field cannot be `final`.
+    fn assigned(&mut self, _owner: &[u8], _name: &[u8], _descriptor: &[u8]) {}
+
     /// Returns a number for a site of allocation in a method; `None` for objects that the method
     /// makes by reflection. This is called once per site, and in `Array.newInstance` once per
     /// return.

@@ -75,11 +75,9 @@ pub struct Field {
     pub name: StrId,
     /// The descriptor of its type; `?` for components.
     pub descriptor: StrId,
-    /// The modifier that its declaration has.
-    pub modifier: FieldModifier,
 }
 
-/// A modifier of a field, which says how threads may share it.
+/// A modifier of a field, as far as it matters to threads that share it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FieldModifier {
     /// Neither of them, or it is not known.
@@ -89,20 +87,23 @@ pub enum FieldModifier {
     Final,
     /// `volatile`
     Volatile,
+    /// Neither of them, and `final` is not possible: not only constructors of its class write it.
+    Assigned,
 }
 
 impl FieldModifier {
-    /// Returns the modifier for its word in Java.
+    /// Returns the modifier for its word in files.
     pub fn of_word(word: &str) -> Option<Self> {
-        [Self::Final, Self::Volatile].into_iter().find(|it| it.word() == Some(word))
+        [Self::Final, Self::Volatile, Self::Assigned].into_iter().find(|it| it.word() == Some(word))
     }
 
-    /// Returns the word in Java.
+    /// Returns the word in files.
     pub fn word(self) -> Option<&'static str> {
         match self {
             Self::None => None,
             Self::Final => Some("final"),
             Self::Volatile => Some("volatile"),
+            Self::Assigned => Some("assigned"),
         }
     }
 }
@@ -224,6 +225,7 @@ pub struct FieldAccesses {
     layout_ids: KeyedMap<Layout, u32>,
     records: Vec<Record>,
     counts: Vec<FieldCounts>,
+    modifiers: KeyedMap<Field, FieldModifier>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -257,6 +259,20 @@ impl FieldAccesses {
         });
         self.records.push(Record { site, layout, object_count, first_count });
         self.records.len() - 1
+    }
+
+    /// Notes what is known of a field's declaration; of several notes the last in the order of
+    /// [`FieldModifier`] counts.
+    pub fn note_modifier(&mut self, field: Field, modifier: FieldModifier) {
+        if modifier != FieldModifier::None {
+            let known = self.modifiers.entry(field).or_default();
+            *known = modifier.max(*known);
+        }
+    }
+
+    /// Returns what is known of a field's declaration.
+    pub fn modifier(&self, field: Field) -> FieldModifier {
+        self.modifiers.get(&field).copied().unwrap_or_default()
     }
 
     /// Adds `more` to the number of objects at `place`.

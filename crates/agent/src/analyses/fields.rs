@@ -257,7 +257,7 @@ impl SharedFields {
     fn flush(&self) {
         let (classes, sites) = (&self.classes, lock(&self.sites).all.clone());
         let site = |number: u32| sites.get((number as usize).checked_sub(1)?).map(Site::text);
-        lock(&self.writer).flush(|class| classes.with_number(class), site);
+        lock(&self.writer).flush(classes, site);
     }
 
     /// Writes all records that are left, and ends the file.
@@ -361,6 +361,10 @@ impl Methods for View<'_> {
         let key = [owner, name, descriptor].map(<[u8]>::to_vec);
         let classes = &self.fields.classes;
         *self.named.entry(key).or_insert_with(|| classes.name_field(owner, name, descriptor))
+    }
+
+    fn assigned(&mut self, owner: &[u8], name: &[u8], descriptor: &[u8]) {
+        self.fields.classes.assigned(owner, name, descriptor);
     }
 
     fn site(&mut self, method: &MethodName<'_>, place: Option<SitePlace>) -> u32 {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use perk_instrument::Names;
 use perk_instrument::fields::OBJECT_RECORD;
 use perk_profile::{FieldModifier, mutf8};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::common::Common;
 use crate::jvm::{Jni, Local, Reference};
@@ -36,6 +36,8 @@ pub(super) struct Classes {
     names: Names,
     layouts: Mutex<FxHashMap<u32, Arc<Layout>>>,
     named: Mutex<NamedFields>,
+    /// The fields that are written outside of constructors, as instructions name them.
+    assigned: Mutex<FxHashSet<String>>,
     /// The place of each field that an instruction names; 0 if it is not looked up yet.
     places: &'static [AtomicU64],
 }
@@ -76,8 +78,8 @@ impl Classes {
             .map_err(|error| format!("perk has no memory for fields: {error}"))?;
         // No instruction has the number 0.
         let named = NamedFields { all: vec![[0; 3]], ..NamedFields::default() };
-        let (layouts, named) = (Mutex::default(), Mutex::new(named));
-        Ok(Self { common, names, layouts, named, places })
+        let (layouts, named, assigned) = (Mutex::default(), Mutex::new(named), Mutex::default());
+        Ok(Self { common, names, layouts, named, assigned, places })
     }
 
     /// Returns the address of the fields' places.
@@ -95,6 +97,30 @@ impl Classes {
         let field = [owner, name, descriptor].map(|text| named.text(text));
         named.all.push(field);
         number as u32
+    }
+
+    /// Notes that an instruction writes a field outside of the constructors of the class that it
+    /// names.
+    pub(super) fn assigned(&self, owner: &[u8], name: &[u8], descriptor: &[u8]) {
+        let [owner, name, kind] = [owner, name, descriptor].map(mutf8::decode);
+        let field = [&*owner.replace('/', "."), &*name, &*kind].join(SEPARATOR_TEXT);
+        lock(&self.assigned).insert(field);
+    }
+
+    /// Returns the word for the modifier of a field of a class, as far as it is known by now.
+    pub(super) fn modifier(&self, layout: &Layout, field: &LayoutField) -> Option<&'static str> {
+        let is_assigned = || {
+            // Instructions may name a subclass of the class that declares it.
+            let (_, rest) = field.text.split_once(SEPARATOR)?;
+            let named = [&layout.name, rest].join(SEPARATOR_TEXT);
+            let assigned = lock(&self.assigned);
+            Some(assigned.contains(&field.text) || assigned.contains(&named))
+        };
+        match field.modifier {
+            FieldModifier::None if is_assigned() == Some(true) => FieldModifier::Assigned,
+            modifier => modifier,
+        }
+        .word()
     }
 
     /// Returns the number of a class.

@@ -6,13 +6,12 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::sync::Arc;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use rustc_hash::FxHashMap;
 
-use super::classes::{Layout, SEPARATOR};
+use super::classes::{Classes, SEPARATOR};
 use super::records::Record;
 use crate::os;
 use crate::output::Output;
@@ -92,14 +91,10 @@ impl Writer {
     }
 
     /// Writes the records that were added. A reader can read them if the process is killed.
-    pub(super) fn flush(
-        &mut self,
-        layout: impl Fn(u32) -> Option<Arc<Layout>>,
-        site: impl Fn(u32) -> Option<String>,
-    ) {
+    pub(super) fn flush(&mut self, classes: &Classes, site: impl Fn(u32) -> Option<String>) {
         let mut text = String::new();
         for (alike, count) in std::mem::take(&mut self.alike) {
-            let Some(layout) = layout(alike.class) else { continue };
+            let Some(layout) = classes.with_number(alike.class) else { continue };
             text.clear();
             text.push_str(site(alike.site).as_deref().unwrap_or("?"));
             let _ = write!(text, "\t{}", layout.name);
@@ -112,7 +107,9 @@ impl Writer {
                 for count in counts {
                     let _ = write!(text, "\t{count}");
                 }
-                if let Some(word) = field.modifier.word().filter(|_| self.aggregates) {
+                if self.aggregates
+                    && let Some(word) = classes.modifier(&layout, field)
+                {
                     let _ = write!(text, "\t{word}");
                 }
                 text.push('\n');
