@@ -49,6 +49,8 @@ use crate::threads::LiveThread;
 
 /// The time for which a thread without room for a record waits for a sweep.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// The number of sweeps that it asks for.
+const MOST_AWAITED: usize = 3;
 /// The time for which the end of the program waits for the last sweep.
 const LONGEST_END: Duration = Duration::from_secs(60);
 
@@ -89,6 +91,8 @@ struct Sweeper {
 #[derive(Debug, Default)]
 struct SweeperState {
     is_wanted: bool,
+    /// Whether a thread waits for it.
+    is_awaited: bool,
     is_sweeping: bool,
     is_stopped: bool,
     /// The number of sweeps so far.
@@ -196,22 +200,25 @@ impl SharedFields {
     fn refill(&self, jni: Jni<'_>, state: &Borrowed<'_>, units: u32) -> u32 {
         let Some(states) = self.states.get() else { return 0 };
         let mut last = states.slab(jni, state);
-        loop {
+        let mut awaited_count = 0;
+        while awaited_count < MOST_AWAITED {
             let (slab, should_sweep) = self.records.refill(last, units);
-            if should_sweep {
-                self.sweeper.want();
-            }
             if let Some(mut slab) = slab {
+                if should_sweep {
+                    self.sweeper.want();
+                }
                 slab.free += units;
                 states.set_slab(jni, state, slab);
                 return slab.begin;
             }
             last = Default::default();
             states.set_slab(jni, state, last);
-            if !should_sweep || !self.sweeper.wait(LONGEST_WAIT) || self.records.is_full() {
-                return 0;
-            }
+            let waited = should_sweep.then(|| self.sweeper.wait(LONGEST_WAIT));
+            let Some(is_new) = waited.flatten() else { return 0 };
+            awaited_count += usize::from(is_new);
         }
+        self.records.set_full();
+        0
     }
 
     /// Gives a class its data.
@@ -289,13 +296,18 @@ impl Sweeper {
         self.changed.notify_all();
     }
 
-    /// Waits until a sweep has ended. Returns whether one has.
-    fn wait(&self, longest: Duration) -> bool {
-        let state = lock(&self.state);
+    /// Asks for a sweep, unless one is running, and waits until it has ended. Returns whether it is a
+    /// new one; `None` if it has not ended.
+    fn wait(&self, longest: Duration) -> Option<bool> {
+        let mut state = lock(&self.state);
+        let is_new = !state.is_sweeping;
+        state.is_wanted |= is_new;
+        state.is_awaited |= is_new;
+        self.changed.notify_all();
         let count = state.count;
         let goes_on = |state: &mut SweeperState| state.count == count && !state.is_stopped;
         let waited = self.changed.wait_timeout_while(state, longest, goes_on);
-        waited.is_ok_and(|(state, _)| state.count != count)
+        waited.is_ok_and(|(state, _)| state.count != count).then_some(is_new)
     }
 
     /// Ends the sweeps. Waits for the one that is running.
@@ -307,8 +319,8 @@ impl Sweeper {
         let _ = self.changed.wait_timeout_while(state, LONGEST_END, is_sweeping);
     }
 
-    /// Runs `sweep` whenever it is wanted, until it is stopped.
-    fn run(&self, sweep: impl Fn()) {
+    /// Runs `sweep` whenever it is wanted, until it is stopped. It is passed whether a thread waits.
+    fn run(&self, sweep: impl Fn(bool)) {
         loop {
             let state = lock(&self.state);
             let waits = |state: &mut SweeperState| !state.is_wanted && !state.is_stopped;
@@ -317,8 +329,9 @@ impl Sweeper {
                 return;
             }
             (state.is_wanted, state.is_sweeping) = (false, true);
+            let is_awaited = std::mem::take(&mut state.is_awaited);
             drop(state);
-            sweep();
+            sweep(is_awaited);
             state = lock(&self.state);
             state.count += 1;
             state.is_sweeping = false;
@@ -334,7 +347,18 @@ unsafe extern "system" fn sweeper_main(_: JvmtiEnv, env: *mut JNIEnv, fields: *m
     let fields: &'static SharedFields = unsafe { &*fields.cast_const().cast() };
     // SAFETY: the JVM gives the agent thread its own environment, valid until we return.
     let jni = unsafe { Jni::from_raw(env) };
-    contain(Feature::Probes, || fields.sweeper.run(|| fields.sweep(jni)));
+    contain(Feature::Probes, || {
+        fields.sweeper.run(|is_awaited| {
+            // A walk of the heap also reaches dead objects that the JVM has not collected yet.
+            if is_awaited {
+                fields.common.jvmti.force_garbage_collection();
+            }
+            fields.sweep(jni);
+            if is_awaited {
+                fields.records.check_full();
+            }
+        });
+    });
 }
 
 /// The view of one class file on the analysis.

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod kinds;
+mod storm;
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -95,4 +96,9 @@ fn parse_record<'a>(head: &str, lines: impl Iterator<Item = &'a str>) -> Option<
 
 fn parts<const N: usize>(name: &str) -> Option<[String; N]> {
     name.split('\x1c').map(str::to_owned).collect::<Vec<_>>().try_into().ok()
+}
+
+/// Adds the counts of objects to a sum.
+fn add(sum: &mut Counts, counts: Counts, objects: u64) {
+    sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count * objects);
 }

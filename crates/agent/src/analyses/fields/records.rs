@@ -13,6 +13,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use crate::memory::{Numbers, Pages, reserve};
 use crate::sync::lock;
@@ -39,6 +40,9 @@ const LEAST_HOLE: u32 = 64;
 const LOOKED_AT: usize = 8;
 /// The units in use at which the first sweep begins: 64 MB.
 const FIRST_SWEEP: u64 = 4 << 20;
+
+/// The time for which no thread waits for memory after sweeps that have freed hardly any.
+const FULL_FOR: Duration = Duration::from_secs(1);
 
 /// The flag of a class whose objects are found by their header.
 const BY_HEADER: u32 = 1 << 31;
@@ -67,8 +71,8 @@ struct Inner {
     used: u64,
     next_sweep: u64,
     is_sweeping: bool,
-    /// Whether the last sweep has freed hardly any memory, and there is no more.
-    is_full: bool,
+    /// The time since which there is no memory left that a sweep could free.
+    full_since: Option<Instant>,
 }
 
 /// The memory from which a thread takes records.
@@ -111,7 +115,7 @@ impl Records {
             used: 0,
             next_sweep: FIRST_SWEEP.min(most / 2),
             is_sweeping: false,
-            is_full: false,
+            full_since: None,
         };
         Ok(Self {
             units,
@@ -127,7 +131,7 @@ impl Records {
     }
 
     /// Returns a new slab with room for a record, in place of a thread's last one; `None` if there
-    /// is no room. The second result is whether a sweep should begin.
+    /// is no room. The second result is whether a sweep should begin, or is to be waited for.
     pub(super) fn refill(&self, last: Slab, units: u32) -> (Option<Slab>, bool) {
         let inner = &mut *lock(&self.inner);
         self.leave_locked(inner, last);
@@ -154,7 +158,8 @@ impl Records {
             }
         };
         let Some(Range { start: begin, end }) = range else {
-            return (None, !inner.is_sweeping);
+            let is_full = inner.full_since.is_some_and(|since| since.elapsed() < FULL_FOR);
+            return (None, !is_full);
         };
         inner.slabs.insert(begin, end);
         inner.used += u64::from(end - begin);
@@ -190,15 +195,21 @@ impl Records {
         inner.next_sweep = (inner.used + inner.used / 2).max(FIRST_SWEEP);
         // The largest limit below which a sweep can help.
         inner.next_sweep = inner.next_sweep.min((inner.used + u64::from(inner.limit)).div_ceil(2));
-        inner.is_full =
-            u64::from(inner.limit - inner.next) < u64::from(LARGEST_SLAB) && free < inner.used / 8;
         inner.holes = holes;
         inner.is_sweeping = false;
     }
 
-    /// Whether no memory is left, and the last sweep has freed hardly any.
-    pub(super) fn is_full(&self) -> bool {
-        lock(&self.inner).is_full
+    /// Notes whether a sweep after a garbage collection has freed hardly any memory, and no more is
+    /// left.
+    pub(super) fn check_full(&self) {
+        let inner = &mut *lock(&self.inner);
+        let free = u64::from(inner.limit) - inner.used;
+        inner.full_since = (free < u64::from(inner.limit) / 8).then(Instant::now);
+    }
+
+    /// Notes that sweeps do not free what is needed.
+    pub(super) fn set_full(&self) {
+        lock(&self.inner).full_since = Some(Instant::now());
     }
 
     /// Returns all memory in which there are records.

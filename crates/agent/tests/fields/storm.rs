@@ -1,0 +1,112 @@
+//! Sums of accesses while the records of dead objects are written and their memory is used again.
+
+use perk_testkit::{JavaRun, Jdk, Outcome, jdk};
+
+use crate::{Counts, FILE, Record, add, counted, parse};
+
+const PROGRAM: &str = "FieldStorm";
+const MILLIONS: u64 = 3_000_000;
+
+fn run(jdk: &Jdk, options: &str, count: u64) -> JavaRun {
+    let run = counted(jdk, &format!(",aggregate=site{options}")).main(PROGRAM);
+    run.args([count.to_string()]).timeout(std::time::Duration::from_secs(240))
+}
+
+/// Returns the counts of the objects of a class that `FieldStorm.work` makes, and their number.
+fn sums(outcome: &Outcome, class: &str) -> (Vec<Counts>, u64) {
+    let (mut sums, mut objects) = (vec![[0; 4]; 2], 0);
+    let is_counted = |record: &Record| record.method() == "work" && record.class == class;
+    for (record, count) in parse(outcome.bytes(FILE)).unwrap() {
+        if is_counted(&record) {
+            let fields = sums.iter_mut().zip(&record.fields);
+            fields.for_each(|(sum, (_, counts))| add(sum, *counts, count));
+            objects += count;
+        }
+    }
+    (sums, objects)
+}
+
+/// Checks the sums of a run with options of the JVM, unless this JVM does not have them.
+fn assert_sums(jdk: &Jdk, count: u64, flags: &[&str]) {
+    let mut plain = JavaRun::new(jdk).main("ExitBySystemExit");
+    // The records of a million rounds need 192 MB.
+    let mut run = run(jdk, ",memlimit=64m", count).jvm_arg("-Xmx200m");
+    for flag in flags {
+        (plain, run) = (plain.jvm_arg(flag), run.jvm_arg(flag));
+    }
+    if plain.run().stderr.contains("VM option") {
+        return;
+    }
+    let outcome = run.run();
+    outcome.assert_success();
+    assert_eq!(outcome.stderr, "", "{}", outcome.report());
+    let (n, what) = (2 * count, format!("{} {flags:?}", jdk.version));
+    // The last field comes first.
+    let small = (vec![[n, 0, n, 0], [2 * n, 0, n, 0]], n);
+    assert_eq!(sums(&outcome, "FieldStorm$Small"), small, "{what}");
+    let arrays = (vec![[n, 0, 0, 0], [3 * n, 0, 2 * n, 0]], n);
+    assert_eq!(sums(&outcome, "[I"), arrays, "{what}");
+}
+
+#[test]
+fn of_millions_of_objects() {
+    jdk::each(|jdk| assert_sums(jdk, MILLIONS, &[]));
+}
+
+#[test]
+fn with_every_collector() {
+    jdk::each(|jdk| {
+        for collector in ["Serial", "Parallel", "Z", "Shenandoah"] {
+            assert_sums(jdk, 1_000_000, &[&format!("-XX:+Use{collector}GC")]);
+        }
+    });
+}
+
+#[test]
+fn with_every_layout_of_objects() {
+    jdk::each(|jdk| {
+        for flag in ["-XX:-UseCompressedOops", "-XX:+UseCompactObjectHeaders"] {
+            assert_sums(jdk, 1_000_000, &[flag]);
+        }
+    });
+}
+
+#[test]
+fn by_every_compiler() {
+    jdk::each(|jdk| {
+        assert_sums(jdk, 100_000, &["-Xint"]);
+        for flag in ["-XX:TieredStopAtLevel=1", "-XX:-DoEscapeAnalysis", "-XX:-TieredCompilation"] {
+            assert_sums(jdk, 1_000_000, &[flag]);
+        }
+    });
+}
+
+/// With less memory than the records of the living objects and of the threads need, accesses are
+/// lost, but not unnoticed.
+#[test]
+fn what_exceeds_the_limit_of_memory_is_known() {
+    let all = |outcome: &Outcome| {
+        outcome.assert_success();
+        let records = parse(outcome.bytes(FILE)).unwrap();
+        let counts = records.iter().flat_map(|(record, &count)| {
+            record.fields.iter().map(move |(_, counts)| counts.iter().sum::<u64>() * count)
+        });
+        counts.sum::<u64>()
+    };
+    jdk::each(|jdk| {
+        let run = |limit: &str| run(jdk, &format!(",include=FieldStorm,{limit}"), 200_000).run();
+        let plenty = run("memlimit=256m");
+        assert_eq!(plenty.stderr, "");
+        assert!(all(&plenty) > 12 * 400_000);
+        let little = run("memlimit=200k");
+        let lost = little.stderr.strip_prefix("HPROF WARNING: ").expect("a warning");
+        let (lost, rest) = lost.split_once(' ').unwrap();
+        assert_eq!(
+            rest,
+            "accesses to fields are not in the file: the records of objects have reached memlimit\n"
+        );
+        let lost: u64 = lost.parse().unwrap();
+        assert!(lost > 0 && all(&little) > 0);
+        assert_eq!(all(&little) + lost, all(&plenty), "{}", jdk.version);
+    });
+}
