@@ -14,6 +14,7 @@ pub mod golden;
 pub mod hprof;
 pub mod jdk;
 pub mod native_library;
+pub mod random_accesses;
 pub mod random_program;
 pub mod run;
 
@@ -21,6 +22,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 pub use jdk::Jdk;
+pub use random_accesses::RandomAccesses;
 pub use random_program::RandomProgram;
 pub use run::{JavaRun, Outcome, RunningJava, Signal};
 

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod kinds;
+mod oracle;
 mod storm;
 
 use std::collections::BTreeMap;
