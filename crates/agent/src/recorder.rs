@@ -330,7 +330,7 @@ impl Recorder {
 }
 
 /// Prints one line on stderr; the program continues without a profile.
-fn cannot_write(name: &str, error: &io::Error, part: Option<String>) {
+pub(crate) fn cannot_write(name: &str, error: &io::Error, part: Option<String>) {
     // The code that lost the connection has already reported it.
     if error.kind() == io::ErrorKind::NotConnected {
         return;

@@ -4,12 +4,15 @@
 
 #![forbid(unsafe_code)]
 
+mod faults;
 mod kinds;
 mod oracle;
 mod storm;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{self, Read};
 
 use flate2::read::MultiGzDecoder;
 use perk_testkit::{JavaRun, Jdk, Outcome};
@@ -58,14 +61,20 @@ fn read(outcome: &Outcome) -> BTreeMap<Record, u64> {
     parse(outcome.bytes(FILE)).unwrap_or_else(|line| panic!("not a record: {line}"))
 }
 
+/// Returns the text of a file that is perhaps packed, or the part of it before an error.
+fn unpack(file: &[u8]) -> (io::Result<usize>, String) {
+    let mut text = Vec::new();
+    let read = match file.starts_with(&[0x1f, 0x8b]) {
+        true => MultiGzDecoder::new(file).read_to_end(&mut text),
+        false => { file }.read_to_end(&mut text),
+    };
+    (read, String::from_utf8_lossy(&text).into_owned())
+}
+
 /// Reads a file. Returns the records with the number of objects, or the first wrong line.
 fn parse(file: &[u8]) -> Result<BTreeMap<Record, u64>, String> {
-    let mut text = String::new();
-    let read = match file.starts_with(&[0x1f, 0x8b]) {
-        true => MultiGzDecoder::new(file).read_to_string(&mut text),
-        false => { file }.read_to_string(&mut text),
-    };
-    read.map_err(|error| error.to_string())?;
+    let (unpacked, text) = unpack(file);
+    unpacked.map_err(|error| error.to_string())?;
     let mut records = BTreeMap::new();
     let mut rest = text.as_str();
     while let Some((record, after)) = rest.split_once("\n\n") {

@@ -13,8 +13,8 @@ use rustc_hash::FxHashMap;
 
 use super::classes::{Classes, SEPARATOR};
 use super::records::Record;
-use crate::os;
 use crate::output::Output;
+use crate::recorder::cannot_write;
 
 /// The number of different records that are kept until they are written.
 const MOST_ALIKE: usize = 1 << 18;
@@ -125,24 +125,25 @@ impl Writer {
 
     /// Ends the file.
     pub(super) fn finish(&mut self) {
-        let finished = match std::mem::replace(&mut self.out, Out::Closed) {
-            Out::Plain(mut output) => output.finish(),
-            Out::Gzip(encoder) => encoder.finish().and_then(|mut output| output.finish()),
+        let finished = match &mut self.out {
+            Out::Plain(output) => output.finish(),
+            Out::Gzip(encoder) => encoder.try_finish().and_then(|()| encoder.get_mut().finish()),
             Out::Closed => Ok(()),
         };
         self.check(finished);
+        self.out = Out::Closed;
     }
 
     fn check(&mut self, result: io::Result<()>) {
-        if let Err(error) = result {
-            let name = match &self.out {
-                Out::Plain(output) => output.name(),
-                Out::Gzip(encoder) => encoder.get_ref().name(),
-                Out::Closed => "the file of accesses to fields".to_owned(),
-            };
-            os::say(&format!("HPROF ERROR: perk cannot write {name}: {error}\n"));
-            self.out = Out::Closed;
-        }
+        let Err(error) = result else { return };
+        let output = match &self.out {
+            Out::Plain(output) => output,
+            Out::Gzip(encoder) => encoder.get_ref(),
+            Out::Closed => return,
+        };
+        let part = output.part().map(|part| part.display().to_string());
+        cannot_write(&output.name(), &error, part);
+        self.out = Out::Closed;
     }
 }
 

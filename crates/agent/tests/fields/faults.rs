@@ -1,0 +1,180 @@
+//! Faults, and programs that are difficult.
+
+use std::fs;
+use std::time::Duration;
+
+use perk_testkit::{JavaRun, Jdk, Signal, fixture, jdk, part_of};
+
+use crate::support::Mount;
+use crate::{FILE, counted, parse, read};
+
+const PROGRAM: &str = "FieldFaults";
+
+fn run(jdk: &Jdk, options: &str, what: &str) -> JavaRun {
+    counted(jdk, options).main(PROGRAM).args([what])
+}
+
+#[test]
+fn what_it_cannot_be_combined_with_is_refused_in_one_line() {
+    jdk::each(|jdk| {
+        for other in [
+            "cpu=samples",
+            "cpu=times",
+            "cpu=old",
+            "heap=sites",
+            "heap=dump",
+            "heap=all",
+            "monitor=y",
+            "aprof=y",
+            "net=localhost:1",
+            "format=b",
+            "format=p",
+            "doe=n",
+        ] {
+            let outcome = run(jdk, &format!(",{other}"), "end").run();
+            outcome.assert_code(1);
+            assert_eq!(outcome.stdout, "", "{}", outcome.report());
+            let lines: Vec<&str> = outcome.stderr.lines().collect();
+            assert_eq!(lines.len(), 1, "{}", outcome.report());
+            let is_clear =
+                lines[0].starts_with("HPROF ERROR") && lines[0].contains("fields=shared");
+            assert!(is_clear, "{}", outcome.report());
+            assert!(outcome.files.is_empty(), "{}", outcome.report());
+        }
+    });
+}
+
+#[test]
+fn every_end_of_the_program_leaves_a_whole_file() {
+    jdk::each(|jdk| {
+        for (what, code) in [("end", 0), ("exit", 7), ("halt", 7), ("throw", 1)] {
+            let outcome = run(jdk, "", what).run();
+            outcome.assert_code(code);
+            let records = parse(outcome.bytes(FILE)).unwrap();
+            let mut counters = records.iter().filter(|(it, _)| it.class == "FieldFaults$Counter");
+            let (counter, count) = counters.next().expect("a counter");
+            let reads = u64::from(what != "end");
+            assert_eq!((counter.fields[0].1, *count), ([reads, 0, 1, 0], 1), "{what}");
+            assert_eq!(outcome.files.len(), 1, "{:?}", outcome.files.keys());
+        }
+    });
+}
+
+/// What a killed JVM leaves is whole records, but for the last.
+#[test]
+fn a_killed_program_leaves_whole_records() {
+    jdk::each(|jdk| {
+        for (file, least_bytes) in [("o.tsv", 300_000), ("o.tsv.gz", 5_000)] {
+            let options = format!("fields=shared,file={file},memlimit=4m,include=FieldFaults");
+            let run = JavaRun::new(jdk).agent(&options).main(PROGRAM).jvm_arg("-Xmx100m");
+            let mut running = run.args(["endless"]).spawn();
+            running.wait_for_stdout("ready");
+            running.wait_until("records", |running| {
+                let part = part_of(&running.dir().join(file));
+                part.is_some_and(|part| fs::metadata(part).unwrap().len() > least_bytes)
+            });
+            running.signal(Signal::KILL);
+            let folder = running.dir().to_owned();
+            std::thread::sleep(Duration::from_millis(100));
+            assert!(!folder.join(file).exists());
+            let part = part_of(&folder.join(file)).expect("a part of the file");
+            let bytes = fs::read(part).unwrap();
+            let text = crate::unpack(&bytes).1;
+            let (whole, _) = text.rsplit_once("\n\n").expect("a record");
+            let records = parse(format!("{whole}\n\n").as_bytes()).unwrap();
+            let counters = records.iter().filter(|(it, _)| it.class == "FieldFaults$Counter");
+            let mut objects = 0;
+            for (counter, count) in counters {
+                assert_eq!(counter.fields[0].1, [0, 0, 1, 0]);
+                objects += count;
+            }
+            assert!(objects > 1000, "{objects}");
+        }
+    });
+}
+
+#[test]
+fn a_full_disk_costs_the_profile_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(_mount) = Mount::new(folder.path(), "size=64k") else { return };
+    let file = folder.path().join(FILE);
+    jdk::each(|jdk| {
+        let run = JavaRun::new(jdk).agent(&format!("fields=shared,file={}", file.display()));
+        let outcome = run.main(PROGRAM).args(["deep"]).run();
+        outcome.assert_success();
+        assert_eq!(outcome.stdout, "depth=101\ndepth=101\n");
+        let lines: Vec<&str> = outcome.stderr.lines().collect();
+        assert_eq!(lines.len(), 1, "{}", outcome.report());
+        let begin = format!("HPROF ERROR: can't write profile file: {}: ", file.display());
+        assert!(lines[0].starts_with(&begin), "{}", outcome.report());
+        assert!(lines[0].contains("No space left on device"), "{}", outcome.report());
+        assert!(!file.exists());
+        fs::remove_file(part_of(&file).expect("a part of the file")).unwrap();
+    });
+}
+
+#[test]
+fn a_class_with_two_thousand_fields() {
+    const FIELDS: usize = 2000;
+    let fields: String = (0..FIELDS).map(|at| format!("int f{at};")).collect();
+    let text = format!(
+        "public class Wide {{
+            {fields}
+            public static void main(String[] arguments) {{
+                Wide wide = null;
+                for (int i = 0; i < 100; i++) {{ wide = new Wide(); wide.f0 = i; }}
+                wide.f1999 = wide.f1000 + wide.f0;
+            }}
+        }}"
+    );
+    let classes = fixture::compile_text("Wide", &text);
+    jdk::each(|jdk| {
+        let outcome = counted(jdk, ",memlimit=8m").classes(&classes).main("Wide").run();
+        let records = read(&outcome);
+        let wide: Vec<_> = records.iter().filter(|(it, _)| it.class == "Wide").collect();
+        let [(other, 99), (last, 1)] = wide[..] else { panic!("{}", wide.len()) };
+        assert_eq!((other.fields.len(), last.fields.len()), (FIELDS, FIELDS));
+        let accessed = |at: usize, counts| {
+            // The last field comes first.
+            let ([_, name, _], found) = &last.fields[FIELDS - 1 - at];
+            assert_eq!((name.as_str(), *found), (format!("f{at}").as_str(), counts));
+        };
+        accessed(0, [1, 0, 1, 0]);
+        accessed(1000, [1, 0, 0, 0]);
+        accessed(1001, [0; 4]);
+        accessed(1999, [0, 0, 1, 0]);
+    });
+}
+
+#[test]
+fn copies_of_classes_in_many_loaders() {
+    jdk::each(|jdk| {
+        let outcome = run(jdk, "", "loaders").run();
+        assert_eq!(outcome.stdout, "sum=400\n");
+        let records = read(&outcome);
+        let copies = records.iter().filter(|(it, _)| it.class == "FieldFaults$Payload");
+        let copies: Vec<_> = copies.map(|(it, count)| (it.fields[0].1, *count)).collect();
+        assert_eq!(copies, [([2, 0, 1, 0], 200)]);
+    });
+}
+
+#[test]
+fn an_object_that_hundreds_of_threads_share() {
+    jdk::each(|jdk| {
+        let records = read(&run(jdk, "", "crowd").run());
+        let shared = records.keys().find(|it| it.method() == "crowd" && it.fields.len() == 1);
+        assert_eq!(shared.unwrap().fields[0].1, [0, 300_000, 0, 300_000]);
+    });
+}
+
+#[test]
+fn stacks_that_overflow() {
+    jdk::each(|jdk| {
+        for flags in [&["-Xss512k"][..], &["-Xss512k", "-Xint"], &["-XX:TieredStopAtLevel=1"]] {
+            let run = flags.iter().fold(run(jdk, "", "deep"), |run, flag| run.jvm_arg(flag));
+            let outcome = run.run();
+            assert_eq!(outcome.stdout, "depth=101\ndepth=101\n", "{}", outcome.report());
+            read(&outcome);
+        }
+    });
+}
