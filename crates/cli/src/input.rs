@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use perk_formats::shared_fields::ALIKE;
 use perk_formats::{HEAD_BYTES, Reading};
 use perk_profile::Profile;
 use perk_profile::units::printable;
@@ -95,7 +96,9 @@ fn read_source(source: impl Read + 'static, name: &str, args: &ReadArgs) -> anyh
     let mut source = utf16::decode(&mut bounded).with_context(cannot_read)?;
     // The head first: what is no profile may be endless.
     let head = read_head(&mut source, HEAD_BYTES).with_context(|| format!("cannot read {name}"))?;
-    if head.is_empty() {
+    // The file of a program that accesses no field of those that are counted.
+    let may_be_empty = args.from == Some(ALIKE);
+    if head.is_empty() && !may_be_empty {
         bail!("{name} is empty");
     }
     let Some(form) = args.from.or_else(|| perk_formats::recognise(&head)) else {

@@ -39,6 +39,14 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     {
         bail!("{}: a heap dump is written as .hprof", target.path.display());
     }
+    if analyses.have_fields()
+        && let Some(target) = targets.iter().find(|target| target.form == BINARY)
+    {
+        bail!(
+            "{}: .hprof has no place for the fields of each object: use .fields, .tsv or .html",
+            target.path.display()
+        );
+    }
     let plan = Plan::new(&args.command)?;
     let library = agent::library()?;
     let folder = match targets.iter().find(|target| target.form == BINARY) {

@@ -5,8 +5,8 @@ use perk_control::options::{
     Classes, Clock as AgentClock, Cpu as AgentCpu, Format, Options, Output, TimesForm, TimingMethod,
 };
 use perk_profile::{
-    Allocations, CallEdge, CallEdges, CallTimes, CpuSamples, Event, FieldAccesses, MonitorTimes,
-    Profile, Site, Sites,
+    Allocations, CallEdge, CallEdges, CallTimes, CpuSamples, Event, Field, FieldAccesses,
+    FieldCounts, MonitorTimes, Profile, Site, Sites,
 };
 
 use super::outcome::Folder;
@@ -125,8 +125,14 @@ impl<'a> Analyses<'a> {
             profile.events.push(Sites { total: objects, rows, ..Sites::default() }.into());
         }
         if self.have_fields() {
-            let accesses = FieldAccesses::default();
-            profile.events.push(Event::FieldAccesses(accesses));
+            let class = profile.symbols.class("T");
+            let name = profile.symbols.strings.intern("T");
+            let field = Field { class: name, name, descriptor: name };
+            let counts = FieldCounts { owner_read_count: 1, ..FieldCounts::default() };
+            let mut accesses = FieldAccesses::default();
+            accesses.push(None, class, 1, [(field, counts)]);
+            let section = accesses.section(&mut profile);
+            profile.events.extend([Event::FieldAccesses(accesses), section.into()]);
         }
         if self.args.monitor || self.args.locks {
             profile.events.push(MonitorTimes::default().into());

@@ -7,6 +7,7 @@ use std::{env, fs, io};
 
 use anyhow::{Context, bail};
 use perk_files::PrivateFolder;
+use perk_formats::shared_fields::ALIKE;
 use perk_profile::units::printable;
 use perk_profile::{Event, Profile};
 use perk_render::Screen;
@@ -111,7 +112,8 @@ impl Folder {
                 gone.push(pid);
                 continue;
             }
-            match input::read(&file, &ReadArgs::default()) {
+            let from = (self.ending == PACKED).then_some(ALIKE);
+            match input::read(&file, &ReadArgs { from, ..ReadArgs::default() }) {
                 Ok(input) => outcome.complete.push(Jvm { pid, file, profile: input.profile }),
                 Err(error) => outcome.unreadable.push((pid, error)),
             }
@@ -147,7 +149,8 @@ impl Jvm {
             Event::Section(section) => {
                 section.is_empty() && section.head.columns.iter().all(|column| column.total == 0)
             }
-            Event::Wait(_) | Event::FieldAccesses(_) => false,
+            Event::FieldAccesses(accesses) => accesses.object_count() == 0,
+            Event::Wait(_) => false,
             Event::MonitorDump(dump) => dump.monitors.is_empty(),
             Event::Heap(heap) => heap.rows.is_empty(),
         })

@@ -98,6 +98,14 @@ fn what_it_cannot_be_combined_with_is_refused() {
         arguments.extend(["--", "java", "-version"]);
         assert_refused(&folder.run(&arguments), &["--fields shared measures alone"]);
     }
-    let output = folder.run(&["run", "--fields", "shared", "-o", "a.pb.gz", "--", "java"]);
-    assert_refused(&output, &["a.pb.gz"]);
+    let output = folder.run(&["run", "--fields", "shared", "-o", "a.hprof", "--", "java"]);
+    assert_refused(&output, &["a.hprof: .hprof has no place for the fields of each object"]);
+    assert!(!folder.join("a.hprof").exists());
+}
+
+#[test]
+fn a_program_without_counted_accesses_has_nothing_to_show() {
+    let folder = Folder::new();
+    let shown = run(&folder, &jdk::all()[0], &["--include", "no.such.Class"]);
+    assert!(shown.contains("nothing to show: none of the events asked for happened"), "{shown}");
 }
