@@ -71,6 +71,8 @@ pub(crate) struct SharedFields {
     sweeper: Sweeper,
     class_count: AtomicU64,
     method_count: AtomicU64,
+    /// The accesses to fields that the JVM does not show to agents.
+    hidden_count: AtomicU64,
     is_over: AtomicBool,
 }
 
@@ -121,7 +123,7 @@ impl SharedFields {
             },
             selection: Selection::new(&options.include, &options.exclude),
             records: Records::reserve(options.memory_limit_bytes)
-                .map_err(|error| format!("perk has no memory for records: {error}"))?,
+                .map_err(|error| format!("fields=shared needs 32 GiB of address space: {error}"))?,
             classes: Classes::new(common, names)?,
             sites: Mutex::default(),
             writer: Mutex::new(Writer::new(output, options.aggregate)),
@@ -132,6 +134,7 @@ impl SharedFields {
             sweeper: Sweeper::default(),
             class_count: AtomicU64::new(0),
             method_count: AtomicU64::new(0),
+            hidden_count: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
         })
     }
@@ -234,7 +237,7 @@ impl SharedFields {
         let resolved = self.helper().map(|it| self.classes.resolve(jni, it, object, field));
         let place = resolved.unwrap_or(0);
         if place == 0 {
-            self.records.lose();
+            self.hidden_count.fetch_add(1, Relaxed);
         }
         place
     }
@@ -279,12 +282,15 @@ impl SharedFields {
         }
         self.flush();
         lock(&self.writer).finish();
-        let lost_count = self.records.lost_count();
-        if lost_count > 0 {
-            os::say(&format!(
-                "HPROF WARNING: {lost_count} accesses to fields are not in the file: the records of \
-                 objects have reached memlimit\n"
-            ));
+        for (count, reason) in [
+            (self.records.lost_count(), "the records of objects have reached memlimit"),
+            (self.hidden_count.load(Relaxed), "the JVM does not show these fields to agents"),
+        ] {
+            if count > 0 {
+                os::say(&format!(
+                    "HPROF WARNING: {count} accesses to fields are not in the file: {reason}\n"
+                ));
+            }
         }
     }
 }

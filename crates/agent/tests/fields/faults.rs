@@ -1,6 +1,7 @@
 //! Faults, and programs that are difficult.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use perk_testkit::{JavaRun, Jdk, Signal, fixture, jdk, part_of};
@@ -177,4 +178,44 @@ fn stacks_that_overflow() {
             read(&outcome);
         }
     });
+}
+
+/// The identity hashes of the JVM lead anywhere in the memory of records, so all of it is needed.
+#[test]
+fn too_little_address_space_is_reported_before_the_program_starts() {
+    let home = tempfile::tempdir().unwrap();
+    let java = home.path().join("bin/java");
+    fs::create_dir(java.parent().unwrap()).unwrap();
+    jdk::each(|jdk| {
+        let script =
+            format!("#!/bin/sh\nulimit -v 12000000\nexec {} \"$@\"\n", jdk.java().display());
+        fs::write(&java, script).unwrap();
+        fs::set_permissions(&java, fs::Permissions::from_mode(0o755)).unwrap();
+        let limited = Jdk { home: home.path().to_owned(), ..jdk.clone() };
+        let outcome = run(&limited, "", "end").jvm_arg("-Xmx100m").run();
+        outcome.assert_code(1);
+        let begin = "HPROF ERROR: fields=shared needs 32 GiB of address space: ";
+        assert!(outcome.stderr.starts_with(begin), "{}", outcome.report());
+        assert_eq!((outcome.stdout.as_str(), outcome.stderr.lines().count()), ("", 1));
+    });
+}
+
+#[test]
+fn flight_recorder_at_the_same_time() {
+    // The runtime of JDK 21 that tests use may lack it.
+    for version in [17, 25] {
+        jdk::on(version, |jdk| {
+            let recorded = run(jdk, "", "crowd").jvm_arg("-XX:StartFlightRecording=filename=x.jfr");
+            let outcome = recorded.run();
+            outcome.assert_success();
+            // On JDK 25 the recorder uses ConstantPool, whose only field the JVM hides.
+            let hidden = "the JVM does not show these fields to agents\n";
+            assert!(outcome.stderr.is_empty() || outcome.stderr.ends_with(hidden));
+            assert_eq!(outcome.stderr.lines().count(), usize::from(!outcome.stderr.is_empty()));
+            let records = parse(outcome.bytes(FILE)).unwrap();
+            let shared = records.keys().find(|it| it.method() == "crowd" && it.fields.len() == 1);
+            assert_eq!(shared.unwrap().fields[0].1, [0, 300_000, 0, 300_000]);
+            assert!(outcome.bytes("x.jfr").starts_with(b"FLR\0"));
+        });
+    }
 }

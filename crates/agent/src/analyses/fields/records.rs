@@ -27,10 +27,9 @@ const _: () = assert!(size_of::<Unit>() == 16);
 
 impl Numbers for Unit {}
 
-/// The number of units for which address space is reserved.
+/// The number of units for which address space is reserved: one for each identity hash, as some
+/// are the JVM's own, and lead anywhere.
 const MOST_UNITS: usize = 1 << 31;
-/// The least number, if there is no space for more.
-const LEAST_UNITS: usize = 1 << 20;
 /// The units of a thread's first slab, and of its later ones.
 const FIRST_SLAB: u32 = 64;
 const LARGEST_SLAB: u32 = 4096;
@@ -96,15 +95,8 @@ impl Records {
     /// # Errors
     /// The system's error if there is no space.
     pub(super) fn reserve(limit_bytes: u64) -> io::Result<Self> {
-        let mut len = MOST_UNITS;
-        let units: &'static [Unit] = loop {
-            match reserve(len, Pages::Huge) {
-                Ok(units) => break units,
-                Err(error) if len <= LEAST_UNITS => return Err(error),
-                Err(_) => len /= 2,
-            }
-        };
-        let most = u64::min(limit_bytes / size_of::<Unit>() as u64, len as u64 - 1);
+        let units: &'static [Unit] = reserve(MOST_UNITS, Pages::Huge)?;
+        let most = u64::min(limit_bytes / size_of::<Unit>() as u64, MOST_UNITS as u64 - 1);
         // The first unit is the record of no object.
         units[0].0[3].store(1, Relaxed);
         let inner = Inner {
