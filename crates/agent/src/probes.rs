@@ -13,5 +13,5 @@ pub(crate) use self::binding::{Exchange, HelperClass, Native, define_helper, is_
 pub(crate) use self::hashes::hash_of;
 pub(crate) use self::hashes::{HASH_MASK, seed_of};
 pub(crate) use self::hidden::{CLASS as HIDDEN_CLASS_MAKER, bind as bind_hidden};
-pub(crate) use self::record_field::{RecordField, find as find_record_field};
+pub(crate) use self::record_field::{RecordField, find as find_record_field, kept_record};
 pub(crate) use self::selection::Selection;

@@ -30,7 +30,6 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use perk_control::options::{Clock as ClockOption, TimesForm, TimingMethod};
-use perk_instrument::fields::OBJECT_RECORD;
 use perk_instrument::{Names, Probes};
 use perk_jvmti_sys::jni_sys::jvalue;
 use perk_jvmti_sys::{Capability, JVMTI_EVENT_NATIVE_METHOD_BIND};
@@ -343,13 +342,7 @@ impl Analysis for ExactEngine {
         if hook::is_done(bytes) {
             return None;
         }
-        // The class must keep its fields.
-        let has_record = redefined.map(|class| {
-            let name = self.names().of(OBJECT_RECORD);
-            // A class for which the JVM does not report this is treated as a new one.
-            let field = self.common.jvmti.declared_int_field(&class, &name);
-            field.map_or(true, |field| field.is_some())
-        });
+        let has_record = probes::kept_record(self.common.jvmti, self.names(), redefined);
         self.classes.transform(self.common.recorder, bytes, has_record)
     }
 

@@ -23,12 +23,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, OnceLock};
 use std::time::Duration;
 
+use perk_control::messages;
 use perk_control::options::SiteIndex;
-use perk_instrument::fields::{CLASS_RECORDS, OBJECT_RECORD};
-use perk_instrument::{MethodName, Methods, Names, Probes, SitePlace, instrument};
+use perk_instrument::fields::CLASS_RECORDS;
+use perk_instrument::{ClassFile, MethodName, Methods, Names, Probes, SitePlace, instrument};
 use perk_jvmti_sys::jni_sys::{JNIEnv, jvalue};
 use perk_jvmti_sys::{Capability, JvmtiEnv};
-use perk_profile::{Accounting, mutf8};
+use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
 
 use self::classes::Classes;
@@ -69,8 +70,8 @@ pub(crate) struct SharedFields {
     class_field: OnceLock<LongField>,
     headers: OnceLock<Option<Headers>>,
     sweeper: Sweeper,
-    class_count: AtomicU64,
-    method_count: AtomicU64,
+    /// The methods that lack probes, each with the reason.
+    skipped: Mutex<Vec<String>>,
     /// The accesses to fields that the JVM does not show to agents.
     hidden_count: AtomicU64,
     is_over: AtomicBool,
@@ -132,8 +133,7 @@ impl SharedFields {
             class_field: OnceLock::new(),
             headers: OnceLock::new(),
             sweeper: Sweeper::default(),
-            class_count: AtomicU64::new(0),
-            method_count: AtomicU64::new(0),
+            skipped: Mutex::default(),
             hidden_count: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
         })
@@ -282,6 +282,19 @@ impl SharedFields {
         }
         self.flush();
         lock(&self.writer).finish();
+        let skipped = lock(&self.skipped);
+        if let [first, rest @ ..] = &skipped[..] {
+            let more =
+                if rest.is_empty() { String::new() } else { format!("; and {} more", rest.len()) };
+            os::say(&format!(
+                "HPROF WARNING: accesses in methods without room for probes are not in the file: \
+                 {first}{more}\n"
+            ));
+        }
+        let unmatched = self.selection.unmatched();
+        if !unmatched.is_empty() {
+            os::say(&messages::unmatched_patterns(&unmatched.join(", ")));
+        }
         for (count, reason) in [
             (self.records.lost_count(), "the records of objects have reached memlimit"),
             (self.hidden_count.load(Relaxed), "the JVM does not show these fields to agents"),
@@ -479,18 +492,26 @@ impl Analysis for SharedFields {
         if hook::is_done(bytes) {
             return None;
         }
-        // The class must keep its fields.
-        let has_record = redefined.is_none_or(|class| {
-            let name = self.names().of(OBJECT_RECORD);
-            let field = self.common.jvmti.declared_int_field(&class, &name);
-            field.map_or(true, |field| field.is_some())
-        });
-        let probes = Probes { object_record: has_record, ..self.probes };
+        let has_record = probes::kept_record(self.common.jvmti, self.names(), redefined);
+        let probes = Probes { object_record: has_record.unwrap_or(true), ..self.probes };
         let mut view = View { fields: self, named: FxHashMap::default() };
-        let done = instrument(bytes, probes, &mut view).ok()?;
-        self.class_count.fetch_add((done.method_count > 0).into(), Relaxed);
-        self.method_count.fetch_add(done.method_count as u64, Relaxed);
-        done.bytes
+        match instrument(bytes, probes, &mut view) {
+            Ok(done) => {
+                let class = ClassFile::parse(bytes).ok();
+                let class = class.as_ref().and_then(|it| it.name().ok()).unwrap_or_default();
+                let named = done.skipped.iter().map(|(method, reason)| {
+                    let class = mutf8::decode(class).replace('/', ".");
+                    format!("{class}.{}: {reason}", mutf8::decode(method))
+                });
+                lock(&self.skipped).extend(named);
+                done.bytes
+            }
+            // The JVM will say what is wrong with it.
+            Err(error) => {
+                lock(&self.skipped).push(format!("a class file: {error}"));
+                None
+            }
+        }
     }
 
     fn native_bound(
@@ -511,11 +532,6 @@ impl Analysis for SharedFields {
             }
             _ => None,
         }
-    }
-
-    fn account(&self, accounting: &mut Accounting) {
-        accounting.instrumented_class_count = self.class_count.load(Relaxed);
-        accounting.instrumented_method_count = self.method_count.load(Relaxed);
     }
 
     fn finish(&self) {

@@ -1,8 +1,10 @@
 //! The field in which objects hold the index of their record.
 
+use perk_instrument::Names;
+use perk_instrument::fields::OBJECT_RECORD;
 use perk_jvmti_sys::jni_sys::jvalue;
 
-use crate::jvm::{IntField, Jni, Jvmti, Reference};
+use crate::jvm::{Borrowed, IntField, Jni, Jvmti, Reference};
 
 /// The field of a class's objects, declared by the class or a superclass.
 #[derive(Clone, Copy, Debug)]
@@ -10,6 +12,18 @@ pub(crate) struct RecordField {
     pub(crate) field: IntField,
     /// The offset in an object, in bytes; not 0.
     pub(crate) offset: u32,
+}
+
+/// Whether the objects of a class that is redefined hold the field, which the class must keep;
+/// `None` for a new class.
+pub(crate) fn kept_record(
+    jvmti: Jvmti,
+    names: Names,
+    redefined: Option<Borrowed<'_>>,
+) -> Option<bool> {
+    let field = jvmti.declared_int_field(&redefined?, &names.of(OBJECT_RECORD));
+    // A class for which the JVM does not report this is treated as a new one.
+    Some(field.map_or(true, |field| field.is_some()))
 }
 
 /// Finds the field of a class, by the class's name; objects of the class exist.
