@@ -7,6 +7,7 @@ mod hidden;
 mod record_field;
 mod reflection;
 mod selection;
+mod skipped;
 
 pub(crate) use self::binding::{Exchange, HelperClass, Native, define_helper, is_bound};
 #[cfg(test)]
@@ -15,3 +16,4 @@ pub(crate) use self::hashes::{HASH_MASK, seed_of};
 pub(crate) use self::hidden::{CLASS as HIDDEN_CLASS_MAKER, bind as bind_hidden};
 pub(crate) use self::record_field::{RecordField, find as find_record_field, kept_record};
 pub(crate) use self::selection::Selection;
+pub(crate) use self::skipped::skipped_methods;

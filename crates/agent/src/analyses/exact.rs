@@ -244,7 +244,8 @@ impl ExactEngine {
         let trampoline = self.trampolines.bind(number, &signature, function);
         if trampoline.is_none() {
             let method = format!("{}.{name}{signature}", class.replace('/', "."));
-            self.classes.skip(&method, &format!("more than {} native methods", trampolines::COUNT));
+            let reason = format!("more than {} native methods", trampolines::COUNT);
+            self.classes.skip(format!("{method}: {reason}"));
         }
         trampoline
     }

@@ -26,7 +26,7 @@ use std::time::Duration;
 use perk_control::messages;
 use perk_control::options::SiteIndex;
 use perk_instrument::fields::CLASS_RECORDS;
-use perk_instrument::{ClassFile, MethodName, Methods, Names, Probes, SitePlace, instrument};
+use perk_instrument::{MethodName, Methods, Names, Probes, SitePlace, instrument};
 use perk_jvmti_sys::jni_sys::{JNIEnv, jvalue};
 use perk_jvmti_sys::{Capability, JvmtiEnv};
 use perk_profile::mutf8;
@@ -141,18 +141,6 @@ impl SharedFields {
 
     fn names(&self) -> Names {
         self.probes.names
-    }
-
-    fn common(&self) -> &'static Common {
-        self.common
-    }
-
-    fn records(&self) -> &Records {
-        &self.records
-    }
-
-    fn classes(&self) -> &Classes {
-        &self.classes
     }
 
     fn helper(&self) -> Option<&'static Global> {
@@ -497,13 +485,7 @@ impl Analysis for SharedFields {
         let mut view = View { fields: self, named: FxHashMap::default() };
         match instrument(bytes, probes, &mut view) {
             Ok(done) => {
-                let class = ClassFile::parse(bytes).ok();
-                let class = class.as_ref().and_then(|it| it.name().ok()).unwrap_or_default();
-                let named = done.skipped.iter().map(|(method, reason)| {
-                    let class = mutf8::decode(class).replace('/', ".");
-                    format!("{class}.{}: {reason}", mutf8::decode(method))
-                });
-                lock(&self.skipped).extend(named);
+                lock(&self.skipped).extend(probes::skipped_methods(bytes, &done.skipped));
                 done.bytes
             }
             // The JVM will say what is wrong with it.

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use self::cache::{ClassCache, Found};
 use crate::jvm::Image;
 use crate::os;
-use crate::probes::Selection;
+use crate::probes::{Selection, skipped_methods};
 use crate::recorder::{MethodText, Recorder};
 use crate::sync::lock;
 
@@ -164,7 +164,7 @@ impl Classes {
                     let result = (done.bytes.as_deref(), done.method_count);
                     self.cache(recorder).keep(recorder, self.names(), bytes, result);
                 } else {
-                    self.skip_all(bytes, &done.skipped);
+                    skipped_methods(bytes, &done.skipped).into_iter().for_each(|it| self.skip(it));
                 }
                 counts.methods.fetch_add(done.method_count as u64, Relaxed);
                 counts.classes.fetch_add((done.method_count > 0).into(), Relaxed);
@@ -172,28 +172,18 @@ impl Classes {
             }
             // The JVM will say what is wrong with it.
             Err(error) => {
-                self.skip("a class file", &error.to_string());
+                self.skip(format!("a class file: {error}"));
                 None
             }
         }
     }
 
-    /// Notes the methods of a class that do not have probes, each with the reason.
-    fn skip_all(&self, class: &[u8], methods: &[(Vec<u8>, String)]) {
-        let class = perk_instrument::ClassFile::parse(class);
-        let class = class.as_ref().ok().and_then(|it| it.name().ok()).unwrap_or_default();
-        let class = mutf8::decode(class).replace('/', ".");
-        for (method, reason) in methods {
-            self.skip(&format!("{class}.{}", mutf8::decode(method)), reason);
-        }
-    }
-
-    /// Notes a method that does not have probes, with the reason.
-    pub(super) fn skip(&self, method: &str, reason: &str) {
+    /// Notes a method that does not have probes, given with the reason.
+    pub(super) fn skip(&self, method: String) {
         let mut skipped = lock(&self.counts.skipped);
         skipped.count += 1;
         if skipped.names.len() < MOST_NAMES {
-            skipped.names.push(format!("{method}: {reason}"));
+            skipped.names.push(method);
         }
     }
 

@@ -11,7 +11,7 @@ use perk_profile::{FieldModifier, mutf8};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::common::Common;
-use crate::jvm::{Jni, Local, Reference};
+use crate::jvm::{Jni, Reference};
 use crate::memory::{Pages, reserve};
 use crate::probes::find_record_field;
 use crate::sync::lock;
@@ -226,7 +226,7 @@ impl Classes {
         while let Some(at) = &class
             && self.layout(jni, helper, at).name != owner
         {
-            class = superclass(jni, at);
+            class = jni.superclass(at);
         }
         let suffix =
             format!("{SEPARATOR}{}{SEPARATOR}{}", mutf8::decode(&name), mutf8::decode(&descriptor));
@@ -240,14 +240,10 @@ impl Classes {
                 self.places[field as usize].store(place, Relaxed);
                 return place;
             }
-            class = superclass(jni, at);
+            class = jni.superclass(at);
         }
         0
     }
-}
-
-fn superclass<'a>(jni: Jni<'a>, class: &Local<'_>) -> Option<Local<'a>> {
-    jni.superclass(class)
 }
 
 impl LayoutField {

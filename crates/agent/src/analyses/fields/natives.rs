@@ -94,7 +94,7 @@ extern "system" fn tag(env: *mut JNIEnv, _: jclass, object: jobject, index: jint
 extern "system" fn carry(_: *mut JNIEnv, _: jclass, counter: jlong) {
     contain(Feature::Probes, || {
         if let Some(fields) = FIELDS.get() {
-            fields.records().carry(counter as u64);
+            fields.records.carry(counter as u64);
         }
     });
 }
@@ -102,7 +102,7 @@ extern "system" fn carry(_: *mut JNIEnv, _: jclass, counter: jlong) {
 extern "system" fn lost(_: *mut JNIEnv, _: jclass) {
     contain(Feature::Probes, || {
         if let Some(fields) = FIELDS.get() {
-            fields.records().lose();
+            fields.records.lose();
         }
     });
 }

@@ -231,7 +231,7 @@ impl Records {
         }
         let carried = &mut *lock(&self.carried);
         if !carried.is_empty() {
-            let address = |index: u32| self.address() + u64::from(index) * 16;
+            let address = |index: u32| self.address() + u64::from(index) * size_of::<Unit>() as u64;
             let freed = address(range.start)..address(range.end);
             carried.retain(|counter, _| !freed.contains(counter));
         }

@@ -69,13 +69,13 @@ impl SharedFields {
     /// Writes and frees the records of objects that do not exist any more.
     pub(super) fn sweep(&self, jni: Jni<'_>) {
         let (Some(headers), Some(helper)) = (self.headers(), self.helper()) else { return };
-        let records = self.records();
+        let records = &self.records;
         let Some(ranges) = records.begin_sweep() else { return };
         let end = ranges.iter().map(|range| range.end).max().unwrap_or(0);
         let bits = vec![0; end as usize / 64 + 1];
-        let offsets = self.classes().offsets();
+        let offsets = self.classes.offsets();
         let mut marks = Marks { records, headers, offsets, bits };
-        let jvmti = self.common().jvmti;
+        let jvmti = self.common.jvmti;
         let callbacks =
             jvmtiHeapCallbacks { heap_iteration_callback: Some(object), ..Default::default() };
         let argument = std::ptr::from_mut(&mut marks).cast();
