@@ -30,7 +30,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use perk_control::options::{Clock as ClockOption, TimesForm, TimingMethod};
-use perk_instrument::{Names, Probes};
+use perk_instrument::{Names, Probes, with_record};
 use perk_jvmti_sys::jni_sys::jvalue;
 use perk_jvmti_sys::{Capability, JVMTI_EVENT_NATIVE_METHOD_BIND};
 use perk_profile::{Accounting, NAME_SEPARATOR, mutf8};
@@ -230,7 +230,10 @@ impl ExactEngine {
         }
         if class == probes::HIDDEN_CLASS_MAKER && self.with_records() {
             let (name, signature) = jvmti.method_name(method).ok()?;
-            return probes::bind_hidden(self.names(), &name, &signature, function);
+            let names = self.names();
+            // The JVM will report what is wrong with a class.
+            let change = move |class: &[u8]| with_record(class, names).ok().flatten();
+            return probes::bind_hidden(&name, &signature, function, change);
         }
         let class_name = mutf8::encode(class);
         if !self.classes.counts_natives_of(&class_name) {

@@ -26,7 +26,7 @@ use std::time::Duration;
 use perk_control::messages;
 use perk_control::options::SiteIndex;
 use perk_instrument::fields::CLASS_RECORDS;
-use perk_instrument::{MethodName, Methods, Names, Probes, SitePlace, instrument};
+use perk_instrument::{ClassFile, MethodName, Methods, Names, Probes, SitePlace, instrument};
 use perk_jvmti_sys::jni_sys::{JNIEnv, jvalue};
 use perk_jvmti_sys::{Capability, JvmtiEnv};
 use perk_profile::mutf8;
@@ -221,6 +221,24 @@ impl SharedFields {
         data
     }
 
+    /// Returns a class with probes; `None` leaves it as it is.
+    fn change(&self, bytes: &[u8], probes: Probes, is_hidden: bool) -> Option<Vec<u8>> {
+        let hidden = ClassFile::parse(bytes).ok().filter(|_| is_hidden);
+        let hidden = hidden.as_ref().and_then(|class| class.name().ok());
+        let mut view = View { fields: self, hidden, named: FxHashMap::default() };
+        match instrument(bytes, probes, &mut view) {
+            Ok(done) => {
+                lock(&self.skipped).extend(probes::skipped_methods(bytes, &done.skipped));
+                done.bytes
+            }
+            // The JVM will say what is wrong with it.
+            Err(error) => {
+                lock(&self.skipped).push(format!("a class file: {error}"));
+                None
+            }
+        }
+    }
+
     fn resolve(&self, jni: Jni<'_>, object: &Borrowed<'_>, field: u32) -> u64 {
         let resolved = self.helper().map(|it| self.classes.resolve(jni, it, object, field));
         let place = resolved.unwrap_or(0);
@@ -371,6 +389,8 @@ unsafe extern "system" fn sweeper_main(_: JvmtiEnv, env: *mut JNIEnv, fields: *m
 /// The view of one class file on the analysis.
 struct View<'a> {
     fields: &'a SharedFields,
+    /// The name of the class if it is hidden, as its own instructions have it.
+    hidden: Option<&'a [u8]>,
     /// The numbers of the fields that the class names.
     named: FxHashMap<[Vec<u8>; 3], u32>,
 }
@@ -389,6 +409,8 @@ impl Methods for View<'_> {
     }
 
     fn field(&mut self, owner: &[u8], name: &[u8], descriptor: &[u8]) -> u32 {
+        // No other class can name a hidden class, so the object is of the class itself.
+        let owner = if self.hidden == Some(owner) { Classes::OF_OBJECT } else { owner };
         let key = [owner, name, descriptor].map(<[u8]>::to_vec);
         let classes = &self.fields.classes;
         *self.named.entry(key).or_insert_with(|| classes.name_field(owner, name, descriptor))
@@ -482,18 +504,7 @@ impl Analysis for SharedFields {
         }
         let has_record = probes::kept_record(self.common.jvmti, self.names(), redefined);
         let probes = Probes { object_record: has_record.unwrap_or(true), ..self.probes };
-        let mut view = View { fields: self, named: FxHashMap::default() };
-        match instrument(bytes, probes, &mut view) {
-            Ok(done) => {
-                lock(&self.skipped).extend(probes::skipped_methods(bytes, &done.skipped));
-                done.bytes
-            }
-            // The JVM will say what is wrong with it.
-            Err(error) => {
-                lock(&self.skipped).push(format!("a class file: {error}"));
-                None
-            }
-        }
+        self.change(bytes, probes, false)
     }
 
     fn native_bound(
@@ -510,7 +521,8 @@ impl Analysis for SharedFields {
         match class {
             "sun/instrument/InstrumentationImpl" => hook::watched(&name, &signature, function),
             probes::HIDDEN_CLASS_MAKER => {
-                probes::bind_hidden(self.names(), &name, &signature, function)
+                let change = |class: &[u8]| self.change(class, self.probes, true);
+                probes::bind_hidden(&name, &signature, function, change)
             }
             _ => None,
         }

@@ -1,12 +1,11 @@
-//! Hidden classes, of lambdas for example. Agents do not receive them, but their bytes are an
-//! argument of a native method of the JDK. perk replaces this method with a function that adds the
-//! field for the record of their objects. They do not get probes.
+//! Hidden classes, of lambdas and method handles for example. Agents do not receive them, but their
+//! bytes are an argument of a native method of the JDK. perk replaces this method with a function
+//! that passes on the class as an analysis has changed it.
 
 use std::ffi::c_void;
 use std::mem::transmute;
 use std::sync::OnceLock;
 
-use perk_instrument::{Names, with_record};
 use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jbyteArray, jclass, jint, jobject, jstring};
 
 use crate::guard::{Feature, guard};
@@ -34,27 +33,31 @@ type Define = unsafe extern "system" fn(
     data: jobject,
 ) -> jclass;
 
+/// Returns a class with an analysis's additions; `None` leaves it as it is.
+type Change = dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync;
+
 static DEFINING: OnceLock<Defining> = OnceLock::new();
 
 struct Defining {
-    names: Names,
+    change: Box<Change>,
     /// The function that was there before.
     define: Define,
 }
 
-/// Returns the function to bind in place of a method of [`CLASS`] that the JVM binds.
+/// Returns the function to bind in place of a method of [`CLASS`] that the JVM binds. The class file
+/// that `change` is passed has the class's name without the suffix that the JVM adds.
 pub(crate) fn bind(
-    names: Names,
     name: &str,
     signature: &str,
     function: *mut c_void,
+    change: impl Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync + 'static,
 ) -> Option<*mut c_void> {
     if (name, signature) != (NAME, SIGNATURE) {
         return None;
     }
     // SAFETY: it is the function of the method that has this name and signature.
     let define = unsafe { transmute::<*mut c_void, Define>(function) };
-    DEFINING.get_or_init(|| Defining { names, define });
+    DEFINING.get_or_init(|| Defining { change: Box::new(change), define });
     Some(define_class as *mut c_void)
 }
 
@@ -82,8 +85,7 @@ unsafe extern "system" fn define_class(
         if let Some(bytes) = bytes
             // SAFETY: by the method's signature it is an array of bytes.
             && let Some(original) = unsafe { jni.bytes_of(&bytes, offset, length) }
-            // The JVM will report what is wrong with a class.
-            && let Ok(Some(class)) = with_record(&original, defining.names)
+            && let Some(class) = (defining.change)(&original)
         {
             changed = jni.array_of_bytes(&class).map(|array| (array, class.len() as jint));
         }
@@ -92,7 +94,7 @@ unsafe extern "system" fn define_class(
         Some((array, length)) => (array.raw(), 0, *length),
         None => (bytes, offset, length),
     };
-    // SAFETY: the arguments are the caller's, except for the class, which is the same plus a field.
+    // SAFETY: the arguments are the caller's, except for the class, which is the same plus additions.
     unsafe {
         (defining.define)(
             env,

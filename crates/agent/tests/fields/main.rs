@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod faults;
+mod hidden;
 mod kinds;
 mod oracle;
 mod storm;

@@ -73,6 +73,9 @@ struct NamedFields {
 }
 
 impl Classes {
+    /// In place of the name of a class: the class of the object.
+    pub(super) const OF_OBJECT: &[u8] = b"";
+
     pub(super) fn new(common: &'static Common, names: Names) -> Result<Self, String> {
         let places = reserve(MOST_FIELDS, Pages::Small)
             .map_err(|error| format!("perk has no memory for fields: {error}"))?;
@@ -107,14 +110,17 @@ impl Classes {
         lock(&self.assigned).insert(field);
     }
 
-    /// Returns the word for the modifier of a field of a class, as far as it is known by now.
+    /// Returns the word for the modifier of a field of a class, as far as it is known by now. The
+    /// instructions of a hidden class name it without its suffix.
     pub(super) fn modifier(&self, layout: &Layout, field: &LayoutField) -> Option<&'static str> {
         let is_assigned = || {
             // Instructions may name a subclass of the class that declares it.
-            let (_, rest) = field.text.split_once(SEPARATOR)?;
-            let named = [&layout.name, rest].join(SEPARATOR_TEXT);
+            let (declaring, rest) = field.text.split_once(SEPARATOR)?;
             let assigned = lock(&self.assigned);
-            Some(assigned.contains(&field.text) || assigned.contains(&named))
+            Some([declaring, &layout.name].into_iter().any(|class| {
+                let class = class.split('/').next().unwrap_or(class);
+                assigned.contains(&[class, rest].join(SEPARATOR_TEXT))
+            }))
         };
         match field.modifier {
             FieldModifier::None if is_assigned() == Some(true) => FieldModifier::Assigned,
@@ -167,7 +173,7 @@ impl Classes {
     ) -> Layout {
         let jvmti = self.common.jvmti;
         let signature = jvmti.class_signature(class).unwrap_or_default();
-        let name = signature.replace('/', ".");
+        let name = name_of(&signature);
         if name.starts_with('[') {
             let fields = [("$arraylength", "I"), ("$components", "?")]
                 .map(|(field, kind)| LayoutField::new([&name, field, kind], FieldModifier::None));
@@ -223,7 +229,8 @@ impl Classes {
         let offset = class.as_ref().map_or(0, |class| self.layout(jni, helper, class).offset);
         // First the class that the instruction names, then the one that declares the field.
         let owner = mutf8::decode(&owner).replace('/', ".");
-        while let Some(at) = &class
+        while !owner.is_empty()
+            && let Some(at) = &class
             && self.layout(jni, helper, at).name != owner
         {
             class = jni.superclass(at);
@@ -244,6 +251,17 @@ impl Classes {
         }
         0
     }
+}
+
+/// Returns the name of a class, as `Class.getName()` does. Only the signatures of hidden classes have
+/// a `.`, where the name has a `/`.
+fn name_of(signature: &str) -> String {
+    let swapped = signature.chars().map(|c| match c {
+        '/' => '.',
+        '.' => '/',
+        c => c,
+    });
+    swapped.collect()
 }
 
 impl LayoutField {
