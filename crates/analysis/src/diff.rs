@@ -2,14 +2,16 @@
 //! by site, samples by method. Classes, methods and paths are matched by name; all lambdas of a
 //! class count as one.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::hash::Hash;
 
 use crate::allocations::{self, SiteRow};
 use crate::calls::{CallColumns, CallTable};
 use perk_profile::{
-    Allocations, CallTree, ClassId, Field, Frame, FrameId, HeapClassRow, KeyedMap, Line, Method,
-    MethodId, Metric, NodeId, Profile, StrId, Symbols, Waits, names,
+    Allocations, CallTree, ClassId, Field, FieldAccesses, FieldCounts, Frame, FrameId,
+    HeapClassRow, KeyedMap, Line, Method, MethodId, Metric, NodeId, Profile, StrId, Symbols, Waits,
+    names,
 };
 
 use crate::objects::{self, FieldKey, ObjectsRow};
@@ -58,23 +60,30 @@ pub struct HeapObjects {
 /// Objects, and the accesses to them or to one of their fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accesses {
-    /// The number of accesses.
+    /// The number of accesses of instructions.
     pub access_count: u64,
     /// The number of those by other threads than the owner, where that is known.
     pub other_access_count: u64,
     /// The number of objects.
     pub object_count: u64,
-    /// The number of objects that another thread than their owner accessed.
+    /// The number of objects that another thread than their owner accessed, by any means.
     pub shared_count: u64,
+    /// The number of accesses by other means than instructions.
+    pub extended_access_count: u64,
+    /// The number of those by other threads than the owner, where that is known.
+    pub extended_other_access_count: u64,
 }
 
 impl<K> From<&ObjectsRow<K>> for Accesses {
     fn from(row: &ObjectsRow<K>) -> Self {
+        let of_both = |a: FieldCounts, b: FieldCounts| a.total().saturating_add(b.total());
         Self {
-            access_count: row.counts.total().saturating_add(row.unknown_access_count),
-            other_access_count: row.counts.by_others(),
+            access_count: of_both(row.counts.direct, row.unknown.direct),
+            other_access_count: row.counts.direct.by_others(),
             object_count: row.object_count,
             shared_count: row.shared_count,
+            extended_access_count: of_both(row.counts.extended, row.unknown.extended),
+            extended_other_access_count: row.counts.extended.by_others(),
         }
     }
 }
@@ -123,6 +132,9 @@ pub struct Diff {
     pub accessed: Option<Vec<Change<ClassId, Accesses>>>,
     /// Accesses to the fields of the objects of each class.
     pub fields: Option<Vec<Change<FieldKey, Accesses>>>,
+    /// Whether each of the profiles has the accesses by other means than instructions. If one of
+    /// them has not, those of the other are left out.
+    pub has_extended: [bool; 2],
     /// Whether the allocations of one of the profiles are estimates.
     pub is_estimated: bool,
 }
@@ -204,13 +216,21 @@ impl Diff {
         if both(|profile| profile.field_accesses().is_some()) {
             let mut classes = Vec::new();
             let mut fields = Vec::new();
+            let has_extended =
+                |it: &Profile| it.field_accesses().is_some_and(FieldAccesses::has_extended);
+            diff.has_extended = profiles.map(has_extended);
             for (side, profile) in profiles.into_iter().enumerate() {
                 let Some(accesses) = profile.field_accesses() else { continue };
+                let mut accesses = Cow::Borrowed(accesses);
+                // Objects of both sides are judged by accesses of the same means.
+                if diff.has_extended == [side == 0, side == 1] {
+                    accesses.to_mut().drop_extended();
+                }
                 let class = |id: ClassId| sides[side].classes[id.index()];
-                for row in &objects::by_class(accesses) {
+                for row in &objects::by_class(&accesses) {
                     classes.push((class(row.key), side, row.into()));
                 }
-                for row in &objects::by_field(accesses) {
+                for row in &objects::by_field(&accesses) {
                     let field = names.field(&profile.symbols, row.key.1);
                     fields.push(((class(row.key.0), field), side, row.into()));
                 }
@@ -347,7 +367,8 @@ fn moved_accesses<K>(row: &Change<K, Accesses>) -> impl Ord + use<K> {
     let by_others = before.other_access_count.abs_diff(after.other_access_count);
     let shared = before.shared_count.abs_diff(after.shared_count);
     let objects = before.object_count.abs_diff(after.object_count);
-    Reverse((by_others, shared, all, objects, after.access_count))
+    let extended = before.extended_access_count.abs_diff(after.extended_access_count);
+    Reverse((by_others, shared, all, objects, extended, after.access_count))
 }
 
 fn method_key(symbols: &Symbols, id: MethodId) -> (String, Option<String>) {
@@ -414,6 +435,8 @@ impl Add for Accesses {
         Add::add(&mut self.other_access_count, other.other_access_count);
         Add::add(&mut self.object_count, other.object_count);
         Add::add(&mut self.shared_count, other.shared_count);
+        Add::add(&mut self.extended_access_count, other.extended_access_count);
+        Add::add(&mut self.extended_other_access_count, other.extended_other_access_count);
     }
 }
 

@@ -4,7 +4,9 @@ use std::cmp::Reverse;
 use std::hash::Hash;
 
 use perk_profile::fields::AlikeObjects;
-use perk_profile::{AllocationSite, ClassId, Field, FieldAccesses, FieldCounts, KeyedMap};
+use perk_profile::{
+    AccessCounts, AllocationSite, ClassId, Field, FieldAccesses, FieldCounts, KeyedMap,
+};
 
 /// The class and the allocation site of objects.
 pub type SiteKey = (Option<AllocationSite>, ClassId);
@@ -15,7 +17,7 @@ pub type FieldKey = (ClassId, Field);
 /// All objects.
 pub fn total(accesses: &FieldAccesses) -> ObjectsRow<()> {
     let mut row = ObjectsRow::new(());
-    accesses.rows().for_each(|objects| row.add(&objects, objects.counts));
+    accesses.rows().for_each(|objects| row.add(&objects, objects.accesses()));
     row
 }
 
@@ -36,10 +38,10 @@ fn by_key<K: Copy + Eq + Hash>(
     let mut rows = Numbered::default();
     for objects in accesses.rows() {
         let key = key(&objects);
-        rows.at(key, ObjectsRow::new).add(&objects, objects.counts);
+        rows.at(key, ObjectsRow::new).add(&objects, objects.accesses());
     }
     let mut rows = rows.values;
-    rows.sort_by_key(|row| Reverse((row.object_count, row.shared_count, row.counts.total())));
+    rows.sort_by_key(|row| Reverse((row.object_count, row.shared_count, row.all().total())));
     rows
 }
 
@@ -54,12 +56,12 @@ pub fn by_field(accesses: &FieldAccesses) -> Vec<ObjectsRow<FieldKey>> {
             let keys = objects.fields.iter().map(|&field| (objects.class, field));
             places.extend(keys.map(|key| rows.place(key, ObjectsRow::new)));
         }
-        for (&place, counts) in places.iter().zip(objects.counts) {
-            rows.values[place].add(&objects, std::slice::from_ref(counts));
+        for (&place, counts) in places.iter().zip(objects.accesses()) {
+            rows.values[place].add(&objects, std::iter::once(counts));
         }
     }
     let mut rows = rows.values;
-    rows.sort_by_key(|row| Reverse((row.counts.total(), row.object_count)));
+    rows.sort_by_key(|row| Reverse((row.all().total(), row.object_count)));
     rows
 }
 
@@ -75,13 +77,13 @@ pub fn by_field_and_site(
         let keys = objects.fields.iter().map(|&field| (objects.class, field));
         let meant: &Vec<bool> =
             meant[objects.layout].get_or_insert_with(|| keys.clone().map(&is_meant).collect());
-        for ((key, counts), _) in keys.zip(objects.counts).zip(meant).filter(|it| *it.1) {
-            rows.at((key, objects.site), ObjectsRow::new)
-                .add(&objects, std::slice::from_ref(counts));
+        for ((key, counts), _) in keys.zip(objects.accesses()).zip(meant).filter(|it| *it.1) {
+            rows.at((key, objects.site), ObjectsRow::new).add(&objects, std::iter::once(counts));
         }
     }
     let mut rows = rows.values;
-    rows.sort_by_key(|row| Reverse((row.counts.by_others(), row.counts.total(), row.object_count)));
+    let order = |all: FieldCounts| (all.by_others(), all.total());
+    rows.sort_by_key(|row| Reverse((order(row.all()), row.object_count)));
     rows
 }
 
@@ -114,7 +116,8 @@ impl<K: Copy + Eq + Hash, V> Numbered<K, V> {
     }
 }
 
-/// Objects with a common key, and the accesses to them, or to one of their fields.
+/// Objects with a common key, and the accesses to them, or to one of their fields. Objects are
+/// judged by the accesses of all means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectsRow<K> {
     /// The common property of the objects.
@@ -135,9 +138,9 @@ pub struct ObjectsRow<K> {
     /// the thread that allocated them.
     pub read_only_count: u64,
     /// The accesses to the objects of known site.
-    pub counts: FieldCounts,
-    /// The number of accesses to the objects of unknown site.
-    pub unknown_access_count: u64,
+    pub counts: AccessCounts,
+    /// The accesses to the objects of unknown site.
+    pub unknown: AccessCounts,
 }
 
 impl<K> ObjectsRow<K> {
@@ -150,8 +153,8 @@ impl<K> ObjectsRow<K> {
             shared_count: 0,
             other_written_count: 0,
             read_only_count: 0,
-            counts: FieldCounts::default(),
-            unknown_access_count: 0,
+            counts: AccessCounts::default(),
+            unknown: AccessCounts::default(),
         }
     }
 
@@ -160,27 +163,34 @@ impl<K> ObjectsRow<K> {
         self.object_count - self.unknown_count
     }
 
+    /// The accesses to the objects of known site, by all means.
+    pub fn all(&self) -> FieldCounts {
+        self.counts.all()
+    }
+
     /// Adds `objects`, each with these accesses to the fields that count.
-    fn add(&mut self, objects: &AlikeObjects<'_>, fields: &[FieldCounts]) {
+    fn add(
+        &mut self,
+        objects: &AlikeObjects<'_>,
+        fields: impl Iterator<Item = AccessCounts> + Clone,
+    ) {
+        let all = || fields.clone().map(|it| it.all());
         let add = |to: &mut u64, is_so: bool| {
             *to = to.saturating_add(if is_so { objects.object_count } else { 0 });
         };
         add(&mut self.object_count, true);
-        add(&mut self.accessed_count, fields.iter().any(FieldCounts::is_accessed));
+        add(&mut self.accessed_count, all().any(|it| it.is_accessed()));
         if objects.site.is_none() {
             add(&mut self.unknown_count, true);
-            let mut sum = FieldCounts::default();
-            fields.iter().for_each(|counts| sum.add(counts, objects.object_count));
-            self.unknown_access_count = self.unknown_access_count.saturating_add(sum.total());
+            fields.for_each(|counts| self.unknown.add(&counts, objects.object_count));
             return;
         }
-        add(&mut self.shared_count, fields.iter().any(FieldCounts::is_shared));
-        add(&mut self.other_written_count, fields.iter().any(|it| it.other_write_count > 0));
-        let is_read = |it: &FieldCounts| it.owner_read_count > 0 || it.other_read_count > 0;
-        let is_read_only =
-            fields.iter().all(FieldCounts::is_initialised_only) && fields.iter().any(is_read);
+        add(&mut self.shared_count, all().any(|it| it.is_shared()));
+        add(&mut self.other_written_count, all().any(|it| it.other_write_count > 0));
+        let is_read = |it: FieldCounts| it.owner_read_count > 0 || it.other_read_count > 0;
+        let is_read_only = all().all(|it| it.is_initialised_only()) && all().any(is_read);
         add(&mut self.read_only_count, is_read_only);
-        fields.iter().for_each(|counts| self.counts.add(counts, objects.object_count));
+        fields.for_each(|counts| self.counts.add(&counts, objects.object_count));
     }
 }
 
@@ -207,22 +217,24 @@ mod tests {
             ..FieldCounts::default()
         };
         let mut accesses = FieldAccesses::default();
-        let first = accesses.push(Some(site), class, 1, [(a, counts(3, 0)), (b, counts(1, 1))]);
-        accesses.push(None, class, 5, [(a, counts(2, 0)), (b, counts(0, 0))]);
-        accesses.push(None, class, 2, [(a, counts(0, 0)), (b, counts(0, 0))]);
+        let layout = accesses.layout(class, vec![a, b]);
+        let both = |a: FieldCounts, b: FieldCounts| [a.into(), b.into()];
+        let first = accesses.push(Some(site), layout, 1, both(counts(3, 0), counts(1, 1)));
+        accesses.push(None, layout, 5, both(counts(2, 0), counts(0, 0)));
+        accesses.push(None, layout, 2, both(counts(0, 0), counts(0, 0)));
         accesses.add_objects(first, 9);
 
         assert_eq!(accesses.object_count(), 17);
         let [row] = &by_class(&accesses)[..] else { panic!("one class") };
         assert_eq!((row.object_count, row.accessed_count, row.shared_count), (17, 15, 10));
         assert_eq!((row.unknown_count, row.known_count()), (7, 10));
-        assert_eq!((row.counts, row.unknown_access_count), (counts(3 * 10 + 10, 10), 2 * 5));
+        assert_eq!((row.all(), row.unknown.all().total()), (counts(3 * 10 + 10, 10), 2 * 5));
         assert_eq!((row.other_written_count, row.read_only_count), (10, 0));
         let sites = by_site(&accesses);
         assert_eq!(sites.iter().map(|row| row.object_count).collect::<Vec<_>>(), [10, 7]);
         let fields = by_field(&accesses);
-        assert_eq!((fields[0].key.1, fields[0].counts), (a, counts(30, 0)));
-        assert_eq!((fields[0].read_only_count, fields[0].unknown_access_count), (10, 10));
+        assert_eq!((fields[0].key.1, fields[0].all()), (a, counts(30, 0)));
+        assert_eq!((fields[0].read_only_count, fields[0].unknown.all().total()), (10, 10));
         assert_eq!((fields[1].accessed_count, fields[1].shared_count), (10, 10));
         let of_b = by_field_and_site(&accesses, |(_, field)| field == b);
         let of_b: Vec<_> = of_b.iter().map(|row| (row.key.1, row.object_count)).collect();

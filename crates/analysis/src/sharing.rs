@@ -2,7 +2,8 @@
 //! that other threads take over, classes that need no lock. `docs/shared-fields.md` defines each.
 //!
 //! The numbers of accesses have no order, so each is a candidate. Objects of unknown site have no
-//! known owner: none is ever called shared.
+//! known owner: none is ever called shared. Accesses of all means are judged together, as far as they
+//! are known.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -10,8 +11,8 @@ use std::hash::Hash;
 
 use perk_profile::fields::AlikeObjects;
 use perk_profile::{
-    AllocationSite, ClassId, Field, FieldAccesses, FieldCounts, FieldModifier, KeyedMap, StrId,
-    Symbols,
+    AccessCounts, AllocationSite, ClassId, Field, FieldAccesses, FieldCounts, FieldModifier,
+    KeyedMap, StrId, Symbols,
 };
 
 use crate::objects::{FieldKey, Numbered, SiteKey};
@@ -171,7 +172,7 @@ pub struct Advice {
     /// The number of objects that could have it: those of the subject whose site is known.
     pub known_count: u64,
     /// The accesses in the objects in which it was found.
-    pub counts: FieldCounts,
+    pub counts: AccessCounts,
     /// Whether it is of the JDK's own classes, which a program cannot change.
     pub is_of_jdk: bool,
     /// The field that the owner writes and the one that others write, of [`Kind::Pad`].
@@ -182,10 +183,10 @@ impl Advice {
     /// The number by which those of one kind are ordered: accesses by others where sharing is the
     /// matter, or all.
     fn weight(&self) -> (u64, u64) {
-        let counts = &self.counts;
+        let all = self.counts.all();
         match self.kind {
-            Kind::Pad => (counts.owner_write_count.min(counts.other_write_count), counts.total()),
-            _ => (counts.by_others(), counts.total()),
+            Kind::Pad => (all.owner_write_count.min(all.other_write_count), all.total()),
+            _ => (all.by_others(), all.total()),
         }
     }
 }
@@ -278,11 +279,11 @@ fn add<K: Eq + Hash>(kinds: &mut KeyedMap<K, Kinds>, key: K, kind: Kind) {
 #[derive(Clone, Copy, Debug, Default)]
 struct Found {
     object_count: u64,
-    counts: FieldCounts,
+    counts: AccessCounts,
 }
 
 impl Found {
-    fn add(&mut self, object_count: u64, counts: &FieldCounts) {
+    fn add(&mut self, object_count: u64, counts: &AccessCounts) {
         self.object_count = self.object_count.saturating_add(object_count);
         self.counts.add(counts, object_count);
     }
@@ -315,26 +316,27 @@ impl OfField {
         Self { field, known_count: 0, both, one, once, is_rewritten: false }
     }
 
-    fn add(&mut self, object_count: u64, counts: &FieldCounts) {
+    fn add(&mut self, object_count: u64, counts: &AccessCounts) {
         self.known_count = self.known_count.saturating_add(object_count);
-        if counts.is_initialised_only() {
-            if counts.owner_write_count > 0 {
+        let all = counts.all();
+        if all.is_initialised_only() {
+            if all.owner_write_count > 0 {
                 self.once.add(object_count, counts);
             }
             return;
         }
         self.is_rewritten = true;
-        match (counts.owner_write_count > 1, counts.other_write_count > 0) {
+        match (all.owner_write_count > 1, all.other_write_count > 0) {
             (true, true) => self.both.add(object_count, counts),
-            (true, false) if counts.other_read_count > 0 => self.one.add(object_count, counts),
-            (false, true) if counts.owner_read_count > 0 => self.one.add(object_count, counts),
+            (true, false) if all.other_read_count > 0 => self.one.add(object_count, counts),
+            (false, true) if all.owner_read_count > 0 => self.one.add(object_count, counts),
             _ => {}
         }
     }
 
     /// Adds an object whose owner is not known: one write may be that of the constructor.
-    fn add_unknown(&mut self, counts: &FieldCounts) {
-        self.is_rewritten |= counts.other_write_count > 1;
+    fn add_unknown(&mut self, all: FieldCounts) {
+        self.is_rewritten |= all.other_write_count > 1;
     }
 
     fn advice(&self, modifier: FieldModifier) -> Option<Advice> {
@@ -381,28 +383,28 @@ impl OfClass {
 
     fn add(&mut self, objects: &AlikeObjects<'_>) {
         self.known_count = self.known_count.saturating_add(objects.object_count);
-        let mut sum = FieldCounts::default();
-        objects.counts.iter().for_each(|counts| sum.add(counts, 1));
-        if sum.is_accessed() {
+        let mut sum = AccessCounts::default();
+        objects.accesses().for_each(|counts| sum.add(&counts, 1));
+        if sum.all().is_accessed() {
             self.accessed.add(objects.object_count, &sum);
         }
-        if sum.by_others() == 0 {
+        if sum.all().by_others() == 0 {
             return;
         }
         self.may_be_shared = true;
         // Owners write more than once, as the first write may be the constructor's.
-        let fields = || objects.fields.iter().zip(objects.counts);
+        let fields = || objects.fields.iter().zip(objects.accesses()).map(|it| (it, it.1.all()));
         let of_owner = fields()
-            .filter(|(_, it)| it.owner_write_count > 1 && it.other_write_count == 0)
-            .max_by_key(|(_, it)| it.owner_write_count);
+            .filter(|(_, all)| all.owner_write_count > 1 && all.other_write_count == 0)
+            .max_by_key(|(_, all)| all.owner_write_count);
         let of_others = fields()
-            .filter(|(_, it)| it.other_write_count > 1 && it.owner_write_count <= 1)
-            .max_by_key(|(_, it)| it.other_write_count);
-        if let (Some((first, counts)), Some((second, others))) = (of_owner, of_others) {
-            let weight = counts.owner_write_count.min(others.other_write_count);
+            .filter(|(_, all)| all.other_write_count > 1 && all.owner_write_count <= 1)
+            .max_by_key(|(_, all)| all.other_write_count);
+        if let (Some((owners, all)), Some((others, all_others))) = (of_owner, of_others) {
+            let ((first, mut both), (second, counts)) = (owners, others);
+            let weight = all.owner_write_count.min(all_others.other_write_count);
             let weight = weight.saturating_mul(objects.object_count);
-            let mut both = *counts;
-            both.add(others, 1);
+            both.add(&counts, 1);
             self.pad.add(objects.object_count, &both);
             if self.apart.is_none_or(|(_, heaviest)| heaviest < weight) {
                 self.apart = Some(([*first, *second], weight));
@@ -446,21 +448,23 @@ impl OfSite {
     fn add(&mut self, objects: &AlikeObjects<'_>, length: Option<StrId>, is_array: bool) {
         let object_count = objects.object_count;
         self.known_count = self.known_count.saturating_add(object_count);
-        let mut sum = FieldCounts::default();
-        for (field, counts) in objects.fields.iter().zip(objects.counts) {
+        let mut sum = AccessCounts::default();
+        for (field, counts) in objects.fields.iter().zip(objects.accesses()) {
             if Some(field.name) == length {
                 continue;
             }
-            sum.add(counts, 1);
-            self.is_used_by_owner |= counts.owner_read_count > 0;
+            sum.add(&counts, 1);
+            let all = counts.all();
+            self.is_used_by_owner |= all.owner_read_count > 0;
             // All components of an array have one number of writes: as many may fill it.
-            self.is_used_by_owner |= counts.owner_write_count > 1 && !is_array;
-            self.is_written_by_others |= counts.other_write_count > 0;
+            self.is_used_by_owner |= all.owner_write_count > 1 && !is_array;
+            self.is_written_by_others |= all.other_write_count > 0;
         }
-        if sum.by_others() > 0 {
+        let all = sum.all();
+        if all.by_others() > 0 {
             self.taken.add(object_count, &sum);
         }
-        if is_array && sum.other_write_count > 0 && sum.owner_read_count > 0 {
+        if is_array && all.other_write_count > 0 && all.owner_read_count > 0 {
             self.lock.add(object_count, &sum);
         }
     }
@@ -519,15 +523,15 @@ impl Tallies {
 
     fn add(&mut self, objects: &AlikeObjects<'_>, places: &Places, length: Option<StrId>) {
         let class = &mut self.classes.values[places.class];
-        let fields = places.fields.iter().zip(objects.counts);
+        let fields = places.fields.iter().zip(objects.accesses());
         let Some(site) = objects.site else {
-            class.may_be_shared |= objects.counts.iter().any(FieldCounts::is_accessed);
-            fields.for_each(|(&place, it)| self.fields.values[place].add_unknown(it));
+            class.may_be_shared |= objects.accesses().any(|it| it.all().is_accessed());
+            fields.for_each(|(&place, it)| self.fields.values[place].add_unknown(it.all()));
             return;
         };
         class.add(objects);
         for (&place, counts) in fields {
-            self.fields.values[place].add(objects.object_count, counts);
+            self.fields.values[place].add(objects.object_count, &counts);
         }
         self.sites.at((site, objects.class), |(site, class)| OfSite::new(class, site)).add(
             objects,

@@ -17,6 +17,7 @@ use perk_render::{Column, Json, Part, Screen, Table};
 use crate::args::DiffArgs;
 use crate::input::{self, display_name, is_stream};
 use crate::metric;
+use crate::talk::say;
 use limit::Verdict;
 use lists::List;
 
@@ -42,6 +43,10 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
         let [before, after] = [(comparison.names[0], &before), (comparison.names[1], &after)]
             .map(|(name, profile)| format!("{name} has {}", contents(profile)));
         bail!("no common metric to compare: {before}; {after}");
+    }
+    let has_extended = names.iter().zip(comparison.diff.has_extended).filter(|it| it.1);
+    if let [(name, _)] = has_extended.collect::<Vec<_>>()[..] {
+        say(format_args!("accesses by other means are left out: {name} alone has them"));
     }
     if !args.output.is_empty() {
         graph::write(args, [&before, &after], comparison.names)?;
@@ -250,6 +255,11 @@ impl Comparison<'_> {
                 lines += &format!("accesses   {}\n", change(before, after, u64::to_string));
                 let (before, after) = sums(rows, |it| it.other_access_count);
                 lines += &format!("by others  {}\n", change(before, after, u64::to_string));
+                if diff.has_extended == [true; 2] {
+                    let (before, after) = sums(rows, |it| it.extended_access_count);
+                    let numbers = change(before, after, u64::to_string);
+                    lines += &format!("extended   {numbers} accesses by other means\n");
+                }
             } else {
                 same.push("accesses to fields");
             }

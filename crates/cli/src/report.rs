@@ -348,6 +348,7 @@ impl<'a> Content<'a> {
         if !self.filtered.is_empty() {
             lines.push(format!("filtered: {}", self.filtered.join(", ")));
         }
+        lines.extend(self.fields.as_ref().and_then(Fields::extended));
         lines.extend(self.fields.as_ref().and_then(Fields::unknown));
         let part = self.objects.as_ref().and_then(Objects::part);
         let is_main = self.main_view().is_some_and(|view| view.metric == Metric::AllocatedBytes);

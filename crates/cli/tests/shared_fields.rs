@@ -315,6 +315,123 @@ fn two_files_are_compared_by_class_and_field() {
     assert_eq!(stdout(&same), "no difference in accesses to fields\n");
 }
 
+/// A counter that an `AtomicInteger` guards, components that `arraycopy` writes, an object of unknown
+/// site; with `has_extended` the last four numbers of each field, too.
+fn by_means(has_extended: bool, copied: u64) -> String {
+    let of = |numbers: [u64; 8]| {
+        let count = if has_extended { 8 } else { 4 };
+        numbers[..count].iter().fold(String::new(), |text, it| text + &format!("\t{it}"))
+    };
+    let (main, atomic) = ("com/acme/Main\x1cmain\x1c()V\x1c4", "com.acme.Atomic");
+    format!(
+        "{main}\t{atomic}\n{atomic}\x1cvalue\x1cI{}\n\n{main}\t[C\n[C\x1c$arraylength\x1cI{}\n[C\x1c$components\x1c?{}\n\n\
+         ?\tLate\nLate\x1cz\x1cI{}\n\n",
+        of([2, 0, 1, 0, 0, 10, 20, 30]),
+        of([1, 0, 0, 0, 0, 0, 0, 0]),
+        of([9, 0, 4, 0, 0, 0, 0, copied]),
+        of([0, 5, 0, 0, 0, 2, 0, 7]),
+    )
+}
+
+#[test]
+fn accesses_by_other_means_are_shown_apart_and_judged() {
+    let folder = Folder::new();
+    folder.file("a.tsv", by_means(true, 64));
+    folder.file("plain.tsv", by_means(false, 0));
+    let text = stdout(&folder.run(&["report", "a.tsv"]));
+    let begin = "a.tsv: shared fields, 3 objects, 2 of them shared between threads (100.00 %); accesses: 17, 0 of them \
+                 by other threads than the owner (0.00 %)\n\
+                 accesses by other means (arraycopy, clone, reflection, VarHandle, Unsafe, JNI): 124, 104 of them by \
+                 other threads than the owner (83.87 %); they have columns of their own; objects and advice are judged \
+                 by both\n\
+                 not judged: 1 object of unknown site, with 5 accesses and 9 by other means: the file does not say \
+                 which thread made it\n\n\
+                 What to do\n2 to guard by a lock.\n";
+    assert!(text.starts_with(begin), "{text}");
+    for lines in [
+        "reads  by others  writes  by others  by other means  by others  class\n\
+         1        1    100.00      9          0       4          0              64         64  char[]\n",
+        "2        1    100.00      2          0       1          0              60         40  com.acme.Atomic.value\n",
+        "by other means  by others  not judged  to do  field\n",
+    ] {
+        assert!(text.contains(lines), "{lines}\nis not in\n{text}");
+    }
+    // Without these counts, what they would have shown is not known.
+    let text = stdout(&folder.run(&["report", "plain.tsv"]));
+    assert!(!text.contains("by other means") && text.contains("\n1 to make final (0 of"), "{text}");
+    let keys = |file: &str| {
+        let output = folder.run(&["report", "--json", file]);
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let all = &json["field_accesses"];
+        let total = ["access_count", "unknown_access_count", "extended_access_count"];
+        let total = total
+            .into_iter()
+            .chain(["extended_other_access_count", "extended_unknown_access_count"]);
+        let field =
+            ["owner_read_count", "extended_owner_write_count", "extended_other_write_count"];
+        let object = &all["objects"][0]["fields"][0];
+        let fields = field.map(|key| object[key].clone());
+        (total.map(|key| all[key].clone()).collect::<Vec<_>>(), fields)
+    };
+    assert_eq!(
+        keys("a.tsv"),
+        (
+            vec![17.into(), 5.into(), 124.into(), 104.into(), 9.into()],
+            [2.into(), 20.into(), 30.into()]
+        )
+    );
+    assert_eq!(
+        keys("plain.tsv"),
+        (
+            vec![17.into(), 5.into(), Value::Null, Value::Null, Value::Null],
+            [2.into(), Value::Null, Value::Null]
+        )
+    );
+    let csv = stdout(&folder.run(&["report", "--csv", "a.tsv"]));
+    let head = "owner_write_count,other_write_count,extended_owner_read_count,extended_other_read_count,\
+                extended_owner_write_count,extended_other_write_count,unknown_access_count,\
+                extended_unknown_access_count\n";
+    assert!(csv.lines().next().unwrap().ends_with(head.trim_end()), "{csv}");
+    assert!(
+        csv.contains(
+            "com.acme.Atomic,com.acme.Atomic,value,I,lock,1,0,1,1,1,0,2,0,1,0,0,10,20,30,0,0\n"
+        ),
+        "{csv}"
+    );
+    assert!(csv.contains("Late,Late,z,I,,1,1,1,0,0,0,0,0,0,0,0,0,0,0,5,9\n"), "{csv}");
+    // Both forms of the file, and the page.
+    assert!(folder.run(&["convert", "a.tsv", "-o", "a.fields.gz"]).status.success());
+    assert_eq!(stdout(&folder.run(&["report", "--csv", "a.fields.gz"])), csv);
+    assert!(folder.run(&["convert", "a.tsv", "-o", "a.html"]).status.success());
+    let page = std::fs::read_to_string(folder.join("a.html")).unwrap();
+    assert!(page.contains("\"total\":[3,1,2,2,0,12,0,5,0,5,0,10,20,94,9]"), "{page}");
+}
+
+#[test]
+fn files_with_and_without_other_means_are_compared_by_what_both_have() {
+    let folder = Folder::new();
+    folder.file("a.tsv", by_means(true, 64));
+    folder.file("b.tsv", by_means(true, 65));
+    folder.file("plain.tsv", by_means(false, 0));
+    let output = folder.run(&["diff", "a.tsv", "b.tsv"]);
+    assert_eq!((output.status.code(), stderr(&output)), (Some(1), String::new()));
+    let text = stdout(&output);
+    assert!(text.contains("\nextended   133 → 134 (+0.75 %) accesses by other means\n"), "{text}");
+    assert!(text.contains("64     65         64     65  char[]: $components\n"), "{text}");
+    let csv = stdout(&folder.run(&["diff", "--csv", "a.tsv", "b.tsv"]));
+    assert!(
+        csv.contains("fields,char[]: $components,,extended_other_access_count,64,65\n"),
+        "{csv}"
+    );
+    for (files, name) in [(["a.tsv", "plain.tsv"], "a.tsv"), (["plain.tsv", "b.tsv"], "b.tsv")] {
+        let output = folder.run(&[&["diff"], &files[..]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+        let said = format!("perk: accesses by other means are left out: {name} alone has them\n");
+        assert_eq!(stderr(&output), said);
+        assert_eq!(stdout(&output), "no difference in accesses to fields\n");
+    }
+}
+
 #[test]
 fn html_is_the_page_of_fields() {
     let folder = folder(5);

@@ -6,6 +6,8 @@ const byId = (id) => document.getElementById(id);
 const exact = (column) => column.map((it) => (typeof it === "string" ? BigInt(it) : it));
 const [objects, unknown, shared, othersWrote, readOnly, ...counted] = data.numbers.map(exact);
 const [ownerReads, otherReads, ownerWrites, otherWrites, unknownAccesses] = counted;
+// The same of the accesses by other means, if they were counted.
+const extended = counted.slice(5);
 const [classes, owners, fields, types] = data.names.map((column) =>
   column.map((place) => data.strings[place]));
 const count = data.todo.length;
@@ -14,6 +16,7 @@ const plural = (number, noun) => `${shown(number)} ${noun}${number == 1 ? "" : n
 const share = (part, all) => (all > 0 ? 100 * Number(part) / Number(all) : 0);
 const percent = (number) => number.toFixed(2);
 const sum = (...numbers) => numbers.reduce((all, it) => all + Number(it), 0);
+const exactSum = (a, b) => BigInt(a) + BigInt(b);
 const known = objects.map((all, row) => Number(all) - Number(unknown[row]));
 const fieldNames = fields.map((name, row) =>
   owners[row] === classes[row] ? name : `${owners[row]}.${name}`);
@@ -34,6 +37,7 @@ const name = (heading, values, width) =>
 const urgency = (row) => (data.todo[row] & -data.todo[row]) || 1 << 8;
 const byOthers = classes.map((_, row) => sum(otherReads[row], otherWrites[row]));
 const accesses = classes.map((_, row) => sum(byOthers[row], ownerReads[row], ownerWrites[row]));
+const byOtherMeans = "by other means: arraycopy, clone, reflection, VarHandle, Unsafe, JNI";
 const columns = [
   {heading: "to do", value: urgency, text: (row) => adviceOf(row).map(([name]) => name).join(", "), isName: true, width: 10},
   name("class", classes, 16),
@@ -48,10 +52,22 @@ const columns = [
   number("writes", ownerWrites, "writes by the owner"),
   number("by others", otherWrites, "writes by others"),
 ];
+if (extended.length > 0) {
+  columns.push(
+    number("reads, other means", extended[0], `reads by the owner ${byOtherMeans}`),
+    number("by others", extended[1], `reads by others ${byOtherMeans}`),
+    number("writes, other means", extended[2], `writes by the owner ${byOtherMeans}`),
+    number("by others", extended[3], `writes by others ${byOtherMeans}`),
+  );
+}
 
-// At first the fields that other threads use most come first.
+// At first the fields that other threads use most, by any means, come first.
+const withExtended = (numbers, ...more) =>
+  (extended.length > 0 ? numbers.map((it, row) => sum(it, ...more.map((column) => extended[column][row]))) : numbers);
+const allByOthers = withExtended(byOthers, 1, 3);
+const all = withExtended(accesses, 0, 1, 2, 3);
 let order = Array.from(classes.keys())
-  .sort((a, b) => byOthers[b] - byOthers[a] || accesses[b] - accesses[a] || a - b);
+  .sort((a, b) => allByOthers[b] - allByOthers[a] || all[b] - all[a] || a - b);
 let found = order;
 let sorted = -1;
 let isDescending = false;
@@ -143,18 +159,21 @@ function filter() {
 }
 
 function describe(row) {
+  const unknownAll = exactSum(unknownAccesses[row], extended[4]?.[row] ?? 0);
   const kept = unknown[row] > 0
-    ? ` Not judged: ${plural(unknown[row], "object")} of unknown site, with ${plural(unknownAccesses[row], "access")}.`
+    ? ` Not judged: ${plural(unknown[row], "object")} of unknown site, with ${plural(unknownAll, "access")}.`
     : "";
   const advice = adviceOf(row).map(([name, meaning]) => ` ${name}: ${meaning}.`).join("");
   byId("detail").textContent = `${classes[row]}: ${types[row]} ${fieldNames[row]}.${advice}${kept}`;
 }
 
+const widths = sum(...columns.map(({width}) => width));
+view.querySelector("table").style.minWidth = `${10 * widths}px`;
 columns.forEach(({heading, title, isName, width}, index) => {
   const th = document.createElement("th");
   th.scope = "col";
   th.className = isName ? "name" : "";
-  th.style.width = `${width}%`;
+  th.style.width = `${share(width, widths)}%`;
   const button = document.createElement("button");
   button.type = "button";
   button.textContent = heading;
@@ -179,15 +198,25 @@ data.advice.forEach(([title], index) => {
 });
 
 const total = exact(data.total);
-const all = sum(...total.slice(5, 9));
-const others = sum(total[6], total[8]);
+const ofTotal = (first) => {
+  const [ownersReads, othersReads, ownersWrites, othersWrites] = total.slice(first);
+  const others = sum(othersReads, othersWrites);
+  const both = sum(ownersReads, ownersWrites, others);
+  return `${plural(both, "access")}, ${shown(others)} of them by other threads than the owner (${percent(share(others, both))} %)`;
+};
 byId("total").textContent = `${plural(total[0], "object")}, ${shown(total[2])} of them shared between threads `
-  + `(${percent(share(total[2], Number(total[0]) - Number(total[1])))} %); ${plural(all, "access")}, `
-  + `${shown(others)} of them by other threads than the owner (${percent(share(others, all))} %)`;
+  + `(${percent(share(total[2], Number(total[0]) - Number(total[1])))} %); ${ofTotal(5)}`;
+const tell = (id, text) => {
+  byId(id).textContent = text;
+  byId(id).hidden = false;
+};
+if (extended.length > 0) {
+  tell("extended", `By other means (arraycopy, clone, reflection, VarHandle, Unsafe, JNI): ${ofTotal(10)}. `
+    + "They have columns of their own; objects and advice are judged by both.");
+}
 if (total[1] > 0) {
-  byId("unknown").textContent = `Not judged: ${plural(total[1], "object")} of unknown site, with `
-    + `${plural(total[9], "access")}: the file does not say which thread made them.`;
-  byId("unknown").hidden = false;
+  tell("unknown", `Not judged: ${plural(total[1], "object")} of unknown site, with `
+    + `${plural(exactSum(total[9], total[14] ?? 0), "access")}: the file does not say which thread made them.`);
 }
 byId("search").addEventListener("input", filter);
 byId("todo").addEventListener("change", filter);

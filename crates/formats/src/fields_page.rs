@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use perk_analysis::objects::{self, ObjectsRow};
 use perk_analysis::sharing::{Kind, Sharing};
-use perk_profile::{KeyedMap, Metric, Profile, names, units};
+use perk_profile::{FieldCounts, KeyedMap, Metric, Profile, names, units};
 use serde::{Serialize, Serializer};
 
 use crate::file_format::{
@@ -103,27 +103,27 @@ struct Data {
     /// A bit for each advice on the row.
     todo: Vec<u8>,
     /// The numbers of each row: see [`numbers`].
-    numbers: [Vec<Number>; 10],
+    numbers: Vec<Vec<Number>>,
 }
 
 /// Objects, those of unknown site, the shared ones, those that others wrote, those that were only
 /// read; reads by owner and by others, writes by owner and by others; accesses to objects of unknown
-/// site.
-fn numbers<K>(row: &ObjectsRow<K>) -> [Number; 10] {
-    let [owner_reads, other_reads, owner_writes, other_writes] = row.counts.numbers();
-    [
+/// site. If they were counted, the last five again, of the accesses by other means.
+fn numbers<K>(row: &ObjectsRow<K>, has_extended: bool) -> Vec<Number> {
+    let objects = [
         row.object_count,
         row.unknown_count,
         row.shared_count,
         row.other_written_count,
         row.read_only_count,
-        owner_reads,
-        other_reads,
-        owner_writes,
-        other_writes,
-        row.unknown_access_count,
-    ]
-    .map(Number)
+    ];
+    let counts = |known: FieldCounts, unknown: FieldCounts| {
+        known.numbers().into_iter().chain([unknown.total()])
+    };
+    let direct = counts(row.counts.direct, row.unknown.direct);
+    let extended = has_extended.then(|| counts(row.counts.extended, row.unknown.extended));
+    let all = objects.into_iter().chain(direct).chain(extended.into_iter().flatten());
+    all.map(Number).collect()
 }
 
 impl Data {
@@ -131,13 +131,15 @@ impl Data {
         let accesses = profile.field_accesses()?;
         let symbols = &profile.symbols;
         let sharing = Sharing::new(accesses, symbols);
+        let has_extended = accesses.has_extended();
+        let total = numbers(&objects::total(accesses), has_extended);
         let mut data = Self {
-            total: numbers(&objects::total(accesses)).to_vec(),
+            numbers: vec![Vec::new(); total.len()],
+            total,
             advice: Kind::ALL.map(|it| (it.name(), it.meaning())),
             strings: Vec::new(),
             names: Default::default(),
             todo: Vec::new(),
-            numbers: Default::default(),
         };
         let mut places: KeyedMap<String, usize> = KeyedMap::default();
         // Characters that hide or turn others are shown as what they are.
@@ -160,7 +162,7 @@ impl Data {
             ];
             data.names.iter_mut().zip(texts).for_each(|(column, text)| column.push(text));
             data.todo.push(sharing.of_field(row.key).bits());
-            let numbers = numbers(&row);
+            let numbers = numbers(&row, has_extended);
             data.numbers.iter_mut().zip(numbers).for_each(|(column, it)| column.push(it));
         }
         Some(data)

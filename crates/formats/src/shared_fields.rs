@@ -7,8 +7,8 @@ use std::io::{self, Read, Write};
 
 use perk_hprof::LineReader;
 use perk_profile::{
-    AllocationSite, Event, Field, FieldAccesses, FieldCounts, FieldModifier, KeyedMap, Metric,
-    Profile, StrId, names,
+    AccessCounts, AllocationSite, Event, Field, FieldAccesses, FieldCounts, FieldModifier,
+    KeyedMap, Metric, Profile, StrId, names,
 };
 
 use crate::Error;
@@ -20,13 +20,18 @@ use crate::file_format::{
 const SEPARATOR: char = '\x1c';
 /// The form of the separator in a document made of a profile: SYMBOL FOR FILE SEPARATOR.
 const SEPARATOR_SYMBOL: char = '\u{241c}';
+/// The numbers of a field's accesses by the same means.
+const COUNTERS: usize = 4;
 /// The site of objects whose allocation was not seen.
 const UNKNOWN_SITE: &str = "?";
 
 const HEAD: &str = "an object's allocation site (class, method, descriptor and index, parted by \
                     0x1C, or ?), a TAB and its class, and perhaps a TAB and a number of objects";
-const FIELD: &str = "a field (class, name and descriptor, parted by 0x1C) and four numbers, \
-                     parted by TABs, or an empty line";
+const FIELD: &str = "a field (class, name and descriptor, parted by 0x1C) and four numbers, or \
+                     eight, parted by TABs, and perhaps a TAB and final, volatile or assigned, or \
+                     an empty line";
+const FOUR: &str = "four numbers of a field, as in the lines before";
+const EIGHT: &str = "eight numbers of a field, as in the lines before";
 
 /// One record for each object, as the Shared Fields Analysis writes it.
 pub(crate) struct ByObject;
@@ -146,13 +151,14 @@ pub fn write(profile: &Profile, are_alike: bool, out: &mut dyn Write) -> io::Res
             record += &format!("\t{}", objects.object_count);
         }
         record.push('\n');
-        for (field, counts) in objects.fields.iter().zip(objects.counts) {
+        for (field, counts) in objects.fields.iter().zip(objects.accesses()) {
             let [class, name, descriptor] = [field.class, field.name, field.descriptor].map(text);
-            let [owner_reads, other_reads, owner_writes, other_writes] = counts.numbers();
-            record += &format!(
-                "{class}{SEPARATOR}{name}{SEPARATOR}{descriptor}\t{owner_reads}\t{other_reads}\t\
-                 {owner_writes}\t{other_writes}"
-            );
+            record += &format!("{class}{SEPARATOR}{name}{SEPARATOR}{descriptor}");
+            let extended = accesses.has_extended().then(|| counts.extended.numbers());
+            for number in counts.direct.numbers().into_iter().chain(extended.into_iter().flatten())
+            {
+                record += &format!("\t{number}");
+            }
             if let Some(word) = accesses.modifier(*field).word().filter(|_| are_alike) {
                 record.push('\t');
                 record.push_str(word);
@@ -215,6 +221,8 @@ struct Reader {
     blank_count: usize,
     /// The number of lines that are not UTF-8.
     odd_count: usize,
+    /// Whether a field has been read: all others have as many numbers.
+    has_fields: bool,
 }
 
 impl Reader {
@@ -239,18 +247,28 @@ impl Reader {
             AllocationSite { class, method, descriptor, index: parts.3 }
         });
         let class = symbols.class(&from_class_name(class));
-        let mut fields = Vec::new();
+        let (mut fields, mut counts) = (Vec::new(), Vec::new());
         for (index, line) in lines {
             let (line, modifier) = without_modifier(line);
-            let (parts, counts, had_blanks) = field_columns(line).ok_or(error(index, FIELD))?;
+            let (parts, direct, extended, had_blanks) =
+                field_columns(line).ok_or(error(index, FIELD))?;
+            match (extended.is_some(), self.accesses.has_extended()) {
+                (true, false) if self.has_fields => return Err(error(index, FOUR)),
+                (false, true) => return Err(error(index, EIGHT)),
+                (true, false) => self.accesses.set_extended(),
+                _ => {}
+            }
+            self.has_fields = true;
             self.blank_count += usize::from(had_blanks);
             let [class, name, descriptor] = parts.map(|part| symbols.strings.intern(part));
             let field = Field { class, name, descriptor };
             self.accesses.note_modifier(field, modifier);
-            fields.push((field, counts));
+            fields.push(field);
+            counts.push(AccessCounts { direct, extended: extended.unwrap_or_default() });
         }
         self.odd_count += usize::from(matches!(text, Cow::Owned(_)));
-        let place = self.accesses.push(site, class, object_count.unwrap_or(1), fields);
+        let layout = self.accesses.layout(class, fields);
+        let place = self.accesses.push(site, layout, object_count.unwrap_or(1), counts);
         self.known.insert(key.into(), place);
         Ok(())
     }
@@ -319,23 +337,31 @@ fn without_modifier(line: &str) -> (&str, FieldModifier) {
     found.unwrap_or((line, FieldModifier::None))
 }
 
-/// Returns the names and the numbers of a field's line, and whether blanks stood for a TAB.
-fn field_columns(line: &str) -> Option<([&str; 3], FieldCounts, bool)> {
+/// The names of a field, its accesses, those by other means, and whether blanks stood for a TAB.
+type FieldColumns<'a> = ([&'a str; 3], FieldCounts, Option<FieldCounts>, bool);
+
+/// Returns the columns of a field's line: four numbers or eight.
+fn field_columns(line: &str) -> Option<FieldColumns<'_>> {
     let mut had_blanks = false;
     let mut rest = line.trim_end_matches([' ', '\t']);
-    let mut numbers = [0_u64; 4];
-    for number in numbers.iter_mut().rev() {
-        let at = rest.rfind(['\t', ' '])?;
-        *number = rest[at + 1..].parse().ok()?;
+    let mut numbers = Vec::with_capacity(2 * COUNTERS);
+    while let Some(at) = rest.rfind(['\t', ' '])
+        && let Ok(number) = rest[at + 1..].parse()
+    {
+        numbers.push(number);
         had_blanks |= !rest[..=at].ends_with('\t');
         rest = rest[..at].trim_end_matches([' ', '\t']);
     }
+    numbers.reverse();
+    let (direct, extended) = numbers.split_at_checked(COUNTERS)?;
+    let extended = if extended.is_empty() { None } else { Some(counts(extended)?) };
     let mut parts = components(rest);
     let names = [parts.next()?, parts.next()?, parts.next()?];
-    let [owner_read_count, other_read_count, owner_write_count, other_write_count] = numbers;
-    let counts =
-        FieldCounts { owner_read_count, other_read_count, owner_write_count, other_write_count };
-    parts.next().is_none().then_some((names, counts, had_blanks))
+    parts.next().is_none().then_some((names, counts(direct)?, extended, had_blanks))
+}
+
+fn counts(numbers: &[u64]) -> Option<FieldCounts> {
+    <[u64; COUNTERS]>::try_from(numbers).ok().map(FieldCounts::from)
 }
 
 fn components(text: &str) -> impl Iterator<Item = &str> {
@@ -412,7 +438,7 @@ mod tests {
         assert_eq!((accesses.rows().len(), accesses.object_count()), (2, 1001));
         // The site is not known, so neither is the owner.
         let total = perk_analysis::objects::total(accesses);
-        assert_eq!((total.unknown_access_count, total.counts.total()), (10 * 1000 + 11, 0));
+        assert_eq!((total.unknown.direct.total(), total.all().total()), (10 * 1000 + 11, 0));
         assert_eq!(written(&profile), text);
         assert_eq!(profile.notes, [""; 0]);
     }
@@ -453,6 +479,23 @@ mod tests {
             ("?\tT\nT\x1ca\x1cI\t1\t0\t0\t-1\n", 2, FIELD),
             ("?\tT\nT\x1ca\t1\t0\t0\t0\n", 2, FIELD),
             ("?\tT\nT\x1ca\x1cI\t1\t0\t0\t18446744073709551616\n", 2, FIELD),
+            ("?\tT\nT\x1ca\x1cI\t1\t0\t0\t0\tstatic\n", 2, FIELD),
+            ("?\tT\nT\x1ca\x1cI\t1\t0\t0\t0\tfinal\t5\n", 2, FIELD),
+            ("?\tT\nT\x1ca\x1cI\t1\t2\t3\t4\t5\n", 2, FIELD),
+            ("?\tT\nT\x1ca\x1cI\t1\t2\t3\t4\t5\t6\t7\n", 2, FIELD),
+            ("?\tT\nT\x1ca\x1cI\t1\t2\t3\t4\t5\t6\t7\t8\t9\n", 2, FIELD),
+            ("?\tT\nT\x1ca\x1cI\t1\t2\t3\t4\t5\t6\t7\tx\n", 2, FIELD),
+            ("?\tT\nT\x1ca\x1cI\t1\t2\t3\t4\nT\x1cb\x1cI\t1\t2\t3\t4\t0\t0\t0\t0\n", 3, FOUR),
+            (
+                "?\tT\nT\x1ca\x1cI\t1\t2\t3\t4\n\n?\tU\nU\x1cb\x1cI\t1\t2\t3\t4\t0\t0\t0\t0\n",
+                5,
+                FOUR,
+            ),
+            (
+                "?\tT\n\n?\tT\nT\x1ca\x1cI\t1\t2\t3\t4\t5\t6\t7\t8\n\n?\tT\nT\x1cb\x1cI\t1\t2\t3\t4\n",
+                7,
+                EIGHT,
+            ),
         ] {
             let error = read(text.as_bytes()).unwrap_err();
             assert_eq!(error, Error::Line { line, expected }, "{text:?}");
@@ -475,6 +518,32 @@ mod tests {
         assert_eq!(String::from_utf8(again).unwrap(), text);
         let by_object = written(&profile);
         assert!(!by_object.contains("final") && by_object.matches("?\tT\n").count() == 7);
+    }
+
+    #[test]
+    fn accesses_by_other_means_are_columns_of_their_own() {
+        let text = "?\tU\t1\n\n?\tT\t7\nT\x1ca\x1cI\t1\t2\t3\t4\t5\t6\t7\t8\tfinal\n\
+                    T\x1cb\x1cI\t1\t2\t3\t4\t0\t0\t0\t0\n\n";
+        let profile = read(text.as_bytes()).unwrap();
+        let accesses = profile.field_accesses().unwrap();
+        assert!(accesses.has_extended());
+        let numbers: Vec<_> = accesses.rows().flat_map(|it| it.accesses()).collect();
+        assert_eq!(numbers[0].direct.numbers(), [1, 2, 3, 4]);
+        assert_eq!(numbers[0].extended.numbers(), [5, 6, 7, 8]);
+        assert_eq!(numbers[1].extended.numbers(), [0; 4]);
+        let mut again = Vec::new();
+        write(&profile, true, &mut again).unwrap();
+        assert_eq!(String::from_utf8(again).unwrap(), text);
+        let record =
+            "?\tT\nT\x1ca\x1cI\t1\t2\t3\t4\t5\t6\t7\t8\nT\x1cb\x1cI\t1\t2\t3\t4\t0\t0\t0\t0\n\n";
+        assert_eq!(written(&profile), format!("?\tU\n\n{}", record.repeat(7)));
+        // The metrics are of the accesses of instructions.
+        assert_eq!(Metric::FieldAccesses.rows(&profile).total, 7 * 2 * 10);
+        // A file without the columns says nothing about them.
+        let text = text.replace("\t5\t6\t7\t8", "").replace("\t0\t0\t0\t0", "");
+        let plain = read(text.as_bytes()).unwrap();
+        assert!(!plain.field_accesses().unwrap().has_extended());
+        assert_ne!(plain.field_accesses(), profile.field_accesses());
     }
 
     #[test]
@@ -510,10 +579,11 @@ mod tests {
                     name(),
                     0..3_usize,
                     1..4_u64,
-                    prop::collection::vec((name(), name(), any::<[u64; 4]>()), 0..4),
+                    prop::collection::vec((name(), name(), any::<[u64; 8]>()), 0..4),
                 ),
                 0..8,
-            )
+            ),
+            count in prop::sample::select(vec![4_usize, 8]),
         ) {
             let mut text = String::new();
             for (site, class, dimensions, times, fields) in &rows {
@@ -526,8 +596,10 @@ mod tests {
                     _ => format!("{}Lp.{class};", "[".repeat(*dimensions)),
                 };
                 record += &format!("\t{class}\n");
-                for (name, descriptor, [a, b, c, d]) in fields {
-                    record += &format!("{class}\x1c{name}\x1cL{descriptor};\t{a}\t{b}\t{c}\t{d}\n");
+                for (name, descriptor, numbers) in fields {
+                    record += &format!("{class}\x1c{name}\x1cL{descriptor};");
+                    numbers[..count].iter().for_each(|it| record += &format!("\t{it}"));
+                    record += "\n";
                 }
                 text += &(record + "\n").repeat(*times as usize);
             }

@@ -7,11 +7,12 @@ use perk_profile::{FieldCounts, Profile};
 use proptest::prelude::*;
 
 /// A site, a class, and the numbers of each field.
-type Object<'a> = (&'a str, &'a str, &'a [(&'a str, [u64; 4])]);
+type Object<'a, const N: usize = 4> = (&'a str, &'a str, &'a [(&'a str, [u64; N])]);
 
 /// The records of `objects`: a site (`Maker.run` or `?`), a class, and of each field its name and the
-/// reads by the owner and by others, the writes by the owner and by others.
-fn profile(objects: &[Object<'_>]) -> Profile {
+/// reads by the owner and by others, the writes by the owner and by others; of eight numbers the last
+/// four are those by other means.
+fn profile<const N: usize>(objects: &[Object<'_, N>]) -> Profile {
     let mut text = String::new();
     for (site, class, fields) in objects {
         match site.split_once('.') {
@@ -19,13 +20,12 @@ fn profile(objects: &[Object<'_>]) -> Profile {
             Some((class, method)) => text += &format!("app/{class}\x1c{method}\x1c()V\x1c4"),
         }
         text += &format!("\t{class}\n");
-        for (field, [owner_reads, other_reads, owner_writes, other_writes]) in *fields {
+        for (field, numbers) in *fields {
             let (owner, name) = field.rsplit_once('.').unwrap_or((class, field));
             let kind = if *field == "$components" { "?" } else { "I" };
-            text += &format!(
-                "{owner}\x1c{name}\x1c{kind}\t{owner_reads}\t{other_reads}\t{owner_writes}\t\
-                 {other_writes}\n"
-            );
+            text += &format!("{owner}\x1c{name}\x1c{kind}");
+            numbers.iter().for_each(|number| text += &format!("\t{number}"));
+            text += "\n";
         }
         text += "\n";
     }
@@ -39,7 +39,7 @@ fn sharing(profile: &Profile) -> Sharing {
 }
 
 /// All advice in lines: what to do, with what, in how many of all objects, and the accesses there.
-fn advice(objects: &[Object<'_>]) -> Vec<String> {
+fn advice<const N: usize>(objects: &[Object<'_, N>]) -> Vec<String> {
     let profile = profile(objects);
     let text = |id| profile.symbols.strings.get(id);
     let line = |it: &perk_analysis::sharing::Advice| {
@@ -50,13 +50,43 @@ fn advice(objects: &[Object<'_>]) -> Vec<String> {
             apart.unwrap_or_default(),
             it.object_count,
             it.known_count,
-            it.counts.numbers()
+            it.counts.all().numbers()
         )
     };
     sharing(&profile).advice.iter().map(line).collect()
 }
 
 const M: &str = "Maker.run";
+
+/// What instructions do not show decides as well as what they do.
+#[test]
+fn accesses_by_other_means_are_judged_too() {
+    // `AtomicInteger.value`: a constructor writes it, then VarHandle and Unsafe, or nobody.
+    let atomic = |extended: [u64; 4]| {
+        let [a, b, c, d] = extended;
+        advice(&[(M, "app.T", &[("value", [2, 9, 1, 0, a, b, c, d])])])
+    };
+    assert_eq!(atomic([0; 4]), ["final app.T.value 1/1 [2, 9, 1, 0]"]);
+    assert_eq!(atomic([0, 0, 7, 0]), ["volatile app.T.value 1/1 [2, 9, 8, 0]"]);
+    assert_eq!(atomic([3, 0, 7, 8]), ["lock app.T.value 1/1 [5, 9, 8, 8]"]);
+    // Others use the object, or may use it, by Unsafe alone.
+    let own = |site, extended: [u64; 4]| {
+        let [a, b, c, d] = extended;
+        let fields = [("x", [5, 0, 5, 0, a, b, c, d])];
+        let profile =
+            profile(&[(M, "app.T", &[("x", [5, 0, 5, 0, 0, 0, 0, 0])]), (site, "app.T", &fields)]);
+        let total = objects::total(profile.field_accesses().unwrap());
+        let kinds = sharing(&profile).advice.iter().map(|it| it.kind.name()).collect::<Vec<_>>();
+        (kinds, total.shared_count, total.counts.direct.by_others())
+    };
+    assert_eq!(own(M, [1, 0, 0, 0]), (vec!["no lock"], 0, 0));
+    assert_eq!(own(M, [0, 1, 0, 0]), (vec!["volatile"], 1, 0));
+    let unknown = profile(&[
+        (M, "app.T", &[("x", [5, 0, 5, 0, 0, 0, 0, 0])]),
+        ("?", "app.T", &[("x", [0, 0, 0, 0, 0, 1, 0, 0])]),
+    ]);
+    assert_eq!(sharing(&unknown).advice, []);
+}
 
 #[test]
 fn a_field_written_once_by_its_owner_is_final() {
@@ -225,7 +255,7 @@ fn objects_of_unknown_site_are_never_called_shared() {
     let profile = profile(objects);
     let total = objects::total(profile.field_accesses().unwrap());
     assert_eq!((total.object_count, total.unknown_count, total.shared_count), (2, 2, 0));
-    assert_eq!((total.counts, total.unknown_access_count), (FieldCounts::default(), 33));
+    assert_eq!((total.all(), total.unknown.direct.total()), (FieldCounts::default(), 33));
     let metric = perk_profile::Metric::SharedFieldAccesses;
     assert_eq!(metric.rows(&profile).total, 0);
     assert_eq!(perk_profile::Metric::FieldAccesses.rows(&profile).total, 33);
@@ -437,7 +467,8 @@ proptest! {
                 ]),
             ),
             0..6,
-        )
+        ),
+        means in 0..3_u64,
     ) {
         // A length is never written, and all accesses to objects of unknown site are of others.
         let objects: Vec<Random> = objects
@@ -474,5 +505,25 @@ proptest! {
             .collect();
         found.sort_unstable();
         prop_assert_eq!(found, defined(&objects));
+        // It is the same whichever means made the accesses.
+        let parted: Vec<Vec<_>> = fields
+            .iter()
+            .map(|fields| {
+                let part = |numbers: [u64; 4]| {
+                    let extended = numbers.map(|number| number.min(means));
+                    std::array::from_fn(|at| match at {
+                        0..4 => numbers[at] - extended[at],
+                        _ => extended[at - 4],
+                    })
+                };
+                fields.iter().map(|&(name, numbers)| (name, part(numbers))).collect()
+            })
+            .collect();
+        let by_means: Vec<Object<'_, 8>> = rows
+            .iter()
+            .zip(&parted)
+            .map(|(&(site, class, _), fields)| (site, class, fields.as_slice()))
+            .collect();
+        prop_assert_eq!(advice(&by_means), advice(&rows));
     }
 }

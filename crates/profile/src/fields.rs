@@ -21,6 +21,14 @@ pub struct FieldCounts {
     pub other_write_count: u64,
 }
 
+impl From<[u64; 4]> for FieldCounts {
+    /// Takes the order of [`FieldCounts::numbers`].
+    fn from(numbers: [u64; 4]) -> Self {
+        let [owner_read_count, other_read_count, owner_write_count, other_write_count] = numbers;
+        Self { owner_read_count, other_read_count, owner_write_count, other_write_count }
+    }
+}
+
 impl FieldCounts {
     /// Whether a thread other than the one that allocated the object accessed the field.
     pub fn is_shared(&self) -> bool {
@@ -63,6 +71,38 @@ impl FieldCounts {
     /// The number of all accesses.
     pub fn total(&self) -> u64 {
         self.numbers().into_iter().fold(0, u64::saturating_add)
+    }
+}
+
+/// The accesses to a field, by the means that made them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct AccessCounts {
+    /// Those of instructions: `getfield`, `putfield`, the loads from arrays and the stores to them,
+    /// `arraylength`.
+    pub direct: FieldCounts,
+    /// Those by other means: `System.arraycopy`, `clone`, reflection, `VarHandle`, `Unsafe`, JNI.
+    /// None if they are not known.
+    pub extended: FieldCounts,
+}
+
+impl AccessCounts {
+    /// The accesses by all means.
+    pub fn all(&self) -> FieldCounts {
+        let mut all = self.direct;
+        all.add(&self.extended, 1);
+        all
+    }
+
+    /// Adds the accesses of `other` multiplied by `times`.
+    pub fn add(&mut self, other: &Self, times: u64) {
+        self.direct.add(&other.direct, times);
+        self.extended.add(&other.extended, times);
+    }
+}
+
+impl From<FieldCounts> for AccessCounts {
+    fn from(direct: FieldCounts) -> Self {
+        Self { direct, extended: FieldCounts::default() }
     }
 }
 
@@ -196,21 +236,32 @@ pub struct AlikeObjects<'a> {
     pub object_count: u64,
     /// Their fields, those of the outermost superclass first.
     pub fields: &'a [Field],
-    /// The accesses to each field of one object. If the site is not known, neither is the thread
-    /// that allocated the objects: then all are those of other threads.
+    /// The accesses of instructions to each field of one object. If the site is not known, neither
+    /// is the thread that allocated the objects: then all are those of other threads.
     pub counts: &'a [FieldCounts],
+    /// The accesses by other means to each field of one object; `None` if they are not known.
+    pub extended: Option<&'a [FieldCounts]>,
     /// The number of their layout. Objects of one layout have the same class and fields.
     pub layout: usize,
 }
 
-impl AlikeObjects<'_> {
-    /// Whether a thread other than the one that allocated the objects is known to have accessed
-    /// them.
-    pub fn is_shared(&self) -> bool {
-        self.site.is_some() && self.counts.iter().any(FieldCounts::is_shared)
+impl<'a> AlikeObjects<'a> {
+    /// The accesses to each field of one object, by their means.
+    pub fn accesses(&self) -> impl Iterator<Item = AccessCounts> + Clone + use<'a> {
+        let extended = self.extended;
+        self.counts.iter().enumerate().map(move |(place, &direct)| AccessCounts {
+            direct,
+            extended: extended.map_or_else(FieldCounts::default, |extended| extended[place]),
+        })
     }
 
-    /// The sum of the accesses to all fields of all the objects.
+    /// Whether a thread other than the one that allocated the objects is known to have accessed
+    /// them, by any means.
+    pub fn is_shared(&self) -> bool {
+        self.site.is_some() && self.accesses().any(|it| it.all().is_shared())
+    }
+
+    /// The sum of the accesses of instructions to all fields of all the objects.
     pub fn sum(&self) -> FieldCounts {
         let mut sum = FieldCounts::default();
         self.counts.iter().for_each(|counts| sum.add(counts, self.object_count));
@@ -225,6 +276,8 @@ pub struct FieldAccesses {
     layout_ids: KeyedMap<Layout, u32>,
     records: Vec<Record>,
     counts: Vec<FieldCounts>,
+    /// As many as `counts`, if accesses by other means were counted.
+    extended: Option<Vec<FieldCounts>>,
     modifiers: KeyedMap<Field, FieldModifier>,
 }
 
@@ -238,27 +291,58 @@ struct Record {
 }
 
 impl FieldAccesses {
-    /// Adds objects with their fields and the accesses to each, and returns their index.
-    pub fn push(
-        &mut self,
-        site: Option<AllocationSite>,
-        class: ClassId,
-        object_count: u64,
-        fields: impl IntoIterator<Item = (Field, FieldCounts)>,
-    ) -> usize {
-        let first_count = self.counts.len();
-        let field = |(field, counts)| {
-            self.counts.push(counts);
-            field
-        };
-        let layout = Layout { class, fields: fields.into_iter().map(field).collect() };
+    /// Returns the number of the layout of objects of `class` with these fields.
+    pub fn layout(&mut self, class: ClassId, fields: Vec<Field>) -> usize {
         let next = u32::try_from(self.layouts.len()).unwrap_or(u32::MAX);
-        let layout = *self.layout_ids.entry(layout).or_insert_with_key(|layout| {
+        let layout = self.layout_ids.entry(Layout { class, fields }).or_insert_with_key(|layout| {
             self.layouts.push(layout.clone());
             next
         });
+        *layout as usize
+    }
+
+    /// Adds objects of a layout with the accesses to each field of one of them, and returns their
+    /// index.
+    pub fn push(
+        &mut self,
+        site: Option<AllocationSite>,
+        layout: usize,
+        object_count: u64,
+        counts: impl IntoIterator<Item = AccessCounts>,
+    ) -> usize {
+        let first_count = self.counts.len();
+        let end = first_count + self.layouts[layout].fields.len();
+        for AccessCounts { direct, extended } in counts {
+            self.counts.push(direct);
+            self.extended.iter_mut().for_each(|all| all.push(extended));
+        }
+        self.resize(end);
+        let layout = layout as u32;
         self.records.push(Record { site, layout, object_count, first_count });
         self.records.len() - 1
+    }
+
+    fn resize(&mut self, count: usize) {
+        self.counts.resize(count, FieldCounts::default());
+        if let Some(extended) = &mut self.extended {
+            extended.resize(count, FieldCounts::default());
+        }
+    }
+
+    /// Notes that accesses by other means than instructions were counted.
+    pub fn set_extended(&mut self) {
+        self.extended.get_or_insert_default();
+        self.resize(self.counts.len());
+    }
+
+    /// Forgets the accesses by other means than instructions.
+    pub fn drop_extended(&mut self) {
+        self.extended = None;
+    }
+
+    /// Whether accesses by other means than instructions were counted.
+    pub fn has_extended(&self) -> bool {
+        self.extended.is_some()
     }
 
     /// Notes what is known of a field's declaration; of several notes the last in the order of
@@ -285,13 +369,14 @@ impl FieldAccesses {
     pub fn rows(&self) -> impl ExactSizeIterator<Item = AlikeObjects<'_>> {
         self.records.iter().map(|record| {
             let layout = &self.layouts[record.layout as usize];
-            let end = record.first_count + layout.fields.len();
+            let counts = record.first_count..record.first_count + layout.fields.len();
             AlikeObjects {
                 site: record.site,
                 class: layout.class,
                 object_count: record.object_count,
                 fields: &layout.fields,
-                counts: &self.counts[record.first_count..end],
+                counts: &self.counts[counts.clone()],
+                extended: self.extended.as_ref().map(|all| &all[counts]),
                 layout: record.layout as usize,
             }
         })
@@ -307,8 +392,9 @@ impl FieldAccesses {
         self.records.retain(|record| is_kept(record.site));
     }
 
-    /// Makes the section of accesses by allocation site and field. The stack has only the method
-    /// that allocated the objects. Accesses to objects of an unknown site are not shared ones.
+    /// Makes the section of the accesses of instructions by allocation site and field. The stack has
+    /// only the method that allocated the objects. Accesses to objects of an unknown site are not
+    /// shared ones.
     pub fn section(&self, profile: &mut Profile) -> Section {
         let mut sums: BTreeMap<Key, [u64; 2]> = BTreeMap::new();
         let mut traces: KeyedMap<AllocationSite, TraceId> = KeyedMap::default();

@@ -36,7 +36,7 @@ pub use accounting::{Accounting, NAME_SEPARATOR};
 pub use exact::{
     Allocations, CallEdge, CallEdges, CallRow, CallTimes, HeapSummary, KnownObjects, Site, Sites,
 };
-pub use fields::{AllocationSite, Field, FieldAccesses, FieldCounts, FieldModifier};
+pub use fields::{AccessCounts, AllocationSite, Field, FieldAccesses, FieldCounts, FieldModifier};
 pub use heap::{HeapClassRow, HeapHistogram, HeapRoot, ObjectLayout};
 pub use ids::{ClassId, FrameId, MethodId, NodeId, PathId, StrId, ThreadId, TraceId};
 pub use keyed::{KeyedMap, KeyedSet};

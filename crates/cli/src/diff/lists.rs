@@ -13,7 +13,7 @@ use super::{difference, relative};
 /// Stands for a method that is not known.
 const UNKNOWN: &str = "[not known]";
 /// The most numbers of a thing.
-const MOST: usize = 4;
+const MOST: usize = 6;
 
 /// Things that both profiles have, and their numbers.
 #[derive(Debug)]
@@ -91,11 +91,13 @@ const WAITS: [(&str, Unit); 4] = [
 ];
 const HEAP: [(&str, Unit); 2] = [("instance_count", Unit::Count), ("shallow_bytes", Unit::Bytes)];
 
-const ACCESSES: [(&str, Unit); 4] = [
+const ACCESSES: [(&str, Unit); 6] = [
     ("access_count", Unit::Count),
     ("other_access_count", Unit::Count),
     ("object_count", Unit::Count),
     ("shared_count", Unit::Count),
+    ("extended_access_count", Unit::Count),
+    ("extended_other_access_count", Unit::Count),
 ];
 
 const COUNTS: [Shown; 4] = [
@@ -129,6 +131,13 @@ const SHARED: [Shown; 7] = [
     (3, After, "after"),
 ];
 
+const EXTENDED: [Shown; 4] = [
+    (4, Before, "by other means"),
+    (4, After, "after"),
+    (5, Before, "by others"),
+    (5, After, "after"),
+];
+
 /// The columns of text that show bytes by `bytes` and objects by `count`.
 fn objects_shown(bytes: usize, count: usize) -> Vec<Shown> {
     vec![
@@ -141,24 +150,33 @@ fn objects_shown(bytes: usize, count: usize) -> Vec<Shown> {
     ]
 }
 
-fn pairs<K, V>(
+fn pairs<K, V, const N: usize>(
     rows: &[Change<K, V>],
     thing: impl Fn(&K) -> Thing,
-    numbers: impl Fn(&V) -> [u64; MOST],
+    numbers: impl Fn(&V) -> [u64; N],
 ) -> Vec<Pair> {
     let pair = |row: &Change<K, V>| {
-        let (before, after) = (numbers(&row.before), numbers(&row.after));
-        let numbers = std::array::from_fn(|index| [before[index], after[index]]);
-        Pair { thing: thing(&row.key), numbers }
+        let mut pair = Pair { thing: thing(&row.key), numbers: [[0; 2]; MOST] };
+        for (side, all) in [numbers(&row.before), numbers(&row.after)].into_iter().enumerate() {
+            pair.numbers.iter_mut().zip(all).for_each(|(to, number)| to[side] = number);
+        }
+        pair
     };
     rows.iter().map(pair).collect()
 }
 
-fn accesses(it: &Accesses) -> [u64; MOST] {
-    [it.access_count, it.other_access_count, it.object_count, it.shared_count]
+fn accesses(it: &Accesses) -> [u64; 6] {
+    [
+        it.access_count,
+        it.other_access_count,
+        it.object_count,
+        it.shared_count,
+        it.extended_access_count,
+        it.extended_other_access_count,
+    ]
 }
 
-fn objects(it: &Allocations) -> [u64; MOST] {
+fn objects(it: &Allocations) -> [u64; 4] {
     [it.allocated_bytes, it.allocated_count, it.live_bytes, it.live_count]
 }
 
@@ -171,7 +189,7 @@ impl<'d> List<'d> {
 
     /// Calls by method.
     pub(super) fn calls(diff: &'d Diff) -> Option<Self> {
-        let number = |it: &Calls| [it.count, it.self_ns, it.total_ns, 0];
+        let number = |it: &Calls| [it.count, it.self_ns, it.total_ns];
         let rows = pairs(diff.methods.as_ref()?, |&method| Thing::Method(method), number);
         let is_timed =
             |row: &Pair| row.numbers[0][0] != row.numbers[0][1] && row.numbers[1] != [0; 2];
@@ -186,7 +204,7 @@ impl<'d> List<'d> {
     /// Calls by caller and callee.
     pub(super) fn edges(diff: &'d Diff) -> Option<Self> {
         let edge = |&(caller, callee): &_| Thing::Edge(caller, callee);
-        let rows = pairs(diff.edges.as_ref()?, edge, |&count| [count, 0, 0, 0]);
+        let rows = pairs(diff.edges.as_ref()?, edge, |&count| [count]);
         let list = Self::new(diff, "edges", "Calls by caller and callee", rows);
         Some(Self { numbers: CALLS[..1].to_vec(), shown: COUNTS.to_vec(), ..list })
     }
@@ -216,7 +234,7 @@ impl<'d> List<'d> {
     /// Methods by how their share of a metric moved.
     pub(super) fn metric(diff: &'d Diff, of: &'d MetricDiff) -> Self {
         let MetricDiff { metric, total, methods } = of;
-        let number = |it: &MethodNumbers| [it.own, it.total, 0, 0];
+        let number = |it: &MethodNumbers| [it.own, it.total];
         let what = match metric {
             Metric::Samples => "the samples".to_owned(),
             metric => perk_render::metric(metric),
@@ -243,7 +261,7 @@ impl<'d> List<'d> {
 
     /// Classes by how the bytes of their objects in the heap moved.
     pub(super) fn heap(diff: &'d Diff) -> Option<Self> {
-        let number = |it: &HeapObjects| [it.instance_count, it.shallow_bytes, 0, 0];
+        let number = |it: &HeapObjects| [it.instance_count, it.shallow_bytes];
         let rows = pairs(diff.heap.as_ref()?, |&class| Thing::Class(class), number);
         let list = Self::new(diff, "heap", "Objects in the heap by class", rows);
         Some(Self { numbers: HEAP.to_vec(), judged: 2, shown: objects_shown(1, 0), ..list })
@@ -275,7 +293,15 @@ impl<'d> List<'d> {
 
     fn of_accesses(diff: &'d Diff, kind: &'d str, heading: &str, rows: Vec<Pair>) -> Self {
         let list = Self::new(diff, kind, heading, rows);
-        Self { numbers: ACCESSES.to_vec(), judged: 4, shown: SHARED.to_vec(), ..list }
+        let mut shown = SHARED.to_vec();
+        let count = match diff.has_extended {
+            [true, true] => {
+                shown.extend(EXTENDED);
+                ACCESSES.len()
+            }
+            _ => ACCESSES.len() - 2,
+        };
+        Self { numbers: ACCESSES[..count].to_vec(), judged: count, shown, ..list }
     }
 
     /// For people: at most `top` rows.

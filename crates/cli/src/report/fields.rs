@@ -8,8 +8,11 @@ use std::cmp::Reverse;
 
 use perk_analysis::objects::{self, FieldKey, ObjectsRow, SiteKey};
 use perk_analysis::sharing::{Kinds, LENGTH, Sharing};
+use perk_profile::fields::AlikeObjects;
 use perk_profile::units::{percent, plural, printable};
-use perk_profile::{AllocationSite, Field, FieldAccesses, FieldCounts, NamePattern, Profile};
+use perk_profile::{
+    AccessCounts, AllocationSite, Field, FieldAccesses, FieldCounts, NamePattern, Profile,
+};
 use perk_render::{Cell, Column, Json, Rows, Table};
 
 /// Stands for the site of objects whose allocation was not seen.
@@ -36,25 +39,39 @@ impl<'a> Fields<'a> {
     /// them by other threads than the owner (0.09 %)`
     pub(super) fn total(&self) -> String {
         let ObjectsRow { object_count, shared_count, counts, .. } = self.total;
-        let (accesses, by_others) = (counts.total(), counts.by_others());
         let of_objects = percent(shared_count, self.total.known_count());
-        let of_accesses = percent(by_others, accesses);
         let objects = plural(object_count, "object");
         format!(
             "{objects}, {shared_count} of them shared between threads ({of_objects} %); accesses: \
-             {accesses}, {by_others} of them by other threads than the owner ({of_accesses} %)"
+             {}",
+            by_thread(counts.direct)
         )
+    }
+
+    /// The accesses by other means, in a line; `None` where they were not counted.
+    pub(super) fn extended(&self) -> Option<String> {
+        self.accesses.has_extended().then(|| {
+            format!(
+                "accesses by other means (arraycopy, clone, reflection, VarHandle, Unsafe, JNI): \
+                 {}; they have columns of their own; objects and advice are judged by both",
+                by_thread(self.total.counts.extended)
+            )
+        })
     }
 
     /// The objects that cannot be judged, in a line; `None` where there are none.
     pub(super) fn unknown(&self) -> Option<String> {
-        let ObjectsRow { unknown_count, unknown_access_count, .. } = self.total;
+        let ObjectsRow { unknown_count, unknown, .. } = self.total;
         (unknown_count > 0).then(|| {
             let objects = plural(unknown_count, "object");
             let them = if unknown_count == 1 { "it" } else { "them" };
+            let mut accesses = format!("{} accesses", unknown.direct.total());
+            if self.accesses.has_extended() {
+                accesses += &format!(" and {} by other means", unknown.extended.total());
+            }
             format!(
-                "not judged: {objects} of unknown site, with {unknown_access_count} accesses: the \
-                 file does not say which thread made {them}"
+                "not judged: {objects} of unknown site, with {accesses}: the file does not say \
+                 which thread made {them}"
             )
         })
     }
@@ -67,7 +84,7 @@ impl<'a> Fields<'a> {
         // The length of an array never changes.
         let is_length = |field: Field| self.profile.symbols.strings.get(field.name) == LENGTH;
         shared.retain(|row| row.shared_count > 0 && !is_length(row.key.1));
-        shared.sort_by_key(|row| Reverse((row.shared_count, row.counts.by_others())));
+        shared.sort_by_key(|row| Reverse((row.shared_count, row.all().by_others())));
         [
             self.field_table("Top shared fields by objects", shared),
             self.classes(),
@@ -78,22 +95,22 @@ impl<'a> Fields<'a> {
     /// The classes with most objects.
     pub(super) fn classes(&self) -> Table<'_> {
         let rows = objects::by_class(self.accesses);
-        let has_unknown = has_unknown(&rows);
+        let shown = self.shown(&rows);
         let rows = Table::of(&self.profile.symbols, "Top classes by objects", rows)
             .column(Column::other("class").name("class"), |row| row.key);
-        numbers(rows, has_unknown, |&class| self.sharing.of_class(class))
+        numbers(rows, shown, |&class| self.sharing.of_class(class))
     }
 
     /// The sites that allocated most objects.
     pub(super) fn sites(&self) -> Table<'_> {
         let symbols = &self.profile.symbols;
         let rows = objects::by_site(self.accesses);
-        let has_unknown = has_unknown(&rows);
+        let shown = self.shown(&rows);
         let rows = Table::of(symbols, "Top allocation sites by objects", rows)
             .column(Column::other("class").name("class"), |row: &ObjectsRow<SiteKey>| row.key.1)
             .column(Column::other("site"), |row| Some(row.key.0?.name(symbols)))
             .each(|row, shown| shown.below.push(self.place(row.key.0)));
-        numbers(rows, has_unknown, |&key| self.sharing.of_site(key))
+        numbers(rows, shown, |&key| self.sharing.of_site(key))
     }
 
     /// The fields of objects of each class, with the accesses to all objects together.
@@ -101,10 +118,15 @@ impl<'a> Fields<'a> {
         self.field_table("Fields by accesses", objects::by_field(self.accesses))
     }
 
+    fn shown<K>(&self, rows: &[ObjectsRow<K>]) -> Shown {
+        let unknown = rows.iter().any(|row| row.unknown_count > 0);
+        Shown { extended: self.accesses.has_extended(), unknown }
+    }
+
     fn field_table(&self, heading: &str, rows: Vec<ObjectsRow<FieldKey>>) -> Table<'_> {
-        let has_unknown = has_unknown(&rows);
+        let shown = self.shown(&rows);
         let rows = self.field_columns(Table::of(&self.profile.symbols, heading, rows), |&key| key);
-        numbers(rows, has_unknown, |&key| self.sharing.of_field(key))
+        numbers(rows, shown, |&key| self.sharing.of_field(key))
     }
 
     /// The fields that `pattern` stands for, by allocation site; those of a class if it stands for
@@ -113,13 +135,13 @@ impl<'a> Fields<'a> {
         let symbols = &self.profile.symbols;
         let is_meant = |(class, field): FieldKey| field.is_meant(pattern, class, symbols);
         let rows = objects::by_field_and_site(self.accesses, is_meant);
-        let has_unknown = has_unknown(&rows);
+        let shown = self.shown(&rows);
         let rows = Table::of(symbols, "Fields by allocation site", rows);
         let rows = self
             .field_columns(rows, |key: &(FieldKey, _)| key.0)
             .column(Column::other("site"), |row| Some(row.key.1?.name(symbols)))
             .each(|row, shown| shown.below.push(self.place(row.key.1)));
-        numbers(rows, has_unknown, |&(key, _)| self.sharing.of_field(key))
+        numbers(rows, shown, |&(key, _)| self.sharing.of_field(key))
     }
 
     /// Adds the columns of a field's name.
@@ -151,19 +173,29 @@ impl<'a> Fields<'a> {
     /// entry.
     pub(super) fn report(&self, top: usize) -> Json<'_> {
         let total = &self.total;
-        Json::object([
-            ("object_count", total.object_count.into()),
-            ("unknown_count", total.unknown_count.into()),
-            ("shared_count", total.shared_count.into()),
-            ("access_count", total.counts.total().into()),
-            ("other_access_count", total.counts.by_others().into()),
-            ("unknown_access_count", total.unknown_access_count.into()),
+        let (AccessCounts { direct, extended }, unknown) = (total.counts, total.unknown);
+        let of_extended = [
+            ("extended_access_count", extended.total()),
+            ("extended_other_access_count", extended.by_others()),
+            ("extended_unknown_access_count", unknown.extended.total()),
+        ];
+        let of_extended = of_extended.into_iter().filter(|_| self.accesses.has_extended());
+        let numbers = [
+            ("object_count", total.object_count),
+            ("unknown_count", total.unknown_count),
+            ("shared_count", total.shared_count),
+            ("access_count", direct.total()),
+            ("other_access_count", direct.by_others()),
+            ("unknown_access_count", unknown.direct.total()),
+        ];
+        let numbers = numbers.into_iter().chain(of_extended).map(|(key, it)| (key, it.into()));
+        Json::object(numbers.chain([
             ("advice", self.advice(self.sharing.advice.iter()).top(top).into()),
             ("classes", self.classes().top(top).into()),
             ("fields", self.fields().top(top).into()),
             ("sites", self.sites().top(top).into()),
             ("objects", self.objects().top(top).into()),
-        ])
+        ]))
     }
 
     fn objects(&self) -> Table<'_> {
@@ -178,42 +210,55 @@ impl<'a> Fields<'a> {
             ])
         };
         // The accesses to each field of one object.
-        let fields = move |fields: &'a [Field], counts: &'a [FieldCounts]| {
-            Table::of(symbols, "", fields.iter().zip(counts))
+        let has_extended = self.accesses.has_extended();
+        let fields = move |objects: &AlikeObjects<'a>| {
+            let rows = Table::of(symbols, "", objects.fields.iter().zip(objects.accesses()))
                 .column(Column::other("class"), move |it| text(it.0.class))
                 .column(Column::other("name"), move |it| text(it.0.name))
-                .column(Column::other("descriptor"), move |it| text(it.0.descriptor))
-                .columns(self::counts(), |it| it.1.numbers().map(Cell::Number))
-                .table()
+                .column(Column::other("descriptor"), move |it| text(it.0.descriptor));
+            counts(rows, has_extended, |it| it.1).table()
         };
         Table::of(symbols, "", self.accesses.rows())
             .column(Column::other("class"), |row| row.class)
             .column(Column::other("site"), move |row| row.site.map(site))
             .column(Column::count("object_count"), |row| row.object_count)
             .column(Column::other("is_shared"), |row| row.is_shared())
-            .column(Column::other("fields"), move |row| fields(row.fields, row.counts))
+            .column(Column::other("fields"), move |row| fields(row))
             .table()
     }
 }
 
-fn has_unknown<K>(rows: &[ObjectsRow<K>]) -> bool {
-    rows.iter().any(|row| row.unknown_count > 0)
+/// `10200311, 9120 of them by other threads than the owner (0.09 %)`
+fn by_thread(counts: FieldCounts) -> String {
+    let (all, by_others) = (counts.total(), counts.by_others());
+    let share = percent(by_others, all);
+    format!("{all}, {by_others} of them by other threads than the owner ({share} %)")
+}
+
+/// The columns that not every table has.
+#[derive(Clone, Copy)]
+struct Shown {
+    /// Accesses by other means.
+    extended: bool,
+    /// In text: accesses to objects of unknown site.
+    unknown: bool,
 }
 
 /// Adds what to do and the columns of numbers. Text has a column of the objects of unknown site only
 /// if there are any.
 fn numbers<'t, K: 't>(
     rows: Rows<'t, ObjectsRow<K>>,
-    has_unknown: bool,
+    shown: Shown,
     advice: impl Fn(&K) -> Kinds + 't,
 ) -> Table<'t> {
     let share = |part: fn(&ObjectsRow<K>) -> u64| {
         move |row: &ObjectsRow<K>| Cell::Share(part(row), row.known_count())
     };
     let advice = move |row: &ObjectsRow<K>| advice(&row.key).to_string();
-    let unknown = Column::count("unknown_access_count").at(8, "not judged");
-    let unknown = unknown.text_if(has_unknown);
-    rows.column(Column::other("advice").at(9, "to do"), advice)
+    let unknown = Column::count("unknown_access_count").at(10, "not judged");
+    let unknown = unknown.text_if(shown.unknown);
+    let rows = rows
+        .column(Column::other("advice").at(11, "to do"), advice)
         .column(Column::count("object_count").at(0, "objects"), |row| row.object_count)
         .column(Column::count("unknown_count"), |row| row.unknown_count)
         .column(Column::count("accessed_count"), |row| row.accessed_count)
@@ -222,20 +267,48 @@ fn numbers<'t, K: 't>(
         .column(Column::count("other_written_count"), |row| row.other_written_count)
         .column(Column::words().at(2, "others write %"), share(|row| row.other_written_count))
         .column(Column::count("read_only_count"), |row| row.read_only_count)
-        .column(Column::words().at(3, "read only %"), share(|row| row.read_only_count))
-        .columns(counts(), |row| row.counts.numbers().map(Cell::Number))
-        .column(unknown, |row| row.unknown_access_count)
-        .table()
-        .ranked()
+        .column(Column::words().at(3, "read only %"), share(|row| row.read_only_count));
+    let rows = counts(rows, shown.extended, |row| row.counts);
+    let rows = rows.column(unknown, |row| row.unknown.direct.total());
+    let rows = match shown.extended {
+        true => rows.column(Column::count("extended_unknown_access_count"), |row| {
+            row.unknown.extended.total()
+        }),
+        false => rows,
+    };
+    rows.table().ranked()
 }
 
-/// The columns of [`FieldCounts::numbers`].
-fn counts() -> [Column; 4] {
-    [
+/// Adds the columns of accesses. Text has one for all by other means, and one for those of others
+/// among them.
+fn counts<'t, T: 't>(
+    rows: Rows<'t, T>,
+    has_extended: bool,
+    counts: impl Fn(&T) -> AccessCounts + Copy + 't,
+) -> Rows<'t, T> {
+    let direct = [
         (4, "owner_read_count", "reads"),
         (5, "other_read_count", "by others"),
         (6, "owner_write_count", "writes"),
         (7, "other_write_count", "by others"),
     ]
-    .map(|(position, id, heading)| Column::count(id).at(position, heading))
+    .map(|(position, id, heading)| Column::count(id).at(position, heading));
+    let rows = rows.columns(direct, move |it| counts(it).direct.numbers().map(Cell::Number));
+    if !has_extended {
+        return rows;
+    }
+    let extended = [
+        "extended_owner_read_count",
+        "extended_other_read_count",
+        "extended_owner_write_count",
+        "extended_other_write_count",
+    ]
+    .map(Column::count);
+    rows.columns(extended, move |it| counts(it).extended.numbers().map(Cell::Number))
+        .column(Column::words().at(8, "by other means"), move |it| {
+            Cell::Number(counts(it).extended.total())
+        })
+        .column(Column::words().at(9, "by others"), move |it| {
+            Cell::Number(counts(it).extended.by_others())
+        })
 }

@@ -130,7 +130,8 @@ impl<'a> Analyses<'a> {
             let field = Field { class: name, name, descriptor: name };
             let counts = FieldCounts { owner_read_count: 1, ..FieldCounts::default() };
             let mut accesses = FieldAccesses::default();
-            accesses.push(None, class, 1, [(field, counts)]);
+            let layout = accesses.layout(class, vec![field]);
+            accesses.push(None, layout, 1, [counts.into()]);
             let section = accesses.section(&mut profile);
             profile.events.extend([Event::FieldAccesses(accesses), section.into()]);
         }

@@ -111,6 +111,31 @@ fn a_row_has_exact_numbers_and_its_advice() {
 }
 
 #[test]
+fn accesses_by_other_means_have_columns_of_their_own() {
+    let text = "app/Main\x1cmain\x1c()V\x1c4\tapp.A\napp.A\x1cvalue\x1cI\t2\t0\t1\t0\t0\t10\t20\t30\n\
+                app.A\x1cother\x1cI\t2\t1\t1\t0\t0\t0\t0\t0\n\n?\tL\nL\x1cz\x1cI\t0\t5\t0\t0\t0\t2\t0\t7\n";
+    let Some(page) = open(text) else { return };
+    assert_eq!(page.run(NAMES), json!(["value", "other", "z"]));
+    let cells = page.run(
+        "return [...document.querySelector('tr[data-row]').children].map((cell) => cell.textContent)",
+    );
+    let expected = [
+        "lock", "app.A", "value", "1", "100.00", "100.00", "0.00", "", "2", "0", "1", "0", "0",
+        "10", "20", "30",
+    ];
+    assert_eq!(cells, json!(expected));
+    let told = page.text("extended");
+    assert!(told.starts_with("By other means (arraycopy, clone, reflection, VarHandle, Unsafe, JNI): 60 accesses, 40 of"), "{told}");
+    assert!(page.text("unknown").contains("with 14 accesses:"), "{}", page.text("unknown"));
+    drop(page);
+    let Some(page) = open(&known()) else { return };
+    assert_eq!(page.text("extended"), "");
+    assert_eq!(page.run("return document.querySelectorAll('th').length"), 12);
+    let log = page.browser.log("browser");
+    assert!(log.is_empty(), "{log:?}");
+}
+
+#[test]
 fn a_profile_without_objects_says_so() {
     let Some(page) = open("") else { return };
     assert_eq!(page.text("found"), "0 of 0 fields");

@@ -52,7 +52,8 @@ impl Fields<'_> {
             Kind::Pad => format!("{count} to pad"),
             Kind::Confine => format!("{count} to confine to one thread"),
             Kind::Final => {
-                let shared = self.sharing.of_kind(kind).filter(|it| it.counts.by_others() > 0);
+                let shared =
+                    self.sharing.of_kind(kind).filter(|it| it.counts.all().by_others() > 0);
                 format!("{count} to make final ({} of them shared)", shared.count())
             }
             Kind::NoLock if count == 1 => "1 class needs no lock".to_owned(),
@@ -97,15 +98,15 @@ impl Fields<'_> {
             _ => "field",
         };
         let share = |it: &&Advice| Cell::Share(it.object_count, it.known_count);
-        Table::of(symbols, "", advice)
+        let rows = Table::of(symbols, "", advice)
             .column(Column::other("advice"), |it| it.kind.name())
             .column(Column::other("name"), |it| it.subject.name(symbols))
             // What `--field` takes.
             .column(Column::other("field_pattern").name(heading), |it| it.subject.pattern(symbols))
             .column(Column::count("object_count").at(0, "objects"), |it| it.object_count)
             .column(Column::count("known_count"), |it| it.known_count)
-            .column(Column::words().at(1, "of all %"), share)
-            .columns(super::counts(), |it| it.counts.numbers().map(Cell::Number))
+            .column(Column::words().at(1, "of all %"), share);
+        super::counts(rows, self.accesses.has_extended(), |it| it.counts)
             .column(Column::other("is_of_jdk"), |it| it.is_of_jdk)
             .column(Column::other("owner_written_field"), name(0))
             .column(Column::other("other_written_field"), name(1))
