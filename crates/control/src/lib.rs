@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod commands;
+pub mod intrinsics;
 pub mod jdk;
 pub mod messages;
 pub mod options;

@@ -6,6 +6,7 @@
 
 mod faults;
 mod hidden;
+mod intrinsics;
 mod kinds;
 mod oracle;
 mod storm;
