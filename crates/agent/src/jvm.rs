@@ -18,7 +18,7 @@ pub(crate) use env::{Jvmti, LineTable, MethodRef, StackFrame, ThreadInfo, Virtua
 pub(crate) use fields::{LongField, ObjectField};
 pub(crate) use flags::bool_flag;
 pub(crate) use headers::{Header, Headers};
-pub(crate) use heap::{FOUND, IntField, NewObject};
+pub(crate) use heap::{DeclaredField, FOUND, IntField, NewObject};
 pub(crate) use image::Image;
 pub(crate) use jni::{Jni, Vm};
 pub(crate) use management::HeapDumper;

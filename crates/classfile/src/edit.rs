@@ -15,9 +15,8 @@ pub enum Reach {
 
 /// Code to be added to a method. An edit can be cleared and used for the next method.
 ///
-/// Inserted code is *straight-line* and *stack-neutral*: it has no jumps, returns or switches, pops
-/// nothing from the operand stack that it has not pushed, leaves nothing on it, and writes no local
-/// variable of the method's own. (Code inserted before an instruction may leave a word that the code
+/// Inserted code is *straight-line* and *stack-neutral*: it has no jumps, returns or switches, leaves
+/// the operand stack as it was, and writes no local variable of the method's own. (Code inserted before an instruction may leave a word that the code
 /// inserted after it pops.) This is not checked here, but by a JVM's verifier. Code inserted where
 /// `this`, or a new object, is not initialised has the same restrictions as the method's own code
 /// there.
@@ -29,6 +28,7 @@ pub struct MethodEdit {
     catch_all: Option<CatchAll>,
     ranges: Vec<Range<u16>>,
     extra_stack: u16,
+    scratch: u16,
     locals: Vec<LocalType>,
 }
 
@@ -90,6 +90,7 @@ impl MethodEdit {
         self.ranges.clear();
         self.catch_all = None;
         self.extra_stack = 0;
+        self.scratch = 0;
         self.locals.clear();
     }
 
@@ -99,6 +100,7 @@ impl MethodEdit {
             && self.catch_all.is_none()
             && self.ranges.is_empty()
             && self.extra_stack == 0
+            && self.scratch == 0
             && self.locals.is_empty()
     }
 
@@ -179,6 +181,13 @@ impl MethodEdit {
         self.locals.push(of);
     }
 
+    /// Sets the number of words of local variables, after those of the method and those added, that
+    /// inserted code uses; of several calls the largest number counts. They keep their values only
+    /// up to the next instruction at which several paths meet, or an exception handler begins.
+    pub fn need_scratch(&mut self, words: u16) {
+        self.scratch = self.scratch.max(words);
+    }
+
     pub(crate) fn insertions(&self) -> &[Insertion] {
         &self.insertions
     }
@@ -202,6 +211,10 @@ impl MethodEdit {
 
     pub(crate) fn extra_stack(&self) -> u16 {
         self.extra_stack
+    }
+
+    pub(crate) fn scratch(&self) -> u16 {
+        self.scratch
     }
 
     /// The added local variables.

@@ -45,7 +45,8 @@ impl Splicer {
         let max_stack = usize::from(code.max_stack()) + usize::from(edit.extra_stack());
         let handler_stack = edit.handler().map_or(0, |handler| usize::from(handler.stack));
         let max_stack = limit("max_stack", max_stack.max(handler_stack), MAX_U16)?;
-        let max_locals = usize::from(code.max_locals()) + usize::from(edit.local_words());
+        let added = usize::from(edit.local_words()) + usize::from(edit.scratch());
+        let max_locals = usize::from(code.max_locals()) + added;
         let max_locals = limit("max_locals", max_locals.max(trailer.locals), MAX_U16)?;
 
         push_u16(out, name_index);

@@ -115,6 +115,8 @@ pub struct Options {
     pub aggregate: bool,
     /// The index by which the file of `fields=shared` gives a site.
     pub site_index: SiteIndex,
+    /// Also count the accesses that no instruction makes (`accesses=extended`).
+    pub extended_accesses: bool,
     /// The limit of the memory for the records of objects, in bytes.
     pub memory_limit_bytes: u64,
     /// The maximum number of nodes that the call trees may have.
@@ -251,6 +253,7 @@ impl Default for Options {
             fields: false,
             aggregate: false,
             site_index: SiteIndex::default(),
+            extended_accesses: false,
             memory_limit_bytes: 4 << 30,
             max_nodes: 8 << 20,
             cache: true,
@@ -396,8 +399,11 @@ impl Options {
                 return Err("fields=shared is not supported with doe=n: most objects are written \
                             on exit");
             }
-        } else if self.site_index != SiteIndex::default() || self.aggregate {
-            return Err("site-index and aggregate are only supported with fields=shared");
+        } else if self.site_index != SiteIndex::default()
+            || self.aggregate
+            || self.extended_accesses
+        {
+            return Err("accesses, aggregate and site-index are only supported with fields=shared");
         }
         if self.locks && !self.monitor {
             return Err("locks=y is only supported with monitor=y");

@@ -6,21 +6,22 @@ use perk_classfile::{
 };
 use rustc_hash::FxHashMap;
 
+use crate::extended::Call;
 use crate::helper::{Helper, Uses};
 use crate::site::SitePlaces;
-use crate::{MethodName, Methods, Names};
+use crate::{MethodName, Methods, Probes};
 
 /// A probe and its place.
 #[derive(Clone, Copy, Debug)]
-struct Probe {
+struct Probe<'c> {
     pc: u16,
     reach: Reach,
-    object: Object,
+    object: Object<'c>,
     /// The method to be called with the object, and the number that it takes.
     call: Option<(Helper, Option<u32>)>,
 }
 
-impl Probe {
+impl Probe<'_> {
     /// Duplicates the object on top of the operand stack, for a later probe.
     fn duplicate(pc: u16, reach: Reach) -> Self {
         Self { pc, reach, object: Object::Top, call: None }
@@ -28,6 +29,9 @@ impl Probe {
 
     /// Whether it counts an access, and does not report an allocation.
     fn is_access(&self) -> bool {
+        if matches!(self.object, Object::Arguments(_) | Object::Kept(_)) {
+            return true;
+        }
         let is_access = |helper| {
             matches!(
                 helper,
@@ -43,8 +47,8 @@ impl Probe {
 }
 
 /// The place of the object that a probe passes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Object {
+#[derive(Clone, Copy, Debug)]
+enum Object<'c> {
     /// On top of the operand stack.
     Top,
     /// Below one word.
@@ -62,15 +66,28 @@ enum Object {
     /// On top of the operand stack, above a duplicate of another object that nothing else uses. Both
     /// are passed.
     AboveSpare,
+    /// Among the arguments of a call, on top of the operand stack. They are taken to local variables
+    /// for the probe.
+    Arguments(Call<'c>),
+    /// In those local variables.
+    Kept(Call<'c>),
 }
 
-impl Object {
+impl Object<'_> {
     /// The maximum number of words of the operand stack that a probe needs, with its number.
     const STACK_WORDS: u16 = 2;
 
-    /// Writes the code that pushes the object.
-    fn push(self, out: &mut Vec<u8>) {
+    /// Writes the code that pushes the object, or what else the probe takes. Local variables from
+    /// `scratch` on are free.
+    fn push(self, has_call: bool, scratch: u16, out: &mut Vec<u8>) {
         match self {
+            Self::Arguments(call) => {
+                call.take(scratch, out);
+                if has_call {
+                    call.pass(scratch, out);
+                }
+            }
+            Self::Kept(call) => call.pass(scratch, out),
             Self::Top => out.push(opcode::DUP),
             Self::BelowWord => out.extend([opcode::DUP2, opcode::POP]),
             Self::BelowLong => out.extend([opcode::DUP2_X1, opcode::POP2, opcode::DUP_X2]),
@@ -85,6 +102,13 @@ impl Object {
             Self::AboveSpare => out.push(opcode::DUP_X1),
         }
     }
+
+    /// Writes the code that restores the operand stack after the probe.
+    fn restore(self, scratch: u16, out: &mut Vec<u8>) {
+        if let Self::Arguments(call) = self {
+            call.give_back(scratch, out);
+        }
+    }
 }
 
 /// A field that the class names.
@@ -92,7 +116,7 @@ impl Object {
 struct Field {
     number: u32,
     /// The place of the object when the field is written.
-    written: Object,
+    written: Object<'static>,
 }
 
 /// Places the probes in the methods of a class. It reuses its memory from one method to the next.
@@ -100,24 +124,29 @@ pub(crate) struct Accesses<'c> {
     class: &'c ClassFile<'c>,
     /// The fields by index in the constant pool.
     fields: FxHashMap<u16, Field>,
-    probes: Vec<Probe>,
+    probes: Vec<Probe<'c>>,
+    is_extended: bool,
     /// The numbers of the places of `new` in the method, by pc.
     sites: Vec<(u16, u32)>,
     /// The maximum number of words that duplicates of new objects hold on the operand stack.
     held_words: u16,
+    /// The first local variable that the method does not have, and the number that calls take.
+    scratch: (u16, u16),
     uses: Uses,
     edit: MethodEdit,
 }
 
 impl<'c> Accesses<'c> {
-    pub(crate) fn new(class: &'c ClassFile<'c>, names: Names) -> Self {
+    pub(crate) fn new(class: &'c ClassFile<'c>, probes: Probes) -> Self {
         Self {
             class,
             fields: FxHashMap::default(),
             probes: Vec::new(),
+            is_extended: probes.extended,
             sites: Vec::new(),
             held_words: 0,
-            uses: Uses::new(names),
+            scratch: (0, 0),
+            uses: Uses::new(probes.names),
             edit: MethodEdit::new(),
         }
     }
@@ -137,6 +166,7 @@ impl<'c> Accesses<'c> {
         self.probes.clear();
         self.sites.clear();
         self.held_words = 0;
+        self.scratch = (code.max_locals(), 0);
         if method.class == b"java/lang/Object" && method.name == b"<init>" {
             self.plan(0, Object::Local(0), (Helper::ALLOCATED_OBJECT, None));
         } else {
@@ -210,12 +240,20 @@ impl<'c> Accesses<'c> {
                     self.plan_after(instruction.next_pc(), Object::Top, (helper, Some(site)));
                 }
                 (opcode::INVOKEVIRTUAL | opcode::INVOKESPECIAL, Operands::Constant(index)) => {
-                    let MemberRef { name, descriptor, .. } = self.class.pool().member_ref(index)?;
-                    if (name, descriptor) == (b"clone", b"()Ljava/lang/Object;") {
+                    let callee = self.class.pool().member_ref(index)?;
+                    self.plan_call(pc, instruction.next_pc(), callee);
+                    if (callee.name, callee.descriptor) == (b"clone", b"()Ljava/lang/Object;") {
                         self.probes.push(Probe::duplicate(pc, Reach::All));
+                        if self.is_extended && !callee.class.starts_with(b"[") {
+                            self.plan(pc, Object::Top, (Helper::CLONING, None));
+                        }
                         let call = (Helper::CLONED_OBJECT, None);
                         self.plan_after(instruction.next_pc(), Object::AboveSpare, call);
                     }
+                }
+                (opcode::INVOKESTATIC, Operands::Constant(index)) => {
+                    let callee = self.class.pool().member_ref(index)?;
+                    self.plan_call(pc, instruction.next_pc(), callee);
                 }
                 (opcode::ARETURN, _) => {
                     if let Some((helper, method)) = &reflection {
@@ -295,13 +333,27 @@ impl<'c> Accesses<'c> {
         Ok(())
     }
 
+    /// Plans the probes for the accesses of a method that an instruction calls.
+    fn plan_call(&mut self, pc: u16, next_pc: u16, callee: MemberRef<'c>) {
+        let Some(call) = Call::of(callee).filter(|_| self.is_extended) else { return };
+        self.scratch.1 = self.scratch.1.max(call.words());
+        let object = Object::Arguments(call);
+        let report = Some((call.helper, call.number));
+        let call_before = report.filter(|_| !call.is_after);
+        self.probes.push(Probe { pc, reach: Reach::All, object, call: call_before });
+        if call.is_after {
+            let (reach, object) = (Reach::FallThrough, Object::Kept(call));
+            self.probes.push(Probe { pc: next_pc, reach, object, call: report });
+        }
+    }
+
     /// Plans a probe before an instruction.
-    fn plan(&mut self, pc: u16, object: Object, call: (Helper, Option<u32>)) {
+    fn plan(&mut self, pc: u16, object: Object<'static>, call: (Helper, Option<u32>)) {
         self.probes.push(Probe { pc, reach: Reach::All, object, call: Some(call) });
     }
 
     /// Plans a probe after the instruction that ends at a pc.
-    fn plan_after(&mut self, pc: u16, object: Object, call: (Helper, Option<u32>)) {
+    fn plan_after(&mut self, pc: u16, object: Object<'static>, call: (Helper, Option<u32>)) {
         self.probes.push(Probe { pc, reach: Reach::FallThrough, object, call: Some(call) });
     }
 
@@ -324,17 +376,21 @@ impl<'c> Accesses<'c> {
     /// Writes the planned probes.
     fn write(&mut self, pool: &mut PoolEditor<'_>) -> Result<(), PoolError> {
         self.edit.clear();
-        self.edit.need_stack(Object::STACK_WORDS + self.held_words);
+        let (scratch, scratch_words) = self.scratch;
+        let passed_words = scratch_words.max(Object::STACK_WORDS);
+        self.edit.need_stack(passed_words + self.held_words);
+        self.edit.need_scratch(scratch_words);
         let mut bytes = Vec::new();
         for Probe { pc, reach, object, call } in &self.probes {
             bytes.clear();
-            object.push(&mut bytes);
+            object.push(call.is_some(), scratch, &mut bytes);
             if let Some((helper, number)) = call {
                 if let Some(number) = number {
                     pool.push_int(&mut bytes, *number as i32)?;
                 }
                 bytes.extend(self.uses.call(*helper, pool)?);
             }
+            object.restore(scratch, &mut bytes);
             self.edit.insert(*pc, *reach, &bytes);
         }
         Ok(())

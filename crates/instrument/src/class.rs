@@ -9,7 +9,7 @@ use crate::accesses::Accesses;
 use crate::helper::{FIELDS_HELPER, HELPER, HELPER_BASE, Helper, Uses};
 use crate::probe::ProbeCall;
 use crate::scan::{Kinds, Scanner};
-use crate::{Instrumented, MethodName, Methods, Names, Probes, fields, fresh, record};
+use crate::{Instrumented, MethodName, Methods, Probes, fields, fresh, record};
 
 const VIRTUAL_THREAD: &[u8] = b"java/lang/VirtualThread";
 
@@ -42,7 +42,7 @@ pub fn instrument(
         && record::add_record(&mut editor, probes.names);
     is_edited |= add_fields(&mut editor, name, probes, &mut instrumented.skipped);
     match probes.accesses {
-        true => add_accesses(&class, name, probes.names, methods, &mut editor, &mut instrumented)?,
+        true => add_accesses(&class, name, probes, methods, &mut editor, &mut instrumented)?,
         false => add_calls(&class, name, probes, methods, &mut editor, &mut instrumented)?,
     }
     is_edited |= instrumented.method_count > 0;
@@ -109,13 +109,13 @@ fn add_calls(
 fn add_accesses(
     class: &ClassFile<'_>,
     name: &[u8],
-    names: Names,
+    probes: Probes,
     methods: &mut dyn Methods,
     editor: &mut ClassEditor<'_>,
     instrumented: &mut Instrumented,
 ) -> Result<(), Error> {
     let source = source_file(class);
-    let mut accesses = Accesses::new(class, names);
+    let mut accesses = Accesses::new(class, probes);
     let mut missing = Vec::new();
     for (index, method) in class.methods().enumerate() {
         let member = method_name(name, &method, source)?;

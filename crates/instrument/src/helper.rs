@@ -43,7 +43,7 @@ pub const METHODS: [(&str, &str); 23] = [
 ];
 
 /// The name and descriptor of every method of [`FIELDS_HELPER`] that probes call. All are static.
-pub const FIELDS_METHODS: [(&str, &str); 12] = [
+pub const FIELDS_METHODS: [(&str, &str); 18] = [
     ("allocated", "(Ljava/lang/Object;)V"),
     ("read", "(Ljava/lang/Object;I)V"),
     ("write", "(Ljava/lang/Object;I)V"),
@@ -56,6 +56,12 @@ pub const FIELDS_METHODS: [(&str, &str); 12] = [
     ("reflected", "(Ljava/lang/Object;I)V"),
     ("reflectedArrays", "(Ljava/lang/Object;I)V"),
     ("cloned", "(Ljava/lang/Object;Ljava/lang/Object;)V"),
+    ("cloning", "(Ljava/lang/Object;)V"),
+    ("accessedAt", "(Ljava/lang/Object;JI)V"),
+    ("accessedArray", "(Ljava/lang/Object;I)V"),
+    ("copiedArray", "(Ljava/lang/Object;Ljava/lang/Object;I)V"),
+    ("copiedMemory", "(Ljava/lang/Object;JLjava/lang/Object;JJ)V"),
+    ("filledMemory", "(Ljava/lang/Object;JJ)V"),
 ];
 
 /// The names of the fields of [`HELPER`] that probes read and write. All are of type `long`. An
@@ -98,6 +104,12 @@ impl Helper {
     pub(crate) const REFLECTED_AT: Self = Self::of_fields(9);
     pub(crate) const REFLECTED_ARRAYS_AT: Self = Self::of_fields(10);
     pub(crate) const CLONED_OBJECT: Self = Self::of_fields(11);
+    pub(crate) const CLONING: Self = Self::of_fields(12);
+    pub(crate) const ACCESSED_AT: Self = Self::of_fields(13);
+    pub(crate) const ACCESSED_ARRAY: Self = Self::of_fields(14);
+    pub(crate) const COPIED_ARRAY: Self = Self::of_fields(15);
+    pub(crate) const COPIED_MEMORY: Self = Self::of_fields(16);
+    pub(crate) const FILLED_MEMORY: Self = Self::of_fields(17);
 
     /// Returns the method with an index in [`FIELDS_METHODS`].
     const fn of_fields(index: u8) -> Self {
@@ -233,6 +245,12 @@ mod tests {
             (Helper::REFLECTED_AT, "reflected"),
             (Helper::REFLECTED_ARRAYS_AT, "reflectedArrays"),
             (Helper::CLONED_OBJECT, "cloned"),
+            (Helper::CLONING, "cloning"),
+            (Helper::ACCESSED_AT, "accessedAt"),
+            (Helper::ACCESSED_ARRAY, "accessedArray"),
+            (Helper::COPIED_ARRAY, "copiedArray"),
+            (Helper::COPIED_MEMORY, "copiedMemory"),
+            (Helper::FILLED_MEMORY, "filledMemory"),
         ] {
             let (class, name, descriptor) = helper.text();
             assert_eq!((class, name), (FIELDS_HELPER, expected));

@@ -47,7 +47,16 @@
 //! | `created(Object, I)` | after the constructor's call for a `new` |
 //! | `array(Object, I)`, `arrays(Object, I)` | after the instructions that make one array, or arrays in an array |
 //! | `cloned(Object, Object)` | after calls of `clone`, with the object and the result |
+//! | `cloning(Object)` | before calls of `clone` on objects that are not arrays |
+//! | `accessedAt(Object, J, I)` | before calls of the methods of `jdk.internal.misc.Unsafe` that access an object at an offset, with the kind of access |
+//! | `copiedMemory(...)`, `filledMemory(...)` | before calls of its `copyMemory` and `setMemory` |
+//! | `accessedArray(Object, I)` | before calls of the methods of `java.lang.reflect.Array` that access a component or the length |
+//! | `copiedArray(Object, Object, I)` | after calls of `System.arraycopy` |
 //! | `reflected(Object, I)`, `reflectedArrays(Object, I)` | before the returns of `Constructor.newInstance`, and of both `Array.newInstance` |
+//!
+//! Those from `cloning` to `copiedArray` are only there if [`Probes::extended`] is set. The kind of an
+//! access is 1 for a read, 2 for a write, 3 for both, plus 4 for the length of an array; its bits
+//! from the fourth on are the logarithm of the number of bytes.
 //!
 //! Before `super(...)` has returned, `this` cannot be passed. Writes of its fields there are counted
 //! after the call. Methods that switch the current thread (of `VirtualThread`) do not have these
@@ -57,6 +66,7 @@
 
 mod accesses;
 mod class;
+mod extended;
 mod fresh;
 mod helper;
 mod leaves;
@@ -113,6 +123,9 @@ pub struct Probes {
     /// Report accesses of fields and components of arrays, and the sites of allocations, to
     /// [`FIELDS_HELPER`]. There are no other probes then.
     pub accesses: bool,
+    /// Also report the accesses of the methods that make them without an instruction. It needs
+    /// [`accesses`](Self::accesses).
+    pub extended: bool,
     /// The names of the added class and fields.
     pub names: Names,
 }

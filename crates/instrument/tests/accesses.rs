@@ -21,6 +21,7 @@ const PROBES: Probes = Probes {
     heap: false,
     object_record: false,
     accesses: true,
+    extended: false,
     names: Names::PLAIN,
 };
 

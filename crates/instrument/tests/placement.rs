@@ -21,6 +21,7 @@ const CALLS: Probes = Probes {
     heap: false,
     object_record: false,
     accesses: false,
+    extended: false,
     names: Names::PLAIN,
 };
 

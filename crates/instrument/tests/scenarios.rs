@@ -18,6 +18,7 @@ const PROBES: Probes = Probes {
     heap: true,
     object_record: false,
     accesses: false,
+    extended: false,
     names: Names::PLAIN,
 };
 

@@ -126,6 +126,7 @@ impl ExactEngine {
             heap: sites.is_some(),
             object_record,
             accesses: false,
+            extended: false,
             names,
         };
         let mut depth = 0;

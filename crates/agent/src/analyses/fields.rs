@@ -10,6 +10,8 @@
 //!    ([`writer`]), so that their memory is used again; all others are written at the end.
 
 mod classes;
+mod extended;
+mod interception;
 mod natives;
 mod records;
 mod sweep;
@@ -33,13 +35,14 @@ use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
 
 use self::classes::Classes;
+use self::extended::Extended;
 use self::records::{Record, Records};
 use self::sweep::TAGGED;
 use self::threads::States;
 use self::writer::{Site, Writer};
 use super::{Analysis, Event, Needs};
 use crate::common::Common;
-use crate::guard::{Feature, contain};
+use crate::guard::{Feature, contain, uncounted};
 use crate::hook;
 use crate::jvm::{Borrowed, Global, Headers, Jni, Local, LongField, MethodRef};
 use crate::os;
@@ -65,6 +68,8 @@ pub(crate) struct SharedFields {
     classes: Classes,
     sites: Mutex<Sites>,
     writer: Mutex<Writer>,
+    /// The accesses without an instruction, if they are counted.
+    extended: Option<Extended>,
     helper: OnceLock<&'static Global>,
     states: OnceLock<States>,
     class_field: OnceLock<LongField>,
@@ -120,6 +125,7 @@ impl SharedFields {
                 heap: false,
                 object_record: true,
                 accesses: true,
+                extended: options.extended_accesses,
                 names,
             },
             selection: Selection::new(&options.include, &options.exclude),
@@ -128,6 +134,7 @@ impl SharedFields {
             classes: Classes::new(common, names)?,
             sites: Mutex::default(),
             writer: Mutex::new(Writer::new(output, options.aggregate)),
+            extended: options.extended_accesses.then(Extended::new).transpose()?,
             helper: OnceLock::new(),
             states: OnceLock::new(),
             class_field: OnceLock::new(),
@@ -175,11 +182,16 @@ impl SharedFields {
         let arguments = [
             jvalue { j: self.records.address() as i64 },
             jvalue { j: self.classes.places() as i64 },
+            jvalue { j: self.extended.as_ref().map_or(0, Extended::address) as i64 },
             jvalue { i: shift as i32 },
         ];
         // SAFETY: the arguments are those of the helper's method.
-        let started = unsafe { jni.call_static_long(helper, c"start", c"(JJI)J", &arguments) };
-        started.map(|_| ()).ok_or_else(|| "the helper class does not start".to_owned())
+        let started = unsafe { jni.call_static_long(helper, c"start", c"(JJJI)J", &arguments) };
+        started.ok_or("the helper class does not start")?;
+        match self.extended {
+            Some(_) => interception::begin(jni, self),
+            None => Ok(()),
+        }
     }
 
     /// Begins the calling thread. Returns its state.
@@ -372,18 +384,17 @@ unsafe extern "system" fn sweeper_main(_: JvmtiEnv, env: *mut JNIEnv, fields: *m
     let fields: &'static SharedFields = unsafe { &*fields.cast_const().cast() };
     // SAFETY: the JVM gives the agent thread its own environment, valid until we return.
     let jni = unsafe { Jni::from_raw(env) };
-    contain(Feature::Probes, || {
-        fields.sweeper.run(|is_awaited| {
-            // A walk of the heap also reaches dead objects that the JVM has not collected yet.
-            if is_awaited {
-                fields.common.jvmti.force_garbage_collection();
-            }
-            fields.sweep(jni);
-            if is_awaited {
-                fields.records.check_full();
-            }
-        });
-    });
+    let sweep = |is_awaited| {
+        // A walk of the heap also reaches dead objects that the JVM has not collected yet.
+        if is_awaited {
+            fields.common.jvmti.force_garbage_collection();
+        }
+        fields.sweep(jni);
+        if is_awaited {
+            fields.records.check_full();
+        }
+    };
+    uncounted(|| contain(Feature::Probes, || fields.sweeper.run(sweep)));
 }
 
 /// The view of one class file on the analysis.

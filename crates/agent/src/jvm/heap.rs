@@ -317,6 +317,21 @@ impl<'a> Jni<'a> {
         unsafe { Local::from_raw(self, ((**env).v1_2.GetSuperclass)(env, class.raw())) }
     }
 
+    /// Returns the object that reflection has for a field that a class declares for its objects.
+    pub(crate) fn reflected_field(
+        self,
+        class: &(impl Reference + ?Sized),
+        field: &DeclaredField,
+    ) -> Option<Local<'a>> {
+        let env = self.raw();
+        // SAFETY: the environment is this thread's, the reference valid, and the field the class's;
+        // the new reference is ours.
+        unsafe {
+            let reflected = ((**env).v1_2.ToReflectedField)(env, class.raw(), field.id, false);
+            self.checked(reflected)
+        }
+    }
+
     /// Returns the method of a class with a name; the class must have been initialised.
     pub(crate) fn method(
         self,
@@ -406,6 +421,13 @@ pub(crate) struct DeclaredField {
     pub(crate) descriptor: String,
     pub(crate) is_final: bool,
     pub(crate) is_volatile: bool,
+}
+
+impl DeclaredField {
+    /// The id as a number, which is the same for all subclasses.
+    pub(crate) fn id_number(&self) -> usize {
+        self.id as usize
+    }
 }
 
 /// A field of type `int`.

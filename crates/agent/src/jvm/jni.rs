@@ -352,6 +352,15 @@ impl<'a> Jni<'a> {
         }
     }
 
+    /// Returns the length of an array.
+    ///
+    /// # Safety
+    /// The object must be an array.
+    pub(crate) unsafe fn array_length(self, array: &(impl Reference + ?Sized)) -> jint {
+        // SAFETY: the environment is this thread's, the reference valid; the caller's promise.
+        unsafe { ((**self.0).v1_2.GetArrayLength)(self.0, array.raw()) }
+    }
+
     /// Whether the thread has an exception that nobody has caught yet.
     pub(crate) fn is_throwing(self) -> bool {
         // SAFETY: the environment is this thread's.

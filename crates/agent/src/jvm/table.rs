@@ -2,7 +2,7 @@
 
 use std::ptr::null_mut;
 
-pub(crate) use perk_jvmti_sys::jni_sys::JNINativeInterface__1_1 as Functions;
+pub(crate) use perk_jvmti_sys::jni_sys::JNINativeInterface__1_2 as Functions;
 use perk_jvmti_sys::{call, jvmtiError};
 
 use super::Jvmti;
@@ -20,10 +20,10 @@ impl Jvmti {
     ) -> Result<(), jvmtiError> {
         let mut table = null_mut();
         // SAFETY: the environment is valid; the copy is ours, the JVM copies it in turn; every JVM
-        // has the functions of the first version; the caller's promise for those in it.
+        // has the functions of JNI 1.2; the caller's promise for those in it.
         unsafe {
             call!(self.raw(), GetJNIFunctionTable, &mut table).ok()?;
-            change(&mut (*table).v1_1);
+            change(&mut (*table).v1_2);
             let result = call!(self.raw(), SetJNIFunctionTable, table).ok();
             self.free(table);
             result

@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod extended;
 mod faults;
 mod hidden;
 mod intrinsics;
@@ -32,6 +33,8 @@ struct Record {
     class: String,
     /// Declaring class, name, descriptor.
     fields: Vec<([String; 3], Counts)>,
+    /// The same numbers of the accesses without an instruction, if they are in the file.
+    extended: Option<Vec<Counts>>,
 }
 
 impl Record {
@@ -100,10 +103,13 @@ fn parse_record<'a>(head: &str, lines: impl Iterator<Item = &'a str>) -> Option<
     let field = |line: &str| {
         let (field, counts) = line.split_once('\t')?;
         let counts: Vec<u64> = counts.split('\t').map_while(|it| it.parse().ok()).collect();
-        Some((parts(field)?, counts.try_into().ok()?))
+        let (direct, extended) = counts.split_first_chunk()?;
+        Some(((parts(field)?, *direct), Counts::try_from(extended).ok()))
     };
-    let fields = lines.map(field).collect::<Option<Vec<_>>>()?;
-    columns.next().is_none().then_some((Record { site, class, fields }, count))
+    let (fields, extended): (_, Vec<_>) =
+        lines.map(field).collect::<Option<Vec<_>>>()?.into_iter().unzip();
+    let extended = extended.into_iter().collect();
+    columns.next().is_none().then_some((Record { site, class, fields, extended }, count))
 }
 
 fn parts<const N: usize>(name: &str) -> Option<[String; N]> {

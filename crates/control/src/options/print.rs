@@ -67,6 +67,7 @@ impl Options {
             SiteIndex::Disl2012 => "disl2012",
         };
         word(self.site_index != default.site_index, format!("site-index={index}"));
+        word(self.extended_accesses, "accesses=extended".to_owned());
         let limit = self.memory_limit_bytes;
         word(limit != default.memory_limit_bytes, format!("memlimit={}", scaled(limit)));
         word(self.max_nodes != default.max_nodes, format!("max-nodes={}", scaled(self.max_nodes)));

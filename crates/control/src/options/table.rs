@@ -432,6 +432,16 @@ pub(super) static TABLE: &[Spec] = &[
         ..BASE
     },
     Spec {
+        name: "accesses",
+        values: "<kind>",
+        about: "instructions, extended",
+        default: "instructions",
+        section: Section::Perk,
+        rule: "instructions|extended",
+        set: Set::Value(set_accesses),
+        ..BASE
+    },
+    Spec {
         name: "memlimit",
         values: "<bytes>",
         about: "memory of fields=shared",
@@ -603,6 +613,15 @@ fn set_aggregate(options: &mut Options, value: &str) -> Option<()> {
     options.aggregate = match value {
         "site" => true,
         "n" => false,
+        _ => return None,
+    };
+    Some(())
+}
+
+fn set_accesses(options: &mut Options, value: &str) -> Option<()> {
+    options.extended_accesses = match value {
+        "extended" => true,
+        "instructions" => false,
         _ => return None,
     };
     Some(())

@@ -40,6 +40,7 @@ const NONE: Probes = Probes {
     heap: false,
     object_record: false,
     accesses: false,
+    extended: false,
     names: Names::PLAIN,
 };
 
@@ -54,6 +55,7 @@ pub(crate) const EVERYTHING: Kind = Kind {
         heap: true,
         object_record: true,
         accesses: false,
+        extended: false,
         names: Names::PLAIN,
     },
     calls: Calls::All,
@@ -69,7 +71,7 @@ pub(crate) const CALLS_OF_SOME: Kind = Kind {
 /// Accesses and allocation sites, and the field for an object's record.
 pub(crate) const ACCESSES: Kind = Kind {
     name: "accesses",
-    probes: Probes { object_record: true, accesses: true, ..NONE },
+    probes: Probes { object_record: true, accesses: true, extended: true, ..NONE },
     calls: Calls::All,
 };
 

@@ -1,5 +1,7 @@
 package java.lang;
 
+import java.lang.reflect.Array;
+import java.lang.reflect.Field;
 import jdk.internal.misc.Unsafe;
 import jdk.internal.vm.annotation.DontInline;
 import jdk.internal.vm.annotation.ForceInline;
@@ -11,9 +13,10 @@ import jdk.internal.vm.annotation.Stable;
  * and starts it when the JVM is up. The bytes of the class are part of the agent.
  *
  * Each object has a record in the agent's native memory: the thread that allocated it, its class,
- * its site, and four counters per field. Objects hold the index of their record in a field that
- * perk adds to the class right below Object; arrays, and the objects of the few classes without
- * that field, have an identity hash that leads to it.
+ * its site, and four counters per field; then four more per field if accesses without an
+ * instruction are counted. Objects hold the index of their record in a field that perk adds to the
+ * class right below Object; arrays, and the objects of the few classes without that field, have an
+ * identity hash that leads to it.
  *
  * A thread takes the memory of records from a slab of its own, without locks. Only the owner of an
  * object writes the owner's counters; others add to theirs atomically.
@@ -26,7 +29,8 @@ public final class PerkFields extends PerkHeaders {
     /** The number of the class; negative if the object is found by its header. */
     private static final int CLASS = 4;
     private static final int SITE = 8;
-    // The fourth word is the number of the record's units.
+    /** The number of the record's units. */
+    private static final int SIZE = 12;
     /** The counters of the first field. */
     private static final int COUNTS = 16;
     /** The number of bits of the size of a record's unit, and of a field's counters. */
@@ -55,6 +59,23 @@ public final class PerkFields extends PerkHeaders {
     /** Stands for the offset in objects that are found by their header. */
     private static final int BY_HEADER = 1;
 
+    /** The kinds of an access without an instruction, and the logarithm of its bytes above them. */
+    private static final int IS_READ = 1;
+    private static final int IS_WRITE = 2;
+    private static final int IS_OF_LENGTH = 4;
+    private static final int WIDTH_SHIFT = 3;
+
+    /**
+     * The fields by class and offset: words in a table with a place for each hash. A word has the
+     * class's number, the offset, and the number of the unit with the counters in a record.
+     */
+    private static final int HASH_MASK = (1 << 16) - 1;
+    private static final int CLASS_SHIFT = 40;
+    private static final int OFFSET_BITS = 20;
+    private static final int UNIT_MASK = (1 << OFFSET_BITS) - 1;
+    /** Stands for the unit if objects of the class do not have a field there. */
+    private static final int NO_FIELD = UNIT_MASK;
+
     // The JIT compilers treat a stable field as a constant once it is not zero.
 
     /** Null until the agent has called {@link #start}. */
@@ -64,6 +85,8 @@ public final class PerkFields extends PerkHeaders {
     @Stable private static long CLASS_FIELD;
     @Stable private static long RECORDS;
     @Stable private static long FIELDS;
+    /** 0 unless accesses without an instruction are counted. */
+    @Stable private static long OFFSETS;
     /** The state of threads that are not counted, such as those that have ended. */
     private static final PerkFields ENDED = new PerkFields();
 
@@ -78,12 +101,13 @@ public final class PerkFields extends PerkHeaders {
     private PerkFields() {}
 
     /** Starts counting. Before, the probes do nothing, because the JVM is starting. */
-    private static long start(long records, long fields, int hashShift) {
+    private static long start(long records, long fields, long offsets, int hashShift) {
         Unsafe unsafe = Unsafe.getUnsafe();
         STATE_FIELD = unsafe.objectFieldOffset(Thread.class, "$perkState");
         CLASS_FIELD = unsafe.objectFieldOffset(Class.class, "$perkRecords");
         RECORDS = records;
         FIELDS = fields;
+        OFFSETS = offsets;
         HASH_SHIFT = hashShift;
         ENDED.owner = -1;
         U = unsafe;
@@ -93,6 +117,11 @@ public final class PerkFields extends PerkHeaders {
     /** Returns the offset of the record's field in the objects of a class that declares it. */
     private static long offset(Class<?> type) {
         return Unsafe.getUnsafe().objectFieldOffset(type, "$perkRecord");
+    }
+
+    /** Returns the offset of a field in objects. */
+    private static long offset(Field field) {
+        return Unsafe.getUnsafe().objectFieldOffset(field);
     }
 
     /** Returns the state of the calling thread, which gets one; {@link #ENDED} if it is not counted. */
@@ -106,6 +135,9 @@ public final class PerkFields extends PerkHeaders {
 
     /** Returns the data about a field of an object, which is 0 if the object does not have it. */
     private static native long resolve(Object object, int field);
+
+    /** Returns the unit of the field at an offset in objects of a class; perhaps NO_FIELD. */
+    private static native int resolveOffset(Class<?> type, long offset);
 
     /**
      * Returns the index of the record of an object whose header cannot lead to it, which is the
@@ -390,9 +422,177 @@ public final class PerkFields extends PerkHeaders {
                 int index = U.getInt(clone, offset);
                 if (index != 0 && index == U.getInt(from, offset)) {
                     U.putInt(clone, offset, 0);
+                    if (OFFSETS != 0) {
+                        copiedFields(address(index), clone);
+                    }
                 }
+            } else if (OFFSETS != 0 && from.getClass().isArray()) {
+                copiedArray(from, clone, Array.getLength(from));
             }
         }
+    }
+
+    /** A clone() of an object is about to be called. */
+    public static void cloning(Object from) {
+        if (U != null && from != null) {
+            // By its record, cloned() knows the call that has made the clone.
+            recordOrUnknown(from);
+        }
+    }
+
+    /** A method of Unsafe is about to access an object at an offset. */
+    public static void accessedAt(Object object, long offset, int access) {
+        if (U != null && object != null) {
+            if (object.getClass().isArray()) {
+                accessComponents(object, access, 1 << (access >> WIDTH_SHIFT) >> shiftOf(object));
+            } else {
+                accessOffset(object, offset, access);
+            }
+        }
+    }
+
+    /** A method of Unsafe is about to copy memory to or from an array. */
+    public static void copiedMemory(Object from, long at, Object to, long toAt, long bytes) {
+        if (U != null && bytes > 0) {
+            accessMemory(from, IS_READ, bytes);
+            accessMemory(to, IS_WRITE, bytes);
+        }
+    }
+
+    /** A method of Unsafe is about to fill the memory of an array. */
+    public static void filledMemory(Object array, long offset, long bytes) {
+        if (U != null && bytes > 0) {
+            accessMemory(array, IS_WRITE, bytes);
+        }
+    }
+
+    /** System.arraycopy has copied components. */
+    public static void copiedArray(Object from, Object to, int count) {
+        if (U != null && count > 0) {
+            accessComponents(from, IS_READ, count);
+            accessComponents(to, IS_WRITE, count);
+        }
+    }
+
+    /** A method of java.lang.reflect.Array is about to access an array. */
+    public static void accessedArray(Object array, int access) {
+        if (U != null && array != null && array.getClass().isArray()) {
+            accessComponents(array, access, 1);
+        }
+    }
+
+    /** Native code is about to access a field, whose counters are in a unit of the record. */
+    private static long accessedUnit(Object object, int unit, int access) {
+        accessUnit(object, unit, access, 1);
+        return 0;
+    }
+
+    /** Native code is about to access components of an array. */
+    private static long accessedComponents(Object array, int access, int count) {
+        accessComponents(array, access, count);
+        return 0;
+    }
+
+    private static void accessMemory(Object array, int access, long bytes) {
+        if (array != null && array.getClass().isArray()) {
+            accessComponents(array, access, (int) (bytes >> shiftOf(array)));
+        }
+    }
+
+    private static void accessComponents(Object array, int access, int count) {
+        // The units before are the head, and the accesses by instructions.
+        int unit = (access & IS_OF_LENGTH) != 0 ? 3 : 4;
+        accessUnit(array, unit, access, Math.max(count, 1));
+    }
+
+    @DontInline
+    private static void accessOffset(Object object, long offset, int access) {
+        Class<?> type = object.getClass();
+        long key = data(type) << CLASS_SHIFT | offset << OFFSET_BITS;
+        int hash = (int) ((key ^ key >>> CLASS_SHIFT - OFFSET_BITS) >>> OFFSET_BITS) & HASH_MASK;
+        long place = OFFSETS + ((long) hash << FIELD_SHIFT);
+        long word = U.getLong(null, place);
+        if ((word ^ key) >>> OFFSET_BITS != 0 || offset >>> OFFSET_BITS != 0) {
+            word = key & -1L << OFFSET_BITS | resolveOffset(type, offset);
+            if (offset >>> OFFSET_BITS == 0) {
+                U.putLong(null, place, word);
+            }
+        }
+        int unit = (int) word & UNIT_MASK;
+        if (unit != NO_FIELD) {
+            accessUnit(object, unit, access, 1);
+        }
+    }
+
+    /** Counts accesses by the counters in a unit of the object's record. */
+    @DontInline
+    private static void accessUnit(Object object, int unit, int access, int count) {
+        if (state() == ENDED) {
+            return;
+        }
+        long record = recordOrUnknown(object);
+        if (record == RECORDS) {
+            lost();
+            return;
+        }
+        long counter = record + ((long) unit << UNIT_SHIFT);
+        if ((access & IS_READ) != 0) {
+            add(record, counter + READS, count);
+        }
+        if ((access & IS_WRITE) != 0) {
+            add(record, counter + WRITES, count);
+        }
+    }
+
+    private static void add(long record, long counter, int count) {
+        PerkFields state = state();
+        int before;
+        if (U.getInt(null, record + OWNER) == state.owner) {
+            before = U.getInt(null, counter);
+            U.putInt(null, counter, before + count);
+        } else {
+            counter += OTHERS;
+            before = U.getAndAddInt(null, counter, count);
+        }
+        if (Integer.compareUnsigned(before + count, before) < 0) {
+            carry(counter);
+        }
+    }
+
+    /** The JVM has copied all fields of an object with a record to its clone. */
+    @DontInline
+    private static void copiedFields(long from, Object clone) {
+        if (state() == ENDED) {
+            return;
+        }
+        long record = recordOrUnknown(clone);
+        if (record == RECORDS) {
+            lost();
+            return;
+        }
+        int units = U.getInt(null, from + SIZE);
+        for (int unit = (units + 1) >> 1; unit < units; unit++) {
+            long counter = (long) unit << UNIT_SHIFT;
+            add(from, from + counter + READS, 1);
+            add(record, record + counter + WRITES, 1);
+        }
+    }
+
+    /** Returns the record of an object; the first one if there is no room. */
+    private static long recordOrUnknown(Object object) {
+        long record = recordOf(object, data(object.getClass()));
+        return record == RECORDS && state() != ENDED ? unknown(object) : record;
+    }
+
+    /** Returns the logarithm of the bytes of an array's component; 3 for references. */
+    private static int shiftOf(Object array) {
+        if (array instanceof byte[] || array instanceof boolean[]) {
+            return 0;
+        }
+        if (array instanceof char[] || array instanceof short[]) {
+            return 1;
+        }
+        return array instanceof int[] || array instanceof float[] ? 2 : 3;
     }
 
     /** Returns the state of a thread; null if it does not have one yet. */

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex};
 
 use perk_instrument::Names;
 use perk_instrument::fields::OBJECT_RECORD;
+use perk_jvmti_sys::jni_sys::jvalue;
 use perk_profile::{FieldModifier, mutf8};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::common::Common;
-use crate::jvm::{Jni, Reference};
+use crate::jvm::{DeclaredField, Jni, Reference};
 use crate::memory::{Pages, reserve};
 use crate::probes::find_record_field;
 use crate::sync::lock;
@@ -61,6 +62,15 @@ pub(super) struct LayoutField {
     /// The declaring class, the name and the descriptor.
     pub(super) text: String,
     pub(super) modifier: FieldModifier,
+}
+
+/// The units of the counters of a class's fields for accesses without an instruction, in records.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ExtendedUnits {
+    /// By the offset in objects, in bytes.
+    pub(super) by_offset: FxHashMap<u64, u32>,
+    /// By the number of the JVM's id.
+    pub(super) by_id: FxHashMap<usize, u32>,
 }
 
 /// The fields that instructions name. Each class has its own, because names mean different classes
@@ -183,10 +193,7 @@ impl Classes {
         let above = jni.superclass(class).map(|above| self.layout(jni, helper, &above));
         let mut fields = above.map_or_else(Vec::new, |above| above.fields.clone());
         let inherited_count = fields.len();
-        let own = jvmti.declared_fields(class).unwrap_or_default();
-        // The original lists the fields of a class from the last to the first.
-        let own = own.iter().rev().filter(|field| !self.names.is_field(&field.name));
-        fields.extend(own.map(|field| {
+        fields.extend(self.own_fields(class).iter().map(|field| {
             let modifier = match () {
                 () if field.is_final => FieldModifier::Final,
                 () if field.is_volatile => FieldModifier::Volatile,
@@ -200,6 +207,52 @@ impl Classes {
         Layout { name: name.to_owned(), fields, inherited_count, offset }
     }
 
+    /// Returns the fields that a class declares for its objects, in the order of the original: from
+    /// the last to the first.
+    fn own_fields(&self, class: &(impl Reference + ?Sized)) -> Vec<DeclaredField> {
+        let mut own = self.common.jvmti.declared_fields(class).unwrap_or_default();
+        own.retain(|field| !self.names.is_field(&field.name));
+        own.reverse();
+        own
+    }
+
+    /// Returns the unit of the counters of each field for accesses without an instruction, in the
+    /// records of a class's objects.
+    pub(super) fn extended_units(
+        &self,
+        jni: Jni<'_>,
+        helper: &dyn Reference,
+        class: &(impl Reference + ?Sized),
+    ) -> ExtendedUnits {
+        let mut units = ExtendedUnits::default();
+        let first = 1 + self.layout(jni, helper, class).fields.len();
+        self.add_extended_units(jni, helper, class, first, &mut units);
+        units
+    }
+
+    fn add_extended_units(
+        &self,
+        jni: Jni<'_>,
+        helper: &dyn Reference,
+        class: &(impl Reference + ?Sized),
+        first: usize,
+        units: &mut ExtendedUnits,
+    ) {
+        let first_own = first + self.layout(jni, helper, class).inherited_count;
+        for (unit, field) in (first_own..).zip(&self.own_fields(class)) {
+            units.by_id.insert(field.id_number(), unit as u32);
+            let Some(reflected) = jni.reflected_field(class, field) else { continue };
+            let (signature, arguments) =
+                (c"(Ljava/lang/reflect/Field;)J", [jvalue { l: reflected.raw() }]);
+            // SAFETY: the arguments are those of the helper's method.
+            let offset = unsafe { jni.call_static_long(helper, c"offset", signature, &arguments) };
+            units.by_offset.extend(offset.map(|offset| (offset as u64, unit as u32)));
+        }
+        if let Some(above) = jni.superclass(class) {
+            self.add_extended_units(jni, helper, &above, first, units);
+        }
+    }
+
     /// Returns the data about a class for its field, as PerkFields reads it.
     pub(super) fn data(
         &self,
@@ -208,7 +261,8 @@ impl Classes {
         class: &(impl Reference + ?Sized),
     ) -> i64 {
         let layout = self.layout(jni, helper, class);
-        let units = layout.fields.len() as u64 + 1;
+        let units_per_field = 1 + u64::from(self.common.options.extended_accesses);
+        let units = 1 + layout.fields.len() as u64 * units_per_field;
         let data = u64::from(self.number(class))
             | units << NUMBER_BITS
             | u64::from(layout.offset) << (NUMBER_BITS + UNITS_BITS);

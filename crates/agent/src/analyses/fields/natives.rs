@@ -6,7 +6,8 @@ use std::sync::OnceLock;
 use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint, jlong, jobject};
 
 use super::SharedFields;
-use crate::guard::{Feature, contain};
+use super::extended::NO_FIELD;
+use crate::guard::{Feature, contain, uncounted};
 use crate::jvm::{Borrowed, Global, Jni, Jvmti, Local};
 use crate::probes::{self, HelperClass, Native};
 
@@ -16,11 +17,12 @@ const HELPER_CLASS: &[u8] = include_bytes!("PerkFields.class");
 static FIELDS: OnceLock<&'static SharedFields> = OnceLock::new();
 
 /// The native methods of the helper class.
-static NATIVES: [Native; 7] = [
+static NATIVES: [Native; 8] = [
     Native(c"begin", "(Ljava/lang/Thread;)Ljava/lang/PerkFields;", begin as *const c_void),
     Native(c"refill", "(Ljava/lang/PerkFields;I)I", refill as *const c_void),
     Native(c"known", "(Ljava/lang/Class;)J", known as *const c_void),
     Native(c"resolve", "(Ljava/lang/Object;I)J", resolve as *const c_void),
+    Native(c"resolveOffset", "(Ljava/lang/Class;J)I", resolve_offset as *const c_void),
     Native(c"tag", "(Ljava/lang/Object;I)I", tag as *const c_void),
     Native(c"carry", "(J)V", carry as *const c_void),
     Native(c"lost", "()V", lost as *const c_void),
@@ -44,12 +46,15 @@ fn on_object(
     object: jobject,
     body: impl FnOnce(&'static SharedFields, Jni<'_>, &Borrowed<'_>),
 ) {
-    contain(Feature::Probes, || {
-        // SAFETY: the JVM passes the calling thread's environment and a reference.
-        let (jni, object) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(object)) };
-        if let (Some(fields), Some(object)) = (FIELDS.get(), object) {
-            body(fields, jni, &object);
-        }
+    // The accesses that perk itself makes by JNI are not the program's.
+    uncounted(|| {
+        contain(Feature::Probes, || {
+            // SAFETY: the JVM passes the calling thread's environment and a reference.
+            let (jni, object) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(object)) };
+            if let (Some(fields), Some(object)) = (FIELDS.get(), object) {
+                body(fields, jni, &object);
+            }
+        });
     });
 }
 
@@ -81,6 +86,19 @@ extern "system" fn resolve(env: *mut JNIEnv, _: jclass, object: jobject, field: 
         place = fields.resolve(jni, object, field as u32) as jlong;
     });
     place
+}
+
+extern "system" fn resolve_offset(
+    env: *mut JNIEnv,
+    _: jclass,
+    class: jclass,
+    offset: jlong,
+) -> jint {
+    let mut unit = NO_FIELD;
+    on_object(env, class, |fields, jni, class| {
+        unit = fields.unit_at(jni, class, offset as u64).unwrap_or(NO_FIELD);
+    });
+    unit as jint
 }
 
 extern "system" fn tag(env: *mut JNIEnv, _: jclass, object: jobject, index: jint) -> jint {

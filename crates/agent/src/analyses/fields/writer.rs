@@ -102,9 +102,12 @@ impl Writer {
                 let _ = write!(text, "\t{count}");
             }
             text.push('\n');
-            for (field, counts) in layout.fields.iter().zip(alike.counts.chunks(4)) {
+            // The counts of accesses without an instruction come after those of all others.
+            let field_count = layout.fields.len();
+            for (place, field) in layout.fields.iter().enumerate() {
                 text.push_str(&field.text);
-                for count in counts {
+                let counts = alike.counts.chunks_exact(4).skip(place).step_by(field_count.max(1));
+                for count in counts.flatten() {
                     let _ = write!(text, "\t{count}");
                 }
                 if self.aggregates
