@@ -10,7 +10,7 @@ use crate::{Counts, Record, counted, read};
 const PROGRAM: &str = "ExtendedAccesses";
 
 /// The number of times for each access. Loops of that length are compiled.
-const N: u64 = 30_000;
+const N: u64 = 12_000;
 
 /// The objects: the method that made them, the class, and of each field or of all components that
 /// were accessed in that way the reads by the owner, the reads by others, the writes by the owner
@@ -41,7 +41,9 @@ const EXPECTED: [&str; 20] = [
 
 fn run(jdk: &Jdk, options: &str, n: u64, library: Option<&str>) -> JavaRun {
     let run = counted(jdk, options).main(PROGRAM).args([n.to_string()]);
-    library.map_or_else(|| run.clone(), |library| run.clone().args([library]))
+    let Some(library) = library else { return run };
+    let run = run.args([library]);
+    if jdk.version < 24 { run } else { run.jvm_arg("--enable-native-access=ALL-UNNAMED") }
 }
 
 /// Returns the text of a record, as in [`EXPECTED`].
@@ -97,7 +99,9 @@ fn accesses_by_instructions_are_the_same_with_them() {
                 record.extended = None;
                 // An object of unknown site has a record if there is any access.
                 let is_accessed = record.fields.iter().any(|(_, counts)| *counts != [0; 4]);
-                if record.is_of(PROGRAM) && (record.site.is_some() || is_accessed) {
+                // The name of a hidden class has an address.
+                let is_plain = record.is_of(PROGRAM) && !record.class.contains('/');
+                if is_plain && (record.site.is_some() || is_accessed) {
                     *found.entry(record).or_default() += count;
                 }
             }
