@@ -17,8 +17,17 @@ pub(super) fn edit_and_probe(bytes: &[u8]) {
     {
         let [unwinding, timed, leaving, lines, object_record] = [calls && heap; 5];
         let names = Names::PLAIN;
-        let probes =
-            Probes { unwinding, timed, leaving, lines, heap, object_record, accesses, names };
+        let probes = Probes {
+            unwinding,
+            timed,
+            leaving,
+            lines,
+            heap,
+            object_record,
+            accesses,
+            extended: accesses,
+            names,
+        };
         let probed = instrument(bytes, probes, &mut All { calls });
         if let Ok(Some(probed)) = probed.map(|it| it.bytes) {
             ClassFile::parse(&probed).expect("a class with probes parses");
