@@ -76,6 +76,30 @@ pub fn compile_text_for(release: u32, class: &str, text: &str) -> PathBuf {
     compile(vec![source], release, None)
 }
 
+/// Makes `agent.jar` in a folder, with a manifest that makes a class an agent. The classes are
+/// elsewhere: in folders, whose names end with a slash, or in jars. Returns its path.
+///
+/// # Panics
+///
+/// Panics if the jar cannot be made.
+pub fn agent_jar(folder: &Path, class: &str, class_path: &[PathBuf]) -> String {
+    let manifest = folder.join("manifest");
+    let (jar, tool) = (folder.join("agent.jar"), jdk::compiler().javac().with_file_name("jar"));
+    let mut text = format!("Premain-Class: {class}\n");
+    text += "Can-Retransform-Classes: true\nCan-Redefine-Classes: true\n";
+    let urls = class_path.iter().map(|path| format!(" file://{}", path.display()));
+    let line = format!("Class-Path:{}", urls.collect::<String>());
+    // A line has 72 bytes at most, and continues after a blank.
+    for (index, part) in line.as_bytes().chunks(70).enumerate() {
+        text += if index == 0 { "" } else { " " };
+        text += &format!("{}\n", std::str::from_utf8(part).expect("a path in ASCII"));
+    }
+    fs::write(&manifest, text).expect("a manifest");
+    let made = Command::new(tool).arg("cfm").args([&jar, &manifest]).status().expect("jar starts");
+    assert!(made.success());
+    jar.display().to_string()
+}
+
 struct Source {
     file_name: String,
     text: String,

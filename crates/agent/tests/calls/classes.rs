@@ -1,7 +1,6 @@
 //! Classes that are loaded, changed and unloaded while the program runs.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::process::Command;
 
 use perk_testkit::{JavaRun, Jdk, fixture, jdk};
@@ -112,20 +111,6 @@ fn class_files_with_any_byte_changed_fare_as_without_perk() {
     });
 }
 
-/// Makes a jar whose manifest makes `CallsAgent`, of the class path, an agent.
-fn agent_jar(folder: &Path) -> String {
-    let (manifest, jar) = (folder.join("manifest"), folder.join("agent.jar"));
-    let lines = "Premain-Class: CallsAgent\n\
-                 Can-Redefine-Classes: true\n\
-                 Can-Retransform-Classes: true\n";
-    std::fs::write(&manifest, lines).unwrap();
-    let mut command = Command::new(jdk::compiler().home.join("bin/jar"));
-    command.arg("cfm").arg(&jar).arg(&manifest).arg("-C").arg(fixture::fixtures());
-    let made = command.arg("CallsAgent.class").status().unwrap();
-    assert!(made.success());
-    jar.to_str().unwrap().to_owned()
-}
-
 fn has_instrumentation(jdk: &Jdk) -> bool {
     let modules = Command::new(jdk.java()).arg("--list-modules").output().unwrap();
     String::from_utf8_lossy(&modules.stdout).contains("java.instrument")
@@ -134,7 +119,8 @@ fn has_instrumentation(jdk: &Jdk) -> bool {
 #[test]
 fn other_agents_change_classes_meanwhile() {
     let folder = tempfile::tempdir().unwrap();
-    let jar = agent_jar(folder.path());
+    let classes = fixture::fixtures().join("");
+    let jar = fixture::agent_jar(folder.path(), "CallsAgent", &[classes]);
     jdk::each(|jdk| {
         if !has_instrumentation(jdk) {
             eprintln!("skipped: JDK {} has no java.instrument", jdk.version);

@@ -1,7 +1,6 @@
 //! Other agents that change classes: they receive the files as they are without perk.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use perk_testkit::{JavaRun, Jdk, Outcome, fixture, jdk};
 
@@ -20,25 +19,6 @@ const JACOCO: [&str; 6] = [
 
 /// The options for callees and their callers.
 const CALLS: &str = "cpu=times,depth=2";
-
-/// Makes an agent of classes that are elsewhere.
-fn agent_jar(folder: &Path, class: &str, class_path: &[PathBuf]) -> String {
-    let manifest = folder.join("manifest");
-    let (jar, tool) = (folder.join("agent.jar"), jdk::compiler().javac().with_file_name("jar"));
-    let mut text = format!("Premain-Class: {class}\n");
-    text += "Can-Retransform-Classes: true\nCan-Redefine-Classes: true\n";
-    let urls = class_path.iter().map(|path| format!(" file://{}", path.display()));
-    let line = format!("Class-Path:{}", urls.collect::<String>());
-    // A line has 72 bytes at most, and continues after a blank.
-    for (index, part) in line.as_bytes().chunks(70).enumerate() {
-        text += if index == 0 { "" } else { " " };
-        text += &format!("{}\n", std::str::from_utf8(part).unwrap());
-    }
-    std::fs::write(&manifest, text).unwrap();
-    let made = Command::new(tool).arg("cfm").args([&jar, &manifest]).status().unwrap();
-    assert!(made.success());
-    jar.display().to_string()
-}
 
 /// Runs without perk, with it before the agent, and with it after the agent.
 fn three_ways(
@@ -62,7 +42,7 @@ fn three_ways(
 fn transformers_get_the_original_classes() {
     let folder = tempfile::tempdir().unwrap();
     let classes = fixture::fixtures().join("");
-    let jar = agent_jar(folder.path(), "TransformingAgent", &[classes]);
+    let jar = fixture::agent_jar(folder.path(), "TransformingAgent", &[classes]);
     jdk::each(|jdk| {
         for options in [CALLS, "cpu=times,heap=sites,depth=2"] {
             let main = |run: JavaRun| run.main("TransformingAgent");
@@ -85,7 +65,7 @@ fn transformers_get_the_original_classes() {
 fn classes_are_redefined_as_without_perk() {
     let folder = tempfile::tempdir().unwrap();
     let classes = fixture::fixtures().join("");
-    let jar = agent_jar(folder.path(), "RedefiningAgent", &[classes]);
+    let jar = fixture::agent_jar(folder.path(), "RedefiningAgent", &[classes]);
     jdk::each(|jdk| {
         for options in ["heap=sites,depth=2", "cpu=times,heap=sites,depth=2", CALLS] {
             let main = |run: JavaRun| run.main("RedefiningAgent");
@@ -127,7 +107,7 @@ fn coverage_is_that_of_a_run_without_perk() {
         "no JaCoCo in {JAVA_LIBRARIES}: install libjacoco-java, as tools/setup.sh jacoco does"
     );
     let folder = tempfile::tempdir().unwrap();
-    let jar = agent_jar(folder.path(), "org.jacoco.agent.rt.internal.PreMain", &libraries);
+    let jar = fixture::agent_jar(folder.path(), "org.jacoco.agent.rt.internal.PreMain", &libraries);
     let text = "public class Covered {
         static int sum;
         static void never() { sum--; }

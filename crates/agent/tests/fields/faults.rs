@@ -1,5 +1,6 @@
 //! Faults, and programs that are difficult.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -7,9 +8,11 @@ use std::time::Duration;
 use perk_testkit::{JavaRun, Jdk, Signal, fixture, jdk, part_of};
 
 use crate::support::Mount;
-use crate::{FILE, counted, parse, read};
+use crate::{FILE, Record, counted, parse, read};
 
 const PROGRAM: &str = "FieldFaults";
+/// For programs that run for long.
+const LONG: Duration = Duration::from_secs(300);
 
 fn run(jdk: &Jdk, options: &str, what: &str) -> JavaRun {
     counted(jdk, options).main(PROGRAM).args([what])
@@ -159,12 +162,23 @@ fn copies_of_classes_in_many_loaders() {
     });
 }
 
+/// Checks the counter that all threads of a crowd count with.
+#[track_caller]
+fn assert_crowd(records: &BTreeMap<Record, u64>) {
+    let mut counters = records.keys().filter(|it| it.class == "FieldFaults$Counter");
+    let shared = counters.find(|it| it.method() == "crowd").expect("the counter");
+    assert_eq!(shared.fields[0].1, [0, 300_000, 0, 300_000]);
+}
+
 #[test]
-fn an_object_that_hundreds_of_threads_share() {
+fn an_object_that_thousands_of_threads_share() {
     jdk::each(|jdk| {
-        let records = read(&run(jdk, "", "crowd").run());
-        let shared = records.keys().find(|it| it.method() == "crowd" && it.fields.len() == 1);
-        assert_eq!(shared.unwrap().fields[0].1, [0, 300_000, 0, 300_000]);
+        let kinds = if jdk.version < 21 { &["crowd"][..] } else { &["crowd", "virtual"] };
+        for kind in kinds {
+            let outcome = run(jdk, "", kind).run();
+            assert_eq!(outcome.stdout, "crowd=3000\n", "{}", outcome.report());
+            assert_crowd(&read(&outcome));
+        }
     });
 }
 
@@ -213,9 +227,68 @@ fn flight_recorder_at_the_same_time() {
             assert!(outcome.stderr.is_empty() || outcome.stderr.ends_with(hidden));
             assert_eq!(outcome.stderr.lines().count(), usize::from(!outcome.stderr.is_empty()));
             let records = parse(outcome.bytes(FILE)).unwrap();
-            let shared = records.keys().find(|it| it.method() == "crowd" && it.fields.len() == 1);
-            assert_eq!(shared.unwrap().fields[0].1, [0, 300_000, 0, 300_000]);
+            assert_crowd(&records);
             assert!(outcome.bytes("x.jfr").starts_with(b"FLR\0"));
+        });
+    }
+}
+
+#[test]
+fn an_agent_that_retransforms_all_classes() {
+    let folder = tempfile::tempdir().unwrap();
+    let jar = fixture::agent_jar(folder.path(), "FieldAgent", &[fixture::fixtures().join("")]);
+    // The runtime of JDK 21 that tests use may lack agents.
+    for version in [17, 25] {
+        jdk::on(version, |jdk| {
+            let run = counted(jdk, "").jvm_arg(format!("-javaagent:{jar}"));
+            let outcome = run.main("FieldAgent").run();
+            outcome.assert_success();
+            assert!(outcome.stdout.starts_with("right=true\nmany=true\n"), "{}", outcome.report());
+            let rounds = outcome.number("rounds");
+            let records = read(&outcome);
+            let of_class = |class: &str| {
+                let is_wanted = |it: &&Record| it.class == class && it.is_of("FieldAgent$Cell");
+                let found = records.keys().find(is_wanted).expect("a record");
+                found.fields.iter().map(|(_, counts)| *counts).collect::<Vec<_>>()
+            };
+            // The program itself reads each once more; the last field comes first.
+            let [reads, writes] = [rounds + 1, rounds];
+            let cell = [[reads, 0, writes + 1, 0], [reads, 0, writes, 0], [reads, 0, writes, 0]];
+            assert_eq!(of_class("FieldAgent$Cell"), cell, "{version}");
+            assert_eq!(of_class("[I"), [[0; 4], [reads, 0, writes, 0]], "{version}");
+        });
+    }
+}
+
+/// Each class has one object.
+#[test]
+fn a_hundred_thousand_classes() {
+    const CLASSES: u64 = 100_000;
+    for version in [17, 25] {
+        jdk::on(version, |jdk| {
+            let run = counted(jdk, ",aggregate=site").main("FieldMany").args([CLASSES.to_string()]);
+            let outcome = run.timeout(LONG).run();
+            assert_eq!(outcome.stdout, format!("sum={}\n", 2 * CLASSES), "{}", outcome.report());
+            let records = read(&outcome);
+            let of_class = |it: &&Record| it.class.starts_with("FieldMany$C");
+            let objects: Vec<&Record> = records.keys().filter(of_class).collect();
+            assert_eq!(objects.len() as u64, CLASSES);
+            assert!(objects.iter().all(|it| it.fields[0].1 == [2, 0, 1, 0]));
+        });
+    }
+}
+
+/// Counters have 32 bits, and the bits above elsewhere.
+#[test]
+fn counters_that_exceed_32_bits() {
+    let times = (1 << 32) + 1000_u64;
+    for version in [17, 25] {
+        jdk::on(version, |jdk| {
+            let run = counted(jdk, ",include=FieldScale").main("FieldScale");
+            let outcome = run.args(["counter", &times.to_string()]).timeout(LONG).run();
+            let records = read(&outcome);
+            let one = records.keys().find(|it| it.class == "FieldScale$One").expect("the object");
+            assert_eq!(one.fields[0].1, [times, 0, 1, 0], "{version}");
         });
     }
 }

@@ -110,3 +110,43 @@ fn what_exceeds_the_limit_of_memory_is_known() {
         assert_eq!(all(&little) + lost, all(&plenty), "{}", jdk.version);
     });
 }
+
+/// Runs `FieldScale` with all its objects in 4 MB of records. Returns the objects of a class, their
+/// accesses, and the warning.
+fn in_four_megabytes(jdk: &Jdk, what: &str, class: &str) -> (u64, u64, String) {
+    let run = counted(jdk, ",aggregate=site,include=FieldScale,memlimit=4m").main("FieldScale");
+    let outcome = run.args([what, "2000000"]).jvm_arg("-Xmx300m").run();
+    outcome.assert_success();
+    // The sum of all numbers below 2 million.
+    assert_eq!(outcome.stdout, format!("{what}=1999999000000\n"));
+    let (mut accesses, mut objects) = (0, 0);
+    for (record, count) in parse(outcome.bytes(FILE)).unwrap() {
+        if record.class == class {
+            let counts = record.fields.iter().flat_map(|(_, counts)| counts);
+            accesses += counts.sum::<u64>() * count;
+            objects += count;
+        }
+    }
+    (objects, accesses, outcome.stderr)
+}
+
+#[test]
+fn four_megabytes_are_enough_for_objects_that_die() {
+    jdk::each(|jdk| {
+        let found = in_four_megabytes(jdk, "dead", "FieldScale$One");
+        assert_eq!(found, (2_000_000, 4_000_000, String::new()), "{}", jdk.version);
+    });
+}
+
+#[test]
+fn four_megabytes_are_not_enough_for_objects_that_live() {
+    jdk::each(|jdk| {
+        let (objects, accesses, warning) = in_four_megabytes(jdk, "live", "FieldScale$Pair");
+        let lost = warning.strip_prefix("HPROF WARNING: ").and_then(|it| it.split_once(' '));
+        let (lost, rest) = lost.unwrap_or_else(|| panic!("{warning}"));
+        assert!(rest.ends_with("the records of objects have reached memlimit\n"), "{warning}");
+        // A record of two fields has 48 bytes.
+        assert!((50_000..=(4 << 20) / 48).contains(&objects), "{objects}");
+        assert_eq!(accesses + lost.parse::<u64>().unwrap(), 6_000_000, "{}", jdk.version);
+    });
+}
