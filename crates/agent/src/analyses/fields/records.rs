@@ -125,7 +125,8 @@ impl Records {
     /// Returns a new slab with room for a record, in place of a thread's last one; `None` if there
     /// is no room. The second result is whether a sweep should begin, or is to be waited for.
     pub(super) fn refill(&self, last: Slab, units: u32) -> (Option<Slab>, bool) {
-        let inner = &mut *lock(&self.inner);
+        let mut locked = lock(&self.inner);
+        let inner = &mut *locked;
         self.leave_locked(inner, last);
         let wanted = (2 * (last.end - last.begin)).clamp(FIRST_SLAB, LARGEST_SLAB).max(units);
         let len = |hole: &Range<u32>| hole.end - hole.start;
@@ -139,9 +140,10 @@ impl Records {
                 hole.start = end;
                 match len(hole) {
                     0 => drop(inner.holes.swap_remove(at)),
-                    rest => self.units[end as usize].0[3].store(rest, Relaxed),
+                    rest => self.units[end as usize].set_free(rest),
                 }
-                self.units[taken.start as usize].0[3].store(0, Relaxed);
+                // Whoever reads the records meanwhile stops here.
+                self.units[taken.start as usize].set_free(0);
                 Some(taken)
             }
             None => {
@@ -155,7 +157,15 @@ impl Records {
         };
         inner.slabs.insert(begin, end);
         inner.used += u64::from(end - begin);
-        (Some(Slab { begin, free: begin, end }), inner.used >= inner.next_sweep)
+        let should_sweep = inner.used >= inner.next_sweep;
+        drop(locked);
+        if found.is_some() {
+            // The thread writes to this memory next, so this is what brings it into the cache.
+            for unit in &self.units[begin as usize..end as usize] {
+                unit.0.iter().for_each(|word| word.store(0, Relaxed));
+            }
+        }
+        (Some(Slab { begin, free: begin, end }), should_sweep)
     }
 
     /// Takes back what is left of a thread's slab.
@@ -223,12 +233,14 @@ impl Records {
         parts.filter(|record| record.class() != 0)
     }
 
-    /// Frees the units of a range, which becomes a hole. Returns whether it is large enough for a
-    /// slab.
+    /// Ends the record of a dead object, to which no identity hash must lead any more.
+    pub(super) fn end(&self, index: u32) {
+        self.units[index as usize].0[1].store(0, Relaxed);
+    }
+
+    /// Frees the units of a range, which becomes a hole. All records in it have ended. Returns
+    /// whether it is large enough for a slab.
     pub(super) fn free(&self, range: &Range<u32>) -> bool {
-        for unit in &self.units[range.start as usize..range.end as usize] {
-            unit.0.iter().for_each(|word| word.store(0, Relaxed));
-        }
         let carried = &mut *lock(&self.carried);
         if !carried.is_empty() {
             let address = |index: u32| self.address() + u64::from(index) * size_of::<Unit>() as u64;
@@ -236,7 +248,7 @@ impl Records {
             carried.retain(|counter, _| !freed.contains(counter));
         }
         let len = range.end - range.start;
-        self.units[range.start as usize].0[3].store(len, Relaxed);
+        self.units[range.start as usize].set_free(len);
         len >= LEAST_HOLE
     }
 
@@ -284,6 +296,12 @@ impl Unit {
     /// Returns the number of units of the record that begins here.
     fn size(&self) -> u32 {
         self.0[3].load(Relaxed)
+    }
+
+    /// Notes that so many units are free from here on.
+    fn set_free(&self, len: u32) {
+        self.0[1].store(0, Relaxed);
+        self.0[3].store(len, Relaxed);
     }
 }
 

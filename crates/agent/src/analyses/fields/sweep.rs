@@ -115,6 +115,7 @@ impl SharedFields {
             } else {
                 if class != 0 {
                     self.write(Record::at(records, at));
+                    records.end(at);
                 }
                 free = Some(free.map_or(at, |free| free.start)..at + len);
             }

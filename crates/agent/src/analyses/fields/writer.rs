@@ -36,8 +36,10 @@ pub(super) struct Writer {
     out: Out,
     /// Whether a record stands for all objects that are alike.
     aggregates: bool,
-    /// The number of objects of each kind.
+    /// The number of objects of each kind, without the last ones.
     alike: FxHashMap<Alike, u64>,
+    /// The kind of the last objects, and their number: neighbours are often alike.
+    last: Option<(Alike, u64)>,
     /// The counts of the record that is looked at.
     counts: Vec<u64>,
 }
@@ -66,7 +68,8 @@ impl Writer {
             true => Out::Gzip(GzEncoder::new(output, Compression::fast())),
             false => Out::Plain(output),
         };
-        Self { out, aggregates, alike: FxHashMap::default(), counts: Vec::new() }
+        let (alike, last) = (FxHashMap::default(), None);
+        Self { out, aggregates, alike, last, counts: Vec::new() }
     }
 
     /// Adds an object's record. An object whose allocation was not seen does not have an owner, and
@@ -85,13 +88,28 @@ impl Writer {
             return false;
         }
         let site = if is_seen { record.site() } else { 0 };
-        let alike = Alike { class: record.class(), site, counts: counts.as_slice().into() };
-        *self.alike.entry(alike).or_default() += 1;
+        let class = record.class();
+        if let Some((last, count)) = &mut self.last
+            && (last.class, last.site, &*last.counts) == (class, site, counts)
+        {
+            *count += 1;
+            return false;
+        }
+        let alike = Alike { class, site, counts: counts.as_slice().into() };
+        self.end_last(Some((alike, 1)));
         self.alike.len() >= MOST_ALIKE
+    }
+
+    /// Adds the last objects to those before them; others follow.
+    fn end_last(&mut self, next: Option<(Alike, u64)>) {
+        if let Some((last, count)) = std::mem::replace(&mut self.last, next) {
+            *self.alike.entry(last).or_default() += count;
+        }
     }
 
     /// Writes the records that were added. A reader can read them if the process is killed.
     pub(super) fn flush(&mut self, classes: &Classes, site: impl Fn(u32) -> Option<String>) {
+        self.end_last(None);
         let mut text = String::new();
         for (alike, count) in std::mem::take(&mut self.alike) {
             let Some(layout) = classes.with_number(alike.class) else { continue };
