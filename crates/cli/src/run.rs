@@ -39,14 +39,6 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     {
         bail!("{}: a heap dump is written as .hprof", target.path.display());
     }
-    if analyses.have_fields()
-        && let Some(target) = targets.iter().find(|target| target.form == BINARY)
-    {
-        bail!(
-            "{}: .hprof has no place for the fields of each object: use .fields, .tsv or .html",
-            target.path.display()
-        );
-    }
     let plan = Plan::new(&args.command)?;
     let library = agent::library()?;
     let folder = match targets.iter().find(|target| target.form == BINARY) {
@@ -198,8 +190,7 @@ impl Finish<'_> {
         let name = if jvm.program().is_empty() { command() } else { jvm.name() };
         let program = screen.cut_end(&name, pid.len());
         let mut text = format!("\n{}\n", screen.heading(&(program + &pid)));
-        // Accesses to fields can be read from files of their own two forms.
-        let holds_fields = |form: Format| form.facts().page == ALIKE.facts().page && form.is_read();
+        let holds_fields = |form: Format| form.holds_fields() && form.is_read();
         let file = targets.iter().find(|target| holds_fields(target.form));
         let file = file.map(|target| &*target.path);
         match report::summary(&jvm.profile, file, self.args.top, &screen) {

@@ -276,6 +276,12 @@ impl dyn FileFormat {
         self.facts().written.as_ref().is_some_and(|it| it.metrics == Metrics::One)
     }
 
+    /// Whether the format's files hold the accesses to the fields of each object.
+    pub fn holds_fields(&self) -> bool {
+        let written = self.facts().written.as_ref();
+        written.is_some_and(|it| it.documents.contains(&Document::Fields))
+    }
+
     /// Writes the shown part of a profile.
     ///
     /// # Errors

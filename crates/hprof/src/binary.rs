@@ -10,7 +10,7 @@ mod monitors;
 mod reader;
 mod writer;
 
-use perk_profile::{Span, Unit};
+use perk_profile::{FieldModifier, Span, Unit};
 
 pub use form::{BinaryForm, IdSize, Version};
 pub use reader::read;
@@ -49,6 +49,7 @@ pub(crate) mod tag {
     pub(crate) const LARGE_HEAP_SUMMARY: u8 = 0xFC;
     pub(crate) const SECTION: u8 = 0xFD;
     pub(crate) const FRAME_KINDS: u8 = 0xFE;
+    pub(crate) const FIELD_ACCESSES: u8 = 0xFF;
 
     /// Whether records of this kind are read whole. Those of heap dumps are read in parts.
     pub(crate) fn has_body(tag: u8) -> bool {
@@ -61,7 +62,7 @@ pub(crate) mod tag {
                 | END_THREAD
                 | CPU_SAMPLES
                 | CONTROL_SETTINGS
-                | EXTENDED..=FRAME_KINDS
+                | EXTENDED..=FIELD_ACCESSES
         )
     }
 
@@ -97,6 +98,7 @@ pub(crate) mod tag {
             LARGE_HEAP_SUMMARY => "LARGE HEAP SUMMARY",
             SECTION => "SECTION",
             FRAME_KINDS => "FRAME KINDS",
+            FIELD_ACCESSES => "FIELD ACCESSES",
             _ => "of a kind unknown",
         }
     }
@@ -155,6 +157,20 @@ const NO_SUBJECT: u8 = 0;
 const CLASS_SUBJECT: u8 = 1;
 const LOCK_SUBJECT: u8 = 2;
 const FIELD_SUBJECT: u8 = 3;
+
+/// Perk's own records: the record is the last of its section.
+const IS_LAST: u8 = 0x1;
+/// FIELD ACCESSES: the accesses by other means than instructions follow those of instructions.
+const HAS_EXTENDED: u8 = 0x2;
+/// FIELD ACCESSES: the modifiers of fields, by their number.
+const FIELD_MODIFIERS: [FieldModifier; 4] =
+    [FieldModifier::None, FieldModifier::Final, FieldModifier::Volatile, FieldModifier::Assigned];
+/// FIELD ACCESSES: the kinds of entries.
+mod fields {
+    pub(super) const LAYOUT: u8 = 0;
+    pub(super) const SITE: u8 = 1;
+    pub(super) const OBJECTS: u8 = 2;
+}
 
 /// METRIC and SECTION: the units, by their number.
 const UNITS: [Unit; 3] = [Unit::Count, Unit::Nanoseconds, Unit::Bytes];

@@ -31,6 +31,7 @@ pub(crate) enum SectionKind {
     Monitors,
     OtherMetrics,
     HeapHistogram,
+    Fields,
 }
 
 const MAGIC: &[u8] = b"JAVA PROFILE 1.0";
@@ -100,7 +101,10 @@ impl Format {
     /// look only for the sections that text has.
     fn leaves_out(self, section: SectionKind) -> bool {
         self == Format::Ascii
-            && matches!(section, SectionKind::OtherMetrics | SectionKind::HeapHistogram)
+            && matches!(
+                section,
+                SectionKind::OtherMetrics | SectionKind::HeapHistogram | SectionKind::Fields
+            )
     }
 
     /// The error of writing a section that this format does not hold.
@@ -168,7 +172,7 @@ impl SectionKind {
         match event {
             Event::ThreadStart(_) | Event::ThreadEnd(_) => None,
             Event::ClassUnload(_) | Event::HeapSummary(_) => None,
-            Event::FieldAccesses(_) => None,
+            Event::FieldAccesses(_) => Some(Self::Fields),
             Event::Heap(_) => Some(Self::HeapHistogram),
             Event::Section(section) => Some(Self::of_section(&section.head)),
             Event::Wait(_) | Event::MonitorDump(_) => Some(Self::Monitors),
@@ -202,6 +206,7 @@ impl SectionKind {
             Self::Monitors => "monitors",
             Self::OtherMetrics => "metrics of other tools",
             Self::HeapHistogram => "heap dumps by class",
+            Self::Fields => "field accesses by object",
         }
     }
 }

@@ -3,8 +3,9 @@
 use std::io::{self, Read, Write};
 
 use perk_profile::{
-    CallEdges, CallTimes, ClassId, CpuSamples, Event, HeapHistogram, HeapSummary, MonitorDump,
-    MonitorTimes, Profile, Section, SectionView, Sites, ThreadId, Timestamp, WaitEvent, deep,
+    CallEdges, CallTimes, ClassId, CpuSamples, Event, FieldAccesses, HeapHistogram, HeapSummary,
+    MonitorDump, MonitorTimes, Profile, Section, SectionView, Sites, ThreadId, Timestamp,
+    WaitEvent, deep,
 };
 
 use crate::format::SectionKind;
@@ -267,6 +268,18 @@ impl<W: Write> Writer<W> {
         }
     }
 
+    /// Writes the accesses to the fields of each object. Text cannot hold them and leaves them out.
+    pub fn field_accesses(
+        &mut self,
+        profile: &Profile,
+        accesses: &FieldAccesses,
+    ) -> io::Result<()> {
+        match self {
+            Self::Binary(writer) => writer.field_accesses(profile, accesses),
+            Self::Ascii(_) | Self::Old(_) => Ok(()),
+        }
+    }
+
     /// Returns the sink.
     pub fn out(&mut self) -> &mut W {
         match self {
@@ -297,6 +310,7 @@ pub fn write(profile: &Profile, format: Format, out: impl Write) -> io::Result<(
     for (class, _) in profile.symbols.classes() {
         writer.load_class(profile, class)?;
     }
+    let has_objects = format == Format::Extended && profile.field_accesses().is_some();
     for event in &profile.events {
         if let Some(written) = written(event) {
             let elapsed_ms = written.unix_ms.saturating_sub(begun_ms);
@@ -309,14 +323,20 @@ pub fn write(profile: &Profile, format: Format, out: impl Write) -> io::Result<(
             Event::ThreadEnd(serial) => writer.thread_end(*serial)?,
             Event::ClassUnload(class) => writer.unload_class(*class)?,
             Event::HeapSummary(summary) => writer.heap_summary(summary)?,
+            // It follows from the accesses to each object.
+            Event::Section(section) if has_objects && is_of_fields(section) => {}
             Event::Section(section) => writer.section(profile, section)?,
             Event::Wait(wait) => writer.wait(profile, wait)?,
             Event::MonitorDump(dump) => writer.monitor_dump(profile, dump)?,
             Event::Heap(heap) => writer.heap_histogram(profile, heap)?,
-            Event::FieldAccesses(_) => {}
+            Event::FieldAccesses(accesses) => writer.field_accesses(profile, accesses)?,
         }
     }
     writer.out().flush()
+}
+
+fn is_of_fields(section: &Section) -> bool {
+    section.head.columns.iter().any(|column| column.metric.is_of_fields())
 }
 
 /// Returns the time when an event was written, if it is a section and gives its time.

@@ -42,7 +42,7 @@ fn accesses(profile: &Profile) -> BTreeMap<String, (u64, [u64; 4])> {
 fn the_files_of_a_run_hold_the_same_accesses() {
     jdk::each(|jdk| {
         let folder = Folder::new();
-        let names = ["a.tsv.gz", "a.fields", "a.tsv", "a.fields.zst"];
+        let names = ["a.tsv.gz", "a.fields", "a.tsv", "a.fields.zst", "a.hprof"];
         let options = ["a.html"].iter().chain(&names).flat_map(|name| ["-o", name]);
         let shown = run(&folder, jdk, &options.collect::<Vec<_>>());
         assert!(shown.contains("SharedAdvice (pid "), "{shown}");
@@ -61,6 +61,16 @@ fn the_files_of_a_run_hold_the_same_accesses() {
         assert_eq!(all[0]["Counter.value"], (1, [1000; 4]));
         assert_eq!(all[0]["Task.input"], (1000, [0, 1000, 1000, 0]));
         assert!(all.iter().all(|it| *it == all[0]));
+        for arguments in [&["--csv"][..], &["--csv", "--sites"], &["--field", "Counter", "--csv"]] {
+            let shown = |name| stdout(&folder.run(&[&["report", name], arguments].concat()));
+            assert_eq!(shown("a.hprof"), shown("a.fields"), "{arguments:?}");
+        }
+        assert!(folder.run(&["convert", "a.hprof", "-o", "b.fields"]).status.success());
+        assert!(
+            fs::read(folder.join("b.fields")).unwrap()
+                == fs::read(folder.join("a.fields")).unwrap()
+        );
+        assert_eq!(folder.run(&["diff", "a.hprof", "a.fields"]).status.code(), Some(0));
         // Each object has a record in the one form, and all alike objects have one in the other.
         let count = |name: &str| {
             let text = fs::read_to_string(folder.join(name)).unwrap();
@@ -98,9 +108,9 @@ fn what_it_cannot_be_combined_with_is_refused() {
         arguments.extend(["--", "java", "-version"]);
         assert_refused(&folder.run(&arguments), &["--fields shared measures alone"]);
     }
-    let output = folder.run(&["run", "--fields", "shared", "-o", "a.hprof", "--", "java"]);
-    assert_refused(&output, &["a.hprof: .hprof has no place for the fields of each object"]);
-    assert!(!folder.join("a.hprof").exists());
+    let output = folder.run(&["run", "--fields", "shared", "-o", "a.txt", "--", "java"]);
+    assert_refused(&output, &["cannot write a.txt", "no place for"]);
+    assert!(!folder.join("a.txt").exists());
 }
 
 #[test]

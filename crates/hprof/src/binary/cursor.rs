@@ -64,6 +64,24 @@ impl<'a> Cursor<'a> {
         self.number(self.id_bytes, what)
     }
 
+    /// Returns a number in groups of seven bits, the lowest first; all bytes but the last have the
+    /// highest bit set.
+    pub(super) fn varint(&mut self, what: &str) -> Result<u64, Error> {
+        let mut number = 0;
+        for shift in (0..u64::BITS).step_by(7) {
+            let byte = self.u1(what)?;
+            let bits = u64::from(byte & 0x7f);
+            if bits << shift >> shift != bits {
+                break;
+            }
+            number |= bits << shift;
+            if byte < 0x80 {
+                return Ok(number);
+            }
+        }
+        Err(self.error(format!("{what} has more than 64 bits")))
+    }
+
     fn number(&mut self, bytes: usize, what: &str) -> Result<u64, Error> {
         let bytes = self.bytes(bytes, what)?;
         Ok(bytes.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)))

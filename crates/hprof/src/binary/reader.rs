@@ -1,6 +1,7 @@
 //! Reads HPROF binary.
 
 mod extended;
+mod fields;
 mod monitors;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -87,6 +88,8 @@ struct Reader {
     wide: VecDeque<u64>,
     /// Perk's own records, once the file has said that it has them.
     extended: Option<Extended>,
+    /// The entries of the FIELD ACCESSES at hand.
+    known_fields: fields::Known,
     /// The heap dump that is being read.
     tally: Tally,
     /// The first fault in this dump.
@@ -290,7 +293,7 @@ impl Reader {
                 self.profile.depth = Some(body.u2("the stack depth")?.into());
             }
             tag::EXTENDED => self.extended_begin(body)?,
-            tag::NODES..=tag::FRAME_KINDS if self.extended.is_some() => {
+            tag::NODES..=tag::FIELD_ACCESSES if self.extended.is_some() => {
                 self.extended_record(tag, body)?;
             }
             _ => {

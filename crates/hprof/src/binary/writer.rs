@@ -1,6 +1,7 @@
 //! Writes HPROF binary.
 
 mod extended;
+mod fields;
 mod heap;
 mod monitors;
 
@@ -463,6 +464,16 @@ impl Body {
             IdSize::Eight => self.u8(id),
             IdSize::Four => self.u4(id as u32),
         }
+    }
+
+    /// Adds a number in groups of seven bits: see [`Cursor::varint`](super::cursor::Cursor::varint).
+    fn varint(mut self, mut value: u64) -> Self {
+        while value >= 0x80 {
+            self.bytes.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.bytes.push(value as u8);
+        self
     }
 
     fn bytes(mut self, bytes: &[u8]) -> Self {

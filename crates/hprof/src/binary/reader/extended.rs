@@ -12,8 +12,8 @@ use crate::Error;
 use crate::binary::cursor::Cursor;
 use crate::binary::{
     CLASS_SUBJECT, EXTENDED_FORM, FIELD_SUBJECT, FRAME, HAS_SUBJECTS, HEAP_HAS_LAYOUT, HEAP_IS_CUT,
-    HEAP_IS_INFERRED, IS_BY_PAIR, IS_OTHER, IS_PARTIAL, IS_UNKNOWN, LIVE_IS_UNKNOWN, LOCK_SUBJECT,
-    NO_SUBJECT, SITES_ARE_LEFT_OUT, SPANS, UNITS, tag,
+    HEAP_IS_INFERRED, IS_BY_PAIR, IS_LAST, IS_OTHER, IS_PARTIAL, IS_UNKNOWN, LIVE_IS_UNKNOWN,
+    LOCK_SUBJECT, NO_SUBJECT, SITES_ARE_LEFT_OUT, SPANS, UNITS, tag,
 };
 
 /// The contents of earlier records.
@@ -43,7 +43,7 @@ impl Reader {
 
     pub(super) fn extended_record(&mut self, tag: u8, body: &mut Cursor<'_>) -> Result<(), Error> {
         let marks = body.u1("whether the section ends")?;
-        let last = marks & 1 != 0;
+        let last = marks & IS_LAST != 0;
         match tag {
             tag::NODES => return self.nodes(body),
             tag::TRACES => return self.traces(body),
@@ -60,6 +60,7 @@ impl Reader {
         let section = match tag {
             tag::MONITOR_DUMP => self.monitor_dump(body, open)?,
             tag::HEAP_HISTOGRAM => self.heap_histogram(body, open, marks)?,
+            tag::FIELD_ACCESSES => self.field_accesses(body, open, marks)?,
             _ => {
                 let section = match tag {
                     tag::SECTION => self.numbers(body)?,
@@ -78,9 +79,16 @@ impl Reader {
         };
         match &mut self.extended {
             Some(extended) if !last => extended.open = Some(section),
-            _ => self.section(section),
+            _ => self.whole_section(section),
         }
         Ok(())
+    }
+
+    fn whole_section(&mut self, section: Event) {
+        match section {
+            Event::FieldAccesses(accesses) => self.field_accesses_end(accesses),
+            section => self.section(section),
+        }
     }
 
     /// Takes a section as it is if the file lacks its last records.
@@ -88,7 +96,7 @@ impl Reader {
         if let Some(section) = self.extended.as_mut().and_then(|extended| extended.open.take()) {
             let what = "the file ends inside a section of several records: rows are missing";
             self.profile.notes.push(what.to_owned());
-            self.section(section);
+            self.whole_section(section);
         }
     }
 

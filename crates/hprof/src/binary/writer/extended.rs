@@ -12,8 +12,8 @@ use super::{Body, Writer, class_serial, index};
 use crate::Format;
 use crate::binary::{
     CLASS_SUBJECT, FIELD_SUBJECT, HAS_SUBJECTS, HEAP_HAS_LAYOUT, HEAP_IS_CUT, HEAP_IS_INFERRED,
-    IS_BY_PAIR, IS_OTHER, IS_PARTIAL, IS_UNKNOWN, LOCK_SUBJECT, NAME, NO_SUBJECT, SPANS, UNITS,
-    monitors, tag,
+    IS_BY_PAIR, IS_LAST, IS_OTHER, IS_PARTIAL, IS_UNKNOWN, LOCK_SUBJECT, NAME, NO_SUBJECT, SPANS,
+    UNITS, monitors, tag,
 };
 use crate::format::SectionKind;
 
@@ -168,7 +168,8 @@ impl<W: Write> Writer<W> {
         loop {
             let last = rows.len() <= RECORD_ROWS;
             body.bytes.clear();
-            body = body.u1(marks | u8::from(last)).bytes(&head.bytes);
+            let marks = if last { marks | IS_LAST } else { marks };
+            body = body.u1(marks).bytes(&head.bytes);
             body = rows.by_ref().take(RECORD_ROWS).fold(body, &put);
             self.record_of(tag, &body.bytes)?;
             if last {
