@@ -99,6 +99,9 @@ pub(crate) struct RunArgs {
     /// Count the accesses to the fields of each object, by the thread that made it and by others
     #[arg(long, value_name = "KIND", value_enum)]
     pub(crate) fields: Option<Fields>,
+    /// The accesses that --fields counts [default: instructions]
+    #[arg(long, value_name = "KIND", value_enum)]
+    pub(crate) accesses: Option<Accesses>,
     /// Measure how long threads wait to enter monitors (synchronized) and to be notified
     #[arg(long)]
     pub(crate) monitor: bool,
@@ -189,6 +192,15 @@ pub(crate) enum Heap {
 pub(crate) enum Fields {
     /// Which fields of which objects are read and written by which threads
     Shared,
+}
+
+/// The accesses to fields that are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Accesses {
+    /// Those by instructions of Java code
+    Instructions,
+    /// Also those that no instruction makes: System.arraycopy, clone(), reflection, Unsafe
+    Extended,
 }
 
 /// Timing of calls.

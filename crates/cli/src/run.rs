@@ -53,7 +53,10 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
             plan.program()
         ));
     }
-    let mut command = plan.command(&library, &analyses.agent_options(&folder).to_string());
+    let options = analyses.agent_options(&folder);
+    let jvm_options =
+        if options.extended_accesses { plan.without_intrinsics() } else { Vec::new() };
+    let mut command = plan.command(&library, &options.to_string(), &jvm_options);
     let ended =
         signals::run(&mut command).with_context(|| format!("cannot start {}", plan.program()))?;
     let outcome = folder.collect().with_context(|| {

@@ -58,6 +58,11 @@ const MOST_AWAITED: usize = 3;
 /// The time for which the end of the program waits for the last sweep.
 const LONGEST_END: Duration = Duration::from_secs(60);
 
+/// The JIT compilers replace methods in which accesses are to be counted.
+const INTRINSICS_ARE_ON: &str = "HPROF WARNING: accesses in methods that the JIT replaces (of \
+    String, Arrays, BigInteger and others) are not all in the file: use perk run, or the options \
+    of the JVM in docs/intrinsics.md\n";
+
 /// The analysis; see the module.
 #[derive(Debug)]
 pub(crate) struct SharedFields {
@@ -179,6 +184,9 @@ impl SharedFields {
         let started = self.common.jvmti.run_agent_thread(thread, sweeper_main, self);
         started.map_err(|error| format!("RunAgentThread: {error}"))?;
         hook::overtaken();
+        if self.common.options.extended_accesses && !probes::are_intrinsics_off(self.common.jvmti) {
+            os::say(INTRINSICS_ARE_ON);
+        }
         let arguments = [
             jvalue { j: self.records.address() as i64 },
             jvalue { j: self.classes.places() as i64 },

@@ -27,6 +27,27 @@ struct Type {
 
 /// Returns the value of a `bool` flag; `None` if the flag or the table of flags does not exist.
 pub(crate) fn bool_flag(name: &CStr) -> Option<bool> {
+    // SAFETY: the JVM has such a flag at this address.
+    value(name).map(|value| unsafe { *value != 0 })
+}
+
+/// Returns the value of a flag that is a text, or a list of them with line ends in between; `None`
+/// if the flag or the table of flags does not exist.
+pub(crate) fn text_flag(name: &CStr) -> Option<String> {
+    let value: *const *const c_char = value(name)?.cast();
+    // SAFETY: the JVM has a pointer to a text at this address, or null.
+    unsafe {
+        let text = *value;
+        if text.is_null() {
+            None
+        } else {
+            Some(CStr::from_ptr(text).to_string_lossy().into_owned())
+        }
+    }
+}
+
+/// Returns the address of a flag's value.
+fn value(name: &CStr) -> Option<*const u8> {
     // SAFETY: the JVM exports these symbols, each a pointer to a table that ends with an entry
     // without a name; the tables say where the flags are, and of what size.
     unsafe {
@@ -62,7 +83,7 @@ pub(crate) fn bool_flag(name: &CStr) -> Option<bool> {
             let value = *flag.add(value_at as usize).cast::<*const u8>();
             // The table's last entry has no name.
             let found = !its_name.is_null() && CStr::from_ptr(its_name) == name;
-            (found && !value.is_null()).then(|| *value != 0)
+            (found && !value.is_null()).then_some(value)
         })
     }
 }

@@ -4,10 +4,10 @@
 
 #![forbid(unsafe_code)]
 
+mod compiled;
 mod extended;
 mod faults;
 mod hidden;
-mod intrinsics;
 mod kinds;
 mod oracle;
 mod storm;
@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 use flate2::read::MultiGzDecoder;
+use perk_control::intrinsics;
 use perk_testkit::{JavaRun, Jdk, Outcome};
 
 const FILE: &str = "o.tsv";
@@ -53,9 +54,15 @@ impl Record {
     }
 }
 
-/// Returns a run that writes [`FILE`], with more options, which begin with a comma.
+/// Returns a run that writes [`FILE`], with more options, which begin with a comma. With all accesses
+/// the JVM gets the options that these need.
 fn counted(jdk: &Jdk, options: &str) -> JavaRun {
-    JavaRun::new(jdk).agent(&format!("fields=shared,file={FILE}{options}"))
+    let run = JavaRun::new(jdk).agent(&format!("fields=shared,file={FILE}{options}"));
+    let off = match options.contains("accesses=extended") {
+        true => intrinsics::jvm_options(jdk.version),
+        false => Vec::new(),
+    };
+    off.iter().fold(run, JavaRun::jvm_arg)
 }
 
 /// Reads the file of a run that has succeeded. Returns the records with the number of objects.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, bail};
+use perk_control::intrinsics;
 use perk_control::jdk::{self, JavaHome, OLDEST_VERSION, Vm};
 
 /// The variable from which every JVM takes options.
@@ -25,7 +26,10 @@ pub(super) struct Plan<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route {
     /// An argument right behind a `java` executable.
-    Argument,
+    Argument {
+        /// Its version, if its folder gives it.
+        feature_version: Option<u32>,
+    },
     /// `JAVA_TOOL_OPTIONS`, for whatever starts a JVM.
     Environment,
 }
@@ -47,16 +51,25 @@ impl<'a> Plan<'a> {
         Path::new(self.program).display().to_string()
     }
 
+    /// The options of the JVM that switch off the intrinsics whose accesses are not counted; none if
+    /// its version is not known.
+    pub(super) fn without_intrinsics(&self) -> Vec<String> {
+        match self.route {
+            Route::Argument { feature_version: Some(version) } => intrinsics::jvm_options(version),
+            Route::Argument { feature_version: None } | Route::Environment => Vec::new(),
+        }
+    }
+
     /// The command that starts the program with the agent at `library`.
-    pub(super) fn command(&self, library: &Path, options: &str) -> Command {
+    pub(super) fn command(&self, library: &Path, options: &str, jvm_options: &[String]) -> Command {
         let mut agent = OsString::from("-agentpath:");
         agent.push(library);
         agent.push("=");
         agent.push(options);
         let mut command = Command::new(self.program);
         match self.route {
-            Route::Argument => {
-                command.arg(agent);
+            Route::Argument { .. } => {
+                command.args(jvm_options).arg(agent);
             }
             Route::Environment => {
                 let present = env::var_os(TOOL_OPTIONS).unwrap_or_default();
@@ -93,7 +106,9 @@ fn route(file: &Path) -> anyhow::Result<Route> {
     }
     match java.vm {
         Vm::OpenJ9 => bail!("{name} starts an OpenJ9 JVM: perk needs HotSpot (OpenJDK's own JVM)"),
-        Vm::HotSpot if is_java(file) => Ok(Route::Argument),
+        Vm::HotSpot if is_java(file) => {
+            Ok(Route::Argument { feature_version: java.feature_version })
+        }
         // A program of a JDK other than `java`, or a script of that name.
         Vm::HotSpot | Vm::Unknown => Ok(Route::Environment),
     }
@@ -149,11 +164,16 @@ mod tests {
     #[test]
     fn the_agent_goes_behind_java() {
         let arguments = [OsString::from("-jar"), OsString::from("app.jar")];
-        let plan =
-            Plan { program: OsStr::new("java"), arguments: &arguments, route: Route::Argument };
-        let command = plan.command(Path::new("/x/libperk.so"), "cpu=samples");
+        let route = Route::Argument { feature_version: Some(21) };
+        let plan = Plan { program: OsStr::new("java"), arguments: &arguments, route };
+        let command = plan.command(Path::new("/x/libperk.so"), "cpu=samples", &[]);
         let arguments: Vec<_> = command.get_args().collect();
         assert_eq!(arguments, ["-agentpath:/x/libperk.so=cpu=samples", "-jar", "app.jar"]);
+        let jvm_options = plan.without_intrinsics();
+        assert_eq!(jvm_options, intrinsics::jvm_options(21));
+        let command = plan.command(Path::new("/x/libperk.so"), "fields=shared", &jvm_options);
+        assert_eq!(command.get_args().next().unwrap(), "-XX:+UnlockDiagnosticVMOptions");
+        assert_eq!(command.get_args().len(), 6);
     }
 
     #[test]
@@ -161,7 +181,8 @@ mod tests {
         let arguments = [OsString::from("test")];
         let plan =
             Plan { program: OsStr::new("mvn"), arguments: &arguments, route: Route::Environment };
-        let command = plan.command(Path::new("/x/libperk.so"), "cpu=samples");
+        assert_eq!(plan.without_intrinsics(), [""; 0]);
+        let command = plan.command(Path::new("/x/libperk.so"), "cpu=samples", &[]);
         assert_eq!(command.get_args().collect::<Vec<_>>(), ["test"]);
         let (name, value) = command.get_envs().next().unwrap();
         assert_eq!(name, TOOL_OPTIONS);

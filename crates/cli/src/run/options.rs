@@ -10,7 +10,7 @@ use perk_profile::{
 };
 
 use super::outcome::Folder;
-use crate::args::{Clock, Cpu, Heap, RunArgs, Timing};
+use crate::args::{Accesses, Clock, Cpu, Heap, RunArgs, Timing};
 
 /// The analyses asked for: something is measured, and each argument has a meaning for it.
 #[derive(Debug)]
@@ -50,6 +50,7 @@ impl<'a> Analyses<'a> {
             ("clock", args.clock.is_some(), times_calls, CALLS),
             ("include", !args.include.is_empty(), has_tree || has_fields, PROBES),
             ("exclude", !args.exclude.is_empty(), has_tree || has_fields, PROBES),
+            ("accesses", args.accesses.is_some(), has_fields, "--fields"),
             ("max-nodes", args.max_nodes.is_some(), has_tree, TREE),
             ("no-cache", args.no_cache, has_tree, TREE),
             ("sample", args.sample.is_some(), has_sites, "--heap sites"),
@@ -189,6 +190,7 @@ impl<'a> Analyses<'a> {
             },
             fields: self.have_fields(),
             aggregate: self.have_fields(),
+            extended_accesses: args.accesses == Some(Accesses::Extended),
             verbose: false,
             output: Output::File(folder.file_option()),
             ..default
@@ -296,6 +298,7 @@ mod tests {
             ),
             ("--sample 512k", "--sample works only with --heap sites"),
             ("--aprof --gc", "--gc works only with --heap"),
+            ("--accesses extended", "--accesses works only with --fields"),
             ("--heap all --no-live", NO_LIVE),
             ("--heap sites --sample 1m --no-live", NO_LIVE),
             ("--heap sites --from-signal", "--from-signal works only with --aprof"),

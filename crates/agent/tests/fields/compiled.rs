@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use perk_control::intrinsics;
-use perk_testkit::{Jdk, jdk};
+use perk_testkit::{JavaRun, Jdk, jdk};
 
-use crate::{Counts, add, counted, read};
+use crate::{Counts, FILE, add, counted, read};
 
 const PROGRAM: &str = "Intrinsics";
 /// The interpreter takes its time.
@@ -78,5 +78,24 @@ fn compiled_code_is_counted_as_interpreted_code() {
         assert!(!differences(&expected, &lost).is_empty(), "{} {lost:?}", jdk.version);
         let (lost, all) = (lost.components, expected.components);
         assert!(lost < all * 9 / 10, "{}: {lost} of {all}", jdk.version);
+    });
+}
+
+#[test]
+fn intrinsics_that_are_on_are_reported() {
+    jdk::each(|jdk| {
+        let run = JavaRun::new(jdk).main("ExitBySystemExit");
+        let agent = format!("fields=shared,accesses=extended,file={FILE}");
+        let with = |options: &[String]| {
+            let run = options.iter().fold(run.clone().agent(&agent), JavaRun::jvm_arg);
+            run.run().stderr
+        };
+        let options = intrinsics::jvm_options(jdk.version);
+        assert_eq!(with(&options), "", "{}", jdk.version);
+        for options in [&options[..0], &options[..2], &[&options[..1], &options[2..]].concat()] {
+            let stderr = with(options);
+            let line = "HPROF WARNING: accesses in methods that the JIT replaces";
+            assert!(stderr.starts_with(line) && stderr.lines().count() == 1, "{stderr}");
+        }
     });
 }
