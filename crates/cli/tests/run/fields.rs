@@ -100,6 +100,26 @@ fn without_a_name_the_file_has_alike_objects_once() {
 }
 
 #[test]
+fn accesses_by_other_means_are_counted_when_asked_for() {
+    let folder = Folder::new();
+    let shown = run(
+        &folder,
+        &jdk::all()[0],
+        &["--accesses", "extended", "-o", "a.hprof", "-o", "a.fields"],
+    );
+    assert!(!shown.contains("perk: "), "{shown}");
+    let csv = ["a.hprof", "a.fields"].map(|name| stdout(&folder.run(&["report", "--csv", name])));
+    assert!(csv[0] == csv[1]);
+    assert!(
+        csv[0].lines().next().unwrap().contains(",extended_other_write_count,"),
+        "{:.400}",
+        csv[0]
+    );
+    let text = stdout(&folder.run(&["report", "a.hprof"]));
+    assert!(text.contains("accesses by other means (arraycopy,"), "{text:.600}");
+}
+
+#[test]
 fn what_it_cannot_be_combined_with_is_refused() {
     let folder = Folder::new();
     for others in [["--cpu", "times"], ["--heap", "sites"]] {
