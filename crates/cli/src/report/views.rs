@@ -260,7 +260,8 @@ pub(super) fn first<'t>(content: &'t Content<'_>, file: &str, top: usize) -> Vec
         all.extend(sections([contention.locks().top(top), contention.paths().top(blocks)]));
     }
     if let Some(fields) = &content.fields {
-        let lines = std::iter::once(fields.total()).chain(fields.unknown());
+        let facts = [Some(fields.total()), fields.extended(), fields.unknown()];
+        let lines = facts.into_iter().flatten();
         all.push(lines.map(Part::Sentence).collect());
         all.extend(fields.advice_sections(file, blocks));
     }
