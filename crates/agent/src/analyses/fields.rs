@@ -104,8 +104,8 @@ struct Sweeper {
 #[derive(Debug, Default)]
 struct SweeperState {
     is_wanted: bool,
-    /// Whether a thread waits for it.
-    is_awaited: bool,
+    /// Whether garbage is collected before.
+    collects: bool,
     is_sweeping: bool,
     is_stopped: bool,
     /// The number of sweeps so far.
@@ -217,6 +217,13 @@ impl SharedFields {
             if let Some(mut slab) = slab {
                 if should_sweep {
                     self.sweeper.want();
+                }
+                // A sweep that is running may have begun without a garbage collection.
+                for _ in 0..MOST_AWAITED {
+                    if !self.records.is_overtaken() {
+                        break;
+                    }
+                    self.sweeper.wait(LONGEST_WAIT);
                 }
                 slab.free += units;
                 states.set_slab(jni, state, slab);
@@ -347,7 +354,7 @@ impl Sweeper {
         let mut state = lock(&self.state);
         let is_new = !state.is_sweeping;
         state.is_wanted |= is_new;
-        state.is_awaited |= is_new;
+        state.collects |= is_new;
         self.changed.notify_all();
         let count = state.count;
         let goes_on = |state: &mut SweeperState| state.count == count && !state.is_stopped;
@@ -364,7 +371,8 @@ impl Sweeper {
         let _ = self.changed.wait_timeout_while(state, LONGEST_END, is_sweeping);
     }
 
-    /// Runs `sweep` whenever it is wanted, until it is stopped. It is passed whether a thread waits.
+    /// Runs `sweep` whenever it is wanted, until it is stopped. It is passed whether to collect
+    /// garbage before.
     fn run(&self, sweep: impl Fn(bool)) {
         loop {
             let state = lock(&self.state);
@@ -374,9 +382,9 @@ impl Sweeper {
                 return;
             }
             (state.is_wanted, state.is_sweeping) = (false, true);
-            let is_awaited = std::mem::take(&mut state.is_awaited);
+            let collects = std::mem::take(&mut state.collects);
             drop(state);
-            sweep(is_awaited);
+            sweep(collects);
             state = lock(&self.state);
             state.count += 1;
             state.is_sweeping = false;
@@ -392,14 +400,14 @@ unsafe extern "system" fn sweeper_main(_: JvmtiEnv, env: *mut JNIEnv, fields: *m
     let fields: &'static SharedFields = unsafe { &*fields.cast_const().cast() };
     // SAFETY: the JVM gives the agent thread its own environment, valid until we return.
     let jni = unsafe { Jni::from_raw(env) };
-    let sweep = |is_awaited| {
+    let sweep = |collects| {
         // A walk of the heap also reaches dead objects that the JVM has not collected yet.
-        if is_awaited {
+        if collects {
             fields.common.jvmti.force_garbage_collection();
         }
         fields.sweep(jni);
-        if is_awaited {
-            fields.records.check_full();
+        if collects {
+            fields.records.collected();
         }
     };
     uncounted(|| contain(Feature::Probes, || fields.sweeper.run(sweep)));

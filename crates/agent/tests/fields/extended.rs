@@ -99,8 +99,7 @@ fn accesses_by_instructions_are_the_same_with_them() {
                 record.extended = None;
                 // An object of unknown site has a record if there is any access.
                 let is_accessed = record.fields.iter().any(|(_, counts)| *counts != [0; 4]);
-                // The name of a hidden class has an address.
-                let is_plain = record.is_of(PROGRAM) && !record.class.contains('/');
+                let is_plain = record.is_of(PROGRAM) && !record.is_of_hidden_class();
                 if is_plain && (record.site.is_some() || is_accessed) {
                     *found.entry(record).or_default() += count;
                 }

@@ -44,6 +44,11 @@ impl Record {
         self.site.as_ref().map_or("?", |site| &site[1])
     }
 
+    /// Whether the class is a hidden one: its name has an address, which is another in each run.
+    fn is_of_hidden_class(&self) -> bool {
+        self.class.contains('/')
+    }
+
     /// Whether the class is that of a program or nested in it, or the method that made it is.
     fn is_of(&self, program: &str) -> bool {
         let is_of = |class: &str| {

@@ -6,7 +6,7 @@
 //! when the thread gets the next one is free, and says how long it is, as a record does: so all
 //! memory but the slabs in use can be read from its beginning to its end.
 //!
-//! The records of dead objects are free after a sweep, and become slabs again.
+//! The records of dead objects are free after a sweep: *holes*, which become slabs again.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -40,6 +40,9 @@ const LOOKED_AT: usize = 8;
 /// The units in use at which the first sweep begins: 64 MB.
 const FIRST_SWEEP: u64 = 4 << 20;
 
+/// The least units in use at which threads wait for a sweep to end: 1 GB.
+const LEAST_WAIT: u64 = 64 << 20;
+
 /// The time for which no thread waits for memory after sweeps that have freed hardly any.
 const FULL_FOR: Duration = Duration::from_secs(1);
 
@@ -69,6 +72,9 @@ struct Inner {
     /// The units of slabs, without the holes.
     used: u64,
     next_sweep: u64,
+    /// The units in use at which threads wait for the sweep to end: they make records faster than it
+    /// frees them.
+    wait_at: u64,
     is_sweeping: bool,
     /// The time since which there is no memory left that a sweep could free.
     full_since: Option<Instant>,
@@ -106,6 +112,7 @@ impl Records {
             holes: Vec::new(),
             used: 0,
             next_sweep: FIRST_SWEEP.min(most / 2),
+            wait_at: LEAST_WAIT,
             is_sweeping: false,
             full_since: None,
         };
@@ -130,8 +137,8 @@ impl Records {
         self.leave_locked(inner, last);
         let wanted = (2 * (last.end - last.begin)).clamp(FIRST_SLAB, LARGEST_SLAB).max(units);
         let len = |hole: &Range<u32>| hole.end - hole.start;
-        let holes = if inner.is_sweeping { 0 } else { inner.holes.len() };
-        let found = (0..holes).rev().take(LOOKED_AT).find(|&at| len(&inner.holes[at]) >= units);
+        let found =
+            (0..inner.holes.len()).rev().take(LOOKED_AT).find(|&at| len(&inner.holes[at]) >= units);
         let range = match found {
             Some(at) => {
                 let hole = &mut inner.holes[at];
@@ -168,6 +175,12 @@ impl Records {
         (Some(Slab { begin, free: begin, end }), should_sweep)
     }
 
+    /// Whether threads make records faster than a sweep frees them.
+    pub(super) fn is_overtaken(&self) -> bool {
+        let inner = lock(&self.inner);
+        inner.used >= inner.wait_at
+    }
+
     /// Takes back what is left of a thread's slab.
     pub(super) fn leave(&self, slab: Slab) {
         self.leave_locked(&mut lock(&self.inner), slab);
@@ -179,19 +192,33 @@ impl Records {
         }
     }
 
-    /// Begins a sweep. Returns the memory that is not in slabs in use: no record of it is made or
-    /// taken until the sweep ends. `None` if there is a sweep.
+    /// Begins a sweep. Returns the memory with records that is neither in slabs in use nor in holes:
+    /// no record of it is made or taken until the sweep ends. `None` if there is a sweep.
     pub(super) fn begin_sweep(&self) -> Option<Vec<Range<u32>>> {
         let inner = &mut *lock(&self.inner);
         if std::mem::replace(&mut inner.is_sweeping, true) {
             return None;
         }
-        Some(inner.settled())
+        Some(inner.without_slabs_and(&inner.holes))
     }
 
     /// Ends a sweep that has freed these ranges; see [`free`](Self::free).
-    pub(super) fn end_sweep(&self, holes: Vec<Range<u32>>) {
+    pub(super) fn end_sweep(&self, mut freed: Vec<Range<u32>>) {
         let inner = &mut *lock(&self.inner);
+        freed.append(&mut inner.holes);
+        freed.sort_unstable_by_key(|hole| hole.start);
+        let mut holes: Vec<Range<u32>> = Vec::new();
+        for hole in freed {
+            match holes.last_mut() {
+                Some(last) if last.end == hole.start => last.end = hole.end,
+                _ => holes.push(hole),
+            }
+        }
+        holes.retain(|hole| {
+            let len = hole.end - hole.start;
+            self.units[hole.start as usize].set_free(len);
+            len >= LEAST_HOLE
+        });
         let free: u64 = holes.iter().map(|hole| u64::from(hole.end - hole.start)).sum();
         inner.used = u64::from(inner.next) - free;
         inner.next_sweep = (inner.used + inner.used / 2).max(FIRST_SWEEP);
@@ -201,10 +228,11 @@ impl Records {
         inner.is_sweeping = false;
     }
 
-    /// Notes whether a sweep after a garbage collection has freed hardly any memory, and no more is
-    /// left.
-    pub(super) fn check_full(&self) {
+    /// Notes how much memory is in use after a garbage collection and a sweep, and whether hardly any
+    /// is left.
+    pub(super) fn collected(&self) {
         let inner = &mut *lock(&self.inner);
+        inner.wait_at = (inner.used * 3).max(LEAST_WAIT);
         let free = u64::from(inner.limit) - inner.used;
         inner.full_since = (free < u64::from(inner.limit) / 8).then(Instant::now);
     }
@@ -217,7 +245,10 @@ impl Records {
     /// Returns all memory in which there are records.
     pub(super) fn all(&self) -> (Vec<Range<u32>>, Vec<Range<u32>>) {
         let inner = lock(&self.inner);
-        (inner.settled(), inner.slabs.iter().map(|(&begin, &end)| begin..end).collect())
+        (
+            inner.without_slabs_and(&[]),
+            inner.slabs.iter().map(|(&begin, &end)| begin..end).collect(),
+        )
     }
 
     /// Returns the records of a range.
@@ -238,18 +269,18 @@ impl Records {
         self.units[index as usize].0[1].store(0, Relaxed);
     }
 
-    /// Frees the units of a range, which becomes a hole. All records in it have ended. Returns
-    /// whether it is large enough for a slab.
-    pub(super) fn free(&self, range: &Range<u32>) -> bool {
+    /// Frees the units of a part of a swept range. All records in it have ended. Returns whether it
+    /// can be a hole: alone, or together with one beside the range.
+    pub(super) fn free(&self, part: &Range<u32>, range: &Range<u32>) -> bool {
         let carried = &mut *lock(&self.carried);
         if !carried.is_empty() {
             let address = |index: u32| self.address() + u64::from(index) * size_of::<Unit>() as u64;
-            let freed = address(range.start)..address(range.end);
+            let freed = address(part.start)..address(part.end);
             carried.retain(|counter, _| !freed.contains(counter));
         }
-        let len = range.end - range.start;
-        self.units[range.start as usize].set_free(len);
-        len >= LEAST_HOLE
+        let len = part.end - part.start;
+        self.units[part.start as usize].set_free(len);
+        len >= LEAST_HOLE || part.start == range.start || part.end == range.end
     }
 
     /// Returns the class and the length of what begins at a unit.
@@ -275,20 +306,23 @@ impl Records {
 }
 
 impl Inner {
-    /// Returns the memory that is not in slabs in use.
-    fn settled(&self) -> Vec<Range<u32>> {
-        let mut settled = Vec::new();
+    /// Returns the memory that is not in slabs in use, nor in these holes.
+    fn without_slabs_and(&self, holes: &[Range<u32>]) -> Vec<Range<u32>> {
+        let slabs = self.slabs.iter().map(|(&begin, &end)| begin..end);
+        let mut others: Vec<_> = slabs.chain(holes.iter().cloned()).collect();
+        others.sort_unstable_by_key(|other| other.start);
+        let mut rest = Vec::new();
         let mut from = 1;
-        for (&begin, &end) in &self.slabs {
-            if from < begin {
-                settled.push(from..begin);
+        for other in others {
+            if from < other.start {
+                rest.push(from..other.start);
             }
-            from = end;
+            from = other.end;
         }
         if from < self.next {
-            settled.push(from..self.next);
+            rest.push(from..self.next);
         }
-        settled
+        rest
     }
 }
 

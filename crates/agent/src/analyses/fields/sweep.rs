@@ -111,7 +111,7 @@ impl SharedFields {
                 break;
             }
             if class != 0 && marks.has(at) {
-                holes.extend(free.take().filter(|free| records.free(free)));
+                holes.extend(free.take().filter(|free| records.free(free, &range)));
             } else {
                 if class != 0 {
                     self.write(Record::at(records, at));
@@ -121,7 +121,7 @@ impl SharedFields {
             }
             at += len;
         }
-        holes.extend(free.filter(|free| records.free(free)));
+        holes.extend(free.filter(|free| records.free(free, &range)));
     }
 }
 
