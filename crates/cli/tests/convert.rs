@@ -84,9 +84,8 @@ fn what_a_form_cannot_hold_is_refused() {
             assert!(!folder.join(&name).exists(), "{name}");
         }
     }
-    let output = folder.run(&["convert", "fields", "-o", "x.hprof.txt"]);
-    let expected =
-        "perk: left out, as HPROF text has no place for it: field accesses by object\n";
+    let output = folder.run(&["convert", "fields", "-o", "x.pb.gz"]);
+    let expected = "perk: left out, as pprof has no place for it: field accesses by object\n";
     assert_eq!(stderr(&output), expected);
     // No output is written to stdout either.
     assert_refused(&folder.run(&["convert", "heap", "--to", "html", "-o", "-"]), &["heap dumps"]);
