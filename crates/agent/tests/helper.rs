@@ -7,7 +7,10 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use perk_classfile::{ClassFile, access};
-use perk_instrument::{FIELDS_HELPER, FIELDS_HELPER_METHODS, HELPER, HELPER_METHODS};
+use perk_instrument::{
+    COUNTS_HELPER, COUNTS_HELPER_METHODS, FIELDS_HELPER, FIELDS_HELPER_METHODS, HELPER,
+    HELPER_METHODS,
+};
 use perk_testkit::{jdk, workspace};
 
 /// Access flags of a method (JVM specification table 4.6-A).
@@ -15,9 +18,10 @@ const PUBLIC: u16 = 0x0001;
 const SYNCHRONIZED: u16 = 0x0020;
 
 /// The classes, with the folders of the agent's source in which they are.
-const CLASSES: [(&str, &str); 3] = [
+const CLASSES: [(&str, &str); 4] = [
     ("PerkProbes", "analyses/exact"),
     ("PerkFields", "analyses/fields"),
+    ("PerkCounts", "analyses/bytecodes"),
     ("PerkHeaders", "probes"),
 ];
 
@@ -47,9 +51,10 @@ fn the_classes_are_their_sources_compiled() {
 
 #[test]
 fn they_have_the_methods_that_probes_call() {
-    let [probes, fields, _] = CLASSES.map(carried);
+    let [probes, fields, counts, _] = CLASSES.map(carried);
     has_methods(&probes, HELPER, &HELPER_METHODS);
     has_methods(&fields, FIELDS_HELPER, &FIELDS_HELPER_METHODS);
+    has_methods(&counts, COUNTS_HELPER, &COUNTS_HELPER_METHODS);
 }
 
 #[track_caller]

@@ -138,6 +138,11 @@ impl<'c> ClassEditor<'c> {
         }
     }
 
+    /// The pcs of the instructions of the method edited last, in its original and in its new code.
+    pub fn instructions(&self) -> impl Iterator<Item = [u32; 2]> {
+        self.splicer.instructions()
+    }
+
     fn splice(&mut self, method: usize, edit: &MethodEdit) -> Result<Range<usize>, SkipReason> {
         let method = self.class.method(method).ok_or(SkipReason::NoCode)?;
         let attribute = method.code_attribute().ok_or(SkipReason::NoCode)?;

@@ -62,6 +62,11 @@ impl Splicer {
         Ok(())
     }
 
+    /// The pcs of the instructions of the last method in its original and in its new code.
+    pub(crate) fn instructions(&self) -> impl Iterator<Item = [u32; 2]> {
+        self.layout.instructions()
+    }
+
     fn write_attributes(
         &self,
         signature: &Signature<'_>,

@@ -6,7 +6,8 @@ use perk_classfile::{
 use perk_hotspot::annotations::Marks;
 
 use crate::accesses::Accesses;
-use crate::helper::{FIELDS_HELPER, HELPER, HELPER_BASE, Helper, Uses};
+use crate::counts::Counts;
+use crate::helper::{COUNTS_HELPER, FIELDS_HELPER, HELPER, HELPER_BASE, Helper, Uses};
 use crate::probe::ProbeCall;
 use crate::scan::{Kinds, Scanner};
 use crate::{Instrumented, MethodName, Methods, Probes, fields, fresh, record};
@@ -41,10 +42,12 @@ pub fn instrument(
         && record::has_record(&class)?
         && record::add_record(&mut editor, probes.names);
     is_edited |= add_fields(&mut editor, name, probes, &mut instrumented.skipped);
-    match probes.accesses {
-        true => add_accesses(&class, name, probes, methods, &mut editor, &mut instrumented)?,
-        false => add_calls(&class, name, probes, methods, &mut editor, &mut instrumented)?,
-    }
+    let add = match () {
+        () if probes.accesses => add_accesses,
+        () if probes.blocks => add_counts,
+        () => add_calls,
+    };
+    add(&class, name, probes, methods, &mut editor, &mut instrumented)?;
     is_edited |= instrumented.method_count > 0;
     let Edited { bytes, mut skipped } = editor.finish();
     // A method that does not have room for all probes may not have room for fewer either.
@@ -137,6 +140,33 @@ fn add_accesses(
     Ok(())
 }
 
+/// Adds the probes for the executions of blocks.
+fn add_counts(
+    class: &ClassFile<'_>,
+    name: &[u8],
+    probes: Probes,
+    methods: &mut dyn Methods,
+    editor: &mut ClassEditor<'_>,
+    instrumented: &mut Instrumented,
+) -> Result<(), Error> {
+    let source = source_file(class);
+    let mut counts = Counts::new(class, probes.names);
+    let mut missing = Vec::new();
+    for (index, method) in class.methods().enumerate() {
+        let member = method_name(name, &method, source)?;
+        let is_wanted = !is_root(&member) && methods.selected(name, member.name);
+        let Some(code) = method.code()?.filter(|_| is_wanted) else { continue };
+        if Marks::of(class, &method).switches_thread {
+            continue;
+        }
+        let has_probes = counts.add((index, &member), &code, methods, editor, &mut missing)?;
+        instrumented.method_count += usize::from(has_probes);
+        let full_name = [member.name, member.descriptor].concat();
+        instrumented.skipped.extend(missing.drain(..).map(|it| (full_name.clone(), it)));
+    }
+    Ok(())
+}
+
 /// Returns the name of a method that has code.
 fn method_name<'m>(
     class: &'m [u8],
@@ -157,7 +187,9 @@ fn is_root(method: &MethodName<'_>) -> bool {
 /// Whether a class is left alone, because it runs below the probes: the helpers, the classes that
 /// they call, and the classes that move a virtual thread's frames. A module does not have code.
 fn is_untouched(class: &[u8]) -> bool {
-    [HELPER, FIELDS_HELPER, HELPER_BASE].iter().any(|name| class.starts_with(name.as_bytes()))
+    [HELPER, FIELDS_HELPER, COUNTS_HELPER, HELPER_BASE]
+        .iter()
+        .any(|name| class.starts_with(name.as_bytes()))
         || class == b"jdk/internal/misc/Unsafe"
         || class.starts_with(b"jdk/internal/vm/Continuation")
         || class == b"module-info"
@@ -227,16 +259,20 @@ fn plan(
 fn add_fields(
     editor: &mut ClassEditor<'_>,
     class: &[u8],
-    Probes { accesses, names, .. }: Probes,
+    Probes { accesses, blocks, names, .. }: Probes,
     skipped: &mut Vec<(Vec<u8>, String)>,
 ) -> bool {
     let (plain, added) = match class {
         b"java/lang/Thread" => {
-            let helper = if accesses { FIELDS_HELPER } else { HELPER };
+            let helper = match () {
+                () if accesses => FIELDS_HELPER,
+                () if blocks => COUNTS_HELPER,
+                () => HELPER,
+            };
             let (name, of) = (names.of(fields::THREAD_STATE), names.of(helper));
             (fields::THREAD_STATE, editor.add_field(ADDED, name, format!("L{of};")))
         }
-        b"java/lang/Class" => {
+        b"java/lang/Class" if !blocks => {
             let name = names.of(fields::CLASS_RECORDS);
             (fields::CLASS_RECORDS, editor.add_annotated_field(ADDED, name, "J", STABLE))
         }

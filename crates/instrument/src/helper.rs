@@ -12,6 +12,10 @@ pub const HELPER: &str = "java/lang/PerkProbes";
 /// object of the class is the state of a thread.
 pub const FIELDS_HELPER: &str = "java/lang/PerkFields";
 
+/// The plain internal name of the class that contains the methods of the probes for bytecodes. An
+/// object of the class is the state of a thread.
+pub const COUNTS_HELPER: &str = "java/lang/PerkCounts";
+
 /// The plain internal name of the superclass of both helper classes.
 pub const HELPER_BASE: &str = "java/lang/PerkHeaders";
 
@@ -64,14 +68,18 @@ pub const FIELDS_METHODS: [(&str, &str); 18] = [
     ("filledMemory", "(Ljava/lang/Object;JJ)V"),
 ];
 
+/// The name and descriptor of every method of [`COUNTS_HELPER`] that probes call. All are static.
+pub const COUNTS_METHODS: [(&str, &str); 2] = [("counters", "()J"), ("count", "(JI)V")];
+
 /// The names of the fields of [`HELPER`] that probes read and write. All are of type `long`. An
 /// object of the class is the state of a thread.
 pub const STATE_FIELDS: [&str; 2] = ["context", "caller"];
 
-/// The number of methods of both helpers.
-const COUNT: usize = METHODS.len() + FIELDS_METHODS.len();
+/// The number of methods of all helpers.
+const COUNT: usize = METHODS.len() + FIELDS_METHODS.len() + COUNTS_METHODS.len();
 
-/// A method of a helper, as an index into [`METHODS`] and then into [`FIELDS_METHODS`].
+/// A method of a helper, as an index into [`METHODS`], then into [`FIELDS_METHODS`], then into
+/// [`COUNTS_METHODS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Helper(u8);
 
@@ -111,19 +119,34 @@ impl Helper {
     pub(crate) const COPIED_MEMORY: Self = Self::of_fields(16);
     pub(crate) const FILLED_MEMORY: Self = Self::of_fields(17);
 
+    pub(crate) const COUNTERS: Self = Self::of_counts(0);
+    pub(crate) const COUNT_BLOCK: Self = Self::of_counts(1);
+
     /// Returns the method with an index in [`FIELDS_METHODS`].
     const fn of_fields(index: u8) -> Self {
         Self(METHODS.len() as u8 + index)
     }
 
+    /// Returns the method with an index in [`COUNTS_METHODS`].
+    const fn of_counts(index: u8) -> Self {
+        Self((METHODS.len() + FIELDS_METHODS.len()) as u8 + index)
+    }
+
     /// Returns the plain name of its class, its name and its descriptor.
     fn text(self) -> (&'static str, &'static str, &'static str) {
-        let index = usize::from(self.0);
-        let (class, (name, descriptor)) = match index.checked_sub(METHODS.len()) {
-            None => (HELPER, METHODS[index]),
-            Some(index) => (FIELDS_HELPER, FIELDS_METHODS[index]),
-        };
-        (class, name, descriptor)
+        let mut index = usize::from(self.0);
+        let helpers: [(_, &[_]); 3] = [
+            (HELPER, &METHODS),
+            (FIELDS_HELPER, &FIELDS_METHODS),
+            (COUNTS_HELPER, &COUNTS_METHODS),
+        ];
+        for (class, methods) in helpers {
+            match methods.get(index) {
+                Some((name, descriptor)) => return (class, name, descriptor),
+                None => index -= methods.len(),
+            }
+        }
+        unreachable!("a method of a helper")
     }
 
     /// Returns the method for the array that `newarray` makes of a type (JVM specification table

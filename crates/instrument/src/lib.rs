@@ -58,6 +58,10 @@
 //! access is 1 for a read, 2 for a write, 3 for both, plus 4 for the length of an array; its bits
 //! from the fourth on are the logarithm of the number of bytes.
 //!
+//! If [`Probes::blocks`] is set, there are other probes, which call [`COUNTS_HELPER`]: `counters()J` at
+//! the method's entry returns where the thread has its counters, which a local variable keeps;
+//! `count(J, I)` counts an execution at each place of a [`Flow`].
+//!
 //! Before `super(...)` has returned, `this` cannot be passed. Writes of its fields there are counted
 //! after the call. Methods that switch the current thread (of `VirtualThread`) do not have these
 //! probes. A probe is a call, so the stack of a program that is about to overflow may do so at an
@@ -66,7 +70,9 @@
 
 mod accesses;
 mod class;
+mod counts;
 mod extended;
+mod flow;
 mod fresh;
 mod helper;
 mod leaves;
@@ -77,9 +83,11 @@ mod scan;
 mod site;
 
 pub use class::instrument;
+pub use flow::{Block, Counter, Flow, Handler};
 pub use helper::{
-    FIELDS_HELPER, FIELDS_METHODS as FIELDS_HELPER_METHODS, HELPER, HELPER_BASE,
-    METHODS as HELPER_METHODS, STATE_FIELDS,
+    COUNTS_HELPER, COUNTS_METHODS as COUNTS_HELPER_METHODS, FIELDS_HELPER,
+    FIELDS_METHODS as FIELDS_HELPER_METHODS, HELPER, HELPER_BASE, METHODS as HELPER_METHODS,
+    STATE_FIELDS,
 };
 pub use leaves::{Leaf, Leaves, leaves};
 pub use names::Names;
@@ -126,6 +134,9 @@ pub struct Probes {
     /// Also report the accesses of the methods that make them without an instruction. It needs
     /// [`accesses`](Self::accesses).
     pub extended: bool,
+    /// Count the executions of basic blocks, from which those of bytecodes follow, by
+    /// [`COUNTS_HELPER`]. There are no other probes then.
+    pub blocks: bool,
     /// The names of the added class and fields.
     pub names: Names,
 }
@@ -143,6 +154,16 @@ pub struct MethodName<'a> {
     pub source: Option<&'a [u8]>,
     /// Whether the method is known to be native. For a leaf, see the [`leaves`] of its class.
     pub is_native: bool,
+}
+
+/// A call in a method that has counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call<'a> {
+    /// The pc in the original code.
+    pub pc: u16,
+    /// The name of the method; `None` if the call names another one than it runs, as those of method
+    /// handles.
+    pub name: Option<&'a [u8]>,
 }
 
 /// The facts about methods that the instrumentation of a class needs.
@@ -173,6 +194,24 @@ pub trait Methods {
     /// Notes that an instruction writes a field, and not in a constructor of the class that it
     /// names: such a field cannot be `final`.
     fn assigned(&mut self, _owner: &[u8], _name: &[u8], _descriptor: &[u8]) {}
+
+    /// Returns the number of the first of so many counters for the blocks of a method; `None` if
+    /// there are no more. The others follow it.
+    fn counters(&mut self, _method: &MethodName<'_>, _count: usize) -> Option<u32> {
+        None
+    }
+
+    /// Notes that a method has got the counters from `first` on. `pcs` has for each instruction its pc
+    /// in the original code and in the new one, `calls` the calls in the order of their pcs.
+    fn counted(
+        &mut self,
+        _method: &MethodName<'_>,
+        _first: u32,
+        _flow: Flow,
+        _pcs: Vec<[u16; 2]>,
+        _calls: Vec<Call<'_>>,
+    ) {
+    }
 
     /// Returns a number for a site of allocation in a method; `None` for objects that the method
     /// makes by reflection. This is called once per site, and in `Array.newInstance` once per

@@ -2,7 +2,7 @@
 
 use perk_classfile::{ClassFile, Error};
 
-use crate::{FIELDS_HELPER, HELPER, HELPER_BASE, fields};
+use crate::{COUNTS_HELPER, FIELDS_HELPER, HELPER, HELPER_BASE, fields};
 
 /// The suffix of perk's names. A program that knows a name could find the class or field by it. A
 /// random suffix, drawn when the JVM starts, cannot be known.
@@ -10,7 +10,7 @@ use crate::{FIELDS_HELPER, HELPER, HELPER_BASE, fields};
 pub struct Names(Option<u64>);
 
 /// The classes that perk adds.
-const CLASSES: [&str; 3] = [HELPER, FIELDS_HELPER, HELPER_BASE];
+const CLASSES: [&str; 4] = [HELPER, FIELDS_HELPER, COUNTS_HELPER, HELPER_BASE];
 
 const FIELDS: [&str; 3] = [fields::THREAD_STATE, fields::CLASS_RECORDS, fields::OBJECT_RECORD];
 

@@ -22,6 +22,7 @@ const PROBES: Probes = Probes {
     object_record: false,
     accesses: true,
     extended: false,
+    blocks: false,
     names: Names::PLAIN,
 };
 

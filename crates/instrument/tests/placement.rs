@@ -22,6 +22,7 @@ const CALLS: Probes = Probes {
     object_record: false,
     accesses: false,
     extended: false,
+    blocks: false,
     names: Names::PLAIN,
 };
 

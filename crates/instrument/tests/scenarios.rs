@@ -19,6 +19,7 @@ const PROBES: Probes = Probes {
     object_record: false,
     accesses: false,
     extended: false,
+    blocks: false,
     names: Names::PLAIN,
 };
 

@@ -26,6 +26,7 @@ pub(super) fn edit_and_probe(bytes: &[u8]) {
             object_record,
             accesses,
             extended: accesses,
+            blocks: false,
             names,
         };
         let probed = instrument(bytes, probes, &mut All { calls });

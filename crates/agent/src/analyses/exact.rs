@@ -127,6 +127,7 @@ impl ExactEngine {
             object_record,
             accesses: false,
             extended: false,
+            blocks: false,
             names,
         };
         let mut depth = 0;

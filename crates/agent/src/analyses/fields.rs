@@ -131,6 +131,7 @@ impl SharedFields {
                 object_record: true,
                 accesses: true,
                 extended: options.extended_accesses,
+                blocks: false,
                 names,
             },
             selection: Selection::new(&options.include, &options.exclude),

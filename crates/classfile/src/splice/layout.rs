@@ -86,6 +86,13 @@ impl Layout {
         self.places.last().map_or(0, |place| place.before as usize)
     }
 
+    /// The pcs of the instructions in the original and in the new code, in their order.
+    pub(super) fn instructions(&self) -> impl Iterator<Item = [u32; 2]> {
+        let places = self.places.split_last().map_or(&[][..], |(_, places)| places);
+        let pcs = (0..).zip(places).filter(|(_, place)| **place != Relocated::NONE);
+        pcs.map(|(pc, place)| [pc, place.itself])
+    }
+
     /// The places of the instruction at a pc of the original code.
     pub(super) fn at(&self, pc: i32) -> Result<Relocated, SkipReason> {
         let end = self.places.len() - 1;

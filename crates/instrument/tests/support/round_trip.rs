@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use perk_classfile::{ClassEditor, ClassFile, MethodEdit, Reach, opcode};
 use perk_instrument::{
-    Error, FIELDS_HELPER, HELPER, HELPER_BASE, Instrumented, Leaves, MethodName, Methods, Names,
-    Probes, SitePlace, instrument, leaves,
+    COUNTS_HELPER, Error, FIELDS_HELPER, HELPER, HELPER_BASE, Instrumented, Leaves, MethodName,
+    Methods, Names, Probes, SitePlace, instrument, leaves,
 };
 use perk_testkit::{JavaRun, Jdk, workspace};
 
@@ -41,6 +41,7 @@ const NONE: Probes = Probes {
     object_record: false,
     accesses: false,
     extended: false,
+    blocks: false,
     names: Names::PLAIN,
 };
 
@@ -56,6 +57,7 @@ pub(crate) const EVERYTHING: Kind = Kind {
         object_record: true,
         accesses: false,
         extended: false,
+        blocks: false,
         names: Names::PLAIN,
     },
     calls: Calls::All,
@@ -75,13 +77,18 @@ pub(crate) const ACCESSES: Kind = Kind {
     calls: Calls::All,
 };
 
+/// Executions of basic blocks.
+pub(crate) const BLOCKS: Kind =
+    Kind { name: "blocks", probes: Probes { blocks: true, ..NONE }, calls: Calls::All };
+
 /// The combinations that are tested with whole JDKs: each kind of probe with few others, and all.
-pub(crate) const KINDS: [Kind; 5] = [
+pub(crate) const KINDS: [Kind; 6] = [
     Kind { name: "calls", probes: NONE, calls: Calls::All },
     CALLS_OF_SOME,
     Kind { name: "allocations", probes: Probes { heap: true, ..NONE }, calls: Calls::None },
     EVERYTHING,
     ACCESSES,
+    BLOCKS,
 ];
 
 /// The methods that cannot be counted inside, by class.
@@ -174,6 +181,11 @@ impl Methods for Prober<'_> {
         self.number
     }
 
+    fn counters(&mut self, _: &MethodName<'_>, count: usize) -> Option<u32> {
+        self.number += count as u32;
+        Some(self.number)
+    }
+
     fn site(&mut self, _: &MethodName<'_>, _: Option<SitePlace>) -> u32 {
         self.number += 1;
         self.number
@@ -225,6 +237,7 @@ impl Probed {
         let helpers = [
             (HELPER, "analyses/exact/PerkProbes.class"),
             (FIELDS_HELPER, "analyses/fields/PerkFields.class"),
+            (COUNTS_HELPER, "analyses/bytecodes/PerkCounts.class"),
             (HELPER_BASE, "probes/PerkHeaders.class"),
         ];
         let helpers = helpers.map(|(name, file)| Class {

@@ -1,0 +1,74 @@
+package java.lang;
+
+import jdk.internal.misc.Unsafe;
+import jdk.internal.vm.annotation.DontInline;
+import jdk.internal.vm.annotation.ForceInline;
+import jdk.internal.vm.annotation.Stable;
+
+/**
+ * The methods that perk's probes of executed bytecodes call, and the state of a thread, which is an
+ * object of this class. The agent defines the class in java.base before the first Java code runs,
+ * and starts it when the JVM is up. The bytes of the class are part of the agent.
+ *
+ * Each thread has counters of its own in the agent's native memory, so that it counts without locks.
+ * Threads that share counters add to them atomically.
+ */
+public final class PerkCounts extends PerkHeaders {
+    /** The number of bits of the size of a counter. */
+    private static final int COUNTER_SHIFT = 3;
+
+    // The JIT compilers treat a stable field as a constant once it is not zero.
+
+    /** Null until the agent has called {@link #start}. */
+    @Stable private static Unsafe U;
+    @Stable private static long STATE_FIELD;
+
+    /** The address of the thread's counters; negative if they are shared; 0 if it is not counted. */
+    private long counters;
+
+    private PerkCounts() {}
+
+    /** Starts counting. Before, the probes do nothing, because the JVM is starting. */
+    private static long start() {
+        Unsafe unsafe = Unsafe.getUnsafe();
+        STATE_FIELD = unsafe.objectFieldOffset(Thread.class, "$perkState");
+        U = unsafe;
+        return 0;
+    }
+
+    /** Gives the calling thread its counters, and returns them as {@link #counters}. */
+    private static native long begin(Thread thread);
+
+    /** Returns the counters of the calling thread. A method with probes is entered. */
+    public static long counters() {
+        if (U == null) {
+            return 0;
+        }
+        Thread thread = Thread.currentThread();
+        PerkCounts state = (PerkCounts) U.getReference(thread, STATE_FIELD);
+        return state == null ? begun(thread) : state.counters;
+    }
+
+    @DontInline
+    private static long begun(Thread thread) {
+        return begin(thread);
+    }
+
+    /** Counts an execution. */
+    @ForceInline
+    public static void count(long counters, int counter) {
+        if (counters > 0) {
+            long address = counters + ((long) counter << COUNTER_SHIFT);
+            U.putLong(null, address, U.getLong(null, address) + 1);
+        } else {
+            countShared(counters, counter);
+        }
+    }
+
+    @DontInline
+    private static void countShared(long counters, int counter) {
+        if (counters != 0) {
+            U.getAndAddLong(null, ((long) counter << COUNTER_SHIFT) - counters, 1);
+        }
+    }
+}
