@@ -5,6 +5,7 @@
 //! analysis depends on the session, which calls them all in one order.
 
 pub(crate) mod allocations;
+pub(crate) mod bytecodes;
 pub(crate) mod exact;
 pub(crate) mod fields;
 pub(crate) mod heap_dump;
@@ -45,6 +46,8 @@ pub(crate) enum Event {
     MonitorWaited,
     NativeBind,
     CollectionStart,
+    /// An exception that is thrown, or leaves a native method.
+    Exception,
     DataDump,
 }
 
@@ -61,6 +64,13 @@ pub(crate) struct Needs {
     pub(crate) later_events: Vec<Event>,
     /// Capabilities that no event implies.
     pub(crate) capabilities: Vec<Capability>,
+}
+
+/// An exception that is thrown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Thrown {
+    /// The method that catches it and the bytecode index of the handler, as far as the JVM knows.
+    pub(crate) caught: Option<(MethodRef, u16)>,
 }
 
 /// A request of a peer while the program runs.
@@ -178,6 +188,9 @@ pub(crate) trait Analysis: Send + Sync {
 
     /// Handles [`Event::CollectionStart`]. The JVM stands still, so hardly anything is allowed.
     fn collection_started(&self) {}
+
+    /// Handles [`Event::Exception`] on the thread that throws it.
+    fn exception(&self, jni: Jni<'_>, thread: Borrowed<'_>, thrown: Thrown) {}
 
     /// Does what a peer asks for.
     ///

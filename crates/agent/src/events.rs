@@ -7,16 +7,16 @@ use std::ffi::{c_char, c_void};
 use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jclass, jint, jlong, jmethodID, jobject};
 use perk_jvmti_sys::{
     Capability, JVMTI_ERROR_NOT_AVAILABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK,
-    JVMTI_EVENT_CLASS_LOAD, JVMTI_EVENT_DATA_DUMP_REQUEST, JVMTI_EVENT_GARBAGE_COLLECTION_START,
-    JVMTI_EVENT_MONITOR_CONTENDED_ENTER, JVMTI_EVENT_MONITOR_CONTENDED_ENTERED,
-    JVMTI_EVENT_MONITOR_WAIT, JVMTI_EVENT_MONITOR_WAITED, JVMTI_EVENT_NATIVE_METHOD_BIND,
-    JVMTI_EVENT_OBJECT_FREE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, JVMTI_EVENT_THREAD_END,
-    JVMTI_EVENT_THREAD_START, JVMTI_EVENT_VIRTUAL_THREAD_END, JVMTI_EVENT_VM_DEATH,
-    JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_OBJECT_ALLOC, JVMTI_EVENT_VM_START, JvmtiEnv, jthread,
-    jvmtiError, jvmtiEvent, jvmtiEventCallbacks,
+    JVMTI_EVENT_CLASS_LOAD, JVMTI_EVENT_DATA_DUMP_REQUEST, JVMTI_EVENT_EXCEPTION,
+    JVMTI_EVENT_GARBAGE_COLLECTION_START, JVMTI_EVENT_MONITOR_CONTENDED_ENTER,
+    JVMTI_EVENT_MONITOR_CONTENDED_ENTERED, JVMTI_EVENT_MONITOR_WAIT, JVMTI_EVENT_MONITOR_WAITED,
+    JVMTI_EVENT_NATIVE_METHOD_BIND, JVMTI_EVENT_OBJECT_FREE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC,
+    JVMTI_EVENT_THREAD_END, JVMTI_EVENT_THREAD_START, JVMTI_EVENT_VIRTUAL_THREAD_END,
+    JVMTI_EVENT_VM_DEATH, JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_OBJECT_ALLOC, JVMTI_EVENT_VM_START,
+    JvmtiEnv, jlocation, jthread, jvmtiError, jvmtiEvent, jvmtiEventCallbacks,
 };
 
-use crate::analyses::{Analysis, Event, Needs};
+use crate::analyses::{Analysis, Event, Needs, Thrown};
 use crate::guard::{Feature, contain, guard, is_unheard};
 use crate::jvm::{Borrowed, Jni, Jvmti, MethodRef, NewObject};
 use crate::session::Session;
@@ -114,6 +114,13 @@ const TABLE: [Row; Event::COUNT] = {
             Init,
             Some(Capability::CanGenerateGarbageCollectionEvents),
             |it| it.GarbageCollectionStart = Some(garbage_collection_start),
+        ),
+        row(
+            Event::Exception,
+            JVMTI_EVENT_EXCEPTION,
+            Init,
+            Some(Capability::CanGenerateExceptionEvents),
+            |it| it.Exception = Some(exception),
         ),
         row(Event::ClassLoad, JVMTI_EVENT_CLASS_LOAD, Init, None, |it| {
             it.ClassLoad = Some(class_load);
@@ -415,6 +422,30 @@ unsafe fn monitor_event(
     if let (Some(thread), Some(monitor)) = (thread, monitor) {
         asked(event).iter().for_each(|it| body(*it, jni, thread, monitor));
     }
+}
+
+unsafe extern "system" fn exception(
+    _: JvmtiEnv,
+    env: *mut JNIEnv,
+    thread: jthread,
+    _: jmethodID,
+    _: jlocation,
+    _: jobject,
+    catch_method: jmethodID,
+    catch_location: jlocation,
+) {
+    guard(Feature::Probes, || {
+        // SAFETY: the JVM passes the environment, a reference and a method, or null.
+        let (jni, thread, caught) = unsafe {
+            let caught = (!catch_method.is_null()).then(|| MethodRef::from_raw(catch_method));
+            (Jni::from_raw(env), Borrowed::from_raw(thread), caught)
+        };
+        let caught = caught.zip(u16::try_from(catch_location).ok());
+        if let Some(thread) = thread {
+            let asked = asked(Event::Exception).iter();
+            asked.for_each(|analysis| analysis.exception(jni, thread, Thrown { caught }));
+        }
+    });
 }
 
 unsafe extern "system" fn monitor_contended_enter(

@@ -18,6 +18,7 @@ use perk_profile::mutf8;
 
 use crate::analyses::Analysis;
 use crate::analyses::allocations::AllocationSampler;
+use crate::analyses::bytecodes::Bytecodes;
 use crate::analyses::exact::{ExactCalls, ExactEngine, ExactSites};
 use crate::analyses::fields::SharedFields;
 use crate::analyses::heap_dump::{ArrayRecords, HeapDumps};
@@ -124,13 +125,14 @@ fn load(new_jvmti: impl Fn() -> Option<Jvmti>, options: &str) -> Result<(), Stop
     // Relative names refer to the current folder: the program may change it.
     let target = std::path::absolute(&target).unwrap_or(target);
     let (output, connection) = create(&options, &target)?;
-    let (output, fields_output) = match options.fields {
+    // These analyses write a file of their own.
+    let (output, own_output) = match options.fields || options.jamaica {
         true => (None, Some(output)),
         false => (Some(output), None),
     };
     let recorder = Recorder::new(&options, output);
     let common: &'static Common = Box::leak(Box::new(Common::new(jvmti, options, recorder)));
-    let began = begin(common, &target, fields_output, connection, new_jvmti);
+    let began = begin(common, &target, own_output, connection, new_jvmti);
     began.map_err(|reason| {
         lock(common.recorder).discard_unbegun();
         Stop::Line(format!("HPROF ERROR: {reason}"), 1)
@@ -143,11 +145,11 @@ fn load(new_jvmti: impl Fn() -> Option<Jvmti>, options: &str) -> Result<(), Stop
 fn begin(
     common: &'static Common,
     target: &Path,
-    fields_output: Option<Output>,
+    own_output: Option<Output>,
     connection: Option<Connection>,
     new_jvmti: impl Fn() -> Option<Jvmti>,
 ) -> Result<(), String> {
-    let analyses = analyses(common, target, fields_output)?;
+    let analyses = analyses(common, target, own_output)?;
     let mut needs = vec![session::needs(&common.options)];
     needs.extend(analyses.iter().map(|analysis| analysis.needs()));
     events::add_capabilities(common.jvmti, &needs)
@@ -163,7 +165,7 @@ fn begin(
 fn analyses(
     common: &'static Common,
     target: &Path,
-    fields_output: Option<Output>,
+    own_output: Option<Output>,
 ) -> Result<Vec<&'static dyn Analysis>, String> {
     fn leak<T: Analysis>(analysis: T) -> &'static T {
         Box::leak(Box::new(analysis))
@@ -175,8 +177,10 @@ fn analyses(
     if options.cpu.samples || has_peer {
         analyses.push(leak(Polling::new(common)));
     }
-    if let Some(output) = fields_output {
-        analyses.push(leak(SharedFields::new(common, output)?));
+    match own_output {
+        Some(output) if options.jamaica => analyses.push(leak(Bytecodes::new(common, output))),
+        Some(output) => analyses.push(leak(SharedFields::new(common, output)?)),
+        None => {}
     }
     let exact = ExactEngine::new(common)?.map(leak);
     let mut arrays: Option<&dyn ArrayRecords> = None;

@@ -109,6 +109,8 @@ pub struct Options {
     pub aprof: bool,
     /// Write them at each dump, for the allocations since the previous one (`aprof=between`).
     pub aprof_between: bool,
+    /// Count the executed bytecodes of each method, and write JamaicaVM's profile.
+    pub jamaica: bool,
     /// Count the accesses to the fields of each object (`fields=shared`).
     pub fields: bool,
     /// Write one record for all objects of a site with the same counts (`aggregate=site`).
@@ -250,6 +252,7 @@ impl Default for Options {
             live: true,
             aprof: false,
             aprof_between: false,
+            jamaica: false,
             fields: false,
             aggregate: false,
             site_index: SiteIndex::default(),
@@ -383,9 +386,26 @@ impl Options {
             return Err("clock=cpu is not supported with timing=exact, which reads nanoTime, \
                         a wall clock: use clock=wall or timing=tick");
         }
+        let heap = self.heap_dump || self.heap_sites || self.aprof;
+        let is_other = heap || self.cpu != Cpu::default() || self.monitor;
+        if self.jamaica {
+            if is_other || self.fields {
+                return Err(
+                    "jamaica=y cannot be used with cpu, heap, monitor, aprof or fields: run \
+                            the program once for each",
+                );
+            }
+            if self.format != Format::Ascii || matches!(self.output, Output::Net { .. }) {
+                return Err(
+                    "jamaica=y writes text to a file; it is not supported with format and net",
+                );
+            }
+            if !self.doe {
+                return Err("jamaica=y is not supported with doe=n: the file is written on exit");
+            }
+        }
         if self.fields {
-            let heap = self.heap_dump || self.heap_sites || self.aprof;
-            if heap || self.cpu != Cpu::default() || self.monitor {
+            if is_other {
                 return Err("fields=shared cannot be used with cpu, heap, monitor or aprof: run \
                             the program once for each");
             }
@@ -421,7 +441,7 @@ impl Options {
     fn apply_defaults(&mut self) {
         self.timing_depth = if self.cpu.times == Some(TimesForm::Old) { 2 } else { self.depth };
         let heap = self.heap_dump || self.heap_sites;
-        let other = self.monitor || self.aprof || self.fields;
+        let other = self.monitor || self.aprof || self.fields || self.jamaica;
         if !heap && self.cpu == Cpu::default() && !other {
             self.heap_dump = true;
             self.heap_sites = true;

@@ -59,6 +59,7 @@ impl Options {
             self.interval_ns != default.interval_ns,
             format!("interval={}", interval(self.interval_ns)),
         );
+        word(self.jamaica, "jamaica=y".to_owned());
         word(self.fields, "fields=shared".to_owned());
         word(self.aggregate, "aggregate=site".to_owned());
         let index = match self.site_index {

@@ -402,6 +402,16 @@ pub(super) static TABLE: &[Spec] = &[
         ..BASE
     },
     Spec {
+        name: "jamaica",
+        values: "y|n",
+        about: "executed bytecodes",
+        default: "n",
+        section: Section::Perk,
+        rule: "y|n",
+        set: Set::Switch(|o| &mut o.jamaica),
+        ..BASE
+    },
+    Spec {
         name: "fields",
         values: "shared|n",
         about: "accesses to fields",

@@ -1,0 +1,43 @@
+//! The helper class and the function of its native method.
+
+use std::ffi::c_void;
+use std::sync::OnceLock;
+
+use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jlong, jobject};
+
+use super::Bytecodes;
+use crate::guard::{Feature, contain};
+use crate::jvm::{Borrowed, Global, Jni, Jvmti};
+use crate::probes::{self, HelperClass, Native};
+
+/// `java/helper/java/lang/PerkCounts.java`, compiled; a test holds the two together.
+const HELPER_CLASS: &[u8] = include_bytes!("PerkCounts.class");
+
+static BYTECODES: OnceLock<&'static Bytecodes> = OnceLock::new();
+
+/// The native method of the helper class.
+static NATIVES: [Native; 1] = [Native(c"begin", "(Ljava/lang/Thread;)J", begin as *const c_void)];
+
+/// Defines the helper class; see [`probes::define_helper`].
+pub(super) fn define_helper(
+    jvmti: Jvmti,
+    jni: Jni<'_>,
+    bytecodes: &'static Bytecodes,
+) -> Result<&'static Global, String> {
+    let _ = BYTECODES.set(bytecodes);
+    let (plain, bytes) = (perk_instrument::COUNTS_HELPER, HELPER_CLASS);
+    let helper = HelperClass { plain, bytes, natives: &NATIVES, exchanges: Vec::new() };
+    probes::define_helper(jvmti, jni, bytecodes.names(), helper)
+}
+
+extern "system" fn begin(env: *mut JNIEnv, _: jclass, thread: jobject) -> jlong {
+    let mut counters = 0;
+    contain(Feature::Probes, || {
+        // SAFETY: the JVM passes the calling thread's environment and a reference.
+        let (jni, thread) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(thread)) };
+        if let (Some(bytecodes), Some(thread)) = (BYTECODES.get(), thread) {
+            counters = bytecodes.begin_thread(jni, &thread);
+        }
+    });
+    counters
+}
