@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use perk_control::messages;
 use perk_instrument::{Call, Flow, MethodName, Methods, Names, Probes, SitePlace, instrument};
@@ -36,9 +36,9 @@ use crate::recorder::cannot_write;
 use crate::sync::lock;
 use crate::threads::LiveThread;
 
-/// The frames that are looked at first, when an exception is thrown.
-const FIRST_FRAMES: u32 = 64;
-/// The frames that are looked at then.
+/// The frames that are looked at first, when an exception is thrown: most are caught near by.
+const FIRST_FRAMES: u32 = 8;
+/// The frames that are looked at in the end.
 const MOST_FRAMES: u32 = 1 << 21;
 
 /// The analysis; see the module.
@@ -49,7 +49,7 @@ pub(crate) struct Bytecodes {
     selection: Selection,
     methods: Mutex<CountedMethods>,
     /// The names of methods, as class files have them.
-    names: Mutex<FxHashMap<MethodRef, Option<String>>>,
+    names: Mutex<FxHashMap<MethodRef, Option<Arc<str>>>>,
     helper: OnceLock<&'static Global>,
     states: OnceLock<States>,
     walker: Walker,
@@ -117,7 +117,7 @@ impl Bytecodes {
     }
 
     /// Returns the name of a method, as [`CountedMethods`] has it; `None` if the JVM does not.
-    fn name(&self, jni: Jni<'_>, method: MethodRef) -> Option<String> {
+    fn name(&self, jni: Jni<'_>, method: MethodRef) -> Option<Arc<str>> {
         if let Some(known) = lock(&self.names).get(&method) {
             return known.clone();
         }
@@ -129,9 +129,9 @@ impl Bytecodes {
             // The suffix of a hidden class.
             let class = class.split_once('.').map_or(class, |(class, _)| class);
             let (name, descriptor) = jvmti.method_name(method).ok()?;
-            Some(format!("{class}.{name}{descriptor}"))
+            Some(format!("{class}.{name}{descriptor}").into())
         };
-        let name = found();
+        let name: Option<Arc<str>> = found();
         lock(&self.names).insert(method, name.clone());
         name
     }
@@ -337,8 +337,8 @@ impl Analysis for Bytecodes {
         if !self.has_begun.load(Relaxed) {
             return;
         }
-        let mut frames: Vec<(String, u16)> = Vec::new();
-        let mut above: Option<String> = None;
+        let mut frames: Vec<(Arc<str>, u16)> = Vec::new();
+        let mut above: Option<Arc<str>> = None;
         let mut is_caught = false;
         self.each_frame(&thread, |StackFrame { method, bci }| {
             let Some(name) = self.name(jni, method) else { return false };
