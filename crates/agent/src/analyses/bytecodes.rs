@@ -238,6 +238,11 @@ impl Bytecodes {
     }
 }
 
+/// Whether a native method wraps the exceptions of what it calls.
+fn is_wrapping(method: &str) -> bool {
+    method.contains(".invoke0(") || method.contains(".newInstance0(")
+}
+
 /// The view of one class file on the analysis.
 struct View<'a>(&'a Bytecodes);
 
@@ -344,11 +349,12 @@ impl Analysis for Bytecodes {
             let Some(name) = self.name(jni, method) else { return false };
             let mut methods = lock(&self.methods);
             let pc = u16::try_from(bci).ok();
-            // The exception does not leave what the JVM itself has called: the JVM throws it, or
-            // another one, again. So it does after a native method.
-            let is_called = above
-                .as_ref()
-                .is_none_or(|above| pc.is_some_and(|pc| methods.calls(&name, pc, above)));
+            // The exception does not leave what the JVM itself has called: the JVM throws another
+            // one, which it reports again. So do the native methods of reflection.
+            let is_called = above.as_ref().is_none_or(|above| match pc {
+                Some(pc) => methods.calls(&name, pc, above),
+                None => !is_wrapping(&name) && thrown.caught.is_some(),
+            });
             if !is_called {
                 return false;
             }

@@ -75,6 +75,26 @@ fn bytecodes_are_those_of_single_steps() {
 }
 
 #[test]
+fn exceptions_of_the_jvm_end_blocks_as_others_do() {
+    const PROGRAM: &str = "BytecodeFaults";
+    let folder = tempfile::tempdir().unwrap();
+    let stepper = native_library::compile("crates/agent/tests/bytecodes/stepper.rs", folder.path());
+    for jdk in jdk::all() {
+        let plain = JavaRun::new(jdk).main(PROGRAM).args(["40"]);
+        let mut steps = stepped(&plain, &stepper, PROGRAM);
+        // HotSpot reports no steps there: `ldc` and the call that throws.
+        steps.insert(format!("{PROGRAM}$Bad.<clinit>()V"), 2);
+        for flag in ["-Xint", "-XX:TieredStopAtLevel=1"] {
+            let found = counted(&run(jdk, PROGRAM).args(["40"]).jvm_arg(flag).run(), PROGRAM);
+            assert_same(&found, &steps, &format!("{} {flag}", jdk.version));
+        }
+        let overflown = |run: JavaRun| run.args(["40", "overflow"]).run().stdout;
+        let plain = overflown(JavaRun::new(jdk).main(PROGRAM));
+        assert_eq!(overflown(run(jdk, PROGRAM)), plain);
+    }
+}
+
+#[test]
 fn bytecodes_of_random_programs_are_those_of_single_steps() {
     let folder = tempfile::tempdir().unwrap();
     let stepper = native_library::compile("crates/agent/tests/bytecodes/stepper.rs", folder.path());
