@@ -117,27 +117,12 @@ fn add_accesses(
     editor: &mut ClassEditor<'_>,
     instrumented: &mut Instrumented,
 ) -> Result<(), Error> {
-    let source = source_file(class);
     let mut accesses = Accesses::new(class, probes);
-    let mut missing = Vec::new();
-    for (index, method) in class.methods().enumerate() {
-        let member = method_name(name, &method, source)?;
-        // The constructor of Object always reports the object.
-        let is_wanted = match is_root(&member) {
-            true => member.name == b"<init>",
-            false => methods.selected(name, member.name),
-        };
-        let Some(code) = method.code()?.filter(|_| is_wanted) else { continue };
-        if Marks::of(class, &method).switches_thread {
-            continue;
-        }
-        let (key, missing) = ((index, &member), &mut missing);
-        let has_probes = accesses.add(key, &code, methods, editor, missing)?;
-        instrumented.method_count += usize::from(has_probes);
-        let full_name = [member.name, member.descriptor].concat();
-        instrumented.skipped.extend(missing.drain(..).map(|it| (full_name.clone(), it)));
-    }
-    Ok(())
+    let add: &mut Add<'_> = &mut |key, code, methods, editor, missing| {
+        accesses.add(key, code, methods, editor, missing)
+    };
+    // The constructor of Object always reports the object.
+    add_to_each(class, name, (methods, editor, instrumented), true, add)
 }
 
 /// Adds the probes for the executions of blocks.
@@ -149,17 +134,45 @@ fn add_counts(
     editor: &mut ClassEditor<'_>,
     instrumented: &mut Instrumented,
 ) -> Result<(), Error> {
-    let source = source_file(class);
     let mut counts = Counts::new(class, probes.names);
+    let add: &mut Add<'_> =
+        &mut |key, code, methods, editor, missing| counts.add(key, code, methods, editor, missing);
+    add_to_each(class, name, (methods, editor, instrumented), false, add)
+}
+
+/// Adds the probes of a method, given by its index and name. Returns whether it has any, and adds the
+/// reasons if some are missing.
+type Add<'a> = dyn FnMut(
+        (usize, &MethodName<'_>),
+        &Code<'_>,
+        &mut dyn Methods,
+        &mut ClassEditor<'_>,
+        &mut Vec<String>,
+    ) -> Result<bool, Error>
+    + 'a;
+
+/// Adds probes to each method that is selected and has code; to the constructor of Object if
+/// `with_root` is set.
+fn add_to_each(
+    class: &ClassFile<'_>,
+    name: &[u8],
+    (methods, editor, instrumented): (&mut dyn Methods, &mut ClassEditor<'_>, &mut Instrumented),
+    with_root: bool,
+    add: &mut Add<'_>,
+) -> Result<(), Error> {
+    let source = source_file(class);
     let mut missing = Vec::new();
     for (index, method) in class.methods().enumerate() {
         let member = method_name(name, &method, source)?;
-        let is_wanted = !is_root(&member) && methods.selected(name, member.name);
+        let is_wanted = match is_root(&member) {
+            true => with_root && member.name == b"<init>",
+            false => methods.selected(name, member.name),
+        };
         let Some(code) = method.code()?.filter(|_| is_wanted) else { continue };
         if Marks::of(class, &method).switches_thread {
             continue;
         }
-        let has_probes = counts.add((index, &member), &code, methods, editor, &mut missing)?;
+        let has_probes = add((index, &member), &code, methods, editor, &mut missing)?;
         instrumented.method_count += usize::from(has_probes);
         let full_name = [member.name, member.descriptor].concat();
         instrumented.skipped.extend(missing.drain(..).map(|it| (full_name.clone(), it)));

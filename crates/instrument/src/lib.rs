@@ -141,6 +141,24 @@ pub struct Probes {
     pub names: Names,
 }
 
+impl Probes {
+    /// Returns no probes but those at entries, exits and the calls of leaves.
+    pub const fn least(names: Names) -> Self {
+        Self {
+            unwinding: false,
+            timed: false,
+            leaving: false,
+            lines: false,
+            heap: false,
+            object_record: false,
+            accesses: false,
+            extended: false,
+            blocks: false,
+            names,
+        }
+    }
+}
+
 /// A method, identified by names in modified UTF-8, as in class files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MethodName<'a> {

@@ -13,18 +13,7 @@ use perk_instrument::{
 use perk_testkit::{fixture, jdk};
 use support::{Numbers, image};
 
-const PROBES: Probes = Probes {
-    unwinding: false,
-    timed: false,
-    leaving: false,
-    lines: false,
-    heap: false,
-    object_record: false,
-    accesses: true,
-    extended: false,
-    blocks: false,
-    names: Names::PLAIN,
-};
+const PROBES: Probes = Probes { accesses: true, ..Probes::least(Names::PLAIN) };
 
 fn compile(class: &str, text: &str) -> Vec<u8> {
     fs::read(fixture::compile_text(class, text).join(class).with_extension("class")).unwrap()

@@ -17,7 +17,6 @@ use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use perk_control::messages;
 use perk_instrument::{Call, Flow, MethodName, Methods, Names, Probes, SitePlace, instrument};
 use perk_jvmti_sys::Capability;
 use rustc_hash::FxHashMap;
@@ -29,7 +28,6 @@ use crate::common::Common;
 use crate::guard::Feature;
 use crate::hook;
 use crate::jvm::{Borrowed, Global, Jni, MethodRef, Reference, StackFrame, Walker};
-use crate::os;
 use crate::output::Output;
 use crate::probes::{self, Selection};
 use crate::recorder::cannot_write;
@@ -67,16 +65,8 @@ impl Bytecodes {
         Self {
             common,
             probes: Probes {
-                unwinding: false,
-                timed: false,
-                leaving: false,
-                lines: false,
-                heap: false,
-                object_record: false,
-                accesses: false,
-                extended: false,
                 blocks: true,
-                names: Names::ending_with(RandomState::new().build_hasher().finish()),
+                ..Probes::least(Names::ending_with(RandomState::new().build_hasher().finish()))
             },
             selection: Selection::new(&options.include, &options.exclude),
             methods: Mutex::default(),
@@ -186,7 +176,7 @@ impl Bytecodes {
             cannot_write(&output.name(), &error, part);
         }
         drop(output);
-        self.warn();
+        probes::warn_of_missing("bytecodes", &lock(&self.skipped), &self.selection);
     }
 
     /// Leaves the blocks in which threads are.
@@ -205,23 +195,6 @@ impl Bytecodes {
                     counted.leave(pc);
                 }
             }
-        }
-    }
-
-    /// Prints what the file does not have.
-    fn warn(&self) {
-        let skipped = lock(&self.skipped);
-        if let [first, rest @ ..] = &skipped[..] {
-            let more =
-                if rest.is_empty() { String::new() } else { format!("; and {} more", rest.len()) };
-            os::say(&format!(
-                "HPROF WARNING: bytecodes of methods without room for probes are not in the file: \
-                 {first}{more}\n"
-            ));
-        }
-        let unmatched = self.selection.unmatched();
-        if !unmatched.is_empty() {
-            os::say(&messages::unmatched_patterns(&unmatched.join(", ")));
         }
     }
 
@@ -388,18 +361,8 @@ impl Analysis for Bytecodes {
         method: MethodRef,
         function: *mut c_void,
     ) -> Option<*mut c_void> {
-        let jvmti = self.common.jvmti;
-        let class = jvmti.declaring_class(jni, method).ok()?;
-        let class = jvmti.class_signature(&class).ok()?;
-        let class = class.strip_prefix('L')?.strip_suffix(';')?;
-        let (name, signature) = jvmti.method_name(method).ok()?;
-        match class {
-            "sun/instrument/InstrumentationImpl" => hook::watched(&name, &signature, function),
-            probes::HIDDEN_CLASS_MAKER => {
-                probes::bind_hidden(&name, &signature, function, |bytes| self.instrument(bytes))
-            }
-            _ => None,
-        }
+        let change = |class: &[u8]| self.instrument(class);
+        probes::bind_makers(self.common.jvmti, jni, method, function, change)
     }
 
     fn vm_dies(&self, jni: Jni<'_>) {

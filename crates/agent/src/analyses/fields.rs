@@ -25,7 +25,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, OnceLock};
 use std::time::Duration;
 
-use perk_control::messages;
 use perk_control::options::SiteIndex;
 use perk_instrument::fields::CLASS_RECORDS;
 use perk_instrument::{ClassFile, MethodName, Methods, Names, Probes, SitePlace, instrument};
@@ -123,16 +122,10 @@ impl SharedFields {
         Ok(Self {
             common,
             probes: Probes {
-                unwinding: false,
-                timed: false,
-                leaving: false,
-                lines: false,
-                heap: false,
                 object_record: true,
                 accesses: true,
                 extended: options.extended_accesses,
-                blocks: false,
-                names,
+                ..Probes::least(names)
             },
             selection: Selection::new(&options.include, &options.exclude),
             records: Records::reserve(options.memory_limit_bytes)
@@ -316,19 +309,7 @@ impl SharedFields {
         }
         self.flush();
         lock(&self.writer).finish();
-        let skipped = lock(&self.skipped);
-        if let [first, rest @ ..] = &skipped[..] {
-            let more =
-                if rest.is_empty() { String::new() } else { format!("; and {} more", rest.len()) };
-            os::say(&format!(
-                "HPROF WARNING: accesses in methods without room for probes are not in the file: \
-                 {first}{more}\n"
-            ));
-        }
-        let unmatched = self.selection.unmatched();
-        if !unmatched.is_empty() {
-            os::say(&messages::unmatched_patterns(&unmatched.join(", ")));
-        }
+        probes::warn_of_missing("accesses", &lock(&self.skipped), &self.selection);
         for (count, reason) in [
             (self.records.lost_count(), "the records of objects have reached memlimit"),
             (self.hidden_count.load(Relaxed), "the JVM does not show these fields to agents"),
@@ -541,19 +522,8 @@ impl Analysis for SharedFields {
         method: MethodRef,
         function: *mut c_void,
     ) -> Option<*mut c_void> {
-        let jvmti = self.common.jvmti;
-        let class = jvmti.declaring_class(jni, method).ok()?;
-        let class = jvmti.class_signature(&class).ok()?;
-        let class = class.strip_prefix('L')?.strip_suffix(';')?;
-        let (name, signature) = jvmti.method_name(method).ok()?;
-        match class {
-            "sun/instrument/InstrumentationImpl" => hook::watched(&name, &signature, function),
-            probes::HIDDEN_CLASS_MAKER => {
-                let change = |class: &[u8]| self.change(class, self.probes, true);
-                probes::bind_hidden(&name, &signature, function, change)
-            }
-            _ => None,
-        }
+        let change = |class: &[u8]| self.change(class, self.probes, true);
+        probes::bind_makers(self.common.jvmti, jni, method, function, change)
     }
 
     fn finish(&self) {

@@ -9,7 +9,8 @@ use std::sync::OnceLock;
 use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jbyteArray, jclass, jint, jobject, jstring};
 
 use crate::guard::{Feature, guard};
-use crate::jvm::{Borrowed, Jni, Reference};
+use crate::hook;
+use crate::jvm::{Borrowed, Jni, Jvmti, MethodRef, Reference};
 
 /// The class that has the method, by its internal name.
 pub(crate) const CLASS: &str = "java/lang/ClassLoader";
@@ -59,6 +60,26 @@ pub(crate) fn bind(
     let define = unsafe { transmute::<*mut c_void, Define>(function) };
     DEFINING.get_or_init(|| Defining { change: Box::new(change), define });
     Some(define_class as *mut c_void)
+}
+
+/// Returns the function to bind in place of a native method that makes or changes classes, if it is
+/// one; see [`bind`].
+pub(crate) fn bind_makers(
+    jvmti: Jvmti,
+    jni: Jni<'_>,
+    method: MethodRef,
+    function: *mut c_void,
+    change: impl Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync + 'static,
+) -> Option<*mut c_void> {
+    let class = jvmti.declaring_class(jni, method).ok()?;
+    let class = jvmti.class_signature(&class).ok()?;
+    let class = class.strip_prefix('L')?.strip_suffix(';')?;
+    let (name, signature) = jvmti.method_name(method).ok()?;
+    match class {
+        "sun/instrument/InstrumentationImpl" => hook::watched(&name, &signature, function),
+        CLASS => bind(&name, &signature, function, change),
+        _ => None,
+    }
 }
 
 /// Replaces that function.

@@ -32,18 +32,7 @@ enum Calls {
     All,
 }
 
-const NONE: Probes = Probes {
-    unwinding: false,
-    timed: false,
-    leaving: false,
-    lines: false,
-    heap: false,
-    object_record: false,
-    accesses: false,
-    extended: false,
-    blocks: false,
-    names: Names::PLAIN,
-};
+const NONE: Probes = Probes::least(Names::PLAIN);
 
 /// Calls, lines, unwinding, allocations, and the field for an object's record.
 pub(crate) const EVERYTHING: Kind = Kind {
