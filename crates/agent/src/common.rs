@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock};
 use perk_control::options::{Format, Options};
 use perk_profile::{ClassId, TraceId};
 
-use crate::jvm::{Jni, Jvmti, MethodRef, Reference, StackFrame};
+use crate::jvm::{Global, Jni, Jvmti, MethodRef, Reference, StackFrame};
 use crate::recorder::Recorder;
 use crate::resolve::{Resolver, class_id};
 use crate::roster::Slot;
@@ -80,8 +80,9 @@ impl Common {
         self.helper_methods.get().map_or(&[], Vec::as_slice)
     }
 
-    /// Sets the helper class's methods, once.
-    pub(crate) fn set_helper_methods(&self, methods: Vec<MethodRef>) {
+    /// Notes the probes' helper class, once.
+    pub(crate) fn set_helper(&self, helper: &Global) {
+        let methods = self.jvmti.class_methods(helper).unwrap_or_default();
         let _ = self.helper_methods.set(methods);
     }
 }

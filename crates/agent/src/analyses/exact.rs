@@ -327,8 +327,7 @@ impl Analysis for ExactEngine {
 
     fn prepare(&'static self, _: Jni<'_>) {
         if let Some(&helper) = self.helper.get() {
-            let methods = self.common.jvmti.class_methods(helper);
-            self.common.set_helper_methods(methods.unwrap_or_default());
+            self.common.set_helper(helper);
         }
     }
 

@@ -244,7 +244,7 @@ impl SharedFields {
 
     /// Returns a class with probes; `None` leaves it as it is.
     fn change(&self, bytes: &[u8], probes: Probes, is_hidden: bool) -> Option<Vec<u8>> {
-        let hidden = ClassFile::parse(bytes).ok().filter(|_| is_hidden);
+        let hidden = is_hidden.then(|| ClassFile::parse(bytes).ok()).flatten();
         let hidden = hidden.as_ref().and_then(|class| class.name().ok());
         let mut view = View { fields: self, hidden, named: FxHashMap::default() };
         match instrument(bytes, probes, &mut view) {
@@ -488,8 +488,7 @@ impl Analysis for SharedFields {
 
     fn prepare(&'static self, _: Jni<'_>) {
         if let Some(helper) = self.helper() {
-            let methods = self.common.jvmti.class_methods(helper);
-            self.common.set_helper_methods(methods.unwrap_or_default());
+            self.common.set_helper(helper);
         }
     }
 

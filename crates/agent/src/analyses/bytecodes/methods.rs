@@ -89,8 +89,7 @@ impl CountedMethods {
     pub(super) fn calls(&self, caller: &str, new_pc: u16, callee: &str) -> bool {
         let Some(&index) = self.by_name.get(caller) else { return true };
         let caller = &self.all[index];
-        let (place, _) = caller.place(new_pc);
-        let pc = caller.pcs.get(place).map_or(0, |pcs| pcs[0]);
+        let pc = caller.pc(caller.place(new_pc));
         let Ok(call) = caller.calls.binary_search_by_key(&pc, |call| call.0) else { return false };
         let (class, name) = class_and_name(callee);
         match caller.calls[call].1 {
@@ -106,30 +105,32 @@ impl CountedMethods {
 }
 
 impl Counted {
-    /// Returns the place of the instruction at a pc of the new code, in the order of instructions, and
-    /// its block. Code of perk's belongs to the instruction before it.
-    fn place(&self, new_pc: u16) -> (usize, usize) {
-        let place = self.pcs.partition_point(|pcs| pcs[1] <= new_pc).saturating_sub(1);
-        let pc = self.pcs.get(place).map_or(0, |pcs| pcs[0]);
-        let blocks = self.flow.blocks();
-        (place, blocks.partition_point(|block| block.pc <= pc).saturating_sub(1))
+    /// Returns the place of the instruction at a pc of the new code, in the order of instructions. Code
+    /// of perk's belongs to the instruction before it.
+    fn place(&self, new_pc: u16) -> usize {
+        self.pcs.partition_point(|pcs| pcs[1] <= new_pc).saturating_sub(1)
+    }
+
+    /// Returns the pc in the original code of the instruction at a place.
+    fn pc(&self, place: usize) -> u16 {
+        self.pcs.get(place).map_or(0, |pcs| pcs[0])
     }
 
     /// Whether an exception at a pc of the new code is handled at another one.
     pub(super) fn handles(&self, new_pc: u16, handler_pc: u16) -> bool {
-        let (place, _) = self.place(new_pc);
-        let pc = self.pcs.get(place).map_or(0, |pcs| pcs[0]);
-        let block = self.handler(handler_pc);
+        let (pc, block) = (self.pc(self.place(new_pc)), self.handler(handler_pc));
         let mut handlers = self.flow.handlers().iter();
         handlers.any(|it| Some(it.block) == block && (it.start_pc..it.end_pc).contains(&pc))
     }
 
     /// Notes that the instruction at a pc of the new code was the last one in its block.
     pub(super) fn leave(&mut self, new_pc: u16) {
-        let (place, block) = self.place(new_pc);
+        let place = self.place(new_pc);
+        let (pc, blocks) = (self.pc(place), self.flow.blocks());
+        let block = blocks.partition_point(|block| block.pc <= pc).saturating_sub(1);
         let Some(left) = self.left.get_mut(block) else { return };
         *left += 1;
-        let next_block = self.flow.blocks().get(block + 1).map_or(u16::MAX, |next| next.pc);
+        let next_block = blocks.get(block + 1).map_or(u16::MAX, |next| next.pc);
         let rest = self.pcs[place..].iter().skip(1).take_while(|pcs| pcs[0] < next_block);
         self.unexecuted_count += rest.count() as u64;
     }
