@@ -25,7 +25,7 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
         let others = file_format::list(|it| it.has_one_metric(), |it| it.name().to_owned(), "and");
         bail!("{title} holds whole profiles: --metric {name} applies to {others}");
     }
-    let target = Target { path: args.output.clone(), form };
+    let mut target = Target { path: args.output.clone(), form };
     if !to_stdout {
         if output::is_same_file(&args.file, &args.output) {
             let path = args.output.display();
@@ -33,7 +33,15 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
         }
         target.check()?;
     }
-    let Input { profile, .. } = input::read(&args.file, &args.read)?;
+    let Input { profile, form: input_form } = input::read(&args.file, &args.read)?;
+    // `.prof` is the ending of several forms.
+    if args.to.is_none()
+        && input_form.is_written()
+        && file_format::has_ending(input_form, &target.path)
+    {
+        target.form = input_form;
+    }
+    let form = target.form;
     let profile = args.filter.apply(profile, &display_name(&args.file));
     let metric = args.metric.as_deref().map(|name| metric::find(&profile, name)).transpose()?;
     let title = match &profile.accounting {

@@ -28,18 +28,24 @@ fn parser(is_accepted: fn(Format) -> bool) -> impl TypedValueParser<Value = Form
         .try_map(|name| perk_formats::by_name(&name).context("the name of a format"))
 }
 
-/// The format that a file name's ending stands for, which the ending of a packing may follow.
+/// The format that a file name's ending stands for, which the ending of a packing may follow. Where
+/// several formats share an ending, it stands for the first.
 pub(crate) fn of_path(path: &Path) -> anyhow::Result<Format> {
+    let mut written = FORMATS.into_iter().filter(|format| format.is_written());
+    written.find(|&format| has_ending(format, path)).with_context(|| {
+        let endings = list(|it| it.is_written(), |it| format!(".{}", it.ending()), "or");
+        format!("{}: cannot write a form with this ending: use {endings}", path.display())
+    })
+}
+
+/// Whether a file name has an ending of the format, which the ending of a packing may follow.
+pub(crate) fn has_ending(format: Format, path: &Path) -> bool {
     let name = Packing::split(path).0;
     let name = name.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let has = |ending: &&str| {
         name.strip_suffix(*ending).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
     };
-    let mut written = FORMATS.into_iter().filter(|format| format.is_written());
-    written.find(|format| format.facts().endings.iter().any(has)).with_context(|| {
-        let endings = list(|it| it.is_written(), |it| format!(".{}", it.ending()), "or");
-        format!("{}: cannot write a form with this ending: use {endings}", path.display())
-    })
+    format.facts().endings.iter().any(has)
 }
 
 /// The formats that are taken, each with the name that `name` gives it: `a, b or c`.

@@ -63,6 +63,10 @@ fn jamaica_is_reported_and_converted() {
     let file = testdata("jamaica/seed.prof");
     let output = folder.run(&["convert", &file, "-o", "a.jamaica"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let output = folder.run(&["convert", "a.jamaica", "-o", "b.prof"]);
+    assert_eq!((output.status.code(), &*stderr(&output)), (Some(0), ""), "not as cpu=old");
+    let [a, b] = ["a.jamaica", "b.prof"].map(|name| std::fs::read(folder.join(name)).unwrap());
+    assert_eq!(a, b);
     let output =
         folder.run(&["convert", &file, "--metric", "cycles", "--to", "collapsed", "-o", "-"]);
     assert!(stdout(&output).contains("java.io.PrintStream.println "), "{}", stdout(&output));

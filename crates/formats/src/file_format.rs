@@ -49,6 +49,12 @@ pub trait FileFormat: Sync {
         true
     }
 
+    /// Whether the format's files have the source lines of this metric, though their
+    /// [`Detail`] is without lines.
+    fn holds_lines(&self, _metric: &Metric) -> bool {
+        false
+    }
+
     /// Returns the other parts of `profile` for which the format's files have no place.
     fn special_losses(&self, _profile: &Profile) -> Vec<&'static str> {
         Vec::new()
@@ -327,8 +333,11 @@ impl dyn FileFormat {
         };
         let has_no_paths = matches!(holds.detail, Detail::Methods | Detail::None);
         let has_no_lines = matches!(holds.detail, Detail::Paths | Detail::Methods);
+        let lines_are_lost = |section: &Section| {
+            !section.head.columns.iter().any(|column| self.holds_lines(&column.metric))
+        };
         let paths = (has_no_paths && has_paths(profile)).then_some("call paths");
-        let lines = (has_no_lines && has_lines(profile)).then_some("source lines");
+        let lines = (has_no_lines && has_lines(profile, lines_are_lost)).then_some("source lines");
         let documents = Document::all_of(profile).filter(|it| !holds.documents.contains(it));
         let accounting =
             (!holds.accounting && profile.accounting.is_some()).then_some("the accounting");
@@ -385,9 +394,12 @@ fn has_paths(profile: &Profile) -> bool {
     nodes.any(|node| profile.tree.parent(node).is_some_and(|parent| parent != root))
 }
 
-fn has_lines(profile: &Profile) -> bool {
+/// Whether one of these sections has source lines.
+fn has_lines(profile: &Profile, is_looked_at: impl Fn(&Section) -> bool) -> bool {
+    let has_line = |frame| matches!(profile.symbols.get_frame(frame).line, Line::Number(_));
     let mut frames = (1..profile.tree.len()).filter_map(|it| profile.tree.frame(NodeId::new(it)));
-    frames.any(|frame| matches!(profile.symbols.get_frame(frame).line, Line::Number(_)))
+    let mut traces = profile.sections().filter(|it| is_looked_at(it)).flat_map(Section::traces);
+    frames.any(has_line) && traces.any(|trace| profile.frames(trace).any(has_line))
 }
 
 /// Returns the error of a format that cannot hold a profile.

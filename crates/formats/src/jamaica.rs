@@ -1,80 +1,12 @@
-//! The profile that JamaicaVM's profiling VM writes: one number per line, after its keyword.
-//! `docs/formats/jamaica.md` describes the lines.
-
-mod lines;
-mod writer;
+//! JamaicaVM's profile, which `perk-jamaica` reads and writes.
 
 use std::io::{self, Read, Write};
 
-use perk_profile::{
-    Allocations, CallRow, CallTimes, Event, Frame, FrameId, KeyedMap, Line, Method, Metric,
-    Profile, Section, Site, Sites, Thread, ThreadId, TraceId, Unit,
-};
+use perk_jamaica::metric;
+use perk_profile::{Metric, Profile};
 
 use crate::Error;
 use crate::file_format::{Depth, Detail, Facts, FileFormat, Holds, Metrics, Reading, View};
-use lines::{Entry, Mode, Signature};
-
-pub use writer::write;
-
-/// The metrics of a Jamaica profile, by the counted things.
-mod metric {
-    pub(super) const BYTECODES: &str = "bytecodes";
-    pub(super) const CYCLES: &str = "cycles";
-    pub(super) const NATIVE_CALLS: &str = "native calls";
-    pub(super) const ARRAY_ALLOCATIONS: &str = "array allocations";
-    pub(super) const REFLECTION: &str = "classes used via reflection";
-    pub(super) const HEAP_REFERENCES: &str = "heap references";
-    pub(super) const HEAP_WORDS: &str = "heap words";
-    pub(super) const THREADS: &str = "threads at once";
-    pub(super) const THREAD_CYCLES: &str = "thread cycles";
-    pub(super) const THREAD_PRIORITY: &str = "thread priority";
-    /// Percent of a thread's time: interpreted, compiled, JNI and GC code.
-    pub(super) const THREAD_SHARES: [&str; 4] = [
-        "thread interpreted percent",
-        "thread compiled percent",
-        "thread JNI percent",
-        "thread GC percent",
-    ];
-    pub(super) const C_STACK: &str = "thread C stack bytes";
-    pub(super) const JAVA_STACK: &str = "thread Java stack bytes";
-    pub(super) const BLOCKS: &str = "blocks per object";
-
-    /// Whether a Jamaica profile has a metric of this name.
-    pub(super) fn is_own(name: &str) -> bool {
-        const OTHERS: [&str; 13] = [
-            BYTECODES,
-            CYCLES,
-            NATIVE_CALLS,
-            ARRAY_ALLOCATIONS,
-            REFLECTION,
-            HEAP_REFERENCES,
-            HEAP_WORDS,
-            THREADS,
-            THREAD_CYCLES,
-            THREAD_PRIORITY,
-            C_STACK,
-            JAVA_STACK,
-            BLOCKS,
-        ];
-        OTHERS.contains(&name) || THREAD_SHARES.contains(&name)
-    }
-}
-
-/// The beginnings of the lines of a Jamaica profile.
-const KEYWORDS: [&str; 11] = [
-    "HEAP_REFS",
-    "HEAP_USE",
-    "INSTANTIATION_COUNT",
-    "PROFILE",
-    "PROFILE_CLASS_USED_VIA_REFLECTION",
-    "PROFILE_CYCLES",
-    "PROFILE_INVOKE",
-    "PROFILE_NATIVE",
-    "PROFILE_NEWARRAY",
-    "PROFILE_THREAD",
-    "PROFILE_THREADS",
-];
 
 pub(crate) struct Jamaica;
 
@@ -84,9 +16,9 @@ impl FileFormat for Jamaica {
             name: "jamaica",
             title: "JamaicaVM profile",
             about: "JamaicaVM's profile",
-            endings: &["jamaica"],
+            endings: &["jamaica", "prof"],
             page: "jamaica.md",
-            keeps: "calls and allocations by method and class, without paths",
+            keeps: "bytecodes, calls and allocations by method and class, without paths",
             reading: Reading::ToCut,
             written: Some(Holds {
                 metrics: Metrics::Table,
@@ -99,15 +31,15 @@ impl FileFormat for Jamaica {
     }
 
     fn recognise(&self, head: &[u8]) -> bool {
-        recognise(head)
+        perk_jamaica::recognise(head)
     }
 
     fn read(&self, input: &mut dyn Read) -> Result<Profile, Error> {
-        read(input)
+        Ok(perk_jamaica::read(input)?)
     }
 
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-        write(view.profile, out)
+        perk_jamaica::write(view.profile, out)
     }
 
     fn holds(&self, metric: &Metric) -> bool {
@@ -121,281 +53,29 @@ impl FileFormat for Jamaica {
         );
         of_jvm || metric.is_other() && metric::is_own(metric.name())
     }
-}
 
-/// Whether a file that begins with `head` is such a profile.
-pub fn recognise(head: &[u8]) -> bool {
-    let text = head.trim_ascii_start();
-    let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let keyword = line.split(|&byte| byte == b':').next().unwrap_or_default();
-    keyword.len() < line.len() && KEYWORDS.iter().any(|known| known.as_bytes() == keyword)
-}
-
-/// Reads a profile. The numbers of several runs that were appended add up.
-///
-/// # Errors
-/// [`Error::Line`] with the line that cannot be understood, or as `input` fails.
-pub fn read(input: impl Read) -> Result<Profile, Error> {
-    let mut reader = Reader::default();
-    crate::lines::each(input, |line| reader.line(&String::from_utf8_lossy(line)))?;
-    Ok(reader.finish())
-}
-
-#[derive(Default)]
-struct Reader {
-    profile: Profile,
-    metrics: Vec<(Metric, Vec<(TraceId, u64)>)>,
-    /// The place of each trace in the rows of each metric.
-    places: KeyedMap<(usize, TraceId), usize>,
-    calls: Vec<CallRow>,
-    call_places: KeyedMap<TraceId, usize>,
-    sites: Sites,
-    site_places: KeyedMap<String, usize>,
-    thread_count: usize,
-    passed_over: std::collections::BTreeMap<String, usize>,
-    odd_mode_count: usize,
-    loader_count: usize,
-    tree_object_count: u64,
-}
-
-impl Reader {
-    fn line(&mut self, line: &str) -> Result<(), &'static str> {
-        let line = line.trim();
-        if line.is_empty() {
-            return Ok(());
-        }
-        let (keyword, rest) = line.split_once(':').unwrap_or((line, ""));
-        if KEYWORDS.contains(&keyword) {
-            self.entry(Entry::parse(keyword, rest)?);
-            return Ok(());
-        }
-        let is_keyword = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-        if rest.is_empty() || keyword.is_empty() || !keyword.chars().all(is_keyword) {
-            return Err("a keyword such as PROFILE and a colon");
-        }
-        *self.passed_over.entry(keyword.to_owned()).or_default() += 1;
-        Ok(())
-    }
-
-    fn entry(&mut self, entry: Entry<'_>) {
-        let system = self.profile.system_trace();
-        match entry {
-            Entry::Bytecodes { count, method } => {
-                let trace = self.method(method, Line::Unknown, None);
-                self.add(metric::BYTECODES, Unit::Count, trace, count);
-            }
-            Entry::Cycles { count, method, mode } => {
-                let line = match mode {
-                    Some(Mode::Compiled) => Line::Compiled,
-                    Some(Mode::Other) => {
-                        self.odd_mode_count += 1;
-                        Line::Unknown
-                    }
-                    Some(Mode::Interpreted) | None => Line::Unknown,
-                };
-                let trace = self.method(method, line, None);
-                self.add(metric::CYCLES, Unit::Count, trace, count);
-            }
-            Entry::Native { count, method } => {
-                let trace = self.method(method, Line::Native, None);
-                self.add(metric::NATIVE_CALLS, Unit::Count, trace, count);
-            }
-            Entry::NewArray { count, bci, method } => {
-                let trace = self.method(method, Line::Unknown, Some(bci));
-                self.add(metric::ARRAY_ALLOCATIONS, Unit::Count, trace, count);
-            }
-            Entry::Invoke { count, bci, caller, callee } => {
-                let caller = self.frame(caller, Line::Unknown, Some(bci));
-                let callee = self.frame(callee, Line::Unknown, None);
-                let node = self.profile.tree.insert([caller, callee]).node;
-                let trace = self.profile.trace(node, None);
-                let place = *self.call_places.entry(trace).or_insert_with(|| {
-                    self.calls.push(CallRow { trace, count: 0, self_ns: 0, total_ns: 0 });
-                    self.calls.len() - 1
-                });
-                let row = &mut self.calls[place];
-                row.count = row.count.saturating_add(count);
-            }
-            Entry::Instantiations { class, loader, objects, blocks, trees } => {
-                self.loader_count += usize::from(!loader.is_empty() && loader != "bootstrap");
-                self.tree_object_count = self.tree_object_count.saturating_add(trees);
-                self.blocks(class, blocks);
-                self.objects(class, objects);
-            }
-            Entry::HeapUse { class, objects, blocks, trees } => {
-                self.tree_object_count = self.tree_object_count.saturating_add(trees);
-                self.blocks(class, blocks);
-                self.objects(class, objects);
-            }
-            Entry::HeapReferences { references, words } => {
-                self.add(metric::HEAP_REFERENCES, Unit::Count, system, references);
-                self.add(metric::HEAP_WORDS, Unit::Count, system, words);
-            }
-            Entry::Reflection { class } => {
-                let trace = self.class_trace(class);
-                self.set_most(metric::REFLECTION, Unit::Count, trace, 1);
-            }
-            Entry::Threads { count } => self.set_most(metric::THREADS, Unit::Count, system, count),
-            Entry::Thread { priority, cycles, shares, c_stack_bytes, java_stack_bytes, name } => {
-                let thread = self.thread(name);
-                let root = self.profile.tree.root();
-                let trace = self.profile.trace(root, Some(thread));
-                self.add(metric::THREAD_CYCLES, Unit::Count, trace, cycles);
-                self.set_most(metric::THREAD_PRIORITY, Unit::Count, trace, priority);
-                for (name, share) in metric::THREAD_SHARES.into_iter().zip(shares) {
-                    self.set_most(name, Unit::Count, trace, share);
-                }
-                for (name, bytes) in
-                    [(metric::C_STACK, c_stack_bytes), (metric::JAVA_STACK, java_stack_bytes)]
-                {
-                    self.set_most(name, Unit::Bytes, trace, bytes);
-                }
-            }
-        }
-    }
-
-    fn metric(&mut self, name: &str, unit: Unit) -> usize {
-        let known = self.metrics.iter().position(|(metric, _)| metric.name() == name);
-        known.unwrap_or_else(|| {
-            self.metrics.push((Metric::other(name, unit), Vec::new()));
-            self.metrics.len() - 1
-        })
-    }
-
-    /// Returns the place of the number of `trace` in a metric.
-    fn number(&mut self, name: &str, unit: Unit, trace: TraceId) -> (usize, usize) {
-        let index = self.metric(name, unit);
-        let rows = &mut self.metrics[index].1;
-        let place = *self.places.entry((index, trace)).or_insert_with(|| {
-            rows.push((trace, 0));
-            rows.len() - 1
-        });
-        (index, place)
-    }
-
-    fn add(&mut self, name: &str, unit: Unit, trace: TraceId, count: u64) {
-        let (index, place) = self.number(name, unit, trace);
-        let number = &mut self.metrics[index].1[place].1;
-        *number = number.saturating_add(count);
-    }
-
-    /// Sets a number to `count`, if that is more: of several runs, the largest value counts.
-    fn set_most(&mut self, name: &str, unit: Unit, trace: TraceId, count: u64) {
-        let (index, place) = self.number(name, unit, trace);
-        let number = &mut self.metrics[index].1[place].1;
-        *number = count.max(*number);
-    }
-
-    fn blocks(&mut self, class: &str, blocks: u64) {
-        let trace = self.class_trace(class);
-        self.set_most(metric::BLOCKS, Unit::Count, trace, blocks);
-    }
-
-    fn objects(&mut self, class: &str, objects: Allocations) {
-        let place = match self.site_places.get(class) {
-            Some(&place) => place,
-            None => {
-                let id = self.profile.symbols.class(&lines::from_class_name(class));
-                let trace = self.profile.system_trace();
-                let objects = Allocations::default();
-                self.sites.rows.push(Site { class: id, trace, objects });
-                self.site_places.insert(class.to_owned(), self.sites.rows.len() - 1);
-                self.sites.rows.len() - 1
-            }
-        };
-        self.sites.rows[place].objects.add(objects);
-        self.sites.total.add(objects);
-    }
-
-    fn frame(&mut self, signature: Signature<'_>, line: Line, bci: Option<i32>) -> FrameId {
-        let symbols = &mut self.profile.symbols;
-        let class = symbols.class(&lines::from_class_name(signature.class));
-        let name = symbols.strings.intern(signature.method);
-        let descriptor = signature.descriptor;
-        let signature = (!descriptor.is_empty()).then(|| symbols.strings.intern(descriptor));
-        let method = symbols.method(Method { class, name, signature, source: None });
-        symbols.frame(Frame { bci, ..Frame::new(method, line) })
-    }
-
-    /// Returns a trace of one frame, as the file has no paths.
-    fn method(&mut self, signature: Signature<'_>, line: Line, bci: Option<i32>) -> TraceId {
-        let frame = self.frame(signature, line, bci);
-        let node = self.profile.tree.insert([frame]).node;
-        self.profile.trace(node, None)
-    }
-
-    /// Returns a trace that stands for a class alone.
-    fn class_trace(&mut self, class: &str) -> TraceId {
-        let signature = Signature { class, method: "", descriptor: "" };
-        self.method(signature, Line::Unknown, None)
-    }
-
-    fn thread(&mut self, name: Option<&str>) -> ThreadId {
-        const FIRST_SERIAL: u32 = 200_001;
-        self.thread_count += 1;
-        let known = name.and_then(|name| self.profile.symbols.strings.lookup(name));
-        let same = |thread: &Thread| Some(thread.name) == known;
-        if let Some(place) = self.profile.threads.iter().position(same) {
-            return ThreadId::new(place);
-        }
-        let name = match name {
-            Some(name) => name.to_owned(),
-            None => format!("thread {}", self.thread_count),
-        };
-        let index = u32::try_from(self.profile.threads.len()).unwrap_or(u32::MAX);
-        let name = self.profile.symbols.strings.intern(&name);
-        let serial = FIRST_SERIAL.saturating_add(index);
-        self.profile.push_thread(Thread {
-            serial,
-            object_id: 0,
-            name,
-            group: None,
-            parent_group: None,
-        })
-    }
-
-    fn finish(mut self) -> Profile {
-        // The numbers of executed code come first, because reports show the first metric by
-        // default.
-        let rank = |(metric, _): &(Metric, Vec<(TraceId, u64)>)| {
-            let order = [metric::BYTECODES, metric::CYCLES, metric::NATIVE_CALLS];
-            order.iter().position(|&name| name == metric.name()).unwrap_or(order.len())
-        };
-        self.metrics.sort_by_key(rank);
-        for (metric, rows) in self.metrics {
-            let total = rows.iter().map(|row| row.1).fold(0, u64::saturating_add);
-            self.profile.events.push(Section::of(metric, total, rows).into());
-        }
-        if !self.calls.is_empty() {
-            let times = CallTimes { rows: self.calls, ..CallTimes::default() };
-            self.profile.events.push(Event::from(times));
-        }
-        if !self.sites.rows.is_empty() {
-            self.profile.events.push(Event::from(self.sites));
-        }
-        let counted = [
-            (
-                self.odd_mode_count as u64,
-                "methods in a mode that is neither interpreted nor compiled",
-            ),
-            (self.loader_count as u64, "names of class loaders passed over"),
-            (
-                self.tree_object_count,
-                "objects organised in a tree: their number by class passed over",
-            ),
-        ];
-        let notes = &mut self.profile.notes;
-        for (keyword, count) in self.passed_over {
-            notes.push(format!("{count} lines {keyword} passed over: perk does not know them"));
-        }
-        for (count, what) in counted {
-            if count > 0 {
-                notes.push(format!("{count} {what}"));
-            }
-        }
-        self.profile
+    fn holds_lines(&self, metric: &Metric) -> bool {
+        metric.is_other() && metric::is_by_line(metric.name())
     }
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use perk_profile::{CallRow, CallTimes};
+
+    use super::*;
+    use crate::by_name;
+
+    #[test]
+    fn source_lines_are_lost_where_they_are_not_of_bytecodes() {
+        let text = "PROFILE_LINES: 2 A.f()V A.java 3:2:2:1/1\n";
+        let mut profile = perk_jamaica::read(text.as_bytes()).unwrap();
+        let jamaica = by_name("jamaica").unwrap();
+        assert_eq!(jamaica.losses(&View::new(&profile, "")), [""; 0]);
+        let trace = Metric::first_of(&profile).unwrap().rows(&profile).rows[0].0.trace;
+        let calls = CallRow { trace, count: 1, self_ns: 1, total_ns: 1 };
+        profile.events.push(CallTimes { rows: vec![calls], ..CallTimes::default() }.into());
+        let losses = jamaica.losses(&View::new(&profile, ""));
+        assert!(losses.contains(&"source lines".to_owned()), "{losses:?}");
+    }
+}

@@ -1,5 +1,5 @@
 //! Profile formats. Each is a module that implements [`FileFormat`], and a line of [`FORMATS`].
-//! HPROF's own readers and writers are those of `perk-hprof`.
+//! HPROF's own readers and writers are those of `perk-hprof`, JamaicaVM's those of `perk-jamaica`.
 //!
 //! Readers take any bytes. Input that they cannot read is an [`Error`] with the place and with the
 //! text that was expected there.
@@ -12,7 +12,7 @@ pub mod fields_page;
 mod file_format;
 pub mod flamegraph;
 pub mod hprof;
-pub mod jamaica;
+mod jamaica;
 pub mod jfr;
 pub mod perf_script;
 pub mod pprof;
@@ -42,6 +42,9 @@ pub enum Error {
     /// An HPROF file, or one of its tables, cannot be read.
     #[error(transparent)]
     Hprof(#[from] perk_hprof::Error),
+    /// A Jamaica profile cannot be read.
+    #[error(transparent)]
+    Jamaica(#[from] perk_jamaica::Error),
     /// perk does not read this format.
     #[error("perk writes {title} and does not read it")]
     WrittenOnly {

@@ -170,6 +170,16 @@ impl Symbols {
         })
     }
 
+    /// Sets the source file of a method.
+    pub fn set_source(&mut self, id: MethodId, source: StrId) {
+        let method = &mut self.methods[id.index()];
+        if self.method_ids.get(method) == Some(&id) {
+            self.method_ids.remove(method);
+        }
+        method.source = Some(source);
+        self.method_ids.entry(*method).or_insert(id);
+    }
+
     /// The id of `frame`, which is added if it is new.
     pub fn frame(&mut self, frame: Frame) -> FrameId {
         *self.frame_ids.entry(frame).or_insert_with(|| {

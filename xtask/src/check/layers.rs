@@ -18,7 +18,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("perk-control", &["perk-profile"]),
     ("perk-files", &[]),
     ("perk-hprof", &["perk-files", "perk-hotspot", "perk-profile"]),
-    ("perk-formats", &["perk-analysis", "perk-hprof", "perk-profile"]),
+    ("perk-jamaica", &["perk-hprof", "perk-profile"]),
+    ("perk-formats", &["perk-analysis", "perk-hprof", "perk-jamaica", "perk-profile"]),
     (
         "perk-agent",
         &[
@@ -26,6 +27,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "perk-instrument",
             "perk-hotspot",
             "perk-hprof",
+            "perk-jamaica",
             "perk-profile",
             "perk-control",
             "perk-files",

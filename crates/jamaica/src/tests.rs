@@ -1,11 +1,11 @@
 //! Tests of the reader and the writer.
 
-use perk_profile::{Metric, Unit};
+use perk_profile::{Line, Metric, Profile, Unit};
 use proptest::prelude::*;
 
 use super::*;
 
-const SEED: &str = include_str!("../../../../testdata/jamaica/seed.prof");
+const SEED: &str = include_str!("../../../testdata/jamaica/seed.prof");
 
 /// A line of each keyword, as perk writes them.
 const ALL: &str = "\
@@ -14,6 +14,8 @@ HEAP_USE: 5321 objects * 1 blocks * 32 bytes = 170272 bytes (100%) trees: 0 (0%)
 INSTANTIATION_COUNT: 91123 * 1 = 91123 blocks 2915936 bytes trees: 0 (0%) bootstrap java/lang/String
 PROFILE: 300 (75%)      A.main([Ljava/lang/String;)V
 PROFILE: 100 (25%)      p/B.f(I)V
+PROFILE_LINES: 280 A.main([Ljava/lang/String;)V A.java 3:10:10:1/1 5:270:30:9/12 7:0:0:0/4
+PROFILE_LINES: 0 p/B.<init>()V - 12:0:0:0/3
 PROFILE_CYCLES: 25264930944 A.main([Ljava/lang/String;)V(interpreted)
 PROFILE_CYCLES: 1000        p/B.f(I)V(compiled)
 PROFILE_INVOKE: 1000 @ 12 A.main([Ljava/lang/String;)V -> p/B.f(I)V
@@ -93,6 +95,71 @@ fn what_several_runs_appended_adds_up() {
     assert_eq!(profile.sites().unwrap().total.allocated_count, 3 * 91_123);
     assert!(written(&profile).contains("PROFILE_INVOKE: 3000 @ 12 "));
     assert!(written(&profile).contains("PROFILE: 900 (75%)      A.main("));
+    assert!(written(&profile).contains("PROFILE_LINES: 840 A.main("));
+    assert!(written(&profile).contains(" A.java 3:30:30:1/1 5:810:90:9/12 7:0:0:0/4\n"));
+}
+
+#[test]
+fn of_several_walks_of_the_heap_the_last_counts() {
+    let walk = |objects: u64, words: u64| {
+        format!(
+            "HEAP_REFS: 5 of {words} words (1%)\n\
+             HEAP_USE: {objects} objects * 1 blocks * 16 bytes = 32 bytes (100%) trees: 0 (0%) A\n"
+        )
+    };
+    let profile = read((walk(2, 100) + &walk(7, 90) + &walk(3, 80)).as_bytes()).unwrap();
+    assert_eq!((total(&profile, "heap words"), total(&profile, "heap references")), (80, 5));
+    let live = profile.sites().unwrap();
+    assert_eq!((live.total.live_count, live.rows[0].objects.live_count), (3, 3));
+}
+
+#[test]
+fn bytecodes_belong_to_lines_or_to_the_method() {
+    let profile = read(ALL.as_bytes()).unwrap();
+    let metric = Metric::find(&profile, metric::BYTECODES).unwrap();
+    let mut rows: Vec<_> = Vec::new();
+    for (trace, count) in metric.rows(&profile).by_trace() {
+        let frame = profile.symbols.get_frame(profile.frames(trace).next().unwrap());
+        let method = profile.symbols.get_method(frame.method);
+        let source = method.source.map(|id| profile.symbols.strings.get(id));
+        rows.push((profile.symbols.method_name(frame.method), frame.line, source, count));
+    }
+    let main = |line, count| ("A.main".to_owned(), line, Some("A.java"), count);
+    assert_eq!(
+        rows,
+        [
+            main(Line::Unknown, 20),
+            ("p.B.f".to_owned(), Line::Unknown, None, 100),
+            main(Line::Number(3), 10),
+            main(Line::Number(5), 270),
+        ]
+    );
+}
+
+#[test]
+fn methods_of_several_runs_are_one_whether_their_lines_are_known_or_not() {
+    let with = "PROFILE: 9 (100%) A.f()V\nPROFILE_LINES: 9 A.f()V A.java 3:9:9:1/1\n";
+    let without = "PROFILE: 5 (100%) A.f()V\nPROFILE_INVOKE: 1 @ 2 A.f()V -> A.g()V\n";
+    let text = with.to_owned() + without + with;
+    let profile = read(text.as_bytes()).unwrap();
+    assert!(written(&profile).contains("PROFILE: 23 (100%)      A.f()V\n"));
+    assert!(written(&profile).contains("PROFILE_LINES: 18 A.f()V A.java 3:18:18:1/1\n"));
+    assert_eq!(profile.symbols.method_count(), 2);
+}
+
+#[test]
+fn notes_come_first_and_are_passed_over() {
+    let notes = ["11 Feb 2031, a\nb".to_owned(), "HotSpot has no blocks: 32 bytes".to_owned()];
+    let mut out = Vec::new();
+    let line_count = write_part(&read(ALL.as_bytes()).unwrap(), &notes, &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let (head, rest) = text.split_at(text.len() - ALL.len());
+    assert_eq!(head, "PERK_NOTE: 11 Feb 2031, a b\nPERK_NOTE: HotSpot has no blocks: 32 bytes\n");
+    assert_eq!((rest, line_count), (ALL, ALL.lines().count()));
+    assert!(recognise(text.as_bytes()));
+    let profile = read(text.as_bytes()).unwrap();
+    assert_eq!(profile.notes, [""; 0]);
+    assert_eq!(written(&profile), ALL);
 }
 
 #[test]
@@ -124,6 +191,11 @@ fn what_is_wrong_is_told_with_its_line() {
         "PROFILE: 18446744073709551616 (1%) A.b()V",
         "PROFILE: 1 (1%)",
         "PROFILE_CYCLES: 12",
+        "PROFILE_LINES: 12 A.b()V",
+        "PROFILE_LINES: 12 A.b()V A.java 3:4:5:6",
+        "PROFILE_LINES: 12 A.b()V A.java 3:4:5/6",
+        "PROFILE_LINES: 12 A.b()V A.java 3:4:5:6:7/6",
+        "PROFILE_LINES: 12 A.b()V A.java 4294967296:4:5:6/6",
         "PROFILE_INVOKE: 1 @ 2 A.b()V",
         "PROFILE_INVOKE: 1 @ 99999999999 A.b()V -> A.c()V",
         "HEAP_REFS: 1",
@@ -179,12 +251,17 @@ proptest! {
         let mut text = String::new();
         for ((caller, callee, bci), count) in &rows {
             text += &format!("PROFILE: {count} (0%) p/{caller}.{callee}()V\n");
+            let lines = count / 3;
+            text += &format!("PROFILE_LINES: {lines} p/{caller}.{callee}()V {callee}.java {bci}:{lines}:9:1/2\n");
             text += &format!("PROFILE_INVOKE: {count} @ {bci} p/{caller}.m(I)[J -> {callee}.n()V\n");
             text += &format!("HEAP_USE: {count} objects * 1 blocks * 1 bytes = {count} bytes (0%) trees: 0 (0%) {caller}\n");
         }
         let profile = read(text.as_bytes()).unwrap();
         let again = read(written(&profile).as_bytes()).unwrap();
         prop_assert_eq!(written(&again), written(&profile));
+        for name in ["bytecodes", "line executions", "line instructions", "line instructions run"] {
+            prop_assert_eq!(total(&again, name), total(&profile, name));
+        }
         prop_assert_eq!(total(&again, "bytecodes"), rows.values().sum::<u64>());
         prop_assert_eq!(again.sites().unwrap().total, profile.sites().unwrap().total);
     }

@@ -4,28 +4,45 @@ use perk_profile::{Allocations, names};
 
 /// A method as class files name it. The parts that a file has cut off are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Signature<'a> {
+pub(crate) struct Signature<'a> {
     /// The class, with slashes.
-    pub(super) class: &'a str,
-    pub(super) method: &'a str,
+    pub(crate) class: &'a str,
+    pub(crate) method: &'a str,
     /// The descriptor: `(I)V`.
-    pub(super) descriptor: &'a str,
+    pub(crate) descriptor: &'a str,
 }
 
 /// The mode in which a method ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(crate) enum Mode {
     Interpreted,
     Compiled,
     Other,
 }
 
-/// The content of a line.
+/// The numbers of a source line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Entry<'a> {
+pub(crate) struct LineNumbers {
+    pub(crate) line: u32,
+    pub(crate) bytecodes: u64,
+    pub(crate) executions: u64,
+    /// The number of the line's instructions that ran.
+    pub(crate) run: u64,
+    pub(crate) instructions: u64,
+}
+
+/// The content of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Entry<'a> {
     Bytecodes {
         count: u64,
         method: Signature<'a>,
+    },
+    /// The bytecodes of a method by source line.
+    Lines {
+        method: Signature<'a>,
+        source: Option<&'a str>,
+        lines: Vec<LineNumbers>,
     },
     /// The cycles of a method, including those of the methods that it calls.
     Cycles {
@@ -88,7 +105,7 @@ impl<'a> Entry<'a> {
     ///
     /// # Errors
     /// The text that was expected.
-    pub(super) fn parse(keyword: &str, rest: &'a str) -> Result<Self, &'static str> {
+    pub(crate) fn parse(keyword: &str, rest: &'a str) -> Result<Self, &'static str> {
         let mut words = Words(rest);
         let entry = match keyword {
             "PROFILE" | "PROFILE_NATIVE" => {
@@ -105,6 +122,15 @@ impl<'a> Entry<'a> {
                 let (count, name) = count.zip(words.rest()).ok_or("a count and a method")?;
                 let (name, mode) = part_mode(name);
                 Self::Cycles { count, method: Signature::parse(name), mode }
+            }
+            "PROFILE_LINES" => {
+                let expected = "a count, a method, its source file or -, and its lines as \
+                                line:bytecodes:executions:run/instructions";
+                let (_, method) = words.count().zip(words.signature()).ok_or(expected)?;
+                let source = words.word().ok_or(expected)?;
+                let lines = words.0.split_whitespace().map(LineNumbers::parse);
+                let lines = lines.collect::<Option<_>>().ok_or(expected)?;
+                Self::Lines { method, source: (source != "-").then_some(source), lines }
             }
             "PROFILE_NEWARRAY" => {
                 let expected = "a count, a bytecode position and a method";
@@ -176,6 +202,19 @@ impl<'a> Signature<'a> {
         let (name, descriptor) = text.split_at(text.find('(').unwrap_or(text.len()));
         let (class, method) = name.rsplit_once('.').unwrap_or(("", name));
         Self { class, method, descriptor }
+    }
+}
+
+impl LineNumbers {
+    fn parse(word: &str) -> Option<Self> {
+        let (word, instructions) = word.rsplit_once('/')?;
+        let mut numbers = word.split(':');
+        let mut number = || numbers.next()?.parse::<u64>().ok();
+        let (line, bytecodes) = (number()?.try_into().ok()?, number()?);
+        let (executions, run) = (number()?, number()?);
+        let instructions = instructions.parse().ok()?;
+        let is_whole = numbers.next().is_none();
+        is_whole.then_some(Self { line, bytecodes, executions, run, instructions })
     }
 }
 
@@ -259,11 +298,11 @@ fn part_mode(text: &str) -> (&str, Option<Mode>) {
 }
 
 /// Returns the source form of a class that Jamaica names `java/lang/String` or `[C`.
-pub(super) fn from_class_name(name: &str) -> String {
+pub(crate) fn from_class_name(name: &str) -> String {
     if name.starts_with('[') { names::from_signature(name) } else { name.replace('/', ".") }
 }
 
 /// Does the reverse of [`from_class_name`].
-pub(super) fn to_class_name(class: &str) -> String {
+pub(crate) fn to_class_name(class: &str) -> String {
     if class.ends_with("[]") { names::to_signature(class) } else { class.replace('.', "/") }
 }
