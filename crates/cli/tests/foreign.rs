@@ -66,7 +66,7 @@ fn jamaica_is_reported_and_converted() {
     let output = folder.run(&["convert", "a.jamaica", "-o", "b.prof"]);
     assert_eq!((output.status.code(), &*stderr(&output)), (Some(0), ""), "not as cpu=old");
     let [a, b] = ["a.jamaica", "b.prof"].map(|name| std::fs::read(folder.join(name)).unwrap());
-    assert_eq!(a, b);
+    assert!(a == b, "{}", String::from_utf8_lossy(&b));
     let output =
         folder.run(&["convert", &file, "--metric", "cycles", "--to", "collapsed", "-o", "-"]);
     assert!(stdout(&output).contains("java.io.PrintStream.println "), "{}", stdout(&output));

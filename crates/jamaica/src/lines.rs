@@ -283,6 +283,12 @@ impl<'a> Words<'a> {
 
 /// Returns a method's name and, if it is not cut off, the mode after it: `()Z(interpreted)`.
 fn part_mode(text: &str) -> (&str, Option<Mode>) {
+    // The name may be cut off in front of a whole mode: `A.f(Ljava/lang/Str(interpreted)`.
+    for (suffix, mode) in [("(interpreted)", Mode::Interpreted), ("(compiled)", Mode::Compiled)] {
+        if let Some(name) = text.strip_suffix(suffix) {
+            return (name, Some(mode));
+        }
+    }
     let end_of_parameters = text.find(')').unwrap_or(text.len());
     let Some(at) = text[end_of_parameters..].find('(').map(|at| end_of_parameters + at) else {
         return (text, None);

@@ -77,6 +77,12 @@ fn the_manuals_list_is_laid_out_as_there() {
 }
 
 #[test]
+fn cut_names_are_written_and_read_as_they_are() {
+    let text = written(&read(SEED.as_bytes()).unwrap());
+    assert_eq!(written(&read(text.as_bytes()).unwrap()), text);
+}
+
+#[test]
 fn each_keyword_is_read_and_written() {
     let profile = read(ALL.as_bytes()).unwrap();
     assert_eq!(profile.notes, [""; 0]);
