@@ -16,6 +16,7 @@
 //! starts; no JVM function is called while the recorder or the registry of threads is locked.
 
 mod analyses;
+mod class_sizes;
 mod common;
 mod events;
 mod guard;

@@ -128,6 +128,8 @@ pub struct Layout {
     /// The first byte after the last field.
     end: u64,
     instance_bytes: u64,
+    field_bytes: u64,
+    reference_count: u64,
     has_fields: bool,
     ends_with_reference: bool,
     /// Whether the class, a field that it declares or a superclass is contended.
@@ -151,6 +153,8 @@ impl Layout {
             gaps: Vec::new(),
             end,
             instance_bytes: jvm.object_bytes(end),
+            field_bytes: 0,
+            reference_count: 0,
             has_fields: false,
             ends_with_reference: false,
             is_contended: false,
@@ -178,6 +182,16 @@ impl Layout {
     /// Returns the size of an instance.
     pub fn instance_bytes(&self) -> u64 {
         self.instance_bytes
+    }
+
+    /// Returns the sum of the sizes of all fields, without the gaps between them.
+    pub fn field_bytes(&self) -> u64 {
+        self.field_bytes
+    }
+
+    /// Returns the number of fields that hold references.
+    pub fn reference_count(&self) -> u64 {
+        self.reference_count
     }
 
     /// Returns the fields of a subclass, with those that Flight Recorder adds to event classes.
@@ -209,7 +223,11 @@ impl Layout {
         if has_contended {
             places.begin_contended();
         }
+        let field_bytes: u64 = fields.kinds().map(|kind| kind.bytes(jvm)).sum();
+        let reference_count = fields.kinds().filter(|&kind| kind == FieldKind::Reference).count();
         Self {
+            field_bytes: self.field_bytes + field_bytes,
+            reference_count: self.reference_count + reference_count as u64,
             instance_bytes: jvm.object_bytes(places.next),
             gaps: places.gaps,
             end: places.end,
@@ -319,10 +337,12 @@ mod tests {
         assert_eq!(object.offsets(&JVM, &fields), [12, 16, 24]);
         let class = object.subclass(&JVM, &fields);
         assert_eq!(class.instance_bytes(), 32);
+        assert_eq!((class.field_bytes(), class.reference_count()), (13, 1));
         let fields = Fields::from_iter([FourBytes, OneByte, OneByte]);
         assert_eq!(class.offsets(&JVM, &fields), [28, 13, 14]);
         let subclass = class.subclass(&JVM, &fields);
         assert_eq!(subclass.instance_bytes(), 32);
+        assert_eq!((subclass.field_bytes(), subclass.reference_count()), (19, 1));
         assert_eq!(subclass.subclass(&JVM, &Fields::from_iter([OneByte; 2])).instance_bytes(), 40);
     }
 

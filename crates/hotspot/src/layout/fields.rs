@@ -123,6 +123,10 @@ impl Fields {
         self.list.is_empty()
     }
 
+    pub(super) fn kinds(&self) -> impl Iterator<Item = FieldKind> {
+        self.list.iter().map(|field| field.0)
+    }
+
     /// Adds the fields `startTime` and `duration`, which HotSpot's `jfrEventClassTransformer.cpp`
     /// adds to event classes that are not abstract.
     pub(super) fn with_event_fields(&self) -> Self {

@@ -6,7 +6,6 @@ mod cache;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
 
-use perk_hotspot::layout::{Fields, Jvm};
 use perk_instrument::{Leaves, MethodName, Methods, Names, Probes, SitePlace, instrument, leaves};
 use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
@@ -190,11 +189,6 @@ impl Classes {
     /// Returns the methods that do not have probes.
     pub(super) fn skipped(&self) -> SkippedMethods {
         lock(&self.counts.skipped).clone()
-    }
-
-    /// Returns the fields of a class of the JDK.
-    pub(super) fn boot_fields(&self, name: &[u8], jvm: &Jvm) -> Option<Fields> {
-        self.image?.fields(name, jvm)
     }
 
     /// Returns the patterns of `include` and `exclude` that matched no class or method.

@@ -14,7 +14,6 @@ mod fillers;
 mod identities;
 mod live;
 mod records;
-mod sizes;
 
 use std::ffi::CString;
 use std::sync::{Mutex, OnceLock};
@@ -35,9 +34,9 @@ use self::identities::Identities;
 pub(super) use self::live::{Keeper, Kept};
 use self::live::{Sum, Walk, WalkSource};
 pub(super) use self::records::{Key, Records};
-use self::sizes::{ClassSizes, Source};
 use super::classes::Classes;
 use super::tree::Tree;
+use crate::class_sizes::{ClassSizes, Source};
 use crate::jvm::{
     FOUND, Global, IntField, Jni, Jvmti, LongField, MethodRef, NewObject, Reference, Vm,
 };
@@ -186,7 +185,7 @@ impl AllocationSites {
         let _ = self.sizes.set(Mutex::new(ClassSizes::new(jvm)));
         let _ = self.vm.set(jni.vm().ok_or("no JVM")?);
         if self.with_records() {
-            let source = Source { jvmti: self.jvmti, jni, classes, recorder };
+            let source = Source { jvmti: self.jvmti, jni, recorder };
             *lock(&self.fillers) =
                 Fillers::vm_init(&source, jvm.feature_version, identities.as_ref());
         }
@@ -215,7 +214,7 @@ impl AllocationSites {
             find_record_field(self.jvmti, jni, helper, class, &name)
         });
         // The lock is held all the time, so that no class gets two numbers.
-        let source = Source { jvmti: self.jvmti, jni, classes, recorder };
+        let source = Source { jvmti: self.jvmti, jni, recorder };
         let number = lock(sizes).add(&source, class).index() as u32 + 1;
         let offset = field.flatten().map_or(0, |field| field.offset);
         let known = KnownClass { number, offset };
@@ -337,7 +336,7 @@ impl AllocationSites {
         if !self.with_records() {
             return;
         }
-        let source = Source { jvmti: self.jvmti, jni, classes, recorder };
+        let source = Source { jvmti: self.jvmti, jni, recorder };
         let loaded = self.jvmti.loaded_classes(jni).unwrap_or_default();
         // The tags identify the classes in the walk.
         let loaded = loaded.iter().map(|class| (class_id(self.jvmti, recorder, class).0, class));

@@ -12,7 +12,7 @@ use perk_profile::ClassId;
 
 use super::identities::Identities;
 use super::live::Sum;
-use super::sizes::Source;
+use crate::class_sizes::Source;
 use crate::jvm::Reference;
 use crate::resolve::class_id;
 use crate::sync::lock;

@@ -8,14 +8,13 @@ use perk_instrument::fields::PREFIX;
 use perk_profile::ClassId;
 use rustc_hash::FxHashMap;
 
-use crate::analyses::exact::classes::Classes;
-use crate::jvm::{Jni, Jvmti, Reference};
+use crate::jvm::{Image, Jni, Jvmti, Reference};
 use crate::recorder::Recorder;
 use crate::resolve::class_id;
 
 /// The layouts of the known classes.
 #[derive(Debug)]
-pub(super) struct ClassSizes {
+pub(crate) struct ClassSizes {
     jvm: Jvm,
     /// The layout of each class; `None` for arrays.
     layouts: FxHashMap<ClassId, Option<Layout>>,
@@ -23,25 +22,29 @@ pub(super) struct ClassSizes {
 
 /// The sources of data about classes.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'a> {
-    pub(super) jvmti: Jvmti,
-    pub(super) jni: Jni<'a>,
-    pub(super) classes: &'a Classes,
-    pub(super) recorder: &'a Mutex<Recorder>,
+pub(crate) struct Source<'a> {
+    pub(crate) jvmti: Jvmti,
+    pub(crate) jni: Jni<'a>,
+    pub(crate) recorder: &'a Mutex<Recorder>,
 }
 
 impl ClassSizes {
-    pub(super) fn new(jvm: Jvm) -> Self {
+    pub(crate) fn new(jvm: Jvm) -> Self {
         Self { jvm, layouts: FxHashMap::default() }
     }
 
     /// Returns the size of an instance of a class that was added; `None` for arrays.
-    pub(super) fn instance_bytes(&self, class: ClassId) -> Option<u64> {
-        Some(self.layouts.get(&class)?.as_ref()?.instance_bytes())
+    pub(crate) fn instance_bytes(&self, class: ClassId) -> Option<u64> {
+        self.get(class).map(Layout::instance_bytes)
+    }
+
+    /// Returns the layout of the instances of a class that was added; `None` for arrays.
+    pub(crate) fn get(&self, class: ClassId) -> Option<&Layout> {
+        self.layouts.get(&class)?.as_ref()
     }
 
     /// Adds a class and its superclasses. Returns the profile's number of the class.
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         source: &Source<'_>,
         class: &(impl Reference + ?Sized),
@@ -63,7 +66,7 @@ impl ClassSizes {
         let superclass = self.add(source, &superclass);
         let fields = match source.jvmti.is_of_boot_loader(source.jni, class) {
             // The class file shows special layouts.
-            true => source.classes.boot_fields(name.as_bytes(), &self.jvm),
+            true => Image::of(source.jvmti).and_then(|it| it.fields(name.as_bytes(), &self.jvm)),
             false => None,
         };
         let fields = fields.unwrap_or_else(|| fields_by_jvmti(source.jvmti, class));
