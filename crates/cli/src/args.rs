@@ -77,11 +77,13 @@ Examples:
   perk run --aprof --from-signal -- java -jar app.jar
   perk run --locks -- java -jar app.jar
   perk run --fields shared --include 'com.acme.*' -- java -jar app.jar
+  perk run --jamaica=bytecodes -o app.prof -- java -jar app.jar
   perk run -- ./gradlew --no-daemon test
 
 Without -o the profile goes to perk-<main>-<pid>.txt in the working folder; a profile of --cpu times or
 old, --heap, --aprof, --monitor or --locks, which can be large as text, goes to perk-<main>-<pid>.hprof, and
 one of --fields to perk-<main>-<pid>.fields.gz; with -o x.tsv.gz each object has a record of its own.
+One of --jamaica is added to java.prof, or to the file of -o.
 Where the command starts several JVMs, each gets files of its own, with its process id before the ending.
 
 For the allocations between two moments, use --aprof --from-signal and send SIGQUIT at both, to
@@ -102,6 +104,13 @@ pub(crate) struct RunArgs {
     /// The accesses that --fields counts [default: instructions]
     #[arg(long, value_name = "KIND", value_enum)]
     pub(crate) accesses: Option<Accesses>,
+    /// Count executed bytecodes exactly, for JamaicaVM's profile [default: all]
+    #[arg(long, value_name = "WHAT", value_enum, num_args = 0..=1, require_equals = true,
+          default_missing_value = "all")]
+    pub(crate) jamaica: Option<Jamaica>,
+    /// Replace the file of --jamaica; without this, the run is added to it
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Measure how long threads wait to enter monitors (synchronized) and to be notified
     #[arg(long)]
     pub(crate) monitor: bool,
@@ -201,6 +210,15 @@ pub(crate) enum Accesses {
     Instructions,
     /// Also those that no instruction makes: System.arraycopy, clone(), reflection, Unsafe
     Extended,
+}
+
+/// The content of JamaicaVM's profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Jamaica {
+    /// Bytecodes, cycles, calls, natives, arrays, classes, threads and the heap
+    All,
+    /// Bytecodes by method and line, at less cost
+    Bytecodes,
 }
 
 /// Timing of calls.

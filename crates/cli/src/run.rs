@@ -1,5 +1,6 @@
 //! `perk run`: starts a program with the agent, waits for its end, shows and writes the profile.
 
+mod append;
 mod command;
 mod options;
 mod outcome;
@@ -33,7 +34,10 @@ use signals::Ended;
 /// Runs the command under the agent. The exit code is the command's own.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let analyses = Analyses::of(args)?;
-    let targets = targets(&args.output, &analyses.sketch())?;
+    let targets = match analyses.are_of_jamaica() {
+        true => append::targets(&args.output, args.force)?,
+        false => targets(&args.output, &analyses.sketch())?,
+    };
     if !analyses.have_profile()
         && let Some(target) = targets.iter().find(|target| target.form != BINARY)
     {
@@ -45,6 +49,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         Some(target) if analyses.dump_heap() => Folder::beside(&target.path)?,
         None if analyses.dump_heap() && targets.is_empty() => Folder::beside(Path::new("."))?,
         _ if analyses.have_fields() => Folder::new()?.packed(),
+        _ if analyses.are_of_jamaica() => Folder::new()?.of_jamaica(),
         _ => Folder::new()?,
     };
     if plan.route() == Route::Environment {
@@ -226,7 +231,9 @@ impl Finish<'_> {
     fn write(&mut self, jvm: &Jvm, targets: &[Target]) {
         for target in targets {
             let path = target.path.display();
-            let written = if self.analyses.dump_heap() && target.form == BINARY {
+            let written = if self.analyses.are_of_jamaica() {
+                append::write(&jvm.file, target, self.args.force)
+            } else if self.analyses.dump_heap() && target.form == BINARY {
                 perk_files::give(&jvm.file, &target.path)
                     .with_context(|| format!("cannot write {path}"))
             } else {

@@ -3,6 +3,7 @@
 mod exact;
 mod fields;
 mod heap;
+mod jamaica;
 
 use std::fs;
 use std::os::unix::process::CommandExt;

@@ -8,6 +8,9 @@ use perk_profile::{Metric, Profile};
 use crate::Error;
 use crate::file_format::{Depth, Detail, Facts, FileFormat, Holds, Metrics, Reading, View};
 
+/// JamaicaVM's profile.
+pub static JAMAICA: &dyn FileFormat = &Jamaica;
+
 pub(crate) struct Jamaica;
 
 impl FileFormat for Jamaica {

@@ -12,7 +12,7 @@ pub mod fields_page;
 mod file_format;
 pub mod flamegraph;
 pub mod hprof;
-mod jamaica;
+pub mod jamaica;
 pub mod jfr;
 pub mod perf_script;
 pub mod pprof;

@@ -31,7 +31,12 @@ impl<'a> Analyses<'a> {
         if has_fields && (has_heap || args.aprof || has_monitors || args.cpu.is_some()) {
             bail!("--fields shared measures alone: run once with it and once with the others");
         }
-        let has_other = has_heap || args.aprof || has_monitors || has_fields;
+        let has_jamaica = args.jamaica.is_some();
+        let measures = has_heap || args.aprof || has_monitors || has_fields || args.cpu.is_some();
+        if has_jamaica && measures {
+            bail!("--jamaica measures alone: run once with it and once with the others");
+        }
+        let has_other = has_heap || args.aprof || has_monitors || has_fields || has_jamaica;
         let default = if has_other { Cpu::Off } else { Cpu::Samples };
         let cpu = args.cpu.unwrap_or(default);
         if cpu == Cpu::Off && !has_other {
@@ -42,15 +47,17 @@ impl<'a> Analyses<'a> {
         let has_tree = times_calls || has_sites;
         let are_counted = args.heap == Some(Heap::Sites) && args.sample.is_none();
         const CALLS: &str = "--cpu times or --cpu old";
-        const PROBES: &str = "--cpu times, --cpu old, --heap sites or --fields";
+        let has_probes = has_tree || has_fields || has_jamaica;
+        const PROBES: &str = "--cpu times, --cpu old, --heap sites, --fields or --jamaica";
         const TREE: &str = "--cpu times, --cpu old or --heap sites";
         for (name, is_given, is_needed, by) in [
             ("interval", args.interval.is_some(), cpu == Cpu::Samples, "--cpu samples"),
             ("timing", args.timing.is_some(), times_calls, CALLS),
             ("clock", args.clock.is_some(), times_calls, CALLS),
-            ("include", !args.include.is_empty(), has_tree || has_fields, PROBES),
-            ("exclude", !args.exclude.is_empty(), has_tree || has_fields, PROBES),
+            ("include", !args.include.is_empty(), has_probes, PROBES),
+            ("exclude", !args.exclude.is_empty(), has_probes, PROBES),
             ("accesses", args.accesses.is_some(), has_fields, "--fields"),
+            ("force", args.force, has_jamaica, "--jamaica"),
             ("max-nodes", args.max_nodes.is_some(), has_tree, TREE),
             ("no-cache", args.no_cache, has_tree, TREE),
             ("sample", args.sample.is_some(), has_sites, "--heap sites"),
@@ -96,6 +103,11 @@ impl<'a> Analyses<'a> {
     /// Whether accesses to fields are counted, and nothing else.
     pub(super) fn have_fields(&self) -> bool {
         self.args.fields.is_some()
+    }
+
+    /// Whether the agent's file is JamaicaVM's profile.
+    pub(super) fn are_of_jamaica(&self) -> bool {
+        self.args.jamaica.is_some()
     }
 
     /// A profile with the sections that these analyses fill, and next to nothing in them: what can
@@ -185,11 +197,12 @@ impl<'a> Analyses<'a> {
             format: match self {
                 // Other tools do not take the records of format=p.
                 _ if self.dump_heap() => Format::Binary,
-                _ if self.have_fields() => Format::Ascii,
+                _ if self.have_fields() || self.are_of_jamaica() => Format::Ascii,
                 _ => Format::Extended,
             },
             fields: self.have_fields(),
             aggregate: self.have_fields(),
+            jamaica: self.are_of_jamaica(),
             extended_accesses: args.accesses == Some(Accesses::Extended),
             verbose: false,
             output: Output::File(folder.file_option()),
@@ -222,7 +235,7 @@ mod tests {
         let options = Analyses::of(&args).unwrap().agent_options(&folder);
         let text = options.to_string();
         // The text form is the agent's default.
-        let always_count = if options.fields { 4 } else { 5 };
+        let always_count = if options.fields || options.jamaica { 4 } else { 5 };
         let Ok(Parsed::Run(parsed)) = Options::parse(&text, None) else { panic!("{text}") };
         // Two fields follow from the others when they are read.
         let Options { raw, timing_depth, .. } = parsed.clone();
@@ -266,6 +279,7 @@ mod tests {
                 "fields=shared,aggregate=site,accesses=extended,depth=2048",
             ),
             ("--fields shared --accesses instructions", "fields=shared,aggregate=site,depth=2048"),
+            ("--jamaica --force --include a.*", "jamaica=y,include=a.*,depth=2048"),
             ("--cpu times --no-cache", "cpu=times,cache=n,depth=2048"),
             (
                 "--cpu times --include a.*,b.C --exclude *Test --include $D",
@@ -290,7 +304,7 @@ mod tests {
             ("--heap sites --clock wall", "--clock works only with --cpu times or --cpu old"),
             (
                 "--include a.*",
-                "--include works only with --cpu times, --cpu old, --heap sites or --fields",
+                "--include works only with --cpu times, --cpu old, --heap sites, --fields or --jamaica",
             ),
             (
                 "--fields shared --cpu samples",
@@ -300,6 +314,11 @@ mod tests {
                 "--fields shared --heap sites",
                 "--fields shared measures alone: run once with it and once with the others",
             ),
+            (
+                "--jamaica --cpu times",
+                "--jamaica measures alone: run once with it and once with the others",
+            ),
+            ("--aprof --force", "--force works only with --jamaica"),
             (
                 "--aprof --max-nodes 1m",
                 "--max-nodes works only with --cpu times, --cpu old or --heap sites",

@@ -7,6 +7,7 @@ use std::{env, fs, io};
 
 use anyhow::{Context, bail};
 use perk_files::PrivateFolder;
+use perk_formats::jamaica::JAMAICA;
 use perk_formats::shared_fields::ALIKE;
 use perk_profile::units::printable;
 use perk_profile::{Event, Profile};
@@ -25,6 +26,7 @@ pub(super) struct Folder {
 
 const PLAIN: &str = "hprof";
 const PACKED: &str = "hprof.gz";
+const OF_JAMAICA: &str = "prof";
 
 /// The agents' files, by what became of them.
 #[derive(Debug, Default)]
@@ -78,6 +80,11 @@ impl Folder {
         Self { ending: PACKED, ..self }
     }
 
+    /// The same folder, for files of JamaicaVM's form.
+    pub(super) fn of_jamaica(self) -> Self {
+        Self { ending: OF_JAMAICA, ..self }
+    }
+
     pub(super) fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -112,7 +119,11 @@ impl Folder {
                 gone.push(pid);
                 continue;
             }
-            let from = (self.ending == PACKED).then_some(ALIKE);
+            let from = match self.ending {
+                PACKED => Some(ALIKE),
+                OF_JAMAICA => Some(JAMAICA),
+                _ => None,
+            };
             match input::read(&file, &ReadArgs { from, ..ReadArgs::default() }) {
                 Ok(input) => outcome.complete.push(Jvm { pid, file, profile: input.profile }),
                 Err(error) => outcome.unreadable.push((pid, error)),
@@ -173,7 +184,7 @@ fn parse_name(name: &OsStr) -> Option<(u32, bool)> {
     let name = name.to_str()?.strip_prefix("perk-")?;
     let (pid, ending) = name.split_once('.')?;
     let pid = pid.parse().ok()?;
-    match ending.strip_prefix(PACKED).or_else(|| ending.strip_prefix(PLAIN))? {
+    match [PACKED, PLAIN, OF_JAMAICA].iter().find_map(|it| ending.strip_prefix(it))? {
         "" => Some((pid, true)),
         more => more.ends_with(".part").then_some((pid, false)),
     }
@@ -211,6 +222,7 @@ mod tests {
     fn file_names_tell_pid_and_state() {
         assert_eq!(parse_name(OsStr::new("perk-12.hprof")), Some((12, true)));
         assert_eq!(parse_name(OsStr::new("perk-12.hprof.gz")), Some((12, true)));
+        assert_eq!(parse_name(OsStr::new("perk-12.prof")), Some((12, true)));
         assert_eq!(parse_name(OsStr::new("perk-12.hprof.gz.perk-k3f9a2.part")), Some((12, false)));
         assert_eq!(parse_name(OsStr::new("perk-12.hprof.perk-k3f9a2.part")), Some((12, false)));
         for name in ["perk-x.hprof", "perk-12", "other", "perk-12.txt"] {
