@@ -1,6 +1,7 @@
-//! Analyses of a profile: its numbers by method, line, class, thread, caller and callee; the
-//! methods to optimise first; filters; the comparison of two profiles. Results are tables and trees
-//! of ids; showing them is left to other crates. This crate does no input or output.
+//! Analyses of a profile: its numbers by method, line, source file, class, thread, caller and
+//! callee; the methods to optimise first; filters; the comparison of two profiles. Results are
+//! tables and trees of ids; showing them is left to other crates. This crate does no input or
+//! output.
 //!
 //! All analyses of numbers by call path take any [`Metric`](perk_profile::Metric).
 #![forbid(unsafe_code)]
@@ -19,6 +20,7 @@ pub mod locks;
 pub mod method_tree;
 pub mod objects;
 pub mod sharing;
+pub mod source;
 pub mod top;
 pub mod top_down;
 

@@ -298,13 +298,14 @@ Examples:
   perk report --tree=bottom-up --focus 'com.acme.*' app.hprof
   perk report --method HashMap.get app.hprof
   perk report --lines --metric allocated app.hprof
+  perk report --source src/main/java app.prof
   perk report --field com.acme.Counter.value app.tsv.gz
   perk report --json app.hprof | jq -r '.methods[:5][] | [.self_count, .name] | @tsv'
   perk report --csv app.hprof > methods.csv
   ssh host cat app.hprof | perk report -
 
---csv writes the methods (of shared fields: the fields), or the view asked for: --lines, --tree, --edges,
---method, --field, --threads, --sites, --classes or --monitors.")]
+--csv writes the methods (of shared fields: the fields), or the view asked for: --lines, --source, --tree,
+--edges, --method, --field, --threads, --sites, --classes or --monitors.")]
 pub(crate) struct ReportArgs {
     /// The profile; - is stdin
     #[arg(value_name = "FILE")]
@@ -332,6 +333,12 @@ pub(crate) struct ReportArgs {
     /// Show only the methods by line
     #[arg(long)]
     pub(crate) lines: bool,
+    /// Show only the source files below this folder, with the numbers beside each line (repeatable)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) source: Vec<PathBuf>,
+    /// Show the whole source files, not only hot lines and those that never ran
+    #[arg(long, requires = "source")]
+    pub(crate) whole: bool,
     /// Show only the call tree, from the threads' first methods, or from the top of the stacks
     #[arg(long, value_name = "ORDER", value_enum, num_args = 0..=1, require_equals = true,
           default_missing_value = "top-down")]

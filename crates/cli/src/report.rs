@@ -8,12 +8,13 @@ mod heap;
 mod json;
 mod metric;
 mod monitors;
+mod source;
 mod tree;
 mod views;
 
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::bail;
@@ -31,6 +32,7 @@ use fields::{Fields, quoted};
 use head::Head;
 use metric::MetricView;
 use monitors::Contention;
+use source::Sources;
 use views::Ask;
 
 /// Rows of a table without `--top`.
@@ -61,8 +63,20 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     };
     let filtered = filter(args, &mut input, &mut joined, &name);
     let tree = MethodTree::new(&input.profile);
-    let content =
+    let mut content =
         Content { filtered, ..Content::of_metric(&input.profile, &tree, &joined, metric) };
+    if !args.source.is_empty() {
+        let sources = content.find_sources(&args.source, args.whole)?;
+        let nothing = match &sources {
+            Some(sources) => sources.nothing(),
+            None => Some("no line numbers".to_owned()),
+        };
+        if let Some(nothing) = nothing {
+            talk::say(format_args!("{name} has {nothing}"));
+            return Ok(ExitCode::from(NOTHING));
+        }
+        content.sources = sources;
+    }
     let mut out = BufWriter::new(io::stdout().lock());
     let mut missing = Vec::new();
     if args.json {
@@ -240,6 +254,7 @@ struct Content<'a> {
     objects: Option<Objects<'a>>,
     contention: Option<Contention<'a>>,
     fields: Option<Fields<'a>>,
+    sources: Option<Sources>,
     tree: &'a MethodTree,
 }
 
@@ -265,6 +280,7 @@ impl<'a> Content<'a> {
             objects: Objects::new(profile, tree),
             contention: Contention::new(profile),
             fields: Fields::new(profile),
+            sources: None,
             tree,
         }
     }
@@ -284,6 +300,25 @@ impl<'a> Content<'a> {
             Some(metric) => self.view(metric),
             None => self.metrics.first(),
         }
+    }
+
+    /// The metric that was asked for, or the first one that is by line; `None` where none is.
+    fn line_view(&self) -> Option<&MetricView<'a>> {
+        let mut views = self.metrics.iter();
+        views.find(|view| {
+            self.asked.as_ref().is_none_or(|asked| *asked == view.metric) && view.has_lines()
+        })
+    }
+
+    /// Looks for the source files below `folders`; `None` where the profile has no lines.
+    fn find_sources(&self, folders: &[PathBuf], is_whole: bool) -> anyhow::Result<Option<Sources>> {
+        self.line_view().map(|view| Sources::find(view, folders, is_whole)).transpose()
+    }
+
+    /// The source files that were asked for, and the metric of their numbers.
+    fn sources(&self) -> Option<(&Sources, &MetricView<'a>)> {
+        let sources = self.sources.as_ref()?;
+        Some((sources, self.view(sources.metric())?))
     }
 
     /// Measurements of other tools.

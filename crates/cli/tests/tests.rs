@@ -13,6 +13,7 @@ mod monitors;
 mod report;
 mod run;
 mod shared_fields;
+mod source;
 mod texts;
 mod util;
 mod view;

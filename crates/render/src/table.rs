@@ -20,6 +20,7 @@ pub struct Table<'a> {
     len: usize,
     row: Box<dyn Fn(usize, Wanted) -> Row<'a> + 'a>,
     pub(crate) is_ranked: bool,
+    pub(crate) is_cut_at_end: bool,
     pub(crate) notes: Vec<String>,
     labels: Option<Rc<Labels>>,
 }
@@ -60,6 +61,11 @@ impl<'a> Table<'a> {
     /// Text numbers the rows.
     pub fn ranked(self) -> Self {
         Self { is_ranked: true, ..self }
+    }
+
+    /// Text cuts long names at their end, not at their beginning.
+    pub fn cut_at_end(self) -> Self {
+        Self { is_cut_at_end: true, ..self }
     }
 
     /// Text has this line below the heading.
@@ -167,6 +173,7 @@ impl<'a, T: 'a> Rows<'a, T> {
             len,
             row: Box::new(row),
             is_ranked: false,
+            is_cut_at_end: false,
             notes: Vec::new(),
             labels: None,
         }

@@ -126,7 +126,7 @@ impl Table<'_> {
         if let Some(legend) = self.legend {
             text += &(screen.cut_end(legend, 0) + "\n");
         }
-        let mut lines = aligned(lines, screen).into_iter();
+        let mut lines = aligned(lines, screen, self.is_cut_at_end).into_iter();
         let titles = lines.next().unwrap_or_default();
         text += &(screen.heading(&titles) + "\n");
         for (line, below) in lines.zip(below) {
@@ -181,7 +181,7 @@ impl Shown<'_> {
 
 /// The lines of a table, the first of them its titles, no wider than the screen. Shares make room for
 /// names.
-fn aligned(mut lines: Vec<Vec<String>>, screen: &Screen) -> Vec<String> {
+fn aligned(mut lines: Vec<Vec<String>>, screen: &Screen, is_cut_at_end: bool) -> Vec<String> {
     let last = lines[0].len() - 1;
     let width = |column: usize| lines.iter().map(|cells| cells[column].chars().count()).max();
     let mut shown: Vec<_> = (0..last).map(|column| (column, width(column).unwrap_or(0))).collect();
@@ -201,7 +201,8 @@ fn aligned(mut lines: Vec<Vec<String>>, screen: &Screen) -> Vec<String> {
         for &(column, width) in &shown {
             line += &format!("{:>width$}{GAP}", cells[column]);
         }
-        line + &screen.cut(&cells[last], used(&shown))
+        let cut = if is_cut_at_end { Screen::cut_end } else { Screen::cut };
+        line + &cut(screen, &cells[last], used(&shown))
     };
     lines.iter_mut().map(line).collect()
 }

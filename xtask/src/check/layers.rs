@@ -43,6 +43,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "perk-analysis",
             "perk-formats",
             "perk-hprof",
+            "perk-jamaica",
             "perk-profile",
             "perk-control",
             "perk-files",

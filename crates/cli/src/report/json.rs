@@ -47,6 +47,7 @@ pub(super) fn report<'a>(
         ("heap_dumps", heap::report(profile, top)),
         ("monitors", content.contention.as_ref().map(|it| it.report(top)).into()),
         ("field_accesses", content.fields.as_ref().map(|it| it.report(top)).into()),
+        ("source", content.sources().map(|(sources, view)| sources.report(view, top)).into()),
         ("tree", content.main_view().map(|view| call_tree(content, view, min)).into()),
         ("accounting", profile.accounting.as_ref().map(accounting).into()),
     ])

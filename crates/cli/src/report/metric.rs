@@ -75,6 +75,13 @@ impl<'a> MetricView<'a> {
         self.numbers.rows.iter().any(|row| self.profile.frames(row.0).next().is_some())
     }
 
+    /// Whether any of the numbers is of a line.
+    pub(super) fn has_lines(&self) -> bool {
+        let symbols = &self.profile.symbols;
+        let has_line = |frame| matches!(symbols.get_frame(frame).line, Line::Number(_));
+        self.numbers.rows.iter().any(|row| self.profile.frames(row.0).any(has_line))
+    }
+
     /// The numbers by path.
     pub(super) fn columns(&self) -> &Columns {
         self.columns.get_or_init(|| {

@@ -30,6 +30,7 @@ pub(super) enum View<'a> {
     Methods,
     Threads,
     Lines,
+    Source,
     Tree(TreeOrder),
     Edges,
     Callers(&'a NamePattern),
@@ -43,6 +44,7 @@ impl<'a> Ask<'a> {
     pub(super) fn new(args: &'a ReportArgs) -> Self {
         let views = [
             args.lines.then_some(View::Lines),
+            (!args.source.is_empty()).then_some(View::Source),
             args.tree.map(View::Tree),
             args.edges.then_some(View::Edges),
             args.method.as_ref().map(View::Callers),
@@ -84,6 +86,7 @@ impl View<'_> {
             View::Methods => "methods",
             View::Lines | View::Threads => "call traces",
             View::Tree(_) => "call tree",
+            View::Source => "source files",
             View::Edges => "calls",
             View::Callers(name) => return format!("calls of {}", name.as_str()),
             View::Field(name) => return format!("accesses to the field {}", name.as_str()),
@@ -108,7 +111,8 @@ impl View<'_> {
                 methods.or_else(heaps).or_else(|| Some(fields?.fields()))
             }
             View::Threads => view.map(MetricView::threads),
-            View::Lines => view.map(MetricView::lines),
+            View::Lines => content.line_view().or(view).map(MetricView::lines),
+            View::Source => content.sources().map(|(sources, view)| sources.table(view)),
             View::Tree(TreeOrder::TopDown) => view.map(|view| {
                 let (table, left_out) = tree::top_down(content, view, ask.min);
                 if left_out > 0 {
@@ -146,6 +150,10 @@ impl View<'_> {
                 (None, Some(view)) => view.butterflies(name, top),
                 (None, None) => Vec::new(),
             },
+            View::Source => content
+                .sources()
+                .map(|(sources, view)| sources.sections(view, top, ask.blocks()))
+                .unwrap_or_default(),
             View::Sites => {
                 let fields = || Some(content.fields.as_ref()?.sites());
                 sections(content.sites().or_else(fields).map(|it| it.top(top)))

@@ -1,0 +1,247 @@
+//! `perk report --source`: the numbers of each line beside the source, and the lines that never ran.
+
+use crate::util::{Folder, assert_refused, stderr, stdout};
+
+/// Line 4 runs once, line 5 five times, line 6 in part, line 9 never.
+const MAIN: &str = "package com.acme;\r
+public class Main {\r
+\tpublic static void main(String[] args) {\r
+\t\tint sum = 0;\r
+\t\tfor (int i = 0; i < 4; i++)\r
+\t\t\tsum += i > 9 ? i : 1; // \u{e9}\r
+\t}\r
+\tstatic void never() {\r
+\t\tnew Main();\r
+\t}\r
+}\r
+";
+
+/// The counts of [`MAIN`], of a class without a source, and of a method without lines.
+const PROFILE: &str = "\
+PROFILE: 60 (60%)   com/acme/Main.main([Ljava/lang/String;)V
+PROFILE_LINES: 60 com/acme/Main.main([Ljava/lang/String;)V Main.java 4:2:1:2/2 5:25:5:6/6 6:32:4:6/8 7:1:1:1/1
+PROFILE: 0 (0%)     com/acme/Main.never()V
+PROFILE_LINES: 0 com/acme/Main.never()V Main.java 9:0:0:0/4 10:0:0:0/1
+PROFILE: 30 (30%)   java/util/A.f()V
+PROFILE_LINES: 30 java/util/A.f()V A.java 7:30:3:9/10
+PROFILE: 10 (10%)   com/acme/Main.bare()V
+";
+
+#[track_caller]
+fn report(folder: &Folder, arguments: &[&str]) -> String {
+    let output = folder.run(&[&["report"], arguments].concat());
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+    stdout(&output)
+}
+
+fn acme() -> Folder {
+    let folder = Folder::new();
+    folder.file("Main.prof", PROFILE);
+    folder.file("src/com/acme/Main.java", MAIN);
+    folder
+}
+
+#[test]
+fn lines_stand_beside_their_numbers() {
+    let text = report(&acme(), &["--source", "src", "Main.prof"]);
+    let expected = "\
+Source files: bytecodes
+1 file with 60.00 % of bytecodes: 4 of 6 lines run (66.67 %), 1 of them in part; 1 of 2 methods run (50.00 %)
+no source of 1 file with 30.00 % of bytecodes: java/util/A.java
+10.00 % of bytecodes have no source line
+#  self %  self  lines run %  lines  run  in part  never run  file
+1   60.00    60        66.67      6    4        1          2  src/com/acme/Main.java
+
+src/com/acme/Main.java: 60.00 % of bytecodes, 4 of 6 lines run (66.67 %)
+self %  self  executions  never run  line  source
+                                        1  package com.acme;
+                                        2  public class Main {
+                                        3      public static void main(String[] args) {
+  2.00     2           1                4          int sum = 0;
+ 25.00    25           5                5          for (int i = 0; i < 4; i++)
+ 32.00    32           4     2 of 8     6              sum += i > 9 ? i : 1; // \u{e9}
+  1.00     1           1                7      }
+                                        8      static void never() {
+                       0      all 4     9          new Main();
+                       0      all 1    10      }
+                                       11  }
+";
+    assert!(text.ends_with(&format!("\n\n{expected}")), "{text}");
+}
+
+#[test]
+fn programs_get_lines_with_all_numbers() {
+    let folder = acme();
+    let csv = report(&folder, &["--source", "src", "--csv", "Main.prof"]);
+    let expected = "\
+metric,path,file,line,self_count,self_percent,total_count,total_percent,execution_count,\
+instruction_count,instruction_run_count,source
+bytecodes,src/com/acme/Main.java,com/acme/Main.java,4,2,2.00,2,2.00,1,2,2,\\t\\tint sum = 0;
+";
+    assert!(csv.starts_with(expected), "{csv}");
+    assert_eq!(csv.lines().count(), 7);
+    assert!(csv.contains("Main.java,9,0,0.00,0,0.00,0,4,0,"), "{csv}");
+    let json = report(&folder, &["--source", "src", "--json", "Main.prof"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let source = &json["source"];
+    assert_eq!((&source["metric"], &source["total"]), (&"bytecodes".into(), &100.into()));
+    let file = &source["files"][0];
+    assert_eq!(file["path"], "src/com/acme/Main.java");
+    assert_eq!((&file["line_count"], &file["line_run_count"]), (&6.into(), &4.into()));
+    assert_eq!((&file["method_count"], &file["method_run_count"]), (&2.into(), &1.into()));
+    let lines = file["lines"].as_array().unwrap();
+    let of_sixth = serde_json::json!({"line": 6, "self": 32, "total": 32, "execution_count": 4,
+        "instruction_count": 8, "instruction_run_count": 6,
+        "source": "\t\t\tsum += i > 9 ? i : 1; // \u{e9}"});
+    assert_eq!((lines.len(), &lines[2]), (6, &of_sixth));
+    assert_eq!(source["missing"], serde_json::json!([{"self": 30, "file": "java/util/A.java"}]));
+}
+
+/// Each folder that a build tool or a person may name leads to the file.
+#[test]
+fn files_are_found_by_package_and_name() {
+    let folder = acme();
+    folder.file("many/one/src/main/java/org/acme/Main.java", "package org.acme;\n");
+    folder.file("many/.git/com/acme/Main.java", MAIN);
+    folder.file("many/two/src/main/java/com/acme/Main.java", MAIN);
+    // Kotlin leaves out folders that all packages have in common.
+    folder.file("flat/Main.java", MAIN);
+    folder.file("flat/test/Main.java", "/* package com.acme; */ package com;\n");
+    for (dir, path) in [
+        ("src", "src/com/acme/Main.java"),
+        ("src/com", "src/com/acme/Main.java"),
+        ("src/com/acme/", "src/com/acme/Main.java"),
+        ("many", "many/two/src/main/java/com/acme/Main.java"),
+        ("flat", "flat/Main.java"),
+    ] {
+        let text = report(&folder, &["--source", dir, "Main.prof"]);
+        assert!(text.contains(&format!("\n{path}: 60.00 % of bytecodes")), "{dir}: {text}");
+    }
+    folder.file("lib/java/util/A.java", "\n\n\n\n\n\nf();\n");
+    let both = ["--source", "lib", "--source", "src", "--source", "src/com", "Main.prof"];
+    let text = report(&folder, &both);
+    assert!(text.contains("\n2 files with 90.00 % of bytecodes: 5 of 7 lines run"), "{text}");
+    assert!(!text.contains("no source of"), "{text}");
+    let output = folder.run(&["report", "--source", "many", "--source", "src", "Main.prof"]);
+    let note = "perk: 2 files can be com/acme/Main.java: many/two/src/main/java/com/acme/Main.java is shown\n";
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), note));
+}
+
+#[test]
+fn without_any_source_there_is_one_line() {
+    let folder = acme();
+    folder.file("other/Main.java", "package org.acme;\n");
+    for form in [None, Some("--csv"), Some("--json")] {
+        let arguments = ["report", "--source", "other", "Main.prof"].into_iter().chain(form);
+        let output = folder.run(&arguments.collect::<Vec<_>>());
+        let line = "perk: Main.prof has 2 source files, and --source has none of them: \
+                    com/acme/Main.java, java/util/A.java\n";
+        assert_eq!(
+            (output.status.code(), stderr(&output).as_str(), stdout(&output).as_str()),
+            (Some(1), line, "")
+        );
+    }
+    folder.file("p.collapsed", "T.main 3\n");
+    let output = folder.run(&["report", "--source", "src", "p.collapsed"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(stderr(&output), "perk: p.collapsed has no line numbers\n");
+    assert_refused(
+        &folder.run(&["report", "--source", "none", "Main.prof"]),
+        &["--source none: cannot read it", "No such file"],
+    );
+    assert_refused(
+        &folder.run(&["report", "--source", "Main.prof", "Main.prof"]),
+        &["--source Main.prof", "not a folder"],
+    );
+    assert_refused(&folder.run(&["report", "--whole", "Main.prof"]), &["--source"]);
+}
+
+#[test]
+fn another_source_is_reported() {
+    let folder = acme();
+    folder.file("src/com/acme/Main.java", b"package com.acme;\n\n\n\nclass Main {\n\xff}\n");
+    let text = report(&folder, &["--source", "src", "Main.prof"]);
+    let line = "src/com/acme/Main.java is not the source of these classes: 4 lines with numbers are \
+                blank there or after its end\n";
+    assert!(text.contains(line), "{text}");
+    folder
+        .file("src/com/acme/Main.java", b"package com.acme;\n\n\n/*\xff*/\n5\n6\n7\n8\n9\n\x1b[2J");
+    let text = report(&folder, &["--source", "src", "Main.prof"]);
+    assert!(!text.contains("not the source"), "{text}");
+    assert!(text.contains(" 4  /*\u{fffd}*/\n") && text.contains(" 10  \\u{1b}[2J\n"), "{text}");
+}
+
+#[test]
+fn filters_and_other_metrics_apply() {
+    let folder = acme();
+    let text = report(&folder, &["--source", "src", "--focus", "never", "Main.prof"]);
+    assert!(
+        text.contains("0 of 2 lines run (0.00 %), 0 of them in part; 0 of 1 method run"),
+        "{text}"
+    );
+    let output = folder.run(&["report", "--source", "src", "--ignore", "com.acme.*", "Main.prof"]);
+    assert!(stderr(&output).ends_with("has none of them: java/util/A.java\n"));
+    let stacks = "\
+CPU SAMPLES BEGIN (total = 10) Mon Nov 23 12:00:00 2026\n\
+rank   self  accum   count trace method\n   \
+1 70.00% 70.00%       7 300001 com.acme.Main.never\n   \
+2 30.00% 100.00%       3 300002 com.acme.Main.main\nCPU SAMPLES END\n";
+    let traces = "JAVA PROFILE 1.0.1\nTRACE 300001:\n\tcom.acme.Main.never(Main.java:9)\n\
+                  \tcom.acme.Main.main(Main.java:6)\nTRACE 300002:\n\tcom.acme.Main.main(Main.java:6)\n";
+    folder.file("p.txt", format!("{traces}{stacks}"));
+    let text = report(&folder, &["--source", "src", "p.txt"]);
+    let expected = "\
+self %  self  total %  total  line  source
+                                 1  package com.acme;
+                                 2  public class Main {
+                                 3      public static void main(String[] args) {
+                                 4          int sum = 0;
+                                 5          for (int i = 0; i < 4; i++)
+ 30.00     3   100.00     10     6              sum += i > 9 ? i : 1; // \u{e9}
+                                 7      }
+                                 8      static void never() {
+ 70.00     7    70.00      7     9          new Main();
+                                10      }
+                                11  }
+";
+    assert!(text.ends_with(expected), "{text}");
+    assert!(text.contains("\n1 file with 100.00 % of samples\n#  self %  self  file\n"), "{text}");
+}
+
+/// Only the interesting ranges of long files are shown, and only some files.
+#[test]
+fn long_files_are_cut() {
+    let folder = Folder::new();
+    let (mut profile, blank) = (String::new(), "// \n".repeat(99));
+    for class in 1..=7 {
+        let source = format!("C{class}.java");
+        let lines = format!("50:{class}0:1:1/1 90:0:0:0/3");
+        profile += &format!("PROFILE: {class}0 (0%) C{class}.f()V\n");
+        profile += &format!("PROFILE_LINES: {class}0 C{class}.f()V {source} {lines}\n");
+        folder.file(&source, &blank);
+    }
+    folder.file("p.prof", profile);
+    let text = report(&folder, &["--source", ".", "p.prof"]);
+    let expected = "\
+                                           … 47 lines
+                                       48  // 
+                                       49  // 
+ 25.00    70           1               50  // 
+                                       51  // 
+                                       52  // 
+                                           … 35 lines
+                                       88  // 
+                                       89  // 
+                       0      all 3    90  // 
+                                       91  // 
+                                       92  // 
+                                           … 7 lines
+
+";
+    assert!(text.contains(expected), "{text}");
+    assert!(text.contains("./C3.java: ") && !text.contains("./C2.java: "), "{text}");
+    assert!(text.ends_with("\nand 2 more files (--top)\n"), "{text}");
+    let text = report(&folder, &["--source", ".", "--whole", "--top", "1", "p.prof"]);
+    assert!(!text.contains('…'), "{text}");
+    assert_eq!(text.lines().filter(|line| line.ends_with("  // ")).count(), 99);
+}
