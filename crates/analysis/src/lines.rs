@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use crate::source::{self, CoverageMetrics, LineCounts};
 use crate::top::Merged;
 use perk_profile::{FrameId, KeyedMap, Line, MethodId, Profile, TraceId};
 
@@ -16,11 +17,17 @@ pub struct LineRow {
     pub own: u64,
     /// The number with the line anywhere on the stack, with recursion counted once.
     pub total: u64,
+    /// The executions and instructions, where the profile has them.
+    pub counts: LineCounts,
 }
 
 /// The lines that `rows` (a trace and a number each) lead through, by self, then by total, both
-/// descending.
-pub fn lines(profile: &Profile, rows: &[(TraceId, u64)]) -> Vec<LineRow> {
+/// descending, with their coverage.
+pub fn lines(
+    profile: &Profile,
+    rows: &[(TraceId, u64)],
+    coverage: Option<&CoverageMetrics>,
+) -> Vec<LineRow> {
     let mut merged = Merged::new(profile);
     let mut lines: Vec<LineRow> = Vec::new();
     let mut places: KeyedMap<(MethodId, Line), usize> = KeyedMap::default();
@@ -28,7 +35,8 @@ pub fn lines(profile: &Profile, rows: &[(TraceId, u64)]) -> Vec<LineRow> {
         let frame = profile.symbols.get_frame(FrameId::new(index));
         let method = merged.method(frame.method);
         *places.entry((method, frame.line)).or_insert_with(|| {
-            lines.push(LineRow { method, line: frame.line, own: 0, total: 0 });
+            let (own, total, counts) = Default::default();
+            lines.push(LineRow { method, line: frame.line, own, total, counts });
             lines.len() - 1
         })
     };
@@ -44,6 +52,13 @@ pub fn lines(profile: &Profile, rows: &[(TraceId, u64)]) -> Vec<LineRow> {
             row.total = row.total.saturating_add(totals[node.index()]);
         }
     });
+    for (key, counts) in
+        coverage.map(|it| source::line_counts(profile, it, &mut merged)).unwrap_or_default()
+    {
+        if let Some(&place) = places.get(&key) {
+            lines[place].counts = counts;
+        }
+    }
     lines.retain(|row| row.total > 0);
     lines.sort_by_key(|row| (Reverse((row.own, row.total)), row.method, row.line));
     lines
@@ -61,7 +76,7 @@ mod tests {
             ("T.f:4<T.main:9", 2),
             ("T.f:4<T.main:8", 1),
         ]);
-        let rows = lines(&profile, &profile.total_cpu_samples().rows);
+        let rows = lines(&profile, &profile.total_cpu_samples().rows, None);
         let shown: Vec<_> = rows
             .iter()
             .map(|row| {

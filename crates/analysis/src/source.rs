@@ -170,11 +170,11 @@ impl AnnotatedFile {
 
 /// The executions and instructions by method and line. Of methods that look the same (loaded by
 /// several class loaders), the executions add up and the larger numbers of instructions count.
-pub fn line_counts(
+pub(crate) fn line_counts(
     profile: &Profile,
     metrics: &CoverageMetrics,
+    merged: &mut Merged<'_>,
 ) -> KeyedMap<(MethodId, Line), LineCounts> {
-    let mut merged = Merged::new(profile);
     let mut counts: KeyedMap<(MethodId, Line), LineCounts> = KeyedMap::default();
     let mut each = |metric: &Metric, set: fn(&mut LineCounts, u64)| {
         for (trace, number) in metric.rows(profile).by_trace() {
@@ -212,7 +212,7 @@ pub fn files(
         }
     });
     if let Some(metrics) = coverage {
-        places.cover(line_counts(profile, metrics));
+        places.cover(line_counts(profile, metrics, &mut Merged::new(profile)));
     }
     places.files()
 }

@@ -299,6 +299,7 @@ Examples:
   perk report --method HashMap.get app.hprof
   perk report --lines --metric allocated app.hprof
   perk report --source src/main/java app.prof
+  perk report --source src/main/java -o source.html app.prof
   perk report --field com.acme.Counter.value app.tsv.gz
   perk report --json app.hprof | jq -r '.methods[:5][] | [.self_count, .name] | @tsv'
   perk report --csv app.hprof > methods.csv
@@ -339,6 +340,9 @@ pub(crate) struct ReportArgs {
     /// Show the whole source files, not only hot lines and those that never ran
     #[arg(long, requires = "source")]
     pub(crate) whole: bool,
+    /// Write the source files as an HTML page with this name instead
+    #[arg(short, long, value_name = "FILE", requires = "source", conflicts_with_all = ["csv", "json"])]
+    pub(crate) output: Option<PathBuf>,
     /// Show only the call tree, from the threads' first methods, or from the top of the stacks
     #[arg(long, value_name = "ORDER", value_enum, num_args = 0..=1, require_equals = true,
           default_missing_value = "top-down")]

@@ -53,6 +53,7 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     if args.csv && ask.views.len() > 1 {
         bail!("--csv shows one view: ask for one of them");
     }
+    let page = args.output.as_deref().map(source::page_target).transpose()?;
     let mut input = input::read(&args.file, &args.read)?;
     let name = display_name(&args.file);
     let metric =
@@ -76,6 +77,10 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(NOTHING));
         }
         content.sources = sources;
+    }
+    if let Some((target, (sources, view))) = page.zip(content.sources()) {
+        target.write_with(&|out| sources.write_page(view, &name, out))?;
+        return Ok(ExitCode::SUCCESS);
     }
     let mut out = BufWriter::new(io::stdout().lock());
     let mut missing = Vec::new();

@@ -245,3 +245,44 @@ fn long_files_are_cut() {
     assert!(!text.contains('…'), "{text}");
     assert_eq!(text.lines().filter(|line| line.ends_with("  // ")).count(), 99);
 }
+
+#[test]
+fn the_page_has_all_sources() {
+    let folder = acme();
+    let text = report(&folder, &["--source", "src", "-o", "x.html", "Main.prof"]);
+    assert_eq!(text, "");
+    let html = std::fs::read_to_string(folder.join("x.html")).unwrap();
+    assert!(html.contains("<title>Main.prof</title>"), "{html:.500}");
+    assert!(html.contains("no source of 1 file with 30.00 % of bytecodes"), "{html}");
+    assert!(html.contains(r#""path":"src/com/acme/Main.java","share":60.0"#), "{html}");
+    assert!(html.contains(r#""executions":[1,5,4,1,0,0]"#), "{html}");
+    for (arguments, part) in [
+        (&["--source", "src", "-o", "x.txt"][..], "x.txt: source files are written as .html"),
+        (&["--source", "src", "-o", "none/x.html"], "cannot write none/x.html"),
+        (&["-o", "x.html"], "--source"),
+        (&["--source", "src", "-o", "x.html", "--csv"], "--csv"),
+    ] {
+        let output = folder.run(&[&["report", "Main.prof"], arguments].concat());
+        assert_refused(&output, &[part]);
+    }
+}
+
+/// `--lines` needs no sources.
+#[test]
+fn lines_have_their_executions() {
+    let folder = acme();
+    let text = report(&folder, &["--lines", "--top", "2", "Main.prof"]);
+    let expected = "\
+Top lines by self: bytecodes
+#  self %  self  total %  total  executions  never run  line
+1   32.00    32    32.00     32           4     2 of 8  com.acme.Main.main (Main.java:6)
+2   30.00    30    30.00     30           3    1 of 10  java.util.A.f (A.java:7)
+";
+    assert!(text.ends_with(&format!("\n\n{expected}")), "{text}");
+    let csv = report(&folder, &["--lines", "--csv", "Main.prof"]);
+    let row = "bytecodes,com.acme.Main.bare,com.acme.Main,bare,()V,,,10,10.00,10,10.00,,,\n";
+    assert!(
+        csv.contains("total_percent,execution_count,instruction_count,instruction_run_count\n")
+    );
+    assert!(csv.contains(row) && csv.contains(",30,30.00,3,10,9\n"), "{csv}");
+}

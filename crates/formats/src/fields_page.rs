@@ -6,12 +6,12 @@ use std::io::{self, Write};
 use perk_analysis::objects::{self, ObjectsRow};
 use perk_analysis::sharing::{Kind, Sharing};
 use perk_profile::{FieldCounts, KeyedMap, Metric, Profile, names, units};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::file_format::{
     Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading, View, refusal,
 };
-use crate::page::Page;
+use crate::page::{Number, Page};
 
 const PAGE: Page = Page {
     html: include_str!("fields_page.html"),
@@ -19,9 +19,6 @@ const PAGE: Page = Page {
     scripts: &[include_str!("fields_page.js")],
     data_begin: "<script type=\"application/json\" id=\"perk-fields\">",
 };
-
-/// The largest number that a script has exactly.
-const MAX_SAFE: u64 = (1 << 53) - 1;
 
 pub(crate) struct FieldsPage;
 
@@ -73,19 +70,6 @@ pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         refusal("the page of fields shows accesses to objects' fields; the profile has none")
     })?;
     PAGE.write(&view.heading(), &data, out)
-}
-
-/// A number. A script reads large ones from text.
-#[derive(Clone, Copy)]
-struct Number(u64);
-
-impl Serialize for Number {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            number @ ..=MAX_SAFE => serializer.serialize_u64(number),
-            number => serializer.collect_str(&number),
-        }
-    }
 }
 
 /// The data of the page.

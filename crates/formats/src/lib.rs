@@ -17,6 +17,7 @@ pub mod jfr;
 pub mod perf_script;
 pub mod pprof;
 pub mod shared_fields;
+pub mod source_page;
 pub mod speedscope;
 pub mod svg;
 pub mod xprof;

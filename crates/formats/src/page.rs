@@ -3,10 +3,26 @@
 use std::io::{self, Write};
 
 use perk_profile::units;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// The end of a page's data.
 pub(crate) const DATA_END: &str = "</script>";
+
+/// The largest number that a script has exactly.
+const MAX_SAFE: u64 = (1 << 53) - 1;
+
+/// A number. A script reads large ones from text.
+#[derive(Clone, Copy)]
+pub(crate) struct Number(pub(crate) u64);
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            number @ ..=MAX_SAFE => serializer.serialize_u64(number),
+            number => serializer.collect_str(&number),
+        }
+    }
+}
 
 /// A page without its data.
 pub(crate) struct Page {

@@ -4,6 +4,8 @@
 
 #[path = "browser/fields.rs"]
 mod fields;
+#[path = "browser/source.rs"]
+mod source;
 #[path = "browser/webdriver.rs"]
 mod webdriver;
 

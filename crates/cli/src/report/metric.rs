@@ -14,7 +14,7 @@ use perk_profile::{
 };
 use perk_render::{Cell, Column, Part, Section, Table};
 
-use super::{NO_CALLER, no_threads};
+use super::{NO_CALLER, no_threads, source};
 
 /// Stands for the method where the stack is not known.
 const NO_STACK: &str = "[no stack]";
@@ -248,14 +248,19 @@ impl<'a> MetricView<'a> {
             Line::Number(line) => Some(u64::from(line)),
             _ => None,
         };
-        let rows = lines::lines(self.profile, &self.numbers.rows);
-        Table::of(symbols, self.title("Top lines by self"), rows)
+        let coverage = source::coverage_metrics(self.profile);
+        let rows = lines::lines(self.profile, &self.numbers.rows, coverage.as_ref());
+        let rows = Table::of(symbols, self.title("Top lines by self"), rows)
             .column(Self::metric_column(), |_| self.name())
             .column(Column::method().name("line"), |row| row.method)
             .column(line.clone().no_json(), number)
             .column(own, |row| row.own)
-            .column(total, |row| row.total)
-            .column(line.no_csv(), number)
+            .column(total, |row| row.total);
+        let rows = match coverage {
+            Some(_) => source::coverage_columns(rows, |row| Some(row.counts), 4),
+            None => rows,
+        };
+        rows.column(line.no_csv(), number)
             .each(|row, shown| shown.suffix = perk_render::place(symbols, row.method, row.line))
             .table()
             .ranked()

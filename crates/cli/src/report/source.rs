@@ -2,18 +2,23 @@
 
 mod find;
 
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
 
 use perk_analysis::source::excerpt::{self, Piece};
 use perk_analysis::source::{
-    self, AnnotatedFile, CoverageMetrics, CoveredLines, SourceFile, SourceLine,
+    self, AnnotatedFile, CoverageMetrics, CoveredLines, LineCounts, SourceFile, SourceLine,
 };
+use perk_formats::source_page::SourcePage;
 use perk_jamaica::metric;
 use perk_profile::units::{percent, plural, printable};
 use perk_profile::{Metric, Profile, Unit};
-use perk_render::{Cell, Column, Json, Part, Section, Table};
+use perk_render::{Cell, Column, Json, Part, Rows, Section, Table};
 
 use super::metric::MetricView;
+use crate::output::Target;
 
 /// Columns that a tab stands for, up to the next multiple of it.
 const TAB: usize = 4;
@@ -170,6 +175,26 @@ impl Sources {
         all
     }
 
+    /// Writes all files as an HTML page.
+    pub(super) fn write_page(
+        &self,
+        view: &MetricView<'_>,
+        title: &str,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let page = SourcePage {
+            title,
+            metric: &perk_render::metric(&self.metric),
+            facts: &self.facts(view),
+            files: &self.found,
+            total: view.numbers.total,
+            amount: &|number| view.number(number),
+            has_totals: self.has_totals,
+            has_coverage: self.has_coverage,
+        };
+        page.write(out)
+    }
+
     /// `src/Main.java: 12.50 % of bytecodes, 3 of 4 lines run (75.00 %)`
     fn heading(
         &self,
@@ -251,21 +276,7 @@ impl Sources {
             .column(total, |row| row.number(row.numbers()?.total));
         let rows = match self.has_coverage {
             false => rows,
-            true => rows
-                .column(Column::count("execution_count").at(4, "executions"), |row| {
-                    Some(row.counts()?.executions)
-                })
-                .column(Column::words().at(5, "never run"), |row| {
-                    let counts = row.counts()?;
-                    never_run(counts.never_run(), counts.instructions)
-                })
-                .columns(
-                    [Column::count("instruction_count"), Column::count("instruction_run_count")],
-                    |row| match row.counts() {
-                        Some(counts) => [counts.instructions, counts.run].map(Cell::Number),
-                        None => [Cell::Missing(""), Cell::Missing("")],
-                    },
-                ),
+            true => coverage_columns(rows, LineRow::counts, 4),
         };
         rows.column(Column::other("source"), |row| row.text())
             .column(Column::words().name("source"), |row| row.shown())
@@ -289,10 +300,41 @@ impl Sources {
     }
 }
 
+/// The HTML page to write.
+///
+/// # Errors
+/// It could not be written as things are now, or its name does not end in `.html`.
+pub(super) fn page_target(path: &Path) -> anyhow::Result<Target> {
+    let target = Target::of_path(path)?;
+    if target.form.name() != "html" {
+        bail!("{}: source files are written as .html", path.display());
+    }
+    target.check()?;
+    Ok(target)
+}
+
 /// `3 of 4 lines run (75.00 %)`
 fn covered(lines: CoveredLines) -> String {
     let CoveredLines { all, run, .. } = lines;
     format!("{run} of {} run ({} %)", plural(all, "line"), percent(run, all))
+}
+
+/// Adds the columns of executions and instructions; text has them from column number `position` on.
+pub(super) fn coverage_columns<'t, T: 't>(
+    rows: Rows<'t, T>,
+    counts: impl Fn(&T) -> Option<LineCounts> + Copy + 't,
+    position: u8,
+) -> Rows<'t, T> {
+    let counts = move |row: &T| counts(row).filter(|it| it.instructions > 0);
+    rows.column(Column::count("execution_count").at(position, "executions"), move |row| {
+        Some(counts(row)?.executions)
+    })
+    .column(Column::words().at(position + 1, "never run"), move |row| {
+        let counts = counts(row)?;
+        never_run(counts.never_run(), counts.instructions)
+    })
+    .column(Column::count("instruction_count"), move |row| Some(counts(row)?.instructions))
+    .column(Column::count("instruction_run_count"), move |row| Some(counts(row)?.run))
 }
 
 /// `all 5`, `2 of 7`; `None` where all ran.
@@ -353,8 +395,8 @@ impl<'a> LineRow<'a> {
         (number > 0 || self.kind == RowKind::Code).then_some(number)
     }
 
-    fn counts(&self) -> Option<source::LineCounts> {
-        self.numbers().map(|it| it.counts).filter(|it| it.instructions > 0)
+    fn counts(&self) -> Option<LineCounts> {
+        self.numbers().map(|it| it.counts)
     }
 
     fn text(&self) -> Option<&'a str> {
