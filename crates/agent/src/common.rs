@@ -80,10 +80,10 @@ impl Common {
         self.helper_methods.get().map_or(&[], Vec::as_slice)
     }
 
-    /// Notes the probes' helper class, once.
-    pub(crate) fn set_helper(&self, helper: &Global) {
-        let methods = self.jvmti.class_methods(helper).unwrap_or_default();
-        let _ = self.helper_methods.set(methods);
+    /// Notes the probes' helper classes, once.
+    pub(crate) fn set_helpers<'h>(&self, helpers: impl IntoIterator<Item = &'h Global>) {
+        let methods = |helper| self.jvmti.class_methods(helper).unwrap_or_default();
+        let _ = self.helper_methods.set(helpers.into_iter().flat_map(methods).collect());
     }
 }
 

@@ -17,7 +17,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 use std::sync::{Mutex, TryLockError};
 
-use perk_instrument::{FIELDS_HELPER, HELPER, fields};
+use perk_instrument::{COUNTS_HELPER, FIELDS_HELPER, HELPER, fields};
 use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jlong, jobject};
 use perk_jvmti_sys::{
     Capabilities, Capability, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, jvmtiError, jvmtiEventCallbacks,
@@ -91,7 +91,7 @@ pub(crate) fn move_last(jni: Jni<'_>, callbacks: &jvmtiEventCallbacks) -> bool {
 /// Whether a class file has already passed the hook.
 pub(crate) fn is_done(bytes: &[u8]) -> bool {
     let has = |text: &str| bytes.windows(text.len()).any(|it| it == text.as_bytes());
-    let is_ours = || [HELPER, FIELDS_HELPER, fields::PREFIX].into_iter().any(has);
+    let is_ours = || [HELPER, FIELDS_HELPER, COUNTS_HELPER, fields::PREFIX].into_iter().any(has);
     HAS_MOVED.load(Relaxed) && is_ours()
 }
 

@@ -2,14 +2,16 @@
 //! before the program starts, with HPROF's text and exit code.
 
 use std::ffi::{CStr, OsStr, c_char, c_void};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use perk_control::messages::{Fatal, pause_line};
 use perk_control::options::{
-    OPTIONS_VARIABLE, OptionError, Options, Output as OutputOption, Parsed,
+    Jamaica, OPTIONS_VARIABLE, OptionError, Options, Output as OutputOption, Parsed,
 };
 use perk_control::{resolve_file_name, usage};
 use perk_files::Access;
@@ -33,6 +35,9 @@ use crate::recorder::Recorder;
 use crate::session::{self, Session};
 use crate::sync::lock;
 use crate::{events, os};
+
+/// The number of bytes by which a file is recognised.
+const HEAD_BYTES: u64 = 4096;
 
 static LOADED: AtomicBool = AtomicBool::new(false);
 
@@ -125,8 +130,8 @@ fn load(new_jvmti: impl Fn() -> Option<Jvmti>, options: &str) -> Result<(), Stop
     // Relative names refer to the current folder: the program may change it.
     let target = std::path::absolute(&target).unwrap_or(target);
     let (output, connection) = create(&options, &target)?;
-    // These analyses write a file of their own.
-    let (output, own_output) = match options.fields || options.jamaica {
+    // This analysis writes a file of its own.
+    let (output, own_output) = match options.fields {
         true => (None, Some(output)),
         false => (Some(output), None),
     };
@@ -177,16 +182,18 @@ fn analyses(
     if options.cpu.samples || has_peer {
         analyses.push(leak(Polling::new(common)));
     }
-    match own_output {
-        Some(output) if options.jamaica => analyses.push(leak(Bytecodes::new(common, output))),
-        Some(output) => analyses.push(leak(SharedFields::new(common, output)?)),
-        None => {}
+    if let Some(output) = own_output {
+        analyses.push(leak(SharedFields::new(common, output)?));
     }
-    let exact = ExactEngine::new(common)?.map(leak);
+    let bytecodes = options.jamaica.map(|counts| leak(Bytecodes::new(common, counts)));
+    analyses.extend(bytecodes.map(|it| it as &dyn Analysis));
+    let with_calls = options.jamaica == Some(Jamaica::All);
+    let exact = ExactEngine::new(common, bytecodes.filter(|_| with_calls))?;
+    let exact = exact.map(leak);
     let mut arrays: Option<&dyn ArrayRecords> = None;
     if let Some(exact) = exact {
         analyses.push(exact);
-        if options.cpu.times.is_some() {
+        if options.cpu.times.is_some() || with_calls {
             analyses.push(leak(ExactCalls(exact)));
         }
         if exact.counts_allocations() {
@@ -233,6 +240,17 @@ fn create(options: &Options, target: &Path) -> Result<(Output, Option<Connection
     let Options { output: OutputOption::Net { host, port }, .. } = options else {
         // The strings and arrays of a heap are private to the owner.
         let access = if options.heap_dump { Access::Owner } else { Access::Usual };
+        let appends = options.jamaica.is_some() && !options.replace;
+        if appends && let Err(reason) = check_profile(target) {
+            let name = target.display();
+            return Err(Stop::Line(
+                format!(
+                    "HPROF ERROR: perk cannot append to {name}: {reason}; choose another file, or \
+                     replace it by force=y"
+                ),
+                1,
+            ));
+        }
         let created = Output::create(target, access).map_err(|error| {
             // The message gives the file's name as it was in the options.
             let name = resolve_file_name(options, std::process::id(), |path| path.exists());
@@ -247,7 +265,11 @@ fn create(options: &Options, target: &Path) -> Result<(Output, Option<Connection
                 false => Fatal::cannot_create_file(&name).into(),
             }
         });
-        return Ok((created?, None));
+        let mut output = created?;
+        if appends {
+            output.append();
+        }
+        return Ok((output, None));
     };
     if *port == 0 {
         // The original took this for a missing port.
@@ -259,10 +281,37 @@ fn create(options: &Options, target: &Path) -> Result<(Output, Option<Connection
     opened.map_err(|_| Fatal::cannot_connect(host, *port).into())
 }
 
+/// Checks that JamaicaVM's profile can be appended to a file, if it is there.
+///
+/// # Errors
+/// The reason why it cannot.
+fn check_profile(name: &Path) -> Result<(), &'static str> {
+    let read = || {
+        let file = File::open(name)?;
+        let length = file.metadata()?.len();
+        if !file.metadata()?.is_file() || length == 0 {
+            return Ok(None);
+        }
+        let mut head = Vec::new();
+        (&file).take(HEAD_BYTES).read_to_end(&mut head)?;
+        let mut last = [0];
+        file.read_exact_at(&mut last, length - 1)?;
+        Ok::<_, io::Error>(Some((head, last)))
+    };
+    match read() {
+        Ok(Some((head, _))) if !perk_jamaica::recognise(&head) => {
+            Err("it is not a profile of JamaicaVM")
+        }
+        Ok(Some((_, last))) if last != *b"\n" => Err("its last line is cut off"),
+        // What else is wrong is reported when the file is opened.
+        _ => Ok(()),
+    }
+}
+
 /// Whether a file of that name exists or can be made. The original begins with such a file for
 /// `heap=dump`, and reports it if it cannot.
 fn can_be_made(name: &Path) -> bool {
-    match std::fs::File::create_new(name) {
+    match File::create_new(name) {
         Ok(_) => std::fs::remove_file(name).is_ok(),
         Err(error) => error.kind() == io::ErrorKind::AlreadyExists,
     }

@@ -24,6 +24,13 @@ impl Output {
         OutputFile::create(target, access).map(Self::File)
     }
 
+    /// Appends the data to a file that exists instead of replacing it.
+    pub(crate) fn append(&mut self) {
+        if let Self::File(file) = self {
+            file.append();
+        }
+    }
+
     /// Hands over the data so far, which is whole for now and need not wait for more.
     pub(crate) fn rest(&mut self) -> io::Result<()> {
         match self {

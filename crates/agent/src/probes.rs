@@ -1,4 +1,4 @@
-//! The room of all analyses that put probes into classes: the helper class that the probes call,
+//! The room of all analyses that put probes into classes: the helper classes that the probes call,
 //! the field in which objects hold the index of their record, and what hides both from the program.
 
 mod binding;
@@ -10,7 +10,7 @@ mod reflection;
 mod selection;
 mod skipped;
 
-pub(crate) use self::binding::{Exchange, HelperClass, Native, define_helper, is_bound};
+pub(crate) use self::binding::{Exchange, HelperClass, Native, define_helpers, is_bound};
 #[cfg(test)]
 pub(crate) use self::hashes::hash_of;
 pub(crate) use self::hashes::{HASH_MASK, seed_of};

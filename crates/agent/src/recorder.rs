@@ -6,8 +6,11 @@
 mod answers;
 mod calls;
 mod counted;
+mod executed;
 mod heap;
+mod jamaica;
 mod kept;
+mod metrics;
 mod monitors;
 mod numbers;
 mod objects;
@@ -18,18 +21,23 @@ use std::io;
 use std::time::{Instant, SystemTime};
 
 use perk_control::messages::DumpPart;
-use perk_control::options::{Format, Options, Output as OutputOption, TimesForm};
+use perk_control::options::{Format, Jamaica, Options, Output as OutputOption, TimesForm};
 use perk_hprof::{BinaryForm, IdSize, Version, Writer};
 use perk_profile::{
-    Accounting, CallTree, ClassId, CpuSamples, FrameId, Profile, Settings, SiteSelection, ThreadId,
-    Timestamp, TraceId,
+    Accounting, Allocations, CallTree, ClassId, CpuSamples, FrameId, Profile, Settings,
+    SiteSelection, ThreadId, Timestamp, TraceId,
 };
+
+use rustc_hash::FxHashMap;
 
 use self::calls::CallBook;
 pub(crate) use self::calls::ProbeCost;
 pub(crate) use self::counted::{Calls, Objects, PathNode, PathSite, SitePaths};
+pub(crate) use self::executed::{Executed, ExecutedLine, ExecutedMethod};
 pub(crate) use self::heap::ThreadList;
+pub(crate) use self::jamaica::CycleRate;
 pub(crate) use self::kept::{KeptMethods, MethodText};
+use self::metrics::MetricBook;
 use self::numbers::Numbers;
 use self::objects::ObjectBook;
 use self::sites::SiteBook;
@@ -53,6 +61,9 @@ pub(crate) struct Recorder {
     calls: CallBook,
     sites: SiteBook,
     objects: ObjectBook,
+    metrics: MetricBook,
+    /// The objects of classes as of the last dump, in JamaicaVM's profile.
+    dumped_classes: FxHashMap<ClassId, Allocations>,
     roster: Roster,
     file: File,
     begun: Instant,
@@ -71,6 +82,9 @@ pub(crate) struct Recorder {
     /// The frames that are kept of each trace of calls.
     timing_depth: usize,
     per_thread: bool,
+    /// Whether bytecodes are booked by line.
+    with_lines: bool,
+    jamaica: Option<Jamaica>,
     cutoff: f64,
     sample_count: u64,
     folded_count: u64,
@@ -82,6 +96,8 @@ pub(crate) struct Recorder {
 enum File {
     Opened(Output),
     Begun(Box<Writer<Output>>),
+    /// JamaicaVM's profile, which does not have a header.
+    Jamaica(Output),
     Closed,
 }
 
@@ -105,6 +121,8 @@ impl Recorder {
             calls: CallBook::default(),
             sites: SiteBook::new(options, has_peer),
             objects: ObjectBook::new(options),
+            metrics: MetricBook::default(),
+            dumped_classes: FxHashMap::default(),
             roster: Roster::default(),
             file: output.map_or(File::Closed, File::Opened),
             begun: Instant::now(),
@@ -121,6 +139,8 @@ impl Recorder {
             is_table: DumpPart::of(options).eq([DumpPart::Old]) && !has_peer,
             timing_depth: options.timing_depth as usize,
             per_thread: options.thread,
+            with_lines: options.lineno,
+            jamaica: options.jamaica,
             cutoff: options.cutoff,
             sample_count: 0,
             folded_count: 0,
@@ -133,6 +153,10 @@ impl Recorder {
         self.profile.created = Some(now());
         self.profile.depth = Some(depth);
         if let File::Opened(output) = std::mem::replace(&mut self.file, File::Closed) {
+            if self.jamaica.is_some() {
+                self.file = File::Jamaica(output);
+                return;
+            }
             let name = output.name();
             let format = match self.format {
                 Format::Extended => Some(perk_hprof::Format::Extended),
@@ -158,7 +182,7 @@ impl Recorder {
 
     /// Whether the header is written and the file is still open.
     pub(crate) fn is_begun(&self) -> bool {
-        matches!(self.file, File::Begun(_))
+        matches!(self.file, File::Begun(_) | File::Jamaica(_))
     }
 
     /// Returns a new class with that name; each call makes another one.
@@ -243,6 +267,10 @@ impl Recorder {
         accounting.folded_call_count = self.calls.folded_count;
         accounting.probe_removed_ns = self.calls.removed_ns;
         accounting.cached_class_count = self.numbers.class_count;
+        if let Some(counts) = self.jamaica {
+            self.write_jamaica(counts, &accounting, last);
+            return None;
+        }
         self.profile.accounting = Some(accounting);
         self.write(|writer, profile, _| writer.accounting(profile));
         if self.with_sites {
@@ -296,6 +324,7 @@ impl Recorder {
     /// Gives the file its name. No data is written after this.
     pub(crate) fn finish(&mut self) {
         self.write(|writer, _, _| writer.out().finish());
+        self.write_to(Output::finish);
         self.file = File::Closed;
     }
 
@@ -319,12 +348,25 @@ impl Recorder {
         }
     }
 
+    /// Writes to the file of JamaicaVM's profile.
+    fn write_to(&mut self, body: impl FnOnce(&mut Output) -> io::Result<()>) {
+        if let File::Jamaica(output) = &mut self.file
+            && let Err(error) = body(output)
+        {
+            self.lose_output(&error);
+        }
+    }
+
     /// Reports that the output cannot be written, and closes it.
     fn lose_output(&mut self, error: &io::Error) {
-        if let File::Begun(mut writer) = std::mem::replace(&mut self.file, File::Closed) {
-            let output = writer.out();
+        let lose = |output: &Output| {
             let part = output.part().map(|part| part.display().to_string());
             cannot_write(&output.name(), error, part);
+        };
+        match std::mem::replace(&mut self.file, File::Closed) {
+            File::Begun(mut writer) => lose(writer.out()),
+            File::Jamaica(output) => lose(&output),
+            File::Opened(_) | File::Closed => {}
         }
     }
 }

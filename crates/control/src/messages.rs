@@ -116,6 +116,8 @@ pub enum DumpPart {
     Times,
     /// `cpu=old`
     Old,
+    /// `jamaica=y|bytecodes`
+    Jamaica,
 }
 
 impl DumpPart {
@@ -129,6 +131,7 @@ impl DumpPart {
             (options.cpu.samples, DumpPart::Samples),
             (options.cpu.times == Some(TimesForm::Times), DumpPart::Times),
             (options.cpu.times == Some(TimesForm::Old), DumpPart::Old),
+            (options.jamaica.is_some(), DumpPart::Jamaica),
         ]
         .into_iter()
         .filter_map(|(wanted, part)| wanted.then_some(part))
@@ -144,6 +147,7 @@ impl DumpPart {
             DumpPart::Samples => " CPU usage by sampling running threads ...",
             DumpPart::Times => " CPU usage by timing methods ...",
             DumpPart::Old => " CPU usage in old prof format ...",
+            DumpPart::Jamaica => " JamaicaVM's profile ...",
         }
     }
 }

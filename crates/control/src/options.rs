@@ -78,6 +78,8 @@ pub struct Options {
     pub doe: bool,
     /// Overwrite an existing file.
     pub force: bool,
+    /// Replace an existing file instead of appending to it (`jamaica` with `force=y`).
+    pub replace: bool,
     /// Report on stderr what is dumped.
     pub verbose: bool,
     /// Keep the values of primitive fields in a binary heap dump.
@@ -109,8 +111,8 @@ pub struct Options {
     pub aprof: bool,
     /// Write them at each dump, for the allocations since the previous one (`aprof=between`).
     pub aprof_between: bool,
-    /// Count the executed bytecodes of each method, and write JamaicaVM's profile.
-    pub jamaica: bool,
+    /// Write JamaicaVM's profile, with these counts.
+    pub jamaica: Option<Jamaica>,
     /// Count the accesses to the fields of each object (`fields=shared`).
     pub fields: bool,
     /// Write one record for all objects of a site with the same counts (`aggregate=site`).
@@ -138,6 +140,15 @@ pub struct Cpu {
     pub samples: bool,
     /// `cpu=times` or `cpu=old`
     pub times: Option<TimesForm>,
+}
+
+/// The counts of JamaicaVM's profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Jamaica {
+    /// `jamaica=bytecodes`: executed bytecodes, by method and line, and arrays.
+    Bytecodes,
+    /// `jamaica=y`: all.
+    All,
 }
 
 /// The form in which method times are reported.
@@ -237,6 +248,7 @@ impl Default for Options {
             thread: false,
             doe: true,
             force: true,
+            replace: false,
             verbose: true,
             prim_fields: true,
             prim_arrays: true,
@@ -252,7 +264,7 @@ impl Default for Options {
             live: true,
             aprof: false,
             aprof_between: false,
-            jamaica: false,
+            jamaica: None,
             fields: false,
             aggregate: false,
             site_index: SiteIndex::default(),
@@ -388,20 +400,17 @@ impl Options {
         }
         let heap = self.heap_dump || self.heap_sites || self.aprof;
         let is_other = heap || self.cpu != Cpu::default() || self.monitor;
-        if self.jamaica {
+        if self.jamaica.is_some() {
             if is_other || self.fields {
                 return Err(
-                    "jamaica=y cannot be used with cpu, heap, monitor, aprof or fields: run \
+                    "jamaica cannot be used with cpu, heap, monitor, aprof or fields: run \
                             the program once for each",
                 );
             }
             if self.format != Format::Ascii || matches!(self.output, Output::Net { .. }) {
                 return Err(
-                    "jamaica=y writes text to a file; it is not supported with format and net",
+                    "jamaica writes text to a file; it is not supported with format and net",
                 );
-            }
-            if !self.doe {
-                return Err("jamaica=y is not supported with doe=n: the file is written on exit");
             }
         }
         if self.fields {
@@ -441,7 +450,7 @@ impl Options {
     fn apply_defaults(&mut self) {
         self.timing_depth = if self.cpu.times == Some(TimesForm::Old) { 2 } else { self.depth };
         let heap = self.heap_dump || self.heap_sites;
-        let other = self.monitor || self.aprof || self.fields || self.jamaica;
+        let other = self.monitor || self.aprof || self.fields || self.jamaica.is_some();
         if !heap && self.cpu == Cpu::default() && !other {
             self.heap_dump = true;
             self.heap_sites = true;

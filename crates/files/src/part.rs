@@ -108,6 +108,35 @@ impl Part {
         Ok(())
     }
 
+    /// Appends the bytes from `offset` on to the target, which is made if it is not there; another
+    /// program may append to it at the same time. Returns the number of bytes.
+    ///
+    /// # Errors
+    /// Returns the error of the copying; the target is then as it was.
+    pub fn append(&self, offset: u64) -> io::Result<u64> {
+        let mut options = File::options();
+        let options = options.append(true).create(true).mode(self.access.mode());
+        let mut target = options.open(&self.target)?;
+        // Some file systems do not have locks.
+        let _ = target.lock();
+        let whole_bytes = target.metadata()?.len();
+        let copied = io::copy(&mut ReadAt { file: &self.file, offset }, &mut target);
+        if copied.is_err() {
+            let _ = target.set_len(whole_bytes);
+        }
+        copied
+    }
+
+    /// Removes the file, whose content is elsewhere.
+    ///
+    /// # Errors
+    /// Returns the error of the removal.
+    pub fn remove(&mut self) -> io::Result<()> {
+        fs::remove_file(&self.path)?;
+        self.is_named = true;
+        Ok(())
+    }
+
     /// Removes the parts that killed programs have left beside the same target. A part without a
     /// lock does not belong to a running program. The data that it has shown is under another name.
     fn remove_stale(&self) {

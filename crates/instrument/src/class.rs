@@ -1,7 +1,7 @@
 //! The instrumentation of a class: its probes and fields.
 
 use perk_classfile::{
-    ClassEditor, ClassFile, Code, Edited, Error, Member, Reach, SkipReason, access,
+    ClassEditor, ClassFile, Code, Edited, Error, Member, PoolError, Reach, SkipReason, access,
 };
 use perk_hotspot::annotations::Marks;
 
@@ -10,7 +10,7 @@ use crate::counts::Counts;
 use crate::helper::{COUNTS_HELPER, FIELDS_HELPER, HELPER, HELPER_BASE, Helper, Uses};
 use crate::probe::ProbeCall;
 use crate::scan::{Kinds, Scanner};
-use crate::{Instrumented, MethodName, Methods, Probes, fields, fresh, record};
+use crate::{Instrumented, MethodName, Methods, Places, Probes, fields, fresh, record};
 
 const VIRTUAL_THREAD: &[u8] = b"java/lang/VirtualThread";
 
@@ -44,7 +44,6 @@ pub fn instrument(
     is_edited |= add_fields(&mut editor, name, probes, &mut instrumented.skipped);
     let add = match () {
         () if probes.accesses => add_accesses,
-        () if probes.blocks => add_counts,
         () => add_calls,
     };
     add(&class, name, probes, methods, &mut editor, &mut instrumented)?;
@@ -63,7 +62,7 @@ pub fn instrument(
     Ok(instrumented)
 }
 
-/// Adds the probes for calls and allocations.
+/// Adds the probes for calls, allocations and the executions of blocks.
 fn add_calls(
     class: &ClassFile<'_>,
     name: &[u8],
@@ -75,6 +74,7 @@ fn add_calls(
     let source = source_file(class);
     let mut scanner = Scanner::new(class, name);
     let mut uses = Uses::new(probes.names);
+    let mut counts = Counts::new(class, probes.names);
     for (index, method) in class.methods().enumerate() {
         let is_selected = methods.selected(name, method.name()?);
         if !(is_selected || probes.heap || name == VIRTUAL_THREAD) {
@@ -85,24 +85,46 @@ fn add_calls(
         let marks = Marks::of(class, &method);
         let is_synchronized = method.access_flags() & access::SYNCHRONIZED != 0;
         let kinds = kinds(&member, marks, is_synchronized, is_selected, probes);
-        plan(&mut scanner, &code, &member, kinds, probes, methods)?;
-        if scanner.plan.probes.is_empty() {
+        if probes.calls {
+            plan(&mut scanner, &code, &member, kinds, probes, methods)?;
+        }
+        let mut skipped = |reason| {
+            let full_name = [member.name, member.descriptor].concat();
+            instrumented.skipped.push((full_name, reason));
+        };
+        let is_counted = probes.blocks && is_selected && can_have_any(&member, marks);
+        let mut blocks = None;
+        if is_counted {
+            blocks = Counts::plan(&member, &code, methods)?;
+            if blocks.is_none() {
+                skipped("there are no more counters".to_owned());
+            }
+        }
+        let block_bytes = blocks.as_ref().map(|blocks| blocks.most_bytes(&code));
+        if let Err(reason) = scanner.plan.fit(&code, probes.leaving, block_bytes) {
+            skipped(reason);
+            scanner.plan.clear();
+        }
+        if scanner.plan.probes.is_empty() && blocks.is_none() {
             continue;
         }
-        let skipped = |reason| ([member.name, member.descriptor].concat(), reason);
-        if let Err(reason) = scanner.plan.fit(&code, probes.leaving) {
-            instrumented.skipped.push(skipped(reason));
-            continue;
-        }
-        let number = if kinds.calls { methods.number(&member) } else { 0 };
         let Scanner { plan, edit, .. } = &mut scanner;
-        if let Err(full) = plan.write(&code, number, probes.leaving, &mut uses, editor.pool(), edit)
-        {
-            instrumented.skipped.push(skipped(full.to_string()));
+        let number = if kinds.calls && probes.calls { methods.number(&member) } else { 0 };
+        let mut write = || {
+            plan.write(&code, number, probes.leaving, &mut uses, editor.pool(), edit)?;
+            let Some(blocks) = &blocks else { return Ok(()) };
+            counts.write(&code, blocks, plan.local_words(), editor.pool(), edit)
+        };
+        if let Err(full) = write() {
+            let full: PoolError = full;
+            skipped(full.to_string());
             continue;
         }
         if editor.edit_method(index, edit) {
             instrumented.method_count += 1;
+            if let Some(blocks) = blocks {
+                counts.report(&member, &code, blocks, methods, editor)?;
+            }
         }
     }
     Ok(())
@@ -121,23 +143,7 @@ fn add_accesses(
     let add: &mut Add<'_> = &mut |key, code, methods, editor, missing| {
         accesses.add(key, code, methods, editor, missing)
     };
-    // The constructor of Object always reports the object.
-    add_to_each(class, name, (methods, editor, instrumented), true, add)
-}
-
-/// Adds the probes for the executions of blocks.
-fn add_counts(
-    class: &ClassFile<'_>,
-    name: &[u8],
-    probes: Probes,
-    methods: &mut dyn Methods,
-    editor: &mut ClassEditor<'_>,
-    instrumented: &mut Instrumented,
-) -> Result<(), Error> {
-    let mut counts = Counts::new(class, probes.names);
-    let add: &mut Add<'_> =
-        &mut |key, code, methods, editor, missing| counts.add(key, code, methods, editor, missing);
-    add_to_each(class, name, (methods, editor, instrumented), false, add)
+    add_to_each(class, name, (methods, editor, instrumented), add)
 }
 
 /// Adds the probes of a method, given by its index and name. Returns whether it has any, and adds the
@@ -151,13 +157,11 @@ type Add<'a> = dyn FnMut(
     ) -> Result<bool, Error>
     + 'a;
 
-/// Adds probes to each method that is selected and has code; to the constructor of Object if
-/// `with_root` is set.
+/// Adds probes to each method that is selected and has code, and to the constructor of Object.
 fn add_to_each(
     class: &ClassFile<'_>,
     name: &[u8],
     (methods, editor, instrumented): (&mut dyn Methods, &mut ClassEditor<'_>, &mut Instrumented),
-    with_root: bool,
     add: &mut Add<'_>,
 ) -> Result<(), Error> {
     let source = source_file(class);
@@ -165,7 +169,7 @@ fn add_to_each(
     for (index, method) in class.methods().enumerate() {
         let member = method_name(name, &method, source)?;
         let is_wanted = match is_root(&member) {
-            true => with_root && member.name == b"<init>",
+            true => member.name == b"<init>",
             false => methods.selected(name, member.name),
         };
         let Some(code) = method.code()?.filter(|_| is_wanted) else { continue };
@@ -208,6 +212,12 @@ fn is_untouched(class: &[u8]) -> bool {
         || class == b"module-info"
 }
 
+/// Whether a method can have probes. If it switches the current thread, that may change between entry
+/// and exit.
+fn can_have_any(method: &MethodName<'_>, marks: Marks) -> bool {
+    !is_root(method) && !marks.switches_thread
+}
+
 /// Returns the kinds of probes that a method can have.
 fn kinds(
     method: &MethodName<'_>,
@@ -217,8 +227,7 @@ fn kinds(
     probes: Probes,
 ) -> Kinds {
     let MethodName { class, name, descriptor, .. } = *method;
-    // The current thread may change between entry and exit.
-    let can_have_any = !is_root(method) && !marks.switches_thread;
+    let can_have_any = can_have_any(method, marks);
     // Probes would be missing in the JIT's replacement code: such methods are leaves.
     let calls = can_have_any && is_selected && !marks.is_intrinsic;
     let can_allocate = can_have_any && probes.heap;
@@ -228,7 +237,7 @@ fn kinds(
         is_small: !is_synchronized && name != b"<clinit>",
         unwinding: probes.unwinding,
         timed: probes.timed,
-        lines: calls && probes.lines,
+        places: if calls { probes.places } else { Places::None },
         allocations: can_allocate && !withholds,
         withholds,
     }
@@ -272,29 +281,36 @@ fn plan(
 fn add_fields(
     editor: &mut ClassEditor<'_>,
     class: &[u8],
-    Probes { accesses, blocks, names, .. }: Probes,
+    Probes { accesses, calls, blocks, names, .. }: Probes,
     skipped: &mut Vec<(Vec<u8>, String)>,
 ) -> bool {
-    let (plain, added) = match class {
+    let states = [
+        (accesses, fields::THREAD_STATE, FIELDS_HELPER),
+        (calls && !accesses, fields::THREAD_STATE, HELPER),
+        (blocks, fields::THREAD_COUNTS, COUNTS_HELPER),
+    ];
+    let mut added = Vec::new();
+    match class {
         b"java/lang/Thread" => {
-            let helper = match () {
-                () if accesses => FIELDS_HELPER,
-                () if blocks => COUNTS_HELPER,
-                () => HELPER,
-            };
-            let (name, of) = (names.of(fields::THREAD_STATE), names.of(helper));
-            (fields::THREAD_STATE, editor.add_field(ADDED, name, format!("L{of};")))
+            for (_, plain, helper) in states.into_iter().filter(|(is_wanted, ..)| *is_wanted) {
+                let descriptor = format!("L{};", names.of(helper));
+                added.push((plain, editor.add_field(ADDED, names.of(plain), descriptor)));
+            }
         }
-        b"java/lang/Class" if !blocks => {
+        b"java/lang/Class" if accesses || calls => {
             let name = names.of(fields::CLASS_RECORDS);
-            (fields::CLASS_RECORDS, editor.add_annotated_field(ADDED, name, "J", STABLE))
+            let field = editor.add_annotated_field(ADDED, name, "J", STABLE);
+            added.push((fields::CLASS_RECORDS, field));
         }
-        _ => return false,
-    };
-    if let Err(error) = added {
-        skipped.push((plain.as_bytes().to_vec(), error.to_string()));
+        _ => {}
     }
-    true
+    let has_any = !added.is_empty();
+    for (plain, added) in added {
+        if let Err(error) = added {
+            skipped.push((plain.as_bytes().to_vec(), error.to_string()));
+        }
+    }
+    has_any
 }
 
 /// Returns the source file that a class names (JVM specification 4.7.10).

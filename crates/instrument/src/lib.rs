@@ -58,7 +58,7 @@
 //! access is 1 for a read, 2 for a write, 3 for both, plus 4 for the length of an array; its bits
 //! from the fourth on are the logarithm of the number of bytes.
 //!
-//! If [`Probes::blocks`] is set, there are other probes, which call [`COUNTS_HELPER`]: `counters()J` at
+//! If [`Probes::blocks`] is set, there are more probes, which call [`COUNTS_HELPER`]: `counters()J` at
 //! the method's entry returns where the thread has its counters, which a local variable keeps;
 //! `count(J, I)` counts an execution at each place of a [`Flow`].
 //!
@@ -95,8 +95,9 @@ pub use perk_classfile::{ClassFile, Error};
 pub use record::with_record;
 pub use site::SitePlace;
 
-/// The first bit of the line in a position; the bits below are an address of user space.
-pub const LINE_SHIFT: u32 = 48;
+/// The first bit of the place in a position: a line, or a pc plus 1. The bits below are an address of
+/// user space.
+pub const PLACE_SHIFT: u32 = 48;
 
 /// The plain names of the fields that classes get before their own. All these fields are private,
 /// transient and synthetic.
@@ -105,11 +106,25 @@ pub mod fields {
     pub const PREFIX: &str = "$perk";
     /// A reference of `java/lang/Thread` to the thread's state, an object of the helper class.
     pub const THREAD_STATE: &str = "$perkState";
+    /// The same for [`COUNTS_HELPER`](super::COUNTS_HELPER).
+    pub const THREAD_COUNTS: &str = "$perkCounts";
     /// A `long` of `java/lang/Class`, which is written once: the data about the class's objects.
     pub const CLASS_RECORDS: &str = "$perkRecords";
     /// An `int` of most classes directly below `java/lang/Object`, and thus of their subclasses, if
     /// [`Probes::object_record`](super::Probes) is set.
     pub const OBJECT_RECORD: &str = "$perkRecord";
+}
+
+/// The places that probes report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Places {
+    /// None.
+    #[default]
+    None,
+    /// Source lines.
+    Lines,
+    /// The pc of the instruction, plus 1.
+    Positions,
 }
 
 /// The probes that are placed besides those at entries, exits and the calls of leaves.
@@ -122,8 +137,8 @@ pub struct Probes {
     pub timed: bool,
     /// Report exits to the helper: its clock must be read there.
     pub leaving: bool,
-    /// Report the current line.
-    pub lines: bool,
+    /// Report the current place in the method.
+    pub places: Places,
     /// Add the probes that report each new object and array.
     pub heap: bool,
     /// Add a field to objects for their record.
@@ -134,8 +149,10 @@ pub struct Probes {
     /// Also report the accesses of the methods that make them without an instruction. It needs
     /// [`accesses`](Self::accesses).
     pub extended: bool,
+    /// Count calls: the probes at entries, exits and the calls of leaves.
+    pub calls: bool,
     /// Count the executions of basic blocks, from which those of bytecodes follow, by
-    /// [`COUNTS_HELPER`]. There are no other probes then.
+    /// [`COUNTS_HELPER`].
     pub blocks: bool,
     /// The names of the added class and fields.
     pub names: Names,
@@ -148,11 +165,12 @@ impl Probes {
             unwinding: false,
             timed: false,
             leaving: false,
-            lines: false,
+            places: Places::None,
             heap: false,
             object_record: false,
             accesses: false,
             extended: false,
+            calls: true,
             blocks: false,
             names,
         }
@@ -182,6 +200,23 @@ pub struct Call<'a> {
     /// The name of the method; `None` if the call names another one than it runs, as those of method
     /// handles.
     pub name: Option<&'a [u8]>,
+}
+
+/// The code of a method that has counters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CountedCode<'a> {
+    /// The number of the first counter.
+    pub first: u32,
+    /// The flow through the code, which has the other counters.
+    pub flow: Flow,
+    /// The pc of each instruction in the original code and in the new one.
+    pub pcs: Vec<[u16; 2]>,
+    /// The pcs at which source lines begin, sorted, and their numbers.
+    pub lines: Vec<(u16, u16)>,
+    /// The calls, in the order of their pcs.
+    pub calls: Vec<Call<'a>>,
+    /// The pcs of the instructions that make arrays.
+    pub arrays: Vec<u16>,
 }
 
 /// The facts about methods that the instrumentation of a class needs.
@@ -219,17 +254,8 @@ pub trait Methods {
         None
     }
 
-    /// Notes that a method has got the counters from `first` on. `pcs` has for each instruction its pc
-    /// in the original code and in the new one, `calls` the calls in the order of their pcs.
-    fn counted(
-        &mut self,
-        _method: &MethodName<'_>,
-        _first: u32,
-        _flow: Flow,
-        _pcs: Vec<[u16; 2]>,
-        _calls: Vec<Call<'_>>,
-    ) {
-    }
+    /// Notes that a method has got its counters.
+    fn counted(&mut self, _method: &MethodName<'_>, _code: CountedCode<'_>) {}
 
     /// Returns a number for a site of allocation in a method; `None` for objects that the method
     /// makes by reflection. This is called once per site, and in `Array.newInstance` once per

@@ -12,7 +12,8 @@ pub struct Names(Option<u64>);
 /// The classes that perk adds.
 const CLASSES: [&str; 4] = [HELPER, FIELDS_HELPER, COUNTS_HELPER, HELPER_BASE];
 
-const FIELDS: [&str; 3] = [fields::THREAD_STATE, fields::CLASS_RECORDS, fields::OBJECT_RECORD];
+const FIELDS: [&str; 4] =
+    [fields::THREAD_STATE, fields::THREAD_COUNTS, fields::CLASS_RECORDS, fields::OBJECT_RECORD];
 
 impl Names {
     /// The names as they are in [`HELPER`], [`FIELDS_HELPER`] and [`fields`], without a suffix.

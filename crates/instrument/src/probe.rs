@@ -5,7 +5,7 @@ use perk_classfile::{
     opcode, push_access,
 };
 
-use crate::LINE_SHIFT;
+use crate::PLACE_SHIFT;
 use crate::helper::{Helper, StateField, Uses};
 
 /// The maximum size of code that HotSpot compiles, in bytes (`-XX:-DontCompileHugeMethods` lifts
@@ -44,8 +44,8 @@ pub(crate) enum ProbeCall {
     EnterLeaf(u32),
     /// Restores the method's own position after a leaf's call.
     ExitLeaf,
-    /// Stores the current line in the position.
-    Line(u16),
+    /// Stores the current place in the position.
+    Place(u16),
     /// Passes the new object or array on top of the operand stack.
     Fresh(Helper),
     /// Passes `this`.
@@ -73,7 +73,7 @@ impl ProbeCall {
 
     /// Whether it uses the method's own position.
     fn needs_own(self) -> bool {
-        matches!(self, Self::Caught | Self::ExitLeaf | Self::Line(_))
+        matches!(self, Self::Caught | Self::ExitLeaf | Self::Place(_))
     }
 
     /// Returns the maximum size of its code in bytes, with `local` bytes for the access of a local
@@ -83,7 +83,7 @@ impl ProbeCall {
             Self::Enter => PUSH_BYTES + CALL_BYTES + 2 + 2 * FIELD_BYTES + 3 * local,
             Self::Touch | Self::EnterLeaf(_) => PUSH_BYTES + CALL_BYTES,
             Self::Exit | Self::Caught | Self::ExitLeaf => 2 * local + FIELD_BYTES,
-            Self::Line(_) => 2 * local + LDC_BYTES + 1 + FIELD_BYTES,
+            Self::Place(_) => 2 * local + LDC_BYTES + 1 + FIELD_BYTES,
             Self::Fresh(_) | Self::This(_) | Self::Cloned => 1 + CALL_BYTES,
             Self::Plain(_) => CALL_BYTES,
             Self::Receiver => 1,
@@ -95,7 +95,7 @@ impl ProbeCall {
     /// `clone` is called.
     fn stack_words(self) -> u16 {
         match self {
-            Self::Line(_) => 5,
+            Self::Place(_) => 5,
             Self::Enter | Self::Exit | Self::Caught | Self::ExitLeaf => 3,
             Self::Cloned | Self::ClonedAbove(_) => 2,
             Self::Touch | Self::EnterLeaf(_) => 1,
@@ -110,7 +110,7 @@ impl ProbeCall {
             Self::Touch | Self::Fresh(_) | Self::This(_) | Self::Plain(_) => true,
             Self::Receiver | Self::Cloned | Self::ClonedAbove(_) => true,
             Self::Enter | Self::Exit | Self::Caught => false,
-            Self::Line(_) | Self::EnterLeaf(_) | Self::ExitLeaf => false,
+            Self::Place(_) | Self::EnterLeaf(_) | Self::ExitLeaf => false,
         }
     }
 }
@@ -180,15 +180,25 @@ impl Plan {
     /// attributed to its caller.
     ///
     /// A method without a loop that does not have room even for these, such as the table of a
-    /// resource bundle, is counted and not compiled, because it runs once.
-    pub(crate) fn fit(&mut self, code: &Code<'_>, leaving: bool) -> Result<(), String> {
-        let is_huge = code.bytes().len() > HUGE_METHOD_BYTES
+    /// resource bundle, is counted and not compiled, because it runs once. So is each method whose
+    /// blocks are counted, by probes of `block_bytes`: its counts must be exact.
+    pub(crate) fn fit(
+        &mut self,
+        code: &Code<'_>,
+        leaving: bool,
+        block_bytes: Option<usize>,
+    ) -> Result<(), String> {
+        let is_huge = block_bytes.is_some()
+            || code.bytes().len() > HUGE_METHOD_BYTES
             || self.least_bytes(code) > HUGE_METHOD_BYTES && !has_loop(code);
-        let limit = if is_huge { MAX_CODE_BYTES } else { HUGE_METHOD_BYTES };
+        let limit = match is_huge {
+            true => MAX_CODE_BYTES - block_bytes.unwrap_or(0).min(MAX_CODE_BYTES),
+            false => HUGE_METHOD_BYTES,
+        };
         if self.most_bytes(code, leaving) <= limit {
             return Ok(());
         }
-        self.probes.retain(|probe| !matches!(probe.what, ProbeCall::Line(_)));
+        self.probes.retain(|probe| !matches!(probe.what, ProbeCall::Place(_)));
         if self.most_bytes(code, leaving) <= limit {
             return Ok(());
         }
@@ -209,6 +219,16 @@ impl Plan {
             bytes => Err(format!(
                 "its code could have {bytes} bytes, and HotSpot compiles none of more than {limit}"
             )),
+        }
+    }
+
+    /// Returns the number of words of the local variables that the method gets.
+    pub(crate) fn local_words(&self) -> u16 {
+        let has = |needs: fn(ProbeCall) -> bool| self.probes.iter().any(|it| needs(it.what));
+        match (has(|what| what == ProbeCall::Enter), has(ProbeCall::needs_own)) {
+            (false, _) => 0,
+            (true, false) => Locals::MOST_WORDS - 2,
+            (true, true) => Locals::MOST_WORDS,
         }
     }
 
@@ -296,7 +316,7 @@ impl Plan {
 
 /// Returns the maximum size of the instruction that loads or stores one of the added local
 /// variables, in bytes.
-fn local_bytes(code: &Code<'_>) -> usize {
+pub(crate) fn local_bytes(code: &Code<'_>) -> usize {
     access_bytes(code.max_locals().saturating_add(Locals::MOST_WORDS).max(4)) as usize
 }
 
@@ -338,10 +358,10 @@ impl Writer<'_, '_> {
                 self.pool.push_int(out, number as i32)?;
                 self.call(Helper::ENTER_LEAF, out)?;
             }
-            ProbeCall::Line(line) => {
+            ProbeCall::Place(place) => {
                 push_access(out, opcode::ALOAD, state);
                 push_access(out, opcode::LLOAD, own);
-                self.pool.push_long(out, i64::from(line) << LINE_SHIFT)?;
+                self.pool.push_long(out, i64::from(place) << PLACE_SHIFT)?;
                 out.push(opcode::LOR);
                 out.extend(self.uses.field(opcode::PUTFIELD, StateField::CONTEXT, self.pool)?);
             }

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::fresh;
 use crate::helper::Helper;
 use crate::probe::{Plan, ProbeCall};
-use crate::{MethodName, Methods};
+use crate::{MethodName, Methods, Places};
 
 /// The kinds of probes that a method is to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,8 +21,8 @@ pub(crate) struct Kinds {
     pub(crate) is_small: bool,
     /// A probe for an exit by unwinding, even if the method does not catch any exception.
     pub(crate) unwinding: bool,
-    /// Probes before instructions that depend on the current line.
-    pub(crate) lines: bool,
+    /// Probes before instructions that depend on the current place.
+    pub(crate) places: Places,
     /// Probes after allocations.
     pub(crate) allocations: bool,
     /// Probes before calls that count allocations inside, because the method's result is counted at
@@ -88,7 +88,7 @@ impl<'c> Scanner<'c> {
     ) -> Result<(), Error> {
         self.plan.clear();
         self.lines.clear();
-        if kinds.lines {
+        if kinds.places == Places::Lines {
             self.lines.extend(code.line_numbers()?);
             self.lines.sort_by_key(|it| it.start_pc);
         }
@@ -206,7 +206,8 @@ impl<'c> Scanner<'c> {
         kinds: Kinds,
         methods: &mut dyn Methods,
     ) -> Result<(), Error> {
-        let mut lines = LineCursor::default();
+        let mut places =
+            PlaceCursor { positions: kinds.places == Places::Positions, ..PlaceCursor::default() };
         for instruction in code.instructions() {
             let instruction = instruction?;
             let pc = instruction.pc;
@@ -214,30 +215,34 @@ impl<'c> Scanner<'c> {
             if !matches!(instruction.opcode, opcode::TABLESWITCH..=opcode::MULTIANEWARRAY) {
                 continue;
             }
-            lines.step(pc, &self.leaders, &self.lines);
+            places.step(pc, &self.leaders, &self.lines);
             match (instruction.opcode, instruction.operands()) {
                 (opcode::IRETURN..=opcode::RETURN, _) if kinds.calls => {
                     self.plan.add(pc, Reach::All, ProbeCall::Exit);
                 }
-                (opcode::INVOKEDYNAMIC, _) => self.line(&mut lines, pc),
+                (opcode::INVOKEDYNAMIC, _) => self.place(&mut places, pc),
                 (opcode::INVOKEVIRTUAL..=opcode::INVOKEINTERFACE, Operands::Constant(index)) => {
                     let callee = self.callee(index, &instruction, kinds, methods)?;
-                    self.call(&mut lines, &instruction, callee, kinds);
+                    self.call(&mut places, &instruction, callee, kinds);
                 }
                 (opcode::NEW, Operands::Constant(index)) => {
-                    if kinds.lines && self.class.pool().class_name(index)? != self.name {
-                        self.line(&mut lines, pc);
+                    if kinds.places != Places::None
+                        && self.class.pool().class_name(index)? != self.name
+                    {
+                        self.place(&mut places, pc);
                     }
                 }
                 (opcode::GETSTATIC | opcode::PUTSTATIC, Operands::Constant(index)) => {
-                    if kinds.lines && self.class.pool().member_ref(index)?.class != self.name {
-                        self.line(&mut lines, pc);
+                    if kinds.places != Places::None
+                        && self.class.pool().member_ref(index)?.class != self.name
+                    {
+                        self.place(&mut places, pc);
                     }
                 }
                 (_, Operands::Switch(_)) => self.plan.switch_count += 1,
                 _ => {
                     if let Some(helper) = array_probe(&instruction) {
-                        self.line(&mut lines, pc);
+                        self.place(&mut places, pc);
                         if kinds.allocations {
                             self.fresh(&instruction, helper);
                         }
@@ -251,13 +256,13 @@ impl<'c> Scanner<'c> {
     /// Adds the probes around a call.
     fn call(
         &mut self,
-        lines: &mut LineCursor,
+        places: &mut PlaceCursor,
         call: &Instruction<'_>,
         callee: Callee,
         kinds: Kinds,
     ) {
         if kinds.allocations || !callee.is_root {
-            self.line(lines, call.pc);
+            self.place(places, call.pc);
         }
         if let Some(leaf) = callee.leaf {
             self.plan.add(call.pc, Reach::All, ProbeCall::EnterLeaf(leaf));
@@ -280,7 +285,7 @@ impl<'c> Scanner<'c> {
         }
         if callee.leaf.is_some() {
             self.plan.add(call.next_pc(), Reach::FallThrough, ProbeCall::ExitLeaf);
-            lines.told = None;
+            places.told = None;
         }
     }
 
@@ -289,11 +294,11 @@ impl<'c> Scanner<'c> {
         self.plan.add(instruction.next_pc(), Reach::FallThrough, ProbeCall::Fresh(helper));
     }
 
-    /// Adds the probe for the current line, unless the line is reported already.
-    fn line(&mut self, lines: &mut LineCursor, pc: u16) {
-        if let Some(line) = lines.current.filter(|_| lines.told != lines.current) {
-            lines.told = lines.current;
-            self.plan.add(pc, Reach::All, ProbeCall::Line(line));
+    /// Adds the probe for the current place, unless it is reported already.
+    fn place(&mut self, places: &mut PlaceCursor, pc: u16) {
+        if let Some(place) = places.current.filter(|_| places.told != places.current) {
+            places.told = places.current;
+            self.plan.add(pc, Reach::All, ProbeCall::Place(place));
         }
     }
 
@@ -351,7 +356,7 @@ fn leaf(call: &Instruction<'_>, callee: MemberRef<'_>, methods: &mut dyn Methods
 }
 
 /// Returns the probe for the array that an instruction makes.
-fn array_probe(instruction: &Instruction<'_>) -> Option<Helper> {
+pub(crate) fn array_probe(instruction: &Instruction<'_>) -> Option<Helper> {
     match (instruction.opcode, instruction.operands()) {
         (opcode::NEWARRAY, Operands::ArrayType(array_type)) => Helper::of_array_type(array_type),
         (opcode::ANEWARRAY, _) => Some(Helper::REFERENCE_ARRAY),
@@ -362,18 +367,24 @@ fn array_probe(instruction: &Instruction<'_>) -> Option<Helper> {
 
 /// The position of the scan in the lines and the basic blocks.
 #[derive(Debug, Default)]
-struct LineCursor {
+struct PlaceCursor {
+    /// Whether places are the pcs of instructions, and not lines.
+    positions: bool,
     next_leader: usize,
     next_line: usize,
-    /// The line of the instruction.
+    /// The place of the instruction.
     current: Option<u16>,
-    /// The line that the probes have reported on every path to the instruction.
+    /// The place that the probes have reported on every path to the instruction.
     told: Option<u16>,
 }
 
-impl LineCursor {
+impl PlaceCursor {
     /// Advances to the instruction at `pc`; instructions may be skipped. Both tables are sorted.
     fn step(&mut self, pc: u16, leaders: &[u16], lines: &[LineNumber]) {
+        if self.positions {
+            self.current = Some(pc + 1);
+            return;
+        }
         while leaders.get(self.next_leader).is_some_and(|leader| *leader <= pc) {
             self.next_leader += 1;
             self.told = None;

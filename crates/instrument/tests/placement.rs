@@ -7,21 +7,22 @@ use std::fs;
 
 use perk_classfile::{ClassFile, Instruction, Operands, opcode};
 use perk_instrument::{
-    Error, HELPER, Instrumented, Names, Probes, fields, instrument, leaves, with_record,
+    Error, HELPER, Instrumented, Names, Places, Probes, fields, instrument, leaves, with_record,
 };
 use perk_testkit::{fixture, jdk, workspace};
 use support::{Numbers, image};
 
-const ALL: Probes = Probes { lines: true, heap: true, object_record: true, ..CALLS };
+const ALL: Probes = Probes { places: Places::Lines, heap: true, object_record: true, ..CALLS };
 const CALLS: Probes = Probes {
     unwinding: true,
     timed: true,
     leaving: false,
-    lines: false,
+    places: Places::None,
     heap: false,
     object_record: false,
     accesses: false,
     extended: false,
+    calls: true,
     blocks: false,
     names: Names::PLAIN,
 };
@@ -104,7 +105,7 @@ fn long_method(calls: usize) -> Vec<u8> {
 
 /// Returns the number of probes of each name in the method, and its length in bytes.
 fn place_long(calls_count: usize) -> ([usize; 4], usize, Instrumented) {
-    let placed = place(&long_method(calls_count), Probes { lines: true, ..CALLS });
+    let placed = place(&long_method(calls_count), Probes { places: Places::Lines, ..CALLS });
     let bytes = placed.bytes.as_deref().unwrap();
     let names = calls(bytes, "longMethod");
     let count = |wanted| names.iter().filter(|name| *name == wanted).count();
@@ -156,7 +157,7 @@ fn making_method(n: usize, with_loop: bool) -> Vec<u8> {
 fn a_method_without_room_keeps_what_tells_of_allocations() {
     const ENOUGH: [&str; 5] = ["enter", "array", "array", "store", "store"];
     let names = |n, with_loop| {
-        let probes = Probes { lines: false, ..ALL };
+        let probes = Probes { places: Places::None, ..ALL };
         calls(&place(&making_method(n, with_loop), probes).bytes.unwrap(), "longMethod")
     };
     // Of 7956, 7962 and 7968 bytes.

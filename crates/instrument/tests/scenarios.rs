@@ -6,7 +6,7 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use perk_instrument::{FIELDS_HELPER, HELPER, Names, Probes, instrument};
+use perk_instrument::{FIELDS_HELPER, HELPER, Names, Places, Probes, instrument};
 use perk_testkit::{JavaRun, Jdk, jdk};
 use support::{Numbers, image, round_trip};
 
@@ -14,11 +14,12 @@ const PROBES: Probes = Probes {
     unwinding: true,
     timed: true,
     leaving: false,
-    lines: true,
+    places: Places::Lines,
     heap: true,
     object_record: false,
     accesses: false,
     extended: false,
+    calls: true,
     blocks: false,
     names: Names::PLAIN,
 };

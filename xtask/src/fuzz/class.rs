@@ -5,31 +5,42 @@ use perk_classfile::{
     ClassEditor, ClassFile, Code, Error, LocalType, MethodEdit, Operands, PoolError, Reach, access,
     opcode,
 };
-use perk_instrument::{MethodName, Methods, Names, Probes, SitePlace, instrument};
+use perk_instrument::{MethodName, Methods, Names, Places, Probes, SitePlace, instrument};
 
 /// Panics if an edited class is not valid.
 pub(super) fn edit_and_probe(bytes: &[u8]) {
     let Ok(class) = ClassFile::parse(bytes) else { return };
     assert_eq!(ClassEditor::new(&class).finish().bytes, bytes);
-    // Calls, allocations, both with everything else, and accesses.
-    for (calls, heap, accesses) in
-        [(true, false, false), (false, true, false), (true, true, false), (true, false, true)]
-    {
-        let [unwinding, timed, leaving, lines, object_record] = [calls && heap; 5];
+    // Calls, allocations, both with everything else, accesses, and blocks with and without calls.
+    for (calls, heap, accesses, blocks) in [
+        (true, false, false, false),
+        (false, true, false, false),
+        (true, true, false, false),
+        (true, false, true, false),
+        (true, true, false, true),
+        (false, false, false, true),
+    ] {
+        let [unwinding, timed, leaving, object_record] = [calls && heap; 4];
+        let places = match (unwinding, blocks) {
+            (false, _) => Places::None,
+            (true, false) => Places::Lines,
+            (true, true) => Places::Positions,
+        };
         let names = Names::PLAIN;
         let probes = Probes {
             unwinding,
             timed,
             leaving,
-            lines,
+            places,
             heap,
             object_record,
             accesses,
             extended: accesses,
-            blocks: false,
+            calls: calls || heap || accesses,
+            blocks,
             names,
         };
-        let probed = instrument(bytes, probes, &mut All { calls });
+        let probed = instrument(bytes, probes, &mut All { calls: calls || blocks });
         if let Ok(Some(probed)) = probed.map(|it| it.bytes) {
             ClassFile::parse(&probed).expect("a class with probes parses");
         }
@@ -65,6 +76,10 @@ impl Methods for All {
 
     fn field(&mut self, _: &[u8], _: &[u8], _: &[u8]) -> u32 {
         1
+    }
+
+    fn counters(&mut self, _: &MethodName<'_>, _: usize) -> Option<u32> {
+        Some(0)
     }
 
     fn site(&mut self, _: &MethodName<'_>, _: Option<SitePlace>) -> u32 {

@@ -1,24 +1,25 @@
-//! Exact counts of executed bytecodes per method (`jamaica=y`).
+//! Exact counts of executed bytecodes per method and line (`jamaica=bytecodes`, and a part of
+//! `jamaica=y`).
 //!
 //! 1. Probes count the executions of basic blocks ([`perk_instrument::Flow`]) in native memory, where
 //!    each thread has counters of its own ([`threads`]).
 //! 2. JVMTI reports each exception as it is thrown. Its stack shows which blocks it ends in their
 //!    middle, and which one handles it ([`methods`]).
-//! 3. At the end, the stacks of the threads show which blocks are not at their end yet.
+//! 3. At a dump, the stacks of the threads show which blocks are not at their end yet.
 
 mod methods;
 mod natives;
 mod threads;
 
 use std::ffi::c_void;
-use std::fmt::Write as _;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use perk_instrument::{Call, Flow, MethodName, Methods, Names, Probes, SitePlace, instrument};
+use perk_control::options::Jamaica;
+use perk_instrument::{CountedCode, MethodName, Methods, Names, Probes, SitePlace, instrument};
 use perk_jvmti_sys::Capability;
+use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
 
 use self::methods::CountedMethods;
@@ -27,10 +28,8 @@ use super::{Analysis, Event, Needs, Thrown};
 use crate::common::Common;
 use crate::guard::Feature;
 use crate::hook;
-use crate::jvm::{Borrowed, Global, Jni, MethodRef, Reference, StackFrame, Walker};
-use crate::output::Output;
-use crate::probes::{self, Selection};
-use crate::recorder::cannot_write;
+use crate::jvm::{Borrowed, Global, Image, Jni, MethodRef, Reference, StackFrame, Vm, Walker};
+use crate::probes::{self, HelperClass, Selection};
 use crate::sync::lock;
 use crate::threads::LiveThread;
 
@@ -45,43 +44,51 @@ pub(crate) struct Bytecodes {
     common: &'static Common,
     probes: Probes,
     selection: Selection,
+    /// Whether the exact engine puts the probes into classes, together with its own.
+    is_guest: bool,
     methods: Mutex<CountedMethods>,
     /// The names of methods, as class files have them.
     names: Mutex<FxHashMap<MethodRef, Option<Arc<str>>>>,
     helper: OnceLock<&'static Global>,
     states: OnceLock<States>,
     walker: Walker,
-    output: Mutex<Output>,
+    vm: OnceLock<Vm>,
+    /// The pcs at which threads are in methods, by the method's name, as of the last survey.
+    running: Mutex<FxHashMap<Arc<str>, Vec<u16>>>,
+    image: Option<&'static Image>,
     /// The methods that lack probes, each with the reason.
     skipped: Mutex<Vec<String>>,
     has_begun: AtomicBool,
-    is_over: AtomicBool,
 }
 
 impl Bytecodes {
-    /// Makes the analysis, which writes to this file.
-    pub(crate) fn new(common: &'static Common, output: Output) -> Self {
+    /// Makes the analysis. The exact engine puts the probes into classes if there are more counts.
+    pub(crate) fn new(common: &'static Common, counts: Jamaica) -> Self {
         let options = &common.options;
         Self {
             common,
             probes: Probes {
+                calls: false,
                 blocks: true,
                 ..Probes::least(Names::ending_with(RandomState::new().build_hasher().finish()))
             },
             selection: Selection::new(&options.include, &options.exclude),
+            is_guest: counts == Jamaica::All,
             methods: Mutex::default(),
             names: Mutex::default(),
             helper: OnceLock::new(),
             states: OnceLock::new(),
             walker: Walker::default(),
-            output: Mutex::new(output),
+            vm: OnceLock::new(),
+            running: Mutex::default(),
+            image: Image::of(common.jvmti),
             skipped: Mutex::default(),
             has_begun: AtomicBool::new(false),
-            is_over: AtomicBool::new(false),
         }
     }
 
-    fn names(&self) -> Names {
+    /// Returns the names of perk's additions to the JVM.
+    pub(crate) fn names(&self) -> Names {
         self.probes.names
     }
 
@@ -91,6 +98,7 @@ impl Bytecodes {
         if !probes::is_bound() {
             return Err("its native methods could not be bound".to_owned());
         }
+        let _ = self.vm.set(jni.vm().ok_or("no JVM")?);
         let states = States::new(jni, helper, self.names())?;
         let _ = self.states.set(states);
         hook::overtaken();
@@ -146,60 +154,64 @@ impl Bytecodes {
         }
     }
 
-    /// Writes the file.
-    fn finish(&self, jni: Option<Jni<'_>>) {
-        if self.is_over.swap(true, Relaxed) {
-            return;
-        }
-        if let Some(jni) = jni {
-            self.leave_frames(jni);
-        }
-        let counters = |number| self.states.get().map_or(0, |states| states.sum(number));
-        let mut sums: FxHashMap<String, u64> = FxHashMap::default();
-        for (name, count) in lock(&self.methods).bytecodes(counters) {
-            if count > 0 {
-                *sums.entry(name.to_owned()).or_default() += count;
-            }
-        }
-        let total = sums.values().map(|count| u128::from(*count)).sum::<u128>().max(1);
-        let mut rows: Vec<_> = sums.into_iter().collect();
-        rows.sort();
-        let mut text = String::new();
-        for (name, count) in rows {
-            let share = format!("{count} ({}%)", u128::from(count) * 100 / total);
-            let _ = writeln!(text, "PROFILE: {share:<14} {name}");
-        }
-        let mut output = lock(&self.output);
-        let written = output.write_all(text.as_bytes()).and_then(|()| output.finish());
-        if let Err(error) = written {
-            let part = output.part().map(|part| part.display().to_string());
-            cannot_write(&output.name(), &error, part);
-        }
-        drop(output);
-        probes::warn_of_missing("bytecodes", &lock(&self.skipped), &self.selection);
-    }
-
-    /// Leaves the blocks in which threads are.
-    fn leave_frames(&self, jni: Jni<'_>) {
+    /// Returns the places in methods at which threads are.
+    fn running(&self, jni: Jni<'_>) -> FxHashMap<Arc<str>, Vec<u16>> {
+        let mut running: FxHashMap<Arc<str>, Vec<u16>> = FxHashMap::default();
         for thread in self.common.jvmti.all_threads(jni).unwrap_or_default() {
-            let mut frames = Vec::new();
-            self.each_frame(&thread, |frame| {
-                frames.push(frame);
+            self.each_frame(&thread, |StackFrame { method, bci }| {
+                if let (Some(name), Ok(pc)) = (self.name(jni, method), u16::try_from(bci)) {
+                    running.entry(name).or_default().push(pc);
+                }
                 true
             });
-            for StackFrame { method, bci } in frames {
-                let (Some(name), Ok(pc)) = (self.name(jni, method), u16::try_from(bci)) else {
-                    continue;
-                };
-                if let Some(counted) = lock(&self.methods).named(&name) {
-                    counted.leave(pc);
-                }
+        }
+        running
+    }
+
+    /// Books what all methods have executed since the start.
+    fn book(&self) {
+        let counters = |number| self.states.get().map_or(0, |states| states.sum(number));
+        let running = lock(&self.running);
+        let methods = lock(&self.methods);
+        for (method, is_last) in methods.all() {
+            // Threads are in the version that was added last.
+            let running = running.get(method.name()).filter(|_| is_last);
+            let executed = method.executed(counters, running.map_or(&[], Vec::as_slice));
+            let is_program =
+                || self.image.is_none_or(|image| !image.has(&mutf8::encode(method.class())));
+            if executed.bytecodes > 0 || is_program() {
+                lock(self.common.recorder).book_executed(method.text(), &executed);
             }
         }
+    }
+
+    /// Counts the blocks of a method's code: see [`Methods::counters`].
+    pub(crate) fn counters(&self, count: usize) -> Option<u32> {
+        lock(&self.methods).counters(count, MOST_COUNTERS)
+    }
+
+    /// Notes a method with counters: see [`Methods::counted`].
+    pub(crate) fn counted(&self, method: &MethodName<'_>, code: CountedCode<'_>) {
+        lock(&self.methods).add(method, code);
+    }
+
+    /// Returns the helper class.
+    pub(crate) fn helper_class(&'static self) -> HelperClass {
+        natives::helper(self)
+    }
+
+    /// Returns the helper class once it is defined.
+    pub(crate) fn helper(&self) -> Option<&'static Global> {
+        self.helper.get().copied()
+    }
+
+    /// Sets the helper class as it is defined.
+    pub(crate) fn set_helper(&self, helper: &'static Global) {
+        let _ = self.helper.set(helper);
     }
 
     /// Returns a class with probes.
-    fn instrument(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn instrument(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         match instrument(bytes, self.probes, &mut View(self)) {
             Ok(done) => {
                 lock(&self.skipped).extend(probes::skipped_methods(bytes, &done.skipped));
@@ -241,18 +253,11 @@ impl Methods for View<'_> {
     }
 
     fn counters(&mut self, _: &MethodName<'_>, count: usize) -> Option<u32> {
-        lock(&self.0.methods).counters(count, MOST_COUNTERS)
+        self.0.counters(count)
     }
 
-    fn counted(
-        &mut self,
-        method: &MethodName<'_>,
-        first: u32,
-        flow: Flow,
-        pcs: Vec<[u16; 2]>,
-        calls: Vec<Call<'_>>,
-    ) {
-        lock(&self.0.methods).add(method, first, flow, pcs, &calls);
+    fn counted(&mut self, method: &MethodName<'_>, code: CountedCode<'_>) {
+        self.0.counted(method, code);
     }
 }
 
@@ -270,29 +275,25 @@ impl Analysis for Bytecodes {
     }
 
     fn needs(&self) -> Needs {
-        Needs {
-            events: vec![
-                Event::VmStart,
-                Event::ClassFile,
-                Event::Exception,
-                Event::VirtualThreadEnd,
-                Event::NativeBind,
-            ],
-            capabilities: vec![Capability::CanGenerateEarlyVmstart],
-            ..Needs::default()
+        let mut events = vec![Event::Exception, Event::VirtualThreadEnd];
+        if !self.is_guest {
+            events.extend([Event::VmStart, Event::ClassFile, Event::NativeBind]);
         }
+        let capabilities = vec![Capability::CanGenerateEarlyVmstart];
+        Needs { events, capabilities, ..Needs::default() }
     }
 
     fn vm_started(&'static self, jni: Jni<'_>) -> Result<(), String> {
-        let helper = natives::define_helper(self.common.jvmti, jni, self)
-            .map_err(|reason| format!("perk's probes do not work in this JVM: {reason}"))?;
-        let _ = self.helper.set(helper);
+        let helpers = vec![self.helper_class()];
+        for helper in probes::define_helpers(self.common.jvmti, jni, self.names(), helpers)? {
+            self.set_helper(helper);
+        }
         Ok(())
     }
 
     fn prepare(&'static self, _: Jni<'_>) {
-        if let Some(helper) = self.helper.get() {
-            self.common.set_helper(helper);
+        if let Some(&helper) = self.helper.get().filter(|_| !self.is_guest) {
+            self.common.set_helpers([helper]);
         }
     }
 
@@ -364,11 +365,18 @@ impl Analysis for Bytecodes {
         probes::bind_makers(self.common.jvmti, jni, method, function, change)
     }
 
-    fn vm_dies(&self, jni: Jni<'_>) {
-        Bytecodes::finish(self, Some(jni));
+    fn survey(&self) {
+        if let Some(jni) = self.vm.get().and_then(Vm::jni) {
+            let running = self.running(jni);
+            *lock(&self.running) = running;
+        }
+    }
+
+    fn settle(&self, _: bool) {
+        self.book();
     }
 
     fn finish(&self) {
-        Bytecodes::finish(self, None);
+        probes::warn_of_missing("bytecodes", &lock(&self.skipped), &self.selection);
     }
 }

@@ -30,7 +30,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use perk_control::options::{Clock as ClockOption, TimesForm, TimingMethod};
-use perk_instrument::{Names, Probes, with_record};
+use perk_instrument::{Names, Places, Probes, with_record};
 use perk_jvmti_sys::jni_sys::jvalue;
 use perk_jvmti_sys::{Capability, JVMTI_EVENT_NATIVE_METHOD_BIND};
 use perk_profile::{Accounting, NAME_SEPARATOR, mutf8};
@@ -43,6 +43,7 @@ use self::sites::AllocationSites;
 use self::state::{Position, States};
 use self::trampolines::Trampolines;
 use self::tree::{Contexts, ParkedThreads, Tree, TreePool};
+use super::bytecodes::Bytecodes;
 use super::{Analysis, Event, Needs};
 use crate::common::Common;
 use crate::guard::Feature;
@@ -63,9 +64,11 @@ pub(crate) struct ExactEngine {
     pool: TreePool,
     clock: &'static Clock,
     timing: Timing,
-    lines: bool,
+    places: Places,
     per_thread: bool,
     with_calls: bool,
+    /// The analysis whose probes the engine places, too.
+    bytecodes: Option<&'static Bytecodes>,
     sites: Option<AllocationSites>,
     classes: Classes,
     trampolines: Trampolines,
@@ -92,14 +95,17 @@ enum Timing {
 }
 
 impl ExactEngine {
-    /// Returns the engine if the options need one.
+    /// Returns the engine if the options need one. It places the probes of `bytecodes`, too.
     ///
     /// # Errors
     /// A fault in the options, in one line.
-    pub(crate) fn new(common: &'static Common) -> Result<Option<Self>, String> {
+    pub(crate) fn new(
+        common: &'static Common,
+        bytecodes: Option<&'static Bytecodes>,
+    ) -> Result<Option<Self>, String> {
         let Common { jvmti, options, .. } = common;
         let jvmti = *jvmti;
-        let with_calls = options.cpu.times.is_some();
+        let with_calls = options.cpu.times.is_some() || bytecodes.is_some();
         let sites = AllocationSites::new(jvmti, options)?;
         if !with_calls && sites.is_none() {
             return Ok(None);
@@ -113,28 +119,34 @@ impl ExactEngine {
         };
         let selection = Selection::new(&options.include, &options.exclude);
         let with_paths = sites.as_ref().is_some_and(AllocationSites::with_paths);
-        let lines = with_paths && options.lineno;
+        let places = match bytecodes {
+            Some(_) => Places::Positions,
+            None if with_paths && options.lineno => Places::Lines,
+            None => Places::None,
+        };
         let unwinding = !selection.is_everything();
         // The number is random: the standard library's hash maps use a random secret.
-        let names = Names::ending_with(RandomState::new().build_hasher().finish());
+        let new_names = || Names::ending_with(RandomState::new().build_hasher().finish());
+        let names = bytecodes.map_or_else(new_names, Bytecodes::names);
         let object_record = sites.as_ref().is_some_and(AllocationSites::with_records);
         let probes = Probes {
             unwinding,
             timed: timing != Timing::None,
             leaving: timing == Timing::WallExact,
-            lines,
+            places,
             heap: sites.is_some(),
             object_record,
             accesses: false,
             extended: false,
-            blocks: false,
+            calls: true,
+            blocks: bytecodes.is_some(),
             names,
         };
         let mut depth = 0;
         if with_calls {
             // The totals of pairs follow from whole paths.
-            let is_old = options.cpu.times == Some(TimesForm::Old);
-            depth = if is_old { WHOLE_DEPTH } else { options.timing_depth };
+            let is_by_path = options.cpu.times == Some(TimesForm::Times);
+            depth = if is_by_path { options.timing_depth } else { WHOLE_DEPTH };
         }
         if with_paths {
             depth = depth.max(options.depth);
@@ -145,11 +157,18 @@ impl ExactEngine {
                 .map_err(|error| format!("perk has no memory for a call tree: {error}"))?,
             clock: Box::leak(Box::new(Clock::new(timing))),
             timing,
-            lines,
+            places,
             per_thread: options.thread,
             with_calls,
+            bytecodes,
             sites,
-            classes: Classes::new(probes, with_calls || with_paths, selection, Image::of(jvmti)),
+            classes: Classes::new(
+                probes,
+                with_calls || with_paths,
+                bytecodes,
+                selection,
+                Image::of(jvmti),
+            ),
             trampolines: Trampolines::default(),
             helper: OnceLock::new(),
             states: OnceLock::new(),
@@ -179,7 +198,7 @@ impl ExactEngine {
         }
         let arguments = [
             jvalue { z: self.timing == Timing::WallExact },
-            jvalue { z: self.lines },
+            jvalue { z: self.places != Places::None },
             jvalue { z: jni.has_virtual_threads() },
             jvalue { j: self.pool.nil() as i64 },
         ];
@@ -203,6 +222,11 @@ impl ExactEngine {
     /// Whether objects hold the index of their record.
     fn with_records(&self) -> bool {
         self.sites.as_ref().is_some_and(AllocationSites::with_records)
+    }
+
+    /// Whether hidden classes get a field for records, or probes.
+    fn changes_hidden_classes(&self) -> bool {
+        self.with_records() || self.bytecodes.is_some()
     }
 
     /// Whether allocations are counted.
@@ -230,11 +254,14 @@ impl ExactEngine {
             let (name, signature) = jvmti.method_name(method).ok()?;
             return hook::watched(&name, &signature, function);
         }
-        if class == probes::HIDDEN_CLASS_MAKER && self.with_records() {
+        if class == probes::HIDDEN_CLASS_MAKER && self.changes_hidden_classes() {
             let (name, signature) = jvmti.method_name(method).ok()?;
-            let names = self.names();
-            // The JVM will report what is wrong with a class.
-            let change = move |class: &[u8]| with_record(class, names).ok().flatten();
+            let (names, bytecodes) = (self.names(), self.bytecodes);
+            let change = move |class: &[u8]| match bytecodes {
+                Some(bytecodes) => bytecodes.instrument(class),
+                // The JVM will report what is wrong with a class.
+                None => with_record(class, names).ok().flatten(),
+            };
             return probes::bind_hidden(&name, &signature, function, change);
         }
         let class_name = mutf8::encode(class);
@@ -309,8 +336,8 @@ impl Analysis for ExactEngine {
             capabilities: vec![Capability::CanGenerateEarlyVmstart],
             ..Needs::default()
         };
-        // Hidden classes get their field in the native method that defines them.
-        match self.with_records() {
+        // Hidden classes get their field or probes in the native method that defines them.
+        match self.changes_hidden_classes() {
             true => needs.events.push(Event::NativeBind),
             false => needs.later_events.push(Event::NativeBind),
         }
@@ -318,17 +345,22 @@ impl Analysis for ExactEngine {
     }
 
     fn vm_started(&'static self, jni: Jni<'_>) -> Result<(), String> {
-        // All classes have probes that call the helper: no program can run without it.
-        let helper = natives::define_helper(self.common.jvmti, jni, self)
-            .map_err(|reason| format!("perk's probes do not work in this JVM: {reason}"))?;
-        let _ = self.helper.set(helper);
+        let own = natives::helper(self);
+        let more = self.bytecodes.map(Bytecodes::helper_class);
+        let helpers = [own].into_iter().chain(more).collect();
+        let defined = probes::define_helpers(self.common.jvmti, jni, self.names(), helpers)?;
+        if let [own, more @ ..] = defined.as_slice() {
+            let _ = self.helper.set(own);
+            for (bytecodes, helper) in self.bytecodes.iter().zip(more) {
+                bytecodes.set_helper(helper);
+            }
+        }
         Ok(())
     }
 
     fn prepare(&'static self, _: Jni<'_>) {
-        if let Some(&helper) = self.helper.get() {
-            self.common.set_helper(helper);
-        }
+        let more = self.bytecodes.and_then(Bytecodes::helper);
+        self.common.set_helpers(self.helper.get().copied().into_iter().chain(more));
     }
 
     fn begin(&'static self, jni: Jni<'_>) -> Result<(), String> {

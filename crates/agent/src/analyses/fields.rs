@@ -480,15 +480,16 @@ impl Analysis for SharedFields {
     }
 
     fn vm_started(&'static self, jni: Jni<'_>) -> Result<(), String> {
-        let helper = natives::define_helper(self.common.jvmti, jni, self)
-            .map_err(|reason| format!("perk's probes do not work in this JVM: {reason}"))?;
-        let _ = self.helper.set(helper);
+        let helpers = vec![natives::helper(self)];
+        for helper in probes::define_helpers(self.common.jvmti, jni, self.names(), helpers)? {
+            let _ = self.helper.set(helper);
+        }
         Ok(())
     }
 
     fn prepare(&'static self, _: Jni<'_>) {
         if let Some(helper) = self.helper() {
-            self.common.set_helper(helper);
+            self.common.set_helpers([helper]);
         }
     }
 

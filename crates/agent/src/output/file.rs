@@ -1,5 +1,5 @@
 //! An output file. It is written under a temporary name, and appears under its own name when it is
-//! whole, or at a dump.
+//! whole, or at a dump. Or its data is appended to the file of its own name then.
 //!
 //! A heap dump is large, and copying the data would take as long as writing it. From
 //! [`LINKED_BYTES`] on, the file gets its own name as a second one, and grows under it. From then
@@ -33,6 +33,8 @@ pub(crate) struct OutputFile {
     whole_bytes: u64,
     target: PathBuf,
     shown: Shown,
+    /// The number of bytes that are appended to the target, if the data is not to replace it.
+    appended_bytes: Option<u64>,
 }
 
 /// The content under the file's own name while the file is being written.
@@ -62,7 +64,13 @@ impl OutputFile {
             whole_bytes: 0,
             target: target.to_owned(),
             shown: Shown::Nothing,
+            appended_bytes: None,
         })
+    }
+
+    /// Appends the data to the target instead of replacing it.
+    pub(super) fn append(&mut self) {
+        self.appended_bytes = Some(0);
     }
 
     /// Notes that the data so far consists of whole records.
@@ -77,6 +85,12 @@ impl OutputFile {
     pub(super) fn publish(&mut self) -> io::Result<()> {
         self.flush()?;
         let Destination::File(part) = &self.destination else { return Ok(()) };
+        if let Some(appended_bytes) = &mut self.appended_bytes {
+            if *appended_bytes < self.written_bytes {
+                *appended_bytes += part.append(*appended_bytes)?;
+            }
+            return Ok(());
+        }
         let shown_bytes = match &self.shown {
             Shown::Link if part.is_shown()? => return Ok(()),
             Shown::Copy { copy, bytes } if copy.is_shown()? => *bytes,
@@ -105,7 +119,11 @@ impl OutputFile {
     /// Ends writing and gives the file its name.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         self.flush()?;
+        if self.appended_bytes.is_some() {
+            self.publish()?;
+        }
         match &mut self.destination {
+            Destination::File(part) if self.appended_bytes.is_some() => part.remove(),
             Destination::File(part) => part.finish(),
             Destination::Stream(_) => Ok(()),
         }

@@ -1,4 +1,4 @@
-//! The definition of the helper class, and the binding of its native methods.
+//! The definition of helper classes, and the binding of their native methods.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
@@ -63,9 +63,7 @@ static BINDING: OnceLock<Binding> = OnceLock::new();
 struct Binding {
     jvmti: Jvmti,
     names: Names,
-    helper: Global,
-    /// The native methods, and their signatures.
-    natives: Vec<(Native, CString)>,
+    helpers: Vec<BoundClass>,
     exchanges: Vec<Exchange>,
     /// The function that was there before.
     register_natives: RegisterNatives,
@@ -75,43 +73,68 @@ struct Binding {
     exchanged_count: AtomicUsize,
 }
 
+/// A helper class that is defined.
+#[derive(Debug)]
+struct BoundClass {
+    class: Global,
+    /// The native methods, and their signatures.
+    natives: Vec<(Native, CString)>,
+}
+
 /// `RegisterNatives`
 type RegisterNatives =
     unsafe extern "system" fn(*mut JNIEnv, jclass, *const JNINativeMethod, jint) -> jint;
 
-/// Defines the helper class in java.base and arranges for its native methods to be bound. No Java
-/// code has run yet.
-pub(crate) fn define_helper(
+/// Defines helper classes in java.base, and arranges for their native methods to be bound. No Java
+/// code has run yet. Returns the classes.
+///
+/// # Errors
+/// The reason, for one line on stderr. All classes have probes that call the helpers: no program can
+/// run without them.
+pub(crate) fn define_helpers(
     jvmti: Jvmti,
     jni: Jni<'_>,
     names: Names,
-    helper: HelperClass,
-) -> Result<&'static Global, String> {
+    helpers: Vec<HelperClass>,
+) -> Result<Vec<&'static Global>, String> {
+    define_all(jvmti, jni, names, helpers)
+        .map_err(|reason| format!("perk's probes do not work in this JVM: {reason}"))
+}
+
+fn define_all(
+    jvmti: Jvmti,
+    jni: Jni<'_>,
+    names: Names,
+    helpers: Vec<HelperClass>,
+) -> Result<Vec<&'static Global>, String> {
     if BINDING.get().is_some() {
-        return Err("it is there already".to_owned());
+        return Err("they are there already".to_owned());
     }
-    let HelperClass { plain, bytes, natives, exchanges } = helper;
-    let own_name = names.of(plain);
     let text = |text: String| CString::new(text).map_err(|error| error.to_string());
-    let natives = natives.iter().map(|native| {
-        let signature = text(native.1.replace(plain, &own_name))?;
-        Ok((*native, signature))
-    });
-    let natives = natives.collect::<Result<Vec<_>, String>>()?;
-    let define = |name: String, bytes: &[u8]| {
+    let define = |plain: &str, bytes: &[u8]| {
         let class = names.give_to(bytes).map_err(|error| error.to_string())?;
-        let class = jni.define_class(&text(name)?, &class);
-        class.ok_or_else(|| "the JVM refused the helper class".to_owned())
+        let class = jni.define_class(&text(names.of(plain))?, &class);
+        let class = class.ok_or("the JVM refused a helper class")?;
+        jni.global(&class).ok_or_else(|| "no global reference".to_owned())
     };
-    define(names.of(HELPER_BASE), BASE)?;
-    let helper = define(own_name, bytes)?;
-    let helper = jni.global(&helper).ok_or("no global reference")?;
+    define(HELPER_BASE, BASE)?;
+    let mut exchanges = Vec::new();
+    let mut defined = Vec::new();
+    for helper in helpers {
+        let HelperClass { plain, bytes, natives, exchanges: more } = helper;
+        let natives = natives.iter().map(|native| {
+            let signature = text(native.1.replace(plain, &names.of(plain)))?;
+            Ok((*native, signature))
+        });
+        let natives = natives.collect::<Result<Vec<_>, String>>()?;
+        defined.push(BoundClass { class: define(plain, bytes)?, natives });
+        exchanges.extend(more);
+    }
     let intercept = |functions: &mut Functions| {
         let _ = BINDING.set(Binding {
             jvmti,
             names,
-            helper,
-            natives,
+            helpers: defined,
             exchanges,
             register_natives: functions.RegisterNatives,
             is_begun: AtomicBool::new(false),
@@ -123,21 +146,24 @@ pub(crate) fn define_helper(
     // SAFETY: the function calls the one that was there.
     unsafe { jvmti.exchange_functions(intercept) }
         .map_err(|error| format!("the JVM keeps its JNI functions: {error}"))?;
-    BINDING.get().map(|binding| &binding.helper).ok_or_else(|| "no helper class".to_owned())
+    let binding = BINDING.get().ok_or("no helper class")?;
+    Ok(binding.helpers.iter().map(|helper| &helper.class).collect())
 }
 
 impl Binding {
-    /// Binds the helper's natives.
+    /// Binds the natives of the helper classes.
     fn bind(&self, jni: Jni<'_>) {
         let native = |(Native(name, _, function), signature): &(Native, CString)| JNINativeMethod {
             name: name.as_ptr().cast_mut(),
             signature: signature.as_ptr().cast_mut(),
             fnPtr: function.cast_mut(),
         };
-        let own: Vec<_> = self.natives.iter().map(native).collect();
-        // SAFETY: the functions are as declared in the class, and this library is never unloaded.
-        let bound = unsafe { jni.register_natives(&self.helper, &own) };
-        self.is_bound.store(bound.is_some(), Relaxed);
+        let are_bound = self.helpers.iter().all(|helper| {
+            let own: Vec<_> = helper.natives.iter().map(native).collect();
+            // SAFETY: the functions are as declared in the class, and this library is never unloaded.
+            unsafe { jni.register_natives(&helper.class, &own) }.is_some()
+        });
+        self.is_bound.store(are_bound, Relaxed);
     }
 
     /// Returns the natives that a class of java.base is about to bind, with one of their functions
@@ -186,7 +212,7 @@ impl Binding {
     }
 }
 
-/// Whether the helper's native methods are bound.
+/// Whether the native methods of the helper classes are bound.
 pub(crate) fn is_bound() -> bool {
     BINDING.get().is_some_and(|binding| binding.is_bound.load(Relaxed))
 }

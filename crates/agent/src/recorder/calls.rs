@@ -25,7 +25,7 @@ pub(crate) struct ProbeCost {
 /// The calls since the last dump, and the totals of all calls.
 #[derive(Debug, Default)]
 pub(crate) struct CallBook {
-    rows: Vec<Booked>,
+    pub(super) rows: Vec<Booked>,
     edges: FxHashMap<EdgeKey, Booked>,
     frames: Vec<Option<FrameId>>,
     pub(super) call_count: u64,
@@ -36,8 +36,8 @@ pub(crate) struct CallBook {
 type EdgeKey = (Option<MethodId>, Option<MethodId>, Option<ThreadId>);
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Booked {
-    count: u64,
+pub(super) struct Booked {
+    pub(super) count: u64,
     self_ns: u64,
     total_ns: u64,
 }

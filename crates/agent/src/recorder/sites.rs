@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::{Recorder, now};
 
 /// Objects by site.
-type Rows = FxHashMap<(ClassId, TraceId), Allocations>;
+pub(super) type Rows = FxHashMap<(ClassId, TraceId), Allocations>;
 
 /// The allocated and live objects of each site, as of the current dump.
 #[derive(Debug)]
@@ -36,6 +36,11 @@ impl SiteBook {
             frozen: None,
             last: has_peer.then(Rows::default),
         }
+    }
+
+    /// Returns the objects of each site that were booked for a dump.
+    pub(super) fn take_rows(&mut self) -> Rows {
+        mem::take(&mut self.rows)
     }
 
     /// Returns the objects of a site that count. The probes go on while counting is switched off,

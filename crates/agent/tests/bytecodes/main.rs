@@ -15,7 +15,7 @@ const SEEDS: u64 = 4;
 #[track_caller]
 fn counted(outcome: &Outcome, program: &str) -> BTreeMap<String, u64> {
     outcome.assert_success();
-    assert_eq!(outcome.stderr, "", "{}", outcome.report());
+    assert_eq!(outcome.stderr, "Dumping JamaicaVM's profile ... done.\n", "{}", outcome.report());
     let text = String::from_utf8(outcome.bytes(FILE).to_vec()).unwrap();
     let method = |line: &str| {
         let (count, name) = line.strip_prefix("PROFILE: ")?.split_once(" (")?;
@@ -26,8 +26,15 @@ fn counted(outcome: &Outcome, program: &str) -> BTreeMap<String, u64> {
     text.lines().filter_map(method).collect()
 }
 
-fn run(jdk: &Jdk, program: &str) -> JavaRun {
-    JavaRun::new(jdk).main(program).agent(&format!("jamaica=y,file={FILE}"))
+/// The values of `jamaica`: bytecodes alone, and together with all other counts.
+const MODES: [&str; 2] = ["bytecodes", "y"];
+
+fn run(jdk: &Jdk, program: &str, mode: &str) -> JavaRun {
+    with_agent(&JavaRun::new(jdk).main(program), mode)
+}
+
+fn with_agent(run: &JavaRun, mode: &str) -> JavaRun {
+    run.clone().agent(&format!("jamaica={mode},file={FILE}"))
 }
 
 /// Returns what single stepping counts.
@@ -65,10 +72,11 @@ fn bytecodes_are_those_of_single_steps() {
         for (arguments, flags) in [(&["300"][..], &all[..]), (&["9", "exit"], &all[..1])] {
             let plain = JavaRun::new(jdk).main("Bytecodes").args(arguments);
             let steps = stepped(&plain, &stepper, "Bytecodes");
-            for flag in flags {
-                let run = run(jdk, "Bytecodes").args(arguments).jvm_arg(*flag);
+            for (flag, mode) in flags.iter().flat_map(|flag| MODES.map(|mode| (flag, mode))) {
+                let run = run(jdk, "Bytecodes", mode).args(arguments).jvm_arg(*flag);
                 let found = counted(&run.run(), "Bytecodes");
-                assert_same(&found, &steps, &format!("{} {flag} {arguments:?}", jdk.version));
+                let what = format!("{} {mode} {flag} {arguments:?}", jdk.version);
+                assert_same(&found, &steps, &what);
             }
         }
     }
@@ -84,13 +92,13 @@ fn exceptions_of_the_jvm_end_blocks_as_others_do() {
         let mut steps = stepped(&plain, &stepper, PROGRAM);
         // HotSpot reports no steps there: `ldc` and the call that throws.
         steps.insert(format!("{PROGRAM}$Bad.<clinit>()V"), 2);
-        for flag in ["-Xint", "-XX:TieredStopAtLevel=1"] {
-            let found = counted(&run(jdk, PROGRAM).args(["40"]).jvm_arg(flag).run(), PROGRAM);
-            assert_same(&found, &steps, &format!("{} {flag}", jdk.version));
+        for (flag, mode) in [("-Xint", "y"), ("-XX:TieredStopAtLevel=1", "bytecodes")] {
+            let found = counted(&run(jdk, PROGRAM, mode).args(["40"]).jvm_arg(flag).run(), PROGRAM);
+            assert_same(&found, &steps, &format!("{} {mode} {flag}", jdk.version));
         }
         let overflown = |run: JavaRun| run.args(["40", "overflow"]).run().stdout;
         let plain = overflown(JavaRun::new(jdk).main(PROGRAM));
-        assert_eq!(overflown(run(jdk, PROGRAM)), plain);
+        assert_eq!(overflown(run(jdk, PROGRAM, "y")), plain);
     }
 }
 
@@ -103,9 +111,10 @@ fn bytecodes_of_random_programs_are_those_of_single_steps() {
         for jdk in jdk::all() {
             let plain = JavaRun::new(jdk).classes(classes.clone()).main(&program.class);
             let steps = stepped(&plain, &stepper, &program.class);
-            let agent = format!("jamaica=y,file={FILE}");
-            let found = counted(&plain.clone().agent(&agent).run(), &program.class);
-            assert_same(&found, &steps, &format!("{} {}", jdk.version, program.class));
+            for mode in MODES {
+                let found = counted(&with_agent(&plain, mode).run(), &program.class);
+                assert_same(&found, &steps, &format!("{} {mode} {}", jdk.version, program.class));
+            }
         }
     }
 }

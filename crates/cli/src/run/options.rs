@@ -2,7 +2,8 @@
 
 use anyhow::bail;
 use perk_control::options::{
-    Classes, Clock as AgentClock, Cpu as AgentCpu, Format, Options, Output, TimesForm, TimingMethod,
+    Classes, Clock as AgentClock, Cpu as AgentCpu, Format, Jamaica as AgentJamaica, Options,
+    Output, TimesForm, TimingMethod,
 };
 use perk_profile::{
     Allocations, CallEdge, CallEdges, CallTimes, CpuSamples, Event, Field, FieldAccesses,
@@ -10,7 +11,7 @@ use perk_profile::{
 };
 
 use super::outcome::Folder;
-use crate::args::{Accesses, Clock, Cpu, Heap, RunArgs, Timing};
+use crate::args::{Accesses, Clock, Cpu, Heap, Jamaica, RunArgs, Timing};
 
 /// The analyses asked for: something is measured, and each argument has a meaning for it.
 #[derive(Debug)]
@@ -202,7 +203,10 @@ impl<'a> Analyses<'a> {
             },
             fields: self.have_fields(),
             aggregate: self.have_fields(),
-            jamaica: self.are_of_jamaica(),
+            jamaica: args.jamaica.map(|counts| match counts {
+                Jamaica::All => AgentJamaica::All,
+                Jamaica::Bytecodes => AgentJamaica::Bytecodes,
+            }),
             extended_accesses: args.accesses == Some(Accesses::Extended),
             verbose: false,
             output: Output::File(folder.file_option()),
@@ -235,7 +239,7 @@ mod tests {
         let options = Analyses::of(&args).unwrap().agent_options(&folder);
         let text = options.to_string();
         // The text form is the agent's default.
-        let always_count = if options.fields || options.jamaica { 4 } else { 5 };
+        let always_count = if options.fields || options.jamaica.is_some() { 4 } else { 5 };
         let Ok(Parsed::Run(parsed)) = Options::parse(&text, None) else { panic!("{text}") };
         // Two fields follow from the others when they are read.
         let Options { raw, timing_depth, .. } = parsed.clone();

@@ -13,7 +13,7 @@ use super::{Format, Options, Output};
 pub fn resolve_file_name(options: &Options, pid: u32, exists: impl Fn(&Path) -> bool) -> PathBuf {
     let name = match (&options.output, options.format) {
         (Output::File(name), _) => expand(name, pid),
-        _ if options.jamaica => "java.prof".to_owned(),
+        _ if options.jamaica.is_some() => "java.prof".to_owned(),
         _ if options.fields => "java.fields.tsv.gz".to_owned(),
         (_, Format::Ascii) => "java.hprof.txt".to_owned(),
         (_, Format::Binary | Format::Extended) => "java.hprof".to_owned(),
@@ -22,7 +22,7 @@ pub fn resolve_file_name(options: &Options, pid: u32, exists: impl Fn(&Path) -> 
         return PathBuf::from(name);
     }
     let (prefix, suffix) = match options.format {
-        Format::Ascii if !options.fields && !options.jamaica => split_text_suffix(&name),
+        Format::Ascii if !options.fields && options.jamaica.is_none() => split_text_suffix(&name),
         _ => (name.as_str(), ""),
     };
     let first = PathBuf::from(format!("{prefix}.{pid}{suffix}"));

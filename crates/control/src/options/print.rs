@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::table::interval_ns;
-use super::{Classes, Clock, Format, Options, Output, SiteIndex, TimesForm, TimingMethod};
+use super::{Classes, Clock, Format, Jamaica, Options, Output, SiteIndex, TimesForm, TimingMethod};
 
 impl fmt::Display for Options {
     /// Writes every option that differs from its default, in the form that [`Options::parse`]
@@ -38,7 +38,7 @@ impl Options {
             ("lineno", self.lineno, default.lineno),
             ("thread", self.thread, default.thread),
             ("doe", self.doe, default.doe),
-            ("force", self.force, default.force),
+            ("force", self.force, default.force && !self.replace),
             ("verbose", self.verbose, default.verbose),
             ("primfields", self.prim_fields, default.prim_fields),
             ("primarrays", self.prim_arrays, default.prim_arrays),
@@ -59,7 +59,8 @@ impl Options {
             self.interval_ns != default.interval_ns,
             format!("interval={}", interval(self.interval_ns)),
         );
-        word(self.jamaica, "jamaica=y".to_owned());
+        let jamaica = if self.jamaica == Some(Jamaica::All) { "y" } else { "bytecodes" };
+        word(self.jamaica.is_some(), format!("jamaica={jamaica}"));
         word(self.fields, "fields=shared".to_owned());
         word(self.aggregate, "aggregate=site".to_owned());
         let index = match self.site_index {

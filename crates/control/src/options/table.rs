@@ -3,7 +3,7 @@
 use perk_profile::NamePattern;
 
 use super::numbers;
-use super::{Classes, Clock, Format, Options, SiteIndex, TimesForm, TimingMethod};
+use super::{Classes, Clock, Format, Jamaica, Options, SiteIndex, TimesForm, TimingMethod};
 
 /// One option.
 pub(super) struct Spec {
@@ -207,7 +207,7 @@ pub(super) static TABLE: &[Spec] = &[
         name: "force",
         about: "force output to <file>",
         default: "y",
-        set: Set::Switch(|o| &mut o.force),
+        set: Set::Value(set_force),
         ..SWITCH
     },
     Spec {
@@ -403,12 +403,12 @@ pub(super) static TABLE: &[Spec] = &[
     },
     Spec {
         name: "jamaica",
-        values: "y|n",
-        about: "executed bytecodes",
+        values: "y|n|bytecodes",
+        about: "JamaicaVM's profile",
         default: "n",
         section: Section::Perk,
-        rule: "y|n",
-        set: Set::Switch(|o| &mut o.jamaica),
+        rule: "y|n|bytecodes",
+        set: Set::Value(set_jamaica),
         ..BASE
     },
     Spec {
@@ -642,6 +642,26 @@ fn set_site_index(options: &mut Options, value: &str) -> Option<()> {
         "instruction" => SiteIndex::Instruction,
         "bci" => SiteIndex::Bci,
         "disl2012" => SiteIndex::Disl2012,
+        _ => return None,
+    };
+    Some(())
+}
+
+fn set_force(options: &mut Options, value: &str) -> Option<()> {
+    options.force = match value {
+        "y" => true,
+        "n" => false,
+        _ => return None,
+    };
+    options.replace = options.force;
+    Some(())
+}
+
+fn set_jamaica(options: &mut Options, value: &str) -> Option<()> {
+    options.jamaica = match value {
+        "y" => Some(Jamaica::All),
+        "bytecodes" => Some(Jamaica::Bytecodes),
+        "n" => None,
         _ => return None,
     };
     Some(())

@@ -9,7 +9,7 @@ use std::time::Duration;
 use perk_classfile::{ClassEditor, ClassFile, MethodEdit, Reach, opcode};
 use perk_instrument::{
     COUNTS_HELPER, Error, FIELDS_HELPER, HELPER, HELPER_BASE, Instrumented, Leaves, MethodName,
-    Methods, Names, Probes, SitePlace, instrument, leaves,
+    Methods, Names, Places, Probes, SitePlace, instrument, leaves,
 };
 use perk_testkit::{JavaRun, Jdk, workspace};
 
@@ -41,11 +41,12 @@ pub(crate) const EVERYTHING: Kind = Kind {
         unwinding: true,
         timed: true,
         leaving: true,
-        lines: true,
+        places: Places::Lines,
         heap: true,
         object_record: true,
         accesses: false,
         extended: false,
+        calls: true,
         blocks: false,
         names: Names::PLAIN,
     },
@@ -55,7 +56,7 @@ pub(crate) const EVERYTHING: Kind = Kind {
 /// Calls of classes not in `java.*`, lines and unwinding, as with `include` and `exclude`.
 pub(crate) const CALLS_OF_SOME: Kind = Kind {
     name: "calls of some classes, with lines",
-    probes: Probes { unwinding: true, timed: true, lines: true, ..NONE },
+    probes: Probes { unwinding: true, timed: true, places: Places::Lines, ..NONE },
     calls: Calls::Some,
 };
 
@@ -67,17 +68,35 @@ pub(crate) const ACCESSES: Kind = Kind {
 };
 
 /// Executions of basic blocks.
-pub(crate) const BLOCKS: Kind =
-    Kind { name: "blocks", probes: Probes { blocks: true, ..NONE }, calls: Calls::All };
+pub(crate) const BLOCKS: Kind = Kind {
+    name: "blocks",
+    probes: Probes { calls: false, blocks: true, ..NONE },
+    calls: Calls::All,
+};
+
+/// Calls, positions, allocations and executions of basic blocks.
+pub(crate) const CALLS_AND_BLOCKS: Kind = Kind {
+    name: "calls-and-blocks",
+    probes: Probes {
+        unwinding: true,
+        timed: true,
+        places: Places::Positions,
+        heap: true,
+        blocks: true,
+        ..NONE
+    },
+    calls: Calls::Some,
+};
 
 /// The combinations that are tested with whole JDKs: each kind of probe with few others, and all.
-pub(crate) const KINDS: [Kind; 6] = [
+pub(crate) const KINDS: [Kind; 7] = [
     Kind { name: "calls", probes: NONE, calls: Calls::All },
     CALLS_OF_SOME,
     Kind { name: "allocations", probes: Probes { heap: true, ..NONE }, calls: Calls::None },
     EVERYTHING,
     ACCESSES,
     BLOCKS,
+    CALLS_AND_BLOCKS,
 ];
 
 /// The methods that cannot be counted inside, by class.

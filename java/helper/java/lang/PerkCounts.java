@@ -31,7 +31,7 @@ public final class PerkCounts extends PerkHeaders {
     /** Starts counting. Before, the probes do nothing, because the JVM is starting. */
     private static long start() {
         Unsafe unsafe = Unsafe.getUnsafe();
-        STATE_FIELD = unsafe.objectFieldOffset(Thread.class, "$perkState");
+        STATE_FIELD = unsafe.objectFieldOffset(Thread.class, "$perkCounts");
         U = unsafe;
         return 0;
     }

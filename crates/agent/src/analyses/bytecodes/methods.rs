@@ -1,27 +1,36 @@
 //! The methods with counters, and what exceptions do to the flow through them.
 
-use perk_instrument::{Call, Flow, MethodName};
+use std::collections::BTreeMap;
+
+use perk_instrument::{CountedCode, Flow, MethodName};
 use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
+
+use crate::recorder::{Executed, ExecutedLine, ExecutedMethod};
 
 /// A method with counters.
 #[derive(Debug)]
 pub(super) struct Counted {
     /// Class with slashes, name and descriptor: `java/lang/String.length()I`.
-    pub(super) name: String,
+    name: String,
+    /// The file that it was compiled from.
+    source: Option<String>,
     /// The number of its first counter.
     first: u32,
     flow: Flow,
     /// The pc of each instruction in the original code and in the new one.
     pcs: Vec<[u16; 2]>,
+    /// The pcs at which source lines begin, and their numbers.
+    lines: Vec<(u16, u16)>,
+    /// The pcs of the instructions that make arrays.
+    arrays: Vec<u16>,
     /// The pc in the original code of each call, and the number of the name that it has; 0 if it does
     /// not name the method that runs.
     calls: Vec<(u16, u32)>,
-    /// By block: the executions that an exception has ended, those that began by one, and the
-    /// instructions that were not executed.
-    left: Vec<u64>,
-    entered: Vec<u64>,
-    unexecuted_count: u64,
+    /// The executions of blocks that an exception has ended, by the place of the last instruction.
+    left: FxHashMap<u16, u64>,
+    /// The executions that began by an exception, by block.
+    entered: FxHashMap<u16, u64>,
 }
 
 /// The methods; see the module.
@@ -39,6 +48,9 @@ pub(super) struct CountedMethods {
 const IS_OF_JVM: [&str; 3] =
     ["java/lang/invoke/MethodHandleNatives", "java/lang/ClassLoader", "java/lang/Class"];
 
+/// The maximum size of a method's last instruction that is not a switch, in bytes: that of `goto_w`.
+const LONGEST_LAST: u16 = 5;
+
 /// Returns the class and the name of a method.
 fn class_and_name(method: &str) -> (&str, &str) {
     let (name, _) = method.split_once('(').unwrap_or((method, ""));
@@ -55,28 +67,32 @@ impl CountedMethods {
     }
 
     /// Adds a method. A name stands for the method that was added last: a class may be redefined.
-    pub(super) fn add(
-        &mut self,
-        method: &MethodName<'_>,
-        first: u32,
-        flow: Flow,
-        pcs: Vec<[u16; 2]>,
-        calls: &[Call<'_>],
-    ) {
+    pub(super) fn add(&mut self, method: &MethodName<'_>, code: CountedCode<'_>) {
         let called = &mut self.called;
         let mut number = |name: &[u8]| {
             let next = called.len() as u32 + 1;
             *called.entry(mutf8::decode(name).into_owned()).or_insert(next)
         };
-        let calls = calls.iter().map(|it| (it.pc, it.name.map_or(0, &mut number))).collect();
+        let calls = code.calls.iter().map(|it| (it.pc, it.name.map_or(0, &mut number))).collect();
         let [class, name, descriptor] =
             [method.class, method.name, method.descriptor].map(mutf8::decode);
         let name = format!("{class}.{name}{descriptor}");
+        let source = method.source.map(|source| mutf8::decode(source).into_owned());
         self.by_name.insert(name.clone(), self.all.len());
-        let none = vec![0; flow.blocks().len()];
-        let (left, entered) = (none.clone(), none);
-        let unexecuted_count = 0;
-        self.all.push(Counted { name, first, flow, pcs, calls, left, entered, unexecuted_count });
+        let CountedCode { first, flow, pcs, lines, arrays, .. } = code;
+        let (left, entered) = Default::default();
+        self.all.push(Counted {
+            name,
+            source,
+            first,
+            flow,
+            pcs,
+            lines,
+            arrays,
+            calls,
+            left,
+            entered,
+        });
     }
 
     pub(super) fn named(&mut self, name: &str) -> Option<&mut Counted> {
@@ -98,9 +114,10 @@ impl CountedMethods {
         }
     }
 
-    /// Returns the number of bytecodes that each method has executed, by the sums of the counters.
-    pub(super) fn bytecodes(&self, counters: impl Fn(u32) -> u64) -> Vec<(&str, u64)> {
-        self.all.iter().map(|it| (&*it.name, it.bytecodes(&counters))).collect()
+    /// Returns all methods, each with whether its name stands for it.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&Counted, bool)> {
+        let is_last = |index, it: &Counted| self.by_name.get(&it.name) == Some(&index);
+        self.all.iter().enumerate().map(move |(index, it)| (it, is_last(index, it)))
     }
 }
 
@@ -116,8 +133,16 @@ impl Counted {
         self.pcs.get(place).map_or(0, |pcs| pcs[0])
     }
 
+    /// Whether a pc of the new code is in a handler of perk's, after the method's own code.
+    pub(super) fn is_added(&self, new_pc: u16) -> bool {
+        self.pcs.last().is_some_and(|[_, last]| new_pc > last.saturating_add(LONGEST_LAST))
+    }
+
     /// Whether an exception at a pc of the new code is handled at another one.
     pub(super) fn handles(&self, new_pc: u16, handler_pc: u16) -> bool {
+        if self.is_added(handler_pc) {
+            return !self.is_added(new_pc);
+        }
         let (pc, block) = (self.pc(self.place(new_pc)), self.handler(handler_pc));
         let mut handlers = self.flow.handlers().iter();
         handlers.any(|it| Some(it.block) == block && (it.start_pc..it.end_pc).contains(&pc))
@@ -125,20 +150,15 @@ impl Counted {
 
     /// Notes that the instruction at a pc of the new code was the last one in its block.
     pub(super) fn leave(&mut self, new_pc: u16) {
-        let place = self.place(new_pc);
-        let (pc, blocks) = (self.pc(place), self.flow.blocks());
-        let block = blocks.partition_point(|block| block.pc <= pc).saturating_sub(1);
-        let Some(left) = self.left.get_mut(block) else { return };
-        *left += 1;
-        let next_block = blocks.get(block + 1).map_or(u16::MAX, |next| next.pc);
-        let rest = self.pcs[place..].iter().skip(1).take_while(|pcs| pcs[0] < next_block);
-        self.unexecuted_count += rest.count() as u64;
+        if !self.is_added(new_pc) {
+            *self.left.entry(self.place(new_pc) as u16).or_default() += 1;
+        }
     }
 
     /// Notes that a handler at a pc of the new code has caught an exception.
     pub(super) fn enter(&mut self, handler_pc: u16) {
         if let Some(block) = self.handler(handler_pc) {
-            self.entered[block] += 1;
+            *self.entered.entry(block as u16).or_default() += 1;
         }
     }
 
@@ -150,13 +170,80 @@ impl Counted {
         self.flow.blocks().binary_search_by_key(pc, |block| block.pc).ok()
     }
 
-    fn bytecodes(&self, counters: impl Fn(u32) -> u64) -> u64 {
+    /// Returns the name: see the field.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the class, with slashes.
+    pub(super) fn class(&self) -> &str {
+        class_and_name(&self.name).0
+    }
+
+    /// Returns the method as the recorder takes it.
+    pub(super) fn text(&self) -> ExecutedMethod<'_> {
+        let (class, name) = class_and_name(&self.name);
+        let descriptor = &self.name[class.len() + 1 + name.len()..];
+        ExecutedMethod { class, name, descriptor, source: self.source.as_deref() }
+    }
+
+    /// Returns what the method has executed, by the sums of the counters. `running` has the places of
+    /// the new code at which threads are in the method.
+    pub(super) fn executed(&self, counters: impl Fn(u32) -> u64, running: &[u16]) -> Executed {
         let numbers = self.first..self.first + self.flow.counters().len() as u32;
         let counts: Vec<u64> = numbers.map(counters).collect();
-        let executions = self.flow.executions(&counts, &self.left, &self.entered);
-        let blocks = executions.iter().zip(self.flow.blocks());
-        let all: u64 =
-            blocks.map(|(count, block)| count * u64::from(block.instruction_count)).sum();
-        all.saturating_sub(self.unexecuted_count)
+        let blocks = self.flow.blocks();
+        let mut left_at = vec![0; self.pcs.len()];
+        let places = self.left.iter().map(|(place, count)| (usize::from(*place), *count));
+        let running = running.iter().filter(|pc| !self.is_added(**pc));
+        for (place, count) in places.chain(running.map(|pc| (self.place(*pc), 1))) {
+            if let Some(left) = left_at.get_mut(place) {
+                *left += count;
+            }
+        }
+        let mut left = vec![0; blocks.len()];
+        let mut first = 0;
+        for (block, left) in blocks.iter().zip(&mut left) {
+            let next = first + usize::from(block.instruction_count);
+            *left = left_at.get(first..next).unwrap_or_default().iter().sum();
+            first = next;
+        }
+        let mut entered = vec![0; blocks.len()];
+        for (block, count) in &self.entered {
+            entered[usize::from(*block)] = *count;
+        }
+        let of_blocks = self.flow.executions(&counts, &left, &entered);
+        let mut executed = Executed::default();
+        let mut lines: BTreeMap<u16, ExecutedLine> = BTreeMap::new();
+        let mut arrays = self.arrays.iter().copied().peekable();
+        let mut place = 0;
+        for (block, executions) in blocks.iter().zip(of_blocks) {
+            let mut executions = executions;
+            for _ in 0..block.instruction_count {
+                let Some(&[pc, _]) = self.pcs.get(place) else { break };
+                executed.bytecodes += executions;
+                if let Some(pc) = arrays.next_if_eq(&pc) {
+                    executed.arrays.push((pc, executions));
+                }
+                if let Some(number) = self.line(pc) {
+                    let line = lines.entry(number).or_default();
+                    line.bytecodes += executions;
+                    line.executions = line.executions.max(executions);
+                    line.instruction_count += 1;
+                    line.run_count += u64::from(executions > 0);
+                }
+                executions = executions.saturating_sub(left_at[place]);
+                place += 1;
+            }
+        }
+        let with_number = |(line, executed)| ExecutedLine { line, ..executed };
+        executed.lines = lines.into_iter().map(with_number).collect();
+        executed
+    }
+
+    /// Returns the source line of the instruction at a pc.
+    fn line(&self, pc: u16) -> Option<u16> {
+        let next = self.lines.partition_point(|(start_pc, _)| *start_pc <= pc);
+        Some(self.lines[next.checked_sub(1)?].1)
     }
 }

@@ -7,8 +7,8 @@ use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jlong, jobject};
 
 use super::Bytecodes;
 use crate::guard::{Feature, contain};
-use crate::jvm::{Borrowed, Global, Jni, Jvmti};
-use crate::probes::{self, HelperClass, Native};
+use crate::jvm::{Borrowed, Jni};
+use crate::probes::{HelperClass, Native};
 
 /// `java/helper/java/lang/PerkCounts.java`, compiled; a test holds the two together.
 const HELPER_CLASS: &[u8] = include_bytes!("PerkCounts.class");
@@ -18,16 +18,11 @@ static BYTECODES: OnceLock<&'static Bytecodes> = OnceLock::new();
 /// The native method of the helper class.
 static NATIVES: [Native; 1] = [Native(c"begin", "(Ljava/lang/Thread;)J", begin as *const c_void)];
 
-/// Defines the helper class; see [`probes::define_helper`].
-pub(super) fn define_helper(
-    jvmti: Jvmti,
-    jni: Jni<'_>,
-    bytecodes: &'static Bytecodes,
-) -> Result<&'static Global, String> {
+/// Returns the helper class of an analysis.
+pub(super) fn helper(bytecodes: &'static Bytecodes) -> HelperClass {
     let _ = BYTECODES.set(bytecodes);
     let (plain, bytes) = (perk_instrument::COUNTS_HELPER, HELPER_CLASS);
-    let helper = HelperClass { plain, bytes, natives: &NATIVES, exchanges: Vec::new() };
-    probes::define_helper(jvmti, jni, bytecodes.names(), helper)
+    HelperClass { plain, bytes, natives: &NATIVES, exchanges: Vec::new() }
 }
 
 extern "system" fn begin(env: *mut JNIEnv, _: jclass, thread: jobject) -> jlong {

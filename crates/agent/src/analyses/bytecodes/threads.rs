@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use perk_instrument::fields::THREAD_STATE;
+use perk_instrument::fields::THREAD_COUNTS;
 use perk_instrument::{COUNTS_HELPER, Names};
 
 use crate::guard::uncounted;
@@ -47,7 +47,7 @@ impl States {
         let find = || {
             let thread = jni.find_class(c"java/lang/Thread")?;
             let signature = CString::new(format!("L{};", names.of(COUNTS_HELPER))).ok()?;
-            let field = CString::new(names.of(THREAD_STATE)).ok()?;
+            let field = CString::new(names.of(THREAD_COUNTS)).ok()?;
             let of_thread = jni.object_field(&thread, &field, &signature)?;
             let counters = jni.long_field(helper, c"counters")?;
             let ended = uncounted(|| jni.allocate(helper))?;

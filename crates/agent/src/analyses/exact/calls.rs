@@ -9,6 +9,7 @@ use crate::analyses::{Analysis, Needs};
 use crate::guard::Feature;
 use crate::jvm::{Jni, Vm};
 use crate::os;
+use crate::recorder::CycleRate;
 use crate::roster::Slot;
 use crate::sync::lock;
 
@@ -75,12 +76,16 @@ impl ExactEngine {
         running: &Running,
         last: bool,
     ) {
-        let Some(form) = self.common.options.cpu.times else { return };
+        let form = self.common.options.cpu.times;
+        if form.is_none() && self.bytecodes.is_none() {
+            return;
+        }
         let calls = tree.calls(&self.pool, running, last);
         let mut recorder = lock(self.common.recorder);
         match form {
-            TimesForm::Old => recorder.book_edges(thread, &calls, self.probe_cost()),
-            TimesForm::Times => recorder.book_calls(thread, &calls, self.probe_cost()),
+            Some(TimesForm::Old) => recorder.book_edges(thread, &calls, self.probe_cost()),
+            Some(TimesForm::Times) => recorder.book_calls(thread, &calls, self.probe_cost()),
+            None => recorder.book_invocations(&calls, &self.classes.natives(), CycleRate(1.0)),
         }
     }
 }

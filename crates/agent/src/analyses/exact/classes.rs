@@ -6,11 +6,14 @@ mod cache;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
 
-use perk_instrument::{Leaves, MethodName, Methods, Names, Probes, SitePlace, instrument, leaves};
+use perk_instrument::{
+    CountedCode, Leaves, MethodName, Methods, Names, Probes, SitePlace, instrument, leaves,
+};
 use perk_profile::mutf8;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::cache::{ClassCache, Found};
+use crate::analyses::bytecodes::Bytecodes;
 use crate::jvm::Image;
 use crate::os;
 use crate::probes::{Selection, skipped_methods};
@@ -28,8 +31,12 @@ pub(super) struct Classes {
     probes: Probes,
     /// Whether calls are counted, and not only allocations.
     with_calls: bool,
+    /// The analysis whose counters the classes get, too.
+    bytecodes: Option<&'static Bytecodes>,
     selection: Selection,
     image: Option<&'static Image>,
+    /// The numbers of the native methods that are called.
+    natives: Mutex<FxHashSet<u32>>,
     cache: OnceLock<ClassCache>,
     /// The leaves of the JDK's classes and of the loaded classes; `None` for a class whose leaves
     /// cannot be known.
@@ -70,20 +77,24 @@ struct LeafClass {
 #[derive(Clone, Copy, Debug)]
 struct Leaf {
     is_virtual: bool,
+    is_native: bool,
 }
 
 impl Classes {
     pub(super) fn new(
         probes: Probes,
         with_calls: bool,
+        bytecodes: Option<&'static Bytecodes>,
         selection: Selection,
         image: Option<&'static Image>,
     ) -> Self {
         Self {
             probes,
             with_calls,
+            bytecodes,
             selection,
             image,
+            natives: Mutex::default(),
             cache: OnceLock::new(),
             leaves: Mutex::default(),
             counts: Counts::default(),
@@ -116,8 +127,10 @@ impl Classes {
 
     /// Returns the cache, which is opened for the JVM's first class.
     fn cache(&self, recorder: &Mutex<Recorder>) -> &ClassCache {
-        // The patterns of a selection match the classes that are changed in this JVM.
-        let open = || match self.image.filter(|_| self.selection.is_everything()) {
+        // The patterns of a selection match the classes that are changed in this JVM, and the
+        // counters of blocks are those of this JVM.
+        let is_cached = self.selection.is_everything() && self.bytecodes.is_none();
+        let open = || match self.image.filter(|_| is_cached) {
             Some(image) => ClassCache::open(image, self.probes, self.with_calls, recorder),
             None => ClassCache::closed(),
         };
@@ -219,12 +232,14 @@ impl Classes {
     ) -> u32 {
         let source = self.source(class.as_bytes());
         let source = source.as_deref().map(mutf8::decode);
-        lock(recorder).method_number(&MethodText {
+        let number = lock(recorder).method_number(&MethodText {
             class: &class.replace('/', "."),
             name,
             signature: Some(signature),
             source: source.as_deref(),
-        })
+        });
+        lock(&self.natives).insert(number);
+        number
     }
 
     /// Returns the class that declares a method, which is `owner` or one of its superclasses, and
@@ -251,16 +266,21 @@ impl Classes {
         }
     }
 
-    /// Returns the class that declares a method, and its file.
-    fn of_leaf(&self, method: &MethodName<'_>) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+    /// Returns the numbers of the native methods that are called.
+    pub(super) fn natives(&self) -> FxHashSet<u32> {
+        lock(&self.natives).clone()
+    }
+
+    /// Returns the class that declares a method, its file, and whether it is native.
+    fn of_leaf(&self, method: &MethodName<'_>) -> Option<(Vec<u8>, Option<Vec<u8>>, bool)> {
         let &MethodName { class, name, descriptor, .. } = method;
         // For other classes that are left out, the result would depend on which is loaded first.
         let is_known =
             self.selection.selects(class, name) || self.image.is_some_and(|it| it.has(class));
         let declared = is_known.then(|| self.declaration(class, name, descriptor)).flatten();
-        let class = declared.map(|(class, _)| class)?;
+        let (class, leaf) = declared?;
         let source = self.source(&class);
-        Some((class, source))
+        Some((class, source, leaf.is_some_and(|leaf| leaf.is_native)))
     }
 
     /// Returns the file that a class was compiled from, if it is known.
@@ -286,7 +306,7 @@ impl LeafClass {
     /// Makes it from the leaves of a class; some of its native methods, by name, have trampolines.
     fn new(leaves: Leaves, has_trampoline: impl Fn(&[u8]) -> bool) -> Self {
         let methods = leaves.methods.into_iter().map(|it| {
-            let leaf = Leaf { is_virtual: it.is_virtual };
+            let leaf = Leaf { is_virtual: it.is_virtual, is_native: it.is_native };
             let is_leaf = !(it.is_native && has_trampoline(&it.name));
             ([it.name, it.descriptor].concat(), is_leaf.then_some(leaf))
         });
@@ -322,7 +342,7 @@ impl Methods for View<'_> {
         // A leaf is named by the class in the call, without a file.
         let of_leaf = method.source.is_none().then(|| self.classes.of_leaf(method)).flatten();
         let (class_name, source) = match &of_leaf {
-            Some((class, source)) => (class.as_slice(), source.as_deref()),
+            Some((class, source, _)) => (class.as_slice(), source.as_deref()),
             None => (method.class, method.source),
         };
         if self.class.as_ref().is_none_or(|(name, _)| name != class_name) {
@@ -332,12 +352,16 @@ impl Methods for View<'_> {
         let class = self.class.as_ref().map_or("", |(_, text)| text);
         let (name, signature) = (mutf8::decode(method.name), mutf8::decode(method.descriptor));
         let source = source.map(mutf8::decode);
-        lock(self.recorder).method_number(&MethodText {
+        let number = lock(self.recorder).method_number(&MethodText {
             class,
             name: &name,
             signature: Some(&signature),
             source: source.as_deref(),
-        })
+        });
+        if of_leaf.is_some_and(|(.., is_native)| is_native) {
+            lock(&self.classes.natives).insert(number);
+        }
+        number
     }
 
     fn leaf(&mut self, owner: &[u8], name: &[u8], descriptor: &[u8], is_virtual: bool) -> bool {
@@ -372,5 +396,15 @@ impl Methods for View<'_> {
 
     fn site(&mut self, _: &MethodName<'_>, _: Option<SitePlace>) -> u32 {
         0
+    }
+
+    fn counters(&mut self, _: &MethodName<'_>, count: usize) -> Option<u32> {
+        self.classes.bytecodes?.counters(count)
+    }
+
+    fn counted(&mut self, method: &MethodName<'_>, code: CountedCode<'_>) {
+        if let Some(bytecodes) = self.classes.bytecodes {
+            bytecodes.counted(method, code);
+        }
     }
 }

@@ -10,8 +10,8 @@ use super::interception;
 use super::sites::{Kept, Key};
 use super::tree::Tree;
 use crate::guard::{Feature, contain};
-use crate::jvm::{Borrowed, Global, Jni, Jvmti, Local};
-use crate::probes::{self, Exchange, HelperClass, Native};
+use crate::jvm::{Borrowed, Jni, Local};
+use crate::probes::{Exchange, HelperClass, Native};
 
 /// `java/helper/java/lang/PerkProbes.java`, compiled; a test holds the two together.
 const HELPER_CLASS: &[u8] = include_bytes!("PerkProbes.class");
@@ -31,12 +31,8 @@ static NATIVES: [Native; 10] = [
     Native(c"keep", "(JLjava/lang/Object;IJ)V", keep as *const c_void),
 ];
 
-/// Defines the helper class; see [`probes::define_helper`](crate::probes::define_helper).
-pub(super) fn define_helper(
-    jvmti: Jvmti,
-    jni: Jni<'_>,
-    engine: &'static ExactEngine,
-) -> Result<&'static Global, String> {
+/// Returns the helper class of the engine.
+pub(super) fn helper(engine: &'static ExactEngine) -> HelperClass {
     let _ = ENGINE.set(engine);
     let allocate = Exchange {
         method: interception::ALLOCATE,
@@ -44,8 +40,7 @@ pub(super) fn define_helper(
     };
     let exchanges = if engine.counts_allocations() { vec![allocate] } else { Vec::new() };
     let (plain, bytes) = (perk_instrument::HELPER, HELPER_CLASS);
-    let helper = HelperClass { plain, bytes, natives: &NATIVES, exchanges };
-    probes::define_helper(jvmti, jni, engine.names(), helper)
+    HelperClass { plain, bytes, natives: &NATIVES, exchanges }
 }
 
 /// Runs `body` with the engine; after a fault the result is `otherwise`.

@@ -18,7 +18,7 @@ mod records;
 use std::ffi::CString;
 use std::sync::{Mutex, OnceLock};
 
-use perk_control::options::Options;
+use perk_control::options::{Jamaica, Options};
 use perk_hotspot::CLASSES_WITH_OWN_SIZES;
 use perk_hotspot::layout::FieldKind;
 use perk_instrument::HELPER;
@@ -112,7 +112,8 @@ impl AllocationSites {
     /// The reason why it is not available, in one line.
     pub(super) fn new(jvmti: Jvmti, options: &Options) -> Result<Option<Self>, String> {
         let with_sites = options.heap_sites && options.heap_sample_bytes.is_none();
-        if !with_sites && !options.aprof {
+        let by_class = options.aprof || options.jamaica == Some(Jamaica::All);
+        if !with_sites && !by_class {
             return Ok(None);
         }
         let has_live = with_sites && options.live;

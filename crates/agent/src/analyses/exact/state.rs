@@ -4,7 +4,7 @@
 use std::ffi::CString;
 
 use perk_instrument::fields::THREAD_STATE;
-use perk_instrument::{HELPER, LINE_SHIFT, Names};
+use perk_instrument::{HELPER, Names, PLACE_SHIFT};
 
 use super::tree::Tree;
 use crate::guard::uncounted;
@@ -17,12 +17,12 @@ pub(super) struct Position(pub(super) u64);
 impl Position {
     /// Returns the address of the node.
     pub(super) fn node(self) -> u64 {
-        self.0 & ((1 << LINE_SHIFT) - 1)
+        self.0 & ((1 << PLACE_SHIFT) - 1)
     }
 
     /// Returns the line; 0 if it is not known.
     pub(super) fn line(self) -> u16 {
-        (self.0 >> LINE_SHIFT) as u16
+        (self.0 >> PLACE_SHIFT) as u16
     }
 }
 

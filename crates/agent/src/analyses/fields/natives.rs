@@ -8,8 +8,8 @@ use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint, jlong, jobject};
 use super::SharedFields;
 use super::extended::NO_FIELD;
 use crate::guard::{Feature, contain, uncounted};
-use crate::jvm::{Borrowed, Global, Jni, Jvmti, Local};
-use crate::probes::{self, HelperClass, Native};
+use crate::jvm::{Borrowed, Jni, Local};
+use crate::probes::{HelperClass, Native};
 
 /// `java/helper/java/lang/PerkFields.java`, compiled; a test holds the two together.
 const HELPER_CLASS: &[u8] = include_bytes!("PerkFields.class");
@@ -28,16 +28,11 @@ static NATIVES: [Native; 8] = [
     Native(c"lost", "()V", lost as *const c_void),
 ];
 
-/// Defines the helper class; see [`probes::define_helper`].
-pub(super) fn define_helper(
-    jvmti: Jvmti,
-    jni: Jni<'_>,
-    fields: &'static SharedFields,
-) -> Result<&'static Global, String> {
+/// Returns the helper class of an analysis.
+pub(super) fn helper(fields: &'static SharedFields) -> HelperClass {
     let _ = FIELDS.set(fields);
     let (plain, bytes) = (perk_instrument::FIELDS_HELPER, HELPER_CLASS);
-    let helper = HelperClass { plain, bytes, natives: &NATIVES, exchanges: Vec::new() };
-    probes::define_helper(jvmti, jni, fields.names(), helper)
+    HelperClass { plain, bytes, natives: &NATIVES, exchanges: Vec::new() }
 }
 
 /// Runs `body` with the analysis and an argument of the calling method.
