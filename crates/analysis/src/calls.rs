@@ -3,7 +3,9 @@
 use std::cmp::Reverse;
 
 use crate::top::Merged;
-use perk_profile::{KeyedMap, MethodId, Metric, NamePattern, PathId, Profile, Section, ThreadId};
+use perk_profile::{
+    KeyedMap, KeyedSet, MethodId, Metric, NamePattern, PathId, Profile, Section, ThreadId,
+};
 
 use crate::MethodTree;
 
@@ -205,10 +207,20 @@ impl CallTable {
         self
     }
 
-    /// The methods that `pattern` matches, in the order of the table.
+    /// The methods that `pattern` matches, in the order of the table, and then those that only
+    /// called others.
     pub fn matching(&self, profile: &Profile, pattern: &NamePattern) -> Vec<MethodCalls> {
-        let is_meant = |row: &&MethodCalls| pattern.matches_method(&profile.symbols, row.method);
-        self.methods.iter().filter(is_meant).copied().collect()
+        let is_meant = |row: &MethodCalls| pattern.matches_method(&profile.symbols, row.method);
+        let called = self.methods.iter().copied().filter(is_meant);
+        let mut rows: Vec<_> = called.collect();
+        let mut known: KeyedSet<_> = rows.iter().map(|row| row.method).collect();
+        for method in self.edges.iter().filter_map(|edge| edge.caller) {
+            let row = MethodCalls { method, count: 0, self_ns: 0, total_ns: 0 };
+            if is_meant(&row) && known.insert(method) {
+                rows.push(row);
+            }
+        }
+        rows
     }
 
     /// The calls of `method` by each of its callers, most calls first.

@@ -11,6 +11,7 @@ pub mod allocations;
 pub mod bottom_up;
 pub mod calls;
 pub mod columns;
+pub mod cycles;
 pub mod diff;
 pub mod filter;
 pub mod inferred;

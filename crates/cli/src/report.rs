@@ -5,6 +5,7 @@ mod calls;
 mod fields;
 mod head;
 mod heap;
+mod jamaica;
 mod json;
 mod metric;
 mod monitors;
@@ -58,7 +59,7 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let name = display_name(&args.file);
     let metric =
         args.metric.as_deref().map(|it| crate::metric::find(&input.profile, it)).transpose()?;
-    let mut joined = match args.no_infer {
+    let mut joined = match args.no_infer || jamaica::is_in(&input.profile) {
         true => InferredCallers::default(),
         false => inferred::infer(&mut input.profile),
     };
@@ -181,6 +182,7 @@ fn filter(
         return Vec::new();
     }
     let before: Vec<_> = Metric::leading_of(&input.profile)
+        .filter(jamaica::is_sum)
         .map(|metric| (metric.rows(&input.profile).total, metric))
         .collect();
     let object_count = |it: &Profile| Some(it.field_accesses()?.object_count());
@@ -369,9 +371,11 @@ impl<'a> Content<'a> {
     fn total(&self) -> String {
         let mut parts = Vec::new();
         parts.extend(self.samples().map(MetricView::total));
+        let others = self.other_metrics();
+        let others = others.filter(|view| view.has_paths() && jamaica::is_sum(&view.metric));
+        parts.extend(others.map(MetricView::total));
         parts.extend(self.calls.as_ref().map(Calls::total));
         parts.extend(self.objects.as_ref().map(Objects::total));
-        parts.extend(self.other_metrics().filter(|view| view.has_paths()).map(MetricView::total));
         parts.extend(self.contention.as_ref().map(Contention::total));
         parts.extend(self.fields.as_ref().map(Fields::total));
         parts.extend(heap::total(self.profile));

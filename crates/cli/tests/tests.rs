@@ -7,6 +7,7 @@ mod files;
 mod foreign;
 mod heap;
 mod input;
+mod jamaica;
 mod launch;
 mod listen;
 mod monitors;

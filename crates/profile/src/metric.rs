@@ -259,7 +259,8 @@ impl Metric {
     }
 
     /// The metrics that `profile` may have, in order of interest: live bytes come before allocated
-    /// bytes if only shares of live bytes are known.
+    /// bytes if only shares of live bytes are known, and metrics of other tools before calls that
+    /// were not timed.
     pub(crate) fn candidates(profile: &Profile) -> impl Iterator<Item = Metric> + use<> {
         let mut metrics = Vec::from(Self::OWN);
         if profile.site_section().is_some_and(is_by_live) {
@@ -268,14 +269,20 @@ impl Metric {
                 metrics.swap(a, b);
             }
         }
+        let mut others = Vec::new();
         let mut known = KeyedSet::default();
         for column in profile.sections().flat_map(|section| &section.head.columns) {
             if let Metric::Other(name, _) = &column.metric
                 && known.insert(name.clone())
             {
-                metrics.push(column.metric.clone());
+                others.push(column.metric.clone());
             }
         }
+        // Calls that were counted and not timed say less than what was measured beside them.
+        let is_timed = others.is_empty() || Metric::SelfTime.is_in(profile);
+        let calls = metrics.iter().position(|metric| *metric == Metric::Calls);
+        let place = calls.filter(|_| !is_timed).unwrap_or(metrics.len());
+        metrics.splice(place..place, others);
         metrics.into_iter()
     }
 
@@ -377,7 +384,23 @@ fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{LockKind, MonitorRow, MonitorTimes, Subject, Waits};
+    use crate::{CallRow, CallTimes, LockKind, MonitorRow, MonitorTimes, Subject, Waits};
+
+    #[test]
+    fn other_metrics_come_before_calls_that_were_not_timed() {
+        let mut profile = Profile::default();
+        let trace = profile.system_trace();
+        let call = |self_ns| CallTimes {
+            rows: vec![CallRow { trace, count: 3, self_ns, total_ns: self_ns }],
+            ..CallTimes::default()
+        };
+        profile.events.push(call(0).into());
+        let bytecodes = Metric::other("bytecodes", Unit::Count);
+        profile.events.push(Section::of(bytecodes.clone(), 7, [(trace, 7)]).into());
+        assert_eq!(Metric::all_of(&profile), [bytecodes.clone(), Metric::Calls]);
+        profile.events.push(call(5).into());
+        assert_eq!(Metric::all_of(&profile), [Metric::SelfTime, Metric::Calls, bytecodes]);
+    }
 
     #[test]
     fn metrics_of_a_name_add_up() {

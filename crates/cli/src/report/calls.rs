@@ -1,19 +1,21 @@
 //! Exact calls.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use perk_analysis::MethodTree;
 use perk_analysis::calls::{CallColumns, CallTable, Chatty, Edge, MethodCalls};
 use perk_profile::units::{duration, percent, plural, printable};
-use perk_profile::{MethodId, Metric, NamePattern, Profile, ThreadId};
+use perk_profile::{KeyedMap, MethodId, Metric, NamePattern, Profile, ThreadId};
 use perk_render::{Cell, Column, Json, Part, Section, Table};
 
 use super::{NO_CALLER, no_threads};
 
 /// Callers shown under a chatty method.
 const CALLERS: usize = 4;
+/// Bytecode positions shown beside a caller and a callee.
+const POSITIONS: usize = 3;
 /// Stands for a method that is not known.
 const UNKNOWN: &str = "[unknown]";
 
@@ -24,6 +26,9 @@ pub(super) struct Calls<'a> {
     /// By node of the profile's [`MethodTree`]; `None` where the file has no call paths.
     pub(super) columns: Option<CallColumns>,
     pub(super) table: CallTable,
+    /// The bytecode positions of the calls, and the calls at each, by caller and callee; for those
+    /// pairs whose file has them.
+    positions: KeyedMap<(MethodId, MethodId), BTreeMap<i32, u64>>,
 }
 
 impl<'a> Calls<'a> {
@@ -32,14 +37,16 @@ impl<'a> Calls<'a> {
         if profile.has(&Metric::OF_CALLS) {
             let columns = CallColumns::new(profile, tree, None);
             let table = CallTable::of_tree(profile, tree, &columns);
-            return Some(Self { profile, columns: Some(columns), table });
+            let positions = positions(profile, tree);
+            return Some(Self { profile, columns: Some(columns), table, positions });
         }
-        let has_pairs = profile.has_pairs();
-        has_pairs.then(|| Self { profile, columns: None, table: CallTable::of_edges(profile) })
+        let table = || CallTable::of_edges(profile);
+        let positions = KeyedMap::default();
+        profile.has_pairs().then(|| Self { profile, columns: None, table: table(), positions })
     }
 
     /// Whether the calls have times.
-    fn is_timed(&self) -> bool {
+    pub(super) fn is_timed(&self) -> bool {
         self.table.self_ns > 0
     }
 
@@ -209,24 +216,45 @@ impl<'a> Calls<'a> {
         let total = total.share_at(2, "total %").at(3, "total").text_if(is_timed);
         let caller = Column::method_name("caller").name("caller").text_if(sides[0]);
         let callee = Column::method_name("callee").name("callee").text_if(sides[1]);
-        Table::of(&self.profile.symbols, heading, edges)
+        let rows = Table::of(&self.profile.symbols, heading, edges)
             .column(caller, |edge| Cell::method_or(edge.caller, NO_CALLER))
             .column(callee, |edge| Cell::method_or(edge.callee, UNKNOWN))
             .column(calls.share_at(0, "calls %").at(1, "calls"), |edge| {
                 (edge.count > 0).then_some(edge.count)
             })
-            .column(total, move |edge| is_timed.then_some(edge.total_ns))
+            .column(total, move |edge| is_timed.then_some(edge.total_ns));
+        if self.positions.is_empty() {
+            return rows.table();
+        }
+        // `12:1000 19:5`
+        let positions = |edge: &Edge| {
+            let positions = self.positions(edge)?.iter();
+            let positions = positions.map(|(position, count)| format!("{position}:{count}"));
+            Some(positions.collect::<Vec<_>>().join(" "))
+        };
+        rows.column(Column::other("positions"), positions)
+            .each(|edge, row| row.suffix = self.positions(edge).map_or_else(String::new, places))
             .table()
     }
 
-    /// For each method that `pattern` means, at most `top` of them: its numbers, its callers and
-    /// its callees.
-    pub(super) fn butterflies(&self, pattern: &NamePattern, top: usize) -> Vec<Section<'_>> {
-        let rows = self.table.matching(self.profile, pattern);
-        super::blocks(&rows, top, |row| self.butterfly(row, top))
+    /// The bytecode positions of the calls of a pair.
+    fn positions(&self, edge: &Edge) -> Option<&BTreeMap<i32, u64>> {
+        self.positions.get(&edge.caller.zip(edge.callee)?)
     }
 
-    fn butterfly(&self, row: &MethodCalls, top: usize) -> Section<'_> {
+    /// For each method that `pattern` means, at most `top` of them: its numbers, `more` about it, its
+    /// callers and its callees.
+    pub(super) fn butterflies(
+        &self,
+        pattern: &NamePattern,
+        top: usize,
+        more: impl Fn(MethodId) -> String,
+    ) -> Vec<Section<'_>> {
+        let rows = self.table.matching(self.profile, pattern);
+        super::blocks(&rows, top, |row| self.butterfly(row, &more(row.method), top))
+    }
+
+    fn butterfly(&self, row: &MethodCalls, more: &str, top: usize) -> Section<'_> {
         let callers = self.table.callers(row.method);
         let callees = self.table.callees(row.method);
         let (called, calls) = (sum(&callers), sum(&callees));
@@ -237,7 +265,7 @@ impl<'a> Calls<'a> {
             Part::Table(self.table_of("", edges, count, sides).labelled(&labels).top(top))
         };
         vec![
-            Part::Heading(format!("{}: {}", labels[&row.method], self.amount(row))),
+            Part::Heading(format!("{}: {}{more}", labels[&row.method], self.amount(row))),
             table(callers, called, [true, false]),
             table(callees, calls, [false, true]),
         ]
@@ -249,7 +277,7 @@ impl<'a> Calls<'a> {
         let [own_share, total_share] =
             [row.self_ns, row.total_ns].map(|ns| percent(ns, self.all_ns()));
         match (row.is_listed(), self.is_timed()) {
-            (false, false) => "not in the file's rows".to_owned(),
+            (false, false) => "no calls in the file".to_owned(),
             (false, true) => format!("not in the file's rows, total {total} ({total_share} %)"),
             (true, false) => plural(row.count, "call"),
             (true, true) => format!(
@@ -271,6 +299,41 @@ impl<'a> Calls<'a> {
             ("chatty", self.chatty(top).into()),
         ])
     }
+}
+
+/// The bytecode positions of the calls by pair of methods, as far as the file has them.
+fn positions(
+    profile: &Profile,
+    tree: &MethodTree,
+) -> KeyedMap<(MethodId, MethodId), BTreeMap<i32, u64>> {
+    let mut all: KeyedMap<_, BTreeMap<i32, u64>> = KeyedMap::default();
+    let sections = profile.sections().filter(|section| !section.head.is_by_pair);
+    for (key, [count]) in sections.flat_map(|section| section.of_metrics([Metric::Calls])) {
+        let node = profile.get_trace(key.trace).node;
+        let Some(caller) = profile.frames(key.trace).nth(1).filter(|_| count > 0) else { continue };
+        let Some(position) = profile.symbols.get_frame(caller).bci else { continue };
+        let path = tree.path(node);
+        let pair = tree.method(tree.parent(path)).zip(tree.method(path));
+        if let Some(pair) = pair {
+            let sum = all.entry(pair).or_default().entry(position).or_default();
+            *sum = sum.saturating_add(count);
+        }
+    }
+    all
+}
+
+/// ` @ 12`, or ` @ 12 (1000), 19 (5)` with the calls at each position, most first.
+fn places(positions: &BTreeMap<i32, u64>) -> String {
+    let mut rows: Vec<_> = positions.iter().collect();
+    if let [(position, _)] = rows[..] {
+        return format!(" @ {position}");
+    }
+    rows.sort_by_key(|&(position, count)| (Reverse(count), position));
+    let shown =
+        rows.iter().take(POSITIONS).map(|(position, count)| format!("{position} ({count})"));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    let more = if rows.len() > POSITIONS { ", …" } else { "" };
+    format!(" @ {shown}{more}")
 }
 
 /// A value of the file's rows; missing where a method is not among them.

@@ -8,6 +8,7 @@ use perk_profile::{MethodId, Metric, Profile, Unit};
 use perk_render::{Cell, Column, Json, Screen, Table};
 
 use super::Content;
+use super::jamaica;
 use super::metric::MetricView;
 
 /// The lines of the smallest terminal: the table and what is before it fit there.
@@ -41,6 +42,10 @@ impl<'a> Head<'a> {
     pub(super) fn new(content: &'a Content<'_>, count: usize) -> Option<Self> {
         let profile = content.profile;
         let table = content.calls.as_ref().map(|calls| &calls.table);
+        // The counts of methods without their callers say nothing of what fewer calls would save.
+        if content.main_view().is_some_and(|view| jamaica::is_own(&view.metric)) {
+            return None;
+        }
         // A method that waits for a lock is not where the lock is held, and one that allocates an
         // object is not where its fields are accessed.
         let is_elsewhere = |metric: &Metric| metric.is_of_locks() || metric.is_of_fields();

@@ -6,6 +6,7 @@ use perk_analysis::top::{self, MethodRow};
 use perk_profile::{Accounting, PathId, Profile, ThreadId, TraceId, deep};
 use perk_render::{Column, Json, Table};
 
+use super::jamaica::Counts;
 use super::metric::MetricView;
 use super::{Content, Head, heap, tree};
 
@@ -41,6 +42,10 @@ pub(super) fn report<'a>(
         ("paths", list(view.map(|view| paths(content, view, top)))),
         ("threads", threads(profile, view).into()),
         ("metrics", Json::list(content.metrics.iter().map(|view| metric(view, top)))),
+        (
+            "cost_per_bytecode",
+            Counts::of(content).and_then(|it| it.cost()).map(|it| it.top(top)).into(),
+        ),
         ("calls", content.calls.as_ref().map(|it| it.report(top)).into()),
         ("allocations", content.objects.as_ref().map(|it| it.report(content.tree, top)).into()),
         ("heap_summaries", heap::summaries(profile).into()),

@@ -4,6 +4,7 @@ use perk_profile::{Metric, NamePattern};
 use perk_render::{Part, Screen, Section, Table};
 
 use super::fields::quoted;
+use super::jamaica::{self, Counts};
 use super::metric::{By, MetricView, totals};
 use super::{BLOCKS, Content, Head, ROWS, head, heap, tree};
 use crate::args::{ReportArgs, TreeOrder};
@@ -110,7 +111,11 @@ impl View<'_> {
                 };
                 methods.or_else(heaps).or_else(|| Some(fields?.fields()))
             }
-            View::Threads => view.map(MetricView::threads),
+            View::Threads => {
+                let counts = Counts::of(content).filter(|_| content.asked.is_none());
+                let threads = counts.and_then(|counts| counts.threads());
+                threads.or_else(|| view.map(MetricView::threads))
+            }
             View::Lines => content.line_view().or(view).map(MetricView::lines),
             View::Source => content.sources().map(|(sources, view)| sources.table(view)),
             View::Tree(TreeOrder::TopDown) => view.map(|view| {
@@ -146,7 +151,9 @@ impl View<'_> {
             }
             View::Tree(_) => sections(self.table(content, ask)),
             View::Callers(name) => match (content.edge_calls(), view) {
-                (Some(calls), _) => calls.butterflies(name, top),
+                (Some(calls), _) => calls.butterflies(name, top, |method| {
+                    Counts::of(content).map_or_else(String::new, |counts| counts.of_method(method))
+                }),
                 (None, Some(view)) => view.butterflies(name, top),
                 (None, None) => Vec::new(),
             },
@@ -200,6 +207,10 @@ pub(super) fn everything<'t>(
     let (top, blocks) = (ask.rows(), ask.blocks());
     let rows = ask.top.map(|top| top.min(head::MOST));
     let mut all = sections(head.map(|head| head.section(rows, used, screen)));
+    let counts = Counts::of(content).filter(|_| content.asked.is_none());
+    if let Some(counts) = counts {
+        all.extend(sections(counts.code(top)));
+    }
     if content.asked.is_none() {
         let fields = content.fields.as_ref();
         all.extend(fields.into_iter().flat_map(|it| it.advice_sections(&ask.file, blocks)));
@@ -208,7 +219,11 @@ pub(super) fn everything<'t>(
     if let Some(view) = content.samples().filter(|_| is_asked(&Metric::Samples)) {
         all.extend(of_metric(view, ask));
     }
-    if let Some(calls) = content.calls.as_ref().filter(|_| is_asked(&Metric::SelfTime)) {
+    let calls = content.calls.as_ref().filter(|_| is_asked(&Metric::SelfTime));
+    // The table of bytecodes has the calls of each method.
+    let untimed = calls.filter(|calls| counts.is_some() && !calls.is_timed());
+    all.extend(sections(untimed.map(|calls| calls.edges(None).top(top))));
+    if let Some(calls) = calls.filter(|_| untimed.is_none()) {
         all.extend(sections([calls.by_self().top(top)]));
         all.extend(sections(calls.by_total(content.filtered.is_empty()).map(|it| it.top(top))));
         all.extend(sections([calls.chatty(blocks)]));
@@ -216,6 +231,7 @@ pub(super) fn everything<'t>(
             all.extend(calls.by_thread(content.tree, blocks));
         }
     }
+    all.extend(sections(counts.into_iter().flat_map(|it| it.calls(top))));
     if content.asked.is_none() {
         all.extend(sections(content.sites().map(|it| it.top(blocks))));
         let objects = content.objects.as_ref();
@@ -224,10 +240,11 @@ pub(super) fn everything<'t>(
         all.extend(sections(methods.map(|it| it.top(top))));
         all.extend(sections([heap::summaries(content.profile)]));
     }
+    let is_shown = |view: &MetricView<'_>| counts.is_some() && jamaica::is_own(&view.metric);
     for view in &content.metrics {
         let is_its = match view.metric {
             Metric::Samples | Metric::SelfTime => false,
-            Metric::Other(..) => is_asked(&view.metric),
+            Metric::Other(..) => is_asked(&view.metric) && !is_shown(view),
             // Their own tables say more, unless one is asked for.
             _ => content.asked.as_ref() == Some(&view.metric),
         };
@@ -235,9 +252,10 @@ pub(super) fn everything<'t>(
             all.extend(of_metric(view, ask));
         }
     }
-    let pathless = content.other_metrics().filter(|view| !view.has_paths());
+    let pathless = content.other_metrics().filter(|view| !view.has_paths() && !is_shown(view));
     all.extend(sections(totals(pathless.filter(|it| is_asked(&it.metric)).collect(), top)));
     all.extend(sections(heap::tables(content.profile).map(|it| it.top(top))));
+    all.extend(counts.into_iter().flat_map(|it| it.rest(top)));
     if content.asked.is_none() {
         all.extend(monitors(content, top, blocks, ask.threads));
         if let Some(fields) = &content.fields {
@@ -257,6 +275,9 @@ pub(super) fn first<'t>(content: &'t Content<'_>, file: &str, top: usize) -> Vec
         table.top(top)
     });
     let mut all = sections(samples);
+    if let Some(counts) = Counts::of(content) {
+        all.extend(sections(counts.code(top)));
+    }
     if let Some(calls) = &content.calls {
         all.extend(sections([calls.by_self().top(top), calls.chatty(blocks)]));
     }
@@ -280,11 +301,11 @@ pub(super) fn first<'t>(content: &'t Content<'_>, file: &str, top: usize) -> Vec
 fn of_metric<'t>(view: &'t MetricView<'_>, ask: &Ask<'_>) -> Vec<Section<'t>> {
     let (top, blocks) = (ask.rows(), ask.blocks());
     let traces = ask.traces.then_some(top);
-    let mut all = sections([
-        view.top_methods("Top methods by self", By::Own, traces).top(top),
-        view.top_methods("Top methods by total", By::Total, None).top(top),
-    ]);
-    all.push(view.paths(blocks));
+    let mut all = sections([view.top_methods("Top methods by self", By::Own, traces).top(top)]);
+    if !jamaica::is_own(&view.metric) {
+        all.extend(sections([view.top_methods("Top methods by total", By::Total, None).top(top)]));
+        all.push(view.paths(blocks));
+    }
     if ask.threads {
         all.extend(view.by_thread(blocks));
     }

@@ -1,0 +1,339 @@
+//! The counts of JamaicaVM's profile: where a program spends its bytecodes and its cycles.
+
+use std::cmp::Reverse;
+
+use perk_analysis::{cycles, lines, top};
+use perk_jamaica::metric;
+use perk_profile::units::{percent, printable};
+use perk_profile::{KeyedMap, Line, MethodId, Metric, Profile, ThreadId};
+use perk_render::{Cell, Column, Part, Section, Table};
+
+use super::Content;
+use super::metric::MetricView;
+
+/// The metrics whose sum means something.
+const SUMS: [&str; 3] = [metric::BYTECODES, metric::NATIVE_CALLS, metric::ARRAY_ALLOCATIONS];
+/// Lines named below a method, and the least share of its bytecodes that they have, in percent.
+const LINES: usize = 3;
+const LINE_PERCENT: u64 = 5;
+/// A method with fewer bytecodes than this, or with a smaller share than one in [`SHARE`], has no
+/// cycles per bytecode: what a clock adds to a few of them is more than they are.
+const BYTECODES: u64 = 100_000;
+const SHARE: u64 = 1_000;
+/// What a high cost of bytecodes means.
+const LEGEND: &str = "High: cache misses, slow intrinsics, native code.";
+
+/// Whether a metric is one of JamaicaVM's profile.
+pub(super) fn is_own(it: &Metric) -> bool {
+    it.is_other() && metric::is_own(it.name())
+}
+
+/// Whether the sum of the metric over all methods means something.
+pub(super) fn is_sum(it: &Metric) -> bool {
+    !is_own(it) || SUMS.contains(&it.name())
+}
+
+/// Whether the profile has such counts. They are of methods, not of call paths that could have been
+/// cut.
+pub(super) fn is_in(profile: &Profile) -> bool {
+    let columns = profile.sections().flat_map(|section| &section.head.columns);
+    columns.into_iter().any(|column| is_own(&column.metric))
+}
+
+/// The counts of a profile.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counts<'c, 'a> {
+    content: &'c Content<'a>,
+}
+
+impl<'c, 'a> Counts<'c, 'a> {
+    /// The counts of `content`; `None` if it has none.
+    pub(super) fn of(content: &'c Content<'a>) -> Option<Self> {
+        content.metrics.iter().any(|view| is_own(&view.metric)).then_some(Self { content })
+    }
+
+    fn view(&self, name: &str) -> Option<&'c MetricView<'a>> {
+        let views = &mut self.content.metrics.iter();
+        views.find(|view| is_own(&view.metric) && view.name() == name)
+    }
+
+    /// The tables of bytecodes and cycles.
+    pub(super) fn code(&self, top: usize) -> Vec<Table<'c>> {
+        [self.bytecodes(), self.cycles(), self.cost()]
+            .into_iter()
+            .flatten()
+            .map(|table| table.top(top))
+            .collect()
+    }
+
+    /// The tables of natives, arrays and reflection.
+    pub(super) fn calls(&self, top: usize) -> Vec<Table<'c>> {
+        [self.natives(), self.arrays(), self.reflection()]
+            .into_iter()
+            .flatten()
+            .map(|table| table.top(top))
+            .collect()
+    }
+
+    /// The threads, and the words of the heap.
+    pub(super) fn rest(&self, top: usize) -> Vec<Section<'c>> {
+        let threads = self.threads().map(|table| Part::Table(table.top(top)));
+        let at_once = self
+            .view(metric::THREADS)
+            .map(|view| Part::Sentence(format!("At most {} threads at once.", view.numbers.total)));
+        let heap = self.view(metric::HEAP_WORDS).map(|view| {
+            let words = view.numbers.total;
+            let references = self.view(metric::HEAP_REFERENCES).map_or(0, |it| it.numbers.total);
+            let share = percent(references, words);
+            Part::Sentence(format!(
+                "Live objects have {words} words, {references} of them references ({share} %)."
+            ))
+        });
+        vec![threads.into_iter().chain(at_once).collect(), heap.into_iter().collect()]
+    }
+
+    /// The calls of each method.
+    fn counted_calls(&self) -> KeyedMap<MethodId, u64> {
+        let calls = self.content.calls.iter().flat_map(|calls| &calls.table.methods);
+        calls.map(|row| (row.method, row.count)).collect()
+    }
+
+    /// The methods with most bytecodes, the lines with most of them below each.
+    fn bytecodes(&self) -> Option<Table<'c>> {
+        let view = self.view(metric::BYTECODES)?;
+        let calls = self.counted_calls();
+        let has_calls = !calls.is_empty();
+        let mut of_method: KeyedMap<MethodId, Vec<(u32, u64)>> = KeyedMap::default();
+        for row in lines::lines(view.profile, &view.numbers.rows, None) {
+            if let Line::Number(line) = row.line {
+                of_method.entry(row.method).or_default().push((line, row.own));
+            }
+        }
+        let rows: Vec<_> = view.methods().iter().filter(|row| row.own > 0).copied().collect();
+        let count = move |method: MethodId| calls.get(&method).copied();
+        let per_call = Column::words().at(3, "per call").text_if(has_calls);
+        let counts = count.clone();
+        let own = Column::count("self").of(view.numbers.total);
+        let table = Table::of(&view.profile.symbols, "Where the bytecodes are executed", rows)
+            .column(Column::method().name("method"), |row| row.method)
+            .column(own.share_at(0, "share %").at(1, "bytecodes"), |row| row.own)
+            .column(Column::words().at(2, "calls").text_if(has_calls), move |row| {
+                Some(counts(row.method)?.to_string())
+            })
+            .column(per_call, move |row| {
+                Some(ratio(row.own, count(row.method).filter(|&count| count > 0)?))
+            })
+            .each(move |row, shown| {
+                shown.below = of_method
+                    .get(&row.method)
+                    .and_then(|it| hint(it, row.own))
+                    .into_iter()
+                    .collect();
+            })
+            .table();
+        Some(table.ranked())
+    }
+
+    /// The methods with most cycles.
+    fn cycles(&self) -> Option<Table<'c>> {
+        let view = self.view(metric::CYCLES)?;
+        let symbols = &view.profile.symbols;
+        let most = view.methods().iter().map(|row| row.own).max().unwrap_or(0);
+        let all = self.view(metric::THREAD_CYCLES).map_or(0, |it| it.numbers.total);
+        let calls = self.counted_calls();
+        let has_calls = !calls.is_empty();
+        let mut compiled: KeyedMap<MethodId, u64> = KeyedMap::default();
+        for row in lines::lines(view.profile, &view.numbers.rows, None) {
+            if row.line == Line::Compiled {
+                compiled.insert(row.method, row.own);
+            }
+        }
+        let cycles = Column::count("cycle_count").of(all);
+        let cycles = if all >= most.max(1) { cycles.share_at(0, "share %") } else { cycles };
+        let compiled = move |method, own| match compiled.get(&method) {
+            None => "interpreted",
+            Some(&number) if number == own => "compiled",
+            Some(_) => "both",
+        };
+        let rows: Vec<_> = view.methods().iter().filter(|row| row.own > 0).copied().collect();
+        let heading = "Where the cycles go, each method with all that it called";
+        let table = Table::of(symbols, heading, rows)
+            .column(Column::method().name("method"), |row| row.method)
+            .column(cycles.at(1, "cycles"), |row| row.own)
+            .column(Column::words().at(2, "per call").text_if(has_calls), move |row| {
+                Some(ratio(row.own, calls.get(&row.method).copied().filter(|&count| count > 0)?))
+            })
+            .column(Column::words().at(3, "mode"), move |row| compiled(row.method, row.own))
+            .table();
+        Some(table.ranked())
+    }
+
+    /// The methods whose bytecodes cost most each.
+    pub(super) fn cost(&self) -> Option<Table<'c>> {
+        let view = self.view(metric::BYTECODES)?;
+        let least = BYTECODES.max(view.numbers.total / SHARE);
+        let code: KeyedMap<MethodId, u64> =
+            view.methods().iter().map(|row| (row.method, row.own)).collect();
+        let calls = self.content.calls.as_ref()?;
+        let enough = |method| code.get(&method).copied().filter(|&count| count >= least);
+        let (heading, cost, title, mut rows): (_, _, _, Vec<(MethodId, u64, u64)>) = if calls
+            .is_timed()
+        {
+            let rows = calls.table.methods.iter();
+            let rows = rows.filter_map(|row| Some((row.method, row.self_ns, enough(row.method)?)));
+            ("Most time per bytecode", Column::ns("self_ns"), "ns each", rows.collect())
+        } else {
+            let cycles = self.view(metric::CYCLES)?;
+            let cycles: Vec<_> = cycles.methods().iter().map(|row| (row.method, row.own)).collect();
+            let rows = cycles::own(&cycles, &calls.table, |method| code.contains_key(&method));
+            let rows = rows.iter();
+            let rows = rows.filter_map(|row| Some((row.method, row.least, enough(row.method)?)));
+            (
+                "Most cycles per bytecode",
+                Column::count("own_cycle_count"),
+                "cycles each",
+                rows.collect(),
+            )
+        };
+        let order = |row: &(MethodId, u64, u64)| u128::from(row.1) * 1_000_000 / u128::from(row.2);
+        rows.retain(|row| row.1 > 0);
+        rows.sort_by_key(|row| (Reverse(order(row)), row.0));
+        let share = format!("{}.{} %", 100 / SHARE, 1_000 / SHARE % 10);
+        let total = view.numbers.total;
+        let table = Table::of(&view.profile.symbols, heading, rows)
+            .column(Column::method().name("method"), |row| row.0)
+            .column(cost, |row| row.1)
+            .column(Column::words().at(0, title), |row| ratio(row.1, row.2))
+            .column(Column::count("bytecode_count").of(total).at(1, "bytecodes"), |row| row.2)
+            .column(Column::words().at(2, "share %"), move |row| percent(row.2, total))
+            .table();
+        let table = match calls.is_timed() {
+            true => table,
+            false => table.note(
+                "Own cycles are the cycles without all those of the methods called; methods that \
+                 call others for more than a fifth of their cycles are left out.",
+            ),
+        };
+        let note = format!(
+            "Methods with less than {share} of the bytecodes, or than {BYTECODES}, are left out."
+        );
+        Some(table.legend(LEGEND).note(note).ranked())
+    }
+
+    /// The bytecodes and cycles of a method: `, 300 bytecodes, 5000 cycles`.
+    pub(super) fn of_method(&self, method: MethodId) -> String {
+        let names = [metric::BYTECODES, metric::CYCLES].into_iter();
+        let number = |name| {
+            let row = self.view(name)?.methods().iter().find(|row| row.method == method)?;
+            Some(format!(", {} {name}", row.own))
+        };
+        names.filter_map(number).collect()
+    }
+
+    fn natives(&self) -> Option<Table<'c>> {
+        let view = self.view(metric::NATIVE_CALLS)?;
+        let calls = Column::count("calls").of(view.numbers.total);
+        let rows: Vec<_> = view.methods().iter().filter(|row| row.own > 0).copied().collect();
+        let table = Table::of(&view.profile.symbols, "Calls of native methods", rows)
+            .column(Column::method().name("method"), |row| row.method)
+            .column(calls.share_at(0, "share %").at(1, "calls"), |row| row.own)
+            .table();
+        Some(table.ranked())
+    }
+
+    /// The places where most arrays are allocated.
+    fn arrays(&self) -> Option<Table<'c>> {
+        let view = self.view(metric::ARRAY_ALLOCATIONS)?;
+        let symbols = &view.profile.symbols;
+        let frame = |row: &(_, u64)| Some((view.profile.frames(row.0).next()?, row.1));
+        let mut rows: Vec<_> = view.numbers.rows.iter().filter_map(frame).collect();
+        rows.sort_by_key(|row| (Reverse(row.1), row.0));
+        let arrays = Column::count("arrays").of(view.numbers.total);
+        let table = Table::of(symbols, "Where arrays are allocated", rows)
+            .column(Column::method().name("method @ bytecode"), |row| {
+                symbols.get_frame(row.0).method
+            })
+            .column(arrays.share_at(0, "share %").at(1, "arrays"), |row| row.1)
+            .each(|row, shown| {
+                let bci = symbols.get_frame(row.0).bci;
+                shown.suffix = bci.map_or_else(String::new, |bci| format!(" @ {bci}"));
+            })
+            .table();
+        Some(table.ranked())
+    }
+
+    fn reflection(&self) -> Option<Table<'c>> {
+        let view = self.view(metric::REFLECTION)?;
+        let symbols = &view.profile.symbols;
+        let frames = view.numbers.rows.iter().filter_map(|row| view.profile.frames(row.0).next());
+        let class = |frame| symbols.get_method(symbols.get_frame(frame).method).class;
+        let mut classes: Vec<_> = frames.map(class).collect();
+        classes.sort_by_key(|&class| symbols.class_name(class));
+        let count = classes.len();
+        let heading = format!("Classes used via reflection: {count}");
+        let table = Table::of(symbols, heading, classes)
+            .column(Column::other("class").name("class"), |&class| class)
+            .table();
+        Some(table)
+    }
+
+    pub(super) fn threads(&self) -> Option<Table<'c>> {
+        let views =
+            [metric::THREAD_PRIORITY, metric::THREAD_CYCLES, metric::C_STACK, metric::JAVA_STACK];
+        let views = views.into_iter().chain(metric::THREAD_SHARES).map(|name| self.view(name));
+        let views: Vec<_> = views.collect();
+        let profile = self.content.profile;
+        let mut rows: Vec<(ThreadId, Vec<u64>)> = Vec::new();
+        let mut places = KeyedMap::default();
+        for (index, view) in views.iter().enumerate() {
+            let numbers = view.map(|view| top::threads(profile, &view.numbers)).unwrap_or_default();
+            for (thread, number) in numbers {
+                let place = *places.entry(thread).or_insert_with(|| {
+                    rows.push((thread, vec![0; views.len()]));
+                    rows.len() - 1
+                });
+                rows[place].1[index] = number;
+            }
+        }
+        rows.sort_by_key(|row| (Reverse(row.1[1]), row.0));
+        let cycles = views[1].map_or(0, |view| view.numbers.total);
+        let number = |index: usize| move |row: &(ThreadId, Vec<u64>)| Cell::Number(row.1[index]);
+        let table = Table::of(&profile.symbols, "Threads", rows)
+            .column(Column::other("thread").name("thread"), |row| {
+                printable(profile.thread_name(row.0))
+            })
+            .column(
+                Column::count("cycle_count").of(cycles).share_at(0, "share %").at(1, "cycles"),
+                number(1),
+            )
+            .column(Column::count("interpreted_percent").at(2, "interp %"), number(4))
+            .column(Column::count("compiled_percent").at(3, "comp %"), number(5))
+            .column(Column::count("jni_percent").at(4, "JNI %"), number(6))
+            .column(Column::count("gc_percent").at(5, "GC %"), number(7))
+            .column(Column::bytes("c_stack_bytes").at(6, "C stack"), number(2))
+            .column(Column::bytes("java_stack_bytes").at(7, "Java stack"), number(3))
+            .column(Column::count("priority").at(8, "priority"), number(0))
+            .table();
+        (!table.is_empty()).then_some(table)
+    }
+}
+
+/// A number per thing, with a decimal where it is small.
+fn ratio(number: u64, of: u64) -> String {
+    match number / of {
+        0..100 => format!("{:.1}", number as f64 / of as f64),
+        whole => whole.to_string(),
+    }
+}
+
+/// The lines with most of a method's bytecodes.
+fn hint(lines: &[(u32, u64)], own: u64) -> Option<String> {
+    let is_large = |it: &&(u32, u64)| it.1 > 0 && it.1 >= own / 100 * LINE_PERCENT;
+    let mut lines: Vec<_> = lines.iter().filter(is_large).collect();
+    lines.sort_by_key(|it| (Reverse(it.1), it.0));
+    let line = |it: &&(u32, u64)| format!("{} ({} %)", it.0, it.1 * 100 / own.max(1));
+    let shown: Vec<_> = lines.iter().take(LINES).map(line).collect();
+    let more = if lines.len() > LINES { ", …" } else { "" };
+    let word = if lines.len() == 1 { "line" } else { "lines" };
+    (!shown.is_empty()).then(|| format!("{word} {}{more}", shown.join(", ")))
+}
