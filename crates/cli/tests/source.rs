@@ -89,6 +89,7 @@ bytecodes,src/com/acme/Main.java,com/acme/Main.java,4,2,2.00,2,2.00,1,2,2,\\t\\t
     assert_eq!(file["path"], "src/com/acme/Main.java");
     assert_eq!((&file["line_count"], &file["line_run_count"]), (&6.into(), &4.into()));
     assert_eq!((&file["method_count"], &file["method_run_count"]), (&2.into(), &1.into()));
+    assert_eq!(file["odd_line_count"], 0);
     let lines = file["lines"].as_array().unwrap();
     let of_sixth = serde_json::json!({"line": 6, "self": 32, "total": 32, "execution_count": 4,
         "instruction_count": 8, "instruction_run_count": 6,
@@ -161,9 +162,12 @@ fn another_source_is_reported() {
     let folder = acme();
     folder.file("src/com/acme/Main.java", b"package com.acme;\n\n\n\nclass Main {\n\xff}\n");
     let text = report(&folder, &["--source", "src", "Main.prof"]);
-    let line = "src/com/acme/Main.java is not the source of these classes: 4 lines with numbers are \
-                blank there or after its end\n";
+    let line = "not the source of these classes, as lines with numbers are blank or after the end: \
+                src/com/acme/Main.java (1 file)\n";
     assert!(text.contains(line), "{text}");
+    let legend = "(66.67 %)\nNot the source of these classes: lines with numbers are blank in it or \
+                  after its end.\nself %";
+    assert!(text.contains(legend), "{text}");
     folder
         .file("src/com/acme/Main.java", b"package com.acme;\n\n\n/*\xff*/\n5\n6\n7\n8\n9\n\x1b[2J");
     let text = report(&folder, &["--source", "src", "Main.prof"]);

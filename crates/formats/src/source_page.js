@@ -171,7 +171,8 @@ function drawFile(file) {
   body.replaceChildren(...rows, ...after);
   const [all, run] = file.lines;
   const covered = data.has_coverage ? `, ${shown(run)} of ${shown(all)} lines run (${percent(ratio(run, all))} %)` : "";
-  byId("place").textContent = `${file.path}: ${percent(file.share)} % of ${data.metric}${covered}`;
+  const odd = file.is_odd ? ". Not the source of these classes: lines with numbers are blank in it or after its end." : "";
+  byId("place").textContent = `${file.path}: ${percent(file.share)} % of ${data.metric}${covered}${odd}`;
 }
 
 // The lines to go to: the hottest first; the first line of each place that did not run.

@@ -63,7 +63,8 @@ impl SourcePage<'_> {
         if self.total == 0 { 0.0 } else { number as f64 * 100.0 / self.total as f64 }
     }
 
-    fn file(&self, AnnotatedFile { file, path, text }: &AnnotatedFile) -> File {
+    fn file(&self, annotated: &AnnotatedFile) -> File {
+        let AnnotatedFile { file, path, text } = annotated;
         let lines = file.covered_lines();
         let column = |number: fn(&SourceLine) -> u64| {
             file.lines.iter().map(|it| Number(number(it))).collect::<Vec<_>>()
@@ -77,6 +78,7 @@ impl SourcePage<'_> {
             share: self.share(file.own),
             own: (self.amount)(file.own),
             lines: [lines.all, lines.run, lines.in_part],
+            is_odd: annotated.odd_line_count() > 0,
             methods: [file.method_count, file.methods_run],
             // A tab is no character that hides others.
             text: text
@@ -115,6 +117,8 @@ struct File {
     lines: [u64; 3],
     /// All with instructions, those that ran.
     methods: [u64; 2],
+    /// It cannot be the source of the classes.
+    is_odd: bool,
     text: Vec<String>,
     numbers: Numbers,
 }

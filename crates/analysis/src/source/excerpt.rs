@@ -84,7 +84,9 @@ fn never_run(file: &SourceFile) -> impl Iterator<Item = u32> {
     let known: Vec<_> = known.collect();
     let is_never = |it: &SourceLine| it.counts.coverage() == Some(Coverage::Never);
     let mut places: Vec<Vec<u32>> = Vec::new();
-    let size = |place: &[&SourceLine]| place.iter().map(|it| it.counts.instructions).sum::<u64>();
+    let size = |place: &[&SourceLine]| {
+        place.iter().map(|it| it.counts.instructions).fold(0, u64::saturating_add)
+    };
     let mut chunks: Vec<_> = known.chunk_by(|a, b| is_never(a) == is_never(b)).collect();
     chunks.retain(|place| is_never(place[0]));
     chunks.sort_by_key(|place| Reverse(size(place)));

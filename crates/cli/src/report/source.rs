@@ -22,6 +22,9 @@ use crate::output::Target;
 
 /// Columns that a tab stands for, up to the next multiple of it.
 const TAB: usize = 4;
+/// Stands above a file that cannot be the source.
+const ODD: &str =
+    "Not the source of these classes: lines with numbers are blank in it or after its end.";
 /// Names in a sentence, at most.
 const NAMES: usize = 3;
 
@@ -85,12 +88,7 @@ impl Sources {
     }
 
     fn missing_names(&self) -> String {
-        let names = self.missing.iter().take(NAMES).map(SourceFile::path);
-        let mut names = names.collect::<Vec<_>>().join(", ");
-        if self.missing.len() > NAMES {
-            names += ", …";
-        }
-        printable(&names)
+        names(&self.missing.iter().map(SourceFile::path).collect::<Vec<_>>())
     }
 
     /// The numbers of all files, and what there is to know about them, in sentences.
@@ -98,9 +96,8 @@ impl Sources {
         let total = view.numbers.total;
         let metric = perk_render::metric(&self.metric);
         let share = |number| format!("{} % of {metric}", percent(number, total));
-        let own = |files: &mut dyn Iterator<Item = &SourceFile>| files.map(|it| it.own).sum();
-        let found: u64 = own(&mut self.found.iter().map(|it| &it.file));
-        let missing: u64 = own(&mut self.missing.iter());
+        let found = self.found.iter().map(|it| it.file.own).fold(0, u64::saturating_add);
+        let missing = self.missing.iter().map(|it| it.own).fold(0, u64::saturating_add);
         let mut all = format!("{} with {}", plural(self.found.len() as u64, "file"), share(found));
         if self.has_coverage {
             let mut lines = CoveredLines::default();
@@ -130,19 +127,18 @@ impl Sources {
                 self.missing_names()
             ));
         }
-        if found + missing < total {
-            facts.push(format!("{} have no source line", share(total - found - missing)));
+        let lineless = total.saturating_sub(found.saturating_add(missing));
+        if percent(lineless, total) != percent(0, total) {
+            facts.push(format!("{} have no source line", share(lineless)));
         }
-        for file in &self.found {
-            let count = file.odd_line_count() as u64;
-            if count > 0 {
-                facts.push(format!(
-                    "{} is not the source of these classes: {} with numbers {} blank there or after its end",
-                    printable(&file.path),
-                    plural(count, "line"),
-                    if count == 1 { "is" } else { "are" },
-                ));
-            }
+        let odd = self.found.iter().filter(|it| it.odd_line_count() > 0);
+        let odd: Vec<_> = odd.map(|it| it.path.clone()).collect();
+        if !odd.is_empty() {
+            facts.push(format!(
+                "not the source of these classes, as lines with numbers are blank or after the end: {} ({})",
+                names(&odd),
+                plural(odd.len() as u64, "file")
+            ));
         }
         facts
     }
@@ -166,6 +162,9 @@ impl Sources {
             };
             let mut table = self.lines(view, pieces.into_iter().flat_map(|it| rows(file, it)));
             table.heading = self.heading(view, file);
+            if file.odd_line_count() > 0 {
+                table = table.legend(ODD);
+            }
             all.push(vec![Part::Table(table)]);
         }
         if self.found.len() > blocks {
@@ -248,6 +247,7 @@ impl Sources {
         };
         rows.column(Column::other("path").name("file"), |it| &*it.path)
             .column(Column::other("file"), |it| it.file.path())
+            .column(Column::count("odd_line_count"), |it| it.odd_line_count() as u64)
             .column(Column::other("lines"), |it| self.lines(view, code(it)))
             .table()
             .ranked()
@@ -311,6 +311,12 @@ pub(super) fn page_target(path: &Path) -> anyhow::Result<Target> {
     }
     target.check()?;
     Ok(target)
+}
+
+/// `A.java, B.java, …`
+fn names(all: &[String]) -> String {
+    let more = if all.len() > NAMES { ", …" } else { "" };
+    printable(&(all[..all.len().min(NAMES)].join(", ") + more))
 }
 
 /// `3 of 4 lines run (75.00 %)`

@@ -103,6 +103,8 @@ fn a_profile_without_coverage_has_totals() {
         json!(["39.99|4,000|40.00|4,001|1|x", "0.01|1|0.02|2|7|[after the end of the file]"]);
     page.wait_for(CELLS, &lines);
     assert_eq!(page.run("return document.getElementById('never').hidden"), true);
+    let place = page.text("place");
+    assert!(place.starts_with("src/C.java: 40.00 % of bytecodes. Not the source"), "{place}");
     let log = page.browser.log("browser");
     assert!(log.is_empty(), "{log:?}");
 }
