@@ -148,6 +148,7 @@ impl<'c, 'a> Counts<'c, 'a> {
                 compiled.insert(row.method, row.own);
             }
         }
+        let is_any_compiled = !compiled.is_empty();
         let cycles = Column::count("cycle_count").of(all);
         let cycles = if all >= most.max(1) { cycles.share_at(0, "share %") } else { cycles };
         let compiled = move |method, own| match compiled.get(&method) {
@@ -155,6 +156,7 @@ impl<'c, 'a> Counts<'c, 'a> {
             Some(&number) if number == own => "compiled",
             Some(_) => "both",
         };
+        let mode = Column::words().at(3, "mode").text_if(is_any_compiled);
         let rows: Vec<_> = view.methods().iter().filter(|row| row.own > 0).copied().collect();
         let heading = "Where the cycles go, each method with all that it called";
         let table = Table::of(symbols, heading, rows)
@@ -163,7 +165,7 @@ impl<'c, 'a> Counts<'c, 'a> {
             .column(Column::words().at(2, "per call").text_if(has_calls), move |row| {
                 Some(ratio(row.own, calls.get(&row.method).copied().filter(|&count| count > 0)?))
             })
-            .column(Column::words().at(3, "mode"), move |row| compiled(row.method, row.own))
+            .column(mode, move |row| compiled(row.method, row.own))
             .table();
         Some(table.ranked())
     }

@@ -208,9 +208,7 @@ pub(super) fn everything<'t>(
     let rows = ask.top.map(|top| top.min(head::MOST));
     let mut all = sections(head.map(|head| head.section(rows, used, screen)));
     let counts = Counts::of(content).filter(|_| content.asked.is_none());
-    if let Some(counts) = counts {
-        all.extend(sections(counts.code(top)));
-    }
+    all.extend(sections(counts.into_iter().flat_map(|it| it.code(top))));
     if content.asked.is_none() {
         let fields = content.fields.as_ref();
         all.extend(fields.into_iter().flat_map(|it| it.advice_sections(&ask.file, blocks)));
@@ -275,10 +273,9 @@ pub(super) fn first<'t>(content: &'t Content<'_>, file: &str, top: usize) -> Vec
         table.top(top)
     });
     let mut all = sections(samples);
-    if let Some(counts) = Counts::of(content) {
-        all.extend(sections(counts.code(top)));
-    }
-    if let Some(calls) = &content.calls {
+    let counts = Counts::of(content);
+    all.extend(sections(counts.into_iter().flat_map(|it| it.code(top))));
+    if let Some(calls) = content.calls.as_ref().filter(|it| counts.is_none() || it.is_timed()) {
         all.extend(sections([calls.by_self().top(top), calls.chatty(blocks)]));
     }
     all.extend(sections(content.sites().map(|it| it.top(blocks))));
