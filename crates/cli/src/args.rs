@@ -430,15 +430,16 @@ pub(crate) enum TreeOrder {
 
 /// Compare two profiles
 ///
-/// Calls, allocations and accesses to fields are compared exactly, samples by their share. Times are
-/// only shown, as they differ from run to run. Lambdas of a class count as one. Without --fail-on the
-/// exit code is 1 where any of the first three differ; with it, where a limit is exceeded.
+/// Calls, allocations, accesses to fields and bytecodes are compared exactly, samples by their share.
+/// Times are only shown, as they differ from run to run. Lambdas of a class count as one. Without
+/// --fail-on the exit code is 1 where any of the first four differ; with it, where a limit is exceeded.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   perk diff before.hprof after.hprof
   perk diff --fail-on 'calls>+5%' --fail-on 'allocated_bytes>+1%' before.hprof after.hprof
   perk diff --fail-on 'calls(com.acme.Foo.bar)>+0' before.hprof after.hprof
+  perk diff --fail-on 'bytecodes(com.acme.*)>+0.1%' before.prof after.prof
   perk diff before.hprof after.hprof -o diff.html
 
 A limit is a metric, `>+` for growth or `<-` for shrinking, and an amount, as a number or in %. Metrics:

@@ -16,7 +16,7 @@ use perk_render::{Column, Json, Part, Screen, Table};
 
 use crate::args::DiffArgs;
 use crate::input::{self, display_name, is_stream};
-use crate::metric;
+use crate::metric::{self, adds_up, is_exact};
 use crate::talk::say;
 use limit::Verdict;
 use lists::List;
@@ -101,15 +101,17 @@ impl Comparison<'_> {
     fn shown_metrics(&self) -> impl Iterator<Item = &MetricDiff> {
         self.diff.metrics.iter().filter(|it| match &self.asked {
             Some(asked) => it.metric == *asked,
-            None => it.metric == Metric::Samples || it.metric.is_other(),
+            None => it.metric == Metric::Samples || it.metric.is_other() && adds_up(&it.metric),
         })
     }
 
-    /// Whether calls or accesses to fields differ, or allocations where they were all counted. Live
+    /// Whether calls, accesses to fields or executed bytecodes differ, or allocations where they were
+    /// all counted. Live
     /// objects depend on the JVM's last garbage collection, and are left aside.
     fn differs(&self) -> bool {
         self.calls_differ()
             || self.accesses_differ()
+            || self.shown_metrics().any(counts_differ)
             || !self.diff.is_estimated && self.allocations_differ()
     }
 
@@ -139,7 +141,13 @@ impl Comparison<'_> {
             let line = |verdict: &Verdict| {
                 let state = if verdict.is_exceeded { "EXCEEDED" } else { "kept" };
                 let numbers = change(verdict.before, verdict.after, u64::to_string);
-                Part::Sentence(format!("{state:<8}  {}: {numbers}", verdict.limit))
+                let most = verdict.most.map(|(method, [before, after])| {
+                    let name = perk_render::full_name(&diff.symbols, method);
+                    let numbers = change(before, after, u64::to_string);
+                    format!("; most in {}: {numbers}", printable(&name))
+                });
+                let most = most.unwrap_or_default();
+                Part::Sentence(format!("{state:<8}  {}: {numbers}{most}", verdict.limit))
             };
             let heading = Part::Heading("Limits".to_owned());
             sections.push([heading].into_iter().chain(verdicts.iter().map(line)).collect());
@@ -178,12 +186,21 @@ impl Comparison<'_> {
         let sides = |Change { before, after, .. }: &Change<(), u64>| {
             Json::object([("before", (*before).into()), ("after", (*after).into())])
         };
+        let most = |(method, [before, after]): (_, [u64; 2])| {
+            let name = perk_render::full_name(&diff.symbols, method);
+            Json::object([
+                ("name", name.into()),
+                ("before", before.into()),
+                ("after", after.into()),
+            ])
+        };
         let limit = |verdict: &'t Verdict| {
             Json::object([
                 ("limit", verdict.limit.as_str().into()),
                 ("before", verdict.before.into()),
                 ("after", verdict.after.into()),
                 ("is_exceeded", verdict.is_exceeded.into()),
+                ("most", verdict.most.map(most).into()),
             ])
         };
         let samples = diff.metric(&Metric::Samples);
@@ -268,14 +285,23 @@ impl Comparison<'_> {
             let (before, after) = sums(rows, |it| it.shared_count);
             lines += &format!("shared     {} objects\n", change(before, after, u64::to_string));
         }
-        for MetricDiff { metric, total, .. } in self.shown_metrics() {
+        for it in self.shown_metrics() {
+            let MetricDiff { metric, total, .. } = it;
             let shown = |&number: &u64| match metric {
                 Metric::Samples => number.to_string(),
                 metric => amount(number, metric.unit()),
             };
             let numbers = change(total.before, total.after, shown);
             let name = printable(metric.name());
-            lines += &format!("{name:<10} {numbers}; methods are compared by their share\n");
+            let compared = match is_exact(metric) {
+                true if !counts_differ(it) => {
+                    same.push(metric.name());
+                    continue;
+                }
+                true => "",
+                false => "; methods are compared by their share",
+            };
+            lines += &format!("{name:<10} {numbers}{compared}\n");
         }
         if let Some(rows) = &diff.heap {
             let (before, after) = sums(rows, |objects| objects.shallow_bytes);
@@ -286,7 +312,7 @@ impl Comparison<'_> {
             lines += &format!("blocked    {}\n", change(before, after, |&ns| duration(ns)));
         }
         if !same.is_empty() {
-            let what = same.join(" and ");
+            let what = in_words(&same);
             let of = if times.is_empty() { String::new() } else { format!("; time {times}") };
             return format!("no difference in {what}{of}\n{lines}");
         }
@@ -296,6 +322,11 @@ impl Comparison<'_> {
         let [before, after] = self.names;
         format!("{before} → {after}\n{lines}")
     }
+}
+
+/// Whether the numbers of a metric that is counted differ.
+fn counts_differ(it: &MetricDiff) -> bool {
+    is_exact(&it.metric) && it.methods.iter().any(|row| row.before.own != row.after.own)
 }
 
 fn allocated(objects: &Allocations) -> (u64, u64) {
@@ -324,6 +355,15 @@ fn change(before: u64, after: u64, shown: impl Fn(&u64) -> String) -> String {
         moved => format!("{moved} %"),
     };
     format!("{} → {} ({moved})", shown(&before), shown(&after))
+}
+
+/// `a`, `a and b`, `a, b and c`
+fn in_words(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [name] => (*name).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
 }
 
 fn sums<K, V>(rows: &[Change<K, V>], number: impl Fn(&V) -> u64) -> (u64, u64) {

@@ -1,6 +1,7 @@
-//! The metric that a command line names.
+//! The metric that a command line names, and facts on those of JamaicaVM's profile.
 
 use anyhow::bail;
+use perk_jamaica::metric;
 use perk_profile::{Metric, Profile};
 
 /// The metric of that name.
@@ -17,4 +18,20 @@ pub(crate) fn find(profile: &Profile, name: &str) -> anyhow::Result<Metric> {
         bail!("the profile has no {name} by call path, and no other metric");
     }
     bail!("the profile has no {name} by call path; it has {}", names.join(", "))
+}
+
+/// Whether a metric is one of JamaicaVM's profile.
+pub(crate) fn is_of_jamaica(it: &Metric) -> bool {
+    it.is_other() && metric::is_own(it.name())
+}
+
+/// Whether the sum of a metric over all methods means something.
+pub(crate) fn adds_up(it: &Metric) -> bool {
+    const SUMS: [&str; 3] = [metric::BYTECODES, metric::NATIVE_CALLS, metric::ARRAY_ALLOCATIONS];
+    !is_of_jamaica(it) || SUMS.contains(&it.name())
+}
+
+/// Whether the metric counts, so that each difference is one of the programs.
+pub(crate) fn is_exact(it: &Metric) -> bool {
+    it.is_other() && metric::is_exact(it.name())
 }

@@ -182,7 +182,7 @@ fn filter(
         return Vec::new();
     }
     let before: Vec<_> = Metric::leading_of(&input.profile)
-        .filter(jamaica::is_sum)
+        .filter(crate::metric::adds_up)
         .map(|metric| (metric.rows(&input.profile).total, metric))
         .collect();
     let object_count = |it: &Profile| Some(it.field_accesses()?.object_count());
@@ -372,7 +372,7 @@ impl<'a> Content<'a> {
         let mut parts = Vec::new();
         parts.extend(self.samples().map(MetricView::total));
         let others = self.other_metrics();
-        let others = others.filter(|view| view.has_paths() && jamaica::is_sum(&view.metric));
+        let others = others.filter(|view| view.has_paths() && crate::metric::adds_up(&view.metric));
         parts.extend(others.map(MetricView::total));
         parts.extend(self.calls.as_ref().map(Calls::total));
         parts.extend(self.objects.as_ref().map(Objects::total));

@@ -152,12 +152,21 @@ fn what_other_tools_measured_is_compared() {
     let folder = Folder::new();
     folder.file("a.jamaica", "PROFILE: 900 (90%) A.f()V\nPROFILE: 100 (10%) A.g()V\n");
     folder.file("b.jamaica", "PROFILE: 900 (50%) A.f()V\nPROFILE: 900 (50%) A.g()V\n");
-    let text = stdout(&check(&folder, &["a.jamaica", "b.jamaica"], 0));
-    assert!(text.contains("bytecodes  1000 → 1800 (+80.00 %)"), "{text}");
-    assert!(text.contains("   10.00    50.00  +40.00     100    900  A.g"), "{text}");
-    check(&folder, &["--fail-on", "bytecodes>+50%", "a.jamaica", "b.jamaica"], 1);
-    check(&folder, &["--fail-on", "bytecodes(A.g)>+400%", "a.jamaica", "b.jamaica"], 0);
-    let json = check(&folder, &["--json", "a.jamaica", "b.jamaica"], 0).stdout;
+    let text = stdout(&check(&folder, &["a.jamaica", "b.jamaica"], 1));
+    assert!(text.contains("bytecodes  1000 → 1800 (+80.00 %)\n"), "{text}");
+    assert!(text.contains("   100    900    +800   +800.00  A.g\n"), "{text}");
+    assert!(!text.contains("A.f"), "its share changed, its number did not: {text}");
+    let text = stdout(&check(&folder, &["a.jamaica", "a.jamaica"], 0));
+    assert_eq!(text, "no difference in bytecodes\n");
+    let limit = ["--fail-on", "bytecodes>+50%"];
+    let text = stdout(&check(&folder, &[&limit[..], &["a.jamaica", "b.jamaica"]].concat(), 1));
+    let line =
+        "EXCEEDED  bytecodes>+50%: 1000 → 1800 (+80.00 %); most in A.g()V: 100 → 900 (+800.00 %)\n";
+    assert!(text.ends_with(line), "{text}");
+    check(&folder, &["--fail-on", "bytecodes(A.g)>+800%", "a.jamaica", "b.jamaica"], 0);
+    check(&folder, &["--fail-on", "bytecodes(A.g)>+799%", "a.jamaica", "b.jamaica"], 1);
+    check(&folder, &["--fail-on", "bytecodes(A.f)>+0", "a.jamaica", "b.jamaica"], 0);
+    let json = check(&folder, &["--json", "a.jamaica", "b.jamaica"], 1).stdout;
     let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
     assert_eq!(json["metrics"][0]["total"]["after"], 1800);
     folder.file("c.collapsed", "T.main 5\n");

@@ -45,6 +45,11 @@ pub fn is_by_line(name: &str) -> bool {
     [BYTECODES, LINE_EXECUTIONS, LINE_INSTRUCTIONS, LINE_INSTRUCTIONS_RUN].contains(&name)
 }
 
+/// Whether the metric is counted, and not measured: two runs that do the same have the same number.
+pub fn is_exact(name: &str) -> bool {
+    is_by_line(name) || [NATIVE_CALLS, ARRAY_ALLOCATIONS].contains(&name)
+}
+
 /// Whether a Jamaica profile has a metric of this name.
 pub fn is_own(name: &str) -> bool {
     const OTHERS: [&str; 12] = [

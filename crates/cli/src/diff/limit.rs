@@ -3,9 +3,11 @@
 use std::fmt;
 
 use anyhow::bail;
-use perk_analysis::diff::{Change, Diff, MethodNumbers};
+use perk_analysis::diff::{Change, Diff, MethodNumbers, MetricDiff};
 use perk_analysis::objects::FieldKey;
 use perk_profile::{ClassId, MethodId, Metric, NamePattern, Unit};
+
+use crate::metric::is_exact;
 
 const USAGE: &str = "use NUMBER>+LIMIT or NUMBER<-LIMIT, such as calls>+5%, \
                      calls(com.acme.Foo.bar)>+0, allocated_bytes>+1% or time>+20ms";
@@ -55,6 +57,9 @@ pub(super) struct Verdict {
     pub(super) before: u64,
     pub(super) after: u64,
     pub(super) is_exceeded: bool,
+    /// The method that moved most in the direction of the limit, and its numbers before and after,
+    /// where the limit is exceeded and its numbers are counted.
+    pub(super) most: Option<(MethodId, [u64; 2])>,
 }
 
 impl fmt::Display for Limit {
@@ -149,7 +154,40 @@ impl Limit {
                 Bound::Percent(share) => moved as f64 > before as f64 * share / 100.0,
                 Bound::Amount(amount) => moved > amount,
             };
-        Ok(Verdict { limit: self.text.clone(), before, after, is_exceeded })
+        let most = if is_exceeded { self.most(diff) } else { None };
+        Ok(Verdict { limit: self.text.clone(), before, after, is_exceeded, most })
+    }
+
+    /// The method that moved most in the direction of the limit.
+    fn most(&self, diff: &Diff) -> Option<(MethodId, [u64; 2])> {
+        let Limited::Metric(metric) = &self.limited else { return None };
+        let rows: Vec<(MethodId, [u64; 2])> = match metric {
+            Metric::Calls => {
+                let rows = diff.methods.iter().flatten();
+                rows.map(|row| (row.key, [row.before.count, row.after.count])).collect()
+            }
+            _ => {
+                let found = Self::found(diff, metric).filter(|it| is_exact(&it.metric))?;
+                let rows = found.methods.iter();
+                rows.map(|row| (row.key, [row.before.own, row.after.own])).collect()
+            }
+        };
+        let is_meant = |method| match &self.name {
+            Some(name) => name.matches_method(&diff.symbols, method),
+            None => true,
+        };
+        let moved = |&(_, [before, after]): &(MethodId, [u64; 2])| match self.direction {
+            Direction::Growth => after.saturating_sub(before),
+            Direction::Shrinking => before.saturating_sub(after),
+        };
+        let rows = rows.into_iter().filter(|row| is_meant(row.0));
+        // The rows are ordered: of several that moved as much, the first.
+        rows.rev().max_by_key(moved).filter(|row| moved(row) > 0)
+    }
+
+    /// The metric of that name, whatever its unit.
+    fn found<'d>(diff: &'d Diff, metric: &Metric) -> Option<&'d MetricDiff> {
+        diff.metrics.iter().find(|it| it.metric.name() == metric.name())
     }
 
     /// The totals; with a name, what its methods have, after scaled to as much as before.
@@ -227,7 +265,11 @@ impl Limit {
                 Some(sum(rows, |calls| if is_time { calls.self_ns } else { calls.count }))
             }
             _ => {
-                let found = diff.metrics.iter().find(|it| it.metric.name() == metric.name())?;
+                let found = Self::found(diff, metric)?;
+                if is_exact(&found.metric) && self.name.is_some() {
+                    let rows = found.methods.iter().filter(|row| is_meant(row.key));
+                    return Some(sum(rows, |numbers| numbers.own));
+                }
                 Some(self.shares(&found.methods, found.total, is_meant))
             }
         }
@@ -248,7 +290,7 @@ fn sum<'a, K: 'a, V: 'a>(
 
 #[cfg(test)]
 mod tests {
-    use perk_analysis::diff::{Calls, HeapObjects, MetricDiff};
+    use perk_analysis::diff::{Calls, HeapObjects};
     use perk_profile::{Allocations, Method, Symbols, Waits};
 
     use super::*;

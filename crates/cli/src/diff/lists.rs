@@ -1,6 +1,7 @@
 //! The numbers of two profiles side by side, thing by thing: each list defines its numbers once for
 //! text, CSV and JSON.
 
+use std::cmp::Reverse;
 use std::rc::Rc;
 
 use perk_analysis::diff::{Accesses, Calls, Change, Diff, HeapObjects, MethodNumbers, MetricDiff};
@@ -9,6 +10,7 @@ use perk_profile::{Allocations, ClassId, Field, MethodId, Metric, NodeId, Unit, 
 use perk_render::{Cell, Column, Json, Part, Section, Table};
 
 use super::{difference, relative};
+use crate::metric::is_exact;
 
 /// Stands for a method that is not known.
 const UNKNOWN: &str = "[not known]";
@@ -231,7 +233,7 @@ impl<'d> List<'d> {
         Self { numbers: OBJECTS.to_vec(), judged: 2, shown: objects_shown(0, 1), ..list }
     }
 
-    /// Methods by how their share of a metric moved.
+    /// Methods by how their share of a metric moved; by how their number did, where it is counted.
     pub(super) fn metric(diff: &'d Diff, of: &'d MetricDiff) -> Self {
         let MetricDiff { metric, total, methods } = of;
         let number = |it: &MethodNumbers| [it.own, it.total];
@@ -239,11 +241,17 @@ impl<'d> List<'d> {
             Metric::Samples => "the samples".to_owned(),
             metric => perk_render::metric(metric),
         };
+        let mut rows = pairs(methods, |&method| Thing::Method(method), number);
+        let numbers = ["self_count", "total_count"].map(|id| (id, metric.unit())).to_vec();
+        if is_exact(metric) {
+            rows.sort_by_key(|row| Reverse(row.numbers[0][0].abs_diff(row.numbers[0][1])));
+            let list = Self::new(diff, metric.name(), &format!("Methods by {what}"), rows);
+            return Self { name: "method", numbers, shown: COUNTS.to_vec(), ..list };
+        }
         let heading = format!("Share of {what} by method (self)");
-        let rows = pairs(methods, |&method| Thing::Method(method), number);
         Self {
             name: "method",
-            numbers: ["self_count", "total_count"].map(|id| (id, metric.unit())).to_vec(),
+            numbers,
             totals: Some([total.before, total.after]),
             shown: SHARES.to_vec(),
             ..Self::new(diff, metric.name(), &heading, rows)

@@ -8,8 +8,8 @@ use perk_profile::{MethodId, Metric, Profile, Unit};
 use perk_render::{Cell, Column, Json, Screen, Table};
 
 use super::Content;
-use super::jamaica;
 use super::metric::MetricView;
+use crate::metric::is_of_jamaica;
 
 /// The lines of the smallest terminal: the table and what is before it fit there.
 const LINES: usize = 24;
@@ -43,7 +43,7 @@ impl<'a> Head<'a> {
         let profile = content.profile;
         let table = content.calls.as_ref().map(|calls| &calls.table);
         // The counts of methods without their callers say nothing of what fewer calls would save.
-        if content.main_view().is_some_and(|view| jamaica::is_own(&view.metric)) {
+        if content.main_view().is_some_and(|view| is_of_jamaica(&view.metric)) {
             return None;
         }
         // A method that waits for a lock is not where the lock is held, and one that allocates an

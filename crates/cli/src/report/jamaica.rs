@@ -5,14 +5,13 @@ use std::cmp::Reverse;
 use perk_analysis::{cycles, lines, top};
 use perk_jamaica::metric;
 use perk_profile::units::{percent, printable};
-use perk_profile::{KeyedMap, Line, MethodId, Metric, Profile, ThreadId};
+use perk_profile::{KeyedMap, Line, MethodId, Profile, ThreadId};
 use perk_render::{Cell, Column, Part, Section, Table};
 
 use super::Content;
 use super::metric::MetricView;
+use crate::metric::is_of_jamaica;
 
-/// The metrics whose sum means something.
-const SUMS: [&str; 3] = [metric::BYTECODES, metric::NATIVE_CALLS, metric::ARRAY_ALLOCATIONS];
 /// Lines named below a method, and the least share of its bytecodes that they have, in percent.
 const LINES: usize = 3;
 const LINE_PERCENT: u64 = 5;
@@ -23,21 +22,11 @@ const SHARE: u64 = 1_000;
 /// What a high cost of bytecodes means.
 const LEGEND: &str = "High: cache misses, slow intrinsics, native code.";
 
-/// Whether a metric is one of JamaicaVM's profile.
-pub(super) fn is_own(it: &Metric) -> bool {
-    it.is_other() && metric::is_own(it.name())
-}
-
-/// Whether the sum of the metric over all methods means something.
-pub(super) fn is_sum(it: &Metric) -> bool {
-    !is_own(it) || SUMS.contains(&it.name())
-}
-
 /// Whether the profile has such counts. They are of methods, not of call paths that could have been
 /// cut.
 pub(super) fn is_in(profile: &Profile) -> bool {
     let columns = profile.sections().flat_map(|section| &section.head.columns);
-    columns.into_iter().any(|column| is_own(&column.metric))
+    columns.into_iter().any(|column| is_of_jamaica(&column.metric))
 }
 
 /// The counts of a profile.
@@ -49,12 +38,12 @@ pub(super) struct Counts<'c, 'a> {
 impl<'c, 'a> Counts<'c, 'a> {
     /// The counts of `content`; `None` if it has none.
     pub(super) fn of(content: &'c Content<'a>) -> Option<Self> {
-        content.metrics.iter().any(|view| is_own(&view.metric)).then_some(Self { content })
+        content.metrics.iter().any(|view| is_of_jamaica(&view.metric)).then_some(Self { content })
     }
 
     fn view(&self, name: &str) -> Option<&'c MetricView<'a>> {
         let views = &mut self.content.metrics.iter();
-        views.find(|view| is_own(&view.metric) && view.name() == name)
+        views.find(|view| is_of_jamaica(&view.metric) && view.name() == name)
     }
 
     /// The tables of bytecodes and cycles.

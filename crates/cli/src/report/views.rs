@@ -4,10 +4,11 @@ use perk_profile::{Metric, NamePattern};
 use perk_render::{Part, Screen, Section, Table};
 
 use super::fields::quoted;
-use super::jamaica::{self, Counts};
+use super::jamaica::Counts;
 use super::metric::{By, MetricView, totals};
 use super::{BLOCKS, Content, Head, ROWS, head, heap, tree};
 use crate::args::{ReportArgs, TreeOrder};
+use crate::metric::is_of_jamaica;
 use crate::talk;
 
 /// The content of a report, as the options ask for it.
@@ -238,7 +239,7 @@ pub(super) fn everything<'t>(
         all.extend(sections(methods.map(|it| it.top(top))));
         all.extend(sections([heap::summaries(content.profile)]));
     }
-    let is_shown = |view: &MetricView<'_>| counts.is_some() && jamaica::is_own(&view.metric);
+    let is_shown = |view: &MetricView<'_>| counts.is_some() && is_of_jamaica(&view.metric);
     for view in &content.metrics {
         let is_its = match view.metric {
             Metric::Samples | Metric::SelfTime => false,
@@ -299,7 +300,7 @@ fn of_metric<'t>(view: &'t MetricView<'_>, ask: &Ask<'_>) -> Vec<Section<'t>> {
     let (top, blocks) = (ask.rows(), ask.blocks());
     let traces = ask.traces.then_some(top);
     let mut all = sections([view.top_methods("Top methods by self", By::Own, traces).top(top)]);
-    if !jamaica::is_own(&view.metric) {
+    if !is_of_jamaica(&view.metric) {
         all.extend(sections([view.top_methods("Top methods by total", By::Total, None).top(top)]));
         all.push(view.paths(blocks));
     }
