@@ -15,7 +15,7 @@ pub(crate) use self::binding::{Exchange, HelperClass, Native, define_helpers, is
 pub(crate) use self::hashes::hash_of;
 pub(crate) use self::hashes::{HASH_MASK, seed_of};
 pub(crate) use self::hidden::{CLASS as HIDDEN_CLASS_MAKER, bind as bind_hidden, bind_makers};
-pub(crate) use self::intrinsics::are_off as are_intrinsics_off;
+pub(crate) use self::intrinsics::warn as warn_of_intrinsics;
 pub(crate) use self::record_field::{RecordField, find as find_record_field, kept_record};
 pub(crate) use self::selection::Selection;
 pub(crate) use self::skipped::{skipped_methods, warn_of_missing};

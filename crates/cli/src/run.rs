@@ -13,6 +13,7 @@ use std::process::{ExitCode, ExitStatus};
 use std::{fs, io};
 
 use anyhow::{Context, bail};
+use perk_control::intrinsics::Counted;
 use perk_formats::View;
 use perk_formats::hprof::{BINARY, TEXT};
 use perk_formats::shared_fields::ALIKE;
@@ -59,8 +60,12 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         ));
     }
     let options = analyses.agent_options(&folder);
-    let jvm_options =
-        if options.extended_accesses { plan.without_intrinsics() } else { Vec::new() };
+    let counted = match () {
+        () if options.extended_accesses => Some(Counted::Accesses),
+        () if options.jamaica.is_some() => Some(Counted::Bytecodes),
+        () => None,
+    };
+    let jvm_options = counted.map_or_else(Vec::new, |counted| plan.without_intrinsics(counted));
     let mut command = plan.command(&library, &options.to_string(), &jvm_options);
     let ended =
         signals::run(&mut command).with_context(|| format!("cannot start {}", plan.program()))?;

@@ -4,19 +4,23 @@
 
 use std::path::Path;
 
-use perk_control::intrinsics::{jvm_options, markdown, names};
+use perk_control::intrinsics::{Counted, jvm_options, markdown, names};
 
 #[test]
 fn only_versions_that_are_known_have_options() {
-    for version in [17, 18, 21, 25] {
-        assert!(names(version).count() > 50, "{version}");
-        let [unlock, off, crc] = &jvm_options(version)[..] else { panic!("{version}") };
-        assert_eq!(unlock, "-XX:+UnlockDiagnosticVMOptions");
-        assert!(off.starts_with("-XX:DisableIntrinsic=_"), "{off}");
-        assert_eq!(crc, "-XX:-UseCRC32CIntrinsics");
+    for counted in [Counted::Accesses, Counted::Bytecodes] {
+        for version in [17, 18, 21, 25] {
+            assert!(names(version, counted).count() > 50, "{version}");
+            let [unlock, off, crc] = &jvm_options(version, counted)[..] else {
+                panic!("{version}")
+            };
+            assert_eq!(unlock, "-XX:+UnlockDiagnosticVMOptions");
+            assert!(off.starts_with("-XX:DisableIntrinsic=_"), "{off}");
+            assert_eq!(crc, "-XX:-UseCRC32CIntrinsics");
+        }
+        assert_eq!(jvm_options(16, counted), [""; 0]);
+        assert_eq!(jvm_options(26, counted), [""; 0]);
     }
-    assert_eq!(jvm_options(16), [""; 0]);
-    assert_eq!(jvm_options(26), [""; 0]);
 }
 
 #[test]

@@ -16,6 +16,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use perk_control::intrinsics::Counted;
 use perk_control::options::Jamaica;
 use perk_instrument::{CountedCode, MethodName, Methods, Names, Probes, SitePlace, instrument};
 use perk_jvmti_sys::Capability;
@@ -102,6 +103,7 @@ impl Bytecodes {
         let states = States::new(jni, helper, self.names())?;
         let _ = self.states.set(states);
         hook::overtaken();
+        probes::warn_of_intrinsics(self.common.jvmti, Counted::Bytecodes);
         self.has_begun.store(true, Relaxed);
         // SAFETY: the method does not have arguments.
         let started = unsafe { jni.call_static_long(helper, c"start", c"()J", &[]) };

@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, OnceLock};
 use std::time::Duration;
 
+use perk_control::intrinsics::Counted;
 use perk_control::options::SiteIndex;
 use perk_instrument::fields::CLASS_RECORDS;
 use perk_instrument::{ClassFile, MethodName, Methods, Names, Probes, SitePlace, instrument};
@@ -56,11 +57,6 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 const MOST_AWAITED: usize = 3;
 /// The time for which the end of the program waits for the last sweep.
 const LONGEST_END: Duration = Duration::from_secs(60);
-
-/// The JIT compilers replace methods in which accesses are to be counted.
-const INTRINSICS_ARE_ON: &str = "HPROF WARNING: accesses in methods that the JIT replaces (of \
-    String, Arrays, BigInteger and others) are not all in the file: use perk run, or the options \
-    of the JVM in docs/intrinsics.md\n";
 
 /// The analysis; see the module.
 #[derive(Debug)]
@@ -178,8 +174,8 @@ impl SharedFields {
         let started = self.common.jvmti.run_agent_thread(thread, sweeper_main, self);
         started.map_err(|error| format!("RunAgentThread: {error}"))?;
         hook::overtaken();
-        if self.common.options.extended_accesses && !probes::are_intrinsics_off(self.common.jvmti) {
-            os::say(INTRINSICS_ARE_ON);
+        if self.common.options.extended_accesses {
+            probes::warn_of_intrinsics(self.common.jvmti, Counted::Accesses);
         }
         let arguments = [
             jvalue { j: self.records.address() as i64 },

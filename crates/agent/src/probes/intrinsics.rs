@@ -1,21 +1,37 @@
-//! Whether the JVM was started with the intrinsics off whose accesses no probe sees.
+//! Whether the JVM was started with the intrinsics off in whose Java code probes count.
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
 
-use perk_control::intrinsics::{CRC32C_FLAG, NAMES_FLAG, names};
+use perk_control::intrinsics::{CRC32C_FLAG, Counted, NAMES_FLAG, names};
 
 use crate::jvm::{Jvmti, bool_flag, text_flag};
+use crate::os;
 
-/// Whether the JIT compilers use the Java code of all methods that access fields or components, as
+/// Prints a line if the JIT compilers replace methods in which something is to be counted.
+pub(crate) fn warn(jvmti: Jvmti, counted: Counted) {
+    if !are_off(jvmti, counted) {
+        let what = match counted {
+            Counted::Accesses => "accesses",
+            Counted::Bytecodes => "bytecodes",
+        };
+        os::say(&format!(
+            "HPROF WARNING: {what} in methods that the JIT replaces (of String, Arrays, BigInteger \
+             and others) are not all in the file: use perk run, or the options of the JVM in \
+             docs/intrinsics.md\n"
+        ));
+    }
+}
+
+/// Whether the JIT compilers use the Java code of all methods that do something that is counted, as
 /// far as the version is known.
-pub(crate) fn are_off(jvmti: Jvmti) -> bool {
+fn are_off(jvmti: Jvmti, counted: Counted) -> bool {
     let [Ok(names_flag), Ok(crc32c_flag)] = [NAMES_FLAG, CRC32C_FLAG].map(CString::new) else {
         return false;
     };
     let off = text_flag(&names_flag).unwrap_or_default();
     let off: BTreeSet<&str> = off.split([',', '\n', ' ']).collect();
-    let mut wanted = names(jvmti.feature_version()).peekable();
+    let mut wanted = names(jvmti.feature_version(), counted).peekable();
     wanted.peek().is_some()
         && wanted.all(|name| off.contains(name))
         && bool_flag(&crc32c_flag) == Some(false)

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use perk_control::intrinsics::{self, Counted};
 use perk_testkit::{JavaRun, Jdk, Outcome, RandomProgram, fixture, jdk, native_library};
 
 const FILE: &str = "Main.prof";
@@ -30,11 +31,13 @@ fn counted(outcome: &Outcome, program: &str) -> BTreeMap<String, u64> {
 const MODES: [&str; 2] = ["bytecodes", "y"];
 
 fn run(jdk: &Jdk, program: &str, mode: &str) -> JavaRun {
-    with_agent(&JavaRun::new(jdk).main(program), mode)
+    with_agent(jdk, &JavaRun::new(jdk).main(program), mode)
 }
 
-fn with_agent(run: &JavaRun, mode: &str) -> JavaRun {
-    run.clone().agent(&format!("jamaica={mode},file={FILE}"))
+fn with_agent(jdk: &Jdk, run: &JavaRun, mode: &str) -> JavaRun {
+    let run = run.clone().agent(&format!("jamaica={mode},file={FILE}"));
+    let off = intrinsics::jvm_options(jdk.version, Counted::Bytecodes);
+    off.iter().fold(run, |run, option| run.jvm_arg(option))
 }
 
 /// Returns what single stepping counts.
@@ -82,6 +85,33 @@ fn bytecodes_are_those_of_single_steps() {
     }
 }
 
+/// The beginnings of the names of classes that do the same in each run.
+const SAME_IN_EACH_RUN: [&str; 9] = [
+    "java/lang/AbstractStringBuilder",
+    "java/lang/Character",
+    "java/lang/Integer",
+    "java/lang/Long",
+    "java/lang/Math",
+    "java/lang/String",
+    "java/math/",
+    "java/util/Arrays",
+    "java/util/Base64",
+];
+
+#[test]
+fn the_methods_of_the_jdk_are_counted_in_compiled_code_as_in_the_interpreter() {
+    for jdk in jdk::all() {
+        let [interpreted, compiled] = ["-Xint", "-Xmixed"].map(|flag| {
+            let run = run(jdk, "Intrinsics", "bytecodes").args(["same"]).jvm_arg(flag);
+            let mut found = counted(&run.run(), "");
+            found.retain(|name, _| SAME_IN_EACH_RUN.iter().any(|begin| name.starts_with(begin)));
+            found
+        });
+        assert_same(&compiled, &interpreted, &jdk.version.to_string());
+        assert!(interpreted.len() > 200, "{}", interpreted.len());
+    }
+}
+
 #[test]
 fn exceptions_of_the_jvm_end_blocks_as_others_do() {
     const PROGRAM: &str = "BytecodeFaults";
@@ -112,7 +142,7 @@ fn bytecodes_of_random_programs_are_those_of_single_steps() {
             let plain = JavaRun::new(jdk).classes(classes.clone()).main(&program.class);
             let steps = stepped(&plain, &stepper, &program.class);
             for mode in MODES {
-                let found = counted(&with_agent(&plain, mode).run(), &program.class);
+                let found = counted(&with_agent(jdk, &plain, mode).run(), &program.class);
                 assert_same(&found, &steps, &format!("{} {mode} {}", jdk.version, program.class));
             }
         }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, bail};
-use perk_control::intrinsics;
+use perk_control::intrinsics::{self, Counted};
 use perk_control::jdk::{self, JavaHome, OLDEST_VERSION, Vm};
 
 /// The variable from which every JVM takes options.
@@ -51,11 +51,13 @@ impl<'a> Plan<'a> {
         Path::new(self.program).display().to_string()
     }
 
-    /// The options of the JVM that switch off the intrinsics whose accesses are not counted; none if
-    /// its version is not known.
-    pub(super) fn without_intrinsics(&self) -> Vec<String> {
+    /// The options of the JVM that switch off the intrinsics in which something is not counted; none
+    /// if its version is not known.
+    pub(super) fn without_intrinsics(&self, counted: Counted) -> Vec<String> {
         match self.route {
-            Route::Argument { feature_version: Some(version) } => intrinsics::jvm_options(version),
+            Route::Argument { feature_version: Some(version) } => {
+                intrinsics::jvm_options(version, counted)
+            }
             Route::Argument { feature_version: None } | Route::Environment => Vec::new(),
         }
     }
@@ -169,8 +171,8 @@ mod tests {
         let command = plan.command(Path::new("/x/libperk.so"), "cpu=samples", &[]);
         let arguments: Vec<_> = command.get_args().collect();
         assert_eq!(arguments, ["-agentpath:/x/libperk.so=cpu=samples", "-jar", "app.jar"]);
-        let jvm_options = plan.without_intrinsics();
-        assert_eq!(jvm_options, intrinsics::jvm_options(21));
+        let jvm_options = plan.without_intrinsics(Counted::Accesses);
+        assert_eq!(jvm_options, intrinsics::jvm_options(21, Counted::Accesses));
         let command = plan.command(Path::new("/x/libperk.so"), "fields=shared", &jvm_options);
         assert_eq!(command.get_args().next().unwrap(), "-XX:+UnlockDiagnosticVMOptions");
         assert_eq!(command.get_args().len(), 6);
@@ -181,7 +183,7 @@ mod tests {
         let arguments = [OsString::from("test")];
         let plan =
             Plan { program: OsStr::new("mvn"), arguments: &arguments, route: Route::Environment };
-        assert_eq!(plan.without_intrinsics(), [""; 0]);
+        assert_eq!(plan.without_intrinsics(Counted::Accesses), [""; 0]);
         let command = plan.command(Path::new("/x/libperk.so"), "cpu=samples", &[]);
         assert_eq!(command.get_args().collect::<Vec<_>>(), ["test"]);
         let (name, value) = command.get_envs().next().unwrap();
