@@ -21,25 +21,25 @@ pub struct OwnCycles {
 }
 
 /// The methods of which four fifths of the cycles or more are their own. `cycles` has for each
-/// method its cycles with all that it called. How many of a method's cycles belong to which of its
-/// callers is not known. The cycles of methods without bytecodes (`has_code`) count for their
-/// callers.
+/// method its cycles with all that it called; methods without cycles have none if they are `known`:
+/// the clock did not meet them, or they are native, and their cycles those of their callers. How
+/// many of a method's cycles belong to which of its callers is not known.
 pub fn own(
     cycles: &[(MethodId, u64)],
     calls: &CallTable,
-    has_code: impl Fn(MethodId) -> bool,
+    known: impl Fn(MethodId) -> bool,
 ) -> Vec<OwnCycles> {
     let of_method: KeyedMap<MethodId, u64> = cycles.iter().copied().collect();
     // Of the methods called, by caller; `None` if those of one of them are not known.
     let mut called: KeyedMap<MethodId, Option<u64>> = KeyedMap::default();
     for edge in &calls.edges {
         let Some((caller, callee)) = edge.caller.zip(edge.callee) else { continue };
-        if caller == callee || !has_code(callee) {
+        if caller == callee {
             continue;
         }
         let sum = called.entry(caller).or_insert(Some(0));
-        let more = of_method.get(&callee);
-        *sum = sum.zip(more).map(|(sum, more)| sum.saturating_add(*more));
+        let more = of_method.get(&callee).copied().or_else(|| known(callee).then_some(0));
+        *sum = sum.zip(more).map(|(sum, more)| sum.saturating_add(more));
     }
     let own = |&(method, most): &(MethodId, u64)| {
         let others = called.get(&method).copied().unwrap_or(Some(0))?;
@@ -74,7 +74,7 @@ mod tests {
         ];
         let calls = CallTable { edges, ..CallTable::default() };
         let cycles = [(main, 1000), (loop_, 500), (leaf, 400), (small, 100)];
-        let own = own(&cycles, &calls, |method| method != native);
+        let own = own(&cycles, &calls, |method| method == native);
         let row = |method, least, most| OwnCycles { method, least, most };
         assert_eq!(own, [row(loop_, 400, 500), row(leaf, 400, 400)]);
     }

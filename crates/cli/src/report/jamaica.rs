@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use perk_analysis::{cycles, lines, top};
 use perk_jamaica::metric;
 use perk_profile::units::{percent, printable};
-use perk_profile::{KeyedMap, Line, MethodId, Profile, ThreadId};
+use perk_profile::{KeyedMap, KeyedSet, Line, MethodId, Profile, ThreadId};
 use perk_render::{Cell, Column, Part, Section, Table};
 
 use super::Content;
@@ -176,7 +176,11 @@ impl<'c, 'a> Counts<'c, 'a> {
         } else {
             let cycles = self.view(metric::CYCLES)?;
             let cycles: Vec<_> = cycles.methods().iter().map(|row| (row.method, row.own)).collect();
-            let rows = cycles::own(&cycles, &calls.table, |method| code.contains_key(&method));
+            let natives = self.view(metric::NATIVE_CALLS).map_or(&[][..], |it| it.methods());
+            let natives: KeyedSet<_> = natives.iter().map(|row| row.method).collect();
+            // A filter can have left out a method.
+            let known = |method| code.contains_key(&method) || natives.contains(&method);
+            let rows = cycles::own(&cycles, &calls.table, known);
             let rows = rows.iter();
             let rows = rows.filter_map(|row| Some((row.method, row.least, enough(row.method)?)));
             (
