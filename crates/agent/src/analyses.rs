@@ -6,6 +6,7 @@
 
 pub(crate) mod allocations;
 pub(crate) mod bytecodes;
+pub(crate) mod census;
 pub(crate) mod exact;
 pub(crate) mod fields;
 pub(crate) mod heap_dump;

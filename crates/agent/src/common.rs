@@ -6,6 +6,7 @@ use std::sync::{Mutex, OnceLock};
 use perk_control::options::{Format, Options};
 use perk_profile::{ClassId, TraceId};
 
+use crate::cycles::CycleClock;
 use crate::jvm::{Global, Jni, Jvmti, MethodRef, Reference, StackFrame};
 use crate::recorder::Recorder;
 use crate::resolve::{Resolver, class_id};
@@ -23,6 +24,7 @@ pub(crate) struct Common {
     pub(crate) options: Options,
     pub(crate) threads: Threads,
     pub(crate) recorder: &'static Mutex<Recorder>,
+    pub(crate) cycles: CycleClock,
     resolver: Resolver,
     helper_methods: OnceLock<Vec<MethodRef>>,
 }
@@ -38,6 +40,7 @@ impl Common {
             resolver: Resolver::new(jvmti, recorder, options.lineno, tells_native),
             options,
             recorder,
+            cycles: CycleClock::begin(),
             helper_methods: OnceLock::new(),
         }
     }

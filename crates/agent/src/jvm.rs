@@ -21,7 +21,7 @@ pub(crate) use headers::{Header, Headers};
 pub(crate) use heap::{DeclaredField, FOUND, IntField, NewObject};
 pub(crate) use image::Image;
 pub(crate) use jni::{Jni, Vm};
-pub(crate) use management::HeapDumper;
+pub(crate) use management::{Commands, HeapDumper};
 pub(crate) use monitors::ThreadMoment;
 pub(crate) use refs::{Borrowed, Global, Local, Reference, Weak};
 pub(crate) use table::Functions;

@@ -18,6 +18,7 @@
 mod analyses;
 mod class_sizes;
 mod common;
+mod cycles;
 mod events;
 mod guard;
 mod hook;

@@ -21,6 +21,7 @@ use perk_profile::mutf8;
 use crate::analyses::Analysis;
 use crate::analyses::allocations::AllocationSampler;
 use crate::analyses::bytecodes::Bytecodes;
+use crate::analyses::census::Census;
 use crate::analyses::exact::{ExactCalls, ExactEngine, ExactSites};
 use crate::analyses::fields::SharedFields;
 use crate::analyses::heap_dump::{ArrayRecords, HeapDumps};
@@ -190,6 +191,9 @@ fn analyses(
     let with_calls = options.jamaica == Some(Jamaica::All);
     let exact = ExactEngine::new(common, bytecodes.filter(|_| with_calls))?;
     let exact = exact.map(leak);
+    if with_calls {
+        analyses.push(leak(Census::new(common)));
+    }
     let mut arrays: Option<&dyn ArrayRecords> = None;
     if let Some(exact) = exact {
         analyses.push(exact);

@@ -1,14 +1,18 @@
 //! The agent's requests to the operating system: clocks, thread ids and thread states (Linux).
 
+mod stack;
+
 use std::ffi::{CStr, OsStr, c_void};
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::ops::{Deref, Range};
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::ptr::{NonNull, null_mut};
+
+pub(crate) use self::stack::Stack;
 
 /// The kernel's id of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,6 +43,17 @@ impl Tid {
         let name_end = stat[..length].iter().rposition(|&byte| byte == b')')?;
         stat.get(name_end + 2).map(|&state| state == b'R')
     }
+}
+
+/// Returns the threads of the process, with the first 15 bytes of their names.
+pub(crate) fn own_threads() -> Vec<(Tid, String)> {
+    let thread = |entry: io::Result<fs::DirEntry>| {
+        let folder = entry.ok()?.path();
+        let tid = folder.file_name()?.to_str()?.parse().ok()?;
+        let name = fs::read(folder.join("comm")).ok()?;
+        Some((Tid(tid), String::from_utf8_lossy(name.trim_ascii_end()).into_owned()))
+    };
+    fs::read_dir("/proc/self/task").into_iter().flatten().filter_map(thread).collect()
 }
 
 /// Returns the user whose rights the process has.
@@ -112,6 +127,21 @@ pub(crate) fn thread_cpu_ns() -> u64 {
 /// Returns the CPU time of the whole process.
 pub(crate) fn process_cpu_ns() -> u64 {
     clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap_or(0)
+}
+
+/// Returns the time of a clock that nobody adjusts.
+pub(crate) fn raw_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC_RAW).unwrap_or(0)
+}
+
+/// Returns the processor's count of cycles, which goes on at a constant rate; `None` if this kind of
+/// processor has none.
+pub(crate) fn cycle_count() -> Option<u64> {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: each processor of this kind has the instruction.
+    return Some(unsafe { std::arch::x86_64::_rdtsc() });
+    #[cfg(not(target_arch = "x86_64"))]
+    None
 }
 
 fn clock_ns(clock: libc::clockid_t) -> Option<u64> {

@@ -25,7 +25,7 @@ use perk_control::options::{Format, Jamaica, Options, Output as OutputOption, Ti
 use perk_hprof::{BinaryForm, IdSize, Version, Writer};
 use perk_profile::{
     Accounting, Allocations, CallTree, ClassId, CpuSamples, FrameId, Profile, Settings,
-    SiteSelection, ThreadId, Timestamp, TraceId,
+    SiteSelection, Thread, ThreadId, Timestamp, TraceId,
 };
 
 use rustc_hash::FxHashMap;
@@ -35,7 +35,6 @@ pub(crate) use self::calls::ProbeCost;
 pub(crate) use self::counted::{Calls, Objects, PathNode, PathSite, SitePaths};
 pub(crate) use self::executed::{Executed, ExecutedLine, ExecutedMethod};
 pub(crate) use self::heap::ThreadList;
-pub(crate) use self::jamaica::CycleRate;
 pub(crate) use self::kept::{KeptMethods, MethodText};
 use self::metrics::MetricBook;
 use self::numbers::Numbers;
@@ -188,6 +187,15 @@ impl Recorder {
     /// Returns a new class with that name; each call makes another one.
     pub(crate) fn new_class(&mut self, name: &str) -> ClassId {
         self.profile.symbols.new_class(name)
+    }
+
+    /// Returns a new trace that stands for all threads of that name; each call makes another one.
+    pub(crate) fn new_trace_of_threads(&mut self, name: &str) -> TraceId {
+        let name = self.profile.symbols.strings.intern(name);
+        let thread = Thread { serial: 0, object_id: 0, name, group: None, parent_group: None };
+        let thread = self.profile.push_thread(thread);
+        let root = self.profile.tree.root();
+        self.profile.trace(root, Some(thread))
     }
 
     /// Writes a loaded class to the file.

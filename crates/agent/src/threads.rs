@@ -80,7 +80,7 @@ impl LiveThread {
     }
 
     /// Returns the CPU time since the thread was first met, up to the last reading.
-    fn burned_ns(&self) -> u64 {
+    pub(crate) fn burned_ns(&self) -> u64 {
         self.cpu_ns.load(Relaxed).saturating_sub(self.first_cpu_ns)
     }
 }

@@ -30,6 +30,27 @@ pub const CLASSES_WITH_OWN_SIZES: [&str; 2] = ["java.lang.Class", "jdk.internal.
 /// The flags of the collectors whose references are plain addresses.
 pub const PLAIN_ADDRESS_FLAGS: [&CStr; 3] = [c"UseSerialGC", c"UseParallelGC", c"UseG1GC"];
 
+/// The beginnings of the names of the threads that collect garbage and do nothing else, with all
+/// collectors of JDK 17 to 25. The operating system has 15 bytes of each name.
+pub const GC_THREADS: [&str; 12] = [
+    "GC Thread#",
+    "G1 ",
+    "Shenandoah",
+    "ZDirector",
+    "ZDriver",
+    "ZStat",
+    "ZUn",
+    "ZWorker",
+    "XDirector",
+    "XDriver",
+    "XStat",
+    "XWorker",
+];
+
+/// The name of the thread that executes the JVM's operations. With the serial collector it collects
+/// garbage.
+pub const VM_THREAD: &str = "VM Thread";
+
 /// The first feature versions with certain behaviours of the JVM.
 pub mod since {
     /// Fillers of the heap have classes of their own.

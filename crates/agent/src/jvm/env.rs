@@ -64,6 +64,7 @@ pub(crate) struct ThreadInfo {
     pub(crate) name: String,
     /// The value of `Thread.threadId`; 0 if it is not known.
     pub(crate) java_id: u64,
+    pub(crate) priority: u32,
     pub(crate) group: Option<String>,
     pub(crate) parent_group: Option<String>,
 }
@@ -199,7 +200,8 @@ impl Jvmti {
             let parent_group = parent.and_then(|parent| self.group(jni, &parent));
             let java_id = self.java_id(jni, thread);
             let parent_group = parent_group.map(|(name, _)| name);
-            Ok(ThreadInfo { name, java_id, group, parent_group })
+            let priority = info.priority.unsigned_abs();
+            Ok(ThreadInfo { name, java_id, priority, group, parent_group })
         }
     }
 

@@ -338,17 +338,30 @@ impl<'a> Jni<'a> {
                 let call = (**env).v1_1.CallObjectMethodA;
                 let arguments = std::ptr::null();
                 let text = self.checked(call(env, exception.raw(), method, arguments))?;
-                let get = (**env).v1_1.GetStringUTFChars;
-                let characters = get(env, text.raw(), std::ptr::null_mut());
-                if characters.is_null() {
-                    self.clear_exception();
-                    return None;
-                }
-                let copy = mutf8::decode(CStr::from_ptr(characters).to_bytes()).into_owned();
-                ((**env).v1_1.ReleaseStringUTFChars)(env, text.raw(), characters);
-                Some(copy)
+                self.text(&text)
             };
             Some(text().unwrap_or_else(|| "an exception".to_owned()))
+        }
+    }
+
+    /// Returns a copy of a string.
+    ///
+    /// # Safety
+    /// The object must be a string.
+    pub(crate) unsafe fn text(self, string: &(impl Reference + ?Sized)) -> Option<String> {
+        let env = self.0;
+        // SAFETY: the environment is this thread's, the reference valid; the characters end in NUL
+        // and are given back.
+        unsafe {
+            let get = (**env).v1_1.GetStringUTFChars;
+            let characters = get(env, string.raw(), std::ptr::null_mut());
+            if characters.is_null() {
+                self.clear_exception();
+                return None;
+            }
+            let copy = mutf8::decode(CStr::from_ptr(characters).to_bytes()).into_owned();
+            ((**env).v1_1.ReleaseStringUTFChars)(env, string.raw(), characters);
+            Some(copy)
         }
     }
 

@@ -1,14 +1,16 @@
-//! The JVM's interface for its own management code (`jmm.h`), as far as heap dumps need it.
+//! The JVM's interface for its own management code (`jmm.h`): heap dumps and diagnostic commands.
 
-use std::ffi::{CString, c_void};
+use std::ffi::{CStr, CString, c_void};
 use std::path::Path;
 
 use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jint, jstring};
 
-use super::{Jni, Reference};
+use super::{Jni, Local, Reference};
 
 /// `DumpHeap0`
 type DumpHeap = unsafe extern "system" fn(*mut JNIEnv, jstring, jboolean) -> jint;
+/// `ExecuteDiagnosticCommand`
+type Execute = unsafe extern "system" fn(*mut JNIEnv, jstring) -> jstring;
 /// `JVM_GetManagement`
 type GetManagement = unsafe extern "system" fn(jint) -> *const *const c_void;
 
@@ -22,32 +24,37 @@ const VERSIONS: [(jint, usize); 2] = [
     (0x2003_0000, 29),
 ];
 
+/// The entries from `DumpHeap0` to `ExecuteDiagnosticCommand`.
+const TO_COMMANDS: usize = 9;
+
+/// Returns the entry of the table that is so many after `DumpHeap0`, if the JVM's interface is
+/// known. It is not requested before the JVM is up: JDK 17 crashes then.
+fn entry(_: Jni<'_>, after: usize) -> Option<*const c_void> {
+    // SAFETY: HotSpot exports the function with this signature; an interface it does not have is
+    // null; the table has such an entry.
+    unsafe {
+        let symbol = libc::dlsym(libc::RTLD_DEFAULT, c"JVM_GetManagement".as_ptr());
+        if symbol.is_null() {
+            return None;
+        }
+        let get = std::mem::transmute::<*mut c_void, GetManagement>(symbol);
+        VERSIONS.iter().find_map(|&(version, place)| {
+            let table = get(version);
+            let entry = (!table.is_null()).then(|| *table.add(place + after));
+            entry.filter(|entry| !entry.is_null())
+        })
+    }
+}
+
 /// The JVM's own writer of heap dumps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeapDumper(DumpHeap);
 
 impl HeapDumper {
-    /// Finds the dumper of this JVM, if its interface is known. It is not requested before the JVM
-    /// is up: JDK 17 crashes then.
-    pub(crate) fn find(_: Jni<'_>) -> Option<Self> {
-        // SAFETY: HotSpot exports the function with this signature; an interface it does not have
-        // is null; the entry is the function that `jmm.h` has there.
-        unsafe {
-            let symbol = libc::dlsym(libc::RTLD_DEFAULT, c"JVM_GetManagement".as_ptr());
-            if symbol.is_null() {
-                return None;
-            }
-            let get = std::mem::transmute::<*mut c_void, GetManagement>(symbol);
-            VERSIONS.iter().find_map(|&(version, place)| {
-                let table = get(version);
-                if table.is_null() {
-                    return None;
-                }
-                let entry = *table.add(place);
-                let function = std::mem::transmute::<*const c_void, DumpHeap>(entry);
-                (!entry.is_null()).then_some(Self(function))
-            })
-        }
+    /// Finds the dumper of this JVM, if its interface is known.
+    pub(crate) fn find(jni: Jni<'_>) -> Option<Self> {
+        // SAFETY: the entry is the function that `jmm.h` has there.
+        entry(jni, 0).map(|it| Self(unsafe { std::mem::transmute::<*const c_void, DumpHeap>(it) }))
     }
 
     /// Writes all objects, dead ones included, to a file that must not exist yet. The program
@@ -66,5 +73,36 @@ impl HeapDumper {
             None if result == 0 => Ok(()),
             None => Err(format!("the JVM's heap dump failed with code {result}")),
         }
+    }
+}
+
+/// The JVM's diagnostic commands, those of `jcmd`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Commands(Execute);
+
+impl Commands {
+    /// Finds the commands of this JVM, if its interface is known.
+    pub(crate) fn find(jni: Jni<'_>) -> Option<Self> {
+        let entry = entry(jni, TO_COMMANDS)?;
+        // SAFETY: the entry is the function that `jmm.h` has there.
+        Some(Self(unsafe { std::mem::transmute::<*const c_void, Execute>(entry) }))
+    }
+
+    /// Executes a command and returns what it prints.
+    ///
+    /// # Errors
+    /// The JVM's message, in one line.
+    pub(crate) fn execute(self, jni: Jni<'_>, command: &CStr) -> Result<String, String> {
+        let command = jni.new_string(command).ok_or("the JVM makes no string")?;
+        // SAFETY: the environment is this thread's, the reference valid; the new one is ours, and
+        // is that of a string.
+        let printed = unsafe {
+            let printed = Local::from_raw(jni, (self.0)(jni.raw(), command.raw()));
+            if let Some(text) = jni.take_exception() {
+                return Err(text);
+            }
+            printed.and_then(|printed| jni.text(&printed))
+        };
+        printed.ok_or_else(|| "the JVM's command printed nothing".to_owned())
     }
 }

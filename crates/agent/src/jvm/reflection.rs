@@ -1,15 +1,95 @@
-//! The JNI functions for native methods that deal with classes and their fields.
+//! The functions of JNI and JVMTI for native methods that deal with classes and their fields.
 
 use std::ptr::null_mut;
 
+use perk_instrument::ClassFile;
 use perk_jvmti_sys::jni_sys::jint;
+use perk_jvmti_sys::{call, jvmtiError};
+use perk_profile::mutf8;
 
-use super::{Borrowed, Jni, Local, Reference};
+use super::{Borrowed, Jni, Jvmti, Local, Reference, StackFrame};
 
 /// The length limit of names that are looked at, in characters: perk's names are shorter.
 const LONGEST_NAME: usize = 40;
 
+/// The opcodes of the instructions that call a method of an object: `invokevirtual`,
+/// `invokespecial` and `invokeinterface`.
+const CALLS: [u8; 3] = [0xb6, 0xb7, 0xb9];
+
+/// A class file up to its constants: the magic number and a version.
+const BEGINNING: [u8; 8] = [0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 52];
+
+/// The rest of a class file in which everything but the constants is 0.
+const END: [u8; 14] = [0; 14];
+
+impl Jvmti {
+    /// Returns the class and the name of the method that a frame calls on an object, by the
+    /// instruction that it is at; `None` if it is at another one, or in a native method.
+    pub(crate) fn called_method(self, jni: Jni<'_>, frame: StackFrame) -> Option<[String; 2]> {
+        let (mut count, mut bytecodes) = (0, null_mut());
+        // SAFETY: the environment is valid, the method id came from the JVM; the array has `count`
+        // bytes and is ours to free.
+        let constant = unsafe {
+            let place = usize::try_from(frame.bci).ok()?;
+            let (env, method) = (self.raw(), frame.method.0);
+            call!(env, GetBytecodes, method, &mut count, &mut bytecodes).ok().ok()?;
+            let instruction = self.slice(count, bytecodes).get(place..place + 3);
+            let constant = instruction.filter(|it| CALLS.contains(&it[0]));
+            let constant = constant.map(|it| u16::from_be_bytes([it[1], it[2]]));
+            self.free(bytecodes);
+            constant?
+        };
+        let class = self.class_of_constants(&self.declaring_class(jni, frame.method).ok()?)?;
+        let class = ClassFile::parse(&class).ok()?;
+        let called = class.pool().member_ref(constant).ok()?;
+        Some([called.class, called.name].map(|text| mutf8::decode(text).into_owned()))
+    }
+
+    /// Returns a class file that has the constants of a class and nothing else.
+    fn class_of_constants(self, class: &(impl Reference + ?Sized)) -> Option<Vec<u8>> {
+        let (mut count, mut length, mut constants) = (0, 0, null_mut());
+        // SAFETY: the environment and reference are valid; the array has `length` bytes and is ours
+        // to free.
+        unsafe {
+            let (env, class) = (self.raw(), class.raw());
+            call!(env, GetConstantPool, class, &mut count, &mut length, &mut constants)
+                .ok()
+                .ok()?;
+            let count = u16::try_from(count).ok()?.to_be_bytes();
+            let file = [&BEGINNING[..], &count, self.slice(length, constants), &END].concat();
+            self.free(constants);
+            Some(file)
+        }
+    }
+
+    /// Returns the interfaces that a class names.
+    pub(crate) fn interfaces<'a>(
+        self,
+        jni: Jni<'a>,
+        class: &(impl Reference + ?Sized),
+    ) -> Result<Vec<Local<'a>>, jvmtiError> {
+        let (mut count, mut interfaces) = (0, null_mut());
+        // SAFETY: the environment and reference are valid; the array and its references are ours.
+        unsafe {
+            let (env, class) = (self.raw(), class.raw());
+            call!(env, GetImplementedInterfaces, class, &mut count, &mut interfaces).ok()?;
+            Ok(self.take_references(jni, count, interfaces))
+        }
+    }
+}
+
 impl<'a> Jni<'a> {
+    /// Whether objects of a class are objects of another one, too.
+    pub(crate) fn is_subclass(
+        self,
+        class: &(impl Reference + ?Sized),
+        of: &(impl Reference + ?Sized),
+    ) -> bool {
+        let env = self.raw();
+        // SAFETY: the environment is this thread's, the references are valid.
+        unsafe { ((**env).v1_1.IsAssignableFrom)(env, class.raw(), of.raw()) }
+    }
+
     /// Returns a part of an array of bytes; `None` if it does not have that.
     ///
     /// # Safety

@@ -9,16 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::counted::Calls;
 use super::{Recorder, entry};
-
-/// The conversion of times to processor cycles.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CycleRate(pub(crate) f64);
-
-impl CycleRate {
-    fn cycles(self, ns: u64) -> u64 {
-        (ns as f64 * self.0) as u64
-    }
-}
+use crate::cycles::CycleRate;
 
 impl Recorder {
     /// Books the calls of one tree by caller, position and callee, and the cycles of each method with
@@ -141,9 +132,12 @@ fn notes(counts: Jamaica, accounting: &Accounting) -> Vec<String> {
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The numbers that mean something else on HotSpot than on JamaicaVM.
-const ON_HOTSPOT: [&str; 2] = [
+const ON_HOTSPOT: [&str; 3] = [
     "HotSpot does not have blocks and trees of blocks: blocks are those of 32 bytes that an object's \
      size needs, trees are 0",
     "cycles are the CPU time of threads, booked at the clock's ticks, by the frequency of the \
      processor's time stamp counter",
+    "a thread has one stack: its high-water mark is that of the C stack, and 0 that of the Java stack; \
+     threads of the JVM collect garbage, in a line of their own; the other shares of a thread's time \
+     are not known",
 ];

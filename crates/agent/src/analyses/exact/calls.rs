@@ -9,7 +9,6 @@ use crate::analyses::{Analysis, Needs};
 use crate::guard::Feature;
 use crate::jvm::{Jni, Vm};
 use crate::os;
-use crate::recorder::CycleRate;
 use crate::roster::Slot;
 use crate::sync::lock;
 
@@ -85,7 +84,11 @@ impl ExactEngine {
         match form {
             Some(TimesForm::Old) => recorder.book_edges(thread, &calls, self.probe_cost()),
             Some(TimesForm::Times) => recorder.book_calls(thread, &calls, self.probe_cost()),
-            None => recorder.book_invocations(&calls, &self.classes.natives(), CycleRate(1.0)),
+            None => recorder.book_invocations(
+                &calls,
+                &self.classes.natives(),
+                self.common.cycles.rate(),
+            ),
         }
     }
 }

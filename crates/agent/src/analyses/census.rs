@@ -1,0 +1,156 @@
+//! The census of the program (`jamaica=y`): its threads, the objects that it can reach, and the
+//! classes that it uses by reflection.
+
+mod heap;
+mod reflection;
+mod threads;
+
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use perk_jamaica::metric;
+use perk_jvmti_sys::Capability;
+use perk_profile::{Allocations, TraceId, Unit};
+use rustc_hash::FxHashMap;
+
+use self::heap::HeapCensus;
+use self::reflection::ReflectionCensus;
+use self::threads::{Namesakes, ThreadCensus};
+use super::{Analysis, Event, Needs};
+use crate::common::Common;
+use crate::guard::Feature;
+use crate::jvm::{Borrowed, Jni, MethodRef};
+use crate::os;
+use crate::sync::lock;
+use crate::threads::LiveThread;
+
+/// The analysis; see the module.
+#[derive(Debug)]
+pub(crate) struct Census {
+    common: &'static Common,
+    threads: ThreadCensus,
+    heap: OnceLock<Option<Mutex<HeapCensus>>>,
+    reflection: ReflectionCensus,
+    /// The traces that stand for threads, by name.
+    traces: Mutex<FxHashMap<String, TraceId>>,
+}
+
+impl Census {
+    pub(crate) fn new(common: &'static Common) -> Self {
+        Self {
+            common,
+            threads: ThreadCensus::default(),
+            heap: OnceLock::new(),
+            reflection: ReflectionCensus::new(common),
+            traces: Mutex::default(),
+        }
+    }
+
+    /// Books the objects that can be reached now.
+    fn book_heap(&self, jni: Jni<'_>) -> Result<(), String> {
+        let heap = self.heap.get().and_then(Option::as_ref);
+        let heap = heap.ok_or("this JVM has no histogram that perk knows")?;
+        let found = lock(heap).take(self.common, jni)?;
+        let mut recorder = lock(self.common.recorder);
+        let system = recorder.profile.system_trace();
+        for it in found.classes {
+            let (live_count, live_bytes) = (it.count, it.bytes);
+            let live = Allocations { live_count, live_bytes, ..Allocations::default() };
+            recorder.book_site(it.class, system, live);
+        }
+        let references = found.reference_count;
+        recorder.set_number(metric::HEAP_REFERENCES, Unit::Count, system, references);
+        recorder.set_number(metric::HEAP_WORDS, Unit::Count, system, found.word_count);
+        Ok(())
+    }
+
+    /// Books the classes that the program uses by reflection.
+    fn book_reflection(&self, jni: Jni<'_>) {
+        for trace in self.reflection.classes(jni) {
+            lock(self.common.recorder).set_number(metric::REFLECTION, Unit::Count, trace, 1);
+        }
+    }
+
+    /// Books the threads up to now.
+    fn book_threads(&self, jni: Jni<'_>) {
+        let (most_alive, threads) = self.threads.take(self.common, jni);
+        let rate = self.common.cycles.rate();
+        let mut recorder = lock(self.common.recorder);
+        let system = recorder.profile.system_trace();
+        recorder.set_number(metric::THREADS, Unit::Count, system, most_alive as u64);
+        for (name, it) in threads {
+            let Namesakes { priority, cpu_ns, stack_bytes, are_collectors } = it;
+            let mut traces = lock(&self.traces);
+            let trace =
+                *traces.entry(name).or_insert_with_key(|name| recorder.new_trace_of_threads(name));
+            recorder.add_number(metric::THREAD_CYCLES, Unit::Count, trace, rate.cycles(cpu_ns));
+            let [_, _, _, gc_share] = metric::THREAD_SHARES;
+            for (name, unit, number) in [
+                (metric::THREAD_PRIORITY, Unit::Count, priority.into()),
+                (gc_share, Unit::Count, if are_collectors { 100 } else { 0 }),
+                (metric::C_STACK, Unit::Bytes, stack_bytes as u64),
+            ] {
+                recorder.set_number(name, unit, trace, number);
+            }
+        }
+    }
+}
+
+impl Analysis for Census {
+    fn name(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn feature(&self) -> Feature {
+        Feature::Dumping
+    }
+
+    fn task(&self) -> &'static str {
+        "count threads and live objects"
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            events: vec![Event::NativeBind],
+            capabilities: vec![Capability::CanGetBytecodes, Capability::CanGetConstantPool],
+            ..Needs::default()
+        }
+    }
+
+    fn prepare(&'static self, jni: Jni<'_>) {
+        let _ = self.heap.set(HeapCensus::new(self.common, jni).map(Mutex::new));
+    }
+
+    fn thread_began(&self, thread: &Arc<LiveThread>) {
+        self.threads.began(thread);
+    }
+
+    fn thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>, known: Option<&LiveThread>) {
+        if let Some(known) = known {
+            self.threads.ended(self.common, jni, thread, known);
+        }
+    }
+
+    fn begin(&'static self, jni: Jni<'_>) -> Result<(), String> {
+        self.reflection.begin(jni);
+        Ok(())
+    }
+
+    fn native_bound(
+        &'static self,
+        jni: Jni<'_>,
+        method: MethodRef,
+        function: *mut c_void,
+    ) -> Option<*mut c_void> {
+        self.reflection.native_bound(jni, method, function)
+    }
+
+    fn dump(&self, jni: Option<Jni<'_>>) {
+        let Some(jni) = jni else { return };
+        self.book_threads(jni);
+        self.book_reflection(jni);
+        if let Err(reason) = self.book_heap(jni) {
+            os::say(&format!("HPROF ERROR: the live objects cannot be counted: {reason}\n"));
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The platform threads of the program: how many there are at once, and the priority, CPU time and
+//! stack of each.
+//!
+//! Threads of the same name are one. The memory is bounded whatever the program starts: beyond
+//! [`MOST_NAMES`] names, the threads whose names differ in numbers only are one as well.
+
+use std::sync::{Arc, Mutex};
+
+use perk_hotspot::{GC_THREADS, VM_THREAD};
+use rustc_hash::FxHashMap;
+
+use crate::common::Common;
+use crate::jvm::{Borrowed, Jni, ThreadInfo, bool_flag};
+use crate::os::{self, Stack, Tid};
+use crate::roster::Slot;
+use crate::sync::lock;
+use crate::threads::LiveThread;
+
+/// The number of names that are kept apart. As many again are kept for names without numbers.
+const MOST_NAMES: usize = 1000;
+
+/// The name of all threads beyond that.
+const OTHERS: &str = "other threads";
+
+/// The name of the JVM's threads that collect garbage.
+const COLLECTORS: &str = "GC threads";
+
+/// The threads; see the module.
+#[derive(Debug, Default)]
+pub(super) struct ThreadCensus(Mutex<Crowd>);
+
+/// The threads of a name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Namesakes {
+    /// The highest priority, as Java has it: 1 to 10; 0 for threads of the JVM.
+    pub(super) priority: u32,
+    /// The CPU time since the dump before.
+    pub(super) cpu_ns: u64,
+    /// The most bytes of a stack.
+    pub(super) stack_bytes: usize,
+    /// Whether they collect garbage and do nothing else.
+    pub(super) are_collectors: bool,
+}
+
+#[derive(Debug, Default)]
+struct Crowd {
+    alive: FxHashMap<Slot, Living>,
+    most_alive: usize,
+    names: FxHashMap<String, Namesakes>,
+    /// The CPU time of the collecting threads that is counted.
+    collectors_ns: u64,
+}
+
+#[derive(Debug)]
+struct Living {
+    thread: Arc<LiveThread>,
+    /// The stack, if the thread has been seen itself.
+    stack: Option<Stack>,
+    /// The CPU time that is counted.
+    counted_ns: u64,
+}
+
+impl ThreadCensus {
+    /// Notes a thread that lives; the call may come from another one.
+    pub(super) fn began(&self, thread: &Arc<LiveThread>) {
+        let is_current = thread.tid() == Some(Tid::current());
+        let stack = if is_current { Stack::of_current() } else { None };
+        let living = Living { thread: Arc::clone(thread), stack, counted_ns: 0 };
+        let mut crowd = lock(&self.0);
+        crowd.alive.insert(thread.slot, living);
+        crowd.most_alive = crowd.most_alive.max(crowd.alive.len());
+    }
+
+    /// Notes the end of the calling thread.
+    pub(super) fn ended(
+        &self,
+        common: &Common,
+        jni: Jni<'_>,
+        thread: Borrowed<'_>,
+        known: &LiveThread,
+    ) {
+        let Some(living) = lock(&self.0).alive.remove(&known.slot) else { return };
+        let info = common.jvmti.thread_info(jni, &thread).unwrap_or_default();
+        let stack = living.stack.or_else(Stack::of_current);
+        let stack_bytes = stack.and_then(|stack| stack.high_water_bytes()).unwrap_or(0);
+        let cpu_ns = known.burned_ns().saturating_sub(living.counted_ns);
+        lock(&self.0).add(&info, cpu_ns, stack_bytes);
+    }
+
+    /// Returns the most threads that were alive at once, and all threads by name, with the CPU time
+    /// since the last call.
+    pub(super) fn take(&self, common: &Common, jni: Jni<'_>) -> (usize, Vec<(String, Namesakes)>) {
+        let alive =
+            lock(&self.0).alive.values().map(|it| Arc::clone(&it.thread)).collect::<Vec<_>>();
+        for thread in alive {
+            // The JVM is asked while nothing is locked.
+            let Ok(info) = common.jvmti.thread_info(jni, &*thread) else { continue };
+            let clock = thread.tid().and_then(Tid::cpu_ns);
+            if let Some(cpu_ns) = clock.or_else(|| common.jvmti.thread_cpu_ns(&*thread)) {
+                thread.saw_cpu_ns(cpu_ns);
+            }
+            let mut crowd = lock(&self.0);
+            // It may have ended in the meantime.
+            let Some(living) = crowd.alive.get_mut(&thread.slot) else { continue };
+            if !Arc::ptr_eq(&living.thread, &thread) {
+                continue;
+            }
+            let stack_bytes = living.stack.as_ref().and_then(Stack::high_water_bytes).unwrap_or(0);
+            let burned_ns = thread.burned_ns();
+            let cpu_ns = burned_ns.saturating_sub(living.counted_ns);
+            living.counted_ns = burned_ns;
+            crowd.add(&info, cpu_ns, stack_bytes);
+        }
+        let collectors_ns = collectors_ns(common);
+        let mut crowd = lock(&self.0);
+        let cpu_ns = collectors_ns.saturating_sub(crowd.collectors_ns);
+        crowd.collectors_ns = collectors_ns;
+        let collectors = Namesakes { cpu_ns, are_collectors: true, ..Namesakes::default() };
+        let mut rows: Vec<_> = crowd.names.iter().map(|(name, it)| (name.clone(), *it)).collect();
+        rows.push((COLLECTORS.to_owned(), collectors));
+        rows.sort_by(|a, b| a.0.cmp(&b.0));
+        crowd.names.values_mut().for_each(|it| it.cpu_ns = 0);
+        (crowd.most_alive, rows)
+    }
+}
+
+impl Crowd {
+    fn add(&mut self, info: &ThreadInfo, cpu_ns: u64, stack_bytes: usize) {
+        let namesakes = self.namesakes(&info.name);
+        namesakes.priority = namesakes.priority.max(info.priority);
+        namesakes.cpu_ns += cpu_ns;
+        namesakes.stack_bytes = namesakes.stack_bytes.max(stack_bytes);
+    }
+
+    fn namesakes(&mut self, name: &str) -> &mut Namesakes {
+        let is_kept = |name: &str, most| self.names.contains_key(name) || self.names.len() < most;
+        let name = match without_numbers(name) {
+            _ if is_kept(name, MOST_NAMES) => name.to_owned(),
+            pattern if is_kept(&pattern, 2 * MOST_NAMES) => pattern,
+            _ => OTHERS.to_owned(),
+        };
+        self.names.entry(name).or_default()
+    }
+}
+
+/// Returns the CPU time of the JVM's threads that collect garbage.
+fn collectors_ns(common: &Common) -> u64 {
+    let is_serial = bool_flag(c"UseSerialGC") == Some(true);
+    let is_collector = |name: &str| {
+        GC_THREADS.iter().any(|it| name.starts_with(it)) || is_serial && name == VM_THREAD
+    };
+    let all = os::own_threads().into_iter();
+    let collectors =
+        all.filter(|(tid, name)| is_collector(name) && common.threads.slot_of_tid(*tid).is_none());
+    collectors.filter_map(|(tid, _)| tid.cpu_ns()).sum()
+}
+
+/// Returns a name with a star for each number in it.
+fn without_numbers(name: &str) -> String {
+    let mut pattern = String::with_capacity(name.len());
+    for letter in name.chars() {
+        match letter {
+            '0'..='9' if pattern.ends_with('*') => {}
+            '0'..='9' => pattern.push('*'),
+            other => pattern.push(other),
+        }
+    }
+    pattern
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_without_bound_take_bounded_memory() {
+        assert_eq!(without_numbers("pool-12-thread-345"), "pool-*-thread-*");
+        let mut crowd = Crowd::default();
+        let mut add = |name: String| {
+            let info = ThreadInfo { name, priority: 5, ..ThreadInfo::default() };
+            crowd.add(&info, 7, 4096);
+        };
+        (0..100_000).for_each(|number| add(format!("Thread-{number}")));
+        // Letters without end.
+        let word =
+            |number: u32| (0..17).map(move |bit| if number >> bit & 1 == 0 { 'a' } else { 'b' });
+        (0..10_000).for_each(|number| add(word(number).collect()));
+        (0..10_000).for_each(|number| add(format!("Thread-{number}")));
+        assert!(crowd.names.len() <= 2 * MOST_NAMES + 1, "{}", crowd.names.len());
+        let sum: u64 = crowd.names.values().map(|it| it.cpu_ns).sum();
+        assert_eq!(sum, 120_000 * 7);
+        assert_eq!(crowd.names["Thread-0"].cpu_ns, 14);
+        assert_eq!(crowd.names["Thread-*"].cpu_ns, 108_000 * 7);
+    }
+}
