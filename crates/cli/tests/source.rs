@@ -1,5 +1,7 @@
 //! `perk report --source`: the numbers of each line beside the source, and the lines that never ran.
 
+use perk_testkit::{fixture, jdk};
+
 use crate::util::{Folder, assert_refused, stderr, stdout};
 
 /// Line 4 runs once, line 5 five times, line 6 in part, line 9 never.
@@ -289,4 +291,109 @@ Top lines by self: bytecodes
         csv.contains("total_percent,execution_count,instruction_count,instruction_run_count\n")
     );
     assert!(csv.contains(row) && csv.contains(",30,30.00,3,10,9\n"), "{csv}");
+}
+
+/// A program whose lines run as often as [`LINES_RUN`] says.
+const LINES: &str = "\
+package acme;
+public class Lines {
+    interface Op { int apply(int x); }
+    final int base = 2;
+    static int hits;
+    Lines() {}
+    Lines(int n) {
+        for (int i = 0; i < n; i++)
+            if (i % 3 == 0)
+                hits += i > 1000 ? 7 : base;
+    }
+    static int thrown(Object o) {
+        return o.hashCode()
+            + 1;
+    }
+    static int dead(int x) {
+        return x;
+    }
+    static void loop(Op op) {
+        for (int i = 0; i < 5; i++) op.apply(i);
+    }
+    public static void main(String[] args) {
+        new Lines(10);
+        loop(x -> x + hits);
+        try {
+            thrown(null);
+        } catch (NullPointerException e) {
+            hits++;
+        }
+        loop(new Op() {
+            public int apply(int x) {
+                return x == 9 ? dead(x) : 0;
+            }
+        });
+    }
+}
+";
+
+/// Of each line: bytecodes, executions, instructions, those that ran. The compiler turns `base` into 2.
+const LINES_RUN: [(u64, [u64; 4]); 20] = [
+    // Two constructors, one of which never runs.
+    (4, [3, 1, 6, 3]),
+    (6, [0, 0, 3, 0]),
+    (7, [2, 1, 2, 2]),
+    // 2 to begin, 11 conditions of 3, 10 steps of 2.
+    (8, [2 + 11 * 3 + 10 * 2, 11, 7, 7]),
+    (9, [10 * 4, 10, 4, 4]),
+    // 4 times, each without the two instructions of `7`.
+    (10, [4 * 7, 4, 9, 7]),
+    (11, [1, 1, 1, 1]),
+    // The second instruction throws.
+    (13, [2, 1, 5, 2]),
+    (17, [0, 0, 2, 0]),
+    (20, [2 * (2 + 6 * 3 + 5 * 6), 12, 11, 11]),
+    (21, [2, 2, 1, 1]),
+    (23, [5, 1, 5, 5]),
+    // 2 in main, 4 in the lambda, which runs 5 times.
+    (24, [2 + 5 * 4, 6, 6, 6]),
+    (26, [2, 1, 3, 2]),
+    (27, [1, 1, 1, 1]),
+    (28, [4, 1, 4, 4]),
+    (29, [0, 0, 1, 0]),
+    // The constructor of the anonymous class is on the line of `new`.
+    (30, [4 + 3, 2, 7, 7]),
+    // 5 calls, none of which gets to `dead`.
+    (32, [5 * 5, 5, 8, 5]),
+    (35, [1, 1, 1, 1]),
+];
+
+/// The counts of a real run are those of arithmetic, on any JDK.
+#[test]
+fn lines_run_as_often_as_the_program_says() {
+    let classes = fixture::compile_text("Lines", LINES);
+    jdk::each(|jdk| {
+        let folder = Folder::new();
+        folder.file("src/Lines.java", LINES);
+        let [java, classes] = [jdk.java(), classes.clone()].map(|it| it.display().to_string());
+        let program =
+            ["run", "--jamaica", "-o", "l.prof", "--", &java, "-cp", &classes, "acme.Lines"];
+        let output = folder.run(&program);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let json = report(&folder, &["--source", "src", "--json", "l.prof"]);
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let file = &json["source"]["files"][0];
+        assert_eq!(
+            (&file["file"], &file["odd_line_count"]),
+            (&"acme/Lines.java".into(), &0.into())
+        );
+        let numbers = ["self", "execution_count", "instruction_count", "instruction_run_count"];
+        let lines = file["lines"].as_array().unwrap().iter().map(|line| {
+            (line["line"].as_u64().unwrap(), numbers.map(|key| line[key].as_u64().unwrap()))
+        });
+        let lines: Vec<_> = lines.collect();
+        assert_eq!(lines, LINES_RUN);
+        let (all, run) = (&file["line_count"], &file["line_run_count"]);
+        assert_eq!(
+            (all, run, &file["line_run_in_part_count"]),
+            (&20.into(), &17.into(), &5.into())
+        );
+        assert_eq!((&file["method_count"], &file["method_run_count"]), (&9.into(), &7.into()));
+    });
 }
