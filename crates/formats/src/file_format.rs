@@ -55,6 +55,12 @@ pub trait FileFormat: Sync {
         false
     }
 
+    /// Whether the format's files have the callers of this metric's methods, though their [`Detail`]
+    /// is without them.
+    fn holds_callers(&self, _metric: &Metric) -> bool {
+        false
+    }
+
     /// Returns the other parts of `profile` for which the format's files have no place.
     fn special_losses(&self, _profile: &Profile) -> Vec<&'static str> {
         Vec::new()
@@ -336,7 +342,10 @@ impl dyn FileFormat {
         let lines_are_lost = |section: &Section| {
             !section.head.columns.iter().any(|column| self.holds_lines(&column.metric))
         };
-        let paths = (has_no_paths && has_paths(profile)).then_some("call paths");
+        let holds_callers = |section: &Section| {
+            section.head.columns.iter().any(|column| self.holds_callers(&column.metric))
+        };
+        let paths = (has_no_paths && has_paths(profile, holds_callers)).then_some("call paths");
         let lines = (has_no_lines && has_lines(profile, lines_are_lost)).then_some("source lines");
         let documents = Document::all_of(profile).filter(|it| !holds.documents.contains(it));
         let accounting =
@@ -387,11 +396,18 @@ impl PartialEq for dyn FileFormat {
 
 impl Eq for dyn FileFormat {}
 
-fn has_paths(profile: &Profile) -> bool {
-    let by_path = profile.sections().filter(|section| !section.head.is_by_pair);
-    let mut nodes = by_path.flat_map(Section::rows).map(|row| profile.get_trace(row.0.trace).node);
+/// Whether a row has more frames than a method, or than a method and its caller where these are held.
+fn has_paths(profile: &Profile, holds_callers: impl Fn(&Section) -> bool) -> bool {
+    let mut by_path = profile.sections().filter(|section| !section.head.is_by_pair);
     let root = profile.tree.root();
-    nodes.any(|node| profile.tree.parent(node).is_some_and(|parent| parent != root))
+    let outer = |node| profile.tree.parent(node).filter(|parent| *parent != root);
+    by_path.any(|section| {
+        let holds_callers = holds_callers(section);
+        section.traces().any(|trace| {
+            let caller = outer(profile.get_trace(trace).node);
+            if holds_callers { caller.and_then(outer).is_some() } else { caller.is_some() }
+        })
+    })
 }
 
 /// Whether one of these sections has source lines.
@@ -465,7 +481,10 @@ mod tests {
                 assert_eq!(document.is_in(&read), is_held, "{format:?}: {document:?}");
             }
             assert_eq!(read.accounting.is_some(), holds.accounting, "{format:?}");
-            assert!(has_paths(&read) || matches!(holds.detail, Detail::Methods | Detail::None));
+            assert!(
+                has_paths(&read, |_| false)
+                    || matches!(holds.detail, Detail::Methods | Detail::None)
+            );
         }
         assert_eq!(refused, ["prof", "tsv", "fields"]);
     }

@@ -57,6 +57,10 @@ impl FileFormat for Jamaica {
         of_jvm || metric.is_other() && metric::is_own(metric.name())
     }
 
+    fn holds_callers(&self, metric: &Metric) -> bool {
+        *metric == Metric::Calls
+    }
+
     fn holds_lines(&self, metric: &Metric) -> bool {
         metric.is_other() && metric::is_by_line(metric.name())
     }
@@ -68,6 +72,21 @@ mod tests {
 
     use super::*;
     use crate::by_name;
+
+    #[test]
+    fn callers_of_callers_are_lost() {
+        let text = "PROFILE_INVOKE: 2 @ 3 A.f()V -> A.g()V\n";
+        let mut profile = perk_jamaica::read(text.as_bytes()).unwrap();
+        let jamaica = by_name("jamaica").unwrap();
+        assert_eq!(jamaica.losses(&View::new(&profile, "")), [""; 0]);
+        let called = Metric::Calls.rows(&profile).rows[0].0.trace;
+        let frame = profile.frames(called).next().unwrap();
+        let node = profile.tree.insert_below(profile.get_trace(called).node, [frame]).node;
+        let trace = profile.trace(node, None);
+        let calls = CallRow { trace, count: 1, self_ns: 0, total_ns: 0 };
+        profile.events.push(CallTimes { rows: vec![calls], ..CallTimes::default() }.into());
+        assert_eq!(jamaica.losses(&View::new(&profile, "")), ["call paths"]);
+    }
 
     #[test]
     fn source_lines_are_lost_where_they_are_not_of_bytecodes() {
