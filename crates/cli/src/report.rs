@@ -67,17 +67,12 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let tree = MethodTree::new(&input.profile);
     let mut content =
         Content { filtered, ..Content::of_metric(&input.profile, &tree, &joined, metric) };
-    if !args.source.is_empty() {
-        let sources = content.find_sources(&args.source, args.whole)?;
-        let nothing = match &sources {
-            Some(sources) => sources.nothing(),
-            None => Some("no line numbers".to_owned()),
-        };
-        if let Some(nothing) = nothing {
-            talk::say(format_args!("{name} has {nothing}"));
-            return Ok(ExitCode::from(NOTHING));
-        }
-        content.sources = sources;
+    if !args.source.is_empty()
+        && !content.is_empty()
+        && let Some(nothing) = content.find_sources(&args.source, args.whole)?
+    {
+        talk::say(format_args!("{name} has {nothing}"));
+        return Ok(ExitCode::from(NOTHING));
     }
     if let Some((target, (sources, view))) = page.zip(content.sources()) {
         target.write_with(&|out| sources.write_page(view, &name, out))?;
@@ -311,15 +306,36 @@ impl<'a> Content<'a> {
 
     /// The metric that was asked for, or the first one that is by line; `None` where none is.
     fn line_view(&self) -> Option<&MetricView<'a>> {
-        let mut views = self.metrics.iter();
-        views.find(|view| {
-            self.asked.as_ref().is_none_or(|asked| *asked == view.metric) && view.has_lines()
-        })
+        let is_meant = |view: &&MetricView<'a>| match &self.asked {
+            Some(asked) => *asked == view.metric,
+            None => !source::is_of_coverage(&view.metric),
+        };
+        self.metrics.iter().filter(is_meant).find(|view| view.has_lines())
     }
 
-    /// Looks for the source files below `folders`; `None` where the profile has no lines.
-    fn find_sources(&self, folders: &[PathBuf], is_whole: bool) -> anyhow::Result<Option<Sources>> {
-        self.line_view().map(|view| Sources::find(view, folders, is_whole)).transpose()
+    /// Looks for the source files below `folders`. Returns what is missing.
+    fn find_sources(
+        &mut self,
+        folders: &[PathBuf],
+        is_whole: bool,
+    ) -> anyhow::Result<Option<String>> {
+        let metric = match self.line_view() {
+            Some(view) => view.metric.clone(),
+            None if self.asked.is_none() && source::coverage_metrics(self.profile).is_some() => {
+                // Nothing of all that passes the filter ran.
+                let metric = source::bytecodes();
+                let view = MetricView::new(self.profile, self.tree, self.joined, metric.clone());
+                self.metrics.push(view);
+                metric
+            }
+            None => {
+                let of = if self.asked.is_some() { " for this metric" } else { "" };
+                return Ok(Some(format!("no line numbers{of}")));
+            }
+        };
+        let view = self.view(&metric);
+        self.sources = view.map(|view| Sources::find(view, folders, is_whole)).transpose()?;
+        Ok(self.sources.as_ref().and_then(Sources::nothing))
     }
 
     /// The source files that were asked for, and the metric of their numbers.

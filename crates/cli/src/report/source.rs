@@ -19,6 +19,7 @@ use perk_render::{Cell, Column, Json, Part, Rows, Section, Table};
 
 use super::metric::MetricView;
 use crate::output::Target;
+use find::Found;
 
 /// Columns that a tab stands for, up to the next multiple of it.
 const TAB: usize = 4;
@@ -35,6 +36,8 @@ pub(super) struct Sources {
     metric: Metric,
     found: Vec<AnnotatedFile>,
     missing: Vec<SourceFile>,
+    /// The files of [`Sources::found`] that others could be as well.
+    ambiguous: Vec<String>,
     has_totals: bool,
     has_coverage: bool,
     /// Show the whole files.
@@ -47,6 +50,17 @@ pub(super) fn coverage_metrics(profile: &Profile) -> Option<CoverageMetrics> {
     let [executions, run] = [metric::LINE_EXECUTIONS, metric::LINE_INSTRUCTIONS_RUN]
         .map(|name| Metric::other(name, Unit::Count));
     Some(CoverageMetrics { executions, instructions, run })
+}
+
+/// Whether a metric is one of [`coverage_metrics`].
+pub(super) fn is_of_coverage(it: &Metric) -> bool {
+    let names = [metric::LINE_EXECUTIONS, metric::LINE_INSTRUCTIONS, metric::LINE_INSTRUCTIONS_RUN];
+    it.is_other() && names.contains(&it.name())
+}
+
+/// The metric of executed bytecodes.
+pub(super) fn bytecodes() -> Metric {
+    Metric::other(metric::BYTECODES, Unit::Count)
 }
 
 impl Sources {
@@ -63,10 +77,10 @@ impl Sources {
         let files = source::files(view.profile, &view.numbers.rows, coverage.as_ref());
         let has_totals =
             files.iter().flat_map(|file| &file.lines).any(|line| line.total != line.own);
-        let (found, missing) = find::find(folders, files)?;
+        let Found { found, missing, ambiguous } = find::find(folders, files)?;
         let metric = view.metric.clone();
         let has_coverage = coverage.is_some();
-        Ok(Self { metric, found, missing, has_totals, has_coverage, is_whole })
+        Ok(Self { metric, found, missing, ambiguous, has_totals, has_coverage, is_whole })
     }
 
     /// The metric of the numbers.
@@ -130,6 +144,13 @@ impl Sources {
         let lineless = total.saturating_sub(found.saturating_add(missing));
         if percent(lineless, total) != percent(0, total) {
             facts.push(format!("{} have no source line", share(lineless)));
+        }
+        if !self.ambiguous.is_empty() {
+            facts.push(format!(
+                "several sources fit, the first by path is taken: {} ({})",
+                names(&self.ambiguous),
+                plural(self.ambiguous.len() as u64, "file")
+            ));
         }
         let odd = self.found.iter().filter(|it| it.odd_line_count() > 0);
         let odd: Vec<_> = odd.map(|it| it.path.clone()).collect();

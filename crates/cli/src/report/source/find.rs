@@ -20,14 +20,20 @@ struct Candidate {
     real: PathBuf,
 }
 
-/// Looks for each of `files` below `folders`: the files that were found, and those that were not.
+/// The result of a search.
+pub(super) struct Found {
+    pub(super) found: Vec<AnnotatedFile>,
+    /// The files that are nowhere.
+    pub(super) missing: Vec<SourceFile>,
+    /// The paths of those that were found more than once.
+    pub(super) ambiguous: Vec<String>,
+}
+
+/// Looks for each of `files` below `folders`.
 ///
 /// # Errors
 /// One of `folders` cannot be read, or is not a folder.
-pub(super) fn find(
-    folders: &[PathBuf],
-    files: Vec<SourceFile>,
-) -> anyhow::Result<(Vec<AnnotatedFile>, Vec<SourceFile>)> {
+pub(super) fn find(folders: &[PathBuf], files: Vec<SourceFile>) -> anyhow::Result<Found> {
     let mut by_name: HashMap<&str, Vec<Candidate>> = HashMap::new();
     by_name.extend(files.iter().map(|file| (&*file.name, Vec::new())));
     for folder in folders {
@@ -41,16 +47,17 @@ pub(super) fn find(
     }
     let texts: Vec<_> =
         files.iter().map(|file| text_of(file, &by_name[file.name.as_str()])).collect();
-    let (mut found, mut missing) = (Vec::new(), Vec::new());
+    let mut all = Found { found: Vec::new(), missing: Vec::new(), ambiguous: Vec::new() };
     for (file, text) in files.into_iter().zip(texts) {
-        match text {
-            Some((path, text)) => {
-                found.push(AnnotatedFile { file, path: path.display().to_string(), text });
-            }
-            None => missing.push(file),
-        }
+        let Some((path, text, is_ambiguous)) = text else {
+            all.missing.push(file);
+            continue;
+        };
+        let path = path.display().to_string();
+        all.ambiguous.extend(is_ambiguous.then(|| path.clone()));
+        all.found.push(AnnotatedFile { file, path, text });
     }
-    Ok((found, missing))
+    Ok(all)
 }
 
 /// Adds the files below `root` that have one of the names. Hidden folders (`.git`) and links to
@@ -86,9 +93,9 @@ fn search(root: &Path, by_name: &mut HashMap<&str, Vec<Candidate>>) -> anyhow::R
     Ok(())
 }
 
-/// The text of a file among those of its name: one in the folders of its package, or that declares
-/// the package. One that does both is preferred.
-fn text_of(file: &SourceFile, candidates: &[Candidate]) -> Option<(PathBuf, SourceText)> {
+/// A file among those of its name, and whether there are others: one in the folders of its package,
+/// or that declares the package. One that does both is preferred.
+fn text_of(file: &SourceFile, candidates: &[Candidate]) -> Option<(PathBuf, SourceText, bool)> {
     let rated = candidates.iter().filter_map(|candidate| {
         let text = read(&candidate.real)?;
         let is_in_package = !file.package.is_empty() && candidate.real.ends_with(file.path());
@@ -98,12 +105,9 @@ fn text_of(file: &SourceFile, candidates: &[Candidate]) -> Option<(PathBuf, Sour
     let mut rated: Vec<_> = rated.collect();
     let best = rated.iter().any(|it| it.0);
     rated.retain(|it| it.0 == best);
-    let (name, count) = (file.path(), rated.len());
+    let is_ambiguous = rated.len() > 1;
     let (_, Candidate { path, .. }, text) = rated.into_iter().next()?;
-    if count > 1 {
-        talk::say(format_args!("{count} files can be {name}: {} is shown", path.display()));
-    }
-    Some((path.clone(), text))
+    Some((path.clone(), text, is_ambiguous))
 }
 
 /// The text of a file; `None` if it cannot be read, or is too large for a source.
