@@ -6,7 +6,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-
 use perk_analysis::source::excerpt::{self, Piece};
 use perk_analysis::source::{
     self, AnnotatedFile, CoverageMetrics, CoveredLines, LineCounts, SourceFile, SourceLine,
