@@ -75,7 +75,7 @@ High: cache misses, slow intrinsics, native code.
         "\nClasses used via reflection: 1\nclass\napp.Plugin\n",
         " 100.00  100000000000        20      60     10    10  12.3 kB      4.1 kB         5  main\n\
          At most 7 threads at once.\n",
-        "\nLive objects have 400 words, 100 of them references (25.00 %).\n",
+        "\nThe fields of live objects are 400 words, 100 of them references (25.00 %).\n",
     ] {
         assert!(text.contains(part), "{part} is not in {text}");
     }

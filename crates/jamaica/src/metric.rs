@@ -16,9 +16,9 @@ pub const LINE_INSTRUCTIONS_RUN: &str = "line instructions run";
 pub const ARRAY_ALLOCATIONS: &str = "array allocations";
 /// 1 for each class that the program uses by reflection.
 pub const REFLECTION: &str = "classes used via reflection";
-/// Words of live objects that hold references, on the system trace.
+/// Words of the fields of live objects that hold references, on the system trace.
 pub const HEAP_REFERENCES: &str = "heap references";
-/// Words of live objects, on the system trace.
+/// Words of the fields of live objects, on the system trace.
 pub const HEAP_WORDS: &str = "heap words";
 /// The most threads that were alive at the same time, on the system trace.
 pub const THREADS: &str = "threads at once";

@@ -6,7 +6,7 @@ use perk_analysis::{cycles, lines, top};
 use perk_jamaica::metric;
 use perk_profile::units::{percent, printable};
 use perk_profile::{KeyedMap, KeyedSet, Line, MethodId, Profile, ThreadId};
-use perk_render::{Cell, Column, Part, Section, Table};
+use perk_render::{Column, Part, Section, Table};
 
 use super::Content;
 use super::metric::MetricView;
@@ -75,7 +75,8 @@ impl<'c, 'a> Counts<'c, 'a> {
             let references = self.view(metric::HEAP_REFERENCES).map_or(0, |it| it.numbers.total);
             let share = percent(references, words);
             Part::Sentence(format!(
-                "Live objects have {words} words, {references} of them references ({share} %)."
+                "The fields of live objects are {words} words, {references} of them references \
+                 ({share} %)."
             ))
         });
         vec![threads.into_iter().chain(at_once).collect(), heap.into_iter().collect()]
@@ -272,43 +273,44 @@ impl<'c, 'a> Counts<'c, 'a> {
         Some(table)
     }
 
+    /// The threads, most cycles first. Text leaves out what is 0 for all of them, as it is where the
+    /// JVM does not know it.
     pub(super) fn threads(&self) -> Option<Table<'c>> {
-        let views =
-            [metric::THREAD_PRIORITY, metric::THREAD_CYCLES, metric::C_STACK, metric::JAVA_STACK];
-        let views = views.into_iter().chain(metric::THREAD_SHARES).map(|name| self.view(name));
-        let views: Vec<_> = views.collect();
+        let [interpreted, compiled, jni, gc] = metric::THREAD_SHARES;
+        let cycles = self.view(metric::THREAD_CYCLES).map_or(0, |it| it.numbers.total);
+        let columns = [
+            (metric::THREAD_CYCLES, Column::count("cycle_count").of(cycles), "cycles"),
+            (interpreted, Column::count("interpreted_percent"), "interp %"),
+            (compiled, Column::count("compiled_percent"), "comp %"),
+            (jni, Column::count("jni_percent"), "JNI %"),
+            (gc, Column::count("gc_percent"), "GC %"),
+            (metric::C_STACK, Column::bytes("c_stack_bytes"), "C stack"),
+            (metric::JAVA_STACK, Column::bytes("java_stack_bytes"), "Java stack"),
+            (metric::THREAD_PRIORITY, Column::count("priority"), "priority"),
+        ];
         let profile = self.content.profile;
-        let mut rows: Vec<(ThreadId, Vec<u64>)> = Vec::new();
-        let mut places = KeyedMap::default();
-        for (index, view) in views.iter().enumerate() {
+        let mut rows: KeyedMap<ThreadId, [u64; 8]> = KeyedMap::default();
+        for (index, (name, ..)) in columns.iter().enumerate() {
+            let view = self.view(name);
             let numbers = view.map(|view| top::threads(profile, &view.numbers)).unwrap_or_default();
             for (thread, number) in numbers {
-                let place = *places.entry(thread).or_insert_with(|| {
-                    rows.push((thread, vec![0; views.len()]));
-                    rows.len() - 1
-                });
-                rows[place].1[index] = number;
+                rows.entry(thread).or_default()[index] = number;
             }
         }
-        rows.sort_by_key(|row| (Reverse(row.1[1]), row.0));
-        let cycles = views[1].map_or(0, |view| view.numbers.total);
-        let number = |index: usize| move |row: &(ThreadId, Vec<u64>)| Cell::Number(row.1[index]);
-        let table = Table::of(&profile.symbols, "Threads", rows)
-            .column(Column::other("thread").name("thread"), |row| {
-                printable(profile.thread_name(row.0))
-            })
-            .column(
-                Column::count("cycle_count").of(cycles).share_at(0, "share %").at(1, "cycles"),
-                number(1),
-            )
-            .column(Column::count("interpreted_percent").at(2, "interp %"), number(4))
-            .column(Column::count("compiled_percent").at(3, "comp %"), number(5))
-            .column(Column::count("jni_percent").at(4, "JNI %"), number(6))
-            .column(Column::count("gc_percent").at(5, "GC %"), number(7))
-            .column(Column::bytes("c_stack_bytes").at(6, "C stack"), number(2))
-            .column(Column::bytes("java_stack_bytes").at(7, "Java stack"), number(3))
-            .column(Column::count("priority").at(8, "priority"), number(0))
-            .table();
+        let mut rows: Vec<_> = rows.into_iter().collect();
+        rows.sort_by_key(|row| (Reverse(row.1[0]), row.0));
+        let is_there: [bool; 8] = std::array::from_fn(|at| rows.iter().any(|row| row.1[at] > 0));
+        let thread = Column::other("thread").name("thread");
+        let mut table = Table::of(&profile.symbols, "Threads", rows)
+            .column(thread, |row| printable(profile.thread_name(row.0)));
+        for (index, (name, column, heading)) in columns.into_iter().enumerate() {
+            let position = u8::try_from(index).unwrap_or(u8::MAX).saturating_add(1);
+            let column = column.at(position, heading);
+            let is_cycles = name == metric::THREAD_CYCLES;
+            let column = if is_cycles { column.share_at(0, "share %") } else { column };
+            table = table.column(column.text_if(is_there[index]), move |row| row.1[index]);
+        }
+        let table = table.table();
         (!table.is_empty()).then_some(table)
     }
 }

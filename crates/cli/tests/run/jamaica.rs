@@ -6,7 +6,7 @@ use std::process::Output;
 
 use perk_testkit::{Jdk, fixture, jdk};
 
-use crate::util::{Folder, assert_refused, stderr};
+use crate::util::{Folder, assert_refused, stderr, stdout};
 
 /// The classes of a program that executes as many bytecodes in `turn` as [`expected`] computes.
 fn classes() -> PathBuf {
@@ -60,6 +60,31 @@ fn runs_are_added_to_one_file() {
         let output = run(&folder, &["--jamaica", "--force"], &line(jdk, "7"));
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         assert_eq!(bytecodes(&folder, "java.prof"), [expected(7)]);
+    });
+}
+
+#[test]
+fn a_run_is_reported() {
+    jdk::each(|jdk| {
+        let folder = Folder::new();
+        let output = run(&folder, &["--jamaica"], &line(jdk, "100000"));
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let count = expected(100_000);
+        let row = |text: &str| {
+            let row = text.lines().find(|line| line.ends_with("  Turns.turn")).expect("a row");
+            row.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+        };
+        for text in [stderr(&output), stdout(&folder.run(&["report", "java.prof"]))] {
+            assert!(text.contains("\nWhere the bytecodes are executed\n"), "{text}");
+            assert!(text.contains("\nWhere the cycles go, each method with all that it"), "{text}");
+            let row = row(&text);
+            assert_eq!(row[2..5], [count.to_string(), "1".to_owned(), count.to_string()], "{text}");
+        }
+        let text = stdout(&folder.run(&["report", "java.prof", "--method", "Turns.turn"]));
+        assert!(text.contains(&format!("Turns.turn: 1 call, {count} bytecodes")), "{text}");
+        assert!(text.contains(" 100.00      1  Turns.main @ 9\n"), "{text}");
+        let text = stdout(&folder.run(&["report", "java.prof", "--threads", "--csv"]));
+        assert!(text.contains("\nmain,"), "{text}");
     });
 }
 
