@@ -255,7 +255,7 @@ impl<'a> Places<'a> {
     fn of_frame(&mut self, frame: FrameId) -> usize {
         let frame = self.symbols.get_frame(frame);
         match frame.line {
-            Line::Number(line) => self.of_line(frame.method, line),
+            Line::Number(line @ 1..) => self.of_line(frame.method, line),
             _ => NOWHERE,
         }
     }
@@ -299,7 +299,7 @@ impl<'a> Places<'a> {
     fn cover(&mut self, counts: KeyedMap<(MethodId, Line), LineCounts>) {
         let mut run: KeyedMap<MethodId, bool> = KeyedMap::default();
         for ((method, line), counts) in counts {
-            let Line::Number(line) = line else { continue };
+            let Line::Number(line @ 1..) = line else { continue };
             let place = self.of_line(method, line);
             self.lines[place].1.counts.add(counts);
             if counts.instructions > 0 {
@@ -406,6 +406,8 @@ mod tests {
             ("a.T$1", "g", "", 4, [0, 5, 0]),
             ("a.T", "f", "T.kt", 5, [7, 3, 3]),
             ("a.T$1", "h", "T.kt", 9, [0, 2, 0]),
+            // Some compilers give code of their own this line.
+            ("a.T$1", "h", "T.kt", 0, [0, 2, 0]),
         ]);
         let files = files(&profile, &[], Some(&metrics()));
         assert_eq!(files.len(), 1);

@@ -308,10 +308,10 @@ Examples:
 --csv writes the methods (of shared fields: the fields), or the view asked for: --lines, --source,
 --tree, --edges, --method, --field, --threads, --sites, --classes or --monitors.
 
---source shows of each line the metric's own number (self) and, where there are stacks, that with the
-line anywhere on the stack (total). Of a profile of --jamaica also the executions of the line's most
-executed instruction, and its instructions that never ran, of all that it has. Lines run are those of
-which an instruction ran; in part, those of which another one never did.")]
+--source shows of each line the metric's own number (self) and, where there are stacks, that with
+the line anywhere on the stack (total). Of a profile of --jamaica also the executions of the line's
+most executed instruction, and its instructions that never ran, of all that it has. Lines run are
+those of which an instruction ran; in part, those of which another one never did.")]
 pub(crate) struct ReportArgs {
     /// The profile; - is stdin
     #[arg(value_name = "FILE")]
