@@ -8,25 +8,7 @@ use super::*;
 const SEED: &str = include_str!("../../../testdata/jamaica/seed.prof");
 
 /// A line of each keyword, as perk writes them.
-const ALL: &str = "\
-HEAP_REFS: 123456 of 400000 words (30%)
-HEAP_USE: 5321 objects * 1 blocks * 32 bytes = 170272 bytes (100%) trees: 0 (0%) java/lang/String
-INSTANTIATION_COUNT: 91123 * 1 = 91123 blocks 2915936 bytes trees: 0 (0%) bootstrap java/lang/String
-PROFILE: 300 (75%)      A.main([Ljava/lang/String;)V
-PROFILE: 100 (25%)      p/B.f(I)V
-PROFILE_LINES: 280 A.main([Ljava/lang/String;)V A.java 3:10:10:1/1 5:270:30:9/12 7:0:0:0/4
-PROFILE_LINES: 0 p/B.<init>()V - 12:0:0:0/3
-PROFILE_CYCLES: 25264930944 A.main([Ljava/lang/String;)V(interpreted)
-PROFILE_CYCLES: 1000        p/B.f(I)V(compiled)
-PROFILE_INVOKE: 1000 @ 12 A.main([Ljava/lang/String;)V -> p/B.f(I)V
-PROFILE_INVOKE: 5 @ 19 A.main([Ljava/lang/String;)V -> p/B.f(I)V
-PROFILE_NATIVE: 512 (100%)     java/lang/System.nanoTime()J
-PROFILE_NEWARRAY: 64 @ 9 p/B.f(I)V
-PROFILE_CLASS_USED_VIA_REFLECTION: java/util/HashMap
-PROFILE_THREAD: 5 1234567890 int 20% comp 60% jni 10% gc 10% C 12288 Java 4096 (main)
-PROFILE_THREAD: 10 77 int 0% comp 100% jni 0% gc 0% C 1 Java 2 (a thread (2))
-PROFILE_THREADS: 7
-";
+const ALL: &str = include_str!("../../../testdata/jamaica/perk.prof");
 
 fn written(profile: &Profile) -> String {
     let mut out = Vec::new();

@@ -45,12 +45,12 @@ impl<'a> Analyses<'a> {
         }
         let times_calls = matches!(cpu, Cpu::Times | Cpu::Old);
         let has_sites = matches!(args.heap, Some(Heap::Sites | Heap::All));
-        let has_tree = times_calls || has_sites;
+        let has_tree = times_calls || has_sites || args.jamaica == Some(Jamaica::All);
         let are_counted = args.heap == Some(Heap::Sites) && args.sample.is_none();
         const CALLS: &str = "--cpu times or --cpu old";
         let has_probes = has_tree || has_fields || has_jamaica;
         const PROBES: &str = "--cpu times, --cpu old, --heap sites, --fields or --jamaica";
-        const TREE: &str = "--cpu times, --cpu old or --heap sites";
+        const TREE: &str = "--cpu times, --cpu old, --heap sites or --jamaica";
         for (name, is_given, is_needed, by) in [
             ("interval", args.interval.is_some(), cpu == Cpu::Samples, "--cpu samples"),
             ("timing", args.timing.is_some(), times_calls, CALLS),
@@ -284,6 +284,8 @@ mod tests {
             ),
             ("--fields shared --accesses instructions", "fields=shared,aggregate=site,depth=2048"),
             ("--jamaica --force --include a.*", "jamaica=y,include=a.*,depth=2048"),
+            ("--jamaica=bytecodes", "jamaica=bytecodes,depth=2048"),
+            ("--jamaica --no-cache", "cache=n,jamaica=y,depth=2048"),
             ("--cpu times --no-cache", "cpu=times,cache=n,depth=2048"),
             (
                 "--cpu times --include a.*,b.C --exclude *Test --include $D",
@@ -325,7 +327,7 @@ mod tests {
             ("--aprof --force", "--force works only with --jamaica"),
             (
                 "--aprof --max-nodes 1m",
-                "--max-nodes works only with --cpu times, --cpu old or --heap sites",
+                "--max-nodes works only with --cpu times, --cpu old, --heap sites or --jamaica",
             ),
             ("--sample 512k", "--sample works only with --heap sites"),
             ("--aprof --gc", "--gc works only with --heap"),
