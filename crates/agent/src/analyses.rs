@@ -49,6 +49,10 @@ pub(crate) enum Event {
     CollectionStart,
     /// An exception that is thrown, or leaves a native method.
     Exception,
+    /// A method that the JVM has compiled.
+    Compiled,
+    /// A method of which the JVM drops compiled code.
+    CodeDropped,
     DataDump,
 }
 
@@ -192,6 +196,12 @@ pub(crate) trait Analysis: Send + Sync {
 
     /// Handles [`Event::Exception`] on the thread that throws it.
     fn exception(&self, jni: Jni<'_>, thread: Borrowed<'_>, thrown: Thrown) {}
+
+    /// Handles [`Event::Compiled`].
+    fn compiled(&self, method: MethodRef) {}
+
+    /// Handles [`Event::CodeDropped`].
+    fn code_dropped(&self, method: MethodRef) {}
 
     /// Does what a peer asks for.
     ///

@@ -7,13 +7,14 @@ use std::ffi::{c_char, c_void};
 use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jclass, jint, jlong, jmethodID, jobject};
 use perk_jvmti_sys::{
     Capability, JVMTI_ERROR_NOT_AVAILABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK,
-    JVMTI_EVENT_CLASS_LOAD, JVMTI_EVENT_DATA_DUMP_REQUEST, JVMTI_EVENT_EXCEPTION,
-    JVMTI_EVENT_GARBAGE_COLLECTION_START, JVMTI_EVENT_MONITOR_CONTENDED_ENTER,
-    JVMTI_EVENT_MONITOR_CONTENDED_ENTERED, JVMTI_EVENT_MONITOR_WAIT, JVMTI_EVENT_MONITOR_WAITED,
-    JVMTI_EVENT_NATIVE_METHOD_BIND, JVMTI_EVENT_OBJECT_FREE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC,
-    JVMTI_EVENT_THREAD_END, JVMTI_EVENT_THREAD_START, JVMTI_EVENT_VIRTUAL_THREAD_END,
-    JVMTI_EVENT_VM_DEATH, JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_OBJECT_ALLOC, JVMTI_EVENT_VM_START,
-    JvmtiEnv, jlocation, jthread, jvmtiError, jvmtiEvent, jvmtiEventCallbacks,
+    JVMTI_EVENT_CLASS_LOAD, JVMTI_EVENT_COMPILED_METHOD_LOAD, JVMTI_EVENT_COMPILED_METHOD_UNLOAD,
+    JVMTI_EVENT_DATA_DUMP_REQUEST, JVMTI_EVENT_EXCEPTION, JVMTI_EVENT_GARBAGE_COLLECTION_START,
+    JVMTI_EVENT_MONITOR_CONTENDED_ENTER, JVMTI_EVENT_MONITOR_CONTENDED_ENTERED,
+    JVMTI_EVENT_MONITOR_WAIT, JVMTI_EVENT_MONITOR_WAITED, JVMTI_EVENT_NATIVE_METHOD_BIND,
+    JVMTI_EVENT_OBJECT_FREE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, JVMTI_EVENT_THREAD_END,
+    JVMTI_EVENT_THREAD_START, JVMTI_EVENT_VIRTUAL_THREAD_END, JVMTI_EVENT_VM_DEATH,
+    JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_OBJECT_ALLOC, JVMTI_EVENT_VM_START, JvmtiEnv, jlocation,
+    jthread, jvmtiAddrLocationMap, jvmtiError, jvmtiEvent, jvmtiEventCallbacks,
 };
 
 use crate::analyses::{Analysis, Event, Needs, Thrown};
@@ -57,6 +58,7 @@ const fn row(
 const TABLE: [Row; Event::COUNT] = {
     use Since::{Hook, Init, Load};
     const OF_MONITORS: Option<Capability> = Some(Capability::CanGenerateMonitorEvents);
+    const OF_CODE: Option<Capability> = Some(Capability::CanGenerateCompiledMethodLoadEvents);
     [
         row(Event::VmStart, JVMTI_EVENT_VM_START, Load, None, |it| it.VMStart = Some(vm_start)),
         row(Event::ClassFile, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, Hook, None, |it| {
@@ -122,6 +124,12 @@ const TABLE: [Row; Event::COUNT] = {
             Some(Capability::CanGenerateExceptionEvents),
             |it| it.Exception = Some(exception),
         ),
+        row(Event::Compiled, JVMTI_EVENT_COMPILED_METHOD_LOAD, Load, OF_CODE, |it| {
+            it.CompiledMethodLoad = Some(compiled_method_load);
+        }),
+        row(Event::CodeDropped, JVMTI_EVENT_COMPILED_METHOD_UNLOAD, Load, OF_CODE, |it| {
+            it.CompiledMethodUnload = Some(compiled_method_unload);
+        }),
         row(Event::ClassLoad, JVMTI_EVENT_CLASS_LOAD, Init, None, |it| {
             it.ClassLoad = Some(class_load);
         }),
@@ -513,6 +521,30 @@ unsafe extern "system" fn monitor_waited(
                 it.monitor_waited(jni, thread);
             });
         }
+    });
+}
+
+unsafe extern "system" fn compiled_method_load(
+    _: JvmtiEnv,
+    method: jmethodID,
+    _: jint,
+    _: *const c_void,
+    _: jint,
+    _: *const jvmtiAddrLocationMap,
+    _: *const c_void,
+) {
+    guard(Feature::Sampling, || {
+        // SAFETY: the JVM passes a method.
+        let method = unsafe { MethodRef::from_raw(method) };
+        asked(Event::Compiled).iter().for_each(|analysis| analysis.compiled(method));
+    });
+}
+
+unsafe extern "system" fn compiled_method_unload(_: JvmtiEnv, method: jmethodID, _: *const c_void) {
+    guard(Feature::Sampling, || {
+        // SAFETY: the JVM passes a method.
+        let method = unsafe { MethodRef::from_raw(method) };
+        asked(Event::CodeDropped).iter().for_each(|analysis| analysis.code_dropped(method));
     });
 }
 

@@ -112,6 +112,34 @@ fn threads_are_counted() {
     });
 }
 
+/// Returns the percentages of a thread's time in interpreted, compiled and native code.
+#[track_caller]
+fn shares(outcome: &Outcome, name: &str) -> [u64; 3] {
+    let name = format!("({name})");
+    let lines = lines(outcome, "PROFILE_THREAD");
+    let words = lines.iter().find(|words| words.join(" ").ends_with(&name)).unwrap();
+    ["int", "comp", "jni"].map(|kind| {
+        let share = words.iter().skip_while(|it| **it != kind).nth(1).unwrap();
+        share.trim_end_matches('%').parse().unwrap()
+    })
+}
+
+#[test]
+fn time_is_that_of_interpreted_compiled_and_native_code() {
+    jdk::each(|jdk| {
+        for (flag, place) in [("-Xint", 0), ("-XX:TieredStopAtLevel=1", 1), ("-Xmixed", 1)] {
+            let outcome = run(jdk, "CensusModes").jvm_arg(flag).args(["800"]).run();
+            let java = shares(&outcome, "works in Java");
+            assert!(java[place] >= 60, "{} {flag}: {java:?}", jdk.version);
+            let natives = shares(&outcome, "works in C");
+            assert!(natives[2] >= 50, "{} {flag}: {natives:?}", jdk.version);
+            for shares in [java, natives] {
+                assert!((98..=100).contains(&shares.iter().sum::<u64>()), "{shares:?}");
+            }
+        }
+    });
+}
+
 /// Returns the processor's rate as the system knows it.
 fn cpu_hz() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;

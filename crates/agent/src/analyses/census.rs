@@ -3,6 +3,7 @@
 
 mod heap;
 mod reflection;
+mod shares;
 mod threads;
 
 use std::ffi::c_void;
@@ -15,7 +16,8 @@ use rustc_hash::FxHashMap;
 
 use self::heap::HeapCensus;
 use self::reflection::ReflectionCensus;
-use self::threads::{Namesakes, ThreadCensus};
+use self::shares::Shares;
+use self::threads::ThreadCensus;
 use super::{Analysis, Event, Needs};
 use crate::common::Common;
 use crate::guard::Feature;
@@ -29,6 +31,7 @@ use crate::threads::LiveThread;
 pub(crate) struct Census {
     common: &'static Common,
     threads: ThreadCensus,
+    shares: Shares,
     heap: OnceLock<Option<Mutex<HeapCensus>>>,
     reflection: ReflectionCensus,
     /// The traces that stand for threads, by name.
@@ -40,6 +43,7 @@ impl Census {
         Self {
             common,
             threads: ThreadCensus::default(),
+            shares: Shares::new(common),
             heap: OnceLock::new(),
             reflection: ReflectionCensus::new(common),
             traces: Mutex::default(),
@@ -79,18 +83,15 @@ impl Census {
         let system = recorder.profile.system_trace();
         recorder.set_number(metric::THREADS, Unit::Count, system, most_alive as u64);
         for (name, it) in threads {
-            let Namesakes { priority, cpu_ns, stack_bytes, are_collectors } = it;
             let mut traces = lock(&self.traces);
             let trace =
                 *traces.entry(name).or_insert_with_key(|name| recorder.new_trace_of_threads(name));
-            recorder.add_number(metric::THREAD_CYCLES, Unit::Count, trace, rate.cycles(cpu_ns));
-            let [_, _, _, gc_share] = metric::THREAD_SHARES;
-            for (name, unit, number) in [
-                (metric::THREAD_PRIORITY, Unit::Count, priority.into()),
-                (gc_share, Unit::Count, if are_collectors { 100 } else { 0 }),
-                (metric::C_STACK, Unit::Bytes, stack_bytes as u64),
-            ] {
-                recorder.set_number(name, unit, trace, number);
+            recorder.add_number(metric::THREAD_CYCLES, Unit::Count, trace, rate.cycles(it.cpu_ns));
+            let mut set = |name, unit, number| recorder.set_number(name, unit, trace, number);
+            set(metric::THREAD_PRIORITY, Unit::Count, it.priority.into());
+            set(metric::C_STACK, Unit::Bytes, it.stack_bytes as u64);
+            for (name, share) in metric::THREAD_SHARES.into_iter().zip(it.shares()) {
+                set(name, Unit::Count, share);
             }
         }
     }
@@ -111,7 +112,7 @@ impl Analysis for Census {
 
     fn needs(&self) -> Needs {
         Needs {
-            events: vec![Event::NativeBind],
+            events: vec![Event::NativeBind, Event::Compiled, Event::CodeDropped],
             capabilities: vec![Capability::CanGetBytecodes, Capability::CanGetConstantPool],
             ..Needs::default()
         }
@@ -133,7 +134,19 @@ impl Analysis for Census {
 
     fn begin(&'static self, jni: Jni<'_>) -> Result<(), String> {
         self.reflection.begin(jni);
-        Ok(())
+        self.shares.start(self, jni)
+    }
+
+    fn compiled(&self, method: MethodRef) {
+        self.shares.compiled(method);
+    }
+
+    fn code_dropped(&self, method: MethodRef) {
+        self.shares.dropped(method);
+    }
+
+    fn stop(&self) {
+        self.shares.stop();
     }
 
     fn native_bound(

@@ -1,5 +1,6 @@
 //! The functions of JNI and JVMTI for native methods that deal with classes and their fields.
 
+use std::ops::RangeInclusive;
 use std::ptr::null_mut;
 
 use perk_instrument::ClassFile;
@@ -12,9 +13,8 @@ use super::{Borrowed, Jni, Jvmti, Local, Reference, StackFrame};
 /// The length limit of names that are looked at, in characters: perk's names are shorter.
 const LONGEST_NAME: usize = 40;
 
-/// The opcodes of the instructions that call a method of an object: `invokevirtual`,
-/// `invokespecial` and `invokeinterface`.
-const CALLS: [u8; 3] = [0xb6, 0xb7, 0xb9];
+/// The opcodes of the instructions that call a method, from `invokevirtual` to `invokeinterface`.
+const CALLS: RangeInclusive<u8> = 0xb6..=0xb9;
 
 /// A class file up to its constants: the magic number and a version.
 const BEGINNING: [u8; 8] = [0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 52];
@@ -23,8 +23,8 @@ const BEGINNING: [u8; 8] = [0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 52];
 const END: [u8; 14] = [0; 14];
 
 impl Jvmti {
-    /// Returns the class and the name of the method that a frame calls on an object, by the
-    /// instruction that it is at; `None` if it is at another one, or in a native method.
+    /// Returns the class and the name of the method that the instruction calls that a frame is at;
+    /// `None` if it does not name one.
     pub(crate) fn called_method(self, jni: Jni<'_>, frame: StackFrame) -> Option<[String; 2]> {
         let (mut count, mut bytecodes) = (0, null_mut());
         // SAFETY: the environment is valid, the method id came from the JVM; the array has `count`

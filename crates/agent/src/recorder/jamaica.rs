@@ -138,6 +138,5 @@ const ON_HOTSPOT: [&str; 3] = [
     "cycles are the CPU time of threads, booked at the clock's ticks, by the frequency of the \
      processor's time stamp counter",
     "a thread has one stack: its high-water mark is that of the C stack, and 0 that of the Java stack; \
-     threads of the JVM collect garbage, in a line of their own; the other shares of a thread's time \
-     are not known",
+     threads of the JVM collect garbage, in a line of their own; int, comp and jni are sampled",
 ];

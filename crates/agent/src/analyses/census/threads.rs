@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use perk_hotspot::{GC_THREADS, VM_THREAD};
 use rustc_hash::FxHashMap;
 
+use super::shares::Mode;
 use crate::common::Common;
 use crate::jvm::{Borrowed, Jni, ThreadInfo, bool_flag};
 use crate::os::{self, Stack, Tid};
@@ -40,6 +41,8 @@ pub(super) struct Namesakes {
     pub(super) stack_bytes: usize,
     /// Whether they collect garbage and do nothing else.
     pub(super) are_collectors: bool,
+    /// The CPU time of samples in interpreted, compiled and native code.
+    pub(super) sampled_ns: [u64; 3],
 }
 
 #[derive(Debug, Default)]
@@ -58,6 +61,9 @@ struct Living {
     stack: Option<Stack>,
     /// The CPU time that is counted.
     counted_ns: u64,
+    /// The CPU time up to the last sample.
+    seen_ns: u64,
+    sampled_ns: [u64; 3],
 }
 
 impl ThreadCensus {
@@ -65,7 +71,13 @@ impl ThreadCensus {
     pub(super) fn began(&self, thread: &Arc<LiveThread>) {
         let is_current = thread.tid() == Some(Tid::current());
         let stack = if is_current { Stack::of_current() } else { None };
-        let living = Living { thread: Arc::clone(thread), stack, counted_ns: 0 };
+        let living = Living {
+            thread: Arc::clone(thread),
+            stack,
+            counted_ns: 0,
+            seen_ns: thread.first_cpu_ns(),
+            sampled_ns: [0; 3],
+        };
         let mut crowd = lock(&self.0);
         crowd.alive.insert(thread.slot, living);
         crowd.most_alive = crowd.most_alive.max(crowd.alive.len());
@@ -84,7 +96,32 @@ impl ThreadCensus {
         let stack = living.stack.or_else(Stack::of_current);
         let stack_bytes = stack.and_then(|stack| stack.high_water_bytes()).unwrap_or(0);
         let cpu_ns = known.burned_ns().saturating_sub(living.counted_ns);
-        lock(&self.0).add(&info, cpu_ns, stack_bytes);
+        lock(&self.0).add(&info, cpu_ns, stack_bytes, living.sampled_ns);
+    }
+
+    /// Returns how many threads live.
+    pub(super) fn count(&self) -> usize {
+        lock(&self.0).alive.len()
+    }
+
+    /// Returns the threads that have burned so much CPU time since their last sample, with that time.
+    pub(super) fn burning(&self, least_ns: u64) -> Vec<(Arc<LiveThread>, u64)> {
+        let crowd = lock(&self.0);
+        let burning = crowd.alive.values().filter_map(|living| {
+            let cpu_ns = living.thread.tid()?.cpu_ns()?.saturating_sub(living.seen_ns);
+            (cpu_ns >= least_ns).then(|| (Arc::clone(&living.thread), cpu_ns))
+        });
+        burning.collect()
+    }
+
+    /// Notes the CPU time since a thread's last sample, which it runs this kind of code for.
+    pub(super) fn sampled(&self, thread: &Arc<LiveThread>, cpu_ns: u64, mode: Mode) {
+        let mut crowd = lock(&self.0);
+        let living = crowd.alive.get_mut(&thread.slot);
+        if let Some(living) = living.filter(|it| Arc::ptr_eq(&it.thread, thread)) {
+            living.seen_ns += cpu_ns;
+            living.sampled_ns[mode as usize] += cpu_ns;
+        }
     }
 
     /// Returns the most threads that were alive at once, and all threads by name, with the CPU time
@@ -109,7 +146,8 @@ impl ThreadCensus {
             let burned_ns = thread.burned_ns();
             let cpu_ns = burned_ns.saturating_sub(living.counted_ns);
             living.counted_ns = burned_ns;
-            crowd.add(&info, cpu_ns, stack_bytes);
+            let sampled_ns = std::mem::take(&mut living.sampled_ns);
+            crowd.add(&info, cpu_ns, stack_bytes, sampled_ns);
         }
         let collectors_ns = collectors_ns(common);
         let mut crowd = lock(&self.0);
@@ -124,12 +162,26 @@ impl ThreadCensus {
     }
 }
 
+impl Namesakes {
+    /// Returns the percentages of the time in interpreted, compiled and native code, and in that of
+    /// collectors.
+    pub(super) fn shares(&self) -> [u64; 4] {
+        let all_ns = self.sampled_ns.iter().sum::<u64>().max(1);
+        let percent = |ns: u64| (u128::from(ns) * 100 / u128::from(all_ns)) as u64;
+        let [interpreted, compiled, native] = self.sampled_ns.map(percent);
+        [interpreted, compiled, native, if self.are_collectors { 100 } else { 0 }]
+    }
+}
+
 impl Crowd {
-    fn add(&mut self, info: &ThreadInfo, cpu_ns: u64, stack_bytes: usize) {
+    fn add(&mut self, info: &ThreadInfo, cpu_ns: u64, stack_bytes: usize, sampled_ns: [u64; 3]) {
         let namesakes = self.namesakes(&info.name);
         namesakes.priority = namesakes.priority.max(info.priority);
         namesakes.cpu_ns += cpu_ns;
         namesakes.stack_bytes = namesakes.stack_bytes.max(stack_bytes);
+        for (sum, ns) in namesakes.sampled_ns.iter_mut().zip(sampled_ns) {
+            *sum += ns;
+        }
     }
 
     fn namesakes(&mut self, name: &str) -> &mut Namesakes {
@@ -178,7 +230,7 @@ mod tests {
         let mut crowd = Crowd::default();
         let mut add = |name: String| {
             let info = ThreadInfo { name, priority: 5, ..ThreadInfo::default() };
-            crowd.add(&info, 7, 4096);
+            crowd.add(&info, 7, 4096, [0; 3]);
         };
         (0..100_000).for_each(|number| add(format!("Thread-{number}")));
         // Letters without end.
