@@ -15,8 +15,8 @@ PROFILE: 600000 (15%)   app/Parser.parse(I)V
 PROFILE: 400000 (10%)   java/util/HashMap.get(Ljava/lang/Object;)Ljava/lang/Object;
 PROFILE_LINES: 2900000 app/Main.main([Ljava/lang/String;)V Main.java 3:2000000:10000:1/1 5:900000:30000:9/12
 PROFILE_CYCLES: 90000000000 app/Main.main([Ljava/lang/String;)V(interpreted)
-PROFILE_CYCLES: 9000000     app/Parser.parse(I)V(compiled)
-PROFILE_CYCLES: 8000000     java/util/HashMap.get(Ljava/lang/Object;)Ljava/lang/Object;(compiled)
+PROFILE_CYCLES: 9000000000  app/Parser.parse(I)V(compiled)
+PROFILE_CYCLES: 8000000000  java/util/HashMap.get(Ljava/lang/Object;)Ljava/lang/Object;(compiled)
 PROFILE_INVOKE: 1000 @ 12 app/Main.main([Ljava/lang/String;)V -> app/Parser.parse(I)V
 PROFILE_INVOKE: 5 @ 19 app/Main.main([Ljava/lang/String;)V -> app/Parser.parse(I)V
 PROFILE_INVOKE: 5000 @ 7 app/Parser.parse(I)V -> java/util/HashMap.get(Ljava/lang/Object;)Ljava/lang/Object;
@@ -58,18 +58,18 @@ Where the bytecodes are executed
 Where the cycles go, each method with all that it called
 #  share %       cycles  per call         mode  method
 1    90.00  90000000000            interpreted  app.Main.main
-2     0.01      9000000      8955     compiled  app.Parser.parse
-3     0.01      8000000      1600     compiled  java.util.HashMap.get
+2     9.00   9000000000   8955223     compiled  app.Parser.parse
+3     8.00   8000000000   1600000     compiled  java.util.HashMap.get
 
 Most cycles per bytecode
 High: cache misses, slow intrinsics, native code.
-#  cycles each  bytecodes  share %  method
-1        29997    3000000    75.00  app.Main.main
-2         20.0     400000    10.00  java.util.HashMap.get
+#  cycles each  share %  bytecodes  method
+1        27000    81.00    3000000  app.Main.main
+2        20000     8.00     400000  java.util.HashMap.get
 ";
     assert!(text.starts_with(screen), "{text}");
     for part in [
-        "  16.74   1005  app.Main.main → app.Parser.parse @ 12 (1000), 19 (5)\n",
+        "2    16.74   1005  app.Parser.parse\n        by app.Main.main @ 12 (1000), 19 (5)\n",
         "\nCalls of native methods\n",
         "2     9.09      64  app.Parser.parse @ 9\n",
         "\nClasses used via reflection: 1\nclass\napp.Plugin\n",
@@ -88,7 +88,7 @@ fn a_method_has_its_callers_and_callees_with_their_positions() {
     let folder = folder();
     let text = report(&folder, &["--method", "Parser.parse"]);
     assert!(
-        text.contains("app.Parser.parse: 1005 calls, 600000 bytecodes, 9000000 cycles\n"),
+        text.contains("app.Parser.parse: 1005 calls, 600000 bytecodes, 9000000000 cycles\n"),
         "{text}"
     );
     assert!(text.contains(" 100.00   1005  app.Main.main @ 12 (1000), 19 (5)\n"), "{text}");
@@ -116,7 +116,7 @@ fn one_metric_and_own_classes_are_shown_alone() {
     let cost = &json["cost_per_bytecode"][1];
     assert_eq!(
         (&cost["own_cycle_count"], &cost["bytecode_count"]),
-        (&json!(8_000_000), &json!(400_000))
+        (&json!(8_000_000_000_u64), &json!(400_000))
     );
     assert_eq!(json["calls"]["edges"][1]["positions"], json!("12:1000 19:5"));
 }

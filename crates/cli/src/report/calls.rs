@@ -50,6 +50,12 @@ impl<'a> Calls<'a> {
         self.table.self_ns > 0
     }
 
+    /// The time of all calls, and of the calls of each method, without the calls that they make.
+    pub(super) fn self_times(&self) -> (u64, Vec<(MethodId, u64)>) {
+        let rows = self.table.methods.iter();
+        (self.all_ns(), rows.map(|row| (row.method, row.self_ns)).collect())
+    }
+
     /// The clock of the times, in words.
     fn time(&self) -> &'static str {
         match self.profile.accounting.as_ref().map_or("", |accounting| &accounting.clock) {
@@ -192,6 +198,26 @@ impl<'a> Calls<'a> {
             .column(Column::words().at(3, "self").text_if(is_timed), |it| duration(it.row.self_ns))
             .column(Column::other("callers").no_csv(), callers)
             .each(move |it, row| row.below = caller_lines(it, &below))
+            .table()
+            .labelled(&labels)
+            .ranked()
+    }
+
+    /// The first `top` pairs by calls, each with the caller and its positions below the callee.
+    pub(super) fn places(&self, top: usize) -> Table<'_> {
+        let edges: Vec<_> = self.table.edges.iter().take(top).copied().collect();
+        let shown = edges.iter().flat_map(|edge| edge.caller.into_iter().chain(edge.callee));
+        let labels = Rc::new(perk_render::labels(&self.profile.symbols, shown));
+        let below = Rc::clone(&labels);
+        let count = Column::count("call_count").of(self.table.count);
+        Table::of(&self.profile.symbols, "Most frequent calls", edges)
+            .column(Column::method().name("method"), |edge| Cell::method_or(edge.callee, UNKNOWN))
+            .column(count.share_at(0, "calls %").at(1, "calls"), |edge| edge.count)
+            .each(move |edge, row| {
+                let caller = edge.caller.map_or(NO_CALLER, |method| &below[&method]);
+                let places = self.positions(edge).map_or_else(String::new, places);
+                row.below = vec![format!("by {caller}{places}")];
+            })
             .table()
             .labelled(&labels)
             .ranked()

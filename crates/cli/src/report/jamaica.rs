@@ -15,10 +15,10 @@ use crate::metric::is_of_jamaica;
 /// Lines named below a method, and the least share of its bytecodes that they have, in percent.
 const LINES: usize = 3;
 const LINE_PERCENT: u64 = 5;
-/// A method with fewer bytecodes than this, or with a smaller share than one in [`SHARE`], has no
-/// cycles per bytecode: what a clock adds to a few of them is more than they are.
+/// A method with fewer bytecodes than this, or with a smaller part of all cycles than one in
+/// [`PART`], has no cycles per bytecode: what the clock adds to a few of them is more than they are.
 const BYTECODES: u64 = 100_000;
-const SHARE: u64 = 1_000;
+const PART: u64 = 200;
 /// What a high cost of bytecodes means.
 const LEGEND: &str = "High: cache misses, slow intrinsics, native code.";
 
@@ -128,8 +128,7 @@ impl<'c, 'a> Counts<'c, 'a> {
     fn cycles(&self) -> Option<Table<'c>> {
         let view = self.view(metric::CYCLES)?;
         let symbols = &view.profile.symbols;
-        let most = view.methods().iter().map(|row| row.own).max().unwrap_or(0);
-        let all = self.view(metric::THREAD_CYCLES).map_or(0, |it| it.numbers.total);
+        let all = self.all_cycles();
         let calls = self.counted_calls();
         let has_calls = !calls.is_empty();
         let mut compiled: KeyedMap<MethodId, u64> = KeyedMap::default();
@@ -140,7 +139,7 @@ impl<'c, 'a> Counts<'c, 'a> {
         }
         let is_any_compiled = !compiled.is_empty();
         let cycles = Column::count("cycle_count").of(all);
-        let cycles = if all >= most.max(1) { cycles.share_at(0, "share %") } else { cycles };
+        let cycles = cycles.share_at(0, "share %");
         let compiled = move |method, own| match compiled.get(&method) {
             None => "interpreted",
             Some(&number) if number == own => "compiled",
@@ -163,45 +162,27 @@ impl<'c, 'a> Counts<'c, 'a> {
     /// The methods whose bytecodes cost most each.
     pub(super) fn cost(&self) -> Option<Table<'c>> {
         let view = self.view(metric::BYTECODES)?;
-        let least = BYTECODES.max(view.numbers.total / SHARE);
         let code: KeyedMap<MethodId, u64> =
             view.methods().iter().map(|row| (row.method, row.own)).collect();
         let calls = self.content.calls.as_ref()?;
-        let enough = |method| code.get(&method).copied().filter(|&count| count >= least);
-        let (heading, cost, title, mut rows): (_, _, _, Vec<(MethodId, u64, u64)>) = if calls
-            .is_timed()
-        {
-            let rows = calls.table.methods.iter();
-            let rows = rows.filter_map(|row| Some((row.method, row.self_ns, enough(row.method)?)));
-            ("Most time per bytecode", Column::ns("self_ns"), "ns each", rows.collect())
-        } else {
-            let cycles = self.view(metric::CYCLES)?;
-            let cycles: Vec<_> = cycles.methods().iter().map(|row| (row.method, row.own)).collect();
-            let natives = self.view(metric::NATIVE_CALLS).map_or(&[][..], |it| it.methods());
-            let natives: KeyedSet<_> = natives.iter().map(|row| row.method).collect();
-            // A filter can have left out a method.
-            let known = |method| code.contains_key(&method) || natives.contains(&method);
-            let rows = cycles::own(&cycles, &calls.table, known);
-            let rows = rows.iter();
-            let rows = rows.filter_map(|row| Some((row.method, row.least, enough(row.method)?)));
-            (
-                "Most cycles per bytecode",
-                Column::count("own_cycle_count"),
-                "cycles each",
-                rows.collect(),
-            )
+        let (heading, column, title) = match calls.is_timed() {
+            true => ("Most time per bytecode", Column::ns("self_ns"), "ns each"),
+            false => ("Most cycles per bytecode", Column::count("own_cycle_count"), "cycles each"),
         };
+        let (all, costs) =
+            if calls.is_timed() { calls.self_times() } else { self.own_cycles(&code)? };
+        let row = |(method, cost): (MethodId, u64)| {
+            let count = code.get(&method).copied().filter(|&count| count >= BYTECODES)?;
+            (cost > 0 && cost >= all / PART).then_some((method, cost, count))
+        };
+        let mut rows: Vec<_> = costs.into_iter().filter_map(row).collect();
         let order = |row: &(MethodId, u64, u64)| u128::from(row.1) * 1_000_000 / u128::from(row.2);
-        rows.retain(|row| row.1 > 0);
         rows.sort_by_key(|row| (Reverse(order(row)), row.0));
-        let share = format!("{}.{} %", 100 / SHARE, 1_000 / SHARE % 10);
-        let total = view.numbers.total;
         let table = Table::of(&view.profile.symbols, heading, rows)
             .column(Column::method().name("method"), |row| row.0)
-            .column(cost, |row| row.1)
             .column(Column::words().at(0, title), |row| ratio(row.1, row.2))
-            .column(Column::count("bytecode_count").of(total).at(1, "bytecodes"), |row| row.2)
-            .column(Column::words().at(2, "share %"), move |row| percent(row.2, total))
+            .column(column.of(all).share_at(1, "share %"), |row| row.1)
+            .column(Column::count("bytecode_count").at(2, "bytecodes"), |row| row.2)
             .table();
         let table = match calls.is_timed() {
             true => table,
@@ -211,9 +192,31 @@ impl<'c, 'a> Counts<'c, 'a> {
             ),
         };
         let note = format!(
-            "Methods with less than {share} of the bytecodes, or than {BYTECODES}, are left out."
+            "Methods with less than {} % of all, or than {BYTECODES} bytecodes, are left out.",
+            100.0 / PART as f64
         );
         Some(table.legend(LEGEND).note(note).ranked())
+    }
+
+    /// All cycles, and the methods' own ones as far as they are known.
+    fn own_cycles(&self, code: &KeyedMap<MethodId, u64>) -> Option<(u64, Vec<(MethodId, u64)>)> {
+        let calls = self.content.calls.as_ref()?;
+        let rows = self.view(metric::CYCLES)?.methods().iter();
+        let cycles: Vec<_> = rows.map(|row| (row.method, row.own)).collect();
+        let natives = self.view(metric::NATIVE_CALLS).map_or(&[][..], |it| it.methods());
+        let natives: KeyedSet<_> = natives.iter().map(|row| row.method).collect();
+        // A filter can have left out a method.
+        let known = |method| code.contains_key(&method) || natives.contains(&method);
+        let own = cycles::own(&cycles, &calls.table, known);
+        Some((self.all_cycles(), own.iter().map(|row| (row.method, row.least)).collect()))
+    }
+
+    /// The cycles of all threads; where they are not known, those of the method with most.
+    fn all_cycles(&self) -> u64 {
+        let rows = self.view(metric::CYCLES).map_or(&[][..], |view| view.methods()).iter();
+        let most = rows.map(|row| row.own).max().unwrap_or(0);
+        let threads = self.view(metric::THREAD_CYCLES).map_or(0, |it| it.numbers.total);
+        threads.max(most)
     }
 
     /// The bytecodes and cycles of a method: `, 300 bytecodes, 5000 cycles`.

@@ -221,7 +221,7 @@ pub(super) fn everything<'t>(
     let calls = content.calls.as_ref().filter(|_| is_asked(&Metric::SelfTime));
     // The table of bytecodes has the calls of each method.
     let untimed = calls.filter(|calls| counts.is_some() && !calls.is_timed());
-    all.extend(sections(untimed.map(|calls| calls.edges(None).top(top))));
+    all.extend(sections(untimed.map(|calls| calls.places(top))));
     if let Some(calls) = calls.filter(|_| untimed.is_none()) {
         all.extend(sections([calls.by_self().top(top)]));
         all.extend(sections(calls.by_total(content.filtered.is_empty()).map(|it| it.top(top))));
