@@ -186,7 +186,8 @@ fn analyses(
     if let Some(output) = own_output {
         analyses.push(leak(SharedFields::new(common, output)?));
     }
-    let bytecodes = options.jamaica.map(|counts| leak(Bytecodes::new(common, counts)));
+    let bytecodes = options.jamaica.map(|counts| Bytecodes::new(common, counts)).transpose()?;
+    let bytecodes = bytecodes.map(leak);
     analyses.extend(bytecodes.map(|it| it as &dyn Analysis));
     let with_calls = options.jamaica == Some(Jamaica::All);
     let exact = ExactEngine::new(common, bytecodes.filter(|_| with_calls))?;

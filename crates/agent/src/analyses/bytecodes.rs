@@ -24,7 +24,7 @@ use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
 
 use self::methods::CountedMethods;
-use self::threads::{MOST_COUNTERS, States};
+use self::threads::{Counters, MOST_COUNTERS, States, address, counters};
 use super::{Analysis, Event, Needs, Thrown};
 use crate::common::Common;
 use crate::guard::Feature;
@@ -51,6 +51,8 @@ pub(crate) struct Bytecodes {
     /// The names of methods, as class files have them.
     names: Mutex<FxHashMap<MethodRef, Option<Arc<str>>>>,
     helper: OnceLock<&'static Global>,
+    /// Counters that are not read.
+    unread: Counters,
     states: OnceLock<States>,
     walker: Walker,
     vm: OnceLock<Vm>,
@@ -64,9 +66,12 @@ pub(crate) struct Bytecodes {
 
 impl Bytecodes {
     /// Makes the analysis. The exact engine puts the probes into classes if there are more counts.
-    pub(crate) fn new(common: &'static Common, counts: Jamaica) -> Self {
+    ///
+    /// # Errors
+    /// The reason why it is not possible, in one line.
+    pub(crate) fn new(common: &'static Common, counts: Jamaica) -> Result<Self, String> {
         let options = &common.options;
-        Self {
+        Ok(Self {
             common,
             probes: Probes {
                 calls: false,
@@ -78,6 +83,7 @@ impl Bytecodes {
             methods: Mutex::default(),
             names: Mutex::default(),
             helper: OnceLock::new(),
+            unread: counters()?,
             states: OnceLock::new(),
             walker: Walker::default(),
             vm: OnceLock::new(),
@@ -85,7 +91,7 @@ impl Bytecodes {
             image: Image::of(common.jvmti),
             skipped: Mutex::default(),
             has_begun: AtomicBool::new(false),
-        }
+        })
     }
 
     /// Returns the names of perk's additions to the JVM.
@@ -100,7 +106,7 @@ impl Bytecodes {
             return Err("its native methods could not be bound".to_owned());
         }
         let _ = self.vm.set(jni.vm().ok_or("no JVM")?);
-        let states = States::new(jni, helper, self.names())?;
+        let states = States::new(jni, helper, self.names(), self.unread)?;
         let _ = self.states.set(states);
         hook::overtaken();
         probes::warn_of_intrinsics(self.common.jvmti, Counted::Bytecodes);
@@ -113,7 +119,7 @@ impl Bytecodes {
     /// Gives the calling thread its counters; see [`States::begin`].
     fn begin_thread(&self, jni: Jni<'_>, thread: &Borrowed<'_>) -> i64 {
         let is_own = self.common.threads.is_own(jni, thread);
-        self.states.get().map_or(0, |states| states.begin(jni, thread, is_own))
+        self.states.get().map_or_else(|| self.unread(), |states| states.begin(jni, thread, is_own))
     }
 
     /// Returns the name of a method, as [`CountedMethods`] has it; `None` if the JVM does not.
@@ -199,7 +205,12 @@ impl Bytecodes {
 
     /// Returns the helper class.
     pub(crate) fn helper_class(&'static self) -> HelperClass {
-        natives::helper(self)
+        natives::helper(self, self.unread())
+    }
+
+    /// Returns the address of counters that are not read.
+    fn unread(&self) -> i64 {
+        address(self.unread)
     }
 
     /// Returns the helper class once it is defined.

@@ -1,5 +1,6 @@
 //! The definition of helper classes, and the binding of their native methods.
 
+use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
 use std::sync::OnceLock;
@@ -21,7 +22,7 @@ pub(crate) struct HelperClass {
     /// Its plain internal name.
     pub(crate) plain: &'static str,
     /// The class file, with plain names.
-    pub(crate) bytes: &'static [u8],
+    pub(crate) bytes: Cow<'static, [u8]>,
     /// Its native methods.
     pub(crate) natives: &'static [Native],
     /// The native methods of java.base whose function is replaced as the JVM binds it.
@@ -127,7 +128,7 @@ fn define_all(
             Ok((*native, signature))
         });
         let natives = natives.collect::<Result<Vec<_>, String>>()?;
-        defined.push(BoundClass { class: define(plain, bytes)?, natives });
+        defined.push(BoundClass { class: define(plain, &bytes)?, natives });
         exchanges.extend(more);
     }
     let intercept = |functions: &mut Functions| {

@@ -19,11 +19,17 @@ public final class PerkCounts extends PerkHeaders {
 
     // The JIT compilers treat a stable field as a constant once it is not zero.
 
+    /**
+     * Stands for the address of counters that are not read: the agent replaces it in the class file. It
+     * is that of methods that were entered before {@link #start}.
+     */
+    private static final long UNREAD = 0x5065726b436e7473L;
+
     /** Null until the agent has called {@link #start}. */
     @Stable private static Unsafe U;
     @Stable private static long STATE_FIELD;
 
-    /** The address of the thread's counters; negative if they are shared; 0 if it is not counted. */
+    /** The address of the thread's counters; negative if they are shared. */
     private long counters;
 
     private PerkCounts() {}
@@ -42,7 +48,7 @@ public final class PerkCounts extends PerkHeaders {
     /** Returns the counters of the calling thread. A method with probes is entered. */
     public static long counters() {
         if (U == null) {
-            return 0;
+            return UNREAD;
         }
         Thread thread = Thread.currentThread();
         PerkCounts state = (PerkCounts) U.getReference(thread, STATE_FIELD);
@@ -54,9 +60,16 @@ public final class PerkCounts extends PerkHeaders {
         return begin(thread);
     }
 
-    /** Counts an execution. */
+    /**
+     * Counts an execution. The first condition is constant in compiled code. The second one has the
+     * same result everywhere in a method, so that the compiler needs it once, unless it has seen
+     * threads that share counters.
+     */
     @ForceInline
     public static void count(long counters, int counter) {
+        if (U == null) {
+            return;
+        }
         if (counters > 0) {
             long address = counters + ((long) counter << COUNTER_SHIFT);
             U.putLong(null, address, U.getLong(null, address) + 1);
@@ -67,8 +80,6 @@ public final class PerkCounts extends PerkHeaders {
 
     @DontInline
     private static void countShared(long counters, int counter) {
-        if (counters != 0) {
-            U.getAndAddLong(null, ((long) counter << COUNTER_SHIFT) - counters, 1);
-        }
+        U.getAndAddLong(null, ((long) counter << COUNTER_SHIFT) - counters, 1);
     }
 }

@@ -18,15 +18,24 @@ static BYTECODES: OnceLock<&'static Bytecodes> = OnceLock::new();
 /// The native method of the helper class.
 static NATIVES: [Native; 1] = [Native(c"begin", "(Ljava/lang/Thread;)J", begin as *const c_void)];
 
-/// Returns the helper class of an analysis.
-pub(super) fn helper(bytecodes: &'static Bytecodes) -> HelperClass {
+/// The constant of the helper class that stands for an address.
+const UNREAD: [u8; 8] = 0x5065_726b_436e_7473_u64.to_be_bytes();
+
+/// Returns the helper class of an analysis, with the address of counters that are not read.
+pub(super) fn helper(bytecodes: &'static Bytecodes, unread: i64) -> HelperClass {
     let _ = BYTECODES.set(bytecodes);
-    let (plain, bytes) = (perk_instrument::COUNTS_HELPER, HELPER_CLASS);
-    HelperClass { plain, bytes, natives: &NATIVES, exchanges: Vec::new() }
+    let mut bytes = HELPER_CLASS.to_vec();
+    let place = bytes.windows(UNREAD.len()).position(|it| it == UNREAD);
+    let constant = place.and_then(|place| bytes[place..].first_chunk_mut());
+    if let Some(constant) = constant {
+        *constant = unread.to_be_bytes();
+    }
+    let plain = perk_instrument::COUNTS_HELPER;
+    HelperClass { plain, bytes: bytes.into(), natives: &NATIVES, exchanges: Vec::new() }
 }
 
 extern "system" fn begin(env: *mut JNIEnv, _: jclass, thread: jobject) -> jlong {
-    let mut counters = 0;
+    let mut counters = BYTECODES.get().map_or(0, |bytecodes| bytecodes.unread());
     contain(Feature::Probes, || {
         // SAFETY: the JVM passes the calling thread's environment and a reference.
         let (jni, thread) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(thread)) };

@@ -17,7 +17,7 @@ pub(super) const MOST_COUNTERS: usize = 1 << 23;
 /// The maximum number of threads that count by themselves at once. Others share counters.
 const MOST_ALONE: usize = 4096;
 
-type Counters = &'static [AtomicU64];
+pub(super) type Counters = &'static [AtomicU64];
 
 /// The access to the states of threads, and all counters.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub(super) struct States {
     counters: LongField,
     /// The counters of virtual threads, of threads that have ended, and of those beyond the maximum.
     shared: Counters,
+    /// The counters of perk's own threads, and of methods that were entered before the start.
+    unread: Counters,
     /// The state of threads that have ended.
     ended: Global,
     alone: Mutex<Alone>,
@@ -41,9 +43,13 @@ struct Alone {
 
 impl States {
     /// Finds the fields.
-    pub(super) fn new(jni: Jni<'_>, helper: &'static Global, names: Names) -> Result<Self, String> {
-        let shared = reserve(MOST_COUNTERS, Pages::Small);
-        let shared = shared.map_err(|error| format!("perk has no memory for counters: {error}"))?;
+    pub(super) fn new(
+        jni: Jni<'_>,
+        helper: &'static Global,
+        names: Names,
+        unread: Counters,
+    ) -> Result<Self, String> {
+        let shared = counters()?;
         let find = || {
             let thread = jni.find_class(c"java/lang/Thread")?;
             let signature = CString::new(format!("L{};", names.of(COUNTS_HELPER))).ok()?;
@@ -55,7 +61,7 @@ impl States {
             unsafe { jni.set_long(&ended, counters, -address(shared)) };
             let ended = jni.global(&ended)?;
             let alone = Mutex::default();
-            Some(Self { helper, of_thread, counters, shared, ended, alone })
+            Some(Self { helper, of_thread, counters, shared, unread, ended, alone })
         };
         find().ok_or_else(|| "no fields for the state of threads".to_owned())
     }
@@ -68,9 +74,11 @@ impl States {
         thread: &(impl Reference + ?Sized),
         is_own: bool,
     ) -> i64 {
-        let Some(state) = uncounted(|| jni.allocate(self.helper)) else { return 0 };
+        let Some(state) = uncounted(|| jni.allocate(self.helper)) else {
+            return address(self.unread);
+        };
         let counters = match () {
-            () if is_own => 0,
+            () if is_own => address(self.unread),
             () if jni.is_virtual(thread) => -address(self.shared),
             () => self.of_own().map_or_else(|| -address(self.shared), address),
         };
@@ -115,6 +123,16 @@ impl States {
     }
 }
 
-fn address(counters: Counters) -> i64 {
+/// Returns new counters.
+///
+/// # Errors
+/// The reason why there is no memory for them, in one line.
+pub(super) fn counters() -> Result<Counters, String> {
+    let counters = reserve(MOST_COUNTERS, Pages::Small);
+    counters.map_err(|error| format!("perk has no memory for counters: {error}"))
+}
+
+/// Returns the address by which probes know counters that only one thread uses.
+pub(super) fn address(counters: Counters) -> i64 {
     counters.as_ptr() as i64
 }

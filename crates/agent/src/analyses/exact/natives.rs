@@ -40,7 +40,7 @@ pub(super) fn helper(engine: &'static ExactEngine) -> HelperClass {
     };
     let exchanges = if engine.counts_allocations() { vec![allocate] } else { Vec::new() };
     let (plain, bytes) = (perk_instrument::HELPER, HELPER_CLASS);
-    HelperClass { plain, bytes, natives: &NATIVES, exchanges }
+    HelperClass { plain, bytes: bytes.into(), natives: &NATIVES, exchanges }
 }
 
 /// Runs `body` with the engine; after a fault the result is `otherwise`.

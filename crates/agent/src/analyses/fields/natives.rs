@@ -32,7 +32,7 @@ static NATIVES: [Native; 8] = [
 pub(super) fn helper(fields: &'static SharedFields) -> HelperClass {
     let _ = FIELDS.set(fields);
     let (plain, bytes) = (perk_instrument::FIELDS_HELPER, HELPER_CLASS);
-    HelperClass { plain, bytes, natives: &NATIVES, exchanges: Vec::new() }
+    HelperClass { plain, bytes: bytes.into(), natives: &NATIVES, exchanges: Vec::new() }
 }
 
 /// Runs `body` with the analysis and an argument of the calling method.
