@@ -3,7 +3,9 @@
 
 #![forbid(unsafe_code)]
 
-use perk_testkit::{JavaRun, Jdk, Outcome, jdk};
+use std::time::Duration;
+
+use perk_testkit::{JavaRun, Jdk, Outcome, Signal, jdk};
 
 const FILE: &str = "Main.prof";
 
@@ -109,6 +111,29 @@ fn threads_are_counted() {
         let threads = lines(&outcome, "PROFILE_THREAD");
         assert!(threads.len() < 1100, "{}", threads.len());
         assert!(threads.iter().any(|words| words.last() == Some(&"(short-*)")));
+    });
+}
+
+#[test]
+fn a_dump_on_request_has_the_time_since_the_one_before() {
+    jdk::each(|jdk| {
+        let mut running = run(jdk, "SpinUntilStop").spawn();
+        running.wait_for_stdout("ready");
+        std::thread::sleep(Duration::from_secs(1));
+        running.signal(Signal::QUIT);
+        running.wait_until("the dump", |running| {
+            let text = std::fs::read_to_string(running.dir().join(FILE)).unwrap_or_default();
+            text.contains("PROFILE_THREADS: ")
+        });
+        std::fs::write(running.dir().join("stop"), "").unwrap();
+        let outcome = running.wait();
+        for keyword in ["HEAP_REFS", "PROFILE_THREADS"] {
+            assert_eq!(lines(&outcome, keyword).len(), 2, "{keyword} on {}", jdk.version);
+        }
+        let threads = lines(&outcome, "PROFILE_THREAD");
+        let of_main = threads.iter().filter(|words| words.last() == Some(&"(main)"));
+        let cycles: Vec<u64> = of_main.map(|words| words[1].parse().unwrap()).collect();
+        assert!(cycles.len() == 2 && cycles[0] > cycles[1], "{cycles:?}");
     });
 }
 
