@@ -24,11 +24,11 @@ use perk_control::messages::DumpPart;
 use perk_control::options::{Format, Jamaica, Options, Output as OutputOption, TimesForm};
 use perk_hprof::{BinaryForm, IdSize, Version, Writer};
 use perk_profile::{
-    Accounting, Allocations, CallTree, ClassId, CpuSamples, FrameId, Profile, Settings,
+    Accounting, Allocations, CallTree, ClassId, CpuSamples, FrameId, MethodId, Profile, Settings,
     SiteSelection, Thread, ThreadId, Timestamp, TraceId,
 };
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::calls::CallBook;
 pub(crate) use self::calls::ProbeCost;
@@ -61,6 +61,10 @@ pub(crate) struct Recorder {
     sites: SiteBook,
     objects: ObjectBook,
     metrics: MetricBook,
+    /// The processor cycles of methods, since the last dump.
+    cycles: FxHashMap<MethodId, u64>,
+    /// The methods of which the JVM has compiled code, by name.
+    compiled: FxHashSet<String>,
     /// The objects of classes as of the last dump, in JamaicaVM's profile.
     dumped_classes: FxHashMap<ClassId, Allocations>,
     roster: Roster,
@@ -121,6 +125,8 @@ impl Recorder {
             sites: SiteBook::new(options, has_peer),
             objects: ObjectBook::new(options),
             metrics: MetricBook::default(),
+            cycles: FxHashMap::default(),
+            compiled: FxHashSet::default(),
             dumped_classes: FxHashMap::default(),
             roster: Roster::default(),
             file: output.map_or(File::Closed, File::Opened),

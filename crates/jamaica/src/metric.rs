@@ -39,6 +39,8 @@ pub const C_STACK: &str = "thread C stack bytes";
 pub const JAVA_STACK: &str = "thread Java stack bytes";
 /// Blocks of one object, by class.
 pub const BLOCKS: &str = "blocks per object";
+/// 1 for each class whose loader is known, by the class and, in place of a method, the loader's name.
+pub const LOADERS: &str = "class loaders";
 
 /// Whether this metric is by source line.
 pub fn is_by_line(name: &str) -> bool {
@@ -52,7 +54,7 @@ pub fn is_exact(name: &str) -> bool {
 
 /// Whether a Jamaica profile has a metric of this name.
 pub fn is_own(name: &str) -> bool {
-    const OTHERS: [&str; 12] = [
+    const OTHERS: [&str; 13] = [
         CYCLES,
         NATIVE_CALLS,
         ARRAY_ALLOCATIONS,
@@ -65,6 +67,7 @@ pub fn is_own(name: &str) -> bool {
         C_STACK,
         JAVA_STACK,
         BLOCKS,
+        LOADERS,
     ];
     is_by_line(name) || OTHERS.contains(&name) || THREAD_SHARES.contains(&name)
 }

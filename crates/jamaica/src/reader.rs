@@ -44,7 +44,6 @@ struct Reader {
     thread_count: usize,
     passed_over: BTreeMap<String, usize>,
     odd_mode_count: usize,
-    loader_count: usize,
     tree_object_count: u64,
 }
 
@@ -111,7 +110,9 @@ impl Reader {
                 row.count = row.count.saturating_add(count);
             }
             Entry::Instantiations { class, loader, objects, blocks, trees } => {
-                self.loader_count += usize::from(!loader.is_empty() && loader != "bootstrap");
+                let signature = Signature { class, method: loader, descriptor: "" };
+                let trace = self.method(signature, Line::Unknown, None);
+                self.set_most(metric::LOADERS, Unit::Count, trace, 1);
                 self.tree_object_count = self.tree_object_count.saturating_add(trees);
                 self.blocks(class, blocks);
                 self.objects(class, objects);
@@ -299,7 +300,6 @@ impl Reader {
                 self.odd_mode_count as u64,
                 "methods in a mode that is neither interpreted nor compiled",
             ),
-            (self.loader_count as u64, "names of class loaders passed over"),
             (
                 self.tree_object_count,
                 "objects organised in a tree: their number by class passed over",

@@ -161,7 +161,6 @@ fn what_it_does_not_know_is_counted() {
         [
             "2 lines PROFILE_VERSION passed over: perk does not know them",
             "1 methods in a mode that is neither interpreted nor compiled",
-            "1 names of class loaders passed over",
             "2 objects organised in a tree: their number by class passed over",
         ]
     );

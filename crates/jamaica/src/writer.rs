@@ -184,19 +184,31 @@ impl<'a> Writer<'a> {
         for (class, objects) in classes.iter().filter(|row| row.1.live_count > 0) {
             let (count, bytes) = (objects.live_count, objects.live_bytes);
             let blocks = blocks(class, bytes, count);
-            let of_block = bytes.checked_div(count.saturating_mul(blocks)).unwrap_or(BLOCK_BYTES);
+            // JamaicaVM's objects consist of whole blocks, of a size that it is configured for.
+            let all = count.saturating_mul(blocks);
+            let of_block = match blocks_of.contains_key(class) {
+                true => bytes.checked_div(all).unwrap_or(BLOCK_BYTES),
+                false => BLOCK_BYTES,
+            };
+            let sign = if all.saturating_mul(of_block) == bytes { " =" } else { ":" };
             let share = percent(bytes, live_bytes);
             self.line(format_args!(
-                "HEAP_USE: {count} objects * {blocks} blocks * {of_block} bytes = {bytes} bytes \
+                "HEAP_USE: {count} objects * {blocks} blocks * {of_block} bytes{sign} {bytes} bytes \
                  ({share}%) trees: 0 (0%) {class}"
             ))?;
         }
+        let loaders = self.sums(metric::LOADERS, |symbols, frame| {
+            let method = symbols.get_method(symbols.get_frame(frame).method);
+            (class(symbols, frame), symbols.strings.get(method.name))
+        });
+        let loaders: KeyedMap<String, &str> = loaders.into_iter().map(|row| row.0).collect();
         for (class, objects) in classes.iter().filter(|row| row.1.allocated_count > 0) {
             let (count, bytes) = (objects.allocated_count, objects.allocated_bytes);
             let blocks = blocks(class, bytes, count);
+            let loader = loaders.get(class).copied().unwrap_or("unknown");
             self.line(format_args!(
                 "INSTANTIATION_COUNT: {count} * {blocks} = {} blocks {bytes} bytes trees: 0 (0%) \
-                 bootstrap {class}",
+                 {loader} {class}",
                 count.saturating_mul(blocks)
             ))?;
         }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use perk_jamaica::metric;
 use perk_jvmti_sys::Capability;
-use perk_profile::{Allocations, TraceId, Unit};
+use perk_profile::{Allocations, TraceId, Unit, names};
 use rustc_hash::FxHashMap;
 
 use self::heap::HeapCensus;
@@ -62,6 +62,9 @@ impl Census {
             let live = Allocations { live_count, live_bytes, ..Allocations::default() };
             recorder.book_site(it.class, system, live);
         }
+        for (class, loader) in found.loaders {
+            recorder.book_loader(&class, &loader);
+        }
         let references = found.reference_count;
         recorder.set_number(metric::HEAP_REFERENCES, Unit::Count, system, references);
         recorder.set_number(metric::HEAP_WORDS, Unit::Count, system, found.word_count);
@@ -73,6 +76,19 @@ impl Census {
         for trace in self.reflection.classes(jni) {
             lock(self.common.recorder).set_number(metric::REFLECTION, Unit::Count, trace, 1);
         }
+    }
+
+    /// Books the methods of which the JVM has compiled code.
+    fn book_compiled(&self, jni: Jni<'_>) {
+        let jvmti = self.common.jvmti;
+        let name = |method| {
+            let class = jvmti.declaring_class(jni, method).ok()?;
+            let class = names::from_signature(&jvmti.class_signature(&class).ok()?);
+            let (name, descriptor) = jvmti.method_name(method).ok()?;
+            Some(format!("{class}.{name}{descriptor}"))
+        };
+        let compiled = self.shares.compiled_methods().into_iter().filter_map(name).collect();
+        lock(self.common.recorder).book_compiled(compiled);
     }
 
     /// Books the threads up to now.
@@ -160,6 +176,7 @@ impl Analysis for Census {
 
     fn dump(&self, jni: Option<Jni<'_>>) {
         let Some(jni) = jni else { return };
+        self.book_compiled(jni);
         self.book_threads(jni);
         self.book_reflection(jni);
         if let Err(reason) = self.book_heap(jni) {

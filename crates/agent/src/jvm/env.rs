@@ -364,6 +364,20 @@ impl Jvmti {
         }
     }
 
+    /// Returns the loader of a class; `None` if it is the bootstrap loader.
+    pub(crate) fn class_loader<'a>(
+        self,
+        jni: Jni<'a>,
+        class: &(impl Reference + ?Sized),
+    ) -> Result<Option<Local<'a>>> {
+        let mut loader: jobject = null_mut();
+        // SAFETY: the environment and reference are valid; the new reference is ours.
+        unsafe {
+            call!(self.0, GetClassLoader, class.raw(), &mut loader).ok()?;
+            Ok(Local::from_raw(jni, loader))
+        }
+    }
+
     /// Returns the source file of a class, if it names one.
     pub(crate) fn source_file(self, class: &(impl Reference + ?Sized)) -> Option<String> {
         let mut name = null_mut();

@@ -3,7 +3,7 @@
 use perk_control::options::Jamaica;
 use perk_jamaica::{metric, write_part};
 use perk_profile::{
-    Accounting, Allocations, CallRow, CallTimes, Frame, Line, Site, Sites, TraceId, Unit,
+    Accounting, Allocations, CallRow, CallTimes, Frame, Line, Method, Site, Sites, TraceId, Unit,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -55,10 +55,39 @@ impl Recorder {
             self.add_number(metric::NATIVE_CALLS, Unit::Count, trace, count);
         }
         for (method, total_ns) in times {
-            let frame = self.callee_frame(method, natives);
-            let trace = self.trace_of_frame(frame);
-            self.add_number(metric::CYCLES, Unit::Count, trace, rate.cycles(total_ns));
+            let method = self.numbered_method(method);
+            *self.cycles.entry(method).or_default() += rate.cycles(total_ns);
         }
+    }
+
+    /// Notes the methods of which the JVM has compiled code now: `java.lang.String.length()I`.
+    pub(crate) fn book_compiled(&mut self, methods: FxHashSet<String>) {
+        self.compiled = methods;
+    }
+
+    /// Books the cycles of methods, each with the code that the JVM has of it now.
+    fn book_cycles(&mut self) {
+        for (id, cycles) in std::mem::take(&mut self.cycles) {
+            let symbols = &self.profile.symbols;
+            let method = symbols.get_method(id);
+            let class = symbols.class_name(method.class);
+            let text = |id| symbols.strings.get(id);
+            let (name, descriptor) = (text(method.name), method.signature.map_or("", text));
+            let is_compiled = self.compiled.contains(&format!("{class}.{name}{descriptor}"));
+            let line = if is_compiled { Line::Compiled } else { Line::Unknown };
+            let trace = self.trace_of_frame(Frame::new(id, line));
+            self.add_number(metric::CYCLES, Unit::Count, trace, cycles);
+        }
+    }
+
+    /// Books the loader of a class, by their names.
+    pub(crate) fn book_loader(&mut self, class: &str, loader: &str) {
+        let symbols = &mut self.profile.symbols;
+        let class = symbols.class(class);
+        let name = symbols.strings.intern(loader);
+        let method = symbols.method(Method { class, name, signature: None, source: None });
+        let trace = self.trace_of_frame(Frame::new(method, Line::Unknown));
+        self.set_number(metric::LOADERS, Unit::Count, trace, 1);
     }
 
     fn callee_frame(&mut self, method: u32, natives: &FxHashSet<u32>) -> Frame {
@@ -69,6 +98,7 @@ impl Recorder {
     /// Writes the numbers since the last dump. Unless this is the last one, they are then appended to
     /// the file.
     pub(super) fn write_jamaica(&mut self, counts: Jamaica, accounting: &Accounting, last: bool) {
+        self.book_cycles();
         let mut events = self.metrics.take();
         if counts == Jamaica::All {
             let rows = std::mem::take(&mut self.calls.rows);

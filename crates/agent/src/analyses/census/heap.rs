@@ -29,6 +29,8 @@ pub(super) struct HeapUse {
     pub(super) reference_count: u64,
     /// The words that the fields of all objects take; a word is as large as a reference.
     pub(super) word_count: u64,
+    /// The name of each loaded class, and of its loader.
+    pub(super) loaders: Vec<(String, String)>,
 }
 
 /// The objects of a class.
@@ -64,12 +66,14 @@ impl HeapCensus {
         let printed = self.commands.execute(jni, command)?;
         let loaded = common.jvmti.loaded_classes(jni).map_err(|error| error.to_string())?;
         let mut by_name: FxHashMap<String, Vec<Local<'_>>> = FxHashMap::default();
+        let mut loaders = Vec::with_capacity(loaded.len());
         for class in loaded {
             let signature = common.jvmti.class_signature(&class).unwrap_or_default();
+            loaders.push((names::from_signature(&signature), loader_name(common, jni, &class)));
             by_name.entry(printed_name(&signature)).or_default().push(class);
         }
         let source = Source { jvmti: common.jvmti, jni, recorder: common.recorder };
-        let mut heap = HeapUse::default();
+        let mut heap = HeapUse { loaders, ..HeapUse::default() };
         for row in printed.lines().filter_map(Row::parse).filter(Row::is_of_program) {
             let namesakes = by_name.get_mut(row.name);
             let class = match namesakes.and_then(|them| self.take_class(&source, them, row)) {
@@ -163,6 +167,19 @@ impl<'a> Row<'a> {
         };
         ![HELPER, COUNTS_HELPER, HELPER_BASE].iter().any(is_perks)
             && !FILLER_CLASSES.contains(&names::from_signature(&signature).as_str())
+    }
+}
+
+/// Returns the name of a class's loader: that of the JDK's own loaders, or the loader's class.
+fn loader_name(common: &Common, jni: Jni<'_>, class: &Local<'_>) -> String {
+    let Ok(loader) = common.jvmti.class_loader(jni, class) else { return "unknown".to_owned() };
+    let Some(loader) = loader else { return "bootstrap".to_owned() };
+    let class = jni.class_of(&loader);
+    let signature = class.and_then(|class| common.jvmti.class_signature(&class).ok());
+    match signature.as_deref() {
+        Some("Ljdk/internal/loader/ClassLoaders$AppClassLoader;") => "app".to_owned(),
+        Some("Ljdk/internal/loader/ClassLoaders$PlatformClassLoader;") => "platform".to_owned(),
+        signature => printed_name(signature.unwrap_or_default()).replace('.', "/"),
     }
 }
 

@@ -90,6 +90,11 @@ impl Shares {
         }
     }
 
+    /// Returns the methods of which the JVM has compiled code.
+    pub(super) fn compiled_methods(&self) -> Vec<MethodRef> {
+        lock(&self.compiled).keys().copied().collect()
+    }
+
     /// Starts the thread that takes samples.
     pub(super) fn start(&self, census: &'static Census, jni: Jni<'_>) -> Result<(), String> {
         let thread = census.common.threads.new_own(jni, c"perk census")?;
