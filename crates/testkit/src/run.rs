@@ -258,6 +258,11 @@ impl RunningJava {
         self.stream("stdout")
     }
 
+    /// Returns the text printed on stderr so far.
+    pub fn stderr(&self) -> String {
+        self.stream("stderr")
+    }
+
     /// Waits until the program has printed `text` on stdout.
     ///
     /// # Panics

@@ -2,6 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+mod files;
+#[path = "../support/mod.rs"]
+mod support;
+
 use std::collections::BTreeMap;
 
 use perk_control::intrinsics::{self, Counted};
