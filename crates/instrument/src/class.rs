@@ -10,7 +10,7 @@ use crate::counts::Counts;
 use crate::helper::{COUNTS_HELPER, FIELDS_HELPER, HELPER, HELPER_BASE, Helper, Uses};
 use crate::probe::ProbeCall;
 use crate::scan::{Kinds, Scanner};
-use crate::{Instrumented, MethodName, Methods, Places, Probes, fields, fresh, record};
+use crate::{Blocks, Instrumented, MethodName, Methods, Places, Probes, fields, fresh, record};
 
 const VIRTUAL_THREAD: &[u8] = b"java/lang/VirtualThread";
 
@@ -74,7 +74,7 @@ fn add_calls(
     let source = source_file(class);
     let mut scanner = Scanner::new(class, name);
     let mut uses = Uses::new(probes.names);
-    let mut counts = Counts::new(class, probes.names);
+    let mut counts = Counts::new(class, probes);
     for (index, method) in class.methods().enumerate() {
         let is_selected = methods.selected(name, method.name()?);
         if !(is_selected || probes.heap || name == VIRTUAL_THREAD) {
@@ -92,7 +92,8 @@ fn add_calls(
             let full_name = [member.name, member.descriptor].concat();
             instrumented.skipped.push((full_name, reason));
         };
-        let is_counted = probes.blocks && is_selected && can_have_any(&member, marks);
+        let is_counted =
+            probes.blocks != Blocks::None && is_selected && can_have_any(&member, marks);
         let mut blocks = None;
         if is_counted {
             blocks = Counts::plan(&member, &code, methods)?;
@@ -287,7 +288,7 @@ fn add_fields(
     let states = [
         (accesses, fields::THREAD_STATE, FIELDS_HELPER),
         (calls && !accesses, fields::THREAD_STATE, HELPER),
-        (blocks, fields::THREAD_COUNTS, COUNTS_HELPER),
+        (blocks != Blocks::None, fields::THREAD_COUNTS, COUNTS_HELPER),
     ];
     let mut added = Vec::new();
     match class {

@@ -8,7 +8,7 @@ use perk_classfile::{
 use crate::helper::{Helper, Uses};
 use crate::probe::local_bytes;
 use crate::scan::array_probe;
-use crate::{Call, CountedCode, Flow, MethodName, Methods, Names};
+use crate::{Blocks, Call, CountedCode, Flow, MethodName, Methods, Probes};
 
 /// The words of the operand stack that a probe needs.
 const STACK_WORDS: u16 = 3;
@@ -21,6 +21,8 @@ const PROBE_BYTES: usize = 6;
 pub(crate) struct Counts<'c> {
     class: &'c ClassFile<'c>,
     uses: Uses,
+    /// The method that counts.
+    count: Helper,
 }
 
 /// The probes of a method.
@@ -37,8 +39,10 @@ impl Planned {
 }
 
 impl<'c> Counts<'c> {
-    pub(crate) fn new(class: &'c ClassFile<'c>, names: Names) -> Self {
-        Self { class, uses: Uses::new(names) }
+    pub(crate) fn new(class: &'c ClassFile<'c>, probes: Probes) -> Self {
+        let is_shared = probes.blocks == Blocks::Shared;
+        let count = if is_shared { Helper::COUNT_SHARED } else { Helper::COUNT };
+        Self { class, uses: Uses::new(probes.names), count }
     }
 
     /// Plans the probes of a method; `None` if there are no more counters.
@@ -71,7 +75,7 @@ impl<'c> Counts<'c> {
             bytes.clear();
             push_access(&mut bytes, opcode::LLOAD, local);
             pool.push_int(&mut bytes, number as i32)?;
-            bytes.extend(self.uses.call(Helper::COUNT_BLOCK, pool)?);
+            bytes.extend(self.uses.call(self.count, pool)?);
             edit.insert(counter.pc, counter.reach, &bytes);
         }
         Ok(())

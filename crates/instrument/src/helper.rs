@@ -69,7 +69,8 @@ pub const FIELDS_METHODS: [(&str, &str); 18] = [
 ];
 
 /// The name and descriptor of every method of [`COUNTS_HELPER`] that probes call. All are static.
-pub const COUNTS_METHODS: [(&str, &str); 2] = [("counters", "()J"), ("count", "(JI)V")];
+pub const COUNTS_METHODS: [(&str, &str); 3] =
+    [("counters", "()J"), ("count", "(JI)V"), ("countShared", "(JI)V")];
 
 /// The names of the fields of [`HELPER`] that probes read and write. All are of type `long`. An
 /// object of the class is the state of a thread.
@@ -120,7 +121,8 @@ impl Helper {
     pub(crate) const FILLED_MEMORY: Self = Self::of_fields(17);
 
     pub(crate) const COUNTERS: Self = Self::of_counts(0);
-    pub(crate) const COUNT_BLOCK: Self = Self::of_counts(1);
+    pub(crate) const COUNT: Self = Self::of_counts(1);
+    pub(crate) const COUNT_SHARED: Self = Self::of_counts(2);
 
     /// Returns the method with an index in [`FIELDS_METHODS`].
     const fn of_fields(index: u8) -> Self {

@@ -58,9 +58,10 @@
 //! access is 1 for a read, 2 for a write, 3 for both, plus 4 for the length of an array; its bits
 //! from the fourth on are the logarithm of the number of bytes.
 //!
-//! If [`Probes::blocks`] is set, there are more probes, which call [`COUNTS_HELPER`]: `counters()J` at
+//! If [`Probes::blocks`] asks for it, there are more probes, which call [`COUNTS_HELPER`]: `counters()J` at
 //! the method's entry returns where the thread has its counters, which a local variable keeps;
-//! `count(J, I)` counts an execution at each place of a [`Flow`].
+//! `count(J, I)`, or `countShared(J, I)` where threads may share counters, counts an execution at each
+//! place of a [`Flow`].
 //!
 //! Before `super(...)` has returned, `this` cannot be passed. Writes of its fields there are counted
 //! after the call. Methods that switch the current thread (of `VirtualThread`) do not have these
@@ -115,6 +116,18 @@ pub mod fields {
     pub const OBJECT_RECORD: &str = "$perkRecord";
 }
 
+/// The counting of basic blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Blocks {
+    /// They are not counted.
+    #[default]
+    None,
+    /// Each thread has counters of its own.
+    Own,
+    /// Some threads share counters.
+    Shared,
+}
+
 /// The places that probes report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Places {
@@ -153,7 +166,7 @@ pub struct Probes {
     pub calls: bool,
     /// Count the executions of basic blocks, from which those of bytecodes follow, by
     /// [`COUNTS_HELPER`].
-    pub blocks: bool,
+    pub blocks: Blocks,
     /// The names of the added class and fields.
     pub names: Names,
 }
@@ -171,7 +184,7 @@ impl Probes {
             accesses: false,
             extended: false,
             calls: true,
-            blocks: false,
+            blocks: Blocks::None,
             names,
         }
     }

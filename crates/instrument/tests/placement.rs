@@ -7,7 +7,8 @@ use std::fs;
 
 use perk_classfile::{ClassFile, Instruction, Operands, opcode};
 use perk_instrument::{
-    Error, HELPER, Instrumented, Names, Places, Probes, fields, instrument, leaves, with_record,
+    Blocks, Error, HELPER, Instrumented, Names, Places, Probes, fields, instrument, leaves,
+    with_record,
 };
 use perk_testkit::{fixture, jdk, workspace};
 use support::{Numbers, image};
@@ -23,7 +24,7 @@ const CALLS: Probes = Probes {
     accesses: false,
     extended: false,
     calls: true,
-    blocks: false,
+    blocks: Blocks::None,
     names: Names::PLAIN,
 };
 

@@ -18,7 +18,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use perk_control::intrinsics::Counted;
 use perk_control::options::Jamaica;
-use perk_instrument::{CountedCode, MethodName, Methods, Names, Probes, SitePlace, instrument};
+use perk_instrument::{
+    Blocks, CountedCode, MethodName, Methods, Names, Probes, SitePlace, instrument,
+};
 use perk_jvmti_sys::Capability;
 use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
@@ -30,12 +32,15 @@ use crate::common::Common;
 use crate::guard::Feature;
 use crate::hook;
 use crate::jvm::{Borrowed, Global, Image, Jni, MethodRef, Reference, StackFrame, Vm, Walker};
+use crate::os;
 use crate::probes::{self, HelperClass, Selection};
 use crate::sync::lock;
 use crate::threads::LiveThread;
 
 /// The frames that are looked at first, when an exception is thrown: most are caught near by.
 const FIRST_FRAMES: u32 = 8;
+/// The first version of the JDK whose threads may be virtual, in a preview or for good.
+const FIRST_WITH_VIRTUAL_THREADS: u32 = 19;
 /// The frames that are looked at in the end.
 const MOST_FRAMES: u32 = 1 << 21;
 
@@ -75,7 +80,11 @@ impl Bytecodes {
             common,
             probes: Probes {
                 calls: false,
-                blocks: true,
+                // Virtual threads share counters.
+                blocks: match common.jvmti.feature_version() {
+                    FIRST_WITH_VIRTUAL_THREADS.. => Blocks::Shared,
+                    _ => Blocks::Own,
+                },
                 ..Probes::least(Names::ending_with(RandomState::new().build_hasher().finish()))
             },
             selection: Selection::new(&options.include, &options.exclude),
@@ -99,6 +108,11 @@ impl Bytecodes {
         self.probes.names
     }
 
+    /// Returns the way in which blocks are counted.
+    pub(crate) fn blocks(&self) -> Blocks {
+        self.probes.blocks
+    }
+
     /// Starts the probes' counting; the program is about to begin.
     fn start(&'static self, jni: Jni<'_>) -> Result<(), String> {
         let helper = *self.helper.get().ok_or("no helper class")?;
@@ -106,7 +120,7 @@ impl Bytecodes {
             return Err("its native methods could not be bound".to_owned());
         }
         let _ = self.vm.set(jni.vm().ok_or("no JVM")?);
-        let states = States::new(jni, helper, self.names(), self.unread)?;
+        let states = States::new(jni, helper, self.probes, self.unread)?;
         let _ = self.states.set(states);
         hook::overtaken();
         probes::warn_of_intrinsics(self.common.jvmti, Counted::Bytecodes);
@@ -390,6 +404,13 @@ impl Analysis for Bytecodes {
     }
 
     fn finish(&self) {
+        let uncounted = self.states.get().map_or(0, States::uncounted);
+        if uncounted > 0 {
+            os::say(&format!(
+                "HPROF WARNING: bytecodes of {uncounted} threads are not in the file: there is no \
+                 address space for their counters\n"
+            ));
+        }
         probes::warn_of_missing("bytecodes", &lock(&self.skipped), &self.selection);
     }
 }

@@ -60,26 +60,38 @@ public final class PerkCounts extends PerkHeaders {
         return begin(thread);
     }
 
-    /**
-     * Counts an execution. The first condition is constant in compiled code. The second one has the
-     * same result everywhere in a method, so that the compiler needs it once, unless it has seen
-     * threads that share counters.
-     */
+    /** Counts an execution where no threads share counters. The condition is constant in compiled code. */
     @ForceInline
     public static void count(long counters, int counter) {
+        if (U != null) {
+            add(counters, counter);
+        }
+    }
+
+    /**
+     * Counts an execution where threads may share counters. The second condition has the same result
+     * everywhere in a method, so that the compiler needs it once, unless it has seen threads that do.
+     */
+    @ForceInline
+    public static void countShared(long counters, int counter) {
         if (U == null) {
             return;
         }
         if (counters > 0) {
-            long address = counters + ((long) counter << COUNTER_SHIFT);
-            U.putLong(null, address, U.getLong(null, address) + 1);
+            add(counters, counter);
         } else {
-            countShared(counters, counter);
+            addShared(counters, counter);
         }
     }
 
+    @ForceInline
+    private static void add(long counters, int counter) {
+        long address = counters + ((long) counter << COUNTER_SHIFT);
+        U.putLong(null, address, U.getLong(null, address) + 1);
+    }
+
     @DontInline
-    private static void countShared(long counters, int counter) {
+    private static void addShared(long counters, int counter) {
         U.getAndAddLong(null, ((long) counter << COUNTER_SHIFT) - counters, 1);
     }
 }

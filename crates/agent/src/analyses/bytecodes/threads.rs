@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use perk_instrument::fields::THREAD_COUNTS;
-use perk_instrument::{COUNTS_HELPER, Names};
+use perk_instrument::{Blocks, COUNTS_HELPER, Probes};
 
 use crate::guard::uncounted;
 use crate::jvm::{Global, Jni, LongField, ObjectField, Reference};
@@ -14,7 +14,7 @@ use crate::sync::lock;
 
 /// The maximum number of counters: address space of 64 MiB a thread.
 pub(super) const MOST_COUNTERS: usize = 1 << 23;
-/// The maximum number of threads that count by themselves at once. Others share counters.
+/// The maximum number of threads that count by themselves at once, if others can share counters.
 const MOST_ALONE: usize = 4096;
 
 pub(super) type Counters = &'static [AtomicU64];
@@ -25,13 +25,16 @@ pub(super) struct States {
     helper: &'static Global,
     of_thread: ObjectField,
     counters: LongField,
-    /// The counters of virtual threads, of threads that have ended, and of those beyond the maximum.
-    shared: Counters,
-    /// The counters of perk's own threads, and of methods that were entered before the start.
+    /// The counters of virtual threads and of those beyond the maximum, if threads may share any.
+    shared: Option<Counters>,
+    /// The counters of perk's own threads, of ended threads, and of methods that were entered before
+    /// the start.
     unread: Counters,
     /// The state of threads that have ended.
     ended: Global,
     alone: Mutex<Alone>,
+    /// The number of threads for which there was no memory.
+    uncounted: AtomicU64,
 }
 
 /// The counters of threads. Those of an ended thread are the next one's, which adds to them.
@@ -46,10 +49,14 @@ impl States {
     pub(super) fn new(
         jni: Jni<'_>,
         helper: &'static Global,
-        names: Names,
+        probes: Probes,
         unread: Counters,
     ) -> Result<Self, String> {
-        let shared = counters()?;
+        let names = probes.names;
+        let shared = match probes.blocks {
+            Blocks::Shared => Some(counters()?),
+            Blocks::Own | Blocks::None => None,
+        };
         let find = || {
             let thread = jni.find_class(c"java/lang/Thread")?;
             let signature = CString::new(format!("L{};", names.of(COUNTS_HELPER))).ok()?;
@@ -58,10 +65,19 @@ impl States {
             let counters = jni.long_field(helper, c"counters")?;
             let ended = uncounted(|| jni.allocate(helper))?;
             // SAFETY: the field is the helper's, and this is a state.
-            unsafe { jni.set_long(&ended, counters, -address(shared)) };
+            unsafe { jni.set_long(&ended, counters, address(unread)) };
             let ended = jni.global(&ended)?;
             let alone = Mutex::default();
-            Some(Self { helper, of_thread, counters, shared, unread, ended, alone })
+            Some(Self {
+                helper,
+                of_thread,
+                counters,
+                shared,
+                unread,
+                ended,
+                alone,
+                uncounted: AtomicU64::new(0),
+            })
         };
         find().ok_or_else(|| "no fields for the state of threads".to_owned())
     }
@@ -79,8 +95,8 @@ impl States {
         };
         let counters = match () {
             () if is_own => address(self.unread),
-            () if jni.is_virtual(thread) => -address(self.shared),
-            () => self.of_own().map_or_else(|| -address(self.shared), address),
+            () if jni.is_virtual(thread) => self.of_others(),
+            () => self.of_own().map_or_else(|| self.of_others(), address),
         };
         // SAFETY: the fields are the helper's and java.lang.Thread's, and these are a state and a
         // thread.
@@ -91,12 +107,28 @@ impl States {
         counters
     }
 
+    /// Returns the counters that threads share.
+    fn of_others(&self) -> i64 {
+        self.shared.map_or_else(
+            || {
+                self.uncounted.fetch_add(1, Relaxed);
+                address(self.unread)
+            },
+            |shared| -address(shared),
+        )
+    }
+
+    /// Returns the number of threads for which there was no memory.
+    pub(super) fn uncounted(&self) -> u64 {
+        self.uncounted.load(Relaxed)
+    }
+
     fn of_own(&self) -> Option<Counters> {
         let mut alone = lock(&self.alone);
         if let Some(free) = alone.free.pop() {
             return Some(free);
         }
-        let is_possible = alone.all.len() < MOST_ALONE;
+        let is_possible = self.shared.is_none() || alone.all.len() < MOST_ALONE;
         let counters = is_possible.then(|| reserve(MOST_COUNTERS, Pages::Small).ok()).flatten()?;
         alone.all.push(counters);
         Some(counters)
@@ -118,7 +150,7 @@ impl States {
     /// Returns the sum of a counter over all threads.
     pub(super) fn sum(&self, number: u32) -> u64 {
         let alone = lock(&self.alone);
-        let all = alone.all.iter().chain([&self.shared]);
+        let all = alone.all.iter().chain(&self.shared);
         all.map(|counters| counters[number as usize].load(Relaxed)).sum()
     }
 }
