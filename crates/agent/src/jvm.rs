@@ -11,6 +11,7 @@ mod management;
 mod monitors;
 mod reflection;
 mod refs;
+mod stopped;
 mod table;
 mod walk;
 

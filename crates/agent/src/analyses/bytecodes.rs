@@ -5,7 +5,8 @@
 //!    each thread has counters of its own ([`threads`]).
 //! 2. JVMTI reports each exception as it is thrown. Its stack shows which blocks it ends in their
 //!    middle, and which one handles it ([`methods`]).
-//! 3. At a dump, the stacks of the threads show which blocks are not at their end yet.
+//! 3. At a dump, the threads stand still for a moment. Their stacks show which blocks are not at their
+//!    end yet.
 
 mod methods;
 mod natives;
@@ -25,7 +26,7 @@ use perk_jvmti_sys::Capability;
 use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
 
-use self::methods::CountedMethods;
+use self::methods::{CountedMethods, Exceptions};
 use self::threads::{Counters, MOST_COUNTERS, States, address, counters};
 use super::{Analysis, Event, Needs, Thrown};
 use crate::common::Common;
@@ -61,12 +62,23 @@ pub(crate) struct Bytecodes {
     states: OnceLock<States>,
     walker: Walker,
     vm: OnceLock<Vm>,
-    /// The pcs at which threads are in methods, by the method's name, as of the last survey.
-    running: Mutex<FxHashMap<Arc<str>, Vec<u16>>>,
+    /// The numbers of the last survey, until they are booked.
+    moment: Mutex<Option<Moment>>,
     image: Option<&'static Image>,
     /// The methods that lack probes, each with the reason.
     skipped: Mutex<Vec<String>>,
     has_begun: AtomicBool,
+}
+
+/// The numbers of one moment.
+#[derive(Debug)]
+struct Moment {
+    /// The sums of all counters.
+    counters: Vec<u64>,
+    /// By method.
+    exceptions: Vec<Exceptions>,
+    /// The pcs at which threads are in methods, by the method's name.
+    running: FxHashMap<Arc<str>, Vec<u16>>,
 }
 
 impl Bytecodes {
@@ -96,7 +108,7 @@ impl Bytecodes {
             states: OnceLock::new(),
             walker: Walker::default(),
             vm: OnceLock::new(),
-            running: Mutex::default(),
+            moment: Mutex::default(),
             image: Image::of(common.jvmti),
             skipped: Mutex::default(),
             has_begun: AtomicBool::new(false),
@@ -190,15 +202,22 @@ impl Bytecodes {
         running
     }
 
-    /// Books what all methods have executed since the start.
-    fn book(&self) {
-        let counters = |number| self.states.get().map_or(0, |states| states.sum(number));
-        let running = lock(&self.running);
+    /// Returns the numbers of now, with the places at which threads are in methods.
+    fn moment(&self, running: FxHashMap<Arc<str>, Vec<u16>>) -> Moment {
         let methods = lock(&self.methods);
-        for (method, is_last) in methods.all() {
+        let counters = self.states.get().map(|states| states.sums(methods.counter_count()));
+        let exceptions = methods.all().map(|(method, _)| method.exceptions().clone()).collect();
+        Moment { counters: counters.unwrap_or_default(), exceptions, running }
+    }
+
+    /// Books what all methods have executed since the start.
+    fn book(&self, Moment { counters, exceptions, running }: &Moment) {
+        let methods = lock(&self.methods);
+        for ((method, is_last), exceptions) in methods.all().zip(exceptions) {
             // Threads are in the version that was added last.
             let running = running.get(method.name()).filter(|_| is_last);
-            let executed = method.executed(counters, running.map_or(&[], Vec::as_slice));
+            let running = running.map_or(&[][..], Vec::as_slice);
+            let executed = method.executed(counters, exceptions, running);
             let is_program =
                 || self.image.is_none_or(|image| !image.has(&mutf8::encode(method.class())));
             if executed.bytecodes > 0 || is_program() {
@@ -306,7 +325,7 @@ impl Analysis for Bytecodes {
         if !self.is_guest {
             events.extend([Event::VmStart, Event::ClassFile, Event::NativeBind]);
         }
-        let capabilities = vec![Capability::CanGenerateEarlyVmstart];
+        let capabilities = vec![Capability::CanGenerateEarlyVmstart, Capability::CanSuspend];
         Needs { events, capabilities, ..Needs::default() }
     }
 
@@ -394,13 +413,16 @@ impl Analysis for Bytecodes {
 
     fn survey(&self) {
         if let Some(jni) = self.vm.get().and_then(Vm::jni) {
-            let running = self.running(jni);
-            *lock(&self.running) = running;
+            let stopped = self.common.jvmti.stop_threads(jni);
+            let moment = self.moment(self.running(jni));
+            drop(stopped);
+            *lock(&self.moment) = Some(moment);
         }
     }
 
     fn settle(&self, _: bool) {
-        self.book();
+        let surveyed = lock(&self.moment).take();
+        self.book(&surveyed.unwrap_or_else(|| self.moment(FxHashMap::default())));
     }
 
     fn finish(&self) {

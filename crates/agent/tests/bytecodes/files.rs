@@ -183,8 +183,8 @@ fn a_full_disk_costs_the_part_of_this_run_and_nothing_else() {
     assert!(outcome.stderr.contains("/dev/full: No space left on device"), "{}", outcome.report());
 }
 
-fn until_stop(run: &JavaRun, end: &str) -> RunningJava {
-    let mut running = run.clone().args(["0", end]).spawn();
+fn until_stop(run: &JavaRun, arguments: &[&str]) -> RunningJava {
+    let mut running = run.clone().args(arguments).spawn();
     running.wait_for_stdout("ready");
     running
 }
@@ -201,7 +201,7 @@ fn dump(running: &mut RunningJava) {
 fn dumps_on_request_and_the_last_one_add_up_at_each_end_of_the_program() {
     for jdk in jdk::all() {
         for (mode, end, code) in [("y", "halt", 4), ("bytecodes", "exit", 3)] {
-            let mut running = until_stop(&run(jdk, PROGRAM, mode), end);
+            let mut running = until_stop(&run(jdk, PROGRAM, mode), &["0", end]);
             let mut before = Vec::new();
             for _ in 0..3 {
                 dump(&mut running);
@@ -223,11 +223,11 @@ fn dumps_on_request_and_the_last_one_add_up_at_each_end_of_the_program() {
 fn a_killed_program_leaves_the_parts_that_were_dumped() {
     for jdk in jdk::all() {
         let run = run(jdk, PROGRAM, "y").file(FILE, WHOLE);
-        let mut running = until_stop(&run, "return");
+        let mut running = until_stop(&run, &["0", "return"]);
         running.signal(Signal::KILL);
         assert_eq!(running.wait().text(FILE), WHOLE);
 
-        let mut running = until_stop(&run, "return");
+        let mut running = until_stop(&run, &["0", "return"]);
         dump(&mut running);
         running.signal(Signal::KILL);
         let outcome = running.wait();
@@ -243,7 +243,8 @@ fn two_jvms_that_append_to_one_file_lose_nothing() {
     for jdk in jdk::all() {
         let folder = tempfile::tempdir().unwrap();
         let both = run(jdk, PROGRAM, "bytecodes").dir(folder.path());
-        let mut running = [until_stop(&both, "return"), until_stop(&both, "return")];
+        let mut running =
+            [until_stop(&both, &["0", "return"]), until_stop(&both, &["0", "return"])];
         running.iter_mut().for_each(dump);
         fs::write(folder.path().join("stop"), "").unwrap();
         let outcomes = running.map(RunningJava::wait);
@@ -254,4 +255,45 @@ fn two_jvms_that_append_to_one_file_lose_nothing() {
         assert_numbers(&bytes, "bytecodes", &all, &outcomes[1].report());
         assert_eq!(names(folder.path()), [FILE, "stop"]);
     }
+}
+
+/// The turns of the loop of `BytecodesHot` in each of which lines are executed that the others skip.
+const EVERY: u64 = 1 << 24;
+
+#[test]
+fn a_dump_is_of_one_moment_of_all_threads() {
+    for jdk in jdk::all() {
+        for (mode, end) in [("bytecodes", "join"), ("y", "exit")] {
+            let mut running = until_stop(&run(jdk, "BytecodesHot", mode), &[end]);
+            (0..4).for_each(|_| dump(&mut running));
+            fs::write(running.dir().join("stop"), "").unwrap();
+            let outcome = running.wait();
+            outcome.assert_success();
+            let text = outcome.text(FILE);
+            let of_hot = |line: &&str| line.contains(" BytecodesHot.hot(I)J ");
+            let dumps =
+                text.lines().filter(|line| line.starts_with("PROFILE_LINES")).filter(of_hot);
+            let (mut turns, mut seldom) = (0, [0; 3]);
+            for dump in dumps {
+                turns += executions(dump, 18);
+                let lines = [20, 27, 32].map(|line| executions(dump, line));
+                for (sum, more) in seldom.iter_mut().zip(lines) {
+                    *sum += more;
+                    // The sixth turn is the first one.
+                    assert!(sum.abs_diff((turns + EVERY - 6) / EVERY) <= 1, "{end} {text}");
+                }
+            }
+            if end == "join" {
+                let turns_before = outcome.number("calls") * 8 * EVERY;
+                assert_eq!((turns, seldom), (turns_before, [turns_before / EVERY; 3]));
+            }
+        }
+    }
+}
+
+/// Returns the executions of a line in a line `PROFILE_LINES`.
+fn executions(text: &str, line: u32) -> u64 {
+    let begin = format!("{line}:");
+    let numbers = text.split(' ').find_map(|word| word.strip_prefix(&begin));
+    numbers.map_or(0, |it| it.split(':').nth(1).unwrap().parse().unwrap())
 }

@@ -27,6 +27,12 @@ pub(super) struct Counted {
     /// The pc in the original code of each call, and the number of the name that it has; 0 if it does
     /// not name the method that runs.
     calls: Vec<(u16, u32)>,
+    exceptions: Exceptions,
+}
+
+/// What exceptions have done to the flow through a method.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Exceptions {
     /// The executions of blocks that an exception has ended, by the place of the last instruction.
     left: FxHashMap<u16, u64>,
     /// The executions that began by an exception, by block.
@@ -80,19 +86,8 @@ impl CountedMethods {
         let source = method.source.map(|source| mutf8::decode(source).into_owned());
         self.by_name.insert(name.clone(), self.all.len());
         let CountedCode { first, flow, pcs, lines, arrays, .. } = code;
-        let (left, entered) = Default::default();
-        self.all.push(Counted {
-            name,
-            source,
-            first,
-            flow,
-            pcs,
-            lines,
-            arrays,
-            calls,
-            left,
-            entered,
-        });
+        let exceptions = Exceptions::default();
+        self.all.push(Counted { name, source, first, flow, pcs, lines, arrays, calls, exceptions });
     }
 
     pub(super) fn named(&mut self, name: &str) -> Option<&mut Counted> {
@@ -112,6 +107,11 @@ impl CountedMethods {
             0 => !IS_OF_JVM.contains(&class) && name != "<clinit>",
             number => self.called.get(name) == Some(&number),
         }
+    }
+
+    /// Returns the number of counters of all methods.
+    pub(super) fn counter_count(&self) -> usize {
+        self.counter_count as usize
     }
 
     /// Returns all methods, each with whether its name stands for it.
@@ -151,14 +151,14 @@ impl Counted {
     /// Notes that the instruction at a pc of the new code was the last one in its block.
     pub(super) fn leave(&mut self, new_pc: u16) {
         if !self.is_added(new_pc) {
-            *self.left.entry(self.place(new_pc) as u16).or_default() += 1;
+            *self.exceptions.left.entry(self.place(new_pc) as u16).or_default() += 1;
         }
     }
 
     /// Notes that a handler at a pc of the new code has caught an exception.
     pub(super) fn enter(&mut self, handler_pc: u16) {
         if let Some(block) = self.handler(handler_pc) {
-            *self.entered.entry(block as u16).or_default() += 1;
+            *self.exceptions.entered.entry(block as u16).or_default() += 1;
         }
     }
 
@@ -187,14 +187,24 @@ impl Counted {
         ExecutedMethod { class, name, descriptor, source: self.source.as_deref() }
     }
 
-    /// Returns what the method has executed, by the sums of the counters. `running` has the places of
+    /// Returns what exceptions have done so far.
+    pub(super) fn exceptions(&self) -> &Exceptions {
+        &self.exceptions
+    }
+
+    /// Returns what the method has executed, by the sums of all counters. `running` has the places of
     /// the new code at which threads are in the method.
-    pub(super) fn executed(&self, counters: impl Fn(u32) -> u64, running: &[u16]) -> Executed {
-        let numbers = self.first..self.first + self.flow.counters().len() as u32;
-        let counts: Vec<u64> = numbers.map(counters).collect();
+    pub(super) fn executed(
+        &self,
+        counters: &[u64],
+        exceptions: &Exceptions,
+        running: &[u16],
+    ) -> Executed {
+        let first = self.first as usize;
+        let counts = counters.get(first..first + self.flow.counters().len()).unwrap_or_default();
         let blocks = self.flow.blocks();
         let mut left_at = vec![0; self.pcs.len()];
-        let places = self.left.iter().map(|(place, count)| (usize::from(*place), *count));
+        let places = exceptions.left.iter().map(|(place, count)| (usize::from(*place), *count));
         let running = running.iter().filter(|pc| !self.is_added(**pc));
         for (place, count) in places.chain(running.map(|pc| (self.place(*pc), 1))) {
             if let Some(left) = left_at.get_mut(place) {
@@ -209,10 +219,10 @@ impl Counted {
             first = next;
         }
         let mut entered = vec![0; blocks.len()];
-        for (block, count) in &self.entered {
+        for (block, count) in &exceptions.entered {
             entered[usize::from(*block)] = *count;
         }
-        let of_blocks = self.flow.executions(&counts, &left, &entered);
+        let of_blocks = self.flow.executions(counts, &left, &entered);
         let mut executed = Executed::default();
         let mut lines: BTreeMap<u16, ExecutedLine> = BTreeMap::new();
         let mut arrays = self.arrays.iter().copied().peekable();

@@ -147,11 +147,16 @@ impl States {
         alone.free.extend(known);
     }
 
-    /// Returns the sum of a counter over all threads.
-    pub(super) fn sum(&self, number: u32) -> u64 {
+    /// Returns the sum over all threads of each of the first counters.
+    pub(super) fn sums(&self, count: usize) -> Vec<u64> {
         let alone = lock(&self.alone);
-        let all = alone.all.iter().chain(&self.shared);
-        all.map(|counters| counters[number as usize].load(Relaxed)).sum()
+        let mut sums = vec![0; count];
+        for counters in alone.all.iter().chain(&self.shared) {
+            for (sum, counter) in sums.iter_mut().zip(*counters) {
+                *sum += counter.load(Relaxed);
+            }
+        }
+        sums
     }
 }
 
