@@ -29,8 +29,9 @@ fn live(outcome: &Outcome, class: &str) -> (u64, u64) {
     let lines = lines(outcome, "HEAP_USE");
     let line = lines.iter().find(|words| words.last() == Some(&class));
     let words = line.unwrap_or_else(|| panic!("{class} in {lines:?}"));
-    let bytes = words.iter().skip_while(|word| **word != "=").nth(1).unwrap();
-    (words[0].parse().unwrap(), bytes.parse().unwrap())
+    let mut after = words.iter().skip_while(|word| !word.starts_with("bytes"));
+    let bytes = after.find_map(|word| word.parse().ok()).unwrap();
+    (words[0].parse().unwrap(), bytes)
 }
 
 /// Returns the same of the histogram that the program has printed.
