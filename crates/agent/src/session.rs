@@ -39,6 +39,7 @@ pub(crate) struct Session {
     listener: Option<Listener>,
     /// Whether the JVM dies: commands are then ignored.
     is_dying: AtomicBool,
+    has_ended: AtomicBool,
 }
 
 /// The moment of VMInit.
@@ -101,6 +102,7 @@ impl Session {
             dumping: Mutex::new(()),
             listener,
             is_dying: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
         };
         SESSION.set(session).ok()?;
         Self::current()
@@ -303,9 +305,12 @@ impl Session {
         self.analyses.iter().for_each(|analysis| analysis.stop());
     }
 
-    /// Makes the last dump. A process that ends without the JVM's knowledge has no help of the JVM,
-    /// so its dump has no heap.
+    /// Makes the last dump, once. A process that ends without the JVM's knowledge has no help of the
+    /// JVM, so its dump has no heap.
     pub(crate) fn end(&self, jni: Option<Jni<'_>>) {
+        if self.has_ended.swap(true, Relaxed) {
+            return;
+        }
         let Common { options, recorder, .. } = self.common;
         lock(recorder).be_patient();
         if options.doe {

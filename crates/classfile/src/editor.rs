@@ -143,6 +143,11 @@ impl<'c> ClassEditor<'c> {
         self.splicer.instructions()
     }
 
+    /// The end of the code of the method edited last, before the handlers that were added.
+    pub fn code_end(&self) -> usize {
+        self.splicer.end()
+    }
+
     fn splice(&mut self, method: usize, edit: &MethodEdit) -> Result<Range<usize>, SkipReason> {
         let method = self.class.method(method).ok_or(SkipReason::NoCode)?;
         let attribute = method.code_attribute().ok_or(SkipReason::NoCode)?;

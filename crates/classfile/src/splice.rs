@@ -67,6 +67,11 @@ impl Splicer {
         self.layout.instructions()
     }
 
+    /// The end of the last method's own code in its new code.
+    pub(crate) fn end(&self) -> usize {
+        self.layout.end()
+    }
+
     fn write_attributes(
         &self,
         signature: &Signature<'_>,

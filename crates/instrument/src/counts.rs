@@ -92,10 +92,11 @@ impl<'c> Counts<'c> {
     ) -> Result<(), Error> {
         // Code has at most 65,535 bytes.
         let pcs = editor.instructions().map(|pcs| pcs.map(|pc| pc as u16)).collect();
+        let end = editor.code_end() as u16;
         let mut lines: Vec<_> = code.line_numbers()?.map(|it| (it.start_pc, it.line)).collect();
         lines.sort_unstable();
         let mut counted =
-            CountedCode { first, flow, pcs, lines, calls: Vec::new(), arrays: Vec::new() };
+            CountedCode { first, flow, pcs, end, lines, calls: Vec::new(), arrays: Vec::new() };
         for instruction in code.instructions() {
             let instruction = instruction?;
             if instruction.is_invoke() {

@@ -224,6 +224,8 @@ pub struct CountedCode<'a> {
     pub flow: Flow,
     /// The pc of each instruction in the original code and in the new one.
     pub pcs: Vec<[u16; 2]>,
+    /// The end of the method's own code in the new one, before the handlers that were added.
+    pub end: u16,
     /// The pcs at which source lines begin, sorted, and their numbers.
     pub lines: Vec<(u16, u16)>,
     /// The calls, in the order of their pcs.

@@ -20,7 +20,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use perk_control::intrinsics::Counted;
 use perk_control::options::Jamaica;
 use perk_instrument::{
-    Blocks, CountedCode, MethodName, Methods, Names, Probes, SitePlace, instrument,
+    Blocks, COUNTS_HELPER, CountedCode, HELPER, MethodName, Methods, Names, Probes, SitePlace,
+    instrument,
 };
 use perk_jvmti_sys::Capability;
 use perk_profile::mutf8;
@@ -269,6 +270,11 @@ impl Bytecodes {
     }
 }
 
+/// Whether a method is perk's own: one that a probe calls, where the stack may overflow.
+fn is_helper(method: &str) -> bool {
+    method.starts_with(HELPER) || method.starts_with(COUNTS_HELPER)
+}
+
 /// Whether a native method wraps the exceptions of what it calls.
 fn is_wrapping(method: &str) -> bool {
     method.contains(".invoke0(") || method.contains(".newInstance0(")
@@ -384,7 +390,7 @@ impl Analysis for Bytecodes {
             });
             drop(methods);
             frames.extend(pc.map(|pc| (name.clone(), pc)));
-            above = Some(name);
+            above = (!is_helper(&name)).then_some(name);
             !is_caught
         });
         let mut methods = lock(&self.methods);

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod faults;
 mod files;
 #[path = "../support/mod.rs"]
 mod support;

@@ -20,6 +20,8 @@ pub(super) struct Counted {
     flow: Flow,
     /// The pc of each instruction in the original code and in the new one.
     pcs: Vec<[u16; 2]>,
+    /// The end of its own code in the new one.
+    end: u16,
     /// The pcs at which source lines begin, and their numbers.
     lines: Vec<(u16, u16)>,
     /// The pcs of the instructions that make arrays.
@@ -54,9 +56,6 @@ pub(super) struct CountedMethods {
 const IS_OF_JVM: [&str; 3] =
     ["java/lang/invoke/MethodHandleNatives", "java/lang/ClassLoader", "java/lang/Class"];
 
-/// The maximum size of a method's last instruction that is not a switch, in bytes: that of `goto_w`.
-const LONGEST_LAST: u16 = 5;
-
 /// Returns the class and the name of a method.
 fn class_and_name(method: &str) -> (&str, &str) {
     let (name, _) = method.split_once('(').unwrap_or((method, ""));
@@ -85,9 +84,20 @@ impl CountedMethods {
         let name = format!("{class}.{name}{descriptor}");
         let source = method.source.map(|source| mutf8::decode(source).into_owned());
         self.by_name.insert(name.clone(), self.all.len());
-        let CountedCode { first, flow, pcs, lines, arrays, .. } = code;
+        let CountedCode { first, flow, pcs, end, lines, arrays, .. } = code;
         let exceptions = Exceptions::default();
-        self.all.push(Counted { name, source, first, flow, pcs, lines, arrays, calls, exceptions });
+        self.all.push(Counted {
+            name,
+            source,
+            first,
+            flow,
+            pcs,
+            end,
+            lines,
+            arrays,
+            calls,
+            exceptions,
+        });
     }
 
     pub(super) fn named(&mut self, name: &str) -> Option<&mut Counted> {
@@ -135,7 +145,7 @@ impl Counted {
 
     /// Whether a pc of the new code is in a handler of perk's, after the method's own code.
     pub(super) fn is_added(&self, new_pc: u16) -> bool {
-        self.pcs.last().is_some_and(|[_, last]| new_pc > last.saturating_add(LONGEST_LAST))
+        new_pc >= self.end
     }
 
     /// Whether an exception at a pc of the new code is handled at another one.
