@@ -3,9 +3,8 @@
 
 use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -15,6 +14,7 @@ use perk_control::options::{
 };
 use perk_control::{resolve_file_name, usage};
 use perk_files::Access;
+use perk_jamaica::Flaw;
 use perk_jvmti_sys::jni_sys::{JNI_OK, JavaVM, jint};
 use perk_profile::mutf8;
 
@@ -36,9 +36,6 @@ use crate::recorder::Recorder;
 use crate::session::{self, Session};
 use crate::sync::lock;
 use crate::{events, os};
-
-/// The number of bytes by which a file is recognised.
-const HEAD_BYTES: u64 = 4096;
 
 static LOADED: AtomicBool = AtomicBool::new(false);
 
@@ -293,23 +290,13 @@ fn create(options: &Options, target: &Path) -> Result<(Output, Option<Connection
 fn check_profile(name: &Path) -> Result<(), &'static str> {
     let read = || {
         let file = File::open(name)?;
-        let length = file.metadata()?.len();
-        if !file.metadata()?.is_file() || length == 0 {
-            return Ok(None);
-        }
-        let mut head = Vec::new();
-        (&file).take(HEAD_BYTES).read_to_end(&mut head)?;
-        let mut last = [0];
-        file.read_exact_at(&mut last, length - 1)?;
-        Ok::<_, io::Error>(Some((head, last)))
+        if file.metadata()?.is_file() { perk_jamaica::flaw(&file) } else { Ok(None) }
     };
     match read() {
-        Ok(Some((head, _))) if !perk_jamaica::recognise(&head) => {
-            Err("it is not a profile of JamaicaVM")
-        }
-        Ok(Some((_, last))) if last != *b"\n" => Err("its last line is cut off"),
+        Ok(Some(Flaw::Foreign)) => Err("it is not a profile of JamaicaVM"),
+        Ok(Some(Flaw::Cut)) => Err("its last line is cut off"),
         // What else is wrong is reported when the file is opened.
-        _ => Ok(()),
+        Ok(None) | Err(_) => Ok(()),
     }
 }
 

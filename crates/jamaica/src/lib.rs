@@ -5,6 +5,7 @@
 //! the reverse. [`metric`] has the names of the numbers.
 #![forbid(unsafe_code)]
 
+mod append;
 mod lines;
 pub mod metric;
 mod reader;
@@ -12,6 +13,7 @@ mod reader;
 mod tests;
 mod writer;
 
+pub use append::{Flaw, flaw};
 pub use reader::read;
 pub use writer::{write, write_part};
 

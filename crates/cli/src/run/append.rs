@@ -1,12 +1,12 @@
 //! Files that grow from run to run: JamaicaVM's profiles.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use perk_formats::HEAD_BYTES;
 use perk_formats::jamaica::JAMAICA;
+use perk_jamaica::Flaw;
 
 use crate::file_format;
 use crate::output::Target;
@@ -41,23 +41,12 @@ pub(super) fn targets(paths: &[PathBuf], replace: bool) -> anyhow::Result<Vec<Ta
 
 /// Fails if the file is not a profile that a run can be added to.
 fn check(path: &Path) -> anyhow::Result<()> {
-    let Some(mut file) = existing(path)? else { return Ok(()) };
-    let mut head = Vec::new();
-    file.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
-    if head.is_empty() {
-        return Ok(());
+    let Some(file) = existing(path)? else { return Ok(()) };
+    match perk_jamaica::flaw(&file)? {
+        Some(Flaw::Foreign) => bail!("it is not JamaicaVM's profile; --force replaces it"),
+        Some(Flaw::Cut) => bail!("it is cut off in its last line; --force replaces it"),
+        None => Ok(()),
     }
-    let has_form = perk_formats::recognise(&head) == Some(JAMAICA);
-    let mut last = [0];
-    file.seek(SeekFrom::End(-1))?;
-    file.read_exact(&mut last)?;
-    if !has_form {
-        bail!("it is not JamaicaVM's profile; --force replaces it");
-    }
-    if last != *b"\n" {
-        bail!("it is cut off in its last line; --force replaces it");
-    }
-    Ok(())
 }
 
 fn existing(path: &Path) -> io::Result<Option<File>> {

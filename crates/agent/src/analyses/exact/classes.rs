@@ -4,7 +4,7 @@
 mod cache;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use perk_instrument::{
     CountedCode, Leaves, MethodName, Methods, Names, Probes, SitePlace, instrument, leaves,
@@ -267,8 +267,8 @@ impl Classes {
     }
 
     /// Returns the numbers of the native methods that are called.
-    pub(super) fn natives(&self) -> FxHashSet<u32> {
-        lock(&self.natives).clone()
+    pub(super) fn natives(&self) -> MutexGuard<'_, FxHashSet<u32>> {
+        lock(&self.natives)
     }
 
     /// Returns the class that declares a method, its file, and whether it is native.
