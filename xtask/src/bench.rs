@@ -18,6 +18,7 @@ use perk_profile::Accounting;
 use perk_testkit::{Jdk, agent, jdk};
 
 use child::{CHILD, Usage};
+pub(crate) use programs::find_java;
 use programs::{GROUPS, Program};
 use variants::{Comparison, Variant};
 

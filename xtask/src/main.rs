@@ -23,7 +23,7 @@ usage: cargo run -p xtask -- COMMAND
   check layers        crates use only what lies below them; unsafe code stays in its crates
   check formats       docs/formats has the tables and the page of each format
   check agent-deps    the agent links what xtask/agent-deps.txt lists, and nothing heavy
-  check agent-size    libperk.so has at most 3 MiB and exports only the JVM's entry points
+  check agent-size    libperk.so has at most 3.5 MiB and exports only the JVM's entry points
   formats             write the tables of docs/formats/README.md
   jvmti JAVA_HOME     write crates/jvmti-sys/src/generated.rs from a JDK's jvmti.h
   bench overhead [--rounds N] [--only javac,hello,idle] [--jdk HOME]
@@ -40,9 +40,12 @@ usage: cargo run -p xtask -- COMMAND
   readers [--visualvm JAR] [--slurp PROGRAM]
                       heap dumps of perk's agent read by VisualVM's library (Debian's package visualvm) and
                       by the crate hprof-slurp: the number of objects of each class must be equal
-  soak [--seconds N] [--jdk HOME]
-                      programs under perk, with Flight Recorder and the Vector API: they print what they
-                      print without
+  soak [--minutes N] [--jdk 17|21|25|all|HOME] [--interval 1ms] [--only NAME,...] [--workloads FOLDER]
+                      javac, programs that strain the JVM, and real ones, sampled by signals with each collector
+                      and compiler in turn: counts crashes, hangs, other output, lost samples and memory
+  soak exact [--seconds N] [--jdk HOME]
+                      programs with perk's probes, with Flight Recorder and the Vector API: they print what
+                      they print without
   fuzz [TARGET] [--seconds N] [--seed N]
                       what reads foreign bytes, on files broken at random: no panic, no hang
   fuzz [TARGET] --corpus FILE|DIR

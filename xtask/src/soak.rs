@@ -1,163 +1,140 @@
-//! `xtask soak`: programs that use much of the JVM, under perk for a requested time, with Flight
-//! Recorder on and the Vector API available. Their output must be the same as without perk.
+//! `xtask soak`: programs that strain the JVM under perk, for as long as asked. They must run as they
+//! do without. Samples by signals are the default; `soak exact` has the probes.
+//!
+//! Each run has the next of the flags of the JVM ([`flags`]), so that each program meets each
+//! collector and compiler. A run that does not end as without perk is told at once, and its folder is
+//! kept; the table at the end has the counts.
 
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod exact;
+mod flags;
+mod programs;
+mod run;
+mod tally;
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use perk_testkit::{JavaRun, Jdk, Outcome, fixture, jdk, workspace};
+use perk_testkit::{Jdk, jdk};
 
-const USAGE: &str = "soak [--seconds N] [--jdk HOME]";
-const DEFAULT_SECONDS: u64 = 300;
-const VECTORS: &str = "jdk.incubator.vector";
-const FILE: &str = "o.hprof";
-/// The time limit of a program, with room for other load on the machine.
-const LONGEST: Duration = Duration::from_secs(600);
+use crate::workspace;
+use flags::Flags;
+use programs::Program;
+use run::{Ending, Plain};
+use tally::{Row, Tally};
 
-/// The options of perk, in turns.
-const OPTIONS: [&str; 6] = [
-    "heap=sites",
-    "heap=all",
-    "cpu=times",
-    "cpu=times,heap=sites,monitor=y",
-    "heap=sites,depth=64,thread=y,gc=y",
-    "heap=sites,sample=64k",
-];
-
-/// Options of the JVM, in turns.
-const WAYS: [&[&str]; 11] = [
-    &[],
-    &["-XX:+UseSerialGC", "-Xmx256m"],
-    &["-XX:+UseParallelGC", "-XX:-TieredCompilation"],
-    &["-XX:+UseZGC"],
-    &["-XX:+UseShenandoahGC"],
-    &["-XX:-UseCompressedClassPointers"],
-    &["-XX:-UseCompressedOops"],
-    &["-XX:ObjectAlignmentInBytes=16"],
-    &["-XX:+UseCompactObjectHeaders"],
-    &["-XX:+UseCompactObjectHeaders", "-XX:+UseZGC"],
-    &["-XX:TieredStopAtLevel=1", "-XX:-UseCompressedOops"],
-];
-
-/// A program: its class and its arguments.
-const PROGRAMS: [(&str, &[&str]); 6] = [
-    ("Reflective", &[]),
-    ("Recorded", &[]),
-    ("RecordedIo", &[]),
-    ("Boxes", &[]),
-    ("AllocationKinds", &["2000"]),
-    ("CallCounts", &["3000"]),
-];
-/// A program for JDKs with a compiler.
-const WITH_COMPILER: (&str, &[&str]) = ("CompileInProcess", &["100"]);
-/// A program for JDK 21 and later.
-const WITH_VIRTUAL_THREADS: (&str, &[&str]) = ("VirtualParked", &["5000"]);
-const WITH_VECTORS: (&str, &[&str]) = ("DotProduct", &[]);
+const USAGE: &str = "soak [--minutes N] [--jdk 17|21|25|all|HOME] [--interval 1ms] [--only NAME,...] \
+                     [--workloads FOLDER], or soak exact …";
+const DEFAULT_MINUTES: f64 = 10.0;
 
 /// Runs `xtask soak` with these arguments.
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
-    let (mut seconds, mut home) = (DEFAULT_SECONDS, None);
-    let mut arguments = arguments.iter();
-    while let Some(&name) = arguments.next() {
-        let value = *arguments.next().with_context(|| format!("{name} needs a value"))?;
-        match name {
-            "--seconds" => seconds = value.parse().context("--seconds takes a number")?,
-            "--jdk" => home = Some(PathBuf::from(value)),
-            _ => bail!("unknown option {name}: {USAGE}"),
-        }
+    match arguments {
+        ["exact", rest @ ..] => exact::run(rest),
+        _ => soak(&Options::parse(arguments)?),
     }
-    let jdks = match &home {
-        Some(home) => vec![Jdk::at(home).with_context(|| format!("no JDK at {}", home.display()))?],
-        None => jdk::all().to_vec(),
+}
+
+struct Options {
+    /// The time for each JDK.
+    time: Duration,
+    jdks: Vec<Jdk>,
+    /// The interval of samples, as the agent's option has it.
+    interval: String,
+    /// The programs; empty means all.
+    only: Vec<String>,
+    /// The folder of real programs' scripts.
+    workloads: Option<PathBuf>,
+}
+
+impl Options {
+    fn parse(arguments: &[&str]) -> Result<Self> {
+        let (mut minutes, mut jdks) = (DEFAULT_MINUTES, jdk::all().to_vec());
+        let (mut interval, mut only, mut workloads) = ("1ms".to_owned(), Vec::new(), None);
+        let mut arguments = arguments.iter();
+        while let Some(&name) = arguments.next() {
+            let value = *arguments.next().with_context(|| format!("{name} needs a value"))?;
+            match name {
+                "--minutes" => minutes = value.parse().context("--minutes takes a number")?,
+                "--jdk" => jdks = jdks_of(value)?,
+                "--interval" => interval = value.to_owned(),
+                "--only" => only = value.split(',').map(str::to_owned).collect(),
+                "--workloads" => workloads = Some(PathBuf::from(value)),
+                _ => bail!("unknown option {name}: {USAGE}"),
+            }
+        }
+        ensure!(!jdks.is_empty(), "no JDK: set PERK_JDKS");
+        ensure!(minutes > 0.0 && minutes < 1e6, "--minutes takes a number above 0");
+        Ok(Self { time: Duration::from_secs_f64(60.0 * minutes), jdks, interval, only, workloads })
+    }
+}
+
+fn jdks_of(value: &str) -> Result<Vec<Jdk>> {
+    if value == "all" {
+        return Ok(jdk::all().to_vec());
+    }
+    let found = match value.parse() {
+        Ok(version) => jdk::version(version).cloned(),
+        Err(_) => Jdk::at(&PathBuf::from(value)),
     };
-    ensure!(!jdks.is_empty(), "no JDK: set PERK_JDKS");
-    let vectors = workspace().join("java/fixtures/vector/DotProduct.java");
-    let vectors = fixture::compile_with_module(VECTORS, &[&vectors]);
-    let mut programs = Vec::new();
-    for jdk in &jdks {
-        programs.extend(programs_of(jdk, &vectors)?);
-    }
-    let begin = Instant::now();
-    let (mut out, mut run_count) = (std::io::stdout(), 0);
-    // The lengths of the lists share no divisor, so each option meets each way.
-    while begin.elapsed() < Duration::from_secs(seconds) {
+    Ok(vec![found.with_context(|| format!("no JDK {value}: set PERK_JDKS"))?])
+}
+
+fn soak(options: &Options) -> Result<()> {
+    let kept = workspace::root().join("target/soak");
+    let mut out = io::stdout();
+    let mut tallies = Vec::new();
+    for jdk in &options.jdks {
+        let programs = programs::of(jdk, &options.only, options.workloads.as_deref())?;
+        ensure!(!programs.is_empty(), "no such program: {}", options.only.join(","));
+        let flags = flags::of(jdk)?;
+        let mut plain = Vec::new();
         for program in &programs {
-            let (options, way) = (OPTIONS[run_count % OPTIONS.len()], WAYS[run_count % WAYS.len()]);
-            program.run(way, options)?;
-            run_count += 1;
+            let what = || format!("{} on JDK {} without perk", program.name, jdk.version);
+            plain.push(Plain::of(program).with_context(what)?);
         }
-        write!(out, "\r{run_count} runs, {} s", begin.elapsed().as_secs())?;
-        out.flush()?;
+        let rows = programs.iter().map(|program| Row::new(&program.name, jdk.version));
+        let mut tally = Tally::new(rows.collect());
+        let begin = Instant::now();
+        'time: for round in 0.. {
+            for (index, (program, plain)) in programs.iter().zip(&plain).enumerate() {
+                if begin.elapsed() >= options.time {
+                    break 'time;
+                }
+                let Some(plain) = plain else { continue };
+                // Memory is compared in the runs without flags.
+                let turn = if round == 0 { 0 } else { round + index };
+                let flags = &program.flags(&flags, turn);
+                let ended = run::sampled(program, plain, flags, &options.interval, &kept)?;
+                if let Ending::Wrong { what, folder } = &ended.ending {
+                    let folder = folder.display();
+                    writeln!(out, "\rJDK {} {program} {flags}: {what}, see {folder}", jdk.version)?;
+                }
+                tally.add(index, &ended, flags.is_empty().then_some(plain.peak_bytes));
+                let elapsed = begin.elapsed().as_secs();
+                write!(out, "\rJDK {}: {}, {elapsed} s ", jdk.version, tally.summary())?;
+                out.flush()?;
+            }
+        }
+        writeln!(out)?;
+        tallies.push(tally);
     }
-    writeln!(out, "\r{run_count} runs of {} programs: all as without perk", programs.len())?;
+    let all = Tally::together(tallies);
+    write!(out, "\n{}\n{}\n", all.table(), all.summary())?;
+    let bad_count = all.bad_count();
+    ensure!(bad_count == 0, "{bad_count} runs were not as without perk");
     Ok(())
 }
 
-/// A program on a JVM, and its behaviour without perk.
-struct Program {
-    name: String,
-    run: JavaRun,
-    plain: Outcome,
+impl std::fmt::Display for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.name)
+    }
 }
 
-fn programs_of(jdk: &Jdk, vectors: &Path) -> Result<Vec<Program>> {
-    let modules = Command::new(jdk.java()).arg("--list-modules").output()?;
-    let has_vectors = String::from_utf8_lossy(&modules.stdout).contains(&format!("{VECTORS}@"));
-    let new = || {
-        let flag = "-XX:StartFlightRecording:filename=whole.jfr,settings=profile";
-        let run = JavaRun::new(jdk).timeout(LONGEST).jvm_arg(flag).jvm_arg("-Xlog:disable");
-        match has_vectors {
-            true => run.jvm_arg("--add-modules").jvm_arg(VECTORS),
-            false => run,
-        }
-    };
-    let mut wanted: Vec<_> = PROGRAMS.into_iter().map(|program| (program, new())).collect();
-    if jdk.has_javac {
-        wanted.push((WITH_COMPILER, new()));
-    }
-    if jdk.version >= 21 {
-        wanted.push((WITH_VIRTUAL_THREADS, new()));
-    }
-    if has_vectors {
-        wanted.push((WITH_VECTORS, new().classes(vectors)));
-    }
-    let programs = wanted.into_iter().map(|((main, arguments), run)| {
-        let run = run.main(main).args(arguments);
-        let plain = run.run();
-        let name = format!("{main} on JDK {}", jdk.version);
-        ensure!(plain.code() == Some(0), "{name} without perk: {}", plain.report());
-        Ok(Program { name, run, plain })
-    });
-    programs.collect()
-}
-
-/// Returns a program's output without the numbers of its lambdas' classes. These depend on how many
-/// the threads of Flight Recorder created before.
-fn without_numbers(text: &str) -> String {
-    let mut parts = text.split("$$Lambda$");
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |sum, part| {
-        sum + "$$Lambda$" + part.trim_start_matches(|it: char| it.is_ascii_digit())
-    })
-}
-
-impl Program {
-    /// Runs the program under perk.
-    fn run(&self, way: &[&str], options: &str) -> Result<()> {
-        let run = way.iter().fold(self.run.clone(), |run, flag| run.jvm_arg(flag));
-        let outcome = run.agent(&format!("{options},format=p,file={FILE}")).run();
-        let what = format!("{} with {options} {way:?}", self.name);
-        if outcome.stderr.contains("not supported") || outcome.stderr.contains("Unrecognized VM") {
-            return Ok(());
-        }
-        ensure!(outcome.code() == Some(0), "{what}: {}", outcome.report());
-        let is_same = without_numbers(&outcome.stdout) == without_numbers(&self.plain.stdout);
-        ensure!(is_same, "{what}: {}", outcome.report());
-        let profile = perk_hprof::read(outcome.bytes(FILE)).with_context(|| what.clone())?;
-        let fault_count = profile.accounting.map_or(0, |it| it.fault_count);
-        ensure!(fault_count == 0, "{what}: {fault_count} faults of perk");
-        Ok(())
+impl std::fmt::Display for Flags {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "[{}]", self.all.join(" "))
     }
 }

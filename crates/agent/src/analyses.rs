@@ -11,7 +11,11 @@ pub(crate) mod exact;
 pub(crate) mod fields;
 pub(crate) mod heap_dump;
 pub(crate) mod monitors;
-pub(crate) mod polling;
+mod polling;
+pub(crate) mod samples;
+mod signal;
+pub(crate) mod wall;
+pub(crate) mod xprof;
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -23,6 +27,9 @@ use crate::guard::Feature;
 use crate::jvm::{Borrowed, Jni, MethodRef, NewObject};
 use crate::roster::Slot;
 use crate::threads::LiveThread;
+
+/// The groups of the JDK's own threads: Reference Handler, Common-Cleaner, process reaper and such.
+pub(crate) const OWN_GROUPS: [&str; 2] = ["system", "InnocuousThreadGroup"];
 
 /// An event of the JVM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +54,7 @@ pub(crate) enum Event {
     MonitorWaited,
     NativeBind,
     CollectionStart,
+    CollectionFinish,
     /// An exception that is thrown, or leaves a native method.
     Exception,
     /// A method that the JVM has compiled.
@@ -193,6 +201,9 @@ pub(crate) trait Analysis: Send + Sync {
 
     /// Handles [`Event::CollectionStart`]. The JVM stands still, so hardly anything is allowed.
     fn collection_started(&self) {}
+
+    /// Handles [`Event::CollectionFinish`] on the thread that handled the start, as above.
+    fn collection_finished(&self) {}
 
     /// Handles [`Event::Exception`] on the thread that throws it.
     fn exception(&self, jni: Jni<'_>, thread: Borrowed<'_>, thrown: Thrown) {}

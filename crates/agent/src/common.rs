@@ -17,6 +17,9 @@ use crate::threads::Threads;
 /// The limit of walks: deeper stacks are walked to this depth, whatever `depth` says.
 const MAX_FRAMES: u32 = 1 << 16;
 
+/// The limit of innermost frames that can belong to the helper class and its callees.
+pub(crate) const MOST_HELPER_FRAMES: usize = 16;
+
 /// The shared state; see the module.
 #[derive(Debug)]
 pub(crate) struct Common {
@@ -32,8 +35,7 @@ pub(crate) struct Common {
 impl Common {
     pub(crate) fn new(jvmti: Jvmti, options: Options, recorder: Recorder) -> Self {
         let recorder: &'static Mutex<Recorder> = Box::leak(Box::new(Mutex::new(recorder)));
-        // The original's text has no word for native frames.
-        let tells_native = options.format != Format::Ascii;
+        let tells_native = tells_native(&options);
         Self {
             jvmti,
             threads: Threads::new(jvmti, recorder),
@@ -48,6 +50,11 @@ impl Common {
     /// Returns the number of frames of a walk.
     pub(crate) fn depth(&self) -> u32 {
         limited(self.options.depth)
+    }
+
+    /// Whether native methods have a line of their own.
+    pub(crate) fn tells_native(&self) -> bool {
+        self.options.lineno && tells_native(&self.options)
     }
 
     /// Returns the profile's class for a class of the JVM.
@@ -66,16 +73,18 @@ impl Common {
         lock(self.recorder).trace(thread, &frames)
     }
 
-    /// Books `count` samples of a stack (0 is possible). Returns its trace.
+    /// Books `count` samples of a stack (0 is possible), taken at `at_ns` by the clock of
+    /// [`os::nano_time`](crate::os::nano_time). Returns its trace.
     pub(crate) fn sample(
         &self,
         jni: Jni<'_>,
         thread: Slot,
         stack: &[StackFrame],
         count: u64,
+        at_ns: u64,
     ) -> TraceId {
         let frames = self.resolver.frames(jni, stack);
-        lock(self.recorder).sample(thread, &frames, count)
+        lock(self.recorder).sample(thread, &frames, count, at_ns)
     }
 
     /// Returns the methods of the probes' helper class, which are not part of the program.
@@ -83,11 +92,31 @@ impl Common {
         self.helper_methods.get().map_or(&[], Vec::as_slice)
     }
 
+    /// Returns the number of frames of a walk that is to have `depth` without those of probes.
+    pub(crate) fn depth_with_probes(&self, depth: usize) -> usize {
+        if self.helper_methods().is_empty() { depth } else { depth + MOST_HELPER_FRAMES }
+    }
+
+    /// Removes the frames of a probe and its callees, whose work belongs to the method that they are
+    /// in, and those beyond `depth`.
+    pub(crate) fn remove_probes(&self, stack: &mut Vec<StackFrame>, depth: usize) {
+        let helper = self.helper_methods();
+        let inner = &stack[..stack.len().min(MOST_HELPER_FRAMES)];
+        let outermost = inner.iter().rposition(|frame| helper.contains(&frame.method));
+        stack.drain(..outermost.map_or(0, |it| it + 1));
+        stack.truncate(depth);
+    }
+
     /// Notes the probes' helper classes, once.
     pub(crate) fn set_helpers<'h>(&self, helpers: impl IntoIterator<Item = &'h Global>) {
         let methods = |helper| self.jvmti.class_methods(helper).unwrap_or_default();
         let _ = self.helper_methods.set(helpers.into_iter().flat_map(methods).collect());
     }
+}
+
+/// Whether the output has a word for native frames; the original's text has none.
+fn tells_native(options: &Options) -> bool {
+    options.format != Format::Ascii
 }
 
 /// Returns the depth of walks for an option's or a command's depth.

@@ -8,13 +8,14 @@ use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jclass, jint, jlong, jmethodID, 
 use perk_jvmti_sys::{
     Capability, JVMTI_ERROR_NOT_AVAILABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK,
     JVMTI_EVENT_CLASS_LOAD, JVMTI_EVENT_COMPILED_METHOD_LOAD, JVMTI_EVENT_COMPILED_METHOD_UNLOAD,
-    JVMTI_EVENT_DATA_DUMP_REQUEST, JVMTI_EVENT_EXCEPTION, JVMTI_EVENT_GARBAGE_COLLECTION_START,
-    JVMTI_EVENT_MONITOR_CONTENDED_ENTER, JVMTI_EVENT_MONITOR_CONTENDED_ENTERED,
-    JVMTI_EVENT_MONITOR_WAIT, JVMTI_EVENT_MONITOR_WAITED, JVMTI_EVENT_NATIVE_METHOD_BIND,
-    JVMTI_EVENT_OBJECT_FREE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, JVMTI_EVENT_THREAD_END,
-    JVMTI_EVENT_THREAD_START, JVMTI_EVENT_VIRTUAL_THREAD_END, JVMTI_EVENT_VM_DEATH,
-    JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_OBJECT_ALLOC, JVMTI_EVENT_VM_START, JvmtiEnv, jlocation,
-    jthread, jvmtiAddrLocationMap, jvmtiError, jvmtiEvent, jvmtiEventCallbacks,
+    JVMTI_EVENT_DATA_DUMP_REQUEST, JVMTI_EVENT_EXCEPTION, JVMTI_EVENT_GARBAGE_COLLECTION_FINISH,
+    JVMTI_EVENT_GARBAGE_COLLECTION_START, JVMTI_EVENT_MONITOR_CONTENDED_ENTER,
+    JVMTI_EVENT_MONITOR_CONTENDED_ENTERED, JVMTI_EVENT_MONITOR_WAIT, JVMTI_EVENT_MONITOR_WAITED,
+    JVMTI_EVENT_NATIVE_METHOD_BIND, JVMTI_EVENT_OBJECT_FREE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC,
+    JVMTI_EVENT_THREAD_END, JVMTI_EVENT_THREAD_START, JVMTI_EVENT_VIRTUAL_THREAD_END,
+    JVMTI_EVENT_VM_DEATH, JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_OBJECT_ALLOC, JVMTI_EVENT_VM_START,
+    JvmtiEnv, jlocation, jthread, jvmtiAddrLocationMap, jvmtiError, jvmtiEvent,
+    jvmtiEventCallbacks,
 };
 
 use crate::analyses::{Analysis, Event, Needs, Thrown};
@@ -116,6 +117,13 @@ const TABLE: [Row; Event::COUNT] = {
             Init,
             Some(Capability::CanGenerateGarbageCollectionEvents),
             |it| it.GarbageCollectionStart = Some(garbage_collection_start),
+        ),
+        row(
+            Event::CollectionFinish,
+            JVMTI_EVENT_GARBAGE_COLLECTION_FINISH,
+            Init,
+            Some(Capability::CanGenerateGarbageCollectionEvents),
+            |it| it.GarbageCollectionFinish = Some(garbage_collection_finish),
         ),
         row(
             Event::Exception,
@@ -385,6 +393,11 @@ unsafe extern "system" fn vm_object_alloc(
 /// Nothing else may be done here: the JVM stands still.
 unsafe extern "system" fn garbage_collection_start(_: JvmtiEnv) {
     asked(Event::CollectionStart).iter().for_each(|it| it.collection_started());
+}
+
+/// As above.
+unsafe extern "system" fn garbage_collection_finish(_: JvmtiEnv) {
+    asked(Event::CollectionFinish).iter().for_each(|it| it.collection_finished());
 }
 
 unsafe extern "system" fn native_method_bind(

@@ -17,7 +17,7 @@ mod walk;
 
 pub(crate) use env::{Jvmti, LineTable, MethodRef, StackFrame, ThreadInfo, VirtualThreadFunction};
 pub(crate) use fields::{LongField, ObjectField};
-pub(crate) use flags::{bool_flag, text_flag};
+pub(crate) use flags::{Exported, bool_flag, set_bool_flag, text_flag};
 pub(crate) use headers::{Header, Headers};
 pub(crate) use heap::{DeclaredField, FOUND, IntField, NewObject};
 pub(crate) use image::Image;

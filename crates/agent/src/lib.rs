@@ -16,6 +16,7 @@
 //! starts; no JVM function is called while the recorder or the registry of threads is locked.
 
 mod analyses;
+mod arch;
 mod class_sizes;
 mod common;
 mod cycles;
@@ -26,15 +27,18 @@ mod jvm;
 mod listener;
 mod load;
 mod memory;
+mod native;
 mod os;
 mod output;
 mod probes;
+mod random;
 mod recorder;
 mod resolve;
 mod roster;
 mod session;
 mod sync;
 mod threads;
+mod worker;
 
 #[global_allocator]
 static ALLOCATOR: memory::Counting = memory::Counting;

@@ -26,7 +26,9 @@ use crate::analyses::exact::{ExactCalls, ExactEngine, ExactSites};
 use crate::analyses::fields::SharedFields;
 use crate::analyses::heap_dump::{ArrayRecords, HeapDumps};
 use crate::analyses::monitors::Monitors;
-use crate::analyses::polling::Polling;
+use crate::analyses::samples::Samples;
+use crate::analyses::wall::WallClock;
+use crate::analyses::xprof::Xprof;
 use crate::common::Common;
 use crate::guard::{Feature, guard, install_panic_line};
 use crate::jvm::Jvmti;
@@ -127,11 +129,17 @@ fn load(new_jvmti: impl Fn() -> Option<Jvmti>, options: &str) -> Result<(), Stop
     let target = resolve_file_name(&options, std::process::id(), |path| path.exists());
     // Relative names refer to the current folder: the program may change it.
     let target = std::path::absolute(&target).unwrap_or(target);
-    let (output, connection) = create(&options, &target)?;
-    // This analysis writes a file of its own.
-    let (output, own_output) = match options.fields {
-        true => (None, Some(output)),
-        false => (Some(output), None),
+    let is_printed = options.has_only_xprof() && options.output == OutputOption::Default;
+    let (output, connection) = match is_printed {
+        true => (None, None),
+        false => {
+            create(&options, &target).map(|(output, connection)| (Some(output), connection))?
+        }
+    };
+    // These analyses write a file of their own.
+    let (output, own_output) = match options.fields || options.has_only_xprof() {
+        true => (None, output),
+        false => (output, None),
     };
     let recorder = Recorder::new(&options, output);
     let common: &'static Common = Box::leak(Box::new(Common::new(jvmti, options, recorder)));
@@ -168,17 +176,27 @@ fn begin(
 fn analyses(
     common: &'static Common,
     target: &Path,
-    own_output: Option<Output>,
+    mut own_output: Option<Output>,
 ) -> Result<Vec<&'static dyn Analysis>, String> {
     fn leak<T: Analysis>(analysis: T) -> &'static T {
         Box::leak(Box::new(analysis))
     }
     let options = &common.options;
     // The peer may ask for samples and dumps later.
-    let has_peer = matches!(options.output, OutputOption::Net { .. });
+    let has_peer = options.has_peer();
     let mut analyses: Vec<&'static dyn Analysis> = Vec::new();
-    if options.cpu.samples || has_peer {
-        analyses.push(leak(Polling::new(common)));
+    let xprof = options.xprof.map(|tables| {
+        let output = own_output.take_if(|_| options.has_only_xprof());
+        leak(Xprof::new(common, tables, output))
+    });
+    let takes_samples = options.cpu.samples || has_peer;
+    if takes_samples || xprof.is_some() {
+        analyses.push(leak(Samples::new(common, takes_samples, xprof)));
+    }
+    // It has the last ticks after the samples are settled.
+    analyses.extend(xprof.map(|xprof| xprof as &dyn Analysis));
+    if let Some(interval_ns) = options.wall_ns {
+        analyses.push(leak(WallClock::new(common, interval_ns)));
     }
     if let Some(output) = own_output {
         analyses.push(leak(SharedFields::new(common, output)?));

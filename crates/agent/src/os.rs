@@ -1,12 +1,16 @@
 //! The agent's requests to the operating system: clocks, thread ids and thread states (Linux).
 
+pub(crate) mod checked;
+pub(crate) mod event;
 mod stack;
+pub(crate) mod timer;
 
 use std::ffi::{CStr, OsStr, c_void};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, Range};
-use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -19,6 +23,16 @@ pub(crate) use self::stack::Stack;
 pub(crate) struct Tid(i32);
 
 impl Tid {
+    /// Wraps an id that the JVM has.
+    pub(crate) fn from_number(number: i32) -> Self {
+        Self(number)
+    }
+
+    /// Returns the id as the kernel has it.
+    pub(crate) fn number(self) -> i32 {
+        self.0
+    }
+
     /// Returns the id of the calling thread.
     pub(crate) fn current() -> Self {
         // SAFETY: gettid has no arguments and cannot fail.
@@ -28,9 +42,19 @@ impl Tid {
     /// Returns the CPU time that the thread has burned, in user and system mode; `None` once it has
     /// ended.
     pub(crate) fn cpu_ns(self) -> Option<u64> {
-        // The kernel's encoding of a thread's CPU clock: the inverted id, "per thread" (4) and
-        // "as scheduled" (2).
-        clock_ns(!self.0 << 3 | 6)
+        clock_ns(self.cpu_clock())
+    }
+
+    /// Returns the clock of the thread's CPU time.
+    fn cpu_clock(self) -> libc::clockid_t {
+        // The kernel's encoding: the inverted id, "per thread" (4) and "as scheduled" (2).
+        !self.0 << 3 | 6
+    }
+
+    /// Returns the first 15 bytes of the thread's name; `None` once it has ended.
+    pub(crate) fn name(self) -> Option<String> {
+        let name = fs::read(format!("/proc/self/task/{}/comm", self.0)).ok()?;
+        Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
     }
 
     /// Whether the thread is on a CPU or waiting for one. A thread that blocks in a system call is
@@ -45,15 +69,33 @@ impl Tid {
     }
 }
 
-/// Returns the threads of the process, with the first 15 bytes of their names.
-pub(crate) fn own_threads() -> Vec<(Tid, String)> {
-    let thread = |entry: io::Result<fs::DirEntry>| {
-        let folder = entry.ok()?.path();
-        let tid = folder.file_name()?.to_str()?.parse().ok()?;
-        let name = fs::read(folder.join("comm")).ok()?;
-        Some((Tid(tid), String::from_utf8_lossy(name.trim_ascii_end()).into_owned()))
-    };
-    fs::read_dir("/proc/self/task").into_iter().flatten().filter_map(thread).collect()
+impl Tid {
+    /// Returns the time for which the thread was ready and waited for a CPU; `None` if the kernel
+    /// does not say.
+    pub(crate) fn run_delay_ns(self) -> Option<u64> {
+        let mut schedstat = [0; 128];
+        let mut file = File::open(format!("/proc/self/task/{}/schedstat", self.0)).ok()?;
+        let length = file.read(&mut schedstat).ok()?;
+        // `ns-on-a-CPU ns-waiting-for-one slices`
+        let text = std::str::from_utf8(&schedstat[..length]).ok()?;
+        text.split_ascii_whitespace().nth(1)?.parse().ok()
+    }
+}
+
+/// Returns the threads of the process.
+pub(crate) fn own_tids() -> Vec<Tid> {
+    let tid = |entry: io::Result<fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();
+    fs::read_dir("/proc/self/task").into_iter().flatten().filter_map(tid).map(Tid).collect()
+}
+
+/// Writes to the program's stdout. The library's own stdout would not report that it is closed.
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn write_to_stdout(text: &[u8]) -> io::Result<()> {
+    // SAFETY: the descriptor is written to and not closed. If it is not open, that is an error.
+    let mut stdout = ManuallyDrop::new(unsafe { File::from_raw_fd(libc::STDOUT_FILENO) });
+    stdout.write_all(text)
 }
 
 /// Returns the user whose rights the process has.
@@ -91,10 +133,20 @@ pub(crate) struct Mapping {
 // SAFETY: the memory is only read, and stays where it is.
 unsafe impl Send for Mapping {}
 
+/// When the pages of a mapping come into memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Load {
+    /// All, at once.
+    Now,
+    /// Each when it is read.
+    AsRead,
+}
+
 impl Mapping {
     /// Maps the first bytes of a file, which has as many.
-    pub(crate) fn of(file: &File, length: usize) -> Option<Self> {
-        let flags = libc::MAP_PRIVATE | libc::MAP_POPULATE;
+    pub(crate) fn of(file: &File, length: usize, load: Load) -> Option<Self> {
+        let populate = if load == Load::Now { libc::MAP_POPULATE } else { 0 };
+        let flags = libc::MAP_PRIVATE | populate;
         let (access, descriptor) = (libc::PROT_READ, file.as_raw_fd());
         // SAFETY: a new mapping overlaps nothing; a length of 0 is an error.
         let start = unsafe { libc::mmap(null_mut(), length, access, flags, descriptor, 0) };

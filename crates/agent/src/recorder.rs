@@ -16,16 +16,18 @@ mod numbers;
 mod objects;
 mod sites;
 mod sizes;
+mod timeline;
+mod wall;
 
 use std::io;
 use std::time::{Instant, SystemTime};
 
 use perk_control::messages::DumpPart;
-use perk_control::options::{Format, Jamaica, Options, Output as OutputOption, TimesForm};
+use perk_control::options::{Format, Jamaica, Options, TimesForm};
 use perk_hprof::{BinaryForm, IdSize, Version, Writer};
 use perk_profile::{
-    Accounting, Allocations, CallTree, ClassId, CpuSamples, FrameId, MethodId, Profile, Settings,
-    SiteSelection, Thread, ThreadId, Timestamp, TraceId,
+    Accounting, Allocations, CallTree, ClassId, CpuSamples, Event, FrameId, MethodId, Profile,
+    Settings, SiteSelection, Thread, ThreadId, TimelineBook, Timestamp, TraceId, Unit, metric,
 };
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -41,6 +43,7 @@ use self::numbers::Numbers;
 use self::objects::ObjectBook;
 use self::sites::SiteBook;
 pub(crate) use self::sizes::DumpedSizes;
+use self::wall::WallBook;
 use crate::jvm::ThreadInfo;
 use crate::os;
 use crate::output::Output;
@@ -56,11 +59,14 @@ pub(crate) struct Recorder {
     pub(crate) profile: Profile,
     /// Samples since the last dump, by trace.
     counts: Vec<u64>,
+    /// When they were taken; `None` where the output does not hold it.
+    timeline: Option<TimelineBook>,
     numbers: Numbers,
     calls: CallBook,
     sites: SiteBook,
     objects: ObjectBook,
     metrics: MetricBook,
+    wall: WallBook,
     /// The processor cycles of methods, since the last dump.
     cycles: FxHashMap<MethodId, u64>,
     /// The methods of which the JVM has compiled code, by name.
@@ -70,10 +76,13 @@ pub(crate) struct Recorder {
     roster: Roster,
     file: File,
     begun: Instant,
+    /// The same moment by the clock of [`os::nano_time`].
+    begun_ns: u64,
     format: Format,
     /// The form of `format=b`.
     form: BinaryForm,
     with_samples: bool,
+    with_wall: bool,
     with_sites: bool,
     /// Whether the sites are those that the exact engine counts.
     sites_are_exact: bool,
@@ -111,7 +120,7 @@ impl Recorder {
             Some(_) => CallTree::default(),
             None => CallTree::with_limit(MAX_SAMPLED_NODES),
         };
-        let has_peer = matches!(options.output, OutputOption::Net { .. });
+        let has_peer = options.has_peer();
         let mut profile = Profile::new(tree);
         profile.settings = Some(Settings {
             allocations: options.heap_dump || options.heap_sites || options.aprof,
@@ -120,23 +129,27 @@ impl Recorder {
         Self {
             profile,
             counts: Vec::new(),
+            timeline: timeline::book(options),
             numbers: Numbers::new(options),
             calls: CallBook::default(),
             sites: SiteBook::new(options, has_peer),
             objects: ObjectBook::new(options),
             metrics: MetricBook::default(),
+            wall: WallBook::default(),
             cycles: FxHashMap::default(),
             compiled: FxHashSet::default(),
             dumped_classes: FxHashMap::default(),
             roster: Roster::default(),
             file: output.map_or(File::Closed, File::Opened),
             begun: Instant::now(),
+            begun_ns: os::nano_time(),
             format: options.format,
             form: BinaryForm {
                 id_size: if options.short_ids { IdSize::Four } else { IdSize::Eight },
                 version: if options.version_1_0_1 { Version::V1_0_1 } else { Version::V1_0_2 },
             },
             with_samples: options.cpu.samples,
+            with_wall: options.wall_ns.is_some(),
             with_sites: options.heap_sites || options.aprof,
             sites_are_exact: options.heap_sample_bytes.is_none(),
             site_depth: if options.heap_sites { options.depth as usize } else { 0 },
@@ -155,6 +168,7 @@ impl Recorder {
     /// Writes the header.
     pub(crate) fn begin(&mut self, depth: u32) {
         self.begun = Instant::now();
+        self.begun_ns = os::nano_time();
         self.profile.created = Some(now());
         self.profile.depth = Some(depth);
         if let File::Opened(output) = std::mem::replace(&mut self.file, File::Closed) {
@@ -204,6 +218,14 @@ impl Recorder {
         self.profile.trace(root, Some(thread))
     }
 
+    /// Books CPU time of a thread that does not run Java code, on the path of `frames`, which begin
+    /// with the innermost.
+    pub(crate) fn sample_native(&mut self, frames: &[FrameId], ns: u64) {
+        let node = self.profile.tree.insert(frames.iter().rev().copied()).node;
+        let trace = self.profile.trace(node, None);
+        self.add_number(metric::JVM, Unit::Nanoseconds, trace, ns);
+    }
+
     /// Writes a loaded class to the file.
     pub(crate) fn write_class(&mut self, class: ClassId) {
         self.write(|writer, profile, _| writer.load_class(profile, class));
@@ -224,6 +246,11 @@ impl Recorder {
         thread
     }
 
+    /// Returns what was known of a thread when it started.
+    pub(crate) fn thread_info(&self, thread: Slot) -> &ThreadInfo {
+        self.roster.info(thread)
+    }
+
     pub(crate) fn thread_ended(&mut self, thread: Slot) {
         if let Some(serial) = self.roster.remove(thread) {
             self.write(|writer, _, _| writer.thread_end(serial));
@@ -238,15 +265,21 @@ impl Recorder {
     }
 
     /// Books `count` samples of `thread` (0 is possible) on the path of `frames`, which begin with
-    /// the innermost.
-    pub(crate) fn sample(&mut self, thread: Slot, frames: &[FrameId], count: u64) -> TraceId {
+    /// the innermost. They were taken at `at_ns`, by the clock of [`os::nano_time`].
+    pub(crate) fn sample(
+        &mut self,
+        thread: Slot,
+        frames: &[FrameId],
+        count: u64,
+        at_ns: u64,
+    ) -> TraceId {
         let inserted = self.profile.tree.insert(frames.iter().rev().copied());
         if inserted.folded_frames > 0 {
             self.folded_count += count;
         }
         let id = self.thread_of_trace(Some(thread));
         let trace = self.profile.trace(inserted.node, id);
-        self.book(trace, count);
+        self.book(trace, thread, count, at_ns);
         trace
     }
 
@@ -264,10 +297,12 @@ impl Recorder {
         Some(self.roster.id(thread, &mut self.profile))
     }
 
-    /// Books samples on a trace.
-    pub(crate) fn book(&mut self, trace: TraceId, count: u64) {
+    /// Books samples on a trace. They were taken of `thread` at `at_ns`, by the clock of
+    /// [`os::nano_time`].
+    pub(crate) fn book(&mut self, trace: TraceId, thread: Slot, count: u64, at_ns: u64) {
         *entry(&mut self.counts, trace.index()) += count;
         self.sample_count += count;
+        self.book_time(trace, thread, count, at_ns);
     }
 
     /// Writes the data since the last dump. Unless this is the last dump, the file so far is then
@@ -281,6 +316,7 @@ impl Recorder {
         accounting.folded_call_count = self.calls.folded_count;
         accounting.probe_removed_ns = self.calls.removed_ns;
         accounting.cached_class_count = self.numbers.class_count;
+        accounting.wall_thread_ns = self.wall.total_ns;
         if let Some(counts) = self.jamaica {
             self.write_jamaica(counts, &accounting, last);
             return None;
@@ -294,6 +330,15 @@ impl Recorder {
         if self.with_samples {
             let samples = self.take_samples();
             self.write(|writer, profile, _| writer.cpu_samples(profile, &samples));
+            self.write_timeline();
+        }
+        if self.with_wall {
+            self.write_wall();
+        }
+        for event in self.metrics.take() {
+            if let Event::Section(section) = event {
+                self.write(|writer, profile, _| writer.section(profile, &section));
+            }
         }
         match self.times {
             Some(TimesForm::Times) => {

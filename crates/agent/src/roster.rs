@@ -130,6 +130,11 @@ impl Roster {
         self.entries[slot.index()].serial
     }
 
+    /// Returns what was known of the thread when it started; empty once it has ended.
+    pub(crate) fn info(&self, slot: Slot) -> &ThreadInfo {
+        &self.entries[slot.index()].info
+    }
+
     /// Returns a number that changes with each thread that starts or ends.
     pub(crate) fn turnover(&self) -> u64 {
         u64::from(self.started) + u64::from(self.ended)

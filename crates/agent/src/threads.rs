@@ -47,7 +47,7 @@ pub(crate) struct LiveThread {
     /// only the JVM has data about them.
     tid: OnceLock<Tid>,
     /// The CPU time when the thread was first met.
-    first_cpu_ns: u64,
+    first_cpu_ns: AtomicU64,
     /// The CPU time as last read by any caller.
     cpu_ns: AtomicU64,
 }
@@ -71,7 +71,13 @@ impl LiveThread {
 
     /// Returns the CPU time when the thread was first met.
     pub(crate) fn first_cpu_ns(&self) -> u64 {
-        self.first_cpu_ns
+        self.first_cpu_ns.load(Relaxed)
+    }
+
+    /// Leaves out the CPU time so far, which is that of the agent's start.
+    pub(crate) fn begin_at(&self, cpu_ns: u64) {
+        self.first_cpu_ns.fetch_max(cpu_ns, Relaxed);
+        self.saw_cpu_ns(cpu_ns);
     }
 
     /// Notes the reading of the thread's clock.
@@ -81,7 +87,7 @@ impl LiveThread {
 
     /// Returns the CPU time since the thread was first met, up to the last reading.
     pub(crate) fn burned_ns(&self) -> u64 {
-        self.cpu_ns.load(Relaxed).saturating_sub(self.first_cpu_ns)
+        self.cpu_ns.load(Relaxed).saturating_sub(self.first_cpu_ns())
     }
 }
 
@@ -141,8 +147,8 @@ impl Threads {
             true => (OnceLock::from(Tid::current()), Some(os::thread_cpu_ns())),
             false => (OnceLock::new(), self.jvmti.thread_cpu_ns(&reference)),
         };
-        let first_cpu_ns = cpu_ns.unwrap_or(0);
-        let cpu_ns = AtomicU64::new(first_cpu_ns);
+        let cpu_ns = cpu_ns.unwrap_or(0);
+        let (first_cpu_ns, cpu_ns) = (AtomicU64::new(cpu_ns), AtomicU64::new(cpu_ns));
         let thread = Arc::new(LiveThread { slot, reference, tid, first_cpu_ns, cpu_ns });
         let mut table = lock(&self.table);
         if let Some(tid) = thread.tid() {
@@ -211,6 +217,11 @@ impl Threads {
         let mut all: Vec<_> = lock(&self.table).by_slot.values().cloned().collect();
         all.sort_unstable_by_key(|thread| thread.slot.index());
         all
+    }
+
+    /// Returns the platform thread of a slot, if it lives.
+    pub(crate) fn find(&self, slot: Slot) -> Option<Arc<LiveThread>> {
+        lock(&self.table).by_slot.get(&slot).cloned()
     }
 
     /// Returns the slot of the platform thread with this kernel id.

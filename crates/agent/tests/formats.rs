@@ -231,7 +231,7 @@ fn the_accounting_adds_up() {
         let told = profile.accounting.unwrap();
         assert_eq!((told.pid, told.interval_ns), (outcome.pid, 1_000_000));
         assert_eq!(told.program, "ManyThreads 20 10");
-        assert_eq!(told.engine, "polling");
+        assert_eq!(told.engine, "signal");
         assert_eq!(told.sample_count, records.sample_count());
         assert!(told.thread_count >= records.threads.len() as u64);
         assert!(told.walk_count > 0 && told.walk_count >= told.failed_walk_count);

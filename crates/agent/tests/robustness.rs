@@ -11,9 +11,12 @@ use std::time::Duration;
 use perk_hprof::Format;
 use perk_profile::Profile;
 use perk_testkit::hprof::Recording;
-use perk_testkit::{JavaRun, Jdk, Outcome, Signal, jdk};
+use perk_testkit::{JavaRun, Jdk, Signal, jdk};
 
-use support::{FILE, assert_near, checked, progress, run, run_by_threads, sampled, samples_where};
+use support::{
+    FILE, assert_deepest, assert_near, assert_quiet, checked, progress, run, run_by_threads,
+    sampled, samples_where,
+};
 
 /// Returns the names of threads and `class.method`s.
 fn names(profile: &Profile) -> (BTreeSet<String>, BTreeSet<String>) {
@@ -23,15 +26,6 @@ fn names(profile: &Profile) -> (BTreeSet<String>, BTreeSet<String>) {
     let frames = samples.rows.iter().flat_map(|&(trace, _)| profile.frames(trace));
     let methods = frames.map(|frame| symbols.method_name(symbols.get_frame(frame).method));
     (threads.collect(), methods.collect())
-}
-
-/// Fails if the JVM or the agent complained.
-#[track_caller]
-fn assert_quiet(outcome: &Outcome) {
-    for line in outcome.stdout.lines().chain(outcome.stderr.lines()) {
-        let complaint = ["WARNING", "FATAL", "HPROF ERROR", "# A fatal", "Exception"];
-        assert!(!complaint.iter().any(|word| line.contains(word)), "{}", outcome.report());
-    }
 }
 
 /// The names of `StrangeNames`, as the agent decodes them.
@@ -89,12 +83,7 @@ fn stacks_of_any_depth_are_walked() {
     jdk::each(|jdk| {
         // The last depth is larger than any walk. A walk of the whole stack takes some 10 ms.
         for depth in [1, 4, 2048, 60_000, 2_000_000_000] {
-            let options = format!(",depth={depth},interval=1,cutoff=0.01");
-            let (outcome, text) = run(jdk, &options, "DeepRecursion", &["50000", "800"]);
-            assert_eq!(outcome.stdout, "depth=50000\n");
-            let deepest = text.traces.values().map(|trace| trace.frames.len()).max().unwrap();
-            let expected = if depth < 50_000 { depth..depth + 1 } else { 50_000..50_100 };
-            assert!(expected.contains(&deepest), "{deepest} of {depth}");
+            assert_deepest(jdk, ",interval=1", depth);
         }
     });
 }

@@ -126,8 +126,8 @@ fn assert_sampled(profile: &Profile, interval_ns: u64, what: &str) {
 fn sites_calls_and_samples() {
     jdk::each(|jdk| {
         for (options, ran) in [
-            ("heap=sites,cpu=samples,interval=500us,format=p", "polling, exact"),
-            ("heap=sites,cpu=times,cpu=samples,interval=500us,format=p", "polling, exact"),
+            ("heap=sites,cpu=samples,interval=500us,format=p", "signal, exact"),
+            ("heap=sites,cpu=times,cpu=samples,interval=500us,format=p", "signal, exact"),
             ("heap=sites,cpu=times,format=p", "exact"),
         ] {
             let (_, profile) = run(jdk, options);
@@ -174,9 +174,9 @@ fn sampled_sites_beside_calls_samples_and_the_table() {
     jdk::each(|jdk| {
         for (more, ran) in [
             ("", "allocation sampling"),
-            (",cpu=samples,interval=1", "polling, allocation sampling"),
+            (",cpu=samples,interval=1", "signal, allocation sampling"),
             (",cpu=times,aprof=between", "exact, allocation sampling"),
-            (",cpu=times,cpu=samples,interval=1", "polling, exact, allocation sampling"),
+            (",cpu=times,cpu=samples,interval=1", "signal, exact, allocation sampling"),
         ] {
             let options =
                 format!("heap=sites,sample=1,cutoff=0,depth=8,format=p,file={FILE}{more}");

@@ -3,7 +3,7 @@
 
 use perk_profile::{
     AllocationSite, Event, FieldAccesses, KeyedMap, MethodId, Metric, NamePattern, NodeId, Profile,
-    Section, Symbols,
+    Section, Symbols, TraceId,
 };
 
 /// The traces that count, and the frames of them that count. Without any pattern all count.
@@ -59,6 +59,7 @@ impl Filter {
                     return false;
                 }
                 Event::Section(section) => traces.filter(section),
+                Event::Timeline(timeline) => timeline.rows.retain(|row| traces.keeps(row.trace)),
                 Event::FieldAccesses(accesses) => self.keep_objects(accesses, &profile.symbols),
                 _ => {}
             }
@@ -133,11 +134,15 @@ impl Traces {
         }
     }
 
+    fn keeps(&self, trace: TraceId) -> bool {
+        !self.is_partial || self.is_kept[trace.index()]
+    }
+
     /// Keeps the rows of the kept traces, and their totals. The calls of a hidden method do not
     /// become calls of its caller.
     fn filter(&self, section: &mut Section) {
         if self.is_partial {
-            section.retain(|key| self.is_kept[key.trace.index()]);
+            section.retain(|key| self.keeps(key.trace));
         }
         let of_calls = [Metric::Calls, Metric::TotalTime].map(|metric| section.head.place(&metric));
         if of_calls.iter().any(Option::is_some) {
@@ -161,7 +166,7 @@ fn matching(patterns: &[NamePattern], symbols: &Symbols) -> Vec<bool> {
 
 #[cfg(test)]
 mod tests {
-    use perk_profile::{SectionView, TraceId};
+    use perk_profile::SectionView;
 
     use super::*;
     use crate::fixture::{edges, push_metric, push_samples, push_sites, push_times};

@@ -13,7 +13,8 @@ use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
 use perk_profile::{
-    FrameId, KeyedMap, Line, MethodId, Metric, NodeId, Profile, StrId, Subject, ThreadId,
+    FrameId, KeyedMap, Line, MethodId, Metric, NodeId, Profile, StrId, Subject, ThreadId, TraceId,
+    WallState,
 };
 
 pub use levels::{LevelNode, LevelTree};
@@ -34,6 +35,8 @@ pub enum Part {
         /// Whether the frame is that of a native method.
         native: bool,
     },
+    /// The state of threads whose time a number is.
+    State(WallState),
     /// The subject of a number: the class of objects or of a lock; below it, a field.
     Subject(StrId),
     /// The numbers without a known stack.
@@ -59,6 +62,8 @@ struct LabelTree<L> {
     labels: Vec<L>,
     /// A parent's index is below its children's; the first is [`ROOT`].
     nodes: Vec<LabelNode>,
+    /// The nodes in which traces end, in order of trace.
+    ends: Vec<(TraceId, u32)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +89,7 @@ impl<L: Clone + Ord + Hash> LabelTree<L> {
         // indexes here.
         let mut known: KeyedMap<Option<StrId>, KeyedMap<NodeId, u32>> = KeyedMap::default();
         let mut path: Vec<(NodeId, FrameId)> = Vec::new();
+        let mut ends = Vec::with_capacity(numbers.rows.len());
         for &(key, number) in &numbers.rows {
             listed = listed.saturating_add(number);
             let trace = profile.get_trace(key.trace);
@@ -117,18 +123,21 @@ impl<L: Clone + Ord + Hash> LabelTree<L> {
                 let name = profile.symbols.get_class(class).name;
                 node = builder.child(node, Part::Subject(name));
             }
-            if let Subject::Field(_, name) = key.subject {
-                node = builder.child(node, Part::Subject(name));
+            match key.subject {
+                Subject::Field(_, name) => node = builder.child(node, Part::Subject(name)),
+                Subject::State(state) => node = builder.child(node, Part::State(state)),
+                _ => {}
             }
             if scope.through.as_ref().is_none_or(|label| builder.is_through(node, label)) {
                 builder.add(node, number);
+                ends.push((key.trace, node));
             }
         }
         if numbers.total > listed && scope.thread.is_none() && scope.through.is_none() {
             let node = builder.child(ROOT, Part::BelowCutoff);
             builder.add(node, numbers.total - listed);
         }
-        Self { labels: builder.labels, nodes: builder.nodes }
+        Self { labels: builder.labels, nodes: builder.nodes, ends }
     }
 }
 
@@ -216,6 +225,7 @@ fn name(profile: &Profile, part: Part) -> String {
             profile.symbols.method_name(id).trim_start_matches("T.").to_owned()
         }
         Part::Subject(name) => profile.symbols.strings.get(name).to_owned(),
+        Part::State(state) => state.label().to_owned(),
         Part::NoStack | Part::BelowCutoff => format!("{part:?}"),
     }
 }

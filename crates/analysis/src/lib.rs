@@ -24,6 +24,7 @@ pub mod sharing;
 pub mod source;
 pub mod top;
 pub mod top_down;
+pub mod window;
 
 #[cfg(test)]
 mod fixture;
@@ -32,3 +33,4 @@ pub use columns::Columns;
 pub use filter::Filter;
 pub use inferred::InferredCallers;
 pub use method_tree::MethodTree;
+pub use window::Window;

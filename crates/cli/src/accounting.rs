@@ -10,6 +10,13 @@ pub(crate) fn lines(accounting: &Accounting) -> Vec<String> {
     if has_samples(a) {
         lines.extend(samples(a));
     }
+    if let Some(interval_ns) = a.wall_thread_ns.checked_div(a.wall_sample_count) {
+        let samples = plural(a.wall_sample_count, "sample");
+        let walks = plural(a.wall_walk_count, "stack walk");
+        let (time, interval) = (duration(a.wall_thread_ns), duration(interval_ns));
+        let of = format!("{time} of threads, one per {interval} of each");
+        lines.push(line("wall", &format!("{samples} of {of}; {walks}")));
+    }
     if a.allocation_sample_count > 0 {
         let samples = plural(a.allocation_sample_count, "allocation");
         lines.push(line("sites", &format!("estimated from {samples} sampled")));
@@ -37,8 +44,9 @@ fn line(name: &str, text: &str) -> String {
 
 /// Whether threads were sampled. An idle program has no samples: what ran tells.
 fn has_samples(a: &Accounting) -> bool {
-    let samples_threads =
-        |engine: &str| !matches!(engine, "" | "exact" | "allocation sampling" | "monitors");
+    const OTHERS: [&str; 5] =
+        ["", "exact", "allocation sampling", "monitors", "wall-clock sampling"];
+    let samples_threads = |engine: &str| !OTHERS.contains(&engine);
     a.sample_count > 0 || a.walk_count > 0 || a.engine.split(", ").any(samples_threads)
 }
 

@@ -10,14 +10,15 @@ use clap_complete::Shell;
 use perk_analysis::Filter;
 use perk_control::options;
 use perk_profile::units::printable;
-use perk_profile::{NamePattern, Profile};
+use perk_profile::{NamePattern, Profile, WholePattern};
 
 use crate::diff::limit::{Limit, limit};
-use crate::file_format::{Format, written_format};
+use crate::file_format::written_format;
 use crate::input::{ReadArgs, size};
 use crate::listen::{address, command, time};
 use crate::report::{name_pattern, share};
 use crate::talk;
+use crate::window::{self, FormOrTime, FormOrTimeParser};
 
 /// A profiler for the JVM: see where a Java program spends its time.
 #[derive(Debug, Parser)]
@@ -75,15 +76,20 @@ Examples:
   perk run --heap sites --gc -- java -jar app.jar
   perk run --heap dump -o heap.hprof -- java -jar app.jar
   perk run --aprof --from-signal -- java -jar app.jar
+  perk run --wall --threads -- java -jar app.jar
+  perk run --cpu samples --wall --alloc --lock -o app.pb.gz -- java -jar app.jar
   perk run --locks -- java -jar app.jar
+  perk run --xprof -- java -jar app.jar
+  perk run --xprof=tiers,inlined -o app.xprof -- java -jar app.jar
   perk run --fields shared --include 'com.acme.*' -- java -jar app.jar
   perk run --jamaica=bytecodes -o app.prof -- java -jar app.jar
   perk run -- ./gradlew --no-daemon test
 
 Without -o the profile goes to perk-<main>-<pid>.txt in the working folder; a profile of --cpu times or
-old, --heap, --aprof, --monitor or --locks, which can be large as text, goes to perk-<main>-<pid>.hprof, and
+old, --wall, --heap, --alloc, --aprof, --monitor or --locks goes to perk-<main>-<pid>.hprof, and
 one of --fields to perk-<main>-<pid>.fields.gz; with -o x.tsv.gz each object has a record of its own.
-One of --jamaica is added to java.prof, or to the file of -o.
+One of --jamaica is added to java.prof, or to the file of -o. --xprof alone writes a file only with -o;
+with other measurements it prints on stdout.
 Where the command starts several JVMs, each gets files of its own, with its process id before the ending.
 
 For the allocations between two moments, use --aprof --from-signal and send SIGQUIT at both, to
@@ -92,12 +98,30 @@ pub(crate) struct RunArgs {
     /// Measurement of the program's time [default: samples, or off with others]
     #[arg(long, value_name = "KIND", value_enum)]
     pub(crate) cpu: Option<Cpu>,
+    /// Sample what all threads do and wait for, by the clock, at this interval [default: 10ms]
+    #[arg(long, value_name = "TIME", value_parser = interval, num_args = 0..=1,
+          require_equals = true, default_missing_value = "10ms")]
+    pub(crate) wall: Option<u64>,
+    /// The threads of --wall, by name: main, 'http-*' (repeatable, or with commas) [default: those of
+    /// the program; '*': also the JDK's own]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = thread_name)]
+    pub(crate) wall_threads: Vec<WholePattern>,
+    /// Estimate allocated and live objects from one sample per SIZE bytes [default: 512k]; the same as
+    /// --heap sites --sample SIZE
+    #[arg(long, value_name = "SIZE", value_parser = count, num_args = 0..=1, require_equals = true,
+          default_missing_value = "512k", conflicts_with_all = ["heap", "sample"])]
+    pub(crate) alloc: Option<u64>,
     /// Measurement of the program's objects
     #[arg(long, value_name = "KIND", value_enum)]
     pub(crate) heap: Option<Heap>,
     /// Count the objects and bytes allocated for each class
     #[arg(long)]
     pub(crate) aprof: bool,
+    /// Print what kind of code the threads run, by method, as the JVM's -Xprof did: on the program's
+    /// stdout, or into -o x.xprof. Alone or with KINDs: the same, told apart (repeatable, or with commas)
+    #[arg(long, value_name = "KIND", value_enum, num_args = 0..=1, require_equals = true,
+          value_delimiter = ',')]
+    pub(crate) xprof: Option<Vec<Xprof>>,
     /// Count the accesses to the fields of each object, by the thread that made it and by others
     #[arg(long, value_name = "KIND", value_enum)]
     pub(crate) fields: Option<Fields>,
@@ -115,7 +139,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) monitor: bool,
     /// Measure also how long threads park for locks of java.util.concurrent; implies --monitor
-    #[arg(long)]
+    #[arg(long, visible_alias = "lock")]
     pub(crate) locks: bool,
     /// At each SIGQUIT and at the end, print on stdout the counts of --aprof since the last time
     #[arg(long)]
@@ -123,6 +147,12 @@ pub(crate) struct RunArgs {
     /// CPU time between two samples of a thread: 10ms, 500us, 1s [default: 10ms]
     #[arg(long, value_name = "TIME", value_parser = interval)]
     pub(crate) interval: Option<u64>,
+    /// The engine of CPU samples [default: auto]
+    #[arg(long, value_name = "ENGINE", value_enum)]
+    pub(crate) engine: Option<Engine>,
+    /// Show native functions and stubs of the JVM above the Java method that called them
+    #[arg(long)]
+    pub(crate) native: bool,
     /// Timing of calls [default: tick]
     #[arg(long, value_name = "METHOD", value_enum)]
     pub(crate) timing: Option<Timing>,
@@ -196,6 +226,17 @@ pub(crate) enum Heap {
     All,
 }
 
+/// What the tables of `--xprof` tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Xprof {
+    /// What C1 compiled, and what C2 compiled
+    Tiers,
+    /// Inlined methods, instead of those that they were inlined into
+    Inlined,
+    /// All methods, instead of the first 10 of each table
+    All,
+}
+
 /// Accesses to fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Fields {
@@ -219,6 +260,17 @@ pub(crate) enum Jamaica {
     All,
     /// Bytecodes by method and line, at less cost
     Bytecodes,
+}
+
+/// The engine of CPU samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Engine {
+    /// Signals where they work, else polling, with a warning
+    Auto,
+    /// Interrupt threads where they are (Linux on x86-64): right to the line
+    Signal,
+    /// Walk the stacks of threads at their next safepoint: works everywhere, names the wrong method at times
+    Polling,
 }
 
 /// Timing of calls.
@@ -294,6 +346,7 @@ Examples:
   perk report java.hprof.txt
   perk report --traces --top 5 app.hprof
   perk report --threads app.hprof
+  perk report --from 2s --to 5s app.hprof
   perk report --tree --min 2% app.hprof
   perk report --tree=bottom-up --focus 'com.acme.*' app.hprof
   perk report --method HashMap.get app.hprof
@@ -319,9 +372,11 @@ pub(crate) struct ReportArgs {
     #[command(flatten)]
     pub(crate) read: ReadArgs,
     #[command(flatten)]
+    pub(crate) window: WindowArgs,
+    #[command(flatten)]
     pub(crate) filter: FilterArgs,
-    /// The metric to show: samples, time, calls, allocated, objects, live, blocked, waited, or another
-    /// that the profile has [default: each; in trees, the first that it has]
+    /// The metric to show: samples, time, calls, wall, allocated, objects, live, blocked, waited, or
+    /// another that the profile has [default: each; in trees, the first that it has]
     #[arg(long, visible_alias = "value", value_name = "NAME")]
     pub(crate) metric: Option<String>,
     /// Leave cut traces unchanged
@@ -380,6 +435,14 @@ pub(crate) struct ReportArgs {
     /// Write one view as CSV: a line of titles, with units, and one line per row
     #[arg(long)]
     pub(crate) csv: bool,
+}
+
+/// The end of the window whose begin [`ReadArgs`] have.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct WindowArgs {
+    /// Show samples up to this time of the recording: 5s, 800ms
+    #[arg(long, value_name = "TIME", value_parser = window::time)]
+    pub(crate) to: Option<u64>,
 }
 
 /// The traces of a profile that count.
@@ -462,6 +525,8 @@ pub(crate) struct DiffArgs {
     pub(crate) after: PathBuf,
     #[command(flatten)]
     pub(crate) read: ReadArgs,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
     /// Exit with 1 if this limit is exceeded: 'calls>+5%' (repeatable)
     #[arg(long, value_name = "LIMIT", value_parser = limit)]
     pub(crate) fail_on: Vec<Limit>,
@@ -506,6 +571,7 @@ Examples:
   perk convert app.hprof -o app.collapsed
   perk convert app.hprof --metric calls -o calls.html
   perk convert app.hprof --focus Main.parse -o parse.html
+  perk convert app.hprof --from 2s --to 5s -o part.html
   perk convert app.tsv.gz -o fields.html
   perk convert app.hprof --to collapsed -o - | grep Main.parse")]
 pub(crate) struct ConvertArgs {
@@ -517,11 +583,12 @@ pub(crate) struct ConvertArgs {
     /// The file to write; - is stdout
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// The form to write; without it, the ending of the output file decides
-    #[arg(long, value_name = "FORM", value_parser = written_format())]
-    pub(crate) to: Option<Format>,
-    /// The metric of collapsed stacks and flame graphs: samples, time, calls, allocated, objects,
-    /// live, blocked, waited, or another that the profile has [default: the first that it has]
+    /// Take samples up to this time of the recording: 5s, 800ms; or the form to write; without it,
+    /// the ending of the output file decides
+    #[arg(long, value_name = "TIME|FORM", value_parser = FormOrTimeParser(written_format()))]
+    pub(crate) to: Vec<FormOrTime>,
+    /// The metric of collapsed stacks and flame graphs: samples, time, calls, wall, allocated,
+    /// objects, live, blocked, waited, or another that the profile has [default: the first that it has]
     #[arg(long, visible_alias = "value", value_name = "NAME")]
     pub(crate) metric: Option<String>,
     #[command(flatten)]
@@ -534,6 +601,8 @@ pub(crate) struct ConvertArgs {
 Examples:
   perk view app.hprof
   perk view java.hprof.txt
+  perk view --metric wall app.hprof
+  perk view --from 2s --to 5s app.hprof
   ssh -t host perk view app.hprof")]
 pub(crate) struct ViewArgs {
     /// The profile; - is stdin
@@ -541,6 +610,11 @@ pub(crate) struct ViewArgs {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) read: ReadArgs,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+    /// The metric to begin with; v shows the next one [default: the first that the profile has]
+    #[arg(long, visible_alias = "value", value_name = "NAME")]
+    pub(crate) metric: Option<String>,
 }
 
 /// Print the path of the agent, for a java command line of your own
@@ -565,6 +639,12 @@ fn interval(text: &str) -> Result<u64, String> {
 fn count(text: &str) -> Result<u64, String> {
     let error = "use a whole number, with k (1024) or m (1024 k) after it, such as 512k";
     options::scaled(text).ok_or_else(|| error.to_owned())
+}
+
+/// A name of threads in the agent's syntax.
+fn thread_name(text: &str) -> Result<WholePattern, String> {
+    let error = "use the name of a thread, * for any part of it, without colons, such as http-*";
+    options::thread_name(text).ok_or_else(|| error.to_owned())
 }
 
 /// A name of classes or methods in the agent's syntax.

@@ -10,12 +10,14 @@ use crate::args::ConvertArgs;
 use crate::file_format;
 use crate::input::{self, Input, display_name, is_stream};
 use crate::output::{self, Target};
+use crate::window::{self, FormAndTime};
 use crate::{metric, talk};
 
 /// Reads one file and writes another.
 pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
     let to_stdout = is_stream(&args.output);
-    let form = match args.to {
+    let to = FormAndTime::of("--to", &args.to)?;
+    let form = match to.form {
         Some(form) => form,
         None if to_stdout => bail!("-o - has no ending: give the form with --to"),
         None => file_format::of_path(&args.output)?,
@@ -33,15 +35,17 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
         }
         target.check()?;
     }
-    let Input { profile, form: input_form } = input::read(&args.file, &args.read)?;
+    let window = args.read.window(to.time_ns)?;
+    let Input { mut profile, form: input_form } = input::read(&args.file, &args.read)?;
     // `.prof` is the ending of several forms.
-    if args.to.is_none()
+    if to.form.is_none()
         && input_form.is_written()
         && file_format::has_ending(input_form, &target.path)
     {
         target.form = input_form;
     }
     let form = target.form;
+    window::apply_and_say(window, &mut profile, &display_name(&args.file))?;
     let profile = args.filter.apply(profile, &display_name(&args.file));
     let metric = args.metric.as_deref().map(|name| metric::find(&profile, name)).transpose()?;
     let title = match &profile.accounting {

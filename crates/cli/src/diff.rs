@@ -18,6 +18,7 @@ use crate::args::DiffArgs;
 use crate::input::{self, display_name, is_stream};
 use crate::metric::{self, adds_up, is_exact};
 use crate::talk::say;
+use crate::window;
 use limit::Verdict;
 use lists::List;
 
@@ -32,9 +33,12 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
         bail!("only one of the profiles can come from stdin");
     }
     let names = [display_name(&args.before), display_name(&args.after)];
-    let before = input::read(&args.before, &args.read)?.profile;
+    let window = args.read.window(args.window.to)?;
+    let mut before = input::read(&args.before, &args.read)?.profile;
+    window::apply_and_say(window, &mut before, &names[0])?;
     let before = args.filter.apply(before, &names[0]);
-    let after = input::read(&args.after, &args.read)?.profile;
+    let mut after = input::read(&args.after, &args.read)?.profile;
+    window::apply_and_say(window, &mut after, &names[1])?;
     let after = args.filter.apply(after, &names[1]);
     let asked = args.metric.as_deref().map(|name| metric::find(&before, name)).transpose()?;
     let names = [&*names[0], &*names[1]];

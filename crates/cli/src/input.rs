@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use perk_analysis::Window;
 use perk_formats::shared_fields::ALIKE;
 use perk_formats::{HEAD_BYTES, Reading};
 use perk_profile::Profile;
@@ -15,6 +16,7 @@ use perk_profile::units::printable;
 
 use crate::file_format::{Format, read_format};
 use crate::packing::{Cut, Packing};
+use crate::window::{FormAndTime, FormOrTime, FormOrTimeParser};
 use crate::{talk, utf16};
 
 /// The most bytes that are read where nothing else is said: more than any profile, and less than
@@ -26,11 +28,12 @@ const NAMED_BYTES: usize = 16;
 const PROGRESS_AFTER: Duration = Duration::from_secs(1);
 
 /// How a file is read.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct ReadArgs {
-    /// The form of the file, where its content does not identify it
-    #[arg(long, value_name = "FORM", value_parser = read_format())]
-    pub(crate) from: Option<Format>,
+    /// Show samples from this time of the recording on: 2s, 500ms; or the form of the file, where
+    /// its content does not identify it
+    #[arg(long, value_name = "TIME|FORM", value_parser = FormOrTimeParser(read_format()))]
+    pub(crate) from: Vec<FormOrTime>,
     /// Read at most this unpacked size: 500m, 8g [default: 64g]
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "64g",
           hide_default_value = true)]
@@ -42,7 +45,19 @@ pub(crate) struct ReadArgs {
 
 impl Default for ReadArgs {
     fn default() -> Self {
-        Self { from: None, max_bytes: MAX_BYTES, unattributed: false }
+        Self { from: Vec::new(), max_bytes: MAX_BYTES, unattributed: false }
+    }
+}
+
+impl ReadArgs {
+    /// The form, and the begin of the window.
+    fn told(&self) -> anyhow::Result<FormAndTime> {
+        FormAndTime::of("--from", &self.from)
+    }
+
+    /// The window from `--from` to `to_ns`.
+    pub(crate) fn window(&self, to_ns: Option<u64>) -> anyhow::Result<Window> {
+        Ok(Window { from_ns: self.told()?.time_ns, to_ns })
     }
 }
 
@@ -87,6 +102,7 @@ pub(crate) fn read(path: &Path, args: &ReadArgs) -> anyhow::Result<Input> {
 }
 
 fn read_source(source: impl Read + 'static, name: &str, args: &ReadArgs) -> anyhow::Result<Input> {
+    let form = args.told()?.form;
     let cut = Cut::default();
     let cannot_read = || match cut.fault() {
         Some(fault) => format!("cannot read {name}: {fault}"),
@@ -97,11 +113,11 @@ fn read_source(source: impl Read + 'static, name: &str, args: &ReadArgs) -> anyh
     // The head first: what is no profile may be endless.
     let head = read_head(&mut source, HEAD_BYTES).with_context(|| format!("cannot read {name}"))?;
     // The file of a program that accesses no field of those that are counted.
-    let may_be_empty = args.from == Some(ALIKE);
+    let may_be_empty = form == Some(ALIKE);
     if head.is_empty() && !may_be_empty {
         bail!("{name} is empty");
     }
-    let Some(form) = args.from.or_else(|| perk_formats::recognise(&head)) else {
+    let Some(form) = form.or_else(|| perk_formats::recognise(&head)) else {
         let begin = head[..head.len().min(NAMED_BYTES)].escape_ascii();
         bail!(
             "{name} is not in a form that perk can read: it begins with \"{begin}\" (`perk formats` \

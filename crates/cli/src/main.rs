@@ -18,6 +18,7 @@ mod run;
 mod talk;
 mod utf16;
 mod view;
+mod window;
 
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;

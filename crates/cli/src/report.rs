@@ -12,6 +12,7 @@ mod monitors;
 mod source;
 mod tree;
 mod views;
+mod wall;
 
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
@@ -19,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::bail;
+use perk_analysis::window::Shown;
 use perk_analysis::{InferredCallers, MethodTree, inferred};
 use perk_profile::units::{percent, plural, printable};
 use perk_profile::{MethodId, Metric, NamePattern, Profile};
@@ -26,7 +28,7 @@ use perk_render::{Part, Screen, Section, Table};
 
 use crate::args::ReportArgs;
 use crate::input::{self, Input, display_name};
-use crate::{accounting, talk};
+use crate::{accounting, talk, window};
 use allocations::Objects;
 use calls::Calls;
 use fields::{Fields, quoted};
@@ -55,8 +57,10 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
         bail!("--csv shows one view: ask for one of them");
     }
     let page = args.output.as_deref().map(source::page_target).transpose()?;
+    let window = args.read.window(args.window.to)?;
     let mut input = input::read(&args.file, &args.read)?;
     let name = display_name(&args.file);
+    let window = window::apply(window, &mut input.profile, &name)?;
     let metric =
         args.metric.as_deref().map(|it| crate::metric::find(&input.profile, it)).transpose()?;
     let mut joined = match args.no_infer || jamaica::is_in(&input.profile) {
@@ -66,7 +70,7 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let filtered = filter(args, &mut input, &mut joined, &name);
     let tree = MethodTree::new(&input.profile);
     let mut content =
-        Content { filtered, ..Content::of_metric(&input.profile, &tree, &joined, metric) };
+        Content { filtered, window, ..Content::of_metric(&input.profile, &tree, &joined, metric) };
     if !args.source.is_empty()
         && !content.is_empty()
         && let Some(nothing) = content.find_sources(&args.source, args.whole)?
@@ -97,7 +101,9 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     }
     out.flush()?;
     if content.is_empty() {
-        let what = if content.filtered.is_empty() {
+        let what = if content.window.is_some() {
+            "no samples in the window"
+        } else if content.filtered.is_empty() {
             "nothing to report: no samples, calls, allocation sites, monitors, heap dumps or field accesses"
         } else {
             "no numbers that pass the filter"
@@ -156,7 +162,8 @@ fn write_text(
         write!(out, "\n{text}")?;
     }
     if let Some(accounting) = accounting {
-        writeln!(out, "\n{}", screen.heading("Accounting"))?;
+        let of_run = if content.window.is_some() { " of the whole run" } else { "" };
+        writeln!(out, "\n{}", screen.heading(&format!("Accounting{of_run}")))?;
         for line in accounting::lines(accounting) {
             writeln!(out, "{}", screen.wrap(&line, ACCOUNTS))?;
         }
@@ -246,6 +253,8 @@ fn no_threads<'t>() -> Part<'t> {
 struct Content<'a> {
     profile: &'a Profile,
     joined: &'a InferredCallers,
+    /// The window of the recording that is shown; `None` for all of it.
+    window: Option<Shown>,
     /// The share of each metric that passed a filter, in words; empty where there is none.
     filtered: Vec<String>,
     /// The numbers of each leading metric and of the one that was asked for, in order of interest.
@@ -275,6 +284,7 @@ impl<'a> Content<'a> {
         Self {
             profile,
             joined,
+            window: None,
             filtered: Vec::new(),
             metrics: metrics.map(|metric| MetricView::new(profile, tree, joined, metric)).collect(),
             asked,
@@ -390,6 +400,7 @@ impl<'a> Content<'a> {
         let others = self.other_metrics();
         let others = others.filter(|view| view.has_paths() && crate::metric::adds_up(&view.metric));
         parts.extend(others.map(MetricView::total));
+        parts.extend(self.view(&Metric::WallTime).map(MetricView::total));
         parts.extend(self.calls.as_ref().map(Calls::total));
         parts.extend(self.objects.as_ref().map(Objects::total));
         parts.extend(self.contention.as_ref().map(Contention::total));
@@ -404,7 +415,7 @@ impl<'a> Content<'a> {
     /// Lines that a reader of the numbers must know: the part of all that they are, and inferred
     /// callers.
     fn conditions(&self) -> Vec<String> {
-        let mut lines = Vec::new();
+        let mut lines: Vec<_> = self.window.iter().flat_map(window::lines).collect();
         if !self.filtered.is_empty() {
             lines.push(format!("filtered: {}", self.filtered.join(", ")));
         }

@@ -17,6 +17,7 @@ use perk_control::intrinsics::Counted;
 use perk_formats::View;
 use perk_formats::hprof::{BINARY, TEXT};
 use perk_formats::shared_fields::ALIKE;
+use perk_formats::xprof::XPROF;
 use perk_profile::Profile;
 use perk_profile::units::printable;
 use perk_render::Screen;
@@ -51,6 +52,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         None if analyses.dump_heap() && targets.is_empty() => Folder::beside(Path::new("."))?,
         _ if analyses.have_fields() => Folder::new()?.packed(),
         _ if analyses.are_of_jamaica() => Folder::new()?.of_jamaica(),
+        _ if analyses.are_xprof() => Folder::new()?.of_xprof(),
         _ => Folder::new()?,
     };
     if plan.route() == Route::Environment {
@@ -69,6 +71,9 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let mut command = plan.command(&library, &options.to_string(), &jvm_options);
     let ended =
         signals::run(&mut command).with_context(|| format!("cannot start {}", plan.program()))?;
+    if analyses.are_printed() {
+        return Ok(exit_code(ended.status, false));
+    }
     let outcome = folder.collect().with_context(|| {
         format!("cannot read the agent's output in {}", folder.path().display())
     })?;
@@ -238,6 +243,9 @@ impl Finish<'_> {
             let path = target.path.display();
             let written = if self.analyses.are_of_jamaica() {
                 append::write(&jvm.file, target, self.args.force)
+            } else if self.analyses.are_xprof() && target.form == XPROF {
+                // As the agent writes it, and not as perk writes a profile that was read.
+                target.write_with(&|out| io::copy(&mut fs::File::open(&jvm.file)?, out).map(|_| ()))
             } else if self.analyses.dump_heap() && target.form == BINARY {
                 perk_files::give(&jvm.file, &target.path)
                     .with_context(|| format!("cannot write {path}"))

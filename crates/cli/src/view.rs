@@ -1,10 +1,21 @@
 //! `perk view`: a profile in the terminal.
 
+use perk_profile::units::duration;
+
 use crate::args::ViewArgs;
 use crate::input::{self, display_name};
+use crate::{metric, window};
 
 /// Reads a file and shows it until the user leaves.
 pub(crate) fn view(args: &ViewArgs) -> anyhow::Result<()> {
-    let input = input::read(&args.file, &args.read)?;
-    perk_ui::run(&input.profile, &display_name(&args.file))
+    let window = args.read.window(args.window.to)?;
+    let mut input = input::read(&args.file, &args.read)?;
+    let mut name = display_name(&args.file);
+    if let Some(shown) = window::apply(window, &mut input.profile, &name)? {
+        input.profile.notes.extend(window::lines(&shown));
+        name += &format!(", {} to {}", duration(shown.from_ns), duration(shown.to_ns));
+    }
+    let profile = &input.profile;
+    let metric = args.metric.as_deref().map(|name| metric::find(profile, name)).transpose()?;
+    perk_ui::run(profile, &name, metric.as_ref())
 }

@@ -112,7 +112,7 @@ fn what_cannot_be_compared_is_an_error() {
     assert_refused(&check(&folder, &["before", "none"], 2), &["cannot read none"]);
     for (limit, part) in [
         ("calls", "calls>+5%"),
-        ("call>+5%", "limits are on samples, time, calls, total_time, allocated, live"),
+        ("call>+5%", "limits are on samples, time, calls, total_time, wall, allocated, live"),
         ("calls(gone)>+0", "neither profile has that name"),
         ("samples>+0", "not in both profiles"),
     ] {

@@ -4,6 +4,9 @@ mod exact;
 mod fields;
 mod heap;
 mod jamaica;
+mod times;
+mod values;
+mod xprof;
 
 use std::fs;
 use std::os::unix::process::CommandExt;

@@ -112,6 +112,8 @@ pub enum DumpPart {
     Aprof,
     /// `cpu=samples`
     Samples,
+    /// `wall=y`
+    Wall,
     /// `cpu=times`
     Times,
     /// `cpu=old`
@@ -129,6 +131,7 @@ impl DumpPart {
             (options.heap_sites, DumpPart::Sites),
             (options.aprof, DumpPart::Aprof),
             (options.cpu.samples, DumpPart::Samples),
+            (options.wall_ns.is_some(), DumpPart::Wall),
             (options.cpu.times == Some(TimesForm::Times), DumpPart::Times),
             (options.cpu.times == Some(TimesForm::Old), DumpPart::Old),
             (options.jamaica.is_some(), DumpPart::Jamaica),
@@ -145,6 +148,7 @@ impl DumpPart {
             DumpPart::Sites => " allocation sites ...",
             DumpPart::Aprof => " allocations by class ...",
             DumpPart::Samples => " CPU usage by sampling running threads ...",
+            DumpPart::Wall => " wall-clock samples ...",
             DumpPart::Times => " CPU usage by timing methods ...",
             DumpPart::Old => " CPU usage in old prof format ...",
             DumpPart::Jamaica => " JamaicaVM's profile ...",

@@ -32,13 +32,16 @@ mod table;
 mod usage;
 
 pub use file_name::resolve_file_name;
-use perk_profile::NamePattern;
+use perk_profile::{NamePattern, WholePattern};
 use table::{Set, TABLE};
-pub use table::{interval_ns, pattern, scaled};
+pub use table::{interval_ns, pattern, scaled, thread_name};
 pub use usage::{options_markdown, usage};
 
 /// The environment variable whose value is appended to the agent's options.
 pub const OPTIONS_VARIABLE: &str = "_JAVA_HPROF_OPTIONS";
+
+/// The interval of `wall=y`, in nanoseconds.
+pub const WALL_INTERVAL_NS: u64 = 10_000_000;
 
 /// Longest option name and port number, in bytes.
 const MAX_NAME_LEN: usize = 15;
@@ -92,6 +95,10 @@ pub struct Options {
     pub version_1_0_1: bool,
     /// The classes that get a LOAD CLASS record in binary output.
     pub classes: Classes,
+    /// The engine of CPU samples.
+    pub engine: SampleEngine,
+    /// Whether CPU samples have native frames above Java ones.
+    pub native: bool,
     /// The clock of call times, if one was given: see [`Options::clock`].
     pub clock: Option<Clock>,
     /// The way in which calls are timed.
@@ -103,6 +110,11 @@ pub struct Options {
     /// The mean number of allocated bytes per sample of `heap=sites`; `None` counts every
     /// allocation.
     pub heap_sample_bytes: Option<u64>,
+    /// The time between two wall-clock samples of a thread, in nanoseconds, never 0; `None` takes
+    /// none.
+    pub wall_ns: Option<u64>,
+    /// The names of the threads with wall-clock samples; empty means those of the program.
+    pub wall_threads: Vec<WholePattern>,
     /// Collect garbage before live objects are counted at a dump.
     pub gc: bool,
     /// Count the live objects of the sites, and not only the allocated ones.
@@ -111,6 +123,8 @@ pub struct Options {
     pub aprof: bool,
     /// Write them at each dump, for the allocations since the previous one (`aprof=between`).
     pub aprof_between: bool,
+    /// Print the tables of `-Xprof`.
+    pub xprof: Option<Xprof>,
     /// Write JamaicaVM's profile, with these counts.
     pub jamaica: Option<Jamaica>,
     /// Count the accesses to the fields of each object (`fields=shared`).
@@ -142,6 +156,18 @@ pub struct Cpu {
     pub times: Option<TimesForm>,
 }
 
+/// The tables of `-Xprof`, which differ from the original's by these.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Xprof {
+    /// List methods compiled by C1 and by C2 in tables of their own (`xprof=tiers`).
+    pub tiers: bool,
+    /// List methods that are inlined, instead of those whose code they are part of
+    /// (`xprof=inlined`).
+    pub inlined: bool,
+    /// List all methods, and not only the first 10 of each table (`xprof=all`).
+    pub all: bool,
+}
+
 /// The counts of JamaicaVM's profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Jamaica {
@@ -167,6 +193,18 @@ pub enum Clock {
     Cpu,
     /// `clock=wall`: the time that passed, including blocked and sleeping time.
     Wall,
+}
+
+/// The engine that takes CPU samples.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SampleEngine {
+    /// `engine=auto`: by signals where they work, else by polling.
+    #[default]
+    Auto,
+    /// `engine=polling`: a thread of the agent walks the stacks of those that ran, at safepoints.
+    Polling,
+    /// `engine=signal`: a timer interrupts each thread where it is.
+    Signal,
 }
 
 /// The way in which calls are timed.
@@ -256,14 +294,19 @@ impl Default for Options {
             version_1_0_1: false,
             classes: Classes::All,
             clock: None,
+            engine: SampleEngine::default(),
+            native: false,
             timing: TimingMethod::default(),
             include: Vec::new(),
             exclude: Vec::new(),
             heap_sample_bytes: None,
+            wall_ns: None,
+            wall_threads: Vec::new(),
             gc: false,
             live: true,
             aprof: false,
             aprof_between: false,
+            xprof: None,
             jamaica: None,
             fields: false,
             aggregate: false,
@@ -279,6 +322,7 @@ impl Default for Options {
 }
 
 /// The action that an option string asks for.
+#[expect(clippy::large_enum_variant, reason = "there is one, for a moment")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Parsed {
     /// Print [`usage`] on stdout and exit with code 0.
@@ -303,6 +347,11 @@ impl OptionError {
 }
 
 impl Options {
+    /// Whether a peer gets the output, and may send commands.
+    pub fn has_peer(&self) -> bool {
+        matches!(self.output, Output::Net { .. })
+    }
+
     /// Parses the agent's options, with the value of [`OPTIONS_VARIABLE`] if it is set.
     pub fn parse(agent_options: &str, env: Option<&str>) -> Result<Parsed, OptionError> {
         if agent_options == "help" {
@@ -399,15 +448,19 @@ impl Options {
                         a wall clock: use clock=wall or timing=tick");
         }
         let heap = self.heap_dump || self.heap_sites || self.aprof;
-        let is_other = heap || self.cpu != Cpu::default() || self.monitor;
+        let is_other = heap
+            || self.cpu != Cpu::default()
+            || self.monitor
+            || self.wall_ns.is_some()
+            || self.xprof.is_some();
         if self.jamaica.is_some() {
             if is_other || self.fields {
                 return Err(
-                    "jamaica cannot be used with cpu, heap, monitor, aprof or fields: run \
-                            the program once for each",
+                    "jamaica cannot be used with cpu, heap, monitor, aprof, xprof, wall or fields: \
+                            run the program once for each",
                 );
             }
-            if self.format != Format::Ascii || matches!(self.output, Output::Net { .. }) {
+            if self.format != Format::Ascii || self.has_peer() {
                 return Err(
                     "jamaica writes text to a file; it is not supported with format and net",
                 );
@@ -415,10 +468,12 @@ impl Options {
         }
         if self.fields {
             if is_other {
-                return Err("fields=shared cannot be used with cpu, heap, monitor or aprof: run \
-                            the program once for each");
+                return Err(
+                    "fields=shared cannot be used with cpu, heap, monitor, aprof, xprof or wall: \
+                            run the program once for each",
+                );
             }
-            if self.format != Format::Ascii || matches!(self.output, Output::Net { .. }) {
+            if self.format != Format::Ascii || self.has_peer() {
                 return Err(
                     "fields=shared writes text to a file; it is not supported with format \
                             and net",
@@ -434,6 +489,42 @@ impl Options {
         {
             return Err("accesses, aggregate and site-index are only supported with fields=shared");
         }
+        if self.wall_ns.is_some() && self.format != Format::Extended {
+            return Err("wall is only supported with format=p: HPROF has no record for it");
+        }
+        if !self.wall_threads.is_empty() && self.wall_ns.is_none() {
+            return Err("wall-threads is only supported with wall");
+        }
+        if self.xprof.is_some() {
+            if self.has_peer() {
+                return Err(
+                    "xprof prints text on stdout or to a file; it is not supported with net",
+                );
+            }
+            if !self.doe {
+                return Err("xprof is not supported with doe=n: most tables are printed on exit");
+            }
+            if self.has_only_xprof() && self.format != Format::Ascii {
+                return Err("xprof prints text; format is only supported with another analysis");
+            }
+        }
+        if self.engine != SampleEngine::Auto && !self.cpu.samples {
+            return Err("engine is only supported with cpu=samples");
+        }
+        if self.native {
+            if !self.cpu.samples || self.format != Format::Extended {
+                return Err("native=y is only supported with cpu=samples and format=p");
+            }
+            if self.engine == SampleEngine::Polling || self.has_peer() {
+                return Err(
+                    "native=y is not supported with engine=polling, which sees Java code alone",
+                );
+            }
+        }
+        if self.engine == SampleEngine::Signal && self.has_peer() {
+            return Err("engine=signal is not supported with net, whose commands are for single \
+                        threads: use engine=polling");
+        }
         if self.locks && !self.monitor {
             return Err("locks=y is only supported with monitor=y");
         }
@@ -447,10 +538,22 @@ impl Options {
         Ok(())
     }
 
+    /// Whether the tables of `-Xprof` are all that is wanted.
+    pub fn has_only_xprof(&self) -> bool {
+        let heap = self.heap_dump || self.heap_sites || self.aprof;
+        let other = self.cpu != Cpu::default() || self.monitor || self.wall_ns.is_some();
+        self.xprof.is_some() && !heap && !other
+    }
+
     fn apply_defaults(&mut self) {
         self.timing_depth = if self.cpu.times == Some(TimesForm::Old) { 2 } else { self.depth };
         let heap = self.heap_dump || self.heap_sites;
-        let other = self.monitor || self.aprof || self.fields || self.jamaica.is_some();
+        let other = self.monitor
+            || self.aprof
+            || self.xprof.is_some()
+            || self.fields
+            || self.wall_ns.is_some()
+            || self.jamaica.is_some();
         if !heap && self.cpu == Cpu::default() && !other {
             self.heap_dump = true;
             self.heap_sites = true;

@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 
 use perk_profile::{
-    Column, Frame, FrameId, FrameKind, KeyedMap, Line, Method, Metric, NodeId, Profile, Section,
-    SectionHead, StrId, Thread, ThreadId, TraceId, Unit, mutf8,
+    Column, Event, Frame, FrameId, FrameKind, KeyedMap, KeyedSet, Line, Method, Metric, NodeId,
+    Profile, Section, SectionHead, StrId, Thread, ThreadId, TraceId, Unit, mutf8,
 };
+
+use crate::times::Times;
 
 /// The serial number of the first thread, as in HPROF files.
 const FIRST_THREAD: u32 = 200_001;
@@ -17,17 +19,22 @@ pub(crate) struct ProfileBuilder {
     /// The time that one sample stands for, in nanoseconds, if the file gives it.
     pub(crate) interval_ns: Option<u64>,
     threads: KeyedMap<(StrId, u64), ThreadId>,
+    /// The serial numbers that threads have.
+    serials: KeyedSet<u32>,
     samples: Counts,
     metrics: Vec<(Metric, Counts)>,
+    /// The first time, in nanoseconds by the file's clock.
+    begin_ns: Option<u64>,
     /// The number of names that are not UTF-8.
     bad_names: u64,
 }
 
-/// Numbers by trace.
+/// Numbers by trace, and their times.
 #[derive(Debug, Default)]
 struct Counts {
     of_trace: Vec<u64>,
     total: u64,
+    times: Times,
 }
 
 impl Counts {
@@ -49,11 +56,13 @@ impl Counts {
         self.total = self.total.saturating_add(count);
     }
 
-    /// Returns the section of the traces that have a number.
-    fn section(self, column: Column) -> Section {
+    /// Returns the section of the traces that have a number, and its timeline if times are known.
+    fn finish(self, column: Column, begin_ns: u64) -> impl Iterator<Item = Event> {
+        let timeline = self.times.timeline(column.metric.clone(), begin_ns, begin_ns);
         let rows = self.of_trace.into_iter().enumerate().filter(|&(_, count)| count > 0);
         let rows = rows.map(|(index, count)| (TraceId::new(index).into(), [count]));
-        Section::with_rows(SectionHead::new([column]), rows)
+        let section = Section::with_rows(SectionHead::new([column]), rows);
+        std::iter::once(Event::from(section)).chain(timeline.map(Event::Timeline))
     }
 }
 
@@ -79,6 +88,22 @@ impl ProfileBuilder {
         thread
     }
 
+    /// Returns the thread with a name and a serial number, if no other has the number. Otherwise, the
+    /// number only distinguishes it.
+    pub(crate) fn thread_with_serial(&mut self, name: &str, serial: u64) -> ThreadId {
+        let name = self.profile.symbols.strings.intern(name);
+        if let Some(&thread) = self.threads.get(&(name, serial)) {
+            return thread;
+        }
+        let free = u32::try_from(serial).ok();
+        let thread = match free.filter(|it| *it > 0 && !self.serials.contains(it)) {
+            Some(serial) => self.push_thread_with_serial(name, 0, serial),
+            None => self.push_thread(name, serial),
+        };
+        self.threads.insert((name, serial), thread);
+        thread
+    }
+
     /// Returns a new thread, even if one of that name exists.
     pub(crate) fn new_thread(&mut self, name: &str) -> ThreadId {
         let name = self.profile.symbols.strings.intern(name);
@@ -87,7 +112,13 @@ impl ProfileBuilder {
 
     fn push_thread(&mut self, name: StrId, object_id: u64) -> ThreadId {
         let index = u32::try_from(self.profile.threads.len()).unwrap_or(u32::MAX);
-        let serial = FIRST_THREAD.saturating_add(index);
+        let first = FIRST_THREAD.saturating_add(index);
+        let serial = (first..=u32::MAX).find(|it| !self.serials.contains(it));
+        self.push_thread_with_serial(name, object_id, serial.unwrap_or(u32::MAX))
+    }
+
+    fn push_thread_with_serial(&mut self, name: StrId, object_id: u64, serial: u32) -> ThreadId {
+        self.serials.insert(serial);
         self.profile.push_thread(Thread {
             serial,
             object_id,
@@ -159,6 +190,20 @@ impl ProfileBuilder {
         self.samples.add(trace, count);
     }
 
+    /// Like [`ProfileBuilder::add`], for samples taken at a time in nanoseconds by the file's clock.
+    pub(crate) fn add_at(
+        &mut self,
+        thread: Option<ThreadId>,
+        node: NodeId,
+        count: u64,
+        time_ns: u64,
+    ) {
+        self.add(thread, node, count);
+        let trace = self.profile.trace(node, thread);
+        self.samples.times.add(&self.profile, trace, count, time_ns);
+        self.begin_ns = Some(self.begin_ns.map_or(time_ns, |it| it.min(time_ns)));
+    }
+
     /// Adds samples that belong to no trace of the profile.
     pub(crate) fn add_unlisted(&mut self, count: u64) {
         self.samples.add_to_total(count);
@@ -185,6 +230,21 @@ impl ProfileBuilder {
         self.metrics[metric.0].1.add(trace, number);
     }
 
+    /// Like [`ProfileBuilder::add_metric`], for a number at a time in nanoseconds by the file's clock.
+    pub(crate) fn add_metric_at(
+        &mut self,
+        metric: MetricId,
+        thread: Option<ThreadId>,
+        node: NodeId,
+        number: u64,
+        time_ns: u64,
+    ) {
+        self.add_metric(metric, thread, node, number);
+        let trace = self.profile.trace(node, thread);
+        self.metrics[metric.0].1.times.add(&self.profile, trace, number, time_ns);
+        self.begin_ns = Some(self.begin_ns.map_or(time_ns, |it| it.min(time_ns)));
+    }
+
     /// Adds to a metric a number that belongs to no trace of the profile.
     pub(crate) fn add_unlisted_metric(&mut self, metric: MetricId, number: u64) {
         self.metrics[metric.0].1.add_to_total(number);
@@ -194,17 +254,18 @@ impl ProfileBuilder {
     pub(crate) fn finish(mut self) -> Profile {
         let what = "not UTF-8: the bytes are shown as \\xFF";
         self.note(self.bad_names, "name is", "names are", what);
+        let begin_ns = self.begin_ns.unwrap_or(0);
         let mut events = Vec::new();
         if self.samples.total > 0 || self.metrics.is_empty() {
             let column = Column {
                 period: self.interval_ns,
                 ..Column::new(Metric::Samples, self.samples.total)
             };
-            events.push(self.samples.section(column).into());
+            events.extend(self.samples.finish(column, begin_ns));
         }
-        events.extend(self.metrics.into_iter().map(|(metric, counts)| {
+        events.extend(self.metrics.into_iter().flat_map(|(metric, counts)| {
             let column = Column::new(metric, counts.total);
-            counts.section(column).into()
+            counts.finish(column, begin_ns)
         }));
         self.profile.events.extend(events);
         self.profile

@@ -77,7 +77,7 @@ pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
 
 fn write_limited(view: &View<'_>, limit: Option<usize>, out: &mut dyn Write) -> io::Result<()> {
     let mut path = Path::new(limit);
-    let LevelTree { labels, nodes } = view.tree(text)?;
+    let LevelTree { labels, nodes, .. } = view.tree(text)?;
     for LevelNode { level, label, before, after } in nodes {
         path.go(level, &labels[label as usize]);
         if before == 0 && after == 0 {
@@ -183,6 +183,7 @@ fn text(profile: &Profile, part: Part) -> String {
             frame(profile.symbols.class_name(method.class), strings.get(method.name))
         }
         Part::Subject(name) => escape(strings.get(name)).into_owned(),
+        Part::State(state) => state.label().to_owned(),
         Part::NoStack => NO_STACK.to_owned(),
         Part::BelowCutoff => BELOW_CUTOFF.to_owned(),
     }

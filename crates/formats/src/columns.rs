@@ -13,7 +13,7 @@ use perk_profile::{
 const UNKNOWN_CLASS: &str = "[unknown]";
 
 /// The metrics of a file's columns, in the order in which they are written.
-const ORDER: [Metric; 11] = [
+const ORDER: [Metric; 12] = [
     Metric::Samples,
     Metric::Calls,
     Metric::SelfTime,
@@ -25,6 +25,7 @@ const ORDER: [Metric; 11] = [
     Metric::BlockedTime,
     Metric::WaitCount,
     Metric::WaitedTime,
+    Metric::WallTime,
 ];
 
 /// Returns the metric of a file's column, given the names of all its columns: `time` is the time of
@@ -128,14 +129,17 @@ pub(crate) fn into_profile(profile: &mut Profile, columns: Vec<Column>, interval
     for column in columns {
         let period = match column.metric {
             Metric::Samples => intervals.sample_ns,
-            Metric::Other(..) => None,
+            Metric::Other(..) | Metric::WallTime => None,
             _ => continue,
         };
-        let is_other = column.metric.is_other();
+        let is_other = column.metric != Metric::Samples;
         let head =
             section::Column { period, ..section::Column::new(column.metric.clone(), column.total) };
-        let rows = column.by_trace().into_iter();
-        let rows = rows.map(|(trace, number)| (trace.into(), [number]));
+        let rows = match column.metric {
+            Metric::WallTime => column.rows,
+            _ => column.by_trace().into_iter().map(|row| (row.0.into(), row.1)).collect(),
+        };
+        let rows = rows.into_iter().map(|(key, number)| (key, [number]));
         let section = Section::with_rows(SectionHead::new([head]), rows).into();
         if is_other { others.push(section) } else { profile.events.push(section) }
     }

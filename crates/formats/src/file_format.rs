@@ -122,6 +122,8 @@ pub enum Metrics {
     All,
     /// One of them.
     One,
+    /// The chosen one, or all leading ones. The first is shown first.
+    Leading,
     /// The metrics of one table. The writer refuses profiles that have nothing for it.
     Table,
 }
@@ -161,10 +163,13 @@ pub enum Document {
     Heaps,
     /// Accesses to the fields of each object.
     Fields,
+    /// When samples were taken.
+    Times,
 }
 
 impl Document {
-    const ALL: [Document; 3] = [Document::MonitorDumps, Document::Heaps, Document::Fields];
+    const ALL: [Document; 4] =
+        [Document::MonitorDumps, Document::Heaps, Document::Fields, Document::Times];
 
     fn all_of(profile: &Profile) -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|document| document.is_in(profile))
@@ -175,6 +180,7 @@ impl Document {
             Document::MonitorDumps => profile.monitor_dumps().next().is_some(),
             Document::Heaps => profile.heaps().next().is_some(),
             Document::Fields => profile.field_accesses().is_some(),
+            Document::Times => profile.timelines().any(|timeline| !timeline.rows.is_empty()),
         }
     }
 
@@ -184,6 +190,7 @@ impl Document {
             Document::MonitorDumps => "monitor dumps",
             Document::Heaps => "heap dumps by class",
             Document::Fields => "field accesses by object",
+            Document::Times => "the times of samples",
         }
     }
 }
@@ -283,9 +290,10 @@ impl dyn FileFormat {
         self.facts().written.is_some()
     }
 
-    /// Whether the format's files show one metric, of one profile or of two.
+    /// Whether the format's files show one metric at a time, of one profile or of two.
     pub fn has_one_metric(&self) -> bool {
-        self.facts().written.as_ref().is_some_and(|it| it.metrics == Metrics::One)
+        let written = self.facts().written.as_ref();
+        written.is_some_and(|it| matches!(it.metrics, Metrics::One | Metrics::Leading))
     }
 
     /// Whether the format's files hold the accesses to the fields of each object.
@@ -329,7 +337,11 @@ impl dyn FileFormat {
         let profile = view.profile;
         let Some(holds) = &self.facts().written else { return Vec::new() };
         let shown = view.metric.cloned().or_else(|| Metric::first_of(profile)).unwrap_or_default();
-        let is_held = |it: &Metric| self.holds(it) && (!self.has_one_metric() || *it == shown);
+        let has_leading =
+            holds.metrics == Metrics::Leading && view.metric.is_none() && view.before.is_none();
+        let is_shown =
+            |it: &Metric| *it == shown || has_leading && it.is_leading() && !it.is_by_pair(profile);
+        let is_held = |it: &Metric| self.holds(it) && (!self.has_one_metric() || is_shown(it));
         let metrics = Metric::all_of(profile);
         let metrics: Vec<_> = metrics.iter().filter(|it| !is_held(it)).map(Metric::name).collect();
         let metrics = match &metrics[..] {

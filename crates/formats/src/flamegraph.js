@@ -1,24 +1,3 @@
-// The page around the picture: search, zoom, keys, pointer, what is said about a frame.
-
-const data = JSON.parse(document.getElementById("perk-data").textContent);
-const by = (id) => document.getElementById(id);
-
-/** Text as perk's reports show it: what is not seen itself and may change how the rest is seen is escaped. */
-const printable = (text) =>
-  text.replace(
-    /[\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu,
-    (hidden) => `\\u{${hidden.codePointAt(0).toString(16)}}`,
-  );
-data.strings = data.strings.map(printable);
-data.notes = data.notes.map(printable);
-if (data.before !== undefined) data.before = printable(data.before);
-const model = new Model(data);
-const account = data.accounting
-  ? new Map(data.accounting.split("\n").map(printable).map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]))
-  : null;
-const value = printable(data.value ?? "samples");
-const interval = value === "samples" ? Number(account?.get("interval_ns") ?? 0) : 0;
-const samples = model.total[0];
 const firstColours = model.totalBefore ? "change" : "package";
 if (model.totalBefore) by("colours").prepend(new Option("Colour: change", "change"));
 const chart = new Chart(model, by("chart"), by("canvas"), by("spacer"));
@@ -29,27 +8,34 @@ const number = (value) => value.toLocaleString("en-US");
 const counted = (value, noun) => `${number(value)} ${noun}${value === 1 ? "" : "s"}`;
 const percent = (part, whole) => `${(whole > 0 ? (100 * part) / whole : 0).toFixed(2)} %`;
 
-/** The noun of what is counted; null where numbers have a unit of their own. */
-const noun = { samples: "sample", calls: "call" }[value] ?? (data.unit === "count" ? value : null);
-/** What the page shows, for headings. */
-const what =
-  {
+/** What a value is, for headings. */
+const whatIs = (value) =>
+  ({
     allocated: "allocated bytes",
     live: "live bytes",
     objects: "allocated objects",
     live_objects: "live objects",
+    wall: "wall-clock time",
     blocked: "time blocked",
     waited: "time waited",
-  }[value] ?? value;
+  })[value] ?? value;
+
+/** The noun of what is counted, null where numbers have a unit of their own; what the page shows. */
+let noun, what;
+function nameValue() {
+  noun = { samples: "sample", calls: "call" }[value] ?? (part.unit === "count" ? value : null);
+  what = whatIs(value);
+}
+nameValue();
 
 /** A number of the page, as a person reads it: `1,000`, `12.5 ms`, `1.5 MiB`. */
 function amount(count) {
   if (noun) return number(count);
-  return data.unit === "nanoseconds" ? duration(count) : bytes(count);
+  return part.unit === "nanoseconds" ? duration(count) : bytes(count);
 }
 
 /** As `amount`, with what is counted: `1,000 samples`. */
-const amountOf = (count) => (!noun ? amount(count) : data.unit ? `${number(count)} ${what}` : counted(count, noun));
+const amountOf = (count) => (!noun ? amount(count) : part.unit ? `${number(count)} ${what}` : counted(count, noun));
 
 function duration(ns) {
   if (ns >= 1e9) return `${(ns / 1e9).toFixed(2)} s`;
@@ -187,7 +173,7 @@ function search() {
   }
   by("search").ariaInvalid = String(error !== "");
   found.classList.toggle("bad", error !== "");
-  chart.matched = test && Uint8Array.from(model.names, (name) => (test(name.full) ? 1 : 0));
+  chart.matched = test && Uint8Array.from(model.names, (name, frame) => (model.used[frame] && test(name.full) ? 1 : 0));
   found.textContent = error;
   if (chart.matched) {
     const count = model.matchedSamples(chart.matched, chart.zoom);
@@ -202,6 +188,7 @@ function search() {
 
 function link() {
   const state = new URLSearchParams();
+  if (part !== data) state.set("v", value);
   if (by("search").value) state.set("s", by("search").value);
   if (by("regex").ariaPressed === "true") state.set("r", "1");
   if (chart.zoom !== 0) state.set("z", chart.zoom);
@@ -217,8 +204,25 @@ function zoomByUser(node) {
   if (link() !== (location.hash || "#")) history.pushState(null, "", link());
 }
 
+/** Shows another value, zoomed to the same path as far as it has that. */
+function show(index) {
+  const frames = model.path(chart.zoom).slice(1).map((node) => model.frame[node]);
+  const selected = globalThis.perkTimes?.leave();
+  take(index);
+  nameValue();
+  by("values").value = index;
+  chart.use(model);
+  recolour();
+  fillAccount();
+  setZoom(model.follow(frames));
+  globalThis.perkTimes?.use(part.times, selected);
+}
+
 function loadState() {
   const state = new URLSearchParams(location.hash.slice(1));
+  const named = parts.findIndex((it) => it.value === state.get("v"));
+  const index = Math.max(0, named);
+  if (parts[index] !== part) show(index);
   by("search").value = state.get("s") ?? "";
   by("regex").ariaPressed = String(state.get("r") === "1");
   const colours = state.get("c");
@@ -425,6 +429,20 @@ by("colours").addEventListener("change", () => {
   recolour();
   saveState();
 });
+if (parts.length > 1) {
+  const values = document.createElement("select");
+  values.id = "values";
+  values.append(...parts.map((it, index) => new Option(`Show: ${whatIs(printable(it.value ?? "samples"))}`, index)));
+  const label = element("label", "Value", "unseen");
+  label.htmlFor = values.id;
+  by("colours").parentElement.prepend(label, values);
+  const keys = element("td", "select what is shown; the zoom stays as far as its path is there");
+  by("help").querySelector("table").insertRow().append(element("td", "Show"), keys);
+  values.addEventListener("change", () => {
+    show(Number(values.value));
+    history.pushState(null, "", link());
+  });
+}
 by("flip").addEventListener("click", () => {
   chart.flame = !chart.flame;
   by("flip").ariaPressed = String(chart.flame);
@@ -441,12 +459,12 @@ loadState();
 
 /** For scripts and tests that drive the page. */
 window.perk = Object.freeze({
-  model,
+  get model() {
+    return model;
+  },
   chart,
   /** The first node of a full name, or -1. */
-  find: (name) => model.names.findIndex((entry) => entry.full === name) < 0
-    ? -1
-    : model.frame.findIndex((frame) => frame >= 0 && model.names[frame].full === name),
+  find: (name) => model.frame.findIndex((frame) => frame >= 0 && model.names[frame].full === name),
   /** Draws anew and waits until the picture is there; milliseconds. */
   redraw() {
     const begin = performance.now();

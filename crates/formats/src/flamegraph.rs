@@ -1,30 +1,48 @@
 //! Flame graphs: one HTML file that shows the samples in any browser, without a network, and that
 //! can be read back. `docs/formats/flamegraph.md` describes the embedded data.
 
+mod times;
+
 use std::io::{self, Read, Write};
 
 use perk_analysis::label_tree::{LevelNode, LevelTree, Part};
 use perk_profile::{
-    Accounting, FrameId, KeyedMap, Line, Metric, NodeId, Profile, ThreadId, Timestamp, deep,
+    Accounting, Event, FrameId, KeyedMap, Line, Metric, NodeId, Profile, ThreadId, Timestamp, deep,
 };
 use serde::{Deserialize, Serialize};
 
+use self::times::Times;
 use crate::Error;
 use crate::builder::ProfileBuilder;
 use crate::fields_page::{self, FieldsPage};
-use crate::file_format::{Depth, Detail, Facts, FileFormat, Holds, Metrics, Reading, View};
+use crate::file_format::{
+    Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading, View,
+};
 use crate::page::{DATA_END, Page};
 
-/// The scripts: the tree, the drawing, the interaction.
+/// The scripts: the tree, the drawing, the data, the interaction.
 const PAGE: Page = Page {
     html: include_str!("flamegraph.html"),
     style: include_str!("flamegraph.css"),
     scripts: &[
         include_str!("flamegraph_model.js"),
         include_str!("flamegraph_chart.js"),
+        include_str!("flamegraph_data.js"),
         include_str!("flamegraph.js"),
     ],
     data_begin: DATA_BEGIN,
+};
+/// The page of a profile with times.
+const TIMED_PAGE: Page = Page {
+    style: concat!(include_str!("flamegraph.css"), include_str!("flamegraph_times.css")),
+    scripts: &[
+        include_str!("flamegraph_model.js"),
+        include_str!("flamegraph_chart.js"),
+        include_str!("flamegraph_data.js"),
+        include_str!("flamegraph.js"),
+        include_str!("flamegraph_times.js"),
+    ],
+    ..PAGE
 };
 const DATA_BEGIN: &str = "<script type=\"application/json\" id=\"perk-data\">";
 const VERSION: u32 = 1;
@@ -39,12 +57,12 @@ impl FileFormat for FlameGraph {
             about: "Flame graph, one HTML file that needs no network",
             endings: &["html"],
             page: "flamegraph.md",
-            keeps: "one metric by call path, without lines",
+            keeps: "metrics by call path, without lines",
             reading: Reading::ToEnd,
             written: Some(Holds {
-                metrics: Metrics::One,
+                metrics: Metrics::Leading,
                 detail: Detail::Paths,
-                documents: &[],
+                documents: &[Document::Times],
                 accounting: true,
                 depth: Depth::Folded,
             }),
@@ -71,19 +89,22 @@ impl FileFormat for FlameGraph {
     }
 }
 
-/// Writes the shown part of a profile as a page. Frames are merged by method, and stand below their
-/// threads if the traces have threads. For objects and locks, the last frame is the class. For two
+/// Writes the shown part of a profile as a page: the chosen metric, or all leading ones, which the
+/// reader of the page switches between. Frames are merged by method, and stand below their threads if
+/// the traces have threads. For objects and locks, the last frame is the class. For two
 /// profiles, frames are as wide as their numbers after, and are coloured by the change of their
 /// share.
 ///
 /// # Errors
 /// As `out` fails; of kind `InvalidInput` if the profile does not have the metric.
 pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    PAGE.write(&view.heading(), &Data::new(view)?, out)
+    let data = Data::new(view)?;
+    let page = if data.has_times() { &TIMED_PAGE } else { &PAGE };
+    page.write(&view.heading(), &data, out)
 }
 
-/// Reads all that a page of samples shows which [`write()`] wrote. Pages of other values are
-/// refused, because one number alone does not make calls or allocations.
+/// Reads the samples of a page which [`write()`] wrote. Pages without samples are refused, because
+/// one number alone does not make calls or allocations; other values beside samples are a note.
 pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
     let expected = "the data of a flame graph page of perk";
     let begin = find(bytes, DATA_BEGIN).ok_or(Error::Offset { offset: 0, expected })?;
@@ -137,6 +158,23 @@ struct Data {
     strings: Vec<String>,
     frames: Frames,
     nodes: Nodes,
+    /// When the numbers were taken, if the profile tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    times: Option<Times>,
+    /// The other values that the page can show.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    others: Vec<Other>,
+}
+
+/// Another value of a page. Its frames are among those of the page.
+#[derive(Debug, Serialize, Deserialize)]
+struct Other {
+    value: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unit: Option<String>,
+    nodes: Nodes,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    times: Option<Times>,
 }
 
 /// The distinct frames, one column per property. Names are indexes of strings.
@@ -224,6 +262,7 @@ impl<'a> Label<'a> {
         match part {
             Part::Thread(name) => Self::named(Kind::Thread, strings.get(name)),
             Part::Subject(name) => Self::named(Kind::Objects, strings.get(name)),
+            Part::State(state) => Self::named(Kind::Objects, state.label()),
             Part::NoStack => Self::named(Kind::NoStack, "[no stack]"),
             Part::BelowCutoff => Self::named(Kind::BelowCutoff, "[below cutoff]"),
             Part::Method { id, native } => {
@@ -280,43 +319,77 @@ impl<'a> Tables<'a> {
         self.frame_ids.insert(label, frame);
         frame
     }
+
+    /// Returns the nodes of a tree. The last of its labels are `left_out`.
+    fn nodes(
+        &mut self,
+        tree: &LevelTree<Label<'a>>,
+        left_out: &'a [String],
+        is_compared: bool,
+    ) -> Nodes {
+        let left_out = left_out.iter().map(|text| Label::named(Kind::LeftOut, text));
+        let labels = tree.labels.iter().copied().chain(left_out);
+        let frames: Vec<u32> = labels.map(|label| self.frame(label)).collect();
+        let mut nodes = Nodes::default();
+        let mut above = 0;
+        for &LevelNode { level, label, before, after } in &tree.nodes {
+            let level = i64::from(level) + 1;
+            nodes.level.push(level - above);
+            nodes.frame.push(frames[label as usize]);
+            nodes.self_count.push(after);
+            if is_compared {
+                nodes.before.push(before);
+            }
+            above = level;
+        }
+        nodes
+    }
 }
 
 impl Data {
     fn new(view: &View<'_>) -> io::Result<Self> {
-        let mut data = Self::of_profile(view.profile, &view.metric()?, view.title);
+        let metric = view.metric()?;
+        let mut data = Self::of_profile(view.profile, &metric, view.title);
         data.before = view.before.map(|before| before.title.to_owned());
-        data.set_tree(view.tree(Label::new)?, deep::levels(&view.profiles()));
+        let is_compared = view.before.is_some();
+        let mut shown = vec![(metric, view.tree(Label::new)?)];
+        if view.metric.is_none() && !is_compared {
+            let others = Metric::leading_of(view.profile).filter(|metric| *metric != shown[0].0);
+            for metric in others.collect::<Vec<_>>() {
+                let label = |part| Label::new(view.profile, part);
+                let tree = LevelTree::new(view.profile, &metric, label);
+                shown.push((metric, tree));
+            }
+        }
+        let levels = deep::levels(&view.profiles());
+        let left_out: Vec<_> = shown.iter_mut().map(|(_, tree)| tree.fold(levels)).collect();
+        let mut tables = Tables::default();
+        for (place, ((metric, tree), left_out)) in shown.iter().zip(&left_out).enumerate() {
+            let nodes = tables.nodes(tree, left_out, is_compared);
+            let times = || Times::of(view.profile, metric, &tree.ends, &nodes, &tables.frames);
+            let times = if is_compared { None } else { times() };
+            if place == 0 {
+                (data.nodes, data.times) = (nodes, times);
+            } else {
+                let (value, unit) = (metric.name().to_owned(), unit(metric));
+                data.others.push(Other { value, unit, nodes, times });
+            }
+        }
+        (data.strings, data.frames) = (tables.strings, tables.frames);
         Ok(data)
     }
 
-    fn set_tree(&mut self, mut tree: LevelTree<Label<'_>>, levels: Option<usize>) {
-        let left_out = tree.fold(levels);
-        let left_out = left_out.iter().map(|text| Label::named(Kind::LeftOut, text));
-        let mut tables = Tables::default();
-        let labels = tree.labels.into_iter().chain(left_out);
-        let frames: Vec<u32> = labels.map(|label| tables.frame(label)).collect();
-        let mut above = 0;
-        for LevelNode { level, label, before, after } in tree.nodes {
-            let level = i64::from(level) + 1;
-            self.nodes.level.push(level - above);
-            self.nodes.frame.push(frames[label as usize]);
-            self.nodes.self_count.push(after);
-            if self.before.is_some() {
-                self.nodes.before.push(before);
-            }
-            above = level;
-        }
-        (self.strings, self.frames) = (tables.strings, tables.frames);
+    /// Whether the times of a value are known.
+    fn has_times(&self) -> bool {
+        self.times.is_some() || self.others.iter().any(|other| other.times.is_some())
     }
 
     /// Returns the tables without the tree.
     fn of_profile(profile: &Profile, metric: &Metric, title: &str) -> Self {
-        let has_noun = matches!(metric, Metric::Samples | Metric::Calls);
         Self {
             version: VERSION,
             value: metric.name().to_owned(),
-            unit: (!has_noun).then(|| metric.unit().name().to_owned()),
+            unit: unit(metric),
             title: title.to_owned(),
             before: None,
             created: profile.created.map(|stamp| (stamp.unix_ms, stamp.utc_offset_s)),
@@ -326,6 +399,8 @@ impl Data {
             strings: Vec::new(),
             frames: Frames::default(),
             nodes: Nodes::default(),
+            times: None,
+            others: Vec::new(),
         }
     }
 
@@ -341,6 +416,8 @@ impl Data {
         // it.
         let mut thread: Option<ThreadId> = None;
         let mut path: Vec<NodeId> = Vec::new();
+        // The thread and the node of the call tree of each node with a number.
+        let mut ends: Vec<Option<(Option<ThreadId>, NodeId)>> = vec![None; nodes.level.len()];
         for (index, &delta) in nodes.level.iter().enumerate() {
             let error = |table, expected| Error::Entry { table, index, expected };
             level = level.saturating_add(delta);
@@ -371,19 +448,31 @@ impl Data {
                 (_, count) => {
                     let node = path.last().copied().unwrap_or(builder.profile.tree.root());
                     builder.add(thread, node, count);
+                    ends[index] = Some((thread, node));
                 }
             }
         }
+        let timeline = match &self.times {
+            Some(times) => Some(times.timeline(&mut builder, &ends)?),
+            None => None,
+        };
         let mut profile = builder.finish();
+        profile.events.extend(timeline.map(Event::Timeline));
         let stamp = |(unix_ms, utc_offset_s)| Timestamp { unix_ms, utc_offset_s };
         profile.created = self.created.map(stamp);
         profile.depth = self.depth;
         profile.accounting = self.accounting.as_deref().map(Accounting::from_text);
         profile.notes = self.notes;
+        if !self.others.is_empty() {
+            let names: Vec<_> = self.others.iter().map(|other| other.value.as_str()).collect();
+            let names = names.join(", ");
+            profile.notes.push(format!("values of the page that are not read back: {names}"));
+        }
         Ok(profile)
     }
 
-    /// Returns the meaning of each entry of `frames` in the profile that `builder` makes.
+    /// Returns the meaning of each entry of `frames` in the profile that `builder` makes. Those that only
+    /// other values have mean nothing.
     fn steps(&self, builder: &mut ProfileBuilder) -> Result<Vec<Step>, Error> {
         let Frames { kind, class, name, signature } = &self.frames;
         same_length("frames.class", class.len(), kind.len())?;
@@ -394,8 +483,18 @@ impl Data {
             let string = self.strings.get(column[index] as usize).map(String::as_str);
             string.ok_or(Error::Entry { table, index, expected })
         };
+        let mut is_used = vec![false; kind.len()];
+        for &frame in &self.nodes.frame {
+            if let Some(is_used) = is_used.get_mut(frame as usize) {
+                *is_used = true;
+            }
+        }
         let mut steps = Vec::with_capacity(kind.len());
         for (index, &kind) in kind.iter().enumerate() {
+            if !is_used[index] {
+                steps.push(Step::NoStack);
+                continue;
+            }
             let class = string("frames.class", index, class)?;
             let name = string("frames.name", index, name)?;
             let signature = string("frames.signature", index, signature)?;
@@ -426,6 +525,12 @@ enum Step {
     BelowCutoff,
 }
 
+/// Returns the unit in a page, except for samples and calls.
+fn unit(metric: &Metric) -> Option<String> {
+    let has_noun = matches!(metric, Metric::Samples | Metric::Calls);
+    (!has_noun).then(|| metric.unit().name().to_owned())
+}
+
 fn index(index: usize) -> u32 {
     u32::try_from(index).expect("a profile's tables hold less than 2^32 entries")
 }
@@ -450,7 +555,7 @@ fn offset(json: &[u8], line: usize, column: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use perk_profile::{Allocations, Event, Site, Sites};
+    use perk_profile::{Allocations, Site, Sites};
     use proptest::prelude::*;
 
     use super::*;
@@ -553,6 +658,36 @@ mod tests {
         let html = html.replace(r#""value":"allocated","#, "");
         let error = read(html.as_bytes()).unwrap_err().to_string();
         assert!(error.starts_with("frames.kind["), "{error}");
+    }
+
+    #[test]
+    fn pages_have_all_leading_metrics_and_give_back_samples() {
+        let mut profile = collapsed::read(SAMPLE.as_bytes()).unwrap();
+        let trace = profile.total_cpu_samples().rows[0].0;
+        let class = profile.symbols.class("byte[]");
+        let objects =
+            Allocations { allocated_bytes: 72, allocated_count: 3, ..Allocations::default() };
+        let rows = vec![Site { class, trace, objects }];
+        profile.events.push(Event::from(Sites { total: objects, rows, ..Sites::default() }));
+        let html = page(&profile);
+        let shown = String::from_utf8(html.clone()).unwrap();
+        assert!(
+            shown.contains(r#""others":[{"value":"allocated","unit":"bytes","nodes":{"#),
+            "{shown}"
+        );
+        assert!(!shown.contains(r#""value":"objects""#), "numbers of objects say less than bytes");
+        let read = read(&html).unwrap();
+        assert_eq!(text(&read), SAMPLE);
+        assert_eq!(Metric::all_of(&read), [Metric::Samples]);
+        assert_eq!(read.notes, ["values of the page that are not read back: allocated"]);
+        let losses = |view: &View<'_>| (&FlameGraph as &dyn FileFormat).losses(view);
+        let view = View::new(&profile, "");
+        assert_eq!(losses(&view), ["the metric objects"]);
+        let samples = view.with_metric(&Metric::Samples);
+        assert_eq!(losses(&samples), ["the metrics allocated, objects"]);
+        let mut alone = Vec::new();
+        write(&samples, &mut alone).unwrap();
+        assert!(!String::from_utf8(alone).unwrap().contains("others\":"));
     }
 
     #[test]

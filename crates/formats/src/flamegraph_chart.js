@@ -6,8 +6,8 @@ const TEXT_FROM = 24;
 const FONT = `12px ${getComputedStyle(document.documentElement).getPropertyValue("--sans")}`;
 // Neighbours in rank are far apart on the wheel.
 const HUES = [250, 60, 155, 340, 210, 30, 115, 305, 185, 5, 85, 275];
-const SORTS = ["program", "JDK", "lambda or hidden class", "native", "generated", "thread", "no stack", "objects", "left out"];
-const SORT_COLOURS = [2, 0, 7, 1, 10, -1, -1, 3, -1];
+const SORTS = ["program", "JDK", "lambda or hidden class", "native", "generated", "thread", "no stack", "objects", "left out", "state"];
+const SORT_COLOURS = [2, 0, 7, 1, 10, -1, -1, 3, -1, 3];
 
 // A colour is its place in HUES, or one of these.
 const OTHER = HUES.length;
@@ -82,6 +82,16 @@ class Chart {
     element.addEventListener("scroll", () => this.schedule());
   }
 
+  /** Shows another tree of the same frames. */
+  use(model) {
+    this.model = model;
+    this.zoom = 0;
+    this.focus = 0;
+    this.hover = -1;
+    this.matched = null;
+    this.rows = model.depth;
+  }
+
   /** Colours the frames by "package", "kind" or "change"; `legend` then lists colours, names, samples. */
   colourBy(mode) {
     const { model } = this;
@@ -96,9 +106,12 @@ class Chart {
     const samples = model.selfByFrame();
     const sums = new Map();
     const groups = model.names.map((name, frame) => {
+      // Frames of other values of the page have no colour.
+      if (!model.used[frame]) return null;
       const sort = sortOf(name);
       const inPackage = mode === "package" && !["thread", "no stack", "objects", "left out"].includes(sort);
-      const group = inPackage ? name.package || "no package" : sort;
+      const isState = mode === "package" && sort === "state";
+      const group = isState ? name.method : inPackage ? name.package || "no package" : sort;
       sums.set(group, (sums.get(group) ?? 0) + samples[frame]);
       return group;
     });
@@ -109,13 +122,13 @@ class Chart {
       if (sort >= 0) colours.set(group, SORT_COLOURS[sort] < 0 ? PLAIN : SORT_COLOURS[sort]);
       else colours.set(group, Math.min(colours.size, OTHER));
     }
-    this.colours = Uint8Array.from(groups, (group) => colours.get(group));
+    this.colours = Uint8Array.from(groups, (group) => colours.get(group) ?? OTHER);
     this.legend = ranked
       .map(([group, count]) => ({ group, count, colour: colours.get(group) }))
       .filter(({ count, colour }) => count > 0 && colour !== OTHER);
     const rest = ranked.filter(([group]) => colours.get(group) === OTHER);
-    if (rest.length > 0) {
-      const count = rest.reduce((sum, entry) => sum + entry[1], 0);
+    const count = rest.reduce((sum, entry) => sum + entry[1], 0);
+    if (count > 0) {
       this.legend.push({ group: `${rest.length} other packages`, count, colour: OTHER });
     }
     this.schedule();

@@ -4,9 +4,10 @@
 const KIND = { java: 0, native: 1, thread: 2, noStack: 3, belowCutoff: 4, objects: 5, leftOut: 6 };
 
 class Model {
-  constructor(data) {
+  /** Of `nodes` with the frames of `data`, whose names may be known. */
+  constructor(data, nodes, names) {
     this.data = data;
-    const count = data.nodes.frame.length + 1;
+    const count = nodes.frame.length + 1;
     this.count = count;
     this.level = new Int32Array(count);
     this.frame = new Int32Array(count).fill(-1);
@@ -19,10 +20,13 @@ class Model {
     this.totalBefore = this.selfBefore && new Float64Array(count);
     // Where a node begins, in samples from the left edge.
     this.start = new Float64Array(count);
-    this.#readNodes(data.nodes);
+    this.#readNodes(nodes);
     this.#placeNodes();
     this.#fillRows();
-    this.names = data.frames.name.map((_, frame) => this.#nameOf(frame));
+    this.names = names ?? data.frames.name.map((_, frame) => this.#nameOf(frame));
+    // The frames that are in this tree, of all of the page.
+    this.used = new Uint8Array(this.names.length);
+    for (let node = 1; node < count; node++) this.used[this.frame[node]] = 1;
   }
 
   #readNodes(nodes) {
@@ -88,6 +92,18 @@ class Model {
       // What a bar shows, the first that fits.
       labels: className ? [`${className}.${method}`, `${simple}.${method}`, method] : [method],
     };
+  }
+
+  /** The node of a path of frames from the root on, or of the part of it that is there. */
+  follow(frames) {
+    let at = 0;
+    for (const frame of frames) {
+      let node = at + 1;
+      while (node < this.next[at] && this.frame[node] !== frame) node = this.next[node];
+      if (node >= this.next[at]) break;
+      at = node;
+    }
+    return at;
   }
 
   /** The full name of a node. */
@@ -188,7 +204,7 @@ function isLost(name) {
 function sortOf(name) {
   if (name.kind === KIND.thread) return "thread";
   if (isLost(name)) return "no stack";
-  if (name.kind === KIND.objects) return "objects";
+  if (name.kind === KIND.objects) return /^\[.*\]$/.test(name.method) ? "state" : "objects";
   if (name.kind === KIND.leftOut) return "left out";
   if (name.kind === KIND.native) return "native";
   const { className, method } = name;

@@ -51,7 +51,8 @@ impl FileFormat for Text {
     }
 
     fn holds(&self, metric: &Metric) -> bool {
-        let is_left_out = matches!(metric, Metric::WaitedTime | Metric::WaitCount);
+        let is_left_out =
+            matches!(metric, Metric::WaitedTime | Metric::WaitCount | Metric::WallTime);
         !metric.is_other() && !metric.is_of_fields() && !is_left_out
     }
 
@@ -89,7 +90,12 @@ impl FileFormat for Binary {
             written: Some(Holds {
                 metrics: Metrics::All,
                 detail: Detail::Lines,
-                documents: &[Document::MonitorDumps, Document::Heaps, Document::Fields],
+                documents: &[
+                    Document::MonitorDumps,
+                    Document::Heaps,
+                    Document::Fields,
+                    Document::Times,
+                ],
                 accounting: true,
                 depth: Depth::Whole,
             }),

@@ -32,6 +32,7 @@ mod name;
 mod page;
 mod registry;
 mod stacks;
+mod times;
 
 pub use file_format::{Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading, View};
 pub use registry::{FORMATS, HEAD_BYTES, by_name, recognise, table};

@@ -57,7 +57,7 @@ pub fn recognise(head: &[u8]) -> bool {
         let is_frame = |line: &[u8]| {
             line.first().is_some_and(u8::is_ascii_whitespace) && frame(line).is_some()
         };
-        (head.has_time && !head.event.is_empty()) || lines.next().is_some_and(is_frame)
+        (head.time.is_some() && !head.event.is_empty()) || lines.next().is_some_and(is_frame)
     })
 }
 
@@ -105,6 +105,8 @@ struct Reader {
 struct Sample {
     thread: Option<ThreadId>,
     event: Event,
+    /// The time, in nanoseconds by the recording's clock.
+    time_ns: Option<u64>,
     /// The count of the event for which the sample stands.
     period: Option<u64>,
     /// Whether its first line can only be the head of a sample, or is missing.
@@ -162,7 +164,8 @@ impl Reader {
     fn begin_without_head(&mut self) {
         if self.sample.is_none() {
             let event = self.event(b"");
-            self.sample = Some(Sample { thread: None, event, period: None, is_sure: true });
+            self.sample =
+                Some(Sample { thread: None, event, time_ns: None, period: None, is_sure: true });
         }
     }
 
@@ -175,7 +178,8 @@ impl Reader {
             None => None,
         };
         let event = self.event(head.event);
-        self.sample = Some(Sample { thread, event, period, is_sure: head.is_sure() });
+        let time_ns = head.time.and_then(nanoseconds);
+        self.sample = Some(Sample { thread, event, time_ns, period, is_sure: head.is_sure() });
         // Without call paths the only frame is on the same line.
         if let Some((symbol, file)) = frame(head.rest) {
             self.push_frame(symbol, file);
@@ -247,7 +251,8 @@ impl Reader {
     }
 
     fn end_sample(&mut self) {
-        let Some(Sample { thread, event, period, is_sure }) = self.sample.take() else { return };
+        let Some(sample) = self.sample.take() else { return };
+        let Sample { thread, event, time_ns, period, is_sure } = sample;
         if !is_sure && self.stack.is_empty() {
             self.passed_over += 1;
             return;
@@ -256,7 +261,10 @@ impl Reader {
         let node = self.builder.profile.tree.insert(frames).node;
         self.sample_count += 1;
         if event.is_cpu {
-            self.builder.add(thread, node, 1);
+            match time_ns {
+                Some(time_ns) => self.builder.add_at(thread, node, 1, time_ns),
+                None => self.builder.add(thread, node, 1),
+            }
             let ns = period.filter(|_| event.is_time);
             self.is_uneven |=
                 ns.is_none() || self.builder.interval_ns.is_some_and(|it| Some(it) != ns);
@@ -265,7 +273,12 @@ impl Reader {
         if let Some(metric) = event.metric
             && let Some(number) = period.or((!event.is_cpu && !event.is_time).then_some(1))
         {
-            self.builder.add_metric(metric, thread, node, number);
+            match time_ns {
+                Some(time_ns) => {
+                    self.builder.add_metric_at(metric, thread, node, number, time_ns);
+                }
+                None => self.builder.add_metric(metric, thread, node, number),
+            }
         }
     }
 
@@ -331,7 +344,7 @@ fn base_of(event: &str) -> &str {
 struct Head<'a> {
     command: &'a [u8],
     tid: &'a [u8],
-    has_time: bool,
+    time: Option<&'a [u8]>,
     period: Option<&'a [u8]>,
     event: &'a [u8],
     /// The rest after the event.
@@ -341,7 +354,7 @@ struct Head<'a> {
 impl Head<'_> {
     /// Whether the line can only be the head of a sample.
     fn is_sure(&self) -> bool {
-        self.has_time || !self.event.is_empty()
+        self.time.is_some() || !self.event.is_empty()
     }
 }
 
@@ -359,7 +372,7 @@ fn sample_head(line: &[u8]) -> Option<Head<'_>> {
             continue;
         }
         let Some(head) = head_behind(line, end, line[..begin].trim_ascii(), tid) else { continue };
-        if head.has_time {
+        if head.time.is_some() {
             return Some(head);
         }
         without_time = without_time.or(Some(head));
@@ -373,7 +386,7 @@ fn head_behind<'a>(
     command: &'a [u8],
     tid: &'a [u8],
 ) -> Option<Head<'a>> {
-    let mut head = Head { command, tid, has_time: false, period: None, event: b"", rest: b"" };
+    let mut head = Head { command, tid, time: None, period: None, event: b"", rest: b"" };
     let mut at = end;
     let mut words = || {
         let (begin, end) = next_word(line, at)?;
@@ -387,8 +400,8 @@ fn head_behind<'a>(
     if word.is_some_and(|(it, _)| is_flags(it)) {
         word = words();
     }
-    if word.is_some_and(|(it, _)| is_time(it)) {
-        head.has_time = true;
+    if let Some((time, _)) = word.filter(|(it, _)| is_time(it)) {
+        head.time = Some(time);
         word = words();
     }
     if let Some((digits, _)) = word.filter(|(it, _)| is_digits(it)) {
@@ -431,6 +444,15 @@ fn is_time(word: &[u8]) -> bool {
         Some((&it[..dot], &it[dot + 1..]))
     });
     parts.is_some_and(|(seconds, decimals)| is_digits(seconds) && is_digits(decimals))
+}
+
+/// Returns the nanoseconds of a time; `None` if they are too many.
+fn nanoseconds(time: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(time).ok()?;
+    let (seconds, decimals) = text.strip_suffix(':')?.split_once('.')?;
+    let nine = format!("{:0<9.9}", decimals);
+    let decimals: u64 = nine.parse().ok()?;
+    seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(decimals)
 }
 
 /// Whether a word is the state of interrupts that tracepoints print: `d.h2.`.
@@ -555,7 +577,7 @@ mod tests {
         ] {
             let Some(head) = sample_head(line.as_bytes()) else { panic!("{line}") };
             assert_eq!((text(head.command), text(head.tid)), (command, tid), "{line}");
-            assert_eq!((head.has_time, text(head.event)), (has_time, event), "{line}");
+            assert_eq!((head.time.is_some(), text(head.event)), (has_time, event), "{line}");
             assert_eq!(text(head.period.unwrap_or_default()), period, "{line}");
             if !event.starts_with("PERF") {
                 assert_eq!(text(head.rest), rest, "{line}");
@@ -588,6 +610,19 @@ mod tests {
         }
         assert_eq!(frame(b"\tfile.java:12"), None);
         assert_eq!(frame(b"\t"), None);
+    }
+
+    #[test]
+    fn times_in_any_precision() {
+        for (time, ns) in [
+            ("24344.646439:", Some(24_344_646_439_000)),
+            ("5.25:", Some(5_250_000_000)),
+            ("0.0000000019:", Some(1)),
+            ("99999999999999.0:", None),
+            ("99999999999999999999999.0:", None),
+        ] {
+            assert_eq!(nanoseconds(time.as_bytes()), ns, "{time}");
+        }
     }
 
     #[test]

@@ -23,8 +23,12 @@ use wire::{Field, Message};
 
 /// The label that names the thread of a sample.
 const THREAD_LABEL: &str = "thread";
+/// The key of the label that numbers the thread, which tells threads of one name apart.
+const THREAD_ID_LABEL: &str = "thread_id";
 /// The label that names the class of the objects that a sample counts.
 const CLASS_LABEL: &str = "class";
+/// The label that gives the state of the threads whose time a sample is.
+const STATE_LABEL: &str = "state";
 /// Stands for the stack of samples without one.
 const NO_STACK: &str = "[no stack]";
 /// Stands for the stacks of samples that the profile counts and does not list.

@@ -4,6 +4,10 @@
 
 use std::io::{self, Read, Write};
 
+use perk_hprof::xprof::{
+    BLOCKED, GLOBAL_HEAD, LOCAL_HEAD, LOST, RECEIVED, Row, THREAD_HEAD, Table, ThreadTables,
+    WAITING, write_summary,
+};
 use perk_profile::{Metric, Profile};
 
 use crate::Error;
@@ -15,6 +19,9 @@ mod write;
 
 pub use read::{read, recognise};
 pub use write::write;
+
+/// The tables of `-Xprof`.
+pub static XPROF: &dyn FileFormat = &Xprof;
 
 pub(crate) struct Xprof;
 
@@ -54,25 +61,19 @@ impl FileFormat for Xprof {
     }
 
     fn holds(&self, metric: &Metric) -> bool {
-        let own = [BLOCKED_METRIC, NATIVE_METRIC, ELAPSED_METRIC, PROGRAM_METRIC];
+        let own = [BLOCKED_METRIC, WAITING_METRIC, NATIVE_METRIC, ELAPSED_METRIC, PROGRAM_METRIC];
         let is_own = |name: &str| own.contains(&name) || name.starts_with(RECEIVED_METRIC);
         *metric == Metric::Samples || metric.is_other() && is_own(metric.name())
     }
 }
 
-/// The beginning of the profile of a thread.
-const THREAD_HEAD: &str = "Flat profile of ";
-/// The beginning of the last table.
-const GLOBAL_HEAD: &str = "Global summary of ";
-const LOCAL_HEAD: &str = "Thread-local ticks:";
-/// Ticks of a thread that was not running, in percent of all of its ticks.
-const BLOCKED: &str = "Blocked (of total)";
-const RECEIVED: &str = "Received ticks";
 /// The frame around the stubs of the JVM's own runtime.
 const RUNTIME_STUB: &str = "[runtime stub]";
 
 /// The metric of the ticks of threads that were not running.
 const BLOCKED_METRIC: &str = "blocked";
+/// The metric of the ticks of threads that waited for a CPU.
+const WAITING_METRIC: &str = "waiting-for-cpu";
 /// The metric of the ticks in native code, which are among the samples.
 const NATIVE_METRIC: &str = "native-ticks";
 /// The metric of the ticks of the global summary. The ticks of one kind, such as `Compilation`, are
@@ -84,37 +85,3 @@ const OF_KIND: &str = ": ";
 const ELAPSED_METRIC: &str = "thread-elapsed";
 /// The metric of the time that the program ran.
 const PROGRAM_METRIC: &str = "program-elapsed";
-
-/// A table of methods.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Table {
-    Interpreted,
-    Compiled,
-    /// Native methods that compiled code calls, through code compiled for that purpose.
-    Stub,
-    RuntimeStub,
-}
-
-impl Table {
-    const ALL: [Table; 4] = [Self::Interpreted, Self::Compiled, Self::Stub, Self::RuntimeStub];
-
-    /// Returns the title of the table before `+ native`.
-    fn title(self) -> &'static str {
-        match self {
-            Self::Interpreted => "Interpreted",
-            Self::Compiled => "Compiled",
-            Self::Stub => "Stub",
-            Self::RuntimeStub => "Runtime stub",
-        }
-    }
-
-    /// Returns the name of the table's last row.
-    fn total(self) -> &'static str {
-        match self {
-            Self::Interpreted => "Total interpreted",
-            Self::Compiled => "Total compiled",
-            Self::Stub => "Total stub",
-            Self::RuntimeStub => "Total runtime stubs",
-        }
-    }
-}

@@ -44,6 +44,36 @@ fn a_recording_of_jdk_17() {
     assert!(profile.notes.is_empty(), "{:?}", profile.notes);
 }
 
+/// Times are since the first sample, to 10 ms, by thread.
+#[test]
+fn samples_have_times() {
+    let text = String::from_utf8(file("events")).unwrap();
+    let profile = read(text.as_bytes());
+    for metric in Metric::all_of(&profile) {
+        let timed = profile.timelines().filter(|it| it.head.metric == metric);
+        let timed: u64 = timed.map(perk_profile::Timeline::total).sum();
+        assert_eq!(timed, metric.rows(&profile).total, "{metric:?}");
+    }
+    let heads = text.lines().filter(|line| !line.starts_with(['\t', '#']) && !line.is_empty());
+    let times: Vec<f64> = heads
+        .map(|line| line.split_whitespace().find_map(|it| it.strip_suffix(':')?.parse().ok()))
+        .map(|time: Option<f64>| time.unwrap())
+        .collect();
+    let length = times.last().unwrap() - times[0];
+    let recorded = profile.recorded_ns() as f64 / 1e9;
+    assert!((0.0..=0.021).contains(&(recorded - length)), "{recorded} {length}");
+    let text = b"a 1 7.5: 1 cycles:\n\tff f (/a.so)\n\na 2 7.515: 1 cycles:\n\tff f (/a.so)\n\n\
+        a 1 7.41: 1 cycles:\n\tff f (/a.so)\n\n";
+    let profile = read(text);
+    let samples = profile.timelines().find(|it| it.head.metric == Metric::Samples).unwrap();
+    let ticks: Vec<_> = samples.rows.iter().map(|row| row.tick).collect();
+    assert_eq!(ticks, [0, 9, 10]);
+    let threads: Vec<_> = samples.rows.iter().map(|row| row.thread).collect();
+    assert!(threads[0] == threads[1] && threads[1] != threads[2]);
+    let without = "a 1 cycles:\n\tff f (/a.so)\n\n";
+    assert_eq!(read(without.as_bytes()).timelines().count(), 0);
+}
+
 #[test]
 fn several_events_are_metrics_of_their_own() {
     let text = String::from_utf8(file("events")).unwrap();

@@ -1,11 +1,14 @@
 //! Facts about HotSpot beyond the specifications: its layout of objects ([`layout`]), the
-//! annotations that it respects ([`annotations`]), and the differences between versions.
+//! annotations that it respects ([`annotations`]), the walk of its stacks by its exported tables
+//! ([`vm`]), and the differences between versions.
 //!
-//! This crate does not query a JVM. The agent does so and passes the results.
+//! This crate does not query a JVM. The agent does so and passes the results, or, for walks, the
+//! means to read memory.
 #![forbid(unsafe_code)]
 
 pub mod annotations;
 pub mod layout;
+pub mod vm;
 
 use std::ffi::CStr;
 

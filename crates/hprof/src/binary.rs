@@ -32,6 +32,8 @@ pub(crate) mod tag {
     pub(crate) const CONTROL_SETTINGS: u8 = 0x0E;
     pub(crate) const HEAP_DUMP_SEGMENT: u8 = 0x1C;
     pub(crate) const HEAP_DUMP_END: u8 = 0x2C;
+    // Perk's own, in any file.
+    pub(crate) const TIMELINE: u8 = 0xEF;
     // Perk's own, in extended files.
     pub(crate) const EXTENDED: u8 = crate::format::EXTENDED_TAG;
     pub(crate) const NODES: u8 = 0xF1;
@@ -62,7 +64,7 @@ pub(crate) mod tag {
                 | END_THREAD
                 | CPU_SAMPLES
                 | CONTROL_SETTINGS
-                | EXTENDED..=FIELD_ACCESSES
+                | TIMELINE..=FIELD_ACCESSES
         )
     }
 
@@ -83,6 +85,7 @@ pub(crate) mod tag {
             CONTROL_SETTINGS => "CONTROL SETTINGS",
             HEAP_DUMP_SEGMENT => "HEAP DUMP SEGMENT",
             HEAP_DUMP_END => "HEAP DUMP END",
+            TIMELINE => "TIMELINE",
             EXTENDED => "EXTENDED",
             NODES => "NODES",
             TRACES => "TRACES",
@@ -157,6 +160,7 @@ const NO_SUBJECT: u8 = 0;
 const CLASS_SUBJECT: u8 = 1;
 const LOCK_SUBJECT: u8 = 2;
 const FIELD_SUBJECT: u8 = 3;
+const STATE_SUBJECT: u8 = 4;
 
 /// Perk's own records: the record is the last of its section.
 const IS_LAST: u8 = 0x1;

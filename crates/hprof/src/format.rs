@@ -29,6 +29,7 @@ pub(crate) enum SectionKind {
     Sites,
     HeapDump,
     Monitors,
+    WallTime,
     OtherMetrics,
     HeapHistogram,
     Fields,
@@ -103,7 +104,10 @@ impl Format {
         self == Format::Ascii
             && matches!(
                 section,
-                SectionKind::OtherMetrics | SectionKind::HeapHistogram | SectionKind::Fields
+                SectionKind::WallTime
+                    | SectionKind::OtherMetrics
+                    | SectionKind::HeapHistogram
+                    | SectionKind::Fields
             )
     }
 
@@ -171,7 +175,7 @@ impl SectionKind {
     fn of(event: &Event) -> Option<Self> {
         match event {
             Event::ThreadStart(_) | Event::ThreadEnd(_) => None,
-            Event::ClassUnload(_) | Event::HeapSummary(_) => None,
+            Event::ClassUnload(_) | Event::HeapSummary(_) | Event::Timeline(_) => None,
             Event::FieldAccesses(_) => Some(Self::Fields),
             Event::Heap(_) => Some(Self::HeapHistogram),
             Event::Section(section) => Some(Self::of_section(&section.head)),
@@ -191,6 +195,8 @@ impl SectionKind {
             Self::Sites
         } else if head.has(&Metric::OF_LOCKS) {
             Self::Monitors
+        } else if head.has(&[Metric::WallTime]) {
+            Self::WallTime
         } else {
             Self::OtherMetrics
         }
@@ -204,6 +210,7 @@ impl SectionKind {
             Self::Sites => "allocation sites",
             Self::HeapDump => "heap dumps",
             Self::Monitors => "monitors",
+            Self::WallTime => "wall-clock samples",
             Self::OtherMetrics => "metrics of other tools",
             Self::HeapHistogram => "heap dumps by class",
             Self::Fields => "field accesses by object",

@@ -1,10 +1,10 @@
 //! HPROF files: the text and the binary format of the HPROF agent (JDK 1.2 to 8) and of perk, with
-//! additional records of perk, and the tables of `cpu=old` and `-Xaprof`.
+//! additional records of perk, and the tables of `cpu=old`, `-Xaprof` and `-Xprof`.
 //!
 //! All formats share the data model of [`perk_profile`]: [`read`] makes a
 //! [`Profile`](perk_profile::Profile) of any file, [`Writer`] writes one record by record (as the
-//! agent does) and [`write()`] writes a whole one. [`aprof`] stands apart, as its table has no
-//! traces. `docs/formats` describes the formats byte by byte.
+//! agent does) and [`write()`] writes a whole one. [`aprof`] and [`xprof`] stand apart, as their tables
+//! have no traces. `docs/formats` describes the formats byte by byte.
 #![forbid(unsafe_code)]
 
 pub mod aprof;
@@ -19,10 +19,11 @@ pub mod old;
 mod read;
 mod units;
 mod write;
+pub mod xprof;
 
 pub use binary::{BinaryForm, IdSize, Version};
 pub use error::Error;
 pub use format::{Format, recognise};
 pub use line_reader::LineReader;
 pub use read::read;
-pub use write::{ThreadStart, Writer, write};
+pub use write::{ThreadStart, TimedRow, Writer, write};

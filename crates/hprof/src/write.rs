@@ -4,8 +4,8 @@ use std::io::{self, Read, Write};
 
 use perk_profile::{
     CallEdges, CallTimes, ClassId, CpuSamples, Event, FieldAccesses, HeapHistogram, HeapSummary,
-    MonitorDump, MonitorTimes, Profile, Section, SectionView, Sites, ThreadId, Timestamp,
-    WaitEvent, deep,
+    MonitorDump, MonitorTimes, Profile, Section, SectionView, Sites, ThreadId, TimelineHead,
+    Timestamp, TraceId, WaitEvent, deep,
 };
 
 use crate::format::SectionKind;
@@ -41,6 +41,20 @@ impl<'a> ThreadStart<'a> {
             parent_group: thread.parent_group.map(text),
         }
     }
+}
+
+/// Samples of one trace and thread in one tick of a timeline. The thread is a serial number, as an
+/// agent need not keep the threads that have ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimedRow {
+    /// The number of the tick.
+    pub tick: u64,
+    /// The thread's serial number; 0 if it is not known.
+    pub thread: u32,
+    /// The trace.
+    pub trace: TraceId,
+    /// The number of samples.
+    pub count: u64,
 }
 
 /// A writer of any format, which the agent calls as events happen.
@@ -280,6 +294,20 @@ impl<W: Write> Writer<W> {
         }
     }
 
+    /// Writes the times of samples, in order of time. Those of their traces that are not written yet
+    /// come first. Text cannot hold them and leaves them out.
+    pub fn timeline(
+        &mut self,
+        profile: &Profile,
+        head: &TimelineHead,
+        rows: impl ExactSizeIterator<Item = TimedRow>,
+    ) -> io::Result<()> {
+        match self {
+            Self::Binary(writer) => writer.timeline(profile, head, rows),
+            Self::Ascii(_) | Self::Old(_) => Ok(()),
+        }
+    }
+
     /// Returns the sink.
     pub fn out(&mut self) -> &mut W {
         match self {
@@ -330,6 +358,16 @@ pub fn write(profile: &Profile, format: Format, out: impl Write) -> io::Result<(
             Event::MonitorDump(dump) => writer.monitor_dump(profile, dump)?,
             Event::Heap(heap) => writer.heap_histogram(profile, heap)?,
             Event::FieldAccesses(accesses) => writer.field_accesses(profile, accesses)?,
+            Event::Timeline(timeline) => {
+                let thread = |id| profile.get_thread(id).serial;
+                let rows = timeline.rows.iter().map(|row| TimedRow {
+                    tick: row.tick,
+                    thread: row.thread.map_or(0, thread),
+                    trace: row.trace,
+                    count: row.count,
+                });
+                writer.timeline(profile, &timeline.head, rows)?;
+            }
         }
     }
     writer.out().flush()
@@ -346,6 +384,7 @@ fn written(event: &Event) -> Option<Timestamp> {
         | Event::ThreadEnd(_)
         | Event::ClassUnload(_)
         | Event::Wait(_)
+        | Event::Timeline(_)
         | Event::FieldAccesses(_) => None,
         Event::Section(section) => section.head.written,
         Event::Heap(heap) => heap.written,

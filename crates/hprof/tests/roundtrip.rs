@@ -11,7 +11,7 @@ use perk_profile::{
     HeapClassRow, HeapHistogram, HeapRoot, HeapSummary, KnownObjects, Line, LockKind, Method,
     MethodId, Metric, Monitor, MonitorDump, MonitorRow, MonitorTimes, ObjectLayout, Profile,
     Section, SectionView, Site, SiteSelection, Sites, Status, StrId, Thread, ThreadId, ThreadState,
-    Timestamp, TraceId, Unit, WaitEvent, WaitKind, Waits,
+    Timeline, TimelineHead, TimelineRow, Timestamp, TraceId, Unit, WaitEvent, WaitKind, Waits,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -59,6 +59,9 @@ enum Step {
     /// Classes and two numbers, numbers of roots, four sizes in bytes, whether the file was cut
     /// off, and seconds.
     Heap(Vec<(Index, [u64; 2])>, Vec<u64>, Option<([u32; 4], bool)>, bool, u64),
+    /// A metric's name if it is not samples; the length of a tick, the begin and the end; ticks since
+    /// the row before, threads, traces and numbers.
+    Timed(Option<String>, [u64; 3], Vec<(u32, Option<Index>, Index, u64)>),
     /// Threads with trace, status and flags; monitors with class, whether they are parked for,
     /// identity, owner, and the threads that wait; seconds.
     Dump(Vec<(u32, Index, usize, [bool; 3])>, Vec<Held>, u64),
@@ -159,6 +162,8 @@ fn step() -> impl Strategy<Value = Step> {
     let identity = proptest::option::of(any::<u32>());
     let monitor = (index(), any::<bool>(), identity, number(), waiting());
     let dump = (vec(state, 0..4), vec(monitor, 0..4), seconds.clone());
+    let row = (any::<u32>(), proptest::option::of(index()), index(), any::<u64>());
+    let timed = (optional_name(), (1..u64::MAX, any::<u64>(), any::<u64>()), vec(row, 0..6));
     let measured = (name(), 0..3_u8, vec((index(), any::<u64>()), 0..6), any::<u64>());
     let rows = vec((index(), any::<[u64; 2]>()), 0..6);
     let layout = proptest::option::of(any::<([u32; 4], bool)>());
@@ -168,6 +173,9 @@ fn step() -> impl Strategy<Value = Step> {
         measured.prop_map(|(name, unit, rows, more)| Step::Measured(name, unit, rows, more)),
         heap.prop_map(|(rows, roots, layout, is_cut, seconds)| {
             Step::Heap(rows, roots, layout, is_cut, seconds)
+        }),
+        timed.prop_map(|(name, (tick, begin, end), rows)| {
+            Step::Timed(name, [tick, begin, end], rows)
         }),
         wait.prop_map(|(kind, class, time_ms, thread)| Step::Wait(kind, class, time_ms, thread)),
         contention.prop_map(|(rows, seconds)| Step::Contention(rows, seconds)),
@@ -275,6 +283,7 @@ fn build(plan: &Plan, format: Format) -> Profile {
         let names_traces = matches!(step, Step::Times(..) | Step::Sites(..) | Step::Edges(..));
         if names_traces
             || matches!(step, Step::Contention(..) | Step::Dump(..) | Step::Measured(..))
+            || matches!(step, Step::Timed(..))
         {
             profile.events.extend(to_start.by_ref().map(|thread| Event::ThreadStart(*thread)));
         }
@@ -363,6 +372,22 @@ fn build(plan: &Plan, format: Format) -> Profile {
                 let rows = rows.iter().map(|(trace, count)| (*trace.get(&traces), *count));
                 let unit = [Unit::Count, Unit::Nanoseconds, Unit::Bytes][usize::from(*unit)];
                 Some(Section::of(Metric::other(name, unit), *more, rows).into())
+            }
+            Step::Timed(..) if matches!(format, Format::Ascii | Format::Old) => None,
+            Step::Timed(name, [tick_ns, begin_ns, end_ns], rows) => {
+                let metric = match name {
+                    Some(name) => Metric::other(name, Unit::Nanoseconds),
+                    None => Metric::Samples,
+                };
+                let [tick_ns, begin_ns, end_ns] = [*tick_ns, *begin_ns, *end_ns];
+                let mut tick = 0;
+                let rows = rows.iter().map(|(more, thread, trace, count)| {
+                    tick += u64::from(*more);
+                    let thread = thread.map(|index| *index.get(&threads));
+                    TimelineRow { tick, thread, trace: *trace.get(&traces), count: *count }
+                });
+                let head = TimelineHead { metric, tick_ns, begin_ns, end_ns };
+                Some(Event::Timeline(Timeline { head, rows: rows.collect() }))
             }
             Step::Heap(rows, roots, layout, is_cut, seconds) => {
                 let row = |(class, numbers): &(Index, [u64; 2])| HeapClassRow {
@@ -585,6 +610,14 @@ fn told(profile: &Profile) -> Vec<String> {
             let class = wait.class.map(|class| profile.symbols.class_name(class));
             format!("{:?} {class:?} {} {:?}", wait.kind, wait.time_ms, wait.thread)
         }
+        Event::Timeline(timeline) => {
+            let rows: Vec<_> = timeline
+                .rows
+                .iter()
+                .map(|it| (it.tick, it.thread.map(thread), row(&(it.trace, it.count))))
+                .collect();
+            format!("{:?} {rows:?}", timeline.head)
+        }
         Event::FieldAccesses(accesses) => format!("{accesses:?}"),
         Event::Heap(heap) => {
             let class = |row: &HeapClassRow| {
@@ -727,7 +760,7 @@ proptest! {
     fn any_records_are_an_error_or_a_profile(
         id_bytes in 0..10_u8,
         extended in any::<bool>(),
-        records in vec((prop_oneof![0..0x30_u8, 0xF0..0xF8_u8], 0..40_u32, vec(0..4_u8, 0..40)), 0..10),
+        records in vec((prop_oneof![0..0x30_u8, 0xEF..=0xFF_u8], 0..40_u32, vec(0..4_u8, 0..40)), 0..10),
     ) {
         let mut bytes = b"JAVA PROFILE 1.0.1\0\0\0\0".to_vec();
         bytes.push(id_bytes);

@@ -8,11 +8,12 @@ use perk_hotspot::annotations::Marks;
 use crate::accesses::Accesses;
 use crate::counts::Counts;
 use crate::helper::{COUNTS_HELPER, FIELDS_HELPER, HELPER, HELPER_BASE, Helper, Uses};
-use crate::probe::ProbeCall;
+use crate::probe::{Plan, ProbeCall};
 use crate::scan::{Kinds, Scanner};
-use crate::{Blocks, Instrumented, MethodName, Methods, Places, Probes, fields, fresh, record};
+use crate::{Instrumented, MethodName, Methods, Places, Probes, fields, fresh, record};
 
-const VIRTUAL_THREAD: &[u8] = b"java/lang/VirtualThread";
+/// The class of virtual threads.
+pub(crate) const VIRTUAL_THREAD: &[u8] = b"java/lang/VirtualThread";
 
 /// The flags of the fields that classes get.
 pub(crate) const ADDED: u16 = access::PRIVATE | access::TRANSIENT | access::SYNTHETIC;
@@ -74,7 +75,7 @@ fn add_calls(
     let source = source_file(class);
     let mut scanner = Scanner::new(class, name);
     let mut uses = Uses::new(probes.names);
-    let mut counts = Counts::new(class, probes);
+    let mut counts = Counts::new(class, name, probes.names);
     for (index, method) in class.methods().enumerate() {
         let is_selected = methods.selected(name, method.name()?);
         if !(is_selected || probes.heap || name == VIRTUAL_THREAD) {
@@ -85,15 +86,16 @@ fn add_calls(
         let marks = Marks::of(class, &method);
         let is_synchronized = method.access_flags() & access::SYNCHRONIZED != 0;
         let kinds = kinds(&member, marks, is_synchronized, is_selected, probes);
+        scanner.plan.clear();
         if probes.calls {
-            plan(&mut scanner, &code, &member, kinds, probes, methods)?;
+            scanner.scan(&code, kinds, member.name == b"<init>", methods)?;
         }
+        add_of_jvm(&mut scanner.plan, &code, &member, probes)?;
         let mut skipped = |reason| {
             let full_name = [member.name, member.descriptor].concat();
             instrumented.skipped.push((full_name, reason));
         };
-        let is_counted =
-            probes.blocks != Blocks::None && is_selected && can_have_any(&member, marks);
+        let is_counted = probes.blocks && is_selected && can_have_any(&member, marks);
         let mut blocks = None;
         if is_counted {
             blocks = Counts::plan(&member, &code, methods)?;
@@ -244,17 +246,13 @@ fn kinds(
     }
 }
 
-/// Plans the probes of a method.
-fn plan(
-    scanner: &mut Scanner<'_>,
+/// Adds the probes that only certain methods of the JDK have.
+fn add_of_jvm(
+    plan: &mut Plan,
     code: &Code<'_>,
     method: &MethodName<'_>,
-    kinds: Kinds,
     probes: Probes,
-    methods: &mut dyn Methods,
 ) -> Result<(), Error> {
-    scanner.scan(code, kinds, method.name == b"<init>", methods)?;
-    let plan = &mut scanner.plan;
     match (method.class, method.name, method.descriptor) {
         (b"java/lang/Object", b"<init>", _) if probes.heap => {
             plan.add(0, Reach::FallThrough, ProbeCall::This(Helper::ALLOCATED));
@@ -262,14 +260,17 @@ fn plan(
         // The carrier calls both methods. When `mount` returns and when `unmount` begins, the
         // virtual thread is the current thread and knows its carrier.
         (VIRTUAL_THREAD, b"mount", b"()V") => {
-            for instruction in code.instructions() {
+            if probes.blocks {
+                plan.add(0, Reach::FallThrough, ProbeCall::This(Helper::MOUNTING));
+            }
+            for instruction in code.instructions().filter(|_| probes.calls) {
                 let instruction = instruction?;
                 if instruction.is_return() {
                     plan.add(instruction.pc, Reach::All, ProbeCall::This(Helper::MOUNTED));
                 }
             }
         }
-        (VIRTUAL_THREAD, b"unmount", b"()V") => {
+        (VIRTUAL_THREAD, b"unmount", b"()V") if probes.calls => {
             plan.add(0, Reach::FallThrough, ProbeCall::This(Helper::UNMOUNTED));
         }
         _ => {}
@@ -288,7 +289,7 @@ fn add_fields(
     let states = [
         (accesses, fields::THREAD_STATE, FIELDS_HELPER),
         (calls && !accesses, fields::THREAD_STATE, HELPER),
-        (blocks != Blocks::None, fields::THREAD_COUNTS, COUNTS_HELPER),
+        (blocks, fields::THREAD_COUNTS, COUNTS_HELPER),
     ];
     let mut added = Vec::new();
     match class {

@@ -5,13 +5,14 @@ use perk_classfile::{
     PoolError, Reach, opcode, push_access,
 };
 
-use crate::helper::{Helper, Uses};
+use crate::class::VIRTUAL_THREAD;
+use crate::helper::{COUNTS_HELPER, Helper, Uses};
 use crate::probe::local_bytes;
 use crate::scan::array_probe;
-use crate::{Blocks, Call, CountedCode, Flow, MethodName, Methods, Probes};
+use crate::{Call, CountedCode, Flow, MethodName, Methods, Names};
 
 /// The words of the operand stack that a probe needs.
-const STACK_WORDS: u16 = 3;
+const STACK_WORDS: u16 = 2;
 
 /// The maximum size of a probe without the access of the local variable, in bytes: the push of an
 /// `int`, and a call.
@@ -23,6 +24,11 @@ pub(crate) struct Counts<'c> {
     uses: Uses,
     /// The method that counts.
     count: Helper,
+}
+
+/// Whether methods of a class move virtual threads from one carrier to another.
+fn moves(class: &[u8]) -> bool {
+    class.starts_with(VIRTUAL_THREAD)
 }
 
 /// The probes of a method.
@@ -39,10 +45,9 @@ impl Planned {
 }
 
 impl<'c> Counts<'c> {
-    pub(crate) fn new(class: &'c ClassFile<'c>, probes: Probes) -> Self {
-        let is_shared = probes.blocks == Blocks::Shared;
-        let count = if is_shared { Helper::COUNT_SHARED } else { Helper::COUNT };
-        Self { class, uses: Uses::new(probes.names), count }
+    pub(crate) fn new(class: &'c ClassFile<'c>, name: &[u8], names: Names) -> Self {
+        let count = if moves(name) { Helper::COUNT_MOVING } else { Helper::COUNT };
+        Self { class, uses: Uses::new(names), count }
     }
 
     /// Plans the probes of a method; `None` if there are no more counters.
@@ -66,14 +71,14 @@ impl<'c> Counts<'c> {
         edit: &mut MethodEdit,
     ) -> Result<(), PoolError> {
         edit.need_stack(STACK_WORDS);
-        edit.add_local(LocalType::Long);
+        edit.add_local(LocalType::Object(self.uses.class(COUNTS_HELPER, pool)?));
         let local = code.max_locals().saturating_add(local_words);
-        let mut bytes = self.uses.call(Helper::COUNTERS, pool)?.to_vec();
-        push_access(&mut bytes, opcode::LSTORE, local);
+        let mut bytes = self.uses.call(Helper::COUNTS_STATE, pool)?.to_vec();
+        push_access(&mut bytes, opcode::ASTORE, local);
         edit.insert(0, Reach::FallThrough, &bytes);
         for (number, counter) in (planned.first..).zip(planned.flow.counters()) {
             bytes.clear();
-            push_access(&mut bytes, opcode::LLOAD, local);
+            push_access(&mut bytes, opcode::ALOAD, local);
             pool.push_int(&mut bytes, number as i32)?;
             bytes.extend(self.uses.call(self.count, pool)?);
             edit.insert(counter.pc, counter.reach, &bytes);

@@ -16,7 +16,7 @@ pub const FIELDS_HELPER: &str = "java/lang/PerkFields";
 /// object of the class is the state of a thread.
 pub const COUNTS_HELPER: &str = "java/lang/PerkCounts";
 
-/// The plain internal name of the superclass of both helper classes.
+/// The plain internal name of the superclass of the helper classes.
 pub const HELPER_BASE: &str = "java/lang/PerkHeaders";
 
 /// The name and descriptor of every method of [`HELPER`] that probes call. All are static.
@@ -69,8 +69,12 @@ pub const FIELDS_METHODS: [(&str, &str); 18] = [
 ];
 
 /// The name and descriptor of every method of [`COUNTS_HELPER`] that probes call. All are static.
-pub const COUNTS_METHODS: [(&str, &str); 3] =
-    [("counters", "()J"), ("count", "(JI)V"), ("countShared", "(JI)V")];
+pub const COUNTS_METHODS: [(&str, &str); 4] = [
+    ("state", "()Ljava/lang/PerkCounts;"),
+    ("count", "(Ljava/lang/PerkCounts;I)V"),
+    ("countMoving", "(Ljava/lang/PerkCounts;I)V"),
+    ("mounting", "(Ljava/lang/Thread;)V"),
+];
 
 /// The names of the fields of [`HELPER`] that probes read and write. All are of type `long`. An
 /// object of the class is the state of a thread.
@@ -120,9 +124,10 @@ impl Helper {
     pub(crate) const COPIED_MEMORY: Self = Self::of_fields(16);
     pub(crate) const FILLED_MEMORY: Self = Self::of_fields(17);
 
-    pub(crate) const COUNTERS: Self = Self::of_counts(0);
+    pub(crate) const COUNTS_STATE: Self = Self::of_counts(0);
     pub(crate) const COUNT: Self = Self::of_counts(1);
-    pub(crate) const COUNT_SHARED: Self = Self::of_counts(2);
+    pub(crate) const COUNT_MOVING: Self = Self::of_counts(2);
+    pub(crate) const MOUNTING: Self = Self::of_counts(3);
 
     /// Returns the method with an index in [`FIELDS_METHODS`].
     const fn of_fields(index: u8) -> Self {
@@ -183,9 +188,9 @@ impl Uses {
         Self { names, methods: [None; COUNT], fields: [None; STATE_FIELDS.len()] }
     }
 
-    /// Returns the constant of the class [`HELPER`].
-    pub(crate) fn class(&self, pool: &mut PoolEditor<'_>) -> Result<u16, PoolError> {
-        pool.class(self.names.of(HELPER))
+    /// Returns the constant of a helper, given by its plain name.
+    pub(crate) fn class(&self, plain: &str, pool: &mut PoolEditor<'_>) -> Result<u16, PoolError> {
+        pool.class(self.names.of(plain))
     }
 
     /// Returns the instruction that calls a method.

@@ -58,10 +58,10 @@
 //! access is 1 for a read, 2 for a write, 3 for both, plus 4 for the length of an array; its bits
 //! from the fourth on are the logarithm of the number of bytes.
 //!
-//! If [`Probes::blocks`] asks for it, there are more probes, which call [`COUNTS_HELPER`]: `counters()J` at
-//! the method's entry returns where the thread has its counters, which a local variable keeps;
-//! `count(J, I)`, or `countShared(J, I)` where threads may share counters, counts an execution at each
-//! place of a [`Flow`].
+//! If [`Probes::blocks`] asks for it, there are more probes, which call [`COUNTS_HELPER`]: `state()` at the
+//! method's entry returns the thread's state, which a local variable keeps; `count(PerkCounts, I)` counts
+//! an execution at each place of a [`Flow`], `countMoving(PerkCounts, I)` in the classes of virtual
+//! threads; `mounting(Thread)` is at the entry of `VirtualThread.mount`.
 //!
 //! Before `super(...)` has returned, `this` cannot be passed. Writes of its fields there are counted
 //! after the call. Methods that switch the current thread (of `VirtualThread`) do not have these
@@ -116,18 +116,6 @@ pub mod fields {
     pub const OBJECT_RECORD: &str = "$perkRecord";
 }
 
-/// The counting of basic blocks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Blocks {
-    /// They are not counted.
-    #[default]
-    None,
-    /// Each thread has counters of its own.
-    Own,
-    /// Some threads share counters.
-    Shared,
-}
-
 /// The places that probes report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Places {
@@ -166,7 +154,7 @@ pub struct Probes {
     pub calls: bool,
     /// Count the executions of basic blocks, from which those of bytecodes follow, by
     /// [`COUNTS_HELPER`].
-    pub blocks: Blocks,
+    pub blocks: bool,
     /// The names of the added class and fields.
     pub names: Names,
 }
@@ -184,7 +172,7 @@ impl Probes {
             accesses: false,
             extended: false,
             calls: true,
-            blocks: Blocks::None,
+            blocks: false,
             names,
         }
     }

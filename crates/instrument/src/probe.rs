@@ -6,7 +6,7 @@ use perk_classfile::{
 };
 
 use crate::PLACE_SHIFT;
-use crate::helper::{Helper, StateField, Uses};
+use crate::helper::{HELPER, Helper, StateField, Uses};
 
 /// The maximum size of code that HotSpot compiles, in bytes (`-XX:-DontCompileHugeMethods` lifts
 /// it). Longer methods are always interpreted.
@@ -297,7 +297,7 @@ impl Plan {
                 edit.insert(*pc, *reach, &bytes);
             }
             if *what == ProbeCall::Enter {
-                locals.add_to(edit, writer.uses.class(writer.pool)?);
+                locals.add_to(edit, writer.uses.class(HELPER, writer.pool)?);
             }
         }
         if let Some(start) = self.unwinding {

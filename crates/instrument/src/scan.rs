@@ -78,7 +78,7 @@ impl<'c> Scanner<'c> {
         }
     }
 
-    /// Fills [`plan`](Self::plan) with the probes of a method, in the order of pcs.
+    /// Fills the empty [`plan`](Self::plan) with the probes of a method, in the order of pcs.
     pub(crate) fn scan(
         &mut self,
         code: &Code<'_>,
@@ -86,7 +86,6 @@ impl<'c> Scanner<'c> {
         is_constructor: bool,
         methods: &mut dyn Methods,
     ) -> Result<(), Error> {
-        self.plan.clear();
         self.lines.clear();
         if kinds.places == Places::Lines {
             self.lines.extend(code.line_numbers()?);

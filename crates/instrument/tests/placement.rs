@@ -7,8 +7,7 @@ use std::fs;
 
 use perk_classfile::{ClassFile, Instruction, Operands, opcode};
 use perk_instrument::{
-    Blocks, Error, HELPER, Instrumented, Names, Places, Probes, fields, instrument, leaves,
-    with_record,
+    Error, HELPER, Instrumented, Names, Places, Probes, fields, instrument, leaves, with_record,
 };
 use perk_testkit::{fixture, jdk, workspace};
 use support::{Numbers, image};
@@ -24,7 +23,7 @@ const CALLS: Probes = Probes {
     accesses: false,
     extended: false,
     calls: true,
-    blocks: Blocks::None,
+    blocks: false,
     names: Names::PLAIN,
 };
 

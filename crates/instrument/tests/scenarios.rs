@@ -6,7 +6,7 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use perk_instrument::{Blocks, FIELDS_HELPER, HELPER, Names, Places, Probes, instrument};
+use perk_instrument::{FIELDS_HELPER, HELPER, Names, Places, Probes, instrument};
 use perk_testkit::{JavaRun, Jdk, jdk};
 use support::{Numbers, image, round_trip};
 
@@ -20,7 +20,7 @@ const PROBES: Probes = Probes {
     accesses: false,
     extended: false,
     calls: true,
-    blocks: Blocks::None,
+    blocks: false,
     names: Names::PLAIN,
 };
 

@@ -65,6 +65,12 @@ accounting! {
     thread_count: u64,
     /// Samples that landed on virtual threads' own frames.
     virtual_sample_count: u64,
+    /// Visits to threads by the wall-clock sampler.
+    wall_sample_count: u64,
+    /// Stacks walked by it: a thread that has not moved is not walked again.
+    wall_walk_count: u64,
+    /// The time of threads for which its samples stand.
+    wall_thread_ns: u64,
     /// The clock of call times: `cpu` or `wall`; empty if calls were not timed.
     clock: String,
     /// The way in which calls were timed: `tick`, `exact` or `none`.

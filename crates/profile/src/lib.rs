@@ -20,9 +20,11 @@ mod overflow;
 pub mod pattern;
 pub mod profile;
 pub mod section;
+mod state;
 pub mod strings;
 pub mod symbols;
 pub mod time;
+pub mod timeline;
 pub mod tree;
 pub mod units;
 
@@ -45,10 +47,12 @@ pub use monitors::{
     LockKind, Monitor, MonitorDump, MonitorRow, MonitorTimes, Status, ThreadState, WaitEvent,
     WaitKind, Waits,
 };
-pub use pattern::NamePattern;
+pub use pattern::{NamePattern, WholePattern};
 pub use profile::{CpuSamples, Event, Profile, Settings, Thread, Trace};
 pub use section::{Column, Key, Section, SectionHead, SectionView, SiteSelection, Span, Subject};
+pub use state::WallState;
 pub use strings::Interner;
 pub use symbols::{Class, Frame, FrameKind, Line, Method, Symbols};
 pub use time::Timestamp;
+pub use timeline::{TICK_NS, Timeline, TimelineBook, TimelineHead, TimelineRow};
 pub use tree::CallTree;

@@ -29,6 +29,10 @@ impl Unit {
     }
 }
 
+/// The name of the metric of CPU time of threads that do not run Java code, in nanoseconds, estimated
+/// from samples: the JVM's own threads, which compile and collect garbage, and those of libraries.
+pub const JVM: &str = "jvm";
+
 /// A number that a profile has for its call paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Metric {
@@ -50,6 +54,9 @@ pub enum Metric {
     AllocatedObjects,
     /// The live objects.
     LiveObjects,
+    /// Wall-clock time of threads, estimated from samples, whatever they did. The subject is their
+    /// state.
+    WallTime,
     /// Time in which threads were blocked by a lock.
     BlockedTime,
     /// The number of times that a thread could not acquire a lock at once.
@@ -105,11 +112,12 @@ struct Facts {
 
 impl Metric {
     /// The metrics that perk knows, in the order of preference for the default.
-    pub const OWN: [Metric; 14] = [
+    pub const OWN: [Metric; 15] = [
         Metric::Samples,
         Metric::SelfTime,
         Metric::Calls,
         Metric::TotalTime,
+        Metric::WallTime,
         Metric::AllocatedBytes,
         Metric::LiveBytes,
         Metric::AllocatedObjects,
@@ -148,6 +156,7 @@ impl Metric {
                 ("objects", "alloc_objects", "allocated_count", Unit::Count)
             }
             Metric::LiveObjects => ("live_objects", "inuse_objects", "live_count", Unit::Count),
+            Metric::WallTime => ("wall", "wall", "wall_ns", Unit::Nanoseconds),
             Metric::BlockedTime => ("blocked", "delay", "lock_time", Unit::Nanoseconds),
             Metric::BlockedCount => ("contentions", "contentions", "lock_count", Unit::Count),
             Metric::WaitedTime => ("waited", "waited", "wait_time", Unit::Nanoseconds),

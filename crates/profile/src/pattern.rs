@@ -55,6 +55,29 @@ impl NamePattern {
     }
 }
 
+/// A name of anything, as a whole. Each `*` stands for any characters: `http-*`, `*`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WholePattern {
+    text: String,
+}
+
+impl WholePattern {
+    /// Makes the pattern of this text; `None` if `text` is empty.
+    pub fn new(text: &str) -> Option<Self> {
+        (!text.is_empty()).then(|| Self { text: text.to_owned() })
+    }
+
+    /// The pattern's text.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the pattern stands for `name`.
+    pub fn matches(&self, name: &str) -> bool {
+        matches_whole(&self.text, name)
+    }
+}
+
 /// Whether `pattern` stands for all of `name`.
 fn matches_whole(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
@@ -100,6 +123,21 @@ mod tests {
             assert_eq!(pattern(text).matches(class, method), is_match, "{text} {name}");
         }
         assert_eq!(NamePattern::new(""), None);
+    }
+
+    #[test]
+    fn whole_names_match() {
+        for (text, name, is_match) in [
+            ("main", "main", true),
+            ("main", "main-1", false),
+            ("http-*", "http-nio-8080-exec-1", true),
+            ("http-*-1", "http-nio-8080-exec-1", true),
+            ("*exec*", "http-nio-8080-exec-1", true),
+            ("exec", "a.exec", false),
+            ("*", "", true),
+        ] {
+            assert_eq!(WholePattern::new(text).unwrap().matches(name), is_match, "{text} {name}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use crate::{
     Accounting, CallEdges, CallTimes, CallTree, ClassId, Column, FieldAccesses, FrameId,
     HeapHistogram, HeapSummary, Key, KeyedMap, Metric, MonitorDump, MonitorTimes, NodeId, Section,
-    SectionHead, Sites, Span, StrId, Symbols, ThreadId, Timestamp, TraceId, WaitEvent,
+    SectionHead, Sites, Span, StrId, Symbols, ThreadId, Timeline, Timestamp, TraceId, WaitEvent,
 };
 
 /// The serial number of HPROF's system trace, the one without frames.
@@ -94,6 +94,8 @@ pub enum Event {
     FieldAccesses(FieldAccesses),
     /// The contents of the heap, by class.
     Heap(HeapHistogram),
+    /// When the samples of sections were taken.
+    Timeline(Timeline),
 }
 
 /// CPU samples by trace.
@@ -332,6 +334,20 @@ impl Profile {
             Event::MonitorDump(dump) => Some(dump),
             _ => None,
         })
+    }
+
+    /// The times of samples, in order. None has the samples of another.
+    pub fn timelines(&self) -> impl Iterator<Item = &Timeline> {
+        self.events.iter().filter_map(|event| match event {
+            Event::Timeline(timeline) => Some(timeline),
+            _ => None,
+        })
+    }
+
+    /// The time from the recording's start to the last one that [`Profile::timelines`] cover, in
+    /// nanoseconds; 0 without them.
+    pub fn recorded_ns(&self) -> u64 {
+        self.timelines().map(|timeline| timeline.head.end_ns).max().unwrap_or(0)
     }
 
     /// The last section of all allocation sites; if there is none, the last section of some sites.

@@ -3,7 +3,7 @@
 
 use crate::{
     CallEdges, CallTimes, ClassId, CpuSamples, Event, LockKind, Metric, MonitorTimes, Profile,
-    Sites, StrId, Symbols, Timestamp, TraceId,
+    Sites, StrId, Symbols, Timestamp, TraceId, WallState,
 };
 
 /// The subject of the numbers of a row, besides the call trace.
@@ -18,13 +18,15 @@ pub enum Subject {
     Lock(ClassId, LockKind),
     /// A field of the objects of a class, by its name.
     Field(ClassId, StrId),
+    /// Threads in a state.
+    State(WallState),
 }
 
 impl Subject {
     /// The class of the objects or of the lock.
     pub fn class(self) -> Option<ClassId> {
         match self {
-            Subject::None => None,
+            Subject::None | Subject::State(_) => None,
             Subject::Class(class) | Subject::Lock(class, _) | Subject::Field(class, _) => {
                 Some(class)
             }
@@ -42,6 +44,9 @@ impl Subject {
 
     /// The name under which the subject is listed below its call path.
     pub fn label(self, symbols: &Symbols) -> Option<String> {
+        if let Subject::State(state) = self {
+            return Some(state.label().to_owned());
+        }
         let class = symbols.class_name(self.class()?);
         Some(match self {
             Subject::Field(_, field) => format!("{class}.{}", symbols.strings.get(field)),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use perk_profile::units::printable;
-use perk_profile::{ClassId, FrameId, Line, MethodId, Metric, Symbols, names};
+use perk_profile::{ClassId, FrameId, Line, MethodId, Metric, Symbols, metric as metrics, names};
 
 /// The names of `methods`: `class.method`, with parameter types only where two of them would
 /// otherwise look the same.
@@ -115,8 +115,10 @@ pub fn metric(metric: &Metric) -> String {
         Metric::AllocatedBytes => "allocated bytes".to_owned(),
         Metric::LiveBytes => "live bytes".to_owned(),
         Metric::LiveObjects => "live objects".to_owned(),
+        Metric::WallTime => "wall-clock time".to_owned(),
         Metric::BlockedTime => "blocked time".to_owned(),
         Metric::WaitedTime => "waited time".to_owned(),
+        Metric::Other(name, _) if &**name == metrics::JVM => "JVM threads".to_owned(),
         other => printable(other.name()),
     }
 }

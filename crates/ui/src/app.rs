@@ -138,6 +138,14 @@ impl<'a> App<'a> {
         app
     }
 
+    /// Shows a metric, if the profile has it.
+    pub fn choose(&mut self, metric: &Metric) {
+        if let Some(place) = self.metrics.iter().position(|it| it == metric) {
+            self.metric = place;
+            self.rebuild();
+        }
+    }
+
     /// Whether the user has left.
     pub fn is_done(&self) -> bool {
         self.is_done

@@ -8,6 +8,7 @@ pub(crate) fn of_part(profile: &Profile, part: Part) -> String {
     let strings = &profile.symbols.strings;
     match part {
         Part::Thread(name) | Part::Subject(name) => units::printable(strings.get(name)),
+        Part::State(state) => state.label().to_owned(),
         Part::Method { id, .. } => of_method(profile, id),
         Part::NoStack => "[no stack]".to_owned(),
         Part::BelowCutoff => "[below cutoff]".to_owned(),

@@ -4,20 +4,21 @@ use std::io::{self, IsTerminal, stdout};
 
 use anyhow::{Context, bail};
 use crossterm::event::{self, Event, KeyEventKind};
-use perk_profile::Profile;
+use perk_profile::{Metric, Profile};
 
 use crate::{App, Key, draw};
 
-/// Shows `profile` on the terminal until the user leaves.
+/// Shows `profile` on the terminal until the user leaves; `metric` is the one to begin with.
 ///
 /// # Errors
 /// If stdout is not a terminal, or if the terminal fails.
-pub fn run(profile: &Profile, title: &str) -> anyhow::Result<()> {
+pub fn run(profile: &Profile, title: &str, metric: Option<&Metric>) -> anyhow::Result<()> {
     if !stdout().is_terminal() {
         bail!("stdout is not a terminal: use perk report instead");
     }
     let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let mut app = App::new(profile, title);
+    metric.into_iter().for_each(|metric| app.choose(metric));
     // The terminal is restored also if the program panics.
     let mut terminal = ratatui::try_init().context("cannot use the terminal")?;
     let result = browse(&mut app, colours, &mut terminal);

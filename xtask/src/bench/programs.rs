@@ -130,7 +130,7 @@ fn javac(jdk: &Jdk, work: &Path, rounds: usize) -> Result<Program> {
     })
 }
 
-fn find_java(folder: &Path, files: &mut Vec<String>) -> Result<()> {
+pub(crate) fn find_java(folder: &Path, files: &mut Vec<String>) -> Result<()> {
     let entries = fs::read_dir(folder).with_context(|| format!("{}", folder.display()))?;
     for entry in entries {
         let path = entry?.path();

@@ -5,7 +5,7 @@ use perk_classfile::{
     ClassEditor, ClassFile, Code, Error, LocalType, MethodEdit, Operands, PoolError, Reach, access,
     opcode,
 };
-use perk_instrument::{Blocks, MethodName, Methods, Names, Places, Probes, SitePlace, instrument};
+use perk_instrument::{MethodName, Methods, Names, Places, Probes, SitePlace, instrument};
 
 /// Panics if an edited class is not valid.
 pub(super) fn edit_and_probe(bytes: &[u8]) {
@@ -37,11 +37,7 @@ pub(super) fn edit_and_probe(bytes: &[u8]) {
             accesses,
             extended: accesses,
             calls: calls || heap || accesses,
-            blocks: match (calls, blocks) {
-                (_, false) => Blocks::None,
-                (true, true) => Blocks::Shared,
-                (false, true) => Blocks::Own,
-            },
+            blocks,
             names,
         };
         let probed = instrument(bytes, probes, &mut All { calls: calls || blocks });

@@ -19,30 +19,27 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use perk_control::intrinsics::Counted;
 use perk_control::options::Jamaica;
-use perk_instrument::{
-    Blocks, COUNTS_HELPER, CountedCode, HELPER, MethodName, Methods, Names, Probes, SitePlace,
-    instrument,
-};
+use perk_instrument::{CountedCode, MethodName, Methods, Names, Probes, SitePlace, instrument};
 use perk_jvmti_sys::Capability;
 use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
 
-use self::methods::{CountedMethods, Exceptions};
+use self::methods::{CountedMethods, Exceptions, Met};
 use self::threads::{Counters, MOST_COUNTERS, States, address, counters};
 use super::{Analysis, Event, Needs, Thrown};
 use crate::common::Common;
 use crate::guard::Feature;
 use crate::hook;
-use crate::jvm::{Borrowed, Global, Image, Jni, MethodRef, Reference, StackFrame, Vm, Walker};
+use crate::jvm::{
+    Borrowed, Global, Image, Jni, Local, MethodRef, Reference, StackFrame, Vm, Walker,
+};
 use crate::os;
 use crate::probes::{self, HelperClass, Selection};
 use crate::sync::lock;
 use crate::threads::LiveThread;
 
 /// The frames that are looked at first, when an exception is thrown: most are caught near by.
-const FIRST_FRAMES: u32 = 8;
-/// The first version of the JDK whose threads may be virtual, in a preview or for good.
-const FIRST_WITH_VIRTUAL_THREADS: u32 = 19;
+const FIRST_FRAMES: u32 = 4;
 /// The frames that are looked at in the end.
 const MOST_FRAMES: u32 = 1 << 21;
 
@@ -93,11 +90,7 @@ impl Bytecodes {
             common,
             probes: Probes {
                 calls: false,
-                // Virtual threads share counters.
-                blocks: match common.jvmti.feature_version() {
-                    FIRST_WITH_VIRTUAL_THREADS.. => Blocks::Shared,
-                    _ => Blocks::Own,
-                },
+                blocks: true,
                 ..Probes::least(Names::ending_with(RandomState::new().build_hasher().finish()))
             },
             selection: Selection::new(&options.include, &options.exclude),
@@ -121,11 +114,6 @@ impl Bytecodes {
         self.probes.names
     }
 
-    /// Returns the way in which blocks are counted.
-    pub(crate) fn blocks(&self) -> Blocks {
-        self.probes.blocks
-    }
-
     /// Starts the probes' counting; the program is about to begin.
     fn start(&'static self, jni: Jni<'_>) -> Result<(), String> {
         let helper = *self.helper.get().ok_or("no helper class")?;
@@ -133,8 +121,11 @@ impl Bytecodes {
             return Err("its native methods could not be bound".to_owned());
         }
         let _ = self.vm.set(jni.vm().ok_or("no JVM")?);
-        let states = States::new(jni, helper, self.probes, self.unread)?;
+        let states = States::new(jni, helper, self.names(), self.unread)?;
         let _ = self.states.set(states);
+        for thread in self.common.jvmti.all_threads(jni).unwrap_or_default() {
+            self.begin_thread(jni, &thread, 0);
+        }
         hook::overtaken();
         probes::warn_of_intrinsics(self.common.jvmti, Counted::Bytecodes);
         self.has_begun.store(true, Relaxed);
@@ -143,10 +134,15 @@ impl Bytecodes {
         started.map(|_| ()).ok_or_else(|| "the helper class does not start".to_owned())
     }
 
-    /// Gives the calling thread its counters; see [`States::begin`].
-    fn begin_thread(&self, jni: Jni<'_>, thread: &Borrowed<'_>) -> i64 {
+    /// Gives a thread its state; see [`States::begin`].
+    fn begin_thread<'j>(
+        &self,
+        jni: Jni<'j>,
+        thread: &dyn Reference,
+        of_carrier: i64,
+    ) -> Option<Local<'j>> {
         let is_own = self.common.threads.is_own(jni, thread);
-        self.states.get().map_or_else(|| self.unread(), |states| states.begin(jni, thread, is_own))
+        self.states.get()?.begin(jni, thread, is_own, of_carrier)
     }
 
     /// Returns the name of a method, as [`CountedMethods`] has it; `None` if the JVM does not.
@@ -167,6 +163,16 @@ impl Bytecodes {
         let name: Option<Arc<str>> = found();
         lock(&self.names).insert(method, name.clone());
         name
+    }
+
+    /// Returns a method that an exception meets. The JVM may stop the thread when it is asked for the
+    /// name, which a dump waits for, so the methods are not locked then.
+    fn meet(&self, jni: Jni<'_>, method: MethodRef) -> Option<Met> {
+        let known = lock(&self.methods).met(method);
+        known.or_else(|| {
+            let name = self.name(jni, method)?;
+            Some(lock(&self.methods).meet(method, &name))
+        })
     }
 
     /// Runs `body` with the frames of a thread, the innermost first, until it returns `false`.
@@ -270,16 +276,6 @@ impl Bytecodes {
     }
 }
 
-/// Whether a method is perk's own: one that a probe calls, where the stack may overflow.
-fn is_helper(method: &str) -> bool {
-    method.starts_with(HELPER) || method.starts_with(COUNTS_HELPER)
-}
-
-/// Whether a native method wraps the exceptions of what it calls.
-fn is_wrapping(method: &str) -> bool {
-    method.contains(".invoke0(") || method.contains(".newInstance0(")
-}
-
 /// The view of one class file on the analysis.
 struct View<'a>(&'a Bytecodes);
 
@@ -327,7 +323,7 @@ impl Analysis for Bytecodes {
     }
 
     fn needs(&self) -> Needs {
-        let mut events = vec![Event::Exception, Event::VirtualThreadEnd];
+        let mut events = vec![Event::Exception];
         if !self.is_guest {
             events.extend([Event::VmStart, Event::ClassFile, Event::NativeBind]);
         }
@@ -353,6 +349,13 @@ impl Analysis for Bytecodes {
         self.start(jni)
     }
 
+    /// The thread gets its state at once: C2 leaves out what probes do without, as long as none did it.
+    fn thread_began(&self, thread: &Arc<LiveThread>) {
+        if let (Some(jni), true) = (self.vm.get().and_then(Vm::jni), self.states.get().is_some()) {
+            self.begin_thread(jni, &**thread, 0);
+        }
+    }
+
     fn thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>, _: Option<&LiveThread>) {
         if let Some(states) = self.states.get() {
             states.end(jni, &thread);
@@ -367,41 +370,40 @@ impl Analysis for Bytecodes {
         if !self.has_begun.load(Relaxed) {
             return;
         }
-        let mut frames: Vec<(Arc<str>, u16)> = Vec::new();
-        let mut above: Option<Arc<str>> = None;
+        let mut frames: Vec<(Met, u16)> = Vec::new();
+        let mut above: Option<Met> = None;
         let mut is_caught = false;
         self.each_frame(&thread, |StackFrame { method, bci }| {
-            let Some(name) = self.name(jni, method) else { return false };
+            let Some(met) = self.meet(jni, method) else { return false };
             let mut methods = lock(&self.methods);
             let pc = u16::try_from(bci).ok();
             // The exception does not leave what the JVM itself has called: the JVM throws another
             // one, which it reports again. So do the native methods of reflection.
-            let is_called = above.as_ref().is_none_or(|above| match pc {
-                Some(pc) => methods.calls(&name, pc, above),
-                None => !is_wrapping(&name) && thrown.caught.is_some(),
+            let is_called = above.is_none_or(|above| match pc {
+                Some(pc) => methods.calls(met, pc, above),
+                None => !met.is_wrapping && thrown.caught.is_some(),
             });
             if !is_called {
                 return false;
             }
             is_caught = thrown.caught.is_some_and(|(catcher, handler_pc)| {
                 let mut handles =
-                    |pc| methods.named(&name).is_none_or(|it| it.handles(pc, handler_pc));
+                    |pc| methods.counted(met).is_none_or(|it| it.handles(pc, handler_pc));
                 catcher == method && pc.is_some_and(&mut handles)
             });
-            drop(methods);
-            frames.extend(pc.map(|pc| (name.clone(), pc)));
-            above = (!is_helper(&name)).then_some(name);
+            frames.extend(pc.map(|pc| (met, pc)));
+            above = (!met.is_helper).then_some(met);
             !is_caught
         });
         let mut methods = lock(&self.methods);
-        for (name, pc) in &frames {
-            if let Some(counted) = methods.named(name) {
-                counted.leave(*pc);
+        for &(met, pc) in &frames {
+            if let Some(counted) = methods.counted(met) {
+                counted.leave(pc);
             }
         }
-        if let (true, Some((_, handler_pc)), Some((name, _))) =
+        if let (true, Some((_, handler_pc)), Some(&(met, _))) =
             (is_caught, thrown.caught, frames.last())
-            && let Some(counted) = methods.named(name)
+            && let Some(counted) = methods.counted(met)
         {
             counted.enter(handler_pc);
         }

@@ -9,28 +9,23 @@
 mod clocks;
 mod sampler;
 
-use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
-use perk_jvmti_sys::JvmtiEnv;
-use perk_jvmti_sys::jni_sys::JNIEnv;
 use perk_profile::{Accounting, TraceId};
 
 use self::clocks::Clocks;
 use self::sampler::Sampler;
 use super::{Analysis, Needs, Order};
 use crate::common::{Common, limited};
-use crate::guard::{Feature, contain};
+use crate::guard::Feature;
 use crate::jvm::{Borrowed, Jni, VirtualThreadFunction};
 use crate::os;
 use crate::roster::Slot;
 use crate::sync::lock;
 use crate::threads::LiveThread;
-
-/// The time to wait for the sampler's last sample when the JVM dies.
-const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+use crate::worker::Worker;
 
 /// The analysis of CPU samples; see the module.
 pub(crate) struct Polling {
@@ -40,10 +35,7 @@ pub(crate) struct Polling {
     depth: AtomicU32,
     virtual_thread: Option<VirtualThreadFunction>,
     clocks: Mutex<Clocks>,
-    life: Mutex<Life>,
-    life_changed: Condvar,
-    /// Whether the sampler's thread was made.
-    is_made: AtomicBool,
+    worker: Worker,
     walk_count: AtomicU64,
     failed_walk_count: AtomicU64,
     unattributed_count: AtomicU64,
@@ -51,26 +43,15 @@ pub(crate) struct Polling {
     sampler_cpu_ns: AtomicU64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Life {
-    Idle,
-    Running,
-    Stopping,
-    Stopped,
-}
-
 impl Polling {
     pub(crate) fn new(common: &'static Common) -> Self {
-        let seed = Instant::now().elapsed().as_nanos() as u64 ^ u64::from(std::process::id()) << 20;
         Self {
             common,
             interval_ns: common.options.interval_ns,
             depth: AtomicU32::new(common.depth()),
             virtual_thread: common.jvmti.virtual_thread_function(),
-            clocks: Mutex::new(Clocks::new(seed, common.options.cpu.samples)),
-            life: Mutex::new(Life::Idle),
-            life_changed: Condvar::new(),
-            is_made: AtomicBool::new(false),
+            clocks: Mutex::new(Clocks::new(common.options.cpu.samples)),
+            worker: Worker::default(),
             walk_count: AtomicU64::new(0),
             failed_walk_count: AtomicU64::new(0),
             unattributed_count: AtomicU64::new(0),
@@ -81,16 +62,7 @@ impl Polling {
 
     /// Starts the thread that takes samples, once.
     fn start_sampler(&'static self, jni: Jni<'_>) -> Result<(), String> {
-        if self.is_made.swap(true, Relaxed) {
-            return Ok(());
-        }
-        let thread = self.common.threads.new_own(jni, c"perk sampler")?;
-        *lock(&self.life) = Life::Running;
-        let started = self.common.jvmti.run_agent_thread(thread, sampler_main, self);
-        started.map_err(|error| {
-            *lock(&self.life) = Life::Stopped;
-            format!("RunAgentThread: {error}")
-        })
+        self.worker.start(self.common, jni, c"perk sampler", |jni| Sampler::new(self, jni).run())
     }
 
     /// Samples a thread, or all present and future threads, from now on or no more.
@@ -123,34 +95,20 @@ impl Polling {
         without_tid.iter().filter_map(|it| Some((it.slot, clock(it)?))).collect()
     }
 
-    /// Waits for the sampler's life to change, but not longer than `limit`.
-    fn wait<'a>(&self, life: MutexGuard<'a, Life>, limit: Duration) -> MutexGuard<'a, Life> {
-        match self.life_changed.wait_timeout(life, limit) {
-            Ok((life, _)) => life,
-            Err(poisoned) => poisoned.into_inner().0,
-        }
-    }
-
     /// Waits until the deadline. Returns true if the thread must stop.
     pub(super) fn wait_until(&self, deadline: Instant) -> bool {
-        let mut life = lock(&self.life);
-        while *life == Life::Running {
-            let Some(left) = deadline.checked_duration_since(Instant::now()) else { return false };
-            if left.is_zero() {
-                return false;
-            }
-            life = self.wait(life, left);
-        }
-        true
+        self.worker.wait_until(deadline)
     }
 
     /// Books samples of a thread that was not met running on its last trace. If it has none, the
     /// samples are in the account alone: as with the original, a trace without frames has no row.
-    fn book(&self, last: Option<TraceId>, samples: u64) {
+    fn book(&self, last: Option<TraceId>, thread: Slot, samples: u64) {
         match last {
             // As with the original, no frames means no samples.
             _ if samples == 0 || self.depth.load(Relaxed) == 0 => {}
-            Some(trace) => lock(self.common.recorder).book(trace, samples),
+            Some(trace) => {
+                lock(self.common.recorder).book(trace, thread, samples, os::nano_time());
+            }
             None => _ = self.unattributed_count.fetch_add(samples, Relaxed),
         }
     }
@@ -191,7 +149,7 @@ impl Analysis for Polling {
         let mut watched = clocks.remove(index);
         drop(clocks);
         let samples = watched.take_samples(self.interval_ns);
-        self.book(watched.last_trace, samples);
+        self.book(watched.last_trace, watched.slot(), samples);
     }
 
     fn obey(&'static self, jni: Jni<'_>, order: Order) -> Result<(), String> {
@@ -204,17 +162,7 @@ impl Analysis for Polling {
     }
 
     fn stop(&self) {
-        let mut life = lock(&self.life);
-        if *life != Life::Running {
-            return;
-        }
-        *life = Life::Stopping;
-        self.life_changed.notify_all();
-        let deadline = Instant::now() + STOP_TIMEOUT;
-        while *life != Life::Stopped {
-            let Some(left) = deadline.checked_duration_since(Instant::now()) else { return };
-            life = self.wait(life, left);
-        }
+        self.worker.stop();
     }
 
     fn settle(&self, _: bool) {
@@ -224,11 +172,11 @@ impl Analysis for Polling {
         for index in 0..clocks.len() {
             let watched = clocks.get_mut(index);
             let samples = watched.take_samples(self.interval_ns);
-            pending.push((watched.last_trace, samples));
+            pending.push((watched.last_trace, watched.slot(), samples));
         }
         drop(clocks);
-        for (last_trace, samples) in pending {
-            self.book(last_trace, samples);
+        for (last_trace, thread, samples) in pending {
+            self.book(last_trace, thread, samples);
         }
     }
 
@@ -239,15 +187,4 @@ impl Analysis for Polling {
         accounting.virtual_sample_count += self.virtual_sample_count.load(Relaxed);
         accounting.perk_cpu_ns += self.sampler_cpu_ns.load(Relaxed);
     }
-}
-
-/// The sampler thread's entry.
-unsafe extern "system" fn sampler_main(_: JvmtiEnv, env: *mut JNIEnv, polling: *mut c_void) {
-    // SAFETY: `start_sampler` passed a reference that lives as long as the process.
-    let polling: &'static Polling = unsafe { &*polling.cast_const().cast() };
-    // SAFETY: the JVM gives the agent thread its own environment, valid until we return.
-    let jni = unsafe { Jni::from_raw(env) };
-    contain(Feature::Sampling, || Sampler::new(polling, jni).run());
-    *lock(&polling.life) = Life::Stopped;
-    polling.life_changed.notify_all();
 }

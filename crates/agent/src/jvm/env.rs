@@ -8,11 +8,11 @@ use std::sync::OnceLock;
 use perk_jvmti_sys::jni_sys::{JavaVM, jclass, jint, jmethodID, jobject};
 use perk_jvmti_sys::{
     Capabilities, Capability, JVMTI_DISABLE, JVMTI_ENABLE, JVMTI_ERROR_NOT_AVAILABLE,
-    JVMTI_THREAD_MAX_PRIORITY, JVMTI_THREAD_STATE_BLOCKED_ON_MONITOR_ENTER,
-    JVMTI_THREAD_STATE_WAITING, JVMTI_VERSION_11, JVMTI_VERSION_21, JvmtiEnv, call, jvmtiError,
-    jvmtiEvent, jvmtiEventCallbacks, jvmtiExtensionFunction, jvmtiExtensionFunctionInfo,
-    jvmtiFrameInfo, jvmtiLineNumberEntry, jvmtiStartFunction, jvmtiThreadGroupInfo,
-    jvmtiThreadInfo,
+    JVMTI_THREAD_MAX_PRIORITY, JVMTI_THREAD_STATE_ALIVE,
+    JVMTI_THREAD_STATE_BLOCKED_ON_MONITOR_ENTER, JVMTI_THREAD_STATE_WAITING, JVMTI_VERSION_11,
+    JVMTI_VERSION_21, JvmtiEnv, call, jvmtiError, jvmtiEvent, jvmtiEventCallbacks,
+    jvmtiExtensionFunction, jvmtiExtensionFunctionInfo, jvmtiFrameInfo, jvmtiLineNumberEntry,
+    jvmtiStartFunction, jvmtiThreadGroupInfo, jvmtiThreadInfo,
 };
 use perk_profile::mutf8;
 
@@ -301,10 +301,15 @@ impl Jvmti {
 
     /// Whether a thread waits, in Java's sense: parked, asleep, in `Object.wait` or at a monitor.
     pub(crate) fn is_waiting(self, thread: &(impl Reference + ?Sized)) -> bool {
+        self.thread_state(thread).is_some_and(|state| state & WAITING_STATES != 0)
+    }
+
+    /// Returns the bits of a thread's state, `JVMTI_THREAD_STATE_…`; `None` once it has ended.
+    pub(crate) fn thread_state(self, thread: &(impl Reference + ?Sized)) -> Option<jint> {
         let mut state = 0;
         // SAFETY: the environment and reference are valid, `state` lives until the call returns.
         let result = unsafe { call!(self.0, GetThreadState, thread.raw(), &mut state) };
-        result.ok().is_ok() && state & WAITING_STATES != 0
+        result.ok().ok().map(|()| state).filter(|state| state & JVMTI_THREAD_STATE_ALIVE != 0)
     }
 
     /// Walks a thread's stack into `frames`, the innermost frame first, at most as many as

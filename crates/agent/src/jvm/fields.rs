@@ -129,6 +129,13 @@ impl<'a> Jni<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LongField(jfieldID);
 
+impl LongField {
+    /// Returns the id as a number.
+    pub(crate) fn number(self) -> usize {
+        self.0 as usize
+    }
+}
+
 // SAFETY: only the JVM looks into a field id.
 unsafe impl Send for LongField {}
 // SAFETY: as above.

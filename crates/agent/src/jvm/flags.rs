@@ -1,7 +1,9 @@
 //! Flags of the running JVM, through the tables that HotSpot exports for debuggers
 //! (`vmStructs.hpp`). They are set when agents are loaded.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
+
+use perk_hotspot::vm::Symbols;
 
 /// `VMStructEntry`: a field of a type.
 #[repr(C)]
@@ -29,6 +31,13 @@ struct Type {
 pub(crate) fn bool_flag(name: &CStr) -> Option<bool> {
     // SAFETY: the JVM has such a flag at this address.
     value(name).map(|value| unsafe { *value != 0 })
+}
+
+/// Sets a `bool` flag that compilers read, before any runs. Returns whether the flag exists.
+pub(crate) fn set_bool_flag(name: &CStr, is_on: bool) -> bool {
+    // SAFETY: the JVM has such a flag at this address, which it reads as a byte.
+    let set = |value: *const u8| unsafe { value.cast_mut().write_volatile(is_on.into()) };
+    value(name).map(set).is_some()
 }
 
 /// Returns the value of a flag that is a text, or a list of them with line ends in between; `None`
@@ -85,6 +94,19 @@ fn value(name: &CStr) -> Option<*const u8> {
             let found = !its_name.is_null() && CStr::from_ptr(its_name) == name;
             (found && !value.is_null()).then_some(value)
         })
+    }
+}
+
+/// The data that the JVM exports, by name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exported;
+
+impl Symbols for Exported {
+    fn address(&self, name: &str) -> Option<usize> {
+        let name = CString::new(name).ok()?;
+        // SAFETY: the name ends in NUL.
+        let symbol = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+        (!symbol.is_null()).then(|| symbol.addr())
     }
 }
 

@@ -53,6 +53,7 @@ impl Recorder {
     /// Clears the samples and calls since the last dump.
     pub(crate) fn clear_cpu(&mut self) {
         self.counts.clear();
+        self.forget_times();
         self.take_times();
         self.take_edges();
     }

@@ -27,7 +27,7 @@ fn calls_are_counted_and_threads_sampled() {
         let profile = profile(&outcome);
         assert_pairs(&own(&pairs(&profile)), &expected(&parts), "with samples");
         let account = accounting(&profile);
-        assert_eq!((account.engine.as_str(), account.fault_count), ("polling, exact", 0));
+        assert_eq!((account.engine.as_str(), account.fault_count), ("signal, exact", 0));
         assert_eq!(profile.total_cpu_samples().total, account.sample_count);
         // Each thread begins with a random part of an interval.
         let slack_ns = account.thread_count * INTERVAL_NS;

@@ -183,3 +183,23 @@ impl Drop for Mount {
         let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
 }
+
+/// Fails if the JVM or the agent complained.
+#[track_caller]
+pub(crate) fn assert_quiet(outcome: &Outcome) {
+    for line in outcome.stdout.lines().chain(outcome.stderr.lines()) {
+        let complaint = ["WARNING", "FATAL", "HPROF ERROR", "# A fatal", "Exception"];
+        assert!(!complaint.iter().any(|word| line.contains(word)), "{}", outcome.report());
+    }
+}
+
+/// Fails unless the deepest trace of a program with 50,000 frames has `depth` of them, or all.
+#[track_caller]
+pub(crate) fn assert_deepest(jdk: &Jdk, options: &str, depth: usize) {
+    let options = format!("{options},depth={depth},cutoff=0.01");
+    let (outcome, text) = run(jdk, &options, "DeepRecursion", &["50000", "800"]);
+    assert_eq!(outcome.stdout, "depth=50000\n");
+    let deepest = text.traces.values().map(|trace| trace.frames.len()).max().unwrap();
+    let expected = if depth < 50_000 { depth..depth + 1 } else { 50_000..50_100 };
+    assert!(expected.contains(&deepest), "{deepest} of {depth}");
+}

@@ -23,6 +23,8 @@ impl<L> LevelTree<L> {
         let mut middles = middles(&self.nodes, chain_end).into_iter().peekable();
         // The number of levels that are left out above each frame of the path.
         let mut shifts: Vec<u32> = Vec::new();
+        // The new place of each node.
+        let mut places: Vec<u32> = Vec::with_capacity(self.nodes.len());
         let mut at = 0;
         while let Some(&node) = self.nodes.get(at) {
             shifts.truncate(node.level as usize);
@@ -30,17 +32,20 @@ impl<L> LevelTree<L> {
             let level = node.level - shift;
             if let Some(middle) = middles.next_if(|middle| middle.begin == at) {
                 folded.leave_out(level, middle.count);
+                places.extend(repeat_n(folded.last(level), middle.count));
                 shifts.extend(repeat_n(shift, middle.count - 1));
                 shifts.push(shift + index(middle.count - 1));
                 at += middle.count;
             } else {
                 folded.push(LevelNode { level, ..node });
+                places.push(folded.last(level));
                 shifts.push(shift);
                 at += 1;
             }
         }
         folded.flush();
         self.nodes = folded.nodes;
+        self.ends.iter_mut().for_each(|(_, node)| *node = places[*node as usize]);
         folded.texts
     }
 }
@@ -104,6 +109,12 @@ impl Folded {
             *before = before.saturating_add(node.before);
             *after = after.saturating_add(node.after);
         }
+    }
+
+    /// The place of a node of this level that was just added, or of the one that will stand for it.
+    fn last(&self, level: u32) -> u32 {
+        let is_deeper = level >= self.levels;
+        index(self.nodes.len() - usize::from(!is_deeper))
     }
 
     fn leave_out(&mut self, level: u32, count: usize) {

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::hash::Hash;
 use std::iter::{self, Peekable};
 
-use perk_profile::{KeyedMap, Metric, Profile};
+use perk_profile::{KeyedMap, Metric, Profile, TraceId};
 
 use super::{LabelNode, LabelTree, Part, ROOT, Scope, index};
 
@@ -29,13 +29,17 @@ pub struct LevelTree<L> {
     pub labels: Vec<L>,
     /// The nodes in preorder.
     pub nodes: Vec<LevelNode>,
+    /// The traces that have numbers, in order, each with the index of the node in which it ends. A
+    /// merged tree has none.
+    pub ends: Vec<(TraceId, u32)>,
 }
 
 impl<L: Clone + Ord + Hash> LevelTree<L> {
     /// Makes the tree of all numbers of `metric` in `profile`, labelled by `label`.
     pub fn new(profile: &Profile, metric: &Metric, label: impl Fn(Part) -> L) -> Self {
         let scope = Scope { by_thread: true, thread: None, through: None };
-        let LabelTree { labels, nodes: by_parent } = LabelTree::new(profile, metric, &scope, label);
+        let LabelTree { labels, nodes: by_parent, mut ends } =
+            LabelTree::new(profile, metric, &scope, label);
         let ranks = ranks(&labels);
         // Parent, rank and node, last sibling first, as the stack reverses the order.
         let mut edges: Vec<(u32, u32, u32)> = (1..by_parent.len())
@@ -50,13 +54,16 @@ impl<L: Clone + Ord + Hash> LevelTree<L> {
             edges[begin..].iter().take_while(move |edge| edge.0 == node).map(|edge| edge.2)
         };
         let mut nodes = Vec::with_capacity(edges.len());
+        let mut places = vec![0; by_parent.len()];
         let mut open: Vec<(u32, u32)> = children(ROOT).map(|node| (node, 0)).collect();
         while let Some((node, level)) = open.pop() {
             let LabelNode { label, own, .. } = by_parent[node as usize];
+            places[node as usize] = index(nodes.len());
             nodes.push(LevelNode { level, label, before: 0, after: own });
             open.extend(children(node).map(|child| (child, level + 1)));
         }
-        Self { labels, nodes }
+        ends.iter_mut().for_each(|(_, node)| *node = places[*node as usize]);
+        Self { labels, nodes, ends }
     }
 
     /// Merges the tree of the profile before with that of the profile after.
@@ -80,7 +87,7 @@ impl<L: Clone + Ord + Hash> LevelTree<L> {
         loop {
             // Both follow the same parent: if one is deeper, only its profile has more nodes there.
             let order = match (left.peek(), right.peek()) {
-                (None, None) => return Self { labels, nodes },
+                (None, None) => return Self { labels, nodes, ends: Vec::new() },
                 (Some(_), None) => Ordering::Less,
                 (None, Some(_)) => Ordering::Greater,
                 (Some(a), Some(b)) => {

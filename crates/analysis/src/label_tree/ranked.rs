@@ -54,7 +54,7 @@ impl<L: Clone + Ord + Hash> RankedTree<L> {
         scope: &Scope<L>,
         label: impl Fn(Part) -> L,
     ) -> Self {
-        let LabelTree { labels, nodes } = LabelTree::new(profile, metric, scope, label);
+        let LabelTree { labels, nodes, .. } = LabelTree::new(profile, metric, scope, label);
         let mut totals: Vec<u64> = nodes.iter().map(|node| node.own).collect();
         for index in (1..nodes.len()).rev() {
             let (total, parent) = (totals[index], nodes[index].parent as usize);

@@ -46,9 +46,11 @@ impl<'a> Head<'a> {
         if content.main_view().is_some_and(|view| is_of_jamaica(&view.metric)) {
             return None;
         }
-        // A method that waits for a lock is not where the lock is held, and one that allocates an
+        // A method that waits is not where it could go on sooner, and one that allocates an
         // object is not where its fields are accessed.
-        let is_elsewhere = |metric: &Metric| metric.is_of_locks() || metric.is_of_fields();
+        let is_elsewhere = |metric: &Metric| {
+            metric.is_of_locks() || metric.is_of_fields() || *metric == Metric::WallTime
+        };
         if content.main_view().is_some_and(|view| is_elsewhere(&view.metric)) {
             return None;
         }

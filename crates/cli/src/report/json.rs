@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 
 use perk_analysis::top::{self, MethodRow};
-use perk_profile::{Accounting, PathId, Profile, ThreadId, TraceId, deep};
+use perk_analysis::window::Shown;
+use perk_profile::{Accounting, Metric, PathId, Profile, ThreadId, TraceId, deep};
 use perk_render::{Column, Json, Table};
 
 use super::jamaica::Counts;
 use super::metric::MetricView;
-use super::{Content, Head, heap, tree};
+use super::{Content, Head, heap, tree, wall};
 
 /// Stands for the outer frames of very deep paths.
 const LEFT_OUT: &str = "[frames left out]";
@@ -28,6 +29,7 @@ pub(super) fn report<'a>(
     Json::object([
         ("file", file.into()),
         ("form", form.into()),
+        ("window", content.window.as_ref().map(window).into()),
         // How much of each metric passes the filter, in words.
         ("filtered", Json::list(content.filtered.iter().map(String::as_str))),
         ("inferred", inferred(content)),
@@ -41,6 +43,10 @@ pub(super) fn report<'a>(
         ("methods", list(view.map(|view| methods(content, view).top(top)))),
         ("paths", list(view.map(|view| paths(content, view, top)))),
         ("threads", threads(profile, view).into()),
+        (
+            "wall_states",
+            content.view(&Metric::WallTime).and_then(|view| wall::states(view, None)).into(),
+        ),
         ("metrics", Json::list(content.metrics.iter().map(|view| metric(view, top)))),
         (
             "cost_per_bytecode",
@@ -55,6 +61,18 @@ pub(super) fn report<'a>(
         ("source", content.sources().map(|(sources, view)| sources.report(view, top)).into()),
         ("tree", content.main_view().map(|view| call_tree(content, view, min)).into()),
         ("accounting", profile.accounting.as_ref().map(accounting).into()),
+    ])
+}
+
+/// The window of the recording whose numbers are shown.
+fn window<'t>(shown: &'t Shown) -> Json<'t> {
+    Json::object([
+        ("from_ns", shown.from_ns.into()),
+        ("to_ns", shown.to_ns.into()),
+        ("recorded_ns", shown.recorded_ns.into()),
+        ("tick_ns", shown.tick_ns.into()),
+        ("left_out", Json::list(shown.left_out.iter().map(String::as_str))),
+        ("without_time", Json::list(shown.without_time.iter().map(String::as_str))),
     ])
 }
 

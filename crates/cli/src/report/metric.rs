@@ -17,7 +17,7 @@ use perk_render::{Cell, Column, Part, Section, Table};
 use super::{NO_CALLER, no_threads, source};
 
 /// Stands for the method where the stack is not known.
-const NO_STACK: &str = "[no stack]";
+pub(super) const NO_STACK: &str = "[no stack]";
 
 /// The order of a table of methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

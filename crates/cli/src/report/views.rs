@@ -6,7 +6,7 @@ use perk_render::{Part, Screen, Section, Table};
 use super::fields::quoted;
 use super::jamaica::Counts;
 use super::metric::{By, MetricView, totals};
-use super::{BLOCKS, Content, Head, ROWS, head, heap, tree};
+use super::{BLOCKS, Content, Head, ROWS, head, heap, tree, wall};
 use crate::args::{ReportArgs, TreeOrder};
 use crate::metric::is_of_jamaica;
 use crate::talk;
@@ -208,13 +208,15 @@ pub(super) fn everything<'t>(
     let (top, blocks) = (ask.rows(), ask.blocks());
     let rows = ask.top.map(|top| top.min(head::MOST));
     let mut all = sections(head.map(|head| head.section(rows, used, screen)));
+    let is_asked = |metric: &Metric| content.asked.as_ref().is_none_or(|asked| asked == metric);
+    let wall = content.view(&Metric::WallTime).filter(|_| is_asked(&Metric::WallTime));
+    all.extend(sections(wall.and_then(|view| wall::states(view, ask.top))));
     let counts = Counts::of(content).filter(|_| content.asked.is_none());
     all.extend(sections(counts.into_iter().flat_map(|it| it.code(top))));
     if content.asked.is_none() {
         let fields = content.fields.as_ref();
         all.extend(fields.into_iter().flat_map(|it| it.advice_sections(&ask.file, blocks)));
     }
-    let is_asked = |metric: &Metric| content.asked.as_ref().is_none_or(|asked| asked == metric);
     if let Some(view) = content.samples().filter(|_| is_asked(&Metric::Samples)) {
         all.extend(of_metric(view, ask));
     }
@@ -244,6 +246,9 @@ pub(super) fn everything<'t>(
         let is_its = match view.metric {
             Metric::Samples | Metric::SelfTime => false,
             Metric::Other(..) => is_asked(&view.metric) && !is_shown(view),
+            Metric::WallTime => {
+                content.main_view().is_some_and(|main| main.metric == Metric::WallTime)
+            }
             // Their own tables say more, unless one is asked for.
             _ => content.asked.as_ref() == Some(&view.metric),
         };
@@ -274,6 +279,8 @@ pub(super) fn first<'t>(content: &'t Content<'_>, file: &str, top: usize) -> Vec
         table.top(top)
     });
     let mut all = sections(samples);
+    let wall = content.view(&Metric::WallTime);
+    all.extend(sections(wall.and_then(|view| wall::states(view, None))));
     let counts = Counts::of(content);
     all.extend(sections(counts.into_iter().flat_map(|it| it.code(top))));
     if let Some(calls) = content.calls.as_ref().filter(|it| counts.is_none() || it.is_timed()) {

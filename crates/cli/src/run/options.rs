@@ -3,15 +3,17 @@
 use anyhow::bail;
 use perk_control::options::{
     Classes, Clock as AgentClock, Cpu as AgentCpu, Format, Jamaica as AgentJamaica, Options,
-    Output, TimesForm, TimingMethod,
+    Output, SampleEngine, TimesForm, TimingMethod, Xprof as AgentXprof,
 };
+use perk_formats::xprof::XPROF;
 use perk_profile::{
     Allocations, CallEdge, CallEdges, CallTimes, CpuSamples, Event, Field, FieldAccesses,
-    FieldCounts, MonitorTimes, Profile, Site, Sites,
+    FieldCounts, Metric, MonitorTimes, Profile, Section, Site, Sites,
 };
 
 use super::outcome::Folder;
-use crate::args::{Accesses, Clock, Cpu, Heap, Jamaica, RunArgs, Timing};
+use crate::args::{Accesses, Clock, Cpu, Engine, Heap, Jamaica, RunArgs, Timing, Xprof};
+use crate::file_format::has_ending;
 
 /// The analyses asked for: something is measured, and each argument has a meaning for it.
 #[derive(Debug)]
@@ -26,25 +28,32 @@ impl<'a> Analyses<'a> {
     /// # Errors
     /// An argument that would have no effect, or a contradiction, in one line.
     pub(super) fn of(args: &'a RunArgs) -> anyhow::Result<Self> {
-        let has_heap = args.heap.is_some();
+        let has_heap = heap_of(args).is_some();
+        let has_wall = args.wall.is_some();
         let has_monitors = args.monitor || args.locks;
         let has_fields = args.fields.is_some();
-        if has_fields && (has_heap || args.aprof || has_monitors || args.cpu.is_some()) {
+        let has_xprof = args.xprof.is_some();
+        let measures = has_heap || args.aprof || has_monitors || has_wall || args.cpu.is_some();
+        let measures = measures || has_xprof;
+        if has_fields && measures {
             bail!("--fields shared measures alone: run once with it and once with the others");
         }
         let has_jamaica = args.jamaica.is_some();
-        let measures = has_heap || args.aprof || has_monitors || has_fields || args.cpu.is_some();
-        if has_jamaica && measures {
+        if has_jamaica && (measures || has_fields) {
             bail!("--jamaica measures alone: run once with it and once with the others");
         }
-        let has_other = has_heap || args.aprof || has_monitors || has_fields || has_jamaica;
+        let has_other =
+            has_heap || args.aprof || has_monitors || has_wall || has_fields || has_jamaica;
+        let has_other = has_other || has_xprof;
         let default = if has_other { Cpu::Off } else { Cpu::Samples };
         let cpu = args.cpu.unwrap_or(default);
         if cpu == Cpu::Off && !has_other {
-            bail!("--cpu off leaves nothing to measure: add --heap sites, --aprof or --monitor");
+            bail!(
+                "--cpu off leaves nothing to measure: add --wall, --heap sites, --aprof or --monitor"
+            );
         }
         let times_calls = matches!(cpu, Cpu::Times | Cpu::Old);
-        let has_sites = matches!(args.heap, Some(Heap::Sites | Heap::All));
+        let has_sites = matches!(heap_of(args), Some(Heap::Sites | Heap::All));
         let has_tree = times_calls || has_sites || args.jamaica == Some(Jamaica::All);
         let are_counted = args.heap == Some(Heap::Sites) && args.sample.is_none();
         const CALLS: &str = "--cpu times or --cpu old";
@@ -52,7 +61,15 @@ impl<'a> Analyses<'a> {
         const PROBES: &str = "--cpu times, --cpu old, --heap sites, --fields or --jamaica";
         const TREE: &str = "--cpu times, --cpu old, --heap sites or --jamaica";
         for (name, is_given, is_needed, by) in [
-            ("interval", args.interval.is_some(), cpu == Cpu::Samples, "--cpu samples"),
+            (
+                "interval",
+                args.interval.is_some(),
+                cpu == Cpu::Samples || has_xprof,
+                "--cpu samples or --xprof",
+            ),
+            ("wall-threads", !args.wall_threads.is_empty(), has_wall, "--wall"),
+            ("engine", args.engine.is_some(), cpu == Cpu::Samples, "--cpu samples"),
+            ("native", args.native, cpu == Cpu::Samples, "--cpu samples"),
             ("timing", args.timing.is_some(), times_calls, CALLS),
             ("clock", args.clock.is_some(), times_calls, CALLS),
             ("include", !args.include.is_empty(), has_probes, PROBES),
@@ -71,17 +88,39 @@ impl<'a> Analyses<'a> {
             }
         }
         if matches!(args.heap, Some(Heap::Dump | Heap::All))
-            && (times_calls || args.aprof || has_monitors)
+            && (times_calls || args.aprof || has_monitors || has_wall)
         {
             bail!(
-                "a heap dump that other tools read has no place for --cpu times or old, --aprof, \
-                 --monitor and --locks: run twice"
+                "a heap dump that other tools read has no place for --cpu times or old, --wall, \
+                 --aprof, --monitor and --locks: run twice"
             );
         }
         if (args.timing, args.clock) == (Some(Timing::Exact), Some(Clock::Cpu)) {
             bail!("--timing exact reads a wall clock: use --clock wall or --timing tick");
         }
-        Ok(Self { args, cpu })
+        let this = Self { args, cpu };
+        if has_xprof
+            && !this.are_xprof()
+            && let Some(path) = args.output.iter().find(|path| has_ending(XPROF, path))
+        {
+            let path = path.display();
+            bail!("{path}: with other measurements --xprof prints on stdout: run it alone with -o");
+        }
+        Ok(this)
+    }
+
+    /// Whether the tables of `-Xprof` are printed, and nothing else is measured.
+    pub(super) fn are_xprof(&self) -> bool {
+        let args = self.args;
+        let has_monitors = args.monitor || args.locks;
+        let has_heap = heap_of(args).is_some();
+        let has_other = has_heap || args.aprof || has_monitors || args.wall.is_some();
+        args.xprof.is_some() && self.cpu == Cpu::Off && !has_other
+    }
+
+    /// Whether the program prints everything on its stdout.
+    pub(super) fn are_printed(&self) -> bool {
+        self.are_xprof() && self.args.output.is_empty()
     }
 
     /// Whether the agent's file holds a heap dump, and is what is wanted.
@@ -98,7 +137,8 @@ impl<'a> Analyses<'a> {
     pub(super) fn are_samples(&self) -> bool {
         let args = self.args;
         let has_monitors = args.monitor || args.locks;
-        self.cpu == Cpu::Samples && args.heap.is_none() && !args.aprof && !has_monitors
+        let has_other = args.wall.is_some() || args.aprof || has_monitors;
+        self.cpu == Cpu::Samples && heap_of(args).is_none() && !has_other
     }
 
     /// Whether accesses to fields are counted, and nothing else.
@@ -128,9 +168,17 @@ impl<'a> Analyses<'a> {
                 let section = edges.section(&mut profile);
                 profile.events.push(section.into());
             }
+            Cpu::Off if self.are_xprof() => {
+                let samples = CpuSamples { total: 1, ..CpuSamples::default() };
+                profile.events.push(samples.into());
+            }
             Cpu::Off => {}
         }
-        if matches!(self.args.heap, Some(Heap::Sites | Heap::All)) || self.args.aprof {
+        if self.args.wall.is_some() {
+            let trace = profile.system_trace();
+            profile.events.push(Section::of(Metric::WallTime, 1, [(trace, 1)]).into());
+        }
+        if matches!(heap_of(self.args), Some(Heap::Sites | Heap::All)) || self.args.aprof {
             let class = profile.symbols.class("java.lang.Object");
             let trace = profile.system_trace();
             let objects =
@@ -169,13 +217,19 @@ impl<'a> Analyses<'a> {
                 },
             },
             heap_dump: self.dump_heap(),
-            heap_sites: matches!(args.heap, Some(Heap::Sites | Heap::All)),
+            heap_sites: matches!(heap_of(args), Some(Heap::Sites | Heap::All)),
             aprof: args.aprof,
             aprof_between: args.aprof && args.from_signal,
             monitor: args.monitor || args.locks,
             locks: args.locks,
             gc: args.gc,
             live: !args.no_live,
+            engine: match args.engine {
+                None | Some(Engine::Auto) => SampleEngine::Auto,
+                Some(Engine::Signal) => SampleEngine::Signal,
+                Some(Engine::Polling) => SampleEngine::Polling,
+            },
+            native: args.native,
             timing: match args.timing {
                 None | Some(Timing::Tick) => TimingMethod::Tick,
                 Some(Timing::Exact) => TimingMethod::Exact,
@@ -188,17 +242,26 @@ impl<'a> Analyses<'a> {
             interval_ns: args.interval.unwrap_or(default.interval_ns),
             max_nodes: args.max_nodes.unwrap_or(default.max_nodes),
             cache: !args.no_cache,
-            heap_sample_bytes: args.sample,
+            heap_sample_bytes: args.sample.or(args.alloc),
+            wall_ns: args.wall,
+            wall_threads: args.wall_threads.clone(),
             include: args.include.clone(),
             exclude: args.exclude.clone(),
             depth: args.depth,
             thread: args.threads,
             cutoff: 0.0,
             classes: Classes::Used,
+            xprof: args.xprof.as_deref().map(|kinds| AgentXprof {
+                tiers: kinds.contains(&Xprof::Tiers),
+                inlined: kinds.contains(&Xprof::Inlined),
+                all: kinds.contains(&Xprof::All),
+            }),
             format: match self {
                 // Other tools do not take the records of format=p.
                 _ if self.dump_heap() => Format::Binary,
-                _ if self.have_fields() || self.are_of_jamaica() => Format::Ascii,
+                _ if self.have_fields() || self.are_of_jamaica() || self.are_xprof() => {
+                    Format::Ascii
+                }
                 _ => Format::Extended,
             },
             fields: self.have_fields(),
@@ -209,10 +272,18 @@ impl<'a> Analyses<'a> {
             }),
             extended_accesses: args.accesses == Some(Accesses::Extended),
             verbose: false,
-            output: Output::File(folder.file_option()),
+            output: match self.are_printed() {
+                true => Output::Default,
+                false => Output::File(folder.file_option()),
+            },
             ..default
         }
     }
+}
+
+/// The measurement of objects: `--alloc` is sampled sites.
+fn heap_of(args: &RunArgs) -> Option<Heap> {
+    args.heap.or(args.alloc.map(|_| Heap::Sites))
 }
 
 #[cfg(test)]
@@ -239,7 +310,11 @@ mod tests {
         let options = Analyses::of(&args).unwrap().agent_options(&folder);
         let text = options.to_string();
         // The text form is the agent's default.
-        let always_count = if options.fields || options.jamaica.is_some() { 4 } else { 5 };
+        let always_count = match &options {
+            it if it.has_only_xprof() && it.output == Output::Default => 3,
+            it if it.fields || it.jamaica.is_some() || it.has_only_xprof() => 4,
+            _ => 5,
+        };
         let Ok(Parsed::Run(parsed)) = Options::parse(&text, None) else { panic!("{text}") };
         // Two fields follow from the others when they are read.
         let Options { raw, timing_depth, .. } = parsed.clone();
@@ -259,13 +334,31 @@ mod tests {
         for (arguments, options) in [
             ("", "cpu=samples,depth=2048"),
             ("--threads --depth 7 --interval 500us", "cpu=samples,thread=y,interval=500us,depth=7"),
+            ("--engine signal", "cpu=samples,engine=signal,depth=2048"),
+            ("--native", "cpu=samples,native=y,depth=2048"),
             ("--cpu times", "cpu=times,depth=2048"),
             ("--heap dump --gc", "heap=dump,gc=y,depth=2048"),
             ("--heap all --cpu samples", "cpu=samples,heap=all,depth=2048"),
             ("--heap sites", "heap=sites,depth=2048"),
             ("--heap sites --no-live", "heap=sites,live=n,depth=2048"),
+            ("--wall", "wall=y,depth=2048"),
+            (
+                "--wall=5ms --wall-threads main,http-*",
+                "wall=5ms,wall-threads=main,wall-threads=http-*,depth=2048",
+            ),
+            (
+                "--cpu samples --wall --alloc --lock",
+                "cpu=samples,heap=sites,monitor=y,locks=y,wall=y,sample=512k,depth=2048",
+            ),
+            ("--alloc=1m", "heap=sites,sample=1m,depth=2048"),
             ("--aprof", "aprof=y,depth=2048"),
             ("--monitor", "monitor=y,depth=2048"),
+            ("--xprof", "xprof=y,depth=2048"),
+            (
+                "--xprof=tiers,all --interval 1ms -o x.xprof",
+                "xprof=tiers:all,interval=1ms,depth=2048",
+            ),
+            ("--xprof=inlined --cpu samples", "cpu=samples,xprof=inlined,depth=2048"),
             ("--locks", "monitor=y,locks=y,depth=2048"),
             ("--cpu samples --monitor", "cpu=samples,monitor=y,depth=2048"),
             ("--aprof --from-signal", "aprof=between,depth=2048"),
@@ -302,10 +395,29 @@ mod tests {
         for (arguments, message) in [
             (
                 "--cpu off",
-                "--cpu off leaves nothing to measure: add --heap sites, --aprof or --monitor",
+                "--cpu off leaves nothing to measure: add --wall, --heap sites, --aprof or --monitor",
             ),
-            ("--cpu times --interval 1ms", "--interval works only with --cpu samples"),
-            ("--aprof --interval 1ms", "--interval works only with --cpu samples"),
+            ("--wall-threads main", "--wall-threads works only with --wall"),
+            (
+                "--wall --fields shared",
+                "--fields shared measures alone: run once with it and once with the others",
+            ),
+            (
+                "--wall --heap dump",
+                "a heap dump that other tools read has no place for --cpu times or old, --wall, \
+                 --aprof, --monitor and --locks: run twice",
+            ),
+            ("--cpu times --interval 1ms", "--interval works only with --cpu samples or --xprof"),
+            ("--aprof --interval 1ms", "--interval works only with --cpu samples or --xprof"),
+            (
+                "--xprof --aprof -o x.xprof",
+                "x.xprof: with other measurements --xprof prints on stdout: run it alone with -o",
+            ),
+            (
+                "--xprof --jamaica",
+                "--jamaica measures alone: run once with it and once with the others",
+            ),
+            ("--cpu times --engine signal", "--engine works only with --cpu samples"),
             ("--timing none", "--timing works only with --cpu times or --cpu old"),
             ("--heap sites --clock wall", "--clock works only with --cpu times or --cpu old"),
             (

@@ -9,12 +9,14 @@ use anyhow::{Context, bail};
 use perk_files::PrivateFolder;
 use perk_formats::jamaica::JAMAICA;
 use perk_formats::shared_fields::ALIKE;
+use perk_formats::xprof::XPROF;
 use perk_profile::units::printable;
 use perk_profile::{Event, Profile};
 use perk_render::Screen;
 use rustix::process::{Pid, test_kill_process};
 
 use crate::input::{self, ReadArgs};
+use crate::window::FormOrTime;
 
 /// The folder the agents write to. It goes when it is dropped.
 #[derive(Debug)]
@@ -27,6 +29,7 @@ pub(super) struct Folder {
 const PLAIN: &str = "hprof";
 const PACKED: &str = "hprof.gz";
 const OF_JAMAICA: &str = "prof";
+const OF_XPROF: &str = "xprof";
 
 /// The agents' files, by what became of them.
 #[derive(Debug, Default)]
@@ -85,6 +88,11 @@ impl Folder {
         Self { ending: OF_JAMAICA, ..self }
     }
 
+    /// The same folder, for tables of `-Xprof`.
+    pub(super) fn of_xprof(self) -> Self {
+        Self { ending: OF_XPROF, ..self }
+    }
+
     pub(super) fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -122,8 +130,10 @@ impl Folder {
             let from = match self.ending {
                 PACKED => Some(ALIKE),
                 OF_JAMAICA => Some(JAMAICA),
+                OF_XPROF => Some(XPROF),
                 _ => None,
             };
+            let from = from.into_iter().map(FormOrTime::Form).collect();
             match input::read(&file, &ReadArgs { from, ..ReadArgs::default() }) {
                 Ok(input) => outcome.complete.push(Jvm { pid, file, profile: input.profile }),
                 Err(error) => outcome.unreadable.push((pid, error)),
@@ -156,6 +166,7 @@ impl Jvm {
     pub(super) fn is_empty(&self) -> bool {
         self.profile.events.iter().all(|event| match event {
             Event::ThreadStart(_) | Event::ThreadEnd(_) | Event::ClassUnload(_) => true,
+            Event::Timeline(timeline) => timeline.rows.is_empty(),
             Event::HeapSummary(_) => false,
             Event::Section(section) => {
                 section.is_empty() && section.head.columns.iter().all(|column| column.total == 0)
@@ -184,7 +195,7 @@ fn parse_name(name: &OsStr) -> Option<(u32, bool)> {
     let name = name.to_str()?.strip_prefix("perk-")?;
     let (pid, ending) = name.split_once('.')?;
     let pid = pid.parse().ok()?;
-    match [PACKED, PLAIN, OF_JAMAICA].iter().find_map(|it| ending.strip_prefix(it))? {
+    match [PACKED, PLAIN, OF_JAMAICA, OF_XPROF].iter().find_map(|it| ending.strip_prefix(it))? {
         "" => Some((pid, true)),
         more => more.ends_with(".part").then_some((pid, false)),
     }
@@ -223,6 +234,7 @@ mod tests {
         assert_eq!(parse_name(OsStr::new("perk-12.hprof")), Some((12, true)));
         assert_eq!(parse_name(OsStr::new("perk-12.hprof.gz")), Some((12, true)));
         assert_eq!(parse_name(OsStr::new("perk-12.prof")), Some((12, true)));
+        assert_eq!(parse_name(OsStr::new("perk-12.xprof")), Some((12, true)));
         assert_eq!(parse_name(OsStr::new("perk-12.hprof.gz.perk-k3f9a2.part")), Some((12, false)));
         assert_eq!(parse_name(OsStr::new("perk-12.hprof.perk-k3f9a2.part")), Some((12, false)));
         for name in ["perk-x.hprof", "perk-12", "other", "perk-12.txt"] {

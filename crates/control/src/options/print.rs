@@ -3,7 +3,10 @@
 use std::fmt;
 
 use super::table::interval_ns;
-use super::{Classes, Clock, Format, Jamaica, Options, Output, SiteIndex, TimesForm, TimingMethod};
+use super::{
+    Classes, Clock, Format, Jamaica, Options, Output, SampleEngine, SiteIndex, TimesForm,
+    TimingMethod, WALL_INTERVAL_NS, Xprof,
+};
 
 impl fmt::Display for Options {
     /// Writes every option that differs from its default, in the form that [`Options::parse`]
@@ -30,6 +33,11 @@ impl Options {
         word(self.heap_dump || self.heap_sites, format!("heap={heap}"));
         let aprof = if self.aprof_between { "between" } else { "y" };
         word(self.aprof, format!("aprof={aprof}"));
+        let Xprof { tiers, inlined, all } = self.xprof.unwrap_or_default();
+        let kinds = [(tiers, "tiers"), (inlined, "inlined"), (all, "all")];
+        let kinds: Vec<_> = kinds.iter().filter(|kind| kind.0).map(|kind| kind.1).collect();
+        let kinds = if kinds.is_empty() { "y".to_owned() } else { kinds.join(":") };
+        word(self.xprof.is_some(), format!("xprof={kinds}"));
         for (name, value, default) in [
             ("monitor", self.monitor, default.monitor),
             ("locks", self.locks, default.locks),
@@ -47,6 +55,13 @@ impl Options {
         ] {
             word(value != default, switch(name, value));
         }
+        let engine = match self.engine {
+            SampleEngine::Auto => "auto",
+            SampleEngine::Signal => "signal",
+            SampleEngine::Polling => "polling",
+        };
+        word(self.engine != default.engine, format!("engine={engine}"));
+        word(self.native, "native=y".to_owned());
         let timing = match self.timing {
             TimingMethod::Tick => "tick",
             TimingMethod::Exact => "exact",
@@ -59,6 +74,12 @@ impl Options {
             self.interval_ns != default.interval_ns,
             format!("interval={}", interval(self.interval_ns)),
         );
+        let wall = match self.wall_ns {
+            Some(ns) if ns != WALL_INTERVAL_NS => interval(ns),
+            _ => "y".to_owned(),
+        };
+        word(self.wall_ns.is_some(), format!("wall={wall}"));
+        self.wall_threads.iter().for_each(|it| word(true, format!("wall-threads={}", it.as_str())));
         let jamaica = if self.jamaica == Some(Jamaica::All) { "y" } else { "bytecodes" };
         word(self.jamaica.is_some(), format!("jamaica={jamaica}"));
         word(self.fields, "fields=shared".to_owned());
@@ -135,7 +156,7 @@ mod tests {
 
     /// Generates a text of options that the table accepts, each at most once.
     fn text() -> impl Strategy<Value = String> {
-        const WORDS: [&[&str]; 25] = [
+        const WORDS: [&[&str]; 26] = [
             &["cpu=samples", "cpu=times", "cpu=old", "cpu=y"],
             &["heap=sites", "heap=dump", "heap=all"],
             &["monitor=y", "monitor=y,locks=y", "monitor=n"],
@@ -154,6 +175,7 @@ mod tests {
             &["gc=y"],
             &["cache=n", "cache=y"],
             &["classes=used", "classes=all"],
+            &["cpu=samples,engine=polling"],
             &["timing=none", "timing=exact", "timing=tick,clock=cpu"],
             &["clock=wall"],
             &["include=com.acme.*:Foo.bar", "include=a,include=$D"],
@@ -181,6 +203,11 @@ mod tests {
             "heap=dump,format=b",
             "heap=all,format=b,idsize=4,version=1.0.1",
             "heap=sites,live=n,format=p",
+            "wall=y,format=p",
+            "xprof=y",
+            "xprof=inlined:tiers,cpu=samples,format=b,file=a.hprof",
+            "xprof=all,interval=1ms,file=a.xprof",
+            "cpu=samples,wall=1500us,wall-threads=http-*:main,wall-threads=*,format=p",
         ] {
             let options = parse(text);
             assert_eq!(parse(&options.to_string()), options, "{text}");

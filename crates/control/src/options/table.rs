@@ -1,9 +1,12 @@
 //! The table of options. It alone defines the options, their form and their meaning.
 
-use perk_profile::NamePattern;
+use perk_profile::{NamePattern, WholePattern};
 
 use super::numbers;
-use super::{Classes, Clock, Format, Jamaica, Options, SiteIndex, TimesForm, TimingMethod};
+use super::{
+    Classes, Clock, Format, Jamaica, Options, SampleEngine, SiteIndex, TimesForm, TimingMethod,
+    WALL_INTERVAL_NS, Xprof,
+};
 
 /// One option.
 pub(super) struct Spec {
@@ -302,6 +305,25 @@ pub(super) static TABLE: &[Spec] = &[
         ..BASE
     },
     Spec {
+        name: "engine",
+        values: "signal|polling",
+        about: "engine of CPU samples",
+        default: "auto",
+        section: Section::Perk,
+        form: Some("signal|polling"),
+        rule: "auto|signal|polling",
+        set: Set::Value(set_engine),
+        ..BASE
+    },
+    Spec {
+        name: "native",
+        about: "native frames in CPU samples?",
+        default: "n",
+        section: Section::Perk,
+        set: Set::Switch(|o| &mut o.native),
+        ..SWITCH
+    },
+    Spec {
         name: "timing",
         values: "tick|exact|none",
         about: "timing of calls",
@@ -357,6 +379,28 @@ pub(super) static TABLE: &[Spec] = &[
         ..SWITCH
     },
     Spec {
+        name: "wall",
+        values: "y|n|<time>",
+        about: "wall-clock samples (format=p)",
+        default: "n",
+        section: Section::Perk,
+        form: Some("y|n|<time>"),
+        rule: "y, n or an interval such as 10ms",
+        set: Set::Value(set_wall),
+        ..BASE
+    },
+    Spec {
+        name: "wall-threads",
+        values: "<names>",
+        about: "threads of wall",
+        default: "the program's",
+        section: Section::Perk,
+        form: Some("<name>:<name>"),
+        rule: "names of threads with : between them",
+        set: Set::Value(|o, value| add_thread_names(&mut o.wall_threads, value)),
+        ..BASE
+    },
+    Spec {
         name: "sample",
         values: "<n>[k|m]",
         about: "bytes between heap samples",
@@ -399,6 +443,17 @@ pub(super) static TABLE: &[Spec] = &[
         section: Section::Perk,
         rule: "y|n|between",
         set: Set::Value(set_aprof),
+        ..BASE
+    },
+    Spec {
+        name: "xprof",
+        values: "y|n|<kind>",
+        about: "-Xprof: tiers, inlined, all",
+        default: "n",
+        section: Section::Perk,
+        form: Some("y|n|tiers:inlined:all"),
+        rule: "y, n or tiers, inlined and all with : between them",
+        set: Set::Value(|o, value| xprof(value).map(|it| o.xprof = it)),
         ..BASE
     },
     Spec {
@@ -530,6 +585,29 @@ pub fn interval_ns(value: &str) -> Option<u64> {
     Some(number * unit_ns)
 }
 
+/// Sets the interval of wall-clock samples.
+fn set_wall(options: &mut Options, value: &str) -> Option<()> {
+    options.wall_ns = match value {
+        "y" => Some(WALL_INTERVAL_NS),
+        "n" => None,
+        time => Some(interval_ns(time)?),
+    };
+    Some(())
+}
+
+/// Adds the names of a value. They are separated by colons, because a comma would end the value.
+fn add_thread_names(names: &mut Vec<WholePattern>, value: &str) -> Option<()> {
+    let added: Option<Vec<_>> = value.split(':').map(thread_name).collect();
+    names.extend(added?);
+    Some(())
+}
+
+/// Parses a name of `wall-threads`, in which each `*` stands for any characters. A text that is
+/// empty or has a comma or a colon gives `None`: the grammar cannot express it.
+pub fn thread_name(text: &str) -> Option<WholePattern> {
+    WholePattern::new(text).filter(|_| !text.contains([',', ':']))
+}
+
 fn set_cutoff(options: &mut Options, value: &str) -> Option<()> {
     let cutoff = numbers::float(value)?;
     // No share is below NaN, so nothing is left out.
@@ -541,6 +619,16 @@ fn set_classes(options: &mut Options, value: &str) -> Option<()> {
     options.classes = match value {
         "all" => Classes::All,
         "used" => Classes::Used,
+        _ => return None,
+    };
+    Some(())
+}
+
+fn set_engine(options: &mut Options, value: &str) -> Option<()> {
+    options.engine = match value {
+        "auto" => SampleEngine::Auto,
+        "signal" => SampleEngine::Signal,
+        "polling" => SampleEngine::Polling,
         _ => return None,
     };
     Some(())
@@ -665,6 +753,25 @@ fn set_jamaica(options: &mut Options, value: &str) -> Option<()> {
         _ => return None,
     };
     Some(())
+}
+
+/// Parses a value of `xprof`.
+fn xprof(value: &str) -> Option<Option<Xprof>> {
+    let mut xprof = Xprof::default();
+    match value {
+        "n" => return Some(None),
+        "y" => return Some(Some(xprof)),
+        _ => {}
+    }
+    for kind in value.split(':') {
+        match kind {
+            "tiers" => xprof.tiers = true,
+            "inlined" => xprof.inlined = true,
+            "all" => xprof.all = true,
+            _ => return None,
+        }
+    }
+    Some(Some(xprof))
 }
 
 fn set_aprof(options: &mut Options, value: &str) -> Option<()> {

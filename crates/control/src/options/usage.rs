@@ -76,7 +76,7 @@ with. `help` as the whole string prints a summary on stdout. The environment var
 
 Blanks are kept and case matters. An option given twice has its last value, except that
 `heap`, `cpu`, `include` and `exclude` add up, and that `file` and `net` may appear only once
-between them. Without any analysis (`heap`, `cpu`, `monitor`, `aprof`) the default is `heap=all`.
+between them. Without any analysis (`heap`, `cpu`, `monitor`, `aprof`, `xprof`) the default is `heap=all`.
 `cpu=times|old` and `monitor=y` cannot be used with `format=b`.
 
 A wrong option is one line on stderr and exit code 1, before the program starts:
@@ -101,6 +101,13 @@ A unit in `interval` is `us`, `ms` or `s`; a number without one is in millisecon
 and `m` 1024 * 1024. With `force=n` a file that exists is not overwritten: the process id goes into
 the name, before a `.txt` ending of text output and at the end of the name of binary output.
 
+- `engine=signal` interrupts threads where they run (Linux on x86-64). `engine=polling` walks their
+  stacks at their next safepoint, a method or two after the place where the time went.
+  `engine=auto` is `signal` where that works, and else `polling`, with a warning; with `net`, whose
+  commands are for single threads, it is `polling`, and so it is with `thread=y` and ZGC on JDK 21
+  and later: there `signal` attributes the samples of virtual threads to their carriers.
+- `native=y` adds the functions of native code and the JVM's stubs to CPU samples by signals, above
+  the Java method that called them (`format=p`).
 - `timing=tick` has a thread of the agent look, every 250 us, where each thread is, at no cost in the
   calls; `timing=exact` reads `System.nanoTime` at each entry and exit, about 40 ns per call;
   `timing=none` only counts.
@@ -124,6 +131,13 @@ the name, before a `.txt` ending of text output and at the end of the name of bi
 - `aprof=between` prints that table on stdout at each dump, with the allocations since the dump
   before, or since the start. Send SIGQUIT when the period to measure begins and when it ends. A line
   above each table gives its period. The file has the whole run, as with `aprof=y`.
+- `xprof=y` prints the tables of the JVM's `-Xprof` on stdout, as the original did: those of a thread when it
+  has ended, all others and a summary when the program ends. Without another analysis, `file` names a
+  file for them, and no other file is written. `xprof=tiers` lists what C1 and C2 have compiled in
+  tables of their own, `xprof=inlined` the methods that were inlined instead of those that they were
+  inlined into, `xprof=all` every method and not only the first 10 of each table; a colon joins them, as
+  in `xprof=tiers:inlined`. It needs the signals of `engine=signal`, whatever samples `cpu=samples`
+  takes. [xprof.md](xprof.md) describes the tables.
 - `max-nodes` limits the call trees: calls on paths beyond it are counted by method alone.
 - `cache=y` keeps the classes of the JDK that every program loads, with their probes, in
   `perk/classes` in the user's cache folder, for `cpu=times|old` and `heap=sites` without `include`

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use perk_profile::{
     Allocations, ClassId, CpuSamples, Event, KeyedMap, KnownObjects, LockKind, Metric, MonitorRow,
-    MonitorTimes, Profile, Section, Site, Sites, ThreadId, Timestamp, TraceId, Unit, Waits,
+    MonitorTimes, Profile, Section, Site, Sites, ThreadId, Timeline, Timestamp, TraceId, Unit,
+    Waits,
 };
 
 use super::notes::Notes;
@@ -12,6 +13,7 @@ use super::settings::Settings;
 use super::source::Chunk;
 use super::stacks::{Known, Paths, StackAt, Threads};
 use super::view::{Events, StructAt, View};
+use crate::times::Times;
 
 /// The class of a lock that a parked thread does not name.
 const NO_BLOCKER: &str = "java.util.concurrent.locks.LockSupport";
@@ -62,11 +64,12 @@ impl EventType {
     }
 }
 
-/// Numbers by trace.
+/// Numbers by trace, and their times.
 #[derive(Debug, Default)]
 struct Tally {
     counts: Vec<u64>,
     total: u64,
+    times: Times,
 }
 
 impl Tally {
@@ -79,9 +82,23 @@ impl Tally {
         self.total = self.total.saturating_add(count);
     }
 
-    fn rows(self) -> Vec<(TraceId, u64)> {
+    /// Adds to the number of a trace, at a time if it is known.
+    fn add_at(&mut self, profile: &Profile, trace: TraceId, count: u64, time_ns: Option<u64>) {
+        self.add(trace, count);
+        if let Some(time_ns) = time_ns {
+            self.times.add(profile, trace, count, time_ns);
+        }
+    }
+
+    /// Returns the numbers, and the timeline if times are known.
+    fn finish(
+        self,
+        metric: Metric,
+        (begin_ns, end_ns): (u64, u64),
+    ) -> (Vec<(TraceId, u64)>, Option<Timeline>) {
         let rows = self.counts.into_iter().enumerate().filter(|&(_, count)| count > 0);
-        rows.map(|(index, count)| (TraceId::new(index), count)).collect()
+        let rows = rows.map(|(index, count)| (TraceId::new(index), count)).collect();
+        (rows, self.times.timeline(metric, begin_ns, end_ns))
     }
 }
 
@@ -107,6 +124,10 @@ pub(super) struct Recording {
     wall_clock: Tally,
     /// The CPU-time samples by trace and by the time for which they stand, in nanoseconds.
     cpu_time: KeyedMap<(TraceId, u64), u64>,
+    /// The times of the CPU-time samples, by the time for which they stand.
+    cpu_times: BTreeMap<u64, Times>,
+    /// The start of the first chunk and the end of the last one, in nanoseconds since 1970.
+    span_ns: Option<(u64, u64)>,
     sampled_sites: SiteTally,
     /// The allocations in the events about each thread's buffers, if those were recorded.
     buffer_sites: SiteTally,
@@ -119,8 +140,11 @@ impl Recording {
     pub(super) fn chunk(&mut self, chunk: &Chunk, view: &View<'_>) {
         if self.profile.created.is_none() {
             let utc_offset_s = view.types.utc_offset_s;
-            self.profile.created = Some(Timestamp { unix_ms: chunk.start_ms, utc_offset_s });
+            self.profile.created =
+                Some(Timestamp { unix_ms: chunk.start_ns / 1_000_000, utc_offset_s });
         }
+        let span_ns = self.span_ns.get_or_insert((chunk.start_ns, 0));
+        span_ns.1 = span_ns.1.max(chunk.start_ns.saturating_add(chunk.duration_ns));
         self.settings.next_chunk(&view.types);
         self.notes.bad_checkpoint_count += view.bad_checkpoint_count;
         let mut known = Known::default();
@@ -166,16 +190,21 @@ impl Recording {
             EventType::ExecutionSample => {
                 let trace = self.trace(view, known, at, "sampledThread");
                 let runs = known.is_running(view, at);
-                if runs { &mut self.execution } else { &mut self.waiting }.add(trace, 1);
+                let tally = if runs { &mut self.execution } else { &mut self.waiting };
+                tally.add_at(&self.profile, trace, 1, view.start_ns(at));
             }
             EventType::NativeSample => {
                 let trace = self.trace(view, known, at, "sampledThread");
-                self.native.add(trace, 1);
+                self.native.add_at(&self.profile, trace, 1, view.start_ns(at));
             }
             EventType::CpuTimeSample => {
                 let trace = self.trace(view, known, at, "eventThread");
                 let period_ns = view.time_ns(at, "samplingPeriod").unwrap_or(0);
                 *self.cpu_time.entry((trace, period_ns)).or_default() += 1;
+                if let Some(time_ns) = view.start_ns(at) {
+                    let times = self.cpu_times.entry(period_ns).or_default();
+                    times.add(&self.profile, trace, 1, time_ns);
+                }
                 self.notes.failed_sample_count += u64::from(view.flag(at, "failed"));
                 self.notes.biased_sample_count += u64::from(view.flag(at, "biased"));
             }
@@ -185,7 +214,8 @@ impl Recording {
             }
             EventType::WallClockSample => {
                 let trace = self.trace(view, known, at, "sampledThread");
-                self.wall_clock.add(trace, view.count(at, "samples").unwrap_or(1));
+                let count = view.count(at, "samples").unwrap_or(1);
+                self.wall_clock.add_at(&self.profile, trace, count, view.start_ns(at));
             }
             EventType::AllocationSample
             | EventType::AllocationInNewTlab
@@ -295,11 +325,8 @@ impl Recording {
         let execution = std::mem::take(&mut self.execution);
         if cpu_time.is_empty() {
             let interval_ns = self.settings.execution_interval_ns();
-            let total = execution.total;
-            if total > 0 || self.settings.samples_execution() {
-                let rows = execution.rows();
-                let samples = CpuSamples { total, rows, interval_ns, ..CpuSamples::default() };
-                self.profile.events.push(Event::from(samples));
+            if execution.total > 0 || self.settings.samples_execution() {
+                self.samples(execution, interval_ns);
             }
         } else {
             self.cpu_samples(cpu_time);
@@ -324,9 +351,23 @@ impl Recording {
     fn metric(&mut self, name: &str, tally: Tally) {
         if tally.total > 0 {
             let metric = Metric::other(name, Unit::Count);
-            let section = Section::of(metric, tally.total, tally.rows());
-            self.profile.events.push(Event::Section(section));
+            self.section(metric, tally);
         }
+    }
+
+    fn section(&mut self, metric: Metric, tally: Tally) {
+        let total = tally.total;
+        let (rows, timeline) = tally.finish(metric.clone(), self.span_ns.unwrap_or_default());
+        self.profile.events.push(Event::Section(Section::of(metric, total, rows)));
+        self.profile.events.extend(timeline.map(Event::Timeline));
+    }
+
+    fn samples(&mut self, tally: Tally, interval_ns: Option<u64>) {
+        let total = tally.total;
+        let (rows, timeline) = tally.finish(Metric::Samples, self.span_ns.unwrap_or_default());
+        let samples = CpuSamples { total, rows, interval_ns, ..CpuSamples::default() };
+        self.profile.events.push(Event::from(samples));
+        self.profile.events.extend(timeline.map(Event::Timeline));
     }
 
     /// Adds the CPU-time samples. Under load, the JVM lets one sample stand for several periods.
@@ -347,13 +388,16 @@ impl Recording {
             samples.add(trace, count.saturating_mul(times));
             time.add(trace, count.saturating_mul(period_ns));
         }
-        let (total, rows) = (samples.total, samples.rows());
-        let samples = CpuSamples { total, rows, interval_ns, ..CpuSamples::default() };
-        self.profile.events.push(Event::from(samples));
-        if interval_ns.is_none() && time.total > 0 {
-            let metric = Metric::other("CPU time", Unit::Nanoseconds);
-            let section = Section::of(metric, time.total, time.rows());
-            self.profile.events.push(Event::Section(section));
+        let has_time = interval_ns.is_none() && time.total > 0;
+        for (period_ns, times) in std::mem::take(&mut self.cpu_times) {
+            samples.times.add_all(&times, interval_ns.map_or(1, |ns| times_of(period_ns, ns)));
+            if has_time {
+                time.times.add_all(&times, period_ns);
+            }
+        }
+        self.samples(samples, interval_ns);
+        if has_time {
+            self.section(Metric::other("CPU time", Unit::Nanoseconds), time);
         }
     }
 

@@ -37,8 +37,12 @@ pub(super) struct Chunk {
     /// The offset of the chunk in the file.
     pub(super) offset: usize,
     pub(super) bytes: Vec<u8>,
-    /// The start of the chunk.
-    pub(super) start_ms: u64,
+    /// The start of the chunk, in nanoseconds since 1970.
+    pub(super) start_ns: u64,
+    /// Its length, in nanoseconds; 0 if the end was never written.
+    pub(super) duration_ns: u64,
+    /// Its start by the clock of the events.
+    pub(super) start_ticks: u64,
     pub(super) ticks_per_second: u64,
     pub(super) is_compressed: bool,
     /// Whether the end of the chunk was never written, because the JVM was killed.
@@ -102,7 +106,9 @@ impl<R: Read> Source<R> {
         }
         let size = number(8, 8);
         chunk.offset = offset;
-        chunk.start_ms = number(32, 8) / 1_000_000;
+        chunk.start_ns = number(32, 8);
+        chunk.duration_ns = number(40, 8);
+        chunk.start_ticks = number(48, 8);
         chunk.ticks_per_second = number(56, 8);
         chunk.is_compressed = header[67] & 1 != 0;
         chunk.is_unfinished = header[64] != 0 || size < HEADER_BYTES as u64;

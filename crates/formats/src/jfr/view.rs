@@ -257,6 +257,15 @@ impl<'a> View<'a> {
         Some(u64::try_from(ns).unwrap_or(u64::MAX))
     }
 
+    /// Returns the time at which an event began, in nanoseconds since 1970.
+    pub(super) fn start_ns(&self, place: StructAt) -> Option<u64> {
+        let ticks = i128::from(self.number(place, "startTime")?);
+        let ticks = ticks - i128::from(self.chunk.start_ticks);
+        let since_ns = ticks * 1_000_000_000 / i128::from(self.chunk.ticks_per_second.max(1));
+        let ns = i128::from(self.chunk.start_ns) + since_ns;
+        Some(u64::try_from(ns.max(0)).unwrap_or(u64::MAX))
+    }
+
     /// Returns the key of a constant, which identifies it among those of its type. 0 stands for no
     /// constant.
     pub(super) fn key(&self, place: StructAt, name: &str) -> Option<i64> {

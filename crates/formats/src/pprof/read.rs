@@ -3,17 +3,17 @@
 use std::io::Read;
 
 use perk_profile::{
-    Accounting, ClassId, Frame, FrameId, Key, KeyedMap, Line, Method, MethodId, NodeId, Profile,
-    Subject, ThreadId, Timestamp,
+    Accounting, Frame, FrameId, Key, KeyedMap, Line, Method, MethodId, NodeId, Profile, Subject,
+    ThreadId, Timestamp, WallState,
 };
 
-use super::samples::Samples;
+use super::samples::{Label, Samples};
 use super::tables::{Function, Location, Tables, entry};
 use super::types::{self, ValueType};
 use super::wire::{Field, Message, Wire};
 use super::{
     ACCOUNTING, BELOW_CUTOFF, CLASS_LABEL, COMMENT, COMPILED, NATIVE, NO_STACK, SITES_INTERVAL,
-    UNKNOWN,
+    STATE_LABEL, THREAD_ID_LABEL, UNKNOWN,
 };
 use crate::builder::ProfileBuilder;
 use crate::columns;
@@ -131,8 +131,9 @@ enum Stack {
     BelowCutoff,
 }
 
-/// The meaning of a sample's labels: its thread, and the class of the objects that it counts.
-type Labels = (Option<ThreadId>, Option<ClassId>);
+/// The meaning of a sample's labels: its thread, and the class of the objects that it counts or the
+/// state of the thread.
+type Labels = (Option<ThreadId>, Subject);
 
 struct Builder {
     file: File,
@@ -155,12 +156,11 @@ impl Builder {
         let mut columns: Vec<_> = types.iter().map(|_| Vec::new()).collect();
         let width = self.file.samples.width;
         for (row, &(node, set)) in self.file.samples.rows.iter().enumerate() {
-            let (thread, class) = labels[set as usize];
+            let (thread, subject) = labels[set as usize];
             let key = match stacks[node as usize] {
-                Stack::Node(node) => Some(Key {
-                    trace: self.builder.profile.trace(node, thread),
-                    subject: class.map_or(Subject::None, Subject::Class),
-                }),
+                Stack::Node(node) => {
+                    Some(Key { trace: self.builder.profile.trace(node, thread), subject })
+                }
                 Stack::BelowCutoff => None,
             };
             let numbers = &self.file.samples.numbers[row * width..][..width];
@@ -289,19 +289,40 @@ impl Builder {
         let mut labels = Vec::with_capacity(samples.label_sets.len());
         let mut passed_over = samples.number_labels.clone();
         for (set, &uses) in samples.label_sets.iter().zip(&samples.label_set_uses) {
-            let (mut thread, mut class) = (None, None);
-            for &(key, text) in set {
+            let (mut thread, mut id, mut subject) = (None, None, Subject::None);
+            for &Label { key, text, number } in set {
                 let name = strings.of(key, "label", key)?;
+                if text == 0 {
+                    if name == THREAD_ID_LABEL && id.is_none() {
+                        id = Some((key, number));
+                    } else {
+                        *passed_over.entry(key).or_default() += uses;
+                    }
+                    continue;
+                }
                 let text = strings.of(text, "label", text)?;
                 if thread.is_none() && THREAD_LABELS.contains(&name.as_str()) {
-                    thread = Some(self.builder.thread(&text));
-                } else if class.is_none() && name == CLASS_LABEL {
-                    class = Some(self.builder.profile.symbols.class(&text));
+                    thread = Some(text);
+                } else if subject == Subject::None && name == CLASS_LABEL {
+                    subject = Subject::Class(self.builder.profile.symbols.class(&text));
+                } else if subject == Subject::None
+                    && let Some(state) = state_of_label(&name, &text)
+                {
+                    subject = Subject::State(state);
                 } else {
                     *passed_over.entry(key).or_default() += uses;
                 }
             }
-            labels.push((thread, class));
+            let thread = match (thread, id) {
+                (Some(name), Some((_, id))) => Some(self.builder.thread_with_serial(&name, id)),
+                (Some(name), None) => Some(self.builder.thread(&name)),
+                (None, Some((key, _))) => {
+                    *passed_over.entry(key).or_default() += uses;
+                    None
+                }
+                (None, None) => None,
+            };
+            labels.push((thread, subject));
         }
         let mut passed_over: Vec<_> = passed_over.into_iter().collect();
         passed_over.sort_unstable();
@@ -375,6 +396,11 @@ impl Builder {
         }
         Ok(())
     }
+}
+
+/// Returns the state that a label gives.
+fn state_of_label(name: &str, text: &str) -> Option<WallState> {
+    (name == STATE_LABEL).then(|| WallState::of_name(text)).flatten()
 }
 
 /// Returns the name for a place of which the file has only the address: `libc.so.6+0x1f`, `0x7f00`.

@@ -1,12 +1,15 @@
 //! The samples of a profile while it is read. Strings, functions and locations may come after them,
 //! so samples are kept by the numbers in the file, and equal ones are added up.
 
-use perk_profile::KeyedMap;
+use perk_profile::{KeyedMap, KeyedSet};
 
 use super::wire::{Field, Message};
 use crate::Error;
 use crate::stacks::Stacks;
 
+/// The most different numbers that labels of a key may have. Others are passed over: they number the
+/// samples, or say when they were taken.
+const MAX_LABEL_NUMBERS: u64 = 1 << 16;
 /// The number of stacks that are known by their bytes at a time.
 const KNOWN_STACKS: usize = 1 << 18;
 
@@ -17,11 +20,14 @@ pub(super) struct Samples {
     pub(super) stacks: Stacks,
     /// The nodes of stacks by their packed locations, because profiles repeat the same ones.
     known: KeyedMap<Box<[u8]>, u32>,
-    /// The labels that hold text, as indexes of key and text; the first set is empty.
-    pub(super) label_sets: Vec<Box<[(u64, u64)]>>,
-    label_set_ids: KeyedMap<Box<[(u64, u64)]>, u32>,
-    /// The number of samples that have a label with a number, by the label's key.
+    /// The sets of labels; the first is empty.
+    pub(super) label_sets: Vec<Box<[Label]>>,
+    label_set_ids: KeyedMap<Box<[Label]>, u32>,
+    /// The number of samples that have a label with one of too many numbers, by the label's key.
     pub(super) number_labels: KeyedMap<u64, u64>,
+    /// The numbers of labels, and how many there are of each key.
+    label_numbers: KeyedSet<(u64, u64)>,
+    label_number_counts: KeyedMap<u64, u64>,
     /// The number of samples that have each set of labels.
     pub(super) label_set_uses: Vec<u64>,
     /// The node and the set of labels of each row.
@@ -38,12 +44,22 @@ pub(super) struct Samples {
     scratch: Scratch,
 }
 
+/// A label with text or a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Label {
+    /// The index of the key.
+    pub(super) key: u64,
+    /// The index of the text; 0 for a number.
+    pub(super) text: u64,
+    pub(super) number: u64,
+}
+
 /// The contents of one sample.
 #[derive(Debug, Default)]
 struct Scratch {
     locations: Vec<u64>,
     values: Vec<u64>,
-    labels: Vec<(u64, u64)>,
+    labels: Vec<Label>,
 }
 
 impl Default for Samples {
@@ -54,6 +70,8 @@ impl Default for Samples {
             label_sets: vec![Box::default()],
             label_set_ids: KeyedMap::from_iter([(Box::default(), 0)]),
             number_labels: KeyedMap::default(),
+            label_numbers: KeyedSet::default(),
+            label_number_counts: KeyedMap::default(),
             label_set_uses: vec![0],
             rows: Vec::new(),
             row_ids: KeyedMap::default(),
@@ -135,25 +153,35 @@ impl Samples {
         Ok(node)
     }
 
-    /// Returns the key and the text of a label; `None` if it holds a number.
-    fn label(&mut self, mut label: Message<'_>) -> Result<Option<(u64, u64)>, Error> {
-        let (mut key, mut text) = (0, 0);
+    /// Returns a label; `None` if it holds one of too many numbers.
+    fn label(&mut self, mut label: Message<'_>) -> Result<Option<Label>, Error> {
+        let (mut key, mut text, mut value) = (0, 0, 0);
         while let Some((number, field)) = label.next()? {
             match (number, field) {
                 (1, Field::Varint(value)) => key = value,
                 (2, Field::Varint(value)) => text = value,
-                (3 | 4, Field::Varint(_)) => {}
+                (3, Field::Varint(number)) => value = number,
+                (4, Field::Varint(_)) => {}
                 (1..=4, _) => return Err(label.error("a label's fields as numbers")),
                 _ => self.unknown_field_count += 1,
             }
         }
-        if text == 0 {
-            *self.number_labels.entry(key).or_default() += 1;
+        if text != 0 {
+            return Ok(Some(Label { key, text, number: 0 }));
         }
-        Ok((text != 0).then_some((key, text)))
+        if !self.label_numbers.contains(&(key, value)) {
+            let count = self.label_number_counts.entry(key).or_default();
+            if *count >= MAX_LABEL_NUMBERS {
+                *self.number_labels.entry(key).or_default() += 1;
+                return Ok(None);
+            }
+            *count += 1;
+            self.label_numbers.insert((key, value));
+        }
+        Ok(Some(Label { key, text, number: value }))
     }
 
-    fn label_set(&mut self, labels: &[(u64, u64)]) -> u32 {
+    fn label_set(&mut self, labels: &[Label]) -> u32 {
         if let Some(&id) = self.label_set_ids.get(labels) {
             return id;
         }

@@ -161,6 +161,85 @@ fn allocations_are_sites_and_contentions_locks() {
 }
 
 #[test]
+fn threads_of_one_name_are_told_apart_by_their_ids() {
+    let strings = ["main.f", "samples", "count", "thread", "w", "thread_id", "v", "bytes"];
+    let bytes = file(&strings, |file| {
+        value_type(file, 2, 3);
+        for (name, id, bytes) in [(5, 7, 1), (5, 8, 1), (5, 7, 2), (7, 7, 1), (0, 9, 1), (5, 0, 1)]
+        {
+            file.message(2, |sample| {
+                sample.packed(1, [1]);
+                sample.packed(2, [1]);
+                for (key, text, number) in [(4, name, 0), (6, 0, id), (8, 0, bytes)] {
+                    if text > 0 || number > 0 {
+                        sample.message(3, |label| {
+                            label.number(1, key);
+                            label.number(2, text);
+                            label.number(3, number);
+                        });
+                    }
+                }
+            });
+        }
+        function(file, 1);
+    });
+    let profile = read(&bytes[..]).unwrap();
+    let threads = |profile: &Profile| -> Vec<_> {
+        let rows = profile.total_cpu_samples().rows;
+        let thread = |&(trace, count): &(TraceId, u64)| {
+            let thread = profile.get_trace(trace).thread.map(|thread| {
+                (profile.thread_name(thread).to_owned(), profile.get_thread(thread).serial)
+            });
+            (thread, count)
+        };
+        let mut rows: Vec<_> = rows.iter().map(thread).collect();
+        rows.sort();
+        rows
+    };
+    let named = |name: &str, serial, count| (Some((name.to_owned(), serial)), count);
+    // The id of `v` is another thread's, and one sample has no id.
+    let serials: Vec<u32> = profile.threads.iter().map(|thread| thread.serial).collect();
+    assert_eq!(serials, [7, 8, 200_003, 200_004]);
+    let expected = [
+        (None, 1),
+        named("v", 200_003, 1),
+        named("w", 7, 2),
+        named("w", 8, 1),
+        named("w", 200_004, 1),
+    ];
+    assert_eq!(threads(&profile), expected);
+    assert_eq!(
+        profile.notes,
+        ["labels passed over: thread_id (of 1 samples), bytes (of 6 samples)"]
+    );
+    let again = read(&written(&profile)[..]).unwrap();
+    assert_eq!(threads(&again), expected);
+    assert_eq!(again.notes, [""; 0]);
+}
+
+#[test]
+fn numbers_that_differ_with_each_sample_do_not_keep_them_apart() {
+    let count = 100_000;
+    let bytes = file(&["main.f", "samples", "count", "time"], |file| {
+        value_type(file, 2, 3);
+        for number in 1..=count {
+            file.message(2, |sample| {
+                sample.packed(1, [1]);
+                sample.packed(2, [1]);
+                sample.message(3, |label| {
+                    label.number(1, 4);
+                    label.number(3, number);
+                });
+            });
+        }
+        function(file, 1);
+    });
+    let profile = read(&bytes[..]).unwrap();
+    assert_eq!(profile.notes, [format!("labels passed over: time (of {count} samples)")]);
+    assert_eq!(profile.total_cpu_samples().rows.len(), 1);
+}
+
+#[test]
 fn inlined_functions_are_frames_and_bare_addresses_have_names() {
     let strings = ["C.outer", "C.inner", "samples", "count", "/lib/libc.so.6", "[native]"];
     let bytes = file(&strings, |file| {

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use perk_profile::{Accounting, FrameId, Key, KeyedMap, Line, MethodId, Metric, Profile, Unit};
+use perk_profile::{
+    Accounting, FrameId, Key, KeyedMap, Line, MethodId, Metric, Profile, Subject, Unit,
+};
 
 use super::types::{CPU, SPACE};
 use super::wire::Encoder;
 use super::{
     ACCOUNTING, BELOW_CUTOFF, CLASS_LABEL, COMMENT, COMPILED, JAVA, NATIVE, NO_STACK,
-    SITES_INTERVAL, THREAD_LABEL,
+    SITES_INTERVAL, STATE_LABEL, THREAD_ID_LABEL, THREAD_LABEL,
 };
 use crate::columns::{self, Column};
 use crate::deep::{LEFT_OUT, Stacks};
@@ -65,7 +67,8 @@ fn write_samples(
             numbers[index] = numbers[index].saturating_add(number);
         }
     }
-    let (thread_key, class_key) = (tables.string(THREAD_LABEL), tables.string(CLASS_LABEL));
+    let [thread_key, id_key, class_key, state_key] =
+        [THREAD_LABEL, THREAD_ID_LABEL, CLASS_LABEL, STATE_LABEL].map(|label| tables.string(label));
     let profile = tables.profile;
     let stacks = Stacks::new(profile);
     let mut locations = Vec::new();
@@ -79,9 +82,18 @@ fn write_samples(
         if locations.is_empty() {
             locations.push(tables.location(Location::NoStack));
         }
-        let thread = trace.thread.map(|thread| tables.string(profile.thread_name(thread)));
-        let class = subject.label(&profile.symbols).map(|label| tables.string(&label));
-        let labels = [(thread_key, thread), (class_key, class)];
+        let mut labels = Vec::with_capacity(3);
+        if let Some(thread) = trace.thread {
+            let name = tables.string(profile.thread_name(thread));
+            labels.push((thread_key, LabelValue::Text(name)));
+            let serial = profile.get_thread(thread).serial;
+            labels.push((id_key, LabelValue::Number(serial.into())));
+        }
+        let (key, text) = match subject {
+            Subject::State(state) => (state_key, Some(tables.string(state.name()))),
+            _ => (class_key, subject.label(&profile.symbols).map(|label| tables.string(&label))),
+        };
+        labels.extend(text.map(|text| (key, LabelValue::Text(text))));
         sample(file, &locations, numbers, &labels);
         flush(out, file)?;
     }
@@ -93,18 +105,26 @@ fn write_samples(
     Ok(())
 }
 
-fn sample(file: &mut Encoder, locations: &[u64], numbers: &[u64], labels: &[(u64, Option<u64>)]) {
+/// The value of a label: the index of a string, or a number.
+#[derive(Clone, Copy)]
+enum LabelValue {
+    Text(u64),
+    Number(u64),
+}
+
+fn sample(file: &mut Encoder, locations: &[u64], numbers: &[u64], labels: &[(u64, LabelValue)]) {
     file.message(2, |sample| {
         sample.packed(1, locations.iter().copied());
         // The file's numbers are signed.
         sample.packed(2, numbers.iter().map(|&number| number.min(i64::MAX.unsigned_abs())));
-        for &(key, text) in labels {
-            if let Some(text) = text {
-                sample.message(3, |label| {
-                    label.number(1, key);
-                    label.number(2, text);
-                });
-            }
+        for &(key, value) in labels {
+            sample.message(3, |label| {
+                label.number(1, key);
+                match value {
+                    LabelValue::Text(text) => label.number(2, text),
+                    LabelValue::Number(number) => label.number(3, number),
+                }
+            });
         }
     });
 }

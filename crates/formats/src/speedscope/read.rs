@@ -3,8 +3,8 @@
 use std::io::{self, BufReader, Cursor, Read};
 
 use perk_profile::{
-    Accounting, ClassId, Frame as ProfileFrame, FrameId, Key, Line, Method, Metric, NodeId,
-    Profile, Subject, ThreadId, Timestamp, Unit,
+    Accounting, Frame as ProfileFrame, FrameId, Key, Line, Method, Metric, NodeId, Profile,
+    Subject, ThreadId, Timestamp, Unit, WallState,
 };
 
 use super::cut::Completed;
@@ -45,7 +45,7 @@ pub fn read(mut input: impl Read) -> Result<Profile, Error> {
 #[derive(Clone, Copy, Debug)]
 enum Part {
     Frame(FrameId),
-    Objects(ClassId),
+    Objects(Subject),
     NoStack,
     BelowCutoff,
 }
@@ -112,7 +112,9 @@ impl Reader {
     fn part(&mut self, frame: &Frame) -> Part {
         match (frame.perk.kind, frame.name.as_str()) {
             (Kind::Objects, class) => {
-                return Part::Objects(self.builder.profile.symbols.class(class));
+                let state = WallState::of_label(class).map(Subject::State);
+                let class = || Subject::Class(self.builder.profile.symbols.class(class));
+                return Part::Objects(state.unwrap_or_else(class));
             }
             (_, NO_STACK) => return Part::NoStack,
             (_, BELOW_CUTOFF) => return Part::BelowCutoff,
@@ -205,30 +207,27 @@ impl Reader {
         thread: Option<ThreadId>,
     ) -> Result<Vec<Option<Key>>, Error> {
         let root = self.builder.profile.tree.root();
-        let mut nodes: Vec<(NodeId, Option<ClassId>, bool)> = vec![(root, None, true)];
+        let mut nodes: Vec<(NodeId, Subject, bool)> = vec![(root, Subject::None, true)];
         for (parent, index) in stacks.iter() {
             let index = usize::try_from(index).unwrap_or(usize::MAX);
             let expected = "an entry for each frame of the samples";
             let error = Error::Entry { table: "shared.frames", index, expected };
             let part = *self.parts.get(index).ok_or(error)?;
-            let (above, class, is_listed) = nodes[parent as usize];
+            let (above, subject, is_listed) = nodes[parent as usize];
             nodes.push(match part {
                 Part::Frame(frame) => {
                     let tree = &mut self.builder.profile.tree;
-                    (tree.insert_below(above, [frame]).node, class, is_listed)
+                    (tree.insert_below(above, [frame]).node, subject, is_listed)
                 }
-                Part::Objects(class) => (above, Some(class), is_listed),
-                Part::NoStack => (above, class, is_listed),
-                Part::BelowCutoff => (above, class, is_listed && parent != ROOT),
+                Part::Objects(subject) => (above, subject, is_listed),
+                Part::NoStack => (above, subject, is_listed),
+                Part::BelowCutoff => (above, subject, is_listed && parent != ROOT),
             });
         }
-        let mut key =
-            |((node, class, is_listed), is_end): ((NodeId, Option<ClassId>, bool), bool)| {
-                (is_listed && is_end).then(|| Key {
-                    trace: self.builder.profile.trace(node, thread),
-                    subject: class.map_or(Subject::None, Subject::Class),
-                })
-            };
+        let mut key = |((node, subject, is_listed), is_end): ((NodeId, Subject, bool), bool)| {
+            (is_listed && is_end)
+                .then(|| Key { trace: self.builder.profile.trace(node, thread), subject })
+        };
         Ok(nodes.into_iter().zip(is_end.iter().copied()).map(&mut key).collect())
     }
 

@@ -4,7 +4,8 @@ use perk_profile::{FrameId, FrameKind, Line, NodeId, Profile, ThreadId, Unit};
 
 use super::{
     BLOCKED, BLOCKED_METRIC, ELAPSED_METRIC, GLOBAL_HEAD, LOCAL_HEAD, NATIVE_METRIC, OF_KIND,
-    PROGRAM_METRIC, RECEIVED, RECEIVED_METRIC, RUNTIME_STUB, THREAD_HEAD, Table,
+    PROGRAM_METRIC, RECEIVED, RECEIVED_METRIC, RUNTIME_STUB, THREAD_HEAD, Table, WAITING,
+    WAITING_METRIC,
 };
 use crate::builder::ProfileBuilder;
 use crate::frame_name::FrameName;
@@ -110,19 +111,23 @@ impl Reader {
 
     fn row(&mut self, row: Row<'_>) {
         let root = self.builder.profile.tree.root();
+        let idle = [(BLOCKED, BLOCKED_METRIC), (WAITING, WAITING_METRIC)];
+        let idle = idle.iter().find(|it| it.0.as_bytes() == row.name).map(|it| it.1);
         match (self.section, row.native) {
             (Section::Table(table), Some(native)) => {
                 self.method(table, row.name, row.ticks, native)
             }
-            (Section::Local, None) if row.name == BLOCKED.as_bytes() => {
-                let blocked = self.builder.metric(BLOCKED_METRIC, Unit::Count);
-                self.builder.add_metric(blocked, self.thread, root, row.ticks);
-                self.told(row.ticks);
-            }
-            (Section::Local, None) => {
-                let node = self.label(row.name);
-                self.samples(node, row.ticks);
-            }
+            (Section::Local, None) => match idle {
+                Some(metric) => {
+                    let metric = self.builder.metric(metric, Unit::Count);
+                    self.builder.add_metric(metric, self.thread, root, row.ticks);
+                    self.told(row.ticks);
+                }
+                None => {
+                    let node = self.label(row.name);
+                    self.samples(node, row.ticks);
+                }
+            },
             (Section::Global, None) => self.global(row),
             _ => self.passed_over += 1,
         }
@@ -138,6 +143,8 @@ impl Reader {
         let (line, kind) = match table {
             Table::Interpreted => (Line::Unknown, FrameKind::Interpreted),
             Table::Compiled | Table::RuntimeStub => (Line::Compiled, FrameKind::Compiled),
+            Table::CompiledC1 => (Line::Compiled, FrameKind::CompiledC1),
+            Table::CompiledC2 => (Line::Compiled, FrameKind::CompiledC2),
             Table::Stub => (Line::Native, FrameKind::Native),
         };
         if table == Table::RuntimeStub {

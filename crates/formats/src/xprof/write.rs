@@ -1,13 +1,11 @@
-use std::borrow::Cow;
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use perk_profile::{FrameId, FrameKind, KeyedMap, Profile, ThreadId, TraceId};
+use perk_profile::{FrameId, FrameKind, KeyedMap, Line, Profile, ThreadId, TraceId};
 
 use super::{
-    BLOCKED, BLOCKED_METRIC, ELAPSED_METRIC, GLOBAL_HEAD, LOCAL_HEAD, NATIVE_METRIC, OF_KIND,
-    PROGRAM_METRIC, RECEIVED, RECEIVED_METRIC, RUNTIME_STUB, THREAD_HEAD, Table,
+    BLOCKED_METRIC, ELAPSED_METRIC, LOST, NATIVE_METRIC, OF_KIND, PROGRAM_METRIC, RECEIVED_METRIC,
+    RUNTIME_STUB, Row, Table, ThreadTables, WAITING_METRIC, write_summary,
 };
 
 /// The name of the only section of a profile that does not distinguish threads.
@@ -19,26 +17,27 @@ const ALL_THREADS: &str = "all threads";
 /// # Errors
 /// As `out` fails.
 pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
-    let sections = sections(profile);
     let interval_ns = profile.sample_interval_ns().unwrap_or(0);
-    for (&thread, section) in &sections {
-        section.write(profile, thread, interval_ns, out)?;
-    }
+    let threads: Vec<_> = sections(profile)
+        .into_iter()
+        .map(|(thread, section)| {
+            let name = thread.map_or(ALL_THREADS, |thread| profile.thread_name(thread));
+            section.tables(name, interval_ns)
+        })
+        .collect();
+    threads.iter().try_for_each(|thread| thread.write(usize::MAX, out))?;
     let of_program = profile.other_columns(PROGRAM_METRIC).map(|metric| metric.total).max();
-    let longest = sections.values().map(|section| section.elapsed_ns(interval_ns)).max();
-    let seconds = of_program.or(longest).unwrap_or(0) as f64 / 1e9;
-    writeln!(out, "\n{GLOBAL_HEAD}{seconds:.2} seconds:")?;
-    let ticks = sections.values().map(Section::ticks).fold(0, u64::saturating_add);
+    let longest = threads.iter().map(|thread| thread.elapsed_ns).max();
+    let ticks = threads.iter().map(ThreadTables::total_count).fold(0, u64::saturating_add);
     let received = profile.other_columns(RECEIVED_METRIC).map(|it| it.total);
     let received = received.reduce(u64::saturating_add).unwrap_or(ticks);
-    writeln!(out, "{}{RECEIVED}", plain_columns(received, received))?;
-    for column in profile.sections().flat_map(|section| &section.head.columns) {
-        let kind = column.metric.name().strip_prefix(RECEIVED_METRIC);
-        if let Some(kind) = kind.and_then(|rest| rest.strip_prefix(OF_KIND)) {
-            writeln!(out, "{}{}", plain_columns(column.total, received), one_line(kind))?;
-        }
-    }
-    Ok(())
+    let columns = profile.sections().flat_map(|section| &section.head.columns);
+    let labels = columns.filter_map(|column| {
+        let kind = column.metric.name().strip_prefix(RECEIVED_METRIC)?;
+        Some((kind.strip_prefix(OF_KIND)?.to_owned(), column.total))
+    });
+    let labels: Vec<_> = labels.collect();
+    write_summary(of_program.or(longest).unwrap_or(0), received, &labels, out)
 }
 
 /// The ticks of a thread.
@@ -51,6 +50,7 @@ struct Section {
     /// The ticks without a stack.
     unknown: u64,
     blocked: u64,
+    waiting: u64,
     /// The time that the thread ran, if the profile gives it.
     elapsed_ns: Option<u64>,
 }
@@ -73,10 +73,15 @@ fn sections(profile: &Profile) -> BTreeMap<Option<ThreadId>, Section> {
         let native = natives.as_ref().map(|it| it.get(&trace).copied().unwrap_or(0).min(count));
         section.add(profile, trace, count, native);
     }
-    for (trace, count) in rows(profile, BLOCKED_METRIC) {
-        let section = sections.entry(profile.get_trace(trace).thread).or_default();
-        section.blocked = section.blocked.saturating_add(count);
-    }
+    let mut add_idle = |metric: &str, counter: fn(&mut Section) -> &mut u64| {
+        for (trace, count) in rows(profile, metric) {
+            let thread = profile.get_trace(trace).thread;
+            let counter = counter(sections.entry(thread).or_default());
+            *counter = counter.saturating_add(count);
+        }
+    };
+    add_idle(BLOCKED_METRIC, |section| &mut section.blocked);
+    add_idle(WAITING_METRIC, |section| &mut section.waiting);
     for (trace, ns) in rows(profile, ELAPSED_METRIC) {
         if let Some(section) = sections.get_mut(&profile.get_trace(trace).thread) {
             section.elapsed_ns = Some(section.elapsed_ns.unwrap_or(0).saturating_add(ns));
@@ -108,6 +113,9 @@ impl Section {
             _ if caller.is_some_and(|it| is_runtime_stub(profile, it)) => Table::RuntimeStub,
             _ if is_native => Table::Stub,
             FrameKind::Unknown | FrameKind::Interpreted => Table::Interpreted,
+            // Read from such a table: perk's own samples have lines.
+            FrameKind::CompiledC1 if leaf_frame.line == Line::Compiled => Table::CompiledC1,
+            FrameKind::CompiledC2 if leaf_frame.line == Line::Compiled => Table::CompiledC2,
             _ => Table::Compiled,
         };
         let native = native.unwrap_or(if is_native { count } else { 0 });
@@ -117,82 +125,27 @@ impl Section {
         *in_native = in_native.saturating_add(native);
     }
 
-    fn running(&self) -> u64 {
-        let of_methods = self.methods.values().flat_map(|&(code, native)| [code, native]);
-        of_methods.chain(self.labels.values().copied()).fold(self.unknown, u64::saturating_add)
+    /// Returns the tables, for which a sample stands for `interval_ns`.
+    fn tables(self, name: &str, interval_ns: u64) -> ThreadTables {
+        let rows = self.methods.into_iter().map(|((table, name), (code_count, native_count))| {
+            Row { table, name, code_count, native_count }
+        });
+        let mut labels = self.labels;
+        let mut tables = ThreadTables {
+            name: name.to_owned(),
+            elapsed_ns: 0,
+            rows: rows.collect(),
+            lost_count: labels.remove(LOST).unwrap_or(0),
+            labels: labels.into_iter().collect(),
+            unlisted_count: self.unknown,
+            blocked_count: self.blocked,
+            waiting_count: self.waiting,
+        };
+        // Without the time that the thread ran, the time for which its samples stand.
+        let sampled_ns = || tables.running_count().saturating_mul(interval_ns);
+        tables.elapsed_ns = self.elapsed_ns.unwrap_or_else(sampled_ns);
+        tables
     }
-
-    fn ticks(&self) -> u64 {
-        self.running().saturating_add(self.blocked)
-    }
-
-    /// Returns the time that the thread ran, or the time for which its samples stand.
-    fn elapsed_ns(&self, interval_ns: u64) -> u64 {
-        self.elapsed_ns.unwrap_or_else(|| self.running().saturating_mul(interval_ns))
-    }
-
-    fn write(
-        &self,
-        profile: &Profile,
-        thread: Option<ThreadId>,
-        interval_ns: u64,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        let name = thread.map_or(ALL_THREADS, |thread| profile.thread_name(thread));
-        let seconds = self.elapsed_ns(interval_ns) as f64 / 1e9;
-        let (ticks, name) = (self.ticks(), one_line(name));
-        writeln!(out, "\n{THREAD_HEAD}{seconds:.2} secs ({ticks} total ticks): {name}\n")?;
-        let running = self.running();
-        for table in Table::ALL {
-            self.write_table(table, running, out)?;
-        }
-        if self.labels.is_empty() && self.blocked == 0 {
-            return Ok(());
-        }
-        writeln!(out, "  {LOCAL_HEAD}")?;
-        if self.blocked > 0 {
-            writeln!(out, "{}{BLOCKED}", plain_columns(self.blocked, ticks))?;
-        }
-        for (label, &count) in &self.labels {
-            writeln!(out, "{}{}", plain_columns(count, running), one_line(label))?;
-        }
-        writeln!(out)
-    }
-
-    fn write_table(&self, table: Table, running: u64, out: &mut dyn Write) -> io::Result<()> {
-        let rows = self.methods.iter().filter(|((of, _), _)| *of == table);
-        let mut rows: Vec<_> =
-            rows.map(|((_, name), &(code, native))| (name, code, native)).collect();
-        if rows.is_empty() {
-            return Ok(());
-        }
-        rows.sort_by_key(|&(name, code, native)| (Reverse(code.saturating_add(native)), name));
-        let title = format!("  {:>11} + native", table.title());
-        writeln!(out, "{title:25}{:30}", "Method")?;
-        let (mut all_code, mut all_native) = (0_u64, 0_u64);
-        for (name, code, native) in rows {
-            writeln!(out, "{}{}", columns(code, native, running), one_line(name))?;
-            all_code = all_code.saturating_add(code);
-            all_native = all_native.saturating_add(native);
-        }
-        writeln!(out, "{}{}\n", columns(all_code, all_native, running), table.total())
-    }
-}
-
-/// Returns the columns of a method, up to its name.
-fn columns(code: u64, native: u64, of: u64) -> String {
-    let percent = percent(code.saturating_add(native), of);
-    format!("{:21}    ", format!("{percent:5.1}% {code:5}  + {native:5}"))
-}
-
-/// Returns the columns of a label, which has no native part, up to its text.
-fn plain_columns(ticks: u64, of: u64) -> String {
-    let percent = percent(ticks, of);
-    format!("{:24} ", format!("{percent:5.1}% {ticks:5}"))
-}
-
-fn percent(ticks: u64, of: u64) -> f64 {
-    if of == 0 { 0.0 } else { 100.0 * ticks as f64 / of as f64 }
 }
 
 /// Returns the text of a frame `[text]` without a class.
@@ -206,13 +159,4 @@ fn label(profile: &Profile, frame: FrameId) -> Option<&str> {
 fn is_runtime_stub(profile: &Profile, frame: FrameId) -> bool {
     let method = profile.symbols.get_frame(frame).method;
     profile.symbols.method_name(method) == RUNTIME_STUB
-}
-
-/// Returns a name that does not break its line.
-fn one_line(name: &str) -> Cow<'_, str> {
-    if name.contains(['\n', '\r']) {
-        Cow::Owned(name.replace('\n', "\\n").replace('\r', "\\r"))
-    } else {
-        Cow::Borrowed(name)
-    }
 }

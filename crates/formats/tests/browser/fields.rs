@@ -45,7 +45,7 @@ fn the_table_sorts_and_searches() {
     let Some(page) = open(&known()) else { return };
     let name = "name</script><script>alert(1)</script>";
     assert_eq!(page.run(NAMES), json!(["guarded", name, "state", "x", "z"]));
-    assert_eq!(page.text("found"), "5 of 5 fields");
+    page.expect_text("found", "5 of 5 fields");
     assert!(
         page.text("total").starts_with("5 objects, 3 of them shared between threads (75.00 %);")
     );
@@ -70,9 +70,9 @@ fn the_table_sorts_and_searches() {
     assert_eq!(sorts, json!(["descending"]));
     set(&page, "search", "input", "app. LOCK");
     assert_eq!(page.run(NAMES), json!(["guarded"]));
-    assert_eq!(page.text("found"), "1 of 5 fields");
+    page.expect_text("found", "1 of 5 fields");
     set(&page, "search", "input", "app. -LOCK -");
-    assert_eq!(page.text("found"), "4 of 5 fields");
+    page.expect_text("found", "4 of 5 fields");
     set(&page, "search", "input", "nothing");
     assert_eq!(page.run(NAMES), json!([]));
     set(&page, "search", "input", "");
@@ -129,7 +129,7 @@ fn accesses_by_other_means_have_columns_of_their_own() {
     assert!(page.text("unknown").contains("with 14 accesses:"), "{}", page.text("unknown"));
     drop(page);
     let Some(page) = open(&known()) else { return };
-    assert_eq!(page.text("extended"), "");
+    page.expect_text("extended", "");
     assert_eq!(page.run("return document.querySelectorAll('th').length"), 12);
     let log = page.browser.log("browser");
     assert!(log.is_empty(), "{log:?}");
@@ -138,7 +138,7 @@ fn accesses_by_other_means_have_columns_of_their_own() {
 #[test]
 fn a_profile_without_objects_says_so() {
     let Some(page) = open("") else { return };
-    assert_eq!(page.text("found"), "0 of 0 fields");
+    page.expect_text("found", "0 of 0 fields");
     let total = page.text("total");
     assert!(total.starts_with("0 objects, 0 of them shared between threads (0.00 %); 0 accesses,"));
     page.run("document.querySelector('th button').click()");
@@ -159,7 +159,7 @@ fn fifty_thousand_rows_are_quick() {
         .unwrap();
     }
     let Some(page) = open(&text) else { return };
-    assert_eq!(page.text("found"), "50,000 of 50,000 fields");
+    page.expect_text("found", "50,000 of 50,000 fields");
     let rows = page.run("return document.querySelectorAll('tr').length").as_u64().unwrap();
     assert!(rows < 100, "{rows}");
     let opened = page.run("return performance.now()").as_f64().unwrap();

@@ -52,7 +52,7 @@ fn the_files_sort_and_lead_to_their_lines() {
             "40.00|4,001|100.00||2|0|0|1 of 2|src/C.java",
         ])
     );
-    assert_eq!(page.text("facts"), "2 files\n\n</script>");
+    page.expect_text("facts", "2 files\n\n</script>");
     let widths = "return [...document.querySelectorAll('.bar i')].map((it) => it.style.width)";
     assert_eq!(page.run(widths), json!(["33.3333%", "33.3333%", "33.3333%", "100%", "0%", "0%"]));
     page.run("document.querySelectorAll('th button')[2].click()");
@@ -62,7 +62,7 @@ fn the_files_sort_and_lead_to_their_lines() {
         "const it = document.getElementById('search');
          it.value = 'a b'; it.dispatchEvent(new Event('input'))",
     );
-    assert_eq!(page.text("found"), "1 of 2 files");
+    page.expect_text("found", "1 of 2 files");
     page.run("document.querySelector('#body a').click()");
     let lines = json!([
         "||||1|class A {",
@@ -85,7 +85,7 @@ fn the_files_sort_and_lead_to_their_lines() {
     page.wait_for(chosen, &json!("4"));
     page.browser.keys("n");
     page.wait_for(chosen, &json!("3"));
-    assert_eq!(page.hash(), "#src%2FA%20B%3A1.java:3");
+    page.expect_hash("#src%2FA%20B%3A1.java:3");
     page.run("location.reload()");
     page.wait_for(chosen, &json!("3"));
     page.browser.keys("\u{E00C}");

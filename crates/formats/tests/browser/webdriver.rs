@@ -78,6 +78,13 @@ impl Browser {
         self.press("touch", x, y);
     }
 
+    /// Presses the mouse button at a place, and releases it at another.
+    pub(crate) fn drag(&self, from: (f64, f64), to: (f64, f64)) {
+        let down = json!({"type": "pointerDown", "button": 0});
+        let up = json!({"type": "pointerUp", "button": 0});
+        self.point("mouse", &[move_to(from.0, from.1), down, move_to(to.0, to.1), up]);
+    }
+
     fn press(&self, kind: &str, x: f64, y: f64) {
         let down = json!({"type": "pointerDown", "button": 0});
         let up = json!({"type": "pointerUp", "button": 0});

@@ -320,6 +320,40 @@ fn cpu_time_samples_count_as_their_periods() {
     assert_eq!(Metric::find(&profile, "CPU time").unwrap().unit(), Unit::Nanoseconds);
 }
 
+/// Times are since the first chunk's start, to 10 ms.
+#[test]
+fn samples_have_times() {
+    let mut chunk = typed(false);
+    // The chunk begins at tick 77, a tick is a microsecond. One event is from before.
+    for ticks in [77, 5, 10_076, 10_077, 3_000_077] {
+        let fields = Bytes::of(&chunk).long(ticks).long(1).long(2).long(1);
+        chunk.event(EXECUTION, fields);
+    }
+    let bytes = chunk.finish();
+    let ticks = |bytes: &[u8]| -> Vec<_> {
+        let profile = read(bytes);
+        let timelines: Vec<_> = profile.timelines().collect();
+        let [timeline] = timelines[..] else { panic!("{timelines:?}") };
+        assert_eq!(timeline.head.metric, Metric::Samples);
+        let thread = |row: &perk_profile::TimelineRow| profile.thread_name(row.thread.unwrap());
+        assert!(timeline.rows.iter().all(|row| thread(row) == "main"));
+        timeline.rows.iter().map(|row| (row.tick, row.count)).collect()
+    };
+    assert_eq!(ticks(&bytes), [(0, 3), (1, 1), (300, 1)]);
+    // A second chunk that begins a second later.
+    let mut later = bytes.clone();
+    later[32..40].copy_from_slice(&1_700_000_001_123_000_000_i64.to_be_bytes());
+    let both = [bytes, later].concat();
+    let expected = [(0, 3), (1, 1), (99, 1), (100, 2), (101, 1), (300, 1), (400, 1)];
+    assert_eq!(ticks(&both), expected);
+    // Weights of CPU-time samples have times as well.
+    let mut chunk = typed(false);
+    for period_ms in [10, 20] {
+        cpu_time(&mut chunk, false, period_ms);
+    }
+    assert_eq!(ticks(&chunk.finish()), [(0, 3)]);
+}
+
 #[test]
 fn periods_that_changed_are_no_interval() {
     let mut chunk = full(false);

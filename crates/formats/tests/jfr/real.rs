@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use perk_formats::jfr;
-use perk_profile::{LockKind, Metric, Profile};
+use perk_profile::{LockKind, Metric, Profile, TICK_NS, Timeline};
 use perk_testkit::{JavaRun, Jdk, Signal, fixture, jdk, workspace};
 use serde_json::Value as Json;
 
@@ -134,6 +134,32 @@ fn nanoseconds(duration: &Json) -> u64 {
     (seconds * 1e9).round() as u64
 }
 
+/// Compares the times of a metric with those of the events that the JDK prints, to the tick.
+fn check_times(profile: &Profile, metric: &Metric, events: &[Json], bytes: &[u8]) {
+    const DAY_NS: i64 = 86_400_000_000_000;
+    let start_ns = i64::from_be_bytes(*bytes[32..].first_chunk().unwrap());
+    let expected = events.iter().map(|event| {
+        let time = event["startTime"].as_str().unwrap().split_once('T').unwrap().1;
+        let time = &time[..time.find(['+', '-', 'Z']).unwrap_or(time.len())];
+        let parts: Vec<f64> = time.split(':').map(|part| part.parse().unwrap()).collect();
+        let seconds = parts.iter().fold(0.0, |sum, part| sum * 60.0 + part);
+        // The JDK prints local time, and zones differ by quarters of an hour.
+        let ns = (seconds * 1e9) as i64 - start_ns % DAY_NS;
+        (ns.rem_euclid(900_000_000_000) / TICK_NS as i64) as u64
+    });
+    let mut expected: Vec<u64> = expected.collect();
+    expected.sort_unstable();
+    let rows = profile.timelines().filter(|it| it.head.metric == *metric);
+    let rows = rows.flat_map(|it| &it.rows);
+    let mut ticks: Vec<u64> =
+        rows.flat_map(|row| std::iter::repeat_n(row.tick, row.count as usize)).collect();
+    ticks.sort_unstable();
+    assert_eq!(ticks.len(), expected.len());
+    let most = ticks.iter().zip(&expected).map(|(a, b)| a.abs_diff(*b)).max();
+    assert!(most <= Some(1), "{ticks:?} {expected:?}");
+    assert!(profile.recorded_ns() >= ticks.last().map_or(0, |tick| tick * TICK_NS));
+}
+
 /// Compares all comparable data of a recording.
 fn check(jdk: &Jdk, bytes: &[u8]) -> (Profile, BTreeMap<String, Vec<Json>>) {
     let folder = tempfile::tempdir().unwrap();
@@ -155,9 +181,18 @@ fn check(jdk: &Jdk, bytes: &[u8]) -> (Profile, BTreeMap<String, Vec<Json>>) {
     let cpu_time = &events["jdk.CPUTimeSample"];
     if cpu_time.is_empty() {
         assert_eq!(read(&profile, &Metric::Samples), execution);
+        check_times(&profile, &Metric::Samples, &events["jdk.ExecutionSample"], bytes);
         assert_eq!(profile.sample_interval_ns(), Some(10_000_000));
     } else {
         assert_eq!(measured("execution samples"), execution);
+        let metric = Metric::find(&profile, "execution samples").unwrap();
+        check_times(&profile, &metric, &events["jdk.ExecutionSample"], bytes);
+        let timed: u64 = profile
+            .timelines()
+            .filter(|it| it.head.metric == Metric::Samples)
+            .map(Timeline::total)
+            .sum();
+        assert_eq!(timed, Metric::Samples.rows(&profile).total);
         let interval_ns = profile.sample_interval_ns().expect("periods are multiples of one");
         let weighted = sums(cpu_time.iter().map(|event| {
             let times = nanoseconds(&event["samplingPeriod"]) as f64 / interval_ns as f64;

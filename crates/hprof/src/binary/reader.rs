@@ -3,6 +3,7 @@
 mod extended;
 mod fields;
 mod monitors;
+mod timeline;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::Read;
@@ -292,6 +293,7 @@ impl Reader {
                 });
                 self.profile.depth = Some(body.u2("the stack depth")?.into());
             }
+            tag::TIMELINE => self.timeline(body)?,
             tag::EXTENDED => self.extended_begin(body)?,
             tag::NODES..=tag::FIELD_ACCESSES if self.extended.is_some() => {
                 self.extended_record(tag, body)?;
@@ -500,6 +502,7 @@ impl Reader {
                 | Event::ThreadEnd(_)
                 | Event::ClassUnload(_)
                 | Event::Wait(_)
+                | Event::Timeline(_)
                 | Event::FieldAccesses(_) => continue,
                 Event::Section(section) => &mut section.head.written,
                 Event::Heap(heap) => &mut heap.written,

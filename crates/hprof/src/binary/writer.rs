@@ -4,6 +4,7 @@ mod extended;
 mod fields;
 mod heap;
 mod monitors;
+mod timeline;
 
 use std::io::{self, Write};
 

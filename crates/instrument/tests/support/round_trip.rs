@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use perk_classfile::{ClassEditor, ClassFile, MethodEdit, Reach, opcode};
 use perk_instrument::{
-    Blocks, COUNTS_HELPER, Error, FIELDS_HELPER, HELPER, HELPER_BASE, Instrumented, Leaves,
-    MethodName, Methods, Names, Places, Probes, SitePlace, instrument, leaves,
+    COUNTS_HELPER, Error, FIELDS_HELPER, HELPER, HELPER_BASE, Instrumented, Leaves, MethodName,
+    Methods, Names, Places, Probes, SitePlace, instrument, leaves,
 };
 use perk_testkit::{JavaRun, Jdk, workspace};
 
@@ -47,7 +47,7 @@ pub(crate) const EVERYTHING: Kind = Kind {
         accesses: false,
         extended: false,
         calls: true,
-        blocks: Blocks::None,
+        blocks: false,
         names: Names::PLAIN,
     },
     calls: Calls::All,
@@ -70,7 +70,7 @@ pub(crate) const ACCESSES: Kind = Kind {
 /// Executions of basic blocks.
 pub(crate) const BLOCKS: Kind = Kind {
     name: "blocks",
-    probes: Probes { calls: false, blocks: Blocks::Own, ..NONE },
+    probes: Probes { calls: false, blocks: true, ..NONE },
     calls: Calls::All,
 };
 
@@ -82,7 +82,7 @@ pub(crate) const CALLS_AND_BLOCKS: Kind = Kind {
         timed: true,
         places: Places::Positions,
         heap: true,
-        blocks: Blocks::Shared,
+        blocks: true,
         ..NONE
     },
     calls: Calls::Some,

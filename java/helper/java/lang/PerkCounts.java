@@ -10,27 +10,27 @@ import jdk.internal.vm.annotation.Stable;
  * object of this class. The agent defines the class in java.base before the first Java code runs,
  * and starts it when the JVM is up. The bytes of the class are part of the agent.
  *
- * Each thread has counters of its own in the agent's native memory, so that it counts without locks.
- * Threads that share counters add to them atomically.
+ * Each platform thread has counters of its own in the agent's native memory, so that it counts without
+ * locks. A virtual thread counts in those of its carrier: probes read {@link #counters} each time, and
+ * JIT compilers keep what they have read until the next call, before which no thread is unmounted.
  */
 public final class PerkCounts extends PerkHeaders {
     /** The number of bits of the size of a counter. */
     private static final int COUNTER_SHIFT = 3;
 
-    // The JIT compilers treat a stable field as a constant once it is not zero.
-
-    /**
-     * Stands for the address of counters that are not read: the agent replaces it in the class file. It
-     * is that of methods that were entered before {@link #start}.
-     */
+    /** Stands for the address of counters that are not read: the agent replaces it in the class file. */
     private static final long UNREAD = 0x5065726b436e7473L;
+    /** The state of methods that were entered before {@link #start}, and of threads without counters. */
+    private static final PerkCounts NONE = new PerkCounts();
+
+    // The JIT compilers treat a stable field as a constant once it is not zero.
 
     /** Null until the agent has called {@link #start}. */
     @Stable private static Unsafe U;
     @Stable private static long STATE_FIELD;
 
-    /** The address of the thread's counters; negative if they are shared. */
-    private long counters;
+    /** The address of the counters that the thread uses at present. */
+    private long counters = UNREAD;
 
     private PerkCounts() {}
 
@@ -42,56 +42,63 @@ public final class PerkCounts extends PerkHeaders {
         return 0;
     }
 
-    /** Gives the calling thread its counters, and returns them as {@link #counters}. */
-    private static native long begin(Thread thread);
+    /**
+     * Gives a thread its state. The counters are those of a virtual thread's carrier, or 0: the thread
+     * gets its own. Returns null if that is not possible.
+     */
+    private static native PerkCounts begin(Thread thread, long counters);
 
-    /** Returns the counters of the calling thread. A method with probes is entered. */
-    public static long counters() {
+    /** Returns the state of the calling thread. A method with probes is entered. */
+    public static PerkCounts state() {
         if (U == null) {
-            return UNREAD;
+            return NONE;
         }
         Thread thread = Thread.currentThread();
-        PerkCounts state = (PerkCounts) U.getReference(thread, STATE_FIELD);
-        return state == null ? begun(thread) : state.counters;
+        PerkCounts state = stateOf(thread);
+        return state == null ? begun(thread, 0) : state;
+    }
+
+    @ForceInline
+    private static PerkCounts stateOf(Thread thread) {
+        return (PerkCounts) U.getReference(thread, STATE_FIELD);
     }
 
     @DontInline
-    private static long begun(Thread thread) {
-        return begin(thread);
+    private static PerkCounts begun(Thread thread, long counters) {
+        PerkCounts state = begin(thread, counters);
+        return state == null ? NONE : state;
     }
 
-    /** Counts an execution where no threads share counters. The condition is constant in compiled code. */
+    /** The calling thread is about to run a virtual thread. */
+    public static void mounting(Thread thread) {
+        if (U == null) {
+            return;
+        }
+        long counters = state().counters;
+        PerkCounts state = stateOf(thread);
+        if (state == null) {
+            begun(thread, counters);
+        } else {
+            state.counters = counters;
+        }
+    }
+
+    /** Counts an execution. The condition is constant in compiled code. */
     @ForceInline
-    public static void count(long counters, int counter) {
+    public static void count(PerkCounts state, int counter) {
         if (U != null) {
-            add(counters, counter);
+            long address = state.counters + ((long) counter << COUNTER_SHIFT);
+            U.putLong(null, address, U.getLong(null, address) + 1);
         }
     }
 
     /**
-     * Counts an execution where threads may share counters. The second condition has the same result
-     * everywhere in a method, so that the compiler needs it once, unless it has seen threads that do.
+     * Counts an execution where the carrier may be another one than that of {@link #counters}: a virtual
+     * thread leaves its carrier, and comes to the next, in the middle of methods.
      */
-    @ForceInline
-    public static void countShared(long counters, int counter) {
-        if (U == null) {
-            return;
+    public static void countMoving(PerkCounts state, int counter) {
+        if (U != null) {
+            U.getAndAddLong(null, state.counters + ((long) counter << COUNTER_SHIFT), 1);
         }
-        if (counters > 0) {
-            add(counters, counter);
-        } else {
-            addShared(counters, counter);
-        }
-    }
-
-    @ForceInline
-    private static void add(long counters, int counter) {
-        long address = counters + ((long) counter << COUNTER_SHIFT);
-        U.putLong(null, address, U.getLong(null, address) + 1);
-    }
-
-    @DontInline
-    private static void addShared(long counters, int counter) {
-        U.getAndAddLong(null, ((long) counter << COUNTER_SHIFT) - counters, 1);
     }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use perk_instrument::{CountedCode, Flow, MethodName};
+use perk_instrument::{COUNTS_HELPER, CountedCode, Flow, HELPER, MethodName};
 use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
 
+use crate::jvm::MethodRef;
 use crate::recorder::{Executed, ExecutedLine, ExecutedMethod};
 
 /// A method with counters.
@@ -41,6 +42,21 @@ pub(super) struct Exceptions {
     entered: FxHashMap<u16, u64>,
 }
 
+/// A method that an exception has met on the stack.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Met {
+    /// Its index, if it has counters.
+    index: Option<usize>,
+    /// The number of its name; 0 if no method with counters calls one of that name.
+    called: u32,
+    /// Whether the JVM calls it for another one: see [`IS_OF_JVM`].
+    is_of_jvm: bool,
+    /// Whether it is perk's own: one that a probe calls, where the stack may overflow.
+    pub(super) is_helper: bool,
+    /// Whether it is native and wraps the exceptions of what it calls.
+    pub(super) is_wrapping: bool,
+}
+
 /// The methods; see the module.
 #[derive(Debug, Default)]
 pub(super) struct CountedMethods {
@@ -48,6 +64,8 @@ pub(super) struct CountedMethods {
     by_name: FxHashMap<String, usize>,
     /// The numbers of the names of called methods, from 1 on.
     called: FxHashMap<String, u32>,
+    /// The methods that exceptions have met.
+    met: FxHashMap<MethodRef, Met>,
     /// The number of counters.
     counter_count: u32,
 }
@@ -83,7 +101,9 @@ impl CountedMethods {
             [method.class, method.name, method.descriptor].map(mutf8::decode);
         let name = format!("{class}.{name}{descriptor}");
         let source = method.source.map(|source| mutf8::decode(source).into_owned());
-        self.by_name.insert(name.clone(), self.all.len());
+        if self.by_name.insert(name.clone(), self.all.len()).is_some() {
+            self.met.clear();
+        }
         let CountedCode { first, flow, pcs, end, lines, arrays, .. } = code;
         let exceptions = Exceptions::default();
         self.all.push(Counted {
@@ -100,22 +120,42 @@ impl CountedMethods {
         });
     }
 
-    pub(super) fn named(&mut self, name: &str) -> Option<&mut Counted> {
-        self.by_name.get(name).map(|&index| &mut self.all[index])
+    /// Returns a method that an exception has met before.
+    pub(super) fn met(&self, method: MethodRef) -> Option<Met> {
+        // Others may get counters, or be called, later.
+        self.met.get(&method).copied().filter(|met| met.index.is_some() && met.called != 0)
+    }
+
+    /// Returns a method that an exception meets, by its name.
+    pub(super) fn meet(&mut self, method: MethodRef, full_name: &str) -> Met {
+        let (class, name) = class_and_name(full_name);
+        let met = Met {
+            index: self.by_name.get(full_name).copied(),
+            called: self.called.get(name).copied().unwrap_or(0),
+            is_of_jvm: IS_OF_JVM.contains(&class) || name == "<clinit>",
+            is_helper: class.starts_with(HELPER) || class.starts_with(COUNTS_HELPER),
+            is_wrapping: matches!(name, "invoke0" | "newInstance0"),
+        };
+        self.met.insert(method, met);
+        met
+    }
+
+    /// Returns a method with counters.
+    pub(super) fn counted(&mut self, met: Met) -> Option<&mut Counted> {
+        met.index.map(|index| &mut self.all[index])
     }
 
     /// Whether the instruction at a pc of a method's new code calls another method. If not, the JVM has
     /// called that method: to load or initialise a class, for example. It is so if the first one is
     /// not known.
-    pub(super) fn calls(&self, caller: &str, new_pc: u16, callee: &str) -> bool {
-        let Some(&index) = self.by_name.get(caller) else { return true };
+    pub(super) fn calls(&self, caller: Met, new_pc: u16, callee: Met) -> bool {
+        let Some(index) = caller.index else { return true };
         let caller = &self.all[index];
         let pc = caller.pc(caller.place(new_pc));
         let Ok(call) = caller.calls.binary_search_by_key(&pc, |call| call.0) else { return false };
-        let (class, name) = class_and_name(callee);
         match caller.calls[call].1 {
-            0 => !IS_OF_JVM.contains(&class) && name != "<clinit>",
-            number => self.called.get(name) == Some(&number),
+            0 => !callee.is_of_jvm,
+            number => callee.called == number,
         }
     }
 

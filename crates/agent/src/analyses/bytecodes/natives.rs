@@ -1,13 +1,14 @@
 //! The helper class and the function of its native method.
 
 use std::ffi::c_void;
+use std::ptr;
 use std::sync::OnceLock;
 
 use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jlong, jobject};
 
 use super::Bytecodes;
 use crate::guard::{Feature, contain};
-use crate::jvm::{Borrowed, Jni};
+use crate::jvm::{Borrowed, Jni, Local};
 use crate::probes::{HelperClass, Native};
 
 /// `java/helper/java/lang/PerkCounts.java`, compiled; a test holds the two together.
@@ -16,7 +17,8 @@ const HELPER_CLASS: &[u8] = include_bytes!("PerkCounts.class");
 static BYTECODES: OnceLock<&'static Bytecodes> = OnceLock::new();
 
 /// The native method of the helper class.
-static NATIVES: [Native; 1] = [Native(c"begin", "(Ljava/lang/Thread;)J", begin as *const c_void)];
+static NATIVES: [Native; 1] =
+    [Native(c"begin", "(Ljava/lang/Thread;J)Ljava/lang/PerkCounts;", begin as *const c_void)];
 
 /// The constant of the helper class that stands for an address.
 const UNREAD: [u8; 8] = 0x5065_726b_436e_7473_u64.to_be_bytes();
@@ -34,14 +36,20 @@ pub(super) fn helper(bytecodes: &'static Bytecodes, unread: i64) -> HelperClass 
     HelperClass { plain, bytes: bytes.into(), natives: &NATIVES, exchanges: Vec::new() }
 }
 
-extern "system" fn begin(env: *mut JNIEnv, _: jclass, thread: jobject) -> jlong {
-    let mut counters = BYTECODES.get().map_or(0, |bytecodes| bytecodes.unread());
+extern "system" fn begin(
+    env: *mut JNIEnv,
+    _: jclass,
+    thread: jobject,
+    of_carrier: jlong,
+) -> jobject {
+    let mut state = ptr::null_mut();
     contain(Feature::Probes, || {
         // SAFETY: the JVM passes the calling thread's environment and a reference.
         let (jni, thread) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(thread)) };
         if let (Some(bytecodes), Some(thread)) = (BYTECODES.get(), thread) {
-            counters = bytecodes.begin_thread(jni, &thread);
+            let begun = bytecodes.begin_thread(jni, &thread, of_carrier);
+            state = begun.map_or(state, Local::into_raw);
         }
     });
-    counters
+    state
 }

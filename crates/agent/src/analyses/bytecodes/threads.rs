@@ -5,18 +5,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use perk_instrument::fields::THREAD_COUNTS;
-use perk_instrument::{Blocks, COUNTS_HELPER, Probes};
+use perk_instrument::{COUNTS_HELPER, Names};
 
 use crate::guard::uncounted;
-use crate::jvm::{Global, Jni, LongField, ObjectField, Reference};
+use crate::jvm::{Global, Jni, Local, LongField, ObjectField, Reference};
 use crate::memory::{Pages, reserve};
 use crate::sync::lock;
 
 /// The maximum number of counters: address space of 64 MiB a thread.
 pub(super) const MOST_COUNTERS: usize = 1 << 23;
-/// The maximum number of threads that count by themselves at once, if others can share counters.
-const MOST_ALONE: usize = 4096;
-
 pub(super) type Counters = &'static [AtomicU64];
 
 /// The access to the states of threads, and all counters.
@@ -25,21 +22,17 @@ pub(super) struct States {
     helper: &'static Global,
     of_thread: ObjectField,
     counters: LongField,
-    /// The counters of virtual threads and of those beyond the maximum, if threads may share any.
-    shared: Option<Counters>,
     /// The counters of perk's own threads, of ended threads, and of methods that were entered before
     /// the start.
     unread: Counters,
-    /// The state of threads that have ended.
-    ended: Global,
-    alone: Mutex<Alone>,
-    /// The number of threads for which there was no memory.
+    read: Mutex<Read>,
+    /// The number of threads without counters.
     uncounted: AtomicU64,
 }
 
-/// The counters of threads. Those of an ended thread are the next one's, which adds to them.
+/// The counters of platform threads. Those of an ended thread are the next one's, which adds to them.
 #[derive(Debug, Default)]
-struct Alone {
+struct Read {
     all: Vec<Counters>,
     free: Vec<Counters>,
 }
@@ -49,54 +42,39 @@ impl States {
     pub(super) fn new(
         jni: Jni<'_>,
         helper: &'static Global,
-        probes: Probes,
+        names: Names,
         unread: Counters,
     ) -> Result<Self, String> {
-        let names = probes.names;
-        let shared = match probes.blocks {
-            Blocks::Shared => Some(counters()?),
-            Blocks::Own | Blocks::None => None,
-        };
         let find = || {
             let thread = jni.find_class(c"java/lang/Thread")?;
             let signature = CString::new(format!("L{};", names.of(COUNTS_HELPER))).ok()?;
             let field = CString::new(names.of(THREAD_COUNTS)).ok()?;
             let of_thread = jni.object_field(&thread, &field, &signature)?;
             let counters = jni.long_field(helper, c"counters")?;
-            let ended = uncounted(|| jni.allocate(helper))?;
-            // SAFETY: the field is the helper's, and this is a state.
-            unsafe { jni.set_long(&ended, counters, address(unread)) };
-            let ended = jni.global(&ended)?;
-            let alone = Mutex::default();
-            Some(Self {
-                helper,
-                of_thread,
-                counters,
-                shared,
-                unread,
-                ended,
-                alone,
-                uncounted: AtomicU64::new(0),
-            })
+            let (read, uncounted) = (Mutex::default(), AtomicU64::new(0));
+            Some(Self { helper, of_thread, counters, unread, read, uncounted })
         };
         find().ok_or_else(|| "no fields for the state of threads".to_owned())
     }
 
-    /// Gives a thread its state, and returns its counters, as PerkCounts has them. A thread of perk's
-    /// own does not count.
-    pub(super) fn begin(
+    /// Gives a thread its state, unless it has one, and returns it. A thread of perk's own does not count, a virtual one
+    /// counts in the counters of its carrier. `None` if the Java heap is full.
+    pub(super) fn begin<'j>(
         &self,
-        jni: Jni<'_>,
+        jni: Jni<'j>,
         thread: &(impl Reference + ?Sized),
         is_own: bool,
-    ) -> i64 {
-        let Some(state) = uncounted(|| jni.allocate(self.helper)) else {
-            return address(self.unread);
-        };
+        of_carrier: i64,
+    ) -> Option<Local<'j>> {
+        // SAFETY: the field is java.lang.Thread's, and this is a thread.
+        if let Some(known) = unsafe { jni.get_object(thread, self.of_thread) } {
+            return Some(known);
+        }
+        let state = uncounted(|| jni.allocate(self.helper))?;
         let counters = match () {
             () if is_own => address(self.unread),
-            () if jni.is_virtual(thread) => self.of_others(),
-            () => self.of_own().map_or_else(|| self.of_others(), address),
+            () if of_carrier != 0 => of_carrier,
+            () => self.counters(jni, thread).map_or_else(|| self.no_counters(), address),
         };
         // SAFETY: the fields are the helper's and java.lang.Thread's, and these are a state and a
         // thread.
@@ -104,54 +82,55 @@ impl States {
             jni.set_long(&state, self.counters, counters);
             jni.set_object(thread, self.of_thread, Some(&state));
         }
-        counters
+        Some(state)
     }
 
-    /// Returns the counters that threads share.
-    fn of_others(&self) -> i64 {
-        self.shared.map_or_else(
-            || {
-                self.uncounted.fetch_add(1, Relaxed);
-                address(self.unread)
-            },
-            |shared| -address(shared),
-        )
+    /// Returns counters for a thread, unless it is a virtual one of which no carrier is known.
+    fn counters(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) -> Option<Counters> {
+        let mut read = lock(&self.read);
+        if jni.is_virtual(thread) {
+            return None;
+        }
+        if let Some(free) = read.free.pop() {
+            return Some(free);
+        }
+        let counters = reserve(MOST_COUNTERS, Pages::Small).ok()?;
+        read.all.push(counters);
+        Some(counters)
     }
 
-    /// Returns the number of threads for which there was no memory.
+    fn no_counters(&self) -> i64 {
+        self.uncounted.fetch_add(1, Relaxed);
+        address(self.unread)
+    }
+
+    /// Returns the number of threads without counters.
     pub(super) fn uncounted(&self) -> u64 {
         self.uncounted.load(Relaxed)
     }
 
-    fn of_own(&self) -> Option<Counters> {
-        let mut alone = lock(&self.alone);
-        if let Some(free) = alone.free.pop() {
-            return Some(free);
-        }
-        let is_possible = self.shared.is_none() || alone.all.len() < MOST_ALONE;
-        let counters = is_possible.then(|| reserve(MOST_COUNTERS, Pages::Small).ok()).flatten()?;
-        alone.all.push(counters);
-        Some(counters)
-    }
-
-    /// Ends a thread, whose counters become another one's.
+    /// Ends a platform thread, whose counters become another one's.
     pub(super) fn end(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) {
+        if jni.is_virtual(thread) {
+            return;
+        }
         // SAFETY: as in `begin`.
         let counters = unsafe {
             let Some(state) = jni.get_object(thread, self.of_thread) else { return };
-            jni.set_object(thread, self.of_thread, Some(&self.ended));
-            jni.get_long(&state, self.counters)
+            let counters = jni.get_long(&state, self.counters);
+            jni.set_long(&state, self.counters, address(self.unread));
+            counters
         };
-        let mut alone = lock(&self.alone);
-        let known = alone.all.iter().find(|known| address(known) == counters).copied();
-        alone.free.extend(known);
+        let mut read = lock(&self.read);
+        let known = read.all.iter().find(|known| address(known) == counters).copied();
+        read.free.extend(known);
     }
 
     /// Returns the sum over all threads of each of the first counters.
     pub(super) fn sums(&self, count: usize) -> Vec<u64> {
-        let alone = lock(&self.alone);
+        let read = lock(&self.read);
         let mut sums = vec![0; count];
-        for counters in alone.all.iter().chain(&self.shared) {
+        for counters in &read.all {
             for (sum, counter) in sums.iter_mut().zip(*counters) {
                 *sum += counter.load(Relaxed);
             }

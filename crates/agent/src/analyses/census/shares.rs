@@ -5,23 +5,19 @@
 //! compiled code, JVMTI does not say: it is if the JVM has compiled code of its method at that
 //! moment.
 
-use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Condvar, Mutex};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use perk_instrument::{COUNTS_HELPER, HELPER};
-use perk_jvmti_sys::JvmtiEnv;
-use perk_jvmti_sys::jni_sys::JNIEnv;
 use rustc_hash::FxHashMap;
 
 use super::Census;
 use crate::common::Common;
-use crate::guard::{Feature, contain};
 use crate::jvm::{Jni, MethodRef, StackFrame, VirtualThreadFunction, Walker};
 use crate::os::Tid;
 use crate::sync::lock;
 use crate::threads::LiveThread;
+use crate::worker::Worker;
 
 /// The time between samples.
 const PERIOD: Duration = Duration::from_millis(10);
@@ -39,9 +35,6 @@ const MOST_FRAMES: u32 = 16;
 /// The classes that probes call.
 const PROBES: [&str; 3] = [COUNTS_HELPER, HELPER, "jdk/internal/misc/Unsafe"];
 
-/// The time to wait for the last sample when the JVM dies.
-const STOP_TIMEOUT: Duration = Duration::from_secs(2);
-
 /// The kind of code that a thread runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
@@ -57,9 +50,7 @@ pub(super) struct Shares {
     compiled: Mutex<FxHashMap<MethodRef, u32>>,
     walker: Walker,
     virtual_thread: Option<VirtualThreadFunction>,
-    is_running: Mutex<bool>,
-    changed: Condvar,
-    must_stop: AtomicBool,
+    worker: Worker,
 }
 
 impl Shares {
@@ -68,9 +59,7 @@ impl Shares {
             compiled: Mutex::default(),
             walker: Walker::default(),
             virtual_thread: common.jvmti.virtual_thread_function(),
-            is_running: Mutex::new(false),
-            changed: Condvar::new(),
-            must_stop: AtomicBool::new(false),
+            worker: Worker::default(),
         }
     }
 
@@ -96,42 +85,22 @@ impl Shares {
     }
 
     /// Starts the thread that takes samples.
-    pub(super) fn start(&self, census: &'static Census, jni: Jni<'_>) -> Result<(), String> {
-        let thread = census.common.threads.new_own(jni, c"perk census")?;
-        *lock(&self.is_running) = true;
-        let started = census.common.jvmti.run_agent_thread(thread, sampler_main, census);
-        started.map_err(|error| {
-            *lock(&self.is_running) = false;
-            format!("RunAgentThread: {error}")
-        })
+    pub(super) fn start(
+        &'static self,
+        census: &'static Census,
+        jni: Jni<'_>,
+    ) -> Result<(), String> {
+        self.worker.start(census.common, jni, c"perk census", |jni| self.sample(census, jni))
     }
 
     /// Ends the thread that takes samples.
     pub(super) fn stop(&self) {
-        self.must_stop.store(true, Relaxed);
-        self.changed.notify_all();
-        let deadline = Instant::now() + STOP_TIMEOUT;
-        self.wait(deadline, |is_running| !is_running);
-    }
-
-    /// Waits until the deadline, or until `ends`.
-    fn wait(&self, deadline: Instant, ends: impl Fn(bool) -> bool) {
-        let mut is_running = lock(&self.is_running);
-        while !ends(*is_running) {
-            let Some(left) = deadline.checked_duration_since(Instant::now()) else { return };
-            if left.is_zero() {
-                return;
-            }
-            is_running = match self.changed.wait_timeout(is_running, left) {
-                Ok((is_running, _)) => is_running,
-                Err(poisoned) => poisoned.into_inner().0,
-            };
-        }
+        self.worker.stop();
     }
 
     fn sample(&self, census: &Census, jni: Jni<'_>) {
         let mut deadline = Instant::now();
-        while !self.must_stop.load(Relaxed) {
+        while !self.worker.must_stop() {
             let burning = census.threads.burning(LEAST_NS);
             for (thread, cpu_ns) in burning {
                 if let Some(mode) = self.mode(census.common, jni, &thread) {
@@ -141,7 +110,7 @@ impl Shares {
             census.common.threads.delete_ended(jni);
             let count = u32::try_from(census.threads.count()).unwrap_or(u32::MAX);
             deadline = deadline.max(Instant::now()) + PERIOD.max(PERIOD_OF_THREAD * count);
-            self.wait(deadline, |_| self.must_stop.load(Relaxed));
+            self.worker.wait_until(deadline);
         }
     }
 
@@ -178,15 +147,4 @@ impl Shares {
         let runs_compiled = is_compiled || !is_in_probe && has_returned();
         Some(if runs_compiled { Mode::Compiled } else { Mode::Interpreted })
     }
-}
-
-/// The sampler thread's entry.
-unsafe extern "system" fn sampler_main(_: JvmtiEnv, env: *mut JNIEnv, census: *mut c_void) {
-    // SAFETY: `start` passed a reference that lives as long as the process.
-    let census: &'static Census = unsafe { &*census.cast_const().cast() };
-    // SAFETY: the JVM gives the agent thread its own environment, valid until we return.
-    let jni = unsafe { Jni::from_raw(env) };
-    contain(Feature::Sampling, || census.shares.sample(census, jni));
-    *lock(&census.shares.is_running) = false;
-    census.shares.changed.notify_all();
 }

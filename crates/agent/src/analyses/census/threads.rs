@@ -201,10 +201,11 @@ fn collectors_ns(common: &Common) -> u64 {
     let is_collector = |name: &str| {
         GC_THREADS.iter().any(|it| name.starts_with(it)) || is_serial && name == VM_THREAD
     };
-    let all = os::own_threads().into_iter();
-    let collectors =
-        all.filter(|(tid, name)| is_collector(name) && common.threads.slot_of_tid(*tid).is_none());
-    collectors.filter_map(|(tid, _)| tid.cpu_ns()).sum()
+    let collectors = os::own_tids().into_iter().filter(|tid| {
+        common.threads.slot_of_tid(*tid).is_none()
+            && tid.name().is_some_and(|name| is_collector(&name))
+    });
+    collectors.filter_map(os::Tid::cpu_ns).sum()
 }
 
 /// Returns a name with a star for each number in it.

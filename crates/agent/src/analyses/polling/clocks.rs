@@ -6,6 +6,7 @@ use perk_profile::TraceId;
 use rustc_hash::FxHashMap;
 
 use crate::os::Tid;
+use crate::random::Random;
 use crate::roster::Slot;
 use crate::threads::LiveThread;
 
@@ -37,7 +38,7 @@ pub(super) struct Clocks {
     by_slot: FxHashMap<Slot, usize>,
     /// The position at which the round through the idle threads continues.
     next_idle: usize,
-    random: u64,
+    random: Random,
 }
 
 /// A thread that has CPU time to be sampled.
@@ -63,8 +64,8 @@ impl Due {
 }
 
 impl Clocks {
-    pub(super) fn new(seed: u64, samples_new: bool) -> Self {
-        Self { random: seed | 1, samples_new, ..Self::default() }
+    pub(super) fn new(samples_new: bool) -> Self {
+        Self { samples_new, ..Self::default() }
     }
 
     /// Samples a thread, or all present and future threads, from now on or no more. The clocks must
@@ -88,7 +89,7 @@ impl Clocks {
 
     /// Watches a thread.
     pub(super) fn insert(&mut self, thread: Arc<LiveThread>, interval_ns: u64) {
-        let pending_ns = self.next_random() % interval_ns;
+        let pending_ns = self.random.below(interval_ns);
         self.by_slot.insert(thread.slot, self.threads.len());
         self.threads.push(ThreadClock {
             cpu_ns: thread.first_cpu_ns(),
@@ -202,16 +203,18 @@ impl Clocks {
         self.threads.len()
     }
 
-    /// Returns a pseudo-random number (xorshift64).
-    pub(super) fn next_random(&mut self) -> u64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random
+    /// Returns half to one and a half of `period_ns`: see [`Random::around`].
+    pub(super) fn around(&mut self, period_ns: u64) -> u64 {
+        self.random.around(period_ns)
     }
 }
 
 impl ThreadClock {
+    /// Returns the slot of the thread.
+    pub(super) fn slot(&self) -> Slot {
+        self.thread.slot
+    }
+
     /// Takes the number of whole intervals that are due.
     pub(super) fn take_samples(&mut self, interval_ns: u64) -> u64 {
         let samples = self.pending_ns / interval_ns;

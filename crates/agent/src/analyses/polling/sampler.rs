@@ -29,8 +29,6 @@ const INTERVAL_PER_CLOCK_SHARE: u64 = 400;
 /// Threads that only the JVM can be asked about are asked once in this many ticks: they are the
 /// JVM's own, such as the Finalizer, and mostly idle.
 const TICKS_PER_OLDER_CLOCK: u64 = 16;
-/// The limit of innermost frames that can belong to the helper class and its callees.
-const MOST_HELPER_FRAMES: usize = 16;
 
 /// The sampler; see the module.
 pub(super) struct Sampler<'a> {
@@ -87,13 +85,12 @@ impl<'a> Sampler<'a> {
         self.polling.sampler_cpu_ns.store(os::thread_cpu_ns(), Relaxed);
     }
 
-    /// Returns half to one and a half intervals, so that sampling does not fall into step with a
-    /// periodic program; longer while the program is idle.
+    /// Returns an interval, more or less; longer while the program is idle.
     fn next_wait(&self) -> Duration {
         let period_ns = self.polling.interval_ns.max(MIN_PERIOD_NS);
-        let random_ns = lock(&self.polling.clocks).next_random() % period_ns;
+        let wait_ns = lock(&self.polling.clocks).around(period_ns);
         let factor = (1 + self.idle_ticks).min(MAX_IDLE_FACTOR);
-        Duration::from_nanos(period_ns / 2 + random_ns) * factor
+        Duration::from_nanos(wait_ns) * factor
     }
 
     fn tick(&mut self) {
@@ -172,8 +169,7 @@ impl<'a> Sampler<'a> {
         if depth == 0 {
             return;
         }
-        let helper = common.helper_methods();
-        let room = if helper.is_empty() { depth } else { depth + MOST_HELPER_FRAMES };
+        let room = common.depth_with_probes(depth);
         // SAFETY: a frame is a number and a pointer; zeroes are valid.
         buffer.resize(room, unsafe { std::mem::zeroed() });
         polling.walk_count.fetch_add(1, Relaxed);
@@ -194,11 +190,7 @@ impl<'a> Sampler<'a> {
         if is_native && (jvmti.is_waiting(&*due.thread) || due.waits()) {
             return;
         }
-        // The work of probes and their callees belongs to the method that they are in.
-        let inner = &stack[..stack.len().min(MOST_HELPER_FRAMES)];
-        let outermost = inner.iter().rposition(|frame| helper.contains(&frame.method));
-        stack.drain(..outermost.map_or(0, |it| it + 1));
-        stack.truncate(depth);
+        common.remove_probes(stack, depth);
         if stack.is_empty() {
             polling.failed_walk_count.fetch_add(1, Relaxed);
             return;
@@ -216,7 +208,8 @@ impl<'a> Sampler<'a> {
         if mounted.is_some() {
             polling.virtual_sample_count.fetch_add(samples, Relaxed);
         }
-        let trace = common.sample(*jni, thread.unwrap_or(due.thread.slot), stack, samples);
+        let slot = thread.unwrap_or(due.thread.slot);
+        let trace = common.sample(*jni, slot, stack, samples, os::nano_time());
         let mut clocks = lock(&polling.clocks);
         if let Some(index) = clocks.find_due(due) {
             clocks.get_mut(index).last_trace = Some(trace);

@@ -3,7 +3,7 @@
 use perk_profile::{
     Allocations, CallEdge, CallEdges, Column, Event, Frame, FrameKind, HeapClassRow, HeapHistogram,
     HeapRoot, HeapSummary, Key, MethodId, Metric, NodeId, ObjectLayout, Section, SectionHead,
-    SiteSelection, Span, Subject, Trace, TraceId, Unit, mutf8,
+    SiteSelection, Span, Subject, Trace, TraceId, Unit, WallState, mutf8,
 };
 
 use super::Reader;
@@ -13,7 +13,7 @@ use crate::binary::cursor::Cursor;
 use crate::binary::{
     CLASS_SUBJECT, EXTENDED_FORM, FIELD_SUBJECT, FRAME, HAS_SUBJECTS, HEAP_HAS_LAYOUT, HEAP_IS_CUT,
     HEAP_IS_INFERRED, IS_BY_PAIR, IS_LAST, IS_OTHER, IS_PARTIAL, IS_UNKNOWN, LIVE_IS_UNKNOWN,
-    LOCK_SUBJECT, NO_SUBJECT, SITES_ARE_LEFT_OUT, SPANS, UNITS, tag,
+    LOCK_SUBJECT, NO_SUBJECT, SITES_ARE_LEFT_OUT, SPANS, STATE_SUBJECT, UNITS, tag,
 };
 
 /// The contents of earlier records.
@@ -190,6 +190,13 @@ impl Reader {
         if kind == NO_SUBJECT {
             return Ok(Subject::None);
         }
+        if kind == STATE_SUBJECT {
+            let number = body.u1("a thread's state")?;
+            let Some(state) = WallState::of_number(number) else {
+                return Err(body.error(format!("{number} is not a state of threads")));
+            };
+            return Ok(Subject::State(state));
+        }
         let class = body.u4("a class's serial number")?;
         let class = self.class(class);
         Ok(match kind {
@@ -323,6 +330,11 @@ impl Reader {
     /// Reads a trace's number and returns the trace.
     pub(super) fn trace_of_number(&self, body: &mut Cursor<'_>) -> Result<TraceId, Error> {
         let number = body.u4("a trace's number")?;
+        self.trace_at(number, body)
+    }
+
+    /// Returns the trace of a number.
+    pub(super) fn trace_at(&self, number: u32, body: &Cursor<'_>) -> Result<TraceId, Error> {
         let traces = self.extended.as_ref().map(|extended| &extended.traces[..]);
         let trace = traces.and_then(|traces| traces.get(number as usize));
         trace.copied().ok_or_else(|| {
@@ -361,13 +373,13 @@ fn column(body: &mut Cursor<'_>) -> Result<Column, Error> {
     })
 }
 
-fn unit(body: &mut Cursor<'_>) -> Result<Unit, Error> {
+pub(super) fn unit(body: &mut Cursor<'_>) -> Result<Unit, Error> {
     let unit = body.u1("the unit of a metric")?;
     let known = UNITS.get(usize::from(unit)).copied();
     known.ok_or_else(|| body.error(format!("{unit} is not the unit of a metric")))
 }
 
-fn name(body: &mut Cursor<'_>) -> Result<String, Error> {
+pub(super) fn name(body: &mut Cursor<'_>) -> Result<String, Error> {
     let length = body.u4("the length of a name")?;
     Ok(mutf8::decode(body.bytes(length as usize, "a name")?).into_owned())
 }

@@ -13,7 +13,7 @@ use crate::Format;
 use crate::binary::{
     CLASS_SUBJECT, FIELD_SUBJECT, HAS_SUBJECTS, HEAP_HAS_LAYOUT, HEAP_IS_CUT, HEAP_IS_INFERRED,
     IS_BY_PAIR, IS_LAST, IS_OTHER, IS_PARTIAL, IS_UNKNOWN, LOCK_SUBJECT, NAME, NO_SUBJECT, SPANS,
-    UNITS, monitors, tag,
+    STATE_SUBJECT, UNITS, monitors, tag,
 };
 use crate::format::SectionKind;
 
@@ -49,8 +49,10 @@ impl<W: Write> Writer<W> {
         self.tree(profile)?;
         let mut marks = if section.is_by_pair { IS_BY_PAIR } else { 0 };
         for (Key { subject, .. }, _) in rows.clone() {
-            if let Some(class) = subject.class() {
+            if subject != Subject::None {
                 marks |= HAS_SUBJECTS;
+            }
+            if let Some(class) = subject.class() {
                 self.load_class(profile, class)?;
             }
             if let Subject::Field(_, field) = subject {
@@ -198,6 +200,7 @@ impl Body {
             Subject::Lock(class, kind) => {
                 self.u1(LOCK_SUBJECT).u4(class_serial(class)).u1(monitors::lock_kind_code(kind))
             }
+            Subject::State(state) => self.u1(STATE_SUBJECT).u1(state.number()),
             Subject::Field(class, field) => {
                 let name = NAME | index(field.index());
                 self.u1(FIELD_SUBJECT).u4(class_serial(class)).id(name)

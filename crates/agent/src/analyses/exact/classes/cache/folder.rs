@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use perk_files::{Access, Destination};
 
-use crate::os::{self, Mapping};
+use crate::os::{self, Load, Mapping};
 
 /// The end of the files' names.
 const ENDING: &str = "classes";
@@ -51,7 +51,8 @@ impl Place {
             report(&self.file, fault);
             return None;
         }
-        Mapping::of(&file, usize::try_from(metadata.len()).ok().filter(|it| *it <= MOST_BYTES)?)
+        let length = usize::try_from(metadata.len()).ok().filter(|it| *it <= MOST_BYTES)?;
+        Mapping::of(&file, length, Load::Now)
     }
 
     /// Removes the file.

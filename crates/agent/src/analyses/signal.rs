@@ -1,0 +1,383 @@
+//! CPU samples by signals: each thread has a timer of its CPU time, whose signal interrupts it where
+//! it is. The handler walks its stack through the tables that HotSpot exports for debuggers.
+//!
+//! 1. [`timers`]: the kernel's timers, one a thread.
+//! 2. [`handler`]: the walk, into a buffer, and the record of it in the [`ring`].
+//! 3. [`intake`]: a thread of the agent reads the records and what their methods are called, and so does
+//!    the JVM where it may unload classes.
+//! 4. [`names`] and this file: that thread makes symbols of them, and books the samples.
+//!
+//! A sample stands for the intervals that have ended since the one before, as the kernel looks at timers
+//! only at its ticks (4 ms at 250 Hz). The place is not biased; see `docs/measuring.md`.
+
+mod handler;
+mod intake;
+mod names;
+mod others;
+mod record;
+mod ring;
+mod timers;
+mod virtual_threads;
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use perk_control::options::Format;
+use perk_hotspot::vm::{Code, Vm, VmFrame};
+use perk_profile::{Accounting, FrameId, TraceId};
+use rustc_hash::FxHashMap;
+
+use self::handler::{Own, Shared, on_signal};
+use self::intake::Intake;
+use self::names::{Named, Names};
+use self::others::Others;
+use self::ring::Ring;
+use self::timers::{Ended, Owner, Start, Timers};
+use self::virtual_threads::VirtualThreads;
+pub(super) use self::virtual_threads::are_readable;
+use super::xprof::{self, Tick, Xprof};
+use super::{Analysis, Needs};
+use crate::common::{Common, MOST_HELPER_FRAMES};
+use crate::guard::{Feature, contain};
+use crate::jvm::{Borrowed, Exported, Jni, LongField, VirtualThreadFunction, bool_flag};
+use crate::os::{self, checked, event, timer};
+use crate::sync::lock;
+use crate::threads::LiveThread;
+use crate::worker::Worker;
+
+/// The time between two looks at the records.
+const PERIOD: Duration = Duration::from_millis(50);
+/// The words of the ring: 16 MiB, of which pages are used as they are written to.
+const RING_WORDS: usize = 1 << 21;
+
+/// The analysis of CPU samples; see the module.
+pub(crate) struct Signals {
+    common: &'static Common,
+    /// Whether samples are booked.
+    books: bool,
+    /// The analysis that gets all samples as ticks.
+    xprof: Option<&'static Xprof>,
+    shared: &'static Shared,
+    interval_ns: u64,
+    /// The signal of the timers.
+    signal: libc::c_int,
+    timers: Mutex<Timers>,
+    /// Its lock is held only while records are taken.
+    intake: Mutex<Intake>,
+    reader: Mutex<Reader>,
+    virtual_thread: Option<VirtualThreadFunction>,
+    worker: Worker,
+    /// The field of `java.lang.Thread` that has the address of the JVM's thread.
+    address: OnceLock<LongField>,
+    vm: OnceLock<crate::jvm::Vm>,
+    worker_cpu_ns: AtomicU64,
+}
+
+/// The state of the thread that reads records.
+#[derive(Debug, Default)]
+struct Reader {
+    names: Names,
+    others: Others,
+    virtual_threads: VirtualThreads,
+    /// The symbols of a stack.
+    found: Vec<FrameId>,
+    /// The trace of each thread's last sample, by the thread's number.
+    last_traces: FxHashMap<u64, TraceId>,
+    /// The samples whose stack is not complete.
+    broken_count: u64,
+    /// The samples without a Java frame.
+    without_java_count: u64,
+    /// The samples of virtual threads.
+    virtual_count: u64,
+}
+
+impl Signals {
+    /// Makes the analysis.
+    ///
+    /// # Errors
+    /// The reason why this JVM or system cannot have it, in one line.
+    pub(crate) fn new(
+        common: &'static Common,
+        books: bool,
+        xprof: Option<&'static Xprof>,
+    ) -> Result<Self, String> {
+        let vm = Vm::new(&Own, &Exported).map_err(|missing| missing.to_string())?;
+        let signal = timer::free_signal().ok_or("no real-time signal is free")?;
+        let ring = Ring::new(RING_WORDS).map_err(|error| format!("no memory: {error}"))?;
+        let least_depth = xprof.map_or(0, |_| xprof::LEAST_DEPTH);
+        let depth = common.depth().max(least_depth) as usize + MOST_HELPER_FRAMES;
+        let interval_ns = common.options.interval_ns.max(1);
+        let shared = Shared::new(vm, ring, common.options.native, depth)
+            .map_err(|error| format!("no memory: {error}"))?;
+        let shared: &'static Shared = Box::leak(Box::new(shared));
+        Ok(Self {
+            common,
+            books,
+            xprof,
+            shared,
+            interval_ns,
+            signal,
+            timers: Mutex::new(Timers::new(signal, interval_ns)),
+            intake: Mutex::new(Intake::new(common.options.lineno)),
+            reader: Mutex::default(),
+            virtual_thread: common.jvmti.virtual_thread_function(),
+            worker: Worker::default(),
+            address: OnceLock::new(),
+            vm: OnceLock::new(),
+            worker_cpu_ns: AtomicU64::new(0),
+        })
+    }
+
+    /// Starts the thread that reads the records, once.
+    pub(super) fn start(&'static self, jni: Jni<'_>) -> Result<(), String> {
+        let find = || {
+            let thread = jni.find_class(c"java/lang/Thread")?;
+            jni.long_field(&thread, c"eetop")
+        };
+        let address = find().ok_or("java.lang.Thread does not know the JVM's thread")?;
+        let _ = self.address.set(address);
+        let _ = self.vm.set(jni.vm().ok_or("no JVM")?);
+        // The JVM would report on stdout that its handlers are not there.
+        if bool_flag(c"CheckJNICalls") != Some(true) {
+            checked::install();
+        }
+        if self.common.options.thread
+            && let Some(offset) = virtual_threads::id_offset(self.common, jni)
+        {
+            self.shared.id_offset.store(offset, Relaxed);
+        }
+        self.shared.publish();
+        // SAFETY: the handler keeps to what its module says.
+        unsafe { timer::handle(self.signal, on_signal) }.map_err(|error| error.to_string())?;
+        event::survive_overflows();
+        self.shared.is_on.store(true, Relaxed);
+        if let Some(xprof) = self.xprof {
+            xprof.begin();
+        }
+        for thread in self.common.threads.all() {
+            self.watch(jni, &thread);
+        }
+        self.worker.start(self.common, jni, c"perk sampler", |_| self.run())
+    }
+
+    /// Gives a thread a timer.
+    fn watch(&self, jni: Jni<'_>, thread: &LiveThread) {
+        let Some(&address) = self.address.get() else { return };
+        // SAFETY: the field is java.lang.Thread's, and this is a thread.
+        let java_thread = unsafe { jni.get_long(thread, address) } as usize;
+        let tid = || self.shared.vm.os_thread_id(&Own, java_thread).map(os::Tid::from_number);
+        let owner = Owner::Java(thread.slot);
+        let mut timers = lock(&self.timers);
+        if let Some(tid) =
+            thread.tid().or_else(tid).filter(|_| java_thread != 0 && !timers.has(owner))
+        {
+            // What perk itself did on the thread before does not count.
+            let cpu_ns = tid.cpu_ns().unwrap_or_else(|| thread.first_cpu_ns());
+            thread.begin_at(cpu_ns);
+            timers.add(owner, Start { tid, java_thread, cpu_ns, interval_ns: self.interval_ns });
+            if let (Some(xprof), Some(number)) = (self.xprof, timers.number(owner)) {
+                xprof.thread_began(number, thread.slot, tid);
+            }
+        }
+    }
+
+    /// Reads records until it is stopped.
+    fn run(&self) {
+        let mut deadline = Instant::now();
+        loop {
+            deadline = (deadline + PERIOD).max(Instant::now());
+            let is_over = self.worker.wait_until(deadline);
+            self.read(false);
+            if let Some(xprof) = self.xprof {
+                xprof.flush();
+            }
+            self.worker_cpu_ns.store(os::thread_cpu_ns(), Relaxed);
+            if is_over {
+                return;
+            }
+        }
+    }
+
+    /// Books the samples of the records so far; the last ones may be waited for another time.
+    fn read(&self, is_last: bool) {
+        checked::verify();
+        let ended = lock(&self.timers).take_ended();
+        let mut reader = lock(&self.reader);
+        let takes_others = self.books && self.common.options.format == Format::Extended;
+        if takes_others && self.shared.is_on.load(Relaxed) {
+            let mut timers = lock(&self.timers);
+            reader.others.look(&self.common.threads, &mut timers, self.interval_ns);
+        }
+        let (records, texts, is_empty) = {
+            let mut intake = lock(&self.intake);
+            let is_empty = intake.fill(self.shared);
+            let (records, texts) = intake.take();
+            (records, texts, is_empty)
+        };
+        reader.names.learn(self.common, texts);
+        records.iter().for_each(|words| self.book(&mut reader, words));
+        reader.virtual_threads.forget_passing(self.common);
+        if !is_empty && !is_last {
+            // Records of theirs may still come.
+            lock(&self.timers).put_back(ended);
+            return;
+        }
+        let Reader { last_traces, without_java_count, .. } = &mut *reader;
+        for ended in &ended {
+            let &Ended { owner, unseen_count, at_ns, .. } = ended;
+            let Owner::Java(slot) = owner else { continue };
+            if let Some(xprof) = self.xprof {
+                xprof.thread_settled(ended.number(), ended.expired_count(), unseen_count);
+            }
+            match last_traces.remove(&ended.number()) {
+                _ if unseen_count == 0 => {}
+                Some(trace) => lock(self.common.recorder).book(trace, slot, unseen_count, at_ns),
+                None => *without_java_count += unseen_count,
+            }
+        }
+        drop(reader);
+        lock(&self.timers).forget(&ended);
+    }
+
+    /// Books the sample of a record.
+    fn book(&self, reader: &mut Reader, words: &[u64]) {
+        let Some((head, frames, stack)) = record::parts(words) else { return };
+        let owner = lock(&self.timers).owner(head.thread);
+        let Reader { names, found, .. } = reader;
+        let (common, vm) = (self.common, &self.shared.vm);
+        let frames: Vec<VmFrame> = frames.collect();
+        if let (Some(xprof), Some(Owner::Java(_))) = (self.xprof, owner) {
+            let tick = Tick { thread: head.thread, count: head.count, frames: &frames };
+            xprof.tick(tick, &mut Named { vm, names });
+        }
+        if !self.books {
+            return;
+        }
+        found.clear();
+        if !stack.is_empty() {
+            names.add_native(common, vm, head.registers, stack, found);
+        }
+        match owner {
+            Some(Owner::Java(slot)) => {
+                // The carrier's frames are not the virtual thread's.
+                let mut is_virtual = false;
+                let frames = frames.into_iter().take_while(|frame| {
+                    let is_border =
+                        matches!(frame.kind, Code::Continuation | Code::FrozenContinuation);
+                    is_virtual |= is_border;
+                    !is_border
+                });
+                let native_count = found.len();
+                names.add_frames(common, vm, frames, found);
+                found.truncate(common.depth() as usize);
+                if is_virtual {
+                    reader.virtual_count += head.count;
+                }
+                if !head.is_complete {
+                    reader.broken_count += head.count;
+                }
+                if found.len() <= native_count {
+                    reader.without_java_count += head.count;
+                    return;
+                }
+                let slot = match head.virtual_id {
+                    id if is_virtual && id != 0 => {
+                        let jni = self.vm.get().and_then(crate::jvm::Vm::jni);
+                        let function = self.virtual_thread;
+                        reader.virtual_threads.slot(common, jni, function, slot, id)
+                    }
+                    _ => slot,
+                };
+                let mut recorder = lock(common.recorder);
+                let trace = recorder.sample(slot, found, head.count, head.time_ns);
+                reader.last_traces.insert(head.thread, trace);
+            }
+            Some(Owner::Native(tid)) => {
+                let Some(name) = reader.others.name(tid) else { return };
+                found.push(names.group(common, name));
+                let ns = head.count * others::interval_ns(self.interval_ns);
+                lock(common.recorder).sample_native(found, ns);
+            }
+            None => {}
+        }
+    }
+}
+
+impl Analysis for Signals {
+    fn name(&self) -> Option<&'static str> {
+        Some("signal")
+    }
+
+    fn feature(&self) -> Feature {
+        Feature::Sampling
+    }
+
+    fn task(&self) -> &'static str {
+        "sample"
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    fn thread_began(&self, thread: &Arc<LiveThread>) {
+        if let Some(jni) = self.vm.get().and_then(crate::jvm::Vm::jni) {
+            self.watch(jni, thread);
+        }
+    }
+
+    fn thread_ended(&self, jni: Jni<'_>, this: Borrowed<'_>, known: Option<&LiveThread>) {
+        if let Some(thread) = known {
+            let owner = Owner::Java(thread.slot);
+            let number = lock(&self.timers).number(owner);
+            if let (Some(xprof), Some(number)) = (self.xprof, number) {
+                xprof.thread_ends(jni, this, number);
+            }
+            lock(&self.timers).remove(owner);
+        }
+    }
+
+    fn collection_started(&self) {
+        contain(Feature::Sampling, || _ = lock(&self.intake).fill(self.shared));
+    }
+
+    fn stop(&self) {
+        self.shared.is_on.store(false, Relaxed);
+        lock(&self.timers).clear();
+        self.worker.stop();
+    }
+
+    fn settle(&self, is_last: bool) {
+        self.read(is_last);
+    }
+
+    fn finish(&self) {
+        self.read(true);
+        let lost_count = self.shared.lost_count.load(Relaxed);
+        if lost_count > 0 {
+            os::say(&format!(
+                "HPROF WARNING: {lost_count} samples were lost: they came faster than they could be \
+                 read\n"
+            ));
+        }
+        let refused_count = lock(&self.timers).refused_count();
+        if refused_count > 0 {
+            os::say(&format!(
+                "HPROF WARNING: {refused_count} threads have no samples: the kernel has no timers for \
+                 them (ulimit -i)\n"
+            ));
+        }
+    }
+
+    fn account(&self, accounting: &mut Accounting) {
+        let reader = lock(&self.reader);
+        accounting.walk_count += self.shared.walk_count.load(Relaxed);
+        accounting.failed_walk_count += reader.broken_count;
+        accounting.virtual_sample_count += reader.virtual_count;
+        accounting.unattributed_count +=
+            reader.without_java_count + self.shared.lost_count.load(Relaxed);
+        accounting.perk_cpu_ns +=
+            self.worker_cpu_ns.load(Relaxed) + self.shared.walk_ns.load(Relaxed);
+    }
+}

@@ -1,0 +1,186 @@
+//! Timers of threads' CPU time (Linux).
+
+use std::io;
+use std::mem::zeroed;
+use std::ptr::null_mut;
+
+use super::Tid;
+
+/// `struct sigevent` of the kernel, for `SIGEV_THREAD_ID`.
+#[repr(C)]
+struct SignalEvent {
+    value: usize,
+    signal: libc::c_int,
+    notify: libc::c_int,
+    tid: i32,
+    padding: [libc::c_int; 11],
+}
+
+/// The part of `siginfo_t` that tells of a timer, as the kernel has it.
+#[repr(C)]
+struct TimerInfo {
+    signal: libc::c_int,
+    error: libc::c_int,
+    code: libc::c_int,
+    padding: libc::c_int,
+    timer: libc::c_int,
+    overrun: libc::c_int,
+    value: usize,
+}
+
+/// A timer that sends its thread a signal after each interval of the thread's CPU time.
+#[derive(Debug)]
+pub(crate) struct CpuTimer(libc::c_int);
+
+/// A signal of a timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Expiry {
+    /// The value that the timer was made with.
+    pub(crate) value: usize,
+    /// The intervals that have ended since the signal before: one, and those that the kernel did not
+    /// send a signal for.
+    pub(crate) count: u64,
+}
+
+impl CpuTimer {
+    /// Makes a timer for a thread of this process. `value` comes with its signals. The first interval
+    /// ends after `first_ns`.
+    ///
+    /// # Errors
+    /// The kernel's: the thread has ended, or there are too many timers (`ulimit -i`).
+    pub(crate) fn new(
+        tid: Tid,
+        signal: libc::c_int,
+        value: usize,
+        interval_ns: u64,
+        first_ns: u64,
+    ) -> io::Result<Self> {
+        let mut event = SignalEvent {
+            value,
+            signal,
+            notify: libc::SIGEV_THREAD_ID,
+            tid: tid.0,
+            padding: [0; 11],
+        };
+        let mut timer: libc::c_int = 0;
+        // SAFETY: the kernel reads `event` and writes `timer`, which live until the calls return. The
+        // library's functions wrap the timer's id, so the kernel is called itself.
+        unsafe {
+            let made = libc::syscall(
+                libc::SYS_timer_create,
+                tid.cpu_clock(),
+                &raw mut event,
+                &raw mut timer,
+            );
+            if made != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let mut times: libc::itimerspec = zeroed();
+            times.it_interval = timespec(interval_ns);
+            times.it_value = timespec(first_ns.max(1));
+            let this = Self(timer);
+            let nowhere: *mut libc::itimerspec = null_mut();
+            match libc::syscall(libc::SYS_timer_settime, timer, 0, &raw const times, nowhere) {
+                0 => Ok(this),
+                _ => Err(io::Error::last_os_error()),
+            }
+        }
+    }
+}
+
+impl Drop for CpuTimer {
+    fn drop(&mut self) {
+        // SAFETY: the timer is this one's; a signal of it that is pending is removed.
+        unsafe { libc::syscall(libc::SYS_timer_delete, self.0) };
+    }
+}
+
+impl Expiry {
+    /// Returns the signal of a timer; `None` if something else has sent it. May be called in a signal
+    /// handler.
+    ///
+    /// # Safety
+    /// `info` must be what the kernel passes to a signal handler.
+    pub(crate) unsafe fn of(info: *const libc::siginfo_t) -> Option<Self> {
+        // SAFETY: the caller's promise; the kernel fills these places for a timer.
+        let info = unsafe { &*info.cast::<TimerInfo>() };
+        let count = 1 + u64::try_from(info.overrun).unwrap_or(0);
+        (info.code == libc::SI_TIMER).then_some(Self { value: info.value, count })
+    }
+}
+
+/// Returns the signal that timers send: the last real-time signal that nobody handles. The standard
+/// ones belong to programs and to other profilers.
+pub(crate) fn free_signal() -> Option<libc::c_int> {
+    let is_free = |&signal: &libc::c_int| {
+        // SAFETY: the kernel fills `its` if it succeeds.
+        unsafe {
+            let mut its: libc::sigaction = zeroed();
+            libc::sigaction(signal, null_mut(), &mut its) == 0 && its.sa_sigaction == libc::SIG_DFL
+        }
+    };
+    (libc::SIGRTMIN()..=libc::SIGRTMAX()).rev().find(is_free)
+}
+
+/// A handler of signals of timers.
+pub(crate) type Handler =
+    unsafe extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut std::ffi::c_void);
+
+/// Installs a handler. System calls that the signal interrupts are restarted.
+///
+/// # Errors
+/// The kernel's.
+///
+/// # Safety
+/// The handler must only do what is allowed in a signal handler.
+pub(crate) unsafe fn handle(signal: libc::c_int, handler: Handler) -> io::Result<()> {
+    // SAFETY: the action is plain data; the caller's promise.
+    let done = unsafe {
+        let mut action: libc::sigaction = zeroed();
+        action.sa_sigaction = handler as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        libc::sigaction(signal, &action, null_mut())
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn timespec(ns: u64) -> libc::timespec {
+    let (seconds, rest) = (ns / 1_000_000_000, ns % 1_000_000_000);
+    libc::timespec { tv_sec: seconds as libc::time_t, tv_nsec: rest as libc::c_long }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::c_void;
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    static OTHER: AtomicU64 = AtomicU64::new(0);
+
+    unsafe extern "C" fn count(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
+        // SAFETY: the kernel passes the place.
+        match unsafe { Expiry::of(info) } {
+            Some(Expiry { value: 77, count }) => _ = COUNT.fetch_add(count, Relaxed),
+            _ => _ = OTHER.fetch_add(1, Relaxed),
+        }
+    }
+
+    #[test]
+    fn each_interval_of_cpu_time_counts() {
+        let signal = free_signal().unwrap();
+        // SAFETY: the handler adds to numbers.
+        unsafe { handle(signal, count).unwrap() };
+        let begin = crate::os::thread_cpu_ns();
+        let timer = CpuTimer::new(Tid::current(), signal, 77, 2_000_000, 2_000_000).unwrap();
+        while crate::os::thread_cpu_ns() - begin < 400_000_000 {}
+        let burned = crate::os::thread_cpu_ns() - begin;
+        drop(timer);
+        let counted = COUNT.load(Relaxed);
+        // A jiffy of at most 10 ms is still to come.
+        assert!(counted.abs_diff(burned / 2_000_000) <= 6, "{counted} of {burned} ns");
+        // SAFETY: the handler is there.
+        unsafe { libc::raise(signal) };
+        assert_eq!(OTHER.load(Relaxed), 1);
+    }
+}

@@ -1,0 +1,31 @@
+//! Random numbers of no cryptographic worth.
+
+use crate::os;
+
+/// A source of random numbers (Marsaglia's xorshift64).
+#[derive(Debug)]
+pub(crate) struct Random(u64);
+
+impl Default for Random {
+    /// Makes a source that begins elsewhere in each process and at each time.
+    fn default() -> Self {
+        // A state of 0 would stay.
+        Self(os::nano_time() ^ u64::from(std::process::id()) << 20 | 1)
+    }
+}
+
+impl Random {
+    /// Returns a number below `limit`; 0 if that is 0.
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.checked_rem(limit).unwrap_or(0)
+    }
+
+    /// Returns half to one and a half of `period_ns`, so that sampling does not fall into step with a
+    /// periodic program.
+    pub(crate) fn around(&mut self, period_ns: u64) -> u64 {
+        period_ns / 2 + self.below(period_ns)
+    }
+}

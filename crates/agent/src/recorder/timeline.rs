@@ -1,0 +1,62 @@
+//! The times of samples, which only the extended format holds.
+
+use perk_control::options::{Format, Options};
+use perk_hprof::TimedRow;
+use perk_profile::{Metric, TimelineBook, TimelineHead, TraceId};
+
+use super::Recorder;
+use crate::os;
+use crate::roster::Slot;
+
+/// The limit of rows between two dumps: 16 MiB. At 10 ms of CPU time per sample this is three hours
+/// of CPU time with a precision of 10 ms, and longer with less of it.
+const MAX_ROWS: usize = 1 << 20;
+
+/// Returns the book of the times, if the output holds them.
+pub(super) fn book(options: &Options) -> Option<TimelineBook> {
+    (options.format == Format::Extended).then(|| TimelineBook::with_limit(MAX_ROWS))
+}
+
+impl Recorder {
+    /// Books when samples were taken. The thread of a trace is known better than the one whose CPU
+    /// time it was: it may be a virtual thread.
+    pub(super) fn book_time(&mut self, trace: TraceId, thread: Slot, count: u64, at_ns: u64) {
+        if count == 0 || self.timeline.is_none() {
+            return;
+        }
+        let of_trace = self.profile.get_trace(trace).thread;
+        let serial = match of_trace {
+            Some(thread) => self.profile.get_thread(thread).serial,
+            None => {
+                self.announce(thread);
+                self.roster.serial(thread)
+            }
+        };
+        let since_begin_ns = at_ns.saturating_sub(self.begun_ns);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.add(since_begin_ns, serial, trace, count);
+        }
+    }
+
+    /// Writes the times of the samples since the last dump.
+    pub(super) fn write_timeline(&mut self) {
+        let Some(timeline) = &mut self.timeline else { return };
+        let (tick_ns, rows) = timeline.take();
+        let end_ns = os::nano_time().saturating_sub(self.begun_ns);
+        let head = TimelineHead { metric: Metric::Samples, tick_ns, begin_ns: 0, end_ns };
+        let rows = rows.iter().map(|row| TimedRow {
+            tick: row.tick.into(),
+            thread: row.thread,
+            trace: row.trace,
+            count: row.count.into(),
+        });
+        self.write(|writer, profile, _| writer.timeline(profile, &head, rows));
+    }
+
+    /// Forgets the times of the samples since the last dump.
+    pub(super) fn forget_times(&mut self) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.clear();
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! CPU samples by signals: the places, and the program beside them.
+
+#![forbid(unsafe_code)]
+
+mod support;
+
+use perk_profile::{MethodId, Metric, Profile, TraceId, Unit, metric};
+use perk_testkit::jdk;
+
+use support::{
+    FILE, assert_deepest, assert_near, assert_quiet, checked, run, sampled, samples_where,
+    self_counts,
+};
+
+/// A walk at a safepoint cannot see any of the three.
+#[test]
+fn places_get_their_shares() {
+    jdk::each(|jdk| {
+        let (outcome, text) =
+            run(jdk, ",engine=signal,interval=2,cutoff=0,depth=8", "KnownPlaces", &["60"]);
+        let ns = ["counted_ns", "filled_ns", "leaves_ns"].map(|name| outcome.number(name));
+        let below = |method: &str| samples_where(&text, |trace| trace.has(method));
+        let places = ["counted", "filled", "leaves"].map(|it| below(&format!("KnownPlaces.{it}")));
+        let (all_ns, all): (u64, u64) = (ns.iter().sum(), places.iter().sum());
+        for (samples, ns) in places.into_iter().zip(ns) {
+            // In thousandths. 3,000 samples have a deviation of 9 at a half.
+            assert_near(samples * 1000 / all, ns * 1000 / all_ns, 0, 25, "share");
+        }
+        let counts = self_counts(&text, false);
+        let inner = |method: &str| counts.get(method).copied().unwrap_or(0);
+        assert!(inner("KnownPlaces.counted") * 100 >= places[0] * 98, "{counts:?}");
+        // The intrinsic's own code is a stub, or part of its caller.
+        let filled = inner("java.util.Arrays.fill") + inner("KnownPlaces.filled");
+        assert!(filled * 100 >= places[1] * 98, "{counts:?}");
+        assert!(inner("java.util.Arrays.fill") * 100 >= places[1] * 60, "{counts:?}");
+        let leaves = inner("KnownPlaces.leaf") + inner("KnownPlaces.leaves");
+        assert!(leaves * 100 >= places[2] * 95, "{counts:?}");
+    });
+}
+
+#[test]
+fn samples_stand_for_the_cpu_time_of_a_busy_main() {
+    jdk::each(|jdk| {
+        for interval_ms in [1, 10] {
+            let options = format!(",engine=signal,interval={interval_ms},cutoff=0");
+            let (outcome, text) = run(jdk, &options, "CpuBound", &["1500"]);
+            let of_main = samples_where(&text, support::in_main) * interval_ms * 1_000_000;
+            let program = outcome.number("main_cpu_ns") - outcome.number("begin_cpu_ns");
+            assert_near(of_main, program, 5, 0, "main");
+        }
+    });
+}
+
+/// The JVM's modes and collectors: the program runs as without perk, and its stacks are whole.
+#[test]
+fn stacks_are_whole_in_each_mode_of_the_jvm() {
+    const MODES: [&str; 8] = [
+        "-Xint",
+        "-Xcomp",
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+UseSerialGC",
+        "-XX:+UseParallelGC",
+        "-XX:+UseZGC",
+        "-XX:-UseCompressedOops",
+        "-Xcheck:jni",
+    ];
+    jdk::each(|jdk| {
+        for mode in MODES {
+            let run = sampled(jdk, ",engine=signal,interval=1,cutoff=0").jvm_arg(mode);
+            let outcome = run.main("CpuBound").args(["300"]).run();
+            outcome.assert_success();
+            if mode != "-Xcheck:jni" {
+                assert_quiet(&outcome);
+            }
+            assert!(!outcome.stdout.contains("handler modified"), "{}", outcome.stdout);
+            let text = checked(&outcome);
+            let all: u64 = text.samples_by_trace().values().sum();
+            let of_main = samples_where(&text, support::in_main);
+            assert!(of_main * 10 >= all * 3, "{mode}: {of_main} of {all}");
+        }
+    });
+}
+
+#[test]
+fn deep_stacks_are_walked() {
+    jdk::each(|jdk| {
+        for depth in [4, 2048, 60_000] {
+            assert_deepest(jdk, ",engine=signal,interval=4", depth);
+        }
+    });
+}
+
+#[test]
+fn threads_that_come_and_go_are_counted() {
+    jdk::each(|jdk| {
+        let (options, main) = (",engine=signal,interval=1,depth=16,cutoff=0", "ManyThreads");
+        let (outcome, _) = run(jdk, options, main, &["2000", "2"]);
+        assert_quiet(&outcome);
+    });
+}
+
+/// Returns the names of native functions in a trace, and those of methods, innermost first.
+fn native_and_java(profile: &Profile, trace: TraceId) -> (Vec<String>, Vec<String>) {
+    let symbols = &profile.symbols;
+    // Functions have no class.
+    let is_native = |id: &MethodId| {
+        let class = symbols.get_method(*id).class;
+        symbols.class_name(class).is_empty()
+    };
+    let methods = profile.frames(trace).map(|id| symbols.get_frame(id).method);
+    let (native, java): (Vec<_>, Vec<_>) = methods.partition(is_native);
+    let names = |ids: Vec<MethodId>| ids.into_iter().map(|id| symbols.method_name(id)).collect();
+    (names(native), names(java))
+}
+
+#[test]
+fn the_jvms_own_threads_are_a_metric_of_their_own() {
+    jdk::each(|jdk| {
+        let run = sampled(jdk, ",engine=signal,format=p").jvm_arg("-Xcomp").main("CpuBound");
+        let outcome = run.args(["300"]).run();
+        outcome.assert_success();
+        let profile = perk_hprof::read(outcome.bytes(FILE)).unwrap();
+        let jvm = Metric::other(metric::JVM, Unit::Nanoseconds).rows(&profile);
+        let (mut all_ns, mut named_ns) = (0, 0);
+        for (key, ns) in &jvm.rows {
+            let (functions, _) = native_and_java(&profile, key.trace);
+            let group = functions.last().expect("a group of threads");
+            if group.ends_with("CompilerThread]") {
+                let is_named = functions.iter().any(|name| name.starts_with("CompileBroker::"));
+                all_ns += ns;
+                named_ns += ns * u64::from(is_named);
+            }
+        }
+        // Compiling all methods takes far more than a second.
+        assert!(all_ns > 500_000_000, "{all_ns} of {}", jvm.total);
+        assert!(named_ns * 100 >= all_ns * 90, "{named_ns} of {all_ns}");
+        // The rows of samples are Java's alone.
+        for (trace, _) in profile.total_cpu_samples().rows {
+            assert_eq!(native_and_java(&profile, trace).0, Vec::<String>::new());
+        }
+    });
+}
+
+#[test]
+fn native_functions_are_above_the_method_that_called_them() {
+    jdk::each(|jdk| {
+        let run = sampled(jdk, ",engine=signal,format=p,native=y,depth=32,interval=1");
+        let outcome = run.main("FlatProfile").args(["1500"]).run();
+        outcome.assert_success();
+        let profile = perk_hprof::read(outcome.bytes(FILE)).unwrap();
+        let (mut inside, mut above) = (0, 0);
+        for (trace, count) in profile.total_cpu_samples().rows {
+            let (native, java) = native_and_java(&profile, trace);
+            if java.first().is_some_and(|name| name == "java.lang.Thread.holdsLock") {
+                inside += count;
+                above += count * u64::from(native.iter().any(|name| name == "JVM_HoldsLock"));
+            }
+        }
+        assert!(inside > 50, "{inside}");
+        assert!(above * 2 >= inside, "{above} of {inside}");
+    });
+}
+
+#[test]
+fn the_engine_is_refused_where_it_means_nothing() {
+    let jdk = jdk::compiler();
+    let refused = |options: &str| {
+        let run = perk_testkit::run::JavaRun::new(jdk).agent(options);
+        let outcome = run.main("CpuBound").args(["1"]).run();
+        outcome.assert_code(1);
+        outcome.stderr
+    };
+    let text = refused("cpu=times,engine=signal");
+    assert!(text.contains("engine is only supported with cpu=samples"), "{text}");
+}

@@ -1,0 +1,31 @@
+// The page around the picture: search, zoom, keys, pointer, what is said about a frame.
+
+const data = JSON.parse(document.getElementById("perk-data").textContent);
+const by = (id) => document.getElementById(id);
+
+/** Text as perk's reports show it: what is not seen itself and may change how the rest is seen is escaped. */
+const printable = (text) =>
+  text.replace(
+    /[\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu,
+    (hidden) => `\\u{${hidden.codePointAt(0).toString(16)}}`,
+  );
+data.strings = data.strings.map(printable);
+data.notes = data.notes.map(printable);
+if (data.before !== undefined) data.before = printable(data.before);
+const account = data.accounting
+  ? new Map(data.accounting.split("\n").map(printable).map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]))
+  : null;
+/** The values that the page can show; the first comes first. */
+const parts = [data, ...(data.others ?? [])];
+let part, model, value, interval, samples;
+
+/** Makes a value the one that the page is about. */
+function take(index) {
+  part = parts[index];
+  part.model ??= new Model(data, part.nodes, data.model?.names);
+  model = part.model;
+  value = printable(part.value ?? "samples");
+  interval = value === "samples" ? Number(account?.get("interval_ns") ?? 0) : 0;
+  samples = model.total[0];
+}
+take(0);

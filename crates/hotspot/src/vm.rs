@@ -1,0 +1,369 @@
+//! Walks the stacks of a running HotSpot JVM from outside its interfaces, with the tables that
+//! libjvm exports for the Serviceability Agent (`gHotSpotVMStructs` and its siblings): they name
+//! the offset of each field, so nothing about the layout of a build is written down here.
+//!
+//! [`Vm::new`] reads the tables once; it allocates. [`Vm::walk`] may be called in a signal handler
+//! of the thread that is walked: like all that it calls, it does not allocate, take a lock, call
+//! the JVM or the system, or panic: sums wrap, slices are accessed with `get`, and the loops have
+//! bounds. It reads foreign memory through [`Memory`] only, so it is as safe as that is. Whatever
+//! it reads may be in the middle of a change, so each step is checked: addresses of the stack must
+//! be aligned, inside the stack and ascend. A walk that does not hold together ends as
+//! [`End::Broken`] and keeps the frames before.
+//!
+//! [`Vm::names`], [`Vm::lines`] and [`Vm::text`] allocate. They are for the thread that empties
+//! the engine's buffers.
+//!
+//! * `tables`: the exported tables.
+//! * `code`: the code cache: which blob of code an address is in.
+//! * `nmethod`: compiled methods and their debug information, which tells inlined methods.
+//! * `method`: methods, their ids, names and lines.
+//! * `frames`: the walk; `top`: the first step of it, where the code may be anywhere.
+//! * `arch`: what depends on the processor, as a table.
+
+mod arch;
+mod code;
+mod frames;
+mod memory;
+mod method;
+mod nmethod;
+mod tables;
+mod top;
+
+use std::ops::Range;
+
+use arch::Arch;
+use code::CodeCache;
+use method::Methods;
+use nmethod::Nmethods;
+use tables::{Number, Tables};
+
+pub use memory::{Memory, Symbols};
+pub use method::{LineEntry, MethodNames};
+pub use tables::Missing;
+
+/// What is known of a JVM's data structures: plain offsets and addresses.
+#[derive(Clone, Copy, Debug)]
+pub struct Vm {
+    arch: &'static Arch,
+    code: CodeCache,
+    nmethods: Nmethods,
+    methods: Methods,
+    threads: Threads,
+    layout: FrameLayout,
+}
+
+/// The offsets in threads and in what links the Java parts of a stack.
+#[derive(Clone, Copy, Debug)]
+struct Threads {
+    anchor: usize,
+    state: Number,
+    stack_base: usize,
+    stack_size: usize,
+    last_sp: usize,
+    last_pc: usize,
+    last_fp: usize,
+    wrapper_anchor: usize,
+    /// `JavaThread::_cont_entry`, which JDK 21 does not describe.
+    continuation: Option<usize>,
+    /// Where `JavaThread::_vthread` has the address of a reference, on JDK 21 and later.
+    virtual_thread: Option<usize>,
+    os_thread: usize,
+    os_thread_id: Number,
+    in_java: i64,
+    in_native: i64,
+    in_vm: i64,
+    blocked: i64,
+}
+
+/// Where the slots of frames are, in words from the frame pointer.
+#[derive(Clone, Copy, Debug)]
+struct FrameLayout {
+    sender_sp: isize,
+    method: isize,
+    bytecode: isize,
+    call_wrapper: isize,
+}
+
+/// The registers at which a walk begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Registers {
+    /// The program counter.
+    pub pc: usize,
+    /// The stack pointer.
+    pub sp: usize,
+    /// The frame pointer: `rbp` on x86-64.
+    pub fp: usize,
+}
+
+/// Two more registers, which the interpreter keeps values in that its frames have late or not at
+/// all. Zero where they are not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InterpreterRegisters {
+    /// The address of the bytecode, or the caller's stack pointer at a method's entry: `r13` on
+    /// x86-64.
+    pub bytecode: usize,
+    /// The method at its entry: `rbx` on x86-64.
+    pub method: usize,
+}
+
+/// The kind of code that a frame is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// A method that is being interpreted.
+    Interpreted,
+    /// A method compiled by C1.
+    C1,
+    /// A method compiled by C2.
+    C2,
+    /// A method that is part of the compiled code of the next frame that is not inlined.
+    Inlined,
+    /// A native method, interpreted or called by its compiled wrapper.
+    NativeMethod,
+    /// Code that the JVM generated for no method, such as the intrinsic of an array copy.
+    Stub,
+    /// Code outside the code cache. Only the first frame can be of it.
+    #[default]
+    Native,
+    /// The border of a virtual thread: the frames before it are the virtual thread's, those after
+    /// it are its carrier's. It stands for `Continuation.enterSpecial`.
+    Continuation,
+    /// The border of a virtual thread, whose older frames are still in the heap: it is running in
+    /// its youngest ones, which the JVM copied to the carrier's stack.
+    FrozenContinuation,
+}
+
+/// A frame of a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VmFrame {
+    /// The kind of code.
+    pub kind: Code,
+    /// The level of the compiled code, 1 to 4 (4 is C2), also of inlined methods; else 0.
+    pub level: u8,
+    /// The index of the bytecode; -1 in native methods and where it is not known.
+    pub bci: i32,
+    /// The address of the JVM's `Method`, or 0.
+    pub method: usize,
+    /// The program counter: of the instruction in the first frame, else where the call returns to.
+    pub pc: usize,
+    /// The address of the C string that names the blob of code, of stubs only; else 0. It stays
+    /// where it is.
+    pub name: usize,
+}
+
+impl VmFrame {
+    /// A frame to fill buffers with.
+    pub const EMPTY: VmFrame =
+        VmFrame { kind: Code::Native, level: 0, bci: -1, method: 0, pc: 0, name: 0 };
+}
+
+impl Default for VmFrame {
+    fn default() -> VmFrame {
+        VmFrame::EMPTY
+    }
+}
+
+/// The result of a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Walk {
+    /// How many frames were written.
+    pub count: usize,
+    /// Where the walk ended.
+    pub end: End,
+}
+
+/// Where a walk ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum End {
+    /// At the first Java method of the thread.
+    Complete,
+    /// The buffer is full.
+    Truncated,
+    /// The thread does not execute Java code, and no Java method waits for it to return.
+    NoJava,
+    /// The stack could not be followed.
+    Broken(Broken),
+}
+
+/// Why a stack could not be followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Broken {
+    /// The code cache has no blob at an address of it.
+    UnknownBlob,
+    /// A frame is not inside the stack, not aligned, or not above the one before.
+    BadFrame,
+    /// The frame of the interpreter does not hold a method.
+    BadMethod,
+    /// Memory could not be read.
+    Unreadable,
+    /// The caller's address is outside the code cache.
+    LeftCode,
+    /// The thread is in native code called by Java code that left no mark of where it is.
+    NoAnchor,
+    /// The walk has taken more steps than a stack can have.
+    TooLong,
+}
+
+/// What a thread is doing, as the JVM has noted it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ThreadState {
+    /// It executes Java code.
+    InJava,
+    /// It executes native code.
+    InNative,
+    /// It executes the JVM's code.
+    InVm,
+    /// It waits in the JVM.
+    Blocked,
+    /// It is starting, or between two of these states.
+    Other,
+}
+
+/// The mark in a thread of the Java method that it last left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    /// The stack pointer; 0 without such a method.
+    pub sp: usize,
+    /// The program counter. 0: it is on the stack below `sp`.
+    pub pc: usize,
+    /// The frame pointer.
+    pub fp: usize,
+}
+
+impl Vm {
+    /// Reads the tables, at `VMInit` or later: the code cache must exist.
+    ///
+    /// # Errors
+    ///
+    /// Names the first description that this JVM does not have.
+    pub fn new(memory: &impl Memory, symbols: &impl Symbols) -> Result<Vm, Missing> {
+        let tables = Tables::read(memory, symbols)?;
+        let arch = arch::of_this_build().ok_or_else(|| Missing::new("this processor"))?;
+        let last_sp = tables.constant("frame::interpreter_frame_last_sp_offset")? as isize;
+        Ok(Vm {
+            arch,
+            code: CodeCache::new(memory, &tables)?,
+            nmethods: Nmethods::new(memory, &tables)?,
+            methods: Methods::new(&tables)?,
+            threads: Threads::new(&tables)?,
+            layout: FrameLayout {
+                sender_sp: tables.constant("frame::interpreter_frame_sender_sp_offset")? as isize,
+                method: last_sp.wrapping_add(arch.method_from_last_sp),
+                bytecode: last_sp.wrapping_add(arch.bytecode_from_last_sp),
+                call_wrapper: tables.constant("frame::entry_frame_call_wrapper_offset")? as isize,
+            },
+        })
+    }
+
+    /// Walks the stack of a thread, the youngest frame first. `thread` is the address of its
+    /// `JavaThread`, 0 if it is not one; `stack` the addresses of its stack, empty if the
+    /// `JavaThread` is to be asked. The registers of the interpreter make the first frame right to the
+    /// bytecode if it is interpreted. Async-signal-safe.
+    pub fn walk(
+        &self,
+        memory: &impl Memory,
+        thread: usize,
+        registers: Registers,
+        interpreter: InterpreterRegisters,
+        stack: Range<usize>,
+        out: &mut [VmFrame],
+    ) -> Walk {
+        let stack = if stack.is_empty() { self.stack_of(memory, thread) } else { stack };
+        frames::walk(self, memory, thread, registers, interpreter, stack, out)
+    }
+
+    /// Returns what a thread is doing. Async-signal-safe.
+    pub fn in_java(&self, memory: &impl Memory, thread: usize) -> Option<ThreadState> {
+        let threads = &self.threads;
+        let state = threads.state.read(memory, thread)?;
+        Some(match state {
+            _ if state == threads.in_java => ThreadState::InJava,
+            _ if state == threads.in_native => ThreadState::InNative,
+            _ if state == threads.in_vm => ThreadState::InVm,
+            _ if state == threads.blocked => ThreadState::Blocked,
+            _ => ThreadState::Other,
+        })
+    }
+
+    /// Returns the kernel's id of a thread. Async-signal-safe.
+    pub fn os_thread_id(&self, memory: &impl Memory, thread: usize) -> Option<i32> {
+        let threads = &self.threads;
+        let os_thread = memory.word(thread.wrapping_add(threads.os_thread))?;
+        let id = threads.os_thread_id.read(memory, os_thread)?;
+        i32::try_from(id).ok().filter(|id| *id > 0)
+    }
+
+    /// Returns the reference to the thread object that `Thread.currentThread` gives on a thread: the
+    /// virtual thread's on a carrier. With ZGC it is not an address. Async-signal-safe.
+    pub fn current_thread_object(&self, memory: &impl Memory, thread: usize) -> Option<usize> {
+        let handle = memory.word(thread.wrapping_add(self.threads.virtual_thread?))?;
+        memory.word(handle)
+    }
+
+    /// Returns the mark of the Java method that a thread last left. Async-signal-safe.
+    pub fn anchor(&self, memory: &impl Memory, thread: usize) -> Option<Anchor> {
+        self.anchor_at(memory, thread.wrapping_add(self.threads.anchor))
+    }
+
+    /// Returns whether an address is in the code cache. Async-signal-safe.
+    pub fn is_generated_code(&self, pc: usize) -> bool {
+        self.code.contains(pc)
+    }
+
+    /// Returns whether an address is in the code of the interpreter. Async-signal-safe.
+    pub fn is_interpreter(&self, pc: usize) -> bool {
+        self.code.interpreter.contains(pc)
+    }
+
+    /// Returns the address of the C string that names the blob of code at an address. `nmethod` and
+    /// `native nmethod` are methods. Async-signal-safe.
+    pub fn code_name(&self, memory: &impl Memory, pc: usize) -> Option<usize> {
+        self.code.find(memory, pc).map(|blob| blob.name)
+    }
+
+    fn anchor_at(&self, memory: &impl Memory, address: usize) -> Option<Anchor> {
+        let threads = &self.threads;
+        Some(Anchor {
+            sp: memory.word(address.wrapping_add(threads.last_sp))?,
+            pc: memory.word(address.wrapping_add(threads.last_pc))?,
+            fp: memory.word(address.wrapping_add(threads.last_fp))?,
+        })
+    }
+
+    fn stack_of(&self, memory: &impl Memory, thread: usize) -> Range<usize> {
+        let at = |offset: usize| match thread {
+            0 => None,
+            _ => memory.word(thread.wrapping_add(offset)),
+        };
+        match (at(self.threads.stack_base), at(self.threads.stack_size)) {
+            (Some(base), Some(size)) => base.wrapping_sub(size)..base,
+            _ => 0..0,
+        }
+    }
+}
+
+impl Threads {
+    fn new(tables: &Tables) -> Result<Threads, Missing> {
+        let virtual_thread = || {
+            let handle = tables.offset(&["JavaThread._vthread"]).ok()?;
+            Some(handle.wrapping_add(tables.offset(&["OopHandle._obj"]).ok()?))
+        };
+        Ok(Threads {
+            anchor: tables.offset(&["JavaThread._anchor"])?,
+            state: tables.number(&["JavaThread._thread_state"])?,
+            stack_base: tables.offset(&["JavaThread._stack_base", "Thread._stack_base"])?,
+            stack_size: tables.offset(&["JavaThread._stack_size", "Thread._stack_size"])?,
+            last_sp: tables.offset(&["JavaFrameAnchor._last_Java_sp"])?,
+            last_pc: tables.offset(&["JavaFrameAnchor._last_Java_pc"])?,
+            last_fp: tables.offset(&["JavaFrameAnchor._last_Java_fp"])?,
+            wrapper_anchor: tables.offset(&["JavaCallWrapper._anchor"])?,
+            continuation: tables.offset(&["JavaThread._cont_entry"]).ok(),
+            virtual_thread: virtual_thread(),
+            os_thread: tables.offset(&["JavaThread._osthread", "Thread._osthread"])?,
+            os_thread_id: tables.number(&["OSThread._thread_id"])?,
+            in_java: tables.constant("_thread_in_Java")?,
+            in_native: tables.constant("_thread_in_native")?,
+            in_vm: tables.constant("_thread_in_vm")?,
+            blocked: tables.constant("_thread_blocked")?,
+        })
+    }
+}

@@ -1,0 +1,41 @@
+//! What the caller provides.
+
+/// Checked reads of this process's memory. Reads never fault: memory that cannot be read is `None`.
+/// All of it is async-signal-safe. Addresses need not be aligned.
+pub trait Memory {
+    /// Reads a word of 8 bytes.
+    fn word(&self, address: usize) -> Option<usize>;
+
+    /// Reads a byte. By default it reads the aligned word that holds it, which cannot cross the end
+    /// of a mapping.
+    fn u8(&self, address: usize) -> Option<u8> {
+        let word = self.word(address & !7)?;
+        Some((word >> ((address & 7) * 8)) as u8)
+    }
+
+    /// Reads 2 bytes.
+    fn u16(&self, address: usize) -> Option<u16> {
+        if address & 7 == 7 {
+            let high = self.u8(address.wrapping_add(1))?;
+            return Some(u16::from_le_bytes([self.u8(address)?, high]));
+        }
+        let word = self.word(address & !7)?;
+        Some((word >> ((address & 7) * 8)) as u16)
+    }
+
+    /// Reads 4 bytes.
+    fn u32(&self, address: usize) -> Option<u32> {
+        if address & 7 > 4 {
+            let high = self.u16(address.wrapping_add(2))?;
+            return Some(u32::from(self.u16(address)?) | u32::from(high) << 16);
+        }
+        let word = self.word(address & !7)?;
+        Some((word >> ((address & 7) * 8)) as u32)
+    }
+}
+
+/// The exported data of libjvm.
+pub trait Symbols {
+    /// Returns the address of an exported symbol of libjvm, as of `dlsym`.
+    fn address(&self, name: &str) -> Option<usize>;
+}

@@ -1,0 +1,69 @@
+//! Reads the times of samples.
+
+use perk_profile::{Event, Metric, Timeline, TimelineHead, TimelineRow, TraceId};
+
+use super::Reader;
+use super::extended::{name, unit};
+use crate::Error;
+use crate::binary::IS_OTHER;
+use crate::binary::cursor::Cursor;
+
+impl Reader {
+    /// Reads a record TIMELINE. Records of one head are one timeline.
+    pub(super) fn timeline(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
+        let marks = body.u1("the marks of a timeline")?;
+        let unit = unit(body)?;
+        let name = name(body)?;
+        let own = Metric::own(&name).filter(|_| marks & IS_OTHER == 0);
+        let metric = own.unwrap_or_else(|| Metric::other(&name, unit));
+        let tick_ns = body.varint("the length of a tick")?;
+        if tick_ns == 0 {
+            return Err(body.error("a tick of a timeline has no length".to_owned()));
+        }
+        // Times are since the first file's start, where files follow each other.
+        let offset_ns = self.file_begun_us.saturating_mul(1000);
+        let begin_ns = offset_ns.saturating_add(body.varint("the begin of a timeline")?);
+        let end_ns = offset_ns.saturating_add(body.varint("the end of a timeline")?);
+        let head = TimelineHead { metric, tick_ns, begin_ns, end_ns };
+        let mut rows = Vec::new();
+        let (mut tick, mut thread, mut trace) = (0_u64, 0_u32, 0_u32);
+        while !body.is_empty() {
+            let more = body.varint("the ticks since a row of a timeline")?;
+            tick = tick.checked_add(more).ok_or_else(|| {
+                body.error("the number of a tick has more than 64 bits".to_owned())
+            })?;
+            thread = next(thread, body, "a thread of a timeline")?;
+            trace = next(trace, body, "a trace of a timeline")?;
+            let count = body.varint("a number of samples")?;
+            rows.push(TimelineRow {
+                tick,
+                thread: (thread != 0).then(|| self.thread(thread)),
+                trace: self.trace_of_timeline(trace, body)?,
+                count,
+            });
+        }
+        match self.profile.events.last_mut() {
+            Some(Event::Timeline(begun)) if begun.head == head => begun.rows.extend(rows),
+            _ => self.profile.events.push(Event::Timeline(Timeline { head, rows })),
+        }
+        Ok(())
+    }
+
+    /// Returns a trace by its number in extended files, or else by its serial number.
+    fn trace_of_timeline(&self, trace: u32, body: &Cursor<'_>) -> Result<TraceId, Error> {
+        match &self.extended {
+            Some(_) => self.trace_at(trace, body),
+            None => self.profile.trace_by_serial(trace).ok_or_else(|| {
+                body.error(format!("a row names trace {trace}, which no record gives"))
+            }),
+        }
+    }
+}
+
+/// Reads the difference from `last` to a number.
+fn next(last: u32, body: &mut Cursor<'_>, what: &str) -> Result<u32, Error> {
+    let code = body.varint(what)?;
+    let difference = (code >> 1).cast_signed() ^ -((code & 1).cast_signed());
+    let number = i64::from(last).checked_add(difference).and_then(|it| u32::try_from(it).ok());
+    number.ok_or_else(|| body.error(format!("{what} is not a number of 32 bits")))
+}

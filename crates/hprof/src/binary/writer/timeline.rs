@@ -1,0 +1,63 @@
+//! Writes the times of samples. Other readers pass over the records.
+
+use std::io::{self, Write};
+
+use perk_profile::{Profile, TimelineHead, mutf8};
+
+use super::extended::number;
+use super::{Body, Writer};
+use crate::binary::{IS_OTHER, UNITS, tag};
+use crate::write::TimedRow;
+
+/// The most rows of a record. Further rows go into another record.
+const RECORD_ROWS: usize = 1 << 16;
+
+impl<W: Write> Writer<W> {
+    /// Writes TIMELINE: the times of samples, in order of time, after those of their traces that
+    /// are new.
+    pub fn timeline(
+        &mut self,
+        profile: &Profile,
+        head: &TimelineHead,
+        mut rows: impl ExactSizeIterator<Item = TimedRow>,
+    ) -> io::Result<()> {
+        let is_extended = self.extended.is_some();
+        self.tree(profile)?;
+        let name = mutf8::encode(head.metric.file_name());
+        let unit = UNITS.iter().position(|unit| *unit == head.metric.unit()).unwrap_or(0);
+        let marks = if head.metric.is_other() { IS_OTHER } else { 0 };
+        let begin = Body::default().u1(marks).u1(unit as u8).u4(name.len() as u32).bytes(&name);
+        let begin = begin.varint(head.tick_ns).varint(head.begin_ns).varint(head.end_ns);
+        let mut body = Body::default();
+        loop {
+            body.bytes.clear();
+            body = body.bytes(&begin.bytes);
+            let (mut tick, mut thread, mut trace) = (0, 0, 0);
+            for row in rows.by_ref().take(RECORD_ROWS) {
+                let of_row = if is_extended {
+                    number(row.trace)
+                } else {
+                    self.trace(profile, row.trace)?;
+                    profile.get_trace(row.trace).serial
+                };
+                body = body.varint(row.tick.saturating_sub(tick));
+                body = body.difference(thread, row.thread).difference(trace, of_row);
+                body = body.varint(row.count);
+                (tick, thread, trace) = (row.tick, row.thread, of_row);
+            }
+            self.record_of(tag::TIMELINE, &body.bytes)?;
+            if rows.len() == 0 {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Body {
+    /// Adds the difference of two numbers: twice as large, or if negative, that less one with
+    /// the sign changed.
+    fn difference(self, last: u32, next: u32) -> Self {
+        let difference = i64::from(next) - i64::from(last);
+        self.varint(((difference << 1) ^ (difference >> 63)).cast_unsigned())
+    }
+}
