@@ -4,7 +4,9 @@
 //! Source of the format: the output of JVMs of JDK 8; see `docs/formats/xprof.md`. A tick is one look
 //! at a thread; in perk's own tables it is one interval of time.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use crate::lines::one_line;
@@ -101,7 +103,7 @@ pub struct ThreadTables {
     pub name: String,
     /// The time for which it lived, in nanoseconds.
     pub elapsed_ns: u64,
-    /// The ticks in methods, in any order.
+    /// The ticks in methods, in any order. Rows of one name are written as one.
     pub rows: Vec<Row>,
     /// The ticks of each label other than [`BLOCKED`], [`WAITING`] and [`LOST`], in the order of their lines.
     pub labels: Vec<(String, u64)>,
@@ -170,22 +172,26 @@ impl ThreadTables {
         most_rows: usize,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        let count = |row: &Row| row.code_count.saturating_add(row.native_count);
-        let is_shown = |row: &&Row| row.table == table && count(row) > 0;
-        let mut rows: Vec<&Row> = self.rows.iter().filter(is_shown).collect();
+        // Overloaded methods, and those of classes of several loaders, have one name and one row.
+        let mut by_name: BTreeMap<Cow<'_, str>, (u64, u64)> = BTreeMap::new();
+        for row in self.rows.iter().filter(|row| row.table == table) {
+            let counts = by_name.entry(one_line(&row.name)).or_default();
+            counts.0 = counts.0.saturating_add(row.code_count);
+            counts.1 = counts.1.saturating_add(row.native_count);
+        }
+        let mut rows: Vec<_> = by_name.into_iter().filter(|it| it.1 != (0, 0)).collect();
         if rows.is_empty() {
             return Ok(());
         }
-        rows.sort_by_key(|row| (Reverse(count(row)), &row.name));
+        rows.sort_by_key(|(_, (code, native))| Reverse(code.saturating_add(*native)));
         let title = format!("  {:>11} + native", table.title());
         writeln!(out, "{title:25}{:30}", "Method")?;
-        for row in rows.iter().take(most_rows) {
-            let columns = columns(row.code_count, row.native_count, running);
-            writeln!(out, "{columns}{}", one_line(&row.name))?;
+        for (name, (code, native)) in rows.iter().take(most_rows) {
+            writeln!(out, "{}{name}", columns(*code, *native, running))?;
         }
-        let sum =
-            |part: fn(&Row) -> u64| rows.iter().map(|it| part(it)).fold(0, u64::saturating_add);
-        let all = columns(sum(|row| row.code_count), sum(|row| row.native_count), running);
+        let add = |a: (u64, u64), b: (u64, u64)| (a.0.saturating_add(b.0), a.1.saturating_add(b.1));
+        let (code, native) = rows.iter().map(|it| it.1).fold((0, 0), add);
+        let all = columns(code, native, running);
         let elided = if rows.len() > most_rows { " (including elided)" } else { "" };
         writeln!(out, "{all}{}{elided}\n", table.total())
     }
@@ -223,4 +229,41 @@ fn plain_columns(count: u64, of: u64) -> String {
 
 fn percent(count: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { 100.0 * count as f64 / of as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(table: Table, name: &str, code_count: u64, native_count: u64) -> Row {
+        Row { table, name: name.to_owned(), code_count, native_count }
+    }
+
+    #[test]
+    fn overloaded_methods_have_one_row() {
+        let tables = ThreadTables {
+            name: "main".to_owned(),
+            elapsed_ns: 2_000_000_000,
+            rows: vec![
+                row(Table::Interpreted, "A.copy", 1, 0),
+                row(Table::Interpreted, "A.other", 2, 0),
+                row(Table::Compiled, "A.copy", 4, 0),
+                row(Table::Interpreted, "A.copy", 0, 3),
+            ],
+            ..ThreadTables::default()
+        };
+        let mut out = Vec::new();
+        tables.write(1, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let rows: Vec<_> = text.lines().filter(|line| line.contains('%')).collect();
+        assert_eq!(
+            rows,
+            [
+                " 40.0%     1  +     3    A.copy",
+                " 60.0%     3  +     3    Total interpreted (including elided)",
+                " 40.0%     4  +     0    A.copy",
+                " 40.0%     4  +     0    Total compiled",
+            ]
+        );
+    }
 }
