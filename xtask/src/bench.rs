@@ -1,5 +1,6 @@
 //! `xtask bench`: the cost of profiling, measured from outside and next to the agent's own account.
-//! `overhead` measures sampling, `exact` the counting and timing of every call and allocation.
+//! `overhead` measures sampling, beside the JVM's flight recorder; `exact` the counting and timing of
+//! every call and allocation.
 //! `readers` measures the speed of reading files.
 
 mod child;
@@ -14,18 +15,18 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use anyhow::{Context, Result, bail, ensure};
-use perk_profile::Accounting;
+use perk_profile::{Accounting, Profile, TraceId};
 use perk_testkit::{Jdk, agent, jdk};
 
 use child::{CHILD, Usage};
 pub(crate) use programs::find_java;
-use programs::{GROUPS, Program};
-use variants::{Comparison, Variant};
+use programs::{GROUPS, KIT, Place, Program, unknown};
+use variants::{Comparison, Profiler, Variant};
 
 const DEFAULT_ROUNDS: usize = 7;
 
-const USAGE: &str = "bench overhead|exact [--rounds N] [--only PROGRAM,...] [--jdk HOME], and of \
-                     exact [--modes MODE,...]; bench readers [--mb N] [--rounds N] [--only FORM,...]";
+const USAGE: &str = "bench overhead|exact [--rounds N] [--only PROGRAM,...] [--jdk HOME] \
+                     [--workloads FOLDER], and of exact [--modes MODE,...]; bench readers [--mb N] [--rounds N] [--only FORM,...]";
 
 /// One run of each variant, in the order of the variants.
 type Round = Vec<Run>;
@@ -36,9 +37,19 @@ struct Run {
     usage: Usage,
     /// The agent's accounting, if the agent was present and its file contains one.
     accounting: Option<Accounting>,
-    file_bytes: u64,
+    /// The profile, of a run with a profiler.
+    recorded: Option<Recorded>,
     /// The program's measurements of itself.
     timings: Vec<Timing>,
+}
+
+/// A profile's size and number of samples of CPU time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Recorded {
+    file_bytes: u64,
+    sample_count: u64,
+    /// The samples without a stack.
+    unattributed_count: u64,
 }
 
 /// The measured cost of an operation.
@@ -52,7 +63,7 @@ struct Timing {
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     match arguments {
         ["overhead", options @ ..] => {
-            let options = Options::parse(options, &["javac", "hello", "idle"])?;
+            let options = Options::parse(options, &["javac", "hello", "idle", "threads"])?;
             ensure!(options.modes.is_empty(), "--modes goes with bench exact");
             compare(&options, &Comparison::sampling())
         }
@@ -73,13 +84,16 @@ struct Options {
     /// The names of the exact engine's modes; empty means all.
     modes: Vec<String>,
     jdk: Option<PathBuf>,
+    /// The folder of the scripts `run-NAME.sh` that the programs `kit-NAME` are run by.
+    workloads: Option<PathBuf>,
 }
 
 impl Options {
     /// Reads the options. Without `--only`, `usual_groups` are measured.
     fn parse(arguments: &[&str], usual_groups: &[&str]) -> Result<Self> {
         let groups = usual_groups.iter().map(|&it| it.to_owned()).collect();
-        let mut options = Self { rounds: DEFAULT_ROUNDS, groups, modes: Vec::new(), jdk: None };
+        let mut options =
+            Self { rounds: DEFAULT_ROUNDS, groups, modes: Vec::new(), jdk: None, workloads: None };
         let mut arguments = arguments.iter();
         while let Some(&name) = arguments.next() {
             let value = *arguments.next().with_context(|| format!("{name} needs a value"))?;
@@ -91,13 +105,14 @@ impl Options {
                 "--only" => {
                     options.groups = value.split(',').map(str::to_owned).collect();
                     for group in &options.groups {
-                        let known = GROUPS.contains(&group.as_str());
-                        ensure!(known, "unknown program {group}: {}", GROUPS.join(", "));
+                        let known = GROUPS.contains(&group.as_str()) || group.starts_with(KIT);
+                        ensure!(known, "{}", unknown(group));
                     }
                 }
                 "--modes" => options.modes = value.split(',').map(str::to_owned).collect(),
                 "--jdk" => options.jdk = Some(value.into()),
-                _ => bail!("unknown option {name}: --rounds, --only, --modes, --jdk"),
+                "--workloads" => options.workloads = Some(value.into()),
+                _ => bail!("unknown option {name}: {USAGE}"),
             }
         }
         Ok(options)
@@ -115,11 +130,12 @@ fn compare(options: &Options, comparison: &Comparison) -> Result<()> {
     fs::copy(agent::agent_so(), &so).context("cannot copy the agent")?;
     let mut programs = Vec::new();
     for group in &options.groups {
-        programs.extend(programs::of(group, &jdk, work.path(), options.rounds)?);
+        let place = Place { jdk: &jdk, work: work.path(), workloads: options.workloads.as_deref() };
+        programs.extend(programs::of(group, &place, options.rounds)?);
     }
     let mut text = report::heading(&jdk, comparison);
     for program in &programs {
-        let file = work.path().join("run.hprof");
+        let file = work.path().join("profile");
         let rounds = Bench { jdk: &jdk, so: &so, program, file }.rounds(&comparison.variants)?;
         text += "\n";
         text += &report::program(program, comparison, &rounds);
@@ -137,7 +153,7 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     fn rounds(&self, variants: &[Variant]) -> Result<Vec<Round>> {
-        let name = self.program.name;
+        let name = &self.program.name;
         // These runs fill the system's caches, and are not counted.
         for variant in &variants[..2] {
             self.once(variant)?;
@@ -158,30 +174,58 @@ impl Bench<'_> {
     }
 
     fn once(&self, variant: &Variant) -> Result<Run> {
-        let mut command = vec![self.jdk.java().display().to_string()];
-        command.extend(variant.options.map(|options| self.agent_option(options)));
-        command.extend(self.program.arguments.iter().cloned());
-        let failed = || format!("{}, {}", self.program.name, variant.name);
-        let usage = child::measure(&command).with_context(failed)?;
-        let timings = match &self.program.timings {
+        let Self { jdk, program, file, .. } = self;
+        let flags = self.flags(variant.profiler);
+        let failed = || format!("{}, {}", program.name, variant.name);
+        let usage = child::measure(&program.start.command(jdk, &flags)).with_context(failed)?;
+        let timings = match &program.timings {
             Some(file) => timings(&fs::read_to_string(file).with_context(failed)?)?,
             None => Vec::new(),
         };
         let run = Run { usage, timings, ..Run::default() };
-        if variant.options.is_none() {
+        if variant.profiler == Profiler::None {
             return Ok(run);
         }
-        let bytes = fs::read(&self.file).context("the agent wrote no file").with_context(failed)?;
-        fs::remove_file(&self.file).context("cannot remove the agent's file")?;
-        let profile = perk_hprof::read(&bytes[..])
-            .context("cannot read the agent's file")
-            .with_context(failed)?;
-        Ok(Run { accounting: profile.accounting, file_bytes: bytes.len() as u64, ..run })
+        let bytes = fs::read(file).context("the profiler wrote no file").with_context(failed)?;
+        fs::remove_file(file).context("cannot remove the profile")?;
+        let is_recording = matches!(variant.profiler, Profiler::FlightRecorder(_));
+        let profile = if is_recording {
+            perk_formats::jfr::read(&bytes[..]).map_err(anyhow::Error::from)
+        } else {
+            perk_hprof::read(&bytes[..]).map_err(anyhow::Error::from)
+        };
+        let profile = profile.context("cannot read the profile").with_context(failed)?;
+        let recorded = Some(Recorded::of(&profile, bytes.len() as u64));
+        Ok(Run { accounting: profile.accounting, recorded, ..run })
     }
 
-    fn agent_option(&self, options: &str) -> String {
-        let Self { so, file, .. } = self;
-        format!("-agentpath:{}={options},file={},verbose=n", so.display(), file.display())
+    /// Returns the JVM's options for a run with a profiler.
+    fn flags(&self, profiler: Profiler) -> Vec<String> {
+        let (so, file) = (self.so.display(), self.file.display());
+        match profiler {
+            Profiler::None => Vec::new(),
+            Profiler::Perk(options) => {
+                vec![format!("-agentpath:{so}={options},file={file},verbose=n")]
+            }
+            Profiler::FlightRecorder(settings) => {
+                vec![format!("-XX:StartFlightRecording:filename={file},settings={settings}")]
+            }
+        }
+    }
+}
+
+impl Recorded {
+    fn of(profile: &Profile, file_bytes: u64) -> Self {
+        let samples = profile.total_cpu_samples().rows;
+        let count = |rows: &mut dyn Iterator<Item = (TraceId, u64)>| rows.map(|it| it.1).sum();
+        let is_empty = |trace: TraceId| profile.frames(trace).next().is_none();
+        let of_accounting = profile.accounting.as_ref().map_or(0, |it| it.unattributed_count);
+        let unattributed: u64 = count(&mut samples.iter().copied().filter(|it| is_empty(it.0)));
+        let all: u64 = count(&mut samples.iter().copied());
+        // perk's file has the samples without a stack in its accounting alone.
+        let unattributed_count = unattributed.max(of_accounting);
+        let sample_count = all - unattributed + unattributed_count;
+        Self { file_bytes, sample_count, unattributed_count }
     }
 }
 
@@ -214,9 +258,9 @@ mod tests {
             |arguments: &[&str]| Options::parse(arguments, &GROUPS).unwrap_err().to_string();
         assert_eq!(refusal(&["--rounds"]), "--rounds needs a value");
         assert_eq!(refusal(&["--rounds", "0"]), "--rounds must be at least 1");
-        assert_eq!(refusal(&["--only", "javac,x"]), "unknown program x: javac, hello, idle, micro");
-        let options = "--rounds, --only, --modes, --jdk";
-        assert_eq!(refusal(&["--fast", "1"]), format!("unknown option --fast: {options}"));
+        let programs = "javac, hello, idle, threads, micro, kit-NAME";
+        assert_eq!(refusal(&["--only", "javac,x"]), format!("unknown program x: {programs}"));
+        assert_eq!(refusal(&["--fast", "1"]), format!("unknown option --fast: {USAGE}"));
     }
 
     #[test]

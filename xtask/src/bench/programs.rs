@@ -9,30 +9,89 @@ use perk_testkit::{Jdk, fixture};
 use crate::workspace;
 
 /// The groups of programs that `--only` names.
-pub(super) const GROUPS: [&str; 4] = ["javac", "hello", "idle", "micro"];
+pub(super) const GROUPS: [&str; 5] = ["javac", "hello", "idle", "threads", "micro"];
+/// The beginning of the names of programs that a script runs.
+pub(super) const KIT: &str = "kit-";
 
 /// The number of threads that do nothing.
 const IDLE_THREADS: &str = "200";
 /// The number of steps of `java/bench/Idle.java` for about three seconds of CPU time.
 const STEPS: &str = "3000";
 const SLEEP_MS: &str = "3000";
+/// The number of threads that are started one after another.
+const SHORT_THREADS: &str = "5000";
 
 /// A program to measure.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
-    pub(super) name: &'static str,
+    pub(super) name: String,
     /// The program's work, for the report.
     pub(super) about: String,
-    /// The arguments of `java`.
-    pub(super) arguments: Vec<String>,
+    pub(super) start: Start,
     /// The number of rounds. A short program takes more.
     pub(super) rounds: usize,
     /// The file to which the program writes its measurements of itself.
     pub(super) timings: Option<PathBuf>,
 }
 
-/// Returns the programs of a group, run by `jdk`, with files in `work`.
-pub(super) fn of(group: &str, jdk: &Jdk, work: &Path, rounds: usize) -> Result<Vec<Program>> {
+/// The way to start a program.
+#[derive(Clone, Debug)]
+pub(super) enum Start {
+    /// By `java`, with these arguments.
+    Java(Vec<String>),
+    /// By a script that takes `JAVA` and `JAVA_OPTS`.
+    Script(PathBuf),
+}
+
+impl Start {
+    /// Returns the command that starts the program with these options of the JVM.
+    pub(super) fn command(&self, jdk: &Jdk, flags: &[String]) -> Vec<String> {
+        let java = jdk.java().display().to_string();
+        match self {
+            Self::Java(arguments) => {
+                [java].into_iter().chain(flags.iter().chain(arguments).cloned()).collect()
+            }
+            Self::Script(script) => vec![
+                "env".to_owned(),
+                format!("JAVA={java}"),
+                format!("JAVA_OPTS={}", flags.join(" ")),
+                "bash".to_owned(),
+                script.display().to_string(),
+            ],
+        }
+    }
+}
+
+/// The surroundings of programs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place<'a> {
+    pub(super) jdk: &'a Jdk,
+    /// The folder for files.
+    pub(super) work: &'a Path,
+    /// The folder of scripts.
+    pub(super) workloads: Option<&'a Path>,
+}
+
+/// Returns the message that refuses a name.
+pub(super) fn unknown(group: &str) -> String {
+    format!("unknown program {group}: {}, {KIT}NAME", GROUPS.join(", "))
+}
+
+/// Returns the programs of a group.
+pub(super) fn of(group: &str, place: &Place<'_>, rounds: usize) -> Result<Vec<Program>> {
+    let Place { jdk, work, workloads } = *place;
+    if let Some(name) = group.strip_prefix(KIT) {
+        let folder = workloads.with_context(|| format!("{group} needs --workloads"))?;
+        let script = folder.join(format!("run-{name}.sh"));
+        ensure!(script.is_file(), "no {}", script.display());
+        return Ok(vec![Program {
+            name: group.to_owned(),
+            about: format!("the program of {}", script.display()),
+            start: Start::Script(script),
+            rounds,
+            timings: None,
+        }]);
+    }
     match group {
         "javac" => {
             let usual = javac(jdk, work, rounds)?;
@@ -40,49 +99,60 @@ pub(super) fn of(group: &str, jdk: &Jdk, work: &Path, rounds: usize) -> Result<V
             // differ from run to run. This is most of the spread. Without it a cost of one percent
             // is visible.
             let mut steady = usual.clone();
-            steady.name = "javac, C1 only";
+            steady.name = "javac, C1 only".to_owned();
             steady.about += ", without the JVM's optimizing compiler (-XX:TieredStopAtLevel=1)";
-            steady.arguments.insert(0, "-XX:TieredStopAtLevel=1".to_owned());
+            if let Start::Java(arguments) = &mut steady.start {
+                arguments.insert(0, "-XX:TieredStopAtLevel=1".to_owned());
+            }
             Ok(vec![usual, steady])
         }
         "hello" => Ok(vec![Program {
-            name: "hello",
+            name: "hello".to_owned(),
             about: "hello world: the fixed cost".to_owned(),
-            arguments: java_bench(&["Hello"]),
+            start: java_bench(&["Hello"]),
             rounds: 2 * rounds + 1,
             timings: None,
         }]),
         "idle" => Ok(vec![
             Program {
-                name: "idle, busy main",
+                name: "idle, busy main".to_owned(),
                 about: format!("{IDLE_THREADS} idle threads, a fixed amount of work in main"),
-                arguments: java_bench(&["Idle", IDLE_THREADS, STEPS, "0"]),
+                start: java_bench(&["Idle", IDLE_THREADS, STEPS, "0"]),
                 rounds,
                 timings: None,
             },
             Program {
-                name: "idle",
+                name: "idle".to_owned(),
                 about: format!("{IDLE_THREADS} idle threads, {SLEEP_MS} ms of sleep in main"),
-                arguments: java_bench(&["Idle", IDLE_THREADS, "0", SLEEP_MS]),
+                start: java_bench(&["Idle", IDLE_THREADS, "0", SLEEP_MS]),
                 rounds,
                 timings: None,
             },
         ]),
+        "threads" => Ok(["0", "200"]
+            .map(|steps| Program {
+                name: format!("threads, {steps} µs"),
+                about: format!("{SHORT_THREADS} threads of about {steps} µs, one after another"),
+                start: java_bench(&["ShortThreads", SHORT_THREADS, steps]),
+                rounds,
+                timings: None,
+            })
+            .to_vec()),
         "micro" => {
             let timings = work.join("timings");
-            let mut arguments = ["-Xmx256m", "-XX:+UseSerialGC"].map(str::to_owned).to_vec();
-            arguments.extend(java_bench(&["Micro", &timings.display().to_string()]));
+            let flags = ["-Xmx256m", "-XX:+UseSerialGC"];
+            let start = java_with(&flags, &["Micro", &timings.display().to_string()]);
             Ok(vec![Program {
-                name: "micro",
+                name: "micro".to_owned(),
                 about: "calls and allocations in loops, after warm-up, in a heap of 256 MiB with \
                         the serial GC"
                     .to_owned(),
-                arguments,
+                start,
                 rounds,
                 timings: Some(timings),
             }])
         }
-        _ => bail!("unknown program {group}: {}", GROUPS.join(", ")),
+        _ => bail!(unknown(group)),
     }
 }
 
@@ -122,9 +192,9 @@ fn javac(jdk: &Jdk, work: &Path, rounds: usize) -> Result<Program> {
         &files_argument,
     ];
     Ok(Program {
-        name: "javac",
+        name: "javac".to_owned(),
         about: format!("the JDK's compiler compiles its own {} files", files.len()),
-        arguments: arguments.map(str::to_owned).to_vec(),
+        start: Start::Java(arguments.map(str::to_owned).to_vec()),
         rounds,
         timings: None,
     })
@@ -143,16 +213,22 @@ pub(crate) fn find_java(folder: &Path, files: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the arguments that start a program of `java/bench`.
-fn java_bench(arguments: &[&str]) -> Vec<String> {
+/// Returns the start of a program of `java/bench`.
+fn java_bench(arguments: &[&str]) -> Start {
+    java_with(&[], arguments)
+}
+
+/// Returns the start of a program of `java/bench` with options of the JVM.
+fn java_with(flags: &[&str], arguments: &[&str]) -> Start {
     let folder = workspace::root().join("java");
-    let bench = ["Hello", "Idle", "Micro"].map(|name| format!("bench/{name}.java"));
+    let bench = ["Hello", "Idle", "Micro", "ShortThreads"].map(|name| format!("bench/{name}.java"));
     let fixtures = ["IdleThreads", "Work"].map(|name| format!("fixtures/{name}.java"));
     let files: Vec<PathBuf> = bench.iter().chain(&fixtures).map(|it| folder.join(it)).collect();
     let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     let classes = fixture::compile_files(&files).display().to_string();
-    let arguments = arguments.iter().map(|&it| it.to_owned());
-    ["-cp".to_owned(), classes].into_iter().chain(arguments).collect()
+    let path = ["-cp", &classes];
+    let all = flags.iter().chain(&path).chain(arguments);
+    Start::Java(all.map(|&it| it.to_owned()).collect())
 }
 
 #[cfg(test)]
@@ -162,7 +238,10 @@ mod tests {
     #[test]
     fn an_unknown_program_is_an_error() {
         let jdk = perk_testkit::jdk::compiler();
-        let error = of("tomcat", jdk, Path::new("/tmp"), 1).unwrap_err();
-        assert_eq!(error.to_string(), "unknown program tomcat: javac, hello, idle, micro");
+        let place = Place { jdk, work: Path::new("/tmp"), workloads: None };
+        let refusal = |group| of(group, &place, 1).unwrap_err().to_string();
+        let programs = "javac, hello, idle, threads, micro, kit-NAME";
+        assert_eq!(refusal("tomcat"), format!("unknown program tomcat: {programs}"));
+        assert_eq!(refusal("kit-h2"), "kit-h2 needs --workloads");
     }
 }

@@ -10,15 +10,15 @@ use perk_testkit::Jdk;
 
 use super::programs::Program;
 use super::statistics::Spread;
-use super::variants::{Comparison, Variant};
-use super::{Round, Run};
+use super::variants::{Comparison, Profiler, Variant};
+use super::{Recorded, Round, Run};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
 const METHOD: &str = "\
 Each round runs the program once in the way of each row, in an order that rotates. Values are
 medians, with the smallest and the largest. Ratios and differences are taken within each round,
-against the mean of its two runs without perk, and then the median of these is taken; for `none
+against the mean of its two runs without a profiler, and then the median of these is taken; for `none
 again` they are against `none`, which is the measurement's own noise. CPU time is user and system
 time of the whole process as the kernel counts it, peak RSS its largest resident memory.
 ";
@@ -49,9 +49,15 @@ pub(super) fn heading(jdk: &Jdk, comparison: &Comparison) -> String {
         load.split_whitespace().next().unwrap_or_default(),
     );
     text += "\n";
-    for Variant { name, options } in &comparison.variants {
-        let options = options.map_or("without perk".to_owned(), |it| format!("`{it}`"));
-        writeln!(text, "* {name}: {options}").expect(TEXT);
+    for Variant { name, profiler } in &comparison.variants {
+        let about = match profiler {
+            Profiler::None => "without a profiler".to_owned(),
+            Profiler::Perk(options) => format!("perk's agent, `{options}`"),
+            Profiler::FlightRecorder(settings) => {
+                format!("the JVM's recorder, settings={settings}")
+            }
+        };
+        writeln!(text, "* {name}: {about}").expect(TEXT);
     }
     text
 }
@@ -96,11 +102,14 @@ fn outside(variants: &[Variant], rounds: &[Round]) -> String {
         "wall ratio",
         "peak RSS MiB",
         "RSS more, MiB",
+        "file KiB",
+        "samples",
+        "without stack, %",
     ]);
     let cpu = |run: &Run| run.usage.cpu_s;
     let wall = |run: &Run| run.usage.wall_s;
     let rss = |run: &Run| run.usage.peak_rss_bytes / MIB;
-    for (index, Variant { name, .. }) in variants.iter().enumerate() {
+    for (index, Variant { name, profiler }) in variants.iter().enumerate() {
         let all = |of: fn(&Run) -> f64| Spread::of(rounds.iter().map(|round| of(&round[index])));
         let mut cells = vec![(*name).to_owned(), all(cpu).text(3)];
         if index == 0 {
@@ -119,6 +128,18 @@ fn outside(variants: &[Variant], rounds: &[Round]) -> String {
                 paired(variants, rounds, index, rss, |it, base| it - base).text(1),
             ]);
         }
+        let recorded = |of: fn(Recorded) -> f64, decimals: usize| match profiler {
+            Profiler::None => String::new(),
+            _ => {
+                let runs = rounds.iter().filter_map(|round| round[index].recorded);
+                format!("{:.decimals$}", Spread::of(runs.map(of)).median)
+            }
+        };
+        cells.extend([
+            recorded(|it| it.file_bytes as f64 / 1024.0, 0),
+            recorded(|it| it.sample_count as f64, 0),
+            recorded(|it| 100.0 * it.unattributed_count as f64 / it.sample_count.max(1) as f64, 2),
+        ]);
         table += &row(&cells);
     }
     table
@@ -127,21 +148,16 @@ fn outside(variants: &[Variant], rounds: &[Round]) -> String {
 /// Returns the table of the agent's own account.
 fn inside(comparison: &Comparison, rounds: &[Round]) -> String {
     let Comparison { variants, columns } = comparison;
-    let mut names = vec!["", "CPU more, ms", "file KiB"];
+    let mut names = vec!["", "CPU more, ms"];
     names.extend(columns.iter().map(|column| column.name));
     let mut table = head(&names);
-    for (index, Variant { name, options }) in variants.iter().enumerate() {
-        if options.is_none() {
+    for (index, Variant { name, profiler }) in variants.iter().enumerate() {
+        if !matches!(profiler, Profiler::Perk(_)) {
             continue;
         }
-        let bytes = Spread::of(rounds.iter().map(|round| round[index].file_bytes as f64)).median;
         let difference =
             paired(variants, rounds, index, |run| run.usage.cpu_s, |it, base| (it - base) * 1e3);
-        let mut cells = vec![
-            (*name).to_owned(),
-            format!("{:.1}", difference.median),
-            format!("{:.0}", bytes / 1024.0),
-        ];
+        let mut cells = vec![(*name).to_owned(), format!("{:.1}", difference.median)];
         cells.extend(columns.iter().map(|column| {
             let told = rounds.iter().filter_map(|round| round[index].accounting.as_ref());
             let median = Spread::of(told.map(|it| (column.of)(it) as f64 / column.unit)).median;
@@ -177,12 +193,12 @@ fn operations(variants: &[Variant], rounds: &[Round]) -> String {
 /// Returns the runs of a round with which variant `index` is compared.
 fn bases<'a>(variants: &[Variant], round: &'a Round, index: usize) -> Vec<&'a Run> {
     // The last run without perk is itself compared with the first.
-    let is_perk = variants[index].options.is_some();
-    let is_base = |at: usize| variants[at].options.is_none() && (is_perk || at < index);
+    let is_bare = |at: usize| variants[at].profiler == Profiler::None;
+    let is_base = |at: usize| is_bare(at) && (!is_bare(index) || at < index);
     round.iter().enumerate().filter(|(at, _)| is_base(*at)).map(|(_, run)| run).collect()
 }
 
-/// Compares a variant with the runs without perk in each round.
+/// Compares a variant with the runs without a profiler in each round.
 fn paired(
     variants: &[Variant],
     rounds: &[Round],
@@ -213,7 +229,7 @@ mod tests {
     use crate::bench::Timing;
     use crate::bench::child::Usage;
 
-    fn round(cpu_s: [f64; 4]) -> Round {
+    fn round<const N: usize>(cpu_s: [f64; N]) -> Round {
         let run = |cpu_s| Run {
             usage: Usage { cpu_s, ..Usage::default() },
             timings: vec![Timing { operation: "call".to_owned(), ns: cpu_s * 10.0 }],
@@ -224,7 +240,8 @@ mod tests {
 
     #[test]
     fn perk_is_compared_with_both_runs_without_it() {
-        let variants = Comparison::sampling().variants;
+        let names = ["old", "sites"].map(str::to_owned);
+        let variants = Comparison::exact(&names).unwrap().variants;
         let rounds = [round([1.0, 3.0, 4.0, 2.0]), round([2.0, 3.0, 4.0, 2.0])];
         let ratio =
             |index| paired(&variants, &rounds, index, |run| run.usage.cpu_s, |it, base| it / base);
@@ -236,7 +253,7 @@ mod tests {
     fn each_row_has_as_many_cells_as_the_first() {
         let comparison = Comparison::sampling();
         let variants = &comparison.variants;
-        let rounds = [round([1.0, 1.5, 2.0, 1.0])];
+        let rounds = [round([1.0, 1.5, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0])];
         let outside = outside(variants, &rounds);
         let operations = operations(variants, &rounds);
         for table in [&outside, &operations, &inside(&comparison, &rounds)] {
@@ -244,8 +261,8 @@ mod tests {
             let first = cells.next();
             assert!(cells.all(|count| Some(count) == first), "{table}");
         }
-        assert!(outside.contains("| perk 10 ms | 1.500 (1.500 to 1.500) | 1.5000 "));
-        assert!(operations.contains("| perk 1 ms | 20.00 (20.00 to 20.00) | 10.00 |"));
+        assert!(outside.contains("| polling 10 ms | 1.500 (1.500 to 1.500) | 1.5000 "));
+        assert!(operations.contains("| signal 10 ms | 20.00 (20.00 to 20.00) | 10.00 |"));
     }
 
     #[test]

@@ -3,12 +3,22 @@
 use anyhow::{Result, ensure};
 use perk_profile::Accounting;
 
-/// A way to run a program.
+/// A way to run a program, with its name in the tables.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Variant {
     pub(super) name: &'static str,
-    /// The agent's options. Without them, the program runs without perk.
-    pub(super) options: Option<&'static str>,
+    pub(super) profiler: Profiler,
+}
+
+/// A profiler of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Profiler {
+    /// The program runs alone.
+    None,
+    /// perk's agent, with these options.
+    Perk(&'static str),
+    /// The JVM's flight recorder, with the settings of this name.
+    FlightRecorder(&'static str),
 }
 
 /// A number of the agent's own account.
@@ -23,7 +33,7 @@ pub(super) struct Column {
 
 /// The runs and numbers that a report compares.
 pub(super) struct Comparison {
-    /// The variants in their order in the tables. The first and the last are without perk.
+    /// The variants in their order in the tables. The first and the last are without a profiler.
     pub(super) variants: Vec<Variant>,
     /// The columns of the table of the agent's own account.
     pub(super) columns: Vec<Column>,
@@ -40,11 +50,9 @@ const COMMON: [Column; 5] = [
     column("perk_peak_bytes, MiB", |it| it.perk_peak_bytes, MIB, 1),
 ];
 
-const SAMPLING: [Column; 4] = [
+const SAMPLING: [Column; 2] = [
     column("walks", |it| it.walk_count, 1.0, 0),
-    column("samples", |it| it.sample_count, 1.0, 0),
     column("failed walks", |it| it.failed_walk_count, 1.0, 0),
-    column("without stack", |it| it.unattributed_count, 1.0, 0),
 ];
 
 const EXACT: [Column; 5] = [
@@ -71,16 +79,18 @@ const MODES: [Variant; 11] = [
 ];
 
 impl Comparison {
-    /// Returns the comparison of sampling at its usual interval and at a short one.
+    /// Returns the comparison of both engines that sample, at the usual interval and at a short one,
+    /// with each other and with the flight recorder.
     pub(super) fn sampling() -> Self {
-        let perk = [
-            with(
-                "perk 10 ms",
-                "cpu=samples,interval=10ms,depth=2048,cutoff=0,format=b,classes=used",
-            ),
-            with("perk 1 ms", "cpu=samples,interval=1ms,depth=2048,cutoff=0,format=b,classes=used"),
+        let profilers = [
+            with("polling 10 ms", "cpu=samples,engine=polling,interval=10ms,format=p"),
+            with("signal 10 ms", "cpu=samples,engine=signal,interval=10ms,format=p"),
+            with("polling 1 ms", "cpu=samples,engine=polling,interval=1ms,format=p"),
+            with("signal 1 ms", "cpu=samples,engine=signal,interval=1ms,format=p"),
+            recorder("JFR default", "default"),
+            recorder("JFR profile", "profile"),
         ];
-        Self::new(&perk, &SAMPLING)
+        Self::new(&profilers, &SAMPLING)
     }
 
     /// Returns the comparison of the modes with these names, or of all if there are no names.
@@ -94,15 +104,19 @@ impl Comparison {
         Ok(Self::new(&modes, &EXACT))
     }
 
-    fn new(perk: &[Variant], columns: &[Column]) -> Self {
-        let without = |name| Variant { name, options: None };
-        let variants = [&[without("none")], perk, &[without("none again")]].concat();
+    fn new(profilers: &[Variant], columns: &[Column]) -> Self {
+        let without = |name| Variant { name, profiler: Profiler::None };
+        let variants = [&[without("none")], profilers, &[without("none again")]].concat();
         Self { variants, columns: [&COMMON, columns].concat() }
     }
 }
 
 const fn with(name: &'static str, options: &'static str) -> Variant {
-    Variant { name, options: Some(options) }
+    Variant { name, profiler: Profiler::Perk(options) }
+}
+
+const fn recorder(name: &'static str, settings: &'static str) -> Variant {
+    Variant { name, profiler: Profiler::FlightRecorder(settings) }
 }
 
 const fn column(
