@@ -28,7 +28,7 @@ use perk_hotspot::vm::{Code, Vm, VmFrame};
 use perk_profile::{Accounting, FrameId, TraceId};
 use rustc_hash::FxHashMap;
 
-use self::handler::{Own, Shared, on_signal};
+use self::handler::{Own, Shared, Tables, on_signal};
 use self::intake::Intake;
 use self::names::{Named, Names};
 use self::others::Others;
@@ -102,7 +102,7 @@ impl Signals {
         books: bool,
         xprof: Option<&'static Xprof>,
     ) -> Result<Self, String> {
-        let vm = Vm::new(&Own, &Exported).map_err(|missing| missing.to_string())?;
+        let vm = Vm::new(&Tables::default(), &Exported).map_err(|missing| missing.to_string())?;
         let signal = timer::free_signal().ok_or("no real-time signal is free")?;
         let ring = Ring::new(RING_WORDS).map_err(|error| format!("no memory: {error}"))?;
         let least_depth = xprof.map_or(0, |_| xprof::LEAST_DEPTH);

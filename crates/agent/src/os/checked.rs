@@ -5,14 +5,16 @@
 //! handler that was there. Where the JVM watches over its handlers (`-Xcheck:jni`), and once somebody
 //! else has replaced perk's, the kernel copies each word instead, which takes a system call.
 //!
-//! All functions but [`install`] and [`verify`] may be called in a signal handler.
+//! All but [`install`], [`verify`] and [`PageCopies`] may be called in a signal handler.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
 use std::mem::{MaybeUninit, zeroed};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use rustc_hash::FxHashMap;
 
 use crate::arch;
 
@@ -115,6 +117,30 @@ impl Blocks {
     }
 }
 
+/// Copies of pages, for a look at much memory that does not change, before [`install`]. Not for
+/// signal handlers: it allocates.
+#[derive(Debug, Default)]
+pub(crate) struct PageCopies(RefCell<FxHashMap<usize, Option<Box<Page>>>>);
+
+type Page = [usize; PAGE_BYTES / size_of::<usize>()];
+const PAGE_BYTES: usize = 4096;
+
+impl PageCopies {
+    /// Does as [`word`].
+    pub(crate) fn word(&self, address: usize) -> Option<usize> {
+        if !address.is_multiple_of(size_of::<usize>()) || address < PAGE_BYTES {
+            return word(address);
+        }
+        let mut pages = self.0.borrow_mut();
+        let page = pages.entry(address / PAGE_BYTES).or_insert_with(|| {
+            let mut page = Box::new([0; _]);
+            copy(address & !(PAGE_BYTES - 1), &mut *page)?;
+            Some(page)
+        });
+        page.as_ref()?.get(address % PAGE_BYTES / size_of::<usize>()).copied()
+    }
+}
+
 /// Reads by a system call.
 fn copied(address: usize) -> Option<usize> {
     let mut value = [0_usize];
@@ -170,7 +196,11 @@ mod tests {
             assert_eq!(word((&raw const here).addr()), Some(here));
             assert_eq!([0, 8, usize::MAX - 7, page].map(word), [None; 4]);
             let (blocks, words) = (Blocks::new(), [7_usize, 8, 9]);
+            let pages = PageCopies::default();
             for _ in 0..2 {
+                let of_pages = words.each_ref().map(|it| pages.word((&raw const *it).addr()));
+                assert_eq!(of_pages, words.map(Some));
+                assert_eq!([0, 8, usize::MAX - 7, page].map(|it| pages.word(it)), [None; 4]);
                 assert_eq!(
                     words.each_ref().map(|it| blocks.word((&raw const *it).addr())),
                     words.map(Some)

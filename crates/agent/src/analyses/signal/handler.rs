@@ -161,6 +161,16 @@ impl Memory for Own {
     }
 }
 
+/// The same, for the tables that the JVM exports.
+#[derive(Debug, Default)]
+pub(super) struct Tables(checked::PageCopies);
+
+impl Memory for Tables {
+    fn word(&self, address: usize) -> Option<usize> {
+        self.0.word(address)
+    }
+}
+
 /// The same, for one walk.
 struct Walked(checked::Blocks);
 
