@@ -4,6 +4,7 @@
 //! compilers write for exceptions, and symbols. Nothing here runs in a signal handler.
 
 mod functions;
+mod kernel;
 mod modules;
 
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 use framehop::{CacheNative, FrameAddress, MayAllocateDuringUnwind, Unwinder, UnwinderNative};
 use perk_hotspot::vm::Registers;
 
+pub(crate) use self::kernel::KernelCode;
 use self::modules::{Bytes, Module};
 use crate::arch;
 

@@ -150,7 +150,7 @@ pub(crate) struct RunArgs {
     /// The engine of CPU samples [default: auto]
     #[arg(long, value_name = "ENGINE", value_enum)]
     pub(crate) engine: Option<Engine>,
-    /// Show native functions and stubs of the JVM above the Java method that called them
+    /// Show native functions, stubs of the JVM and functions of the kernel above Java methods
     #[arg(long)]
     pub(crate) native: bool,
     /// Timing of calls [default: tick]

@@ -32,6 +32,7 @@ use self::handler::{Own, Shared, Tables, on_signal};
 use self::intake::Intake;
 use self::names::{Named, Names};
 use self::others::Others;
+use self::record::Parts;
 use self::ring::Ring;
 use self::timers::{Ended, Owner, Start, Timers};
 use self::virtual_threads::VirtualThreads;
@@ -118,7 +119,7 @@ impl Signals {
             shared,
             interval_ns,
             signal,
-            timers: Mutex::new(Timers::new(signal, interval_ns)),
+            timers: Mutex::new(Timers::new(signal, interval_ns, common.options.native)),
             intake: Mutex::new(Intake::new(common.options.lineno)),
             reader: Mutex::default(),
             virtual_thread: common.jvmti.virtual_thread_function(),
@@ -242,7 +243,7 @@ impl Signals {
 
     /// Books the sample of a record.
     fn book(&self, reader: &mut Reader, words: &[u64]) {
-        let Some((head, frames, stack)) = record::parts(words) else { return };
+        let Some(Parts { head, frames, kernel, stack }) = record::parts(words) else { return };
         let owner = lock(&self.timers).owner(head.thread);
         let Reader { names, found, .. } = reader;
         let (common, vm) = (self.common, &self.shared.vm);
@@ -255,6 +256,7 @@ impl Signals {
             return;
         }
         found.clear();
+        names.add_kernel(common, kernel, found);
         if !stack.is_empty() {
             names.add_native(common, vm, head.registers, stack, found);
         }

@@ -2,7 +2,7 @@
 //!
 //! It may be anywhere in the program, the JVM or the C library. So it does not allocate, lock, panic,
 //! or use thread-local variables; it keeps `errno`; foreign memory is read by `os::checked`. It calls
-//! only [`Vm::walk`], [`Ring::write`], the clock and `gettid`.
+//! only [`Vm::walk`], [`Ring::write`], the kernel's ring of an event, the clock and `gettid`.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -195,7 +195,7 @@ pub(super) unsafe extern "C" fn on_signal(
             && shared.is_on.load(Ordering::Relaxed)
         {
             if let Some(Expiry { value, count }) = Expiry::of(info) {
-                shared.sample(&*(value as *const Watched), count, context);
+                shared.sample(&*(value as *const Watched), count, context, None);
             } else if let Some((descriptor, value)) = event::sender(info) {
                 shared.sample_of_event(&*(value as *const Watched), descriptor, context);
             }
@@ -228,16 +228,23 @@ impl Shared {
         let count = ((cpu_ns + ahead_ns) / interval_ns).saturating_sub(counted);
         if count > 0 {
             // SAFETY: the caller's promise.
-            unsafe { self.sample(watched, count, context) };
+            unsafe { self.sample(watched, count, context, Some(descriptor)) };
         }
         event::again(descriptor);
     }
 
-    /// Takes a sample of the calling thread, which stands for so many intervals.
+    /// Takes a sample of the calling thread, which stands for so many intervals, at the signal of a timer
+    /// or of the event with a descriptor.
     ///
     /// # Safety
     /// The registers must be those that the kernel passes to a handler.
-    unsafe fn sample(&self, watched: &Watched, weight: u64, context: *const c_void) {
+    unsafe fn sample(
+        &self,
+        watched: &Watched,
+        weight: u64,
+        context: *const c_void,
+        event: Option<RawFd>,
+    ) {
         let Some(weight) = watched.pass(weight) else { return };
         let Some(index) = self.take_buffer() else {
             self.lost_count.fetch_add(weight, Ordering::Relaxed);
@@ -263,6 +270,9 @@ impl Shared {
                 &mut frames[..depth],
             )),
         };
+        let mut kernel = [0; event::MOST_KERNEL_FRAMES];
+        let kernel_count = event.map_or(0, |event| event::kernel_frames(event, &mut kernel));
+        let kernel = &kernel[..kernel_count];
         let head = Head {
             thread: watched.number.load(Ordering::Relaxed),
             count: weight,
@@ -275,12 +285,13 @@ impl Shared {
             is_complete: walk
                 .is_some_and(|walk| matches!(walk.end, End::Complete | End::Truncated)),
             frame_count: walk.map_or(0, |walk| walk.count.min(depth)),
+            kernel_count,
         };
         let frames = &frames[..head.frame_count];
         let write = |stack: usize| {
             let at = |index| memory.word(registers.sp.wrapping_add(index * size_of::<usize>()));
-            let (count, words) =
-                words(&head, frames, stack, (0..stack).map_while(at).map(|word| word as u64));
+            let stack_words = (0..stack).map_while(at).map(|word| word as u64);
+            let (count, words) = words(&head, frames, kernel, stack, stack_words);
             self.ring.write(count, words)
         };
         let stack = self.stack_words(thread, registers);

@@ -11,7 +11,7 @@ use super::handler::Own;
 use super::intake::MethodText;
 use crate::analyses::xprof;
 use crate::common::Common;
-use crate::native::NativeCode;
+use crate::native::{KernelCode, NativeCode};
 use crate::recorder::Recorder;
 use crate::sync::lock;
 
@@ -20,11 +20,12 @@ use crate::sync::lock;
 pub(super) struct Names {
     /// The methods, in the order of their numbers, which begin with 1.
     methods: Vec<Known>,
-    /// The instructions of native code.
+    /// The instructions of native code and of the kernel.
     native: FxHashMap<usize, FrameId>,
     /// The stubs, by the address of their names.
     stubs: FxHashMap<usize, FrameId>,
     code: NativeCode,
+    kernel: KernelCode,
     addresses: Vec<usize>,
 }
 
@@ -108,6 +109,26 @@ impl Names {
                 symbol(common, &self.code.name(address), Line::Native, FrameKind::Native)
             });
             found.push(id);
+        }
+    }
+
+    /// Adds the symbols of the kernel's frames of a stack, in its order: the address of an instruction,
+    /// and those to which its callers return. If the kernel hides its addresses there is one frame.
+    pub(super) fn add_kernel(
+        &mut self,
+        common: &Common,
+        addresses: &[u64],
+        found: &mut Vec<FrameId>,
+    ) {
+        for (index, &address) in addresses.iter().enumerate() {
+            let inside = if index == 0 { address } else { address.saturating_sub(1) };
+            let id = *self.native.entry(inside as usize).or_insert_with(|| {
+                symbol(common, self.kernel.name(inside), Line::Native, FrameKind::Kernel)
+            });
+            found.push(id);
+            if self.kernel.is_hidden() {
+                return;
+            }
         }
     }
 

@@ -1,5 +1,5 @@
 //! The clocks of threads: a kernel's timer each, or an event of `perf_event_open` where the interval is
-//! shorter than the kernel's ticks, at which alone it looks at timers.
+//! shorter than the kernel's ticks, at which alone it looks at timers, or where its frames are wanted.
 
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
@@ -27,6 +27,8 @@ pub(super) struct Timers {
     random: Random,
     /// Whether the system permits events, and they are of use.
     has_events: bool,
+    /// Whether the kernel's frames are wanted.
+    has_kernel: bool,
     /// The threads that could not get a clock.
     refused_count: u64,
 }
@@ -104,7 +106,9 @@ impl Running {
 }
 
 impl Timers {
-    pub(super) fn new(signal: libc::c_int, interval_ns: u64) -> Self {
+    /// Makes it for threads with this interval or a longer one. `has_kernel` has events record the
+    /// kernel's frames.
+    pub(super) fn new(signal: libc::c_int, interval_ns: u64, has_kernel: bool) -> Self {
         Self {
             signal,
             running: FxHashMap::default(),
@@ -113,7 +117,8 @@ impl Timers {
             free: Vec::new(),
             next: 0,
             random: Random::default(),
-            has_events: interval_ns < event::tick_ns(),
+            has_events: has_kernel || interval_ns < event::tick_ns(),
+            has_kernel,
             refused_count: 0,
         }
     }
@@ -165,7 +170,7 @@ impl Timers {
     fn clock(&mut self, tid: Tid, watched: &'static Watched, first_ns: u64) -> io::Result<Clock> {
         let value = std::ptr::from_ref(watched).addr();
         if self.has_events {
-            match CpuEvent::new(tid, self.signal, value, first_ns) {
+            match CpuEvent::new(tid, self.signal, value, first_ns, self.has_kernel) {
                 Ok(event) => return Ok(Clock::Event { _event: event }),
                 // Too many descriptors are in use; later there may be less.
                 Err(error) if error.raw_os_error() == Some(libc::EMFILE) => {}
