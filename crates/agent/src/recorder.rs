@@ -17,6 +17,7 @@ mod objects;
 mod sites;
 mod sizes;
 mod timeline;
+mod traces;
 mod wall;
 
 use std::io;
@@ -26,8 +27,8 @@ use perk_control::messages::DumpPart;
 use perk_control::options::{Format, Jamaica, Options, TimesForm};
 use perk_hprof::{BinaryForm, IdSize, Version, Writer};
 use perk_profile::{
-    Accounting, Allocations, CallTree, ClassId, CpuSamples, Event, FrameId, MethodId, Profile,
-    Settings, SiteSelection, Thread, ThreadId, TimelineBook, Timestamp, TraceId, Unit, metric,
+    Accounting, Allocations, ClassId, CpuSamples, Event, FrameId, MethodId, Profile, Settings,
+    SiteSelection, Thread, ThreadId, TimelineBook, Timestamp, TraceId, Unit, metric,
 };
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -43,20 +44,18 @@ use self::numbers::Numbers;
 use self::objects::ObjectBook;
 use self::sites::SiteBook;
 pub(crate) use self::sizes::DumpedSizes;
+use self::traces::TraceMemory;
 use self::wall::WallBook;
 use crate::jvm::ThreadInfo;
 use crate::os;
 use crate::output::Output;
 use crate::roster::{Roster, Slot};
 
-/// The limit of the tree for samples: about 200 MB. Beyond it, samples are booked on the deepest
-/// existing frame and counted as folded. The exact engine has a limit of its own.
-const MAX_SAMPLED_NODES: usize = 4 << 20;
-
 /// The profile while it is recorded.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     pub(crate) profile: Profile,
+    memory: TraceMemory,
     /// Samples since the last dump, by trace.
     counts: Vec<u64>,
     /// When they were taken; `None` where the output does not hold it.
@@ -99,7 +98,6 @@ pub(crate) struct Recorder {
     jamaica: Option<Jamaica>,
     cutoff: f64,
     sample_count: u64,
-    folded_count: u64,
 }
 
 /// The states of the output: opened at load, begun at VMInit, closed for good once it is finished
@@ -116,18 +114,15 @@ enum File {
 impl Recorder {
     /// Makes a recorder. Without an output, an analysis writes a file of its own.
     pub(crate) fn new(options: &Options, output: Option<Output>) -> Self {
-        let tree = match options.cpu.times {
-            Some(_) => CallTree::default(),
-            None => CallTree::with_limit(MAX_SAMPLED_NODES),
-        };
         let has_peer = options.has_peer();
-        let mut profile = Profile::new(tree);
+        let mut profile = Profile::default();
         profile.settings = Some(Settings {
             allocations: options.heap_dump || options.heap_sites || options.aprof,
             cpu_samples: options.cpu.samples,
         });
         Self {
             profile,
+            memory: TraceMemory::new(options.trace_limit_bytes()),
             counts: Vec::new(),
             timeline: timeline::book(options),
             numbers: Numbers::new(options),
@@ -161,7 +156,6 @@ impl Recorder {
             jamaica: options.jamaica,
             cutoff: options.cutoff,
             sample_count: 0,
-            folded_count: 0,
         }
     }
 
@@ -221,8 +215,7 @@ impl Recorder {
     /// Books CPU time of a thread that does not run Java code, on the path of `frames`, which begin
     /// with the innermost.
     pub(crate) fn sample_native(&mut self, frames: &[FrameId], ns: u64) {
-        let node = self.profile.tree.insert(frames.iter().rev().copied()).node;
-        let trace = self.profile.trace(node, None);
+        let trace = self.find_or_cut(None, frames);
         self.add_number(metric::JVM, Unit::Nanoseconds, trace, ns);
     }
 
@@ -273,21 +266,19 @@ impl Recorder {
         count: u64,
         at_ns: u64,
     ) -> TraceId {
-        let inserted = self.profile.tree.insert(frames.iter().rev().copied());
-        if inserted.folded_frames > 0 {
-            self.folded_count += count;
-        }
         let id = self.thread_of_trace(Some(thread));
-        let trace = self.profile.trace(inserted.node, id);
+        let trace = self.find_or_cut(id, frames);
         self.book(trace, thread, count, at_ns);
         trace
     }
 
-    /// Returns the trace of `frames`, which begin with the innermost.
+    /// Returns the trace of `frames`, which begin with the innermost, for something to be booked
+    /// on it.
     pub(crate) fn trace(&mut self, thread: Option<Slot>, frames: &[FrameId]) -> TraceId {
-        let inserted = self.profile.tree.insert(frames.iter().rev().copied());
         let id = self.thread_of_trace(thread);
-        self.profile.trace(inserted.node, id)
+        let trace = self.find_or_cut(id, frames);
+        self.memory.folded_count += u64::from(self.is_cut(trace));
+        trace
     }
 
     /// Returns the thread that is part of a trace, if traces distinguish threads.
@@ -302,6 +293,7 @@ impl Recorder {
     pub(crate) fn book(&mut self, trace: TraceId, thread: Slot, count: u64, at_ns: u64) {
         *entry(&mut self.counts, trace.index()) += count;
         self.sample_count += count;
+        self.memory.folded_count += if self.is_cut(trace) { count } else { 0 };
         self.book_time(trace, thread, count, at_ns);
     }
 
@@ -310,7 +302,7 @@ impl Recorder {
     pub(crate) fn dump(&mut self, mut accounting: Accounting, last: bool) -> Option<Vec<u8>> {
         accounting.utc_offset_s = now().utc_offset_s;
         accounting.sample_count = self.sample_count;
-        accounting.folded_count = self.folded_count;
+        accounting.folded_count = self.memory.folded_count;
         accounting.thread_count = self.roster.started();
         accounting.call_count = self.calls.call_count;
         accounting.folded_call_count = self.calls.folded_count;
@@ -382,6 +374,7 @@ impl Recorder {
 
     /// Gives the file its name. No data is written after this.
     pub(crate) fn finish(&mut self) {
+        self.memory.warn();
         self.write(|writer, _, _| writer.out().finish());
         self.write_to(Output::finish);
         self.file = File::Closed;

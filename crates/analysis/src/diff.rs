@@ -184,7 +184,7 @@ impl Diff {
                 for SiteRow { class, node, objects } in allocations::sites(profile, &section) {
                     let frames: Vec<_> = profile.tree.frames(node).collect();
                     let frames = frames.iter().rev().map(|id| sides[side].frames[id.index()]);
-                    let node = diff.tree.insert(frames).node;
+                    let node = diff.tree.insert(frames);
                     sites.push(((sides[side].classes[class.index()], node), side, objects));
                 }
             }

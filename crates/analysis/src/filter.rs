@@ -122,7 +122,7 @@ impl Traces {
             if hide[method] {
                 shown[index] = above;
             } else if above != parent {
-                shown[index] = profile.tree.insert_below(above, [frame]).node;
+                shown[index] = profile.tree.insert_below(above, [frame]);
             }
         }
         let nodes: Vec<usize> = profile.traces().iter().map(|trace| trace.node.index()).collect();

@@ -99,7 +99,7 @@ pub fn infer(profile: &mut Profile) -> InferredCallers {
         let node = nodes[path];
         let frames: Vec<_> = tree.frames(trace.node).collect();
         inferred.insert(id, tree.depth(node));
-        tree.insert_below(node, frames.into_iter().rev()).node
+        tree.insert_below(node, frames.into_iter().rev())
     });
     InferredCallers { inferred, ambiguous_count }
 }

@@ -362,7 +362,7 @@ mod tests {
             let source = (!source.is_empty()).then(|| symbols.strings.intern(source));
             let method = symbols.method(Method { class, name, signature: None, source });
             let frame = symbols.frame(Frame::new(method, Line::Number(line)));
-            let node = profile.tree.insert([frame]).node;
+            let node = profile.tree.insert([frame]);
             traces.push((profile.trace(node, None), numbers));
         }
         let CoverageMetrics { executions, instructions, run } = metrics();

@@ -131,7 +131,7 @@ mod tests {
                     profile.symbols.frame(Frame::new(method, Line::Unknown))
                 })
                 .collect();
-            let node = profile.tree.insert(frames).node;
+            let node = profile.tree.insert(frames);
             rows.push((profile.trace(node, None), count));
         }
         let total = rows.iter().map(|&(_, count)| count).sum();

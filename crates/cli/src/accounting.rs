@@ -17,6 +17,11 @@ pub(crate) fn lines(accounting: &Accounting) -> Vec<String> {
         let of = format!("{time} of threads, one per {interval} of each");
         lines.push(line("wall", &format!("{samples} of {of}; {walks}")));
     }
+    if a.folded_count > 0 {
+        let samples = plural(a.folded_count, "sample");
+        let text = format!("{samples} on call traces cut short: they took the memory of memlimit");
+        lines.push(line("limit", &text));
+    }
     if a.allocation_sample_count > 0 {
         let samples = plural(a.allocation_sample_count, "allocation");
         lines.push(line("sites", &format!("estimated from {samples} sampled")));
@@ -59,9 +64,7 @@ fn samples(a: &Accounting) -> [String; 2] {
     let walks = plural(a.walk_count, "stack walk");
     let taken = format!("{} taken by {walks}, {} failed", a.sample_count, a.failed_walk_count);
     let unattributed = plural(a.unattributed_count, "sample");
-    let lost =
-        format!("{unattributed} without a known stack, {} with a shortened one", a.folded_count);
-    [line("samples", &taken), line("lost", &lost)]
+    [line("samples", &taken), line("lost", &format!("{unattributed} without a known stack"))]
 }
 
 /// What was counted, by which clock, and what of it is not as it should be.
@@ -190,7 +193,8 @@ mod tests {
             lines(&accounting),
             [
                 "samples   198 taken by 190 stack walks, 1 failed",
-                "lost      2 samples without a known stack, 3 with a shortened one",
+                "lost      2 samples without a known stack",
+                "limit     3 samples on call traces cut short: they took the memory of memlimit",
                 "threads   4 Java threads; 5 samples on virtual threads",
                 "CPU time  2.00 s in Java threads; the samples stand for 1.98 s (99.00 %)",
                 "          1.00 s in the JVM itself (start, GC, JIT); 5.00 s passed on the clock",

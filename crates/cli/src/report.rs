@@ -480,7 +480,7 @@ mod tests {
         let name = profile.symbols.strings.intern("f");
         let method = profile.symbols.method(Method { class, name, signature: None, source: None });
         let frame = profile.symbols.frame(Frame::new(method, Line::Number(3)));
-        let node = profile.tree.insert([frame]).node;
+        let node = profile.tree.insert([frame]);
         let trace = profile.trace(node, None);
         for (name, unit, number) in
             [("delay", Unit::Nanoseconds, 5_000_000), ("misses", Unit::Count, 7)]

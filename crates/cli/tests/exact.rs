@@ -31,7 +31,7 @@ pub(crate) fn path(profile: &mut Profile, path: &str) -> NodeId {
             profile.symbols.frame(Frame::new(method, line))
         })
         .collect();
-    profile.tree.insert(frames).node
+    profile.tree.insert(frames)
 }
 
 /// Adds calls: a path, the number of calls, self time in milliseconds.

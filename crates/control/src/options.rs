@@ -135,8 +135,9 @@ pub struct Options {
     pub site_index: SiteIndex,
     /// Also count the accesses that no instruction makes (`accesses=extended`).
     pub extended_accesses: bool,
-    /// The limit of the memory for the records of objects, in bytes.
-    pub memory_limit_bytes: u64,
+    /// The limit of the memory for the records of objects or for call traces, in bytes, if it is
+    /// given: see [`Options::record_limit_bytes`] and [`Options::trace_limit_bytes`].
+    pub memory_limit_bytes: Option<u64>,
     /// The maximum number of nodes that the call trees may have.
     pub max_nodes: u64,
     /// Keep the changed classes of the JDK in the user's cache folder, and take them from there.
@@ -312,7 +313,7 @@ impl Default for Options {
             aggregate: false,
             site_index: SiteIndex::default(),
             extended_accesses: false,
-            memory_limit_bytes: 4 << 30,
+            memory_limit_bytes: None,
             max_nodes: 8 << 20,
             cache: true,
             pause: false,
@@ -380,6 +381,16 @@ impl Options {
             TimingMethod::Tick | TimingMethod::None => Clock::Cpu,
         };
         self.clock.unwrap_or(default)
+    }
+
+    /// The limit of the memory for the records of objects of `fields=shared`, in bytes.
+    pub fn record_limit_bytes(&self) -> u64 {
+        self.memory_limit_bytes.unwrap_or(4 << 30)
+    }
+
+    /// The limit of the memory for the call traces of samples, in bytes.
+    pub fn trace_limit_bytes(&self) -> u64 {
+        self.memory_limit_bytes.unwrap_or(256 << 20)
     }
 
     fn read(&mut self, text: &str) -> Result<(), String> {

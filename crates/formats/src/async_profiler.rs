@@ -210,7 +210,7 @@ impl Reader {
     fn add(&mut self, thread: Option<ThreadId>, frames: &[FrameId], numbers: Numbers) {
         let Numbers { counter, samples } = numbers;
         let builder = &mut self.builder;
-        let node = builder.profile.tree.insert(frames.iter().copied()).node;
+        let node = builder.profile.tree.insert(frames.iter().copied());
         self.listed = self.listed.saturating_add(samples);
         if is_cpu(&self.unit) {
             builder.add(thread, node, samples);

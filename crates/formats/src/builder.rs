@@ -160,7 +160,7 @@ impl ProfileBuilder {
 
     /// Returns the node of `frame` below `node`.
     pub(crate) fn child(&mut self, node: NodeId, frame: FrameId) -> NodeId {
-        self.profile.tree.insert_below(node, [frame]).node
+        self.profile.tree.insert_below(node, [frame])
     }
 
     /// Returns a name of the file as text. Bytes that are not UTF-8 become visible, and are

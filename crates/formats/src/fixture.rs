@@ -77,7 +77,7 @@ pub(crate) fn of_stacks(stacks: &[Stack]) -> Profile {
             let line = Line::from_hprof(*line);
             stack.push(symbols.frame(Frame::new(method, line)));
         }
-        let node = builder.profile.tree.insert(stack).node;
+        let node = builder.profile.tree.insert(stack);
         builder.add(thread, node, *count);
     }
     builder.finish()

@@ -438,7 +438,7 @@ impl Data {
                 Step::Frame(frame) => {
                     let tree = &mut builder.profile.tree;
                     let parent = path.last().copied().unwrap_or(tree.root());
-                    path.push(tree.insert_below(parent, [frame]).node);
+                    path.push(tree.insert_below(parent, [frame]));
                 }
                 Step::NoStack | Step::BelowCutoff => {}
             }
@@ -608,7 +608,7 @@ mod tests {
             [("(I)V", Line::Number(1)), ("(I)V", Line::Number(2)), ("(J)V", Line::Native)]
         {
             let frame = builder.frame("T", "f", signature, line);
-            let node = builder.profile.tree.insert([frame]).node;
+            let node = builder.profile.tree.insert([frame]);
             builder.add(None, node, 1);
         }
         let profile = builder.finish();

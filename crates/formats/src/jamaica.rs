@@ -81,7 +81,7 @@ mod tests {
         assert_eq!(jamaica.losses(&View::new(&profile, "")), [""; 0]);
         let called = Metric::Calls.rows(&profile).rows[0].0.trace;
         let frame = profile.frames(called).next().unwrap();
-        let node = profile.tree.insert_below(profile.get_trace(called).node, [frame]).node;
+        let node = profile.tree.insert_below(profile.get_trace(called).node, [frame]);
         let trace = profile.trace(node, None);
         let calls = CallRow { trace, count: 1, self_ns: 0, total_ns: 0 };
         profile.events.push(CallTimes { rows: vec![calls], ..CallTimes::default() }.into());

@@ -258,7 +258,7 @@ impl Reader {
             return;
         }
         let frames = self.stack.drain(..).rev();
-        let node = self.builder.profile.tree.insert(frames).node;
+        let node = self.builder.profile.tree.insert(frames);
         self.sample_count += 1;
         if event.is_cpu {
             match time_ns {

@@ -37,7 +37,7 @@ impl Stacks {
             self.numbers.push(frame);
             FrameId::new(self.numbers.len() - 1)
         });
-        let child = self.tree.insert_below(NodeId::new(node as usize), [place]).node;
+        let child = self.tree.insert_below(NodeId::new(node as usize), [place]);
         child.index() as u32
     }
 

@@ -358,7 +358,7 @@ fn the_tooltip_has_the_signature() {
     let method = profile.symbols.method(Method { class, name, signature, source: None });
     let frame = perk_profile::Frame::new(method, Line::Number(3));
     let frame = profile.symbols.frame(frame);
-    let node = profile.tree.insert([frame]).node;
+    let node = profile.tree.insert([frame]);
     let trace = profile.trace(node, None);
     profile.events.push(perk_profile::Event::from(perk_profile::CpuSamples {
         total: 1,

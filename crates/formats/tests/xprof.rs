@@ -187,7 +187,7 @@ proptest! {
                 let method = symbols.method(Method { class, name, signature: None, source: None });
                 symbols.frame(Frame::new(method, *line))
             }).collect();
-            let node = profile.tree.insert(frames).node;
+            let node = profile.tree.insert(frames);
             let thread = util::thread(&mut profile, *thread);
             rows.push((profile.trace(node, thread), *count));
         }

@@ -477,7 +477,7 @@ fn extended_files_hold_kinds_of_frames() {
     for (index, kind) in FrameKind::ALL.into_iter().enumerate() {
         let frame = Frame { kind, ..Frame::new(method, Line::Unknown) };
         let frame = profile.symbols.frame(frame);
-        let node = profile.tree.insert([frame]).node;
+        let node = profile.tree.insert([frame]);
         rows.push((profile.trace(node, None), 1 + index as u64));
     }
     profile.events.push(Section::of(Metric::Samples, 45, rows).into());

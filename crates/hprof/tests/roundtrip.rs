@@ -273,7 +273,7 @@ fn build(plan: &Plan, format: Format) -> Profile {
     }
     let mut traces: Vec<TraceId> = vec![profile.system_trace()];
     for (path, thread) in &plan.traces {
-        let node = profile.tree.insert(path.iter().map(|index| *index.get(&frames))).node;
+        let node = profile.tree.insert(path.iter().map(|index| *index.get(&frames)));
         let thread = thread.as_ref().map(|index| *index.get(&threads));
         traces.push(profile.trace(node, thread));
     }
@@ -833,7 +833,7 @@ fn small_files_cut_anywhere_do_no_harm() {
     let name = profile.symbols.strings.intern("clone");
     let method = profile.symbols.method(Method { class, name, signature: None, source: None });
     let frame = profile.symbols.frame(Frame::new(method, Line::Unknown));
-    let node = profile.tree.insert([frame, frame]).node;
+    let node = profile.tree.insert([frame, frame]);
     let trace = profile.trace(node, None);
     let objects = allocations([1, 2, 3, 4]);
     let site = Site { class, trace, objects };

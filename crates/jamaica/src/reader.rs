@@ -100,7 +100,7 @@ impl Reader {
             Entry::Invoke { count, bci, caller, callee } => {
                 let caller = self.frame(caller, Line::Unknown, Some(bci));
                 let callee = self.frame(callee, Line::Unknown, None);
-                let node = self.profile.tree.insert([caller, callee]).node;
+                let node = self.profile.tree.insert([caller, callee]);
                 let trace = self.profile.trace(node, None);
                 let place = *self.call_places.entry(trace).or_insert_with(|| {
                     self.calls.push(CallRow { trace, count: 0, self_ns: 0, total_ns: 0 });
@@ -238,7 +238,7 @@ impl Reader {
     /// Returns a trace of one frame, as the file has no paths.
     fn method(&mut self, signature: Signature<'_>, line: Line, bci: Option<i32>) -> TraceId {
         let frame = self.frame(signature, line, bci);
-        let node = self.profile.tree.insert([frame]).node;
+        let node = self.profile.tree.insert([frame]);
         self.profile.trace(node, None)
     }
 

@@ -59,7 +59,7 @@ accounting! {
     failed_walk_count: u64,
     /// Samples whose CPU time is known but not their stack: they are in no section.
     unattributed_count: u64,
-    /// Samples whose inner frames were cut off because the call tree was full.
+    /// Samples whose inner frames are cut off because call traces have taken the memory of `memlimit`.
     folded_count: u64,
     /// Java threads seen, perk's own not counted.
     thread_count: u64,

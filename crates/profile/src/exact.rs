@@ -162,7 +162,7 @@ impl CallEdges {
 
 fn method_node(profile: &mut Profile, caller: NodeId, method: MethodId) -> NodeId {
     let frame = profile.symbols.frame(Frame::new(method, Line::Unknown));
-    profile.tree.insert_below(caller, [frame]).node
+    profile.tree.insert_below(caller, [frame])
 }
 
 fn unknown(symbols: &mut Symbols) -> MethodId {

@@ -200,7 +200,7 @@ impl AllocationSite {
         let method = symbols.method(Method { class, name: self.method, signature, source: None });
         let bci = (self.index >= 0).then_some(self.index);
         let frame = symbols.frame(Frame { bci, ..Frame::new(method, Line::Unknown) });
-        let node = profile.tree.insert([frame]).node;
+        let node = profile.tree.insert([frame]);
         profile.trace(node, None)
     }
 

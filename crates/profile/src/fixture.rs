@@ -27,7 +27,7 @@ pub(crate) fn stack(profile: &mut Profile, stack: &str) -> NodeId {
             profile.symbols.frame(Frame::new(method, line))
         })
         .collect();
-    profile.tree.insert(frames).node
+    profile.tree.insert(frames)
 }
 
 /// Returns the traces of stacks, each with a number, and the total.

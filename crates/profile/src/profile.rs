@@ -151,17 +151,11 @@ impl CpuSamples {
 }
 
 impl Default for Profile {
+    /// A profile with only the system trace.
     fn default() -> Self {
-        Self::new(CallTree::default())
-    }
-}
-
-impl Profile {
-    /// Makes a profile on `tree`, which may have a limit of its own, with only the system trace.
-    pub fn new(tree: CallTree) -> Self {
         let mut profile = Self {
             symbols: Symbols::default(),
-            tree,
+            tree: CallTree::default(),
             threads: Vec::new(),
             events: Vec::new(),
             created: None,
@@ -178,7 +172,9 @@ impl Profile {
         profile.push_trace(Trace { serial: SYSTEM_TRACE, node, thread: None });
         profile
     }
+}
 
+impl Profile {
     /// The trace without frames, to which samples of unknown stacks are attributed.
     pub fn system_trace(&self) -> TraceId {
         TraceId::new(0)
@@ -187,11 +183,16 @@ impl Profile {
     /// Returns the trace of `node` (of `thread`, if given). A new trace gets the next serial number
     /// after the highest.
     pub fn trace(&mut self, node: NodeId, thread: Option<ThreadId>) -> TraceId {
-        if let Some(&id) = self.trace_ids.get(&(node, thread)) {
+        if let Some(id) = self.find_trace(node, thread) {
             return id;
         }
         let serial = self.next_serial;
         self.push_trace(Trace { serial, node, thread })
+    }
+
+    /// The trace of `node` (of `thread`, if given), if there is one.
+    pub fn find_trace(&self, node: NodeId, thread: Option<ThreadId>) -> Option<TraceId> {
+        self.trace_ids.get(&(node, thread)).copied()
     }
 
     /// Adds a trace under a file's own serial number. Two traces may have the same frames, as files

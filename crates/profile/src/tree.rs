@@ -9,7 +9,6 @@ pub struct CallTree {
     nodes: Vec<Node>,
     /// The children of each node except its first.
     children: KeyedMap<(NodeId, FrameId), NodeId>,
-    limit: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -21,38 +20,23 @@ struct Node {
     frame: FrameId,
 }
 
-/// The end of a path of frames in the tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Inserted {
-    /// The node of the innermost frame that fits into the tree.
-    pub node: NodeId,
-    /// The number of inner frames that were left out because the tree is at its limit.
-    pub folded_frames: usize,
-}
-
 impl Default for CallTree {
     fn default() -> Self {
-        Self::with_limit(usize::MAX)
+        let (root, frame) = (NodeId::new(0), FrameId::new(0));
+        let root = Node { parent: root, first_child: root, frame };
+        Self { nodes: vec![root], children: KeyedMap::default() }
     }
 }
 
 impl CallTree {
-    /// Makes a tree of at most `limit` nodes. Paths that would need more end at the deepest node
-    /// that exists.
-    pub fn with_limit(limit: usize) -> Self {
-        let (root, frame) = (NodeId::new(0), FrameId::new(0));
-        let root = Node { parent: root, first_child: root, frame };
-        Self { nodes: vec![root], children: KeyedMap::default(), limit }
-    }
-
     /// The node of the empty path.
     pub fn root(&self) -> NodeId {
         NodeId::new(0)
     }
 
     /// Walks the path of `frames`, given from the outermost inward, and adds the nodes that are
-    /// missing.
-    pub fn insert(&mut self, frames: impl IntoIterator<Item = FrameId>) -> Inserted {
+    /// missing. Returns the node of the innermost frame.
+    pub fn insert(&mut self, frames: impl IntoIterator<Item = FrameId>) -> NodeId {
         self.insert_below(self.root(), frames)
     }
 
@@ -61,32 +45,39 @@ impl CallTree {
         &mut self,
         mut node: NodeId,
         frames: impl IntoIterator<Item = FrameId>,
-    ) -> Inserted {
-        let mut frames = frames.into_iter();
-        while let Some(frame) = frames.next() {
-            node = match self.child(node, frame) {
-                Some(child) => child,
-                None if self.nodes.len() >= self.limit => {
-                    return Inserted { node, folded_frames: 1 + frames.count() };
-                }
-                None => {
-                    let child = NodeId::new(self.nodes.len());
-                    let root = self.root();
-                    self.nodes.push(Node { parent: node, first_child: root, frame });
-                    let first = &mut self.nodes[node.index()].first_child;
-                    if *first == root {
-                        *first = child;
-                    } else {
-                        self.children.insert((node, frame), child);
-                    }
-                    child
-                }
-            };
+    ) -> NodeId {
+        for frame in frames {
+            node = self.child(node, frame).unwrap_or_else(|| self.push(node, frame));
         }
-        Inserted { node, folded_frames: 0 }
+        node
     }
 
-    fn child(&self, node: NodeId, frame: FrameId) -> Option<NodeId> {
+    fn push(&mut self, parent: NodeId, frame: FrameId) -> NodeId {
+        let child = NodeId::new(self.nodes.len());
+        let root = self.root();
+        self.nodes.push(Node { parent, first_child: root, frame });
+        let first = &mut self.nodes[parent.index()].first_child;
+        if *first == root {
+            *first = child;
+        } else {
+            self.children.insert((parent, frame), child);
+        }
+        child
+    }
+
+    /// Walks the path of `frames`, given from the outermost inward, as far as it is in the tree.
+    /// Returns the node where that ends and the number of frames up to it.
+    pub fn longest(&self, frames: impl IntoIterator<Item = FrameId>) -> (NodeId, usize) {
+        let (mut node, mut depth) = (self.root(), 0);
+        for frame in frames {
+            let Some(child) = self.child(node, frame) else { break };
+            (node, depth) = (child, depth + 1);
+        }
+        (node, depth)
+    }
+
+    /// The node below `node` that has this frame.
+    pub fn child(&self, node: NodeId, frame: FrameId) -> Option<NodeId> {
         let first = self.nodes[node.index()].first_child;
         if first == self.root() {
             return None;
@@ -196,21 +187,22 @@ mod tests {
     #[test]
     fn common_outer_frames_are_shared() {
         let mut tree = CallTree::default();
-        let a = tree.insert(path(&[1, 2, 3])).node;
-        let b = tree.insert(path(&[1, 2, 4])).node;
+        let a = tree.insert(path(&[1, 2, 3]));
+        let b = tree.insert(path(&[1, 2, 4]));
         assert_eq!(tree.len(), 5);
-        assert_eq!(tree.insert(path(&[1, 2, 3])).node, a);
+        assert_eq!(tree.insert(path(&[1, 2, 3])), a);
         assert_eq!(tree.frames(b).collect::<Vec<_>>(), path(&[4, 2, 1]));
         assert_eq!(tree.parent(a), tree.parent(b));
-        assert_eq!(tree.insert(path(&[])).node, tree.root());
+        assert_eq!(tree.insert(path(&[])), tree.root());
     }
 
     #[test]
-    fn a_full_tree_folds_inner_frames() {
-        let mut tree = CallTree::with_limit(3);
-        let full = tree.insert(path(&[1, 2, 3, 4]));
-        assert_eq!(full.folded_frames, 2);
-        assert_eq!(tree.frames(full.node).collect::<Vec<_>>(), path(&[2, 1]));
+    fn a_path_is_followed_as_far_as_it_is_known() {
+        let mut tree = CallTree::default();
+        let known = tree.insert(path(&[1, 2]));
+        assert_eq!(tree.longest(path(&[1, 2, 3, 4])), (known, 2));
+        assert_eq!(tree.longest(path(&[1, 2])), (known, 2));
+        assert_eq!(tree.longest(path(&[3])), (tree.root(), 0));
         assert_eq!(tree.len(), 3);
     }
 }

@@ -124,7 +124,7 @@ impl SharedFields {
                 ..Probes::least(names)
             },
             selection: Selection::new(&options.include, &options.exclude),
-            records: Records::reserve(options.memory_limit_bytes)
+            records: Records::reserve(options.record_limit_bytes())
                 .map_err(|error| format!("fields=shared needs 32 GiB of address space: {error}"))?,
             classes: Classes::new(common, names)?,
             sites: Mutex::default(),

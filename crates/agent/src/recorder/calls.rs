@@ -66,13 +66,13 @@ impl Recorder {
             let depth = outer_depth + 1;
             let tree = &mut self.profile.tree;
             let place = if depth <= self.timing_depth {
-                tree.insert_below(parent, [frame]).node
+                tree.insert_below(parent, [frame])
             } else if node.count > 0 || node.self_ns > 0 {
                 path.clear();
                 let outward = std::iter::successors(Some(node), |it| calls.get(it.parent as usize));
                 let frames = outward.take(self.timing_depth);
                 path.extend(frames.filter_map(|it| self.calls.frames[it.method_index()]));
-                tree.insert(path.iter().rev().copied()).node
+                tree.insert(path.iter().rev().copied())
             } else {
                 tree.root()
             };

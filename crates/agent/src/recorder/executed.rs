@@ -73,7 +73,7 @@ impl Recorder {
     /// Returns the trace of a single frame.
     pub(super) fn trace_of_frame(&mut self, frame: Frame) -> TraceId {
         let frame = self.profile.symbols.frame(frame);
-        let node = self.profile.tree.insert([frame]).node;
+        let node = self.profile.tree.insert([frame]);
         self.profile.trace(node, None)
     }
 }

@@ -45,7 +45,7 @@ impl Recorder {
             let callee = self.callee_frame(callee, natives);
             let symbols = &mut self.profile.symbols;
             let path = [caller, callee].map(|frame| symbols.frame(frame));
-            let node = self.profile.tree.insert(path).node;
+            let node = self.profile.tree.insert(path);
             let trace = self.profile.trace(node, None);
             entry(&mut self.calls.rows, trace.index()).count += count;
         }

@@ -77,7 +77,7 @@ impl Recorder {
                     let frame = self.site_frame(parent.method, node.line);
                     let known = depth < self.site_depth;
                     let tree = &mut self.profile.tree;
-                    (depth + 1, if known { tree.insert_below(outer, [frame]).node } else { root })
+                    (depth + 1, if known { tree.insert_below(outer, [frame]) } else { root })
                 }
             };
         }
@@ -87,7 +87,7 @@ impl Recorder {
                     let (depth, outer) = callers[site.node as usize];
                     if depth <= self.site_depth {
                         let frame = self.site_frame(node.method, site.line);
-                        self.profile.tree.insert_below(outer, [frame]).node
+                        self.profile.tree.insert_below(outer, [frame])
                     } else {
                         self.innermost(paths, node, site.line)
                     }
@@ -109,7 +109,7 @@ impl Recorder {
             frames.push(self.site_frame(it.method, line));
             (node, line) = (paths.nodes.get(it.parent as usize), it.line);
         }
-        self.profile.tree.insert(frames.into_iter().rev()).node
+        self.profile.tree.insert(frames.into_iter().rev())
     }
 
     fn site_frame(&mut self, method: u32, line: u16) -> FrameId {

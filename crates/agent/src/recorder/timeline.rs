@@ -8,13 +8,16 @@ use super::Recorder;
 use crate::os;
 use crate::roster::Slot;
 
-/// The limit of rows between two dumps: 16 MiB. At 10 ms of CPU time per sample this is three hours
-/// of CPU time with a precision of 10 ms, and longer with less of it.
-const MAX_ROWS: usize = 1 << 20;
+/// The bytes of `memlimit` for each row between two dumps, which has 16: less than a trace takes, so
+/// that there are more rows than traces. By default they are two million: at 10 ms of CPU time per
+/// sample six hours of CPU time with a precision of 10 ms, and longer with less of it.
+const LIMIT_BYTES_PER_ROW: u64 = 128;
 
 /// Returns the book of the times, if the output holds them.
 pub(super) fn book(options: &Options) -> Option<TimelineBook> {
-    (options.format == Format::Extended).then(|| TimelineBook::with_limit(MAX_ROWS))
+    let rows = options.trace_limit_bytes().div_ceil(LIMIT_BYTES_PER_ROW);
+    let max_rows = usize::try_from(rows).unwrap_or(usize::MAX);
+    (options.format == Format::Extended).then(|| TimelineBook::with_limit(max_rows))
 }
 
 impl Recorder {

@@ -56,6 +56,10 @@ impl<'a> Analyses<'a> {
         let has_sites = matches!(heap_of(args), Some(Heap::Sites | Heap::All));
         let has_tree = times_calls || has_sites || args.jamaica == Some(Jamaica::All);
         let are_counted = args.heap == Some(Heap::Sites) && args.sample.is_none();
+        let are_sampled = has_sites && (args.alloc.is_some() || args.sample.is_some());
+        let has_samples = cpu == Cpu::Samples || has_wall || has_monitors || are_sampled;
+        const LIMITED: &str =
+            "--cpu samples, --wall, --alloc, --sample, --monitor, --locks or --fields";
         const CALLS: &str = "--cpu times or --cpu old";
         let has_probes = has_tree || has_fields || has_jamaica;
         const PROBES: &str = "--cpu times, --cpu old, --heap sites, --fields or --jamaica";
@@ -77,6 +81,7 @@ impl<'a> Analyses<'a> {
             ("accesses", args.accesses.is_some(), has_fields, "--fields"),
             ("force", args.force, has_jamaica, "--jamaica"),
             ("max-nodes", args.max_nodes.is_some(), has_tree, TREE),
+            ("memlimit", args.memlimit.is_some(), has_samples || has_fields, LIMITED),
             ("no-cache", args.no_cache, has_tree, TREE),
             ("sample", args.sample.is_some(), has_sites, "--heap sites"),
             ("gc", args.gc, has_heap, "--heap"),
@@ -240,6 +245,7 @@ impl<'a> Analyses<'a> {
                 Clock::Wall => AgentClock::Wall,
             }),
             interval_ns: args.interval.unwrap_or(default.interval_ns),
+            memory_limit_bytes: args.memlimit,
             max_nodes: args.max_nodes.unwrap_or(default.max_nodes),
             cache: !args.no_cache,
             heap_sample_bytes: args.sample.or(args.alloc),
@@ -335,6 +341,7 @@ mod tests {
             ("", "cpu=samples,depth=2048"),
             ("--threads --depth 7 --interval 500us", "cpu=samples,thread=y,interval=500us,depth=7"),
             ("--engine signal", "cpu=samples,engine=signal,depth=2048"),
+            ("--wall --memlimit 64m", "wall=y,memlimit=64m,depth=2048"),
             ("--native", "cpu=samples,native=y,depth=2048"),
             ("--cpu times", "cpu=times,depth=2048"),
             ("--heap dump --gc", "heap=dump,gc=y,depth=2048"),
@@ -440,6 +447,11 @@ mod tests {
             (
                 "--aprof --max-nodes 1m",
                 "--max-nodes works only with --cpu times, --cpu old, --heap sites or --jamaica",
+            ),
+            (
+                "--cpu times --memlimit 1m",
+                "--memlimit works only with --cpu samples, --wall, --alloc, --sample, --monitor, \
+                 --locks or --fields",
             ),
             ("--sample 512k", "--sample works only with --heap sites"),
             ("--aprof --gc", "--gc works only with --heap"),

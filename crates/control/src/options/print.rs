@@ -92,7 +92,7 @@ impl Options {
         word(self.site_index != default.site_index, format!("site-index={index}"));
         word(self.extended_accesses, "accesses=extended".to_owned());
         let limit = self.memory_limit_bytes;
-        word(limit != default.memory_limit_bytes, format!("memlimit={}", scaled(limit)));
+        word(limit.is_some(), format!("memlimit={}", scaled(limit.unwrap_or_default())));
         word(self.max_nodes != default.max_nodes, format!("max-nodes={}", scaled(self.max_nodes)));
         let sample = self.heap_sample_bytes;
         word(sample.is_some(), format!("sample={}", scaled(sample.unwrap_or_default())));
@@ -156,7 +156,7 @@ mod tests {
 
     /// Generates a text of options that the table accepts, each at most once.
     fn text() -> impl Strategy<Value = String> {
-        const WORDS: [&[&str]; 26] = [
+        const WORDS: [&[&str]; 27] = [
             &["cpu=samples", "cpu=times", "cpu=old", "cpu=y"],
             &["heap=sites", "heap=dump", "heap=all"],
             &["monitor=y", "monitor=y,locks=y", "monitor=n"],
@@ -180,6 +180,7 @@ mod tests {
             &["clock=wall"],
             &["include=com.acme.*:Foo.bar", "include=a,include=$D"],
             &["exclude=*Test", "exclude=HashMap.put:b.C"],
+            &["memlimit=1", "memlimit=4096m"],
             &["max-nodes=1", "max-nodes=1025", "max-nodes=16m", "max-nodes=3k"],
             &["heap=sites,sample=512k", "heap=all,sample=1"],
             &["file=a b%p.txt", "net=host:7", "net=[::1]:65535"],

@@ -509,11 +509,11 @@ pub(super) static TABLE: &[Spec] = &[
     Spec {
         name: "memlimit",
         values: "<bytes>",
-        about: "memory of fields=shared",
-        default: "4096m",
+        about: "memory of traces, records",
+        default: "256m",
         section: Section::Perk,
         rule: "numeric, above 0",
-        set: Set::Value(|o, value| scaled(value).map(|bytes| o.memory_limit_bytes = bytes)),
+        set: Set::Value(|o, value| scaled(value).map(|bytes| o.memory_limit_bytes = Some(bytes))),
         ..BASE
     },
     Spec {
@@ -667,7 +667,7 @@ pub fn pattern(text: &str) -> Option<NamePattern> {
     (!text.split('.').any(str::is_empty)).then_some(pattern)
 }
 
-/// Parses a number or size of `max-nodes` and `sample`: a whole number above 0. A `k` after it
+/// Parses a number or size of `max-nodes`, `memlimit` and `sample`: a whole number above 0. A `k` after it
 /// multiplies it by 1024, an `m` by 1024 * 1024. Any other text gives `None`.
 pub fn scaled(value: &str) -> Option<u64> {
     numbers::scaled(value)

@@ -141,6 +141,14 @@ the name, before a `.txt` ending of text output and at the end of the name of bi
   in `xprof=tiers:inlined`. It needs the signals of `engine=signal`, whatever samples `cpu=samples`
   takes. [xprof.md](xprof.md) describes the tables.
 - `max-nodes` limits the call trees: calls on paths beyond it are counted by method alone.
+- `memlimit` is a number of bytes; `k` and `m` after it mean KiB and MiB. It limits the memory of the call
+  traces of samples (`cpu=samples`, `wall`, `heap=sites` with `sample`) and of waits (`monitor=y`), which
+  grows with each new stack; the default is for them. At the limit, a sample with a new stack is booked
+  below those of its outermost frames that are known, on a frame `perk.[memory limit reached]`: no sample
+  and no time is lost, and the totals of threads stay right. The number of such samples is in a warning
+  at the end and in reports. The times of samples (`format=p`) take another eighth of the limit at most.
+  Names and threads are not limited. Exact counts have `max-nodes` instead. With `fields=shared`
+  `memlimit` limits the records of objects, and its default is `4096m`.
 - `cache=y` keeps the classes of the JDK that every program loads, with their probes, in
   `perk/classes` in the user's cache folder, for `cpu=times|old` and `heap=sites` without `include`
   and `exclude`; a later JVM starts faster with them. `cache=n` neither reads nor writes there.

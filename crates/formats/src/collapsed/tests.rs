@@ -262,7 +262,7 @@ fn profile_of(stacks: &[Stack]) -> Profile {
             .iter()
             .map(|(class, name)| builder.frame(class, name, "", Line::Number(1)))
             .collect();
-        let node = builder.profile.tree.insert(stack).node;
+        let node = builder.profile.tree.insert(stack);
         builder.add(thread, node, *count);
     }
     builder.finish()

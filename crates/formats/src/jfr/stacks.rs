@@ -73,7 +73,7 @@ impl Paths {
         match self.nodes.get(&hash) {
             Some(&node) if tree.frames(node).eq(frames.iter().copied()) => node,
             _ => {
-                let node = tree.insert(frames.iter().rev().copied()).node;
+                let node = tree.insert(frames.iter().rev().copied());
                 self.nodes.insert(hash, node);
                 node
             }

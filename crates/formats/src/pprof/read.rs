@@ -214,7 +214,7 @@ impl Builder {
                 Some(BELOW_CUTOFF) => Stack::BelowCutoff,
                 _ => {
                     let frames = frames.iter().rev().copied();
-                    Stack::Node(profile.tree.insert_below(above, frames).node)
+                    Stack::Node(profile.tree.insert_below(above, frames))
                 }
             });
         }

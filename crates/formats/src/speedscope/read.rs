@@ -217,7 +217,7 @@ impl Reader {
             nodes.push(match part {
                 Part::Frame(frame) => {
                     let tree = &mut self.builder.profile.tree;
-                    (tree.insert_below(above, [frame]).node, subject, is_listed)
+                    (tree.insert_below(above, [frame]), subject, is_listed)
                 }
                 Part::Objects(subject) => (above, subject, is_listed),
                 Part::NoStack => (above, subject, is_listed),

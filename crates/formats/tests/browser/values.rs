@@ -27,7 +27,7 @@ fn several() -> Profile {
     let frame =
         profile.symbols.frame(perk_profile::Frame::new(method, perk_profile::Line::Unknown));
     let node = profile.get_trace(main).node;
-    let node = profile.tree.insert_below(node, [frame]).node;
+    let node = profile.tree.insert_below(node, [frame]);
     let idle = profile.trace(node, None);
     let head = SectionHead::new([Column::new(Metric::WallTime, 3_000_000_000)]);
     let rows = [

@@ -342,7 +342,7 @@ impl Reader {
                 fault(offset, format!("trace {serial} names frame {id:#x}, which no record gives"))
             })?);
         }
-        let node = self.profile.tree.insert(frames.into_iter().rev()).node;
+        let node = self.profile.tree.insert(frames.into_iter().rev());
         let thread = (thread != 0).then(|| self.thread(thread));
         let trace = Trace { serial, node, thread };
         if trace != self.profile.get_trace(self.profile.system_trace()) {

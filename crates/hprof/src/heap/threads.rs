@@ -182,7 +182,7 @@ impl Threads {
         for id in self.traces.get(&serial).unwrap_or(&empty).iter().rev() {
             path.push(self.perk_frame(profile, names, *id)?);
         }
-        let node = profile.tree.insert(path).node;
+        let node = profile.tree.insert(path);
         Ok(profile.trace(node, Some(thread)))
     }
 

@@ -143,7 +143,7 @@ fn arrays_whose_allocation_is_known_are_the_program_s() {
     let (class, name) = (symbols.class("my.Maker"), symbols.strings.intern("make"));
     let method = symbols.method(Method { class, name, signature: None, source: None });
     let frame = symbols.frame(Frame::new(method, Line::Number(1)));
-    let node = profile.tree.insert([frame]).node;
+    let node = profile.tree.insert([frame]);
     let trace = profile.trace(node, None);
     let mut known = Known { array_trace: Some((SMALL_FILLER, trace)), ..Known::default() };
     let options = HeapOptions { with_traces: true, ..options() };

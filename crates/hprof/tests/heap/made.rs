@@ -300,7 +300,7 @@ fn objects_have_the_traces_of_their_allocation() {
         let mut trace = |line| {
             let line = Line::Number(line);
             let frame = profile.symbols.frame(Frame::new(method, line));
-            let node = profile.tree.insert([frame]).node;
+            let node = profile.tree.insert([frame]);
             profile.trace(node, None)
         };
         let (record_trace, array_trace) = (trace(1), trace(2));

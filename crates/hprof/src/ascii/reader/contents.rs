@@ -162,7 +162,7 @@ impl Contents {
                 Some(&(same, node)) if same == frame => node,
                 _ => {
                     self.path.truncate(depth);
-                    let node = tree.insert_below(node, [frame]).node;
+                    let node = tree.insert_below(node, [frame]);
                     self.path.push((frame, node));
                     node
                 }
@@ -258,7 +258,7 @@ impl Contents {
             let profile = &mut self.profile;
             let trace = profile.trace_by_serial(serial).unwrap_or_else(|| {
                 self.notes.missing_traces += 1;
-                let node = profile.tree.insert(top).node;
+                let node = profile.tree.insert(top);
                 profile.push_trace(Trace { serial, node, thread: None })
             });
             match profile.events.get_mut(event) {

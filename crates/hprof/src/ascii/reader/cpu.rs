@@ -140,7 +140,7 @@ impl Section for Samples {
             let method = method(text(row.method).trim(), profile);
             let frame = Frame::new(method, Line::Unknown);
             let frame = profile.symbols.frame(frame);
-            let node = profile.tree.insert([frame]).node;
+            let node = profile.tree.insert([frame]);
             profile.trace(node, None)
         };
         self.sum = self.sum.saturating_add(count);

@@ -113,7 +113,7 @@ impl Reader {
                     body.error(format!("a node names frame {id:#x}, which no record gives"))
                 );
             };
-            nodes.push(self.profile.tree.insert_below(parent, [frame]).node);
+            nodes.push(self.profile.tree.insert_below(parent, [frame]));
         }
         Ok(())
     }
