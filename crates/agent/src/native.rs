@@ -72,6 +72,12 @@ impl NativeCode {
         }
     }
 
+    /// Returns the first address of the function that has an instruction; the address itself if it is
+    /// not known.
+    pub(crate) fn function(&mut self, address: usize) -> usize {
+        self.module(address).and_then(|module| module.begin(address)).unwrap_or(address)
+    }
+
     /// Returns the name of the function that has an instruction, else that of its file in brackets.
     pub(crate) fn name(&mut self, address: usize) -> String {
         match self.module(address) {
@@ -84,13 +90,13 @@ impl NativeCode {
 
     fn module(&mut self, address: usize) -> Option<&mut Module> {
         let is_it = |module: &Module| module.addresses.contains(&(address as u64));
-        if !self.modules.iter().any(is_it)
-            && self.read_at.is_none_or(|at| at.elapsed() > STALE_AFTER)
-        {
+        let mut index = self.modules.iter().position(is_it);
+        if index.is_none() && self.read_at.is_none_or(|at| at.elapsed() > STALE_AFTER) {
             self.read_at = Some(Instant::now());
             self.read_modules();
+            index = self.modules.iter().position(is_it);
         }
-        self.modules.iter_mut().find(|module| is_it(module))
+        self.modules.get_mut(index?)
     }
 
     fn read_modules(&mut self) {

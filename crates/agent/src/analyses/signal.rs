@@ -29,7 +29,7 @@ use perk_profile::{Accounting, FrameId, TraceId};
 use rustc_hash::FxHashMap;
 
 use self::handler::{Own, Shared, Tables, on_signal};
-use self::intake::Intake;
+use self::intake::{Intake, Records};
 use self::names::{Named, Names};
 use self::others::Others;
 use self::record::Parts;
@@ -81,7 +81,9 @@ struct Reader {
     names: Names,
     others: Others,
     virtual_threads: VirtualThreads,
-    /// The symbols of a stack.
+    records: Records,
+    /// The frames of a stack and their symbols.
+    frames: Vec<VmFrame>,
     found: Vec<FrameId>,
     /// The trace of each thread's last sample, by the thread's number.
     last_traces: FxHashMap<u64, TraceId>,
@@ -210,14 +212,15 @@ impl Signals {
             let mut timers = lock(&self.timers);
             reader.others.look(&self.common.threads, &mut timers, self.interval_ns);
         }
-        let (records, texts, is_empty) = {
+        let mut records = std::mem::take(&mut reader.records);
+        let (texts, is_empty) = {
             let mut intake = lock(&self.intake);
             let is_empty = intake.fill(self.shared);
-            let (records, texts) = intake.take();
-            (records, texts, is_empty)
+            (intake.take(&mut records), is_empty)
         };
         reader.names.learn(self.common, texts);
         records.iter().for_each(|words| self.book(&mut reader, words));
+        reader.records = records;
         reader.virtual_threads.forget_passing(self.common);
         if !is_empty && !is_last {
             // Records of theirs may still come.
@@ -243,13 +246,16 @@ impl Signals {
 
     /// Books the sample of a record.
     fn book(&self, reader: &mut Reader, words: &[u64]) {
-        let Some(Parts { head, frames, kernel, stack }) = record::parts(words) else { return };
+        let Some(Parts { head, frames: walked, kernel, stack }) = record::parts(words) else {
+            return;
+        };
         let owner = lock(&self.timers).owner(head.thread);
-        let Reader { names, found, .. } = reader;
+        let Reader { names, frames, found, .. } = reader;
         let (common, vm) = (self.common, &self.shared.vm);
-        let frames: Vec<VmFrame> = frames.collect();
+        frames.clear();
+        frames.extend(walked);
         if let (Some(xprof), Some(Owner::Java(_))) = (self.xprof, owner) {
-            let tick = Tick { thread: head.thread, count: head.count, frames: &frames };
+            let tick = Tick { thread: head.thread, count: head.count, frames };
             xprof.tick(tick, &mut Named { vm, names });
         }
         if !self.books {
@@ -264,7 +270,7 @@ impl Signals {
             Some(Owner::Java(slot)) => {
                 // The carrier's frames are not the virtual thread's.
                 let mut is_virtual = false;
-                let frames = frames.into_iter().take_while(|frame| {
+                let frames = frames.iter().copied().take_while(|frame| {
                     let is_border =
                         matches!(frame.kind, Code::Continuation | Code::FrozenContinuation);
                     is_virtual |= is_border;

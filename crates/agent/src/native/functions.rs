@@ -47,12 +47,20 @@ impl Functions {
 
     /// Returns the name of the function that has an address of the file.
     pub(super) fn name(&self, address: u64) -> Option<String> {
+        let name = self.names.get(self.find(address)?.name).ok()?;
+        Some(demangled(&String::from_utf8_lossy(name)))
+    }
+
+    /// Returns the first address of that function.
+    pub(super) fn begin(&self, address: u64) -> Option<u64> {
+        Some(self.find(address)?.address)
+    }
+
+    fn find(&self, address: u64) -> Option<&Function> {
         let after = self.all.partition_point(|function| function.address <= address);
         let function = self.all.get(after.checked_sub(1)?)?;
         let is_inside = function.size == 0 || address - function.address < u64::from(function.size);
-        is_inside.then_some(())?;
-        let name = self.names.get(function.name).ok()?;
-        Some(demangled(&String::from_utf8_lossy(name)))
+        is_inside.then_some(function)
     }
 }
 

@@ -109,8 +109,19 @@ impl Mapped {
 impl Module {
     /// Returns the name of the function that has an instruction.
     pub(super) fn function(&mut self, address: usize) -> Option<String> {
-        let functions = self.functions.get_or_insert_with(|| Functions::read(self.bytes));
-        functions.name((address as u64).wrapping_sub(self.bias))
+        let in_file = (address as u64).wrapping_sub(self.bias);
+        self.functions().name(in_file)
+    }
+
+    /// Returns the first address of that function.
+    pub(super) fn begin(&mut self, address: usize) -> Option<usize> {
+        let in_file = (address as u64).wrapping_sub(self.bias);
+        let begin = self.functions().begin(in_file)?;
+        Some(begin.wrapping_add(self.bias) as usize)
+    }
+
+    fn functions(&mut self) -> &Functions {
+        self.functions.get_or_insert_with(|| Functions::read(self.bytes))
     }
 
     /// Returns the file's name without its folder.

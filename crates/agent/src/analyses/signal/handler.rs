@@ -49,7 +49,7 @@ pub(super) struct Shared {
     most_frames: usize,
     /// The samples that were lost, as the ring was full or all buffers were used.
     pub(super) lost_count: AtomicU64,
-    /// The time of the walks, in nanoseconds.
+    /// The CPU time of the walks, in nanoseconds.
     pub(super) walk_ns: AtomicU64,
     pub(super) walk_count: AtomicU64,
 }
@@ -78,7 +78,7 @@ pub(super) struct Watched {
     passed_count: AtomicU64,
     /// The intervals for which the thread is left alone after a walk.
     rest_count: AtomicU64,
-    /// The time of the last walk.
+    /// The CPU time of the last walk, in nanoseconds.
     last_walk_ns: AtomicU64,
 }
 
@@ -106,7 +106,7 @@ impl Watched {
     }
 
     /// Sets how long the thread is left alone after a walk, so that walks of deep stacks at short
-    /// intervals leave it most of its time. One long walk alone may be due to other threads.
+    /// intervals leave it most of its time. One long walk alone may be due to pages that were not there.
     fn rest(&self, walk_ns: u64, interval_ns: u64) {
         let before_ns = self.last_walk_ns.swap(walk_ns, Ordering::Relaxed);
         let rest = walk_ns.min(before_ns) * REST_SHARE / interval_ns.max(1);
@@ -255,7 +255,7 @@ impl Shared {
             let first = self.buffers.add(index * self.most_frames);
             (std::slice::from_raw_parts_mut(first, self.most_frames), arch::registers(context))
         };
-        let begin_ns = os::nano_time();
+        let begin_ns = os::thread_cpu_ns();
         let thread = watched.java_thread.load(Ordering::Relaxed);
         let depth = self.most_frames;
         let memory = Walked(checked::Blocks::new());
@@ -276,7 +276,7 @@ impl Shared {
         let head = Head {
             thread: watched.number.load(Ordering::Relaxed),
             count: weight,
-            time_ns: begin_ns,
+            time_ns: os::nano_time(),
             virtual_id: walk.map_or(0, |walk| {
                 let frames = &frames[..walk.count.min(depth)];
                 self.virtual_id(&memory, thread, frames).unwrap_or(0)
@@ -298,7 +298,7 @@ impl Shared {
         if !write(stack) && (stack == 0 || !write(0)) {
             self.lost_count.fetch_add(weight, Ordering::Relaxed);
         }
-        let walk_ns = os::nano_time().saturating_sub(begin_ns);
+        let walk_ns = os::thread_cpu_ns().saturating_sub(begin_ns);
         watched.rest(walk_ns, watched.interval_ns.load(Ordering::Relaxed));
         self.walk_ns.fetch_add(walk_ns, Ordering::Relaxed);
         self.walk_count.fetch_add(u64::from(walk.is_some()), Ordering::Relaxed);

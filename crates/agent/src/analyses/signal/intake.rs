@@ -18,6 +18,39 @@ pub(super) struct MethodText {
     pub(super) lines: Vec<LineEntry>,
 }
 
+/// The words of records whose memory is kept for the next ones.
+const KEPT_WORDS: usize = 1 << 16;
+
+/// Records, one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Records {
+    words: Vec<u64>,
+    /// Where each ends.
+    ends: Vec<usize>,
+}
+
+impl Records {
+    /// Adds a record. Returns its words.
+    fn add(&mut self, words: &[u64]) -> &mut [u64] {
+        let begin = self.words.len();
+        self.words.extend_from_slice(words);
+        self.ends.push(self.words.len());
+        &mut self.words[begin..]
+    }
+
+    fn clear(&mut self) {
+        self.words.clear();
+        self.words.shrink_to(KEPT_WORDS);
+        self.ends.clear();
+    }
+
+    /// Returns the words of each record, in their order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[u64]> {
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        begins.zip(&self.ends).map(|(begin, &end)| &self.words[begin..end])
+    }
+}
+
 /// The records that wait to be booked; see the module.
 #[derive(Debug)]
 pub(super) struct Intake {
@@ -26,7 +59,7 @@ pub(super) struct Intake {
     methods: FxHashMap<usize, ([usize; 4], u64)>,
     method_count: u64,
     texts: Vec<MethodText>,
-    records: Vec<Vec<u64>>,
+    records: Records,
     buffer: Vec<u64>,
 }
 
@@ -38,7 +71,7 @@ impl Intake {
             methods: FxHashMap::default(),
             method_count: 0,
             texts: Vec::new(),
-            records: Vec::new(),
+            records: Records::default(),
             buffer: Vec::new(),
         }
     }
@@ -47,26 +80,29 @@ impl Intake {
     /// which they are met. Returns whether no record was left, as [`Ring::read`](super::ring::Ring::read).
     pub(super) fn fill(&mut self, shared: &Shared) -> bool {
         let mut buffer = std::mem::take(&mut self.buffer);
+        let mut records = std::mem::take(&mut self.records);
         let is_empty = shared.ring.read(&mut buffer, |words| {
-            let mut words = words.to_vec();
+            let words = records.add(words);
             let mut is_known = true;
-            for method in record::methods(&mut words) {
+            for method in record::methods(words) {
                 let number = self.number(&shared.vm, *method as usize);
                 is_known &= number.is_some();
                 *method = number.unwrap_or(0);
             }
             if !is_known {
-                record::set_incomplete(&mut words);
+                record::set_incomplete(words);
             }
-            self.records.push(words);
         });
-        self.buffer = buffer;
+        (self.buffer, self.records) = (buffer, records);
         is_empty
     }
 
-    /// Returns the records so far, and the methods that are new in them, in the order of their numbers.
-    pub(super) fn take(&mut self) -> (Vec<Vec<u64>>, Vec<MethodText>) {
-        (std::mem::take(&mut self.records), std::mem::take(&mut self.texts))
+    /// Passes the records so far to `records`, instead of those that are there. Returns the methods that
+    /// are new in them, in the order of their numbers.
+    pub(super) fn take(&mut self, records: &mut Records) -> Vec<MethodText> {
+        records.clear();
+        std::mem::swap(&mut self.records, records);
+        std::mem::take(&mut self.texts)
     }
 
     /// Returns the number of a method; `None` if it is not there any more.

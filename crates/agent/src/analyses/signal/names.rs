@@ -22,6 +22,9 @@ pub(super) struct Names {
     methods: Vec<Known>,
     /// The instructions of native code and of the kernel.
     native: FxHashMap<usize, FrameId>,
+    /// The native functions, by their first addresses, and the groups of threads.
+    functions: FxHashMap<usize, FrameId>,
+    groups: FxHashMap<String, FrameId>,
     /// The stubs, by the address of their names.
     stubs: FxHashMap<usize, FrameId>,
     code: NativeCode,
@@ -106,7 +109,10 @@ impl Names {
         self.code.unwind(registers, stack, is_end, &mut self.addresses);
         for &address in &self.addresses {
             let id = *self.native.entry(address).or_insert_with(|| {
-                symbol(common, &self.code.name(address), Line::Native, FrameKind::Native)
+                let function = self.code.function(address);
+                *self.functions.entry(function).or_insert_with(|| {
+                    symbol(common, &self.code.name(function), Line::Native, FrameKind::Native)
+                })
             });
             found.push(id);
         }
@@ -134,7 +140,12 @@ impl Names {
 
     /// Returns the symbol of a group of threads, below their stacks.
     pub(super) fn group(&mut self, common: &Common, name: &str) -> FrameId {
-        symbol(common, &format!("[{name}]"), Line::Native, FrameKind::Native)
+        if let Some(&known) = self.groups.get(name) {
+            return known;
+        }
+        let id = symbol(common, &format!("[{name}]"), Line::Native, FrameKind::Native);
+        self.groups.insert(name.to_owned(), id);
+        id
     }
 
     fn stub(&mut self, common: &Common, vm: &Vm, name: usize) -> FrameId {
@@ -155,12 +166,12 @@ impl Names {
         let is_extended = common.options.format == Format::Extended;
         let kind = if is_extended { kind(frame) } else { FrameKind::Unknown };
         let is_native = frame.kind == Code::NativeMethod;
-        let line = match common.options.lineno {
-            _ if is_native && common.tells_native() => Line::Native,
-            true => line_at(lines, frame.bci),
-            false => Line::Unknown,
-        };
         let known = frames.entry((frame.bci, kind)).or_insert_with(|| {
+            let line = match common.options.lineno {
+                _ if is_native && common.tells_native() => Line::Native,
+                true => line_at(lines, frame.bci),
+                false => Line::Unknown,
+            };
             let bci = Some(frame.bci).filter(|bci| is_extended && *bci >= 0);
             let symbol = Frame { bci, kind, ..Frame::new(*id, line) };
             lock(common.recorder).profile.symbols.frame(symbol)
