@@ -17,7 +17,8 @@ mod signal;
 pub(crate) mod wall;
 pub(crate) mod xprof;
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
+use std::ops::Range;
 use std::sync::Arc;
 
 use perk_jvmti_sys::Capability;
@@ -61,6 +62,8 @@ pub(crate) enum Event {
     Compiled,
     /// A method of which the JVM drops compiled code.
     CodeDropped,
+    /// Code that the JVM has generated for itself.
+    StubMade,
     DataDump,
 }
 
@@ -213,6 +216,9 @@ pub(crate) trait Analysis: Send + Sync {
 
     /// Handles [`Event::CodeDropped`].
     fn code_dropped(&self, method: MethodRef) {}
+
+    /// Handles [`Event::StubMade`].
+    fn stub_made(&self, name: &CStr, addresses: Range<usize>) {}
 
     /// Does what a peer asks for.
     ///

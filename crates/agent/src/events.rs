@@ -2,20 +2,20 @@
 //! one callback, one line inside [`guard`], which passes it on to the session or to the analyses
 //! that asked for it.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{CStr, c_char, c_void};
 
 use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jclass, jint, jlong, jmethodID, jobject};
 use perk_jvmti_sys::{
     Capability, JVMTI_ERROR_NOT_AVAILABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK,
     JVMTI_EVENT_CLASS_LOAD, JVMTI_EVENT_COMPILED_METHOD_LOAD, JVMTI_EVENT_COMPILED_METHOD_UNLOAD,
-    JVMTI_EVENT_DATA_DUMP_REQUEST, JVMTI_EVENT_EXCEPTION, JVMTI_EVENT_GARBAGE_COLLECTION_FINISH,
-    JVMTI_EVENT_GARBAGE_COLLECTION_START, JVMTI_EVENT_MONITOR_CONTENDED_ENTER,
-    JVMTI_EVENT_MONITOR_CONTENDED_ENTERED, JVMTI_EVENT_MONITOR_WAIT, JVMTI_EVENT_MONITOR_WAITED,
-    JVMTI_EVENT_NATIVE_METHOD_BIND, JVMTI_EVENT_OBJECT_FREE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC,
-    JVMTI_EVENT_THREAD_END, JVMTI_EVENT_THREAD_START, JVMTI_EVENT_VIRTUAL_THREAD_END,
-    JVMTI_EVENT_VM_DEATH, JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_OBJECT_ALLOC, JVMTI_EVENT_VM_START,
-    JvmtiEnv, jlocation, jthread, jvmtiAddrLocationMap, jvmtiError, jvmtiEvent,
-    jvmtiEventCallbacks,
+    JVMTI_EVENT_DATA_DUMP_REQUEST, JVMTI_EVENT_DYNAMIC_CODE_GENERATED, JVMTI_EVENT_EXCEPTION,
+    JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, JVMTI_EVENT_GARBAGE_COLLECTION_START,
+    JVMTI_EVENT_MONITOR_CONTENDED_ENTER, JVMTI_EVENT_MONITOR_CONTENDED_ENTERED,
+    JVMTI_EVENT_MONITOR_WAIT, JVMTI_EVENT_MONITOR_WAITED, JVMTI_EVENT_NATIVE_METHOD_BIND,
+    JVMTI_EVENT_OBJECT_FREE, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, JVMTI_EVENT_THREAD_END,
+    JVMTI_EVENT_THREAD_START, JVMTI_EVENT_VIRTUAL_THREAD_END, JVMTI_EVENT_VM_DEATH,
+    JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_OBJECT_ALLOC, JVMTI_EVENT_VM_START, JvmtiEnv, jlocation,
+    jthread, jvmtiAddrLocationMap, jvmtiError, jvmtiEvent, jvmtiEventCallbacks,
 };
 
 use crate::analyses::{Analysis, Event, Needs, Thrown};
@@ -137,6 +137,9 @@ const TABLE: [Row; Event::COUNT] = {
         }),
         row(Event::CodeDropped, JVMTI_EVENT_COMPILED_METHOD_UNLOAD, Load, OF_CODE, |it| {
             it.CompiledMethodUnload = Some(compiled_method_unload);
+        }),
+        row(Event::StubMade, JVMTI_EVENT_DYNAMIC_CODE_GENERATED, Init, None, |it| {
+            it.DynamicCodeGenerated = Some(dynamic_code_generated);
         }),
         row(Event::ClassLoad, JVMTI_EVENT_CLASS_LOAD, Init, None, |it| {
             it.ClassLoad = Some(class_load);
@@ -558,6 +561,22 @@ unsafe extern "system" fn compiled_method_unload(_: JvmtiEnv, method: jmethodID,
         // SAFETY: the JVM passes a method.
         let method = unsafe { MethodRef::from_raw(method) };
         asked(Event::CodeDropped).iter().for_each(|analysis| analysis.code_dropped(method));
+    });
+}
+
+unsafe extern "system" fn dynamic_code_generated(
+    _: JvmtiEnv,
+    name: *const c_char,
+    address: *const c_void,
+    length: jint,
+) {
+    guard(Feature::Sampling, || {
+        // SAFETY: the JVM passes a string that is valid until the callback returns.
+        let name = unsafe { CStr::from_ptr(name) };
+        let begin = address.addr();
+        let addresses = begin..begin.saturating_add(length.unsigned_abs() as usize);
+        let asked = asked(Event::StubMade).iter();
+        asked.for_each(|analysis| analysis.stub_made(name, addresses.clone()));
     });
 }
 

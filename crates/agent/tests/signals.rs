@@ -219,6 +219,29 @@ fn functions_of_the_kernel_are_above_the_native_ones() {
 }
 
 #[test]
+fn stubs_have_their_own_names() {
+    jdk::each(|jdk| {
+        let run = sampled(jdk, ",engine=signal,format=p,native=y,depth=32,interval=2");
+        let outcome = run.main("Stubs").args(["1000"]).run();
+        outcome.assert_success();
+        let profile = perk_hprof::read(outcome.bytes(FILE)).unwrap();
+        let symbols = &profile.symbols;
+        let (mut all, mut copies, mut groups) = (0, 0, 0);
+        for (trace, count) in profile.total_cpu_samples().rows {
+            let frames = profile.frames(trace).map(|id| symbols.get_frame(id));
+            let mut stubs = frames.filter(|frame| frame.kind == FrameKind::Stub);
+            let Some(stub) = stubs.next() else { continue };
+            let name = symbols.method_name(stub.method);
+            all += count;
+            copies += count * u64::from(name.starts_with("jbyte_disjoint_arraycopy"));
+            groups += count * u64::from(name.starts_with("[StubRoutines"));
+        }
+        assert!(copies > 50 && copies * 4 > all, "{copies} of {all}");
+        assert!(groups * 50 <= all, "{groups} of {all}");
+    });
+}
+
+#[test]
 fn the_engine_is_refused_where_it_means_nothing() {
     let jdk = jdk::compiler();
     let refused = |options: &str| {

@@ -1,8 +1,11 @@
 //! CPU samples: by signals where they work, by polling elsewhere.
 
+use std::ffi::CStr;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use perk_control::options::SampleEngine;
+use perk_jvmti_sys::JVMTI_EVENT_DYNAMIC_CODE_GENERATED;
 use perk_profile::Accounting;
 
 use super::polling::Polling;
@@ -82,6 +85,10 @@ impl Samples {
         let signals: &'static Signals = Box::leak(Box::new(signals));
         signals.start(jni)?;
         let _ = self.signals.set(signals);
+        if self.common.options.native {
+            // If the JVM refuses, those that are there have the names of their groups.
+            let _ = self.common.jvmti.generate_events(JVMTI_EVENT_DYNAMIC_CODE_GENERATED);
+        }
         Ok(())
     }
 }
@@ -104,6 +111,9 @@ impl Analysis for Samples {
         let mut needs = if self.takes_samples { self.polling.needs() } else { Needs::default() };
         if self.wants_signals || self.xprof.is_some() {
             needs.events.push(Event::CollectionStart);
+        }
+        if self.wants_signals && self.common.options.native {
+            needs.events.push(Event::StubMade);
         }
         needs
     }
@@ -138,6 +148,10 @@ impl Analysis for Samples {
 
     fn collection_started(&self) {
         self.engines().for_each(Analysis::collection_started);
+    }
+
+    fn stub_made(&self, name: &CStr, addresses: Range<usize>) {
+        self.engines().for_each(|engine| engine.stub_made(name, addresses.clone()));
     }
 
     fn obey(&'static self, jni: Jni<'_>, order: Order) -> Result<(), String> {

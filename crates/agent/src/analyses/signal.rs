@@ -19,6 +19,8 @@ mod ring;
 mod timers;
 mod virtual_threads;
 
+use std::ffi::CStr;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -30,7 +32,7 @@ use rustc_hash::FxHashMap;
 
 use self::handler::{Own, Shared, Tables, on_signal};
 use self::intake::{Intake, Records};
-use self::names::{Named, Names};
+use self::names::{Named, Names, Stub};
 use self::others::Others;
 use self::record::Parts;
 use self::ring::Ring;
@@ -49,6 +51,8 @@ use crate::worker::Worker;
 
 /// The time between two looks at the records.
 const PERIOD: Duration = Duration::from_millis(50);
+/// The beginning of the names of groups of stubs that are functions, such as intrinsics.
+const STUB_ROUTINES: &str = "StubRoutines";
 /// The words of the ring: 16 MiB, of which pages are used as they are written to.
 const RING_WORDS: usize = 1 << 21;
 
@@ -67,6 +71,8 @@ pub(crate) struct Signals {
     /// Its lock is held only while records are taken.
     intake: Mutex<Intake>,
     reader: Mutex<Reader>,
+    /// The stubs that the reader does not know yet.
+    stubs: Mutex<Vec<Stub>>,
     virtual_thread: Option<VirtualThreadFunction>,
     worker: Worker,
     /// The field of `java.lang.Thread` that has the address of the JVM's thread.
@@ -124,6 +130,7 @@ impl Signals {
             timers: Mutex::new(Timers::new(signal, interval_ns, common.options.native)),
             intake: Mutex::new(Intake::new(common.options.lineno)),
             reader: Mutex::default(),
+            stubs: Mutex::default(),
             virtual_thread: common.jvmti.virtual_thread_function(),
             worker: Worker::default(),
             address: OnceLock::new(),
@@ -219,6 +226,7 @@ impl Signals {
             (intake.take(&mut records), is_empty)
         };
         reader.names.learn(self.common, texts);
+        reader.names.learn_stubs(std::mem::take(&mut *lock(&self.stubs)));
         records.iter().for_each(|words| self.book(&mut reader, words));
         reader.records = records;
         reader.virtual_threads.forget_passing(self.common);
@@ -348,6 +356,16 @@ impl Analysis for Signals {
 
     fn collection_started(&self) {
         contain(Feature::Sampling, || _ = lock(&self.intake).fill(self.shared));
+    }
+
+    fn stub_made(&self, name: &CStr, addresses: Range<usize>) {
+        let vm = &self.shared.vm;
+        let group = vm.code_name(&Own, addresses.start).map(|group| vm.text(&Own, group));
+        // The other groups are one stub each, or many that are alike.
+        if group.is_some_and(|group| group.starts_with(STUB_ROUTINES)) {
+            let name = name.to_string_lossy().into_owned();
+            lock(&self.stubs).push(Stub { name, addresses });
+        }
     }
 
     fn stop(&self) {

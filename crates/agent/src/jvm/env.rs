@@ -140,6 +140,12 @@ impl Jvmti {
         unsafe { call!(self.0, SetEventNotificationMode, JVMTI_DISABLE, event, all_threads).ok() }
     }
 
+    /// Sends the events of what the JVM has generated before.
+    pub(crate) fn generate_events(self, event: jvmtiEvent) -> Result<()> {
+        // SAFETY: the environment is valid.
+        unsafe { call!(self.0, GenerateEvents, event).ok() }
+    }
+
     /// Sets the average number of bytes between sampled allocations.
     pub(crate) fn set_heap_sampling_interval(self, bytes: u64) -> Result<()> {
         let bytes = jint::try_from(bytes).unwrap_or(jint::MAX);

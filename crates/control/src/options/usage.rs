@@ -109,7 +109,8 @@ the name, before a `.txt` ending of text output and at the end of the name of bi
 - `native=y` adds the functions of native code and the JVM's stubs to CPU samples by signals, above
   the Java method that called them (`format=p`), and above these the functions of the kernel, if the
   system permits it (`kernel.perf_event_paranoid` below 2, or `CAP_PERFMON`; the names need
-  `kernel.kptr_restrict=0`, or are `[kernel]`).
+  `kernel.kptr_restrict=0`, or are `[kernel]`). A stub has the JVM's name for it, such as
+  `jbyte_disjoint_arraycopy`. Without `native=y` its time is that of its caller, as in all forms.
 - `timing=tick` has a thread of the agent look, every 250 us, where each thread is, at no cost in the
   calls; `timing=exact` reads `System.nanoTime` at each entry and exit, about 40 ns per call;
   `timing=none` only counts.

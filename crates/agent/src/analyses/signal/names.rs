@@ -1,6 +1,9 @@
 //! The symbols of frames: the JVM's own data has the names of methods ([`intake`](super::intake)), so
 //! that it need not be asked.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
 use perk_control::options::Format;
 use perk_hotspot::vm::{Code, LineEntry, Registers, Vm, VmFrame};
 use perk_instrument::{COUNTS_HELPER, FIELDS_HELPER, HELPER, HELPER_BASE};
@@ -25,11 +28,20 @@ pub(super) struct Names {
     /// The native functions, by their first addresses, and the groups of threads.
     functions: FxHashMap<usize, FrameId>,
     groups: FxHashMap<String, FrameId>,
-    /// The stubs, by the address of their names.
+    /// The symbols of stubs, by their addresses, and of groups of stubs, by the address of their names.
     stubs: FxHashMap<usize, FrameId>,
+    /// The single stubs of groups, by their addresses.
+    singles: BTreeMap<usize, Stub>,
     code: NativeCode,
     kernel: KernelCode,
     addresses: Vec<usize>,
+}
+
+/// A stub: a function that the JVM has generated for itself.
+#[derive(Debug)]
+pub(super) struct Stub {
+    pub(super) name: String,
+    pub(super) addresses: Range<usize>,
 }
 
 /// The answers to the questions of [`xprof`](crate::analyses::xprof).
@@ -69,6 +81,11 @@ impl Names {
         self.methods.extend(texts.into_iter().map(|text| known(common, text)));
     }
 
+    /// Adds single stubs of groups.
+    pub(super) fn learn_stubs(&mut self, stubs: Vec<Stub>) {
+        self.singles.extend(stubs.into_iter().map(|stub| (stub.addresses.start, stub)));
+    }
+
     /// Adds the symbols of the Java frames of a stack, in its order, and with `native=y` those of the
     /// code that the JVM generated for no method. The work of probes and their callees belongs to
     /// the method that they are in.
@@ -82,7 +99,7 @@ impl Names {
         for frame in frames {
             if frame.method == 0 {
                 if common.options.native && frame.name != 0 {
-                    found.push(self.stub(common, vm, frame.name));
+                    found.push(self.stub(common, vm, &frame));
                 }
                 continue;
             }
@@ -148,9 +165,16 @@ impl Names {
         id
     }
 
-    fn stub(&mut self, common: &Common, vm: &Vm, name: usize) -> FrameId {
-        *self.stubs.entry(name).or_insert_with(|| {
-            let name = format!("[{}]", vm.text(&Own, name));
+    /// Returns the symbol of the stub of a frame; that of its group if no more is known.
+    fn stub(&mut self, common: &Common, vm: &Vm, frame: &VmFrame) -> FrameId {
+        let single = self.singles.range(..=frame.pc).next_back().map(|(_, stub)| stub);
+        let single = single.filter(|stub| stub.addresses.contains(&frame.pc));
+        let key = single.map_or(frame.name, |stub| stub.addresses.start);
+        *self.stubs.entry(key).or_insert_with(|| {
+            let name = match single {
+                Some(stub) => stub.name.clone(),
+                None => format!("[{}]", vm.text(&Own, frame.name)),
+            };
             symbol(common, &name, Line::Unknown, FrameKind::Stub)
         })
     }
