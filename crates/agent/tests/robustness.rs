@@ -147,18 +147,58 @@ fn virtual_threads_have_their_own_frames() {
                 assert!(trace.has("java.lang.VirtualThread.run"), "{trace:?}");
             }
         }
-        // Eight threads without a name of their own, each with a THREAD START before its traces.
-        let of_virtual: BTreeSet<u32> = apart
-            .traces
-            .values()
-            .filter(|trace| trace.has("VirtualThreads.burnInVirtual"))
-            .filter_map(|trace| trace.thread)
-            .collect();
-        assert!((2..=8).contains(&of_virtual.len()), "{of_virtual:?}");
-        for serial in of_virtual {
-            assert_eq!(apart.threads[&serial].group, "VirtualThreads");
-        }
+        assert_eight_apart(&apart);
     });
+}
+
+/// Eight threads without a name of their own, each with a THREAD START before its traces.
+fn assert_eight_apart(apart: &Recording) {
+    let of_virtual: BTreeSet<u32> = apart
+        .traces
+        .values()
+        .filter(|trace| trace.has("VirtualThreads.burnInVirtual"))
+        .filter_map(|trace| trace.thread)
+        .collect();
+    assert!((2..=8).contains(&of_virtual.len()), "{of_virtual:?}");
+    for serial in of_virtual {
+        assert_eq!(apart.threads[&serial].group, "VirtualThreads");
+    }
+}
+
+#[test]
+fn virtual_threads_are_told_apart_with_coloured_references() {
+    let flags = [
+        (21, vec!["-XX:+UseZGC"]),
+        (21, vec!["-XX:+UseZGC", "-XX:+ZGenerational"]),
+        (25, vec!["-XX:+UseZGC"]),
+    ];
+    for (version, flags) in flags {
+        jdk::on(version, |jdk| {
+            let run = sampled(jdk, ",depth=64,interval=1,thread=y,engine=signal");
+            let run = flags.iter().fold(run, |run, flag| run.jvm_arg(*flag));
+            let outcome = run.main("VirtualThreads").args(["8", "2000"]).run();
+            outcome.assert_success();
+            assert_eight_apart(&checked(&outcome));
+        });
+    }
+}
+
+#[test]
+fn frames_of_virtual_threads_in_the_heap_are_sampled() {
+    for version in [21, 25] {
+        jdk::on(version, |jdk| {
+            let run = sampled(jdk, ",depth=1000,interval=1,engine=signal,cutoff=0");
+            let outcome = run.main("HotSpots").args(["2500", "yielding"]).run();
+            outcome.assert_success();
+            let text = checked(&outcome);
+            let yielding = samples_where(&text, |trace| trace.has("HotSpots.unwound"));
+            let whole = samples_where(&text, |trace| {
+                trace.has("HotSpots.unwound") && trace.has("java.lang.VirtualThread.run")
+            });
+            // The first samples show that there are virtual threads.
+            assert!(yielding > 0 && whole * 10 >= yielding * 7, "{whole} of {yielding}");
+        });
+    }
 }
 
 #[test]

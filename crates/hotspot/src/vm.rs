@@ -17,12 +17,16 @@
 //! * `code`: the code cache: which blob of code an address is in.
 //! * `nmethod`: compiled methods and their debug information, which tells inlined methods.
 //! * `method`: methods, their ids, names and lines.
-//! * `frames`: the walk; `top`: the first step of it, where the code may be anywhere.
+//! * `frames`: the walk; `top`: the first step of it, where the code may be anywhere; `chunks`: its part
+//!   in the heap, where virtual threads have older frames.
+//! * `heap`: references and objects.
 //! * `arch`: what depends on the processor, as a table.
 
 mod arch;
+mod chunks;
 mod code;
 mod frames;
+mod heap;
 mod memory;
 mod method;
 mod nmethod;
@@ -30,19 +34,22 @@ mod tables;
 mod top;
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use arch::Arch;
 use code::CodeCache;
+use heap::Heap;
 use method::Methods;
 use nmethod::Nmethods;
 use tables::{Number, Tables};
 
+pub use chunks::VirtualThreadFields;
 pub use memory::{Memory, Symbols};
 pub use method::{LineEntry, MethodNames};
 pub use tables::Missing;
 
 /// What is known of a JVM's data structures: plain offsets and addresses.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Vm {
     arch: &'static Arch,
     code: CodeCache,
@@ -50,6 +57,9 @@ pub struct Vm {
     methods: Methods,
     threads: Threads,
     layout: FrameLayout,
+    /// What is known of the heap, on JVMs with virtual threads.
+    heap: Option<Heap>,
+    virtual_threads: OnceLock<VirtualThreadFields>,
 }
 
 /// The offsets in threads and in what links the Java parts of a stack.
@@ -67,6 +77,10 @@ struct Threads {
     continuation: Option<usize>,
     /// Where `JavaThread::_vthread` has the address of a reference, on JDK 21 and later.
     virtual_thread: Option<usize>,
+    /// Where `JavaThread::_threadObj` has the address of a reference.
+    object: Option<usize>,
+    /// `JavaThread::_monitor_owner_id`, which is the current thread's id on JDK 24 and later.
+    owner_id: Option<usize>,
     os_thread: usize,
     os_thread_id: Number,
     in_java: i64,
@@ -81,6 +95,8 @@ struct FrameLayout {
     sender_sp: isize,
     method: isize,
     bytecode: isize,
+    /// The first local variable. In the heap alone it is the distance in words.
+    locals: isize,
     call_wrapper: isize,
 }
 
@@ -127,8 +143,8 @@ pub enum Code {
     /// The border of a virtual thread: the frames before it are the virtual thread's, those after
     /// it are its carrier's. It stands for `Continuation.enterSpecial`.
     Continuation,
-    /// The border of a virtual thread, whose older frames are still in the heap: it is running in
-    /// its youngest ones, which the JVM copied to the carrier's stack.
+    /// The border of a virtual thread with older frames in the heap that could not be read. Those before
+    /// it are the youngest ones, which the JVM copied to the carrier's stack.
     FrozenContinuation,
 }
 
@@ -238,20 +254,31 @@ impl Vm {
     pub fn new(memory: &impl Memory, symbols: &impl Symbols) -> Result<Vm, Missing> {
         let tables = Tables::read(memory, symbols)?;
         let arch = arch::of_this_build().ok_or_else(|| Missing::new("this processor"))?;
+        let threads = Threads::new(&tables)?;
+        let has_virtual = threads.virtual_thread.is_some();
         let last_sp = tables.constant("frame::interpreter_frame_last_sp_offset")? as isize;
         Ok(Vm {
             arch,
             code: CodeCache::new(memory, &tables)?,
             nmethods: Nmethods::new(memory, &tables)?,
             methods: Methods::new(&tables)?,
-            threads: Threads::new(&tables)?,
+            threads,
             layout: FrameLayout {
                 sender_sp: tables.constant("frame::interpreter_frame_sender_sp_offset")? as isize,
                 method: last_sp.wrapping_add(arch.method_from_last_sp),
                 bytecode: last_sp.wrapping_add(arch.bytecode_from_last_sp),
+                locals: last_sp.wrapping_add(arch.locals_from_last_sp),
                 call_wrapper: tables.constant("frame::entry_frame_call_wrapper_offset")? as isize,
             },
+            heap: if has_virtual { Heap::new(memory, &tables).ok() } else { None },
+            virtual_threads: OnceLock::new(),
         })
+    }
+
+    /// Makes walks go on in the heap, where virtual threads have older frames. The fields can be looked up
+    /// once there is a virtual thread. `false`: this JVM does not describe its heap.
+    pub fn describe_virtual_threads(&self, fields: VirtualThreadFields) -> bool {
+        self.heap.is_some() && self.virtual_threads.set(fields).is_ok()
     }
 
     /// Walks the stack of a thread, the youngest frame first. `thread` is the address of its
@@ -292,11 +319,53 @@ impl Vm {
         i32::try_from(id).ok().filter(|id| *id > 0)
     }
 
-    /// Returns the reference to the thread object that `Thread.currentThread` gives on a thread: the
-    /// virtual thread's on a carrier. With ZGC it is not an address. Async-signal-safe.
-    pub fn current_thread_object(&self, memory: &impl Memory, thread: usize) -> Option<usize> {
-        let handle = memory.word(thread.wrapping_add(self.threads.virtual_thread?))?;
-        memory.word(handle)
+    /// Returns the id of the thread that `Thread.currentThread` gives on a thread: the virtual thread's
+    /// on a carrier. `offset` is that of the id in thread objects. Async-signal-safe.
+    pub fn current_thread_id(
+        &self,
+        memory: &impl Memory,
+        thread: usize,
+        offset: usize,
+    ) -> Option<u64> {
+        if let Some(owner_id) = self.threads.owner_id {
+            return memory.word(thread.wrapping_add(owner_id)).map(|id| id as u64);
+        }
+        let read = || {
+            let object = self.current_thread_object(memory, thread)?;
+            memory.word(object.wrapping_add(offset)).map(|id| id as u64)
+        };
+        self.while_nothing_moves(memory, thread, read)
+    }
+
+    /// Returns the address of the object that a reference of 8 bytes is to, until the collector moves
+    /// it; `None` for null, and where the collector has to look at the reference first.
+    /// Async-signal-safe.
+    pub fn object_at(&self, memory: &impl Memory, at: usize) -> Option<usize> {
+        self.heap?.object(memory, memory.word(at)?).filter(|object| *object != 0)
+    }
+
+    fn current_thread_object(&self, memory: &impl Memory, thread: usize) -> Option<usize> {
+        self.object_at(memory, memory.word(thread.wrapping_add(self.threads.virtual_thread?))?)
+    }
+
+    fn carrier_object(&self, memory: &impl Memory, thread: usize) -> Option<usize> {
+        self.object_at(memory, memory.word(thread.wrapping_add(self.threads.object?))?)
+    }
+
+    /// Returns what is read, if the collector has moved no object meanwhile.
+    fn while_nothing_moves<T>(
+        &self,
+        memory: &impl Memory,
+        thread: usize,
+        read: impl FnOnce() -> Option<T>,
+    ) -> Option<T> {
+        let heap = self.heap?;
+        // Pauses do not wait for native code.
+        let state = self.in_java(memory, thread)?;
+        let may_pass = !matches!(state, ThreadState::InJava | ThreadState::InVm);
+        let moment = heap.moment(memory, may_pass)?;
+        let read = read()?;
+        (heap.moment(memory, may_pass)? == moment).then_some(read)
     }
 
     /// Returns the mark of the Java method that a thread last left. Async-signal-safe.
@@ -343,8 +412,8 @@ impl Vm {
 
 impl Threads {
     fn new(tables: &Tables) -> Result<Threads, Missing> {
-        let virtual_thread = || {
-            let handle = tables.offset(&["JavaThread._vthread"]).ok()?;
+        let handle = |field: &str| {
+            let handle = tables.offset(&[field]).ok()?;
             Some(handle.wrapping_add(tables.offset(&["OopHandle._obj"]).ok()?))
         };
         Ok(Threads {
@@ -357,7 +426,9 @@ impl Threads {
             last_fp: tables.offset(&["JavaFrameAnchor._last_Java_fp"])?,
             wrapper_anchor: tables.offset(&["JavaCallWrapper._anchor"])?,
             continuation: tables.offset(&["JavaThread._cont_entry"]).ok(),
-            virtual_thread: virtual_thread(),
+            virtual_thread: handle("JavaThread._vthread"),
+            object: handle("JavaThread._threadObj"),
+            owner_id: tables.offset(&["JavaThread._monitor_owner_id"]).ok(),
             os_thread: tables.offset(&["JavaThread._osthread", "Thread._osthread"])?,
             os_thread_id: tables.number(&["OSThread._thread_id"])?,
             in_java: tables.constant("_thread_in_Java")?,

@@ -9,7 +9,7 @@ use perk_jvmti_sys::JVMTI_EVENT_DYNAMIC_CODE_GENERATED;
 use perk_profile::Accounting;
 
 use super::polling::Polling;
-use super::signal::{Signals, are_readable};
+use super::signal::Signals;
 use super::xprof::Xprof;
 use super::{Analysis, Event, Needs, Order};
 use crate::common::Common;
@@ -39,11 +39,7 @@ impl Samples {
     ) -> Self {
         let options = &common.options;
         let is_polling = match options.engine {
-            // Virtual threads are told apart only where their ids can be read.
-            SampleEngine::Auto => {
-                let has_virtual = || common.jvmti.virtual_thread_function().is_some();
-                options.has_peer() || options.thread && !are_readable() && has_virtual()
-            }
+            SampleEngine::Auto => options.has_peer(),
             SampleEngine::Signal => false,
             SampleEngine::Polling => true,
         };

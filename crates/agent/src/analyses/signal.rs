@@ -38,7 +38,6 @@ use self::record::Parts;
 use self::ring::Ring;
 use self::timers::{Ended, Owner, Start, Timers};
 use self::virtual_threads::VirtualThreads;
-pub(super) use self::virtual_threads::are_readable;
 use super::xprof::{self, Tick, Xprof};
 use super::{Analysis, Needs};
 use crate::common::{Common, MOST_HELPER_FRAMES};
@@ -153,7 +152,7 @@ impl Signals {
             checked::install();
         }
         if self.common.options.thread
-            && let Some(offset) = virtual_threads::id_offset(self.common, jni)
+            && let Some(offset) = virtual_threads::id_offset(self.common, &self.shared.vm, jni)
         {
             self.shared.id_offset.store(offset, Relaxed);
         }
@@ -289,6 +288,9 @@ impl Signals {
                 found.truncate(common.depth() as usize);
                 if is_virtual {
                     reader.virtual_count += head.count;
+                    reader
+                        .virtual_threads
+                        .describe(vm, self.vm.get().and_then(crate::jvm::Vm::jni));
                 }
                 if !head.is_complete {
                     reader.broken_count += head.count;

@@ -6,6 +6,9 @@ use perk_jvmti_sys::jni_sys::jfieldID;
 
 use super::{Jni, Local, Reference};
 
+/// The bits of a field's id below the offset.
+const FIELD_BITS: u32 = 2;
+
 impl<'a> Jni<'a> {
     /// Returns a `long` field of a class's objects.
     pub(crate) fn long_field(
@@ -19,6 +22,22 @@ impl<'a> Jni<'a> {
         };
         self.clear_exception();
         (!field.is_null()).then_some(LongField(field))
+    }
+
+    /// Returns the offset of a field in a class's objects, in bytes.
+    pub(crate) fn field_offset(
+        self,
+        class: &(impl Reference + ?Sized),
+        name: &CStr,
+        descriptor: &CStr,
+    ) -> Option<usize> {
+        // SAFETY: the environment is this thread's, the reference valid; the texts end in NUL.
+        let field = unsafe {
+            let get = (**self.raw()).v1_1.GetFieldID;
+            get(self.raw(), class.raw(), name.as_ptr(), descriptor.as_ptr())
+        };
+        self.clear_exception();
+        (!field.is_null()).then(|| LongField(field).offset())
     }
 
     /// Returns the value of a field.
@@ -130,9 +149,9 @@ impl<'a> Jni<'a> {
 pub(crate) struct LongField(jfieldID);
 
 impl LongField {
-    /// Returns the id as a number.
-    pub(crate) fn number(self) -> usize {
-        self.0 as usize
+    /// Returns the offset in objects, in bytes, which is the id without the bits that tell its kind.
+    pub(crate) fn offset(self) -> usize {
+        self.0 as usize >> FIELD_BITS
     }
 }
 

@@ -104,8 +104,7 @@ the name, before a `.txt` ending of text output and at the end of the name of bi
 - `engine=signal` interrupts threads where they run (Linux on x86-64). `engine=polling` walks their
   stacks at their next safepoint, a method or two after the place where the time went.
   `engine=auto` is `signal` where that works, and else `polling`, with a warning; with `net`, whose
-  commands are for single threads, it is `polling`, and so it is with `thread=y` and ZGC on JDK 21
-  and later: there `signal` attributes the samples of virtual threads to their carriers.
+  commands are for single threads, it is `polling`.
 - `native=y` adds the functions of native code and the JVM's stubs to CPU samples by signals, above
   the Java method that called them (`format=p`), and above these the functions of the kernel, if the
   system permits it (`kernel.perf_event_paranoid` below 2, or `CAP_PERFMON`; the names need

@@ -11,6 +11,8 @@ pub(super) struct Arch {
     pub(super) method_from_last_sp: isize,
     /// The interpreter's slot of the bytecode's address, likewise.
     pub(super) bytecode_from_last_sp: isize,
+    /// The interpreter's slot of the first local variable, likewise.
+    pub(super) locals_from_last_sp: isize,
     /// Instructions that push the frame pointer.
     pub(super) push_frame: &'static [&'static [i16]],
     /// Instructions that make room for a frame, after which it is complete but for the saved frame
@@ -44,6 +46,7 @@ pub(super) enum Removal {
 const X86_64: Arch = Arch {
     method_from_last_sp: -1,
     bytecode_from_last_sp: -6,
+    locals_from_last_sp: -5,
     // push rbp
     push_frame: &[&[0x55]],
     // sub rsp, imm8; sub rsp, imm32

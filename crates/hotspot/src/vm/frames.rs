@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::arch::Arch;
+use super::chunks::Thawing;
 use super::code::{Blob, BlobKind};
 use super::memory::Memory;
 use super::{
@@ -204,17 +205,22 @@ impl<M: Memory> Walker<'_, M> {
         cursor: Cursor,
         bytecode: usize,
     ) -> Option<(usize, i32, bool)> {
-        let layout = &self.vm.layout;
         if !self.is_slot(cursor.fp) || cursor.fp < cursor.sp {
             return None;
         }
-        let method = self.memory.word(slot(cursor.fp, layout.method))?;
+        self.method_of_frame(cursor.fp, bytecode)
+    }
+
+    /// The same of a frame whose pointer is known to be one.
+    pub(super) fn method_of_frame(&self, fp: usize, bytecode: usize) -> Option<(usize, i32, bool)> {
+        let layout = &self.vm.layout;
+        let method = self.memory.word(slot(fp, layout.method))?;
         let (code, length) = self.vm.methods.bytecodes(self.memory, method)?;
         if length == 0 {
             return Some((method, -1, true));
         }
         let index = |at: usize| at.checked_sub(code).filter(|index| *index < length);
-        let saved = self.memory.word(slot(cursor.fp, layout.bytecode))?;
+        let saved = self.memory.word(slot(fp, layout.bytecode))?;
         // A frame always has an address of the method's: anything else is no frame.
         let saved = index(saved)?;
         Some((method, index(bytecode).unwrap_or(saved) as i32, false))
@@ -235,16 +241,21 @@ impl<M: Memory> Walker<'_, M> {
     }
 
     fn compiled(&mut self, blob: &Blob, cursor: Cursor) -> Next {
+        if !self.emit_called(blob, cursor) {
+            return Next::End(End::Truncated);
+        }
+        self.sized(blob, cursor)
+    }
+
+    /// Writes the methods of compiled code that has called something.
+    pub(super) fn emit_called(&mut self, blob: &Blob, cursor: Cursor) -> bool {
         let nmethods = &self.vm.nmethods;
         let mut pc = cursor.pc;
         if nmethods.is_deopt_handler(self.memory, blob, pc) {
             // `None`: the frame is just being marked.
             pc = nmethods.original_pc(self.memory, blob, cursor.sp).unwrap_or(pc);
         }
-        if !self.emit_compiled(blob, cursor.pc, pc) {
-            return Next::End(End::Truncated);
-        }
-        self.sized(blob, cursor)
+        self.emit_compiled(blob, cursor.pc, pc)
     }
 
     /// Writes the methods at `wanted`, an address of compiled code, which is executing at `pc`.
@@ -320,18 +331,8 @@ impl<M: Memory> Walker<'_, M> {
         if blob.frame_bytes > 0 {
             return self.sized(blob, cursor);
         }
-        if self.is_named(blob, &CONTINUATION_STUBS)
-            && let Some(next) = self.frozen(cursor)
-        {
-            return if self.emit(VmFrame {
-                kind: Code::FrozenContinuation,
-                pc: cursor.pc,
-                ..VmFrame::EMPTY
-            }) {
-                Next::Frame(next)
-            } else {
-                Next::End(End::Truncated)
-            };
+        if let Some(next) = self.frozen(blob, cursor) {
+            return next;
         }
         if !self.is_slot(cursor.fp) || cursor.fp < cursor.sp {
             return Broken::BadFrame.into();
@@ -347,9 +348,24 @@ impl<M: Memory> Walker<'_, M> {
         })
     }
 
+    /// Follows a virtual thread that returns to older frames in the heap, out to its carrier's frame.
+    pub(super) fn frozen(&mut self, blob: &Blob, cursor: Cursor) -> Option<Next> {
+        let is_stub = blob.kind == BlobKind::Stub && self.is_named(blob, &CONTINUATION_STUBS);
+        let carrier = if is_stub { self.carrier(cursor)? } else { return None };
+        let kind = match self.heap_frames() {
+            Thawing::Written => Code::Continuation,
+            Thawing::Truncated => return Some(Next::End(End::Truncated)),
+            Thawing::Unreadable => Code::FrozenContinuation,
+        };
+        Some(match self.emit(VmFrame { kind, pc: cursor.pc, ..VmFrame::EMPTY }) {
+            true => Next::Frame(carrier),
+            false => Next::End(End::Truncated),
+        })
+    }
+
     /// The carrier's frame above those of a virtual thread that returns to older frames in the
     /// heap. Between them is the JVM's record of the virtual thread, then its border's own frame.
-    fn frozen(&self, cursor: Cursor) -> Option<Cursor> {
+    fn carrier(&self, cursor: Cursor) -> Option<Cursor> {
         let entry = match self.vm.threads.continuation {
             Some(offset) => self.memory.word(self.thread.wrapping_add(offset))?,
             None => cursor.sp,

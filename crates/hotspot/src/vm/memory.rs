@@ -6,6 +6,11 @@ pub trait Memory {
     /// Reads a word of 8 bytes.
     fn word(&self, address: usize) -> Option<usize>;
 
+    /// Reads a word as it is now, also where the results of earlier reads are kept.
+    fn word_now(&self, address: usize) -> Option<usize> {
+        self.word(address)
+    }
+
     /// Reads a byte. By default it reads the aligned word that holds it, which cannot cross the end
     /// of a mapping.
     fn u8(&self, address: usize) -> Option<u8> {
@@ -31,6 +36,15 @@ pub trait Memory {
         }
         let word = self.word(address & !7)?;
         Some((word >> ((address & 7) * 8)) as u32)
+    }
+}
+
+/// Reads memory as it is now.
+pub(super) struct Now<'a, M>(pub(super) &'a M);
+
+impl<M: Memory> Memory for Now<'_, M> {
+    fn word(&self, address: usize) -> Option<usize> {
+        self.0.word_now(address)
     }
 }
 

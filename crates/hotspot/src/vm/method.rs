@@ -107,7 +107,11 @@ impl Methods {
             let index = self.name.read(memory, const_method)?;
             self.symbol(memory, self.pool(memory, const_method)?, index)
         });
-        let Some(symbol) = symbol else { return false };
+        symbol.is_some_and(|symbol| self.is_symbol(memory, symbol, name))
+    }
+
+    /// Returns whether a symbol is this text. Async-signal-safe.
+    pub(super) fn is_symbol(&self, memory: &impl Memory, symbol: usize, name: &[u8]) -> bool {
         let byte =
             |index: usize| memory.u8(symbol.wrapping_add(self.symbol_body).wrapping_add(index));
         self.symbol_length.read(memory, symbol) == Some(name.len() as i64)

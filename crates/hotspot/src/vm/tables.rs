@@ -7,13 +7,16 @@ use std::fmt;
 use super::memory::{Memory, Symbols};
 
 /// The types whose descriptions are kept. The tables have ten times as many.
-const TYPES: [&str; 30] = [
+const TYPES: [&str; 38] = [
     "AbstractInterpreter",
     "Abstract_VM_Version",
     "CodeBlob",
     "CodeCache",
     "CodeHeap",
+    "CollectedHeap",
     "CompiledMethod",
+    "CompressedKlassPointers",
+    "CompressedOops",
     "ConstMethod",
     "ConstantPool",
     "GrowableArray<int>",
@@ -22,6 +25,7 @@ const TYPES: [&str; 30] = [
     "HeapBlock::Header",
     "InstanceKlass",
     "InterpreterCodelet",
+    "JVMFlag",
     "JavaCallWrapper",
     "JavaFrameAnchor",
     "JavaThread",
@@ -34,14 +38,19 @@ const TYPES: [&str; 30] = [
     "StubRoutines",
     "Symbol",
     "Thread",
+    "Universe",
     "UpcallStub",
     "UpcallStub::FrameData",
     "VirtualSpace",
+    "XGlobalsForVMStructs",
+    "ZGlobalsForVMStructs",
     "nmethod",
+    "oopDesc",
 ];
 
 /// The beginnings of the names of the constants that are kept.
-const CONSTANTS: [&str; 4] = ["_thread_", "frame::", "ConstMethod", "InvocationEntryBci"];
+const CONSTANTS: [&str; 5] =
+    ["_thread_", "frame::", "ConstMethod", "InvocationEntryBci", "markWord::klass_shift"];
 
 /// The most entries that a table is believed to have.
 const MAX_ENTRIES: usize = 20_000;
@@ -188,10 +197,31 @@ impl Tables {
             "signed char" | "CompLevel" => Width::I8,
             "u2" | "uint16_t" | "jushort" => Width::U16,
             "int16_t" | "short" => Width::I16,
-            "size_t" | "address" => Width::Word,
+            "size_t" | "address" | "int64_t" => Width::Word,
             _ => Width::I32,
         };
         Ok(Number { offset: field.place, width })
+    }
+
+    /// The flags of these names that there are, which are on or off.
+    pub(super) fn flags(
+        &self,
+        memory: &impl Memory,
+        names: &[&'static str],
+    ) -> Result<HashMap<&'static str, bool>, Missing> {
+        let read = |name: &str| {
+            memory.word(self.address(&[name])?).ok_or_else(|| Missing::new("its flags"))
+        };
+        let (first, count) = (read("JVMFlag.flags")?, read("JVMFlag.numFlags")?);
+        let size = self.size("JVMFlag")?;
+        let (name, value) = (self.offset(&["JVMFlag._name"])?, self.offset(&["JVMFlag._addr"])?);
+        let flags = (0..count.min(MAX_ENTRIES)).filter_map(|index| {
+            let flag = first + index * size;
+            let found = text(memory, memory.word(flag + name)?);
+            let known = names.iter().find(|it| **it == found)?;
+            Some((*known, memory.u8(memory.word(flag + value)?)? != 0))
+        });
+        Ok(flags.collect())
     }
 
     pub(super) fn size(&self, name: &str) -> Result<usize, Missing> {

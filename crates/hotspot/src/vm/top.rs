@@ -94,7 +94,12 @@ impl<M: Memory> Walker<'_, M> {
                 None => End::Broken(Broken::Unreadable),
             };
         }
-        self.attempt(&candidates, start, false)
+        // It copies a virtual thread's frames.
+        match self.frozen(&blob, start) {
+            Some(Next::Frame(cursor)) => self.run(cursor),
+            Some(Next::End(end)) => end,
+            None => self.attempt(&candidates, start, false),
+        }
     }
 
     fn is_in_vm(&self) -> bool {

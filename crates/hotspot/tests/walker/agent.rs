@@ -17,7 +17,8 @@ mod src {
     pub mod vm;
 }
 use src::vm::{
-    Broken, Code, End, InterpreterRegisters, Memory, Registers, Symbols, ThreadState, Vm, VmFrame,
+    Broken, Code, End, InterpreterRegisters, Memory, Registers, Symbols, ThreadState,
+    VirtualThreadFields, Vm, VmFrame,
 };
 
 const MAX_FRAMES: usize = 2048;
@@ -85,6 +86,12 @@ impl Memory for Reader {
     fn u8(&self, address: usize) -> Option<u8> {
         self.byte(address)
     }
+    fn word_now(&self, address: usize) -> Option<usize> {
+        let mut word = 0usize;
+        let local = [(&raw mut word) as usize, 8];
+        let read = unsafe { process_vm_readv(getpid(), &local, 1, &[address, 8], 1, 0) };
+        (read == 8).then_some(word)
+    }
 }
 
 struct Exports(*mut c_void);
@@ -119,7 +126,7 @@ const ENDS: [&str; 10] = [
 ];
 static COUNTS: [[AtomicU64; 10]; 6] = [const { [const { AtomicU64::new(0) }; 10] }; 6];
 static SKIPPED: AtomicU64 = AtomicU64::new(0);
-static BORDERS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+static BORDERS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
 static FRAMES_TOTAL: AtomicU64 = AtomicU64::new(0);
 static UNKNOWN_BCI: AtomicU64 = AtomicU64::new(0);
 static UNKNOWN_TOP: AtomicU64 = AtomicU64::new(0);
@@ -250,7 +257,12 @@ unsafe fn sample(context: usize) {
     let walked = &frames[..walk.count];
     for frame in walked {
         match frame.kind {
+            Code::Continuation if frame.method == 0 => _ = BORDERS[2].fetch_add(1, SeqCst),
             Code::Continuation => _ = BORDERS[0].fetch_add(1, SeqCst),
+            Code::FrozenContinuation if state == 0 => {
+                BORDERS[3].fetch_add(1, SeqCst);
+                fail(&reader, state, walk.end, registers, walked);
+            }
             Code::FrozenContinuation => _ = BORDERS[1].fetch_add(1, SeqCst),
             Code::C1 | Code::C2 | Code::Inlined | Code::Interpreted if frame.bci < 0 => {
                 UNKNOWN_BCI.fetch_add(1, SeqCst);
@@ -330,6 +342,31 @@ unsafe fn java_thread(env: usize, thread: usize) -> usize {
     long(env, thread, field(env, class, c"eetop".as_ptr(), c"J".as_ptr())) as usize
 }
 
+/// Looks up the fields of virtual threads, when the first thread starts.
+unsafe fn describe_virtual_threads(env: usize) {
+    static IS_DONE: AtomicBool = AtomicBool::new(false);
+    let Some(vm) = &*(&raw const VM) else { return };
+    if !READY.load(SeqCst) || IS_DONE.swap(true, SeqCst) {
+        return;
+    }
+    let find: unsafe extern "C" fn(usize, *const c_char) -> usize = function(env, 6);
+    let clear: unsafe extern "C" fn(usize) = function(env, 17);
+    let id: unsafe extern "C" fn(usize, usize, *const c_char, *const c_char) -> usize =
+        function(env, 94);
+    let fields = VirtualThreadFields::new(|class, name, kind| {
+        let class = find(env, class.as_ptr());
+        let id = match class {
+            0 => 0,
+            class => id(env, class, name.as_ptr(), kind.as_ptr()),
+        };
+        clear(env);
+        (id != 0).then_some(id >> 2)
+    });
+    if let Some(fields) = fields {
+        vm.describe_virtual_threads(fields);
+    }
+}
+
 unsafe extern "C" fn vm_init(_: usize, env: usize, thread: usize) {
     let reader = Reader(Box::leak(Box::new(Pages { numbers: [0; 64], bytes: [[0; 4096]; 64] })));
     let library = dlopen(c"libjvm.so".as_ptr(), 1 | 4);
@@ -367,6 +404,7 @@ unsafe extern "C" fn vm_init(_: usize, env: usize, thread: usize) {
 
 unsafe extern "C" fn thread_start(_: usize, env: usize, thread: usize) {
     register(java_thread(env, thread));
+    describe_virtual_threads(env);
 }
 
 unsafe extern "C" fn thread_end(_: usize, _: usize, _: usize) {
@@ -375,6 +413,7 @@ unsafe extern "C" fn thread_end(_: usize, _: usize, _: usize) {
 
 // The comparison with JVMTI.
 static COMPARED: AtomicU64 = AtomicU64::new(0);
+static COMPARED_THAWED: AtomicU64 = AtomicU64::new(0);
 static EQUAL: AtomicU64 = AtomicU64::new(0);
 static mut DIFFERENCES: Vec<String> = Vec::new();
 
@@ -408,6 +447,8 @@ unsafe extern "C" fn allocated(jvmti: usize, env: usize, thread: usize, _: usize
             frames[..border.unwrap_or(walk.count)].iter().filter(|it| it.method != 0).collect();
         let theirs = &theirs[..count as usize];
         let is_frozen = border.is_some_and(|at| frames[at].kind == Code::FrozenContinuation);
+        let is_thawed = border.is_some_and(|at| !is_frozen && frames[at].method == 0);
+        COMPARED_THAWED.fetch_add(u64::from(is_thawed), SeqCst);
         let same = ours.iter().zip(theirs).all(|(ours, theirs)| {
             let bci = theirs[1] as i64 as i32;
             vm.method_id(&reader, ours.method) == Some(theirs[0])
@@ -462,6 +503,9 @@ unsafe extern "C" fn vm_death(_: usize, _: usize) {
         ("unknown_top", &UNKNOWN_TOP),
         ("borders", &BORDERS[0]),
         ("frozen", &BORDERS[1]),
+        ("thawed", &BORDERS[2]),
+        ("java_frozen", &BORDERS[3]),
+        ("compared_thawed", &COMPARED_THAWED),
         ("compared", &COMPARED),
         ("equal", &EQUAL),
     ];

@@ -163,9 +163,53 @@ fn walks_cross_from_virtual_threads_to_their_carriers() {
             let walks = walk(jdk, "", &[], &["2500", "virtual"]);
             walks.assert_complete(100);
             assert!(walks.number("borders") > 100, "{}", walks.text);
-            assert!(walks.number("frozen") > 0, "{}", walks.text);
+            assert!(walks.number("thawed") > 0, "{}", walks.text);
             let is_enough = |walks: &Walks| walks.number("compared") >= 20;
             walk_enough(jdk, ",compare", &[], &["virtual"], is_enough).assert_equal(20);
+        });
+    }
+}
+
+#[test]
+fn walks_of_virtual_threads_go_on_in_the_heap() {
+    let stopping: [&[&str]; 5] = [
+        &["-Xmn8m"],
+        &["-Xint", "-XX:+UseParallelGC", "-Xmn8m"],
+        &["-XX:+UseParallelGC", "-XX:-UseCompressedOops", "-Xmn8m"],
+        &["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmn8m"],
+        &["-XX:+UseSerialGC", "-XX:-UseCompressedOops"],
+    ];
+    let equal = |jdk: &Jdk, options: &[&str], least: u64| {
+        let is_enough = |walks: &Walks| walks.number("compared") >= 100;
+        let walks = walk_enough(jdk, ",compare", options, &["yielding"], is_enough);
+        walks.assert_equal(100);
+        assert!(walks.number("compared_thawed") >= least, "{}", walks.text);
+    };
+    for version in [21, 25] {
+        jdk::on(version, |jdk| {
+            for options in stopping {
+                equal(jdk, options, 50);
+            }
+            equal(jdk, &["-XX:+UseZGC", "-Xmx100m"], 10);
+            // A thread in native code can miss a pause of Shenandoah.
+            equal(jdk, &["-XX:+UseShenandoahGC", "-Xmx100m"], 0);
+            let flag = if version == 21 { "-XX:+ZGenerational" } else { "-XX:+UseZGC" };
+            equal(jdk, &["-XX:+UseZGC", flag, "-Xmx100m"], 10);
+            if version == 25 {
+                equal(jdk, &["-XX:+UseCompactObjectHeaders"], 50);
+            }
+        });
+    }
+}
+
+#[test]
+fn running_virtual_threads_have_all_frames() {
+    for version in [21, 25] {
+        jdk::on(version, |jdk| {
+            let is_enough = |walks: &Walks| walks.total("java") >= 100;
+            let walks = walk_enough(jdk, "", &[], &["yielding"], is_enough);
+            let (thawed, frozen) = (walks.number("thawed"), walks.number("java_frozen"));
+            assert!(thawed > 0 && frozen * 200 <= walks.total("java"), "{}", walks.text);
         });
     }
 }

@@ -178,6 +178,10 @@ impl Memory for Walked {
     fn word(&self, address: usize) -> Option<usize> {
         self.0.word(address)
     }
+
+    fn word_now(&self, address: usize) -> Option<usize> {
+        checked::word(address)
+    }
 }
 
 pub(super) unsafe extern "C" fn on_signal(
@@ -313,8 +317,7 @@ impl Shared {
         if offset == 0 || !frames.iter().any(is_border) {
             return None;
         }
-        let object = self.vm.current_thread_object(memory, thread)?;
-        memory.word(object.wrapping_add(offset)).map(|id| id as u64)
+        self.vm.current_thread_id(memory, thread, offset)
     }
 
     /// Returns the words of the stack that are kept, for the native frames: none if the thread runs

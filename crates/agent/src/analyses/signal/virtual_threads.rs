@@ -7,16 +7,17 @@ use rustc_hash::FxHashMap;
 
 use super::handler::Own;
 use crate::common::Common;
-use crate::jvm::{Jni, Reference, ThreadInfo, VirtualThreadFunction, bool_flag};
-use crate::os::checked;
+use crate::jvm::{Jni, Reference, ThreadInfo, VirtualThreadFunction};
+use crate::os::{self, checked};
 use crate::roster::Slot;
 use crate::sync::lock;
-use perk_hotspot::vm::Memory;
+use perk_hotspot::vm::{VirtualThreadFields, Vm};
 
 /// The limit of the threads that are remembered.
 const MOST_KNOWN: usize = 1 << 16;
-/// The bits of a field's id below the offset, and those of a reference that tell its kind.
-const FIELD_BITS: u32 = 2;
+/// How often the id of a thread is looked for.
+const READ_TRIES: usize = 8;
+/// The bits of a reference that tell its kind.
 const REFERENCE_BITS: usize = 3;
 
 /// The virtual threads; see the module.
@@ -25,6 +26,8 @@ pub(super) struct VirtualThreads {
     known: FxHashMap<u64, Slot>,
     /// Those that the JVM did not tell, until the records so far are read.
     passing: Vec<(u64, Slot)>,
+    /// Whether walks know about virtual threads, as far as they can.
+    is_described: bool,
 }
 
 impl VirtualThreads {
@@ -64,6 +67,22 @@ impl VirtualThreads {
         slot
     }
 
+    /// Makes walks go on in the heap, where virtual threads have older frames. There is such a thread, so
+    /// the JVM has its classes.
+    pub(super) fn describe(&mut self, vm: &Vm, jni: Option<Jni<'_>>) {
+        let Some(jni) = jni.filter(|_| !self.is_described) else { return };
+        self.is_described = true;
+        let fields = VirtualThreadFields::new(|class, name, descriptor| {
+            jni.field_offset(&jni.find_class(class)?, name, descriptor)
+        });
+        if !fields.is_some_and(|fields| vm.describe_virtual_threads(fields)) {
+            os::say(
+                "HPROF WARNING: samples of virtual threads lack the frames in the heap, as this JVM does not \
+                 describe it\n",
+            );
+        }
+    }
+
     /// Forgets the threads that the JVM did not tell.
     pub(super) fn forget_passing(&mut self, common: &Common) {
         for (id, slot) in self.passing.drain(..) {
@@ -73,19 +92,18 @@ impl VirtualThreads {
     }
 }
 
-/// Whether the ids of virtual threads can be read: the references of ZGC are not addresses.
-pub(crate) fn are_readable() -> bool {
-    bool_flag(c"UseZGC") != Some(true)
-}
-
 /// Returns the place of the id in thread objects, if a known thread has its own there.
-pub(super) fn id_offset(common: &Common, jni: Jni<'_>) -> Option<usize> {
-    let thread = common.threads.all().into_iter().next().filter(|_| are_readable())?;
+pub(super) fn id_offset(common: &Common, vm: &Vm, jni: Jni<'_>) -> Option<usize> {
+    let thread = common.threads.all().into_iter().next()?;
     let field = jni.long_field(&jni.find_class(c"java/lang/Thread")?, c"tid")?;
-    let offset = field.number() >> FIELD_BITS;
-    // SAFETY: the field is java.lang.Thread's, and this is a thread.
-    let id = unsafe { jni.get_long(&*thread, field) };
-    let object = Own.word(thread.raw() as usize & !REFERENCE_BITS)?;
+    let offset = field.offset();
+    let is_there = || {
+        // SAFETY: the field is java.lang.Thread's, and this is a thread.
+        let id = unsafe { jni.get_long(&*thread, field) };
+        let object = vm.object_at(&Own, thread.raw() as usize & !REFERENCE_BITS)?;
+        Some(checked::word(object.wrapping_add(offset))? == id as usize)
+    };
     let is_small = offset.is_multiple_of(size_of::<u64>()) && offset < 4096;
-    (is_small && checked::word(object.wrapping_add(offset))? == id as usize).then_some(offset)
+    // A collector may move the thread meanwhile.
+    (is_small && (0..READ_TRIES).any(|_| is_there() == Some(true))).then_some(offset)
 }
