@@ -395,6 +395,50 @@ fn a_closed_stdout_is_reported_in_one_line() {
     assert!(stderr.contains("can't write profile file: stdout: Bad file descriptor"), "{stderr}");
 }
 
+/// A signal that the parent ignores is not free: here all are, and the program runs without tables.
+#[test]
+fn without_a_free_signal_one_line_says_so_and_the_program_runs() {
+    const REASON: &str = "signals cannot be used: no real-time signal is free\n";
+    let no_tables = format!("HPROF ERROR: perk cannot print the tables of xprof: {REASON}");
+    let by_polling = format!(
+        "HPROF WARNING: samples are taken at safepoints (engine=polling), as {REASON}\
+         Dumping CPU usage by sampling running threads ... done.\n"
+    );
+    jdk::each(|jdk| {
+        let with_samples = format!("{no_tables}{by_polling}");
+        for (options, expected, files) in [
+            ("xprof=y", &no_tables, 0),
+            ("xprof=y,file=o.xprof", &no_tables, 0),
+            ("cpu=samples,file=o.txt", &by_polling, 1),
+            ("xprof=y,cpu=samples,file=o.txt", &with_samples, 1),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let command = format!(
+                "trap '' $(seq 34 64); exec '{}' '-agentpath:{}={options}' -cp '{}' CpuBound 500",
+                jdk.java().display(),
+                perk_testkit::agent::agent_so().display(),
+                fixture::fixtures().display()
+            );
+            let shell = Command::new("bash").args(["-c", &command]).current_dir(&folder).output();
+            let output = shell.unwrap();
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{stderr}");
+            assert_eq!(&*stderr, *expected, "{options}");
+            let stdout = String::from_utf8_lossy(&output.stdout);
+            assert!(
+                stdout.contains("main_cpu_ns=") && !stdout.contains("Flat profile"),
+                "{stdout}"
+            );
+            let names: Vec<_> = std::fs::read_dir(&folder).unwrap().collect();
+            assert_eq!(names.len(), files, "{names:?}");
+            if files > 0 {
+                let text = std::fs::read_to_string(folder.path().join("o.txt")).unwrap();
+                assert!(text.contains("CpuBound.main"), "{text}");
+            }
+        }
+    });
+}
+
 #[test]
 fn what_cannot_be_is_refused_in_one_line() {
     for (options, reason) in [
